@@ -1,0 +1,30 @@
+# Build options and the compile flags that every target of the project shares.
+option(POLYTE_TESTS "build the tests" ON)
+set(POLYTE_SANITIZE "" CACHE STRING "sanitizers for every target, as -fsanitize= takes them: address,undefined or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+# -O2 without NDEBUG: checks of the compiler stay on in release builds.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+set(CMAKE_C_FLAGS_RELEASE "-O2")
+
+add_library(polyte_flags INTERFACE)
+target_compile_options(polyte_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+target_include_directories(polyte_flags INTERFACE "${PROJECT_SOURCE_DIR}")
+if(POLYTE_SANITIZE)
+  target_compile_options(polyte_flags INTERFACE -fsanitize=${POLYTE_SANITIZE} -fno-omit-frame-pointer -g1)
+  target_link_options(polyte_flags INTERFACE -fsanitize=${POLYTE_SANITIZE})
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  set(CMAKE_C_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+endif()

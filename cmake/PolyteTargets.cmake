@@ -1,0 +1,19 @@
+# polyte_library(NAME folder SOURCES a.cc b.cc DEPENDS Polyte::ir PRIVATE LLVM)
+#   one static library a folder, target polyte_<folder>, alias Polyte::<folder>.
+function(polyte_library folder)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE" ${ARGN})
+  add_library(polyte_${folder} STATIC ${ARG_SOURCES})
+  add_library(Polyte::${folder} ALIAS polyte_${folder})
+  target_link_libraries(polyte_${folder} PUBLIC ${ARG_DEPENDS} PRIVATE $<BUILD_INTERFACE:polyte_flags> ${ARG_PRIVATE})
+  target_include_directories(polyte_${folder} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+endfunction()
+
+# polyte_test(folder LABEL unit SOURCES a_test.cc DEPENDS Polyte::ir)
+#   one doctest binary a folder of tests/, polyte_<folder>_test, run by ctest with that label.
+function(polyte_test name)
+  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(polyte_${name}_test ${ARG_SOURCES})
+  target_link_libraries(polyte_${name}_test PRIVATE polyte_flags polyte_test_main ${ARG_DEPENDS})
+  add_test(NAME ${name} COMMAND polyte_${name}_test WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}")
+endfunction()

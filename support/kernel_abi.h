@@ -1,0 +1,33 @@
+// The binary contract between compiled kernels and whoever calls them. Plain C, append-only.
+//
+// A kernel is `int k(const void* const* buffers, void* scratch, const polyte_host* host)`:
+//   buffers  one pointer per interface buffer, in the order of the Program's declarations (64-byte aligned
+//            for planner buffers; caller's own buffers may be aligned to their element only)
+//   scratch  the kernel's workspace, `scratch_bytes` of the artifact's manifest, 64-byte aligned; below a
+//            parallel loop each worker uses its own slice: scratch + worker * scratch_bytes_per_worker
+//   returns  0, or a code set by the kernel (guard of a specialisation failed); never crashes by design
+#pragma once
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Body of a parallel loop: runs iterations [begin, end) as worker `worker` (0 <= worker < workers).
+typedef void (*polyte_parallel_body)(void* context, int64_t begin, int64_t end, int64_t worker);
+
+typedef struct polyte_host {
+  uint32_t size;     // sizeof(polyte_host) of the caller; members are only appended
+  uint32_t workers;  // how many workers parallel_for uses at most; scratch holds as many slices
+  void* self;        // handed back to parallel_for
+  // Runs body over [begin, end), split into contiguous chunks in a way that depends only on the range and on
+  // `workers`; returns when all are done. A null pointer means: the kernel calls the body itself, serially.
+  void (*parallel_for)(void* self, polyte_parallel_body body, void* context, int64_t begin, int64_t end);
+} polyte_host;
+
+typedef int (*polyte_kernel)(const void* const* buffers, void* scratch, const polyte_host* host);
+
+#ifdef __cplusplus
+}
+#endif
