@@ -1,0 +1,63 @@
+// ProgramBuilder: writing a Program in C++. The same Program as the text would give, verified by build().
+//
+//   ProgramBuilder p("dense_relu", {"M", "N", "K"});
+//   p.declare("x", Role::In, DType::F32, {Affine::symbol("M"), Affine::symbol("K")});  ...
+//   p.reduce({"acc", {m, n}}, {{"m", 0, M}, {"n", 0, N}}, {{"k", 0, K}}, Combiner::Sum, x_mk * w_kn);
+//   p.define({"y", {m, n}}, {{"m", 0, M}, {"n", 0, N}}, value);
+#pragma once
+
+#include <initializer_list>
+
+#include "ir/program.h"
+
+namespace polyte::ir {
+
+struct Range {
+  std::string name;
+  Affine begin, end;  // begin <= name < end
+};
+
+class ProgramBuilder {
+ public:
+  explicit ProgramBuilder(std::string name, std::vector<std::string> params = {});
+
+  // Declares a buffer; shapes over parameters. The name must be new.
+  void declare(std::string name, Role role, DType dtype, std::vector<Affine> shape);
+  // A fresh name: `base`, or base_2, base_3, ... where it is taken.
+  std::string fresh(const std::string& base) const;
+
+  // write = value for every point of `ranges` (and `where`). Declares `write.buffer` as Temp if it is not
+  // declared, with extents from the subscripts' ranges.
+  void define(Access write, std::vector<Range> ranges, Expr value, std::vector<Constraint> where = {},
+              std::string label = {});
+  // Two statements, <name>.init = identity (or `initial`) over `ranges`, <name>.update op= value over ranges and
+  // `reductions`.
+  void reduce(Access write, std::vector<Range> ranges, std::vector<Range> reductions, Combiner combiner, Expr value,
+              std::vector<Constraint> where = {}, Expr initial = nullptr);
+  // Tuple reduction (ArgMin, ArgMax): `value` over index `position`; writes[0] value, writes[1] position.
+  void reduce_arg(std::vector<Access> writes, std::vector<Range> ranges, std::vector<Range> reductions,
+                  Combiner combiner, Expr value, Expr position);
+  // A statement as it is.
+  void add(Statement statement);
+  // Everything added until end_region() runs inside the ordered region.
+  void begin_region(std::string iterator, Affine begin, Affine end, int step = 1);
+  void end_region();
+
+  const Buffer& buffer(const std::string& name) const;
+  // buffer[subscripts] of the declared type.
+  Expr load(const std::string& buffer, std::vector<Affine> subscripts) const;
+  // Guarded read: `otherwise` where a subscript is outside the buffer's shape. Only dimensions that can be
+  // outside for `ranges` get a guard.
+  Expr padded_load(const std::string& buffer, std::vector<Affine> subscripts, Expr otherwise) const;
+
+  // The Program; UserError(InvalidInput) with every problem if it does not verify.
+  Program build() const;
+  Program build_unverified() const;
+
+ private:
+  Program program_;
+  std::vector<Region> open_regions_;
+  void append(Item item);
+};
+
+}  // namespace polyte::ir

@@ -1,0 +1,119 @@
+// Typed scalar (and, in loop programs, vector) expressions: immutable, shared, one node type a kind.
+// Both Program and LoopProgram compute with them; lanes > 1 occurs in LoopProgram only.
+//
+// Arithmetic (what every interpreter and code generator must do, bit for bit):
+//   floats   IEEE, one rounding an operation; f16 and bf16 compute each operation in f32 and round the result;
+//            Min and Max return NaN if an operand is NaN and order -0 below +0; Fma rounds once
+//   integers wrap; Div truncates towards zero, x / 0 is 0, MIN / -1 wraps; Mod is x - (x / y) * y, x % 0 is 0;
+//            shifts take the amount modulo the width
+//   Bool     0 or 1; And Or Xor Not; on integers these are bitwise
+//   Cast     float to integer truncates and saturates, NaN gives 0; to Bool is x != 0; integer to integer wraps
+//   Exp Log Tanh Erf Sigmoid Pow Sin Cos are within 4 ULP of the true value; everything else is exact as above
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/affine.h"
+#include "support/dtype.h"
+
+namespace polyte::ir {
+
+struct ExprNode;
+using Expr = std::shared_ptr<const ExprNode>;  // null only where a member says so
+
+enum class UnaryOp { Neg, Abs, Not, Sqrt, Floor, Ceil, Round, Trunc, Exp, Log, Tanh, Erf, Sigmoid, Sin, Cos };  // Round: half to even
+enum class BinaryOp { Add, Sub, Mul, Div, Mod, Min, Max, Pow, And, Or, Xor, Shl, Shr, Eq, Ne, Lt, Le };
+
+// One subscript: affine + indirect. `indirect` (may be null) is an integer expression read at run time: a
+// gather or scatter, which analyses over-approximate by the whole extent of the dimension.
+struct Index {
+  Affine affine;
+  Expr indirect;
+  Index() = default;
+  Index(Affine a) : affine(std::move(a)) {}  // NOLINT: implicit by design
+  Index(Affine a, Expr e) : affine(std::move(a)), indirect(std::move(e)) {}
+};
+
+// How a vector access or index value varies over lanes: lane l adds l * stride. With `active`, only lanes
+// l < active (an affine count, may be negative or above the lane number) touch memory; others read 0.
+struct Lanes {
+  int count = 1;
+  std::vector<std::int64_t> strides;  // one a subscript (loads, stores), one entry for an IndexValue
+  std::optional<Affine> active;
+};
+
+struct Literal {
+  double real = 0;           // float types
+  std::int64_t integer = 0;  // integer types and Bool; u64 by its bits
+};
+struct IndexValue {  // an affine index as a number of the node's (integer or float) type
+  Affine value;
+  Lanes lanes;
+};
+// Reads buffer[indices]. Where any of `guard` fails (never empty together with a set `otherwise`) nothing is
+// read and the value is `otherwise`: the padded read `x[...] else 0`.
+struct Load {
+  std::string buffer;
+  std::vector<Index> indices;
+  std::vector<Constraint> guard;
+  Expr otherwise;  // null: unguarded
+  Lanes lanes;
+};
+struct Unary {
+  UnaryOp op;
+  Expr a;
+};
+struct Binary {  // operands of one type; comparisons give Bool
+  BinaryOp op;
+  Expr a, b;
+};
+struct Fma {  // a * b + c
+  Expr a, b, c;
+};
+struct Select {  // condition ? a : b, both evaluated
+  Expr condition, a, b;
+};
+struct Cast {
+  Expr a;
+};
+struct Broadcast {  // a scalar to all lanes of the node
+  Expr a;
+};
+
+struct ExprNode {
+  DType type;
+  int lanes = 1;
+  std::variant<Literal, IndexValue, Load, Unary, Binary, Fma, Select, Cast, Broadcast> op;
+};
+
+// Makers check operand types (POLYTE_CHECK) and fold nothing.
+Expr make_float(DType type, double value);
+Expr make_int(DType type, std::int64_t value);
+Expr make_literal(DType type, double value);  // integer types take the truncated value
+Expr make_index(Affine value, DType type = DType::I64);
+Expr make_load(DType type, std::string buffer, std::vector<Index> indices);
+Expr make_guarded_load(DType type, std::string buffer, std::vector<Index> indices, std::vector<Constraint> guard,
+                       Expr otherwise);
+Expr make_unary(UnaryOp op, Expr a);
+Expr make_binary(BinaryOp op, Expr a, Expr b);
+Expr make_fma(Expr a, Expr b, Expr c);
+Expr make_select(Expr condition, Expr a, Expr b);
+Expr make_cast(DType type, Expr a);  // a itself where the type is the same
+Expr make_broadcast(Expr a, int lanes);
+
+bool equal(const Expr& a, const Expr& b);  // structural
+std::string to_string(UnaryOp op);         // "exp"
+std::string to_string(BinaryOp op);        // "+", "max"
+std::string to_string(const Expr& e);      // infix, as Program text has it
+
+// Rebuilds bottom-up: `leaf` sees every Load and IndexValue (children of a Load, its indirect subscripts and
+// `otherwise`, are rewritten before) and returns a replacement or the same expression.
+Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf);
+Expr substitute(const Expr& e, const Bindings& bindings);  // in every affine part
+void for_each_node(const Expr& e, const std::function<void(const ExprNode&)>& visit);  // pre-order, subscripts too
+std::vector<const Load*> loads_of(const Expr& e);                                      // in order of appearance
+
+}  // namespace polyte::ir

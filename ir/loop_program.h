@@ -1,0 +1,104 @@
+// LoopProgram: the loops. A tree of statements over (at first multi-dimensional, later linear) buffers; what
+// `lower` makes from a scheduled State and hands to `codegen`. Immutable and shared; variables are unique names.
+//
+// Forms, each a predicate of verify():
+//   Nest    multi-dimensional accesses, all loop kinds
+//   Native  no Vector or Unrolled loops left: vector accesses carry their lanes, copies stand side by side
+//   Flat    Native, and every access has one linear subscript
+// A loop runs var from max(lower) to min(upper) - 1 upwards by 1; nothing if that is empty.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace polyte::ir {
+
+enum class LoopKind { Serial, Parallel, Vector, Unrolled };
+enum class Memory { Heap, Stack, Register };  // Heap: the kernel's scratch (per worker below a Parallel loop)
+std::string to_string(LoopKind kind);
+std::string to_string(Memory memory);
+
+struct StmtNode;
+using Stmt = std::shared_ptr<const StmtNode>;
+
+// Where a store comes from: the reference statement and its instance, for checks by execution and messages.
+// Copies and fills (staging) have an empty instance.
+struct Origin {
+  std::string statement;
+  std::vector<Affine> instance;  // one a reference iterator, over loop variables
+};
+
+struct Store {
+  std::string buffer;
+  std::vector<Index> indices;
+  Expr value;
+  Lanes lanes;    // of the access; value->lanes == lanes.count
+  Origin origin;
+};
+struct Block {
+  std::vector<Stmt> body;
+};
+struct For {
+  std::string var;
+  std::vector<Affine> lower;  // maximum of these; never empty
+  std::vector<Affine> upper;  // minimum of these, exclusive; never empty
+  LoopKind kind = LoopKind::Serial;
+  std::string loop;  // the schedule's name of the loop, "n.o": one schedule loop may give several For
+  Stmt body;
+};
+struct If {  // a conjunction, and/or a run-time condition
+  std::vector<Constraint> conditions;
+  Expr condition;  // null: none
+  Stmt body;
+};
+struct LoopBuffer {
+  std::string name;
+  DType dtype = DType::F32;
+  std::vector<std::int64_t> shape;
+  Memory memory = Memory::Heap;
+};
+struct Alloc {  // the buffer lives inside `body`; contents undefined at entry
+  LoopBuffer buffer;
+  Stmt body;
+};
+struct Fence {};  // a compiler fence: keeps LLVM from merging loads across unrolled reduction steps
+
+struct StmtNode {
+  std::variant<Store, Block, For, If, Alloc, Fence> op;
+};
+
+struct LoopProgram {
+  std::string name;
+  std::vector<std::string> params;
+  std::vector<Buffer> buffers;  // the interface, in the Program's order; shapes may use params
+  Stmt body;
+};
+
+Stmt make_store(Store store);
+Stmt make_block(std::vector<Stmt> body);  // flattens nested blocks; a single child is returned itself
+Stmt make_for(For loop);
+Stmt make_if(If branch);
+Stmt make_alloc(Alloc alloc);
+Stmt make_fence();
+
+// Rebuilding. `rewrite_children` maps every child statement; the same node comes back when nothing changed.
+Stmt rewrite_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& f);
+// Substitutes in every affine part below s (not renaming loops that bind the same name: names are unique).
+Stmt substitute(const Stmt& s, const Bindings& bindings);
+// A copy in which every loop variable and allocation below s has a fresh name: base, then base_1, base_2 ...
+Stmt rename_bound(const Stmt& s, const std::function<std::string(const std::string&)>& fresh);
+void for_each_stmt(const Stmt& s, const std::function<void(const Stmt&)>& visit);  // pre-order
+void for_each_expr(const Stmt& s, const std::function<void(const Expr&)>& visit);  // roots, pre-order
+bool equal(const Stmt& a, const Stmt& b);
+
+enum class Form { Nest, Native, Flat };
+std::vector<std::string> verify(const LoopProgram& program, Form form);  // every problem; empty if none
+
+std::string print(const LoopProgram& program);
+LoopProgram parse_loop_program(std::string_view text, const std::string& origin);  // inverse of print
+
+}  // namespace polyte::ir

@@ -1,0 +1,102 @@
+// Program: what is computed. Statements `write op= value` over integer domains, and a reference order; no loops,
+// no storage decisions. The reference order defines the meaning; a schedule may change it as far as the
+// dependences allow.
+//
+//   program dense_relu(M, N, K)
+//     in    x: f32[M, K]
+//     const w: f32[K, N]
+//     in    b: f32[N]
+//     out   y: f32[M, N]
+//     acc[m, n] = sum[k] x[m, k] * w[k, n]        # two statements: acc.init and acc.update
+//     y[m, n]   = max(acc[m, n] + b[n], 0)
+//
+// Reference order: statements in text order; the instances of one statement lexicographic in its iterators
+// (left-hand side first, then reductions in order of appearance); a Region runs its body once per iteration.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/expr.h"
+
+namespace polyte::ir {
+
+enum class Role { In, Const, Out, InOut, Temp };
+std::string to_string(Role role);
+
+struct Buffer {
+  std::string name;
+  Role role = Role::Temp;
+  DType dtype = DType::F32;
+  std::vector<Affine> shape;  // over parameters; row-major
+};
+
+// None assigns. The others update: write = combine(write, value); all are associative and, up to rounding,
+// commutative. ArgMin and ArgMax are tuples: writes[0] the value, writes[1] the index (ties keep the lower index).
+enum class Combiner { None, Sum, Product, Min, Max, And, Or, ArgMin, ArgMax };
+std::string to_string(Combiner combiner);  // "sum", "argmax"
+
+struct Access {
+  std::string buffer;
+  std::vector<Index> indices;
+};
+
+struct Statement {
+  std::string name;                    // "acc.init", "acc.update", "y", or a person's label
+  std::vector<std::string> iterators;  // enclosing regions' first, then own, in reference order
+  int region_depth = 0;                // how many of them belong to regions
+  std::vector<std::string> reductions;  // iterators that are not subscripts of the write
+  std::vector<Constraint> domain;      // conjunction over iterators and parameters
+  Combiner combiner = Combiner::None;
+  std::vector<Access> writes;  // one; two for ArgMin and ArgMax
+  std::vector<Expr> values;    // one a write
+  Expr guard;                  // run-time condition (Bool) or null: where it is false nothing is written
+};
+
+// The value that a write receives: values[i] itself for None, else the combination with `current`, one
+// expression a write. A Sum of a product of floats is fma(a, b, current): the product is not rounded.
+std::vector<Expr> combined_values(const Statement& statement, const std::vector<Expr>& current);
+Expr identity_of(Combiner combiner, DType type);  // 0, 1, +inf or the largest integer, ...
+
+struct Region;
+// Index into Program::statements, or an ordered region.
+using Item = std::variant<std::size_t, Region>;
+
+struct Region {  // loop iterator in begin..end, upwards (step 1) or downwards (step -1: end-1 first)
+  std::string iterator;
+  Affine begin, end;
+  int step = 1;
+  std::vector<Item> body;
+};
+
+struct Program {
+  std::string name;
+  std::vector<std::string> params;
+  std::vector<Constraint> context;  // what is known of the parameters; every extent >= 0 besides
+  std::vector<Buffer> buffers;      // interface in order, then temporaries
+  std::vector<Statement> statements;  // in text order
+  std::vector<Item> order;
+
+  const Buffer* find_buffer(const std::string& name) const;        // null if absent
+  const Statement* find_statement(const std::string& name) const;  // null if absent
+  const Buffer& buffer(const std::string& name) const;             // InternalError if absent
+  const Statement& statement(const std::string& name) const;
+  std::vector<const Buffer*> interface() const;  // all but Temp, in order: the kernel's arguments
+};
+
+// Every problem found; empty if the Program is well formed: names unique, iterators bounded, subscripts in
+// bounds where that can be decided, no read of an element that nobody wrote, types agree, Const never written.
+std::vector<std::string> verify(const Program& program);
+
+// The Program with its parameters replaced by numbers (the domain stays as it is otherwise).
+Program bind(const Program& program, const Values& sizes);
+
+// Elements of a buffer whose shape is constant.
+std::vector<std::int64_t> constant_shape(const Buffer& buffer);
+
+// First 6 hex digits of a hash of the canonical text (tensors and iterators renamed by order of appearance).
+std::string digest(const Program& program);
+std::string canonical_text(const Program& program);
+
+}  // namespace polyte::ir

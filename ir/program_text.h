@@ -1,0 +1,23 @@
+// Text of Programs: printing, parsing, and the one-line index notation of the command line.
+// docs/program-text.md is the grammar. print(parse(text)) is stable; parse(print(p)) equals p.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/program.h"
+
+namespace polyte::ir {
+
+std::string print(const Program& program);
+
+// One or more programs in a file. All problems at once: UserError(InvalidInput), each `origin:line: ...`.
+std::vector<Program> parse_programs(std::string_view text, const std::string& origin);
+Program parse_program(std::string_view text, const std::string& origin);  // exactly one
+
+// `C[m,n] = sum[k] A[m,k]*B[k,n]`, several lines or `;` between statements: tensors read but never written are
+// inputs, the last one written is the output, others temporaries; a symbol m is an extent of the same name
+// where it subscripts a dimension directly. All tensors have type `dtype`.
+Program parse_index_notation(std::string_view text, DType dtype);
+
+}  // namespace polyte::ir
