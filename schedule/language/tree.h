@@ -1,0 +1,68 @@
+// Tree: the order of execution, immutable and small. Loops, sequences and leaves; attributes live on the nodes
+// and survive every rewrite. What a loop's values are is said by the statements' rows (state.h), not here.
+//
+//   Loop L      the values are the union, over the leaves below that own a row named L, of that row's values
+//               among the instances alive at this prefix, ascending; each value keeps only its instances
+//   Sequence    children in order
+//   Leaf S      the instance of S that the loops above have singled out
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/loop_program.h"
+
+namespace polyte::schedule {
+
+using ir::LoopKind;
+using ir::Memory;
+
+enum class Tail { Guard, Mask, Cut };  // what a split does with a last, incomplete tile
+
+struct Node;
+using Tree = std::shared_ptr<const Node>;
+
+struct Loop {
+  int id = 0;  // unique in a State, kept by every rewrite that keeps the loop
+  std::string name;  // unique on every path from the root; two branches may use one name
+  LoopKind kind = LoopKind::Serial;
+  Tail tail = Tail::Guard;
+  Tree body;
+};
+struct Sequence {
+  std::vector<Tree> children;  // two or more; none is a Sequence
+};
+// `when first L`: S has no iterator for L above it and runs in its first (last) iteration only.
+struct When {
+  bool first = true;
+  std::string loop;
+};
+struct Leaf {
+  std::string statement;
+  std::vector<When> when;
+  std::string at;  // compute_at: the loop at whose every iteration this statement is recomputed; empty: none
+};
+struct Node {
+  std::variant<Loop, Sequence, Leaf> op;
+};
+
+Tree make_loop(Loop loop);
+Tree make_sequence(std::vector<Tree> children);  // flattens; one child is returned itself; never empty
+Tree make_leaf(Leaf leaf);
+
+// The loops above a statement's leaf, outermost first. InternalError if the statement is not in the tree.
+std::vector<const Loop*> path_to(const Tree& tree, const std::string& statement);
+const Loop* find_loop(const Tree& tree, int id);                  // null if absent
+std::vector<const Leaf*> leaves_of(const Tree& tree);             // in text order
+std::vector<std::string> statements_below(const Tree& tree, int loop_id);
+Tree map_loops(const Tree& tree, const std::function<Loop(const Loop&)>& f);  // body already rewritten
+// The tree without the leaf (loops and sequences left empty go too); null when nothing is left.
+Tree without_statement(const Tree& tree, const std::string& statement);
+// Nest text of the tree, as `nest` has it: par n.o > k.o > { tile ; ... }.
+std::string print_nest(const Tree& tree);
+
+}  // namespace polyte::schedule

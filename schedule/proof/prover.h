@@ -1,0 +1,50 @@
+// Prover: decides whether a State computes what its reference Program computes, by exact dependences (isl).
+// One Prover serves one Program: it keeps the reference's dependences and sources between directives. Not
+// thread-safe; one a thread. Every test runs under an operation quota; a spent quota is Unknown, never legal.
+//
+// Two kinds of checks:
+//   obligations   after one primitive, for what it touched: cheap, refuses at once
+//   end_to_end    the final State, trusting no primitive: every read's source, followed through copies, is the
+//                 reference's (docs/architecture.md, "What is proved"); bounds, coverage, races included
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedule/language/state.h"
+#include "schedule/proof/refusal.h"
+
+namespace polyte::schedule {
+
+struct ProverOptions {
+  std::uint64_t quota = 20'000'000;  // isl operations a test
+};
+
+class Prover {
+ public:
+  explicit Prover(std::shared_ptr<const ir::Program> reference, ProverOptions options = {});
+  ~Prover();
+  Prover(Prover&&) noexcept;
+  Prover& operator=(Prover&&) noexcept;
+
+  // Every dependence of the current statements that touches one of `moved` (all, if empty) runs forwards in
+  // `state`. Reductions: the order of updates of one cell counts unless the contract relaxes it.
+  std::optional<Refusal> check_order(const State& state, const std::vector<std::string>& moved);
+  // Iterations of the loop touch no common cell that one of them writes (parallel, vector; physical storage).
+  std::optional<Refusal> check_independent(const State& state, int loop_id);
+  // Every access stays in its buffer.
+  std::optional<Refusal> check_bounds(const State& state, const std::vector<std::string>& statements);
+  // What a lifted or copy statement produces covers what is read below its site; nothing undefined is read;
+  // sources of the reads of `buffer` (of the reference) are those of the reference.
+  std::optional<Refusal> check_storage(const State& state, const std::string& buffer);
+  // The whole criterion.
+  std::optional<Refusal> check_end_to_end(const State& state);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace polyte::schedule
