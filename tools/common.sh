@@ -30,7 +30,7 @@ packages_for() {
 missing_packages() {
   local installed
   installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
-              awk '$1 == "installed" {print $2}' | sort -u)
+              awk '$1 == "installed" {print $2}' | sort -u) || true  # dpkg-query fails where one is unknown
   comm -23 <(printf '%s\n' "$@" | sort -u) <(printf '%s\n' "$installed")
 }
 
