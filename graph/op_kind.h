@@ -1,0 +1,205 @@
+// OpKind: the operators of the graph, one internal set for every ONNX opset, and their attributes as plain
+// structs. Importers normalise: pads are numbers (never auto_pad), axes are non-negative, shapes are resolved,
+// Flatten, Squeeze and Unsqueeze are Reshape, Split is several Slices, bounds of Clip are inputs.
+//
+//   Node{"conv1", OpKind::Conv, ConvAttributes{...}, {x, weight, kNoValue}, {y}}
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "support/dtype.h"
+
+namespace polyte::graph {
+
+enum class OpKind : std::uint8_t {
+  // element-wise, one operand
+  Identity,
+  Abs,
+  Neg,
+  Sign,
+  Exp,
+  Log,
+  Sqrt,
+  Reciprocal,
+  Floor,
+  Ceil,
+  Round,
+  Sin,
+  Cos,
+  Tanh,
+  Sigmoid,
+  Erf,
+  Not,
+  IsNaN,
+  IsInf,
+  Relu,
+  LeakyRelu,
+  Elu,
+  Celu,
+  Selu,
+  HardSigmoid,
+  HardSwish,
+  Softplus,
+  Softsign,
+  ThresholdedRelu,
+  Shrink,
+  Mish,
+  Cast,
+  // element-wise with broadcasting
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Pow,
+  Mod,
+  FMod,
+  Max,
+  Min,
+  And,
+  Or,
+  Xor,
+  Equal,
+  Less,
+  LessOrEqual,
+  Greater,
+  GreaterOrEqual,
+  ShiftLeft,
+  ShiftRight,
+  PRelu,
+  Where,
+  Clip,
+  // moving elements
+  Reshape,
+  Transpose,
+  Concat,
+  Slice,
+  Pad,
+  Expand,
+  Tile,
+  Gather,
+  GatherElements,
+  Trilu,
+  // reductions
+  ReduceSum,
+  ReduceMean,
+  ReduceMax,
+  ReduceMin,
+  ReduceProd,
+  ReduceL1,
+  ReduceL2,
+  ReduceSumSquare,
+  ReduceLogSum,
+  ReduceLogSumExp,
+  ArgMax,
+  ArgMin,
+  CumSum,
+  // contractions, windows, normalisations
+  MatMul,
+  Gemm,
+  Conv,
+  ConvTranspose,
+  MaxPool,
+  AveragePool,
+  GlobalAveragePool,
+  GlobalMaxPool,
+  BatchNormalization,
+  InstanceNormalization,
+  LayerNormalization,
+  LRN,
+  Softmax,
+  LogSoftmax,
+  Hardmax,
+};
+inline constexpr int kOpKindCount = static_cast<int>(OpKind::Hardmax) + 1;
+
+using Dims = std::vector<std::int64_t>;
+
+struct NoAttributes {};
+struct ActivationAttributes {  // LeakyRelu Elu Celu Selu HardSigmoid ThresholdedRelu Shrink
+  double alpha = 0, beta = 0;  // Selu: beta is gamma; Shrink: alpha is lambd, beta is bias
+};
+struct InfAttributes {  // IsInf
+  bool negative = true, positive = true;
+};
+struct CastAttributes {
+  DType to = DType::F32;
+};
+// A sliding window over the spatial dimensions; every list has one entry a spatial dimension.
+struct Window {
+  Dims kernel, strides, dilations, pads_begin, pads_end;
+};
+struct ConvAttributes {  // Conv, ConvTranspose; inputs x, w, bias or kNoValue
+  Window window;
+  std::int64_t group = 1;
+  Dims output_padding;  // ConvTranspose only
+};
+struct PoolAttributes {  // MaxPool (a second output holds indices), AveragePool
+  Window window;
+  bool ceil_mode = false;
+  bool count_include_pad = false;     // AveragePool: padding counts in the divisor
+  bool column_major_indices = false;  // MaxPool: ONNX storage_order 1
+};
+struct GemmAttributes {  // alpha * A' B' + beta * C; C broadcasts, may be kNoValue
+  double alpha = 1, beta = 1;
+  bool trans_a = false, trans_b = false;
+};
+struct AxisAttributes {  // Concat, Gather, GatherElements
+  std::int64_t axis = 0;
+};
+struct SoftmaxAttributes {  // Softmax, LogSoftmax, Hardmax over all of dimensions [axis, end) together
+  std::int64_t axis = 0, end = 0;
+};
+struct ReduceAttributes {
+  Dims axes;  // sorted, distinct
+  bool keep_dims = true;
+};
+struct ArgAttributes {
+  std::int64_t axis = 0;
+  bool keep_dims = true;
+  bool select_last = false;  // ties: the last index instead of the first
+};
+struct CumSumAttributes {
+  std::int64_t axis = 0;
+  bool exclusive = false, reverse = false;
+};
+struct ShapeAttributes {  // Reshape, Expand: shape of the output
+  Dims shape;
+};
+struct TransposeAttributes {
+  Dims perm;  // output dimension d is input dimension perm[d]
+};
+struct SliceAttributes {  // one entry a dimension; output d reads starts[d] + i * steps[d], i < sizes[d]
+  Dims starts, steps, sizes;
+};
+enum class PadMode : std::uint8_t { Constant, Reflect, Edge };
+struct PadAttributes {  // inputs x and the value (scalar) or kNoValue for 0; negative pads crop
+  Dims begin, end;
+  PadMode mode = PadMode::Constant;
+};
+struct TileAttributes {
+  Dims repeats;
+};
+struct TriluAttributes {
+  std::int64_t k = 0;
+  bool upper = true;
+};
+struct NormAttributes {  // BatchNormalization, InstanceNormalization, LayerNormalization (over [axis, rank))
+  double epsilon = 1e-5;
+  std::int64_t axis = 0;
+};
+struct LrnAttributes {
+  double alpha = 1e-4, beta = 0.75, bias = 1;
+  std::int64_t size = 1;
+};
+
+using Attributes = std::variant<NoAttributes, ActivationAttributes, InfAttributes, CastAttributes, ConvAttributes,
+                                PoolAttributes, GemmAttributes, AxisAttributes, SoftmaxAttributes, ReduceAttributes,
+                                ArgAttributes, CumSumAttributes, ShapeAttributes, TransposeAttributes, SliceAttributes,
+                                PadAttributes, TileAttributes, TriluAttributes, NormAttributes, LrnAttributes>;
+
+std::string_view to_string(OpKind kind);  // "Conv"
+
+}  // namespace polyte::graph
