@@ -1,0 +1,163 @@
+#include "support/machine.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include "support/x86_features.h"
+
+namespace polyte {
+namespace {
+
+// In a virtual machine the last cache belongs to other guests too; one core counts on no more than this.
+constexpr std::int64_t kGuestL3Bytes = std::int64_t{4} << 20;
+
+std::string read_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// "48K", "1024K", "32768K", "12"; 0 when the text is no number.
+std::int64_t parse_size(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return 0;
+  const char unit = end == text.data() + text.size() ? ' ' : *end;
+  return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : value;
+}
+
+// How many processors a kernel list like "0-3,8" names; at least 1.
+int count_processors(const std::string& list) {
+  int count = 0;
+  std::size_t at = 0;
+  while (at < list.size()) {
+    const std::size_t comma = std::min(list.find(',', at), list.size());
+    const std::string range = list.substr(at, comma - at);
+    const std::size_t dash = range.find('-');
+    const auto first = parse_size(range);
+    const auto last = dash == std::string::npos ? first : parse_size(range.substr(dash + 1));
+    count += static_cast<int>(last - first) + 1;
+    at = comma + 1;
+  }
+  return std::max(count, 1);
+}
+
+struct FoundCache {
+  Cache cache;
+  int sharers = 1;
+};
+
+std::optional<FoundCache> find_cache(int level) {
+  for (int index = 0; index < 16; ++index) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    if (read_line(folder + "level") != std::to_string(level)) continue;
+    if (read_line(folder + "type") == "Instruction") continue;
+    FoundCache found;
+    found.cache.bytes = parse_size(read_line(folder + "size"));
+    found.sharers = count_processors(read_line(folder + "shared_cpu_list"));
+    if (found.cache.bytes <= 0) continue;
+    if (const auto ways = parse_size(read_line(folder + "ways_of_associativity")); ways > 0) {
+      found.cache.ways = static_cast<int>(ways);
+    }
+    if (const auto line = parse_size(read_line(folder + "coherency_line_size")); line > 0) {
+      found.cache.line_bytes = static_cast<int>(line);
+    }
+    return found;
+  }
+  return std::nullopt;
+}
+
+void detect_caches(Machine& machine, bool hypervisor) {
+  const auto fill = [&](Cache& cache, int level, std::int64_t fallback) {
+    const auto found = find_cache(level);
+    if (found) {
+      cache = found->cache;
+    } else {
+      cache.bytes = fallback;
+      machine.assumed.push_back("l" + std::to_string(level));
+    }
+    return found ? found->sharers : 1;
+  };
+  fill(machine.l1, 1, 32 << 10);
+  fill(machine.l2, 2, 1 << 20);
+  const int sharers = fill(machine.l3, 3, kGuestL3Bytes);
+  machine.l3.bytes /= sharers;
+  if (hypervisor && machine.l3.bytes > kGuestL3Bytes) {
+    machine.l3.bytes = kGuestL3Bytes;
+    machine.assumed.emplace_back("l3");
+  }
+}
+
+std::string read_model_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("model name")) continue;
+    const std::size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "";
+}
+
+int count_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);
+  return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+}
+
+// Full-width vector FMAs a cycle, from the makers' optimisation manuals: cores that execute a 512-bit
+// operation in two halves, and client cores with one 512-bit port, issue one.
+int fma_issue(const X86Model& model, int vector_bits) {
+  if (vector_bits < 512) return 2;
+  if (model.vendor == "AuthenticAMD") {
+    const bool zen4 = model.family == 0x19;
+    const bool zen5_mobile = model.family == 0x1a && ((model.model >= 0x20 && model.model < 0x40) ||
+                                                      (model.model >= 0x60 && model.model < 0x70));
+    return zen4 || zen5_mobile ? 1 : 2;
+  }
+  // Ice Lake, Tiger Lake and Rocket Lake of the client.
+  const bool client =
+      model.model == 0x7d || model.model == 0x7e || model.model == 0x8c || model.model == 0x8d || model.model == 0xa7;
+  return model.vendor == "GenuineIntel" && client ? 1 : 2;
+}
+
+void detect_vectors(Machine& machine, const X86Model& model) {
+  const bool wide =
+      machine.has("avx512f") && machine.has("avx512bw") && machine.has("avx512dq") && machine.has("avx512vl");
+  machine.has_fma = machine.has("fma");
+  machine.vector_bits = wide ? 512 : machine.has("avx2") ? 256 : 128;
+  machine.vector_registers = wide ? 32 : 16;
+#ifdef __aarch64__
+  machine.has_fma = true;
+  machine.vector_registers = 32;
+#endif
+  machine.fma_per_cycle = fma_issue(model, machine.vector_bits);
+  machine.assumed.emplace_back("fma_per_cycle");
+  machine.assumed.emplace_back("fma_latency");
+}
+
+}  // namespace
+
+bool Machine::has(const std::string& feature) const {
+  return std::ranges::find(features, '+' + feature) != features.end();
+}
+
+Machine detect_machine() {
+  Machine machine;
+  const X86Model model = detect_x86_model();
+  machine.features = detect_x86_features();
+  machine.model_name = read_model_name();
+  machine.cores = count_cores();
+  detect_vectors(machine, model);
+  detect_caches(machine, model.hypervisor);
+  std::ranges::sort(machine.assumed);
+  return machine;
+}
+
+}  // namespace polyte
