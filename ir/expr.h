@@ -7,7 +7,8 @@
 //   integers wrap; Div truncates towards zero, x / 0 is 0, MIN / -1 wraps; Mod is x - (x / y) * y, x % 0 is 0;
 //            shifts take the amount modulo the width
 //   Bool     0 or 1; And Or Xor Not; on integers these are bitwise
-//   Cast     float to integer truncates and saturates, NaN gives 0; to Bool is x != 0; integer to integer wraps
+//   Cast     float to integer truncates and saturates, NaN gives 0; to Bool is x != 0; integer to integer wraps;
+//            f64 to f16 or bf16 rounds once, integers go there through f32
 //   Exp Log Tanh Erf Sigmoid Pow Sin Cos are within 4 ULP of the true value; everything else is exact as above
 #pragma once
 
@@ -24,7 +25,23 @@ namespace polyte::ir {
 struct ExprNode;
 using Expr = std::shared_ptr<const ExprNode>;  // null only where a member says so
 
-enum class UnaryOp { Neg, Abs, Not, Sqrt, Floor, Ceil, Round, Trunc, Exp, Log, Tanh, Erf, Sigmoid, Sin, Cos };  // Round: half to even
+enum class UnaryOp {
+  Neg,
+  Abs,
+  Not,
+  Sqrt,
+  Floor,
+  Ceil,
+  Round,
+  Trunc,
+  Exp,
+  Log,
+  Tanh,
+  Erf,
+  Sigmoid,
+  Sin,
+  Cos
+};  // Round: half to even
 enum class BinaryOp { Add, Sub, Mul, Div, Mod, Min, Max, Pow, And, Or, Xor, Shl, Shr, Eq, Ne, Lt, Le };
 
 // One subscript: affine + indirect. `indirect` (may be null) is an integer expression read at run time: a
@@ -89,11 +106,11 @@ struct ExprNode {
   std::variant<Literal, IndexValue, Load, Unary, Binary, Fma, Select, Cast, Broadcast> op;
 };
 
-// Makers check operand types (POLYTE_CHECK) and fold nothing.
+// Makers check operand types (POLYTE_CHECK) and fold nothing. Literals are brought into their type (rounded, wrapped).
 Expr make_float(DType type, double value);
 Expr make_int(DType type, std::int64_t value);
-Expr make_literal(DType type, double value);  // integer types take the truncated value
-Expr make_index(Affine value, DType type = DType::I64);
+Expr make_literal(DType type, double value);             // integer types take the truncated value
+Expr make_index(Affine value, DType type = DType::I64);  // a Literal where the value is constant
 Expr make_load(DType type, std::string buffer, std::vector<Index> indices);
 Expr make_guarded_load(DType type, std::string buffer, std::vector<Index> indices, std::vector<Constraint> guard,
                        Expr otherwise);
@@ -112,7 +129,7 @@ std::string to_string(const Expr& e);      // infix, as Program text has it
 // Rebuilds bottom-up: `leaf` sees every Load and IndexValue (children of a Load, its indirect subscripts and
 // `otherwise`, are rewritten before) and returns a replacement or the same expression.
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf);
-Expr substitute(const Expr& e, const Bindings& bindings);  // in every affine part
+Expr substitute(const Expr& e, const Bindings& bindings);                              // in every affine part
 void for_each_node(const Expr& e, const std::function<void(const ExprNode&)>& visit);  // pre-order, subscripts too
 std::vector<const Load*> loads_of(const Expr& e);                                      // in order of appearance
 

@@ -1,0 +1,386 @@
+#include "ir/affine.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace polyte::ir {
+namespace {
+
+// c - d * floor(c / d), moved into (-d/2, d/2]: the coefficient left inside a division by d.
+std::int64_t centred_residue(std::int64_t c, std::int64_t d) {
+  const std::int64_t r = polyte::floor_mod(c, d);
+  return r > d - r ? r - d : r;
+}
+
+Affine div_atom(Affine numerator, std::int64_t denominator);
+
+Affine of_term(const Term& term) {
+  const Atom& atom = term.atom;
+  return (atom.div ? div_atom(atom.div->numerator, atom.div->denominator) : Affine::symbol(atom.symbol)) *
+         term.coefficient;
+}
+
+// floor((floor(n / a) + c) / d) = floor((n + c * a) / (a * d))
+std::optional<Affine> flatten_nested(const Affine& e, std::int64_t d) {
+  if (e.terms().size() != 1 || !e.terms()[0].atom.div || e.terms()[0].coefficient != 1) return std::nullopt;
+  const FloorDiv& inner = *e.terms()[0].atom.div;
+  const Affine numerator = inner.numerator + Affine(checked_mul(e.constant(), inner.denominator));
+  return floor_div(numerator, checked_mul(inner.denominator, d));
+}
+
+}  // namespace
+
+bool operator==(const Atom& a, const Atom& b) {
+  if (a.div == b.div) return a.symbol == b.symbol;
+  return a.div && b.div && a.div->denominator == b.div->denominator && a.div->numerator == b.div->numerator;
+}
+
+bool operator<(const Atom& a, const Atom& b) {
+  if (a.div == b.div) return a.symbol < b.symbol;
+  if (!a.div || !b.div) return !a.div;
+  if (!(a.div->numerator == b.div->numerator)) return a.div->numerator < b.div->numerator;
+  return a.div->denominator < b.div->denominator;
+}
+
+Affine Affine::symbol(std::string name) {
+  Affine result;
+  result.terms_.push_back({{std::move(name), nullptr}, 1});
+  return result;
+}
+
+std::optional<std::string> Affine::as_symbol() const {
+  if (constant_ != 0 || terms_.size() != 1 || terms_[0].coefficient != 1 || terms_[0].atom.div) return std::nullopt;
+  return terms_[0].atom.symbol;
+}
+
+std::int64_t Affine::coefficient(const std::string& symbol) const {
+  for (const Term& term : terms_)
+    if (!term.atom.div && term.atom.symbol == symbol) return term.coefficient;
+  return 0;
+}
+
+bool Affine::uses(const std::string& symbol) const {
+  return std::any_of(terms_.begin(), terms_.end(), [&](const Term& term) {
+    return term.atom.div ? term.atom.div->numerator.uses(symbol) : term.atom.symbol == symbol;
+  });
+}
+
+void Affine::collect_symbols(std::set<std::string>& into) const {
+  for (const Term& term : terms_) {
+    if (term.atom.div) {
+      term.atom.div->numerator.collect_symbols(into);
+    } else {
+      into.insert(term.atom.symbol);
+    }
+  }
+}
+
+void Affine::add_term(const Atom& atom, std::int64_t coefficient) {
+  if (coefficient == 0) return;
+  const auto at = std::lower_bound(terms_.begin(), terms_.end(), atom,
+                                   [](const Term& term, const Atom& key) { return term.atom < key; });
+  if (at == terms_.end() || !(at->atom == atom)) {
+    terms_.insert(at, {atom, coefficient});
+    return;
+  }
+  at->coefficient = checked_add(at->coefficient, coefficient);
+  if (at->coefficient == 0) terms_.erase(at);
+}
+
+Affine operator+(const Affine& a, const Affine& b) {
+  Affine result = a;
+  result.constant_ = checked_add(result.constant_, b.constant_);
+  for (const Term& term : b.terms_) result.add_term(term.atom, term.coefficient);
+  return result;
+}
+
+Affine operator-(const Affine& a, const Affine& b) { return a + b * -1; }
+
+Affine operator-(const Affine& a) { return a * -1; }
+
+Affine operator*(const Affine& a, std::int64_t factor) {
+  if (factor == 0) return {};
+  Affine result = a;
+  result.constant_ = checked_mul(result.constant_, factor);
+  for (Term& term : result.terms_) term.coefficient = checked_mul(term.coefficient, factor);
+  return result;
+}
+
+bool operator==(const Affine& a, const Affine& b) {
+  return a.constant_ == b.constant_ &&
+         std::equal(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end(),
+                    [](const Term& s, const Term& t) { return s.coefficient == t.coefficient && s.atom == t.atom; });
+}
+
+bool operator<(const Affine& a, const Affine& b) {
+  if (a.constant_ != b.constant_) return a.constant_ < b.constant_;
+  return std::lexicographical_compare(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end(),
+                                      [](const Term& s, const Term& t) {
+                                        if (!(s.atom == t.atom)) return s.atom < t.atom;
+                                        return s.coefficient < t.coefficient;
+                                      });
+}
+
+Affine floor_div(const Affine& e, std::int64_t d) {
+  POLYTE_CHECK(d > 0, "division by " + std::to_string(d) + ", expected a positive divisor");
+  if (d == 1) return e;
+  // Whole multiples of d leave the division; what stays has coefficients in (-d/2, d/2].
+  Affine outside = polyte::floor_div(e.constant_, d), inside = polyte::floor_mod(e.constant_, d);
+  std::int64_t common = d;
+  for (const Term& term : e.terms_) {
+    const std::int64_t residue = centred_residue(term.coefficient, d);
+    outside.add_term(term.atom, checked_sub(term.coefficient, residue) / d);
+    inside.add_term(term.atom, residue);
+    if (residue != 0) common = std::gcd(common, residue);
+  }
+  if (inside.is_constant()) return outside;
+  // floor((g * e + c) / (g * d)) = floor((e + floor(c / g)) / d)
+  inside.constant_ = inside.constant_ / common;
+  for (Term& term : inside.terms_) term.coefficient /= common;
+  const std::int64_t divisor = d / common;
+  if (divisor == 1) return outside + inside;
+  if (const auto flat = flatten_nested(inside, divisor)) return outside + *flat;
+  outside.add_term({"", std::make_shared<FloorDiv>(FloorDiv{std::move(inside), divisor})}, 1);
+  return outside;
+}
+
+Affine mod(const Affine& e, std::int64_t d) { return e - floor_div(e, d) * d; }
+
+namespace {
+
+Affine div_atom(Affine numerator, std::int64_t denominator) { return floor_div(numerator, denominator); }
+
+// e = factor * (numerator % denominator) + rest, where every term of the remainder is really there.
+struct Remainder {
+  std::int64_t factor;
+  const FloorDiv* div;
+  Affine rest;
+};
+
+bool contains_terms(const Affine& e, const Affine& part, std::int64_t factor) {
+  return std::all_of(part.terms().begin(), part.terms().end(), [&](const Term& wanted) {
+    const auto at =
+        std::find_if(e.terms().begin(), e.terms().end(), [&](const Term& t) { return t.atom == wanted.atom; });
+    if (at == e.terms().end()) return false;
+    const std::int64_t need = checked_mul(wanted.coefficient, factor);
+    return need > 0 ? at->coefficient >= need : at->coefficient <= need;
+  });
+}
+
+std::optional<Remainder> find_remainder(const Affine& e) {
+  for (const Term& term : e.terms()) {
+    if (!term.atom.div || term.coefficient % term.atom.div->denominator != 0) continue;
+    const std::int64_t factor = -(term.coefficient / term.atom.div->denominator);
+    if (!contains_terms(e, term.atom.div->numerator, factor)) continue;
+    return Remainder{factor, term.atom.div.get(), e - term.atom.div->numerator * factor - of_term(term)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Affine substitute(const Affine& e, const Bindings& bindings) {
+  Affine result = e.constant();
+  for (const Term& term : e.terms()) {
+    if (term.atom.div) {
+      result = result +
+               floor_div(substitute(term.atom.div->numerator, bindings), term.atom.div->denominator) * term.coefficient;
+      continue;
+    }
+    const auto bound = bindings.find(term.atom.symbol);
+    result = result + (bound == bindings.end() ? Affine::symbol(term.atom.symbol) : bound->second) * term.coefficient;
+  }
+  return result;
+}
+
+std::int64_t evaluate(const Affine& e, const std::function<std::int64_t(const std::string&)>& value_of) {
+  std::int64_t result = e.constant();
+  for (const Term& term : e.terms()) {
+    const std::int64_t value =
+        term.atom.div ? polyte::floor_div(evaluate(term.atom.div->numerator, value_of), term.atom.div->denominator)
+                      : value_of(term.atom.symbol);
+    result = checked_add(result, checked_mul(term.coefficient, value));
+  }
+  return result;
+}
+
+std::int64_t evaluate(const Affine& e, const Values& values) {
+  return evaluate(e, [&](const std::string& symbol) {
+    const auto at = values.find(symbol);
+    POLYTE_CHECK(at != values.end(), "'" + symbol + "' has no value");
+    return at->second;
+  });
+}
+
+// --- intervals ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+using Bound = std::optional<std::int64_t>;
+
+Bound add(const Bound& a, const Bound& b) {
+  std::int64_t result = 0;
+  if (!a || !b || __builtin_add_overflow(*a, *b, &result)) return std::nullopt;
+  return result;
+}
+
+Bound scale(const Bound& a, std::int64_t factor) {
+  std::int64_t result = 0;
+  if (!a || __builtin_mul_overflow(*a, factor, &result)) return std::nullopt;
+  return result;
+}
+
+Interval add(const Interval& a, const Interval& b) { return {add(a.min, b.min), add(a.max, b.max)}; }
+
+Interval scale(const Interval& a, std::int64_t factor) {
+  if (factor >= 0) return {scale(a.min, factor), scale(a.max, factor)};
+  return {scale(a.max, factor), scale(a.min, factor)};
+}
+
+Interval intersect(const Interval& a, const Interval& b) {
+  Interval result = a;
+  if (b.min && (!a.min || *b.min > *a.min)) result.min = b.min;
+  if (b.max && (!a.max || *b.max < *a.max)) result.max = b.max;
+  return result;
+}
+
+Interval range_of(const Atom& atom, const Ranges& ranges) {
+  if (atom.div) {
+    Interval inner = range_of(atom.div->numerator, ranges);
+    if (inner.min) inner.min = polyte::floor_div(*inner.min, atom.div->denominator);
+    if (inner.max) inner.max = polyte::floor_div(*inner.max, atom.div->denominator);
+    return inner;
+  }
+  const auto at = ranges.find(atom.symbol);
+  return at == ranges.end() ? Interval{} : at->second;
+}
+
+}  // namespace
+
+Interval range_of(const Affine& e, const Ranges& ranges) {
+  Interval result{e.constant(), e.constant()};
+  for (const Term& term : e.terms()) result = add(result, scale(range_of(term.atom, ranges), term.coefficient));
+  if (const auto split = find_remainder(e)) {
+    const Interval numerator = range_of(split->div->numerator, ranges);
+    Interval remainder{0, split->div->denominator - 1};
+    if (numerator.min && numerator.max && *numerator.min >= 0 && *numerator.max < split->div->denominator)
+      remainder = numerator;
+    result = intersect(result, add(range_of(split->rest, ranges), scale(remainder, split->factor)));
+  }
+  return result;
+}
+
+// --- constraints -------------------------------------------------------------------------------------------------
+
+bool operator==(const Constraint& a, const Constraint& b) { return a.equality == b.equality && a.expr == b.expr; }
+
+bool operator<(const Constraint& a, const Constraint& b) {
+  if (a.equality != b.equality) return a.equality < b.equality;
+  return a.expr < b.expr;
+}
+
+Constraint at_least(const Affine& a, const Affine& b) { return {a - b, false}; }
+Constraint less_than(const Affine& a, const Affine& b) { return {b - a - 1, false}; }
+Constraint equal(const Affine& a, const Affine& b) { return {a - b, true}; }
+
+Constraint substitute(const Constraint& c, const Bindings& bindings) {
+  return {substitute(c.expr, bindings), c.equality};
+}
+
+bool holds(const Constraint& c, const Values& values) {
+  const std::int64_t value = evaluate(c.expr, values);
+  return c.equality ? value == 0 : value >= 0;
+}
+
+Truth truth_of(const Constraint& c, const Ranges& ranges) {
+  const Interval range = range_of(c.expr, ranges);
+  if (range.max && *range.max < 0) return Truth::False;
+  if (!c.equality) return range.min && *range.min >= 0 ? Truth::True : Truth::Unknown;
+  if (range.min && *range.min > 0) return Truth::False;
+  return range.min && range.max && *range.min == 0 && *range.max == 0 ? Truth::True : Truth::Unknown;
+}
+
+// --- text --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// A summand with its sign: `text` is positive and binds at least as tightly as a product.
+struct Summand {
+  bool negative;
+  std::string text;
+};
+
+std::string in_brackets(const Affine& e) {
+  const std::string text = to_string(e);
+  return e.as_symbol() || (e.is_constant() && e.constant() >= 0) ? text : "(" + text + ")";
+}
+
+Summand scaled(std::int64_t factor, const std::string& text, bool product) {
+  const bool negative = factor < 0;
+  const std::string digits = std::to_string(factor).substr(negative ? 1 : 0);
+  if (digits == "1") return {negative, text};
+  return {negative, digits + "*" + (product ? "(" + text + ")" : text)};
+}
+
+std::vector<Summand> summands(const Affine& e, std::int64_t& constant) {
+  if (const auto split = find_remainder(e)) {
+    std::vector<Summand> result = summands(split->rest, constant);
+    const std::string text = in_brackets(split->div->numerator) + " % " + std::to_string(split->div->denominator);
+    result.push_back(scaled(split->factor, text, true));
+    return result;
+  }
+  constant = e.constant();
+  std::vector<Summand> result;
+  for (const Term& term : e.terms()) {
+    const FloorDiv* div = term.atom.div.get();
+    const std::string text =
+        div ? in_brackets(div->numerator) + "//" + std::to_string(div->denominator) : term.atom.symbol;
+    result.push_back(scaled(term.coefficient, text, div != nullptr));
+  }
+  return result;
+}
+
+bool starts_positive(const Affine& e) {
+  return std::any_of(e.terms().begin(), e.terms().end(), [](const Term& t) { return t.coefficient > 0; });
+}
+
+}  // namespace
+
+std::string to_string(const Affine& e) {
+  std::int64_t constant = 0;
+  std::vector<Summand> parts = summands(e, constant);
+  const auto positive_first = [](const Summand& s) { return !s.negative; };
+  std::stable_partition(parts.begin(), parts.end(), positive_first);
+  std::string digits = std::to_string(constant);
+  const Summand last{constant < 0, constant < 0 ? digits.substr(1) : digits};
+  if (parts.empty()) return digits;
+  if (constant != 0) parts.insert(constant > 0 && parts[0].negative ? parts.begin() : parts.end(), last);
+  std::string text = (parts[0].negative ? "-" : "") + parts[0].text;
+  for (std::size_t i = 1; i < parts.size(); ++i) text += (parts[i].negative ? " - " : " + ") + parts[i].text;
+  return text;
+}
+
+std::string to_string(const Constraint& c) {
+  // left >= right, each side with positive coefficients only.
+  Affine left, right;
+  for (const Term& term : c.expr.terms()) {
+    Affine& side = term.coefficient > 0 ? left : right;
+    side = side + of_term(term);
+  }
+  right = -right;
+  const Affine constant = c.expr.constant();
+  const bool swap = right.as_symbol().has_value() || !starts_positive(left);
+  if (c.equality) {
+    return swap ? to_string(right) + " == " + to_string(left + constant)
+                : to_string(left) + " == " + to_string(right - constant);
+  }
+  const bool strict = c.expr.constant() == -1 && starts_positive(left) && !right.is_constant();
+  if (strict) return swap ? to_string(right) + " < " + to_string(left) : to_string(left) + " > " + to_string(right);
+  return swap ? to_string(right) + " <= " + to_string(left + constant)
+              : to_string(left) + " >= " + to_string(right - constant);
+}
+
+}  // namespace polyte::ir

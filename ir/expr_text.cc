@@ -1,0 +1,259 @@
+#include "ir/expr_text.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "ir/arithmetic.h"
+
+namespace polyte::ir {
+namespace {
+
+// Binding strength, weakest first. A guarded read and a conditional are weaker than everything.
+enum Strength { kGuarded, kOr, kAnd, kCompare, kBitOr, kBitXor, kBitAnd, kShift, kSum, kProduct, kUnary, kPrimary };
+
+Strength strength_of(BinaryOp op, DType operands) {
+  switch (op) {
+    case BinaryOp::Or:
+      return operands == DType::Bool ? kOr : kBitOr;
+    case BinaryOp::And:
+      return operands == DType::Bool ? kAnd : kBitAnd;
+    case BinaryOp::Xor:
+      return kBitXor;
+    case BinaryOp::Shl:
+    case BinaryOp::Shr:
+      return kShift;
+    case BinaryOp::Add:
+    case BinaryOp::Sub:
+      return kSum;
+    case BinaryOp::Mul:
+    case BinaryOp::Div:
+    case BinaryOp::Mod:
+      return kProduct;
+    case BinaryOp::Min:
+    case BinaryOp::Max:
+    case BinaryOp::Pow:
+      return kPrimary;
+    default:
+      return kCompare;
+  }
+}
+
+Strength strength_of(const Affine& e) {
+  if (e.as_symbol()) return kPrimary;
+  const std::size_t summands = e.terms().size() + (e.constant() != 0);
+  return summands == 1 && e.terms()[0].coefficient > 0 ? kProduct : kSum;
+}
+
+bool is_bare(const Expr& e) {
+  return std::holds_alternative<IndexValue>(e->op) ||
+         (std::holds_alternative<Literal>(e->op) && e->type != DType::Bool);
+}
+
+std::string print_lanes(const Lanes& lanes) {
+  if (lanes.count == 1) return "";
+  std::string text = "{" + std::to_string(lanes.count) + ":";
+  for (std::size_t i = 0; i < lanes.strides.size(); ++i) text += (i ? ", " : " ") + std::to_string(lanes.strides[i]);
+  if (lanes.active) text += " while " + to_string(*lanes.active);
+  return text + "}";
+}
+
+class Printer {
+ public:
+  explicit Printer(const ExprStyle& style) : style_(style) {}
+
+  std::string operator()(const Expr& e, bool typed, Strength at_least = kGuarded) const {
+    const auto [text, strength] = print(e, typed);
+    return strength < at_least ? "(" + text + ")" : text;
+  }
+
+ private:
+  struct Piece {
+    std::string text;
+    Strength strength;
+  };
+  const ExprStyle& style_;
+
+  Piece print(const Expr& e, bool typed) const {
+    return std::visit([&](const auto& op) { return print(e, op, typed); }, e->op);
+  }
+
+  // A bare leaf, or its explicitly typed form where nothing beside it says the type.
+  static Piece leaf(DType type, std::string text, Strength strength, bool typed) {
+    if (typed) return {std::move(text), strength};
+    return {std::string(polyte::to_string(type)) + "(" + text + ")", kPrimary};
+  }
+
+  static Piece print(const Expr& e, const Literal& o, bool typed) {
+    if (e->type == DType::Bool) return {o.integer ? "true" : "false", kPrimary};
+    std::string text = is_float(e->type)       ? print_real(e->type, o.real)
+                       : e->type == DType::U64 ? std::to_string(static_cast<std::uint64_t>(o.integer))
+                                               : std::to_string(o.integer);
+    return leaf(e->type, std::move(text), kUnary, typed);
+  }
+
+  static Piece print(const Expr& e, const IndexValue& o, bool typed) {
+    if (e->lanes == 1) return leaf(e->type, to_string(o.value), strength_of(o.value), typed);
+    return {leaf(e->type, to_string(o.value), kPrimary, false).text + print_lanes(o.lanes), kPrimary};
+  }
+
+  Piece print(const Expr&, const Load& o, bool) const {
+    std::string text = o.buffer + "[" + print_indices(o.indices, style_) + "]" + print_lanes(o.lanes);
+    if (o.guard.empty()) return {std::move(text), kPrimary};
+    if (!style_.is_implied_guard || !style_.is_implied_guard(o)) text += " if " + print_conjunction(o.guard);
+    return {text + " else " + (*this)(o.otherwise, true, kUnary), kGuarded};
+  }
+
+  Piece print(const Expr&, const Unary& o, bool) const {
+    const bool typed = !is_bare(o.a);
+    if (o.op == UnaryOp::Neg) return {"-" + (*this)(o.a, typed, kUnary), kUnary};
+    return {to_string(o.op) + "(" + (*this)(o.a, typed) + ")", kPrimary};
+  }
+
+  Piece print(const Expr&, const Binary& o, bool) const {
+    const bool typed = !is_bare(o.a) || !is_bare(o.b);
+    const Strength strength = strength_of(o.op, o.a->type);
+    if (strength == kPrimary)
+      return {to_string(o.op) + "(" + (*this)(o.a, typed) + ", " + (*this)(o.b, true) + ")", kPrimary};
+    const auto tighter = static_cast<Strength>(strength + 1);
+    std::string sign = to_string(o.op);
+    if (strength == kAnd) sign = "and";
+    if (strength == kOr) sign = "or";
+    const Strength left = strength == kCompare ? tighter : strength;
+    return {(*this)(o.a, typed, left) + " " + sign + " " + (*this)(o.b, true, tighter), strength};
+  }
+
+  Piece print(const Expr&, const Fma& o, bool) const {
+    const bool typed = !is_bare(o.a) || !is_bare(o.b) || !is_bare(o.c);
+    return {"fma(" + (*this)(o.a, typed) + ", " + (*this)(o.b, true) + ", " + (*this)(o.c, true) + ")", kPrimary};
+  }
+
+  Piece print(const Expr&, const Select& o, bool) const {
+    const bool typed = !is_bare(o.a) || !is_bare(o.b);
+    return {"select(" + (*this)(o.condition, true) + ", " + (*this)(o.a, typed) + ", " + (*this)(o.b, true) + ")",
+            kPrimary};
+  }
+
+  Piece print(const Expr& e, const Cast& o, bool) const {
+    return {std::string(polyte::to_string(e->type)) + "(" + (*this)(o.a, !is_bare(o.a)) + ")", kPrimary};
+  }
+
+  Piece print(const Expr& e, const Broadcast& o, bool) const {
+    return {"broadcast(" + (*this)(o.a, !is_bare(o.a)) + ", " + std::to_string(e->lanes) + ")", kPrimary};
+  }
+};
+
+std::string print_index(const Index& index, const ExprStyle& style) {
+  if (!index.indirect) return to_string(index.affine);
+  const std::string text = Printer(style)(index.indirect, false, kPrimary);
+  if (index.affine == Affine()) return text;
+  const std::string affine = to_string(index.affine);
+  return text + (affine[0] == '-' ? " - " + affine.substr(1) : " + " + affine);
+}
+
+}  // namespace
+
+std::string print_real(DType type, double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  char text[64];
+  for (int digits = 1; digits <= 17; ++digits) {
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
+    if (arithmetic::round_to(type, std::strtod(text, nullptr)) == value) break;
+  }
+  return text;
+}
+
+std::string print_conjunction(const std::vector<Constraint>& constraints) {
+  std::string text;
+  for (const Constraint& c : constraints) text += (text.empty() ? "" : " and ") + to_string(c);
+  return text;
+}
+
+std::string print_indices(const std::vector<Index>& indices, const ExprStyle& style) {
+  std::string text;
+  for (std::size_t i = 0; i < indices.size(); ++i) text += (i ? ", " : "") + print_index(indices[i], style);
+  return text;
+}
+
+std::string print_expr(const Expr& e, const ExprStyle& style, bool typed) { return Printer(style)(e, typed); }
+
+std::string to_string(const Expr& e) { return print_expr(e, {}); }
+
+std::string to_string(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::Neg:
+      return "-";
+    case UnaryOp::Abs:
+      return "abs";
+    case UnaryOp::Not:
+      return "not";
+    case UnaryOp::Sqrt:
+      return "sqrt";
+    case UnaryOp::Floor:
+      return "floor";
+    case UnaryOp::Ceil:
+      return "ceil";
+    case UnaryOp::Round:
+      return "round";
+    case UnaryOp::Trunc:
+      return "trunc";
+    case UnaryOp::Exp:
+      return "exp";
+    case UnaryOp::Log:
+      return "log";
+    case UnaryOp::Tanh:
+      return "tanh";
+    case UnaryOp::Erf:
+      return "erf";
+    case UnaryOp::Sigmoid:
+      return "sigmoid";
+    case UnaryOp::Sin:
+      return "sin";
+    case UnaryOp::Cos:
+      return "cos";
+  }
+  return "";
+}
+
+std::string to_string(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::Add:
+      return "+";
+    case BinaryOp::Sub:
+      return "-";
+    case BinaryOp::Mul:
+      return "*";
+    case BinaryOp::Div:
+      return "/";
+    case BinaryOp::Mod:
+      return "%";
+    case BinaryOp::Min:
+      return "min";
+    case BinaryOp::Max:
+      return "max";
+    case BinaryOp::Pow:
+      return "pow";
+    case BinaryOp::And:
+      return "&";
+    case BinaryOp::Or:
+      return "|";
+    case BinaryOp::Xor:
+      return "^";
+    case BinaryOp::Shl:
+      return "<<";
+    case BinaryOp::Shr:
+      return ">>";
+    case BinaryOp::Eq:
+      return "==";
+    case BinaryOp::Ne:
+      return "!=";
+    case BinaryOp::Lt:
+      return "<";
+    case BinaryOp::Le:
+      return "<=";
+  }
+  return "";
+}
+
+}  // namespace polyte::ir

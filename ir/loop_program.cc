@@ -1,0 +1,289 @@
+#include "ir/loop_program.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace polyte::ir {
+namespace {
+
+Stmt node(decltype(StmtNode::op) op) { return std::make_shared<const StmtNode>(StmtNode{std::move(op)}); }
+
+void append_flat(std::vector<Stmt>& into, const Stmt& s) {
+  const auto* block = std::get_if<Block>(&s->op);
+  if (!block) {
+    into.push_back(s);
+    return;
+  }
+  for (const Stmt& child : block->body) append_flat(into, child);
+}
+
+}  // namespace
+
+std::string to_string(LoopKind kind) {
+  switch (kind) {
+    case LoopKind::Serial: return "for";
+    case LoopKind::Parallel: return "parallel";
+    case LoopKind::Vector: return "vector";
+    case LoopKind::Unrolled: return "unrolled";
+  }
+  return {};
+}
+
+std::string to_string(Memory memory) {
+  switch (memory) {
+    case Memory::Heap: return "heap";
+    case Memory::Stack: return "stack";
+    case Memory::Register: return "register";
+  }
+  return {};
+}
+
+// --- makers ------------------------------------------------------------------------------------------------------
+
+Stmt make_store(Store store) {
+  POLYTE_CHECK(store.value, "store to '" + store.buffer + "' without a value");
+  return node(std::move(store));
+}
+
+Stmt make_block(std::vector<Stmt> body) {
+  std::vector<Stmt> flat;
+  flat.reserve(body.size());
+  for (const Stmt& child : body) append_flat(flat, child);
+  if (flat.size() == 1) return flat.front();
+  return node(Block{std::move(flat)});
+}
+
+Stmt make_for(For loop) {
+  POLYTE_CHECK(!loop.lower.empty() && !loop.upper.empty(), "loop '" + loop.var + "' without bounds");
+  POLYTE_CHECK(loop.body, "loop '" + loop.var + "' without a body");
+  return node(std::move(loop));
+}
+
+Stmt make_if(If branch) {
+  POLYTE_CHECK(branch.body, "a branch without a body");
+  if (branch.conditions.empty() && !branch.condition) return branch.body;
+  return node(std::move(branch));
+}
+
+Stmt make_alloc(Alloc alloc) {
+  POLYTE_CHECK(alloc.body, "allocation of '" + alloc.buffer.name + "' without a body");
+  return node(std::move(alloc));
+}
+
+Stmt make_fence() { return node(Fence{}); }
+
+// --- rebuilding --------------------------------------------------------------------------------------------------
+
+namespace {
+
+template <class Node>
+Stmt with_body(const Stmt& s, const Node& op, const std::function<Stmt(const Stmt&)>& f) {
+  Stmt body = f(op.body);
+  if (body == op.body) return s;
+  Node copy = op;
+  copy.body = std::move(body);
+  return node(std::move(copy));
+}
+
+Stmt map_block(const Stmt& s, const Block& block, const std::function<Stmt(const Stmt&)>& f) {
+  std::vector<Stmt> body;
+  body.reserve(block.body.size());
+  bool changed = false;
+  for (const Stmt& child : block.body) {
+    body.push_back(f(child));
+    changed = changed || body.back() != child;
+  }
+  return changed ? make_block(std::move(body)) : s;
+}
+
+}  // namespace
+
+Stmt rewrite_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& f) {
+  if (const auto* block = std::get_if<Block>(&s->op)) return map_block(s, *block, f);
+  if (const auto* loop = std::get_if<For>(&s->op)) return with_body(s, *loop, f);
+  if (const auto* branch = std::get_if<If>(&s->op)) return with_body(s, *branch, f);
+  if (const auto* alloc = std::get_if<Alloc>(&s->op)) return with_body(s, *alloc, f);
+  return s;
+}
+
+namespace {
+
+void substitute_in(std::vector<Affine>& values, const Bindings& bindings) {
+  for (Affine& value : values) value = substitute(value, bindings);
+}
+
+void substitute_in(Lanes& lanes, const Bindings& bindings) {
+  if (lanes.active) lanes.active = substitute(*lanes.active, bindings);
+}
+
+Stmt substitute_store(Store store, const Bindings& bindings) {
+  for (Index& index : store.indices) {
+    index.affine = substitute(index.affine, bindings);
+    if (index.indirect) index.indirect = substitute(index.indirect, bindings);
+  }
+  store.value = substitute(store.value, bindings);
+  substitute_in(store.lanes, bindings);
+  substitute_in(store.origin.instance, bindings);
+  return node(std::move(store));
+}
+
+}  // namespace
+
+Stmt substitute(const Stmt& s, const Bindings& bindings) {
+  if (bindings.empty()) return s;
+  const auto below = [&](const Stmt& child) { return substitute(child, bindings); };
+  if (const auto* store = std::get_if<Store>(&s->op)) return substitute_store(*store, bindings);
+  if (const auto* loop = std::get_if<For>(&s->op)) {
+    For copy = *loop;
+    substitute_in(copy.lower, bindings);
+    substitute_in(copy.upper, bindings);
+    copy.body = below(copy.body);
+    return node(std::move(copy));
+  }
+  if (const auto* branch = std::get_if<If>(&s->op)) {
+    If copy = *branch;
+    for (Constraint& c : copy.conditions) c = substitute(c, bindings);
+    if (copy.condition) copy.condition = substitute(copy.condition, bindings);
+    copy.body = below(copy.body);
+    return node(std::move(copy));
+  }
+  return rewrite_children(s, below);
+}
+
+namespace {
+
+using Renames = std::map<std::string, std::string>;
+
+Expr rename_loads(const Expr& e, const Renames& buffers) {
+  if (buffers.empty()) return e;
+  return rewrite(e, [&](const Expr& leaf) -> Expr {
+    const auto* load = std::get_if<Load>(&leaf->op);
+    const auto renamed = load ? buffers.find(load->buffer) : buffers.end();
+    if (renamed == buffers.end()) return leaf;
+    ExprNode copy = *leaf;
+    std::get<Load>(copy.op).buffer = renamed->second;
+    return std::make_shared<const ExprNode>(std::move(copy));
+  });
+}
+
+Stmt rename_store(Store store, const Renames& buffers) {
+  if (const auto renamed = buffers.find(store.buffer); renamed != buffers.end()) store.buffer = renamed->second;
+  store.value = rename_loads(store.value, buffers);
+  for (Index& index : store.indices)
+    if (index.indirect) index.indirect = rename_loads(index.indirect, buffers);
+  return node(std::move(store));
+}
+
+// Buffers renamed in every access (not in allocations).
+Stmt rename_buffers(const Stmt& s, const Renames& buffers) {
+  if (const auto* store = std::get_if<Store>(&s->op)) return rename_store(*store, buffers);
+  const auto below = [&](const Stmt& child) { return rename_buffers(child, buffers); };
+  const auto* branch = std::get_if<If>(&s->op);
+  if (!branch || !branch->condition) return rewrite_children(s, below);
+  If copy = *branch;
+  copy.condition = rename_loads(copy.condition, buffers);
+  copy.body = below(copy.body);
+  return node(std::move(copy));
+}
+
+// One walk: new names for bindings, collected; uses are replaced afterwards, all at once.
+Stmt rename_bindings(const Stmt& s, const std::function<std::string(const std::string&)>& fresh, Bindings& loops,
+                     Renames& buffers) {
+  const auto below = [&](const Stmt& child) { return rename_bindings(child, fresh, loops, buffers); };
+  if (const auto* loop = std::get_if<For>(&s->op)) {
+    For copy = *loop;
+    copy.var = fresh(loop->var);
+    loops[loop->var] = Affine::symbol(copy.var);
+    copy.body = below(copy.body);
+    return node(std::move(copy));
+  }
+  if (const auto* alloc = std::get_if<Alloc>(&s->op)) {
+    Alloc copy = *alloc;
+    copy.buffer.name = fresh(alloc->buffer.name);
+    buffers[alloc->buffer.name] = copy.buffer.name;
+    copy.body = below(copy.body);
+    return node(std::move(copy));
+  }
+  return rewrite_children(s, below);
+}
+
+}  // namespace
+
+Stmt rename_bound(const Stmt& s, const std::function<std::string(const std::string&)>& fresh) {
+  Bindings loops;
+  Renames buffers;
+  Stmt renamed = rename_bindings(s, fresh, loops, buffers);
+  if (!loops.empty()) renamed = substitute(renamed, loops);
+  return buffers.empty() ? renamed : rename_buffers(renamed, buffers);
+}
+
+// --- walking -----------------------------------------------------------------------------------------------------
+
+void for_each_stmt(const Stmt& s, const std::function<void(const Stmt&)>& visit) {
+  visit(s);
+  if (const auto* block = std::get_if<Block>(&s->op)) {
+    for (const Stmt& child : block->body) for_each_stmt(child, visit);
+  } else if (const auto* loop = std::get_if<For>(&s->op)) {
+    for_each_stmt(loop->body, visit);
+  } else if (const auto* branch = std::get_if<If>(&s->op)) {
+    for_each_stmt(branch->body, visit);
+  } else if (const auto* alloc = std::get_if<Alloc>(&s->op)) {
+    for_each_stmt(alloc->body, visit);
+  }
+}
+
+void for_each_expr(const Stmt& s, const std::function<void(const Expr&)>& visit) {
+  for_each_stmt(s, [&](const Stmt& at) {
+    if (const auto* store = std::get_if<Store>(&at->op)) {
+      for (const Index& index : store->indices)
+        if (index.indirect) visit(index.indirect);
+      visit(store->value);
+    } else if (const auto* branch = std::get_if<If>(&at->op)) {
+      if (branch->condition) visit(branch->condition);
+    }
+  });
+}
+
+// --- comparison --------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool same_expr(const Expr& a, const Expr& b) { return a == b || (a && b && equal(a, b)); }
+
+bool same(const Store& a, const Store& b) {
+  const auto same_index = [](const Index& x, const Index& y) {
+    return x.affine == y.affine && same_expr(x.indirect, y.indirect);
+  };
+  return a.buffer == b.buffer &&
+         std::equal(a.indices.begin(), a.indices.end(), b.indices.begin(), b.indices.end(), same_index) &&
+         equal(a.value, b.value) && a.lanes.count == b.lanes.count && a.lanes.strides == b.lanes.strides &&
+         a.lanes.active == b.lanes.active && a.origin.statement == b.origin.statement &&
+         a.origin.instance == b.origin.instance;
+}
+bool same(const Block& a, const Block& b) {
+  return std::equal(a.body.begin(), a.body.end(), b.body.begin(), b.body.end(),
+                    [](const Stmt& x, const Stmt& y) { return equal(x, y); });
+}
+bool same(const For& a, const For& b) {
+  return a.var == b.var && a.lower == b.lower && a.upper == b.upper && a.kind == b.kind && a.loop == b.loop &&
+         equal(a.body, b.body);
+}
+bool same(const If& a, const If& b) {
+  return a.conditions == b.conditions && same_expr(a.condition, b.condition) && equal(a.body, b.body);
+}
+bool same(const Alloc& a, const Alloc& b) {
+  return a.buffer.name == b.buffer.name && a.buffer.dtype == b.buffer.dtype && a.buffer.shape == b.buffer.shape &&
+         a.buffer.memory == b.buffer.memory && equal(a.body, b.body);
+}
+bool same(const Fence&, const Fence&) { return true; }
+
+}  // namespace
+
+bool equal(const Stmt& a, const Stmt& b) {
+  if (a == b) return true;
+  if (a->op.index() != b->op.index()) return false;
+  return std::visit([&](const auto& op) { return same(op, std::get<std::decay_t<decltype(op)>>(b->op)); }, a->op);
+}
+
+}  // namespace polyte::ir
