@@ -42,8 +42,9 @@ class Prover {
   // The whole criterion.
   std::optional<Refusal> check_end_to_end(const State& state);
 
+  struct Impl;  // prover_impl.h
+
  private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

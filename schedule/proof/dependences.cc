@@ -1,0 +1,100 @@
+#include "schedule/proof/dependences.h"
+
+#include <isl/aff.h>
+#include <isl/map.h>
+#include <isl/union_map.h>
+
+#include <set>
+
+namespace polyte::schedule {
+namespace {
+
+std::string access_text(const ir::Access& access) {
+  std::string text = access.buffer;
+  for (const ir::Index& index : access.indices) {
+    text += '|' + ir::to_string(index.affine) + (index.indirect ? ir::to_string(index.indirect) : "");
+  }
+  return text;
+}
+
+DependenceKind kind_of(bool source_writes, bool sink_writes) {
+  if (source_writes) return sink_writes ? DependenceKind::Output : DependenceKind::Flow;
+  return DependenceKind::Anti;
+}
+
+class DependenceBuilder {
+ public:
+  explicit DependenceBuilder(const IslModel& basis) : basis_(basis) {}
+
+  std::vector<Dependence> build() {
+    const int count = static_cast<int>(basis_.statements.size());
+    for (int source = 0; source < count; ++source) {
+      for (int sink = 0; sink < count; ++sink) add_pair(source, sink);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  const IslModel& basis_;
+  std::vector<Dependence> result_;
+  std::set<std::string> seen_;
+
+  const IslStatement& at(int i) const { return basis_.statements[static_cast<std::size_t>(i)]; }
+
+  void add_pair(int source, int sink) {
+    // Flow first: where two kinds relate the same cells, the message speaks of the value that is read.
+    for (DependenceKind kind : {DependenceKind::Flow, DependenceKind::Anti, DependenceKind::Output}) {
+      for (const IslAccess& a : at(source).accesses) {
+        for (const IslAccess& b : at(sink).accesses) {
+          bool related = a.buffer == b.buffer && (a.write || b.write) && kind_of(a.write, b.write) == kind;
+          if (related) add(kind, source, sink, a, b);
+        }
+      }
+    }
+  }
+
+  void add(DependenceKind kind, int source, int sink, const IslAccess& a, const IslAccess& b) {
+    std::string key = std::to_string(source) + ">" + std::to_string(sink) + access_text(a.text) + access_text(b.text);
+    if (!seen_.insert(key).second) return;
+    isl::map same_cell = a.cells.apply_range(b.cells.reverse());
+    isl::union_map forwards = isl::manage(
+        isl_union_map_lex_lt_at_multi_union_pw_aff(isl_union_map_from_map(same_cell.release()), basis_.order.copy()));
+    if (forwards.is_empty()) return;
+    Dependence dependence{kind, source, sink, a.buffer, a.text, b.text, false, forwards.as_map()};
+    const ir::Statement& s = at(source).statement->body;
+    dependence.reduction = source == sink && s.combiner != ir::Combiner::None && writes(s, a.text) && writes(s, b.text);
+    result_.push_back(std::move(dependence));
+  }
+
+  static bool writes(const ir::Statement& s, const ir::Access& access) {
+    for (const ir::Access& write : s.writes) {
+      if (access_text(write) == access_text(access)) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+std::vector<Dependence> compute_dependences(const IslModel& basis) { return DependenceBuilder(basis).build(); }
+
+isl::union_map backwards(const isl::union_map& pairs, const isl::multi_union_pw_aff& order) {
+  return isl::manage(isl_union_map_lex_ge_at_multi_union_pw_aff(pairs.copy(), order.copy()));
+}
+
+isl::union_map backwards_at(const isl::union_map& pairs, const isl::multi_union_pw_aff& order, int depth) {
+  isl_size dims = isl_multi_union_pw_aff_dim(order.get(), isl_dim_out);
+  isl_union_map* result = pairs.copy();
+  if (depth > 0) {
+    isl_multi_union_pw_aff* outer = isl_multi_union_pw_aff_drop_dims(
+        order.copy(), isl_dim_out, static_cast<unsigned>(depth), static_cast<unsigned>(dims - depth));
+    result = isl_union_map_eq_at_multi_union_pw_aff(result, outer);
+  }
+  isl_multi_union_pw_aff* member = order.copy();
+  member = isl_multi_union_pw_aff_drop_dims(member, isl_dim_out, static_cast<unsigned>(depth) + 1,
+                                            static_cast<unsigned>(dims - depth - 1));
+  member = isl_multi_union_pw_aff_drop_dims(member, isl_dim_out, 0, static_cast<unsigned>(depth));
+  return isl::manage(isl_union_map_lex_gt_at_multi_union_pw_aff(result, member));
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,365 @@
+#include "schedule/proof/isl_bridge.h"
+
+#include <isl/aff.h>
+#include <isl/ctx.h>
+#include <isl/local_space.h>
+#include <isl/map.h>
+#include <isl/set.h>
+#include <isl/space.h>
+#include <isl/union_map.h>
+#include <isl/val.h>
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace polyte::schedule {
+namespace {
+
+int position_of(const std::vector<std::string>& names, const std::string& name) {
+  auto it = std::find(names.begin(), names.end(), name);
+  return it == names.end() ? -1 : static_cast<int>(it - names.begin());
+}
+
+isl_aff* atom_aff(const isl::space& space, const std::vector<std::string>& dims,
+                  const std::vector<std::string>& params, const ir::Atom& atom) {
+  if (atom.div) {
+    isl_aff* inner = to_aff(space, dims, params, atom.div->numerator).release();
+    isl_val* divisor = isl_val_int_from_si(isl_aff_get_ctx(inner), atom.div->denominator);
+    return isl_aff_floor(isl_aff_scale_down_val(inner, divisor));
+  }
+  isl_local_space* local = isl_local_space_from_space(isl_space_copy(space.get()));
+  if (int dim = position_of(dims, atom.symbol); dim >= 0) {
+    return isl_aff_var_on_domain(local, isl_dim_set, static_cast<unsigned>(dim));
+  }
+  int param = position_of(params, atom.symbol);
+  POLYTE_CHECK(param >= 0, "symbol '" + atom.symbol + "' is neither an iterator nor a parameter");
+  return isl_aff_var_on_domain(local, isl_dim_param, static_cast<unsigned>(param));
+}
+
+isl_aff* zero_like(isl_aff* aff) { return isl_aff_zero_on_domain(isl_aff_get_domain_local_space(aff)); }
+
+// Traverses the tree and records every statement's time vector: sequence positions and rows.
+struct OrderBuilder {
+  struct Step {
+    std::string loop;  // empty: a sequence position
+    int position = 0;
+  };
+  std::map<std::string, std::vector<Step>> steps;
+  std::vector<Step> path;
+
+  void visit(const Tree& tree) {
+    if (const auto* loop = std::get_if<Loop>(&tree->op)) {
+      path.push_back({loop->name, 0});
+      visit(loop->body);
+      path.pop_back();
+    } else if (const auto* sequence = std::get_if<Sequence>(&tree->op)) {
+      for (std::size_t i = 0; i < sequence->children.size(); ++i) {
+        path.push_back({"", static_cast<int>(i)});
+        visit(sequence->children[i]);
+        path.pop_back();
+      }
+    } else {
+      steps[std::get<Leaf>(tree->op).statement] = path;
+    }
+  }
+};
+
+const ir::Affine& row_of(const ScheduledStatement& statement, const std::string& loop) {
+  for (const LoopRow& row : statement.rows) {
+    if (row.loop == loop) return row.value;
+  }
+  throw InternalError("statement '" + statement.body.name + "' has no row for loop '" + loop + "'");
+}
+
+isl::set box_set(const isl::space& space, const std::vector<std::string>& params, std::size_t first,
+                 const std::vector<ir::Affine>& shape) {
+  std::vector<std::string> dims;
+  std::vector<ir::Constraint> bounds;
+  for (std::size_t i = 0; i < first; ++i) dims.push_back("scope#" + std::to_string(i));
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    dims.push_back("d#" + std::to_string(i));
+    bounds.push_back(ir::at_least(ir::Affine::symbol(dims.back()), 0));
+    bounds.push_back(ir::less_than(ir::Affine::symbol(dims.back()), shape[i]));
+  }
+  return to_set(space, dims, params, bounds);
+}
+
+class ModelBuilder {
+ public:
+  ModelBuilder(const IslContext& context, const State& state) : context_(context) { model_.state = &state; }
+
+  IslModel build() {
+    const State& state = *model_.state;
+    model_.params = state.basis->params;
+    add_buffers();
+    model_.context = parameter_context();
+    for (std::size_t i = 0; i < state.statements.size(); ++i) add_statement(i);
+    add_order();
+    return std::move(model_);
+  }
+
+ private:
+  const IslContext& context_;
+  IslModel model_;
+
+  void add_buffers() {
+    for (const ir::Buffer& buffer : model_.state->reference->buffers) {
+      IslBuffer b{buffer.name, buffer.name, buffer.shape, -1, buffer.role != ir::Role::Temp, false, false};
+      b.input = buffer.role == ir::Role::In || buffer.role == ir::Role::Const || buffer.role == ir::Role::InOut;
+      b.output = buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut;
+      model_.buffers.push_back(std::move(b));
+    }
+    for (const StagedBuffer& staged : model_.state->staged) {
+      IslBuffer b{staged.name, staged.of, {}, staged.scope_loop, false, false, false};
+      for (std::int64_t extent : staged.shape) b.shape.emplace_back(extent);
+      model_.buffers.push_back(std::move(b));
+    }
+  }
+
+  isl::set parameter_context() {
+    isl::space space = isl::manage(isl_space_params_alloc(context_.get().get(), 0));
+    for (const std::string& param : model_.params) {
+      isl_id* id = isl_id_alloc(context_.get().get(), param.c_str(), nullptr);
+      isl_size at = isl_space_dim(space.get(), isl_dim_param);
+      space = isl::manage(isl_space_add_dims(space.release(), isl_dim_param, 1));
+      space = isl::manage(isl_space_set_dim_id(space.release(), isl_dim_param, static_cast<unsigned>(at), id));
+    }
+    isl::space as_set = isl::manage(isl_space_set_from_params(space.copy()));
+    std::vector<ir::Constraint> known = model_.state->reference->context;
+    for (const IslBuffer& buffer : model_.buffers) {
+      for (const ir::Affine& extent : buffer.shape) {
+        if (!extent.is_constant()) known.push_back(ir::at_least(extent, 1));
+      }
+    }
+    return isl::manage(isl_set_params(to_set(as_set, {}, model_.params, known).release()));
+  }
+
+  void add_statement(std::size_t index) {
+    const ScheduledStatement& s = model_.state->statements[index];
+    IslStatement out;
+    out.statement = &s;
+    isl::space space =
+        set_space(context_, model_.params, "S" + std::to_string(index), s.body.iterators.size());
+    out.domain = to_set(space, s.body.iterators, model_.params, s.body.domain);
+    out.domain = isl::manage(isl_set_intersect_params(out.domain.release(), model_.context.copy()));
+    for (const AccessRef& ref : accesses_of(s)) out.accesses.push_back(make_access(s, space, out.domain, ref));
+    model_.statements.push_back(std::move(out));
+  }
+
+  IslAccess make_access(const ScheduledStatement& s, const isl::space& space, const isl::set& domain,
+                        const AccessRef& ref) {
+    IslAccess access;
+    access.buffer = buffer_index(model_, ref.access.buffer);
+    POLYTE_CHECK(access.buffer >= 0, "statement '" + s.body.name + "' accesses unknown '" + ref.access.buffer + "'");
+    access.write = ref.write;
+    access.text = ref.access;
+    const IslBuffer& buffer = model_.buffers[static_cast<std::size_t>(access.buffer)];
+    std::vector<isl::aff> values = scope_rows(s, space, buffer);
+    const std::size_t scoped = values.size();
+    std::vector<unsigned> free_dims;
+    for (const ir::Index& index : ref.access.indices) {
+      if (index.indirect) free_dims.push_back(static_cast<unsigned>(values.size()));
+      values.push_back(to_aff(space, s.body.iterators, model_.params, index.indirect ? ir::Affine(0) : index.affine));
+    }
+    std::string tuple = "B" + std::to_string(access.buffer);
+    isl_map* cells = isl_map_from_multi_aff(to_multi_aff(space, tuple, values).release());
+    for (unsigned dim : free_dims) cells = isl_map_eliminate(cells, isl_dim_out, dim, 1);
+    if (!free_dims.empty()) {
+      access.exact = false;
+      isl::space target = set_space(context_, model_.params, tuple, values.size());
+      cells = isl_map_intersect_range(cells, box_set(target, model_.params, scoped, buffer.shape).release());
+    }
+    if (s.body.guard && ref.write) access.exact = false;
+    isl::set active = domain;
+    if (!ref.guard.empty()) {
+      isl::set inside = to_set(space, s.body.iterators, model_.params, ref.guard);
+      access.outside = domain.subtract(inside);
+      active = domain.intersect(inside);
+    }
+    access.cells = isl::manage(isl_map_intersect_domain(cells, active.release()));
+    return access;
+  }
+
+  std::vector<isl::aff> scope_rows(const ScheduledStatement& s, const isl::space& space, const IslBuffer& buffer) {
+    std::vector<isl::aff> rows;
+    if (buffer.scope_loop < 0) return rows;
+    for (const Loop* loop : path_to(model_.state->tree, s.body.name)) {
+      rows.push_back(to_aff(space, s.body.iterators, model_.params, row_of(s, loop->name)));
+      if (loop->id == buffer.scope_loop) return rows;
+    }
+    throw InternalError("statement '" + s.body.name + "' uses '" + buffer.name + "' outside its scope");
+  }
+
+  void add_order() {
+    OrderBuilder builder;
+    builder.visit(model_.state->tree);
+    std::size_t depth = 0;
+    for (const auto& [name, steps] : builder.steps) {
+      if (steps.size() > depth) {
+        depth = steps.size();
+        model_.order_names.clear();
+        for (const auto& step : steps) model_.order_names.push_back(step.loop);
+      }
+    }
+    isl_space* params = isl_set_get_space(model_.context.get());
+    isl_space* range = isl_space_add_unnamed_tuple_ui(isl_space_copy(params), static_cast<unsigned>(depth));
+    isl_union_pw_aff_list* list = isl_union_pw_aff_list_alloc(context_.get().get(), static_cast<int>(depth));
+    for (std::size_t d = 0; d < depth; ++d) {
+      isl_union_pw_aff* column = isl_union_pw_aff_empty(isl_space_copy(params));
+      for (const IslStatement& s : model_.statements) column = isl_union_pw_aff_add_pw_aff(column, time(builder, s, d));
+      list = isl_union_pw_aff_list_add(list, column);
+    }
+    isl_space_free(params);
+    if (depth == 0) {
+      isl_union_pw_aff_list_free(list);
+      isl_union_set* all = isl_union_set_empty(isl_space_copy(range));
+      for (const IslStatement& s : model_.statements) all = isl_union_set_add_set(all, s.domain.copy());
+      model_.order = isl::manage(isl_multi_union_pw_aff_from_domain_zero(range, all));
+    } else {
+      model_.order = isl::manage(isl_multi_union_pw_aff_from_union_pw_aff_list(range, list));
+    }
+  }
+
+  static isl_multi_union_pw_aff* isl_multi_union_pw_aff_from_domain_zero(isl_space* range, isl_union_set* domain) {
+    return isl_multi_union_pw_aff_multi_val_on_domain(domain, isl_multi_val_zero(range));
+  }
+
+  isl_pw_aff* time(const OrderBuilder& builder, const IslStatement& s, std::size_t d) {
+    isl::space space = s.domain.get_space();
+    auto steps = builder.steps.find(s.statement->body.name);
+    POLYTE_CHECK(steps != builder.steps.end(), "statement '" + s.statement->body.name + "' is not in the tree");
+    ir::Affine value = 0;
+    if (d < steps->second.size()) {
+      const auto& step = steps->second[d];
+      value = step.loop.empty() ? ir::Affine(step.position) : row_of(*s.statement, step.loop);
+    }
+    isl::aff aff = to_aff(space, s.statement->body.iterators, model_.params, value);
+    return isl_pw_aff_intersect_domain(isl_pw_aff_from_aff(aff.release()), s.domain.copy());
+  }
+};
+
+}  // namespace
+
+IslContext::IslContext() : ctx_(isl_ctx_alloc()) { isl_options_set_on_error(ctx_, ISL_ON_ERROR_CONTINUE); }
+IslContext::~IslContext() { isl_ctx_free(ctx_); }
+void IslContext::limit(std::uint64_t operations) {
+  isl_ctx_reset_operations(ctx_);
+  isl_ctx_reset_error(ctx_);
+  isl_ctx_set_max_operations(ctx_, operations);
+}
+
+isl::aff to_aff(const isl::space& space, const std::vector<std::string>& dims, const std::vector<std::string>& params,
+                const ir::Affine& e) {
+  isl_local_space* local = isl_local_space_from_space(isl_space_copy(space.get()));
+  isl_val* constant = isl_val_int_from_si(isl_space_get_ctx(space.get()), e.constant());
+  isl_aff* sum = isl_aff_val_on_domain(local, constant);
+  for (const ir::Term& term : e.terms()) {
+    isl_aff* atom = atom_aff(space, dims, params, term.atom);
+    isl_val* factor = isl_val_int_from_si(isl_space_get_ctx(space.get()), term.coefficient);
+    sum = isl_aff_add(sum, isl_aff_scale_val(atom, factor));
+  }
+  return isl::manage(sum);
+}
+
+isl::set to_set(const isl::space& space, const std::vector<std::string>& dims, const std::vector<std::string>& params,
+                const std::vector<ir::Constraint>& constraints) {
+  isl_basic_set* set = isl_basic_set_universe(isl_space_copy(space.get()));
+  for (const ir::Constraint& c : constraints) {
+    isl_aff* aff = to_aff(space, dims, params, c.expr).release();
+    isl_basic_set* half = c.equality ? isl_aff_zero_basic_set(aff) : isl_aff_ge_basic_set(aff, zero_like(aff));
+    set = isl_basic_set_intersect(set, half);
+  }
+  return isl::manage(isl_set_from_basic_set(set));
+}
+
+isl::space set_space(const IslContext& context, const std::vector<std::string>& params, const std::string& tuple,
+                     std::size_t dimensions) {
+  isl_ctx* ctx = context.get().get();
+  isl_space* space =
+      isl_space_set_alloc(ctx, static_cast<unsigned>(params.size()), static_cast<unsigned>(dimensions));
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    space = isl_space_set_dim_id(space, isl_dim_param, static_cast<unsigned>(i),
+                                 isl_id_alloc(ctx, params[i].c_str(), nullptr));
+  }
+  return isl::manage(isl_space_set_tuple_id(space, isl_dim_set, isl_id_alloc(ctx, tuple.c_str(), nullptr)));
+}
+
+isl::multi_aff to_multi_aff(const isl::space& domain, const std::string& tuple, const std::vector<isl::aff>& values) {
+  isl_ctx* ctx = isl_space_get_ctx(domain.get());
+  isl_space* range = isl_space_params(isl_space_copy(domain.get()));
+  range = isl_space_add_unnamed_tuple_ui(range, static_cast<unsigned>(values.size()));
+  if (!tuple.empty()) range = isl_space_set_tuple_id(range, isl_dim_set, isl_id_alloc(ctx, tuple.c_str(), nullptr));
+  isl_space* space = isl_space_map_from_domain_and_range(isl_space_copy(domain.get()), range);
+  isl_aff_list* list = isl_aff_list_alloc(ctx, static_cast<int>(values.size()));
+  for (const isl::aff& value : values) list = isl_aff_list_add(list, value.copy());
+  return isl::manage(isl_multi_aff_from_aff_list(space, list));
+}
+
+IslModel make_model(const IslContext& context, const State& state) { return ModelBuilder(context, state).build(); }
+
+int buffer_index(const IslModel& model, const std::string& name) {
+  for (std::size_t i = 0; i < model.buffers.size(); ++i) {
+    if (model.buffers[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+int statement_index(const IslModel& model, const std::string& name) {
+  for (std::size_t i = 0; i < model.statements.size(); ++i) {
+    if (model.statements[i].statement->body.name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+isl::map phi_of(const IslModel& model, int statement, const IslModel& basis) {
+  const IslStatement& s = model.statements[static_cast<std::size_t>(statement)];
+  if (s.statement->kind == StatementKind::Copy) return {};
+  int target = statement_index(basis, s.statement->reference);
+  POLYTE_CHECK(target >= 0, "statement '" + s.statement->body.name + "' has no reference statement");
+  isl::space space = s.domain.get_space();
+  std::vector<isl::aff> values;
+  for (const ir::Affine& value : s.statement->phi) {
+    values.push_back(to_aff(space, s.statement->body.iterators, model.params, value));
+  }
+  isl::multi_aff map = to_multi_aff(space, "S" + std::to_string(target), values);
+  return isl::manage(isl_map_intersect_domain(isl_map_from_multi_aff(map.release()), s.domain.copy()));
+}
+
+Point first_point(const isl::set& set, const std::vector<std::string>& params) {
+  isl_set* smallest = set.copy();
+  isl_size dims = isl_set_dim(smallest, isl_dim_set);
+  isl_size param_count = isl_set_dim(smallest, isl_dim_param);
+  // Parameters become leading dimensions, so that lexmin takes the smallest sizes first.
+  smallest = isl_set_reset_tuple_id(isl_set_flatten(isl_set_reset_tuple_id(smallest)));
+  smallest = isl_set_move_dims(smallest, isl_dim_set, 0, isl_dim_param, 0, static_cast<unsigned>(param_count));
+  isl_point* point = isl_set_sample_point(isl_set_lexmin(smallest));
+  auto coordinate = [&](isl_size i) {
+    isl_val* value = isl_point_get_coordinate_val(point, isl_dim_set, static_cast<int>(i));
+    std::int64_t number = isl_val_get_num_si(value);
+    isl_val_free(value);
+    return number;
+  };
+  Point result;
+  for (isl_size i = 0; i < param_count; ++i) {
+    const char* name = isl_space_get_dim_name(set.get_space().get(), isl_dim_param, static_cast<unsigned>(i));
+    result.params[name ? name : params.at(static_cast<std::size_t>(i))] = coordinate(i);
+  }
+  for (isl_size i = 0; i < dims; ++i) result.values.push_back(coordinate(param_count + i));
+  isl_point_free(point);
+  return result;
+}
+
+isl::multi_aff rows_down_to(const IslModel& model, int statement, int loop_id, bool inclusive) {
+  const IslStatement& s = model.statements[static_cast<std::size_t>(statement)];
+  isl::space space = s.domain.get_space();
+  std::vector<isl::aff> rows;
+  for (const Loop* loop : path_to(model.state->tree, s.statement->body.name)) {
+    if (loop->id == loop_id && !inclusive) break;
+    rows.push_back(to_aff(space, s.statement->body.iterators, model.params, row_of(*s.statement, loop->name)));
+    if (loop->id == loop_id) break;
+  }
+  return to_multi_aff(space, "", rows);
+}
+
+}  // namespace polyte::schedule

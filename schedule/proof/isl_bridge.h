@@ -1,0 +1,97 @@
+// The only door to isl: Programs and States as isl sets and maps. Internal to schedule/proof and poly.
+//
+// Statement i of a model is the tuple "S<i>", buffer j the tuple "B<j>" (isl's text has no dotted names). A buffer
+// scoped to a loop has the rows down to that loop before its subscripts: its cells die with the iteration.
+// Two virtual statements close a model: IN<j> writes every cell of interface buffer j before everything, OUT<j>
+// reads every cell of a written interface buffer after everything.
+#pragma once
+
+#include <isl/cpp.h>
+#include <isl/options.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedule/language/state.h"
+
+namespace polyte::schedule {
+
+// An isl context with the project's settings: errors throw, operations are counted.
+class IslContext {
+ public:
+  IslContext();
+  ~IslContext();
+  IslContext(const IslContext&) = delete;
+  IslContext& operator=(const IslContext&) = delete;
+  isl::ctx get() const { return isl::ctx(ctx_); }
+  void limit(std::uint64_t operations);  // from here on; isl::exception_quota beyond
+
+ private:
+  isl_ctx* ctx_;
+};
+
+struct IslAccess {
+  int buffer = 0;
+  isl::map cells;        // statement instance -> cell; over-approximated where a subscript is read at run time
+  bool write = false;
+  bool exact = true;     // false: may-access (gather, scatter, guarded at run time)
+  isl::set outside;      // instances whose guarded read reads nothing; null if unguarded
+  ir::Access text;       // as written, for messages
+};
+
+struct IslStatement {
+  const ScheduledStatement* statement = nullptr;
+  isl::set domain;
+  std::vector<IslAccess> accesses;  // as accesses_of(): reads in order, writes last; an update reads what it writes
+};
+
+struct IslBuffer {
+  std::string name;
+  std::string of;             // the Program's buffer: itself unless staged
+  std::vector<ir::Affine> shape;
+  int scope_loop = -1;
+  bool interface = false, input = false, output = false;
+};
+
+// A State (or, through reference_state, a Program) in isl.
+struct IslModel {
+  const State* state = nullptr;
+  std::vector<std::string> params;
+  isl::set context;  // of the parameters
+  std::vector<IslStatement> statements;
+  std::vector<IslBuffer> buffers;
+  isl::multi_union_pw_aff order;        // instance -> time, lexicographic
+  std::vector<std::string> order_names;  // a dimension's loop name; empty for a sequence position
+};
+
+IslModel make_model(const IslContext& context, const State& state);
+int buffer_index(const IslModel& model, const std::string& name);        // -1 if absent
+int statement_index(const IslModel& model, const std::string& name);     // -1 if absent
+
+// An affine expression over a set space whose dimensions are named `dims`, with the model's parameters.
+isl::aff to_aff(const isl::space& set_space, const std::vector<std::string>& dims,
+                const std::vector<std::string>& params, const ir::Affine& e);
+isl::set to_set(const isl::space& set_space, const std::vector<std::string>& dims,
+                const std::vector<std::string>& params, const std::vector<ir::Constraint>& constraints);
+isl::space set_space(const IslContext& context, const std::vector<std::string>& params, const std::string& tuple,
+                     std::size_t dimensions);
+isl::multi_aff to_multi_aff(const isl::space& domain, const std::string& tuple, const std::vector<isl::aff>& values);
+
+// phi: instances of statement i of `model` -> instances of its reference statement in `basis`. Null for copies.
+isl::map phi_of(const IslModel& model, int statement, const IslModel& basis);
+
+// Values of the first point (lexicographic) of a non-empty set: parameters first, then dimensions. Large
+// parameter values are avoided by minimising the parameters first.
+struct Point {
+  ir::Values params;
+  std::vector<std::int64_t> values;
+};
+Point first_point(const isl::set& set, const std::vector<std::string>& params);
+
+// Rows of the path down to and including the loop, as maps of one statement.
+isl::multi_aff rows_down_to(const IslModel& model, int statement, int loop_id, bool inclusive);
+
+}  // namespace polyte::schedule

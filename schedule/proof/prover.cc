@@ -1,0 +1,416 @@
+#include "schedule/proof/prover.h"
+
+#include <isl/map.h>
+#include <isl/set.h>
+#include <isl/union_map.h>
+
+#include <algorithm>
+
+#include "schedule/proof/prover_impl.h"
+
+namespace polyte::schedule {
+namespace {
+
+Refusal undecided(const std::string& reason) {
+  Refusal refusal;
+  refusal.kind = RefusalKind::Unknown;
+  refusal.headline = reason;
+  return refusal;
+}
+
+
+std::string headline_of(const Dependence& d) {
+  if (d.reduction) return "the updates of one element would change their order, and the contract is exact";
+  switch (d.kind) {
+    case DependenceKind::Flow: return "a value would be read before it is written";
+    case DependenceKind::Anti: return "a value would be overwritten before it is read";
+    case DependenceKind::Output: return "two writes of one element would change places";
+  }
+  return "";
+}
+
+std::string kind_text(DependenceKind kind) {
+  switch (kind) {
+    case DependenceKind::Flow: return "flow";
+    case DependenceKind::Anti: return "anti";
+    case DependenceKind::Output: return "output";
+  }
+  return "";
+}
+
+Counterexample explain(const Basis& basis, const OrderViolation& v) {
+  const Dependence& d = *v.dependence;
+  const ir::Statement& source = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body;
+  const ir::Statement& sink = basis.model.statements[static_cast<std::size_t>(d.sink)].statement->body;
+  const auto split = static_cast<std::ptrdiff_t>(source.iterators.size());
+  Counterexample c;
+  c.source = make_instance(source, {v.point.values.begin(), v.point.values.begin() + split});
+  c.sink = make_instance(sink, {v.point.values.begin() + split, v.point.values.end()});
+  c.sizes = v.point.params;
+  c.watch = cell_text(d.source_access, source, v.point, 0);
+  c.dependence = kind_text(d.kind) + " of " + access_pattern(d.kind == DependenceKind::Anti ? d.sink_access : d.source_access) +
+                 ", from " + source.name + " to " + sink.name;
+  c.reference = to_string(c.source) + (d.kind == DependenceKind::Anti ? " reads " : " writes ") + c.watch + ", then " +
+                to_string(c.sink) + (d.kind == DependenceKind::Flow ? " reads it" : " writes it");
+  c.scheduled = to_string(c.sink) + " comes first";
+  return c;
+}
+
+}  // namespace
+
+const Basis& Prover::Impl::basis_of(const State& state) {
+  std::unique_ptr<Basis>& slot = bases[state.basis.get()];
+  if (!slot) {
+    slot = std::make_unique<Basis>();
+    slot->program = state.basis;
+    slot->state = reference_state(state.basis);
+    slot->model = make_model(context, slot->state);
+    slot->dependences = compute_dependences(slot->model);
+  }
+  return *slot;
+}
+
+bool keeps_instances(const ScheduledStatement& s) {
+  if (s.kind == StatementKind::Copy || s.lifted > 0 || s.phi.size() != s.body.iterators.size()) return false;
+  for (std::size_t i = 0; i < s.phi.size(); ++i) {
+    if (s.phi[i].as_symbol() != s.body.iterators[i]) return false;
+  }
+  return true;
+}
+
+Instance make_instance(const ir::Statement& statement, const std::vector<std::int64_t>& values) {
+  Instance instance{statement.name, {}};
+  for (std::size_t i = 0; i < statement.iterators.size(); ++i) {
+    instance.iterators.emplace_back(statement.iterators[i], values.at(i));
+  }
+  return instance;
+}
+
+std::string cell_text(const ir::Access& access, const ir::Statement& statement, const Point& point,
+                      std::size_t first_value) {
+  ir::Values values = point.params;
+  for (std::size_t i = 0; i < statement.iterators.size(); ++i) {
+    values[statement.iterators[i]] = point.values.at(first_value + i);
+  }
+  std::string text = access.buffer + "[";
+  for (std::size_t i = 0; i < access.indices.size(); ++i) {
+    text += i ? ", " : "";
+    text += access.indices[i].indirect ? "*" : std::to_string(ir::evaluate(access.indices[i].affine, values));
+  }
+  return text + "]";
+}
+
+std::string access_pattern(const ir::Access& access) {
+  std::string text = access.buffer + "[";
+  for (std::size_t i = 0; i < access.indices.size(); ++i) {
+    text += (i ? ", " : "");
+    text += access.indices[i].indirect ? "*" : ir::to_string(access.indices[i].affine);
+  }
+  return text + "]";
+}
+
+namespace {
+
+// Statement tuples of the basis renamed to those of the model; null where the order walk does not decide.
+std::vector<int> positions_in(const Basis& basis, const IslModel& model) {
+  std::vector<int> position(basis.model.statements.size(), -1);
+  for (std::size_t i = 0; i < model.statements.size(); ++i) {
+    const ScheduledStatement& s = *model.statements[i].statement;
+    if (!keeps_instances(s)) continue;
+    int at = statement_index(basis.model, s.reference);
+    if (at >= 0) position[static_cast<std::size_t>(at)] = static_cast<int>(i);
+  }
+  return position;
+}
+
+isl::union_map renamed(const isl::map& pairs, int source, int sink) {
+  isl_map* map = pairs.copy();
+  map = isl_map_set_tuple_id(map, isl_dim_in, isl_id_alloc(isl_map_get_ctx(map), ("S" + std::to_string(source)).c_str(), nullptr));
+  map = isl_map_set_tuple_id(map, isl_dim_out, isl_id_alloc(isl_map_get_ctx(map), ("S" + std::to_string(sink)).c_str(), nullptr));
+  return isl::manage(isl_union_map_from_map(map));
+}
+
+bool has_staged(const IslModel& model, const std::string& buffer) {
+  return std::any_of(model.buffers.begin(), model.buffers.end(),
+                     [&](const IslBuffer& b) { return b.name != b.of && b.of == buffer; });
+}
+
+// Reuse of storage is not a constraint where each scope has its own cells: sources decide there.
+bool concerns_order(const Dependence& d, const IslModel& model) {
+  if (d.reduction && model.state->contract != Contract::Exact) return false;
+  if (d.kind == DependenceKind::Flow) return true;
+  return !has_staged(model, model.buffers[static_cast<std::size_t>(d.buffer)].name);
+}
+
+OrderViolation locate(const Dependence& d, const isl::union_map& wrong, const IslModel& model) {
+  OrderViolation violation{&d, 0, "", {}};
+  const int dims = static_cast<int>(model.order_names.size());
+  isl::union_map at = wrong;
+  for (int depth = 0; depth < dims; ++depth) {
+    at = backwards_at(wrong, model.order, depth);
+    violation.depth = depth;
+    if (!at.is_empty()) break;
+  }
+  if (at.is_empty()) at = wrong;  // equal times: two instances of one statement at one point
+  isl::set pairs = isl::manage(isl_map_wrap(at.as_map().release()));
+  violation.point = first_point(pairs, model.params);
+  return violation;
+}
+
+std::string loop_at(const IslModel& model, const std::string& statement, int depth) {
+  int position = 0;
+  std::string found;
+  std::function<bool(const Tree&)> visit = [&](const Tree& tree) -> bool {
+    if (const auto* leaf = std::get_if<Leaf>(&tree->op)) return leaf->statement == statement;
+    ++position;
+    const int here = position - 1;
+    if (const auto* loop = std::get_if<Loop>(&tree->op)) {
+      if (visit(loop->body)) {
+        if (here == depth) found = loop->name;
+        return true;
+      }
+    } else {
+      for (const Tree& child : std::get<Sequence>(tree->op).children) {
+        if (visit(child)) return true;
+      }
+    }
+    --position;
+    return false;
+  };
+  visit(model.state->tree);
+  return found;
+}
+
+bool involves(const Dependence& d, const Basis& basis, const std::vector<std::string>& moved) {
+  if (moved.empty()) return true;
+  auto named = [&](int i) {
+    const std::string& name = basis.model.statements[static_cast<std::size_t>(i)].statement->body.name;
+    return std::find(moved.begin(), moved.end(), name) != moved.end();
+  };
+  return named(d.source) || named(d.sink);
+}
+
+bool smaller(const OrderViolation& a, const OrderViolation& b) {
+  if (a.depth != b.depth) return a.depth < b.depth;
+  return a.point.params < b.point.params;
+}
+
+}  // namespace
+
+std::optional<OrderViolation> find_order_violation(const Basis& basis, const IslModel& model,
+                                                   const std::vector<std::string>& moved) {
+  std::vector<int> position = positions_in(basis, model);
+  std::optional<OrderViolation> worst;
+  for (const Dependence& d : basis.dependences) {
+    int source = position[static_cast<std::size_t>(d.source)], sink = position[static_cast<std::size_t>(d.sink)];
+    if (source < 0 || sink < 0 || !involves(d, basis, moved) || !concerns_order(d, model)) continue;
+    isl::union_map wrong = backwards(renamed(d.pairs, source, sink), model.order);
+    if (wrong.is_empty()) continue;
+    OrderViolation found = locate(d, wrong, model);
+    found.loop = loop_at(model, model.statements[static_cast<std::size_t>(sink)].statement->body.name, found.depth);
+    if (!worst || smaller(found, *worst)) worst = found;
+  }
+  return worst;
+}
+
+namespace {
+
+std::optional<Refusal> order_refusal(Prover::Impl& impl, const State& state, const std::vector<std::string>& moved) {
+  const Basis& basis = impl.basis_of(state);
+  IslModel model = make_model(impl.context, state);
+  std::optional<OrderViolation> violation = find_order_violation(basis, model, moved);
+  if (!violation) return std::nullopt;
+  Refusal refusal;
+  refusal.kind = RefusalKind::Illegal;
+  refusal.headline = headline_of(*violation->dependence);
+  refusal.counterexamples.push_back(explain(basis, *violation));
+  refusal.advice = order_advice(basis, state, *violation, impl.context);
+  return refusal;
+}
+
+std::optional<Refusal> bounds_refusal(Prover::Impl& impl, const State& state, const std::vector<std::string>& names) {
+  IslModel model = make_model(impl.context, state);
+  for (const IslStatement& s : model.statements) {
+    const ir::Statement& body = s.statement->body;
+    if (!names.empty() && std::find(names.begin(), names.end(), body.name) == names.end()) continue;
+    for (const IslAccess& access : s.accesses) {
+      const IslBuffer& buffer = model.buffers[static_cast<std::size_t>(access.buffer)];
+      for (std::size_t i = 0; i < access.text.indices.size(); ++i) {
+        if (access.text.indices[i].indirect) continue;
+        const ir::Affine& index = access.text.indices[i].affine;
+        isl::set active = access.cells.domain();
+        isl::space space = active.get_space();
+        isl::set low = to_set(space, body.iterators, model.params, {ir::less_than(index, 0)});
+        isl::set high = to_set(space, body.iterators, model.params, {ir::at_least(index, buffer.shape[i])});
+        isl::set outside = active.intersect(low.unite(high));
+        if (outside.is_empty()) continue;
+        Point point = first_point(outside, model.params);
+        Refusal refusal;
+        refusal.kind = RefusalKind::Illegal;
+        refusal.headline = "an access would leave its buffer";
+        Counterexample c;
+        c.sizes = point.params;
+        c.sink = make_instance(body, point.values);
+        c.watch = cell_text(access.text, body, point, 0);
+        c.scheduled = to_string(c.sink) + (access.write ? " writes " : " reads ") + c.watch + ", and '" + buffer.name +
+                      "' has " + ir::to_string(buffer.shape[i]) + " elements in dimension " + std::to_string(i);
+        refusal.counterexamples.push_back(std::move(c));
+        return refusal;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+bool private_to(const State& state, const IslBuffer& buffer, int loop_id) {
+  if (buffer.scope_loop < 0) return false;
+  const Loop* loop = find_loop(state.tree, loop_id);
+  POLYTE_CHECK(loop != nullptr, "loop " + std::to_string(loop_id) + " is not in the tree");
+  return buffer.scope_loop == loop_id || find_loop(loop->body, buffer.scope_loop) != nullptr;
+}
+
+// Pairs of instances of a and b in different iterations of the loop (same outer iterations), touching one cell.
+isl::map conflict(const IslModel& model, int a, const IslAccess& x, int b, const IslAccess& y, int loop_id) {
+  isl::multi_aff outer_a = rows_down_to(model, a, loop_id, false), outer_b = rows_down_to(model, b, loop_id, false);
+  isl::multi_aff all_a = rows_down_to(model, a, loop_id, true), all_b = rows_down_to(model, b, loop_id, true);
+  auto same = [](const isl::multi_aff& p, const isl::multi_aff& q) {
+    isl_map* left = isl_map_from_multi_aff(p.copy());
+    return isl::manage(isl_map_apply_range(left, isl_map_reverse(isl_map_from_multi_aff(q.copy()))));
+  };
+  isl::map cells = x.cells.apply_range(y.cells.reverse());
+  return cells.intersect(same(outer_a, outer_b)).subtract(same(all_a, all_b));
+}
+
+struct RaceSite {
+  int a = 0, b = 0;
+  const IslAccess* x = nullptr;
+  const IslAccess* y = nullptr;
+  isl::map pairs;
+};
+
+std::optional<RaceSite> find_race(const IslModel& model, const State& state, int loop_id) {
+  std::vector<std::string> below = statements_below(state.tree, loop_id);
+  for (const std::string& first : below) {
+    int a = statement_index(model, first);
+    for (const IslAccess& x : model.statements[static_cast<std::size_t>(a)].accesses) {
+      const IslBuffer& buffer = model.buffers[static_cast<std::size_t>(x.buffer)];
+      if (!x.write || private_to(state, buffer, loop_id)) continue;
+      for (const std::string& second : below) {
+        int b = statement_index(model, second);
+        for (const IslAccess& y : model.statements[static_cast<std::size_t>(b)].accesses) {
+          if (y.buffer != x.buffer) continue;
+          isl::map pairs = conflict(model, a, x, b, y, loop_id);
+          if (!pairs.is_empty()) return RaceSite{a, b, &x, &y, pairs};
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::int64_t row_value(const ScheduledStatement& s, const std::string& loop, const Instance& instance,
+                       const ir::Values& sizes) {
+  ir::Values values = sizes;
+  for (const auto& [name, value] : instance.iterators) values[name] = value;
+  for (const LoopRow& row : s.rows) {
+    if (row.loop == loop) return ir::evaluate(row.value, values);
+  }
+  return 0;
+}
+
+Refusal race_refusal(const IslModel& model, const State& state, int loop_id, const RaceSite& race) {
+  const Loop& loop = *find_loop(state.tree, loop_id);
+  const ScheduledStatement& s = *model.statements[static_cast<std::size_t>(race.a)].statement;
+  const ScheduledStatement& t = *model.statements[static_cast<std::size_t>(race.b)].statement;
+  Point point = first_point(isl::manage(isl_map_wrap(race.pairs.copy())), model.params);
+  const auto split = static_cast<std::ptrdiff_t>(s.body.iterators.size());
+  Counterexample c;
+  c.sizes = point.params;
+  c.source = make_instance(s.body, {point.values.begin(), point.values.begin() + split});
+  c.sink = make_instance(t.body, {point.values.begin() + split, point.values.end()});
+  c.watch = cell_text(race.x->text, s.body, point, 0);
+  c.scheduled = to_string(c.source) + " in iteration " + std::to_string(row_value(s, loop.name, c.source, c.sizes)) +
+                " writes " + c.watch + ", " + to_string(c.sink) + " in iteration " +
+                std::to_string(row_value(t, loop.name, c.sink, c.sizes)) + (race.y->write ? " writes it" : " reads it");
+  Refusal refusal;
+  refusal.kind = RefusalKind::Illegal;
+  refusal.headline = std::string(loop.kind == LoopKind::Vector ? "vector" : "parallel") + " loop " + loop.name +
+                     " carries a dependence through " + c.watch;
+  refusal.counterexamples.push_back(std::move(c));
+  return refusal;
+}
+
+std::optional<Refusal> independence_refusal(Prover::Impl& impl, const State& state, int loop_id) {
+  IslModel model = make_model(impl.context, state);
+  std::optional<RaceSite> race = find_race(model, state, loop_id);
+  if (!race) return std::nullopt;
+  return race_refusal(model, state, loop_id, *race);
+}
+
+std::vector<int> concurrent_loops(const Tree& tree) {
+  std::vector<int> ids;
+  map_loops(tree, [&](const Loop& loop) {
+    if (loop.kind == LoopKind::Parallel || loop.kind == LoopKind::Vector) ids.push_back(loop.id);
+    return loop;
+  });
+  return ids;
+}
+
+std::optional<Refusal> end_to_end_refusal(Prover::Impl& impl, const State& state) {
+  if (auto refusal = bounds_refusal(impl, state, {})) return refusal;
+  if (auto refusal = order_refusal(impl, state, {})) return refusal;
+  const Basis& basis = impl.basis_of(state);
+  if (state.basis != state.reference) {
+    State plain = reference_state(impl.reference);
+    if (auto refusal = check_inlining(impl.basis_of(plain), basis)) return refusal;
+  }
+  if (auto refusal = check_sources(basis, make_model(impl.context, state), impl.context, "")) return refusal;
+  for (int loop : concurrent_loops(state.tree)) {
+    if (auto refusal = independence_refusal(impl, state, loop)) return refusal;
+  }
+  return std::nullopt;
+}
+
+// Runs a test under the quota; a spent quota becomes an undecided answer, never a legal one.
+template <class Test>
+std::optional<Refusal> guarded(Prover::Impl& impl, Test test) {
+  impl.context.limit(impl.options.quota);
+  try {
+    return test();
+  } catch (const isl::exception_quota&) {
+    return undecided("the proof took more than its budget of " + std::to_string(impl.options.quota) + " operations");
+  } catch (const isl::exception& e) {
+    throw InternalError(std::string("integer set library: ") + e.what());
+  }
+}
+
+}  // namespace
+
+Prover::Prover(std::shared_ptr<const ir::Program> reference, ProverOptions options) : impl_(std::make_unique<Impl>()) {
+  impl_->options = options;
+  impl_->reference = std::move(reference);
+}
+Prover::~Prover() = default;
+Prover::Prover(Prover&&) noexcept = default;
+Prover& Prover::operator=(Prover&&) noexcept = default;
+
+std::optional<Refusal> Prover::check_order(const State& state, const std::vector<std::string>& moved) {
+  return guarded(*impl_, [&] { return order_refusal(*impl_, state, moved); });
+}
+std::optional<Refusal> Prover::check_independent(const State& state, int loop_id) {
+  return guarded(*impl_, [&] { return independence_refusal(*impl_, state, loop_id); });
+}
+std::optional<Refusal> Prover::check_bounds(const State& state, const std::vector<std::string>& statements) {
+  return guarded(*impl_, [&] { return bounds_refusal(*impl_, state, statements); });
+}
+std::optional<Refusal> Prover::check_storage(const State& state, const std::string& buffer) {
+  return guarded(*impl_, [&] {
+    const Basis& basis = impl_->basis_of(state);
+    return check_sources(basis, make_model(impl_->context, state), impl_->context, buffer);
+  });
+}
+std::optional<Refusal> Prover::check_end_to_end(const State& state) {
+  return guarded(*impl_, [&] { return end_to_end_refusal(*impl_, state); });
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,55 @@
+// What a Prover keeps, and the checks behind its methods. Internal to schedule/proof.
+#pragma once
+
+#include <map>
+
+#include "schedule/proof/dependences.h"
+#include "schedule/proof/prover.h"
+
+namespace polyte::schedule {
+
+// A Program (the reference, or the reference after inlining) in isl, with what was computed of it.
+struct Basis {
+  std::shared_ptr<const ir::Program> program;
+  State state;
+  IslModel model;
+  std::vector<Dependence> dependences;
+};
+
+struct Prover::Impl {
+  ProverOptions options;
+  std::shared_ptr<const ir::Program> reference;
+  IslContext context;  // outlives everything below
+  std::map<const ir::Program*, std::unique_ptr<Basis>> bases;
+
+  const Basis& basis_of(const State& state);
+};
+
+// A dependence that runs backwards: source and sink as points of their statements.
+struct OrderViolation {
+  const Dependence* dependence = nullptr;
+  int depth = 0;        // of the time vector
+  std::string loop;     // at which it turns negative; empty at a sequence
+  Point point;          // source's iterators, then sink's
+};
+std::optional<OrderViolation> find_order_violation(const Basis& basis, const IslModel& model,
+                                                   const std::vector<std::string>& moved);
+// True where the order walk decides for this statement: not lifted, not a copy.
+bool keeps_instances(const ScheduledStatement& statement);
+
+Instance make_instance(const ir::Statement& statement, const std::vector<std::int64_t>& values);
+std::string cell_text(const ir::Access& access, const ir::Statement& statement, const Point& point,
+                      std::size_t first_value);
+std::string access_pattern(const ir::Access& access);  // B[i, j+1]
+
+// Advice for an order violation, each checked with `basis`.
+std::vector<std::string> order_advice(const Basis& basis, const State& state, const OrderViolation& violation,
+                                      const IslContext& context);
+
+// Storage and sources: the end-to-end criterion for the reads of `buffer` of the reference (all: empty).
+std::optional<Refusal> check_sources(const Basis& basis, const IslModel& model, const IslContext& context,
+                                     const std::string& buffer);
+// Inlining: the State's basis computes what the reference computes.
+std::optional<Refusal> check_inlining(const Basis& reference, const Basis& basis);
+
+}  // namespace polyte::schedule

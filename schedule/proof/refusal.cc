@@ -1,0 +1,67 @@
+#include "schedule/proof/refusal.h"
+
+namespace polyte::schedule {
+namespace {
+
+std::string sizes_text(const ir::Values& sizes) {
+  std::string text;
+  for (const auto& [name, value] : sizes) text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(value);
+  return text;
+}
+
+void append_counterexample(std::string& text, const Counterexample& c, int line) {
+  if (!c.dependence.empty()) text += "  dependence    " + c.dependence + "\n";
+  if (!c.reference.empty()) text += "  reference     " + c.reference + "\n";
+  std::string with = line > 0 ? "  with line " + std::to_string(line) : "  scheduled";
+  with.resize(std::max<std::size_t>(with.size() + 1, 16), ' ');
+  text += with + c.scheduled;
+  if (!c.sizes.empty()) text += "      (smallest case: " + sizes_text(c.sizes) + ")";
+  text += "\n";
+}
+
+std::string verdict(RefusalKind kind) {
+  switch (kind) {
+    case RefusalKind::Malformed: return "is not a schedule";
+    case RefusalKind::Illegal: return "is illegal";
+    case RefusalKind::Unknown: return "is not decided";
+    case RefusalKind::Conservative: return "is refused";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string to_string(const Instance& instance) {
+  std::string text = instance.statement + "(";
+  for (std::size_t i = 0; i < instance.iterators.size(); ++i) {
+    text += (i ? ", " : "") + instance.iterators[i].first + "=" + std::to_string(instance.iterators[i].second);
+  }
+  return text + ")";
+}
+
+std::string to_string(const Refusal& refusal, const std::string& origin, const std::string& program_file) {
+  std::string text = origin;
+  if (refusal.line > 0) text += ":" + std::to_string(refusal.line);
+  if (!text.empty()) text += ": ";
+  text += refusal.directive.empty() ? "the schedule" : refusal.directive;
+  text += "  " + verdict(refusal.kind) + ": " + refusal.headline + "\n";
+  for (const Counterexample& c : refusal.counterexamples) append_counterexample(text, c, refusal.line);
+  if (!refusal.advice.empty()) {
+    text += "  would be legal: ";
+    for (std::size_t i = 0; i < refusal.advice.size(); ++i) text += (i ? ";  or " : "") + refusal.advice[i];
+    text += "\n";
+  }
+  bool replayable = !refusal.counterexamples.empty() && !refusal.counterexamples[0].watch.empty();
+  if (replayable && !program_file.empty()) {
+    text += "  see it happen: polyte interpret " + program_file + " --script " + origin + " --watch '" +
+            refusal.counterexamples[0].watch + "'\n";
+  }
+  return text;
+}
+
+ExitStatus exit_status(RefusalKind kind) {
+  bool undecided = kind == RefusalKind::Unknown || kind == RefusalKind::Conservative;
+  return undecided ? ExitStatus::Unknown : ExitStatus::Refused;
+}
+
+}  // namespace polyte::schedule
