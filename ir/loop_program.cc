@@ -22,19 +22,26 @@ void append_flat(std::vector<Stmt>& into, const Stmt& s) {
 
 std::string to_string(LoopKind kind) {
   switch (kind) {
-    case LoopKind::Serial: return "for";
-    case LoopKind::Parallel: return "parallel";
-    case LoopKind::Vector: return "vector";
-    case LoopKind::Unrolled: return "unrolled";
+    case LoopKind::Serial:
+      return "for";
+    case LoopKind::Parallel:
+      return "parallel";
+    case LoopKind::Vector:
+      return "vector";
+    case LoopKind::Unrolled:
+      return "unrolled";
   }
   return {};
 }
 
 std::string to_string(Memory memory) {
   switch (memory) {
-    case Memory::Heap: return "heap";
-    case Memory::Stack: return "stack";
-    case Memory::Register: return "register";
+    case Memory::Heap:
+      return "heap";
+    case Memory::Stack:
+      return "stack";
+    case Memory::Register:
+      return "register";
   }
   return {};
 }

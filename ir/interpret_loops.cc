@@ -1,0 +1,596 @@
+// interpret(LoopProgram): executes the loops as written, in any form, and checks bounds, initialisation and
+// races. Names are resolved to slots first; nothing else is shared with `lower` or `codegen`.
+//
+// Races: every running Parallel or Vector loop has an execution number, every iteration of it an index. A cell
+// remembers, a level of such loops, in which iteration it was first read and last written; touching it in
+// another iteration of the same execution, with a write on either side, is a race. One record a level is
+// enough: executions follow each other, so an older record of the same level was in the same iteration.
+#include <algorithm>
+#include <unordered_map>
+
+#include "ir/arithmetic.h"
+#include "ir/interpret.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace polyte::ir {
+namespace {
+
+using arithmetic::Scalar;
+
+[[noreturn]] void fault(const std::string& problem) { throw UserError(ExitStatus::InvalidInput, problem); }
+
+// --- resolved programs -------------------------------------------------------------------------------------------
+
+struct Linear {
+  std::int64_t constant = 0;
+  std::vector<std::pair<int, std::int64_t>> symbols;  // slot, coefficient
+  struct Division;
+  std::vector<Division> divisions;
+
+  std::int64_t at(const std::vector<std::int64_t>& slots) const;
+};
+struct Linear::Division {
+  Linear numerator;
+  std::int64_t denominator, coefficient;
+};
+
+std::int64_t Linear::at(const std::vector<std::int64_t>& slots) const {
+  std::int64_t value = constant;
+  for (const auto& [slot, coefficient] : symbols) value += coefficient * slots[static_cast<std::size_t>(slot)];
+  for (const Division& d : divisions) value += d.coefficient * polyte::floor_div(d.numerator.at(slots), d.denominator);
+  return value;
+}
+
+struct Test {
+  Linear value;
+  bool equality;
+  bool holds(const std::vector<std::int64_t>& slots) const {
+    const std::int64_t v = value.at(slots);
+    return equality ? v == 0 : v >= 0;
+  }
+};
+
+struct Node;  // of an expression
+
+struct Subscript {
+  Linear affine;
+  std::vector<Node> indirect;  // none or one
+};
+
+struct ResolvedAccess {
+  int buffer = 0;
+  std::vector<Subscript> subscripts;
+  int lanes = 1;
+  std::vector<std::int64_t> strides;
+  std::optional<Linear> active;
+};
+
+// An expression node with room for its value: evaluating fills `value`, one Scalar a lane.
+struct Node {
+  const ExprNode* source = nullptr;
+  std::vector<Node> operands;
+  Linear index;  // IndexValue
+  std::int64_t stride = 0;
+  ResolvedAccess access;  // Load
+  std::vector<Test> guard;
+  std::vector<Scalar> value;
+};
+
+struct Step;
+using Steps = std::vector<Step>;
+
+// One statement; `kind` follows StmtNode's alternatives.
+struct Step {
+  enum Kind { DoStore, DoFor, DoIf, DoAlloc, DoNothing } kind = DoNothing;
+  Steps body;
+  ResolvedAccess access;    // DoStore
+  std::vector<Node> value;  // DoStore: one; DoIf: none or one
+  const Origin* origin = nullptr;
+  std::vector<Linear> instance;
+  std::vector<Linear> lower, upper;  // DoFor
+  int slot = 0;
+  bool races = false;
+  std::vector<Test> tests;  // DoIf
+  int buffer = 0;           // DoAlloc
+};
+
+// --- buffers and their shadows -----------------------------------------------------------------------------------
+
+struct Level {
+  std::int64_t execution = 0, iteration = 0;
+};
+struct CellRecord {
+  Level read, write;
+};
+
+struct Cells {
+  std::string name;
+  DType dtype = DType::F32;
+  std::vector<std::int64_t> shape;
+  std::int64_t size = 0;
+  std::byte* bytes = nullptr;
+  std::vector<std::byte> own;       // of allocations
+  std::vector<char> written;        // empty: everything is initialised
+  std::size_t first_level = 0;      // race loops outside the allocation do not matter
+  std::vector<CellRecord> records;  // size * levels, once a race loop touched it
+};
+
+// --- resolving ---------------------------------------------------------------------------------------------------
+
+class Resolver {
+ public:
+  std::vector<Cells> buffers;
+  std::unordered_map<std::string, int> symbols, buffer_of;
+  std::size_t race_depth = 0;  // deepest nesting of race loops
+  bool check_races = true;
+
+  int slot(const std::string& name) { return symbols.emplace(name, static_cast<int>(symbols.size())).first->second; }
+
+  int add_buffer(const std::string& name, DType dtype, std::vector<std::int64_t> shape) {
+    Cells cells;
+    cells.name = name;
+    cells.dtype = dtype;
+    cells.size = checked_product(shape);
+    cells.shape = std::move(shape);
+    buffers.push_back(std::move(cells));
+    return buffer_of[name] = static_cast<int>(buffers.size()) - 1;
+  }
+
+  Linear linear(const Affine& e) {
+    Linear result;
+    result.constant = e.constant();
+    for (const Term& term : e.terms()) {
+      if (term.atom.div) {
+        result.divisions.push_back({linear(term.atom.div->numerator), term.atom.div->denominator, term.coefficient});
+      } else {
+        const auto known = symbols.find(term.atom.symbol);
+        if (known == symbols.end()) fault("'" + term.atom.symbol + "' is not bound where it is used");
+        result.symbols.emplace_back(known->second, term.coefficient);
+      }
+    }
+    return result;
+  }
+
+  std::vector<Linear> linears(const std::vector<Affine>& values) {
+    std::vector<Linear> result;
+    for (const Affine& value : values) result.push_back(linear(value));
+    return result;
+  }
+
+  std::vector<Test> tests(const std::vector<Constraint>& constraints) {
+    std::vector<Test> result;
+    for (const Constraint& c : constraints) result.push_back({linear(c.expr), c.equality});
+    return result;
+  }
+
+  ResolvedAccess access(const std::string& buffer, const std::vector<Index>& indices, const Lanes& lanes) {
+    ResolvedAccess result;
+    const auto known = buffer_of.find(buffer);
+    if (known == buffer_of.end()) fault("buffer '" + buffer + "' does not exist where it is used");
+    result.buffer = known->second;
+    const std::size_t rank = buffers[static_cast<std::size_t>(known->second)].shape.size();
+    if (indices.size() != rank && indices.size() != 1)
+      fault("buffer '" + buffer + "': " + std::to_string(indices.size()) + " subscripts, expected " +
+            std::to_string(rank));
+    for (const Index& index : indices) {
+      Subscript subscript{linear(index.affine), {}};
+      if (index.indirect) subscript.indirect.push_back(expr(index.indirect));
+      result.subscripts.push_back(std::move(subscript));
+    }
+    result.lanes = lanes.count;
+    result.strides = lanes.strides;
+    result.strides.resize(indices.size(), 0);
+    if (lanes.active) result.active = linear(*lanes.active);
+    return result;
+  }
+
+  Node expr(const Expr& e) {
+    Node node;
+    node.source = e.get();
+    node.value.resize(static_cast<std::size_t>(e->lanes));
+    std::visit([&](const auto& op) { fill(node, op); }, e->op);
+    return node;
+  }
+
+  Steps steps(const Stmt& s, std::size_t depth) {
+    Steps result;
+    if (const auto* block = std::get_if<Block>(&s->op)) {
+      for (const Stmt& child : block->body)
+        for (Step& step : steps(child, depth)) result.push_back(std::move(step));
+      return result;
+    }
+    Step step;
+    if (const auto* store = std::get_if<Store>(&s->op)) fill(step, *store);
+    if (const auto* loop = std::get_if<For>(&s->op)) fill(step, *loop, depth);
+    if (const auto* branch = std::get_if<If>(&s->op)) fill(step, *branch, depth);
+    if (const auto* alloc = std::get_if<Alloc>(&s->op)) fill(step, *alloc, depth);
+    if (step.kind != Step::DoNothing) result.push_back(std::move(step));
+    return result;
+  }
+
+ private:
+  void fill(Node& node, const Literal& o) {
+    node.value[0] = is_float(node.source->type) ? arithmetic::of_real(o.real) : arithmetic::of_integer(o.integer);
+  }
+  void fill(Node& node, const IndexValue& o) {
+    node.index = linear(o.value);
+    node.stride = o.lanes.strides.empty() ? 0 : o.lanes.strides[0];
+  }
+  void fill(Node& node, const Load& o) {
+    node.access = access(o.buffer, o.indices, o.lanes);
+    node.guard = tests(o.guard);
+    if (o.otherwise) node.operands.push_back(expr(o.otherwise));
+  }
+  void fill(Node& node, const Unary& o) { node.operands.push_back(expr(o.a)); }
+  void fill(Node& node, const Binary& o) {
+    for (const Expr& operand : {o.a, o.b}) node.operands.push_back(expr(operand));
+  }
+  void fill(Node& node, const Fma& o) {
+    for (const Expr& operand : {o.a, o.b, o.c}) node.operands.push_back(expr(operand));
+  }
+  void fill(Node& node, const Select& o) {
+    for (const Expr& operand : {o.condition, o.a, o.b}) node.operands.push_back(expr(operand));
+  }
+  void fill(Node& node, const Cast& o) { node.operands.push_back(expr(o.a)); }
+  void fill(Node& node, const Broadcast& o) { node.operands.push_back(expr(o.a)); }
+
+  void fill(Step& step, const Store& store) {
+    step.kind = Step::DoStore;
+    step.access = access(store.buffer, store.indices, store.lanes);
+    step.value.push_back(expr(store.value));
+    step.origin = &store.origin;
+    step.instance = linears(store.origin.instance);
+  }
+  void fill(Step& step, const For& loop, std::size_t depth) {
+    step.kind = Step::DoFor;
+    step.lower = linears(loop.lower);
+    step.upper = linears(loop.upper);
+    step.races = check_races && (loop.kind == LoopKind::Parallel || loop.kind == LoopKind::Vector);
+    if (step.races) race_depth = std::max(race_depth, ++depth);
+    step.slot = slot(loop.var);
+    step.body = steps(loop.body, depth);
+  }
+  void fill(Step& step, const If& branch, std::size_t depth) {
+    step.kind = Step::DoIf;
+    step.tests = tests(branch.conditions);
+    if (branch.condition) step.value.push_back(expr(branch.condition));
+    step.body = steps(branch.body, depth);
+  }
+  void fill(Step& step, const Alloc& alloc, std::size_t depth) {
+    step.kind = Step::DoAlloc;
+    step.buffer = add_buffer(alloc.buffer.name, alloc.buffer.dtype, alloc.buffer.shape);
+    step.body = steps(alloc.body, depth);
+  }
+};
+
+// --- executing ---------------------------------------------------------------------------------------------------
+
+class Machine {
+ public:
+  Machine(Resolver& resolver, const InterpretOptions& options)
+      : buffers_(resolver.buffers), options_(options), levels_(resolver.race_depth) {
+    slots_.resize(resolver.symbols.size());
+    for (const auto& [name, value] : options.sizes) {
+      const auto known = resolver.symbols.find(name);
+      if (known != resolver.symbols.end()) slots_[static_cast<std::size_t>(known->second)] = value;
+    }
+  }
+
+  void run(Steps& steps) {
+    for (Step& step : steps) {
+      switch (step.kind) {
+        case Step::DoStore:
+          store(step);
+          break;
+        case Step::DoFor:
+          loop(step);
+          break;
+        case Step::DoIf:
+          branch(step);
+          break;
+        case Step::DoAlloc:
+          allocate(step);
+          break;
+        case Step::DoNothing:
+          break;
+      }
+    }
+  }
+
+ private:
+  std::vector<Cells>& buffers_;
+  const InterpretOptions& options_;
+  std::size_t levels_;
+  std::vector<std::int64_t> slots_;
+  std::vector<Level> running_;  // race loops, outermost first
+  std::int64_t executions_ = 0, executed_ = 0;
+  const Step* current_ = nullptr;
+  Event event_;
+
+  // "acc.update(3, 0)", or the buffer of a copy
+  std::string where() const {
+    if (!current_) return "a condition";
+    if (current_->origin->statement.empty())
+      return "a copy to '" + buffers_[static_cast<std::size_t>(current_->access.buffer)].name + "'";
+    std::string text;
+    for (const Linear& value : current_->instance)
+      text += (text.empty() ? "" : ", ") + std::to_string(value.at(slots_));
+    return current_->origin->statement + "(" + text + ")";
+  }
+
+  static std::string element(const Cells& cells, std::int64_t position, std::size_t subscripts) {
+    if (subscripts != cells.shape.size()) return cells.name + "[" + std::to_string(position) + "]";
+    std::string text;
+    for (std::size_t d = cells.shape.size(); d-- > 0; position /= cells.shape[d])
+      text = std::to_string(position % cells.shape[d]) + (text.empty() ? "" : ", ") + text;
+    return cells.name + "[" + text + "]";
+  }
+
+  void count_step() {
+    if (options_.max_steps && ++executed_ > options_.max_steps)
+      throw UserError(ExitStatus::ResourceLimit,
+                      "interpretation stopped after " + std::to_string(options_.max_steps) + " steps");
+  }
+
+  // --- statements
+
+  void loop(Step& step) {
+    std::int64_t begin = step.lower[0].at(slots_), end = step.upper[0].at(slots_);
+    for (const Linear& bound : step.lower) begin = std::max(begin, bound.at(slots_));
+    for (const Linear& bound : step.upper) end = std::min(end, bound.at(slots_));
+    if (step.races) running_.push_back({++executions_, 0});
+    for (std::int64_t i = begin; i < end; ++i) {
+      slots_[static_cast<std::size_t>(step.slot)] = i;
+      if (step.races) running_.back().iteration = i;
+      count_step();
+      run(step.body);
+    }
+    if (step.races) running_.pop_back();
+  }
+
+  bool all_hold(const std::vector<Test>& tests) const {
+    return std::all_of(tests.begin(), tests.end(), [&](const Test& t) { return t.holds(slots_); });
+  }
+
+  void branch(Step& step) {
+    if (!all_hold(step.tests)) return;
+    current_ = nullptr;
+    if (!step.value.empty() && evaluate(step.value[0])[0].integer == 0) return;
+    run(step.body);
+  }
+
+  void allocate(Step& step) {
+    Cells& cells = buffers_[static_cast<std::size_t>(step.buffer)];
+    cells.own.assign(static_cast<std::size_t>(cells.size * size_in_bytes(cells.dtype)), std::byte{0xA5});
+    cells.bytes = cells.own.data();
+    cells.written.assign(static_cast<std::size_t>(std::max<std::int64_t>(cells.size, 1)), 0);
+    cells.records.clear();
+    cells.first_level = running_.size();
+    run(step.body);
+  }
+
+  void store(Step& step) {
+    count_step();
+    current_ = &step;
+    if (options_.on_event) begin_event(step);
+    const std::vector<Scalar>& value = evaluate(step.value[0]);
+    Cells& cells = buffers_[static_cast<std::size_t>(step.access.buffer)];
+    for_each_lane(step.access, [&](int lane, std::int64_t position) {
+      touch_write(cells, position, step.access);
+      arithmetic::store(cells.dtype, cells.bytes + position * size_in_bytes(cells.dtype),
+                        value[static_cast<std::size_t>(lane)]);
+      if (options_.on_event) note(cells, position, true);
+    });
+    if (options_.on_event && !step.origin->statement.empty()) options_.on_event(event_);
+  }
+
+  void begin_event(const Step& step) {
+    event_.statement = &step.origin->statement;
+    event_.instance.clear();
+    for (const Linear& value : step.instance) event_.instance.push_back(value.at(slots_));
+    event_.cells.clear();
+  }
+
+  void note(const Cells& cells, std::int64_t position, bool write) {
+    Event::Cell cell{cells.name, {position}, write, 0};
+    if (!cells.shape.empty()) {
+      cell.index.assign(cells.shape.size(), 0);
+      std::int64_t rest = position;
+      for (std::size_t d = cells.shape.size(); d-- > 0; rest /= cells.shape[d]) cell.index[d] = rest % cells.shape[d];
+    } else {
+      cell.index.clear();
+    }
+    const Scalar value = arithmetic::load(cells.dtype, cells.bytes + position * size_in_bytes(cells.dtype));
+    cell.value = is_float(cells.dtype) ? value.real : static_cast<double>(value.integer);
+    event_.cells.push_back(std::move(cell));
+  }
+
+  // --- accesses
+
+  template <class F>
+  void for_each_lane(ResolvedAccess& access, const F& f) {
+    const Cells& cells = buffers_[static_cast<std::size_t>(access.buffer)];
+    std::int64_t base[16], count = access.lanes;
+    POLYTE_CHECK(access.subscripts.size() <= 16, "more than 16 subscripts");
+    const std::vector<Scalar>* indirect[16] = {};
+    for (std::size_t d = 0; d < access.subscripts.size(); ++d) {
+      Subscript& s = access.subscripts[d];
+      base[d] = s.affine.at(slots_);
+      if (!s.indirect.empty()) indirect[d] = &evaluate(s.indirect[0]);
+    }
+    if (access.active) count = std::min(count, access.active->at(slots_));
+    for (int lane = 0; lane < count; ++lane) {
+      std::int64_t subscripts[16];
+      for (std::size_t d = 0; d < access.subscripts.size(); ++d) {
+        subscripts[d] = base[d] + lane * access.strides[d];
+        if (indirect[d])
+          subscripts[d] += (*indirect[d])[indirect[d]->size() == 1 ? 0 : static_cast<std::size_t>(lane)].integer;
+      }
+      f(lane, position_of(cells, subscripts, access.subscripts.size()));
+    }
+  }
+
+  std::int64_t position_of(const Cells& cells, const std::int64_t* subscripts, std::size_t count) const {
+    if (count != cells.shape.size()) {
+      if (subscripts[0] < 0 || subscripts[0] >= cells.size) out_of_bounds(cells, subscripts, count);
+      return subscripts[0];
+    }
+    std::int64_t position = 0;
+    for (std::size_t d = 0; d < count; ++d) {
+      if (subscripts[d] < 0 || subscripts[d] >= cells.shape[d]) out_of_bounds(cells, subscripts, count);
+      position = position * cells.shape[d] + subscripts[d];
+    }
+    return position;
+  }
+
+  [[noreturn]] void out_of_bounds(const Cells& cells, const std::int64_t* subscripts, std::size_t count) const {
+    std::string text, shape;
+    for (std::size_t d = 0; d < count; ++d) text += (d ? ", " : "") + std::to_string(subscripts[d]);
+    for (std::size_t d = 0; d < cells.shape.size(); ++d) shape += (d ? ", " : "") + std::to_string(cells.shape[d]);
+    fault(where() + ": " + cells.name + "[" + text + "] is outside the buffer, shape [" + shape + "]");
+  }
+
+  CellRecord* records_of(Cells& cells, std::int64_t position) {
+    if (running_.size() <= cells.first_level) return nullptr;
+    if (cells.records.empty())
+      cells.records.resize(static_cast<std::size_t>(std::max<std::int64_t>(cells.size, 1)) * levels_);
+    return cells.records.data() + static_cast<std::size_t>(position) * levels_;
+  }
+
+  static bool conflicts(const Level& record, const Level& now) {
+    return record.execution == now.execution && record.iteration != now.iteration;
+  }
+
+  [[noreturn]] void race(const Cells& cells, std::int64_t position, std::size_t subscripts, const Level& other,
+                         const Level& now) const {
+    fault(where() + ": race on " + element(cells, position, subscripts) + ", touched in iterations " +
+          std::to_string(other.iteration) + " and " + std::to_string(now.iteration) + " of a parallel or vector loop");
+  }
+
+  void touch_read(Cells& cells, std::int64_t position, const ResolvedAccess& access) {
+    if (!cells.written.empty() && !cells.written[static_cast<std::size_t>(position)])
+      fault(where() + ": reads " + element(cells, position, access.subscripts.size()) + ", which was never written");
+    CellRecord* records = records_of(cells, position);
+    if (!records) return;
+    for (std::size_t d = cells.first_level; d < running_.size(); ++d) {
+      if (conflicts(records[d].write, running_[d]))
+        race(cells, position, access.subscripts.size(), records[d].write, running_[d]);
+      if (records[d].read.execution != running_[d].execution) records[d].read = running_[d];
+    }
+  }
+
+  void touch_write(Cells& cells, std::int64_t position, const ResolvedAccess& access) {
+    if (!cells.written.empty()) cells.written[static_cast<std::size_t>(position)] = 1;
+    CellRecord* records = records_of(cells, position);
+    if (!records) return;
+    for (std::size_t d = cells.first_level; d < running_.size(); ++d) {
+      for (const Level& other : {records[d].read, records[d].write})
+        if (conflicts(other, running_[d])) race(cells, position, access.subscripts.size(), other, running_[d]);
+      records[d].write = running_[d];
+    }
+  }
+
+  // --- expressions
+
+  const std::vector<Scalar>& evaluate(Node& node) {
+    std::visit([&](const auto& op) { compute(node, op); }, node.source->op);
+    return node.value;
+  }
+
+  // Value of lane `l` of an evaluated operand.
+  static Scalar lane(const Node& node, std::size_t l) { return node.value[l]; }
+
+  void compute(Node&, const Literal&) {}
+  void compute(Node& node, const IndexValue&) {
+    const std::int64_t base = node.index.at(slots_);
+    for (std::size_t l = 0; l < node.value.size(); ++l)
+      node.value[l] = arithmetic::cast(node.source->type, DType::I64,
+                                       arithmetic::of_integer(base + static_cast<std::int64_t>(l) * node.stride));
+  }
+  void compute(Node& node, const Load&) {
+    if (!all_hold(node.guard)) {
+      node.value = evaluate(node.operands[0]);
+      return;
+    }
+    std::fill(node.value.begin(), node.value.end(), Scalar{});
+    Cells& cells = buffers_[static_cast<std::size_t>(node.access.buffer)];
+    for_each_lane(node.access, [&](int l, std::int64_t position) {
+      touch_read(cells, position, node.access);
+      node.value[static_cast<std::size_t>(l)] =
+          arithmetic::load(cells.dtype, cells.bytes + position * size_in_bytes(cells.dtype));
+      if (options_.on_event) note(cells, position, false);
+    });
+  }
+  void compute(Node& node, const Unary& o) {
+    evaluate(node.operands[0]);
+    for (std::size_t l = 0; l < node.value.size(); ++l)
+      node.value[l] = arithmetic::apply(o.op, node.source->type, lane(node.operands[0], l));
+  }
+  void compute(Node& node, const Binary& o) {
+    for (Node& operand : node.operands) evaluate(operand);
+    const DType type = o.a->type;
+    for (std::size_t l = 0; l < node.value.size(); ++l)
+      node.value[l] = arithmetic::apply(o.op, type, lane(node.operands[0], l), lane(node.operands[1], l));
+  }
+  void compute(Node& node, const Fma&) {
+    for (Node& operand : node.operands) evaluate(operand);
+    for (std::size_t l = 0; l < node.value.size(); ++l)
+      node.value[l] = arithmetic::fma(node.source->type, lane(node.operands[0], l), lane(node.operands[1], l),
+                                      lane(node.operands[2], l));
+  }
+  void compute(Node& node, const Select&) {
+    for (Node& operand : node.operands) evaluate(operand);
+    for (std::size_t l = 0; l < node.value.size(); ++l)
+      node.value[l] = lane(node.operands[lane(node.operands[0], l).integer != 0 ? 1 : 2], l);
+  }
+  void compute(Node& node, const Cast& o) {
+    evaluate(node.operands[0]);
+    for (std::size_t l = 0; l < node.value.size(); ++l)
+      node.value[l] = arithmetic::cast(node.source->type, o.a->type, lane(node.operands[0], l));
+  }
+  void compute(Node& node, const Broadcast&) {
+    evaluate(node.operands[0]);
+    std::fill(node.value.begin(), node.value.end(), node.operands[0].value[0]);
+  }
+};
+
+std::vector<std::int64_t> shape_at(const Buffer& buffer, const Values& sizes) {
+  std::vector<std::int64_t> shape;
+  for (const Affine& extent : buffer.shape) shape.push_back(evaluate(extent, sizes));
+  return shape;
+}
+
+// The interface buffer in the environment: checked where it is an input, made where it is an output.
+Contents& bind_interface(const Buffer& buffer, const std::vector<std::int64_t>& shape, Environment& environment) {
+  if (buffer.role == Role::Out || buffer.role == Role::Temp)
+    return environment[buffer.name] = make_contents(buffer.dtype, shape);
+  const auto given = environment.find(buffer.name);
+  if (given == environment.end()) fault("buffer '" + buffer.name + "' is missing");
+  if (given->second.dtype != buffer.dtype || given->second.shape != shape)
+    fault("buffer '" + buffer.name + "' has another type or shape than declared");
+  return given->second;
+}
+
+}  // namespace
+
+void interpret(const LoopProgram& program, Environment& environment, const InterpretOptions& options) {
+  Resolver resolver;
+  resolver.check_races = options.check_races;
+  for (const std::string& p : program.params) {
+    if (!options.sizes.count(p)) fault("parameter '" + p + "' has no value");
+    resolver.slot(p);
+  }
+  for (const Buffer& buffer : program.buffers) {
+    const std::vector<std::int64_t> shape = shape_at(buffer, options.sizes);
+    Contents& contents = bind_interface(buffer, shape, environment);
+    Cells& cells = resolver.buffers[static_cast<std::size_t>(resolver.add_buffer(buffer.name, buffer.dtype, shape))];
+    cells.bytes = contents.bytes.data();
+    if (buffer.role == Role::Out)
+      cells.written.assign(static_cast<std::size_t>(std::max<std::int64_t>(cells.size, 1)), 0);
+  }
+  Steps steps = resolver.steps(program.body, 0);
+  Machine(resolver, options).run(steps);
+}
+
+}  // namespace polyte::ir

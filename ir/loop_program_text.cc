@@ -1,0 +1,175 @@
+// Printing LoopPrograms. Every expression is printed with its type where the type does not follow from below
+// (`f32(1.5)`, `index_i64(i + 1)`), so that parsing needs no inference. docs/loop-text.md shows an example.
+#include "ir/loop_program_text.h"
+
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+namespace polyte::ir {
+namespace loop_text {
+
+bool is_word(const std::string& text) { return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])); }
+
+std::string function_name(UnaryOp op) {
+  const std::string text = ir::to_string(op);
+  if (is_word(text)) return text;
+  return op == UnaryOp::Neg ? "neg" : "not";
+}
+
+}  // namespace loop_text
+
+namespace {
+
+using loop_text::function_name;
+using loop_text::is_word;
+
+std::string name_of(DType type) { return std::string(polyte::to_string(type)); }
+
+std::string print_number(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char text[40];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  return std::string(text, end);
+}
+
+std::string print_all(const std::vector<Affine>& values, const std::string& separator) {
+  std::string text;
+  for (const Affine& value : values) text += (text.empty() ? "" : separator) + to_string(value);
+  return text;
+}
+
+std::string print_conditions(const std::vector<Constraint>& conditions) {
+  std::string text;
+  for (const Constraint& c : conditions) text += (text.empty() ? "" : " and ") + to_string(c);
+  return text;
+}
+
+std::string print_expr(const Expr& e);
+
+std::string print_lanes(const Lanes& lanes) {
+  if (lanes.count == 1 && !lanes.active) return {};
+  std::string text = "; " + std::to_string(lanes.count) + " by ";
+  for (std::size_t i = 0; i < lanes.strides.size(); ++i) text += (i ? "," : "") + std::to_string(lanes.strides[i]);
+  if (lanes.active) text += " if " + to_string(*lanes.active);
+  return text;
+}
+
+std::string print_index(const Index& index) {
+  if (!index.indirect) return to_string(index.affine);
+  const std::string indirect = "{" + print_expr(index.indirect) + "}";
+  return index.affine == Affine(0) ? indirect : to_string(index.affine) + " + " + indirect;
+}
+
+std::string print_access(const std::string& buffer, const std::vector<Index>& indices, const Lanes& lanes) {
+  std::string text;
+  for (const Index& index : indices) text += (text.empty() ? "" : ", ") + print_index(index);
+  return buffer + "[" + text + print_lanes(lanes) + "]";
+}
+
+struct ExprPrinter {
+  const ExprNode& node;
+
+  std::string operator()(const Literal& o) const {
+    return name_of(node.type) + "(" + (is_float(node.type) ? print_number(o.real) : std::to_string(o.integer)) + ")";
+  }
+  std::string operator()(const IndexValue& o) const {
+    return "index_" + name_of(node.type) + "(" + to_string(o.value) + print_lanes(o.lanes) + ")";
+  }
+  std::string operator()(const Load& o) const {
+    const std::string access = print_access(o.buffer, o.indices, o.lanes);
+    if (o.guard.empty()) return access;
+    return "(" + access + " where " + print_conditions(o.guard) + " else " + print_expr(o.otherwise) + ")";
+  }
+  std::string operator()(const Unary& o) const { return function_name(o.op) + "(" + print_expr(o.a) + ")"; }
+  std::string operator()(const Binary& o) const {
+    const std::string op = to_string(o.op);
+    if (is_word(op)) return op + "(" + print_expr(o.a) + ", " + print_expr(o.b) + ")";
+    return "(" + print_expr(o.a) + " " + op + " " + print_expr(o.b) + ")";
+  }
+  std::string operator()(const Fma& o) const {
+    return "fma(" + print_expr(o.a) + ", " + print_expr(o.b) + ", " + print_expr(o.c) + ")";
+  }
+  std::string operator()(const Select& o) const {
+    return "select(" + print_expr(o.condition) + ", " + print_expr(o.a) + ", " + print_expr(o.b) + ")";
+  }
+  std::string operator()(const Cast& o) const { return "cast_" + name_of(node.type) + "(" + print_expr(o.a) + ")"; }
+  std::string operator()(const Broadcast& o) const {
+    return "x" + std::to_string(node.lanes) + "(" + print_expr(o.a) + ")";
+  }
+};
+
+std::string print_expr(const Expr& e) { return std::visit(ExprPrinter{*e}, e->op); }
+
+std::string print_bound(const std::vector<Affine>& bounds, const std::string& function) {
+  if (bounds.size() > 1) return function + "(" + print_all(bounds, ", ") + ")";
+  const bool atomic = bounds[0].is_constant() || bounds[0].as_symbol();
+  return atomic ? to_string(bounds[0]) : "(" + to_string(bounds[0]) + ")";
+}
+
+class Printer {
+ public:
+  std::string text;
+
+  void print(const Stmt& s, int depth) {
+    std::visit([&](const auto& op) { print_op(op, depth); }, s->op);
+  }
+
+ private:
+  void line(int depth, const std::string& content) {
+    text += std::string(static_cast<std::size_t>(2 * depth), ' ') + content + "\n";
+  }
+
+  void print_op(const Block& block, int depth) {
+    if (block.body.empty()) line(depth, "nothing");
+    for (const Stmt& child : block.body) print(child, depth);
+  }
+  void print_op(const Fence&, int depth) { line(depth, "fence"); }
+  void print_op(const For& loop, int depth) {
+    const std::string alias = loop.loop == loop.var || loop.loop.empty() ? "" : " as " + loop.loop;
+    line(depth, to_string(loop.kind) + " " + loop.var + " in " + print_bound(loop.lower, "max") + ".." +
+                    print_bound(loop.upper, "min") + alias);
+    print(loop.body, depth + 1);
+  }
+  void print_op(const If& branch, int depth) {
+    std::string conditions = print_conditions(branch.conditions);
+    if (branch.condition) conditions += (conditions.empty() ? "?" : " and ?") + print_expr(branch.condition);
+    line(depth, "if " + conditions);
+    print(branch.body, depth + 1);
+  }
+  void print_op(const Alloc& alloc, int depth) {
+    std::string shape;
+    for (std::int64_t extent : alloc.buffer.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
+    line(depth, "alloc " + alloc.buffer.name + ": " + name_of(alloc.buffer.dtype) + "[" + shape + "] in " +
+                    to_string(alloc.buffer.memory));
+    print(alloc.body, depth + 1);
+  }
+  void print_op(const Store& store, int depth) {
+    std::string content = print_access(store.buffer, store.indices, store.lanes) + " = " + print_expr(store.value);
+    const Origin& origin = store.origin;
+    if (!origin.statement.empty()) content += "  @" + origin.statement + "(" + print_all(origin.instance, ", ") + ")";
+    line(depth, content);
+  }
+};
+
+}  // namespace
+
+std::string print(const LoopProgram& program) {
+  Printer printer;
+  printer.text = "loops " + program.name;
+  if (!program.params.empty()) {
+    std::string params;
+    for (const std::string& p : program.params) params += (params.empty() ? "" : ", ") + p;
+    printer.text += "(" + params + ")";
+  }
+  printer.text += "\n";
+  for (const Buffer& b : program.buffers)
+    printer.text +=
+        "  " + to_string(b.role) + " " + b.name + ": " + name_of(b.dtype) + "[" + print_all(b.shape, ", ") + "]\n";
+  printer.text += "\n";
+  printer.print(program.body, 1);
+  return printer.text;
+}
+
+}  // namespace polyte::ir
