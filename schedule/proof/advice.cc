@@ -97,7 +97,8 @@ std::string distribution_advice(const Basis& basis, const State& state, const Or
   return found.nest + (found.under.empty() ? "" : " under " + found.under);
 }
 
-std::string contract_advice(const Basis& basis, const State& state, const OrderViolation& v, const IslContext& context) {
+std::string contract_advice(const Basis& basis, const State& state, const OrderViolation& v,
+                            const IslContext& context) {
   if (!v.dependence->reduction) return "";
   State next = state;
   next.contract = Contract::Reassoc;
@@ -113,9 +114,9 @@ std::string contract_advice(const Basis& basis, const State& state, const OrderV
 std::vector<std::string> order_advice(const Basis& basis, const State& state, const OrderViolation& violation,
                                       const IslContext& context) {
   std::vector<std::string> advice;
-  for (std::string text : {shift_advice(basis, state, violation, context),
-                           distribution_advice(basis, state, violation, context),
-                           contract_advice(basis, state, violation, context)}) {
+  for (std::string text :
+       {shift_advice(basis, state, violation, context), distribution_advice(basis, state, violation, context),
+        contract_advice(basis, state, violation, context)}) {
     if (!text.empty()) advice.push_back(std::move(text));
   }
   return advice;

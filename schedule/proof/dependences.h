@@ -11,11 +11,11 @@ enum class DependenceKind { Flow, Anti, Output };
 
 struct Dependence {
   DependenceKind kind = DependenceKind::Flow;
-  int source = 0, sink = 0;      // statements of the basis model
+  int source = 0, sink = 0;  // statements of the basis model
   int buffer = 0;
   ir::Access source_access, sink_access;
-  bool reduction = false;        // between updates of one cell by one reduction statement
-  isl::map pairs;                // source instance -> sink instance
+  bool reduction = false;  // between updates of one cell by one reduction statement
+  isl::map pairs;          // source instance -> sink instance
 };
 
 std::vector<Dependence> compute_dependences(const IslModel& basis);

@@ -72,9 +72,8 @@ class InlineMatcher {
 
   bool match_definition(const ir::Expr& now, const ir::Load& load) {
     if (!load.guard.empty() || basis_.find_buffer(load.buffer) != nullptr) {
-      bool still_written = std::any_of(basis_.statements.begin(), basis_.statements.end(), [&](const ir::Statement& s) {
-        return s.writes[0].buffer == load.buffer;
-      });
+      bool still_written = std::any_of(basis_.statements.begin(), basis_.statements.end(),
+                                       [&](const ir::Statement& s) { return s.writes[0].buffer == load.buffer; });
       if (!load.guard.empty() || still_written) return false;
     }
     const ir::Statement* definition = definition_of(load.buffer);

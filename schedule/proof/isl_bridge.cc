@@ -21,8 +21,8 @@ int position_of(const std::vector<std::string>& names, const std::string& name) 
   return it == names.end() ? -1 : static_cast<int>(it - names.begin());
 }
 
-isl_aff* atom_aff(const isl::space& space, const std::vector<std::string>& dims,
-                  const std::vector<std::string>& params, const ir::Atom& atom) {
+isl_aff* atom_aff(const isl::space& space, const std::vector<std::string>& dims, const std::vector<std::string>& params,
+                  const ir::Atom& atom) {
   if (atom.div) {
     isl_aff* inner = to_aff(space, dims, params, atom.div->numerator).release();
     isl_val* divisor = isl_val_int_from_si(isl_aff_get_ctx(inner), atom.div->denominator);
@@ -139,8 +139,7 @@ class ModelBuilder {
     const ScheduledStatement& s = model_.state->statements[index];
     IslStatement out;
     out.statement = &s;
-    isl::space space =
-        set_space(context_, model_.params, "S" + std::to_string(index), s.body.iterators.size());
+    isl::space space = set_space(context_, model_.params, "S" + std::to_string(index), s.body.iterators.size());
     out.domain = to_set(space, s.body.iterators, model_.params, s.body.domain);
     out.domain = isl::manage(isl_set_intersect_params(out.domain.release(), model_.context.copy()));
     for (const AccessRef& ref : accesses_of(s)) out.accesses.push_back(make_access(s, space, out.domain, ref));
@@ -276,8 +275,7 @@ isl::set to_set(const isl::space& space, const std::vector<std::string>& dims, c
 isl::space set_space(const IslContext& context, const std::vector<std::string>& params, const std::string& tuple,
                      std::size_t dimensions) {
   isl_ctx* ctx = context.get().get();
-  isl_space* space =
-      isl_space_set_alloc(ctx, static_cast<unsigned>(params.size()), static_cast<unsigned>(dimensions));
+  isl_space* space = isl_space_set_alloc(ctx, static_cast<unsigned>(params.size()), static_cast<unsigned>(dimensions));
   for (std::size_t i = 0; i < params.size(); ++i) {
     space = isl_space_set_dim_id(space, isl_dim_param, static_cast<unsigned>(i),
                                  isl_id_alloc(ctx, params[i].c_str(), nullptr));

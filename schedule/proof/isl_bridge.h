@@ -35,11 +35,11 @@ class IslContext {
 
 struct IslAccess {
   int buffer = 0;
-  isl::map cells;        // statement instance -> cell; over-approximated where a subscript is read at run time
+  isl::map cells;  // statement instance -> cell; over-approximated where a subscript is read at run time
   bool write = false;
-  bool exact = true;     // false: may-access (gather, scatter, guarded at run time)
-  isl::set outside;      // instances whose guarded read reads nothing; null if unguarded
-  ir::Access text;       // as written, for messages
+  bool exact = true;  // false: may-access (gather, scatter, guarded at run time)
+  isl::set outside;   // instances whose guarded read reads nothing; null if unguarded
+  ir::Access text;    // as written, for messages
 };
 
 struct IslStatement {
@@ -50,7 +50,7 @@ struct IslStatement {
 
 struct IslBuffer {
   std::string name;
-  std::string of;             // the Program's buffer: itself unless staged
+  std::string of;  // the Program's buffer: itself unless staged
   std::vector<ir::Affine> shape;
   int scope_loop = -1;
   bool interface = false, input = false, output = false;
@@ -63,13 +63,13 @@ struct IslModel {
   isl::set context;  // of the parameters
   std::vector<IslStatement> statements;
   std::vector<IslBuffer> buffers;
-  isl::multi_union_pw_aff order;        // instance -> time, lexicographic
+  isl::multi_union_pw_aff order;         // instance -> time, lexicographic
   std::vector<std::string> order_names;  // a dimension's loop name; empty for a sequence position
 };
 
 IslModel make_model(const IslContext& context, const State& state);
-int buffer_index(const IslModel& model, const std::string& name);        // -1 if absent
-int statement_index(const IslModel& model, const std::string& name);     // -1 if absent
+int buffer_index(const IslModel& model, const std::string& name);     // -1 if absent
+int statement_index(const IslModel& model, const std::string& name);  // -1 if absent
 
 // An affine expression over a set space whose dimensions are named `dims`, with the model's parameters.
 isl::aff to_aff(const isl::space& set_space, const std::vector<std::string>& dims,

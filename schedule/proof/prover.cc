@@ -18,22 +18,27 @@ Refusal undecided(const std::string& reason) {
   return refusal;
 }
 
-
 std::string headline_of(const Dependence& d) {
   if (d.reduction) return "the updates of one element would change their order, and the contract is exact";
   switch (d.kind) {
-    case DependenceKind::Flow: return "a value would be read before it is written";
-    case DependenceKind::Anti: return "a value would be overwritten before it is read";
-    case DependenceKind::Output: return "two writes of one element would change places";
+    case DependenceKind::Flow:
+      return "a value would be read before it is written";
+    case DependenceKind::Anti:
+      return "a value would be overwritten before it is read";
+    case DependenceKind::Output:
+      return "two writes of one element would change places";
   }
   return "";
 }
 
 std::string kind_text(DependenceKind kind) {
   switch (kind) {
-    case DependenceKind::Flow: return "flow";
-    case DependenceKind::Anti: return "anti";
-    case DependenceKind::Output: return "output";
+    case DependenceKind::Flow:
+      return "flow";
+    case DependenceKind::Anti:
+      return "anti";
+    case DependenceKind::Output:
+      return "output";
   }
   return "";
 }
@@ -48,8 +53,9 @@ Counterexample explain(const Basis& basis, const OrderViolation& v) {
   c.sink = make_instance(sink, {v.point.values.begin() + split, v.point.values.end()});
   c.sizes = v.point.params;
   c.watch = cell_text(d.source_access, source, v.point, 0);
-  c.dependence = kind_text(d.kind) + " of " + access_pattern(d.kind == DependenceKind::Anti ? d.sink_access : d.source_access) +
-                 ", from " + source.name + " to " + sink.name;
+  c.dependence = kind_text(d.kind) + " of " +
+                 access_pattern(d.kind == DependenceKind::Anti ? d.sink_access : d.source_access) + ", from " +
+                 source.name + " to " + sink.name;
   c.reference = to_string(c.source) + (d.kind == DependenceKind::Anti ? " reads " : " writes ") + c.watch + ", then " +
                 to_string(c.sink) + (d.kind == DependenceKind::Flow ? " reads it" : " writes it");
   c.scheduled = to_string(c.sink) + " comes first";
@@ -125,8 +131,10 @@ std::vector<int> positions_in(const Basis& basis, const IslModel& model) {
 
 isl::union_map renamed(const isl::map& pairs, int source, int sink) {
   isl_map* map = pairs.copy();
-  map = isl_map_set_tuple_id(map, isl_dim_in, isl_id_alloc(isl_map_get_ctx(map), ("S" + std::to_string(source)).c_str(), nullptr));
-  map = isl_map_set_tuple_id(map, isl_dim_out, isl_id_alloc(isl_map_get_ctx(map), ("S" + std::to_string(sink)).c_str(), nullptr));
+  map = isl_map_set_tuple_id(map, isl_dim_in,
+                             isl_id_alloc(isl_map_get_ctx(map), ("S" + std::to_string(source)).c_str(), nullptr));
+  map = isl_map_set_tuple_id(map, isl_dim_out,
+                             isl_id_alloc(isl_map_get_ctx(map), ("S" + std::to_string(sink)).c_str(), nullptr));
   return isl::manage(isl_union_map_from_map(map));
 }
 

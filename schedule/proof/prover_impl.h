@@ -28,9 +28,9 @@ struct Prover::Impl {
 // A dependence that runs backwards: source and sink as points of their statements.
 struct OrderViolation {
   const Dependence* dependence = nullptr;
-  int depth = 0;        // of the time vector
-  std::string loop;     // at which it turns negative; empty at a sequence
-  Point point;          // source's iterators, then sink's
+  int depth = 0;     // of the time vector
+  std::string loop;  // at which it turns negative; empty at a sequence
+  Point point;       // source's iterators, then sink's
 };
 std::optional<OrderViolation> find_order_violation(const Basis& basis, const IslModel& model,
                                                    const std::vector<std::string>& moved);

@@ -21,10 +21,14 @@ void append_counterexample(std::string& text, const Counterexample& c, int line)
 
 std::string verdict(RefusalKind kind) {
   switch (kind) {
-    case RefusalKind::Malformed: return "is not a schedule";
-    case RefusalKind::Illegal: return "is illegal";
-    case RefusalKind::Unknown: return "is not decided";
-    case RefusalKind::Conservative: return "is refused";
+    case RefusalKind::Malformed:
+      return "is not a schedule";
+    case RefusalKind::Illegal:
+      return "is illegal";
+    case RefusalKind::Unknown:
+      return "is not decided";
+    case RefusalKind::Conservative:
+      return "is refused";
   }
   return "";
 }

@@ -11,10 +11,10 @@
 namespace polyte::schedule {
 
 enum class RefusalKind {
-  Malformed,     // the directive names what is not there, or means nothing: exit 1
-  Illegal,       // it would change the result: exit 1, with a counterexample
-  Unknown,       // not decided (non-affine, budget spent): exit 8
-  Conservative   // legal perhaps, but not expressible or not provable by this primitive: exit 8
+  Malformed,    // the directive names what is not there, or means nothing: exit 1
+  Illegal,      // it would change the result: exit 1, with a counterexample
+  Unknown,      // not decided (non-affine, budget spent): exit 8
+  Conservative  // legal perhaps, but not expressible or not provable by this primitive: exit 8
 };
 
 struct Instance {
@@ -25,19 +25,19 @@ std::string to_string(const Instance& instance);
 
 // The smallest execution that shows the fault.
 struct Counterexample {
-  std::string dependence;   // "flow of B[i, j], from B to A"
-  std::string reference;    // "B(t=0, i=2, j=1) writes B[2, 1], then A(t=0, i=1, j=1) reads it"
-  std::string scheduled;    // "A(t=0, i=1, j=1) comes first"
-  std::string watch;        // "B[2, 1]"
+  std::string dependence;  // "flow of B[i, j], from B to A"
+  std::string reference;   // "B(t=0, i=2, j=1) writes B[2, 1], then A(t=0, i=1, j=1) reads it"
+  std::string scheduled;   // "A(t=0, i=1, j=1) comes first"
+  std::string watch;       // "B[2, 1]"
   Instance source, sink;
-  ir::Values sizes;         // T = 1, N = 4
+  ir::Values sizes;  // T = 1, N = 4
 };
 
 struct Refusal {
   RefusalKind kind = RefusalKind::Malformed;
-  std::string headline;     // "a value would be read before it is written"
+  std::string headline;  // "a value would be read before it is written"
   int line = 0;
-  std::string directive;    // its text
+  std::string directive;                        // its text
   std::vector<Counterexample> counterexamples;  // one, for Illegal
   std::vector<std::string> advice;              // each checked to be legal
 };

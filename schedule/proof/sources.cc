@@ -70,8 +70,8 @@ struct Sink {
   int read = 0;        // position among the statement's accesses
   int buffer = 0;
   isl::map cells;
-  isl::set outside;    // null: unguarded
-  std::string fill;    // name of the guard's value
+  isl::set outside;  // null: unguarded
+  std::string fill;  // name of the guard's value
   bool exact = true;
   isl::set instances() const { return outside.is_null() ? cells.domain() : cells.domain().unite(outside); }
 };
@@ -177,8 +177,7 @@ class SourceFinder {
   // The pairs (sink -> source) whose source has run before the sink; the others found nothing written.
   static isl::union_map in_order(const isl::union_map& claimed, const isl::union_map& times) {
     isl::multi_union_pw_aff order = isl::manage(isl_multi_union_pw_aff_from_union_map(times.copy()));
-    isl::union_map late =
-        isl::manage(isl_union_map_lex_le_at_multi_union_pw_aff(claimed.copy(), order.copy()));
+    isl::union_map late = isl::manage(isl_union_map_lex_le_at_multi_union_pw_aff(claimed.copy(), order.copy()));
     return claimed.subtract(late);
   }
 
@@ -214,7 +213,8 @@ Sink out_sink(const IslModel& model, int buffer) {
 isl::union_map with_fill(const isl::union_map& sources, const Sink& sink) {
   if (sink.outside.is_null()) return sources;
   isl_space* space = isl_space_add_unnamed_tuple_ui(isl_space_params(isl_set_get_space(sink.outside.get())), 0);
-  isl_set* fill = isl_set_set_tuple_id(isl_set_universe(space), make_id(isl_set_get_ctx(sink.outside.get()), sink.fill));
+  isl_set* fill =
+      isl_set_set_tuple_id(isl_set_universe(space), make_id(isl_set_get_ctx(sink.outside.get()), sink.fill));
   isl_map* map = isl_map_from_domain_and_range(sink.outside.copy(), fill);
   return sources.unite(isl::manage(isl_union_map_from_map(map)));
 }
@@ -266,8 +266,8 @@ class FamilyCheck {
       if (s.kind != StatementKind::Copy) continue;
       for (const Sink& sink : reads_of(model_, static_cast<int>(i), family_)) {
         copies_ = copies_.unite(with_fill(now_.sources(sink), sink));
-        copy_instances_ = copy_instances_.unite(
-            isl::manage(isl_union_set_from_set(model_.statements[i].domain.copy())));
+        copy_instances_ =
+            copy_instances_.unite(isl::manage(isl_union_set_from_set(model_.statements[i].domain.copy())));
       }
     }
     return std::nullopt;
@@ -340,7 +340,8 @@ class FamilyCheck {
     std::optional<Sink> original = reference_sink(sink);
     POLYTE_CHECK(original.has_value(), "a read of '" + family_ + "' has no counterpart in the reference");
     std::optional<isl::union_map> found = followed(with_fill(now_.sources(sink), sink));
-    if (!found) return not_decided("a chain of copies of '" + family_ + "' is longer than " + std::to_string(kMaxCopyRounds));
+    if (!found)
+      return not_decided("a chain of copies of '" + family_ + "' is longer than " + std::to_string(kMaxCopyRounds));
     isl::union_map actual = *found;
     isl::union_set undefined =
         isl::manage(isl_union_set_from_set(sink.instances().release())).subtract(actual.domain());
