@@ -1,0 +1,149 @@
+#include "driver/build_kernel.h"
+
+#include <chrono>
+
+#include "lower/lower.h"
+#include "poly/auto_schedule.h"
+#include "schedule/templates/templates.h"
+
+namespace polyte::driver {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Runs one stage of the road and records its time.
+class StageLog {
+ public:
+  explicit StageLog(std::vector<StageTime>& times) : times_(times) {}
+  template <class F>
+  auto run(const char* stage, F f) {
+    const auto start = Clock::now();
+    auto result = f();
+    times_.push_back({stage, std::chrono::duration<double, std::milli>(Clock::now() - start).count()});
+    return result;
+  }
+
+ private:
+  std::vector<StageTime>& times_;
+};
+
+schedule::Script reference_script(const ir::Program& program, const Machine& machine) {
+  schedule::Script script;
+  script.name = program.name + "/naive";
+  script.program = program.name;
+  script.digest = ir::digest(program);
+  script.target = machine.cpu;
+  for (const ir::Buffer& buffer : program.buffers) {
+    if (buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut) script.dtype = buffer.dtype;
+  }
+  return script;
+}
+
+[[noreturn]] void refuse(const schedule::Refusal& refusal, const std::string& origin) {
+  std::string text = schedule::to_string(refusal, origin, "");
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  throw UserError(schedule::exit_status(refusal.kind), text);
+}
+
+schedule::Script choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options) {
+  if (options.arm == Arm::Script) {
+    POLYTE_CHECK(options.script != nullptr, "the script arm needs a script");
+    return *options.script;
+  }
+  Result<schedule::Script> script = write_script(*kernel.program, options.arm, machine);
+  if (script) return *std::move(script);
+  kernel.notes.push_back(to_string(options.arm) + " declined '" + kernel.program->name + "': " + script.error().reason +
+                         "; the reference order is used");
+  kernel.fell_back = true;
+  return reference_script(*kernel.program, machine);
+}
+
+schedule::State replay_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options) {
+  schedule::ReplayOptions replay_options;
+  replay_options.proof = options.proof;
+  Result<schedule::State, schedule::Refusal> state =
+      schedule::replay(kernel.program, kernel.script, machine, replay_options);
+  if (state) return *std::move(state);
+  if (options.arm == Arm::Script) refuse(state.error(), options.script_origin);
+  // A derived script that does not replay is a fault of ours, but not a reason to give no program.
+  kernel.notes.push_back(to_string(options.arm) + " wrote a script for '" + kernel.program->name +
+                         "' that was refused: " + schedule::to_string(state.error(), kernel.script.name, "") +
+                         "; the reference order is used");
+  kernel.fell_back = true;
+  kernel.script = reference_script(*kernel.program, machine);
+  return schedule::reference_state(kernel.program);
+}
+
+void check_contract(const BuiltKernel& kernel, const KernelOptions& options) {
+  if (!options.exact || kernel.state->contract == schedule::Contract::Exact) return;
+  throw UserError(ExitStatus::Refused, "script '" + kernel.script.name +
+                                           "' changes the order of floating-point operations, and --exact is set");
+}
+
+}  // namespace
+
+std::string to_string(Arm arm) {
+  switch (arm) {
+    case Arm::Naive: return "naive";
+    case Arm::Isl: return "isl";
+    case Arm::Poly: return "poly";
+    case Arm::Template: return "template";
+    case Arm::Script: return "script";
+  }
+  return "";
+}
+
+std::optional<Arm> arm_from_string(std::string_view name) {
+  for (Arm arm : {Arm::Naive, Arm::Isl, Arm::Poly, Arm::Template}) {
+    if (name == to_string(arm)) return arm;
+  }
+  return std::nullopt;
+}
+
+Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine) {
+  switch (arm) {
+    case Arm::Naive: return reference_script(program, machine);
+    case Arm::Isl: return poly::auto_schedule(program, machine, {.affine_core_only = true});
+    case Arm::Poly: return poly::auto_schedule(program, machine, {});
+    case Arm::Template: return schedule::make_template(program, machine);
+    case Arm::Script: break;
+  }
+  throw InternalError("a person's script is not written by the compiler");
+}
+
+BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,
+                         const KernelOptions& options) {
+  BuiltKernel kernel;
+  kernel.program = std::move(program);
+  StageLog log(kernel.times);
+  kernel.script = log.run("schedule", [&] { return choose_script(kernel, machine, options); });
+  kernel.state = log.run("replay and proof", [&] {
+    return std::make_shared<const schedule::State>(replay_script(kernel, machine, options));
+  });
+  check_contract(kernel, options);
+  lower::LowerOptions lower_options{.machine = machine};
+  lower_options.notes = &kernel.notes;
+  lower_options.strict = options.strict;
+  lower_options.on_pass = [&](const lower::PassRun& pass) { kernel.times.push_back({pass.name, pass.milliseconds}); };
+  kernel.kernel.program = lower::lower(*kernel.state, lower_options);
+  for (const schedule::StagedBuffer& staged : kernel.state->staged) {
+    if (staged.at_compile_time) kernel.packed.push_back({staged.name, staged.dtype, staged.shape});
+  }
+  if (!kernel.packed.empty()) kernel.packing = lower::lower_packing(*kernel.state, {.machine = machine});
+  return kernel;
+}
+
+ir::Environment pack_constants(const BuiltKernel& kernel, const ir::Environment& constants) {
+  ir::Environment packed;
+  if (kernel.packed.empty()) return packed;
+  ir::Environment buffers;
+  for (const ir::Buffer& buffer : kernel.packing.buffers) {
+    auto it = constants.find(buffer.name);
+    if (it != constants.end()) buffers.insert(*it);
+  }
+  ir::interpret(kernel.packing, buffers, {});
+  for (const PackedBuffer& buffer : kernel.packed) packed.insert(*buffers.find(buffer.name));
+  return packed;
+}
+
+}  // namespace polyte::driver

@@ -1,0 +1,70 @@
+// One Program, one scheduler, one kernel: the middle of the road from a model or an operator to machine code.
+//
+//   Program -> Script (by the arm) -> replay, proved -> loops -> ready for codegen
+//
+// The arms of a comparison: `naive` (reference order), `isl` (affine core with fixed tiles), `poly` (the whole
+// automatic scheduler), `template` (Polyte's manual schedules) and a person's script. Everything after the Script
+// is the same for all of them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/codegen.h"
+#include "ir/interpret.h"
+#include "schedule/language/replay.h"
+
+namespace polyte::driver {
+
+enum class Arm { Naive, Isl, Poly, Template, Script };
+std::string to_string(Arm arm);
+std::optional<Arm> arm_from_string(std::string_view name);  // not "script": that one comes with its file
+
+struct StageTime {
+  std::string stage;  // "schedule", "proof", "vectorize loops"
+  double milliseconds = 0;
+};
+
+struct KernelOptions {
+  Arm arm = Arm::Poly;
+  const schedule::Script* script = nullptr;  // of Arm::Script
+  std::string script_origin;                 // its file name, for messages
+  schedule::ProofLevel proof = schedule::ProofLevel::Full;
+  bool strict = false;  // what was not done as asked is an error
+  bool exact = false;   // refuses contracts that change the order of floating-point operations
+};
+
+// A Const buffer in the layout that the kernel reads, computed at compile time from the Program's constants.
+struct PackedBuffer {
+  std::string name;
+  DType dtype = DType::F32;
+  std::vector<std::int64_t> shape;
+};
+
+struct BuiltKernel {
+  std::shared_ptr<const ir::Program> program;
+  schedule::Script script;
+  std::shared_ptr<const schedule::State> state;
+  codegen::Kernel kernel;            // Flat loops; interface: the Program's, then `packed`
+  std::vector<PackedBuffer> packed;
+  ir::LoopProgram packing;           // reads Const buffers, writes the packed ones
+  std::vector<std::string> notes;    // declines, fallbacks, loops left serial: shown in every report
+  std::vector<StageTime> times;
+  bool fell_back = false;            // the arm declined and the reference order was taken
+};
+
+// The script that an arm writes for a Program (empty directives for naive), or why it declines.
+Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine);
+
+// Parameters of the Program must be bound. UserError(Refused or Unknown) with the refusal's text where a script is
+// refused. A poly or template arm that declines falls back to the reference order; notes and fell_back say so.
+BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,
+                         const KernelOptions& options);
+
+// Contents of the packed buffers for given constants.
+ir::Environment pack_constants(const BuiltKernel& kernel, const ir::Environment& constants);
+
+}  // namespace polyte::driver

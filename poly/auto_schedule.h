@@ -1,0 +1,21 @@
+// The automatic scheduler: a Program to a Script, by isl. The affine core (order, fusion, which loops are
+// parallel) comes from dependences and isl's scheduler; tiles, vectors, packing and placement from cost formulas
+// over the machine (strategy_cpu.cc is the list). Everything it decides is a directive of the Script.
+#pragma once
+
+#include "schedule/language/script.h"
+#include "support/machine.h"
+#include "support/result.h"
+
+namespace polyte::poly {
+
+struct PolyOptions {
+  bool affine_core_only = false;              // the `isl` arm: isl's order with fixed tiles, nothing else
+  std::uint64_t quota = 5'000'000;            // isl operations a scheduling attempt; then the next, simpler one
+};
+
+// A Script that replays on `program` (sizes bound), or why there is none: rows that the schedule language cannot
+// say, an isl budget spent in every attempt, ...
+Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine, const PolyOptions& options);
+
+}  // namespace polyte::poly

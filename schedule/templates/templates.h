@@ -1,0 +1,20 @@
+// Polyte's manual schedules: for each structure of Program (not for each operator) the schedule that a person who
+// knows the machine would write, with sizes from schedule/tile_model.h.
+//
+//   contraction   register tile, packed operands, padded copy of a guarded input, epilogue on the registers
+//   reduction     vectors over a free dimension, accumulators in registers, epilogue in the same nest
+//   element-wise  parallel outermost, vectors innermost
+//
+// A Program is a sequence of nests; each gets the first template that takes it (templates.cc has the list).
+#pragma once
+
+#include "schedule/language/script.h"
+#include "support/machine.h"
+#include "support/result.h"
+
+namespace polyte::schedule {
+
+// A Script whose directives carry Provenance::Template. Sizes of the Program must be numbers.
+Result<Script> make_template(const ir::Program& program, const Machine& machine);
+
+}  // namespace polyte::schedule
