@@ -1,0 +1,147 @@
+#include "codegen/codegen.h"
+
+#include <mutex>
+#include <utility>
+
+#include "codegen/crash_guard.h"
+#include "codegen/emitter.h"
+#include "codegen/llvm_setup.h"
+#include "support/error.h"
+
+#include <llvm/ADT/SmallString.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Pass.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetOptions.h>
+#include <llvm/Transforms/Scalar.h>
+#include <llvm/Transforms/Utils.h>
+
+namespace polyte::codegen {
+
+const llvm::Target& llvm_target() {
+  static const llvm::Target* target = [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
+    std::string error;
+    const llvm::Target* found = llvm::TargetRegistry::lookupTarget(kTriple, error);
+    POLYTE_CHECK(found != nullptr, "LLVM does not know its own x86-64 target: " + error);
+    return found;
+  }();
+  return *target;
+}
+
+std::string feature_string(const Machine& machine) {
+  std::string text;
+  for (const std::string& feature : machine.features) text += (text.empty() ? "" : ",") + feature;
+  return text;
+}
+
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target, const CodegenOptions& options) {
+  const auto level =
+      options.effort == CodegenOptions::Effort::Less ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default;
+  llvm::TargetOptions llvm_options;
+  llvm_options.MCOptions.AsmVerbose = true;
+  return std::unique_ptr<llvm::TargetMachine>(
+      llvm_target().createTargetMachine(kTriple, target.machine.cpu, feature_string(target.machine), llvm_options,
+                                        llvm::Reloc::PIC_, llvm::CodeModel::Small, level));
+}
+
+namespace {
+
+// One module with everything that belongs to it; the context outlives the module.
+class Job {
+ public:
+  Job(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options)
+      : kernels_(kernels),
+        target_(target),
+        machine_(make_target_machine(target, options)),
+        module_(std::make_unique<llvm::Module>("polyte", context_)) {
+    module_->setTargetTriple(kTriple);
+    module_->setDataLayout(machine_->createDataLayout());
+    module_->setPICLevel(llvm::PICLevel::BigPIC);
+    for (const Kernel& kernel : kernels_) emit(kernel);
+    check_module();
+  }
+
+  enum class Output { Ir, Assembly, Object };
+  std::string run(Output output) {
+    llvm::SmallString<0> text;
+    const auto failure = run_guarded([&] { run_passes(output, text); });
+    if (failure) throw InternalError("kernel '" + names() + "': LLVM gave up: " + *failure);
+    return std::string(text);
+  }
+  std::vector<ObjectCode::KernelInfo> take_infos() { return std::move(infos_); }
+
+ private:
+  std::span<const Kernel> kernels_;
+  const Target& target_;
+  llvm::LLVMContext context_;
+  std::unique_ptr<llvm::TargetMachine> machine_;
+  std::unique_ptr<llvm::Module> module_;
+  std::vector<ObjectCode::KernelInfo> infos_;
+
+  std::string names() const {
+    std::string text;
+    for (const Kernel& kernel : kernels_) text += (text.empty() ? "" : "', '") + kernel.program.name;
+    return text;
+  }
+
+  void emit(const Kernel& kernel) {
+    POLYTE_CHECK(module_->getFunction(kernel.program.name) == nullptr,
+                 "two kernels named '" + kernel.program.name + "' in one object");
+    ObjectCode::KernelInfo info{kernel.program.name, plan_scratch(kernel.program), {}};
+    KernelContext context{*module_, target_, kernel, info.scratch, info.notes, {}, 0};
+    emit_kernel(context);
+    infos_.push_back(std::move(info));
+  }
+
+  void check_module() {
+    std::string problem;
+    llvm::raw_string_ostream stream(problem);
+    POLYTE_CHECK(!llvm::verifyModule(*module_, &stream), "kernel '" + names() + "': emitted invalid IR: " + problem);
+  }
+
+  // Light passes only: vectors, unrolling and address sums are in place already.
+  void run_passes(Output output, llvm::SmallString<0>& text) {
+    llvm::raw_svector_ostream stream(text);
+    llvm::legacy::PassManager passes;
+    passes.add(llvm::createPromoteMemoryToRegisterPass());
+    passes.add(llvm::createEarlyCSEPass());
+    if (output != Output::Ir) {
+      const auto type =
+          output == Output::Object ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
+      if (machine_->addPassesToEmitFile(passes, stream, nullptr, type)) {
+        llvm::report_fatal_error("this target cannot emit files", false);
+      }
+    }
+    passes.run(*module_);
+    if (output == Output::Ir) module_->print(stream, nullptr);
+  }
+};
+
+}  // namespace
+
+ObjectCode compile(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
+  Job job(kernels, target, options);
+  ObjectCode object;
+  object.bytes = job.run(Job::Output::Object);
+  object.kernels = job.take_infos();
+  return object;
+}
+
+std::string emit_llvm_ir(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
+  return Job(kernels, target, options).run(Job::Output::Ir);
+}
+
+std::string emit_asm(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
+  return Job(kernels, target, options).run(Job::Output::Assembly);
+}
+
+}  // namespace polyte::codegen

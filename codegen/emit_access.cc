@@ -1,0 +1,180 @@
+// Loads and stores: contiguous, broadcast, strided or gathered lanes, masked or not; and register buffers, whose
+// cells are SSA slots that mem2reg removes.
+#include <numeric>
+
+#include "codegen/emitter.h"
+#include "support/error.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+namespace polyte::codegen {
+
+using Value = llvm::Value;
+
+template <class Instruction>
+Instruction* FunctionEmitter::annotated(Instruction* instruction, const BufferSlot& slot) {
+  if (slot.scope != nullptr) {
+    instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, slot.scope);
+    instruction->setMetadata(llvm::LLVMContext::MD_noalias, slot.no_alias);
+  }
+  return instruction;
+}
+
+FunctionEmitter::Access FunctionEmitter::access(const std::string& buffer, const std::vector<ir::Index>& indices,
+                                                const ir::Lanes& lanes) {
+  const auto slot = buffers_.find(buffer);
+  const std::string& kernel = context_.kernel.program.name;
+  POLYTE_CHECK(slot != buffers_.end(), "kernel '" + kernel + "': unknown buffer '" + buffer + "'");
+  POLYTE_CHECK(indices.size() == 1, "kernel '" + kernel + "': buffer '" + buffer + "' has " +
+                                        std::to_string(indices.size()) + " subscripts, expected one (Flat form)");
+  return {slot->second, indices.front(), lanes, lanes.strides.empty() ? 0 : lanes.strides.front()};
+}
+
+// ---- addresses
+
+Value* FunctionEmitter::first_address(const Access& a) {
+  Value* pointer = address(a.slot, a.index.affine);
+  if (a.index.indirect == nullptr) return pointer;
+  Value* offset = arithmetic_.cast(DType::I64, a.index.indirect->type, expr(a.index.indirect));
+  return b_.CreateGEP(arithmetic_.memory_type(a.slot.dtype, 1), pointer, offset);
+}
+
+Value* FunctionEmitter::element_pointers(const Access& a) {
+  Value* pointer = address(a.slot, a.index.affine);
+  std::vector<llvm::Constant*> steps;
+  for (int lane = 0; lane < a.lanes.count; ++lane) {
+    steps.push_back(b_.getInt64(static_cast<std::uint64_t>(lane * a.stride)));
+  }
+  Value* offsets = llvm::ConstantVector::get(steps);
+  if (a.index.indirect != nullptr) {
+    Value* indirect = arithmetic_.cast(DType::I64, a.index.indirect->type, expr(a.index.indirect));
+    offsets = b_.CreateAdd(offsets, widened(indirect, a.lanes.count));
+  }
+  return b_.CreateGEP(arithmetic_.memory_type(a.slot.dtype, 1), pointer, offsets);
+}
+
+namespace {
+
+bool varies_by_gather(const ir::Index& index) { return index.indirect != nullptr && index.indirect->lanes > 1; }
+
+}  // namespace
+
+// ---- loads
+
+Value* FunctionEmitter::load(const Access& a) {
+  if (!a.slot.cells.empty()) return load_cells(a);
+  const int lanes = a.lanes.count;
+  Value* active = a.lanes.active ? mask(*a.lanes.active, lanes) : nullptr;
+  if (lanes > 1 && a.stride == 0 && !varies_by_gather(a.index)) {
+    Value* scalar = load_lane_zero(a, active == nullptr ? nullptr : &*a.lanes.active);
+    Value* value = arithmetic_.splat(scalar, lanes);
+    if (active == nullptr) return value;
+    return b_.CreateSelect(active, value, llvm::Constant::getNullValue(value->getType()));
+  }
+  return arithmetic_.from_memory(a.slot.dtype, load_memory(a, active));
+}
+
+// One element for all lanes; read only where any lane is active.
+Value* FunctionEmitter::load_lane_zero(const Access& a, const ir::Affine* active) {
+  llvm::Type* type = arithmetic_.memory_type(a.slot.dtype, 1);
+  const auto align = llvm::Align(static_cast<std::uint64_t>(size_in_bytes(a.slot.dtype)));
+  if (active == nullptr) {
+    Value* raw = annotated(b_.CreateAlignedLoad(type, first_address(a), align), a.slot);
+    return arithmetic_.from_memory(a.slot.dtype, raw);
+  }
+  llvm::Type* vector = llvm::FixedVectorType::get(type, 1);
+  Value* any = b_.CreateICmpSGT(affine(*active), b_.getInt64(0));
+  Value* raw = annotated(b_.CreateMaskedLoad(vector, first_address(a), align, b_.CreateVectorSplat(1, any),
+                                             llvm::Constant::getNullValue(vector)),
+                         a.slot);
+  return arithmetic_.from_memory(a.slot.dtype, b_.CreateExtractElement(raw, std::uint64_t{0}));
+}
+
+Value* FunctionEmitter::load_memory(const Access& a, Value* active) {
+  const int lanes = a.lanes.count;
+  llvm::Type* type = arithmetic_.memory_type(a.slot.dtype, lanes);
+  const int element = size_in_bytes(a.slot.dtype);
+  if (lanes == 1 || (a.stride == 1 && !varies_by_gather(a.index))) {
+    const int known = a.index.indirect != nullptr ? element : known_alignment(a.slot, a.index.affine);
+    const llvm::Align align(static_cast<std::uint64_t>(known));
+    Value* pointer = first_address(a);
+    if (active == nullptr) return annotated(b_.CreateAlignedLoad(type, pointer, align), a.slot);
+    llvm::Type* vector = llvm::FixedVectorType::get(type->getScalarType(), static_cast<unsigned>(lanes));
+    Value* which = lanes == 1 ? b_.CreateVectorSplat(1, active) : active;
+    Value* read =
+        annotated(b_.CreateMaskedLoad(vector, pointer, align, which, llvm::Constant::getNullValue(vector)), a.slot);
+    return lanes == 1 ? b_.CreateExtractElement(read, std::uint64_t{0}) : read;
+  }
+  const llvm::Align align(static_cast<std::uint64_t>(element));
+  Value* pointers = element_pointers(a);
+  if (active != nullptr) {
+    return annotated(b_.CreateMaskedGather(type, pointers, align, active, llvm::Constant::getNullValue(type)), a.slot);
+  }
+  Value* result = llvm::PoisonValue::get(type);
+  for (int lane = 0; lane < lanes; ++lane) {
+    Value* pointer = b_.CreateExtractElement(pointers, static_cast<std::uint64_t>(lane));
+    Value* one = annotated(b_.CreateAlignedLoad(type->getScalarType(), pointer, align), a.slot);
+    result = b_.CreateInsertElement(result, one, static_cast<std::uint64_t>(lane));
+  }
+  return result;
+}
+
+// ---- stores
+
+void FunctionEmitter::store(const Access& a, Value* value) {
+  if (!a.slot.cells.empty()) return store_cells(a, value);
+  Value* active = a.lanes.active ? mask(*a.lanes.active, a.lanes.count) : nullptr;
+  store_memory(a, arithmetic_.to_memory(a.slot.dtype, value), active);
+}
+
+void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active) {
+  const int lanes = a.lanes.count;
+  const int element = size_in_bytes(a.slot.dtype);
+  if (lanes == 1 || (a.stride == 1 && !varies_by_gather(a.index))) {
+    const int known = a.index.indirect != nullptr ? element : known_alignment(a.slot, a.index.affine);
+    const llvm::Align align(static_cast<std::uint64_t>(known));
+    Value* pointer = first_address(a);
+    if (active == nullptr) {
+      annotated(b_.CreateAlignedStore(value, pointer, align), a.slot);
+    } else {
+      Value* which = lanes == 1 ? b_.CreateVectorSplat(1, active) : active;
+      Value* data = lanes == 1 ? b_.CreateVectorSplat(1, value) : value;
+      annotated(b_.CreateMaskedStore(data, pointer, align, which), a.slot);
+    }
+    return;
+  }
+  const llvm::Align align(static_cast<std::uint64_t>(element));
+  Value* pointers = element_pointers(a);
+  if (active != nullptr) {
+    annotated(b_.CreateMaskedScatter(value, pointers, align, active), a.slot);
+    return;
+  }
+  for (int lane = 0; lane < lanes; ++lane) {
+    Value* pointer = b_.CreateExtractElement(pointers, static_cast<std::uint64_t>(lane));
+    Value* one = b_.CreateExtractElement(value, static_cast<std::uint64_t>(lane));
+    annotated(b_.CreateAlignedStore(one, pointer, align), a.slot);
+  }
+}
+
+// ---- register buffers: the cell is found by its first element and its lanes
+
+Value* FunctionEmitter::load_cells(const Access& a) {
+  const int lanes = a.lanes.count;
+  const int cell_lanes = a.stride == 0 ? 1 : lanes;
+  llvm::AllocaInst* cell = a.slot.cells.at({a.index.affine.constant(), cell_lanes});
+  Value* value = widened(b_.CreateLoad(cell->getAllocatedType(), cell), lanes);
+  Value* active = a.lanes.active ? mask(*a.lanes.active, lanes) : nullptr;
+  if (active == nullptr) return value;
+  return b_.CreateSelect(active, value, llvm::Constant::getNullValue(value->getType()));
+}
+
+void FunctionEmitter::store_cells(const Access& a, Value* value) {
+  llvm::AllocaInst* cell = a.slot.cells.at({a.index.affine.constant(), a.lanes.count});
+  Value* active = a.lanes.active ? mask(*a.lanes.active, a.lanes.count) : nullptr;
+  if (active != nullptr) {
+    value = b_.CreateSelect(active, value, b_.CreateLoad(cell->getAllocatedType(), cell));
+  }
+  b_.CreateStore(value, cell);
+}
+
+}  // namespace polyte::codegen

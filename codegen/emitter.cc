@@ -1,0 +1,100 @@
+#include "codegen/emitter.h"
+
+#include "codegen/llvm_setup.h"
+#include "support/error.h"
+
+#include <llvm/IR/MDBuilder.h>
+
+namespace polyte::codegen {
+
+using Value = llvm::Value;
+
+llvm::Function* make_function(KernelContext& context, llvm::FunctionType* type, llvm::GlobalValue::LinkageTypes linkage,
+                              const std::string& name) {
+  llvm::Function* function = llvm::Function::Create(type, linkage, name, context.module);
+  const Machine& machine = context.target.machine;
+  const std::string width = std::to_string(machine.vector_bits);
+  function->addFnAttr("target-cpu", machine.cpu);
+  function->addFnAttr("target-features", feature_string(machine));
+  function->addFnAttr("prefer-vector-width", width);
+  function->addFnAttr("min-legal-vector-width", width);
+  function->addFnAttr(llvm::Attribute::NoUnwind);
+  return function;
+}
+
+FunctionEmitter::FunctionEmitter(KernelContext& context, llvm::Function* function, bool in_parallel)
+    : context_(context),
+      function_(function),
+      b_(context.module.getContext()),
+      arithmetic_(b_, context.target),
+      in_parallel_(in_parallel) {
+  b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", function_));
+}
+
+void FunctionEmitter::bind_interface(Value* buffers) {
+  const Kernel& kernel = context_.kernel;
+  std::uint64_t position = 0;
+  for (const ir::Buffer& buffer : kernel.program.buffers) {
+    BufferSlot slot;
+    slot.dtype = buffer.dtype;
+    const bool aligned = position < kernel.aligned.size() && kernel.aligned[position];
+    slot.alignment = aligned ? 64 : size_in_bytes(buffer.dtype);
+    Value* place = b_.CreateGEP(b_.getPtrTy(), buffers, b_.getInt64(position++));
+    slot.base = b_.CreateLoad(b_.getPtrTy(), place, buffer.name);
+    annotate_scope(slot, buffer.name);
+    buffers_[buffer.name] = std::move(slot);
+  }
+}
+
+void FunctionEmitter::set_workspace(Value* scratch, Value* host) {
+  scratch_ = slice_ = scratch;
+  host_ = host;
+}
+
+void FunctionEmitter::finish(Value* result) {
+  if (result == nullptr) {
+    b_.CreateRetVoid();
+  } else {
+    b_.CreateRet(result);
+  }
+  for (llvm::Instruction* marker : markers_) marker->eraseFromParent();
+}
+
+namespace {
+
+// One alias scope a buffer: accesses to different buffers never overlap.
+void make_scopes(KernelContext& context) {
+  llvm::MDBuilder metadata(context.module.getContext());
+  llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain(context.kernel.program.name);
+  const auto add = [&](const std::string& name) {
+    const bool fresh = context.scopes.emplace(name, metadata.createAnonymousAliasScope(domain, name)).second;
+    POLYTE_CHECK(fresh, "kernel '" + context.kernel.program.name + "': two buffers named '" + name + "'");
+  };
+  for (const ir::Buffer& buffer : context.kernel.program.buffers) add(buffer.name);
+  ir::for_each_stmt(context.kernel.program.body, [&](const ir::Stmt& s) {
+    if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) add(alloc->buffer.name);
+  });
+}
+
+}  // namespace
+
+void emit_kernel(KernelContext& context) {
+  const ir::LoopProgram& program = context.kernel.program;
+  if (!program.params.empty()) {
+    throw UserError(ExitStatus::Unsupported, "kernel '" + program.name + "': parameter '" + program.params.front() +
+                                                 "' has no value, expected sizes bound to numbers");
+  }
+  make_scopes(context);
+  llvm::LLVMContext& llvm_context = context.module.getContext();
+  auto* pointer = llvm::PointerType::getUnqual(llvm_context);
+  auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(llvm_context), {pointer, pointer, pointer}, false);
+  llvm::Function* function = make_function(context, type, llvm::GlobalValue::ExternalLinkage, program.name);
+  FunctionEmitter emitter(context, function, false);
+  emitter.bind_interface(function->getArg(0));
+  emitter.set_workspace(function->getArg(1), function->getArg(2));
+  emitter.open_level();
+  emitter.emit(program.body);
+  emitter.finish(llvm::ConstantInt::get(llvm::Type::getInt32Ty(llvm_context), 0));
+}
+
+}  // namespace polyte::codegen
