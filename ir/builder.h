@@ -14,7 +14,8 @@ namespace polyte::ir {
 
 struct Range {
   std::string name;
-  Affine begin, end;  // begin <= name < end
+  Affine begin, end;    // begin <= name < end
+  bool bounded = true;  // false: no range of its own, other constraints bound it
 };
 
 class ProgramBuilder {
@@ -27,7 +28,7 @@ class ProgramBuilder {
   std::string fresh(const std::string& base) const;
 
   // write = value for every point of `ranges` (and `where`). Declares `write.buffer` as Temp if it is not
-  // declared, with extents from the subscripts' ranges.
+  // declared, with extents from the subscripts' ranges (declare it first where several statements write parts).
   void define(Access write, std::vector<Range> ranges, Expr value, std::vector<Constraint> where = {},
               std::string label = {});
   // Two statements, <name>.init = identity (or `initial`) over `ranges`, <name>.update op= value over ranges and
@@ -46,9 +47,10 @@ class ProgramBuilder {
   const Buffer& buffer(const std::string& name) const;
   // buffer[subscripts] of the declared type.
   Expr load(const std::string& buffer, std::vector<Affine> subscripts) const;
-  // Guarded read: `otherwise` where a subscript is outside the buffer's shape. Only dimensions that can be
-  // outside for `ranges` get a guard.
-  Expr padded_load(const std::string& buffer, std::vector<Affine> subscripts, Expr otherwise) const;
+  // Guarded read: `otherwise` where a subscript is outside the buffer's shape. Only bounds that can be violated for
+  // `ranges` (the statement's) get a guard; an iterator without a range can be anything.
+  Expr padded_load(const std::string& buffer, std::vector<Affine> subscripts, Expr otherwise,
+                   const std::vector<Range>& ranges = {}) const;
 
   // The Program; UserError(InvalidInput) with every problem if it does not verify.
   Program build() const;

@@ -43,11 +43,11 @@ struct Access {
 };
 
 struct Statement {
-  std::string name;                    // "acc.init", "acc.update", "y", or a person's label
-  std::vector<std::string> iterators;  // enclosing regions' first, then own, in reference order
-  int region_depth = 0;                // how many of them belong to regions
+  std::string name;                     // "acc.init", "acc.update", "y", or a person's label
+  std::vector<std::string> iterators;   // enclosing regions' first, then own, in reference order
+  int region_depth = 0;                 // how many of them belong to regions
   std::vector<std::string> reductions;  // iterators that are not subscripts of the write
-  std::vector<Constraint> domain;      // conjunction over iterators and parameters
+  std::vector<Constraint> domain;       // conjunction over iterators and parameters
   Combiner combiner = Combiner::None;
   std::vector<Access> writes;  // one; two for ArgMin and ArgMax
   std::vector<Expr> values;    // one a write
@@ -73,8 +73,8 @@ struct Region {  // loop iterator in begin..end, upwards (step 1) or downwards (
 struct Program {
   std::string name;
   std::vector<std::string> params;
-  std::vector<Constraint> context;  // what is known of the parameters; every extent >= 0 besides
-  std::vector<Buffer> buffers;      // interface in order, then temporaries
+  std::vector<Constraint> context;    // what is known of the parameters; every extent >= 0 besides
+  std::vector<Buffer> buffers;        // interface in order, then temporaries
   std::vector<Statement> statements;  // in text order
   std::vector<Item> order;
 
@@ -84,6 +84,10 @@ struct Program {
   const Statement& statement(const std::string& name) const;
   std::vector<const Buffer*> interface() const;  // all but Temp, in order: the kernel's arguments
 };
+
+// Structural; a domain and a context as sets.
+bool equal(const Statement& a, const Statement& b);
+bool equal(const Program& a, const Program& b);
 
 // Every problem found; empty if the Program is well formed: names unique, iterators bounded, subscripts in
 // bounds where that can be decided, no read of an element that nobody wrote, types agree, Const never written.

@@ -1,0 +1,188 @@
+#include "ir/program_text.h"
+
+#include <algorithm>
+
+#include "ir/domain.h"
+#include "ir/expr_text.h"
+#include "ir/statement_parts.h"
+
+namespace polyte::ir {
+namespace {
+
+// Takes the first constraint that bounds `it` with coefficient `sign` and that no later iterator occurs in.
+std::optional<Affine> take_bound(std::vector<Constraint>& domain, const std::vector<std::string>& iterators,
+                                 std::size_t it, std::int64_t sign) {
+  for (auto at = domain.begin(); at != domain.end(); ++at) {
+    const Affine rest = at->expr - Affine::symbol(iterators[it]) * sign;
+    if (at->equality || at->expr.coefficient(iterators[it]) != sign) continue;
+    const bool later = std::any_of(iterators.begin() + static_cast<std::ptrdiff_t>(it), iterators.end(),
+                                   [&](const std::string& other) { return rest.uses(other); });
+    if (later) continue;
+    domain.erase(at);
+    return sign > 0 ? -rest : rest + 1;
+  }
+  return std::nullopt;
+}
+
+// The inverse of assemble(): what a person would have written.
+StatementParts parts_of(const Statement& s, const std::vector<Range>& regions) {
+  StatementParts parts;
+  parts.name = s.name;
+  parts.regions = regions;
+  parts.where = s.domain;
+  parts.combiner = s.combiner;
+  parts.writes = s.writes;
+  parts.values = s.values;
+  parts.guard = s.guard;
+  for (const Range& region : regions) {
+    const Affine it = Affine::symbol(region.name);
+    for (const Constraint& c : {at_least(it, region.begin), less_than(it, region.end)})
+      if (const auto at = std::find(parts.where.begin(), parts.where.end(), c); at != parts.where.end())
+        parts.where.erase(at);
+  }
+  for (std::size_t i = regions.size(); i < s.iterators.size(); ++i) {
+    std::vector<Constraint> rest = parts.where;
+    const auto begin = take_bound(rest, s.iterators, i, 1);
+    const auto end = take_bound(rest, s.iterators, i, -1);
+    const bool bounded = begin && end;
+    parts.ranges.push_back(bounded ? Range{s.iterators[i], *begin, *end} : Range{s.iterators[i], 0, 0, false});
+    if (bounded) parts.where = rest;
+  }
+  return parts;
+}
+
+std::string print_range(const Range& range) {
+  if (!range.bounded) return range.name;
+  return range.name + " in " + to_string(range.begin) + ".." + to_string(range.end);
+}
+
+std::string print_ranges(const std::vector<Range>& ranges) {
+  std::string text;
+  for (const Range& range : ranges) text += (text.empty() ? "" : ", ") + print_range(range);
+  return text;
+}
+
+std::string update_sign(Combiner combiner) {
+  switch (combiner) {
+    case Combiner::None:
+      return "=";
+    case Combiner::Sum:
+      return "+=";
+    case Combiner::Product:
+      return "*=";
+    default:
+      return to_string(combiner) + "=";
+  }
+}
+
+std::string join(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+class Printer {
+ public:
+  explicit Printer(const Program& program) : program_(program) {}
+
+  std::string operator()() {
+    text_ = "program " + program_.name + "(" + join(program_.params) + ")";
+    if (!program_.context.empty()) text_ += " where " + print_conjunction(program_.context);
+    text_ += "\n";
+    for (const Buffer& b : program_.buffers) print_buffer(b);
+    if (!program_.order.empty()) text_ += "\n";
+    print_items(program_.order, {}, "  ");
+    return text_;
+  }
+
+ private:
+  const Program& program_;
+  std::string text_;
+
+  void print_buffer(const Buffer& b) {
+    std::string role = to_string(b.role);
+    role.resize(6, ' ');
+    std::vector<std::string> extents;
+    for (const Affine& extent : b.shape) extents.push_back(to_string(extent));
+    text_ += "  " + role + b.name + ": " + std::string(polyte::to_string(b.dtype)) + "[" + join(extents) + "]\n";
+  }
+
+  void print_items(const std::vector<Item>& items, const std::vector<Range>& regions, const std::string& indent) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (const auto* region = std::get_if<Region>(&items[i])) {
+        const Range range{region->iterator, region->begin, region->end};
+        text_ += indent + "loop " + print_range(range) + (region->step < 0 ? " step -1" : "") + "\n";
+        std::vector<Range> inner = regions;
+        inner.push_back(range);
+        print_items(region->body, inner, indent + "  ");
+        continue;
+      }
+      const Statement& s = program_.statements[std::get<std::size_t>(items[i])];
+      const auto* next = i + 1 < items.size() ? std::get_if<std::size_t>(&items[i + 1]) : nullptr;
+      if (next && print_reduction(s, program_.statements[*next], regions, indent)) {
+        ++i;
+      } else {
+        const StatementParts parts = parts_of(s, regions);
+        const std::string name = default_name(s.combiner, s.writes[0].buffer);
+        print_statement(s, parts, name, update_sign(s.combiner) + " ", indent);
+      }
+    }
+  }
+
+  // `acc[m] = sum[k in 0..K] ...` where exactly these two statements would come of it.
+  bool print_reduction(const Statement& init, const Statement& update, const std::vector<Range>& regions,
+                       const std::string& indent) {
+    constexpr std::string_view kSuffix = ".update";
+    if (update.combiner == Combiner::None || update.reductions.empty() || !update.name.ends_with(kSuffix)) return false;
+    StatementParts parts = parts_of(update, regions);
+    if (update.reductions.size() > parts.ranges.size()) return false;
+    parts.name = update.name.substr(0, update.name.size() - kSuffix.size());
+    const auto first = parts.ranges.end() - static_cast<std::ptrdiff_t>(update.reductions.size());
+    parts.reductions.assign(first, parts.ranges.end());
+    parts.ranges.erase(first, parts.ranges.end());
+    if (!std::all_of(parts.reductions.begin(), parts.reductions.end(), [](const Range& r) { return r.bounded; }))
+      return false;
+    const std::vector<Statement> pair = assemble_reduction(parts);
+    if (!equal(pair[0], init) || !equal(pair[1], update)) return false;
+    const std::string sign = "= " + to_string(update.combiner) + "[" + print_ranges(parts.reductions) + "] ";
+    print_statement(update, parts, update.writes[0].buffer, sign, indent);
+    return true;
+  }
+
+  void print_statement(const Statement& s, const StatementParts& parts, const std::string& name,
+                       const std::string& sign, const std::string& indent) {
+    const DomainFacts facts(s.iterators, s.domain, program_.context);
+    const ExprStyle style{[&](const Load& load) { return is_implied(load, facts); }};
+    std::vector<std::string> values;
+    for (const Expr& value : s.values) values.push_back(print_expr(value, style));
+    text_ += indent + (parts.name == name ? "" : parts.name + ": ") + print_writes(s.writes, style) + " " + sign;
+    text_ += values.size() == 1 ? values[0] : "(" + join(values) + ")";
+    if (!parts.ranges.empty()) text_ += "  for " + print_ranges(parts.ranges);
+    if (!parts.where.empty()) text_ += " if " + print_conjunction(parts.where);
+    if (s.guard) text_ += " when " + print_expr(s.guard, style);
+    text_ += "\n";
+  }
+
+  bool is_implied(const Load& load, const DomainFacts& facts) const {
+    const Buffer* b = program_.find_buffer(load.buffer);
+    return b && implied_guard(b->shape, load.indices, facts) == load.guard;
+  }
+
+  static std::string print_writes(const std::vector<Access>& writes, const ExprStyle& style) {
+    std::vector<std::string> names, indices, whole;
+    for (const Access& write : writes) {
+      names.push_back(write.buffer);
+      indices.push_back("[" + print_indices(write.indices, style) + "]");
+      whole.push_back(names.back() + indices.back());
+    }
+    if (writes.size() == 1) return whole[0];
+    const bool shared = std::adjacent_find(indices.begin(), indices.end(), std::not_equal_to<>()) == indices.end();
+    return shared ? "(" + join(names) + ")" + indices[0] : "(" + join(whole) + ")";
+  }
+};
+
+}  // namespace
+
+std::string print(const Program& program) { return Printer(program)(); }
+
+}  // namespace polyte::ir

@@ -1,0 +1,293 @@
+#include "ir/verify.h"
+
+#include <algorithm>
+
+#include "ir/domain.h"
+
+namespace polyte::ir {
+namespace {
+
+using Names = std::set<std::string>;
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string name_of(DType type) { return std::string(polyte::to_string(type)); }
+
+class Verifier {
+ public:
+  explicit Verifier(const Program& program) : program_(program) {}
+
+  std::vector<Problem> run() {
+    check_names();
+    for (const Buffer& b : program_.buffers) check_buffer(b);
+    for (const Statement& s : program_.statements) check_statement(s);
+    std::size_t next = 0;
+    check_order(program_.order, {}, next);
+    if (next != program_.statements.size()) report("", "the order does not name every statement");
+    check_flow();
+    return std::move(problems_);
+  }
+
+ private:
+  const Program& program_;
+  std::vector<Problem> problems_;
+  std::string subject_;
+
+  void report(const std::string& subject, std::string message) { problems_.push_back({subject, std::move(message)}); }
+  void report(std::string message) { report(subject_, std::move(message)); }
+
+  void check_names() {
+    Names seen;
+    const auto check_new = [&](const std::string& subject, const std::string& name, const std::string& message) {
+      if (!seen.insert(name).second) report(subject, message);
+    };
+    for (const std::string& p : program_.params) check_new("", p, "parameter " + p + " is declared twice");
+    for (const Buffer& b : program_.buffers)
+      check_new("buffer '" + b.name + "'", b.name, "the name " + b.name + " is taken already");
+    Names statements;
+    for (const Statement& s : program_.statements) {
+      if (!statements.insert(s.name).second)
+        report("statement '" + s.name + "'", "a statement of this name exists already: give it a label");
+    }
+    check_symbols("", "the context", program_.context, {});
+  }
+
+  void check_symbols(const std::string& subject, const std::string& where, const Affine& e,
+                     const std::vector<std::string>& iterators) {
+    Names symbols;
+    e.collect_symbols(symbols);
+    for (const std::string& symbol : symbols) {
+      if (!contains(iterators, symbol) && !contains(program_.params, symbol))
+        report(subject,
+               where + " uses " + symbol + ", which is no " + (iterators.empty() ? "" : "iterator or ") + "parameter");
+    }
+  }
+
+  void check_symbols(const std::string& subject, const std::string& where, const std::vector<Constraint>& constraints,
+                     const std::vector<std::string>& iterators) {
+    for (const Constraint& c : constraints) check_symbols(subject, where, c.expr, iterators);
+  }
+
+  void check_buffer(const Buffer& b) {
+    const std::string subject = "buffer '" + b.name + "'";
+    for (const Affine& extent : b.shape) {
+      check_symbols(subject, "the shape", extent, {});
+      if (extent.is_constant() && extent.constant() < 0)
+        report(subject, "the extent " + to_string(extent) + " is negative");
+    }
+  }
+
+  // --- statements ------------------------------------------------------------------------------------------------
+
+  void check_statement(const Statement& s) {
+    subject_ = "statement '" + s.name + "'";
+    if (!check_iterators(s)) return;
+    const DomainFacts facts(s.iterators, s.domain, program_.context);
+    check_writes(s, facts);
+    for (const Expr& value : s.values) check_expr(s, value, facts, s.domain);
+    if (!s.guard) return;
+    if (s.guard->type != DType::Bool) report("the guard is " + name_of(s.guard->type) + ", expected bool");
+    check_expr(s, s.guard, facts, s.domain);
+  }
+
+  bool check_iterators(const Statement& s) {
+    const std::size_t before = problems_.size();
+    Names seen;
+    for (const std::string& it : s.iterators) {
+      if (!seen.insert(it).second) report("iterator " + it + " occurs twice");
+      if (contains(program_.params, it)) report("iterator " + it + " has the name of a parameter");
+      if (program_.find_buffer(it)) report("iterator " + it + " has the name of a buffer");
+    }
+    for (const std::string& it : s.reductions)
+      if (!contains(s.iterators, it)) report("reduction " + it + " is no iterator");
+    check_symbols(subject_, "the domain", s.domain, s.iterators);
+    if (problems_.size() != before) return false;
+    const DomainBounds bounds = bounds_of(s.domain, s.iterators);
+    for (std::size_t i = 0; i < s.iterators.size(); ++i) {
+      if (bounds.of[i].lower.empty()) report("iterator " + s.iterators[i] + " has no lower bound");
+      if (bounds.of[i].upper.empty()) report("iterator " + s.iterators[i] + " has no upper bound");
+    }
+    return problems_.size() == before;
+  }
+
+  void check_writes(const Statement& s, const DomainFacts& facts) {
+    const bool pair = s.combiner == Combiner::ArgMin || s.combiner == Combiner::ArgMax;
+    if (s.writes.size() != s.values.size()) {
+      report("it writes " + std::to_string(s.writes.size()) + " elements but computes " +
+             std::to_string(s.values.size()) + " values");
+      return;
+    }
+    if (pair ? s.writes.size() != 2 : s.combiner != Combiner::None && s.writes.size() != 1)
+      report(to_string(s.combiner) + " of " + std::to_string(s.writes.size()) + " writes, expected " +
+             (pair ? "2" : "1"));
+    for (std::size_t i = 0; i < s.writes.size(); ++i) check_write(s, s.writes[i], s.values[i], facts);
+  }
+
+  void check_write(const Statement& s, const Access& write, const Expr& value, const DomainFacts& facts) {
+    const Buffer* b = program_.find_buffer(write.buffer);
+    if (!b) return report("it writes " + write.buffer + ", which is not declared");
+    if (b->role == Role::In || b->role == Role::Const)
+      report("it writes " + b->name + ", which is declared '" + to_string(b->role) + "'");
+    if (value->type != b->dtype)
+      report("the value is " + name_of(value->type) + ", but " + b->name + " is " + name_of(b->dtype));
+    check_combiner(s.combiner, *b);
+    check_indices(s, *b, write.indices, facts, s.domain);
+  }
+
+  void check_combiner(Combiner combiner, const Buffer& b) {
+    const bool logical = combiner == Combiner::And || combiner == Combiner::Or;
+    const bool arithmetic = combiner == Combiner::Sum || combiner == Combiner::Product;
+    if ((logical && is_float(b.dtype)) || (arithmetic && b.dtype == DType::Bool))
+      report(to_string(combiner) + " of " + name_of(b.dtype) + " is not defined");
+  }
+
+  void check_expr(const Statement& s, const Expr& e, const DomainFacts& facts, const std::vector<Constraint>& domain) {
+    for_each_node(e, [&](const ExprNode& n) {
+      if (n.lanes != 1) report("an expression has " + std::to_string(n.lanes) + " lanes, expected 1");
+      if (const auto* value = std::get_if<IndexValue>(&n.op))
+        check_symbols(subject_, "an index value", value->value, s.iterators);
+      if (const auto* load = std::get_if<Load>(&n.op)) check_load(s, n.type, *load, facts, domain);
+    });
+  }
+
+  void check_load(const Statement& s, DType type, const Load& load, const DomainFacts& facts,
+                  const std::vector<Constraint>& domain) {
+    const Buffer* b = program_.find_buffer(load.buffer);
+    if (!b) return report("it reads " + load.buffer + ", which is not declared");
+    if (type != b->dtype) report("it reads " + b->name + " as " + name_of(type) + ", but it is " + name_of(b->dtype));
+    check_symbols(subject_, "a guard", load.guard, s.iterators);
+    std::vector<Constraint> guarded = domain;
+    guarded.insert(guarded.end(), load.guard.begin(), load.guard.end());
+    check_indices(s, *b, load.indices, facts, guarded);
+  }
+
+  void check_indices(const Statement& s, const Buffer& b, const std::vector<Index>& indices, const DomainFacts& facts,
+                     const std::vector<Constraint>& domain) {
+    if (indices.size() != b.shape.size()) {
+      return report(b.name + " has " + std::to_string(b.shape.size()) + " dimensions, but " +
+                    std::to_string(indices.size()) + " subscripts");
+    }
+    const bool unguarded = domain.size() == s.domain.size();
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      check_symbols(subject_, "a subscript of " + b.name, indices[i].affine, s.iterators);
+      if (!indices[i].indirect) {
+        if (unguarded) check_bounds(b, i, indices[i].affine, facts);
+      } else if (!is_integer(indices[i].indirect->type)) {
+        report("a subscript of " + b.name + " is " + name_of(indices[i].indirect->type) + ", expected an integer");
+      }
+    }
+  }
+
+  void check_bounds(const Buffer& b, std::size_t dimension, const Affine& subscript, const DomainFacts& facts) {
+    const std::string where =
+        "subscript " + to_string(subscript) + " of " + b.name + " (dimension " + std::to_string(dimension) + ")";
+    if (facts.refutes(at_least(subscript, 0))) report(where + " goes below 0");
+    if (facts.refutes(less_than(subscript, b.shape[dimension])))
+      report(where + " reaches beyond the extent " + to_string(b.shape[dimension]));
+  }
+
+  // --- order and flow --------------------------------------------------------------------------------------------
+
+  void check_order(const std::vector<Item>& items, const std::vector<std::string>& regions, std::size_t& next) {
+    for (const Item& item : items) {
+      if (const auto* index = std::get_if<std::size_t>(&item)) {
+        check_place(*index, regions, next);
+      } else {
+        check_region(std::get<Region>(item), regions, next);
+      }
+    }
+  }
+
+  void check_place(std::size_t index, const std::vector<std::string>& regions, std::size_t& next) {
+    if (index != next || index >= program_.statements.size())
+      return report("", "the order is not the text order of the statements");
+    const Statement& s = program_.statements[next++];
+    const auto depth = static_cast<std::size_t>(s.region_depth);
+    const bool agrees = depth == regions.size() && s.iterators.size() >= depth &&
+                        std::equal(regions.begin(), regions.end(), s.iterators.begin());
+    if (!agrees) report("statement '" + s.name + "'", "its first iterators are not those of the regions around it");
+  }
+
+  void check_region(const Region& r, std::vector<std::string> regions, std::size_t& next) {
+    const std::string subject = "loop " + r.iterator;
+    if (r.step != 1 && r.step != -1) report(subject, "the step is " + std::to_string(r.step) + ", expected 1 or -1");
+    check_symbols(subject, "the range", r.begin, regions);
+    check_symbols(subject, "the range", r.end, regions);
+    if (r.body.empty()) report(subject, "the body is empty");
+    regions.push_back(r.iterator);
+    check_order(r.body, regions, next);
+  }
+
+  // A buffer is defined before it is used: by the caller, or by a statement before in the text or in a region
+  // around both (the interpreter finds what depends on the iteration).
+  void check_flow() {
+    Names written;
+    for (const Buffer& b : program_.buffers)
+      if (b.role == Role::In || b.role == Role::Const || b.role == Role::InOut) written.insert(b.name);
+    check_flow(program_.order, written);
+    for (const Buffer& b : program_.buffers) {
+      if (b.role == Role::Out && !written.count(b.name))
+        report("buffer '" + b.name + "'", "the output is never written");
+    }
+  }
+
+  void check_flow(const std::vector<Item>& items, Names& written) {
+    for (const Item& item : items) {
+      if (const auto* region = std::get_if<Region>(&item)) {
+        Names inside = written;
+        add_writes(region->body, inside);
+        check_flow(region->body, inside);
+        written = inside;
+      } else if (const std::size_t index = std::get<std::size_t>(item); index < program_.statements.size()) {
+        check_reads(program_.statements[index], written);
+        for (const Access& write : program_.statements[index].writes) written.insert(write.buffer);
+      }
+    }
+  }
+
+  void add_writes(const std::vector<Item>& items, Names& written) const {
+    for (const Item& item : items) {
+      if (const auto* region = std::get_if<Region>(&item)) {
+        add_writes(region->body, written);
+      } else if (const std::size_t index = std::get<std::size_t>(item); index < program_.statements.size()) {
+        const Statement& s = program_.statements[index];
+        if (s.combiner != Combiner::None) continue;  // an update needs an earlier definition
+        for (const Access& write : s.writes) written.insert(write.buffer);
+      }
+    }
+  }
+
+  void check_reads(const Statement& s, const Names& written) {
+    Names reported;
+    const auto check = [&](const std::string& buffer) {
+      if (written.count(buffer) || !program_.find_buffer(buffer) || !reported.insert(buffer).second) return;
+      // A recurrence: the statement's own earlier instances may have written it.
+      const bool own = s.combiner == Combiner::None && s.writes.size() == 1 && s.writes[0].buffer == buffer;
+      if (!own) report("statement '" + s.name + "'", "it reads " + buffer + " before anything writes it");
+    };
+    const auto check_all = [&](const Expr& e) {
+      for (const Load* load : e ? loads_of(e) : std::vector<const Load*>{}) check(load->buffer);
+    };
+    for (const Access& write : s.writes) {
+      if (s.combiner != Combiner::None) check(write.buffer);
+      for (const Index& index : write.indices) check_all(index.indirect);
+    }
+    for (const Expr& value : s.values) check_all(value);
+    check_all(s.guard);
+  }
+};
+
+}  // namespace
+
+std::vector<Problem> find_problems(const Program& program) { return Verifier(program).run(); }
+
+std::vector<std::string> verify(const Program& program) {
+  std::vector<std::string> result;
+  for (const Problem& p : find_problems(program))
+    result.push_back(p.subject.empty() ? p.message : p.subject + ": " + p.message);
+  return result;
+}
+
+}  // namespace polyte::ir
