@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/op_kind.h"
@@ -63,6 +64,17 @@ struct Node {
   Attributes attributes;
   std::vector<ValueId> inputs;   // kNoValue: absent optional input
   std::vector<ValueId> outputs;  // kNoValue: not wanted; the first is always there
+  std::vector<std::string> folded =
+      {};  // operators that passes have folded into this one, "BatchNormalization"; only shown
+};
+
+// The names in use, and fresh ones: base, then base_1, base_2, ...
+class NameTable {
+ public:
+  std::string claim(const std::string& base);
+
+ private:
+  std::unordered_map<std::string, int> next_;  // names in use, with the next suffix to try
 };
 
 struct Graph {
@@ -87,8 +99,10 @@ struct Graph {
   const Value& value(ValueId id) const { return values.at(static_cast<std::size_t>(id)); }
   const Node& node(NodeId id) const { return nodes.at(static_cast<std::size_t>(id)); }
   bool is_output(ValueId id) const;
-  std::string fresh_value_name(const std::string& base) const;
-  std::string fresh_node_name(const std::string& base) const;
+  const Node& producer(ValueId id) const { return node(value(id).producer); }  // of a value that has one
+
+ private:
+  NameTable value_names_, node_names_;
 };
 
 // For every value the nodes that read it, in order, once per operand position.

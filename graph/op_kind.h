@@ -55,7 +55,6 @@ enum class OpKind : std::uint8_t {
   Div,
   Pow,
   Mod,
-  FMod,
   Max,
   Min,
   And,
@@ -117,82 +116,104 @@ inline constexpr int kOpKindCount = static_cast<int>(OpKind::Hardmax) + 1;
 
 using Dims = std::vector<std::int64_t>;
 
-struct NoAttributes {};
+struct NoAttributes {
+  bool operator==(const NoAttributes&) const = default;
+};
 struct ActivationAttributes {  // LeakyRelu Elu Celu Selu HardSigmoid ThresholdedRelu Shrink
   double alpha = 0, beta = 0;  // Selu: beta is gamma; Shrink: alpha is lambd, beta is bias
+  bool operator==(const ActivationAttributes&) const = default;
 };
 struct InfAttributes {  // IsInf
   bool negative = true, positive = true;
+  bool operator==(const InfAttributes&) const = default;
 };
 struct CastAttributes {
   DType to = DType::F32;
+  bool operator==(const CastAttributes&) const = default;
 };
 // A sliding window over the spatial dimensions; every list has one entry a spatial dimension.
 struct Window {
   Dims kernel, strides, dilations, pads_begin, pads_end;
+  bool operator==(const Window&) const = default;
 };
 struct ConvAttributes {  // Conv, ConvTranspose; inputs x, w, bias or kNoValue
   Window window;
   std::int64_t group = 1;
   Dims output_padding;  // ConvTranspose only
+  bool operator==(const ConvAttributes&) const = default;
 };
 struct PoolAttributes {  // MaxPool (a second output holds indices), AveragePool
   Window window;
   bool ceil_mode = false;
   bool count_include_pad = false;     // AveragePool: padding counts in the divisor
   bool column_major_indices = false;  // MaxPool: ONNX storage_order 1
+  bool operator==(const PoolAttributes&) const = default;
 };
 struct GemmAttributes {  // alpha * A' B' + beta * C; C broadcasts, may be kNoValue
   double alpha = 1, beta = 1;
   bool trans_a = false, trans_b = false;
+  bool operator==(const GemmAttributes&) const = default;
 };
 struct AxisAttributes {  // Concat, Gather, GatherElements
   std::int64_t axis = 0;
+  bool operator==(const AxisAttributes&) const = default;
 };
 struct SoftmaxAttributes {  // Softmax, LogSoftmax, Hardmax over all of dimensions [axis, end) together
   std::int64_t axis = 0, end = 0;
+  bool operator==(const SoftmaxAttributes&) const = default;
 };
 struct ReduceAttributes {
   Dims axes;  // sorted, distinct
   bool keep_dims = true;
+  bool operator==(const ReduceAttributes&) const = default;
 };
 struct ArgAttributes {
   std::int64_t axis = 0;
   bool keep_dims = true;
   bool select_last = false;  // ties: the last index instead of the first
+  bool operator==(const ArgAttributes&) const = default;
 };
 struct CumSumAttributes {
   std::int64_t axis = 0;
   bool exclusive = false, reverse = false;
+  bool operator==(const CumSumAttributes&) const = default;
 };
 struct ShapeAttributes {  // Reshape, Expand: shape of the output
   Dims shape;
+  bool operator==(const ShapeAttributes&) const = default;
 };
 struct TransposeAttributes {
   Dims perm;  // output dimension d is input dimension perm[d]
+  bool operator==(const TransposeAttributes&) const = default;
 };
 struct SliceAttributes {  // one entry a dimension; output d reads starts[d] + i * steps[d], i < sizes[d]
   Dims starts, steps, sizes;
+  bool operator==(const SliceAttributes&) const = default;
 };
 enum class PadMode : std::uint8_t { Constant, Reflect, Edge };
 struct PadAttributes {  // inputs x and the value (scalar) or kNoValue for 0; negative pads crop
   Dims begin, end;
   PadMode mode = PadMode::Constant;
+  bool operator==(const PadAttributes&) const = default;
 };
 struct TileAttributes {
   Dims repeats;
+  bool operator==(const TileAttributes&) const = default;
 };
 struct TriluAttributes {
   std::int64_t k = 0;
   bool upper = true;
+  bool operator==(const TriluAttributes&) const = default;
 };
 struct NormAttributes {  // BatchNormalization, InstanceNormalization, LayerNormalization (over [axis, rank))
   double epsilon = 1e-5;
   std::int64_t axis = 0;
+  bool operator==(const NormAttributes&) const = default;
 };
 struct LrnAttributes {
   double alpha = 1e-4, beta = 0.75, bias = 1;
   std::int64_t size = 1;
+  bool operator==(const LrnAttributes&) const = default;
 };
 
 using Attributes = std::variant<NoAttributes, ActivationAttributes, InfAttributes, CastAttributes, ConvAttributes,

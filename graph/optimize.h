@@ -1,0 +1,39 @@
+// The list of graph passes. Each runs through one wrapper that names it, times it, can skip it, checks the graph
+// after it and shows the graph to whoever wants to see it.
+//
+//   OptimizeReport report = optimize(graph, {.skip = {"fold scales"}});
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace polyte::graph {
+
+struct OptimizeOptions {
+  std::vector<std::string> skip = {};  // names of passes; UserError(Usage) for one that does not exist
+  // Floating-point results stay what the model says, bit for bit: passes that change roundings do not run.
+  bool exact = false;
+  std::function<void(std::string_view pass, const Graph& graph)> after_pass = {};
+};
+
+struct PassRecord {
+  std::string name;
+  bool ran = false;
+  int rewrites = 0;
+  double milliseconds = 0;
+  std::vector<std::string> notes = {};
+};
+
+struct OptimizeReport {
+  std::vector<PassRecord> passes;  // in order
+};
+
+OptimizeReport optimize(Graph& graph, const OptimizeOptions& options = {});
+
+std::vector<std::string> optimize_pass_names();
+
+}  // namespace polyte::graph

@@ -1,0 +1,139 @@
+#include "graph/passes/fold_scales.h"
+
+#include <algorithm>
+
+#include "graph/passes/channel_affine.h"
+#include "graph/passes/replacements.h"
+
+namespace polyte::graph {
+
+namespace {
+
+// A contraction whose weights and bias can be rescaled: everything in doubles.
+struct Contraction {
+  std::size_t axis = 1;                 // of the output channels
+  std::vector<double> weight;           // elements
+  std::vector<std::size_t> channel_of;  // output channel of each element of the weight
+  std::vector<double> bias;             // one a channel, zeros where there is none
+  bool may_have_bias = true;
+};
+
+// The output channel of each element of a weight [.., channels, ..] with `inner` elements after the channel.
+std::vector<std::size_t> channels_of(std::size_t elements, std::size_t channels, std::size_t inner) {
+  std::vector<std::size_t> channel(elements);
+  for (std::size_t i = 0; i < elements; ++i) channel[i] = i / inner % channels;
+  return channel;
+}
+
+std::vector<std::size_t> channels_of_weight(const Node& node, const Dims& shape, std::size_t elements) {
+  const auto dim = [&](std::size_t d) { return static_cast<std::size_t>(shape.at(d)); };
+  switch (node.op) {
+    case OpKind::Conv:
+      return channels_of(elements, dim(0), elements / dim(0));
+    case OpKind::ConvTranspose: {
+      // [inputs, channels / group, window]: the group follows from the input.
+      const auto group = static_cast<std::size_t>(std::get<ConvAttributes>(node.attributes).group);
+      const std::size_t window = elements / (dim(0) * dim(1));
+      std::vector<std::size_t> channel = channels_of(elements, dim(1), window);
+      for (std::size_t i = 0; i < elements; ++i) channel[i] += i / (window * dim(1)) / (dim(0) / group) * dim(1);
+      return channel;
+    }
+    case OpKind::Gemm:
+      if (std::get<GemmAttributes>(node.attributes).trans_b) return channels_of(elements, dim(0), dim(1));
+      return channels_of(elements, dim(1), 1);
+    default:  // MatMul
+      return channels_of(elements, dim(1), 1);
+  }
+}
+
+std::optional<Contraction> as_contraction(const Graph& graph, const Node& node) {
+  const bool is_conv = node.op == OpKind::Conv || node.op == OpKind::ConvTranspose;
+  if (!is_conv && node.op != OpKind::Gemm && node.op != OpKind::MatMul) return std::nullopt;
+  const Value& weight = graph.value(node.inputs.at(1));
+  const Dims& shape = graph.value(node.outputs.at(0)).type.shape;
+  if (!weight.is_constant() || element_count(weight.type.shape) == 0 || !is_float(weight.type.dtype)) {
+    return std::nullopt;
+  }
+  if (node.op == OpKind::MatMul && (weight.type.shape.size() != 2 || shape.empty())) return std::nullopt;
+  Contraction contraction;
+  contraction.axis = is_conv ? 1 : shape.size() - 1;
+  contraction.may_have_bias = node.op != OpKind::MatMul;
+  contraction.weight = elements_as_real(weight.tensor());
+  contraction.channel_of = channels_of_weight(node, weight.type.shape, contraction.weight.size());
+  contraction.bias.assign(static_cast<std::size_t>(shape.at(contraction.axis)), 0);
+  if (node.inputs.size() < 3 || node.inputs[2] == kNoValue) return contraction;
+
+  // A convolution's bias is [channels]; a Gemm's third operand broadcasts as any other and is scaled by beta.
+  const auto bias = per_channel(graph, node.inputs[2], is_conv ? Dims{shape.at(1)} : shape, is_conv ? 0 : 1);
+  if (!bias) return std::nullopt;
+  const double beta = is_conv ? 1 : std::get<GemmAttributes>(node.attributes).beta;
+  for (std::size_t c = 0; c < bias->size(); ++c) contraction.bias[c] = beta * (*bias)[c];
+  return contraction;
+}
+
+void rescale(Contraction& contraction, const ChannelAffine& affine) {
+  for (std::size_t i = 0; i < contraction.weight.size(); ++i) {
+    contraction.weight[i] *= affine.scale[contraction.channel_of[i]];
+  }
+  for (std::size_t c = 0; c < contraction.bias.size(); ++c) {
+    contraction.bias[c] = contraction.bias[c] * affine.scale[c] + affine.shift[c];
+  }
+}
+
+void store(Graph& graph, NodeId id, const Contraction& contraction) {
+  const Node node = graph.node(id);
+  const TensorType type = graph.value(node.inputs[1]).type;
+  std::vector<ValueId> inputs = {
+      node.inputs[0], graph.add_constant(graph.value(node.inputs[1]).name, make_tensor(type, contraction.weight))};
+  if (contraction.may_have_bias) {
+    const TensorType bias_type = {type.dtype, {static_cast<std::int64_t>(contraction.bias.size())}};
+    inputs.push_back(graph.add_constant(node.name + ".bias", make_tensor(bias_type, contraction.bias)));
+  }
+  Node& stored = graph.nodes[static_cast<std::size_t>(id)];
+  stored.inputs = std::move(inputs);
+  if (node.op == OpKind::Gemm) std::get<GemmAttributes>(stored.attributes).beta = 1;
+}
+
+// Folds `id` into the contraction that gives its operand `x`; false where that cannot be.
+bool fold_into_producer(Graph& graph, NodeId id, ValueId x, Replacements& replacements) {
+  const NodeId producer = graph.value(x).producer;
+  std::optional<Contraction> contraction = as_contraction(graph, graph.node(producer));
+  if (!contraction) return false;
+  const std::optional<ChannelAffine> affine = channel_affine(graph, graph.node(id), x, contraction->axis);
+  if (!affine) return false;
+  const bool has_shift = std::any_of(affine->shift.begin(), affine->shift.end(), [](double s) { return s != 0; });
+  if (has_shift && !contraction->may_have_bias) return false;
+  if (!replacements.replace(graph.node(id).outputs[0], x)) return false;
+  rescale(*contraction, *affine);
+  store(graph, producer, *contraction);
+  graph.nodes[static_cast<std::size_t>(producer)].folded.emplace_back(to_string(graph.node(id).op));
+  return true;
+}
+
+}  // namespace
+
+PassResult fold_scales(Graph& graph) {
+  PassResult result;
+  // How often each value is read, a graph output counting as a reader. Readers of the value that a folded node
+  // gave become readers of the contraction's.
+  std::vector<std::size_t> readers;
+  for (const auto& nodes : consumers_of(graph)) readers.push_back(nodes.size());
+  for (ValueId id : graph.outputs) ++readers[static_cast<std::size_t>(id)];
+  Replacements replacements(graph);
+  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
+    replacements.update_operands(graph.nodes[static_cast<std::size_t>(id)]);
+    const Node node = graph.node(id);
+    for (ValueId x : node.inputs) {
+      if (x == kNoValue || graph.value(x).producer == kNoNode) continue;
+      if (readers[static_cast<std::size_t>(x)] != 1) continue;
+      if (!fold_into_producer(graph, id, x, replacements)) continue;
+      readers[static_cast<std::size_t>(x)] = readers[static_cast<std::size_t>(node.outputs[0])];
+      ++result.rewrites;
+      break;
+    }
+  }
+  replacements.finish();
+  return result;
+}
+
+}  // namespace polyte::graph

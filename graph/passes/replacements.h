@@ -1,0 +1,32 @@
+// Replacing values while a pass walks the nodes in order: a table of what stands for what, applied to each
+// node's operands as it is met and to the whole graph at the end. Names of graph outputs are part of the
+// interface and survive: the value that takes over also takes the name.
+#pragma once
+
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace polyte::graph {
+
+class Replacements {
+ public:
+  explicit Replacements(Graph& graph);
+
+  // Lets `to` stand for `from`. Refused (false) where `from` is a graph output and `to` cannot take its name:
+  // it is a graph input, or an output itself.
+  bool replace(ValueId from, ValueId to);
+  // The operands of `node` as they are by now.
+  void update_operands(Node& node) const;
+  // Applies the table to everything and normalises the graph. To be called once, last.
+  void finish();
+
+ private:
+  ValueId resolve(ValueId id) const;
+
+  Graph& graph_;
+  std::vector<ValueId> stands_for_;  // by value; itself where nothing was replaced
+  std::vector<bool> is_output_, is_input_;
+};
+
+}  // namespace polyte::graph
