@@ -84,11 +84,16 @@ void check_contract(const BuiltKernel& kernel, const KernelOptions& options) {
 
 std::string to_string(Arm arm) {
   switch (arm) {
-    case Arm::Naive: return "naive";
-    case Arm::Isl: return "isl";
-    case Arm::Poly: return "poly";
-    case Arm::Template: return "template";
-    case Arm::Script: return "script";
+    case Arm::Naive:
+      return "naive";
+    case Arm::Isl:
+      return "isl";
+    case Arm::Poly:
+      return "poly";
+    case Arm::Template:
+      return "template";
+    case Arm::Script:
+      return "script";
   }
   return "";
 }
@@ -102,11 +107,16 @@ std::optional<Arm> arm_from_string(std::string_view name) {
 
 Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine) {
   switch (arm) {
-    case Arm::Naive: return reference_script(program, machine);
-    case Arm::Isl: return poly::auto_schedule(program, machine, {.affine_core_only = true});
-    case Arm::Poly: return poly::auto_schedule(program, machine, {});
-    case Arm::Template: return schedule::make_template(program, machine);
-    case Arm::Script: break;
+    case Arm::Naive:
+      return reference_script(program, machine);
+    case Arm::Isl:
+      return poly::auto_schedule(program, machine, {.affine_core_only = true});
+    case Arm::Poly:
+      return poly::auto_schedule(program, machine, {});
+    case Arm::Template:
+      return schedule::make_template(program, machine);
+    case Arm::Script:
+      break;
   }
   throw InternalError("a person's script is not written by the compiler");
 }

@@ -48,12 +48,12 @@ struct BuiltKernel {
   std::shared_ptr<const ir::Program> program;
   schedule::Script script;
   std::shared_ptr<const schedule::State> state;
-  codegen::Kernel kernel;            // Flat loops; interface: the Program's, then `packed`
+  codegen::Kernel kernel;  // Flat loops; interface: the Program's, then `packed`
   std::vector<PackedBuffer> packed;
-  ir::LoopProgram packing;           // reads Const buffers, writes the packed ones
-  std::vector<std::string> notes;    // declines, fallbacks, loops left serial: shown in every report
+  ir::LoopProgram packing;         // reads Const buffers, writes the packed ones
+  std::vector<std::string> notes;  // declines, fallbacks, loops left serial: shown in every report
   std::vector<StageTime> times;
-  bool fell_back = false;            // the arm declined and the reference order was taken
+  bool fell_back = false;  // the arm declined and the reference order was taken
 };
 
 // The script that an arm writes for a Program (empty directives for naive), or why it declines.

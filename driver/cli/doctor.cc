@@ -1,0 +1,86 @@
+// polyte doctor: what was found on this machine, measured or assumed. polyte options: the compiler's switches.
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+
+#include "bench/peak.h"
+#include "driver/cli/cli.h"
+#include "lower/lower.h"
+
+namespace polyte::cli {
+namespace {
+
+nlohmann::json describe(const Machine& machine) {
+  nlohmann::json json{{"model", machine.model_name},
+                      {"cpu", machine.cpu},
+                      {"cores", machine.cores},
+                      {"vector_bits", machine.vector_bits},
+                      {"vector_registers", machine.vector_registers},
+                      {"fma_per_cycle", machine.fma_per_cycle},
+                      {"fma_latency", machine.fma_latency}};
+  json["l1"] = machine.l1.bytes;
+  json["l2"] = machine.l2.bytes;
+  json["l3"] = machine.l3.bytes;
+  json["assumed"] = machine.assumed;
+  json["features"] = machine.features;
+  return json;
+}
+
+void print_doctor(bool as_json) {
+  const Machine machine = codegen::detect_host().machine;
+  nlohmann::json json = describe(machine);
+  json["peak_f32_flops"] = bench::measure_peak(machine, DType::F32);
+  json["peak_f64_flops"] = bench::measure_peak(machine, DType::F64);
+  if (as_json) {
+    std::cout << json.dump(2) << "\n";
+    return;
+  }
+  std::printf("processor        %s (%s), %d core%s\n", machine.model_name.c_str(), machine.cpu.c_str(), machine.cores,
+              machine.cores == 1 ? "" : "s");
+  std::printf("vectors          %d bits, %d registers, %d FMA a cycle, latency %d\n", machine.vector_bits,
+              machine.vector_registers, machine.fma_per_cycle, machine.fma_latency);
+  std::printf("caches           L1 %lld KiB, L2 %lld KiB, L3 %lld KiB a core\n",
+              static_cast<long long>(machine.l1.bytes / 1024), static_cast<long long>(machine.l2.bytes / 1024),
+              static_cast<long long>(machine.l3.bytes / 1024));
+  std::printf("peak, measured   f32 %.1f GF/s, f64 %.1f GF/s, one thread\n", json["peak_f32_flops"].get<double>() / 1e9,
+              json["peak_f64_flops"].get<double>() / 1e9);
+  std::printf("assumed         ");
+  for (const std::string& fact : machine.assumed) std::printf(" %s", fact.c_str());
+  std::printf("\n");
+}
+
+void print_options(bool as_json) {
+  const std::vector<std::string> passes = lower::pass_names();
+  if (as_json) {
+    std::cout << nlohmann::json{{"schedulers", {"naive", "isl", "poly", "template"}},
+                                {"emit", emit_kinds()},
+                                {"passes", passes}}
+                     .dump(2)
+              << "\n";
+    return;
+  }
+  std::printf("--scheduler   naive isl poly template\n--emit       ");
+  for (const std::string& kind : emit_kinds()) std::printf(" %s", kind.c_str());
+  std::printf("\nloop passes, in order\n");
+  for (const std::string& pass : passes) std::printf("  %s\n", pass.c_str());
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, int&) {
+  CLI::App* verb = app.add_subcommand("doctor", "what was found on this machine");
+  auto json = std::make_shared<bool>(false);
+  verb->add_flag("--json", *json, "as JSON");
+  verb->footer("example: polyte doctor --json");
+  verb->callback([json] { print_doctor(*json); });
+}
+
+void add_options(CLI::App& app, int&) {
+  CLI::App* verb = app.add_subcommand("options", "the switches of the compiler");
+  auto json = std::make_shared<bool>(false);
+  verb->add_flag("--json", *json, "as JSON");
+  verb->footer("example: polyte options");
+  verb->callback([json] { print_options(*json); });
+}
+
+}  // namespace polyte::cli

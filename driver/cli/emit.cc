@@ -1,0 +1,35 @@
+// The stages of one kernel as text, for --emit: the doors at which a person can stand.
+#include <algorithm>
+
+#include "driver/cli/cli.h"
+#include "ir/program_text.h"
+#include "lower/lower.h"
+
+namespace polyte::cli {
+namespace {
+
+std::string with_newline(std::string text) {
+  if (text.empty() || text.back() != '\n') text += '\n';
+  return text;
+}
+
+}  // namespace
+
+const std::vector<std::string>& emit_kinds() {
+  static const std::vector<std::string> kinds{"graph",      "groups", "program", "script",
+                                              "directives", "loops",  "llvm-ir", "asm"};
+  return kinds;
+}
+
+std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kernel, const codegen::Target& target) {
+  if (kind == "program") return with_newline(ir::print(*kernel.program));
+  if (kind == "script") return with_newline(schedule::print(kernel.script));
+  if (kind == "directives")
+    return with_newline(schedule::print(schedule::expand_to_directives(kernel.script, *kernel.state)));
+  if (kind == "loops") return with_newline(ir::print(kernel.kernel.program));
+  if (kind == "llvm-ir") return with_newline(codegen::emit_llvm_ir({&kernel.kernel, 1}, target));
+  if (kind == "asm") return with_newline(codegen::emit_asm({&kernel.kernel, 1}, target));
+  throw UserError(ExitStatus::Usage, "--emit " + kind + ": only a model has this");
+}
+
+}  // namespace polyte::cli

@@ -1,0 +1,160 @@
+// polyte interpret: a Program in the interpreter, or its loops after a script; with --watch, every touch of one
+// element in the reference order and, given a script, in the scheduled order.
+#include <algorithm>
+#include <iostream>
+
+#include "driver/cli/cli.h"
+#include "driver/execution_check.h"
+#include "driver/operator.h"
+#include "schedule/language/replay.h"
+
+namespace polyte::cli {
+namespace {
+
+struct InterpretVerbOptions {
+  OperatorOptions source;
+  DataOptions data;
+  std::string script;
+  std::string watch;
+  std::string target = "cpu:native";
+};
+
+std::string element_text(const ir::Event::Cell& cell) {
+  std::string text = cell.buffer + "[";
+  for (std::size_t i = 0; i < cell.index.size(); ++i) text += (i ? ", " : "") + std::to_string(cell.index[i]);
+  return text + "]";
+}
+
+std::string without_spaces(std::string text) {
+  std::erase(text, ' ');
+  return text;
+}
+
+// Prints events that touch the watched element.
+struct Watcher {
+  std::string watched;
+  const ir::Program* program = nullptr;
+  std::vector<std::string> lines;
+
+  void operator()(const ir::Event& event) {
+    for (const ir::Event::Cell& cell : event.cells) {
+      if (without_spaces(element_text(cell)) != watched) continue;
+      lines.push_back(instance_text(event) + (cell.write ? " writes " : " reads ") + element_text(cell) + " = " +
+                      number_text(cell.value));
+    }
+  }
+  std::string instance_text(const ir::Event& event) const {
+    const ir::Statement* statement = program->find_statement(*event.statement);
+    std::string text = *event.statement + "(";
+    for (std::size_t i = 0; i < event.instance.size(); ++i) {
+      if (i) text += ", ";
+      if (statement && i < statement->iterators.size()) text += statement->iterators[i] + "=";
+      text += std::to_string(event.instance[i]);
+    }
+    return text + ")";
+  }
+  static std::string number_text(double value) {
+    std::ostringstream text;
+    text << value;
+    return text.str();
+  }
+};
+
+// The smallest sizes that a refusal names, where the user gave none.
+std::shared_ptr<const ir::Program> with_counterexample_sizes(const std::shared_ptr<const ir::Program>& program,
+                                                             const schedule::Script* script, const Machine& machine) {
+  if (program->params.empty()) return program;
+  if (script) {
+    const auto state = schedule::replay(program, *script, machine, {});
+    if (!state && !state.error().counterexamples.empty()) {
+      return std::make_shared<const ir::Program>(ir::bind(*program, state.error().counterexamples[0].sizes));
+    }
+  }
+  std::string names;
+  for (const std::string& param : program->params) names += (names.empty() ? "" : ", ") + param;
+  throw UserError(ExitStatus::Usage, "program '" + program->name + "': sizes needed: --shape " + names +
+                                         " (as NAME=SIZE, separated by commas)");
+}
+
+void print_lines(const std::string& title, const std::vector<std::string>& lines) {
+  std::cout << title << "\n";
+  for (const std::string& line : lines) std::cout << "  " << line << "\n";
+}
+
+std::vector<NamedBuffer> buffers_of(const ir::Program& program) {
+  std::vector<NamedBuffer> buffers;
+  for (const ir::Buffer* buffer : program.interface()) {
+    const bool out = buffer->role == ir::Role::Out;
+    buffers.push_back({buffer->name, !out, out || buffer->role == ir::Role::InOut,
+                       runtime::Tensor(buffer->dtype, ir::constant_shape(*buffer))});
+  }
+  return buffers;
+}
+
+int run_interpret(const InterpretVerbOptions& options) {
+  const Machine machine = target_from(options.target).machine;
+  std::optional<schedule::Script> script;
+  if (!options.script.empty()) script = schedule::parse_script(read_text_file(options.script), options.script);
+  auto program = with_counterexample_sizes(load_symbolic_program(options.source), script ? &*script : nullptr, machine);
+  std::vector<NamedBuffer> buffers = buffers_of(*program);
+  fill_buffers(options.data, buffers);
+  ir::Environment environment;
+  for (const NamedBuffer& buffer : buffers) {
+    if (buffer.input) environment[buffer.name] = driver::to_contents(buffer.tensor);
+  }
+  Watcher watcher{without_spaces(options.watch), program.get(), {}};
+  ir::InterpretOptions interpret_options;
+  if (!options.watch.empty()) interpret_options.on_event = [&](const ir::Event& event) { watcher(event); };
+  std::string failure;
+  if (script) {
+    if (!options.watch.empty()) {
+      ir::Environment reference = environment;
+      ir::interpret(*program, reference, interpret_options);
+      print_lines("reference", watcher.lines);
+      watcher.lines.clear();
+    }
+    schedule::Script unchecked = *script;
+    unchecked.digest.clear();  // the sizes are bound: this is another text than the script's Program
+    const auto state =
+        schedule::replay(program, unchecked, machine, {.proof = schedule::ProofLevel::Off, .on_applied = {}});
+    if (!state)
+      throw UserError(schedule::exit_status(state.error().kind),
+                      schedule::to_string(state.error(), options.script, options.source.source));
+    interpret_options.check_races = options.watch.empty();
+    try {
+      driver::run_loops(*state, machine, environment, interpret_options);
+    } catch (const UserError& e) {
+      if (options.watch.empty()) throw;
+      failure = e.what();
+    }
+    if (!options.watch.empty()) print_lines("with " + options.script, watcher.lines);
+  } else {
+    ir::interpret(*program, environment, interpret_options);
+    if (!options.watch.empty()) print_lines("reference", watcher.lines);
+  }
+  if (!failure.empty()) {
+    std::cout << "  then: " << failure << "\n";
+    return 0;
+  }
+  for (NamedBuffer& buffer : buffers) {
+    if (buffer.output) buffer.tensor = driver::to_tensor(environment.at(buffer.name));
+  }
+  return finish_outputs(options.data, buffers);
+}
+
+}  // namespace
+
+void add_interpret(CLI::App& app, int& status) {
+  CLI::App* verb = app.add_subcommand("interpret", "run a Program, or its loops after a script, in the interpreter");
+  auto options = std::make_shared<InterpretVerbOptions>();
+  add_operator_options(*verb, options->source);
+  add_data_options(*verb, options->data);
+  options->data.fill = "int:1";
+  verb->add_option("--script", options->script, "interpret the loops of this schedule; it need not be legal");
+  verb->add_option("--watch", options->watch, "print every touch of this element, 'B[2, 1]'");
+  verb->add_option("--target", options->target, "cpu:native or an LLVM CPU name")->capture_default_str();
+  verb->footer("example: polyte interpret jacobi.program --shape T=1,N=4 --watch 'B[2, 1]'");
+  verb->callback([options, &status] { status = run_interpret(*options); });
+}
+
+}  // namespace polyte::cli

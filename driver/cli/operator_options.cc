@@ -1,0 +1,237 @@
+// Options that several verbs share: where a Program comes from, which schedule, which data.
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "driver/cli/cli.h"
+#include "ir/program_text.h"
+#include "runtime/compare.h"
+#include "runtime/npy.h"
+#include "schedule/language/script.h"
+
+namespace polyte::cli {
+namespace {
+
+// Exits of messages that name a list: "m, n".
+std::string join(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::int64_t parse_size(const std::string& item, const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+    throw UserError(ExitStatus::Usage, "--shape " + item + ": expected NAME=SIZE with a size that is not negative");
+  }
+  return value;
+}
+
+ir::Values parse_sizes(const std::vector<std::string>& items) {
+  ir::Values sizes;
+  for (const std::string& item : items) {
+    const std::size_t at = item.find('=');
+    if (at == std::string::npos) throw UserError(ExitStatus::Usage, "--shape " + item + ": expected NAME=SIZE");
+    sizes[item.substr(0, at)] = parse_size(item, item.substr(at + 1));
+  }
+  return sizes;
+}
+
+DType parse_dtype(const std::string& name) {
+  if (std::optional<DType> type = dtype_from_string(name)) return *type;
+  throw UserError(ExitStatus::Usage, "--dtype " + name + ": expected one of f64 f32 f16 bf16 i8..i64 u8..u64 bool");
+}
+
+std::vector<ir::Program> parse_source(const OperatorOptions& options) {
+  const bool notation = options.source.find('[') != std::string::npos && options.source.find('=') != std::string::npos;
+  if (notation) return {ir::parse_index_notation(options.source, parse_dtype(options.dtype))};
+  return ir::parse_programs(read_text_file(options.source), options.source);
+}
+
+// A size may be given in the notation's own case: the parameter `m` or `M` of extent m.
+std::shared_ptr<const ir::Program> bound(const ir::Program& program, const ir::Values& sizes) {
+  std::vector<std::string> missing;
+  ir::Values known;
+  for (const std::string& param : program.params) {
+    auto it = sizes.find(param);
+    if (it == sizes.end()) {
+      missing.push_back(param);
+    } else {
+      known[param] = it->second;
+    }
+  }
+  if (!missing.empty()) {
+    throw UserError(ExitStatus::Usage, "program '" + program.name + "': sizes needed: --shape " + join(missing) +
+                                           " (as NAME=SIZE, separated by commas)");
+  }
+  return std::make_shared<const ir::Program>(ir::bind(program, known));
+}
+
+void check_known(const std::vector<ir::Program>& programs, const ir::Values& sizes) {
+  std::vector<std::string> problems;
+  for (const auto& [name, value] : sizes) {
+    bool known = std::ranges::any_of(
+        programs, [&, n = name](const ir::Program& p) { return std::ranges::find(p.params, n) != p.params.end(); });
+    if (!known)
+      problems.push_back("--shape " + name + "=" + std::to_string(value) + ": the program has no size '" + name + "'");
+  }
+  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
+}
+
+}  // namespace
+
+void add_operator_options(CLI::App& verb, OperatorOptions& options) {
+  verb.add_option("program", options.source, "a file of Program text, or index notation in quotes")->required();
+  verb.add_option("--shape", options.shape, "sizes, m=512,n=512,k=512")->delimiter(',');
+  verb.add_option("--dtype", options.dtype, "element type of index notation")->capture_default_str();
+}
+
+std::vector<std::shared_ptr<const ir::Program>> load_programs(const OperatorOptions& options) {
+  const ir::Values sizes = parse_sizes(options.shape);
+  const std::vector<ir::Program> programs = parse_source(options);
+  check_known(programs, sizes);
+  std::vector<std::shared_ptr<const ir::Program>> result;
+  for (const ir::Program& program : programs) result.push_back(bound(program, sizes));
+  return result;
+}
+
+std::shared_ptr<const ir::Program> load_program(const OperatorOptions& options) {
+  std::vector<std::shared_ptr<const ir::Program>> programs = load_programs(options);
+  if (programs.size() == 1) return programs[0];
+  throw UserError(ExitStatus::InvalidInput,
+                  options.source + ": expected one program, got " + std::to_string(programs.size()));
+}
+
+std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options) {
+  std::vector<ir::Program> programs = parse_source(options);
+  if (programs.size() != 1) {
+    throw UserError(ExitStatus::InvalidInput,
+                    options.source + ": expected one program, got " + std::to_string(programs.size()));
+  }
+  const ir::Values sizes = parse_sizes(options.shape);
+  check_known(programs, sizes);
+  ir::Program program = programs[0];
+  if (!sizes.empty()) program = ir::bind(program, sizes);
+  return std::make_shared<const ir::Program>(std::move(program));
+}
+
+void add_schedule_options(CLI::App& verb, ScheduleOptions& options) {
+  verb.add_option("--scheduler", options.scheduler, "naive, isl, poly or template")
+      ->check(CLI::IsMember({"naive", "isl", "poly", "template"}))
+      ->capture_default_str();
+  verb.add_option("--script", options.scripts, "a schedule for the program that its header names; repeatable");
+  verb.add_flag("--strict", options.strict, "what was not done as asked is an error");
+  verb.add_flag("--exact", options.exact, "refuse schedules that change the order of floating-point operations");
+  verb.add_flag("--no-proof", options.no_proof, "check the structure only: for tuning, never for results");
+}
+
+driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::Program& program,
+                                     schedule::Script& script) {
+  driver::KernelOptions result;
+  result.arm = *driver::arm_from_string(options.scheduler);
+  result.strict = options.strict;
+  result.exact = options.exact;
+  if (options.no_proof) result.proof = schedule::ProofLevel::Off;
+  for (const std::string& path : options.scripts) {
+    schedule::Script parsed = schedule::parse_script(read_text_file(path), path);
+    if (parsed.program != program.name && options.scripts.size() > 1) continue;
+    script = std::move(parsed);
+    result.arm = driver::Arm::Script;
+    result.script = &script;
+    result.script_origin = path;
+  }
+  return result;
+}
+
+void add_data_options(CLI::App& verb, DataOptions& options) {
+  verb.add_option("-i,--input", options.inputs, "in.npz, or NAME=@x.npy; repeatable");
+  verb.add_option("--fill", options.fill, "other inputs: zeros, ones, normal[:SEED] or int:SEED")
+      ->capture_default_str();
+  verb.add_option("-o,--output", options.output, "write the outputs to this .npz");
+  verb.add_option("--expect", options.expect, "compare the outputs with this .npz");
+  verb.add_option("--rtol", options.rtol, "relative tolerance of --expect")->capture_default_str();
+  verb.add_option("--atol", options.atol, "absolute tolerance of --expect")->capture_default_str();
+}
+
+void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers) {
+  const runtime::Fill fill = runtime::parse_fill(options.fill);
+  runtime::NamedTensors given;
+  for (const std::string& item : options.inputs) {
+    const std::size_t at = item.find("=@");
+    if (at != std::string::npos) {
+      given.emplace_back(item.substr(0, at), runtime::read_npy(item.substr(at + 2)));
+    } else {
+      for (auto& [name, tensor] : runtime::read_npz(item)) given.emplace_back(name, std::move(tensor));
+    }
+  }
+  std::vector<std::string> problems;
+  for (auto& [name, tensor] : given) {
+    auto it = std::ranges::find_if(buffers, [&, n = name](const NamedBuffer& b) { return b.input && b.name == n; });
+    if (it == buffers.end()) {
+      problems.push_back("input '" + name + "': there is no such input");
+    } else if (it->tensor.dtype() != tensor.dtype() || it->tensor.shape() != tensor.shape()) {
+      problems.push_back("input '" + name + "' is " + std::string(to_string(tensor.dtype())) +
+                         runtime::to_string(tensor.shape()) + ", expected " +
+                         std::string(to_string(it->tensor.dtype())) + runtime::to_string(it->tensor.shape()));
+    }
+  }
+  if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
+  for (NamedBuffer& buffer : buffers) {
+    if (buffer.input) runtime::fill(buffer.tensor, fill, buffer.name);
+  }
+  for (auto& [name, tensor] : given) {
+    auto it = std::ranges::find_if(buffers, [&, n = name](const NamedBuffer& b) { return b.input && b.name == n; });
+    std::ranges::copy(tensor.raw(), it->tensor.raw().begin());
+  }
+}
+
+int finish_outputs(const DataOptions& options, const std::vector<NamedBuffer>& buffers) {
+  runtime::NamedTensors outputs;
+  for (const NamedBuffer& buffer : buffers) {
+    if (buffer.output) outputs.emplace_back(buffer.name, buffer.tensor.clone());
+  }
+  if (!options.output.empty()) runtime::write_npz(options.output, outputs);
+  if (options.expect.empty()) return 0;
+  int status = 0;
+  const runtime::NamedTensors expected = runtime::read_npz(options.expect);
+  for (const auto& [name, tensor] : expected) {
+    auto it = std::ranges::find_if(outputs, [&, n = name](const auto& o) { return o.first == n; });
+    if (it == outputs.end()) {
+      throw UserError(ExitStatus::InvalidInput, options.expect + ": '" + name + "' is not an output");
+    }
+    const runtime::Comparison comparison = runtime::compare(it->second, tensor, {options.rtol, options.atol});
+    if (comparison.equal) continue;
+    std::cerr << "output '" << name << "': " << comparison.message << "\n";
+    status = static_cast<int>(ExitStatus::Refused);
+  }
+  return status;
+}
+
+codegen::Target target_from(const std::string& text) {
+  std::string name = text.rfind("cpu:", 0) == 0 ? text.substr(4) : text;
+  return name == "native" ? codegen::detect_host() : codegen::target_for_cpu(name);
+}
+
+std::string read_text_file(const std::string& path) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  std::ifstream file(path, std::ios::binary);
+  if (error || !file) throw UserError(ExitStatus::InvalidInput, path + ": cannot be read");
+  constexpr std::uintmax_t kLimit = 16U << 20U;
+  if (bytes > kLimit) throw UserError(ExitStatus::ResourceLimit, path + ": more than 16 MiB of text");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void write_file(const std::string& path, const std::string& contents) {
+  std::ofstream file(path, std::ios::binary);
+  file << contents;
+  if (!file.flush()) throw UserError(ExitStatus::InvalidInput, path + ": cannot be written");
+}
+
+}  // namespace polyte::cli

@@ -1,0 +1,24 @@
+// Legality by execution: the loops that a State gives, run in the interpreter on small-integer data, against the
+// reference order. Independent of isl and of the prover; decides for one set of sizes only.
+#pragma once
+
+#include <string>
+
+#include "ir/interpret.h"
+#include "schedule/language/state.h"
+#include "support/machine.h"
+
+namespace polyte::driver {
+
+// Empty if every output agrees bit for bit and the loops read nothing unwritten and race nowhere; else one line
+// that says what differs. Sizes of the reference Program must be bound.
+std::string difference_by_execution(const schedule::State& state, const Machine& machine);
+
+// Interface buffers filled with small integers, the same for every run.
+ir::Environment small_integer_environment(const ir::Program& program, std::uint64_t seed);
+
+// The loops of a State run in the interpreter, packing included.
+void run_loops(const schedule::State& state, const Machine& machine, ir::Environment& buffers,
+               const ir::InterpretOptions& options);
+
+}  // namespace polyte::driver

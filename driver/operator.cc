@@ -1,0 +1,82 @@
+#include "driver/operator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "codegen/link.h"
+
+namespace polyte::driver {
+namespace {
+
+runtime::Bytes to_bytes(const std::string& text) {
+  const auto* data = reinterpret_cast<const std::byte*>(text.data());
+  return {data, text.size()};
+}
+
+ir::Environment constants_of(const ir::Program& program, std::span<runtime::Tensor> tensors) {
+  ir::Environment constants;
+  const std::vector<const ir::Buffer*> interface = program.interface();
+  for (std::size_t i = 0; i < interface.size(); ++i) {
+    if (interface[i]->role == ir::Role::Const) constants[interface[i]->name] = to_contents(tensors[i]);
+  }
+  return constants;
+}
+
+}  // namespace
+
+CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, const codegen::Target& target,
+                                  const KernelOptions& options) {
+  CompiledOperator op;
+  op.built = build_kernel(std::move(program), target.machine, options);
+  const auto start = std::chrono::steady_clock::now();
+  codegen::ObjectCode object = codegen::compile({&op.built.kernel, 1}, target);
+  const auto emitted = std::chrono::steady_clock::now();
+  op.library = codegen::link({&object.bytes, 1});
+  const auto linked = std::chrono::steady_clock::now();
+  op.scratch = object.kernels.at(0).scratch;
+  for (const std::string& note : object.kernels[0].notes) op.built.notes.push_back(note);
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  op.built.times.push_back({"code generation", Milliseconds(emitted - start).count()});
+  op.built.times.push_back({"link", Milliseconds(linked - emitted).count()});
+  return op;
+}
+
+OperatorRunner::OperatorRunner(const CompiledOperator& op, std::span<runtime::Tensor> tensors, int threads)
+    : library_(to_bytes(op.library), op.built.kernel.program.name),
+      pool_(threads),
+      kernel_(library_.kernel(op.built.kernel.program.name)),
+      scratch_(DType::U8, {op.scratch.total_bytes(threads)}) {
+  POLYTE_CHECK(tensors.size() == op.built.program->interface().size(), "one tensor an interface buffer");
+  for (runtime::Tensor& tensor : tensors) buffers_.push_back(tensor.data());
+  ir::Environment packed = pack_constants(op.built, constants_of(*op.built.program, tensors));
+  for (const PackedBuffer& buffer : op.built.packed) packed_.push_back(to_tensor(packed.at(buffer.name)));
+  for (runtime::Tensor& tensor : packed_) buffers_.push_back(tensor.data());
+}
+
+void OperatorRunner::run() {
+  const int code = kernel_(buffers_.data(), scratch_.data(), &pool_.host());
+  if (code != 0) throw UserError(ExitStatus::Internal, "the kernel returned code " + std::to_string(code));
+}
+
+std::vector<runtime::Tensor> make_tensors(const ir::Program& program) {
+  std::vector<runtime::Tensor> tensors;
+  for (const ir::Buffer* buffer : program.interface()) {
+    tensors.emplace_back(buffer->dtype, ir::constant_shape(*buffer));
+  }
+  return tensors;
+}
+
+ir::Contents to_contents(const runtime::Tensor& tensor) {
+  ir::Contents contents = ir::make_contents(tensor.dtype(), tensor.shape());
+  std::ranges::copy(tensor.raw(), contents.bytes.begin());
+  return contents;
+}
+
+runtime::Tensor to_tensor(const ir::Contents& contents) {
+  runtime::Tensor tensor(contents.dtype, contents.shape);
+  std::ranges::copy(contents.bytes, tensor.raw().begin());
+  return tensor;
+}
+
+}  // namespace polyte::driver
