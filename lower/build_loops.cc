@@ -1,0 +1,332 @@
+#include "lower/build_loops.h"
+
+#include <algorithm>
+
+#include "lower/elimination.h"
+#include "lower/facts.h"
+#include "lower/names.h"
+#include "support/error.h"
+
+namespace polyte::lower {
+
+using ir::Affine;
+using ir::Constraint;
+using ir::Stmt;
+using ir::Truth;
+using schedule::Leaf;
+using schedule::Loop;
+using schedule::ScheduledStatement;
+using schedule::State;
+using schedule::Tree;
+
+namespace {
+
+// A leaf of the tree with what must hold for it.
+struct Instance {
+  const ScheduledStatement* statement = nullptr;
+  const Leaf* leaf = nullptr;
+  std::vector<std::string> path;     // loops above, outermost first
+  std::vector<System> projections;   // [d]: over the loops path[0..d)
+  std::vector<Constraint> required;  // not yet guaranteed by loops or guards around
+};
+
+bool is_packed_early(const State& state, const std::string& buffer) {
+  return std::any_of(state.staged.begin(), state.staged.end(),
+                     [&](const schedule::StagedBuffer& b) { return b.name == buffer && b.at_compile_time; });
+}
+
+bool belongs(const State& state, const ScheduledStatement& s, Part part) {
+  return is_packed_early(state, s.body.writes.front().buffer) == (part == Part::Packing);
+}
+
+std::vector<Constraint> constraints_of(const ScheduledStatement& s) {
+  std::vector<Constraint> result;
+  for (const Constraint& c : s.body.domain) result.push_back(ir::substitute(c, s.inverse));
+  for (const Constraint& c : s.loop_domain) result.push_back(c);
+  for (Constraint& c : result)
+    if (!c.equality) c.expr = normalised(c.expr);
+  std::sort(result.begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
+Instance instance_of(const State& state, const Leaf& leaf) {
+  Instance instance;
+  instance.statement = &state.at(leaf.statement);
+  instance.leaf = &leaf;
+  for (const Loop* loop : schedule::path_to(state.tree, leaf.statement)) instance.path.push_back(loop->name);
+  instance.required = constraints_of(*instance.statement);
+  instance.projections.resize(instance.path.size() + 1);
+  instance.projections.back() = system_of(instance.required);
+  for (std::size_t d = instance.path.size(); d-- > 0;)
+    instance.projections[d] = eliminate(instance.projections[d + 1], instance.path[d]);
+  return instance;
+}
+
+using Instances = std::vector<Instance*>;
+
+bool writes(const Stmt& body, const std::string& buffer) {
+  bool found = false;
+  ir::for_each_stmt(body, [&](const Stmt& s) {
+    const auto* store = std::get_if<ir::Store>(&s->op);
+    found = found || (store && store->buffer == buffer);
+  });
+  return found;
+}
+
+Stmt allocate(const schedule::StagedBuffer& b, Stmt body) {
+  return ir::make_alloc({{b.name, b.dtype, b.shape, b.memory}, std::move(body)});
+}
+
+class Builder {
+ public:
+  Builder(const State& state, Part part) : state_(state), part_(part) {
+    for (const Leaf* leaf : schedule::leaves_of(state.tree))
+      if (belongs(state, state.at(leaf->statement), part)) instances_.push_back(instance_of(state, *leaf));
+    assume_context();
+  }
+
+  Stmt build() {
+    Instances all;
+    for (Instance& instance : instances_) all.push_back(&instance);
+    Stmt body = node(state_.tree, 0, all);
+    return body ? body : ir::make_block({});
+  }
+
+ private:
+  const State& state_;
+  Part part_;
+  std::vector<Instance> instances_;
+  std::vector<std::string> bound_;
+  Facts facts_;
+
+  void assume_context() {
+    for (const Constraint& c : state_.reference->context) facts_.assume(c);
+    for (const ir::Buffer& b : state_.reference->buffers)
+      for (const Affine& extent : b.shape) facts_.assume({extent, false});
+  }
+
+  // --- the tree; null where none of its statements belongs here
+
+  Stmt node(const Tree& tree, std::size_t depth, const Instances& among) {
+    const Instances below = instances_below(tree, among);
+    if (below.empty()) return nullptr;
+    const Facts::Scope scope(facts_);
+    std::vector<Constraint> guard;
+    if (!common_guard(below, guard)) return nullptr;
+    Stmt body = std::visit([&](const auto& op) { return build_node(op, depth, below); }, tree->op);
+    return body ? ir::make_if({std::move(guard), nullptr, std::move(body)}) : nullptr;
+  }
+
+  static Instances instances_below(const Tree& tree, const Instances& among) {
+    Instances below;
+    for (const Leaf* leaf : schedule::leaves_of(tree))
+      for (Instance* instance : among)
+        if (instance->leaf == leaf) below.push_back(instance);
+    return below;
+  }
+
+  Stmt build_node(const schedule::Sequence& sequence, std::size_t depth, const Instances& below) {
+    std::vector<Stmt> children;
+    for (const Tree& child : sequence.children)
+      if (Stmt s = node(child, depth, below)) children.push_back(std::move(s));
+    return children.empty() ? nullptr : ir::make_block(std::move(children));
+  }
+
+  Stmt build_node(const Loop& loop, std::size_t depth, const Instances& below) {
+    const Bounds bounds = union_bounds(loop, depth, below);
+    const Facts::Scope scope(facts_);
+    facts_.bind(loop.name, bounds.lower, bounds.upper);
+    bound_.push_back(loop.name);
+    Stmt body = node(loop.body, depth + 1, below);
+    bound_.pop_back();
+    if (!body) return nullptr;
+    for (const schedule::StagedBuffer& b : state_.staged)
+      if (b.scope_loop == loop.id && writes(body, b.name)) body = allocate(b, std::move(body));
+    return ir::make_for({loop.name, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body)});
+  }
+
+  Stmt build_node(const Leaf&, std::size_t, const Instances& below) {
+    const Instance& instance = *below.front();
+    POLYTE_CHECK(instance.required.empty(), "statement '" + instance.statement->body.name + "' lost a guard");
+    return stores(*instance.statement);
+  }
+
+  // --- guards
+
+  bool is_bound(const Constraint& c) const {
+    std::set<std::string> names;
+    c.expr.collect_symbols(names);
+    const std::vector<std::string>& params = state_.reference->params;
+    return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+      return std::find(bound_.begin(), bound_.end(), name) != bound_.end() ||
+             std::find(params.begin(), params.end(), name) != params.end();
+    });
+  }
+
+  // Takes from each instance what all of them require and the variables bound here decide. Proven ones vanish,
+  // the others make the guard. False: no instance can run here.
+  bool common_guard(const Instances& below, std::vector<Constraint>& guard) {
+    for (Instance* instance : below)
+      std::erase_if(instance->required,
+                    [&](const Constraint& c) { return is_bound(c) && facts_.truth(c) == Truth::True; });
+    const std::vector<Constraint> candidates = below.front()->required;
+    for (const Constraint& c : candidates) {
+      if (!is_bound(c) || !required_by_all(below, c)) continue;
+      for (Instance* instance : below) std::erase(instance->required, c);
+      const Truth truth = facts_.truth(c);
+      if (truth == Truth::False) return false;
+      if (truth == Truth::True) continue;
+      facts_.assume(c);
+      guard.push_back(c);
+    }
+    return true;
+  }
+
+  static bool required_by_all(const Instances& below, const Constraint& c) {
+    return std::all_of(below.begin(), below.end(), [&](const Instance* instance) {
+      return std::find(instance->required.begin(), instance->required.end(), c) != instance->required.end();
+    });
+  }
+
+  // --- bounds
+
+  Bounds union_bounds(const Loop& loop, std::size_t depth, const Instances& below) {
+    std::vector<Bounds> each;
+    for (const Instance* instance : below) each.push_back(own_bounds(loop, depth, *instance));
+    std::vector<std::vector<Affine>> lower, upper;
+    for (const Bounds& b : each) {
+      lower.push_back(b.lower);
+      upper.push_back(b.upper);
+    }
+    return {facts_.prune_lower(common_bound(loop, lower, true)), facts_.prune_upper(common_bound(loop, upper, false))};
+  }
+
+  Bounds own_bounds(const Loop& loop, std::size_t depth, const Instance& instance) {
+    const Bounds found = bounds_of(relaxed(instance.projections[depth + 1], loop.name), loop.name);
+    if (found.lower.empty() || found.upper.empty())
+      throw UserError(ExitStatus::Unsupported,
+                      "loop '" + loop.name + "': no " + std::string(found.lower.empty() ? "lower" : "upper") +
+                          " bound follows from statement '" + instance.statement->body.name + "'");
+    return {facts_.prune_lower(found.lower), facts_.prune_upper(found.upper)};
+  }
+
+  // Bounds that hold for every leaf: b does if each leaf has a bound at least as tight. Numbers otherwise.
+  std::vector<Affine> common_bound(const Loop& loop, const std::vector<std::vector<Affine>>& each, bool lower) {
+    const auto holds = [&](const Affine& b) {
+      return std::all_of(each.begin(), each.end(), [&](const std::vector<Affine>& own) {
+        return std::any_of(own.begin(), own.end(),
+                           [&](const Affine& tight) { return facts_.proves(lower ? tight - b : b - tight); });
+      });
+    };
+    std::vector<Affine> result;
+    for (const std::vector<Affine>& own : each)
+      for (const Affine& b : own)
+        if (std::find(result.begin(), result.end(), b) == result.end() && holds(b)) result.push_back(b);
+    if (!result.empty()) return result;
+    return {widest(loop, each, lower)};
+  }
+
+  Affine widest(const Loop& loop, const std::vector<std::vector<Affine>>& each, bool lower) {
+    std::optional<std::int64_t> all;
+    for (const std::vector<Affine>& own : each) {
+      std::optional<std::int64_t> best;
+      for (const Affine& b : own) {
+        const auto limit = lower ? facts_.range(b).min : facts_.range(b).max;
+        if (limit && (!best || (lower ? *limit > *best : *limit < *best))) best = limit;
+      }
+      if (!best)
+        throw UserError(ExitStatus::Unsupported,
+                        "loop '" + loop.name + "': the statements that share it have bounds of unknown order");
+      if (!all || (lower ? *best < *all : *best > *all)) all = best;
+    }
+    return *all;
+  }
+
+  // --- leaves
+
+  Stmt stores(const ScheduledStatement& s) {
+    std::vector<ir::Expr> current;
+    for (const ir::Access& write : s.body.writes)
+      current.push_back(ir::make_load(state_.dtype_of(write.buffer), write.buffer, write.indices));
+    const std::vector<ir::Expr> values = ir::combined_values(s.body, current);
+    std::vector<Stmt> body;
+    // The position of an ArgMin or ArgMax first: it reads the value that is stored after it.
+    for (std::size_t i = s.body.writes.size(); i-- > 0;) body.push_back(store(s, s.body.writes[i], values[i]));
+    const ir::Expr condition = s.body.guard ? ir::substitute(s.body.guard, s.inverse) : nullptr;
+    return ir::make_if({{}, condition, ir::make_block(std::move(body))});
+  }
+
+  Stmt store(const ScheduledStatement& s, const ir::Access& write, const ir::Expr& value) {
+    ir::Store result{write.buffer, write.indices, ir::substitute(value, s.inverse), {}, {s.reference, {}}};
+    for (ir::Index& index : result.indices) {
+      index.affine = ir::substitute(index.affine, s.inverse);
+      if (index.indirect) index.indirect = ir::substitute(index.indirect, s.inverse);
+    }
+    for (const Affine& value_of : s.phi) result.origin.instance.push_back(ir::substitute(value_of, s.inverse));
+    return ir::make_store(std::move(result));
+  }
+};
+
+// Loops of two branches may have one name: the later ones get fresh names.
+class Uniquify {
+ public:
+  explicit Uniquify(Names& names) : names_(names) {}
+
+  Stmt operator()(const Stmt& s) {
+    const auto* loop = std::get_if<ir::For>(&s->op);
+    if (!loop) return ir::rewrite_children(s, *this);
+    ir::For copy = *loop;
+    copy.var = names_.fresh(loop->var);
+    if (copy.var != loop->var) copy.body = ir::substitute(copy.body, {{loop->var, Affine::symbol(copy.var)}});
+    copy.body = (*this)(copy.body);
+    return ir::make_for(std::move(copy));
+  }
+
+ private:
+  Names& names_;
+};
+
+std::vector<std::int64_t> constant_extents(const ir::Buffer& buffer) {
+  std::vector<std::int64_t> shape;
+  for (const Affine& extent : buffer.shape) {
+    if (!extent.is_constant())
+      throw UserError(ExitStatus::Unsupported, "buffer '" + buffer.name + "': extent " + ir::to_string(extent) +
+                                                   " of a temporary must be a number to be allocated");
+    shape.push_back(extent.constant());
+  }
+  return shape;
+}
+
+ir::Buffer packed_buffer(const schedule::StagedBuffer& b, ir::Role role) {
+  return {b.name, role, b.dtype, {b.shape.begin(), b.shape.end()}};
+}
+
+std::vector<ir::Buffer> interface_of(const State& state, Part part) {
+  std::vector<ir::Buffer> buffers;
+  for (const ir::Buffer* b : state.reference->interface())
+    if (part == Part::Kernel || b->role == ir::Role::Const) buffers.push_back(*b);
+  for (const schedule::StagedBuffer& b : state.staged)
+    if (b.at_compile_time) buffers.push_back(packed_buffer(b, part == Part::Kernel ? ir::Role::Const : ir::Role::Out));
+  return buffers;
+}
+
+}  // namespace
+
+ir::LoopProgram build_loops(const State& state, Part part) {
+  ir::LoopProgram program;
+  program.name = state.reference->name;
+  program.params = state.reference->params;
+  program.buffers = interface_of(state, part);
+  Stmt body = Builder(state, part).build();
+  for (const schedule::StagedBuffer& b : state.staged)
+    if (b.scope_loop < 0 && !b.at_compile_time && writes(body, b.name)) body = allocate(b, std::move(body));
+  for (const ir::Buffer& b : state.reference->buffers)
+    if (b.role == ir::Role::Temp && writes(body, b.name))
+      body = ir::make_alloc({{b.name, b.dtype, constant_extents(b), ir::Memory::Heap}, std::move(body)});
+  Names names(program);
+  program.body = Uniquify(names)(body);
+  return program;
+}
+
+}  // namespace polyte::lower

@@ -1,0 +1,141 @@
+#include "lower/elimination.h"
+
+#include <cstdlib>
+#include <map>
+#include <numeric>
+
+#include "support/checked.h"
+
+namespace polyte::lower {
+
+using ir::Affine;
+using ir::Constraint;
+using ir::Term;
+
+namespace {
+
+Affine of_atom(const ir::Atom& atom) {
+  return atom.div ? ir::floor_div(atom.div->numerator, atom.div->denominator) : Affine::symbol(atom.symbol);
+}
+
+// The only division among the terms, where the rest is a multiple of its coefficient; null otherwise.
+const Term* sole_division(const Affine& e) {
+  const Term* found = nullptr;
+  for (const Term& term : e.terms()) {
+    if (!term.atom.div) continue;
+    if (found) return nullptr;
+    found = &term;
+  }
+  if (!found) return nullptr;
+  for (const Term& term : e.terms())
+    if (term.coefficient % found->coefficient != 0) return nullptr;
+  return found;
+}
+
+Affine divided(const Affine& e, std::int64_t g) {
+  Affine result = polyte::floor_div(e.constant(), g);
+  for (const Term& term : e.terms()) result = result + of_atom(term.atom) * (term.coefficient / g);
+  return result;
+}
+
+bool hides(const Affine& e, const std::string& variable) {
+  for (const Term& term : e.terms())
+    if (term.atom.div && term.atom.div->numerator.uses(variable)) return true;
+  return false;
+}
+
+// floor(n / d) lies in [(n - d + 1) / d, n / d]: what the inequality implies once such divisions are widened.
+Affine without_hidden(Affine e, const std::string& variable) {
+  while (hides(e, variable)) {
+    for (const Term& term : e.terms()) {
+      if (!term.atom.div || !term.atom.div->numerator.uses(variable)) continue;
+      const std::int64_t d = term.atom.div->denominator, c = term.coefficient;
+      const Affine rest = e - of_atom(term.atom) * c;
+      const Affine wide = c > 0 ? term.atom.div->numerator : term.atom.div->numerator - (d - 1);
+      e = rest * d + wide * c;
+      break;
+    }
+  }
+  return e;
+}
+
+}  // namespace
+
+Affine normalised(const Affine& inequality) {
+  Affine e = inequality;
+  while (true) {
+    std::int64_t g = 0;
+    for (const Term& term : e.terms()) g = std::gcd(g, term.coefficient);
+    if (g > 1) e = divided(e, g);
+    const Term* division = sole_division(e);
+    if (!division) return e;
+    // here the coefficient is 1 or -1
+    const ir::FloorDiv& div = *division->atom.div;
+    const Affine rest = e - of_atom(division->atom) * division->coefficient;
+    e = division->coefficient > 0 ? div.numerator + rest * div.denominator
+                                  : rest * div.denominator + (div.denominator - 1) - div.numerator;
+  }
+}
+
+System normalised(const System& system) {
+  std::map<Affine, std::int64_t> tightest;  // terms -> least constant
+  std::vector<Affine> order;
+  for (const Affine& inequality : system) {
+    const Affine e = normalised(inequality);
+    if (e.is_constant() && e.constant() >= 0) continue;
+    const Affine terms = e - e.constant();
+    const auto [at, fresh] = tightest.emplace(terms, e.constant());
+    if (fresh) order.push_back(terms);
+    if (e.constant() < at->second) at->second = e.constant();
+  }
+  System result;
+  for (const Affine& terms : order) result.push_back(terms + tightest.at(terms));
+  return result;
+}
+
+System system_of(const std::vector<Constraint>& constraints) {
+  System result;
+  for (const Constraint& c : constraints) {
+    result.push_back(c.expr);
+    if (c.equality) result.push_back(-c.expr);
+  }
+  return normalised(result);
+}
+
+System relaxed(const System& system, const std::string& variable) {
+  System result = system;
+  for (const Affine& e : system)
+    if (hides(e, variable)) result.push_back(without_hidden(e, variable));
+  return normalised(result);
+}
+
+System eliminate(const System& system, const std::string& variable) {
+  System kept, above, below;  // above: the coefficient is positive, a lower bound
+  for (const Affine& inequality : system) {
+    const Affine e = without_hidden(inequality, variable);
+    const std::int64_t c = e.coefficient(variable);
+    (c == 0 ? kept : c > 0 ? above : below).push_back(e);
+  }
+  for (const Affine& low : above) {
+    for (const Affine& high : below) {
+      const std::int64_t a = low.coefficient(variable), b = -high.coefficient(variable), g = std::gcd(a, b);
+      kept.push_back(low * (b / g) + high * (a / g));
+    }
+  }
+  return normalised(kept);
+}
+
+Bounds bounds_of(const System& system, const std::string& variable) {
+  Bounds bounds;
+  const Affine v = Affine::symbol(variable);
+  for (const Affine& e : system) {
+    const std::int64_t c = e.coefficient(variable);
+    if (c == 0 || hides(e, variable)) continue;
+    const Affine rest = e - v * c;
+    if (c > 0) bounds.lower.push_back(-ir::floor_div(rest, c));
+    if (c < 0) bounds.upper.push_back(ir::floor_div(rest, -c) + 1);
+  }
+  return bounds;
+}
+
+}  // namespace polyte::lower

@@ -1,0 +1,97 @@
+#include "lower/flatten.h"
+
+#include "lower/rewrite_exprs.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace polyte::lower {
+
+using ir::Affine;
+using ir::Expr;
+using ir::Stmt;
+
+namespace {
+
+using Strides = std::vector<std::int64_t>;
+
+Strides strides_of(const std::vector<std::int64_t>& shape) {
+  Strides strides(shape.size(), 1);
+  for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = checked_mul(strides[d], shape[d]);
+  return strides;
+}
+
+class Flattener {
+ public:
+  explicit Flattener(const ir::LoopProgram& program) {
+    std::vector<std::string> problems;
+    for (const ir::Buffer& b : program.buffers) {
+      std::vector<std::int64_t> shape;
+      for (const Affine& extent : b.shape) {
+        if (!extent.is_constant())
+          problems.push_back("buffer '" + b.name + "': extent " + ir::to_string(extent) +
+                             " is symbolic, expected a number (give the sizes)");
+        shape.push_back(extent.constant());
+      }
+      strides_[b.name] = strides_of(shape);
+    }
+    if (!problems.empty()) throw UserError(ExitStatus::Unsupported, problems);
+    ir::for_each_stmt(program.body, [&](const Stmt& s) {
+      if (const auto* alloc = std::get_if<ir::Alloc>(&s->op))
+        strides_[alloc->buffer.name] = strides_of(alloc->buffer.shape);
+    });
+  }
+
+  Stmt statement(const Stmt& s) {
+    const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
+    const Stmt own = map_own_exprs(
+        below, [&](const Expr& e) { return ir::rewrite(e, [&](const Expr& leaf) { return load(leaf); }); });
+    const auto* store = std::get_if<ir::Store>(&own->op);
+    if (!store) return own;
+    ir::Store copy = *store;
+    linearise(copy.buffer, copy.indices, copy.lanes);
+    return ir::make_store(std::move(copy));
+  }
+
+ private:
+  std::map<std::string, Strides> strides_;
+
+  Expr load(const Expr& e) {
+    const auto* found = std::get_if<ir::Load>(&e->op);
+    if (!found) return e;
+    ir::Load copy = *found;
+    linearise(copy.buffer, copy.indices, copy.lanes);
+    return std::make_shared<const ir::ExprNode>(ir::ExprNode{e->type, e->lanes, std::move(copy)});
+  }
+
+  static Expr scaled(const Expr& e, std::int64_t stride) {
+    const Expr wide = ir::make_cast(DType::I64, e);
+    if (stride == 1) return wide;
+    const Expr factor = ir::make_int(DType::I64, stride);
+    return ir::make_binary(ir::BinaryOp::Mul, wide, ir::make_broadcast(factor, e->lanes));
+  }
+
+  void linearise(const std::string& buffer, std::vector<ir::Index>& indices, ir::Lanes& lanes) const {
+    const Strides& strides = strides_.at(buffer);
+    ir::Index linear;
+    std::int64_t lane_stride = 0;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      linear.affine = linear.affine + indices[d].affine * strides[d];
+      if (d < lanes.strides.size()) lane_stride += lanes.strides[d] * strides[d];
+      if (!indices[d].indirect) continue;
+      const Expr part = scaled(indices[d].indirect, strides[d]);
+      linear.indirect = linear.indirect ? ir::make_binary(ir::BinaryOp::Add, linear.indirect, part) : part;
+    }
+    indices = {std::move(linear)};
+    if (lanes.count > 1 || !lanes.strides.empty()) lanes.strides = {lane_stride};
+  }
+};
+
+}  // namespace
+
+ir::LoopProgram flatten(const ir::LoopProgram& program) {
+  ir::LoopProgram result = program;
+  result.body = Flattener(program).statement(program.body);
+  return result;
+}
+
+}  // namespace polyte::lower

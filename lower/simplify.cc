@@ -1,0 +1,224 @@
+#include "lower/simplify.h"
+
+#include <algorithm>
+
+namespace polyte::lower {
+
+using ir::Affine;
+using ir::Constraint;
+using ir::Expr;
+using ir::Stmt;
+using ir::Truth;
+
+namespace {
+
+class Simplifier {
+ public:
+  explicit Simplifier(Facts& facts) : facts_(facts) {}
+
+  // Null: nothing is left.
+  Stmt statement(const Stmt& s) {
+    return std::visit([&](const auto& op) { return simplified(s, op); }, s->op);
+  }
+
+ private:
+  Facts& facts_;
+
+  Stmt simplified(const Stmt& s, const ir::Fence&) { return s; }
+
+  Stmt simplified(const Stmt& s, const ir::Block& block) {
+    std::vector<Stmt> body;
+    bool changed = false;
+    for (const Stmt& child : block.body) {
+      Stmt kept = statement(child);
+      changed = changed || kept != child;
+      if (kept) body.push_back(std::move(kept));
+    }
+    if (body.empty()) return nullptr;
+    return changed ? ir::make_block(std::move(body)) : s;
+  }
+
+  Stmt simplified(const Stmt& s, const ir::For& loop) {
+    std::vector<Affine> lower = bounds(loop.lower), upper = bounds(loop.upper);
+    lower = facts_.prune_lower(lower);
+    upper = facts_.prune_upper(upper);
+    if (is_empty(lower, upper)) return nullptr;
+    if (lower.size() == 1 && upper.size() == 1 && upper[0] - lower[0] == Affine(1))
+      return statement(ir::substitute(loop.body, {{loop.var, lower[0]}}));
+    const Facts::Scope scope(facts_);
+    facts_.bind(loop.var, lower, upper);
+    const Stmt body = statement(loop.body);
+    if (!body) return nullptr;
+    if (body == loop.body && lower == loop.lower && upper == loop.upper) return s;
+    return ir::make_for({loop.var, std::move(lower), std::move(upper), loop.kind, loop.loop, body});
+  }
+
+  bool is_empty(const std::vector<Affine>& lower, const std::vector<Affine>& upper) const {
+    return std::any_of(lower.begin(), lower.end(), [&](const Affine& low) {
+      return std::any_of(upper.begin(), upper.end(), [&](const Affine& high) { return facts_.proves(low - high); });
+    });
+  }
+
+  std::vector<Affine> bounds(const std::vector<Affine>& values) const {
+    std::vector<Affine> result;
+    for (const Affine& value : values) {
+      Affine simple = facts_.simplify(value);
+      if (std::find(result.begin(), result.end(), simple) == result.end()) result.push_back(std::move(simple));
+    }
+    return result;
+  }
+
+  Stmt simplified(const Stmt& s, const ir::If& branch) {
+    const Facts::Scope scope(facts_);
+    std::vector<Constraint> conditions;
+    for (const Constraint& c : branch.conditions) {
+      const Constraint simple{facts_.simplify(c.expr), c.equality};
+      const Truth truth = facts_.truth(simple);
+      if (truth == Truth::False) return nullptr;
+      if (truth == Truth::True) continue;
+      facts_.assume(simple);
+      conditions.push_back(simple);
+    }
+    Expr condition = branch.condition ? expression(branch.condition) : nullptr;
+    if (const auto known = literal_bool(condition)) {
+      if (!*known) return nullptr;
+      condition = nullptr;
+    }
+    const Stmt body = statement(branch.body);
+    if (!body) return nullptr;
+    if (body == branch.body && conditions == branch.conditions && condition == branch.condition) return s;
+    return ir::make_if({std::move(conditions), std::move(condition), body});
+  }
+
+  Stmt simplified(const Stmt& s, const ir::Alloc& alloc) {
+    const Stmt body = statement(alloc.body);
+    if (!body) return nullptr;
+    return body == alloc.body ? s : ir::make_alloc({alloc.buffer, body});
+  }
+
+  Stmt simplified(const Stmt& s, const ir::Store& store) {
+    ir::Store copy = store;
+    bool changed = subscripts(copy.indices);
+    copy.value = expression(store.value);
+    changed = changed || copy.value != store.value;
+    changed = lanes(copy.lanes) || changed;
+    for (Affine& value : copy.origin.instance) value = facts_.simplify(value);
+    changed = changed || copy.origin.instance != store.origin.instance;
+    return changed ? ir::make_store(std::move(copy)) : s;
+  }
+
+  // --- parts of statements; true where something changed
+
+  bool subscripts(std::vector<ir::Index>& indices) {
+    bool changed = false;
+    for (ir::Index& index : indices) {
+      Affine simple = facts_.simplify(index.affine);
+      const Expr indirect = index.indirect ? expression(index.indirect) : nullptr;
+      changed = changed || simple != index.affine || indirect != index.indirect;
+      index = {std::move(simple), indirect};
+    }
+    return changed;
+  }
+
+  bool lanes(ir::Lanes& lanes) const {
+    if (!lanes.active) return false;
+    const Affine simple = facts_.simplify(*lanes.active);
+    const bool all = facts_.proves(simple - lanes.count);
+    const bool changed = all || simple != *lanes.active;
+    lanes.active = all ? std::nullopt : std::optional(simple);
+    return changed;
+  }
+
+  // --- expressions
+
+  static std::optional<bool> literal_bool(const Expr& e) {
+    const auto* literal = e ? std::get_if<ir::Literal>(&e->op) : nullptr;
+    if (!literal || e->type != DType::Bool) return std::nullopt;
+    return literal->integer != 0;
+  }
+
+  // Children first; a Load's subscripts and guard, an IndexValue's value; then choices that are known.
+  Expr expression(const Expr& e) {
+    const Expr leaves = ir::rewrite(e, [&](const Expr& leaf) { return simple_leaf(leaf); });
+    return has_known_select(leaves) ? choose(leaves) : leaves;
+  }
+
+  Expr simple_leaf(const Expr& e) {
+    if (const auto* index = std::get_if<ir::IndexValue>(&e->op)) return simple_index(e, *index);
+    if (const auto* load = std::get_if<ir::Load>(&e->op)) return simple_load(e, *load);
+    return e;
+  }
+
+  Expr simple_index(const Expr& e, const ir::IndexValue& index) const {
+    const Affine value = facts_.simplify(index.value);
+    if (value == index.value) return e;
+    if (e->lanes == 1) return ir::make_index(value, e->type);
+    return std::make_shared<const ir::ExprNode>(ir::ExprNode{e->type, e->lanes, ir::IndexValue{value, index.lanes}});
+  }
+
+  Expr simple_load(const Expr& e, const ir::Load& load) {
+    ir::Load copy = load;
+    bool changed = lanes(copy.lanes);
+    copy.guard.clear();
+    for (const Constraint& c : load.guard) {
+      const Constraint simple{facts_.simplify(c.expr), c.equality};
+      const Truth truth = facts_.truth(simple);
+      if (truth == Truth::False) return load.otherwise;
+      changed = changed || truth == Truth::True || simple != c;
+      if (truth == Truth::Unknown) copy.guard.push_back(simple);
+    }
+    if (copy.guard.empty()) copy.otherwise = nullptr;
+    for (ir::Index& index : copy.indices) {
+      Affine simple = facts_.simplify(index.affine);
+      changed = changed || simple != index.affine;
+      index.affine = std::move(simple);
+    }
+    if (!changed) return e;
+    return std::make_shared<const ir::ExprNode>(ir::ExprNode{e->type, e->lanes, std::move(copy)});
+  }
+
+  static bool has_known_select(const Expr& e) {
+    bool found = false;
+    ir::for_each_node(e, [&](const ir::ExprNode& node) {
+      const auto* select = std::get_if<ir::Select>(&node.op);
+      found = found || (select && literal_bool(select->condition));
+    });
+    return found;
+  }
+
+  // Selections on literals below arithmetic. Loads keep theirs: subscripts hold none in practice.
+  Expr choose(const Expr& e) {
+    if (const auto* o = std::get_if<ir::Select>(&e->op)) {
+      if (const auto known = literal_bool(o->condition)) return choose(*known ? o->a : o->b);
+      return ir::make_select(choose(o->condition), choose(o->a), choose(o->b));
+    }
+    if (const auto* o = std::get_if<ir::Unary>(&e->op)) return ir::make_unary(o->op, choose(o->a));
+    if (const auto* o = std::get_if<ir::Binary>(&e->op)) return ir::make_binary(o->op, choose(o->a), choose(o->b));
+    if (const auto* o = std::get_if<ir::Fma>(&e->op)) return ir::make_fma(choose(o->a), choose(o->b), choose(o->c));
+    if (const auto* o = std::get_if<ir::Cast>(&e->op)) return ir::make_cast(e->type, choose(o->a));
+    if (const auto* o = std::get_if<ir::Broadcast>(&e->op)) return ir::make_broadcast(choose(o->a), e->lanes);
+    return e;
+  }
+};
+
+}  // namespace
+
+Stmt simplify(const Stmt& s, Facts& facts) { return Simplifier(facts).statement(s); }
+
+Facts facts_of(const ir::LoopProgram& program) {
+  Facts facts;
+  for (const std::string& p : program.params) facts.assume({Affine::symbol(p), false});
+  for (const ir::Buffer& b : program.buffers)
+    for (const Affine& extent : b.shape) facts.assume({extent, false});
+  return facts;
+}
+
+ir::LoopProgram simplify(const ir::LoopProgram& program) {
+  Facts facts = facts_of(program);
+  const Stmt body = simplify(program.body, facts);
+  ir::LoopProgram result = program;
+  result.body = body ? body : ir::make_block({});
+  return result;
+}
+
+}  // namespace polyte::lower
