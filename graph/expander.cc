@@ -1,0 +1,326 @@
+#include "graph/expander.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace polyte::graph {
+
+namespace {
+
+ir::Expr literal_of(const Tensor& tensor) {
+  const DType type = tensor.type.dtype;
+  if (is_float(type)) return ir::make_float(type, element_as_real(tensor, 0));
+  return ir::make_int(type, element_as_int(tensor, 0));
+}
+
+// Words of the Program text and the iterators used here: a buffer of such a name gets an underscore.
+bool is_reserved(const std::string& name) {
+  static constexpr const char* kWords[] = {
+      "program", "in",      "const",   "out",  "inout",  "temp",  "loop", "for",   "where", "if",     "else",
+      "step",    "sum",     "product", "min",  "max",    "and",   "or",   "not",   "xor",   "argmin", "argmax",
+      "abs",     "sqrt",    "floor",   "ceil", "round",  "trunc", "exp",  "log",   "tanh",  "erf",    "sigmoid",
+      "sin",     "cos",     "pow",     "fma",  "select", "cast",  "true", "false", "inf",   "nan",    "neg",
+      "mod",     "context", "shl",     "shr",  "eq",     "ne",    "lt",   "le"};
+  static constexpr const char* kIterators[] = {"b",  "n",  "c",  "d",  "h",  "w", "m",  "k",  "i", "j",
+                                               "co", "ci", "kd", "kh", "kw", "r", "od", "oh", "ow"};
+  const auto is_name = [&](const char* word) { return name == word; };
+  if (dtype_from_string(name)) return true;
+  if (std::any_of(std::begin(kWords), std::end(kWords), is_name)) return true;
+  if (std::any_of(std::begin(kIterators), std::end(kIterators), is_name)) return true;
+  const bool numbered = name.size() > 1 && std::string("birs").find(name[0]) != std::string::npos;
+  return numbered &&
+         std::all_of(name.begin() + 1, name.end(), [](char c) { return std::isdigit(static_cast<unsigned char>(c)); });
+}
+
+std::string identifier_of(const std::string& name) {
+  std::string result;
+  for (char c : name.substr(0, 64)) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    result += plain ? c : '_';
+  }
+  if (result.empty() || (result[0] >= '0' && result[0] <= '9')) result.insert(0, "t");
+  return is_reserved(result) ? result + "_" : result;
+}
+
+// Operators whose expression names this operand once, at one element an element of the output: whatever
+// computes the operand can be written in its place.
+bool reads_once(OpKind op, std::size_t operand) {
+  switch (op) {
+    case OpKind::Identity:
+    case OpKind::Abs:
+    case OpKind::Neg:
+    case OpKind::Exp:
+    case OpKind::Log:
+    case OpKind::Sqrt:
+    case OpKind::Reciprocal:
+    case OpKind::Floor:
+    case OpKind::Ceil:
+    case OpKind::Round:
+    case OpKind::Sin:
+    case OpKind::Cos:
+    case OpKind::Tanh:
+    case OpKind::Sigmoid:
+    case OpKind::Erf:
+    case OpKind::Not:
+    case OpKind::Relu:
+    case OpKind::HardSigmoid:
+    case OpKind::Cast:
+    case OpKind::Add:
+    case OpKind::Sub:
+    case OpKind::Mul:
+    case OpKind::Div:
+    case OpKind::Pow:
+    case OpKind::Max:
+    case OpKind::Min:
+    case OpKind::And:
+    case OpKind::Or:
+    case OpKind::Xor:
+    case OpKind::Equal:
+    case OpKind::Less:
+    case OpKind::LessOrEqual:
+    case OpKind::Greater:
+    case OpKind::GreaterOrEqual:
+    case OpKind::ShiftLeft:
+    case OpKind::ShiftRight:
+    case OpKind::Where:
+    case OpKind::Reshape:
+    case OpKind::Transpose:
+    case OpKind::Concat:
+    case OpKind::Slice:
+    case OpKind::Expand:
+    case OpKind::Trilu:
+    case OpKind::ReduceSum:
+    case OpKind::ReduceMean:
+    case OpKind::ReduceMax:
+    case OpKind::ReduceMin:
+    case OpKind::ReduceProd:
+    case OpKind::ReduceL1:
+    case OpKind::ReduceLogSum:
+    case OpKind::GlobalAveragePool:
+    case OpKind::GlobalMaxPool:
+      return true;
+    case OpKind::Clip:
+    case OpKind::BatchNormalization:
+      return operand == 0;
+    case OpKind::PRelu:
+      return operand == 1;
+    default:
+      return false;
+  }
+}
+
+// Operands read with a guard or at subscripts known at run time: they have a buffer, be they one number.
+bool reads_by_address(OpKind op, std::size_t operand) {
+  switch (op) {
+    case OpKind::Pad:
+    case OpKind::Gather:
+    case OpKind::GatherElements:
+    case OpKind::Conv:
+    case OpKind::ConvTranspose:
+    case OpKind::MaxPool:
+    case OpKind::AveragePool:
+    case OpKind::LRN:
+      return operand == 0;
+    default:
+      return false;
+  }
+}
+
+bool reads_inline(const Graph& graph, const Node& reader, std::size_t operand) {
+  if (!reads_once(reader.op, operand)) return false;
+  const bool folds = info(reader.op).pattern == OpPattern::CommReduce || reader.op == OpKind::GlobalAveragePool ||
+                     reader.op == OpKind::GlobalMaxPool || reader.op == OpKind::Concat;
+  const std::int64_t read = element_count(graph.value(reader.inputs[operand]).type.shape);
+  return folds || read >= element_count(graph.value(reader.outputs[0]).type.shape);
+}
+
+std::vector<ir::Index> indices_of(const Subscripts& at) { return {at.begin(), at.end()}; }
+
+Ranges join(Ranges a, const Ranges& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+}  // namespace
+
+Ranges ranges_over(const Dims& shape) {
+  static const std::vector<std::vector<const char*>> kNames = {
+      {}, {"i"}, {"i", "j"}, {"i", "j", "k"}, {"n", "c", "h", "w"}, {"n", "c", "d", "h", "w"}};
+  Ranges ranges;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    ranges.push_back({shape.size() < kNames.size() ? kNames[shape.size()][d] : "i" + std::to_string(d), 0, shape[d]});
+  }
+  return ranges;
+}
+
+Subscripts subscripts_of(const Ranges& ranges) {
+  Subscripts at;
+  for (const ir::Range& range : ranges) at.push_back(ir::Affine::symbol(range.name));
+  return at;
+}
+
+DType accumulator_of(DType type) { return type == DType::F16 || type == DType::BF16 ? DType::F32 : type; }
+
+Expander::Expander(const Graph& graph, std::span<const NodeId> nodes, const std::string& name)
+    : graph_(graph), nodes_(nodes.begin(), nodes.end()), program_(identifier_of(name)) {}
+
+Expansion Expander::run() {
+  declare_interface();
+  for (NodeId id : nodes_) {
+    const Node& node = graph_.node(id);
+    info(node.op).expand(*this, node);
+  }
+  return {program_.build(), arguments_};
+}
+
+std::string Expander::claim(const std::string& base) { return program_.fresh(identifier_of(base)); }
+
+void Expander::declare_buffer(ValueId id, ir::Role role) {
+  const Value& value = graph_.value(id);
+  const std::string name = claim(value.name);
+  std::vector<ir::Affine> extents(value.type.shape.begin(), value.type.shape.end());
+  program_.declare(name, role, value.type.dtype, std::move(extents));
+  buffers_[id] = name;
+  if (role != ir::Role::Temp) arguments_.push_back(id);
+}
+
+// Operands from outside in order of appearance, then what is seen outside.
+void Expander::declare_interface() {
+  const std::vector<std::vector<NodeId>> consumers = consumers_of(graph_);
+  auto is_inside = [&](NodeId id) { return std::binary_search(nodes_.begin(), nodes_.end(), id); };
+  for (NodeId id : nodes_) {
+    const Node& node = graph_.node(id);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId input = node.inputs[i];
+      if (input == kNoValue) continue;
+      const Value& value = graph_.value(input);
+      readers_[input].emplace_back(id, i);
+      const bool is_literal =
+          value.is_constant() && element_count(value.type.shape) == 1 && !reads_by_address(node.op, i);
+      if (is_inside(value.producer) || is_literal || buffers_.count(input)) continue;
+      declare_buffer(input, value.is_constant() ? ir::Role::Const : ir::Role::In);
+    }
+  }
+  for (NodeId id : nodes_) {
+    for (ValueId output : graph_.node(id).outputs) {
+      if (output == kNoValue) continue;
+      const auto& readers = consumers[static_cast<std::size_t>(output)];
+      read_outside_[output] =
+          graph_.is_output(output) || readers.empty() || !std::all_of(readers.begin(), readers.end(), is_inside);
+      if (read_outside_[output]) declare_buffer(output, ir::Role::Out);
+    }
+  }
+}
+
+bool Expander::needs_buffer(ValueId id) const {
+  if (read_outside_.at(id)) return true;
+  const auto found = readers_.find(id);
+  if (found == readers_.end() || found->second.size() != 1) return true;
+  const auto& [reader, operand] = found->second.front();
+  return !reads_inline(graph_, graph_.node(reader), operand);
+}
+
+ir::Expr Expander::read(ValueId id, const Subscripts& at) {
+  const Value& value = graph_.value(id);
+  if (value.is_constant() && !buffers_.count(id)) return literal_of(value.tensor());
+  const auto inlined = inlined_.find(id);
+  if (inlined != inlined_.end()) return inlined->second(at);
+  Subscripts plain = at;  // an extent of 1 has one subscript
+  for (std::size_t d = 0; d < plain.size(); ++d) {
+    if (value.type.shape[d] == 1) plain[d] = 0;
+  }
+  return program_.load(buffers_.at(id), plain);
+}
+
+ir::Expr Expander::read_broadcast(ValueId id, const Subscripts& at) {
+  const Dims& own = shape(id);
+  Subscripts from;
+  for (std::size_t d = 0; d < own.size(); ++d) {
+    from.push_back(own[d] == 1 ? ir::Affine(0) : at[at.size() - own.size() + d]);
+  }
+  return read(id, from);
+}
+
+ir::Expr Expander::read_padded(ValueId id, const Subscripts& at, ir::Expr otherwise) {
+  return program_.padded_load(buffers_.at(id), at, std::move(otherwise), scope_);
+}
+
+ir::Expr Expander::read_guarded(ValueId id, std::vector<ir::Index> at, std::vector<ir::Constraint> guard,
+                                ir::Expr otherwise) {
+  return ir::make_guarded_load(type(id).dtype, buffers_.at(id), std::move(at), std::move(guard), std::move(otherwise));
+}
+
+ir::Expr Expander::gather(ValueId id, std::vector<ir::Index> at) {
+  return ir::make_load(type(id).dtype, buffers_.at(id), std::move(at));
+}
+
+std::string Expander::store(ValueId output) {
+  if (!buffers_.count(output)) declare_buffer(output, ir::Role::Temp);
+  return buffers_.at(output);
+}
+
+std::string Expander::temporary(const std::string& base, DType dtype, const Dims& extents) {
+  const std::string name = claim(base);
+  program_.declare(name, ir::Role::Temp, dtype, {extents.begin(), extents.end()});
+  return name;
+}
+
+void Expander::assign(const std::string& buffer, const Subscripts& to, const Ranges& ranges, const Element& element) {
+  scope_ = ranges;
+  const int part = parts_[buffer]++;
+  const std::string label = part == 0 ? "" : buffer + "_part" + std::to_string(part);
+  program_.define({buffer, indices_of(to)}, ranges, element(subscripts_of(ranges)), {}, label);
+}
+
+void Expander::accumulate(const std::string& buffer, const Ranges& ranges, const Ranges& reductions,
+                          ir::Combiner combiner, const Element& element) {
+  scope_ = join(ranges, reductions);
+  const Subscripts at = subscripts_of(ranges);
+  program_.reduce({buffer, indices_of(at)}, ranges, reductions, combiner, element(at));
+}
+
+void Expander::accumulate_arg(const std::string& best, const std::string& position, const Ranges& ranges,
+                              const Ranges& reductions, ir::Combiner combiner, const Element& value,
+                              const Element& place) {
+  scope_ = join(ranges, reductions);
+  const Subscripts at = subscripts_of(ranges);
+  program_.reduce_arg({{best, indices_of(at)}, {position, indices_of(at)}}, ranges, reductions, combiner, value(at),
+                      place(at));
+}
+
+void Expander::define(ValueId output, Element element) {
+  if (output == kNoValue) return;
+  if (!needs_buffer(output)) {
+    inlined_[output] = std::move(element);
+    return;
+  }
+  const std::string name = store(output);
+  const Ranges ranges = ranges_over(shape(output));
+  if (element_count(shape(output)) > 0) assign(name, subscripts_of(ranges), ranges, element);
+}
+
+void Expander::reduce(ValueId output, const Ranges& ranges, const Ranges& reductions, ir::Combiner combiner,
+                      const Element& element, const Post& post) {
+  const DType type = graph_.value(output).type.dtype, wide = accumulator_of(type);
+  const Dims extents = shape(output);
+  if (element_count(extents) == 0)
+    return define(output, [type](const Subscripts&) { return ir::make_literal(type, 0); });
+  if (!post && type == wide && needs_buffer(output))
+    return accumulate(store(output), ranges, reductions, combiner, element);
+  const std::string sum = temporary("acc", wide, extents);
+  accumulate(sum, ranges, reductions, combiner, element);
+  define(output, [this, sum, type, post](const Subscripts& at) {
+    const ir::Expr total = program_.load(sum, at);
+    return ir::make_cast(type, post ? post(total, at) : total);
+  });
+}
+
+Expansion expand(const Graph& graph, std::span<const NodeId> nodes, const std::string& name) {
+  return Expander(graph, nodes, name).run();
+}
+
+}  // namespace polyte::graph

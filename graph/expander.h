@@ -1,0 +1,85 @@
+// What an operator's expand function works with: reading operands, defining outputs, adding statements to the
+// Program of the group. Used by ops/*.cc only.
+//
+//   expander.define(node.outputs[0], [&](const Subscripts& at) { return make_unary(Exp, expander.read(x, at)); });
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/expand.h"
+#include "graph/op.h"
+#include "ir/builder.h"
+
+namespace polyte::graph {
+
+using Subscripts = std::vector<ir::Affine>;
+using Element = std::function<ir::Expr(const Subscripts& at)>;  // an element of a value
+using Ranges = std::vector<ir::Range>;
+
+class Expander {
+ public:
+  Expander(const Graph& graph, std::span<const NodeId> nodes, const std::string& name);
+  Expansion run();
+
+  const TensorType& type(ValueId id) const { return graph_.value(id).type; }
+  const Dims& shape(ValueId id) const { return type(id).shape; }
+
+  // An element of an operand; subscripts within its shape.
+  ir::Expr read(ValueId id, const Subscripts& at);
+  // The same with NumPy broadcasting: `at` are subscripts of a shape that the operand broadcasts to.
+  ir::Expr read_broadcast(ValueId id, const Subscripts& at);
+  // The only element of an operand of one element.
+  ir::Expr read_scalar(ValueId id) { return read(id, Subscripts(shape(id).size(), ir::Affine(0))); }
+  // Only of operands that reads_inline() (expander.cc) leaves out, for they need a buffer: a read with a guard
+  // where `at` can leave the shape, and a read at subscripts known at run time.
+  ir::Expr read_padded(ValueId id, const Subscripts& at, ir::Expr otherwise);
+  ir::Expr read_guarded(ValueId id, std::vector<ir::Index> at, std::vector<ir::Constraint> guard, ir::Expr otherwise);
+  ir::Expr gather(ValueId id, std::vector<ir::Index> at);
+
+  // The output as an expression of its subscripts: a statement, or inlined into its only reader.
+  void define(ValueId output, Element element);
+  // output[ranges] = post(combination of element over `reductions`); `post` may be empty. Short floats are summed
+  // in f32 and rounded at the end: `element` is then f32 (accumulator_of), and so is what `post` gets and gives.
+  using Post = std::function<ir::Expr(ir::Expr accumulated, const Subscripts& at)>;
+  void reduce(ValueId output, const Ranges& ranges, const Ranges& reductions, ir::Combiner combiner,
+              const Element& element, const Post& post = {});
+
+  // For operators that place statements themselves. store: the buffer of the output, to be filled part by part.
+  std::string store(ValueId output);
+  std::string temporary(const std::string& base, DType dtype, const Dims& extents);
+  // buffer[to] = value over ranges; several parts of one buffer get names of their own.
+  void assign(const std::string& buffer, const Subscripts& to, const Ranges& ranges, const Element& element);
+  void accumulate(const std::string& buffer, const Ranges& ranges, const Ranges& reductions, ir::Combiner combiner,
+                  const Element& element);
+  void accumulate_arg(const std::string& best, const std::string& position, const Ranges& ranges,
+                      const Ranges& reductions, ir::Combiner combiner, const Element& value, const Element& place);
+  ir::Expr load(const std::string& buffer, const Subscripts& at) const { return program_.load(buffer, at); }
+
+ private:
+  std::string claim(const std::string& base);
+  void declare_buffer(ValueId id, ir::Role role);
+  void declare_interface();
+  bool needs_buffer(ValueId id) const;
+
+  const Graph& graph_;
+  std::vector<NodeId> nodes_;
+  ir::ProgramBuilder program_;
+  std::map<ValueId, std::string> buffers_;
+  std::map<ValueId, Element> inlined_;
+  std::map<ValueId, std::vector<std::pair<NodeId, std::size_t>>> readers_;  // in the group: node, operand
+  std::map<ValueId, bool> read_outside_;
+  std::map<std::string, int> parts_;  // statements that assign to a buffer, so far
+  std::vector<ValueId> arguments_;
+  Ranges scope_;  // iterators of the statement that is being written
+};
+
+// One iterator a dimension of `shape`, named by rank: (i), (i, j), (i, j, k), (n, c, h, w), (n, c, d, h, w).
+Ranges ranges_over(const Dims& shape);
+Subscripts subscripts_of(const Ranges& ranges);
+DType accumulator_of(DType type);  // f32 for f16 and bf16, else the type
+
+}  // namespace polyte::graph

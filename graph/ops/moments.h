@@ -1,0 +1,15 @@
+// Mean and inverse deviation over the trailing dimensions: what instance and layer normalisation share.
+#pragma once
+
+#include "graph/expander.h"
+
+namespace polyte::graph {
+
+struct Moments {
+  std::string mean, inverse_deviation;  // temporaries over the leading dimensions, in the accumulator's type
+};
+
+// Over dimensions [axis, rank) of x: the mean, and 1 / sqrt(variance + epsilon) by a second pass.
+Moments add_moments(Expander& expander, ValueId x, std::size_t axis, double epsilon);
+
+}  // namespace polyte::graph

@@ -1,0 +1,173 @@
+// MaxPool (with or without indices) and AveragePool over any number of spatial dimensions.
+#include "graph/ops/infer.h"
+#include "graph/ops/ops.h"
+#include "graph/ops/window.h"
+
+namespace polyte::graph {
+
+namespace {
+
+using ir::BinaryOp;
+using ir::Combiner;
+using ir::Expr;
+
+Ranges output_ranges(const Dims& shape) {
+  Ranges ranges = {{"n", 0, shape[0]}, {"c", 0, shape[1]}};
+  for (std::size_t d = 2; d < shape.size(); ++d) ranges.push_back({spatial_name(d - 2, shape.size() - 2), 0, shape[d]});
+  return ranges;
+}
+
+Subscripts window_subscripts(const Window& window, const Subscripts& at) {
+  Subscripts from = {at[0], at[1]};
+  for (std::size_t d = 0; d + 2 < at.size(); ++d) from.push_back(window_subscript(window, d, at[d + 2]));
+  return from;
+}
+
+// A reduction needs an iterator; a 1x1 window keeps one of extent 1.
+Ranges window_ranges(const Window& window) {
+  Ranges ranges = kernel_ranges(window);
+  if (ranges.empty()) ranges.push_back({"k", 0, 1});
+  return ranges;
+}
+
+// Position in the flattened input; column-major counts the spatial dimensions in reverse order.
+ir::Affine flat_position(const Dims& shape, const Subscripts& at, bool column_major) {
+  ir::Affine position = at[0] * shape[1] + at[1];
+  const std::size_t spatial = shape.size() - 2;
+  std::int64_t plane = 1;
+  for (std::size_t d = 0; d < spatial; ++d) plane *= shape[d + 2];
+  position = position * plane;
+  std::int64_t stride = 1;
+  for (std::size_t i = 0; i < spatial; ++i) {
+    const std::size_t d = column_major ? i + 2 : shape.size() - 1 - i;
+    position = position + at[d] * stride;
+    stride *= shape[d];
+  }
+  return position;
+}
+
+// Value and index together. Padding is the least value; where a whole window ties with it, padding never wins,
+// because the index of a padded position is read as one behind all others.
+void expand_max_pool_with_indices(Expander& expander, const Node& node, const PoolAttributes& pool) {
+  const ValueId x = node.inputs[0];
+  const Dims& shape = expander.shape(x);
+  const Dims& result_shape = expander.shape(node.outputs[0]);
+  const DType type = expander.type(x).dtype;
+  const std::string best = expander.temporary("best", type, result_shape);
+  const std::string place = expander.temporary("place", DType::I64, result_shape);
+  auto value = [&](const Subscripts& at) {
+    return expander.read_padded(x, window_subscripts(pool.window, at), ir::identity_of(Combiner::Max, type));
+  };
+  auto index = [&](const Subscripts& at) {
+    const Subscripts from = window_subscripts(pool.window, at);
+    Expr flat = ir::make_index(flat_position(shape, from, pool.column_major_indices));
+    for (std::size_t d = 2; d < from.size(); ++d) {
+      if (pool.window.pads_begin[d - 2] == 0 && pool.window.pads_end[d - 2] == 0 && !pool.ceil_mode) continue;
+      const Expr here = ir::make_index(from[d]);
+      const Expr inside =
+          ir::make_binary(BinaryOp::And, ir::make_binary(BinaryOp::Le, ir::make_int(DType::I64, 0), here),
+                          ir::make_binary(BinaryOp::Lt, here, ir::make_int(DType::I64, shape[d])));
+      flat = ir::make_select(inside, flat, ir::make_int(DType::I64, element_count(shape)));
+    }
+    return flat;
+  };
+  if (element_count(result_shape) > 0) {
+    expander.accumulate_arg(best, place, output_ranges(result_shape), window_ranges(pool.window), Combiner::ArgMax,
+                            value, index);
+  }
+  expander.define(node.outputs[0], [&expander, best](const Subscripts& out) { return expander.load(best, out); });
+  expander.define(node.outputs[1], [&expander, place](const Subscripts& out) { return expander.load(place, out); });
+}
+
+// How many elements of dimension d a window covers, as an expression; padding counts if it is asked for, but
+// never what ceil_mode adds behind it.
+Expr covered(const PoolAttributes& pool, std::size_t d, std::int64_t input, const ir::Affine& at) {
+  const Window& window = pool.window;
+  const std::int64_t before = pool.count_include_pad ? -window.pads_begin[d] : 0;
+  const std::int64_t after = input + (pool.count_include_pad ? window.pads_end[d] : 0);
+  const ir::Affine begin = at * window.strides[d] - ir::Affine(window.pads_begin[d]);
+  const Expr first = ir::make_binary(BinaryOp::Max, ir::make_index(begin), ir::make_int(DType::I64, before));
+  const Expr last = ir::make_binary(BinaryOp::Min, ir::make_index(begin + ir::Affine(window.kernel[d])),
+                                    ir::make_int(DType::I64, after));
+  return ir::make_binary(BinaryOp::Sub, last, first);
+}
+
+bool always_full(const PoolAttributes& pool, std::size_t d, std::int64_t input, std::int64_t output) {
+  const Window& window = pool.window;
+  const std::int64_t reach = (output - 1) * window.strides[d] + window.kernel[d] - window.pads_begin[d];
+  if (pool.count_include_pad) return reach <= input + window.pads_end[d];
+  return window.pads_begin[d] == 0 && reach <= input;
+}
+
+Expr divisor(Expander& expander, const Node& node, const PoolAttributes& pool, DType type, const Subscripts& at) {
+  std::int64_t constant = 1;
+  Expr varying;
+  const Dims &input = expander.shape(node.inputs[0]), &output = expander.shape(node.outputs[0]);
+  for (std::size_t d = 0; d + 2 < input.size(); ++d) {
+    if (always_full(pool, d, input[d + 2], output[d + 2])) {
+      constant *= pool.window.kernel[d];
+      continue;
+    }
+    const Expr count = covered(pool, d, input[d + 2], at[d + 2]);
+    varying = varying ? ir::make_binary(BinaryOp::Mul, varying, count) : count;
+  }
+  if (!varying) return ir::make_literal(type, static_cast<double>(constant));
+  if (constant != 1) varying = ir::make_binary(BinaryOp::Mul, varying, ir::make_int(DType::I64, constant));
+  return ir::make_cast(type, varying);
+}
+
+}  // namespace
+
+Types infer_pool(const Graph& graph, const Node& node) {
+  if (auto no = expect_inputs(node, 1, 1)) return *no;
+  const bool takes_integers = node.op == OpKind::MaxPool;
+  if (auto no = takes_integers ? expect_number(graph, node, 0) : expect_float(graph, node, 0)) return *no;
+  if (auto no = expect_rank_at_least(graph, node, 0, 3)) return *no;
+  const TensorType& x = input_type(graph, node, 0);
+  const auto& pool = std::get<PoolAttributes>(node.attributes);
+  if (auto no = expect_window(pool.window, x.shape.size() - 2)) return *no;
+  Dims shape = {x.shape[0], x.shape[1]};
+  for (std::size_t d = 0; d + 2 < x.shape.size(); ++d) {
+    const std::int64_t reach = pool.window.dilations[d] * (pool.window.kernel[d] - 1) + 1;
+    if (pool.window.pads_begin[d] >= reach || pool.window.pads_end[d] >= reach) {
+      return Decline{"pads " + shape_text(pool.window.pads_begin) + " and " + shape_text(pool.window.pads_end) +
+                     " are not smaller than the kernel " + shape_text(pool.window.kernel)};
+    }
+    shape.push_back(window_extent(x.shape[d + 2], pool.window, d, pool.ceil_mode));
+    if (shape.back() == 0 && x.shape[d + 2] != 0) {
+      return Decline{"kernel " + shape_text(pool.window.kernel) + " is larger than the padded input " +
+                     shape_text(x.shape)};
+    }
+  }
+  std::vector<TensorType> types = {{x.dtype, shape}};
+  if (node.op == OpKind::MaxPool) types.push_back({DType::I64, shape});
+  return types;
+}
+
+void expand_max_pool(Expander& expander, const Node& node) {
+  const PoolAttributes pool = std::get<PoolAttributes>(node.attributes);
+  if (node.outputs.size() > 1 && node.outputs[1] != kNoValue) return expand_max_pool_with_indices(expander, node, pool);
+  const ValueId x = node.inputs[0];
+  expander.reduce(node.outputs[0], output_ranges(expander.shape(node.outputs[0])), window_ranges(pool.window),
+                  Combiner::Max, [=, &expander](const Subscripts& at) {
+                    return expander.read_padded(x, window_subscripts(pool.window, at),
+                                                ir::identity_of(Combiner::Max, expander.type(x).dtype));
+                  });
+}
+
+void expand_average_pool(Expander& expander, const Node& node) {
+  const PoolAttributes pool = std::get<PoolAttributes>(node.attributes);
+  const ValueId x = node.inputs[0];
+  const DType wide = accumulator_of(expander.type(x).dtype);
+  expander.reduce(
+      node.outputs[0], output_ranges(expander.shape(node.outputs[0])), window_ranges(pool.window), Combiner::Sum,
+      [=, &expander](const Subscripts& at) {
+        const Expr zero = ir::make_literal(expander.type(x).dtype, 0);
+        return ir::make_cast(wide, expander.read_padded(x, window_subscripts(pool.window, at), zero));
+      },
+      [=, &expander](const Expr& sum, const Subscripts& at) {
+        return ir::make_binary(BinaryOp::Div, sum, divisor(expander, node, pool, sum->type, at));
+      });
+}
+
+}  // namespace polyte::graph

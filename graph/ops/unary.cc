@@ -1,0 +1,186 @@
+// Element-wise operators of one operand.
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "graph/ops/infer.h"
+#include "graph/ops/ops.h"
+#include "support/error.h"
+
+namespace polyte::graph {
+
+namespace {
+
+using ir::BinaryOp;
+using ir::Expr;
+using ir::UnaryOp;
+
+Expr number(const Expr& like, double value) { return ir::make_literal(like->type, value); }
+Expr binary(BinaryOp op, const Expr& a, const Expr& b) { return ir::make_binary(op, a, b); }
+Expr add(const Expr& a, const Expr& b) { return binary(BinaryOp::Add, a, b); }
+Expr mul(const Expr& a, const Expr& b) { return binary(BinaryOp::Mul, a, b); }
+Expr unary(UnaryOp op, const Expr& a) { return ir::make_unary(op, a); }
+Expr max(const Expr& a, const Expr& b) { return binary(BinaryOp::Max, a, b); }
+Expr min(const Expr& a, const Expr& b) { return binary(BinaryOp::Min, a, b); }
+Expr is_less(const Expr& a, const Expr& b) { return binary(BinaryOp::Lt, a, b); }
+Expr choose(const Expr& c, const Expr& a, const Expr& b) { return ir::make_select(c, a, b); }
+
+// max(x, 0) + log(1 + exp(-|x|)): log(exp(x) + 1) without its overflow.
+Expr softplus(const Expr& x) {
+  const Expr tail = unary(UnaryOp::Exp, unary(UnaryOp::Neg, unary(UnaryOp::Abs, x)));
+  return add(max(x, number(x, 0)), unary(UnaryOp::Log, add(number(x, 1), tail)));
+}
+
+// x where x > 0, else factor * (exp(x / scale) - 1)
+Expr exponential_unit(const Expr& x, double factor, double scale) {
+  const Expr inner = scale == 1 ? x : binary(BinaryOp::Div, x, number(x, scale));
+  const Expr below = mul(number(x, factor), binary(BinaryOp::Sub, unary(UnaryOp::Exp, inner), number(x, 1)));
+  return choose(is_less(number(x, 0), x), x, below);
+}
+
+Expr sign(const Expr& x) {
+  const Expr zero = number(x, 0);
+  const Expr positive = choose(is_less(zero, x), number(x, 1), x);  // 0 and NaN stay
+  if (is_unsigned_integer(x->type)) return positive;
+  return choose(is_less(x, zero), number(x, -1), positive);
+}
+
+Expr is_infinite(const Expr& x, const InfAttributes& attributes) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  Expr result = ir::make_int(DType::Bool, 0);
+  if (attributes.positive) result = binary(BinaryOp::Eq, x, number(x, infinity));
+  if (!attributes.negative) return result;
+  return binary(BinaryOp::Or, result, binary(BinaryOp::Eq, x, number(x, -infinity)));
+}
+
+Expr shrink(const Expr& x, double lambd, double bias) {
+  const Expr above = choose(is_less(number(x, lambd), x), binary(BinaryOp::Sub, x, number(x, bias)), number(x, 0));
+  return choose(is_less(x, number(x, -lambd)), add(x, number(x, bias)), above);
+}
+
+Expr hard_sigmoid(const Expr& x, double alpha, double beta) {
+  return max(number(x, 0), min(number(x, 1), add(mul(number(x, alpha), x), number(x, beta))));
+}
+
+Expr activation(OpKind op, const Expr& x, double alpha, double beta) {
+  switch (op) {
+    case OpKind::LeakyRelu:
+      return choose(is_less(x, number(x, 0)), mul(number(x, alpha), x), x);
+    case OpKind::Elu:
+      return exponential_unit(x, alpha, 1);
+    case OpKind::Celu:
+      return exponential_unit(x, alpha, alpha);
+    case OpKind::Selu:
+      return mul(number(x, beta), exponential_unit(x, alpha, 1));
+    case OpKind::HardSigmoid:
+      return hard_sigmoid(x, alpha, beta);
+    case OpKind::ThresholdedRelu:
+      return choose(is_less(number(x, alpha), x), x, number(x, 0));
+    case OpKind::Shrink:
+      return shrink(x, alpha, beta);
+    default:
+      break;
+  }
+  POLYTE_CHECK(false, "no activation: " + std::string(to_string(op)));
+  return nullptr;
+}
+
+// Operators that are one operation of the Program.
+std::optional<UnaryOp> direct(OpKind op) {
+  switch (op) {
+    case OpKind::Abs:
+      return UnaryOp::Abs;
+    case OpKind::Neg:
+      return UnaryOp::Neg;
+    case OpKind::Exp:
+      return UnaryOp::Exp;
+    case OpKind::Log:
+      return UnaryOp::Log;
+    case OpKind::Sqrt:
+      return UnaryOp::Sqrt;
+    case OpKind::Floor:
+      return UnaryOp::Floor;
+    case OpKind::Ceil:
+      return UnaryOp::Ceil;
+    case OpKind::Round:
+      return UnaryOp::Round;
+    case OpKind::Sin:
+      return UnaryOp::Sin;
+    case OpKind::Cos:
+      return UnaryOp::Cos;
+    case OpKind::Tanh:
+      return UnaryOp::Tanh;
+    case OpKind::Sigmoid:
+      return UnaryOp::Sigmoid;
+    case OpKind::Erf:
+      return UnaryOp::Erf;
+    case OpKind::Not:
+      return UnaryOp::Not;
+    default:
+      return std::nullopt;
+  }
+}
+
+Expr applied(const Node& node, const Expr& x) {
+  if (const auto op = direct(node.op)) return unary(*op, x);
+  switch (node.op) {
+    case OpKind::Identity:
+      return x;
+    case OpKind::Sign:
+      return sign(x);
+    case OpKind::Reciprocal:
+      return binary(BinaryOp::Div, number(x, 1), x);
+    case OpKind::IsNaN:
+      return binary(BinaryOp::Ne, x, x);
+    case OpKind::IsInf:
+      return is_infinite(x, std::get<InfAttributes>(node.attributes));
+    case OpKind::Relu:
+      return max(x, number(x, 0));
+    case OpKind::HardSwish:
+      return mul(x, hard_sigmoid(x, 1.0 / 6, 0.5));
+    case OpKind::Softplus:
+      return softplus(x);
+    case OpKind::Softsign:
+      return binary(BinaryOp::Div, x, add(number(x, 1), unary(UnaryOp::Abs, x)));
+    case OpKind::Mish:
+      return mul(x, unary(UnaryOp::Tanh, softplus(x)));
+    case OpKind::Cast:
+      return ir::make_cast(std::get<CastAttributes>(node.attributes).to, x);
+    default:
+      break;
+  }
+  const auto& attributes = std::get<ActivationAttributes>(node.attributes);
+  return activation(node.op, x, attributes.alpha, attributes.beta);
+}
+
+bool takes_any_number(OpKind op) {
+  return op == OpKind::Abs || op == OpKind::Neg || op == OpKind::Sign || op == OpKind::Relu || op == OpKind::Shrink;
+}
+
+}  // namespace
+
+Types infer_unary(const Graph& graph, const Node& node) {
+  if (auto no = expect_inputs(node, 1, 1)) return *no;
+  TensorType type = input_type(graph, node, 0);
+  if (node.op == OpKind::Identity) return std::vector{type};
+  if (node.op == OpKind::Cast) return std::vector{TensorType{std::get<CastAttributes>(node.attributes).to, type.shape}};
+  if (node.op == OpKind::Not) {
+    if (type.dtype != DType::Bool)
+      return Decline{"input 0 is " + std::string(to_string(type.dtype)) + ", expected bool"};
+    return std::vector{type};
+  }
+  const Complaint no = takes_any_number(node.op) ? expect_number(graph, node, 0) : expect_float(graph, node, 0);
+  if (no) return *no;
+  if (node.op == OpKind::Neg && is_unsigned_integer(type.dtype))
+    return Decline{"input 0 is unsigned, expected a signed type"};
+  if (node.op == OpKind::IsNaN || node.op == OpKind::IsInf) type.dtype = DType::Bool;
+  return std::vector{type};
+}
+
+void expand_unary(Expander& expander, const Node& node) {
+  const ValueId x = node.inputs[0];
+  expander.define(node.outputs[0],
+                  [&expander, &node, x](const Subscripts& at) { return applied(node, expander.read(x, at)); });
+}
+
+}  // namespace polyte::graph

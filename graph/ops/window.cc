@@ -1,0 +1,62 @@
+#include "graph/ops/window.h"
+
+#include "support/checked.h"
+
+namespace polyte::graph {
+
+std::string spatial_name(std::size_t d, std::size_t rank, const std::string& prefix) {
+  static constexpr const char* kNames[] = {"d", "h", "w"};
+  return prefix + (rank <= 3 ? kNames[3 - rank + d] : "s" + std::to_string(d));
+}
+
+Complaint expect_window(const Window& window, std::size_t spatial_rank) {
+  const std::pair<const char*, const Dims*> lists[] = {
+      {"kernel_shape", &window.kernel}, {"strides", &window.strides}, {"dilations", &window.dilations}};
+  for (const auto& [name, list] : lists) {
+    if (list->size() != spatial_rank) {
+      return Decline{std::string(name) + " has " + std::to_string(list->size()) + " entries, expected " +
+                     std::to_string(spatial_rank)};
+    }
+    for (std::int64_t entry : *list) {
+      if (entry < 1) return Decline{std::string(name) + " is " + shape_text(*list) + ", expected positive entries"};
+    }
+  }
+  if (window.pads_begin.size() != spatial_rank || window.pads_end.size() != spatial_rank) {
+    return Decline{"pads has " + std::to_string(window.pads_begin.size() + window.pads_end.size()) +
+                   " entries, expected " + std::to_string(2 * spatial_rank)};
+  }
+  for (std::size_t d = 0; d < spatial_rank; ++d) {
+    if (window.pads_begin[d] < 0 || window.pads_end[d] < 0) return Decline{"pads has a negative entry"};
+  }
+  return std::nullopt;
+}
+
+std::int64_t window_extent(std::int64_t input, const Window& window, std::size_t d, bool ceil_mode) {
+  const std::int64_t reach = checked_add(checked_mul(window.dilations[d], window.kernel[d] - 1), 1);
+  const std::int64_t room =
+      checked_sub(checked_add(checked_add(input, window.pads_begin[d]), window.pads_end[d]), reach);
+  if (room < 0 && !(ceil_mode && room > -window.strides[d])) return 0;
+  if (!ceil_mode) return room / window.strides[d] + 1;
+  const std::int64_t extent = ceil_div(room, window.strides[d]) + 1;
+  const bool starts_late = (extent - 1) * window.strides[d] >= checked_add(input, window.pads_begin[d]);
+  return starts_late ? extent - 1 : extent;
+}
+
+Ranges kernel_ranges(const Window& window) {
+  Ranges ranges;
+  const std::size_t rank = window.kernel.size();
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (window.kernel[d] > 1) ranges.push_back({spatial_name(d, rank, "k"), 0, window.kernel[d]});
+  }
+  return ranges;
+}
+
+ir::Affine kernel_subscript(const Window& window, std::size_t d) {
+  return window.kernel[d] > 1 ? ir::Affine::symbol(spatial_name(d, window.kernel.size(), "k")) : ir::Affine(0);
+}
+
+ir::Affine window_subscript(const Window& window, std::size_t d, const ir::Affine& at) {
+  return at * window.strides[d] + kernel_subscript(window, d) * window.dilations[d] - ir::Affine(window.pads_begin[d]);
+}
+
+}  // namespace polyte::graph

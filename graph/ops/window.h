@@ -1,0 +1,25 @@
+// Sliding windows: output extents and iterators of convolutions and pools over 1 to 3 (or more) dimensions.
+#pragma once
+
+#include <string>
+
+#include "graph/expander.h"
+#include "graph/ops/infer.h"
+
+namespace polyte::graph {
+
+// Spatial dimension d of `rank`: "w", "h" and "w", or "d", "h" and "w"; with a prefix for the kernel's: "kh".
+std::string spatial_name(std::size_t d, std::size_t rank, const std::string& prefix = "");
+// One positive entry a spatial dimension, pads and kernel within reason; says what is wrong.
+Complaint expect_window(const Window& window, std::size_t spatial_rank);
+// Extent of the output, at least 0. With ceil_mode a last, partial window counts if it starts inside the
+// input or the leading padding.
+std::int64_t window_extent(std::int64_t input, const Window& window, std::size_t d, bool ceil_mode);
+// Iterators over the kernel, those of extent 1 left out.
+Ranges kernel_ranges(const Window& window);
+// Subscript of kernel dimension d: its iterator, or 0 where it has extent 1.
+ir::Affine kernel_subscript(const Window& window, std::size_t d);
+// Input subscript that output subscript `at` and the kernel's iterator touch: at * stride + k * dilation - pad.
+ir::Affine window_subscript(const Window& window, std::size_t d, const ir::Affine& at);
+
+}  // namespace polyte::graph

@@ -1,0 +1,127 @@
+// Tensors known at compile time: making them, and reading their elements as numbers.
+#include <cstring>
+
+#include "graph/graph.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace polyte::graph {
+
+namespace {
+
+template <class T>
+T load_as(const std::byte* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(T));
+  return value;
+}
+
+template <class T>
+void store_as(std::byte* bytes, T value) {
+  std::memcpy(bytes, &value, sizeof(T));
+}
+
+const std::byte* element_address(const Tensor& tensor, std::int64_t position) {
+  const auto offset = static_cast<std::size_t>(position) * static_cast<std::size_t>(size_in_bytes(tensor.type.dtype));
+  POLYTE_CHECK(position >= 0 && offset < tensor.bytes->size(), "position is outside the tensor");
+  return tensor.bytes->data() + offset;
+}
+
+void store_real(DType type, std::byte* to, double value) {
+  switch (type) {
+    case DType::F64:
+      return store_as(to, value);
+    case DType::F32:
+      return store_as(to, static_cast<float>(value));
+    case DType::F16:
+      return store_as(to, double_to_half(value));
+    case DType::BF16:
+      return store_as(to, double_to_bfloat16(value));
+    case DType::Bool:
+      return store_as(to, static_cast<std::uint8_t>(value != 0));
+    case DType::U64:
+      return store_as(to, static_cast<std::uint64_t>(value));
+    default:
+      break;
+  }
+  const auto whole = static_cast<std::int64_t>(value);
+  std::memcpy(to, &whole, static_cast<std::size_t>(size_in_bytes(type)));
+}
+
+}  // namespace
+
+Tensor make_tensor(TensorType type, const std::vector<double>& elements) {
+  POLYTE_CHECK(element_count(type.shape) == static_cast<std::int64_t>(elements.size()), "element count of a tensor");
+  const auto width = static_cast<std::size_t>(size_in_bytes(type.dtype));
+  auto bytes = std::make_shared<Bytes>(elements.size() * width);
+  for (std::size_t i = 0; i < elements.size(); ++i) store_real(type.dtype, bytes->data() + i * width, elements[i]);
+  return {std::move(type), std::move(bytes)};
+}
+
+Tensor make_scalar(DType type, double value) { return make_tensor({type, {}}, {value}); }
+
+Tensor make_int64s(const Dims& elements) {
+  auto bytes = std::make_shared<Bytes>(elements.size() * sizeof(std::int64_t));
+  if (!elements.empty()) std::memcpy(bytes->data(), elements.data(), bytes->size());
+  return {{DType::I64, {static_cast<std::int64_t>(elements.size())}}, std::move(bytes)};
+}
+
+double element_as_real(const Tensor& tensor, std::int64_t position) {
+  const std::byte* at = element_address(tensor, position);
+  switch (tensor.type.dtype) {
+    case DType::F64:
+      return load_as<double>(at);
+    case DType::F32:
+      return static_cast<double>(load_as<float>(at));
+    case DType::F16:
+      return static_cast<double>(half_to_float(load_as<std::uint16_t>(at)));
+    case DType::BF16:
+      return static_cast<double>(bfloat16_to_float(load_as<std::uint16_t>(at)));
+    case DType::U64:
+      return static_cast<double>(load_as<std::uint64_t>(at));
+    default:
+      return static_cast<double>(element_as_int(tensor, position));
+  }
+}
+
+std::int64_t element_as_int(const Tensor& tensor, std::int64_t position) {
+  const std::byte* at = element_address(tensor, position);
+  switch (tensor.type.dtype) {
+    case DType::I8:
+      return load_as<std::int8_t>(at);
+    case DType::I16:
+      return load_as<std::int16_t>(at);
+    case DType::I32:
+      return load_as<std::int32_t>(at);
+    case DType::I64:
+      return load_as<std::int64_t>(at);
+    case DType::U8:
+      return load_as<std::uint8_t>(at);
+    case DType::U16:
+      return load_as<std::uint16_t>(at);
+    case DType::U32:
+      return load_as<std::uint32_t>(at);
+    case DType::U64:
+      return static_cast<std::int64_t>(load_as<std::uint64_t>(at));
+    case DType::Bool:
+      return load_as<std::uint8_t>(at) != 0 ? 1 : 0;
+    default:
+      break;
+  }
+  POLYTE_CHECK(false, "element_as_int of a tensor of floats");
+  return 0;
+}
+
+std::vector<double> elements_as_real(const Tensor& tensor) {
+  std::vector<double> elements(static_cast<std::size_t>(element_count(tensor.type.shape)));
+  for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = element_as_real(tensor, static_cast<std::int64_t>(i));
+  return elements;
+}
+
+Dims elements_as_int(const Tensor& tensor) {
+  Dims elements(static_cast<std::size_t>(element_count(tensor.type.shape)));
+  for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = element_as_int(tensor, static_cast<std::int64_t>(i));
+  return elements;
+}
+
+}  // namespace polyte::graph
