@@ -7,10 +7,10 @@
 #include <fstream>
 #include <iterator>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "codegen/crash_guard.h"
+#include "codegen/libm_stub.h"
 #include "support/error.h"
 
 #include <lld/Common/Driver.h>
@@ -77,18 +77,36 @@ void run_lld(const std::vector<std::string>& arguments) {
   if (code != 0) throw InternalError("lld failed: " + text);
 }
 
-}  // namespace
-
-std::string link(std::span<const std::string> objects) {
+// Links `objects` with `options` in a fresh folder; `libraries` are shared objects to link against.
+std::string link_shared(std::span<const std::string> objects, std::span<const std::string> libraries,
+                        const std::vector<std::string>& options) {
   const ScratchFolder folder;
   const std::string output = folder.file("kernels.so");
   std::vector<std::string> arguments = {"ld.lld", "-shared", "-z", "defs", "--threads=1", "-o", output};
+  arguments.insert(arguments.end(), options.begin(), options.end());
   for (const std::string& object : objects) {
     arguments.push_back(folder.file(std::to_string(arguments.size()) + ".o"));
     write_file(arguments.back(), object);
   }
+  arguments.push_back("--as-needed");
+  for (const std::string& library : libraries) {
+    arguments.push_back(folder.file(std::to_string(arguments.size()) + ".so"));
+    write_file(arguments.back(), library);
+  }
   run_lld(arguments);
   return read_file(output);
 }
+
+const std::string& libm_stub() {
+  static const std::string stub = [] {
+    const std::string object = libm_stub_object();
+    return link_shared({&object, 1}, {}, {"-soname", "libm.so.6"});
+  }();
+  return stub;
+}
+
+}  // namespace
+
+std::string link(std::span<const std::string> objects) { return link_shared(objects, {&libm_stub(), 1}, {}); }
 
 }  // namespace polyte::codegen

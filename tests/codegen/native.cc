@@ -1,4 +1,4 @@
-#include "native.h"
+#include "tests/codegen/native.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -64,6 +64,17 @@ polyte_kernel Library::kernel(const std::string& name) const {
   void* symbol = ::dlsym(handle_, name.c_str());
   POLYTE_CHECK(symbol != nullptr, "no kernel '" + name + "'");
   return reinterpret_cast<polyte_kernel>(symbol);
+}
+
+std::vector<Target> runnable_targets() {
+  std::vector<Target> targets = {detect_host(), target_for_cpu("x86-64")};
+  const Machine host = targets.front().machine;
+  if (host.has("sse4.2")) targets.push_back(target_for_cpu("x86-64-v2"));
+  if (host.has("avx2") && host.has("fma") && host.has("f16c")) targets.push_back(target_for_cpu("x86-64-v3"));
+  if (host.has("avx512bw") && host.has("avx512vl") && host.has("avx512dq")) {
+    targets.push_back(target_for_cpu("x86-64-v4"));
+  }
+  return targets;
 }
 
 void run_native(const ir::LoopProgram& program, ir::Environment& buffers, const RunOptions& options) {

@@ -25,6 +25,9 @@ class Library {
   void* handle_;
 };
 
+// The CPUs whose code this machine can run: the host, and the generic levels of x86-64 up to it.
+std::vector<Target> runnable_targets();
+
 struct RunOptions {
   Target target = detect_host();
   CodegenOptions codegen;

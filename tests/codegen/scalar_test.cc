@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "native.h"
+#include "tests/codegen/native.h"
 
 using namespace polyte;
 using namespace polyte::codegen::testing;

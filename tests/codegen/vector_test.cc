@@ -1,6 +1,162 @@
 #include <doctest/doctest.h>
 
-#include "native.h"
+#include <string>
+
+#include "tests/codegen/native.h"
 
 using namespace polyte;
 using namespace polyte::codegen::testing;
+
+namespace {
+
+void check_everywhere(const std::string& text, const ir::Environment& inputs) {
+  for (const codegen::Target& target : runnable_targets()) {
+    for (const bool aligned : {false, true}) {
+      CAPTURE(target.machine.cpu);
+      CAPTURE(aligned);
+      CHECK(against_interpreter(text, inputs, {.target = target, .codegen = {}, .aligned = aligned}) == "");
+    }
+  }
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+constexpr DType kTypes[] = {DType::F64, DType::F32, DType::F16, DType::BF16, DType::I8,  DType::I16, DType::I32,
+                            DType::I64, DType::U8,  DType::U16, DType::U32,  DType::U64, DType::Bool};
+
+}  // namespace
+
+TEST_CASE("contiguous, broadcast, strided and reversed lanes of every type") {
+  const std::string text = R"(loops lanes
+  in x: T[40]
+  out y: T[40]
+  out z: T[40]
+
+  for i in 0..2
+    y[16*i; 16 by 1] = x[16*i + 8; 16 by 1]
+    z[16*i; 16 by 1] = x[i + 3; 16 by 0]
+  y[33; 7 by 1] = x[0; 7 by 5]
+  y[32] = x[39]
+  z[39; 4 by -2] = x[21; 4 by -1]
+  z[32; 4 by 2] = x[1; 4 by 3]
+)";
+  for (const DType type : kTypes) {
+    CAPTURE(to_string(type));
+    check_everywhere(replaced(text, "T[", std::string(to_string(type)) + "["), {{"x", filled(type, {40}, 11)}});
+  }
+}
+
+TEST_CASE("masked lanes touch only active elements, for every type") {
+  const std::string text = R"(loops masks
+  in x: T[37]
+  inout y: T[37]
+  inout z: T[37]
+
+  for i in 0..5
+    y[8*i; 8 by 1 if -8*i + 37] = x[8*i; 8 by 1 if -8*i + 37]
+  for j in 0..4
+    z[16*j; 16 by 1 if -16*j + 37] = x[16*j + 1; 16 by 1 if -16*j + 36]
+  z[36; 4 by -9 if 3] = x[30; 4 by 3 if 2]
+  z[0; 4 by 1 if 3] = x[5; 4 by 0 if 2]
+)";
+  for (const DType type : kTypes) {
+    CAPTURE(to_string(type));
+    const auto sized = replaced(text, "T[", std::string(to_string(type)) + "[");
+    check_everywhere(sized,
+                     {{"x", filled(type, {37}, 12)}, {"y", filled(type, {37}, 13)}, {"z", filled(type, {37}, 14)}});
+  }
+}
+
+TEST_CASE("a guarded vector read and a masked broadcast of nothing") {
+  check_everywhere(R"(loops guarded
+  in x: f32[16]
+  out y: f32[64]
+
+  for i in 0..4
+    y[16*i; 16 by 1] = (x[16*i - 32; 16 by 1] where i - 2 >= 0 and 2 - i >= 0 else x16(f32(1.5)))
+  for j in 0..4
+    y[16*j; 8 by 1 if 9*j] = (x[100*j; 8 by 0 if 1 - j] + index_f32(j; 8 by 3))
+)",
+                   {{"x", filled(DType::F32, {16}, 15)}});
+}
+
+TEST_CASE("vector gather and scatter, plain and masked") {
+  check_everywhere(R"(loops gathers
+  in x: f32[64]
+  in p: i32[16]
+  in q: i64[16]
+  out y: f32[64]
+  out z: f32[64]
+
+  for i in 0..64
+    y[i] = f32(0)
+    z[i] = f32(0)
+  y[0; 16 by 1] = x[{p[0; 16 by 1]}; 16 by 2]
+  y[16; 16 by 1 if 11] = x[{p[0; 16 by 1 if 11]}; 16 by 2 if 11]
+  z[{q[0; 16 by 1]}; 16 by 1] = x[16; 16 by 1]
+  z[40 + {q[0; 16 by 1]}; 16 by 1 if 5] = x[16; 16 by 1]
+)",
+                   {{"x", filled(DType::F32, {64}, 16)},
+                    {"p", of_values(DType::I32, {3, 1, 4, 0, 5, 9, 2, 6, 8, 7, 10, 15, 14, 12, 13, 11})},
+                    // a permutation minus the lane number
+                    {"q", of_values(DType::I64, {2, 2, 2, 10, 5, -4, 0, 0, -8, 6, 0, 3, 0, -8, -3, -7})}});
+}
+
+TEST_CASE("index values in lanes, of integer and float types") {
+  for (const char* type : {"f64", "f32", "f16", "bf16", "i8", "u16", "i32", "u64"}) {
+    CAPTURE(type);
+    check_everywhere(replaced(R"(loops indices
+  out y: T[64]
+
+  for i in 0..8
+    y[8*i; 8 by 1] = index_T(37*i - 100; 8 by -3)
+)",
+                              "T", type),
+                     {});
+  }
+}
+
+TEST_CASE("register cells: vectors, scalars, masks, and an overlap that stays in memory") {
+  check_everywhere(R"(loops registers
+  in x: f32[40]
+  out y: f32[40]
+
+  alloc r: f32[35] in register
+    r[0; 16 by 1] = x[0; 16 by 1]
+    r[16; 16 by 1] = x[16; 16 by 1]
+    r[32] = x[39]
+    for i in 0..3
+      r[0; 16 by 1] = fma(r[0; 16 by 1], r[16; 16 by 1], r[32; 16 by 0])
+      r[16; 16 by 1 if 2*i] = r[0; 16 by 1 if i + 7]
+    y[0; 16 by 1] = r[0; 16 by 1]
+    y[16; 16 by 1] = r[16; 16 by 1]
+  alloc q: f32[8] in register
+    q[0; 8 by 1] = x[0; 8 by 1]
+    q[3] = f32(7)
+    y[32; 8 by 1] = q[0; 8 by 1]
+)",
+                   {{"x", filled(DType::F32, {40}, 17)}});
+}
+
+TEST_CASE("a register buffer that must live in memory is noted") {
+  const auto program = ir::parse_loop_program(R"(loops noted
+  out y: f32[8]
+
+  alloc r: f32[8] in register
+    for i in 0..8
+      r[i] = index_f32(i)
+    y[0; 8 by 1] = r[0; 8 by 1]
+)",
+                                              "test");
+  codegen::Kernel kernel{program, {}};
+  const auto object = codegen::compile({&kernel, 1}, codegen::detect_host());
+  REQUIRE(object.kernels.front().notes.size() == 1);
+  CHECK(object.kernels.front().notes.front() ==
+        "register buffer 'r' lives on the stack: its subscript i is not constant");
+  CHECK(against_interpreter(program, {}) == "");
+}
