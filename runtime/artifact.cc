@@ -1,0 +1,189 @@
+#include "runtime/artifact.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/zip.h"
+#include "support/error.h"
+
+namespace polyte::runtime {
+namespace {
+
+constexpr std::uint64_t kMaxManifest = std::uint64_t{256} << 20;
+constexpr const char* kManifest = "manifest.json";
+constexpr const char* kKernels = "kernels.so";
+constexpr const char* kReport = "report.json";
+
+[[noreturn]] void refuse(const std::string& source, const std::string& why) {
+  throw UserError(ExitStatus::Artifact, "artifact '" + source + "': " + why);
+}
+
+std::string digest(Bytes data) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(data.data(), data.size()));
+  std::string text;
+  for (const unsigned char byte : canonical.digest) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+Bytes bytes_of(const AlignedBuffer& buffer) { return {buffer.data(), static_cast<std::size_t>(buffer.bytes())}; }
+
+std::string constants_name(std::size_t index) {
+  return index == 0 ? "constants.bin" : "constants." + std::to_string(index) + ".bin";
+}
+
+// A group's name comes from the model; as a file name it keeps harmless characters only and is made unique.
+std::string script_name(const std::string& group, std::set<std::string>& taken) {
+  std::string stem = group.substr(0, 100);
+  for (char& c : stem) {
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    if (!plain) c = '_';
+  }
+  std::string name = stem;
+  for (int i = 2; !taken.insert(name).second; ++i) name = stem + "." + std::to_string(i);
+  return "scripts/" + name + ".sched";
+}
+
+struct Member {
+  std::string name;
+  Bytes data;
+};
+
+std::vector<Member> list_members(const ArtifactParts& parts) {
+  std::vector<Member> members;
+  if (!parts.kernels.empty()) members.push_back({kKernels, parts.kernels});
+  for (std::size_t i = 0; i < parts.constants.size(); ++i) {
+    members.push_back({constants_name(i), bytes_of(parts.constants[i])});
+  }
+  std::set<std::string> taken;
+  for (const auto& [group, text] : parts.scripts) members.push_back({script_name(group, taken), as_bytes(text)});
+  if (!parts.report.empty()) members.push_back({kReport, as_bytes(parts.report)});
+  return members;
+}
+
+std::string text_of(Bytes data) { return {reinterpret_cast<const char*>(data.data()), data.size()}; }
+
+bool equal(Bytes a, const std::vector<std::byte>& b) { return std::ranges::equal(a, b); }
+
+// All bytes outside the members must be exactly those that the writer puts there.
+void check_frame(Bytes file, const std::vector<ZipEntry>& entries, const std::string& source) {
+  std::uint64_t at = 0;
+  for (const ZipEntry& entry : entries) {
+    const std::string what = "the header of member '" + entry.name + "' is damaged";
+    if (entry.deflated || entry.header_at != at) refuse(source, what);
+    const std::vector<std::byte> header = zip_local_header(entry);
+    if (file.size() - at < header.size() || !equal(file.subspan(at, header.size()), header)) refuse(source, what);
+    if (entry.data_at != at + header.size()) refuse(source, what);
+    at = entry.data_at + entry.bytes;
+  }
+  if (!equal(file.subspan(at), zip_directory(entries, at))) refuse(source, "the directory is damaged");
+}
+
+// Zip's own problems, in the terms of an artifact.
+std::vector<ZipEntry> read_directory(Bytes file, const std::string& source) {
+  try {
+    return read_zip_directory(file, source);
+  } catch (const UserError& error) {
+    throw UserError(ExitStatus::Artifact, error.problems());
+  }
+}
+
+ArtifactManifest read_manifest(Bytes file, const std::vector<ZipEntry>& entries, const std::string& source) {
+  if (entries.empty() || entries.front().name != kManifest) refuse(source, "does not begin with manifest.json");
+  if (entries.front().bytes > kMaxManifest) refuse(source, "manifest.json is larger than 256 MiB");
+  std::vector<std::byte> data;
+  try {
+    data = read_zip_member(file, entries.front(), source);
+  } catch (const UserError& error) {
+    throw UserError(ExitStatus::Artifact, error.problems());
+  }
+  return manifest_from_json(text_of(data), source);
+}
+
+void check_digests(Bytes file, const std::vector<ZipEntry>& entries, const ArtifactManifest& manifest,
+                   const std::string& source) {
+  if (entries.size() != manifest.members.size() + 1) refuse(source, "has other members than its manifest lists");
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    const ZipEntry& entry = entries[i];
+    const MemberDigest& listed = manifest.members[i - 1];
+    if (entry.name != listed.name || static_cast<std::int64_t>(entry.bytes) != listed.bytes) {
+      refuse(source, "has other members than its manifest lists");
+    }
+    if (digest(file.subspan(entry.data_at, entry.bytes)) != listed.xxh3_128) {
+      refuse(source, "member '" + entry.name + "' is damaged (its digest differs)");
+    }
+  }
+}
+
+std::vector<std::int64_t> sizes_of(const std::vector<Bytes>& parts) {
+  std::vector<std::int64_t> sizes;
+  for (const Bytes part : parts) sizes.push_back(static_cast<std::int64_t>(part.size()));
+  return sizes;
+}
+
+}  // namespace
+
+void write_artifact(const std::string& path, const ArtifactParts& parts) {
+  const std::vector<Member> members = list_members(parts);
+  ArtifactManifest manifest = parts.manifest;
+  manifest.members.clear();
+  for (const Member& member : members) {
+    manifest.members.push_back({member.name, static_cast<std::int64_t>(member.data.size()), digest(member.data)});
+  }
+  ZipWriter zip(path);
+  zip.add(kManifest, as_bytes(manifest_to_json(manifest)));
+  for (const Member& member : members) zip.add(member.name, member.data);
+  zip.finish();
+}
+
+void Artifact::take_member(const std::string& name, Bytes data) {
+  if (name == kKernels) {
+    kernels_ = data;
+  } else if (name == constants_name(constants_.size())) {
+    constants_.push_back(data);
+  } else if (name.starts_with("scripts/") && name.ends_with(".sched")) {
+    scripts_.emplace_back(name.substr(8, name.size() - 14), text_of(data));
+  } else if (name == kReport) {
+    report_ = text_of(data);
+  } else {
+    refuse(source_, "has an unknown member '" + name.substr(0, 100) + "'");
+  }
+}
+
+std::shared_ptr<const Artifact> Artifact::open(const std::string& path) {
+  auto artifact = std::make_shared<Artifact>();
+  artifact->source_ = path;
+  artifact->file_.emplace(path);
+  const Bytes file = artifact->file_->bytes();
+  const std::vector<ZipEntry> entries = read_directory(file, path);
+  artifact->manifest_ = read_manifest(file, entries, path);
+  check_frame(file, entries, path);
+  check_digests(file, entries, artifact->manifest_, path);
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    artifact->take_member(entries[i].name, file.subspan(entries[i].data_at, entries[i].bytes));
+  }
+  check_manifest(artifact->manifest_, sizes_of(artifact->constants_), path);
+  return artifact;
+}
+
+std::shared_ptr<const Artifact> Artifact::from_parts(ArtifactParts parts) {
+  auto artifact = std::make_shared<Artifact>();
+  artifact->source_ = "in memory";
+  artifact->manifest_ = std::move(parts.manifest);
+  artifact->owned_kernels_ = std::move(parts.kernels);
+  artifact->owned_constants_ = std::move(parts.constants);
+  artifact->kernels_ = artifact->owned_kernels_;
+  for (const AlignedBuffer& buffer : artifact->owned_constants_) artifact->constants_.push_back(bytes_of(buffer));
+  artifact->scripts_ = std::move(parts.scripts);
+  artifact->report_ = std::move(parts.report);
+  check_manifest(artifact->manifest_, sizes_of(artifact->constants_), artifact->source_);
+  return artifact;
+}
+
+}  // namespace polyte::runtime

@@ -1,0 +1,63 @@
+// The `.polyte` artifact: a zip file (unzip lists it) of stored, 64-byte aligned members, written in this order:
+//
+//   manifest.json          ArtifactManifest, with the XXH3-128 digest of every other member
+//   kernels.so             the compiled kernels, one shared object; absent when there are only copies
+//   constants.bin, constants.1.bin, ...   weights, packed; used in place from the mapping
+//   scripts/<group>.sched  the schedule of each group
+//   report.json            what the compiler has to say
+//
+// open() checks everything: every byte of the file is either covered by a digest or compared with what the
+// writer would have written, so a damaged or truncated file is a UserError(Artifact), never a crash. Digests
+// find damage, not forgery: an artifact is code. Whether this processor can run it is the session's question.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/aligned_buffer.h"
+#include "runtime/file.h"
+#include "runtime/manifest.h"
+
+namespace polyte::runtime {
+
+// What a compiler hands over; also the way to run in place, without a file.
+struct ArtifactParts {
+  ArtifactManifest manifest;  // `members` is filled by the writer
+  std::vector<std::byte> kernels;
+  std::vector<AlignedBuffer> constants;
+  std::vector<std::pair<std::string, std::string>> scripts;  // group, text
+  std::string report;                                        // JSON; may be empty
+};
+
+void write_artifact(const std::string& path, const ArtifactParts& parts);
+
+class Artifact {
+ public:
+  static std::shared_ptr<const Artifact> open(const std::string& path);
+  static std::shared_ptr<const Artifact> from_parts(ArtifactParts parts);
+
+  const std::string& source() const { return source_; }
+  const ArtifactManifest& manifest() const { return manifest_; }
+  Bytes kernels() const { return kernels_; }
+  const std::vector<Bytes>& constants() const { return constants_; }
+  const std::vector<std::pair<std::string, std::string>>& scripts() const { return scripts_; }
+  const std::string& report() const { return report_; }
+
+ private:
+  std::string source_;
+  ArtifactManifest manifest_;
+  std::optional<MappedFile> file_;        // owns the bytes of an opened file
+  std::vector<std::byte> owned_kernels_;  // of parts
+  std::vector<AlignedBuffer> owned_constants_;
+  Bytes kernels_;
+  std::vector<Bytes> constants_;
+  std::vector<std::pair<std::string, std::string>> scripts_;
+  std::string report_;
+
+  void take_member(const std::string& name, Bytes data);
+};
+
+}  // namespace polyte::runtime

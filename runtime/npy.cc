@@ -1,0 +1,243 @@
+#include "runtime/npy.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <optional>
+
+#include "runtime/zip.h"
+#include "support/checked.h"
+
+namespace polyte::runtime {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::size_t kMaxHeader = 64 << 10;
+constexpr std::size_t kMaxRank = 64;
+
+// NumPy's kind and size of each element type, in the order of DType.
+constexpr std::array<std::string_view, kDTypeCount> kCodes{"f8", "f4", "f2", "V2", "i1", "i2", "i4",
+                                                           "i8", "u1", "u2", "u4", "u8", "b1"};
+
+struct Header {
+  std::optional<std::string> descr;
+  std::optional<bool> fortran_order;
+  std::optional<Shape> shape;
+};
+
+// The header is a Python dict literal with the keys descr (string), fortran_order (bool) and shape (tuple).
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view text, const std::string& source) : text_(text), source_(source) {}
+
+  Header parse() {
+    Header header;
+    expect('{');
+    while (!accept('}')) {
+      const std::string key = string();
+      expect(':');
+      if (key == "descr" && !header.descr) {
+        if (peek() == '[') refuse("has a structured element type, which is not supported");
+        header.descr = string();
+      } else if (key == "fortran_order" && !header.fortran_order) {
+        header.fortran_order = boolean();
+      } else if (key == "shape" && !header.shape) {
+        header.shape = tuple();
+      } else {
+        refuse("has an unexpected or repeated key '" + key.substr(0, 40) + "' in its header");
+      }
+      if (!accept(',') && peek() != '}') refuse("has a malformed header");
+    }
+    skip_space();
+    if (at_ != text_.size()) refuse("has text after its header");
+    if (!header.descr || !header.fortran_order || !header.shape) {
+      refuse("has an incomplete header: descr, fortran_order and shape are needed");
+    }
+    return header;
+  }
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw UserError(ExitStatus::InvalidInput, "array '" + source_ + "' " + why);
+  }
+
+ private:
+  std::string_view text_;
+  const std::string& source_;
+  std::size_t at_ = 0;
+
+  void skip_space() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
+  }
+  char peek() {
+    skip_space();
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool accept(char c) {
+    if (peek() != c) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) refuse("has a malformed header");
+  }
+  std::string string() {
+    const char quote = peek();
+    if (quote != '\'' && quote != '"') refuse("has a malformed header");
+    const std::size_t end = text_.find(quote, at_ + 1);
+    if (end == std::string_view::npos) refuse("has a malformed header");
+    std::string value(text_.substr(at_ + 1, end - at_ - 1));
+    at_ = end + 1;
+    return value;
+  }
+  bool boolean() {
+    skip_space();
+    for (const auto& [word, value] : {std::pair<std::string_view, bool>{"True", true}, {"False", false}}) {
+      if (!text_.substr(at_).starts_with(word)) continue;
+      at_ += word.size();
+      return value;
+    }
+    refuse("has a malformed header");
+  }
+  Shape tuple() {
+    Shape shape;
+    expect('(');
+    while (!accept(')')) {
+      skip_space();
+      std::int64_t size = 0;
+      const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), size);
+      if (error != std::errc{} || size < 0) refuse("has a size in its shape that is no 63-bit number");
+      at_ = static_cast<std::size_t>(end - text_.data());
+      if (shape.size() == kMaxRank) refuse("has more than 64 dimensions");
+      shape.push_back(size);
+      if (!accept(',') && peek() != ')') refuse("has a malformed header");
+    }
+    return shape;
+  }
+};
+
+struct ElementType {
+  DType dtype;
+  bool swap;  // big-endian in the file
+};
+
+ElementType element_type(const std::string& descr, const HeaderParser& parser) {
+  const bool marked = !descr.empty() && std::string_view("<>=|").find(descr.front()) != std::string_view::npos;
+  const std::string code = marked ? descr.substr(1) : descr;
+  if (code.starts_with('O')) parser.refuse("holds Python objects (a pickle), which are never read");
+  for (std::size_t i = 0; i < kCodes.size(); ++i) {
+    if (kCodes[i] == code) return {static_cast<DType>(i), descr.front() == '>'};
+  }
+  if (code == "?") return {DType::Bool, false};
+  parser.refuse("has element type '" + descr.substr(0, 40) + "', which is not supported");
+}
+
+void swap_bytes(Tensor& tensor) {
+  const auto size = static_cast<std::size_t>(size_in_bytes(tensor.dtype()));
+  const std::span<std::byte> bytes = tensor.raw();
+  for (std::size_t at = 0; at < bytes.size(); at += size) std::ranges::reverse(bytes.subspan(at, size));
+}
+
+struct Prefix {
+  std::size_t header_at, data_at;
+};
+
+Prefix read_prefix(Bytes file, const HeaderParser& parser) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(file[i]); };
+  if (file.size() < 10 || std::memcmp(file.data(), kMagic.data(), kMagic.size()) != 0) {
+    parser.refuse("is not an .npy file");
+  }
+  const std::size_t version = byte(6);
+  if (version < 1 || version > 3) parser.refuse("has .npy version " + std::to_string(version) + ", expected 1 to 3");
+  const std::size_t header_at = version == 1 ? 10 : 12;
+  if (file.size() < header_at) parser.refuse("is truncated");
+  std::size_t length = byte(8) | byte(9) << 8;
+  if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
+  if (length > kMaxHeader)
+    parser.refuse("has a header of " + std::to_string(length) + " bytes, at most 65536 are read");
+  if (file.size() - header_at < length) parser.refuse("is truncated");
+  return {header_at, header_at + length};
+}
+
+// NumPy accepts any byte for a bool; a Tensor's Bool is 0 or 1.
+void normalise_bools(Tensor& tensor) {
+  for (std::uint8_t& value : tensor.as<std::uint8_t>()) value = value != 0 ? 1 : 0;
+}
+
+}  // namespace
+
+Tensor parse_npy(Bytes file, const std::string& source) {
+  const Prefix prefix = read_prefix(file, HeaderParser("", source));
+  const std::string_view text(reinterpret_cast<const char*>(file.data()) + prefix.header_at,
+                              prefix.data_at - prefix.header_at);
+  HeaderParser parser(text, source);
+  const Header header = parser.parse();
+  const ElementType type = element_type(*header.descr, parser);
+  if (*header.fortran_order) parser.refuse("is in Fortran order; save it with numpy.ascontiguousarray");
+  const std::int64_t expected = count_bytes(type.dtype, *header.shape);
+  const auto present = static_cast<std::int64_t>(file.size() - prefix.data_at);
+  if (present != expected) {
+    parser.refuse("has " + std::to_string(present) + " bytes of data, its shape " + to_string(*header.shape) +
+                  " needs " + std::to_string(expected));
+  }
+  Tensor tensor(type.dtype, *header.shape);
+  if (expected > 0) std::memcpy(tensor.data(), file.data() + prefix.data_at, static_cast<std::size_t>(expected));
+  if (type.swap) swap_bytes(tensor);
+  if (type.dtype == DType::Bool) normalise_bools(tensor);
+  return tensor;
+}
+
+Tensor read_npy(const std::string& path) { return parse_npy(MappedFile(path).bytes(), path); }
+
+std::vector<std::byte> npy_header(const TensorView& tensor) {
+  const std::string_view code = kCodes[static_cast<std::size_t>(tensor.dtype)];
+  const char order = size_in_bytes(tensor.dtype) == 1 ? '|' : '<';
+  std::string text = std::string("{'descr': '") + order + std::string(code) + "', 'fortran_order': False, 'shape': (";
+  for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
+    text += (i == 0 ? "" : " ") + std::to_string(tensor.shape[i]) + (i + 1 < tensor.shape.size() || i == 0 ? "," : "");
+  }
+  text += "), }";
+  const std::size_t total = (10 + text.size() + 1 + 63) / 64 * 64;
+  text.resize(total - 11, ' ');
+  text += '\n';
+  POLYTE_CHECK(text.size() < 0x10000, "shape too long for an .npy header");
+  std::string prefix(kMagic);
+  prefix += {'\1', '\0', static_cast<char>(text.size() & 0xff), static_cast<char>(text.size() >> 8)};
+  const std::string header = prefix + text;
+  const Bytes bytes = as_bytes(header);
+  return {bytes.begin(), bytes.end()};
+}
+
+void write_npy(const std::string& path, const Tensor& tensor) {
+  OutputFile file(path);
+  file.write(npy_header(tensor.view()));
+  file.write(tensor.raw());
+  file.finish();
+}
+
+NamedTensors read_npz(const std::string& path) {
+  const MappedFile file(path);
+  NamedTensors tensors;
+  for (const ZipEntry& entry : read_zip_directory(file.bytes(), path)) {
+    if (!entry.name.ends_with(".npy")) {
+      throw UserError(ExitStatus::InvalidInput, "archive '" + path + "': member '" + entry.name + "' is no .npy file");
+    }
+    const std::string name = entry.name.substr(0, entry.name.size() - 4);
+    const auto data = read_zip_member(file.bytes(), entry, path);
+    tensors.emplace_back(name, parse_npy(data, path + ":" + entry.name));
+  }
+  return tensors;
+}
+
+void write_npz(const std::string& path, const NamedTensors& tensors) {
+  ZipWriter zip(path);
+  for (const auto& [name, tensor] : tensors) {
+    std::vector<std::byte> data = npy_header(tensor.view());
+    const auto raw = tensor.raw();
+    data.insert(data.end(), raw.begin(), raw.end());
+    zip.add(name + ".npy", data);
+  }
+  zip.finish();
+}
+
+}  // namespace polyte::runtime

@@ -1,0 +1,28 @@
+// NumPy's .npy (versions 1 to 3) and .npz files. All our element types; bfloat16 is written as NumPy writes it,
+// 2-byte records ('<V2'; ml_dtypes reads them by view). Both byte orders are read.
+//
+// Files are hostile until checked: the header is parsed by its grammar and never evaluated, sizes are compared
+// with the file before memory is taken; objects (pickles), strings, structures, complex numbers and
+// Fortran-ordered arrays are refused by name.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/file.h"
+#include "runtime/tensor.h"
+
+namespace polyte::runtime {
+
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+Tensor parse_npy(Bytes file, const std::string& source);  // `source` names the file in messages
+Tensor read_npy(const std::string& path);
+std::vector<std::byte> npy_header(const TensorView& tensor);  // a multiple of 64 bytes; the data follows
+void write_npy(const std::string& path, const Tensor& tensor);
+
+NamedTensors read_npz(const std::string& path);  // in the order of the archive, names without ".npy"
+void write_npz(const std::string& path, const NamedTensors& tensors);
+
+}  // namespace polyte::runtime

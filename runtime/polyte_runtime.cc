@@ -1,0 +1,120 @@
+#include "runtime/polyte_runtime.h"
+
+#include <new>
+#include <string>
+
+#include "runtime/session.h"
+
+struct polyte_session {
+  polyte::runtime::Session session;
+};
+
+struct polyte_problem {
+  int status;
+  std::string text;
+};
+
+namespace {
+
+using namespace polyte;
+using namespace polyte::runtime;
+
+int report(ExitStatus status, const char* text, polyte_problem** problem) noexcept {
+  if (problem != nullptr) {
+    *problem = nullptr;
+    try {
+      *problem = new polyte_problem{static_cast<int>(status), text};
+    } catch (...) {  // no memory for the text: the status has to do
+    }
+  }
+  return static_cast<int>(status);
+}
+
+// Runs f; every exception becomes a status and a problem.
+template <class F>
+int guarded(polyte_problem** problem, F&& f) noexcept {
+  try {
+    if (problem != nullptr) *problem = nullptr;
+    f();
+    return 0;
+  } catch (const UserError& error) {
+    return report(error.status(), error.what(), problem);
+  } catch (const std::bad_alloc&) {
+    return report(ExitStatus::ResourceLimit, "out of memory", problem);
+  } catch (const std::exception& error) {
+    return report(ExitStatus::Internal, error.what(), problem);
+  } catch (...) {
+    return report(ExitStatus::Internal, "unknown error", problem);
+  }
+}
+
+int session_open(const char* path, int32_t threads, polyte_session** session, polyte_problem** problem) {
+  return guarded(problem, [&] {
+    if (path == nullptr || session == nullptr) throw UserError(ExitStatus::Usage, "path or session is null");
+    *session = nullptr;
+    *session = new polyte_session{Session(Artifact::open(path), {.threads = threads})};
+  });
+}
+
+void session_close(polyte_session* session) { delete session; }
+
+int describe(const std::vector<TensorSpec>& tensors, int32_t index, polyte_tensor_info* info) {
+  if (index < 0 || static_cast<std::size_t>(index) >= tensors.size() || info == nullptr) {
+    return static_cast<int>(ExitStatus::Usage);
+  }
+  const TensorSpec& spec = tensors[static_cast<std::size_t>(index)];
+  const polyte_dl_tensor shape = to_dlpack({spec.dtype, spec.shape, nullptr});
+  *info = {spec.name.c_str(), shape.dtype, shape.ndim, spec.shape.data()};
+  return 0;
+}
+
+int32_t input_count(const polyte_session* s) { return static_cast<int32_t>(s->session.inputs().size()); }
+int32_t output_count(const polyte_session* s) { return static_cast<int32_t>(s->session.outputs().size()); }
+int input_info(const polyte_session* s, int32_t index, polyte_tensor_info* info) {
+  return describe(s->session.inputs(), index, info);
+}
+int output_info(const polyte_session* s, int32_t index, polyte_tensor_info* info) {
+  return describe(s->session.outputs(), index, info);
+}
+
+// Views of the caller's tensors in storage that each thread keeps, so that a run does not allocate.
+void read_tensors(const polyte_dl_tensor* tensors, int32_t count, std::vector<TensorView>& views) {
+  if (count < 0 || (count > 0 && tensors == nullptr)) throw UserError(ExitStatus::Usage, "tensors are null");
+  views.clear();
+  for (int32_t i = 0; i < count; ++i) views.push_back(from_dlpack(tensors[i]));
+}
+
+int session_run(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t inputs_given,
+                const polyte_dl_tensor* outputs, int32_t outputs_given, polyte_problem** problem) {
+  return guarded(problem, [&] {
+    thread_local std::vector<TensorView> input_views;
+    thread_local std::vector<TensorView> output_views;
+    if (session == nullptr) throw UserError(ExitStatus::Usage, "session is null");
+    read_tensors(inputs, inputs_given, input_views);
+    read_tensors(outputs, outputs_given, output_views);
+    session->session.run(std::span<const TensorView>(input_views), std::span<const TensorView>(output_views));
+  });
+}
+
+const char* problem_text(const polyte_problem* problem) { return problem == nullptr ? "" : problem->text.c_str(); }
+int problem_status(const polyte_problem* problem) { return problem == nullptr ? 0 : problem->status; }
+void problem_free(polyte_problem* problem) { delete problem; }
+
+constexpr polyte_runtime_api kApi{sizeof(polyte_runtime_api),
+                                  POLYTE_RUNTIME_API_VERSION,
+                                  session_open,
+                                  session_close,
+                                  input_count,
+                                  output_count,
+                                  input_info,
+                                  output_info,
+                                  session_run,
+                                  problem_text,
+                                  problem_status,
+                                  problem_free};
+
+}  // namespace
+
+const polyte_runtime_api* polyte_runtime_get_api(uint32_t version) {
+  return version >= 1 && version <= POLYTE_RUNTIME_API_VERSION ? &kApi : nullptr;
+}

@@ -1,0 +1,59 @@
+/* C API to run artifacts. Opaque handles, one table of functions fetched by version; the table only grows, and
+ * `size` says how much of it there is. No C++ exception leaves it: a call that fails returns an exit status (see
+ * docs/command-line.md) and, where asked for, a polyte_problem with the text of all problems.
+ *
+ *   const polyte_runtime_api* api = polyte_runtime_get_api(1);
+ *   polyte_session* session = NULL;
+ *   polyte_problem* problem = NULL;
+ *   if (api->session_open("digits.polyte", 0, &session, &problem) != 0) puts(api->problem_text(problem));
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/dlpack_abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define POLYTE_RUNTIME_API_VERSION 1
+
+typedef struct polyte_session polyte_session;
+typedef struct polyte_problem polyte_problem;
+
+typedef struct polyte_tensor_info {
+  const char* name; /* valid as long as the session */
+  polyte_dl_type dtype;
+  int32_t ndim;
+  const int64_t* shape; /* valid as long as the session */
+} polyte_tensor_info;
+
+typedef struct polyte_runtime_api {
+  uint32_t size;    /* sizeof(polyte_runtime_api) of the library */
+  uint32_t version; /* POLYTE_RUNTIME_API_VERSION of the library */
+
+  /* Opens an artifact; threads 0 means one a processor. `problem` may be null. */
+  int (*session_open)(const char* path, int32_t threads, polyte_session** session, polyte_problem** problem);
+  void (*session_close)(polyte_session* session); /* null is allowed */
+  int32_t (*input_count)(const polyte_session* session);
+  int32_t (*output_count)(const polyte_session* session);
+  /* 0, or 2 when there is no such tensor. */
+  int (*input_info)(const polyte_session* session, int32_t index, polyte_tensor_info* info);
+  int (*output_info)(const polyte_session* session, int32_t index, polyte_tensor_info* info);
+  /* Runs on the caller's dense CPU tensors (DLTensor layout), in the order of the infos. Thread-safe. */
+  int (*session_run)(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t input_count,
+                     const polyte_dl_tensor* outputs, int32_t output_count, polyte_problem** problem);
+
+  const char* (*problem_text)(const polyte_problem* problem); /* valid until problem_free */
+  int (*problem_status)(const polyte_problem* problem);
+  void (*problem_free)(polyte_problem* problem); /* null is allowed */
+} polyte_runtime_api;
+
+/* The table, or null when the library is older than `version`. */
+const polyte_runtime_api* polyte_runtime_get_api(uint32_t version);
+
+#ifdef __cplusplus
+}
+#endif

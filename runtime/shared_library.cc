@@ -1,0 +1,106 @@
+#include "runtime/shared_library.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "support/error.h"
+
+namespace polyte::runtime {
+namespace {
+
+[[noreturn]] void refuse(const std::string& name, const std::string& why) {
+  throw UserError(ExitStatus::Artifact, "object '" + name + "': " + why);
+}
+
+#ifdef __x86_64__
+constexpr int kElfMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr int kElfMachine = EM_AARCH64;
+#endif
+
+// True when [offset, offset + bytes) lies in a file of `total` bytes.
+bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t total) {
+  return offset <= total && total - offset >= bytes;
+}
+
+void check_elf(Bytes elf, const std::string& name) {
+  Elf64_Ehdr header{};
+  if (elf.size() < sizeof header) refuse(name, "is truncated");
+  std::memcpy(&header, elf.data(), sizeof header);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_DYN) {
+    refuse(name, "is not a shared object of 64-bit ELF");
+  }
+  if (header.e_machine != kElfMachine) {
+    refuse(name, "is for ELF machine " + std::to_string(header.e_machine) + ", this processor is " +
+                     std::to_string(kElfMachine));
+  }
+  const std::uint64_t table = std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
+  if (header.e_phentsize != sizeof(Elf64_Phdr) || !inside(header.e_phoff, table, elf.size())) {
+    refuse(name, "has damaged program headers");
+  }
+  for (std::uint64_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment{};
+    std::memcpy(&segment, elf.data() + header.e_phoff + i * sizeof segment, sizeof segment);
+    if (!inside(segment.p_offset, segment.p_filesz, elf.size())) refuse(name, "is truncated");
+  }
+}
+
+class MemoryFile {
+ public:
+  MemoryFile(Bytes content, const std::string& name) : descriptor_(memfd_create(name.c_str(), MFD_CLOEXEC)) {
+    if (descriptor_ < 0) refuse(name, std::string("no memory file: ") + std::strerror(errno));
+    while (!content.empty()) {
+      const ssize_t count = write(descriptor_, content.data(), content.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) {
+        const std::string why = std::strerror(errno);
+        close(descriptor_);
+        refuse(name, "cannot be copied to memory: " + why);
+      }
+      content = content.subspan(static_cast<std::size_t>(count));
+    }
+  }
+  ~MemoryFile() { close(descriptor_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace
+
+SharedLibrary::SharedLibrary(Bytes elf, std::string name) : name_(std::move(name)) {
+  check_elf(elf, name_);
+  const MemoryFile file(elf, name_.substr(0, 200));
+  handle_ = dlopen(file.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle_ == nullptr) {
+    const char* why = dlerror();
+    refuse(name_, std::string("cannot be loaded: ") + (why != nullptr ? why : "unknown reason"));
+  }
+}
+
+SharedLibrary::~SharedLibrary() {
+  if (handle_ != nullptr) dlclose(handle_);
+}
+
+SharedLibrary::SharedLibrary(SharedLibrary&& other) noexcept
+    : name_(std::move(other.name_)), handle_(std::exchange(other.handle_, nullptr)) {}
+
+void* SharedLibrary::find(const std::string& symbol) const { return dlsym(handle_, symbol.c_str()); }
+
+polyte_kernel SharedLibrary::kernel(const std::string& symbol) const {
+  void* address = find(symbol);
+  if (address == nullptr) refuse(name_, "has no kernel '" + symbol + "'");
+  return reinterpret_cast<polyte_kernel>(address);
+}
+
+}  // namespace polyte::runtime

@@ -1,0 +1,51 @@
+// Zip archives (APPNOTE.TXT 6.3, with Zip64), for .npz files and artifacts. Written: stored members, their data
+// 64-byte aligned so that a mapping can be used in place, fixed dates, nothing optional: equal members give equal
+// bytes. Read: stored and deflated members of anyone's archive.
+//
+// Archives are hostile until checked: names with separators upwards, absolute paths, duplicates, sizes outside
+// the file, overlapping members and expansion beyond 1100:1 (deflate's own limit is 1032:1) are UserErrors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/file.h"
+
+namespace polyte::runtime {
+
+struct ZipEntry {
+  std::string name;
+  bool deflated = false;
+  std::uint32_t crc = 0;
+  std::uint64_t stored_bytes = 0;  // in the archive
+  std::uint64_t bytes = 0;         // unpacked
+  std::uint64_t header_at = 0;     // offset of the local header
+  std::uint64_t data_at = 0;       // offset of the data
+};
+
+// The members in the order of the central directory. `source` names the archive in messages.
+std::vector<ZipEntry> read_zip_directory(Bytes archive, const std::string& source);
+
+// The unpacked content of a member, its CRC checked.
+std::vector<std::byte> read_zip_member(Bytes archive, const ZipEntry& entry, const std::string& source);
+
+class ZipWriter {
+ public:
+  // Zip64 fields are used for sizes and offsets of at least `zip64_from` bytes (lower only in tests).
+  explicit ZipWriter(const std::string& path, std::uint64_t zip64_from = 0xffffffffU);
+  void add(const std::string& name, Bytes data);
+  void finish();
+
+ private:
+  OutputFile file_;
+  std::uint64_t zip64_from_;
+  std::vector<ZipEntry> entries_;
+};
+
+// The bytes between members exactly as ZipWriter writes them; a reader that compares them misses no damage.
+std::vector<std::byte> zip_local_header(const ZipEntry& entry, std::uint64_t zip64_from = 0xffffffffU);
+std::vector<std::byte> zip_directory(const std::vector<ZipEntry>& entries, std::uint64_t directory_at,
+                                     std::uint64_t zip64_from = 0xffffffffU);
+
+}  // namespace polyte::runtime
