@@ -1,0 +1,303 @@
+// Reductions with their epilogues: contractions, convolutions, pooling, sums. One nest:
+//
+//   par others > lane.o > row.o > k.o > { tile > acc.init when first k.o; k > tile > acc.update; tile > y when last k.o
+//   } tile = [row.i] > <lane.i>, the accumulators in registers, operands packed where their strides hurt
+//
+// The lane loop has stride 1 in the result and stride 0 or 1 in what is read; the row loop is one over which a
+// vector operand is reused. Both are tiled by the register-tile formula; without a lane loop, rows give several
+// independent chains of scalars.
+#include <algorithm>
+#include <set>
+
+#include "ir/contraction.h"
+#include "schedule/templates/nests.h"
+#include "schedule/tile_model.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr double kParallelWork = 32 * 1024;
+constexpr int kScalarRows = 8;           // chains in flight where there are no lanes
+constexpr std::int64_t kFarStride = 64;  // elements: beyond this, every step of a loop touches another line and page
+
+struct ReductionShape {
+  std::string lane, row;            // empty: none
+  std::vector<std::string> others;  // free loops besides, in order
+  std::vector<std::string> reductions;
+  std::string block;  // the reduction loop to split; empty: none
+  RegisterTile tile;
+  std::int64_t lane_extent = 1, row_extent = 1, reduction_extent = 1;
+  std::int64_t block_size = 0;
+};
+
+class ReductionTemplate {
+ public:
+  ReductionTemplate(const ir::Program& program, const State& reference, const Machine& machine, const NestPlan& plan,
+                    ScriptText& script)
+      : program_(program),
+        machine_(machine),
+        plan_(plan),
+        script_(script),
+        facts_(facts_of(reference, *plan.update)),
+        dtype_(program.buffer(plan.update->writes[0].buffer).dtype) {}
+
+  bool run(std::string& reason) {
+    if (facts_.empty()) {
+      reason = "a reduction without loops";
+      return false;
+    }
+    choose_loops();
+    choose_tile();
+    splits();
+    nest();
+    stages();
+    return true;
+  }
+
+ private:
+  const ir::Program& program_;
+  const Machine& machine_;
+  const NestPlan& plan_;
+  ScriptText& script_;
+  std::vector<IteratorFacts> facts_;
+  DType dtype_;
+  ReductionShape shape_;
+
+  const std::string& accumulator() const { return plan_.update->writes[0].buffer; }
+
+  std::vector<const ir::Load*> loads() const {
+    std::vector<const ir::Load*> all;
+    for (const ir::Expr& value : plan_.update->values) {
+      for (const ir::Load* load : ir::loads_of(value)) all.push_back(load);
+    }
+    return all;
+  }
+
+  // Stride 1 in every statement's result, 0 or small in every operand.
+  bool suits_lanes(const IteratorFacts& fact) const {
+    std::optional<std::int64_t> read = load_stride(program_, *plan_.update, fact.name);
+    if (fact.reduction || fact.extent < 2 || !read || *read > 4) return false;
+    return write_stride(program_, *plan_.update, fact.name) == 1;
+  }
+
+  // Operands that do not move with the iterator: what a register row reuses.
+  int reused_operands(const std::string& iterator) const {
+    int count = 0;
+    for (const ir::Load* load : loads()) count += ir::stride_of(program_, *load, iterator) == 0;
+    return count;
+  }
+
+  bool reuses_a_vector(const std::string& iterator) const {
+    for (const ir::Load* load : loads()) {
+      bool vector = ir::stride_of(program_, *load, shape_.lane).value_or(0) != 0;
+      if (vector && ir::stride_of(program_, *load, iterator) == 0) return true;
+    }
+    return false;
+  }
+
+  void choose_loops() {
+    for (const IteratorFacts& fact : facts_) {
+      if (fact.reduction) shape_.reductions.push_back(fact.name);
+      if (fact.reduction) shape_.reduction_extent *= std::max<std::int64_t>(1, fact.extent);
+      if (suits_lanes(fact)) shape_.lane = fact.name;
+    }
+    const IteratorFacts* row = nullptr;
+    for (const IteratorFacts& fact : facts_) {
+      if (fact.reduction || fact.name == shape_.lane || fact.extent < 2) continue;
+      if (!row || better_row(fact, *row)) row = &fact;
+    }
+    if (row) {
+      shape_.row = row->name;
+      shape_.row_extent = row->extent;
+    }
+    if (!shape_.lane.empty()) shape_.lane_extent = find(facts_, shape_.lane)->extent;
+    for (const IteratorFacts& fact : facts_) {
+      if (!fact.reduction && fact.name != shape_.lane && fact.name != shape_.row) shape_.others.push_back(fact.name);
+    }
+  }
+
+  bool better_row(const IteratorFacts& a, const IteratorFacts& b) const {
+    if (!shape_.lane.empty() && reuses_a_vector(a.name) != reuses_a_vector(b.name)) return reuses_a_vector(a.name);
+    if (reused_operands(a.name) != reused_operands(b.name)) return reused_operands(a.name) > reused_operands(b.name);
+    return a.extent > b.extent;
+  }
+
+  void choose_tile() {
+    ContractionShape shape{shape_.row_extent, shape_.lane_extent, shape_.reduction_extent, dtype_};
+    if (shape_.lane.empty()) {
+      shape_.tile = {static_cast<int>(std::min<std::int64_t>(kScalarRows, shape_.row_extent)), 1};
+    } else {
+      shape_.tile = choose_register_tile(machine_, shape);
+    }
+    std::int64_t longest = 0;
+    for (const std::string& loop : shape_.reductions) {
+      const std::int64_t extent = find(facts_, loop)->extent;
+      if (extent > longest) shape_.block = loop, longest = extent;
+    }
+    const std::int64_t steps = choose_reduction_block(machine_, shape, shape_.tile);
+    const std::int64_t inner = std::max<std::int64_t>(1, shape_.reduction_extent / std::max<std::int64_t>(1, longest));
+    shape_.block_size = std::max<std::int64_t>(1, steps / inner);
+    if (shape_.block_size >= longest || shape_.reductions.size() > 1 || shape_.lane.empty()) shape_.block.clear();
+  }
+
+  std::string lanes_text() const {
+    const std::int64_t whole = std::int64_t{shape_.tile.vectors} * machine_.lanes(dtype_);
+    return whole <= shape_.lane_extent ? std::to_string(shape_.tile.vectors) + "*L"
+                                       : std::to_string(shape_.lane_extent);
+  }
+
+  std::vector<const ir::Statement*> members() const {
+    std::vector<const ir::Statement*> all{plan_.init, plan_.update};
+    all.insert(all.end(), plan_.epilogue.begin(), plan_.epilogue.end());
+    return all;
+  }
+
+  void split(const std::string& loop, const std::string& factor) {
+    for (const ir::Statement* s : members()) {
+      if (std::ranges::find(s->iterators, loop) == s->iterators.end()) continue;
+      script_.add("split " + s->name + ": " + loop + " by " + factor + " tail cut");
+    }
+  }
+
+  void splits() {
+    std::string params;
+    auto define = [&](const std::string& base, const std::string& value) {
+      params += (params.empty() ? "param " : ", ") + script_.param(base) + " = " + value;
+    };
+    if (!shape_.row.empty()) define("Mr", std::to_string(shape_.tile.rows));
+    if (!shape_.lane.empty()) define("Nr", lanes_text());
+    if (!shape_.block.empty()) define("Kc", std::to_string(shape_.block_size));
+    if (!params.empty()) script_.add(params);
+    if (!shape_.row.empty()) split(shape_.row, script_.param("Mr"));
+    if (!shape_.lane.empty()) split(shape_.lane, script_.param("Nr"));
+    if (!shape_.block.empty()) split(shape_.block, script_.param("Kc"));
+  }
+
+  // Free loops outermost first: the one with most iterations leads, for the cores.
+  std::vector<std::string> outer_loops() const {
+    std::vector<std::string> loops = shape_.others;
+    if (!shape_.lane.empty()) loops.push_back(shape_.lane + ".o");
+    if (!shape_.block.empty()) loops.push_back(shape_.block + ".o");
+    if (!shape_.row.empty()) loops.push_back(shape_.row + ".o");
+    return loops;
+  }
+
+  std::int64_t trips(const std::string& loop) const {
+    if (loop == shape_.lane + ".o") {
+      return shape_.lane_extent / std::max<std::int64_t>(1, std::int64_t{shape_.tile.vectors} * machine_.lanes(dtype_));
+    }
+    if (loop == shape_.row + ".o") return shape_.row_extent / shape_.tile.rows;
+    const IteratorFacts* fact = find(facts_, loop);
+    return fact ? fact->extent : 0;
+  }
+
+  void nest() {
+    std::vector<std::string> outer = outer_loops();
+    const bool parallel = machine_.cores > 1 && work_of(facts_) >= kParallelWork;
+    std::string par;
+    for (const std::string& loop : outer) {
+      if (loop == shape_.block + ".o" || !par.empty() || !parallel) continue;
+      if (trips(loop) >= machine_.cores) par = loop;
+    }
+    std::string path;
+    for (const std::string& loop : outer) path += (loop == par ? "par " : "") + loop + " > ";
+    std::string tile;
+    if (!shape_.row.empty()) tile += "[" + shape_.row + ".i] > ";
+    if (!shape_.lane.empty()) tile += "<" + shape_.lane + ".i> > ";
+    std::string steps;
+    for (const std::string& loop : shape_.reductions) steps += (loop == shape_.block ? loop + ".i" : loop) + " > ";
+    const std::string first = shape_.block.empty() ? "" : " when first " + shape_.block + ".o";
+    const std::string last = shape_.block.empty() ? "" : " when last " + shape_.block + ".o";
+    std::string body = tile + plan_.init->name + first + "; " + steps + tile + plan_.update->name;
+    for (const ir::Statement* s : plan_.epilogue) body += "; " + tile + s->name + last;
+    script_.add("nest " + path + "{ " + body + " }");
+    site_ = outer.empty() ? "" : outer.back();
+  }
+  std::string site_;  // the innermost loop around the tile
+
+  void stages() {
+    if (!site_.empty()) script_.add("stage " + accumulator() + " at " + site_of() + " in register");
+    if (shape_.lane.empty()) return;
+    for (const ir::Load* load : loads()) stage_operand(*load);
+  }
+
+  // A loop name that several nests share is said with a statement of this one.
+  std::string site_of() const { return plan_.update->name + ":" + site_; }
+
+  std::set<std::string> staged_;
+  void stage_operand(const ir::Load& load) {
+    const ir::Buffer& buffer = program_.buffer(load.buffer);
+    if (!staged_.insert(load.buffer).second || buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut) return;
+    if (load.otherwise) {
+      script_.add("stage " + load.buffer);
+      return;
+    }
+    if (!plain_subscripts(load)) return;
+    const std::string panel = panel_iterator(load);
+    if (panel.empty() || !wants_packing(load, panel)) return;
+    const std::string size = panel == shape_.lane ? script_.param("Nr") : script_.param("Mr");
+    std::string names, before, after;
+    for (const ir::Index& index : load.indices) {
+      const std::string name = *index.affine.as_symbol();
+      names += (names.empty() ? "" : ", ") + name;
+      if (name == panel) {
+        before = name + "//" + size;
+        after = ", " + name + "%" + size;
+      }
+    }
+    std::string middle;
+    for (const ir::Index& index : load.indices) {
+      const std::string name = *index.affine.as_symbol();
+      if (name != panel) middle += ", " + name;
+    }
+    script_.add("stage " + load.buffer + " layout (" + names + ") [" + before + middle + after + "]" +
+                (buffer.role == ir::Role::Const ? " when compile" : ""));
+  }
+
+  static bool plain_subscripts(const ir::Load& load) {
+    std::set<std::string> seen;
+    for (const ir::Index& index : load.indices) {
+      std::optional<std::string> name = index.affine.as_symbol();
+      if (index.indirect || !name || !seen.insert(*name).second) return false;
+    }
+    return true;
+  }
+
+  std::string panel_iterator(const ir::Load& load) const {
+    for (const std::string& candidate : {shape_.lane, shape_.row}) {
+      for (const ir::Index& index : load.indices) {
+        if (!candidate.empty() && index.affine.as_symbol() == candidate) return candidate;
+      }
+    }
+    return "";
+  }
+
+  // Packing pays where one reduction step jumps far, or the rows of a tile fall into few sets of L1, and the
+  // operand is used more than once; a constant is packed for nothing.
+  bool wants_packing(const ir::Load& load, const std::string& panel) const {
+    std::int64_t step = 0;
+    for (const std::string& loop : shape_.reductions) {
+      step = std::max(step, ir::stride_of(program_, load, loop).value_or(0));
+    }
+    const std::int64_t stride = ir::stride_of(program_, load, panel).value_or(0) * size_in_bytes(dtype_);
+    const bool far = panel == shape_.lane
+                         ? step >= kFarStride
+                         : step >= kFarStride || conflicts_in_cache(machine_, stride, shape_.tile.rows);
+    const std::int64_t reuse = panel == shape_.lane ? trips(shape_.row + ".o") : trips(shape_.lane + ".o");
+    const bool constant = program_.buffer(load.buffer).role == ir::Role::Const;
+    return shape_.reduction_extent >= 32 && (constant ? step != 0 : far && reuse >= 4);
+  }
+};
+
+}  // namespace
+
+bool schedule_reduction(const ir::Program& program, const State& reference, const Machine& machine,
+                        const NestPlan& plan, ScriptText& script, std::string& reason) {
+  if (!plan.update) {
+    reason = "not a reduction";
+    return false;
+  }
+  return ReductionTemplate(program, reference, machine, plan, script).run(reason);
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,45 @@
+#include "schedule/templates/templates.h"
+
+#include "schedule/templates/nests.h"
+
+namespace polyte::schedule {
+namespace {
+
+using Template = bool (*)(const ir::Program&, const State&, const Machine&, const NestPlan&, ScriptText&, std::string&);
+constexpr Template kTemplates[] = {schedule_reduction, schedule_pointwise};
+
+DType result_type(const ir::Program& program) {
+  DType type = DType::F32;
+  for (const ir::Buffer& buffer : program.buffers) {
+    if (buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut) type = buffer.dtype;
+  }
+  return type;
+}
+
+std::string header(const ir::Program& program, const Machine& machine) {
+  return "schedule " + program.name + "/template for " + program.name + "@" + ir::digest(program) +
+         (machine.cpu.empty() ? "" : " on " + machine.cpu) + " " + std::string(to_string(result_type(program))) +
+         " exact\n";
+}
+
+}  // namespace
+
+Result<Script> make_template(const ir::Program& program, const Machine& machine) {
+  const State reference = reference_state(std::make_shared<const ir::Program>(program));
+  ScriptText text{header(program, machine), 0};
+  for (const NestPlan& plan : plan_nests(program)) {
+    std::string reason;
+    for (Template schedule : kTemplates) {
+      if (schedule(program, reference, machine, plan, text, reason)) break;
+    }
+    ++text.nest;
+  }
+  Script script = parse_script(text.lines, "template");
+  for (Directive& directive : script.directives) {
+    directive.provenance = Provenance::Template;
+    directive.line = 0;
+  }
+  return script;
+}
+
+}  // namespace polyte::schedule
