@@ -83,11 +83,11 @@ void rescale(Contraction& contraction, const ChannelAffine& affine) {
 void store(Graph& graph, NodeId id, const Contraction& contraction) {
   const Node node = graph.node(id);
   const TensorType type = graph.value(node.inputs[1]).type;
-  std::vector<ValueId> inputs = {
-      node.inputs[0], graph.add_constant(graph.value(node.inputs[1]).name, make_tensor(type, contraction.weight))};
+  std::vector<ValueId> inputs = {node.inputs[0], graph.add_constant(graph.value(node.inputs[1]).name + ".scaled",
+                                                                    make_tensor(type, contraction.weight))};
   if (contraction.may_have_bias) {
     const TensorType bias_type = {type.dtype, {static_cast<std::int64_t>(contraction.bias.size())}};
-    inputs.push_back(graph.add_constant(node.name + ".bias", make_tensor(bias_type, contraction.bias)));
+    inputs.push_back(graph.add_constant(node.name + ".bias.scaled", make_tensor(bias_type, contraction.bias)));
   }
   Node& stored = graph.nodes[static_cast<std::size_t>(id)];
   stored.inputs = std::move(inputs);

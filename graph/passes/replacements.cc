@@ -5,7 +5,10 @@
 namespace polyte::graph {
 
 Replacements::Replacements(Graph& graph)
-    : graph_(graph), is_output_(graph.values.size()), is_input_(graph.values.size()) {
+    : graph_(graph),
+      first_added_(graph.values.size()),
+      is_output_(graph.values.size()),
+      is_input_(graph.values.size()) {
   for (ValueId id : graph.outputs) is_output_[static_cast<std::size_t>(id)] = true;
   for (ValueId id : graph.inputs) is_input_[static_cast<std::size_t>(id)] = true;
 }
@@ -19,8 +22,10 @@ bool Replacements::replace(ValueId from, ValueId to) {
   const auto source = static_cast<std::size_t>(from), target = static_cast<std::size_t>(resolve(to));
   if (is_output_[source]) {
     if (is_output_[target] || is_input_[target]) return false;
-    std::swap(graph_.values[source].name, graph_.values[target].name);
     is_output_[target] = true;
+  }
+  if (is_output_[source] || target >= first_added_) {
+    std::swap(graph_.values[source].name, graph_.values[target].name);
   }
   stands_for_[source] = static_cast<ValueId>(target);
   return true;

@@ -1,6 +1,6 @@
 // Replacing values while a pass walks the nodes in order: a table of what stands for what, applied to each
 // node's operands as it is met and to the whole graph at the end. Names of graph outputs are part of the
-// interface and survive: the value that takes over also takes the name.
+// interface and survive: the value that takes over also takes the name, as does a value that the pass has added.
 #pragma once
 
 #include <vector>
@@ -25,6 +25,7 @@ class Replacements {
   ValueId resolve(ValueId id) const;
 
   Graph& graph_;
+  std::size_t first_added_;          // values from here on were added by the pass
   std::vector<ValueId> stands_for_;  // by value; itself where nothing was replaced
   std::vector<bool> is_output_, is_input_;
 };

@@ -11,6 +11,8 @@ namespace polyte::graph {
 
 using namespace testing;
 
+static bool operator==(const Tensor& a, const Tensor& b) { return a.type == b.type && *a.bytes == *b.bytes; }
+
 namespace {
 
 ConvAttributes conv_3x3() {
@@ -21,7 +23,7 @@ ConvAttributes conv_3x3() {
 Graph residual_network() {
   Graph graph;
   const ValueId x = graph.add_input("x", f32({1, 2, 4, 4}));
-  const auto constant = [&](const std::string& name, Dims shape, int seed) {
+  const auto constant = [&](const std::string& name, Dims shape, std::uint64_t seed) {
     return graph.add_constant(name, random_integers(f32(std::move(shape)), seed, 2));
   };
   const auto numbers = [&](const char* name, std::vector<double> elements) {
@@ -89,14 +91,39 @@ TEST_CASE("fused groups compute what single nodes do, and say why they are fused
   CHECK(report.groups == std::vector<std::vector<int>>{{0, 1}, {2, 3, 4}, {5}, {6}});
   const std::vector<Tensor> inputs = {random_integers(f32({1, 2, 4, 4}), 9)};
   CHECK(*evaluate_groups(graph, report.groups, inputs).at(0).bytes == result(graph));
-  CHECK(explain_fusion(abstract, {}, report) ==
-        "group 0   Conv 'conv1' + BatchNormalization (folded) + Relu\n"
-        "  Conv -> Relu           fused: phase 0, Relu post-dominates Conv, the path is element-wise\n"
-        "group 1   Conv 'conv2' + Add + Relu\n"
-        "  Conv -> Add            fused: phase 0, Add post-dominates Conv, the path is element-wise; the other operand "
-        "is an input of the group\n"
-        "  Add -> Relu            fused: phase 0, Relu post-dominates Add, the path is element-wise\n"
-        "");
+  CHECK(
+      explain_fusion(abstract, {}, report) ==
+      "group 0   Conv 'conv1' + BatchNormalization (folded) + Relu\n"
+      "  Conv -> Relu           fused: phase 0, Relu post-dominates Conv, the path is element-wise\n"
+      "group 1   Conv 'conv2' + Add + Relu\n"
+      "  Conv -> Add            fused: phase 0, Add post-dominates Conv, the path is element-wise; the other operand "
+      "is an input of the group\n"
+      "  Add -> Relu            fused: phase 0, Relu post-dominates Add, the path is element-wise\n"
+      "  Relu 'relu1' -> Conv   not fused: Conv is OutEWiseFusable (rule: an OutEWiseFusable source needs an "
+      "element-wise path; by its group, Relu 'relu1' is one)\n"
+      "  Relu 'relu1' -> Add    not fused: on the way to Add, Conv is OutEWiseFusable (rule: an OutEWiseFusable source "
+      "needs an element-wise path; by its group, Relu 'relu1' is one)\n"
+      "group 2   Reshape 'flatten'\n"
+      "  Relu -> Reshape        not fused: Reshape is Injective (rule: an OutEWiseFusable source needs an element-wise "
+      "path; by its group, Relu is one)\n"
+      "group 3   Gemm 'fc'\n"
+      "  Reshape -> Gemm        not fused: the group of Gemm is OutEWiseFusable (rule: an injective source needs "
+      "groups that are at most Injective)\n");
+}
+
+TEST_CASE("random graphs keep their results through all passes, in single nodes and in fused groups") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    Graph graph = random_graph(seed);
+    CAPTURE(print(graph));
+    std::vector<Tensor> inputs;
+    for (ValueId id : graph.inputs) inputs.push_back(random_integers(graph.value(id).type, seed));
+    const std::vector<Tensor> expected = evaluate_graph(graph, inputs);
+    REQUIRE(evaluate_groups(graph, fuse(make_fusion_graph(graph)).groups, inputs) == expected);
+    optimize(graph);
+    REQUIRE(evaluate_graph(graph, inputs) == expected);
+    REQUIRE(evaluate_groups(graph, fuse(make_fusion_graph(graph)).groups, inputs) == expected);
+  }
 }
 
 }  // namespace polyte::graph

@@ -2,15 +2,13 @@
 
 #include <doctest/doctest.h>
 
-#include <random>
-
 #include "graph/evaluate.h"
 
 namespace polyte::graph::testing {
 
 namespace {
 
-std::vector<Tensor> results(const Graph& graph, int seed) {
+std::vector<Tensor> results(const Graph& graph, std::uint64_t seed) {
   std::vector<Tensor> inputs;
   for (ValueId id : graph.inputs) inputs.push_back(random_integers(graph.value(id).type, seed++));
   return evaluate_graph(graph, inputs);
@@ -26,22 +24,13 @@ std::vector<std::string> interface(const Graph& graph) {
 
 }  // namespace
 
-Tensor random_integers(const TensorType& type, int seed, int bound) {
-  std::mt19937 random(static_cast<unsigned>(seed));
-  std::vector<double> elements;
-  for (std::int64_t i = 0; i < element_count(type.shape); ++i) {
-    elements.push_back(static_cast<double>(random() % static_cast<unsigned>(2 * bound + 1)) - bound);
-  }
-  return make_tensor(type, elements);
-}
-
 PassResult check_pass(Graph& graph, Pass pass) {
   REQUIRE(verify(graph) == std::vector<std::string>{});
   const Graph before = graph;
   const PassResult result = pass(graph);
   REQUIRE(verify(graph) == std::vector<std::string>{});
   CHECK(interface(graph) == interface(before));
-  for (int seed = 1; seed <= 3; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     const std::vector<Tensor> expected = results(before, seed);
     const std::vector<Tensor> got = results(graph, seed);
     REQUIRE(got.size() == expected.size());

@@ -7,11 +7,9 @@
 
 #include "graph/graph.h"
 #include "graph/passes/pass.h"
+#include "graph/random_graph.h"
 
 namespace polyte::graph::testing {
-
-// A tensor of integers from -bound to bound, the same for the same seed.
-Tensor random_integers(const TensorType& type, int seed, int bound = 4);
 
 // Runs `pass` and checks it on three random inputs.
 PassResult check_pass(Graph& graph, Pass pass);
