@@ -97,7 +97,7 @@ TEST_CASE("nothing folds where the convolution has another reader or is an outpu
     const ValueId x = graph.add_input("x", f32({1, 4, 5, 5}));
     const ValueId conv =
         add(graph, "conv", OpKind::Conv, conv_3x3(), {x, constant(graph, "w", {3, 4, 3, 3}), kNoValue});
-    graph.outputs = {batch_norm(graph, conv)};
+    graph.outputs = {add(graph, "end", OpKind::Abs, NoAttributes{}, {batch_norm(graph, conv)})};
     graph.outputs.push_back(is_output ? conv : add(graph, "relu", OpKind::Relu, NoAttributes{}, {conv}));
     CHECK(check_pass(graph, fold_scales).rewrites == 0);
   }
@@ -108,9 +108,10 @@ TEST_CASE("a folded value that is an output ends the chain") {
   const ValueId x = graph.add_input("x", f32({1, 4, 5, 5}));
   const ValueId conv = add(graph, "conv", OpKind::Conv, conv_3x3(), {x, constant(graph, "w", {3, 4, 3, 3}), kNoValue});
   const ValueId normal = batch_norm(graph, conv);
-  graph.outputs = {normal, add(graph, "y", OpKind::Add, NoAttributes{}, {normal, numbers(graph, "k", {}, {3})})};
+  const ValueId sum = add(graph, "sum", OpKind::Add, NoAttributes{}, {normal, numbers(graph, "k", {}, {3})});
+  graph.outputs = {normal, add(graph, "y", OpKind::Relu, NoAttributes{}, {sum})};
   CHECK(check_pass(graph, fold_scales).rewrites == 1);
-  CHECK(operators(graph) == "Conv Add");
+  CHECK(operators(graph) == "Conv Add Relu");
 }
 
 TEST_CASE("a constant that varies within a channel, or widens the result, does not fold") {
