@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "codegen/vector_math.h"
+#include "ir/arithmetic.h"
 #include "support/error.h"
 
 #include <llvm/IR/Intrinsics.h>
@@ -102,9 +103,9 @@ Value* Arithmetic::splat(Value* scalar, int lanes) {
 Value* Arithmetic::constant_like(Value* shape, double value) { return llvm::ConstantFP::get(shape->getType(), value); }
 
 Value* Arithmetic::unary(UnaryOp op, DType type, Value* a) {
+  if (!is_defined(op, type)) undefined_operation(to_string(op), type);
   if (is_float(type)) return float_unary(op, type, a);
   if (type != DType::Bool) return integer_unary(op, type, a);
-  if (op != UnaryOp::Not) undefined_operation(to_string(op), type);
   return b_.CreateNot(a);
 }
 
@@ -151,6 +152,7 @@ Value* Arithmetic::integer_unary(UnaryOp op, DType type, Value* a) {
 }
 
 Value* Arithmetic::binary(BinaryOp op, DType type, Value* a, Value* b) {
+  if (!is_defined(op, type)) undefined_operation(to_string(op), type);
   if (op == BinaryOp::Eq || op == BinaryOp::Ne || op == BinaryOp::Lt || op == BinaryOp::Le) {
     return compare(op, type, a, b);
   }

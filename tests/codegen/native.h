@@ -30,7 +30,7 @@ std::vector<Target> runnable_targets();
 
 struct RunOptions {
   Target target = detect_host();
-  CodegenOptions codegen;
+  CodegenOptions codegen = {};
   bool aligned = false;  // buffers at multiples of 64, and the kernel told so
   const polyte_host* host = nullptr;
   int workers = 1;
