@@ -26,10 +26,10 @@ namespace polyte::runtime {
 // What a compiler hands over; also the way to run in place, without a file.
 struct ArtifactParts {
   ArtifactManifest manifest;  // `members` is filled by the writer
-  std::vector<std::byte> kernels;
-  std::vector<AlignedBuffer> constants;
-  std::vector<std::pair<std::string, std::string>> scripts;  // group, text
-  std::string report;                                        // JSON; may be empty
+  std::vector<std::byte> kernels{};
+  std::vector<AlignedBuffer> constants{};
+  std::vector<std::pair<std::string, std::string>> scripts{};  // group, text
+  std::string report{};                                        // JSON; may be empty
 };
 
 void write_artifact(const std::string& path, const ArtifactParts& parts);

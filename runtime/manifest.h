@@ -19,15 +19,15 @@ inline constexpr int kArtifactFormat = 1;
 inline constexpr int kKernelAbi = 1;
 
 struct TensorSpec {
-  std::string name;
+  std::string name{};
   DType dtype = DType::F32;
-  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> shape{};
 };
 
 enum class BufferPlace { Arena, Constant, Input, Output };
 
 struct BufferSpec {
-  std::string name;  // for reports
+  std::string name{};  // for reports
   BufferPlace place = BufferPlace::Arena;
   std::int64_t index = 0;   // which input, output or constants member; 0 for the arena
   std::int64_t offset = 0;  // in the arena or the constants member, a multiple of 64; 0 for inputs and outputs
@@ -35,33 +35,33 @@ struct BufferSpec {
 };
 
 struct StepSpec {
-  std::string kernel;                         // symbol; empty: a copy
-  std::string group;                          // the group of operators that it came from, for reports
-  std::vector<std::int64_t> buffers;          // numbers of ArtifactManifest::buffers, in the kernel's order
+  std::string kernel{};                       // symbol; empty: a copy
+  std::string group{};                        // the group of operators that it came from, for reports
+  std::vector<std::int64_t> buffers{};        // numbers of ArtifactManifest::buffers, in the kernel's order
   std::int64_t scratch_shared_bytes = 0;      // workspace that all workers share; it comes first
   std::int64_t scratch_bytes_per_worker = 0;  // then one slice a worker; both multiples of 64
   bool parallel = false;                      // whether the kernel calls parallel_for
 };
 
 struct MemberDigest {
-  std::string name;
+  std::string name{};
   std::int64_t bytes = 0;
-  std::string xxh3_128;  // 32 hexadecimal digits
+  std::string xxh3_128{};  // 32 hexadecimal digits
 };
 
 struct ArtifactManifest {
   int format = kArtifactFormat;
   int kernel_abi = kKernelAbi;
   std::string arch = "x86_64";
-  std::string cpu;                    // LLVM name, for reports
-  std::vector<std::string> features;  // needed ones, "+avx2"; entries with '-' are ignored
-  std::string model_digest;           // of the source model; may be empty
-  std::vector<std::pair<std::string, std::string>> options;
-  std::vector<TensorSpec> inputs, outputs;
-  std::vector<BufferSpec> buffers;
-  std::vector<StepSpec> steps;
+  std::string cpu{};                    // LLVM name, for reports
+  std::vector<std::string> features{};  // needed ones, "+avx2"; entries with '-' are ignored
+  std::string model_digest{};           // of the source model; may be empty
+  std::vector<std::pair<std::string, std::string>> options{};
+  std::vector<TensorSpec> inputs{}, outputs{};
+  std::vector<BufferSpec> buffers{};
+  std::vector<StepSpec> steps{};
   std::int64_t arena_bytes = 0;
-  std::vector<MemberDigest> members;  // filled by the writer
+  std::vector<MemberDigest> members{};  // filled by the writer
 };
 
 std::string manifest_to_json(const ArtifactManifest& manifest);

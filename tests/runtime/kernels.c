@@ -1,0 +1,56 @@
+/* Kernels for the tests, as a compiler would write them: built as a shared object of their own. */
+#include "support/kernel_abi.h"
+
+enum { kN = 1000 };
+
+int add(const void* const* buffers, void* scratch, const polyte_host* host) {
+  const float* a = buffers[0];
+  const float* b = buffers[1];
+  float* c = (float*)buffers[2];
+  (void)scratch;
+  (void)host;
+  for (int i = 0; i < kN; ++i) c[i] = a[i] + b[i];
+  return 0;
+}
+
+typedef struct loop_context {
+  const void* const* buffers;
+  char* scratch;
+} loop_context;
+
+/* Each worker passes its part through its own slice of the scratch, behind the shared 64 bytes. */
+static void mul_body(void* context, int64_t begin, int64_t end, int64_t worker) {
+  const loop_context* c = context;
+  float* slice = (float*)(c->scratch + 64 + worker * 4096);
+  const float* a = c->buffers[0];
+  const float* b = c->buffers[1];
+  float* out = (float*)c->buffers[2];
+  for (int64_t i = begin; i < end; ++i) slice[i - begin] = a[i] * b[i];
+  for (int64_t i = begin; i < end; ++i) out[i] = slice[i - begin];
+}
+
+int mul_through_scratch(const void* const* buffers, void* scratch, const polyte_host* host) {
+  loop_context context = {buffers, scratch};
+  host->parallel_for(host->self, mul_body, &context, 0, kN);
+  return 0;
+}
+
+static void who_body(void* context, int64_t begin, int64_t end, int64_t worker) {
+  for (int64_t i = begin; i < end; ++i) ((int64_t*)context)[i] = worker;
+}
+
+int who(const void* const* buffers, void* scratch, const polyte_host* host) {
+  (void)scratch;
+  host->parallel_for(host->self, who_body, (void*)buffers[0], 0, kN);
+  return 0;
+}
+
+int refuse_negative(const void* const* buffers, void* scratch, const polyte_host* host) {
+  const float* x = buffers[0];
+  (void)scratch;
+  (void)host;
+  for (int i = 0; i < kN; ++i) {
+    if (x[i] < 0) return 7;
+  }
+  return 0;
+}

@@ -1,0 +1,342 @@
+// Artifact and session, with kernels that the C compiler of the build made (tests/runtime/kernels.c): from memory
+// and from a file, several threads, wrong arguments, damaged and foreign artifacts.
+#include "runtime/session.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "runtime/fill.h"
+#include "runtime/polyte_runtime.h"
+#include "runtime/shared_library.h"
+#include "support/machine.h"
+#include "tests/runtime/count_allocations.h"
+#include "tests/runtime/temp_dir.h"
+
+namespace {
+
+using namespace polyte;
+using namespace polyte::runtime;
+using polyte::testing::read_file;
+using polyte::testing::TempDir;
+
+constexpr std::int64_t kN = 1000;
+
+AlignedBuffer constants(float value) {
+  AlignedBuffer buffer(4 * kN);
+  for (std::int64_t i = 0; i < kN; ++i) reinterpret_cast<float*>(buffer.data())[i] = value;
+  return buffer;
+}
+
+// y = 2 * (x + 3) twice, over an arena buffer; z = number of the worker; copy = x.
+ArtifactParts example() {
+  ArtifactParts parts;
+  ArtifactManifest& m = parts.manifest;
+  m.cpu = "test";
+  m.features = {"+sse2"};
+  m.options = {{"scheduler", "poly"}};
+  m.inputs = {{"x", DType::F32, {10, 100}}};
+  m.outputs = {{"y", DType::F32, {10, 100}}, {"workers", DType::I64, {kN}}, {"copy", DType::F32, {10, 100}}};
+  m.buffers = {{"x", BufferPlace::Input, 0, 0, 4 * kN},     {"t", BufferPlace::Arena, 0, 64, 4 * kN},
+               {"y", BufferPlace::Output, 0, 0, 4 * kN},    {"three", BufferPlace::Constant, 1, 0, 4 * kN},
+               {"w", BufferPlace::Output, 1, 0, 8 * kN},    {"c", BufferPlace::Output, 2, 0, 4 * kN},
+               {"two", BufferPlace::Constant, 0, 0, 4 * kN}};
+  m.steps = {{.kernel = "add", .group = "g0", .buffers = {0, 3, 1}},
+             {.kernel = "mul_through_scratch",
+              .group = "g1",
+              .buffers = {1, 6, 2},
+              .scratch_shared_bytes = 64,
+              .scratch_bytes_per_worker = 4096,
+              .parallel = true},
+             {.kernel = "who", .group = "g2", .buffers = {4}, .parallel = true},
+             {.group = "copy", .buffers = {0, 5}}};
+  m.arena_bytes = 64 + 4096;
+  parts.kernels = read_file(POLYTE_TEST_KERNELS);
+  parts.constants.push_back(constants(2));
+  parts.constants.push_back(constants(3));
+  parts.scripts = {{"g0", "script v1\n"}, {"g1", ""}, {"../g 1", "a"}, {"___g_1", "b"}};
+  parts.report = "{\"groups\": 2}";
+  return parts;
+}
+
+std::string problem_of(const std::function<void()>& action, ExitStatus status = ExitStatus::Artifact) {
+  try {
+    action();
+    return "accepted";
+  } catch (const UserError& error) {
+    CHECK(error.status() == status);
+    return error.what();
+  }
+}
+
+struct Arguments {
+  Tensor x{DType::F32, {10, 100}};
+  Tensor y{DType::F32, {10, 100}};
+  Tensor workers{DType::I64, {kN}};
+  Tensor copy{DType::F32, {10, 100}};
+  Arguments() { fill(x, parse_fill("int:1")); }
+  void run(const Session& session) { session.run({x.view()}, {y.view(), workers.view(), copy.view()}); }
+  int wrong(int threads) const {
+    int count = 0;
+    for (std::size_t i = 0; i < kN; ++i) {
+      if (y.as<float>()[i] != 2 * (x.as<float>()[i] + 3)) ++count;
+      if (copy.as<float>()[i] != x.as<float>()[i]) ++count;
+      const auto index = static_cast<std::int64_t>(i);
+      const auto worker = workers.as<std::int64_t>()[i];
+      if (index < chunk_of(0, kN, worker, threads).begin || index >= chunk_of(0, kN, worker, threads).end) ++count;
+    }
+    return count;
+  }
+};
+
+TEST_CASE("a session in memory computes, with any number of threads") {
+  for (const int threads : {1, 2, 3}) {
+    const Session session(Artifact::from_parts(example()), {.threads = threads});
+    CHECK(session.threads() == threads);
+    Arguments a;
+    for (int round = 0; round < 20; ++round) {
+      a.run(session);
+      REQUIRE(a.wrong(threads) == 0);
+    }
+    std::vector<Tensor> inputs;
+    inputs.push_back(a.x.clone());
+    const std::vector<Tensor> outputs = session.run(inputs);
+    REQUIRE(outputs.size() == 3);
+    CHECK(std::memcmp(outputs[0].data(), a.y.data(), 4 * kN) == 0);
+  }
+}
+
+TEST_CASE("runs in several threads do not disturb each other") {
+  const Session session(Artifact::from_parts(example()), {.threads = 2});
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      Arguments a;
+      fill(a.x, {Fill::Kind::Int, static_cast<std::uint64_t>(t)});
+      for (int round = 0; round < 200; ++round) {
+        a.run(session);
+        wrong += a.wrong(2);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a run allocates nothing, a profile has every step") {
+  const Session session(Artifact::from_parts(example()), {.threads = 2});
+  Arguments a;
+  a.run(session);
+  const std::int64_t before = testing::allocations_of_this_thread();
+  for (int round = 0; round < 10; ++round) a.run(session);
+  CHECK(testing::allocations_of_this_thread() == before);
+  const TensorView inputs[] = {a.x.view()};
+  const TensorView outputs[] = {a.y.view(), a.workers.view(), a.copy.view()};
+  std::vector<std::int64_t> step_ns(4);
+  for (int round = 0; round < 100; ++round) session.run(inputs, outputs, step_ns);
+  std::int64_t sum = 0;
+  for (const std::int64_t ns : step_ns) sum += ns;
+  CHECK(sum > 0);
+  CHECK(session.steps()[1].group == "g1");
+}
+
+TEST_CASE("wrong arguments are all listed") {
+  const Session session(Artifact::from_parts(example()), {.threads = 1});
+  Arguments a;
+  const auto status = ExitStatus::InvalidInput;
+  const Tensor wrong(DType::F64, {5});
+  CHECK(problem_of([&] { session.run({wrong.view()}, {a.y.view(), wrong.view(), a.copy.view()}); }, status) ==
+        "input 'x' is f64[5], expected f32[10, 100]\noutput 'workers' is f64[5], expected i64[1000]");
+  CHECK(problem_of([&] { session.run({}, {}); }, status) == "got 0 inputs, expected 1\ngot 0 outputs, expected 3");
+  CHECK(problem_of([&] { session.run({a.x.view()}, {a.x.view(), a.workers.view(), a.copy.view()}); }, status) ==
+        "output 'y' overlaps input 'x'");
+  CHECK(problem_of([&] { session.run({a.x.view()}, {a.y.view(), a.workers.view(), a.y.view()}); }, status) ==
+        "output 'copy' overlaps output 'y'");
+  TensorView null = a.y.view();
+  null.data = nullptr;
+  CHECK(problem_of([&] { session.run({a.x.view()}, {null, a.workers.view(), a.copy.view()}); }, status) ==
+        "output 'y' has no data");
+  null.data = static_cast<std::byte*>(a.y.data()) + 1;
+  CHECK(problem_of([&] { session.run({a.x.view()}, {null, a.workers.view(), a.copy.view()}); }, status) ==
+        "output 'y' is not aligned to its element");
+}
+
+TEST_CASE("a kernel that refuses is reported, and the session lives on") {
+  ArtifactParts parts = example();
+  parts.manifest.steps[3] = {.kernel = "refuse_negative", .group = "guard", .buffers = {0}};
+  const Session session(Artifact::from_parts(std::move(parts)), {.threads = 1});
+  Arguments a;
+  CHECK(problem_of([&] { a.run(session); }, ExitStatus::InvalidInput) ==
+        "kernel 'refuse_negative' of group 'guard' refused its input with code 7");
+  fill(a.x, parse_fill("ones"));
+  a.run(session);
+  CHECK(a.y.as<float>()[0] == 8);
+}
+
+TEST_CASE("an artifact survives its file") {
+  const TempDir dir;
+  const std::string path = dir.file("a.polyte");
+  write_artifact(path, example());
+  const auto artifact = Artifact::open(path);
+  CHECK(artifact->manifest().options == std::vector<std::pair<std::string, std::string>>{{"scheduler", "poly"}});
+  CHECK(artifact->scripts().size() == 4);
+  CHECK(artifact->scripts()[0] == std::pair<std::string, std::string>{"g0", "script v1\n"});
+  CHECK(artifact->scripts()[2].first == "___g_1");
+  CHECK(artifact->scripts()[3].first == "___g_1.2");
+  CHECK(artifact->report() == "{\"groups\": 2}");
+  CHECK(reinterpret_cast<std::uintptr_t>(artifact->constants()[1].data()) % 64 == 0);
+  CHECK(manifest_to_json(artifact->manifest()).find("\"xxh3_128\"") != std::string::npos);
+  Arguments a;
+  a.run(Session(artifact, {.threads = 2}));
+  CHECK(a.wrong(2) == 0);
+  write_artifact(dir.file("b.polyte"), example());
+  CHECK(read_file(path) == read_file(dir.file("b.polyte")));
+}
+
+TEST_CASE("any damage to the file is found") {
+  const TempDir dir;
+  ArtifactParts small = example();
+  small.constants[0] = constants(2);
+  write_artifact(dir.file("a.polyte"), small);
+  const auto file = read_file(dir.file("a.polyte"));
+  const std::string path = dir.file("b.polyte");
+  const auto outcome = [&](const std::vector<std::byte>& bytes) {
+    testing::write_file(path, bytes);
+    try {
+      Artifact::open(path);
+      return std::string("accepted");
+    } catch (const UserError& error) {
+      return error.status() == ExitStatus::Artifact ? std::string("refused") : std::string(error.what());
+    }
+  };
+  REQUIRE(outcome(file) == "accepted");
+  std::vector<std::byte> copy = file;
+  for (std::size_t i = 0; i < file.size(); i += i < 6000 || i + 2000 > file.size() ? 1 : 37) {
+    copy[i] ^= static_cast<std::byte>(1 << (i % 8));
+    const std::string found = outcome(copy);
+    if (found != "refused") FAIL("byte " << i << " flipped: " << found);
+    copy[i] = file[i];
+  }
+  for (std::size_t size = 0; size < file.size(); size += 97) {
+    const std::string found = outcome({file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)});
+    if (found != "refused") FAIL("truncated to " << size << ": " << found);
+  }
+  copy.push_back(std::byte{0});
+  CHECK(outcome(copy) == "refused");
+}
+
+TEST_CASE("a foreign processor is refused with the missing features named") {
+  ArtifactParts parts = example();
+  parts.manifest.cpu = "future";
+  parts.manifest.features = {"+avx1024", "+sse2", "-amx-tile", "+made-up"};
+  CHECK(problem_of([&] { Session(Artifact::from_parts(std::move(parts))); }) ==
+        "artifact 'in memory': needs processor features that this machine lacks: avx1024, made-up (built for future)");
+  parts = example();
+  parts.manifest.arch = "riscv64";
+  CHECK(problem_of([&] { Session(Artifact::from_parts(std::move(parts))); }).find("is built for riscv64") !=
+        std::string::npos);
+  parts = example();
+  parts.manifest.kernel_abi = 2;
+  CHECK(problem_of([&] { Session(Artifact::from_parts(std::move(parts))); }) ==
+        "artifact 'in memory': has kernel ABI 2, expected 1");
+}
+
+TEST_CASE("a manifest that lies is refused") {
+  const auto with = [](const std::function<void(ArtifactManifest&)>& change) {
+    ArtifactParts parts = example();
+    change(parts.manifest);
+    return problem_of([&] { Session(Artifact::from_parts(std::move(parts)), {.threads = 1}); });
+  };
+  const std::string prefix = "artifact 'in memory': ";
+  CHECK(with([](auto& m) { m.buffers[1].offset = 4096; }) ==
+        prefix + "buffer 't' (offset 4096, 4000 bytes) does not fit in an arena of 4160 bytes");
+  CHECK(with([](auto& m) { m.buffers[1].offset = 1; }).find("does not fit") != std::string::npos);
+  CHECK(with([](auto& m) { m.buffers[3].bytes = 1 << 20; }).find("does not fit in constants") != std::string::npos);
+  CHECK(with([](auto& m) { m.buffers[3].index = 9; }) == prefix + "buffer 'three' names constants 9");
+  CHECK(with([](auto& m) { m.buffers[0].index = -1; }) == prefix + "buffer 'x' names input -1");
+  CHECK(with([](auto& m) { m.buffers[0].bytes = 8; }) ==
+        prefix + "buffer 'x' has 8 bytes, its tensor 4000\n" + prefix + "copy from 'x' to 'c' of another size");
+  CHECK(with([](auto& m) { m.steps[0].buffers[1] = 77; }) == prefix + "kernel 'add' names buffer 77");
+  CHECK(with([](auto& m) { m.steps[1].scratch_shared_bytes = -64; }) ==
+        prefix + "kernel 'mul_through_scratch' has an impossible scratch size");
+  CHECK(with([](auto& m) { m.steps[3].buffers = {5, 0}; }) == prefix + "copy writes to 'x', which is read-only");
+  CHECK(with([](auto& m) { m.steps[3].buffers = {4, 5}; }) == prefix + "copy from 'w' to 'c' of another size");
+  CHECK(with([](auto& m) { m.inputs[0].shape[0] = -5; }).find("has impossible shape [-5, 100]") != std::string::npos);
+  CHECK(with([](auto& m) { m.steps[0].kernel = "absent"; }) == "object 'polyte-kernels': has no kernel 'absent'");
+  CHECK(with([](auto& m) { m.arena_bytes = std::int64_t{1} << 62; }).find("arena of") != std::string::npos);
+}
+
+TEST_CASE("manifest text that is malformed is refused") {
+  const std::string good = manifest_to_json(example().manifest);
+  CHECK(manifest_to_json(manifest_from_json(good, "x")) == good);
+  for (const std::string& bad : {std::string(), std::string("{}"), std::string("[1"), std::string("null"),
+                                 std::string(100000, '['), good.substr(0, good.size() / 2)}) {
+    CHECK(problem_of([&] { manifest_from_json(bad, "x"); }) == "artifact 'x': manifest.json is malformed");
+  }
+  const auto replaced = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    return problem_of([&] { manifest_from_json(text.replace(at, from.size(), to), "x"); });
+  };
+  CHECK(replaced("\"format\": 1", "\"format\": 99") == "artifact 'x': manifest.json: format version is 99, expected 1");
+  CHECK(replaced("\"arena_bytes\": 4160", "\"arena_bytes\": 1e99") ==
+        "artifact 'x': manifest.json: 'arena_bytes' is no 63-bit integer");
+  CHECK(replaced("\"f32\"", "\"f33\"") == "artifact 'x': manifest.json: unknown element type 'f33'");
+  CHECK(replaced("\"arena\"", "\"moon\"") == "artifact 'x': manifest.json: unknown place 'moon'");
+  CHECK(replaced("\"steps\": [", "\"steps\": 3, \"x\": [") == "artifact 'x': manifest.json: 'steps' is no list");
+}
+
+TEST_CASE("shared objects are checked before they are opened") {
+  const auto object = read_file(POLYTE_TEST_KERNELS);
+  const SharedLibrary library(object, "test");
+  CHECK(library.find("add") != nullptr);
+  CHECK(library.find("absent") == nullptr);
+  CHECK(problem_of([&] { SharedLibrary(testing::to_bytes("no elf"), "x"); }) == "object 'x': is truncated");
+  CHECK(problem_of([&] { SharedLibrary(testing::to_bytes(std::string(100, 'x')), "x"); }) ==
+        "object 'x': is not a shared object of 64-bit ELF");
+  for (std::size_t size = 0; size < object.size() / 4; size += 13) {
+    CHECK_THROWS_AS(SharedLibrary(Bytes(object).first(size), "x"), UserError);
+  }
+}
+
+TEST_CASE("the C API runs an artifact and reports problems as text") {
+  const TempDir dir;
+  write_artifact(dir.file("a.polyte"), example());
+  CHECK(polyte_runtime_get_api(99) == nullptr);
+  const polyte_runtime_api* api = polyte_runtime_get_api(1);
+  REQUIRE(api != nullptr);
+  CHECK(api->size == sizeof(polyte_runtime_api));
+  polyte_session* session = nullptr;
+  polyte_problem* problem = nullptr;
+  CHECK(api->session_open(dir.file("absent").c_str(), 1, &session, &problem) == 3);
+  CHECK(session == nullptr);
+  CHECK(std::string(api->problem_text(problem)).find("No such file") != std::string::npos);
+  CHECK(api->problem_status(problem) == 3);
+  api->problem_free(problem);
+  REQUIRE(api->session_open(dir.file("a.polyte").c_str(), 2, &session, &problem) == 0);
+  CHECK(api->output_count(session) == 3);
+  polyte_tensor_info info{};
+  CHECK(api->input_info(session, 0, &info) == 0);
+  CHECK(std::string(info.name) == "x");
+  CHECK((info.ndim == 2 && info.shape[1] == 100));
+  CHECK(api->input_info(session, 1, &info) == 2);
+  Arguments a;
+  const TensorView view = a.x.view();
+  const polyte_dl_tensor input = to_dlpack(view);
+  const TensorView views[3] = {a.y.view(), a.workers.view(), a.copy.view()};
+  const polyte_dl_tensor outputs[3] = {to_dlpack(views[0]), to_dlpack(views[1]), to_dlpack(views[2])};
+  CHECK(api->session_run(session, &input, 1, outputs, 3, &problem) == 0);
+  CHECK(problem == nullptr);
+  CHECK(a.wrong(2) == 0);
+  CHECK(api->session_run(session, &input, 1, outputs, 1, &problem) == 3);
+  CHECK(std::string(api->problem_text(problem)) == "got 1 outputs, expected 3");
+  api->problem_free(problem);
+  api->session_close(session);
+}
+
+}  // namespace
