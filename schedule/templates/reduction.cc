@@ -7,18 +7,16 @@
 // vector operand is reused. Both are tiled by the register-tile formula; without a lane loop, rows give several
 // independent chains of scalars.
 #include <algorithm>
-#include <set>
 
 #include "ir/contraction.h"
+#include "schedule/operand_staging.h"
 #include "schedule/templates/nests.h"
-#include "schedule/tile_model.h"
 
 namespace polyte::schedule {
 namespace {
 
 constexpr double kParallelWork = 32 * 1024;
-constexpr int kScalarRows = 8;           // chains in flight where there are no lanes
-constexpr std::int64_t kFarStride = 64;  // elements: beyond this, every step of a loop touches another line and page
+constexpr int kScalarRows = 8;  // chains in flight where there are no lanes
 
 struct ReductionShape {
   std::string lane, row;            // empty: none
@@ -218,75 +216,21 @@ class ReductionTemplate {
   void stages() {
     if (!site_.empty()) script_.add("stage " + accumulator() + " at " + site_of() + " in register");
     if (shape_.lane.empty()) return;
-    for (const ir::Load* load : loads()) stage_operand(*load);
+    TiledReduction tiled{&program_,
+                         plan_.update,
+                         shape_.lane,
+                         shape_.row,
+                         script_.param("Nr"),
+                         script_.param("Mr"),
+                         shape_.tile,
+                         trips(shape_.lane + ".o"),
+                         trips(shape_.row + ".o"),
+                         shape_.reduction_extent};
+    for (const std::string& line : operand_stages(tiled, machine_)) script_.add(line);
   }
 
   // A loop name that several nests share is said with a statement of this one.
   std::string site_of() const { return plan_.update->name + ":" + site_; }
-
-  std::set<std::string> staged_;
-  void stage_operand(const ir::Load& load) {
-    const ir::Buffer& buffer = program_.buffer(load.buffer);
-    if (!staged_.insert(load.buffer).second || buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut) return;
-    if (load.otherwise) {
-      script_.add("stage " + load.buffer);
-      return;
-    }
-    if (!plain_subscripts(load)) return;
-    const std::string panel = panel_iterator(load);
-    if (panel.empty() || !wants_packing(load, panel)) return;
-    const std::string size = panel == shape_.lane ? script_.param("Nr") : script_.param("Mr");
-    std::string names, before, after;
-    for (const ir::Index& index : load.indices) {
-      const std::string name = *index.affine.as_symbol();
-      names += (names.empty() ? "" : ", ") + name;
-      if (name == panel) {
-        before = name + "//" + size;
-        after = ", " + name + "%" + size;
-      }
-    }
-    std::string middle;
-    for (const ir::Index& index : load.indices) {
-      const std::string name = *index.affine.as_symbol();
-      if (name != panel) middle += ", " + name;
-    }
-    script_.add("stage " + load.buffer + " layout (" + names + ") [" + before + middle + after + "]" +
-                (buffer.role == ir::Role::Const ? " when compile" : ""));
-  }
-
-  static bool plain_subscripts(const ir::Load& load) {
-    std::set<std::string> seen;
-    for (const ir::Index& index : load.indices) {
-      std::optional<std::string> name = index.affine.as_symbol();
-      if (index.indirect || !name || !seen.insert(*name).second) return false;
-    }
-    return true;
-  }
-
-  std::string panel_iterator(const ir::Load& load) const {
-    for (const std::string& candidate : {shape_.lane, shape_.row}) {
-      for (const ir::Index& index : load.indices) {
-        if (!candidate.empty() && index.affine.as_symbol() == candidate) return candidate;
-      }
-    }
-    return "";
-  }
-
-  // Packing pays where one reduction step jumps far, or the rows of a tile fall into few sets of L1, and the
-  // operand is used more than once; a constant is packed for nothing.
-  bool wants_packing(const ir::Load& load, const std::string& panel) const {
-    std::int64_t step = 0;
-    for (const std::string& loop : shape_.reductions) {
-      step = std::max(step, ir::stride_of(program_, load, loop).value_or(0));
-    }
-    const std::int64_t stride = ir::stride_of(program_, load, panel).value_or(0) * size_in_bytes(dtype_);
-    const bool far = panel == shape_.lane
-                         ? step >= kFarStride
-                         : step >= kFarStride || conflicts_in_cache(machine_, stride, shape_.tile.rows);
-    const std::int64_t reuse = panel == shape_.lane ? trips(shape_.row + ".o") : trips(shape_.lane + ".o");
-    const bool constant = program_.buffer(load.buffer).role == ir::Role::Const;
-    return shape_.reduction_extent >= 32 && (constant ? step != 0 : far && reuse >= 4);
-  }
 };
 
 }  // namespace

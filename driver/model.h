@@ -1,0 +1,68 @@
+// A whole network to an artifact: the outermost list.
+//
+//   graph -> optimise -> fuse -> a Program a group -> a kernel a distinct Program -> objects -> link -> plan, pack
+//
+// Equal kernels compile once: the identity of a kernel is its canonical Program text. Kernels are scheduled and
+// compiled in parallel, each with its own isl and LLVM context; the result does not depend on the number of jobs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/target.h"
+#include "driver/build_kernel.h"
+#include "graph/expand.h"
+#include "graph/fuse.h"
+#include "graph/optimize.h"
+#include "runtime/artifact.h"
+
+namespace polyte::driver {
+
+struct NamedScript {
+  std::string origin;  // its file
+  schedule::Script script;
+};
+
+struct ModelOptions {
+  Arm arm = Arm::Poly;
+  std::map<std::string, Arm> group_arms;  // by group name
+  std::vector<NamedScript> scripts;       // for the groups that their headers name
+  schedule::ProofLevel proof = schedule::ProofLevel::Full;
+  bool strict = false, exact = false;
+  bool optimize = true;  // graph passes
+  bool fuse = true;      // false: every operator is its own kernel
+  int jobs = 0;          // 0: one a processor
+};
+
+// A group of fused nodes and the kernel that computes it.
+struct GroupPlan {
+  std::string name;                     // "g2_conv_relu": the name of its Program
+  std::vector<graph::NodeId> nodes;
+  graph::Expansion expansion;
+  bool view = false;                    // a reshape alone: no kernel, the bytes stay where they are
+  int kernel = -1;                      // of CompiledModel::kernels
+};
+
+struct CompiledModel {
+  graph::Graph graph;  // after the passes
+  graph::OptimizeReport passes;
+  graph::FusionGraph fusion_graph;
+  graph::FusionReport fusion;
+  std::vector<GroupPlan> groups;       // in execution order
+  std::vector<BuiltKernel> kernels;    // distinct ones, in order of first use
+  std::vector<StageTime> times;
+  std::vector<std::string> notes;
+  runtime::ArtifactParts parts;
+};
+
+// The list without code generation: for looking at groups, programs and scripts.
+CompiledModel schedule_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options);
+// All of it.
+CompiledModel compile_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options);
+
+// Graph tensors <-> the interpreter's contents.
+ir::Contents to_contents(const graph::Tensor& tensor);
+
+}  // namespace polyte::driver

@@ -1,0 +1,11 @@
+// Runs n independent jobs on a few threads. Every job runs; the first failure by number (not by time) is thrown.
+#pragma once
+
+#include <functional>
+
+namespace polyte::driver {
+
+void run_jobs(int jobs, std::size_t count, const std::function<void(std::size_t)>& job);
+int default_jobs();
+
+}  // namespace polyte::driver

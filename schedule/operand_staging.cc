@@ -1,0 +1,81 @@
+#include "schedule/operand_staging.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/contraction.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr std::int64_t kFarStride = 64;  // elements: beyond this, every step touches another line and often a page
+constexpr std::int64_t kShortReduction = 32;
+constexpr std::int64_t kFewUses = 4;
+
+bool plain_subscripts(const ir::Load& load) {
+  std::set<std::string> seen;
+  return std::ranges::all_of(load.indices, [&](const ir::Index& index) {
+    const std::optional<std::string> name = index.affine.as_symbol();
+    return !index.indirect && name && seen.insert(*name).second;
+  });
+}
+
+std::string panel_iterator(const TiledReduction& r, const ir::Load& load) {
+  for (const std::string& candidate : {r.lane, r.row}) {
+    const bool indexed = std::ranges::any_of(
+        load.indices, [&](const ir::Index& index) { return index.affine.as_symbol() == candidate; });
+    if (!candidate.empty() && indexed) return candidate;
+  }
+  return "";
+}
+
+// Packing pays where a step of the reduction jumps far, or the rows of a tile fall into few sets of L1, and the
+// operand is used often enough; a constant is packed at no cost.
+bool wants_packing(const TiledReduction& r, const ir::Load& load, const std::string& panel, const Machine& machine) {
+  const ir::Buffer& buffer = r.program->buffer(load.buffer);
+  std::int64_t step = 0;
+  for (const std::string& loop : r.update->reductions) {
+    step = std::max(step, std::abs(ir::stride_of(*r.program, load, loop).value_or(0)));
+  }
+  if (step == 0 || r.steps < kShortReduction) return false;
+  if (buffer.role == ir::Role::Const) return true;
+  const std::int64_t stride_bytes = ir::stride_of(*r.program, load, panel).value_or(0) * size_in_bytes(buffer.dtype);
+  const bool crowded = panel == r.row && conflicts_in_cache(machine, stride_bytes, r.tile.rows);
+  const std::int64_t uses = panel == r.lane ? r.row_trips : r.lane_trips;
+  return (step >= kFarStride || crowded) && uses >= kFewUses;
+}
+
+std::string panel_layout(const TiledReduction& r, const ir::Load& load, const std::string& panel) {
+  const std::string size = panel == r.lane ? r.lane_size : r.row_size;
+  std::string names, middle;
+  for (const ir::Index& index : load.indices) {
+    const std::string name = *index.affine.as_symbol();
+    names += (names.empty() ? "" : ", ") + name;
+    if (name != panel) middle += name + ", ";
+  }
+  return "(" + names + ") [" + panel + "//" + size + ", " + middle + panel + "%" + size + "]";
+}
+
+}  // namespace
+
+std::vector<std::string> operand_stages(const TiledReduction& r, const Machine& machine) {
+  std::vector<std::string> lines;
+  std::set<std::string> seen;
+  for (const ir::Expr& value : r.update->values) {
+    for (const ir::Load* load : ir::loads_of(value)) {
+      const ir::Role role = r.program->buffer(load->buffer).role;
+      if (role == ir::Role::Out || role == ir::Role::InOut || !seen.insert(load->buffer).second) continue;
+      if (load->otherwise) {
+        lines.push_back("stage " + load->buffer);
+        continue;
+      }
+      const std::string panel = panel_iterator(r, *load);
+      if (panel.empty() || !plain_subscripts(*load) || !wants_packing(r, *load, panel, machine)) continue;
+      lines.push_back("stage " + load->buffer + " layout " + panel_layout(r, *load, panel) +
+                      (role == ir::Role::Const ? " when compile" : ""));
+    }
+  }
+  return lines;
+}
+
+}  // namespace polyte::schedule
