@@ -422,7 +422,9 @@ void interpret(const Program& program, Environment& buffers, const InterpretOpti
   std::vector<std::string> problems = verify(program);
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, std::move(problems));
   const Program bound = bind(program, options.sizes);
-  problems = check_buffers(bound, buffers);
+  for (const std::string& param : bound.params)
+    problems.push_back("program '" + program.name + "': size " + param + " is not given");
+  if (problems.empty()) problems = check_buffers(bound, buffers);
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, std::move(problems));
   std::map<std::string, Cells> cells = open_cells(bound, buffers);
   Point regions;

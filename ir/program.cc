@@ -1,6 +1,7 @@
 #include "ir/program.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 
 #include "ir/arithmetic.h"
@@ -298,28 +299,41 @@ struct Rebuild {
   }
 };
 
-std::vector<std::string> check_sizes(const Program& program, const Values& sizes) {
-  std::vector<std::string> problems;
-  for (const std::string& param : program.params)
-    if (!sizes.count(param)) problems.push_back("program '" + program.name + "': size " + param + " is not given");
+// Sizes under the names of the parameters.
+Values resolve(const Program& program, const Values& sizes, std::vector<std::string>& problems) {
+  Values result;
   for (const auto& [name, value] : sizes) {
-    const bool known = std::find(program.params.begin(), program.params.end(), name) != program.params.end();
-    if (!known) problems.push_back("program '" + program.name + "' has no size " + name);
+    const auto param = find_param(program, name);
+    if (!param) problems.push_back("program '" + program.name + "' has no size " + name);
     if (value < 0) problems.push_back("size " + name + " is " + std::to_string(value) + ", expected 0 or more");
+    if (param) result[*param] = value;
   }
-  return problems;
+  return result;
+}
+
+// A bound context; what is violated is a problem.
+void check_context(const Program& before, const Bindings& bindings, std::vector<std::string>& problems) {
+  for (const Constraint& c : before.context) {
+    if (truth_of(substitute(c, bindings), {}) == Truth::False)
+      problems.push_back("program '" + before.name + "': the sizes violate " + to_string(c));
+  }
 }
 
 }  // namespace
 
+std::optional<std::string> find_param(const Program& program, const std::string& name) {
+  std::string big = name;
+  for (char& c : big) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (const std::string& candidate : {name, big, "N" + name})
+    if (std::find(program.params.begin(), program.params.end(), candidate) != program.params.end()) return candidate;
+  return std::nullopt;
+}
+
 Program bind(const Program& program, const Values& sizes) {
-  std::vector<std::string> problems = check_sizes(program, sizes);
-  if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
+  std::vector<std::string> problems;
   Rebuild rebuild;
-  for (const auto& [name, value] : sizes) rebuild.bindings.emplace(name, value);
-  for (const Constraint& c : program.context) {
-    if (!holds(c, sizes)) problems.push_back("program '" + program.name + "': the sizes violate " + to_string(c));
-  }
+  for (const auto& [name, value] : resolve(program, sizes, problems)) rebuild.bindings.emplace(name, value);
+  check_context(program, rebuild.bindings, problems);
   Program bound = program;
   rebuild(bound);
   for (const Buffer& b : bound.buffers) {
@@ -329,8 +343,7 @@ Program bind(const Program& program, const Values& sizes) {
     }
   }
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
-  bound.params.clear();
-  bound.context.clear();
+  std::erase_if(bound.params, [&](const std::string& param) { return rebuild.bindings.count(param) > 0; });
   return bound;
 }
 

@@ -93,7 +93,12 @@ bool equal(const Program& a, const Program& b);
 // bounds where that can be decided, no read of an element that nobody wrote, types agree, Const never written.
 std::vector<std::string> verify(const Program& program);
 
-// The Program with its parameters replaced by numbers (the domain stays as it is otherwise).
+// The parameter that a person means by `name`: the one of that name, or the extent of that iterator in index notation
+// (m: M, or Nm where M is a tensor).
+std::optional<std::string> find_param(const Program& program, const std::string& name);
+
+// The Program with parameters replaced by numbers, found by find_param (the domain stays as it is otherwise; the
+// others stay open). UserError: an unknown or negative size, a negative extent, a violated context.
 Program bind(const Program& program, const Values& sizes);
 
 // Elements of a buffer whose shape is constant.

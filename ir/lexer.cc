@@ -1,0 +1,159 @@
+#include "ir/lexer.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace polyte::ir::text {
+namespace {
+
+bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+class Scanner {
+ public:
+  Scanner(std::string_view text, std::vector<Fault>& faults) : text_(text), faults_(faults) {}
+
+  std::vector<Line> run() {
+    while (at_ < text_.size()) scan_line();
+    for (Line& line : lines_) line.tokens.push_back({TokenKind::End, "", line.tokens.back().line});
+    return std::move(lines_);
+  }
+
+ private:
+  std::string_view text_;
+  std::vector<Fault>& faults_;
+  std::vector<Line> lines_;
+  std::size_t at_ = 0;
+  int number_ = 1;
+  int open_ = 0;  // brackets
+
+  char look(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+
+  void scan_line() {
+    int indent = 0;
+    for (; look() == ' ' || look() == '\t' || look() == '\r'; ++at_) {
+      if (look() == '\t') faults_.push_back({number_, "a tab in the indentation: use spaces"});
+      ++indent;
+    }
+    bool fresh = open_ == 0;
+    while (at_ < text_.size() && look() != '\n') {
+      if (look() == '#') {
+        while (at_ < text_.size() && look() != '\n') ++at_;
+      } else if (look() == ';') {
+        ++at_;
+        fresh = true;
+      } else if (std::isspace(static_cast<unsigned char>(look())) != 0) {
+        ++at_;
+      } else {
+        add(scan_token(), indent, fresh);
+        fresh = false;
+      }
+    }
+    ++at_;
+    ++number_;
+  }
+
+  void add(const Token& token, int indent, bool fresh) {
+    if (token.kind == TokenKind::End) return;
+    if (lines_.empty() || (fresh && !continues(token))) lines_.push_back({number_, indent, {}});
+    lines_.back().tokens.push_back(token);
+  }
+
+  static bool continues(const Token& token) {
+    if (token.kind == TokenKind::Name) return token.text == "for" || token.text == "if" || token.text == "when";
+    return token.kind == TokenKind::Sign && token.text != "(";
+  }
+
+  Token scan_token() {
+    if (is_name_start(look())) return scan_name();
+    if (is_digit(look()) || (look() == '.' && is_digit(look(1)))) return scan_number();
+    return scan_sign();
+  }
+
+  Token scan_name() {
+    const std::size_t begin = at_;
+    while (is_name_char(look()) || (look() == '.' && is_name_char(look(1)))) ++at_;
+    return {TokenKind::Name, std::string(text_.substr(begin, at_ - begin)), number_};
+  }
+
+  Token scan_number() {
+    const std::size_t begin = at_;
+    TokenKind kind = TokenKind::Integer;
+    while (is_digit(look())) ++at_;
+    if (look() == '.' && look(1) != '.') {  // "0..N" is a range
+      kind = TokenKind::Real;
+      for (++at_; is_digit(look());) ++at_;
+    }
+    const std::size_t sign = look(1) == '+' || look(1) == '-' ? 1 : 0;
+    if ((look() == 'e' || look() == 'E') && is_digit(look(1 + sign))) {
+      kind = TokenKind::Real;
+      for (at_ += 1 + sign; is_digit(look());) ++at_;
+    }
+    return {kind, std::string(text_.substr(begin, at_ - begin)), number_};
+  }
+
+  Token scan_sign() {
+    constexpr std::array<std::string_view, 10> kPairs{"..", "+=", "*=", "==", "!=", "<=", ">=", "<<", ">>", "//"};
+    constexpr std::string_view kSingles = "+-*/%()[]{}=<>&|^,:";
+    const std::string_view pair = text_.substr(at_, 2);
+    const bool is_pair = std::find(kPairs.begin(), kPairs.end(), pair) != kPairs.end();
+    const std::string text(text_.substr(at_, is_pair ? 2 : 1));
+    at_ += text.size();
+    if (text == "(" || text == "[") ++open_;
+    if ((text == ")" || text == "]") && open_ > 0) --open_;
+    if (is_pair || kSingles.find(text[0]) != std::string_view::npos) return {TokenKind::Sign, text, number_};
+    faults_.push_back({number_, "unexpected character '" + text + "'"});
+    return {};
+  }
+};
+
+}  // namespace
+
+std::vector<Line> split_lines(std::string_view text, std::vector<Fault>& faults) { return Scanner(text, faults).run(); }
+
+const Token& Cursor::peek(std::size_t ahead) const {
+  return line_->tokens[std::min(at_ + ahead, line_->tokens.size() - 1)];
+}
+
+Token Cursor::next() {
+  Token token = peek();
+  if (!at_end()) ++at_;
+  return token;
+}
+
+bool Cursor::is(std::string_view text, std::size_t ahead) const {
+  const Token& token = peek(ahead);
+  return (token.kind == TokenKind::Name || token.kind == TokenKind::Sign) && token.text == text;
+}
+
+bool Cursor::accept(std::string_view text) {
+  if (!is(text)) return false;
+  ++at_;
+  return true;
+}
+
+void Cursor::expect(std::string_view text) {
+  if (!accept(text)) fail_expected("'" + std::string(text) + "'");
+}
+
+std::string Cursor::expect_name(const std::string& what) {
+  if (peek().kind != TokenKind::Name) fail_expected(what);
+  if (is_reserved(peek().text)) fail("'" + peek().text + "' is a reserved word, expected " + what);
+  return next().text;
+}
+
+void Cursor::fail(const std::string& message) const { throw Fault{line(), message}; }
+
+void Cursor::fail_expected(const std::string& what) const {
+  fail("expected " + what + ", got " + (at_end() ? "the end of the line" : "'" + peek().text + "'"));
+}
+
+bool is_reserved(std::string_view name) {
+  constexpr std::array<std::string_view, 14> kWords{"for",  "if",    "when", "in",  "else", "and",     "or",
+                                                    "loop", "where", "true", "inf", "nan",  "program", "false"};
+  return std::find(kWords.begin(), kWords.end(), name) != kWords.end();
+}
+
+}  // namespace polyte::ir::text

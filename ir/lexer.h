@@ -1,0 +1,57 @@
+// Program text as lines of tokens: comments dropped, `;` splits a line, and a line continues the one before while a
+// bracket is open or where it starts with `for`, `if`, `when` or an infix sign.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace polyte::ir::text {
+
+enum class TokenKind { Name, Integer, Real, Sign, End };
+
+struct Token {
+  TokenKind kind = TokenKind::End;
+  std::string text;
+  int line = 0;
+};
+
+struct Line {
+  int number = 0;
+  int indent = 0;
+  std::vector<Token> tokens;  // ends in an End token
+};
+
+// A fault at a line; collected, so that all are reported at once.
+struct Fault {
+  int line = 0;
+  std::string message;
+};
+
+std::vector<Line> split_lines(std::string_view text, std::vector<Fault>& faults);
+
+// One line's tokens, read from left to right. expect() and fail() throw a Fault.
+class Cursor {
+ public:
+  explicit Cursor(const Line& line) : line_(&line) {}
+  const Token& peek(std::size_t ahead = 0) const;
+  Token next();
+  bool at_end() const { return peek().kind == TokenKind::End; }
+  bool is(std::string_view text, std::size_t ahead = 0) const;  // a name or sign of this text
+  bool accept(std::string_view text);
+  void expect(std::string_view text);
+  std::string expect_name(const std::string& what);  // "a buffer"
+  [[noreturn]] void fail(const std::string& message) const;
+  [[noreturn]] void fail_expected(const std::string& what) const;  // "expected what, got ..."
+  int line() const { return peek().line; }
+  std::size_t position() const { return at_; }
+  void rewind(std::size_t position) { at_ = position; }
+
+ private:
+  const Line* line_;
+  std::size_t at_ = 0;
+};
+
+bool is_reserved(std::string_view name);  // for, if, when, in, else, and, or, true, ...
+
+}  // namespace polyte::ir::text

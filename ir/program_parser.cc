@@ -1,0 +1,254 @@
+// Files of Program text: headers, declarations, regions by indentation, statements. A line at fault is reported and
+// skipped; statements that read what it would have written are skipped silently, so one slip is one message.
+#include <algorithm>
+
+#include "ir/program_text.h"
+#include "ir/statement_parser.h"
+#include "ir/verify.h"
+#include "support/error.h"
+
+namespace polyte::ir {
+namespace {
+
+using text::Cursor;
+using text::Fault;
+using text::Line;
+
+constexpr std::string_view kTypes = "f64 f32 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool";
+
+std::optional<Role> role_of(std::string_view word) {
+  for (const Role role : {Role::In, Role::Const, Role::Out, Role::InOut, Role::Temp})
+    if (to_string(role) == word) return role;
+  return std::nullopt;
+}
+
+class ProgramParser {
+ public:
+  explicit ProgramParser(std::vector<Fault>& faults) : faults_(faults) {}
+
+  Program run(const Line& header, const std::vector<Line>& body) {
+    const std::size_t before = faults_.size();
+    guarded(header, [&] { parse_header(header); });
+    for (const Line& line : body) guarded(line, [&] { parse_line(line); });
+    close_regions(0);
+    if (faults_.size() == before) add_problems(header.number);
+    return std::move(program_);
+  }
+
+ private:
+  struct OpenRegion {
+    Region region;
+    int indent;
+  };
+  std::vector<Fault>& faults_;
+  Program program_;
+  std::vector<OpenRegion> regions_;
+  std::map<std::string, int> lines_;  // of "statement 'y'", "buffer 'x'" and "loop t"
+  std::set<std::string> broken_;      // tensors whose defining statement is at fault
+  int body_indent_ = -1;
+
+  template <class F>
+  void guarded(const Line& line, const F& parse) {
+    try {
+      parse();
+    } catch (const Fault& fault) {
+      faults_.push_back(fault);
+    } catch (const UserError& error) {  // an overflow
+      faults_.push_back({line.number, error.what()});
+    }
+  }
+
+  void parse_header(const Line& line) {
+    Cursor cursor(line);
+    cursor.expect("program");
+    program_.name = cursor.expect_name("the program's name");
+    cursor.expect("(");
+    while (!cursor.accept(")")) {
+      program_.params.push_back(cursor.expect_name("a parameter"));
+      if (!cursor.is(")")) cursor.expect(",");
+    }
+    if (cursor.accept("where")) {
+      text::Scope scope;
+      scope.program = &program_;
+      program_.context = to_constraints(text::parse_conjunction(cursor), scope);
+    }
+    if (!cursor.at_end()) cursor.fail_expected("the end of the line");
+  }
+
+  void parse_line(const Line& line) {
+    close_regions(line.indent);
+    check_indent(line);
+    Cursor cursor(line);
+    const bool named = cursor.peek(1).kind == text::TokenKind::Name;
+    if (named && cursor.is("loop")) return parse_loop(line, cursor);
+    if (named && role_of(cursor.peek().text)) return parse_declarations(line, cursor);
+    parse_statement(line, cursor);
+  }
+
+  // A line stands at the indentation of the body around it.
+  void check_indent(const Line& line) {
+    if (body_indent_ < 0) body_indent_ = line.indent;
+    if (line.indent != body_indent_)
+      throw Fault{line.number, "unexpected indentation of " + std::to_string(line.indent) + ", expected " +
+                                   std::to_string(body_indent_)};
+  }
+
+  void close_regions(int indent) {
+    while (!regions_.empty() && indent <= regions_.back().indent) {
+      Region region = std::move(regions_.back().region);
+      body_indent_ = regions_.back().indent;
+      regions_.pop_back();
+      if (!region.body.empty() || broken_.empty()) body().emplace_back(std::move(region));
+    }
+  }
+
+  std::vector<Item>& body() { return regions_.empty() ? program_.order : regions_.back().region.body; }
+
+  void parse_declarations(const Line& line, Cursor& cursor) {
+    const Role role = *role_of(cursor.next().text);
+    Buffer b;
+    b.role = role;
+    b.name = cursor.expect_name("a tensor");
+    cursor.expect(":");
+    const std::string type = cursor.next().text;
+    cursor.expect("[");
+    text::Scope scope;
+    scope.program = &program_;
+    while (!cursor.accept("]")) {
+      b.shape.push_back(expect_affine(text::parse_sum(cursor), scope, "the extent"));
+      if (!cursor.is("]")) cursor.expect(",");
+    }
+    if (!cursor.at_end()) cursor.fail_expected("the end of the line");
+    const auto dtype = dtype_from_string(type);
+    broken_.insert(b.name);
+    if (!dtype) throw Fault{line.number, "'" + type + "' is no element type; there are " + std::string(kTypes)};
+    b.dtype = *dtype;
+    if (program_.find_buffer(b.name)) throw Fault{line.number, "tensor '" + b.name + "' is declared already"};
+    broken_.erase(b.name);
+    lines_["buffer '" + b.name + "'"] = line.number;
+    auto at = program_.buffers.end();
+    if (role != Role::Temp)
+      at = std::find_if(program_.buffers.begin(), at, [](const Buffer& other) { return other.role == Role::Temp; });
+    program_.buffers.insert(at, std::move(b));
+  }
+
+  void parse_loop(const Line& line, Cursor& cursor) {
+    cursor.expect("loop");
+    const text::WrittenRange range = text::parse_range(cursor);
+    if (!range.begin) cursor.fail_expected("'in' and a range");
+    const bool brackets = cursor.accept("(");
+    int step = 1;
+    if (brackets || cursor.is("step")) {
+      cursor.expect("step");
+      step = cursor.accept("-") ? -1 : 1;
+      const std::string digits = cursor.next().text;
+      if (digits != "1")
+        throw Fault{line.number, "the step of a loop is 1 or -1, got " + std::string(step < 0 ? "-" : "") + digits};
+    }
+    if (brackets) cursor.expect(")");
+    if (!cursor.at_end()) cursor.fail_expected("the end of the line");
+    text::Scope scope;
+    scope.program = &program_;
+    for (const OpenRegion& open : regions_) scope.iterators.push_back(open.region.iterator);
+    const Affine begin = expect_affine(range.begin, scope, "the range"),
+                 end = expect_affine(range.end, scope, "the range");
+    lines_.emplace("loop " + range.name, line.number);
+    regions_.push_back({{range.name, begin, end, step, {}}, line.indent});
+    body_indent_ = -1;
+  }
+
+  void parse_statement(const Line& line, Cursor& cursor) {
+    const auto is_tensor = [&](const std::string& name) { return program_.find_buffer(name) != nullptr; };
+    const std::string target = cursor.peek(cursor.is(":", 1) ? 2 : 0).text;
+    text::WrittenStatement written;
+    try {
+      written = text::parse_statement(cursor, is_tensor);
+    } catch (const Fault&) {
+      if (!is_tensor(target)) broken_.insert(target);
+      throw;
+    }
+    std::vector<Range> ranges;
+    for (const OpenRegion& r : regions_) ranges.push_back({r.region.iterator, r.region.begin, r.region.end});
+    try {
+      if (reads_broken(written)) throw Fault{0, ""};
+      for (Statement& s : make_statements(written, ranges, program_, DType::F32))
+        add_statement(std::move(s), line.number);
+    } catch (const Fault& fault) {
+      for (const text::WrittenAccess& write : written.writes)
+        if (!is_tensor(write.buffer)) broken_.insert(write.buffer);
+      if (fault.line > 0) throw;
+    }
+  }
+
+  bool reads_broken(const text::WrittenStatement& written) const {
+    bool found = false;
+    const auto look = [&](const text::TreePtr& tree) {
+      for_each_tree(tree, [&](const text::Tree& t) {
+        found = found || (t.kind != text::TreeKind::Call && broken_.count(t.text) > 0);
+      });
+    };
+    for (const text::TreePtr& value : written.values) look(value);
+    for (const text::WrittenAccess& write : written.writes) {
+      found = found || broken_.count(write.buffer) > 0;
+      for (const text::TreePtr& subscript : write.subscripts) look(subscript);
+    }
+    if (written.guard) look(written.guard);
+    return found;
+  }
+
+  void add_statement(Statement s, int line) {
+    if (program_.find_statement(s.name))
+      throw Fault{line, "a statement '" + s.name + "' exists already: give it a label, as in 'S1: ...'"};
+    lines_["statement '" + s.name + "'"] = line;
+    program_.statements.push_back(std::move(s));
+    body().emplace_back(program_.statements.size() - 1);
+  }
+
+  void add_problems(int header) {
+    for (const Problem& p : find_problems(program_)) {
+      const auto at = lines_.find(p.subject);
+      faults_.push_back(
+          {at == lines_.end() ? header : at->second, (p.subject.empty() ? "" : p.subject + ": ") + p.message});
+    }
+  }
+};
+
+[[noreturn]] void throw_faults(std::vector<Fault> faults, const std::string& origin) {
+  std::stable_sort(faults.begin(), faults.end(), [](const Fault& a, const Fault& b) { return a.line < b.line; });
+  std::vector<std::string> problems;
+  for (const Fault& f : faults) problems.push_back(origin + ":" + std::to_string(f.line) + ": " + f.message);
+  throw UserError(ExitStatus::InvalidInput, std::move(problems));
+}
+
+bool starts_program(const Line& line) { return Cursor(line).is("program"); }
+
+}  // namespace
+
+std::vector<Program> parse_programs(std::string_view text, const std::string& origin) {
+  std::vector<Fault> faults;
+  const std::vector<Line> lines = text::split_lines(text, faults);
+  std::vector<Program> programs;
+  std::size_t at = 0;
+  if (lines.empty()) faults.push_back({1, "expected 'program NAME(...)', got an empty text"});
+  if (!lines.empty() && !starts_program(lines[0]))
+    faults.push_back({lines[0].number, "expected 'program NAME(...)', got '" + lines[0].tokens[0].text + "'"});
+  while (at < lines.size() && !starts_program(lines[at])) ++at;
+  while (at < lines.size()) {
+    const Line& header = lines[at++];
+    std::vector<Line> body;
+    while (at < lines.size() && !starts_program(lines[at])) body.push_back(lines[at++]);
+    programs.push_back(ProgramParser(faults).run(header, body));
+  }
+  if (!faults.empty()) throw_faults(std::move(faults), origin);
+  return programs;
+}
+
+Program parse_program(std::string_view text, const std::string& origin) {
+  std::vector<Program> programs = parse_programs(text, origin);
+  if (programs.size() != 1)
+    throw UserError(ExitStatus::InvalidInput,
+                    origin + ": expected one program, got " + std::to_string(programs.size()));
+  return std::move(programs[0]);
+}
+
+}  // namespace polyte::ir
