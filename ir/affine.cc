@@ -372,6 +372,7 @@ std::string to_string(const Constraint& c) {
   }
   right = -right;
   const Affine constant = c.expr.constant();
+  if (c.equality && find_remainder(c.expr)) return to_string(c.expr - constant) + " == " + to_string(-constant);
   const bool swap = right.as_symbol().has_value() || !starts_positive(left);
   if (c.equality) {
     return swap ? to_string(right) + " == " + to_string(left + constant)

@@ -2,7 +2,8 @@
 // One classifier serves GEMM, batched GEMM, convolution and any tensor contraction (TBLIS; Goto and van de Geijn):
 //   M      in the first operand and the result      N   in the second operand and the result
 //   K      reductions, in both operands (or one)    batch   in all three
-// The operand roles are chosen so that N holds the iterator with stride 1 in the result and its operand.
+// The operand roles are chosen so that N holds the iterator with stride 1 in the result and its operand. N is never
+// empty; M may be (a matrix times a vector, a depthwise convolution).
 #pragma once
 
 #include "ir/program.h"
@@ -17,7 +18,7 @@ struct Contraction {
   std::string lane;       // of n: stride 1 in c; empty where there is none
 };
 
-// Decline tells why: not a sum of products of two loads, no free iterator of either side, ...
+// Decline tells why: not a sum of products of two loads, no free iterator on any side, ...
 Result<Contraction> classify_contraction(const Program& program, const Statement& update);
 
 // Stride of iterator `it` in an access to a row-major buffer of constant shape; nullopt where it is not linear.
