@@ -10,8 +10,8 @@
 namespace polyte::poly {
 
 struct PolyOptions {
-  bool affine_core_only = false;              // the `isl` arm: isl's order with fixed tiles, nothing else
-  std::uint64_t quota = 5'000'000;            // isl operations a scheduling attempt; then the next, simpler one
+  bool affine_core_only = false;    // the `isl` arm: isl's order with fixed tiles, nothing else
+  std::uint64_t quota = 5'000'000;  // isl operations a scheduling attempt; then the next, simpler one
 };
 
 // A Script that replays on `program` (sizes bound), or why there is none: rows that the schedule language cannot

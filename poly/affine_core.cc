@@ -1,0 +1,373 @@
+#include "poly/affine_core.h"
+
+#include <isl/aff.h>
+#include <isl/map.h>
+#include <isl/schedule.h>
+#include <isl/schedule_node.h>
+#include <isl/union_map.h>
+
+#include <algorithm>
+#include <set>
+
+#include "schedule/proof/dependences.h"
+
+namespace polyte::poly {
+namespace {
+
+using schedule::Dependence;
+using schedule::DependenceKind;
+using schedule::IslContext;
+using schedule::IslModel;
+
+bool starts_reduction(const ir::Program& program, std::size_t i) {
+  if (i + 1 >= program.statements.size()) return false;
+  const ir::Statement& init = program.statements[i];
+  const ir::Statement& update = program.statements[i + 1];
+  if (init.combiner != ir::Combiner::None || update.combiner == ir::Combiner::None || init.guard) return false;
+  if (init.writes[0].buffer != update.writes[0].buffer) return false;
+  std::vector<std::string> free;
+  for (const std::string& it : update.iterators) {
+    if (std::ranges::find(update.reductions, it) == update.reductions.end()) free.push_back(it);
+  }
+  return free == init.iterators;
+}
+
+// Reductions with their initial values, every other statement by itself.
+std::vector<Cluster> make_clusters(const ir::Program& program) {
+  std::vector<Cluster> clusters;
+  for (std::size_t i = 0; i < program.statements.size(); ++i) {
+    Cluster cluster;
+    cluster.iterators = program.statements[i].iterators;
+    cluster.statements.push_back(&program.statements[i]);
+    if (starts_reduction(program, i)) cluster.statements.push_back(&program.statements[++i]);
+    clusters.push_back(std::move(cluster));
+  }
+  return clusters;
+}
+
+// The Program contracted to clusters, as isl maps and dependences.
+class Contraction {
+ public:
+  Contraction(const IslContext& context, const IslModel& model, const std::vector<Dependence>& dependences,
+              std::vector<Cluster> clusters)
+      : context_(context), model_(model), dependences_(dependences), clusters_(std::move(clusters)) {
+    join_tails();
+    build();
+  }
+
+  const std::vector<Cluster>& clusters() const { return clusters_; }
+  isl::union_set domain() const { return domain_; }
+  isl::union_map validity() const { return validity_; }
+  isl::union_map flow() const { return flow_; }
+
+ private:
+  const IslContext& context_;
+  const IslModel& model_;
+  const std::vector<Dependence>& dependences_;
+  std::vector<Cluster> clusters_;
+  isl::union_set domain_;
+  isl::union_map validity_, flow_;
+
+  int statement_number(const ir::Statement* s) const { return schedule::statement_index(model_, s->name); }
+
+  // Instances of a statement -> instances of its cluster (its leading common iterators).
+  isl::map onto_cluster(const ir::Statement& s, const Cluster& cluster, std::size_t number) const {
+    const int at = statement_number(&s);
+    isl::set domain = model_.statements[static_cast<std::size_t>(at)].domain;
+    std::vector<isl::aff> values;
+    for (const std::string& it : cluster.iterators) {
+      values.push_back(schedule::to_aff(domain.get_space(), s.iterators, model_.params, ir::Affine::symbol(it)));
+    }
+    isl::multi_aff map = schedule::to_multi_aff(domain.get_space(), "C" + std::to_string(number), values);
+    return isl::manage(isl_map_intersect_domain(isl_map_from_multi_aff(map.release()), domain.release()));
+  }
+
+  // Contracted dependences between two clusters; empty where they do not depend on each other.
+  isl::union_map between(std::size_t a, std::size_t b, bool flow_only) const {
+    isl::union_map result = isl::manage(isl_union_map_empty(isl_set_get_space(model_.context.get())));
+    for (const Dependence& d : dependences_) {
+      if (flow_only && d.kind != DependenceKind::Flow) continue;
+      for (const ir::Statement* s : clusters_[a].statements) {
+        for (const ir::Statement* t : clusters_[b].statements) {
+          if (statement_number(s) != d.source || statement_number(t) != d.sink) continue;
+          isl::map pairs =
+              d.pairs.apply_domain(onto_cluster(*s, clusters_[a], a)).apply_range(onto_cluster(*t, clusters_[b], b));
+          result = result.unite(isl::manage(isl_union_map_from_map(pairs.release())));
+        }
+      }
+    }
+    return result;
+  }
+
+  bool same_box(const Cluster& a, const Cluster& b) const {
+    const auto& s = model_.statements[static_cast<std::size_t>(statement_number(a.statements[0]))];
+    const auto& t = model_.statements[static_cast<std::size_t>(statement_number(b.statements[0]))];
+    isl::set renamed = isl::manage(isl_set_set_tuple_id(t.domain.copy(), isl_set_get_tuple_id(s.domain.get())));
+    return a.iterators == b.iterators && isl_set_is_equal(s.domain.get(), renamed.get()) == isl_bool_true;
+  }
+
+  // A definition that needs, of the cluster before it, the values of its own point only joins that cluster.
+  void join_tails() {
+    for (std::size_t i = 1; i < clusters_.size();) {
+      Cluster& before = clusters_[i - 1];
+      Cluster& tail = clusters_[i];
+      const bool plain = tail.statements.size() == 1 && tail.statements[0]->combiner == ir::Combiner::None;
+      if (plain && same_box(before, tail) && point_wise(i - 1, i)) {
+        before.statements.push_back(tail.statements[0]);
+        clusters_.erase(clusters_.begin() + static_cast<std::ptrdiff_t>(i));
+      } else {
+        ++i;
+      }
+    }
+  }
+
+  bool point_wise(std::size_t a, std::size_t b) const {
+    isl::union_map pairs = between(a, b, false);
+    if (pairs.is_empty()) return false;
+    bool identical = true;
+    pairs.foreach_map([&](isl::map map) {
+      isl_map* renamed = isl_map_set_tuple_id(map.copy(), isl_dim_out, isl_map_get_tuple_id(map.get(), isl_dim_in));
+      isl_map* identity = isl_map_identity(isl_map_get_space(renamed));
+      identical = identical && isl_map_is_subset(renamed, identity) == isl_bool_true;
+      isl_map_free(renamed);
+      isl_map_free(identity);
+    });
+    return identical;
+  }
+
+  void build() {
+    domain_ = isl::manage(isl_union_set_empty(isl_set_get_space(model_.context.get())));
+    validity_ = isl::manage(isl_union_map_empty(isl_set_get_space(model_.context.get())));
+    flow_ = validity_;
+    for (std::size_t a = 0; a < clusters_.size(); ++a) {
+      isl::set points = onto_cluster(*clusters_[a].statements[0], clusters_[a], a).range();
+      domain_ = domain_.unite(isl::manage(isl_union_set_from_set(points.release())));
+      for (std::size_t b = 0; b < clusters_.size(); ++b) {
+        isl::union_map pairs = between(a, b, false);
+        if (a == b) pairs = pairs.subtract(domain_.identity());
+        validity_ = validity_.unite(pairs);
+        if (a != b) flow_ = flow_.unite(between(a, b, true));
+      }
+    }
+  }
+};
+
+struct Attempt {
+  const char* name;
+  bool gist;
+  bool serialize;  // one strongly connected component a nest
+  bool outer_coincident;
+};
+// From the most fused to the most modest; the reference order is what remains when all are declined.
+constexpr Attempt kAttempts[] = {{"fused, parallel outermost", true, false, true},
+                                 {"serial components, gisted", true, true, true},
+                                 {"serial components", false, true, false}};
+
+// isl's tree brought back to names.
+class TreeReader {
+ public:
+  explicit TreeReader(const std::vector<Cluster>& clusters) : clusters_(clusters) {}
+
+  Result<Core> read(const isl::schedule_node& node) {
+    Core core = visit(node, std::vector<std::set<std::string>>(clusters_.size()));
+    if (!reason_.empty()) return Decline{reason_};
+    return core;
+  }
+
+ private:
+  const std::vector<Cluster>& clusters_;
+  std::string reason_;
+
+  Core fail(const std::string& reason) {
+    if (reason_.empty()) reason_ = reason;
+    return nullptr;
+  }
+
+  static std::size_t cluster_number(const isl::set& instances) {
+    return static_cast<std::size_t>(std::stoul(isl_set_get_tuple_name(instances.get()) + 1));
+  }
+
+  using Taken = std::vector<std::set<std::string>>;  // a cluster's iterators that bands above own
+
+  Core visit(const isl::schedule_node& node, const Taken& taken) {
+    isl_schedule_node* raw = node.get();
+    switch (isl_schedule_node_get_type(raw)) {
+      case isl_schedule_node_domain:
+      case isl_schedule_node_filter:
+      case isl_schedule_node_context:
+        return visit(node.child(0), taken);
+      case isl_schedule_node_band:
+        return visit_band(node, taken);
+      case isl_schedule_node_sequence:
+      case isl_schedule_node_set:
+        return visit_sequence(node, taken);
+      case isl_schedule_node_leaf:
+        return visit_leaf(node, taken);
+      default:
+        return fail("isl's tree has a node that schedules do not have");
+    }
+  }
+
+  std::vector<std::size_t> clusters_at(const isl::schedule_node& node) {
+    std::vector<std::size_t> found;
+    isl::union_set domain = isl::manage(isl_schedule_node_get_domain(node.get()));
+    domain.foreach_set([&](isl::set set) { found.push_back(cluster_number(set)); });
+    std::ranges::sort(found);
+    return found;
+  }
+
+  Core visit_leaf(const isl::schedule_node& node, const Taken& taken) {
+    std::vector<Core> parts;
+    for (std::size_t c : clusters_at(node)) {
+      Cluster rest = clusters_[c];
+      std::erase_if(rest.iterators, [&](const std::string& it) { return taken[c].contains(it); });
+      parts.push_back(std::make_shared<const CoreNode>(CoreNode{rest}));
+    }
+    if (parts.size() == 1) return parts[0];
+    return std::make_shared<const CoreNode>(CoreNode{CoreSequence{parts}});
+  }
+
+  Core visit_sequence(const isl::schedule_node& node, const Taken& taken) {
+    CoreSequence sequence;
+    const isl_size count = isl_schedule_node_n_children(node.get());
+    for (isl_size i = 0; i < count; ++i) {
+      Core child = visit(node.child(static_cast<int>(i)), taken);
+      if (!child) return nullptr;
+      sequence.children.push_back(child);
+    }
+    return std::make_shared<const CoreNode>(CoreNode{std::move(sequence)});
+  }
+
+  // The iterator that a row is for this cluster: exactly it, neither shifted, skewed nor reversed.
+  std::optional<std::string> row_iterator(const isl::union_pw_aff& row, std::size_t cluster) {
+    std::optional<std::string> found;
+    bool bad = false;
+    isl::pw_aff_list pieces = isl::manage(isl_union_pw_aff_get_pw_aff_list(row.get()));
+    for (unsigned i = 0; i < pieces.size(); ++i) {
+      isl::pw_aff piece = pieces.at(static_cast<int>(i));
+      if (cluster_number(piece.domain()) != cluster) continue;
+      if (isl_pw_aff_n_piece(piece.get()) != 1) return std::nullopt;
+      isl_aff* aff = isl_pw_aff_as_aff(piece.copy());
+      found = plain_iterator(aff, cluster);
+      bad = bad || !found;
+      isl_aff_free(aff);
+    }
+    return bad ? std::nullopt : found;
+  }
+
+  std::optional<std::string> plain_iterator(isl_aff* aff, std::size_t cluster) {
+    isl_val* constant = isl_aff_get_constant_val(aff);
+    bool plain = isl_val_is_zero(constant) == isl_bool_true && isl_aff_dim(aff, isl_dim_div) == 0;
+    isl_val_free(constant);
+    std::optional<std::string> name;
+    const isl_size dims = isl_aff_dim(aff, isl_dim_in);
+    for (isl_size d = 0; d < dims; ++d) {
+      isl_val* factor = isl_aff_get_coefficient_val(aff, isl_dim_in, static_cast<int>(d));
+      if (isl_val_is_zero(factor) != isl_bool_true) {
+        plain = plain && !name && isl_val_is_one(factor) == isl_bool_true;
+        name = clusters_[cluster].iterators[static_cast<std::size_t>(d)];
+      }
+      isl_val_free(factor);
+    }
+    return plain ? name : std::nullopt;
+  }
+
+  Core visit_band(const isl::schedule_node& node, Taken taken) {
+    isl::schedule_node_band band_node = node.as<isl::schedule_node_band>();
+    isl::multi_union_pw_aff rows = band_node.partial_schedule();
+    Band band;
+    band.permutable = band_node.permutable();
+    const std::vector<std::size_t> here = clusters_at(node);
+    const isl_size members = isl_schedule_node_band_n_member(node.get());
+    for (isl_size m = 0; m < members; ++m) {
+      isl::union_pw_aff row = rows.at(static_cast<int>(m));
+      std::optional<std::string> loop;
+      for (std::size_t c : here) {
+        std::optional<std::string> iterator = row_iterator(row, c);
+        if (!iterator)
+          return fail("isl skews, shifts or reverses a loop of '" + clusters_[c].statements[0]->name + "'");
+        if (loop && *loop != *iterator) {
+          return fail("isl fuses loop '" + *loop + "' with loop '" + *iterator + "' of another name");
+        }
+        loop = iterator;
+        taken[c].insert(*iterator);
+      }
+      if (!loop) return fail("isl's band has a loop that no statement owns");
+      band.members.push_back({*loop, band_node.member_get_coincident(static_cast<int>(m))});
+    }
+    band.child = visit(node.child(0), taken);
+    if (!band.child) return nullptr;
+    return std::make_shared<const CoreNode>(CoreNode{std::move(band)});
+  }
+};
+
+isl::schedule run_isl(const IslContext& context, const Contraction& contraction, const Attempt& attempt) {
+  isl_ctx* ctx = context.get().get();
+  isl_options_set_schedule_whole_component(ctx, 0);
+  isl_options_set_schedule_treat_coalescing(ctx, 1);
+  isl_options_set_schedule_max_coefficient(ctx, 20);
+  isl_options_set_schedule_max_constant_term(ctx, 20);
+  isl_options_set_schedule_serialize_sccs(ctx, attempt.serialize ? 1 : 0);
+  isl_options_set_schedule_outer_coincidence(ctx, attempt.outer_coincident ? 1 : 0);
+  isl::union_set domain = contraction.domain();
+  isl::union_map validity = contraction.validity(), proximity = contraction.flow();
+  if (attempt.gist) {
+    validity = validity.gist_domain(domain).gist_range(domain);
+    proximity = proximity.gist_domain(domain).gist_range(domain);
+  }
+  isl::schedule_constraints constraints = isl::schedule_constraints::on_domain(domain);
+  constraints = constraints.set_validity(validity).set_coincidence(validity).set_proximity(proximity);
+  return constraints.compute_schedule();
+}
+
+}  // namespace
+
+const ir::Statement* Cluster::update() const {
+  for (const ir::Statement* s : statements) {
+    if (s->combiner != ir::Combiner::None) return s;
+  }
+  return nullptr;
+}
+
+Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineCoreOptions& options) {
+  for (const ir::Statement& s : program.statements) {
+    if (s.region_depth > 0) return Decline{"statement '" + s.name + "' is inside an ordered region"};
+  }
+  IslContext context;
+  const schedule::State state = schedule::reference_state(std::make_shared<const ir::Program>(program));
+  const IslModel model = schedule::make_model(context, state);
+  std::vector<Dependence> dependences = schedule::compute_dependences(model);
+  std::erase_if(dependences, [](const Dependence& d) { return d.reduction; });
+  const Contraction contraction(context, model, dependences, make_clusters(program));
+  AffineCore result;
+  for (const Attempt& attempt : kAttempts) {
+    context.limit(options.quota);
+    try {
+      isl::schedule schedule = run_isl(context, contraction, attempt);
+      Result<Core> core = TreeReader(contraction.clusters()).read(schedule.get_root());
+      if (core) {
+        result.root = *core;
+        result.attempt = attempt.name;
+        return result;
+      }
+      result.notes.push_back(std::string(attempt.name) + ": " + core.error().reason);
+    } catch (const isl::exception& e) {
+      result.notes.push_back(std::string(attempt.name) + ": the scheduler gave up within its budget");
+    }
+  }
+  std::string reasons;
+  for (const std::string& note : result.notes) reasons += (reasons.empty() ? "" : "; ") + note;
+  return Decline{reasons};
+}
+
+std::vector<const Cluster*> clusters_of(const Core& core) {
+  std::vector<const Cluster*> all;
+  if (const auto* cluster = std::get_if<Cluster>(&core->op)) return {cluster};
+  if (const auto* band = std::get_if<Band>(&core->op)) return clusters_of(band->child);
+  for (const Core& child : std::get<CoreSequence>(core->op).children) {
+    for (const Cluster* cluster : clusters_of(child)) all.push_back(cluster);
+  }
+  return all;
+}
+
+}  // namespace polyte::poly

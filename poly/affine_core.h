@@ -1,0 +1,62 @@
+// The affine core: order, fusion and parallelism of a Program by isl's scheduler, brought back from rows to names.
+//
+// First initial values, updates and point-wise tails are contracted into clusters over their common iterators (a
+// cluster is what isl sees as one statement); reduction loops stay inside. The result is a tree of
+//   Band      loops shared by the clusters below, in isl's order, with its flags
+//   Sequence  children in order
+//   Cluster   statements with the iterators that no band above has taken
+// isl: Verdoolaege, "isl: an integer set library for the polyhedral model"; the schedule constraints as in
+// Verdoolaege and Janssens, "Scheduling for PPCG".
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/program.h"
+#include "support/result.h"
+
+namespace polyte::poly {
+
+struct Cluster {
+  std::vector<const ir::Statement*> statements;  // in text order
+  std::vector<std::string> iterators;            // common to all of them
+  const ir::Statement* update() const;           // the reduction among them; null if none
+};
+
+struct CoreNode;
+using Core = std::shared_ptr<const CoreNode>;
+
+struct BandMember {
+  std::string loop;
+  bool coincident = false;  // no dependence between its iterations
+};
+struct Band {
+  std::vector<BandMember> members;
+  bool permutable = false;
+  Core child;
+};
+struct CoreSequence {
+  std::vector<Core> children;
+};
+struct CoreNode {
+  std::variant<Band, CoreSequence, Cluster> op;
+};
+
+struct AffineCoreOptions {
+  std::uint64_t quota = 0;  // isl operations an attempt
+};
+
+struct AffineCore {
+  Core root;
+  std::string attempt;             // which of the fallback chain gave it: "fused", "serial components", ...
+  std::vector<std::string> notes;  // why earlier attempts were declined
+};
+
+// Declines where no attempt gives rows that the schedule language can say: each with its reason.
+Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineCoreOptions& options);
+
+std::vector<const Cluster*> clusters_of(const Core& core);  // in order
+
+}  // namespace polyte::poly
