@@ -83,8 +83,16 @@ struct Stage {
   NestTree copy;                       // loops of the copy statements (leaf X.in or X.out); null: the default
 };
 
+struct Directive;
+// `{ order ..; place ..; merge ..; parallel .. }`: a nest written as classic directives, applied and proved as one
+// (the states between them may be illegal). What expand_to_directives makes of a Nest.
+struct Transaction {
+  std::vector<Directive> steps;
+};
+
 using Operation = std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Unroll,
-                               Vectorize, Parallel, ComputeInline, ComputeAt, ReverseComputeAt, Place, Nest, Stage>;
+                               Vectorize, Parallel, ComputeInline, ComputeAt, ReverseComputeAt, Place, Nest, Stage,
+                               Transaction>;
 
 struct Directive {
   Operation operation;

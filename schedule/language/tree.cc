@@ -32,10 +32,14 @@ void collect_leaves(const Tree& tree, std::vector<const Leaf*>& leaves) {
 
 std::string print_loop(const Loop& loop) {
   switch (loop.kind) {
-    case LoopKind::Parallel: return "par " + loop.name;
-    case LoopKind::Unrolled: return "[" + loop.name + "]";
-    case LoopKind::Vector: return "<" + loop.name + ">";
-    case LoopKind::Serial: break;
+    case LoopKind::Parallel:
+      return "par " + loop.name;
+    case LoopKind::Unrolled:
+      return "[" + loop.name + "]";
+    case LoopKind::Vector:
+      return "<" + loop.name + ">";
+    case LoopKind::Serial:
+      break;
   }
   return loop.name;
 }

@@ -1,0 +1,89 @@
+// compute_at P at L:   { u > x > P;  u.o > x.o > C }   ->   u.o > x.o > { u > x > P at x.o;  C }
+// P's statements are lifted (lift.h) and stand before the first of their consumers in L's body. Their tensor must be
+// read below L only. Races over its elements are judged once it is staged.
+#include <algorithm>
+
+#include "schedule/language/primitives/lift.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+// The kinds that a statement's loops had keep on their lifted loops.
+Tree lifted_nest(State& next, const State& before, const std::string& statement, const std::string& tensor,
+                 std::size_t prefix, const std::string& site) {
+  const ScheduledStatement& s = next.at(statement);
+  const std::vector<const Loop*> old_path = path_to(before.tree, statement);
+  Tree tree = make_leaf({statement, {}, site});
+  for (std::size_t i = s.rows.size(); i > prefix; --i) {
+    Loop loop = {.id = next.next_loop_id++, .name = s.rows[i - 1].loop, .body = std::move(tree)};
+    for (const Loop* old : old_path)
+      if (old->name == loop.name || tensor + "." + old->name == loop.name) {
+        loop.kind = old->kind == LoopKind::Parallel ? LoopKind::Serial : old->kind;
+        loop.tail = old->tail;
+      }
+    tree = make_loop(std::move(loop));
+  }
+  return tree;
+}
+
+Tree insert_before_consumers(const Loop& loop, const std::vector<Tree>& nests,
+                             const std::vector<std::string>& consumers) {
+  std::vector<Tree> children = top_level(loop.body);
+  const auto first = std::find_if(children.begin(), children.end(), [&](const Tree& child) {
+    return std::any_of(consumers.begin(), consumers.end(), [&](const std::string& c) { return contains(child, c); });
+  });
+  children.insert(first, nests.begin(), nests.end());
+  Loop rebuilt = loop;
+  rebuilt.body = make_sequence(std::move(children));
+  return make_loop(std::move(rebuilt));
+}
+
+std::optional<Refusal> check_readers(const State& state, const std::string& tensor,
+                                     const std::vector<std::string>& consumers, const std::string& loop) {
+  for (const ScheduledStatement& s : state.statements) {
+    const bool is_outside = std::find(consumers.begin(), consumers.end(), s.body.name) == consumers.end();
+    if (is_outside && reads(s, tensor) && !writes(s, tensor))
+      return malformed(s.body.name + " reads " + tensor + " outside " + loop);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Applied compute_at(const State& state, const ComputeAt& directive, const PrimitiveContext& context) {
+  std::string tensor = directive.producer;
+  if (const ScheduledStatement* s = state.find(tensor); s && !state.reference->find_buffer(tensor))
+    tensor = s->body.writes.front().buffer;
+  const std::vector<std::string> writers = select_statements(state, tensor);
+  if (writers.empty()) return malformed("no statement computes " + directive.producer);
+  if (writers.size() > 1 && state.find(directive.producer) && directive.producer != tensor)
+    return malformed("recomputing " + directive.producer + " alone is not enough: " + joined(writers) +
+                     " go together (compute_at " + tensor + ")");
+  const auto loop = the_loop(state, directive.at);
+  if (!loop) return loop.error();
+  const std::vector<std::string> consumers = consumers_below(state, **loop, tensor);
+  if (auto refusal = check_readers(state, tensor, consumers, (*loop)->name)) return *refusal;
+  if (consumers.empty()) return malformed("nothing below " + (*loop)->name + " reads " + tensor);
+  LiftSite site{{}, consumers};
+  for (const Loop* above : path_to(state.tree, consumers.front())) {
+    site.prefix.push_back(above->name);
+    if (above->id == (*loop)->id) break;
+  }
+  State next = state;
+  for (const std::string& writer : writers) next.tree = without_statement(next.tree, writer);
+  if (auto refusal = lift(next, tensor, site)) return *refusal;
+  std::vector<Tree> nests;
+  for (const std::string& writer : writers)
+    nests.push_back(lifted_nest(next, state, writer, tensor, site.prefix.size(), (*loop)->name));
+  next.tree =
+      replace_loop(next.tree, (*loop)->id, [&](const Loop& l) { return insert_before_consumers(l, nests, consumers); });
+  if (auto refusal = settle(next)) return *refusal;
+  if (!context.prover) return next;
+  if (auto refusal = context.prover->check_bounds(next, writers)) return *refusal;
+  if (auto refusal = context.prover->check_storage(next, tensor)) return *refusal;
+  if (auto refusal = check_races(next, writers, context)) return *refusal;
+  return next;
+}
+
+}  // namespace polyte::schedule

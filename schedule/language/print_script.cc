@@ -1,0 +1,208 @@
+#include <algorithm>
+
+#include "schedule/language/script_text.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+std::string list(const std::vector<std::string>& items, const std::string& separator) {
+  std::string text;
+  for (const std::string& item : items) text += (text.empty() ? "" : separator) + item;
+  return text;
+}
+
+std::string list(const std::vector<Size>& sizes) {
+  std::string text;
+  for (const Size& size : sizes) text += (text.empty() ? "" : ", ") + size.text;
+  return text;
+}
+
+std::string selector(const std::string& statement) { return statement.empty() ? "" : statement + ": "; }
+
+std::string print(Tail tail) {
+  switch (tail) {
+    case Tail::Guard:
+      return "guard";
+    case Tail::Mask:
+      return "mask";
+    case Tail::Cut:
+      return "cut";
+  }
+  return "";
+}
+
+std::string print_when(const std::vector<When>& when) {
+  std::string text;
+  for (const When& w : when)
+    text += std::string(text.empty() ? " when " : " and ") + (w.first ? "first " : "last ") + w.loop;
+  return text;
+}
+
+std::string loop_text(const NestLoop& loop) {
+  switch (loop.kind) {
+    case LoopKind::Parallel:
+      return "par " + loop.name;
+    case LoopKind::Unrolled:
+      return "[" + loop.name + "]";
+    case LoopKind::Vector:
+      return "<" + loop.name + ">";
+    case LoopKind::Serial:
+      break;
+  }
+  return loop.name;
+}
+
+// The part of a split that repeats in `split m by 4, n by 8   tail cut`.
+std::string split_item(const Split& split) {
+  std::string text = split.loop.loop + (split.into ? " into " : " by ") + split.factor.text;
+  if (!split.from.text.empty()) text += " from " + split.from.text;
+  return text;
+}
+
+std::string tail_text(Tail tail) { return "   tail " + print(tail); }
+
+std::string print_stage(const Stage& stage) {
+  static const char* const kForms[] = {"stage", "cache_read", "cache_write", "pack"};
+  std::string text = std::string(kForms[static_cast<int>(stage.form)]) + " " + stage.tensor;
+  if (stage.at) text += " at " + print(*stage.at);
+  if (stage.memory) text += " in " + ir::to_string(*stage.memory);
+  if (!stage.layout.empty()) text += " layout (" + list(stage.names, ", ") + ") [" + list(stage.layout, ", ") + "]";
+  if (!stage.pad.text.empty()) text += " pad " + stage.pad.text;
+  if (stage.when_compile) text += " when compile";
+  if (stage.copy) text += " copy " + print(stage.copy);
+  return text;
+}
+
+std::string print_transaction(const Transaction& transaction) {
+  std::string text = "{\n";
+  for (const Directive& step : transaction.steps) text += "  " + print(step) + "\n";
+  return text + "}";
+}
+
+struct Printer {
+  std::string operator()(const SetParam& d) const { return "param " + d.name + " = " + d.value.text; }
+  std::string operator()(const Where& d) const { return "where " + d.condition.text; }
+  std::string operator()(const Let& d) const { return "let " + d.name + " = " + d.text; }
+  std::string operator()(const Split& d) const {
+    return "split " + selector(d.loop.statement) + split_item(d) + tail_text(d.tail);
+  }
+  std::string operator()(const Tile& d) const {
+    return "tile " + selector(d.statement) + "(" + list(d.loops, ", ") + ") by (" + list(d.factors) + ")" +
+           tail_text(d.tail);
+  }
+  std::string operator()(const Reorder& d) const { return "reorder " + selector(d.statement) + list(d.loops, " > "); }
+  std::string operator()(const Order& d) const { return "order " + d.statement + ": " + list(d.loops, " > "); }
+  std::string operator()(const Fuse& d) const {
+    return "fuse " + print(d.outer) + ", " + print(d.inner) + " as " + d.name;
+  }
+  std::string operator()(const Merge& d) const { return "merge " + list(d.statements, ", ") + " through " + d.through; }
+  std::string operator()(const Distribute& d) const { return "distribute " + print(d.loop); }
+  std::string operator()(const Unroll& d) const { return "unroll " + print(d.loop); }
+  std::string operator()(const Vectorize& d) const { return "vectorize " + print(d.loop); }
+  std::string operator()(const Parallel& d) const { return "parallel " + print(d.loop); }
+  std::string operator()(const ComputeInline& d) const { return "compute_inline " + d.tensor; }
+  std::string operator()(const ComputeAt& d) const { return "compute_at " + d.producer + " at " + print(d.at); }
+  std::string operator()(const ReverseComputeAt& d) const {
+    return "reverse_compute_at " + d.consumer + " at " + print(d.at) + print_when(d.when);
+  }
+  std::string operator()(const Place& d) const { return "place " + d.statement + print_when(d.when); }
+  std::string operator()(const Nest& d) const { return "nest " + selector(d.name) + print(d.tree); }
+  std::string operator()(const Stage& d) const { return print_stage(d); }
+  std::string operator()(const Transaction& d) const { return print_transaction(d); }
+};
+
+std::string print(Provenance provenance) {
+  switch (provenance) {
+    case Provenance::Person:
+      return "";
+    case Provenance::Template:
+      return "   #: template";
+    case Provenance::Isl:
+      return "   #: isl";
+    case Provenance::TileModel:
+      return "   #: tile-model";
+  }
+  return "";
+}
+
+std::string print_contract(const Script& script) {
+  switch (script.contract) {
+    case Contract::Exact:
+      return "exact";
+    case Contract::Reassoc:
+      return "reassoc " + list(script.reassociable, ", ");
+    case Contract::Unsafe:
+      return "unsafe";
+  }
+  return "";
+}
+
+std::string print_header(const Script& script) {
+  std::string text = "schedule " + script.name + " for " + script.program;
+  if (!script.digest.empty()) text += "@" + script.digest;
+  if (!script.target.empty()) text += "  on " + script.target;
+  return text + "  " + std::string(to_string(script.dtype)) + "  " + print_contract(script) + "\n";
+}
+
+// Directives that were written on one line stay on it: params, and splits of one selector and tail.
+bool continues(const Directive& a, const Directive& b) {
+  if (a.line == 0 || a.line != b.line || a.provenance != b.provenance) return false;
+  if (std::holds_alternative<SetParam>(a.operation)) return std::holds_alternative<SetParam>(b.operation);
+  const Split* x = std::get_if<Split>(&a.operation);
+  const Split* y = std::get_if<Split>(&b.operation);
+  return x && y && x->loop.statement == y->loop.statement && x->tail == y->tail;
+}
+
+std::string print_group(const std::vector<Directive>& directives, std::size_t begin, std::size_t end) {
+  if (end == begin + 1) return print(directives[begin]);
+  std::string text;
+  for (std::size_t i = begin; i < end; ++i) {
+    text += text.empty() ? "" : ", ";
+    if (const SetParam* param = std::get_if<SetParam>(&directives[i].operation))
+      text += param->name + " = " + param->value.text;
+    else
+      text += split_item(std::get<Split>(directives[i].operation));
+  }
+  const Directive& last = directives[end - 1];
+  if (const Split* split = std::get_if<Split>(&last.operation))
+    return "split " + selector(split->loop.statement) + text + tail_text(split->tail) + print(last.provenance);
+  return "param " + text + print(last.provenance);
+}
+
+}  // namespace
+
+std::string print(const LoopName& name) {
+  return name.statement.empty() ? name.loop : name.statement + ":" + name.loop;
+}
+
+std::string print(const Leaf& leaf) {
+  return leaf.statement + (leaf.at.empty() ? "" : " at " + leaf.at) + print_when(leaf.when);
+}
+
+std::string print(const NestTree& tree) {
+  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return print(*leaf);
+  if (const NestLoop* loop = std::get_if<NestLoop>(&tree->op)) return loop_text(*loop) + " > " + print(loop->body);
+  std::string text;
+  for (const NestTree& child : std::get<NestSequence>(tree->op).children)
+    text += (text.empty() ? "{ " : "; ") + print(child);
+  return text + " }";
+}
+
+std::string print(const Directive& directive) {
+  return std::visit(Printer{}, directive.operation) + print(directive.provenance);
+}
+
+std::string print(const Script& script) {
+  std::string text = print_header(script);
+  const std::vector<Directive>& directives = script.directives;
+  for (std::size_t begin = 0; begin < directives.size();) {
+    std::size_t end = begin + 1;
+    while (end < directives.size() && continues(directives[begin], directives[end])) ++end;
+    text += print_group(directives, begin, end) + "\n";
+    begin = end;
+  }
+  return text;
+}
+
+}  // namespace polyte::schedule

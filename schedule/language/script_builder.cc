@@ -1,0 +1,106 @@
+#include "schedule/language/script_builder.h"
+
+#include "schedule/language/script_text.h"
+#include "support/error.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+NestTree nest_of(const std::string& text) {
+  auto tree = parse_nest(text);
+  POLYTE_CHECK(static_cast<bool>(tree), "nest '" + text + "': " + (tree ? std::string() : tree.error().reason));
+  return *tree;
+}
+
+}  // namespace
+
+LoopName loop_name(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) return {"", text};
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
+ScriptBuilder::ScriptBuilder(std::string name, const ir::Program& program, Provenance provenance)
+    : provenance_(provenance) {
+  script_.name = std::move(name);
+  script_.program = program.name;
+  script_.digest = ir::digest(program);
+}
+
+ScriptBuilder& ScriptBuilder::target(std::string cpu, DType dtype) {
+  script_.target = std::move(cpu);
+  script_.dtype = dtype;
+  return *this;
+}
+ScriptBuilder& ScriptBuilder::reassoc(std::vector<std::string> loops) {
+  script_.contract = Contract::Reassoc;
+  script_.reassociable = std::move(loops);
+  return *this;
+}
+ScriptBuilder& ScriptBuilder::provenance(Provenance provenance) {
+  provenance_ = provenance;
+  return *this;
+}
+ScriptBuilder& ScriptBuilder::add(Operation operation) {
+  script_.directives.push_back({std::move(operation), provenance_, 0});
+  return *this;
+}
+ScriptBuilder& ScriptBuilder::param(const std::string& name, const std::string& size) {
+  return add(SetParam{name, {size}});
+}
+ScriptBuilder& ScriptBuilder::where(const std::string& condition) { return add(Where{{condition}}); }
+ScriptBuilder& ScriptBuilder::let(const std::string& name, const std::string& text) { return add(Let{name, text}); }
+ScriptBuilder& ScriptBuilder::split(const std::string& loop, const std::string& factor, Tail tail,
+                                    const std::string& from) {
+  return add(Split{loop_name(loop), {factor}, false, {from}, tail});
+}
+ScriptBuilder& ScriptBuilder::tile(const std::string& statement, std::vector<std::string> loops,
+                                   const std::vector<std::string>& factors, Tail tail) {
+  Tile tile = {statement, std::move(loops), {}, tail};
+  for (const std::string& factor : factors) tile.factors.push_back({factor});
+  return add(std::move(tile));
+}
+ScriptBuilder& ScriptBuilder::reorder(const std::string& statement, std::vector<std::string> loops) {
+  return add(Reorder{statement, std::move(loops)});
+}
+ScriptBuilder& ScriptBuilder::order(const std::string& statement, std::vector<std::string> loops) {
+  return add(Order{statement, std::move(loops)});
+}
+ScriptBuilder& ScriptBuilder::fuse(const std::string& outer, const std::string& inner, const std::string& name) {
+  return add(Fuse{loop_name(outer), loop_name(inner), name});
+}
+ScriptBuilder& ScriptBuilder::merge(std::vector<std::string> statements, const std::string& through) {
+  return add(Merge{std::move(statements), through});
+}
+ScriptBuilder& ScriptBuilder::distribute(const std::string& loop) { return add(Distribute{loop_name(loop)}); }
+ScriptBuilder& ScriptBuilder::unroll(const std::string& loop) { return add(Unroll{loop_name(loop)}); }
+ScriptBuilder& ScriptBuilder::vectorize(const std::string& loop) { return add(Vectorize{loop_name(loop)}); }
+ScriptBuilder& ScriptBuilder::parallel(const std::string& loop) { return add(Parallel{loop_name(loop)}); }
+ScriptBuilder& ScriptBuilder::compute_inline(const std::string& tensor) { return add(ComputeInline{tensor}); }
+ScriptBuilder& ScriptBuilder::compute_at(const std::string& producer, const std::string& loop) {
+  return add(ComputeAt{producer, loop_name(loop)});
+}
+ScriptBuilder& ScriptBuilder::reverse_compute_at(const std::string& consumer, const std::string& loop,
+                                                 std::vector<When> when) {
+  return add(ReverseComputeAt{consumer, loop_name(loop), std::move(when)});
+}
+ScriptBuilder& ScriptBuilder::place(const std::string& statement, std::vector<When> when) {
+  return add(Place{statement, std::move(when)});
+}
+ScriptBuilder& ScriptBuilder::nest(const std::string& text) { return add(Nest{"", nest_of(text)}); }
+ScriptBuilder& ScriptBuilder::stage(const StageRequest& request) {
+  Stage stage;
+  stage.form = request.form;
+  stage.tensor = request.tensor;
+  stage.at = request.at;
+  stage.memory = request.memory;
+  stage.names = request.names;
+  stage.layout = request.layout;
+  stage.pad = {request.pad};
+  stage.when_compile = request.when_compile;
+  if (!request.copy.empty()) stage.copy = nest_of(request.copy);
+  return add(std::move(stage));
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,71 @@
+// ScriptBuilder: a Script written in C++, one call a directive; templates and poly record their choices with it.
+// The same Script as the text would give: sizes and nests are texts of the script's language.
+//
+//   ScriptBuilder s("dense_relu/1", program, Provenance::Template);
+//   s.param("Mr", "12").split("m", "Mr", Tail::Cut).let("tile", "[m.i] > <n.i>");
+//   s.nest("par n.o > k.o > m.o > { tile > acc.init when first k.o; k.i > tile > acc.update; tile > y when last k.o
+//   }"); s.stage({.tensor = "acc", .at = at("m.o"), .memory = Memory::Register});
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedule/language/script.h"
+
+namespace polyte::schedule {
+
+// A loop by name, `m.o` or `acc.update:m.o`.
+LoopName loop_name(const std::string& text);
+inline LoopName at(const std::string& text) { return loop_name(text); }
+
+// What a stage says besides its tensor; all but `tensor` may be left out.
+struct StageRequest {
+  std::string tensor;
+  std::optional<LoopName> at = std::nullopt;
+  std::optional<Memory> memory = std::nullopt;
+  std::vector<std::string> names = {}, layout = {};
+  std::string pad = "";
+  bool when_compile = false;
+  std::string copy = "";  // nest text
+  Stage::Form form = Stage::Form::Stage;
+};
+
+class ScriptBuilder {
+ public:
+  // Header from the Program (name and digest); exact unless reassoc() is called.
+  ScriptBuilder(std::string name, const ir::Program& program, Provenance provenance = Provenance::Person);
+  ScriptBuilder& target(std::string cpu, DType dtype);
+  ScriptBuilder& reassoc(std::vector<std::string> loops);
+  ScriptBuilder& provenance(Provenance provenance);  // of the directives that follow
+
+  ScriptBuilder& param(const std::string& name, const std::string& size);
+  ScriptBuilder& where(const std::string& condition);
+  ScriptBuilder& let(const std::string& name, const std::string& text);
+  ScriptBuilder& split(const std::string& loop, const std::string& factor, Tail tail = Tail::Guard,
+                       const std::string& from = "");
+  ScriptBuilder& tile(const std::string& statement, std::vector<std::string> loops,
+                      const std::vector<std::string>& factors, Tail tail = Tail::Guard);
+  ScriptBuilder& reorder(const std::string& statement, std::vector<std::string> loops);
+  ScriptBuilder& order(const std::string& statement, std::vector<std::string> loops);
+  ScriptBuilder& fuse(const std::string& outer, const std::string& inner, const std::string& name);
+  ScriptBuilder& merge(std::vector<std::string> statements, const std::string& through);
+  ScriptBuilder& distribute(const std::string& loop);
+  ScriptBuilder& unroll(const std::string& loop);
+  ScriptBuilder& vectorize(const std::string& loop);
+  ScriptBuilder& parallel(const std::string& loop);
+  ScriptBuilder& compute_inline(const std::string& tensor);
+  ScriptBuilder& compute_at(const std::string& producer, const std::string& loop);
+  ScriptBuilder& reverse_compute_at(const std::string& consumer, const std::string& loop, std::vector<When> when = {});
+  ScriptBuilder& place(const std::string& statement, std::vector<When> when);
+  ScriptBuilder& nest(const std::string& text);  // InternalError if the text does not parse
+  ScriptBuilder& stage(const StageRequest& request);
+  ScriptBuilder& add(Operation operation);
+
+  const Script& script() const { return script_; }
+
+ private:
+  Script script_;
+  Provenance provenance_;
+};
+
+}  // namespace polyte::schedule

@@ -1,0 +1,156 @@
+#include "schedule/language/size_expr.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "support/checked.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+// Recursive descent over the text; the first problem wins and every later step is void.
+class SizeParser {
+ public:
+  SizeParser(const std::string& text, const std::map<std::string, std::int64_t>& values)
+      : text_(text), values_(values) {}
+
+  Result<std::int64_t> run() {
+    const std::int64_t value = disjunction();
+    skip_space();
+    if (at_ < text_.size()) fail("'" + text_.substr(at_) + "' is not understood");
+    if (!problem_.empty()) return Decline{problem_};
+    return value;
+  }
+
+ private:
+  const std::string& text_;
+  const std::map<std::string, std::int64_t>& values_;
+  std::size_t at_ = 0;
+  std::string problem_;
+
+  void fail(const std::string& why) {
+    if (problem_.empty()) problem_ = "size '" + text_ + "': " + why;
+  }
+  void skip_space() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
+  }
+  bool accept(const std::string& token) {
+    skip_space();
+    if (text_.compare(at_, token.size(), token) != 0) return false;
+    const bool is_word = std::isalpha(static_cast<unsigned char>(token.front())) != 0;
+    const std::size_t end = at_ + token.size();
+    if (is_word && end < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[end])) || text_[end] == '_'))
+      return false;
+    at_ = end;
+    return true;
+  }
+
+  std::int64_t disjunction() {
+    std::int64_t value = conjunction();
+    while (accept("or")) value = (conjunction() != 0 || value != 0) ? 1 : 0;
+    return value;
+  }
+  std::int64_t conjunction() {
+    std::int64_t value = comparison();
+    while (accept("and")) value = (comparison() != 0 && value != 0) ? 1 : 0;
+    return value;
+  }
+  std::int64_t comparison() {
+    const std::int64_t a = sum();
+    if (accept("<=")) return a <= sum() ? 1 : 0;
+    if (accept(">=")) return a >= sum() ? 1 : 0;
+    if (accept("==")) return a == sum() ? 1 : 0;
+    if (accept("!=")) return a != sum() ? 1 : 0;
+    if (accept("<")) return a < sum() ? 1 : 0;
+    if (accept(">")) return a > sum() ? 1 : 0;
+    return a;
+  }
+  std::int64_t sum() {
+    std::int64_t value = product();
+    while (true) {
+      if (accept("+"))
+        value = checked_add(value, product());
+      else if (accept("-"))
+        value = checked_sub(value, product());
+      else
+        return value;
+    }
+  }
+  std::int64_t product() {
+    std::int64_t value = factor();
+    while (true) {
+      if (accept("*")) {
+        value = checked_mul(value, factor());
+      } else if (accept("//") || accept("/")) {
+        value = divided(value, factor(), false);
+      } else if (accept("%")) {
+        value = divided(value, factor(), true);
+      } else {
+        return value;
+      }
+    }
+  }
+  std::int64_t divided(std::int64_t a, std::int64_t b, bool remainder) {
+    if (b <= 0) {
+      fail("division by " + std::to_string(b));
+      return 0;
+    }
+    return remainder ? floor_mod(a, b) : floor_div(a, b);
+  }
+  std::int64_t factor() {
+    skip_space();
+    if (at_ >= text_.size()) {
+      fail("a number or name is missing");
+      return 0;
+    }
+    if (accept("-")) return checked_sub(0, factor());
+    if (accept("(")) {
+      const std::int64_t value = disjunction();
+      if (!accept(")")) fail("')' is missing");
+      return value;
+    }
+    if (accept("min")) return extreme(true);
+    if (accept("max")) return extreme(false);
+    if (std::isdigit(static_cast<unsigned char>(text_[at_]))) return number();
+    return name();
+  }
+  std::int64_t extreme(bool least) {
+    if (!accept("(")) fail("'(' is missing");
+    const std::int64_t a = disjunction();
+    if (!accept(",")) fail("',' is missing");
+    const std::int64_t b = disjunction();
+    if (!accept(")")) fail("')' is missing");
+    return least ? std::min(a, b) : std::max(a, b);
+  }
+  std::int64_t number() {
+    std::int64_t value = 0;
+    while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])))
+      value = checked_add(checked_mul(value, 10), text_[at_++] - '0');
+    return value;
+  }
+  std::int64_t name() {
+    std::string word;
+    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
+      word += text_[at_++];
+    const auto found = values_.find(word);
+    if (word.empty()) {
+      fail("'" + text_.substr(at_, 1) + "' is not understood");
+      at_ = text_.size();
+      return 0;
+    }
+    if (found != values_.end()) return found->second;
+    std::string known;
+    for (const auto& [known_name, value] : values_) known += (known.empty() ? "" : ", ") + known_name;
+    fail("'" + word + "' is not known (known are " + known + ")");
+    return 0;
+  }
+};
+
+}  // namespace
+
+Result<std::int64_t> evaluate_size(const std::string& text, const std::map<std::string, std::int64_t>& values) {
+  return SizeParser(text, values).run();
+}
+
+}  // namespace polyte::schedule
