@@ -4,7 +4,10 @@
 
 #include "lower/build_loops.h"
 #include "lower/flatten.h"
+#include "lower/place_buffers.h"
 #include "lower/simplify.h"
+#include "lower/unroll_loops.h"
+#include "lower/vectorize_loops.h"
 #include "support/error.h"
 
 namespace polyte::lower {
@@ -44,13 +47,29 @@ class PassList {
   }
 };
 
+void report(const LoopProgram& program, const std::vector<std::string>& notes, const LowerOptions& options) {
+  if (options.strict && !notes.empty()) {
+    std::vector<std::string> problems;
+    for (const std::string& note : notes) problems.push_back("kernel '" + program.name + "': " + note);
+    throw UserError(ExitStatus::Refused, problems);
+  }
+  if (options.notes) options.notes->insert(options.notes->end(), notes.begin(), notes.end());
+}
+
 }  // namespace
 
 LoopProgram lower(const schedule::State& state, const LowerOptions& options) {
   PassList list(options);
+  std::vector<std::string>& notes = list.notes;
   list.run("build loops", Form::Nest, [&](const LoopProgram&) { return build_loops(state); });
   list.run("simplify", Form::Nest, [](const LoopProgram& p) { return simplify(p); });
+  list.run("vectorize loops", Form::Nest,
+           [&](const LoopProgram& p) { return vectorize_loops(p, options.machine, notes); });
+  list.run("unroll loops", Form::Native, [&](const LoopProgram& p) { return unroll_loops(p, notes); });
+  list.run("simplify copies", Form::Native, [](const LoopProgram& p) { return simplify(p); });
+  list.run("place buffers", Form::Native, [&](const LoopProgram& p) { return place_buffers(p, notes); });
   list.run("flatten", Form::Flat, flatten);
+  report(list.program, notes, options);
   return std::move(list.program);
 }
 

@@ -18,7 +18,18 @@ void check_all_forms(const schedule::State& state) {
   CHECK(ir::verify(loops, ir::Form::Nest) == std::vector<std::string>{});
   CHECK(test::compare(*state.reference, loops) == "");
   CHECK(ir::print(ir::parse_loop_program(ir::print(loops), "printed")) == ir::print(loops));
-  const ir::LoopProgram flat = flatten(simplify(loops));
+  Machine machine;
+  machine.vector_bits = 128;
+  std::vector<std::string> notes;
+  const ir::LoopProgram flat = lower::lower(state, {.machine = machine,
+                                                    .on_pass =
+                                                        [&](const PassRun& run) {
+                                                          INFO(run.name);
+                                                          CHECK(test::compare(*state.reference, *run.program) == "");
+                                                        },
+                                                    .notes = &notes});
+  CHECK(ir::verify(flat, ir::Form::Flat) == std::vector<std::string>{});
+  CHECK(notes == std::vector<std::string>{});
   CHECK(test::compare(*state.reference, flat) == "");
   CHECK(ir::print(ir::parse_loop_program(ir::print(flat), "printed")) == ir::print(flat));
 }
@@ -36,4 +47,6 @@ TEST_CASE("a tiled dense layer with odd sizes") {
     check_all_forms(state);
     check_all_forms(test::tiled_dense(m, n, k, {2, 4, 16}, true));
   }
+  const Machine machine;
+  MESSAGE(ir::print(lower::lower(test::tiled_dense(5, 7, 9, {2, 8, 16}, true), {.machine = machine})));
 }

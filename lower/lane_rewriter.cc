@@ -1,0 +1,175 @@
+#include "lower/lane_rewriter.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace polyte::lower {
+
+using ir::Affine;
+using ir::Expr;
+using ir::Stmt;
+
+namespace {
+
+const std::string kLane = "%lane";  // no name of a program has a percent sign
+
+bool uses(const ir::Lanes& lanes, const std::string& var) { return lanes.active && lanes.active->uses(var); }
+
+bool uses(const ir::Load& load, const std::string& var) {
+  const auto guarded = [&](const ir::Constraint& c) { return c.expr.uses(var); };
+  const auto indexed = [&](const ir::Index& index) { return index.affine.uses(var); };
+  return uses(load.lanes, var) || std::any_of(load.guard.begin(), load.guard.end(), guarded) ||
+         std::any_of(load.indices.begin(), load.indices.end(), indexed);
+}
+
+bool uses(const ir::ExprNode& node, const std::string& var) {
+  if (const auto* index = std::get_if<ir::IndexValue>(&node.op)) return index->value.uses(var);
+  const auto* load = std::get_if<ir::Load>(&node.op);
+  return load && uses(*load, var);
+}
+
+Expr make_node(DType type, int lanes, decltype(ir::ExprNode::op) op) {
+  return std::make_shared<const ir::ExprNode>(ir::ExprNode{type, lanes, std::move(op)});
+}
+
+}  // namespace
+
+bool uses(const Expr& e, const std::string& var) {
+  bool found = false;
+  ir::for_each_node(e, [&](const ir::ExprNode& node) { found = found || uses(node, var); });
+  return found;
+}
+
+DType widest_type(const Stmt& body, const std::string& var) {
+  DType widest = DType::Bool;
+  const auto see = [&](DType type) {
+    if (size_in_bytes(type) > size_in_bytes(widest)) widest = type;
+  };
+  ir::for_each_stmt(body, [&](const Stmt& s) {
+    const auto* store = std::get_if<ir::Store>(&s->op);
+    if (!store) return;
+    see(store->value->type);
+    // An operation counts if it varies from lane to lane: at least one load or index below it does.
+    const std::function<bool(const Expr&)> visit = [&](const Expr& e) {
+      if (!uses(e, var)) return false;
+      see(e->type);
+      if (const auto* o = std::get_if<ir::Unary>(&e->op)) visit(o->a);
+      if (const auto* o = std::get_if<ir::Binary>(&e->op)) visit(o->a), visit(o->b);
+      if (const auto* o = std::get_if<ir::Fma>(&e->op)) visit(o->a), visit(o->b), visit(o->c);
+      if (const auto* o = std::get_if<ir::Select>(&e->op)) visit(o->condition), visit(o->a), visit(o->b);
+      if (const auto* o = std::get_if<ir::Cast>(&e->op)) visit(o->a);
+      return true;
+    };
+    visit(store->value);
+  });
+  return widest;
+}
+
+Stmt LaneRewriter::rewrite(const Stmt& body) {
+  if (const auto* s = std::get_if<ir::Store>(&body->op)) return store(*s);
+  if (const auto* s = std::get_if<ir::For>(&body->op)) return loop(*s);
+  if (const auto* s = std::get_if<ir::If>(&body->op)) return branch(*s);
+  if (const auto* s = std::get_if<ir::Alloc>(&body->op))
+    throw NoLanes{"buffer '" + s->buffer.name + "' is private to each of its iterations"};
+  return ir::rewrite_children(body, [&](const Stmt& child) { return rewrite(child); });
+}
+
+Stmt LaneRewriter::loop(const ir::For& loop) {
+  if (loop.kind == ir::LoopKind::Parallel) throw NoLanes{"parallel loop '" + loop.loop + "' is inside it"};
+  for (const std::vector<Affine>* bounds : {&loop.lower, &loop.upper})
+    for (const Affine& bound : *bounds)
+      if (bound.uses(var_)) throw NoLanes{"the bounds of loop '" + loop.loop + "' differ between its lanes"};
+  const Facts::Scope scope(facts_);
+  facts_.bind(loop.var, loop.lower, loop.upper);
+  ir::For copy = loop;
+  copy.body = rewrite(loop.body);
+  return ir::make_for(std::move(copy));
+}
+
+Stmt LaneRewriter::branch(const ir::If& branch) {
+  const Facts::Scope scope(facts_);
+  for (const ir::Constraint& c : branch.conditions) {
+    if (c.expr.uses(var_)) throw NoLanes{"condition " + ir::to_string(c) + " differs between its lanes"};
+    facts_.assume(c);
+  }
+  if (branch.condition && uses(branch.condition, var_)) throw NoLanes{"a condition on data differs between its lanes"};
+  ir::If copy = branch;
+  copy.body = rewrite(branch.body);
+  return ir::make_if(std::move(copy));
+}
+
+Stmt LaneRewriter::store(const ir::Store& s) {
+  if (s.lanes.count > 1) throw NoLanes{"another vector loop is inside it"};
+  std::vector<Stmt> all;
+  for (const Piece& piece : pieces_) all.push_back(store(s, piece));
+  return ir::make_block(std::move(all));
+}
+
+Stmt LaneRewriter::store(const ir::Store& s, const Piece& piece) {
+  ir::Store copy = s;
+  for (const ir::Index& index : s.indices)
+    if (index.indirect && uses(index.indirect, var_)) throw NoLanes{"it scatters into '" + s.buffer + "'"};
+  copy.lanes = access(copy.indices, piece);
+  const bool still = std::all_of(copy.lanes.strides.begin(), copy.lanes.strides.end(),
+                                 [](std::int64_t stride) { return stride == 0; });
+  if (still && !(piece.lanes == 1)) throw NoLanes{"all lanes would write the same element of '" + s.buffer + "'"};
+  copy.value = expr(s.value, piece);
+  for (Affine& value : copy.origin.instance) value = ir::substitute(value, {{var_, piece.base}});
+  if (piece.lanes > 1) return ir::make_store(std::move(copy));
+  copy.lanes = {};
+  Stmt scalar = ir::make_store(std::move(copy));
+  return piece.active ? ir::make_if({{ir::at_least(*piece.active, 1)}, nullptr, scalar}) : scalar;
+}
+
+std::pair<Affine, std::int64_t> LaneRewriter::along_lanes(const Affine& value, const Piece& piece) {
+  if (!value.uses(var_)) return {value, 0};
+  const Facts::Scope scope(facts_);
+  facts_.bind(kLane, {0}, {piece.lanes});
+  const Affine at_lane = facts_.simplify(ir::substitute(value, {{var_, piece.base + Affine::symbol(kLane)}}));
+  const std::int64_t stride = at_lane.coefficient(kLane);
+  const Affine first = at_lane - Affine::symbol(kLane) * stride;
+  if (first.uses(kLane)) throw NoLanes{"subscript " + ir::to_string(value) + " does not advance evenly with it"};
+  return {first, stride};
+}
+
+ir::Lanes LaneRewriter::access(std::vector<ir::Index>& indices, const Piece& piece) {
+  ir::Lanes lanes{piece.lanes, {}, piece.active};
+  for (ir::Index& index : indices) {
+    const auto [first, stride] = along_lanes(index.affine, piece);
+    index.affine = first;
+    lanes.strides.push_back(stride);
+  }
+  return lanes;
+}
+
+Expr LaneRewriter::load(const Expr& e, const ir::Load& load, const Piece& piece) {
+  ir::Load copy = load;
+  for (const ir::Constraint& c : load.guard)
+    if (c.expr.uses(var_)) throw NoLanes{"the guard " + ir::to_string(c) + " of a read differs between its lanes"};
+  for (const ir::Index& index : load.indices)
+    if (index.indirect && lower::uses(index.indirect, var_)) throw NoLanes{"it gathers from '" + load.buffer + "'"};
+  copy.lanes = access(copy.indices, piece);
+  if (load.otherwise) copy.otherwise = expr(load.otherwise, piece);
+  if (piece.lanes == 1) copy.lanes = {};
+  return make_node(e->type, piece.lanes, std::move(copy));
+}
+
+Expr LaneRewriter::expr(const Expr& e, const Piece& piece) {
+  if (!lower::uses(e, var_)) return ir::make_broadcast(e, piece.lanes);
+  const auto below = [&](const Expr& child) { return expr(child, piece); };
+  if (const auto* o = std::get_if<ir::Load>(&e->op)) return load(e, *o, piece);
+  if (const auto* o = std::get_if<ir::Unary>(&e->op)) return ir::make_unary(o->op, below(o->a));
+  if (const auto* o = std::get_if<ir::Binary>(&e->op)) return ir::make_binary(o->op, below(o->a), below(o->b));
+  if (const auto* o = std::get_if<ir::Fma>(&e->op)) return ir::make_fma(below(o->a), below(o->b), below(o->c));
+  if (const auto* o = std::get_if<ir::Select>(&e->op))
+    return ir::make_select(below(o->condition), below(o->a), below(o->b));
+  if (const auto* o = std::get_if<ir::Cast>(&e->op)) return ir::make_cast(e->type, below(o->a));
+  const auto* index = std::get_if<ir::IndexValue>(&e->op);
+  POLYTE_CHECK(index, "an expression that varies with '" + var_ + "' but has no part that does");
+  const auto [first, stride] = along_lanes(index->value, piece);
+  if (piece.lanes == 1) return ir::make_index(first, e->type);
+  return make_node(e->type, piece.lanes, ir::IndexValue{first, {piece.lanes, {stride}, std::nullopt}});
+}
+
+}  // namespace polyte::lower

@@ -1,0 +1,78 @@
+#include "lower/place_buffers.h"
+
+#include <algorithm>
+
+#include "lower/register_plan.h"
+#include "support/checked.h"
+
+namespace polyte::lower {
+
+using ir::Memory;
+using ir::Stmt;
+
+namespace {
+
+std::int64_t bytes_of(const ir::LoopBuffer& b) {
+  const std::int64_t bytes = checked_mul(checked_product(b.shape), size_in_bytes(b.dtype));
+  return checked_mul(ceil_div(bytes, 64), 64);
+}
+
+using Places = std::map<std::string, Memory>;
+
+// Register buffers as their plans say, the others on the stack.
+Stmt plan_registers(const Stmt& s, std::vector<std::string>& notes) {
+  const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return plan_registers(child, notes); });
+  const auto* alloc = std::get_if<ir::Alloc>(&below->op);
+  if (!alloc || alloc->buffer.memory != Memory::Register) return below;
+  const RegisterPlan plan(*alloc);
+  if (plan.reason.empty()) return plan.applied(*alloc);
+  notes.push_back("buffer '" + alloc->buffer.name + "' is not kept in registers: " + plan.reason);
+  ir::Alloc copy = *alloc;
+  copy.buffer.memory = Memory::Stack;
+  return ir::make_alloc(std::move(copy));
+}
+
+// The largest leave the stack first; of equal ones the later.
+void limit_stack(const Stmt& body, Places& places, std::vector<std::string>& notes) {
+  std::vector<const ir::LoopBuffer*> on_stack;
+  std::int64_t total = 0;
+  ir::for_each_stmt(body, [&](const Stmt& s) {
+    const auto* alloc = std::get_if<ir::Alloc>(&s->op);
+    if (!alloc || alloc->buffer.memory != Memory::Stack) return;
+    on_stack.push_back(&alloc->buffer);
+    total = checked_add(total, bytes_of(alloc->buffer));
+  });
+  std::stable_sort(on_stack.begin(), on_stack.end(),
+                   [](const auto* a, const auto* b) { return bytes_of(*a) < bytes_of(*b); });
+  for (; total > kStackLimit; on_stack.pop_back()) {
+    const ir::LoopBuffer& b = *on_stack.back();
+    total -= bytes_of(b);
+    places[b.name] = Memory::Heap;
+    notes.push_back("buffer '" + b.name + "' (" + std::to_string(bytes_of(b)) +
+                    " bytes) is in the kernel's scratch: stack buffers are limited to " + std::to_string(kStackLimit) +
+                    " bytes");
+  }
+}
+
+Stmt moved(const Stmt& s, const Places& places) {
+  const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return moved(child, places); });
+  const auto* alloc = std::get_if<ir::Alloc>(&below->op);
+  const auto place = alloc ? places.find(alloc->buffer.name) : places.end();
+  if (place == places.end()) return below;
+  ir::Alloc copy = *alloc;
+  copy.buffer.memory = place->second;
+  return ir::make_alloc(std::move(copy));
+}
+
+}  // namespace
+
+ir::LoopProgram place_buffers(const ir::LoopProgram& program, std::vector<std::string>& notes) {
+  ir::LoopProgram result = program;
+  result.body = plan_registers(program.body, notes);
+  Places places;
+  limit_stack(result.body, places, notes);
+  if (!places.empty()) result.body = moved(result.body, places);
+  return result;
+}
+
+}  // namespace polyte::lower

@@ -1,0 +1,51 @@
+// RegisterPlan: whether the accesses to a Register buffer let codegen keep it as SSA values, one for each piece
+// (its first element and its lanes), and how the buffer must look for that:
+//   shape    the innermost extent grows where a masked vector reaches beyond it (registers cost nothing there)
+//   no mask  a piece that is always accessed under one mask needs none: nobody reads its other lanes
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ir/loop_program.h"
+
+namespace polyte::lower {
+
+class RegisterPlan {
+ public:
+  explicit RegisterPlan(const ir::Alloc& alloc);
+
+  std::string reason;               // why it cannot; empty: it can
+  std::vector<std::int64_t> shape;  // grown
+
+  // The allocation with its accesses as planned; only where it can.
+  ir::Stmt applied(const ir::Alloc& alloc) const;
+
+ private:
+  struct Piece {
+    std::vector<std::int64_t> first;
+    int lanes = 1;
+    friend bool operator<(const Piece& a, const Piece& b) {
+      return a.first != b.first ? a.first < b.first : a.lanes < b.lanes;
+    }
+  };
+  struct Masks {
+    bool uniform = true;  // every access has the same mask, or none
+    std::optional<ir::Affine> active;
+  };
+  std::string name_;
+  std::map<Piece, Masks> pieces_;
+  std::set<std::string> inner_;  // loops inside the allocation
+
+  void fail(const std::string& text);
+  void visit(const ir::Stmt& s, const std::string& parallel);
+  void visit(const ir::Expr& e, const std::string& parallel);
+  void see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, const std::string& parallel);
+  void grow();
+  void check_overlap();
+  static Piece piece_of(const std::vector<ir::Index>& indices, const ir::Lanes& lanes);
+  bool drops_mask(const std::string& buffer, const std::vector<ir::Index>& indices, const ir::Lanes& lanes) const;
+};
+
+}  // namespace polyte::lower

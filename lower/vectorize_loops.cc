@@ -1,0 +1,157 @@
+#include "lower/vectorize_loops.h"
+
+#include <algorithm>
+
+#include "lower/lane_rewriter.h"
+#include "lower/names.h"
+#include "lower/simplify.h"
+#include "support/checked.h"
+
+namespace polyte::lower {
+
+using ir::Affine;
+using ir::LoopKind;
+using ir::Stmt;
+
+namespace {
+
+constexpr std::int64_t kMaxPieces = 8;  // side by side; beyond, a loop over whole vectors
+
+std::int64_t next_power_of_two(std::int64_t n) {
+  std::int64_t power = 1;
+  while (power < n) power *= 2;
+  return power;
+}
+
+class Vectorizer {
+ public:
+  Vectorizer(const ir::LoopProgram& program, const Machine& machine, std::vector<std::string>& notes)
+      : machine_(machine), notes_(notes), names_(program, true), facts_(facts_of(program)) {}
+
+  Stmt statement(const Stmt& s) {
+    if (const auto* loop = std::get_if<ir::For>(&s->op)) return visit_loop(s, *loop);
+    const Facts::Scope scope(facts_);
+    if (const auto* branch = std::get_if<ir::If>(&s->op))
+      for (const ir::Constraint& c : branch->conditions) facts_.assume(c);
+    return ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
+  }
+
+ private:
+  const Machine& machine_;
+  std::vector<std::string>& notes_;
+  Names names_;
+  Facts facts_;
+
+  Stmt visit_loop(const Stmt& s, const ir::For& loop) {
+    ir::For copy = loop;
+    {
+      const Facts::Scope scope(facts_);
+      facts_.bind(loop.var, loop.lower, loop.upper);
+      copy.body = statement(loop.body);
+    }
+    if (loop.kind != LoopKind::Vector) return copy.body == loop.body ? s : ir::make_for(std::move(copy));
+    try {
+      return vectorized(copy);
+    } catch (const NoLanes& reason) {
+      notes_.push_back("loop '" + loop.loop + "' is not vectorised: " + reason.text);
+      copy.kind = LoopKind::Serial;
+      return ir::make_for(std::move(copy));
+    }
+  }
+
+  Stmt vectorized(const ir::For& loop) {
+    if (loop.lower.size() > 1) throw NoLanes{"its first iteration is a maximum of several values"};
+    const std::int64_t lanes = machine_.lanes(widest_type(loop.body, loop.var));
+    if (lanes < 2) throw NoLanes{"a vector register holds one element of its widest type"};
+    std::vector<Affine> extents;
+    for (const Affine& upper : loop.upper) extents.push_back(upper - loop.lower[0]);
+    if (extents.size() == 1) return guarded_pieces(loop, extents[0], lanes);
+    if (extents.size() > 2) throw NoLanes{"its last iteration is a minimum of more than two values"};
+    if (!extents[0].is_constant()) std::swap(extents[0], extents[1]);
+    if (extents[0].is_constant() && extents[0].constant() % lanes == 0)
+      return guarded_pieces(loop, extents[1], lanes, extents[0].constant());
+    return either(loop, extents, lanes);
+  }
+
+  // min(a, b) pieces: one copy of the loop for each side.
+  Stmt either(const ir::For& loop, const std::vector<Affine>& extents, std::int64_t lanes) {
+    const ir::Constraint first = ir::at_least(extents[1], extents[0]), second = ir::less_than(extents[1], extents[0]);
+    std::vector<Stmt> sides;
+    for (int side = 0; side < 2; ++side) {
+      const Facts::Scope scope(facts_);
+      facts_.assume(side == 0 ? first : second);
+      Stmt body = guarded_pieces(loop, extents[static_cast<std::size_t>(side)], lanes);
+      if (side == 1) body = ir::rename_bound(body, [&](const std::string& name) { return names_.fresh(name); });
+      sides.push_back(ir::make_if({{side == 0 ? first : second}, nullptr, std::move(body)}));
+    }
+    return ir::make_block(std::move(sides));
+  }
+
+  // All iterations; `at_most`: a number of them that is not exceeded, where it is known otherwise.
+  Stmt guarded_pieces(const ir::For& loop, const Affine& extent, std::int64_t lanes,
+                      std::optional<std::int64_t> at_most = std::nullopt) {
+    Stmt body = pieces(loop, extent, lanes, at_most);
+    if (facts_.proves(extent - 1)) return body;
+    // What all lanes share is read whether or not a lane is active.
+    return ir::make_if({{ir::at_least(extent, 1)}, nullptr, std::move(body)});
+  }
+
+  Stmt pieces(const ir::For& loop, const Affine& extent, std::int64_t lanes, std::optional<std::int64_t> at_most) {
+    const auto most = facts_.range(extent).max;
+    if (most && (!at_most || *most < *at_most)) at_most = most;
+    if (at_most && ceil_div(*at_most, lanes) <= kMaxPieces) return side_by_side(loop, extent, lanes, *at_most);
+    return strips(loop, extent, lanes);
+  }
+
+  Stmt side_by_side(const ir::For& loop, const Affine& extent, std::int64_t lanes, std::int64_t at_most) {
+    std::vector<Piece> all;
+    for (std::int64_t begin = 0; begin < at_most; begin += lanes)
+      all.push_back(piece(loop.lower[0] + begin, extent - begin, lanes));
+    return LaneRewriter(loop.var, std::move(all), facts_).rewrite(loop.body);
+  }
+
+  Piece piece(const Affine& base, const Affine& left, std::int64_t lanes) const {
+    if (left.is_constant() && left.constant() < lanes) lanes = next_power_of_two(left.constant());
+    Piece result{base, static_cast<int>(lanes), std::nullopt};
+    if (!facts_.proves(left - lanes)) result.active = left;
+    return result;
+  }
+
+  // for t in 0..extent // lanes  a whole vector;  then the rest, masked
+  Stmt strips(const ir::For& loop, const Affine& extent, std::int64_t lanes) {
+    const Affine count = ir::floor_div(extent, lanes);
+    const std::string var = names_.fresh(loop.var);
+    const Affine base = loop.lower[0] + Affine::symbol(var) * lanes;
+    std::vector<Stmt> parts;
+    {
+      const Facts::Scope scope(facts_);
+      facts_.bind(var, {0}, {count});
+      const Piece whole{base, static_cast<int>(lanes), std::nullopt};
+      parts.push_back(ir::make_for({var,
+                                    {0},
+                                    {count},
+                                    LoopKind::Serial,
+                                    loop.loop,
+                                    LaneRewriter(loop.var, {whole}, facts_).rewrite(loop.body)}));
+    }
+    const Affine left = facts_.simplify(extent - count * lanes);
+    if (left == Affine(0)) return parts[0];
+    const Piece rest = piece(loop.lower[0] + count * lanes, left, lanes);
+    const Stmt tail = ir::rename_bound(LaneRewriter(loop.var, {rest}, facts_).rewrite(loop.body),
+                                       [&](const std::string& name) { return names_.fresh(name); });
+    parts.push_back(ir::make_if({{ir::at_least(left, 1)}, nullptr, tail}));
+    if (facts_.proves(left - 1)) parts.back() = tail;
+    return ir::make_block(std::move(parts));
+  }
+};
+
+}  // namespace
+
+ir::LoopProgram vectorize_loops(const ir::LoopProgram& program, const Machine& machine,
+                                std::vector<std::string>& notes) {
+  ir::LoopProgram result = program;
+  result.body = Vectorizer(program, machine, notes).statement(program.body);
+  return result;
+}
+
+}  // namespace polyte::lower
