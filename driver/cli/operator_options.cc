@@ -54,16 +54,12 @@ std::vector<ir::Program> parse_source(const OperatorOptions& options) {
 
 // A size may be given in the notation's own case: the parameter `m` or `M` of extent m.
 std::shared_ptr<const ir::Program> bound(const ir::Program& program, const ir::Values& sizes) {
-  std::vector<std::string> missing;
   ir::Values known;
-  for (const std::string& param : program.params) {
-    auto it = sizes.find(param);
-    if (it == sizes.end()) {
-      missing.push_back(param);
-    } else {
-      known[param] = it->second;
-    }
-  }
+  for (const auto& [name, value] : sizes)
+    if (const auto param = ir::find_param(program, name)) known[*param] = value;
+  std::vector<std::string> missing;
+  for (const std::string& param : program.params)
+    if (!known.contains(param)) missing.push_back(param);
   if (!missing.empty()) {
     throw UserError(ExitStatus::Usage, "program '" + program.name + "': sizes needed: --shape " + join(missing) +
                                            " (as NAME=SIZE, separated by commas)");
@@ -74,8 +70,8 @@ std::shared_ptr<const ir::Program> bound(const ir::Program& program, const ir::V
 void check_known(const std::vector<ir::Program>& programs, const ir::Values& sizes) {
   std::vector<std::string> problems;
   for (const auto& [name, value] : sizes) {
-    bool known = std::ranges::any_of(
-        programs, [&, n = name](const ir::Program& p) { return std::ranges::find(p.params, n) != p.params.end(); });
+    bool known =
+        std::ranges::any_of(programs, [&, n = name](const ir::Program& p) { return ir::find_param(p, n).has_value(); });
     if (!known)
       problems.push_back("--shape " + name + "=" + std::to_string(value) + ": the program has no size '" + name + "'");
   }
