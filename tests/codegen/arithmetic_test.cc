@@ -19,12 +19,12 @@ namespace {
 
 constexpr int kCount = 1024;  // elements; the last lanes of a vector loop are masked by construction
 
-constexpr UnaryOp kExactUnary[] = {UnaryOp::Neg,  UnaryOp::Abs,  UnaryOp::Not,   UnaryOp::Sqrt,
+constexpr UnaryOp kExactUnary[] = {UnaryOp::Neg,   UnaryOp::Abs,  UnaryOp::Not,   UnaryOp::Sqrt,
                                    UnaryOp::Floor, UnaryOp::Ceil, UnaryOp::Round, UnaryOp::Trunc};
-constexpr BinaryOp kExactBinary[] = {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Mod,
-                                     BinaryOp::Min, BinaryOp::Max, BinaryOp::And, BinaryOp::Or,  BinaryOp::Xor,
-                                     BinaryOp::Shl, BinaryOp::Shr, BinaryOp::Eq,  BinaryOp::Ne,  BinaryOp::Lt,
-                                     BinaryOp::Le};
+constexpr BinaryOp kExactBinary[] = {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div,
+                                     BinaryOp::Mod, BinaryOp::Min, BinaryOp::Max, BinaryOp::And,
+                                     BinaryOp::Or,  BinaryOp::Xor, BinaryOp::Shl, BinaryOp::Shr,
+                                     BinaryOp::Eq,  BinaryOp::Ne,  BinaryOp::Lt,  BinaryOp::Le};
 
 std::string name_of(DType type) { return std::string(to_string(type)); }
 
@@ -32,10 +32,41 @@ std::string name_of(DType type) { return std::string(to_string(type)); }
 ir::Contents patterns(DType type, unsigned seed) {
   ir::Contents contents = zeros(type, {kCount});
   std::mt19937_64 random(seed);
-  const double specials[] = {0.0,  -0.0, 1,      -1,     0.5,        1.5,         2.5,          -2.5,         3,
-                             127,  128,  255,    256,    32767.5,    65504,       65520,        2147483647.0, 2147483648.0,
-                             -129, 1e-8, 5.9e-8, 1e-40,  4294967295, 9.3e18,      1.9e19,       -9.3e18,      1e300,
-                             1e39, 3e38, 1e-310, 3.4e38, 8388607.5,  8388608.5,   4503599627370495.5, -0.4999999999999999};
+  const double specials[] = {0.0,
+                             -0.0,
+                             1,
+                             -1,
+                             0.5,
+                             1.5,
+                             2.5,
+                             -2.5,
+                             3,
+                             127,
+                             128,
+                             255,
+                             256,
+                             32767.5,
+                             65504,
+                             65520,
+                             2147483647.0,
+                             2147483648.0,
+                             -129,
+                             1e-8,
+                             5.9e-8,
+                             1e-40,
+                             4294967295,
+                             9.3e18,
+                             1.9e19,
+                             -9.3e18,
+                             1e300,
+                             1e39,
+                             3e38,
+                             1e-310,
+                             3.4e38,
+                             8388607.5,
+                             8388608.5,
+                             4503599627370495.5,
+                             -0.4999999999999999};
   const auto size = static_cast<std::size_t>(size_in_bytes(type));
   std::size_t element = 0;
   for (std::size_t at = 0; at < contents.bytes.size(); at += size, ++element) {
@@ -47,8 +78,8 @@ ir::Contents patterns(DType type, unsigned seed) {
         if (type == DType::Bool) contents.bytes[at] &= std::byte{1};
         break;
       case 1:  // a special value
-        put(ir::arithmetic::cast(type, DType::F64,
-                                 ir::arithmetic::of_real(specials[(bits >> 8) % (sizeof specials / sizeof *specials)])));
+        put(ir::arithmetic::cast(
+            type, DType::F64, ir::arithmetic::of_real(specials[(bits >> 8) % (sizeof specials / sizeof *specials)])));
         break;
       case 2:  // a small number, often equal to its partner
         put(ir::arithmetic::cast(type, DType::F64,
@@ -76,8 +107,8 @@ std::vector<Operation> operations_on(DType type) {
   for (const BinaryOp op : kExactBinary) {
     if (!is_defined(op, type)) continue;
     const bool word = op == BinaryOp::Min || op == BinaryOp::Max;
-    list.push_back({word ? to_string(op) + "(A, B)" : "(A " + to_string(op) + " B)",
-                    ir::is_comparison(op) ? DType::Bool : type});
+    list.push_back(
+        {word ? to_string(op) + "(A, B)" : "(A " + to_string(op) + " B)", ir::is_comparison(op) ? DType::Bool : type});
   }
   if (type != DType::Bool) list.push_back({"fma(A, B, C)", type});
   list.push_back({"select((A < B), C, A)", type});
