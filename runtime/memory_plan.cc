@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "runtime/aligned_buffer.h"
 #include "support/checked.h"
@@ -34,7 +35,7 @@ std::int64_t lowest_gap(const std::vector<Placed>& placed, std::span<const Lifet
 ArenaPlan plan_arena(std::span<const Lifetime> lifetimes) {
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater<>{}, [&](std::size_t i) { return lifetimes[i].bytes; });
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(-lifetimes[i].bytes, i); });
   ArenaPlan plan{std::vector<std::int64_t>(lifetimes.size(), 0), 0};
   std::vector<Placed> placed;
   for (const std::size_t i : order) {

@@ -19,15 +19,15 @@ namespace polyte {
 // Exit statuses of the binary; one list for errors, the command line and its documentation.
 enum class ExitStatus : int {
   Success = 0,
-  Refused = 1,         // mismatch, refused schedule, failed comparison
-  Usage = 2,           // wrong command line
-  InvalidInput = 3,    // invalid model, program, script or file
-  Unsupported = 4,     // operator, attribute or type that is not supported (all of them listed)
-  ResourceLimit = 5,   // a size, time or memory limit
-  Device = 6,          // device or driver
-  Artifact = 7,        // artifact incompatible or damaged
-  Unknown = 8,         // legality could not be decided
-  Internal = 70,       // internal error
+  Refused = 1,        // mismatch, refused schedule, failed comparison
+  Usage = 2,          // wrong command line
+  InvalidInput = 3,   // invalid model, program, script or file
+  Unsupported = 4,    // operator, attribute or type that is not supported (all of them listed)
+  ResourceLimit = 5,  // a size, time or memory limit
+  Device = 6,         // device or driver
+  Artifact = 7,       // artifact incompatible or damaged
+  Unknown = 8,        // legality could not be decided
+  Internal = 70,      // internal error
 };
 
 // A fault of the input. `problems` holds one message a problem; what() joins them by newlines.
@@ -53,7 +53,7 @@ class InternalError : public std::logic_error {
 }  // namespace polyte
 
 // An invariant of the compiler; `message` (std::string or literal) says what was expected and what came.
-#define POLYTE_CHECK(condition, message)                                          \
-  do {                                                                            \
+#define POLYTE_CHECK(condition, message)                                             \
+  do {                                                                               \
     if (!(condition)) ::polyte::fail_check(#condition, __FILE__, __LINE__, message); \
   } while (false)

@@ -26,9 +26,9 @@ struct Machine {
   int fma_per_cycle = 2;              // vector FMAs issued a cycle
   int fma_latency = 4;                // cycles
   bool has_fma = false;
-  int cores = 1;                      // processors this process may run on
-  Cache l1, l2, l3;                   // data caches; l3 is the share that one core can count on
-  std::vector<std::string> assumed;   // facts not read from the machine, "fma_per_cycle"
+  int cores = 1;                     // processors this process may run on
+  Cache l1, l2, l3;                  // data caches; l3 is the share that one core can count on
+  std::vector<std::string> assumed;  // facts not read from the machine, "fma_per_cycle"
 
   int lanes(DType type) const { return vector_bits / (8 * size_in_bytes(type)); }
   bool has(const std::string& feature) const;  // has("avx512f")
