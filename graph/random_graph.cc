@@ -71,6 +71,7 @@ void Generator::add_binary(ValueId x) {
 }
 
 void Generator::add_channel_constant(ValueId x) {
+  if (shape(x).empty()) return;
   Dims dims(shape(x).size(), 1);
   const std::size_t axis = chance(4) ? dims.size() - 1 : std::min<std::size_t>(1, dims.size() - 1);
   dims[axis] = shape(x)[axis];

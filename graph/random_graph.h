@@ -1,6 +1,7 @@
 // Random small graphs for property tests and `polyte fuzz graph`: the same graph for the same seed everywhere.
 // All arithmetic is exact in f64 on small integers (weights are integers, scales powers of two), so that any two
-// ways to compute a graph must agree bit for bit, whatever was fused or folded.
+// ways to compute a graph must agree: bit for bit, however it is fused; up to the sign of zeros, after scales were
+// folded (0 * -1 is -0, but a sum of negated products is 0).
 #pragma once
 
 #include <cstdint>

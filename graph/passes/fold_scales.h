@@ -5,7 +5,8 @@
 //
 // Contractions: Conv, ConvTranspose, Gemm, and MatMul by a constant matrix (scales only: it has no bias). Needs
 // constant weights and a contraction that nobody else reads. New weights are computed in double and rounded
-// once; results change by roundings, as they do in every compiler that folds a batch normalisation.
+// once; results change by roundings (and signs of zeros), as they do in every compiler that folds a batch
+// normalisation.
 #pragma once
 
 #include "graph/passes/pass.h"
