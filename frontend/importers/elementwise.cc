@@ -1,0 +1,217 @@
+// Element-wise operators.
+#include <cmath>
+#include <limits>
+
+#include "frontend/importers/table.h"
+#include "frontend/onnx_tensor.h"
+#include "support/error.h"
+
+namespace polyte::frontend {
+
+namespace {
+
+struct Activation {
+  std::string_view op, alpha, beta;  // names of the attributes; empty: none
+  double default_alpha, default_beta;
+};
+
+constexpr Activation kActivations[] = {
+    {"LeakyRelu", "alpha", "", 0.01, 0},
+    {"Elu", "alpha", "", 1, 0},
+    {"Celu", "alpha", "", 1, 0},
+    {"Selu", "alpha", "gamma", 1.67326319217681884765625, 1.05070102214813232421875},
+    {"HardSigmoid", "alpha", "beta", 0.2, 0.5},
+    {"ThresholdedRelu", "alpha", "", 1, 0},
+    {"Shrink", "lambd", "bias", 0.5, 0},
+};
+
+// Opset 6: broadcasting is asked for, and `axis` says where the shape of the second operand begins.
+ValueId aligned_6(NodeContext& c, ValueId a, ValueId b) {
+  const bool broadcast = c.flag("broadcast", false);
+  const bool has_axis = c.has_attribute("axis");
+  const Dims &to = c.type(a).shape, &from = c.type(b).shape;
+  if (!broadcast) {
+    c.ignore("axis");
+    if (to != from)
+      throw Invalid{"shapes " + dims_text(to) + " and " + dims_text(from) + " differ, and broadcast is 0"};
+    return b;
+  }
+  if (!has_axis) return b;
+  const std::int64_t axis = c.axis("axis", {}, c.rank(a));
+  if (axis + c.rank(b) > c.rank(a)) {
+    throw Invalid{"axis is " + std::to_string(axis) + ", too large for " + dims_text(from) + " within " +
+                  dims_text(to)};
+  }
+  Dims shape = from;
+  shape.resize(to.size() - static_cast<std::size_t>(axis), 1);
+  return c.reshape(b, shape);
+}
+
+void expect_result_shape(NodeContext& c, ValueId a, ValueId b) {
+  if (c.rank(b) > c.rank(a))
+    throw Invalid{"the second operand " + dims_text(c.type(b).shape) + " does not broadcast to " +
+                  dims_text(c.type(a).shape)};
+}
+
+std::string type_list() { return kSupportedTypes; }
+
+DType cast_target(std::int64_t to) {
+  const bool fits = to >= 0 && to < 1000;
+  const auto type = fits ? dtype_from_onnx(static_cast<int>(to)) : std::nullopt;
+  if (!type)
+    throw Unsupported{"to = " + (fits ? onnx_type_name(static_cast<int>(to)) : std::to_string(to)) + ": " +
+                      type_list()};
+  return *type;
+}
+
+}  // namespace
+
+void import_unary(NodeContext& c) { c.finish(kind_of(c), graph::NoAttributes{}, {c.input(0)}); }
+
+void import_identity(NodeContext& c) { c.finish(OpKind::Identity, graph::NoAttributes{}, {c.input(0)}); }
+
+void import_activation(NodeContext& c) {
+  for (const Activation& row : kActivations) {
+    if (row.op != c.node().op_type()) continue;
+    graph::ActivationAttributes attributes{c.real(std::string(row.alpha), row.default_alpha), row.default_beta};
+    if (!row.beta.empty()) attributes.beta = c.real(std::string(row.beta), row.default_beta);
+    return c.finish(kind_of(c), attributes, {c.input(0)});
+  }
+  POLYTE_CHECK(false, "no activation: " + c.node().op_type());
+}
+
+void import_is_inf(NodeContext& c) {
+  c.finish(OpKind::IsInf, graph::InfAttributes{c.flag("detect_negative", true), c.flag("detect_positive", true)},
+           {c.input(0)});
+}
+
+void import_cast(NodeContext& c) {
+  c.finish(OpKind::Cast, graph::CastAttributes{cast_target(c.integer("to"))}, {c.input(0)});
+}
+
+void import_cast_like(NodeContext& c) {
+  c.finish(OpKind::Cast, graph::CastAttributes{c.type(c.input(1)).dtype}, {c.input(0)});
+}
+
+void import_binary_6(NodeContext& c) {
+  const ValueId a = c.input(0);
+  const ValueId b = aligned_6(c, a, c.input(1));
+  expect_result_shape(c, a, b);
+  c.finish(kind_of(c), graph::NoAttributes{}, {a, b});
+}
+
+void import_binary(NodeContext& c) { c.finish(kind_of(c), graph::NoAttributes{}, {c.input(0), c.input(1)}); }
+
+// Before opset 7 the slope is one number, or one a channel.
+void import_prelu_6(NodeContext& c) {
+  const ValueId x = c.input(0);
+  ValueId slope = c.input(1);
+  if (c.rank(x) > 2 && c.rank(slope) == 1) {
+    Dims shape(static_cast<std::size_t>(c.rank(x)) - 1, 1);
+    shape[0] = c.type(slope).shape[0];
+    slope = c.reshape(slope, shape);
+  }
+  c.finish(OpKind::PRelu, graph::NoAttributes{}, {x, slope});
+}
+
+// The exponent may have a type of its own; the result has the base's. Integers of up to 32 bits are raised in
+// f64 and rounded, which is exact as long as the result fits them.
+void import_pow(NodeContext& c) {
+  const ValueId base = c.input(0), exponent = c.input(1);
+  const DType type = c.type(base).dtype;
+  if (is_float(type)) return c.finish(OpKind::Pow, graph::NoAttributes{}, {base, c.cast(exponent, type)});
+  if (size_in_bytes(type) > 4)
+    throw Unsupported{"base is " + std::string(to_string(type)) + ": supported are f64 f32 f16 bf16 i8..i32 u8..u32"};
+  const ValueId power =
+      c.emit(OpKind::Pow, graph::NoAttributes{}, {c.cast(base, DType::F64), c.cast(exponent, DType::F64)});
+  const ValueId whole = c.emit(OpKind::Round, graph::NoAttributes{}, {power});
+  c.finish(OpKind::Cast, graph::CastAttributes{type}, {whole});
+}
+
+void import_mod(NodeContext& c) {
+  const DType type = c.type(c.input(0)).dtype;
+  const bool fmod = c.flag("fmod", false);
+  if (is_float(type) && !fmod)
+    throw Invalid{"operands are " + std::string(to_string(type)) + ", expected integers with fmod = 0"};
+  if (is_float(type)) throw Unsupported{"fmod = 1 of " + std::string(to_string(type)) + ": supported are integers"};
+  if (!fmod) return import_binary(c);
+  // C's remainder is a - (a / b) * b, division truncating.
+  const ValueId a = c.input(0), b = c.input(1);
+  const ValueId quotient = c.emit(OpKind::Div, graph::NoAttributes{}, {a, b});
+  c.finish(OpKind::Sub, graph::NoAttributes{}, {a, c.emit(OpKind::Mul, graph::NoAttributes{}, {quotient, b})});
+}
+
+void import_bit_shift(NodeContext& c) {
+  const std::string direction = c.text("direction");
+  if (direction != "LEFT" && direction != "RIGHT")
+    throw Invalid{"direction is '" + direction + "', expected LEFT or RIGHT"};
+  if (!is_unsigned_integer(c.type(c.input(0)).dtype))
+    throw Invalid{"input 0 is " + std::string(to_string(c.type(c.input(0)).dtype)) + ", expected an unsigned type"};
+  c.finish(direction == "LEFT" ? OpKind::ShiftLeft : OpKind::ShiftRight, graph::NoAttributes{},
+           {c.input(0), c.input(1)});
+}
+
+// Max, Min, Sum and Mean of any number of operands.
+void import_variadic(NodeContext& c) {
+  const std::string& op = c.node().op_type();
+  const OpKind kind = op == "Max" ? OpKind::Max : op == "Min" ? OpKind::Min : OpKind::Add;
+  const std::size_t count = c.input_count();
+  ValueId result = c.input(0);
+  const bool is_mean = op == "Mean" && count > 1;
+  for (std::size_t i = 1; i + 1 < count; ++i) result = c.emit(kind, graph::NoAttributes{}, {result, c.input(i)});
+  if (count == 1) return c.finish(OpKind::Identity, graph::NoAttributes{}, {result});
+  if (!is_mean) return c.finish(kind, graph::NoAttributes{}, {result, c.input(count - 1)});
+  result = c.emit(kind, graph::NoAttributes{}, {result, c.input(count - 1)});
+  const ValueId divisor = c.add_constant(graph::make_scalar(c.type(result).dtype, static_cast<double>(count)));
+  c.finish(OpKind::Div, graph::NoAttributes{}, {result, divisor});
+}
+
+void import_where(NodeContext& c) {
+  c.finish(OpKind::Where, graph::NoAttributes{}, {c.input(0), c.input(1), c.input(2)});
+}
+
+void import_clip_6(NodeContext& c) {
+  const ValueId x = c.input(0);
+  const DType type = c.type(x).dtype;
+  constexpr double kMost = std::numeric_limits<float>::max();
+  const bool has_low = c.has_attribute("min"), has_high = c.has_attribute("max");
+  const ValueId low = has_low ? c.add_constant(graph::make_scalar(type, c.real("min", -kMost))) : graph::kNoValue;
+  const ValueId high = has_high ? c.add_constant(graph::make_scalar(type, c.real("max", kMost))) : graph::kNoValue;
+  c.finish(OpKind::Clip, graph::NoAttributes{}, {x, low, high});
+}
+
+void import_clip_11(NodeContext& c) {
+  c.finish(OpKind::Clip, graph::NoAttributes{}, {c.input(0), c.optional_input(1), c.optional_input(2)});
+}
+
+namespace {
+
+void finish_dropout(NodeContext& c, bool bool_mask) {
+  const ValueId x = c.input(0);
+  if (c.wants_output(1)) {
+    const TensorType type{bool_mask ? DType::Bool : c.type(x).dtype, c.type(x).shape};
+    const ValueId one = c.add_constant(graph::make_scalar(type.dtype, 1));
+    c.finish_output(1, c.emit(OpKind::Expand, graph::ShapeAttributes{type.shape}, {one}));
+  }
+  c.finish_output(0, x);
+}
+
+}  // namespace
+
+void import_dropout_6(NodeContext& c) {
+  if (c.opset() < 7 && !c.flag("is_test", false)) throw Unsupported{"is_test is 0: supported is inference"};
+  c.ignore("ratio");
+  finish_dropout(c, c.opset() >= 10);
+}
+
+void import_dropout_12(NodeContext& c) {
+  c.ignore("seed");
+  if (c.has_input(2)) {
+    const Tensor training = c.constant(2, "training_mode");
+    if (graph::element_count(training.type.shape) != 1) throw Invalid{"training_mode is not a scalar"};
+    if (elements_as_real(training)[0] != 0) throw Unsupported{"training_mode is 1: supported is inference"};
+  }
+  finish_dropout(c, true);
+}
+
+}  // namespace polyte::frontend

@@ -1,0 +1,67 @@
+// Reductions and what normalises along an axis.
+#include <algorithm>
+#include <numeric>
+
+#include "frontend/importers/table.h"
+
+namespace polyte::frontend {
+
+namespace {
+
+void finish_reduce(NodeContext& c, const std::optional<Dims>& axes) {
+  const std::int64_t rank = c.rank(c.input(0));
+  graph::ReduceAttributes reduce{{}, c.flag("keepdims", true)};
+  if (axes && !axes->empty()) {
+    for (std::int64_t axis : *axes) reduce.axes.push_back(NodeContext::resolve_axis(axis, rank));
+    std::sort(reduce.axes.begin(), reduce.axes.end());
+    if (std::adjacent_find(reduce.axes.begin(), reduce.axes.end()) != reduce.axes.end()) {
+      throw Invalid{"axes " + dims_text(*axes) + " name a dimension twice"};
+    }
+  } else {
+    reduce.axes.resize(static_cast<std::size_t>(rank));
+    std::iota(reduce.axes.begin(), reduce.axes.end(), 0);
+  }
+  c.finish(kind_of(c), reduce, {c.input(0)});
+}
+
+}  // namespace
+
+void import_reduce(NodeContext& c) { finish_reduce(c, c.integers("axes")); }
+
+void import_reduce_sum_13(NodeContext& c) {
+  const bool noop = c.flag("noop_with_empty_axes", false);
+  std::optional<Dims> axes;
+  if (c.has_input(1)) axes = c.constant_integers(1, "the axes");
+  if (noop && (!axes || axes->empty())) {
+    c.ignore("keepdims");
+    return c.finish(OpKind::Identity, graph::NoAttributes{}, {c.input(0)});
+  }
+  finish_reduce(c, axes);
+}
+
+void import_arg(NodeContext& c) {
+  const std::int64_t axis = c.axis("axis", 0, c.rank(c.input(0)));
+  c.finish(kind_of(c), graph::ArgAttributes{axis, c.flag("keepdims", true), c.flag("select_last_index", false)},
+           {c.input(0)});
+}
+
+void import_cumsum(NodeContext& c) {
+  const Dims axis = c.constant_integers(1, "the axis");
+  if (axis.size() != 1) throw Invalid{"the axis is not a scalar"};
+  const graph::CumSumAttributes sum{NodeContext::resolve_axis(axis[0], c.rank(c.input(0))), c.flag("exclusive", false),
+                                    c.flag("reverse", false)};
+  c.finish(OpKind::CumSum, sum, {c.input(0)});
+}
+
+// Before opset 13 the tensor is seen as a matrix: all dimensions from the axis on are one.
+void import_softmax_6(NodeContext& c) {
+  const std::int64_t rank = c.rank(c.input(0));
+  c.finish(kind_of(c), graph::SoftmaxAttributes{c.axis("axis", 1, rank), rank}, {c.input(0)});
+}
+
+void import_softmax_13(NodeContext& c) {
+  const std::int64_t axis = c.axis("axis", -1, c.rank(c.input(0)));
+  c.finish(kind_of(c), graph::SoftmaxAttributes{axis, axis + 1}, {c.input(0)});
+}
+
+}  // namespace polyte::frontend

@@ -1,0 +1,131 @@
+// Slice, Split and Pad.
+#include <algorithm>
+
+#include "frontend/importers/table.h"
+#include "support/checked.h"
+
+namespace polyte::frontend {
+
+namespace {
+
+// One dimension of ONNX's Slice: negative positions count from the end, all are clamped to the extent.
+struct Cut {
+  std::int64_t start, step, size;
+};
+
+Cut cut_of(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64_t step) {
+  if (step == 0) throw Invalid{"a step is 0"};
+  const bool up = step > 0;
+  auto clamped = [&](std::int64_t at) {
+    if (at < 0) at = at < -extent ? -1 : at + extent;  // below the first element
+    return up ? std::clamp<std::int64_t>(at, 0, extent) : std::clamp<std::int64_t>(at, -1, extent - 1);
+  };
+  const std::int64_t from = clamped(start), to = clamped(end);
+  const std::int64_t distance = up ? to - from : from - to;
+  if (distance <= 0) return {0, 1, 0};
+  if (!up && step < -extent) return {from, -extent, 1};
+  if (up && step > extent) return {from, extent, 1};
+  return {from, step, ceil_div(distance, up ? step : -step)};
+}
+
+void finish_slice(NodeContext& c, const Dims& starts, const Dims& ends, const std::optional<Dims>& axes,
+                  const std::optional<Dims>& steps) {
+  const Dims& shape = c.type(c.input(0)).shape;
+  if (starts.size() != ends.size() || (axes && axes->size() != starts.size()) ||
+      (steps && steps->size() != starts.size())) {
+    throw Invalid{"starts, ends, axes and steps are of different length"};
+  }
+  graph::SliceAttributes slice{Dims(shape.size(), 0), Dims(shape.size(), 1), shape};
+  std::vector<bool> seen(shape.size(), false);
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const std::int64_t axis =
+        NodeContext::resolve_axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), c.rank(c.input(0)));
+    const auto d = static_cast<std::size_t>(axis);
+    if (seen[d]) throw Invalid{"axes " + dims_text(*axes) + " name a dimension twice"};
+    seen[d] = true;
+    const Cut cut = cut_of(shape[d], starts[i], ends[i], steps ? (*steps)[i] : 1);
+    slice.starts[d] = cut.start;
+    slice.steps[d] = cut.step;
+    slice.sizes[d] = cut.size;
+  }
+  c.finish(OpKind::Slice, slice, {c.input(0)});
+}
+
+void finish_split(NodeContext& c, const std::optional<Dims>& given) {
+  const ValueId x = c.input(0);
+  const Dims& shape = c.type(x).shape;
+  const auto axis = static_cast<std::size_t>(c.axis("axis", 0, c.rank(x)));
+  const auto count = static_cast<std::int64_t>(c.output_count());
+  Dims sizes;
+  if (given) {
+    sizes = *given;
+  } else {
+    if (shape[axis] % count != 0)
+      throw Invalid{"extent " + std::to_string(shape[axis]) + " does not split into " + std::to_string(count) +
+                    " equal parts"};
+    sizes.assign(static_cast<std::size_t>(count), shape[axis] / count);
+  }
+  std::int64_t total = 0;
+  for (std::int64_t size : sizes) {
+    if (size < 0) throw Invalid{"split " + dims_text(sizes) + " has a negative part"};
+    total = checked_add(total, size);
+  }
+  if (static_cast<std::int64_t>(sizes.size()) != count || total != shape[axis]) {
+    throw Invalid{"split " + dims_text(sizes) + " does not cut extent " + std::to_string(shape[axis]) + " into " +
+                  std::to_string(count) + " parts"};
+  }
+  graph::SliceAttributes slice{Dims(shape.size(), 0), Dims(shape.size(), 1), shape};
+  std::int64_t start = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    slice.starts[axis] = start;
+    slice.sizes[axis] = sizes[i];
+    start += sizes[i];
+    if (c.wants_output(i)) c.finish_output(i, OpKind::Slice, slice, {x});
+  }
+}
+
+void finish_pad(NodeContext& c, const Dims& pads, ValueId value) {
+  static const std::pair<const char*, graph::PadMode> kModes[] = {
+      {"constant", graph::PadMode::Constant}, {"reflect", graph::PadMode::Reflect}, {"edge", graph::PadMode::Edge}};
+  const std::string mode = c.text("mode", "constant");
+  const auto found = std::find_if(std::begin(kModes), std::end(kModes), [&](const auto& m) { return m.first == mode; });
+  if (found == std::end(kModes)) throw Invalid{"mode is '" + mode + "', expected constant, reflect or edge"};
+  const auto rank = static_cast<std::size_t>(c.rank(c.input(0)));
+  if (pads.size() != 2 * rank)
+    throw Invalid{"got " + std::to_string(pads.size()) + " pads, expected " + std::to_string(2 * rank)};
+  const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(rank);
+  graph::PadAttributes pad{{pads.begin(), middle}, {middle, pads.end()}, found->second};
+  c.finish(OpKind::Pad, pad, {c.input(0), value});
+}
+
+}  // namespace
+
+void import_slice_6(NodeContext& c) {
+  const auto starts = c.integers("starts"), ends = c.integers("ends");
+  if (!starts || !ends) throw Invalid{"attributes 'starts' and 'ends' are missing"};
+  finish_slice(c, *starts, *ends, c.integers("axes"), {});
+}
+
+void import_slice_10(NodeContext& c) {
+  std::optional<Dims> axes, steps;
+  if (c.has_input(3)) axes = c.constant_integers(3, "the axes");
+  if (c.has_input(4)) steps = c.constant_integers(4, "the steps");
+  finish_slice(c, c.constant_integers(1, "the starts"), c.constant_integers(2, "the ends"), axes, steps);
+}
+
+void import_split_6(NodeContext& c) { finish_split(c, c.integers("split")); }
+
+void import_split_13(NodeContext& c) {
+  finish_split(c, c.has_input(1) ? std::optional(c.constant_integers(1, "the split")) : std::nullopt);
+}
+
+void import_pad_6(NodeContext& c) {
+  const auto pads = c.integers("pads");
+  if (!pads) throw Invalid{"attribute 'pads' is missing"};
+  const double value = c.real("value", 0);
+  finish_pad(c, *pads, c.add_constant(graph::make_scalar(c.type(c.input(0)).dtype, value)));
+}
+
+void import_pad_11(NodeContext& c) { finish_pad(c, c.constant_integers(1, "the pads"), c.optional_input(2)); }
+
+}  // namespace polyte::frontend

@@ -1,0 +1,92 @@
+#include "frontend/onnx_reader.h"
+
+#include <fcntl.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/stubs/logging.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "support/error.h"
+
+namespace polyte::frontend {
+
+namespace {
+
+class File {
+ public:
+  explicit File(const std::filesystem::path& path)
+      : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+  ~File() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int get() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+[[noreturn]] void fail(const std::string& name, const std::string& what) {
+  throw UserError(ExitStatus::InvalidInput, name + ": " + what);
+}
+
+// Parses, or says at which byte it stopped. protobuf's own words go nowhere.
+template <class Message>
+Message parse(std::string_view bytes, const std::string& name, const char* what) {
+  if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+    throw UserError(ExitStatus::ResourceLimit,
+                    name + ": " + std::to_string(bytes.size()) + " bytes, the limit is 2147483647");
+  }
+  Message message;
+  const google::protobuf::LogSilencer silence;
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                            static_cast<int>(bytes.size()));
+  const bool parsed = message.ParseFromCodedStream(&in) && in.ConsumedEntireMessage();
+  if (!parsed)
+    fail(name, std::string("not ") + what + ": the bytes stop making sense at " + std::to_string(in.CurrentPosition()) +
+                   " of " + std::to_string(bytes.size()));
+  return message;
+}
+
+}  // namespace
+
+std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes) {
+  const File file(path);
+  if (file.get() < 0) fail(path.string(), std::string("cannot be opened: ") + std::strerror(errno));
+  struct stat info{};
+  if (fstat(file.get(), &info) != 0) fail(path.string(), std::string("cannot be read: ") + std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) fail(path.string(), "is not a regular file");
+  if (info.st_size > max_bytes) {
+    throw UserError(ExitStatus::ResourceLimit, path.string() + ": " + std::to_string(info.st_size) +
+                                                   " bytes, the limit is " + std::to_string(max_bytes));
+  }
+  std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t got = read(file.get(), bytes.data() + done, bytes.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) fail(path.string(), "ended while it was read");
+    done += static_cast<std::size_t>(got);
+  }
+  return bytes;
+}
+
+onnx::ModelProto parse_model(std::string_view bytes, const std::string& name) {
+  if (bytes.empty()) fail(name, "is empty, expected an ONNX model");
+  auto model = parse<onnx::ModelProto>(bytes, name, "an ONNX model");
+  if (!model.has_graph()) fail(name, "not an ONNX model: it has no graph");
+  if (model.ir_version() < 1) fail(name, "not an ONNX model: it has no IR version");
+  return model;
+}
+
+onnx::TensorProto parse_tensor(std::string_view bytes, const std::string& name) {
+  if (bytes.empty()) fail(name, "is empty, expected a tensor");
+  return parse<onnx::TensorProto>(bytes, name, "a tensor");
+}
+
+}  // namespace polyte::frontend
