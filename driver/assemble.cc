@@ -93,8 +93,8 @@ class Assembler {
     return {value.name, value.type.dtype, value.type.shape};
   }
 
-  std::int64_t add_buffer(const std::string& name, runtime::BufferPlace place, std::int64_t index,
-                          std::int64_t offset, std::int64_t bytes) {
+  std::int64_t add_buffer(const std::string& name, runtime::BufferPlace place, std::int64_t index, std::int64_t offset,
+                          std::int64_t bytes) {
     manifest().buffers.push_back({name, place, index, offset, bytes});
     return static_cast<std::int64_t>(manifest().buffers.size()) - 1;
   }
@@ -216,8 +216,9 @@ class Assembler {
       const graph::ValueId id = graph_.outputs[i];
       if (seen.insert(id).second && delivered_.contains(id)) continue;
       const graph::Value& value = graph_.value(id);
-      add_copy(id, add_buffer(value.name, runtime::BufferPlace::Output, static_cast<std::int64_t>(i), 0,
-                              size_in_bytes(value.type)),
+      add_copy(id,
+               add_buffer(value.name, runtime::BufferPlace::Output, static_cast<std::int64_t>(i), 0,
+                          size_in_bytes(value.type)),
                "output " + value.name);
     }
   }

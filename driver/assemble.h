@@ -11,7 +11,6 @@ namespace polyte::driver {
 
 // `scratch` has one entry a kernel of the model; `library` is the linked shared object.
 runtime::ArtifactParts assemble(const CompiledModel& model, const std::vector<codegen::ScratchLayout>& scratch,
-                                const std::string& library, const codegen::Target& target,
-                                const ModelOptions& options);
+                                const std::string& library, const codegen::Target& target, const ModelOptions& options);
 
 }  // namespace polyte::driver

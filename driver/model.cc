@@ -173,8 +173,7 @@ CompiledModel compile_model(graph::Graph graph, const codegen::Target& target, c
   CompiledModel model = schedule_model(std::move(graph), target, options);
   CompiledCode code;
   run(model, "code", [&] { code = generate_code(model, target, jobs_of(options)); });
-  run(model, "assembly",
-      [&] { model.parts = assemble(model, code.scratch, code.library, target, options); });
+  run(model, "assembly", [&] { model.parts = assemble(model, code.scratch, code.library, target, options); });
   return model;
 }
 

@@ -38,11 +38,11 @@ struct ModelOptions {
 
 // A group of fused nodes and the kernel that computes it.
 struct GroupPlan {
-  std::string name;                     // "g2_conv_relu": the name of its Program
+  std::string name;  // "g2_conv_relu": the name of its Program
   std::vector<graph::NodeId> nodes;
   graph::Expansion expansion;
-  bool view = false;                    // a reshape alone: no kernel, the bytes stay where they are
-  int kernel = -1;                      // of CompiledModel::kernels
+  bool view = false;  // a reshape alone: no kernel, the bytes stay where they are
+  int kernel = -1;    // of CompiledModel::kernels
 };
 
 struct CompiledModel {
@@ -50,8 +50,8 @@ struct CompiledModel {
   graph::OptimizeReport passes;
   graph::FusionGraph fusion_graph;
   graph::FusionReport fusion;
-  std::vector<GroupPlan> groups;       // in execution order
-  std::vector<BuiltKernel> kernels;    // distinct ones, in order of first use
+  std::vector<GroupPlan> groups;     // in execution order
+  std::vector<BuiltKernel> kernels;  // distinct ones, in order of first use
   std::vector<StageTime> times;
   std::vector<std::string> notes;
   runtime::ArtifactParts parts;

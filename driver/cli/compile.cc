@@ -1,0 +1,118 @@
+// polyte compile: a model to an artifact, or to any stage on the way.
+#include <algorithm>
+#include <iostream>
+
+#include "driver/cli/model_options.h"
+#include "graph/explain_fusion.h"
+#include "ir/program_text.h"
+
+namespace polyte::cli {
+namespace {
+
+struct CompileOptions {
+  std::string model;
+  std::string output;
+  ModelVerbOptions verb;
+  std::vector<std::string> emit;
+  std::string emit_dir;
+  bool explain = false, time_passes = false;
+};
+
+std::string groups_text(const driver::CompiledModel& model) {
+  std::string text;
+  for (const driver::GroupPlan& group : model.groups) {
+    text += group.name + (group.view ? "  (a view: no kernel)" : "") + "\n";
+    for (graph::NodeId id : group.nodes) text += "  " + model.graph.node(id).name + "\n";
+  }
+  return text;
+}
+
+// The stage of every group with a kernel, in execution order.
+std::string stage_text(const std::string& kind, const driver::CompiledModel& model, const codegen::Target& target) {
+  if (kind == "graph") return graph::print(model.graph);
+  if (kind == "groups") return groups_text(model);
+  std::string text;
+  for (const driver::GroupPlan& group : model.groups) {
+    if (group.view) continue;
+    const driver::BuiltKernel& kernel = model.kernels[static_cast<std::size_t>(group.kernel)];
+    if (kind == "program") {
+      text += ir::print(group.expansion.program) + "\n";
+    } else if (kernel.program->name != group.name) {
+      text += "# " + group.name + ": the same kernel as " + kernel.program->name + "\n";
+    } else {
+      text += emit_kernel(kind, kernel, target) + "\n";
+    }
+  }
+  return text;
+}
+
+void print_times(const driver::CompiledModel& model) {
+  for (const driver::StageTime& time : model.times)
+    std::fprintf(stderr, "%10.2f ms  %s\n", time.milliseconds, time.stage.c_str());
+  for (const graph::PassRecord& pass : model.passes.passes) {
+    std::fprintf(stderr, "%10.2f ms    graph: %s (%d rewrites)\n", pass.milliseconds, pass.name.c_str(), pass.rewrites);
+  }
+  std::map<std::string, double> kernels;
+  for (const driver::BuiltKernel& kernel : model.kernels) {
+    for (const driver::StageTime& time : kernel.times) kernels[time.stage] += time.milliseconds;
+  }
+  for (const auto& [stage, milliseconds] : kernels) {
+    std::fprintf(stderr, "%10.2f ms    kernels, all jobs: %s\n", milliseconds, stage.c_str());
+  }
+}
+
+void emit(const CompileOptions& options, const driver::CompiledModel& model, const codegen::Target& target) {
+  if (options.emit_dir.empty() && options.emit.size() > 1) {
+    throw UserError(ExitStatus::Usage, "--emit of several kinds needs --emit-dir DIR");
+  }
+  for (const std::string& kind : options.emit) {
+    const std::string text = stage_text(kind, model, target);
+    if (options.emit_dir.empty()) {
+      std::cout << text;
+    } else {
+      write_file(options.emit_dir + "/" + kind + ".txt", text);
+    }
+  }
+}
+
+int run_compile(const CompileOptions& options) {
+  if (options.output.empty() && options.emit.empty() && !options.explain) {
+    throw UserError(ExitStatus::Usage, "nothing to do: give -o OUT.polyte, --emit KIND or --explain");
+  }
+  const codegen::Target target = target_from(options.verb.target);
+  frontend::Imported imported = frontend::import_onnx(options.model, import_options(options.verb));
+  const driver::ModelOptions model_opts = model_options(options.verb);
+  driver::CompiledModel model = options.output.empty()
+                                    ? driver::schedule_model(std::move(imported.graph), target, model_opts)
+                                    : driver::compile_model(std::move(imported.graph), target, model_opts);
+  for (const std::string& note : imported.notes) std::cerr << "note: " << note << "\n";
+  for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
+  if (options.time_passes) print_times(model);
+  if (options.explain) std::cout << graph::explain_fusion(model.fusion_graph, {}, model.fusion);
+  emit(options, model, target);
+  if (options.output.empty()) return 0;
+  runtime::write_artifact(options.output, model.parts);
+  std::cerr << options.output << ": " << model.groups.size() << " groups, " << model.kernels.size()
+            << " kernels, arena " << model.parts.manifest.arena_bytes << " bytes\n";
+  return 0;
+}
+
+}  // namespace
+
+void add_compile(CLI::App& app, int& status) {
+  CLI::App* verb = app.add_subcommand("compile", "a model to an artifact");
+  auto options = std::make_shared<CompileOptions>();
+  verb->add_option("model", options->model, "an ONNX file")->required();
+  verb->add_option("-o,--output", options->output, "the artifact to write");
+  add_model_options(*verb, options->verb);
+  verb->add_option("--emit", options->emit, "print stages: graph groups program script directives loops llvm-ir asm")
+      ->delimiter(',')
+      ->check(CLI::IsMember(emit_kinds()));
+  verb->add_option("--emit-dir", options->emit_dir, "a folder for several stages");
+  verb->add_flag("--explain", options->explain, "why operators were fused or not");
+  verb->add_flag("--time-passes", options->time_passes, "how long each stage took, on stderr");
+  verb->footer("example: polyte compile digits.onnx --scheduler poly -o digits.polyte");
+  verb->callback([options, &status] { status = run_compile(*options); });
+}
+
+}  // namespace polyte::cli

@@ -1,0 +1,127 @@
+// Options of the verbs that take a model, and the way from a file to a compiled model or a session.
+#include "driver/cli/model_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+
+#include "frontend/onnx_import.h"
+#include "runtime/npy.h"
+
+namespace polyte::cli {
+namespace {
+
+std::pair<std::string, std::string> key_value(const std::string& option, const std::string& item) {
+  const std::size_t at = item.find('=');
+  if (at == std::string::npos || at == 0) {
+    throw UserError(ExitStatus::Usage, option + " " + item + ": expected NAME=VALUE");
+  }
+  return {item.substr(0, at), item.substr(at + 1)};
+}
+
+graph::Dims parse_dims(const std::string& option, const std::string& text) {
+  graph::Dims dims;
+  std::size_t begin = 0;
+  while (begin <= text.size() && !text.empty()) {
+    const std::size_t end = std::min(text.find('x', begin), text.size());
+    std::int64_t value = 0;
+    const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, value);
+    if (error != std::errc() || stop != text.data() + end || value < 0) {
+      throw UserError(ExitStatus::Usage, option + ": expected sizes such as 1x3x224x224");
+    }
+    dims.push_back(value);
+    begin = end + 1;
+  }
+  return dims;
+}
+
+// 3,4 or @x.npy
+graph::Tensor parse_value(const std::string& item, const std::string& text) {
+  if (!text.empty() && text[0] == '@') {
+    const runtime::Tensor tensor = runtime::read_npy(text.substr(1));
+    const auto raw = tensor.raw();
+    return {{tensor.dtype(), tensor.shape()}, std::make_shared<const graph::Bytes>(raw.begin(), raw.end())};
+  }
+  graph::Dims numbers;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::int64_t value = 0;
+    const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, value);
+    if (error != std::errc() || stop != text.data() + end) {
+      throw UserError(ExitStatus::Usage, "--value " + item + ": expected whole numbers 1,2,3 or @FILE.npy");
+    }
+    numbers.push_back(value);
+    begin = end + 1;
+  }
+  return graph::make_int64s(numbers);
+}
+
+}  // namespace
+
+void add_model_options(CLI::App& verb, ModelVerbOptions& options) {
+  add_schedule_options(verb, options.schedule);
+  verb.add_option("--schedule", options.group_arms, "GROUP=ARM: another arm for one group; repeatable");
+  verb.add_option("--shape", options.shapes, "NAME=1x3x224x224: binds an input's shape; repeatable");
+  verb.add_option("--value", options.values, "NAME=1,2,3 or NAME=@x.npy: binds an input to a constant; repeatable");
+  verb.add_option("--target", options.target, "cpu:native or an LLVM CPU name")->capture_default_str();
+  verb.add_option("--opt-level", options.opt_level, "0: neither graph passes nor fusion")
+      ->check(CLI::Range(0, 3))
+      ->capture_default_str();
+}
+
+frontend::ImportOptions import_options(const ModelVerbOptions& options) {
+  frontend::ImportOptions result;
+  for (const std::string& item : options.shapes) {
+    const auto [name, value] = key_value("--shape", item);
+    result.shapes[name] = parse_dims("--shape " + item, value);
+  }
+  for (const std::string& item : options.values) {
+    const auto [name, value] = key_value("--value", item);
+    result.values[name] = parse_value(item, value);
+  }
+  return result;
+}
+
+driver::ModelOptions model_options(const ModelVerbOptions& options) {
+  driver::ModelOptions result;
+  result.arm = *driver::arm_from_string(options.schedule.scheduler);
+  result.strict = options.schedule.strict;
+  result.exact = options.schedule.exact;
+  if (options.schedule.no_proof) result.proof = schedule::ProofLevel::Off;
+  result.optimize = result.fuse = options.opt_level > 0;
+  for (const std::string& item : options.group_arms) {
+    const auto [group, name] = key_value("--schedule", item);
+    const std::optional<driver::Arm> arm = driver::arm_from_string(name);
+    if (!arm) throw UserError(ExitStatus::Usage, "--schedule " + item + ": expected naive, isl, poly or template");
+    result.group_arms[group] = *arm;
+  }
+  for (const std::string& path : options.schedule.scripts) {
+    result.scripts.push_back({path, schedule::parse_script(read_text_file(path), path)});
+  }
+  return result;
+}
+
+bool is_artifact(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char magic[2] = {};
+  file.read(magic, 2);
+  return file.gcount() == 2 && magic[0] == 'P' && magic[1] == 'K';
+}
+
+LoadedModel load_model(const std::string& path, const ModelVerbOptions& options) {
+  LoadedModel result;
+  if (is_artifact(path)) {
+    result.artifact = runtime::Artifact::open(path);
+    return result;
+  }
+  frontend::Imported imported = frontend::import_onnx(path, import_options(options));
+  result.notes = std::move(imported.notes);
+  driver::CompiledModel model =
+      driver::compile_model(std::move(imported.graph), target_from(options.target), model_options(options));
+  result.notes.insert(result.notes.end(), model.notes.begin(), model.notes.end());
+  result.artifact = runtime::Artifact::from_parts(std::move(model.parts));
+  return result;
+}
+
+}  // namespace polyte::cli

@@ -1,0 +1,83 @@
+// polyte run: executes an artifact, or an ONNX file compiled on the spot.
+#include <algorithm>
+#include <iostream>
+#include <numeric>
+
+#include "driver/cli/model_options.h"
+#include "runtime/session.h"
+
+namespace polyte::cli {
+namespace {
+
+struct RunOptions {
+  std::string model;
+  ModelVerbOptions verb;
+  DataOptions data;
+  int threads = 0, print_top = 0;
+  bool profile = false;
+};
+
+void print_top(const NamedBuffer& buffer, int count) {
+  const runtime::Tensor& tensor = buffer.tensor;
+  std::vector<std::int64_t> order(static_cast<std::size_t>(tensor.elements()));
+  std::iota(order.begin(), order.end(), 0);
+  auto value = [&](std::int64_t i) { return runtime::element_as_double(tensor.dtype(), tensor.data(), i); };
+  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) { return value(a) > value(b); });
+  std::cout << buffer.name << "\n";
+  for (int i = 0; i < count && i < static_cast<int>(order.size()); ++i) {
+    const std::int64_t at = order[static_cast<std::size_t>(i)];
+    std::cout << "  " << at << "  " << runtime::element_text(tensor.dtype(), tensor.data(), at) << "\n";
+  }
+}
+
+void print_profile(const runtime::Session& session, const std::vector<std::int64_t>& step_ns) {
+  for (std::size_t i = 0; i < step_ns.size(); ++i) {
+    const runtime::StepSpec& step = session.steps()[i];
+    std::fprintf(stderr, "%10.1f us  %-8s %s\n", static_cast<double>(step_ns[i]) / 1e3,
+                 step.kernel.empty() ? "copy" : step.kernel.c_str(), step.group.c_str());
+  }
+}
+
+int run_run(const RunOptions& options) {
+  const LoadedModel model = load_model(options.model, options.verb);
+  for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
+  runtime::Session session(model.artifact, {.threads = options.threads});
+  std::vector<NamedBuffer> buffers;
+  for (const runtime::TensorSpec& spec : session.inputs()) {
+    buffers.push_back({spec.name, true, false, runtime::Tensor(spec.dtype, spec.shape)});
+  }
+  fill_buffers(options.data, buffers);
+  std::vector<runtime::TensorView> inputs, outputs;
+  for (const NamedBuffer& buffer : buffers) inputs.push_back(buffer.tensor.view());
+  std::vector<NamedBuffer> results;
+  for (const runtime::TensorSpec& spec : session.outputs()) {
+    results.push_back({spec.name, false, true, runtime::Tensor(spec.dtype, spec.shape)});
+  }
+  for (const NamedBuffer& buffer : results) outputs.push_back(buffer.tensor.view());
+  std::vector<std::int64_t> step_ns(options.profile ? session.steps().size() : 0);
+  session.run(inputs, outputs, step_ns);
+  if (options.profile) print_profile(session, step_ns);
+  for (const NamedBuffer& buffer : results) {
+    if (options.print_top > 0) print_top(buffer, options.print_top);
+  }
+  return finish_outputs(options.data, results);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int& status) {
+  CLI::App* verb = app.add_subcommand("run", "execute an artifact or an ONNX file");
+  auto options = std::make_shared<RunOptions>();
+  verb->add_option("model", options->model, "an artifact or an ONNX file")->required();
+  add_model_options(*verb, options->verb);
+  add_data_options(*verb, options->data);
+  verb->add_option("--threads", options->threads, "worker threads; 0: as many as processors")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  verb->add_option("--print-top", options->print_top, "print the N largest elements of every output");
+  verb->add_flag("--profile", options->profile, "time of every step, on stderr");
+  verb->footer("example: polyte run digits.polyte -i image=@x.npy --print-top 3");
+  verb->callback([options, &status] { status = run_run(*options); });
+}
+
+}  // namespace polyte::cli
