@@ -275,6 +275,16 @@ Interval range_of(const Affine& e, const Ranges& ranges) {
 
 // --- constraints -------------------------------------------------------------------------------------------------
 
+namespace {
+
+// An equality says the same with the other sign: the first term is kept positive.
+Constraint oriented(Constraint c) {
+  if (c.equality && !c.expr.terms().empty() && c.expr.terms()[0].coefficient < 0) c.expr = -c.expr;
+  return c;
+}
+
+}  // namespace
+
 bool operator==(const Constraint& a, const Constraint& b) { return a.equality == b.equality && a.expr == b.expr; }
 
 bool operator<(const Constraint& a, const Constraint& b) {
@@ -284,10 +294,10 @@ bool operator<(const Constraint& a, const Constraint& b) {
 
 Constraint at_least(const Affine& a, const Affine& b) { return {a - b, false}; }
 Constraint less_than(const Affine& a, const Affine& b) { return {b - a - 1, false}; }
-Constraint equal(const Affine& a, const Affine& b) { return {a - b, true}; }
+Constraint equal(const Affine& a, const Affine& b) { return oriented({a - b, true}); }
 
 Constraint substitute(const Constraint& c, const Bindings& bindings) {
-  return {substitute(c.expr, bindings), c.equality};
+  return oriented({substitute(c.expr, bindings), c.equality});
 }
 
 bool holds(const Constraint& c, const Values& values) {

@@ -101,7 +101,8 @@ class TreeParser {
     if (cursor_.is("inf") || cursor_.is("nan")) return make(TreeKind::Real, cursor_.next().text);
     if (cursor_.is("true") || cursor_.is("false")) return make(TreeKind::Name, cursor_.next().text);
     const std::string text = cursor_.expect_name("a value");
-    if (cursor_.accept("(")) return make(TreeKind::Call, text, list(")", 0));
+    const bool is_step = cursor_.is("step", 1);  // `loop t in 0..T (step -1)`
+    if (!is_step && cursor_.accept("(")) return make(TreeKind::Call, text, list(")", 0));
     if (!cursor_.accept("[")) return make(TreeKind::Name, text);
     TreePtr element = make(TreeKind::Element, text, list("]", kSum));
     return guarded(element);
