@@ -4,6 +4,7 @@
 
 #include "lower/build_loops.h"
 #include "lower/flatten.h"
+#include "lower/partition_loops.h"
 #include "lower/place_buffers.h"
 #include "lower/simplify.h"
 #include "lower/unroll_loops.h"
@@ -56,6 +57,18 @@ void report(const LoopProgram& program, const std::vector<std::string>& notes, c
   if (options.notes) options.notes->insert(options.notes->end(), notes.begin(), notes.end());
 }
 
+// Names of loops whose split does not ask for its tail to be cut off.
+std::set<std::string> uncut_loops(const schedule::State& state) {
+  std::set<std::string> uncut, cut;
+  if (!state.tree) return uncut;
+  schedule::map_loops(state.tree, [&](const schedule::Loop& loop) {
+    (loop.tail == schedule::Tail::Cut ? cut : uncut).insert(loop.name);
+    return loop;
+  });
+  for (const std::string& name : cut) uncut.erase(name);
+  return uncut;
+}
+
 }  // namespace
 
 LoopProgram lower(const schedule::State& state, const LowerOptions& options) {
@@ -63,6 +76,9 @@ LoopProgram lower(const schedule::State& state, const LowerOptions& options) {
   std::vector<std::string>& notes = list.notes;
   list.run("build loops", Form::Nest, [&](const LoopProgram&) { return build_loops(state); });
   list.run("simplify", Form::Nest, [](const LoopProgram& p) { return simplify(p); });
+  list.run("partition loops", Form::Nest,
+           [&](const LoopProgram& p) { return partition_loops(p, {.uncut = uncut_loops(state)}); });
+  list.run("simplify parts", Form::Nest, [](const LoopProgram& p) { return simplify(p); });
   list.run("vectorize loops", Form::Nest,
            [&](const LoopProgram& p) { return vectorize_loops(p, options.machine, notes); });
   list.run("unroll loops", Form::Native, [&](const LoopProgram& p) { return unroll_loops(p, notes); });

@@ -50,9 +50,10 @@ inline void pin(schedule::State& state, const std::string& statement, const std:
 }
 
 // "par n.o", "[m.i]", "<n.i>", "k"
-inline Tree loop(schedule::State& state, std::string text, Tree body) {
+inline Tree loop(schedule::State& state, std::string text, Tree body, schedule::Tail tail = schedule::Tail::Cut) {
   schedule::Loop result;
   result.id = state.next_loop_id++;
+  result.tail = tail;
   if (text.rfind("par ", 0) == 0) {
     result.kind = ir::LoopKind::Parallel;
     text = text.substr(4);

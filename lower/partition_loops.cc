@@ -1,0 +1,265 @@
+#include "lower/partition_loops.h"
+
+#include <algorithm>
+
+#include "lower/names.h"
+#include "lower/simplify.h"
+
+namespace polyte::lower {
+
+using ir::Affine;
+using ir::Constraint;
+using ir::LoopKind;
+using ir::Stmt;
+
+namespace {
+
+bool is_expanded(LoopKind kind) { return kind == LoopKind::Unrolled || kind == LoopKind::Vector; }
+
+std::int64_t count_stores(const Stmt& s) {
+  std::int64_t count = 0;
+  ir::for_each_stmt(s, [&](const Stmt& at) { count += std::holds_alternative<ir::Store>(at->op); });
+  return count;
+}
+
+// Where the conditions of a loop's body begin or cease to hold: for low <= var < high all of those found hold.
+struct Cuts {
+  std::vector<Affine> low, high;
+  bool empty() const { return low.empty() && high.empty(); }
+};
+
+// Looks below one loop for conditions that its variable decides.
+class CutFinder {
+ public:
+  CutFinder(const ir::For& loop, Facts& facts, const std::set<std::string>& uncut)
+      : loop_(loop), facts_(facts), uncut_(uncut) {}
+
+  Cuts find() {
+    const Facts::Scope scope(facts_);
+    facts_.bind(loop_.var, loop_.lower, loop_.upper);
+    visit(loop_.body, loop_.kind == LoopKind::Vector);
+    return std::move(cuts_);
+  }
+
+ private:
+  const ir::For& loop_;
+  Facts& facts_;
+  const std::set<std::string>& uncut_;
+  std::set<std::string> inner_;
+  Cuts cuts_;
+
+  // `expanded`: inside an Unrolled or Vector loop, where a test costs most.
+  void visit(const Stmt& s, bool expanded) {
+    const Facts::Scope scope(facts_);
+    if (const auto* loop = std::get_if<ir::For>(&s->op)) return visit_loop(*loop, expanded);
+    if (const auto* branch = std::get_if<ir::If>(&s->op)) {
+      for (const Constraint& c : branch->conditions) {
+        if (expanded && !c.equality) see(c.expr);
+        facts_.assume(c);
+      }
+    }
+    if (const auto* store = std::get_if<ir::Store>(&s->op); store && expanded) see_guards(store->value);
+    ir::rewrite_children(s, [&](const Stmt& child) {
+      visit(child, expanded);
+      return child;
+    });
+  }
+
+  void visit_loop(const ir::For& loop, bool expanded) {
+    if (is_expanded(loop.kind) && !uncut_.count(loop.loop)) see_bounds(loop);
+    facts_.bind(loop.var, loop.lower, loop.upper);
+    inner_.insert(loop.var);
+    visit(loop.body, expanded || is_expanded(loop.kind));
+    inner_.erase(loop.var);
+  }
+
+  // Of two upper bounds, the one with a constant extent should be the smaller; of two lower ones, the larger
+  // number. Where it is, the loop has a constant extent.
+  void see_bounds(const ir::For& loop) {
+    for (const Affine& low : loop.lower)
+      for (const Affine& bound : loop.upper)
+        if ((bound - low).is_constant())
+          for (const Affine& other : loop.upper)
+            if (other != bound) see(other - bound);
+    for (const Affine& constant : loop.lower)
+      if (constant.is_constant())
+        for (const Affine& other : loop.lower)
+          if (other != constant) see(constant - other);
+  }
+
+  void see_guards(const ir::Expr& value) {
+    for (const ir::Load* load : ir::loads_of(value))
+      for (const Constraint& c : load->guard)
+        if (!c.equality) see(c.expr);
+  }
+
+  // The condition e >= 0.
+  void see(const Affine& e) {
+    if (!e.uses(loop_.var) || facts_.truth({e, false}) != ir::Truth::Unknown) return;
+    const auto worst = without_inner(e);
+    if (!worst) return;
+    const std::int64_t a = worst->coefficient(loop_.var);
+    const Affine rest = *worst - Affine::symbol(loop_.var) * a;
+    if (a == 0 || rest.uses(loop_.var)) return;
+    if (a > 0) add(cuts_.low, -ir::floor_div(rest, a), true);
+    if (a < 0) add(cuts_.high, ir::floor_div(rest, -a) + 1, false);
+  }
+
+  // The least value of e over the loops in between, an affine of the loop's variable and what is outside it.
+  std::optional<Affine> without_inner(const Affine& e) const {
+    Affine kept = e.constant();
+    for (const ir::Term& term : e.terms()) {
+      const Affine part = (term.atom.div ? ir::floor_div(term.atom.div->numerator, term.atom.div->denominator)
+                                         : Affine::symbol(term.atom.symbol)) *
+                          term.coefficient;
+      if (std::none_of(inner_.begin(), inner_.end(), [&](const std::string& var) { return part.uses(var); })) {
+        kept = kept + part;
+      } else {
+        const auto least = facts_.range(part).min;
+        if (!least) return std::nullopt;
+        kept = kept + *least;
+      }
+    }
+    return kept;
+  }
+
+  // A cut that leaves nothing in the hot part is none.
+  void add(std::vector<Affine>& cuts, const Affine& at, bool low) {
+    const std::vector<Affine>& ends = low ? loop_.upper : loop_.lower;
+    const bool hopeless = std::any_of(ends.begin(), ends.end(),
+                                      [&](const Affine& end) { return facts_.proves(low ? at - end : end - at); });
+    if (!hopeless && std::find(cuts.begin(), cuts.end(), at) == cuts.end()) cuts.push_back(at);
+  }
+};
+
+class Partitioner {
+ public:
+  Partitioner(const ir::LoopProgram& program, const PartitionOptions& options)
+      : options_(options),
+        names_(program, true),
+        facts_(facts_of(program)),
+        budget_((options.growth - 1) * count_stores(program.body)) {}
+
+  Stmt statement(const Stmt& s) {
+    if (const auto* loop = std::get_if<ir::For>(&s->op)) return visit_loop(s, *loop);
+    const Facts::Scope scope(facts_);
+    if (const auto* branch = std::get_if<ir::If>(&s->op))
+      for (const Constraint& c : branch->conditions) facts_.assume(c);
+    return ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
+  }
+
+ private:
+  struct Part {
+    std::vector<Affine> lower, upper;
+    Stmt body;
+  };
+
+  const PartitionOptions& options_;
+  Names names_;
+  Facts facts_;
+  std::int64_t budget_;
+
+  Stmt visit_loop(const Stmt& s, const ir::For& loop) {
+    if (loop.kind != LoopKind::Unrolled) {
+      const Cuts cuts = cuts_of(loop);
+      const std::int64_t copies = !cuts.low.empty() + !cuts.high.empty(), cost = copies * count_stores(loop.body);
+      if (copies > 0 && cost <= budget_) {
+        budget_ -= cost;
+        return divided(loop, cuts);
+      }
+    }
+    const Facts::Scope scope(facts_);
+    facts_.bind(loop.var, loop.lower, loop.upper);
+    Stmt body = statement(loop.body);
+    return body == loop.body ? s : with_bounds(loop, {loop.lower, loop.upper, std::move(body)});
+  }
+
+  // One cut a side: the one that most conditions agree on, as far as their order is known.
+  Cuts cuts_of(const ir::For& loop) {
+    Cuts cuts = CutFinder(loop, facts_, options_.uncut).find();
+    cuts.low = facts_.prune_lower(cuts.low);
+    cuts.high = facts_.prune_upper(cuts.high);
+    cuts.low.resize(std::min<std::size_t>(cuts.low.size(), 1));
+    cuts.high.resize(std::min<std::size_t>(cuts.high.size(), 1));
+    return cuts;
+  }
+
+  static Stmt with_bounds(const ir::For& loop, Part part) {
+    return ir::make_for({loop.var, std::move(part.lower), std::move(part.upper), loop.kind, loop.loop, part.body});
+  }
+
+  // head: before low;  hot: from low to high;  tail: from both on.
+  Stmt divided(const ir::For& loop, const Cuts& cuts) {
+    Part hot{loop.lower, loop.upper, nullptr}, head = hot, tail = hot;
+    for (const Affine& at : cuts.low) {
+      head.upper.push_back(at);
+      hot.lower.push_back(at);
+      tail.lower.push_back(at);
+    }
+    for (const Affine& at : cuts.high) {
+      hot.upper.push_back(at);
+      tail.lower.push_back(at);
+    }
+    std::vector<Part*> parts = {&hot};  // first: the growth is for the hot part
+    if (!cuts.low.empty()) parts.push_back(&head);
+    if (!cuts.high.empty()) parts.push_back(&tail);
+    for (Part* part : parts) part->body = copy_of(loop, *part);
+    std::vector<Part> order;
+    for (const Part& part : {head, hot, tail})
+      if (part.body) order.push_back(part);
+    return loop.kind == LoopKind::Parallel ? chosen_inside(loop, order) : side_by_side(loop, order);
+  }
+
+  // The body where the part's bounds hold: simplified, then divided further. Null: nothing runs there.
+  Stmt copy_of(const ir::For& loop, Part& part) {
+    part.lower = facts_.prune_lower(part.lower);
+    part.upper = facts_.prune_upper(part.upper);
+    for (const Affine& low : part.lower)
+      for (const Affine& high : part.upper)
+        if (facts_.proves(low - high)) return nullptr;
+    const Facts::Scope scope(facts_);
+    facts_.bind(loop.var, part.lower, part.upper);
+    const Stmt simple = simplify(loop.body, facts_);
+    return simple ? statement(simple) : nullptr;
+  }
+
+  Stmt renamed(const Stmt& s) {
+    return ir::rename_bound(s, [&](const std::string& name) { return names_.fresh(name); });
+  }
+
+  Stmt side_by_side(const ir::For& loop, const std::vector<Part>& parts) {
+    std::vector<Stmt> loops;
+    for (const Part& part : parts) {
+      Stmt copy = with_bounds(loop, part);
+      loops.push_back(loops.empty() ? copy : renamed(copy));
+    }
+    return ir::make_block(std::move(loops));
+  }
+
+  // One loop over everything; each part stands under what its bounds add.
+  Stmt chosen_inside(const ir::For& loop, const std::vector<Part>& parts) {
+    const Facts::Scope scope(facts_);
+    facts_.bind(loop.var, loop.lower, loop.upper);
+    const Affine var = Affine::symbol(loop.var);
+    std::vector<Stmt> branches;
+    for (const Part& part : parts) {
+      std::vector<Constraint> conditions;
+      for (const Affine& low : part.lower) conditions.push_back(ir::at_least(var, low));
+      for (const Affine& high : part.upper) conditions.push_back(ir::less_than(var, high));
+      std::erase_if(conditions, [&](const Constraint& c) { return facts_.truth(c) == ir::Truth::True; });
+      const Stmt body = branches.empty() ? part.body : renamed(part.body);
+      branches.push_back(ir::make_if({std::move(conditions), nullptr, body}));
+    }
+    return with_bounds(loop, {loop.lower, loop.upper, ir::make_block(std::move(branches))});
+  }
+};
+
+}  // namespace
+
+ir::LoopProgram partition_loops(const ir::LoopProgram& program, const PartitionOptions& options) {
+  ir::LoopProgram result = program;
+  result.body = Partitioner(program, options).statement(program.body);
+  return result;
+}
+
+}  // namespace polyte::lower

@@ -1,0 +1,27 @@
+// partition_loops: full and remainder tiles without a test in the hot one. Loops are visited outermost first;
+// one is split where a minimum in the bounds of an Unrolled or Vector loop below, or a guard inside such a loop,
+// changes side, for all values of the loops in between. The middle part has constant extents and no guard:
+//
+//   for m.o in 0..74                                    for m.o in 0..72
+//     unrolled m.i in 0..min(14, 1021 - 14*m.o)   ->      unrolled m.i in 0..14  ...
+//       ...                                             unrolled m.i in 0..13  ...       (m.o = 72)
+//
+// A Parallel loop stays one loop, its body chooses. Tails of splits that are not `cut` are left to masks and
+// guards, and so is what would exceed the limit on growth.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "ir/loop_program.h"
+
+namespace polyte::lower {
+
+struct PartitionOptions {
+  std::set<std::string> uncut;  // schedule loops whose bounds are not worth a copy (tail guard or mask)
+  std::int64_t growth = 8;      // at most so many times the stores of the program
+};
+
+ir::LoopProgram partition_loops(const ir::LoopProgram& program, const PartitionOptions& options = {});
+
+}  // namespace polyte::lower
