@@ -29,4 +29,14 @@ TEST_CASE("a pair that undoes itself becomes the identity permutation") {
   CHECK(std::get<TransposeAttributes>(graph.nodes.at(0).attributes).perm == Dims{0, 1, 2, 3});
 }
 
+TEST_CASE("a transpose that others read stays") {
+  Graph graph;
+  const ValueId x = graph.add_input("x", f32({2, 3, 4}));
+  const ValueId a = add(graph, "a", OpKind::Transpose, TransposeAttributes{{1, 2, 0}}, {x});
+  const ValueId b = add(graph, "b", OpKind::Transpose, TransposeAttributes{{0, 2, 1}}, {a});
+  graph.outputs = {b, a};
+  CHECK(check_pass(graph, merge_transposes).rewrites == 1);
+  CHECK(operators(graph) == "Transpose Transpose");
+}
+
 }  // namespace polyte::graph
