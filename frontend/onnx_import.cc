@@ -95,10 +95,12 @@ void Importer::check_header() {
     opset_ = import.version();
     found = true;
   }
-  if (!found && model_.ir_version() >= 3) invalid("imports no opset of ONNX");
+  const bool needs_opset = std::any_of(onnx_.node().begin(), onnx_.node().end(),
+                                       [](const NodeProto& node) { return is_onnx_domain(node.domain()); });
+  if (!found && needs_opset && model_.ir_version() >= 3) invalid("imports no opset of ONNX");
   if (found && opset_ < 1)
     invalid("imports opset " + std::to_string(opset_));
-  else if (opset_ < kLeastOpset || opset_ > kGreatestOpset) {
+  else if (needs_opset && (opset_ < kLeastOpset || opset_ > kGreatestOpset)) {
     unsupported_.push_back("the model imports opset " + std::to_string(opset_) + ": supported are " + opset_range());
   }
   if (onnx_.sparse_initializer_size() > 0) unsupported_.push_back("the model has sparse initializers");
@@ -106,8 +108,7 @@ void Importer::check_header() {
 
 void Importer::collect_names() {
   for (const auto& tensor : onnx_.initializer()) {
-    if (!initializers_.insert(tensor.name()).second)
-      invalid("initializer " + named(tensor.name()) + " is there twice");
+    if (!initializers_.insert(tensor.name()).second) invalid("initializer " + named(tensor.name()) + " is there twice");
     state_.names.insert(tensor.name());
   }
   std::unordered_set<std::string> inputs;

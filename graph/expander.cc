@@ -172,7 +172,15 @@ Expansion Expander::run() {
   declare_interface();
   for (NodeId id : nodes_) {
     const Node& node = graph_.node(id);
-    info(node.op).expand(*this, node);
+    bool has_elements = false;
+    for (ValueId output : node.outputs) {
+      if (output == kNoValue) continue;
+      if (element_count(shape(output)) > 0)
+        has_elements = true;
+      else
+        define_empty(output);
+    }
+    if (has_elements) info(node.op).expand(*this, node);
   }
   return {program_.build(), arguments_};
 }
@@ -293,22 +301,27 @@ void Expander::accumulate_arg(const std::string& best, const std::string& positi
 }
 
 void Expander::define(ValueId output, Element element) {
-  if (output == kNoValue) return;
+  if (output == kNoValue || element_count(shape(output)) == 0) return;
   if (!needs_buffer(output)) {
     inlined_[output] = std::move(element);
     return;
   }
   const std::string name = store(output);
   const Ranges ranges = ranges_over(shape(output));
-  if (element_count(shape(output)) > 0) assign(name, subscripts_of(ranges), ranges, element);
+  assign(name, subscripts_of(ranges), ranges, element);
+}
+
+// A statement without instances: every output has a writer.
+void Expander::define_empty(ValueId output) {
+  const Ranges ranges = ranges_over(shape(output));
+  const DType type = graph_.value(output).type.dtype;
+  assign(store(output), subscripts_of(ranges), ranges, [type](const Subscripts&) { return ir::make_literal(type, 0); });
 }
 
 void Expander::reduce(ValueId output, const Ranges& ranges, const Ranges& reductions, ir::Combiner combiner,
                       const Element& element, const Post& post) {
   const DType type = graph_.value(output).type.dtype, wide = accumulator_of(type);
   const Dims extents = shape(output);
-  if (element_count(extents) == 0)
-    return define(output, [type](const Subscripts&) { return ir::make_literal(type, 0); });
   if (!post && type == wide && needs_buffer(output))
     return accumulate(store(output), ranges, reductions, combiner, element);
   const std::string sum = temporary("acc", wide, extents);

@@ -17,7 +17,6 @@ void expand_cumsum(Expander& expander, const Node& node) {
   const ValueId x = node.inputs[0];
   const Dims& shape = expander.shape(x);
   const auto axis = static_cast<std::size_t>(attributes.axis);
-  if (element_count(shape) == 0) return;
   const ir::Affine r = ir::Affine::symbol("r");
   const Ranges ranges = ranges_over(shape);
   const ir::Affine here = ir::Affine::symbol(ranges[axis].name);

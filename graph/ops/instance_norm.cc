@@ -20,7 +20,6 @@ Types infer_instance_norm(const Graph& graph, const Node& node) {
 void expand_instance_norm(Expander& expander, const Node& node) {
   using ir::BinaryOp;
   const ValueId x = node.inputs[0];
-  if (element_count(expander.shape(x)) == 0) return;
   const Moments moments = add_moments(expander, x, 2, std::get<NormAttributes>(node.attributes).epsilon);
   expander.define(node.outputs[0], [&expander, &node, x, moments](const Subscripts& at) {
     const DType type = expander.type(x).dtype, wide = accumulator_of(type);

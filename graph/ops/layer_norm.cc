@@ -26,7 +26,6 @@ Types infer_layer_norm(const Graph& graph, const Node& node) {
 void expand_layer_norm(Expander& expander, const Node& node) {
   using ir::BinaryOp;
   const ValueId x = node.inputs[0];
-  if (element_count(expander.shape(x)) == 0) return;
   const NormAttributes norm = std::get<NormAttributes>(node.attributes);
   const auto axis = static_cast<std::size_t>(norm.axis);
   const Moments moments = add_moments(expander, x, axis, norm.epsilon);

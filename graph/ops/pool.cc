@@ -71,10 +71,8 @@ void expand_max_pool_with_indices(Expander& expander, const Node& node, const Po
     }
     return flat;
   };
-  if (element_count(result_shape) > 0) {
-    expander.accumulate_arg(best, place, output_ranges(result_shape), window_ranges(pool.window), Combiner::ArgMax,
-                            value, index);
-  }
+  expander.accumulate_arg(best, place, output_ranges(result_shape), window_ranges(pool.window), Combiner::ArgMax, value,
+                          index);
   expander.define(node.outputs[0], [&expander, best](const Subscripts& out) { return expander.load(best, out); });
   expander.define(node.outputs[1], [&expander, place](const Subscripts& out) { return expander.load(place, out); });
 }

@@ -58,7 +58,6 @@ Types infer_softmax(const Graph& graph, const Node& node) {
 void expand_softmax(Expander& expander, const Node& node) {
   const ValueId x = node.inputs[0];
   const Dims& shape = expander.shape(x);
-  if (element_count(shape) == 0) return expander.define(node.outputs[0], [](const Subscripts&) { return Expr(); });
   const Split split = split_of(shape, std::get<SoftmaxAttributes>(node.attributes));
   const DType type = expander.type(x).dtype, wide = accumulator_of(type);
   const std::string top = expander.temporary("top", wide, split.outer);
@@ -95,7 +94,6 @@ void expand_softmax(Expander& expander, const Node& node) {
 void expand_hardmax(Expander& expander, const Node& node) {
   const ValueId x = node.inputs[0];
   const Dims shape = expander.shape(x);
-  if (element_count(shape) == 0) return expander.define(node.outputs[0], [](const Subscripts&) { return Expr(); });
   const Split split = split_of(shape, std::get<SoftmaxAttributes>(node.attributes));
   const DType type = expander.type(x).dtype;
   const std::string best = expander.temporary("best", type, split.outer);
