@@ -7,6 +7,7 @@
 #include <map>
 
 #include "ir/arithmetic.h"
+#include "ir/expr_text.h"
 
 namespace polyte::ir::text {
 namespace {
@@ -213,7 +214,7 @@ class Typer {
     const Buffer* b = scope_.program->find_buffer(t.text);
     if (!b) fail(t, "'" + t.text + "' is no iterator, parameter or tensor");
     if (!b->shape.empty())
-      fail(t, "tensor '" + t.text + "' has " + std::to_string(b->shape.size()) + " dimensions, but no subscripts");
+      fail(t, "tensor '" + t.text + "' has " + print_count(b->shape.size(), "dimension") + ", but no subscripts");
     return b->dtype;
   }
 
@@ -287,8 +288,8 @@ class Typer {
   Expr build_element(const Tree& t) const {
     const Buffer& b = buffer(t);
     if (t.parts.size() != b.shape.size())
-      fail(t, "tensor '" + t.text + "' has " + std::to_string(b.shape.size()) + " dimensions, but " +
-                  std::to_string(t.parts.size()) + " subscripts");
+      fail(t, "tensor '" + t.text + "' has " + print_count(b.shape.size(), "dimension") + ", but " +
+                  print_count(t.parts.size(), "subscript"));
     std::vector<Index> indices = to_indices(t.parts, scope_);
     if (!t.otherwise) return make_load(b.dtype, t.text, std::move(indices));
     std::vector<Constraint> guard;
@@ -334,8 +335,7 @@ class Typer {
 
   static void check_count(const Tree& t, std::size_t count) {
     if (t.parts.size() != count)
-      fail(t, "'" + t.text + "' takes " + std::to_string(count) + (count == 1 ? " value" : " values") + ", got " +
-                  std::to_string(t.parts.size()));
+      fail(t, "'" + t.text + "' takes " + print_count(count, "value") + ", got " + std::to_string(t.parts.size()));
   }
 
   Expr build_call(const Tree& t, DType type) const {

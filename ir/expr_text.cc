@@ -164,6 +164,10 @@ std::string print_real(DType type, double value) {
   return text;
 }
 
+std::string print_count(std::size_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
 std::string print_conjunction(const std::vector<Constraint>& constraints) {
   std::string text;
   for (const Constraint& c : constraints) text += (text.empty() ? "" : " and ") + to_string(c);

@@ -1,4 +1,5 @@
 // The first half of ir/expr_parser.h: tokens to trees, by precedence climbing.
+#include <algorithm>
 #include <array>
 
 #include "ir/expr_parser.h"
@@ -17,6 +18,12 @@ const std::array<std::vector<std::string>, 9> kLevels{{{"or"},
                                                        {"+", "-"},
                                                        {"*", "/", "//", "%"}}};
 constexpr std::size_t kComparison = 2, kSum = 7;
+
+bool is_combiner(const std::string& name) {
+  constexpr std::array<std::string_view, 9> kNames{"sum", "prod", "product", "min",   "max",
+                                                   "any", "all",  "argmin",  "argmax"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
 
 // Limits of what the recursive passes over trees and expressions follow.
 constexpr int kDeepest = 200, kLongest = 2000;
@@ -104,7 +111,12 @@ class TreeParser {
     const bool is_step = cursor_.is("step", 1);  // `loop t in 0..T (step -1)`
     if (!is_step && cursor_.accept("(")) return make(TreeKind::Call, text, list(")", 0));
     if (!cursor_.accept("[")) return make(TreeKind::Name, text);
-    TreePtr element = make(TreeKind::Element, text, list("]", kSum));
+    const TreePtr element = make(TreeKind::Element, text, list("]", kSum));
+    const Token& after = cursor_.peek();
+    const bool is_value = after.kind == TokenKind::Integer || after.kind == TokenKind::Real || after.text == "(" ||
+                          (after.kind == TokenKind::Name && !is_reserved(after.text));
+    if (is_value && is_combiner(text))
+      cursor_.fail("'" + text + "[...]' stands alone on the right-hand side: give it a statement of its own");
     return guarded(element);
   }
 

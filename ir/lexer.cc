@@ -37,6 +37,7 @@ class Scanner {
       if (look() == '\t') faults_.push_back({number_, "a tab in the indentation: use spaces"});
       ++indent;
     }
+    if (open_ > 0 && starts_anew()) open_ = 0;  // the bracket was forgotten: the fault stays with its line
     bool fresh = open_ == 0;
     while (at_ < text_.size() && look() != '\n') {
       if (look() == '#') {
@@ -53,6 +54,13 @@ class Scanner {
     }
     ++at_;
     ++number_;
+  }
+
+  // `out y: ...` and the like never continue a line.
+  bool starts_anew() const {
+    constexpr std::array<std::string_view, 6> kWords{"program ", "loop ", "const ", "out ", "inout ", "temp "};
+    return std::any_of(kWords.begin(), kWords.end(),
+                       [&](std::string_view word) { return text_.substr(at_, word.size()) == word; });
   }
 
   void add(const Token& token, int indent, bool fresh) {

@@ -24,14 +24,15 @@ std::optional<Role> role_of(std::string_view word) {
 
 class ProgramParser {
  public:
-  explicit ProgramParser(std::vector<Fault>& faults) : faults_(faults) {}
+  // `lexical`: how many faults the lexer found; nothing more is said of their lines.
+  ProgramParser(std::vector<Fault>& faults, std::ptrdiff_t lexical) : faults_(faults), lexical_(lexical) {}
 
   Program run(const Line& header, const std::vector<Line>& body) {
     const std::size_t before = faults_.size();
     guarded(header, [&] { parse_header(header); });
     for (const Line& line : body) guarded(line, [&] { parse_line(line); });
     close_regions(0);
-    if (faults_.size() == before) add_problems(header.number);
+    if (lexical_ == 0 && faults_.size() == before) add_problems(header.number);
     return std::move(program_);
   }
 
@@ -41,6 +42,7 @@ class ProgramParser {
     int indent;
   };
   std::vector<Fault>& faults_;
+  std::ptrdiff_t lexical_;
   Program program_;
   std::vector<OpenRegion> regions_;
   std::map<std::string, int> lines_;  // of "statement 'y'", "buffer 'x'" and "loop t"
@@ -52,7 +54,9 @@ class ProgramParser {
     try {
       parse();
     } catch (const Fault& fault) {
-      faults_.push_back(fault);
+      const bool lexical = std::any_of(faults_.begin(), faults_.begin() + lexical_,
+                                       [&](const Fault& other) { return other.line == fault.line; });
+      if (!lexical) faults_.push_back(fault);
     } catch (const UserError& error) {  // an overflow
       faults_.push_back({line.number, error.what()});
     }
@@ -88,7 +92,7 @@ class ProgramParser {
   // A line stands at the indentation of the body around it.
   void check_indent(const Line& line) {
     if (body_indent_ < 0) body_indent_ = line.indent;
-    if (line.indent != body_indent_)
+    if (line.indent != body_indent_ && lexical_ == 0)
       throw Fault{line.number, "unexpected indentation of " + std::to_string(line.indent) + ", expected " +
                                    std::to_string(body_indent_)};
   }
@@ -134,27 +138,31 @@ class ProgramParser {
 
   void parse_loop(const Line& line, Cursor& cursor) {
     cursor.expect("loop");
-    const text::WrittenRange range = text::parse_range(cursor);
-    if (!range.begin) cursor.fail_expected("'in' and a range");
-    const bool brackets = cursor.accept("(");
-    int step = 1;
-    if (brackets || cursor.is("step")) {
-      cursor.expect("step");
-      step = cursor.accept("-") ? -1 : 1;
-      const std::string digits = cursor.next().text;
-      if (digits != "1")
-        throw Fault{line.number, "the step of a loop is 1 or -1, got " + std::string(step < 0 ? "-" : "") + digits};
-    }
-    if (brackets) cursor.expect(")");
-    if (!cursor.at_end()) cursor.fail_expected("the end of the line");
     text::Scope scope;
     scope.program = &program_;
     for (const OpenRegion& open : regions_) scope.iterators.push_back(open.region.iterator);
-    const Affine begin = expect_affine(range.begin, scope, "the range"),
-                 end = expect_affine(range.end, scope, "the range");
-    lines_.emplace("loop " + range.name, line.number);
-    regions_.push_back({{range.name, begin, end, step, {}}, line.indent});
+    // Opened before its range is read: after a fault in it the body is still a body.
+    regions_.push_back({{cursor.peek().text, 0, 0, 1, {}}, line.indent});
     body_indent_ = -1;
+    Region& region = regions_.back().region;
+    lines_.emplace("loop " + region.iterator, line.number);
+    const text::WrittenRange range = text::parse_range(cursor);
+    if (!range.begin) cursor.fail_expected("'in' and a range");
+    region.begin = expect_affine(range.begin, scope, "the range");
+    region.end = expect_affine(range.end, scope, "the range");
+    region.step = parse_step(cursor);
+    if (!cursor.at_end()) cursor.fail_expected("the end of the line");
+  }
+
+  static int parse_step(Cursor& cursor) {
+    const bool brackets = cursor.accept("(");
+    if (!brackets && !cursor.is("step")) return 1;
+    cursor.expect("step");
+    const std::string sign = cursor.accept("-") ? "-" : "";
+    if (cursor.peek().text != "1") cursor.fail("the step of a loop is 1 or -1, got " + sign + cursor.peek().text);
+    cursor.next();
+    if (brackets) cursor.expect(")");
+    return sign.empty() ? 1 : -1;
   }
 
   void parse_statement(const Line& line, Cursor& cursor) {
@@ -227,6 +235,7 @@ bool starts_program(const Line& line) { return Cursor(line).is("program"); }
 std::vector<Program> parse_programs(std::string_view text, const std::string& origin) {
   std::vector<Fault> faults;
   const std::vector<Line> lines = text::split_lines(text, faults);
+  const auto lexical = static_cast<std::ptrdiff_t>(faults.size());
   std::vector<Program> programs;
   std::size_t at = 0;
   if (lines.empty()) faults.push_back({1, "expected 'program NAME(...)', got an empty text"});
@@ -237,7 +246,7 @@ std::vector<Program> parse_programs(std::string_view text, const std::string& or
     const Line& header = lines[at++];
     std::vector<Line> body;
     while (at < lines.size() && !starts_program(lines[at])) body.push_back(lines[at++]);
-    programs.push_back(ProgramParser(faults).run(header, body));
+    programs.push_back(ProgramParser(faults, lexical).run(header, body));
   }
   if (!faults.empty()) throw_faults(std::move(faults), origin);
   return programs;

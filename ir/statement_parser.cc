@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/expr_text.h"
 #include "ir/statement_parts.h"
 
 namespace polyte::ir::text {
@@ -327,8 +328,8 @@ class Maker {
       const Buffer b = program_.buffer(write.buffer);
       check_combiner(b);
       if (write.subscripts.size() != b.shape.size())
-        fail("tensor '" + b.name + "' has " + std::to_string(b.shape.size()) + " dimensions, but " +
-             std::to_string(write.subscripts.size()) + " subscripts");
+        fail("tensor '" + b.name + "' has " + print_count(b.shape.size(), "dimension") + ", but " +
+             print_count(write.subscripts.size(), "subscript"));
       parts_.writes.push_back({write.buffer, to_indices(write.subscripts, scope_)});
       parts_.values.push_back(to_expr(written_.values[i], b.dtype, scope_));
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "ir/domain.h"
+#include "ir/expr_text.h"
+#include "support/error.h"
 
 namespace polyte::ir {
 namespace {
@@ -22,7 +24,13 @@ class Verifier {
   std::vector<Problem> run() {
     check_names();
     for (const Buffer& b : program_.buffers) check_buffer(b);
-    for (const Statement& s : program_.statements) check_statement(s);
+    for (const Statement& s : program_.statements) {
+      try {
+        check_statement(s);
+      } catch (const UserError& error) {  // an overflow
+        report(error.what());
+      }
+    }
     std::size_t next = 0;
     check_order(program_.order, {}, next);
     if (next != program_.statements.size()) report("", "the order does not name every statement");
@@ -166,8 +174,8 @@ class Verifier {
   void check_indices(const Statement& s, const Buffer& b, const std::vector<Index>& indices, const DomainFacts& facts,
                      const std::vector<Constraint>& domain) {
     if (indices.size() != b.shape.size()) {
-      return report(b.name + " has " + std::to_string(b.shape.size()) + " dimensions, but " +
-                    std::to_string(indices.size()) + " subscripts");
+      return report(b.name + " has " + print_count(b.shape.size(), "dimension") + ", but " +
+                    print_count(indices.size(), "subscript"));
     }
     const bool unguarded = domain.size() == s.domain.size();
     for (std::size_t i = 0; i < indices.size(); ++i) {

@@ -137,7 +137,7 @@ TEST_CASE("statement styles") {
         "loop t in 0..M step -1\n    y[i] = x[i] + y[i]  for i in 0..N");
   CHECK(printed_statement("loop t in 0..M\n    loop u in t..M\n      y[i] = x[i]\n    S: y[i] = 0") ==
         "loop t in 0..M\n    loop u in t..M\n      y[i] = x[i]  for i in 0..N\n    S: y[i] = 0  for i in 0..N");
-  CHECK(printed_statement("y[i] = x[i] for i if i == K") == "y[i] = x[i]  for i if K == i");
+  CHECK(printed_statement("y[i] = x[i] for i if i == K") == "y[i] = x[i]  for i if i == K");
   CHECK(printed_statement("y[2*i] = x[2*i+1] for i in 0..(N-1)//2") ==
         "y[2*i] = x[2*i + 1]  for i in 0..(N + 1)//2 - 1");
   CHECK(printed_statement("y[i] = x[i]\n    + s[]   # goes on\n    for i in 0..N") ==
@@ -229,14 +229,14 @@ TEST_CASE("built programs make the round trip") {
 TEST_CASE("bind replaces sizes and checks them") {
   const Program p = parse_program(
       "program p(M, N) where M >= N\n  in x: f32[M, N]\n  out y: f32[N]\n  y[n] = x[n, n]  for n in 0..N", "t");
-  const Program bound = bind(p, {{"M", 5}, {"N", 4}});
+  const Program bound = ir::bind(p, {{"M", 5}, {"N", 4}});
   CHECK(bound.params.empty());
   CHECK(constant_shape(bound.buffers[0]) == std::vector<std::int64_t>{5, 4});
   CHECK(print(bound).find("for n in 0..4") != std::string::npos);
   check_round_trip(bound);
-  CHECK_THROWS_WITH_AS(bind(p, {{"M", 3}, {"N", 4}}), "program 'p': the sizes violate N <= M", UserError);
-  CHECK_THROWS_WITH_AS(bind(p, {{"Q", 3}}), "program 'p' has no size Q", UserError);
-  CHECK_THROWS_WITH_AS(bind(p, {{"N", -3}}), doctest::Contains("size N is -3, expected 0 or more"), UserError);
+  CHECK_THROWS_WITH_AS(ir::bind(p, {{"M", 3}, {"N", 4}}), "program 'p': the sizes violate N <= M", UserError);
+  CHECK_THROWS_WITH_AS(ir::bind(p, {{"Q", 3}}), "program 'p' has no size Q", UserError);
+  CHECK_THROWS_WITH_AS(ir::bind(p, {{"N", -3}}), doctest::Contains("size N is -3, expected 0 or more"), UserError);
 }
 
 TEST_CASE("the digest sees structure, not names") {
