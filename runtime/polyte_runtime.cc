@@ -19,13 +19,13 @@ namespace {
 using namespace polyte;
 using namespace polyte::runtime;
 
+// Without memory for the text the status has to do.
 int report(ExitStatus status, const char* text, polyte_problem** problem) noexcept {
-  if (problem != nullptr) {
+  if (problem == nullptr) return static_cast<int>(status);
+  try {
+    *problem = new polyte_problem{static_cast<int>(status), text};
+  } catch (...) {
     *problem = nullptr;
-    try {
-      *problem = new polyte_problem{static_cast<int>(status), text};
-    } catch (...) {  // no memory for the text: the status has to do
-    }
   }
   return static_cast<int>(status);
 }

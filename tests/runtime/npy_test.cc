@@ -137,7 +137,8 @@ void survive(const std::vector<std::byte>& file, const std::function<void(const 
   const auto attempt = [&](const std::vector<std::byte>& bytes) {
     try {
       read(bytes);
-    } catch (const UserError&) {
+    } catch (const UserError& error) {
+      CHECK_FALSE(error.problems().empty());
     }
   };
   std::vector<std::byte> copy = file;

@@ -52,7 +52,7 @@ struct Forged {
     std::string file = "PK\3\4" + common + little(0, 2) + name + stored;
     const std::size_t directory = file.size();
     for (int i = 0; i < copies; ++i) {
-      file += "PK\1\2" + little(20, 2) + common + little(0, 12) + little(header_at, 4) + name;
+      file += "PK\1\2" + little(20, 2) + common + std::string(12, '\0') + little(header_at, 4) + name;
     }
     file += "PK\5\6" + little(0, 4) + little(members, 2) + little(members, 2) + little(file.size() - directory, 4) +
             little(directory, 4) + little(0, 2);
