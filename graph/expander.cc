@@ -180,6 +180,7 @@ Expansion Expander::run() {
       else
         define_empty(output);
     }
+    node_ = &node;
     if (has_elements) info(node.op).expand(*this, node);
   }
   return {program_.build(), arguments_};
@@ -237,18 +238,23 @@ ir::Expr Expander::read(ValueId id, const Subscripts& at) {
   if (value.is_constant() && !buffers_.count(id)) return literal_of(value.tensor());
   const auto inlined = inlined_.find(id);
   if (inlined != inlined_.end()) return inlined->second(at);
-  Subscripts plain = at;  // an extent of 1 has one subscript
-  for (std::size_t d = 0; d < plain.size(); ++d) {
-    if (value.type.shape[d] == 1) plain[d] = 0;
-  }
-  return program_.load(buffers_.at(id), plain);
+  return program_.load(buffers_.at(id), at);
+}
+
+// An iterator of the statement in writing that has one value only.
+bool Expander::is_single(const ir::Affine& subscript) const {
+  const auto symbol = subscript.as_symbol();
+  return symbol && std::any_of(scope_.begin(), scope_.end(), [&](const ir::Range& range) {
+           return range.name == *symbol && range.begin == ir::Affine(0) && range.end == ir::Affine(1);
+         });
 }
 
 ir::Expr Expander::read_broadcast(ValueId id, const Subscripts& at) {
   const Dims& own = shape(id);
   Subscripts from;
   for (std::size_t d = 0; d < own.size(); ++d) {
-    from.push_back(own[d] == 1 ? ir::Affine(0) : at[at.size() - own.size() + d]);
+    const ir::Affine& subscript = at[at.size() - own.size() + d];
+    from.push_back(own[d] == 1 && !is_single(subscript) ? ir::Affine(0) : subscript);
   }
   return read(id, from);
 }
@@ -300,14 +306,25 @@ void Expander::accumulate_arg(const std::string& best, const std::string& positi
                       place(at));
 }
 
+// The names that an operand of the same shape has, so that a reduction and its tail share their loops' names.
+Ranges Expander::iterators_of(ValueId output) {
+  const auto own = iterators_.find(output);
+  if (own != iterators_.end()) return own->second;
+  for (ValueId input : node_->inputs) {
+    const auto found = iterators_.find(input);
+    if (found != iterators_.end() && shape(input) == shape(output)) return iterators_[output] = found->second;
+  }
+  return ranges_over(shape(output));
+}
+
 void Expander::define(ValueId output, Element element) {
   if (output == kNoValue || element_count(shape(output)) == 0) return;
+  const Ranges ranges = iterators_of(output);
   if (!needs_buffer(output)) {
     inlined_[output] = std::move(element);
     return;
   }
   const std::string name = store(output);
-  const Ranges ranges = ranges_over(shape(output));
   assign(name, subscripts_of(ranges), ranges, element);
 }
 
@@ -322,6 +339,7 @@ void Expander::reduce(ValueId output, const Ranges& ranges, const Ranges& reduct
                       const Element& element, const Post& post) {
   const DType type = graph_.value(output).type.dtype, wide = accumulator_of(type);
   const Dims extents = shape(output);
+  if (ranges.size() == extents.size()) iterators_[output] = ranges;
   if (!post && type == wide && needs_buffer(output))
     return accumulate(store(output), ranges, reductions, combiner, element);
   const std::string sum = temporary("acc", wide, extents);

@@ -65,6 +65,8 @@ class Expander {
   void declare_interface();
   void define_empty(ValueId output);
   bool needs_buffer(ValueId id) const;
+  bool is_single(const ir::Affine& subscript) const;
+  Ranges iterators_of(ValueId output);
 
   const Graph& graph_;
   std::vector<NodeId> nodes_;
@@ -73,9 +75,11 @@ class Expander {
   std::map<ValueId, Element> inlined_;
   std::map<ValueId, std::vector<std::pair<NodeId, std::size_t>>> readers_;  // in the group: node, operand
   std::map<ValueId, bool> read_outside_;
-  std::map<std::string, int> parts_;  // statements that assign to a buffer, so far
+  std::map<ValueId, Ranges> iterators_;  // of values that a reduction gave, or a tail of one
+  std::map<std::string, int> parts_;     // statements that assign to a buffer, so far
   std::vector<ValueId> arguments_;
-  Ranges scope_;  // iterators of the statement that is being written
+  const Node* node_ = nullptr;  // that is being expanded
+  Ranges scope_;                // iterators of the statement that is being written
 };
 
 // One iterator a dimension of `shape`, named by rank: (i), (i, j), (i, j, k), (n, c, h, w), (n, c, d, h, w).

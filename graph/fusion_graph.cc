@@ -1,5 +1,7 @@
 #include "graph/fusion_graph.h"
 
+#include <algorithm>
+
 #include "graph/op.h"
 
 namespace polyte::graph {
@@ -32,8 +34,11 @@ FusionGraph make_fusion_graph(const Graph& graph) {
                             .is_tuple_get = false,
                             .external = leaves_graph(graph, node),
                             .folded = node.folded});
-    for (ValueId operand : node.inputs) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId operand = node.inputs[i];
       if (operand == kNoValue || graph.value(operand).producer == kNoNode) continue;
+      const auto here = node.inputs.begin() + static_cast<std::ptrdiff_t>(i);
+      if (std::find(node.inputs.begin(), here, operand) != here) continue;  // x * x is one edge
       fusion.edges.push_back({.producer = graph.value(operand).producer,
                               .consumer = id,
                               .pattern = pattern_of_use(graph, node, pattern, operand)});
