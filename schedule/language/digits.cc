@@ -113,7 +113,7 @@ ir::DomainFacts outer_facts(const State& state, const ScheduledStatement& s, con
 
 // Candidates b with sign * (loop - b) >= 0 for all instances; the tightest, if one is provably that.
 std::optional<Affine> extreme_value(const State& state, const ScheduledStatement& s, const std::string& loop,
-                                    const LoopNames& outer, int sign) {
+                                    const LoopNames& outer, int sign, const ir::Bindings& known) {
   std::set<std::string> inner = inner_loops(s, outer);
   inner.erase(loop);
   const Ranges ranges = loop_ranges(state, s);
@@ -124,7 +124,7 @@ std::optional<Affine> extreme_value(const State& state, const ScheduledStatement
     const Affine rest = expr - Affine::symbol(loop) * a;
     const auto bound = relaxed(rest, inner, ranges);  // a * loop + bound >= 0
     if (!bound || bound->uses(loop)) continue;
-    candidates.push_back(a > 0 ? -ir::floor_div(*bound, a) : ir::floor_div(*bound, -a));
+    candidates.push_back(ir::substitute(a > 0 ? -ir::floor_div(*bound, a) : ir::floor_div(*bound, -a), known));
   }
   const auto at = ranges.find(loop);
   if (at != ranges.end()) {
@@ -255,13 +255,13 @@ std::vector<Constraint> project_all(const State& state, const std::vector<std::s
 }
 
 std::optional<Affine> first_value(const State& state, const ScheduledStatement& s, const std::string& loop,
-                                  const LoopNames& outer) {
-  return extreme_value(state, s, loop, outer, 1);
+                                  const LoopNames& outer, const ir::Bindings& known) {
+  return extreme_value(state, s, loop, outer, 1, known);
 }
 
 std::optional<Affine> last_value(const State& state, const ScheduledStatement& s, const std::string& loop,
-                                 const LoopNames& outer) {
-  return extreme_value(state, s, loop, outer, -1);
+                                 const LoopNames& outer, const ir::Bindings& known) {
+  return extreme_value(state, s, loop, outer, -1, known);
 }
 
 bool proves(const State& state, const ScheduledStatement& s, const LoopNames& outer, const Constraint& c) {
@@ -297,6 +297,20 @@ std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatem
     return std::nullopt;
   }
   return OffsetPart{without, *rest.min, *rest.max};
+}
+
+Affine simplified(const Affine& e, const Ranges& ranges) {
+  Affine result = e.constant();
+  for (const ir::Term& term : e.terms()) {
+    Affine value = atom_value(term.atom);
+    if (term.atom.div) {
+      value = ir::floor_div(simplified(term.atom.div->numerator, ranges), term.atom.div->denominator);
+      const Interval range = ir::range_of(value, ranges);
+      if (range.min && range.max && *range.min == *range.max) value = *range.min;
+    }
+    result = result + value * term.coefficient;
+  }
+  return result;
 }
 
 LoopNames loops_down_to(const Tree& tree, const std::string& statement, int loop_id) {

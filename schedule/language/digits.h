@@ -37,11 +37,11 @@ std::vector<ir::Constraint> project_all(const State& state, const std::vector<st
                                         const LoopNames& outer);
 
 // First and last value of `loop` (inclusive) over the statement's instances with the loops of `outer` fixed, as
-// affines over these; nullopt where there is no single affine.
+// affines over these; nullopt where there is no single affine. `known`: values of some outer loops.
 std::optional<ir::Affine> first_value(const State& state, const ScheduledStatement& s, const std::string& loop,
-                                      const LoopNames& outer);
+                                      const LoopNames& outer, const ir::Bindings& known = {});
 std::optional<ir::Affine> last_value(const State& state, const ScheduledStatement& s, const std::string& loop,
-                                     const LoopNames& outer);
+                                     const LoopNames& outer, const ir::Bindings& known = {});
 // Proves a constraint over the loops of `outer` wherever the statement has an instance.
 bool proves(const State& state, const ScheduledStatement& s, const LoopNames& outer, const ir::Constraint& c);
 // True where intervals show that the statement has no instance at all.
@@ -55,6 +55,9 @@ struct OffsetPart {
 // nullopt where an atom mixes loops of both sides or the rest has no constant interval; `why` says which.
 std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatement& s, const ir::Affine& index,
                                        const LoopNames& outer, std::string& why);
+
+// e with divisions that the ranges decide replaced: m + n//9 is m where 0 <= n < 9.
+ir::Affine simplified(const ir::Affine& e, const ir::Ranges& ranges);
 
 // Names of the loops above a statement down to and including the loop of this id; all, if the id is not above it.
 LoopNames loops_down_to(const Tree& tree, const std::string& statement, int loop_id);

@@ -51,12 +51,12 @@ Refusal no_single_value(const std::string& statement, const When& when, const st
 
 // The value of `when.loop` for the placed statement: an affine over the loops above it.
 Result<Affine, Refusal> placed_value(const State& state, const std::string& statement, const Loop& loop,
-                                     const When& when, const LoopNames& outer) {
+                                     const When& when, const LoopNames& outer, const ir::Bindings& known) {
   const std::vector<std::string> owners = other_owners(state, loop, statement);
   if (owners.empty()) return Affine(0);
-  const auto first = value_over(state, owners, loop.name, outer, true);
+  const auto first = value_over(state, owners, loop.name, outer, true, known);
   if (when.first && first) return *first;
-  const auto last = value_over(state, owners, loop.name, outer, false);
+  const auto last = value_over(state, owners, loop.name, outer, false, known);
   if (!first || !last) return no_single_value(statement, when, "is not one affine value of the loops above it");
   if (!proves(state, state.at(statement), outer, ir::at_least(*last, *first)))
     return no_single_value(statement, when, "may not exist: " + joined(owners) + " may have no iteration there");
@@ -72,14 +72,17 @@ void unpin(ScheduledStatement& s, const Leaf& leaf) {
 
 std::optional<Refusal> pin(State& state, const Leaf& leaf) {
   LoopNames outer;
+  ir::Bindings known;  // the loops placed so far
   for (const Loop* loop : path_to(state.tree, leaf.statement)) {
     for (const When& when : leaf.when) {
       if (when.loop != loop->name) continue;
-      auto value = placed_value(state, leaf.statement, *loop, when, outer);
+      auto value = placed_value(state, leaf.statement, *loop, when, outer, known);
+
       if (!value) return value.error();
       ScheduledStatement& s = statement_of(state, leaf.statement);
       s.rows.push_back({loop->name, ir::substitute(*value, row_bindings(s))});
       s.loop_domain.push_back(ir::equal(Affine::symbol(loop->name), *value));
+      known[loop->name] = *value;
     }
     outer.insert(loop->name);
   }
@@ -312,11 +315,12 @@ Tree loops_around(State& state, const std::vector<std::string>& names, Tree body
 }
 
 std::optional<ir::Affine> value_over(const State& state, const std::vector<std::string>& owners,
-                                     const std::string& loop, const LoopNames& outer, bool least) {
+                                     const std::string& loop, const LoopNames& outer, bool least,
+                                     const ir::Bindings& known) {
   std::optional<ir::Affine> value;
   for (const std::string& owner : owners) {
     const ScheduledStatement& s = state.at(owner);
-    const auto own = least ? first_value(state, s, loop, outer) : last_value(state, s, loop, outer);
+    const auto own = least ? first_value(state, s, loop, outer, known) : last_value(state, s, loop, outer, known);
     if (!own) return std::nullopt;
     value = value ? combined(state, s, outer, *value, *own, least) : own;
     if (!value) return std::nullopt;

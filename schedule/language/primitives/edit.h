@@ -47,7 +47,8 @@ Tree loops_around(State& state, const std::vector<std::string>& names, Tree body
 // First (least) or last value of a loop over all instances of these statements with the outer loops fixed; nullopt
 // where it is not one affine of the outer loops.
 std::optional<ir::Affine> value_over(const State& state, const std::vector<std::string>& owners,
-                                     const std::string& loop, const LoopNames& outer, bool least);
+                                     const std::string& loop, const LoopNames& outer, bool least,
+                                     const ir::Bindings& known = {});
 
 // After an edit of the tree: the rows of every statement in it in the order of its path, the rows of `when` loops
 // computed anew, shared loops counted alike by their owners, no first or last of a parallel loop.

@@ -330,11 +330,13 @@ class StageApplication {
     if (transfers.in.empty()) return std::nullopt;
     std::vector<std::pair<std::string, Affine>> lasts;
     LoopNames above;
+    ir::Bindings known;
     for (const std::string& loop : prefix_) {
       if (has(free, loop)) {
-        const auto last = value_over(before_, owners_of(loop), loop, above, false);
+        const auto last = value_over(before_, owners_of(loop), loop, above, false, known);
         if (!last) return conservative("the last " + loop + " that touches " + buffer_ + " is not one affine value");
         lasts.emplace_back(loop, *last);
+        known[loop] = *last;
       }
       above.insert(loop);
     }

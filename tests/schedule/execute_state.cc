@@ -1,0 +1,316 @@
+#include "tests/schedule/execute_state.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/arithmetic.h"
+#include "support/checked.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+using ir::arithmetic::Scalar;
+using Point = std::vector<std::int64_t>;
+
+struct Instance {
+  const ScheduledStatement* statement = nullptr;
+  ir::Values iterators;
+};
+
+struct CellName {
+  std::string buffer;
+  std::int64_t scope = 0;  // iteration of the scope loop; 0: the whole kernel
+  Point index;
+  auto operator<=>(const CellName&) const = default;
+};
+struct Cell {
+  Scalar value;
+  bool defined = false;
+};
+
+// Accesses of the iterations of one parallel or vector loop.
+struct RaceLog {
+  std::string loop;
+  std::int64_t iteration = 0;
+  struct Touch {
+    std::int64_t iteration = 0;
+    bool written = false;
+  };
+  std::map<CellName, Touch> touched;
+};
+
+std::string text_of(const CellName& cell) {
+  std::string text = cell.buffer + "[";
+  for (std::size_t i = 0; i < cell.index.size(); ++i) text += (i ? ", " : "") + std::to_string(cell.index[i]);
+  return text + "]";
+}
+
+class Executor {
+ public:
+  explicit Executor(const State& state) : state_(state) {}
+
+  std::vector<std::string> run(ir::Environment& buffers) {
+    for (const ir::Buffer* buffer : state_.reference->interface())
+      if (buffer->role != ir::Role::Out) import(buffers.at(buffer->name), buffer->name);
+    std::vector<Instance> instances;
+    for (const ScheduledStatement& s : state_.statements) enumerate(s, instances);
+    std::vector<const Instance*> alive;
+    for (const Instance& i : instances) alive.push_back(&i);
+    if (state_.tree) execute(state_.tree, alive);
+    for (const ir::Buffer* buffer : state_.reference->interface()) export_to(buffers, *buffer);
+    return problems_;
+  }
+
+ private:
+  const State& state_;
+  std::map<CellName, Cell> cells_;
+  std::map<int, std::int64_t> scopes_;  // loop id -> number of the running iteration
+  std::int64_t iterations_ = 0;
+  std::vector<RaceLog*> logs_;
+  std::vector<std::string> problems_;
+
+  void report(const std::string& problem) {
+    if (problems_.size() < 8) problems_.push_back(problem);
+  }
+
+  // --- buffers ---
+
+  static std::int64_t count(const Point& shape) { return checked_product(shape); }
+
+  static Point index_at(const Point& shape, std::int64_t position) {
+    Point index(shape.size());
+    for (std::size_t d = shape.size(); d > 0; --d) {
+      index[d - 1] = position % shape[d - 1];
+      position /= shape[d - 1];
+    }
+    return index;
+  }
+
+  void import(const ir::Contents& contents, const std::string& name) {
+    const auto size = static_cast<std::size_t>(size_in_bytes(contents.dtype));
+    for (std::int64_t i = 0; i < count(contents.shape); ++i)
+      cells_[{name, 0, index_at(contents.shape, i)}] = {
+          ir::arithmetic::load(contents.dtype, contents.bytes.data() + static_cast<std::size_t>(i) * size), true};
+  }
+
+  void export_to(ir::Environment& buffers, const ir::Buffer& buffer) {
+    ir::Contents contents = ir::make_contents(buffer.dtype, ir::constant_shape(buffer));
+    const auto size = static_cast<std::size_t>(size_in_bytes(buffer.dtype));
+    for (std::int64_t i = 0; i < count(contents.shape); ++i) {
+      const Cell& cell = cells_[{buffer.name, 0, index_at(contents.shape, i)}];
+      if (cell.defined)
+        ir::arithmetic::store(buffer.dtype, contents.bytes.data() + static_cast<std::size_t>(i) * size, cell.value);
+    }
+    buffers[buffer.name] = std::move(contents);
+  }
+
+  // --- instances ---
+
+  static void tighten(const ir::Affine& expr, ir::Ranges& ranges) {
+    for (const ir::Term& term : expr.terms()) {
+      if (term.atom.div) continue;
+      const ir::Affine rest = expr - ir::Affine::symbol(term.atom.symbol) * term.coefficient;
+      const auto most = ir::range_of(rest, ranges).max;
+      if (!most) continue;
+      ir::Interval& range = ranges[term.atom.symbol];
+      if (term.coefficient > 0) {
+        const std::int64_t min = ceil_div(-*most, term.coefficient);
+        range.min = std::max(range.min.value_or(min), min);
+      } else {
+        const std::int64_t max = polyte::floor_div(*most, -term.coefficient);
+        range.max = std::min(range.max.value_or(max), max);
+      }
+    }
+  }
+
+  void enumerate(const ScheduledStatement& s, std::vector<Instance>& into) {
+    ir::Ranges ranges;
+    for (int round = 0; round < 12; ++round)
+      for (const ir::Constraint& c : s.body.domain) {
+        tighten(c.expr, ranges);
+        if (c.equality) tighten(-c.expr, ranges);
+      }
+    Instance instance{&s, {}};
+    enumerate_from(s, 0, ranges, instance, into);
+  }
+
+  void enumerate_from(const ScheduledStatement& s, std::size_t depth, const ir::Ranges& ranges, Instance& instance,
+                      std::vector<Instance>& into) {
+    if (depth == s.body.iterators.size()) {
+      const bool inside = std::all_of(s.body.domain.begin(), s.body.domain.end(),
+                                      [&](const ir::Constraint& c) { return ir::holds(c, instance.iterators); });
+      if (inside) into.push_back(instance);
+      return;
+    }
+    const auto range = ranges.find(s.body.iterators[depth]);
+    if (range == ranges.end() || !range->second.min || !range->second.max) {
+      report(s.body.name + ": iterator " + s.body.iterators[depth] + " has no bounds");
+      return;
+    }
+    for (std::int64_t v = *range->second.min; v <= *range->second.max; ++v) {
+      instance.iterators[s.body.iterators[depth]] = v;
+      enumerate_from(s, depth + 1, ranges, instance, into);
+    }
+  }
+
+  // --- the tree ---
+
+  void execute(const Tree& tree, const std::vector<const Instance*>& alive) {
+    if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) {
+      execute_leaf(*leaf, alive);
+    } else if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) {
+      for (const Tree& child : sequence->children) execute(child, alive);
+    } else {
+      execute_loop(std::get<Loop>(tree->op), alive);
+    }
+  }
+
+  void execute_leaf(const Leaf& leaf, const std::vector<const Instance*>& alive) {
+    const Instance* only = nullptr;
+    for (const Instance* instance : alive) {
+      if (instance->statement->body.name != leaf.statement) continue;
+      if (only) report(leaf.statement + ": the loops above do not single out one instance");
+      only = instance;
+    }
+    if (only) execute_instance(*only);
+  }
+
+  void execute_loop(const Loop& loop, const std::vector<const Instance*>& alive) {
+    std::set<std::string> below;
+    for (const Leaf* leaf : leaves_of(loop.body)) below.insert(leaf->statement);
+    std::map<std::int64_t, std::vector<const Instance*>> iterations;
+    for (const Instance* instance : alive) {
+      if (below.count(instance->statement->body.name) == 0) continue;
+      for (const LoopRow& row : instance->statement->rows)
+        if (row.loop == loop.name) iterations[ir::evaluate(row.value, instance->iterators)].push_back(instance);
+    }
+    const bool concurrent = loop.kind == LoopKind::Parallel || loop.kind == LoopKind::Vector;
+    RaceLog log;
+    log.loop = loop.name;
+    if (concurrent) logs_.push_back(&log);
+    for (const auto& [value, inside] : iterations) {
+      log.iteration = value;
+      scopes_[loop.id] = ++iterations_;
+      execute(loop.body, inside);
+    }
+    if (concurrent) logs_.pop_back();
+  }
+
+  // --- one instance ---
+
+  CellName cell_of(const std::string& buffer, const std::vector<ir::Index>& indices, const Instance& instance) {
+    CellName name{buffer, 0, {}};
+    for (const StagedBuffer& staged : state_.staged)
+      if (staged.name == buffer && staged.scope_loop >= 0) name.scope = scopes_[staged.scope_loop];
+    const std::vector<ir::Affine> shape = state_.shape_of(buffer);
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      std::int64_t value = ir::evaluate(indices[d].affine, instance.iterators);
+      if (indices[d].indirect) value += evaluate(indices[d].indirect, instance).integer;
+      if (value < 0 || value >= shape[d].constant())
+        report(instance.statement->body.name + " touches " + buffer + " outside, index " + std::to_string(d) + " = " +
+               std::to_string(value));
+      name.index.push_back(value);
+    }
+    return name;
+  }
+
+  void log_touch(const CellName& cell, bool write, const Instance& instance) {
+    for (RaceLog* log : logs_) {
+      const auto [at, is_new] = log->touched.emplace(cell, RaceLog::Touch{log->iteration, write});
+      if (is_new) continue;
+      if (at->second.iteration != log->iteration && (write || at->second.written))
+        report("iterations " + std::to_string(at->second.iteration) + " and " + std::to_string(log->iteration) + " of " +
+               log->loop + " touch " + text_of(cell) + " (" + instance.statement->body.name + ")");
+      at->second.written |= write;
+    }
+  }
+
+  bool undefined_ = false;  // the running expression read a cell that nobody wrote
+
+  Scalar read(const ir::Load& load, const Instance& instance) {
+    for (const ir::Constraint& c : load.guard)
+      if (!ir::holds(c, instance.iterators)) return evaluate(load.otherwise, instance);
+    const CellName name = cell_of(load.buffer, load.indices, instance);
+    log_touch(name, false, instance);
+    const Cell& cell = cells_[name];
+    if (!cell.defined) {
+      undefined_ = true;
+      if (instance.statement->kind != StatementKind::Copy)
+        report(instance.statement->body.name + " reads " + text_of(name) + " before it is written");
+    }
+    return cell.value;
+  }
+
+  Scalar evaluate(const ir::Expr& e, const Instance& instance) {
+    using namespace ir::arithmetic;
+    const DType type = e->type;
+    if (const auto* x = std::get_if<ir::Literal>(&e->op))
+      return is_float(type) ? of_real(round_to(type, x->real)) : of_integer(x->integer);
+    if (const auto* x = std::get_if<ir::IndexValue>(&e->op)) {
+      const std::int64_t value = ir::evaluate(x->value, instance.iterators);
+      return is_float(type) ? of_real(round_to(type, static_cast<double>(value))) : of_integer(wrap_to(type, value));
+    }
+    if (const auto* x = std::get_if<ir::Load>(&e->op)) return read(*x, instance);
+    if (const auto* x = std::get_if<ir::Unary>(&e->op)) return apply(x->op, x->a->type, evaluate(x->a, instance));
+    if (const auto* x = std::get_if<ir::Binary>(&e->op))
+      return apply(x->op, x->a->type, evaluate(x->a, instance), evaluate(x->b, instance));
+    if (const auto* x = std::get_if<ir::Fma>(&e->op))
+      return fma(type, evaluate(x->a, instance), evaluate(x->b, instance), evaluate(x->c, instance));
+    if (const auto* x = std::get_if<ir::Select>(&e->op)) {
+      const Scalar condition = evaluate(x->condition, instance), a = evaluate(x->a, instance);
+      const Scalar b = evaluate(x->b, instance);
+      return condition.integer != 0 ? a : b;
+    }
+    if (const auto* x = std::get_if<ir::Cast>(&e->op)) return cast(type, x->a->type, evaluate(x->a, instance));
+    return evaluate(std::get<ir::Broadcast>(e->op).a, instance);
+  }
+
+  void execute_instance(const Instance& instance) {
+    const ir::Statement& body = instance.statement->body;
+    if (body.guard && evaluate(body.guard, instance).integer == 0) return;
+    std::vector<ir::Expr> current;
+    for (const ir::Access& write : body.writes)
+      current.push_back(ir::make_load(state_.dtype_of(write.buffer), write.buffer, write.indices));
+    undefined_ = false;
+    std::vector<Scalar> values;
+    for (const ir::Expr& value : ir::combined_values(body, current)) values.push_back(evaluate(value, instance));
+    for (std::size_t i = 0; i < body.writes.size(); ++i) {
+      const CellName name = cell_of(body.writes[i].buffer, body.writes[i].indices, instance);
+      log_touch(name, true, instance);
+      cells_[name] = {values[i], !undefined_};
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<std::string> execute_state(const State& state, ir::Environment& buffers) { return Executor(state).run(buffers); }
+
+ir::Environment make_inputs(const ir::Program& program, int seed) {
+  ir::Environment buffers;
+  std::uint64_t random = 88172645463325252ULL + static_cast<std::uint64_t>(seed) * 2654435761ULL;
+  for (const ir::Buffer* buffer : program.interface()) {
+    if (buffer->role == ir::Role::Out) continue;
+    ir::Contents contents = ir::make_contents(buffer->dtype, ir::constant_shape(*buffer));
+    for (std::int64_t i = 0; i < checked_product(contents.shape); ++i) {
+      random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+      ir::set_real(contents, i, static_cast<double>(random % 9) - (is_unsigned_integer(buffer->dtype) ? 0.0 : 4.0));
+    }
+    buffers[buffer->name] = std::move(contents);
+  }
+  return buffers;
+}
+
+std::vector<std::string> compare_with_reference(const State& state, int seed) {
+  ir::Environment expected = make_inputs(*state.reference, seed), got = expected;
+  ir::interpret(*state.reference, expected, {});
+  std::vector<std::string> problems = execute_state(state, got);
+  for (const ir::Buffer* buffer : state.reference->interface()) {
+    const ir::Contents &a = expected.at(buffer->name), &b = got.at(buffer->name);
+    if (a.bytes != b.bytes) problems.push_back("values of " + buffer->name + " differ");
+  }
+  return problems;
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,79 @@
+// What the tests of schedules share: Programs by name, scripts replayed on them with or without proof.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "ir/program_text.h"
+#include "schedule/language/replay.h"
+#include "tests/schedule/execute_state.h"
+
+namespace polyte::schedule {
+
+inline std::shared_ptr<const ir::Program> bound_program(const std::string& text, const ir::Values& sizes) {
+  return std::make_shared<const ir::Program>(ir::bind(ir::parse_program(text, "test"), sizes));
+}
+
+inline Machine test_machine() {
+  Machine machine;
+  machine.cpu = "test";
+  machine.vector_bits = 128;  // L = 4 for f32
+  machine.vector_registers = 32;
+  machine.cores = 2;
+  return machine;
+}
+
+inline Script script_of(const ir::Program& program, const std::string& lines, const std::string& contract = "exact") {
+  return parse_script("schedule s/1 for " + program.name + " f32 " + contract + "\n" + lines, "s.sched");
+}
+
+inline std::string joined_problems(const std::vector<std::string>& problems) {
+  std::string text;
+  for (const std::string& problem : problems) text += (text.empty() ? "" : "; ") + problem;
+  return text;
+}
+
+// Replays and executes; the text of the first problem, empty if there is none.
+inline std::string problem_of(std::shared_ptr<const ir::Program> program, const std::string& lines,
+                              ProofLevel proof = ProofLevel::Off, const std::string& contract = "exact") {
+  const auto state = replay(program, script_of(*program, lines, contract), test_machine(), {proof, {}});
+  if (!state) return to_string(state.error(), "s.sched", "");
+  return joined_problems(compare_with_reference(*state));
+}
+
+inline State state_of(std::shared_ptr<const ir::Program> program, const std::string& lines) {
+  auto state = replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Off, {}});
+  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().directive + ": " + state.error().headline));
+  return *state;
+}
+
+inline constexpr const char* kDenseRelu = R"(
+program dense_relu(M, N, K)
+  in    x: f32[M, K]
+  const w: f32[K, N]
+  in    b: f32[N]
+  out   y: f32[M, N]
+
+  acc[m, n] = sum[k] x[m, k] * w[k, n]
+  y[m, n]   = max(acc[m, n] + b[n], 0)
+)";
+
+inline constexpr const char* kBlur = R"(
+program blur(M, N)
+  in  a: f32[M + 2, N + 2]
+  out y: f32[M, N]
+  bx[u, x] = a[u, x] + a[u, x+1] + a[u, x+2]     for u in 0..M+2, x in 0..N
+  y[u, x]  = bx[u, x] + bx[u+1, x] + bx[u+2, x]  for u in 0..M, x in 0..N
+)";
+
+inline constexpr const char* kConv = R"(
+program conv(F, C, H, W)
+  in    x: f32[C, H, W]
+  const w: f32[F, C, 3, 3]
+  out   y: f32[F, H, W]
+  acc[f, h, q] = sum[c, r, s] (x[c, h+r-1, q+s-1] else 0) * w[f, c, r, s]  for h in 0..H, q in 0..W
+  y[f, h, q] = max(acc[f, h, q], 0)
+)";
+
+}  // namespace polyte::schedule

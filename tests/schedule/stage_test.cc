@@ -1,0 +1,1 @@
+#include "tests/schedule/schedule_testing.h"
