@@ -111,6 +111,22 @@ TEST_CASE("fused groups compute what single nodes do, and say why they are fused
       "groups that are at most Injective)\n");
 }
 
+TEST_CASE("a value read twice by one operator is one edge; a broadcast that keeps the shape is element-wise") {
+  Graph graph;
+  const ValueId x = graph.add_input("x", f32({2, 3}));
+  const ValueId relu = add(graph, "relu", OpKind::Relu, NoAttributes{}, {x});
+  const ValueId square = add(graph, "square", OpKind::Mul, NoAttributes{}, {relu, relu});
+  const ValueId row = add(graph, "row", OpKind::ReduceMax, ReduceAttributes{{0}, true}, {x});
+  graph.outputs = {add(graph, "y", OpKind::Add, NoAttributes{}, {square, row})};
+  const FusionGraph abstract = make_fusion_graph(graph);
+  REQUIRE(abstract.edges.size() == 3);
+  CHECK(abstract.nodes[3].pattern == OpPattern::Broadcast);
+  CHECK(abstract.edges[1].pattern == OpPattern::ElemWise);   // square -> y
+  CHECK(abstract.edges[2].pattern == OpPattern::Broadcast);  // row -> y
+  CHECK(abstract.nodes[3].external);
+  CHECK_FALSE(abstract.nodes[1].external);
+}
+
 TEST_CASE("random graphs keep their results through all passes, in single nodes and in fused groups") {
   const auto numbers = [](const std::vector<Tensor>& tensors) {
     std::vector<std::vector<double>> all;
