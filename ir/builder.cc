@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/domain.h"
+#include "ir/lexer.h"
 #include "ir/statement_parts.h"
 #include "support/error.h"
 
@@ -47,7 +48,7 @@ void ProgramBuilder::declare(std::string name, Role role, DType dtype, std::vect
 
 std::string ProgramBuilder::fresh(const std::string& base) const {
   const auto is_taken = [&](const std::string& name) {
-    return program_.find_buffer(name) ||
+    return text::is_reserved(name) || program_.find_buffer(name) ||
            std::find(program_.params.begin(), program_.params.end(), name) != program_.params.end();
   };
   std::string name = base;

@@ -158,6 +158,13 @@ void Cursor::fail_expected(const std::string& what) const {
   fail("expected " + what + ", got " + (at_end() ? "the end of the line" : "'" + peek().text + "'"));
 }
 
+bool is_name(std::string_view text) {
+  std::vector<Fault> faults;
+  const std::vector<Line> lines = split_lines(text, faults);
+  return faults.empty() && lines.size() == 1 && lines[0].tokens[0].kind == TokenKind::Name &&
+         lines[0].tokens[0].text == text && !is_reserved(text);
+}
+
 bool is_reserved(std::string_view name) {
   constexpr std::array<std::string_view, 14> kWords{"for",  "if",    "when", "in",  "else", "and",     "or",
                                                     "loop", "where", "true", "inf", "nan",  "program", "false"};

@@ -52,6 +52,7 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
+bool is_name(std::string_view text);      // letters, digits, _ and inner dots; not reserved
 bool is_reserved(std::string_view name);  // for, if, when, in, else, and, or, true, ...
 
 }  // namespace polyte::ir::text

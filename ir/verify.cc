@@ -4,6 +4,7 @@
 
 #include "ir/domain.h"
 #include "ir/expr_text.h"
+#include "ir/lexer.h"
 #include "support/error.h"
 
 namespace polyte::ir {
@@ -46,8 +47,17 @@ class Verifier {
   void report(const std::string& subject, std::string message) { problems_.push_back({subject, std::move(message)}); }
   void report(std::string message) { report(subject_, std::move(message)); }
 
+  // What the text could not say.
+  void check_name(const std::string& subject, const std::string& name) {
+    if (!text::is_name(name)) report(subject, "'" + name + "' is no name that Program text could hold");
+  }
+
   void check_names() {
     Names seen;
+    check_name("", program_.name);
+    for (const std::string& p : program_.params) check_name("", p);
+    for (const Buffer& b : program_.buffers) check_name("buffer '" + b.name + "'", b.name);
+    for (const Statement& s : program_.statements) check_name("statement '" + s.name + "'", s.name);
     const auto check_new = [&](const std::string& subject, const std::string& name, const std::string& message) {
       if (!seen.insert(name).second) report(subject, message);
     };
@@ -104,6 +114,7 @@ class Verifier {
     const std::size_t before = problems_.size();
     Names seen;
     for (const std::string& it : s.iterators) {
+      check_name(subject_, it);
       if (!seen.insert(it).second) report("iterator " + it + " occurs twice");
       if (contains(program_.params, it)) report("iterator " + it + " has the name of a parameter");
       if (program_.find_buffer(it)) report("iterator " + it + " has the name of a buffer");

@@ -224,6 +224,7 @@ TEST_CASE("built programs make the round trip") {
   CHECK(print(p).find("acc[i] = max[j in 0..i + 1] x[i - 1, j] else -1  for i in 0..N\n") != std::string::npos);
   CHECK(print(p).find("start.init: start[i] = acc[i]  for i in 0..N\n") != std::string::npos);
   CHECK(b.fresh("acc") == "acc_2");
+  CHECK(b.fresh("in") == "in_2");
 }
 
 TEST_CASE("bind replaces sizes and checks them") {
