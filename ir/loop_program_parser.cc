@@ -104,7 +104,6 @@ class Cursor {
 Affine parse_affine(Cursor& c);
 
 Affine parse_factor(Cursor& c) {
-  if (c.accept("-")) return -parse_factor(c);
   if (c.accept("(")) {
     Affine inner = parse_affine(c);
     c.expect(")");
@@ -131,8 +130,9 @@ Affine parse_product(Cursor& c) {
   }
 }
 
+// A leading minus takes the whole product: -i//2 is -(i//2), as the printer has it.
 Affine parse_affine(Cursor& c) {
-  Affine value = parse_product(c);
+  Affine value = c.accept("-") ? -parse_product(c) : parse_product(c);
   while (true) {
     const std::size_t before = c.position();
     if (c.accept("+")) {
@@ -173,6 +173,7 @@ std::vector<Affine> parse_bound(Cursor& c, std::string_view function) {
   const std::size_t before = c.position();
   if (c.accept_word(function) && c.accept("(")) return parse_affine_list(c, ")");
   c.go_to(before);
+  if (c.accept("-")) return {-parse_factor(c)};
   return {parse_factor(c)};
 }
 

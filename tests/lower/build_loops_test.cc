@@ -47,6 +47,4 @@ TEST_CASE("a tiled dense layer with odd sizes") {
     check_all_forms(state);
     check_all_forms(test::tiled_dense(m, n, k, {2, 4, 16}, true));
   }
-  const Machine machine;
-  MESSAGE(ir::print(lower::lower(test::tiled_dense(5, 7, 9, {2, 8, 16}, true), {.machine = machine})));
 }
