@@ -242,19 +242,20 @@ Value* Arithmetic::integer_binary(BinaryOp op, DType type, Value* a, Value* b) {
   }
 }
 
-// x / 0 and x % 0 are 0; MIN / -1 wraps: the divisor 1 stands in for both.
+// x / 0 and x % 0 are 0; MIN / -1 wraps: the divisor 1 stands in for both. It is frozen unless it folds to a
+// constant: LLVM simplifies `x % select(c, 1, v)` as if all lanes of v were divided by, a zero in another lane too.
 Value* Arithmetic::integer_division(bool remainder, DType type, Value* a, Value* b) {
   const bool is_signed = is_signed_integer(type);
   const unsigned width = a->getType()->getScalarSizeInBits();
   const auto constant = [&](const llvm::APInt& bits) { return llvm::ConstantInt::get(a->getType(), bits); };
   Value* by_zero = b_.CreateICmpEQ(b, constant(llvm::APInt(width, 0)));
-  Value* replaced = by_zero;
+  Value* divisor = b_.CreateSelect(by_zero, constant(llvm::APInt(width, 1)), b);
   if (is_signed) {
     Value* smallest = b_.CreateICmpEQ(a, constant(llvm::APInt::getSignedMinValue(width)));
     Value* minus_one = b_.CreateICmpEQ(b, constant(llvm::APInt::getAllOnes(width)));
-    replaced = b_.CreateOr(by_zero, b_.CreateAnd(smallest, minus_one));
+    divisor = b_.CreateSelect(b_.CreateAnd(smallest, minus_one), constant(llvm::APInt(width, 1)), divisor);
   }
-  Value* divisor = b_.CreateSelect(replaced, constant(llvm::APInt(width, 1)), b);
+  if (!llvm::isa<llvm::Constant>(divisor)) divisor = b_.CreateFreeze(divisor);
   Value* result = nullptr;
   if (remainder) {
     result = is_signed ? b_.CreateSRem(a, divisor) : b_.CreateURem(a, divisor);

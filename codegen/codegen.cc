@@ -9,6 +9,7 @@
 #include "support/error.h"
 
 #include <llvm/ADT/SmallString.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
@@ -112,6 +113,8 @@ class Job {
   void run_passes(Output output, llvm::SmallString<0>& text) {
     llvm::raw_svector_ostream stream(text);
     llvm::legacy::PassManager passes;
+    // Without the target's costs, masked accesses are taken apart lane by lane.
+    passes.add(llvm::createTargetTransformInfoWrapperPass(machine_->getTargetIRAnalysis()));
     passes.add(llvm::createPromoteMemoryToRegisterPass());
     passes.add(llvm::createEarlyCSEPass());
     if (output != Output::Ir) {

@@ -88,8 +88,8 @@ void check_accuracy(const Function& function, const std::vector<T>& inputs) {
       }
       same = same && (std::memcmp(&got[i], &scalar[i], sizeof(T)) == 0 || std::isnan(got[i]));
     }
-    INFO(function.name << " in " << 8 * sizeof(T) << " bits on " << target.machine.cpu << ": " << worst << " ULP at "
-                       << at);
+    INFO(std::string(function.name) << " in " << 8 * sizeof(T) << " bits on " << target.machine.cpu << ": " << worst
+                                    << " ULP at " << at);
     CHECK(worst <= 4);
     CHECK(same);
   }

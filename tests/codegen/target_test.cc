@@ -3,11 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "codegen/codegen.h"
 #include "codegen/link.h"
 #include "ir/loop_program.h"
 #include "support/error.h"
+#include "tests/codegen/native.h"
 
 using namespace polyte;
 using namespace polyte::codegen;
@@ -42,6 +44,65 @@ TEST_CASE("corrupt objects and undefined symbols are errors, not the end of the 
       "ELF this is not an object";
   CHECK_THROWS_AS(link({&garbage, 1}), InternalError);
   CHECK_THROWS_AS(link({&garbage, 1}), InternalError);
+}
+
+TEST_CASE("what LLVM calls fatal comes back as an error with the kernel's name") {
+  const Kernel kernel{ir::parse_loop_program("loops k\n  out y: f32[1]\n\n  y[0] = f32(0)\n", "t"), {}};
+  Target target = target_for_cpu("x86-64");
+  target.machine.features = {"-64bit"};
+  for (int i = 0; i < 2; ++i) {
+    CHECK_THROWS_WITH_AS(compile({&kernel, 1}, target),
+                         "kernel 'k': LLVM gave up: 64-bit code requested on a subtarget that doesn't support it!",
+                         InternalError);
+  }
+  CHECK_FALSE(compile({&kernel, 1}, detect_host()).bytes.empty());
+}
+
+TEST_CASE("kernels compile and link on several threads at once") {
+  const Target host = detect_host();
+  std::vector<std::string> libraries(8);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < libraries.size(); ++t) {
+    threads.emplace_back([&, t] {
+      const std::string name = "k" + std::to_string(t);
+      const Kernel kernel{
+          ir::parse_loop_program("loops " + name +
+                                     "\n  out y: f32[64]\n\n  for i in 0..4\n    y[16*i; 16 by 1] = x16(f32(" +
+                                     std::to_string(t) + "))\n",
+                                 "t"),
+          {}};
+      const ObjectCode object = compile({&kernel, 1}, host);
+      libraries[t] = link({&object.bytes, 1});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t t = 0; t < libraries.size(); ++t) {
+    std::vector<float> y(64, -1.0F);
+    const void* buffers[] = {y.data()};
+    const testing::Library library(libraries[t]);
+    library.kernel("k" + std::to_string(t))(buffers, nullptr, nullptr);
+    CHECK(y == std::vector<float>(64, static_cast<float>(t)));
+  }
+}
+
+TEST_CASE("several kernels and objects become one library") {
+  const auto kernel = [](const std::string& name, const std::string& value) {
+    return Kernel{ir::parse_loop_program("loops " + name + "\n  out y: f32[1]\n\n  y[0] = f32(" + value + ")\n", "t"),
+                  {}};
+  };
+  const Kernel pair[] = {kernel("one", "1"), kernel("two", "2")};
+  const Kernel third[] = {kernel("three", "3")};
+  const Target host = detect_host();
+  const std::string objects[] = {compile(pair, host).bytes, compile(third, host).bytes};
+  const testing::Library library(link(objects));
+  float y = 0;
+  const void* buffers[] = {&y};
+  library.kernel("two")(buffers, nullptr, nullptr);
+  CHECK(y == 2);
+  library.kernel("three")(buffers, nullptr, nullptr);
+  CHECK(y == 3);
+  const Kernel twice[] = {kernel("one", "1"), kernel("one", "2")};
+  CHECK_THROWS_AS(compile(twice, host), InternalError);
 }
 
 TEST_CASE("symbolic sizes and too much stack are refused") {

@@ -160,3 +160,18 @@ TEST_CASE("a register buffer that must live in memory is noted") {
         "register buffer 'r' lives on the stack: its subscript i is not constant");
   CHECK(against_interpreter(program, {}) == "");
 }
+
+TEST_CASE("division by lanes some of which are zero") {
+  for (const char* type : {"i8", "i16", "i32", "i64", "u8", "u32"}) {
+    check_everywhere(replaced(R"(loops division
+  in x: T[16]
+  out y: T[16]
+  out z: T[16]
+
+  y[0; 16 by 1] = (x[0; 16 by 1] % index_T(0; 16 by -1))
+  z[0; 16 by 1] = (x[0; 16 by 1] / index_T(5; 16 by -1))
+)",
+                              "T", type),
+                     {{"x", filled(*dtype_from_string(type), {16}, 18)}});
+  }
+}
