@@ -31,7 +31,7 @@ AlignedBuffer constants(float value) {
   return buffer;
 }
 
-// y = 2 * (x + 3) twice, over an arena buffer; z = number of the worker; copy = x.
+// t = x + 3, u = t * 2, y = u + t with t and u in the arena; workers = who computed what; copy = x.
 ArtifactParts example() {
   ArtifactParts parts;
   ArtifactManifest& m = parts.manifest;
@@ -40,20 +40,21 @@ ArtifactParts example() {
   m.options = {{"scheduler", "poly"}};
   m.inputs = {{"x", DType::F32, {10, 100}}};
   m.outputs = {{"y", DType::F32, {10, 100}}, {"workers", DType::I64, {kN}}, {"copy", DType::F32, {10, 100}}};
-  m.buffers = {{"x", BufferPlace::Input, 0, 0, 4 * kN},     {"t", BufferPlace::Arena, 0, 64, 4 * kN},
-               {"y", BufferPlace::Output, 0, 0, 4 * kN},    {"three", BufferPlace::Constant, 1, 0, 4 * kN},
-               {"w", BufferPlace::Output, 1, 0, 8 * kN},    {"c", BufferPlace::Output, 2, 0, 4 * kN},
-               {"two", BufferPlace::Constant, 0, 0, 4 * kN}};
+  m.buffers = {{"x", BufferPlace::Input, 0, 0, 4 * kN},      {"t", BufferPlace::Arena, 0, 0, 4 * kN},
+               {"y", BufferPlace::Output, 0, 0, 4 * kN},     {"three", BufferPlace::Constant, 1, 0, 4 * kN},
+               {"w", BufferPlace::Output, 1, 0, 8 * kN},     {"c", BufferPlace::Output, 2, 0, 4 * kN},
+               {"two", BufferPlace::Constant, 0, 0, 4 * kN}, {"u", BufferPlace::Arena, 0, 4032, 4 * kN}};
   m.steps = {{.kernel = "add", .group = "g0", .buffers = {0, 3, 1}},
              {.kernel = "mul_through_scratch",
               .group = "g1",
-              .buffers = {1, 6, 2},
+              .buffers = {1, 6, 7},
               .scratch_shared_bytes = 64,
               .scratch_bytes_per_worker = 4096,
               .parallel = true},
+             {.kernel = "add", .group = "g1b", .buffers = {7, 1, 2}},
              {.kernel = "who", .group = "g2", .buffers = {4}, .parallel = true},
              {.group = "copy", .buffers = {0, 5}}};
-  m.arena_bytes = 64 + 4096;
+  m.arena_bytes = 8064;
   parts.kernels = read_file(POLYTE_TEST_KERNELS);
   parts.constants.push_back(constants(2));
   parts.constants.push_back(constants(3));
@@ -82,7 +83,7 @@ struct Arguments {
   int wrong(int threads) const {
     int count = 0;
     for (std::size_t i = 0; i < kN; ++i) {
-      if (y.as<float>()[i] != 2 * (x.as<float>()[i] + 3)) ++count;
+      if (y.as<float>()[i] != 3 * (x.as<float>()[i] + 3)) ++count;
       if (copy.as<float>()[i] != x.as<float>()[i]) ++count;
       const auto index = static_cast<std::int64_t>(i);
       const auto worker = workers.as<std::int64_t>()[i];
@@ -136,7 +137,7 @@ TEST_CASE("a run allocates nothing, a profile has every step") {
   CHECK(testing::allocations_of_this_thread() == before);
   const TensorView inputs[] = {a.x.view()};
   const TensorView outputs[] = {a.y.view(), a.workers.view(), a.copy.view()};
-  std::vector<std::int64_t> step_ns(4);
+  std::vector<std::int64_t> step_ns(5);
   for (int round = 0; round < 100; ++round) session.run(inputs, outputs, step_ns);
   std::int64_t sum = 0;
   for (const std::int64_t ns : step_ns) sum += ns;
@@ -167,14 +168,14 @@ TEST_CASE("wrong arguments are all listed") {
 
 TEST_CASE("a kernel that refuses is reported, and the session lives on") {
   ArtifactParts parts = example();
-  parts.manifest.steps[3] = {.kernel = "refuse_negative", .group = "guard", .buffers = {0}};
+  parts.manifest.steps[4] = {.kernel = "refuse_negative", .group = "guard", .buffers = {0}};
   const Session session(Artifact::from_parts(std::move(parts)), {.threads = 1});
   Arguments a;
   CHECK(problem_of([&] { a.run(session); }, ExitStatus::InvalidInput) ==
         "kernel 'refuse_negative' of group 'guard' refused its input with code 7");
   fill(a.x, parse_fill("ones"));
   a.run(session);
-  CHECK(a.y.as<float>()[0] == 8);
+  CHECK(a.y.as<float>()[0] == 12);
 }
 
 TEST_CASE("an artifact survives its file") {
@@ -253,7 +254,7 @@ TEST_CASE("a manifest that lies is refused") {
   };
   const std::string prefix = "artifact 'in memory': ";
   CHECK(with([](auto& m) { m.buffers[1].offset = 4096; }) ==
-        prefix + "buffer 't' (offset 4096, 4000 bytes) does not fit in an arena of 4160 bytes");
+        prefix + "buffer 't' (offset 4096, 4000 bytes) does not fit in an arena of 8064 bytes");
   CHECK(with([](auto& m) { m.buffers[1].offset = 1; }).find("does not fit") != std::string::npos);
   CHECK(with([](auto& m) { m.buffers[3].bytes = 1 << 20; }).find("does not fit in constants") != std::string::npos);
   CHECK(with([](auto& m) { m.buffers[3].index = 9; }) == prefix + "buffer 'three' names constants 9");
@@ -263,8 +264,8 @@ TEST_CASE("a manifest that lies is refused") {
   CHECK(with([](auto& m) { m.steps[0].buffers[1] = 77; }) == prefix + "kernel 'add' names buffer 77");
   CHECK(with([](auto& m) { m.steps[1].scratch_shared_bytes = -64; }) ==
         prefix + "kernel 'mul_through_scratch' has an impossible scratch size");
-  CHECK(with([](auto& m) { m.steps[3].buffers = {5, 0}; }) == prefix + "copy writes to 'x', which is read-only");
-  CHECK(with([](auto& m) { m.steps[3].buffers = {4, 5}; }) == prefix + "copy from 'w' to 'c' of another size");
+  CHECK(with([](auto& m) { m.steps[4].buffers = {5, 0}; }) == prefix + "copy writes to 'x', which is read-only");
+  CHECK(with([](auto& m) { m.steps[4].buffers = {4, 5}; }) == prefix + "copy from 'w' to 'c' of another size");
   CHECK(with([](auto& m) { m.inputs[0].shape[0] = -5; }).find("has impossible shape [-5, 100]") != std::string::npos);
   CHECK(with([](auto& m) { m.steps[0].kernel = "absent"; }) == "object 'polyte-kernels': has no kernel 'absent'");
   CHECK(with([](auto& m) { m.arena_bytes = std::int64_t{1} << 62; }).find("arena of") != std::string::npos);
@@ -284,7 +285,7 @@ TEST_CASE("manifest text that is malformed is refused") {
     return problem_of([&] { manifest_from_json(text.replace(at, from.size(), to), "x"); });
   };
   CHECK(replaced("\"format\": 1", "\"format\": 99") == "artifact 'x': manifest.json: format version is 99, expected 1");
-  CHECK(replaced("\"arena_bytes\": 4160", "\"arena_bytes\": 1e99") ==
+  CHECK(replaced("\"arena_bytes\": 8064", "\"arena_bytes\": 1e99") ==
         "artifact 'x': manifest.json: 'arena_bytes' is no 63-bit integer");
   CHECK(replaced("\"f32\"", "\"f33\"") == "artifact 'x': manifest.json: unknown element type 'f33'");
   CHECK(replaced("\"arena\"", "\"moon\"") == "artifact 'x': manifest.json: unknown place 'moon'");

@@ -134,6 +134,23 @@ TEST_CASE("stored and deflated members") {
   CHECK(outcome(forged) == "archive 'x': member 'a.npy' is damaged (it does not unpack to its size)");
 }
 
+TEST_CASE("members that overlap are refused") {
+  // The data of "a" holds the whole of "b", which the directory lists too.
+  const std::string fields = little(20, 2) + little(0, 8);
+  const std::string inner =
+      "PK\3\4" + fields + little(0, 4) + little(1, 4) + little(1, 4) + little(1, 2) + little(0, 2) + "b" + "!";
+  const std::string sizes = little(inner.size(), 4) + little(inner.size(), 4);
+  std::string file = "PK\3\4" + fields + little(0, 4) + sizes + little(1, 2) + little(0, 2) + "a" + inner;
+  const std::size_t directory = file.size();
+  const std::string tail(12, '\0');
+  file += "PK\1\2" + little(20, 2) + fields + little(0, 4) + sizes + little(1, 2) + tail + little(0, 4) + "a";
+  file += "PK\1\2" + little(20, 2) + fields + little(0, 4) + little(1, 4) + little(1, 4) + little(1, 2) + tail +
+          little(31, 4) + "b";
+  file += "PK\5\6" + little(0, 4) + little(2, 2) + little(2, 2) + little(file.size() - directory, 4) +
+          little(directory, 4) + little(0, 2);
+  CHECK_THROWS_WITH_AS(read_zip_directory(to_bytes(file), "x"), "archive 'x': members 'a' and 'b' overlap", UserError);
+}
+
 TEST_CASE("archives that lie are refused by name") {
   const auto with = [](const std::function<void(Forged&)>& change) {
     Forged forged;
