@@ -30,7 +30,7 @@ class PassList {
     const auto begin = std::chrono::steady_clock::now();
     LoopProgram after = pass(program);
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
-    const bool changed = !program.body || !ir::equal(after.body, program.body);
+    const bool changed = options_.on_pass && (!program.body || !ir::equal(after.body, program.body));
     program = std::move(after);
     check(name, form);
     if (options_.on_pass) options_.on_pass({name, time.count(), changed, &program});
