@@ -262,7 +262,7 @@ void Importer::import_node(const NodeProto& node, NodeCoverage& row) {
     if (node.output_size() == 0) throw Invalid{"has no outputs"};
     NodeContext context(state_, node, row.name, opset_);
     found->adapter(context);
-    context.refuse_unknown_attributes();
+    context.refuse_unread();
     for (const std::string& output : node.output()) {
       if (!output.empty() && !state_.values.count(output))
         throw Invalid{"has an output " + named(output) + " that the operator does not give"};

@@ -107,9 +107,13 @@ std::int64_t NodeContext::axis(const std::string& name, std::optional<std::int64
   return resolve_axis(integer(name, otherwise), rank);
 }
 
-void NodeContext::refuse_unknown_attributes() const {
+void NodeContext::refuse_unread() const {
   for (const AttributeProto& attribute : node_.attribute()) {
     if (!known_.count(attribute.name())) throw Unsupported{"attribute '" + attribute.name() + "' is not known"};
+  }
+  for (std::size_t i = 0; i < input_count(); ++i) {
+    if (has_input(i) && !read_.count(i))
+      throw Invalid{"has " + std::to_string(input_count()) + " inputs, expected at most " + std::to_string(i)};
   }
 }
 
@@ -119,6 +123,7 @@ bool NodeContext::has_input(std::size_t i) const {
 
 ValueId NodeContext::input(std::size_t i) const {
   if (!has_input(i)) throw Invalid{"input " + std::to_string(i) + " is missing"};
+  read_.insert(i);
   return state_.values.at(node_.input(static_cast<int>(i)));
 }
 

@@ -66,13 +66,15 @@ class NodeContext {
   // An axis in [-rank, rank) made non-negative.
   std::int64_t axis(const std::string& name, std::optional<std::int64_t> otherwise, std::int64_t rank);
   static std::int64_t resolve_axis(std::int64_t axis, std::int64_t rank);
-  void refuse_unknown_attributes() const;
+  // What the adapter has not looked at: attributes are Unsupported, operands Invalid.
+  void refuse_unread() const;
 
   // Operands.
   std::size_t input_count() const { return static_cast<std::size_t>(node_.input_size()); }
   bool has_input(std::size_t i) const;
   ValueId input(std::size_t i) const;  // Invalid where it is absent
   ValueId optional_input(std::size_t i) const;
+  void ignore_input(std::size_t i) const { read_.insert(i); }
   const TensorType& type(ValueId id) const { return state_.graph.value(id).type; }
   std::int64_t rank(ValueId id) const { return static_cast<std::int64_t>(type(id).shape.size()); }
   // The operand's elements at compile time; Unsupported where they are known only at run time.
@@ -104,6 +106,7 @@ class NodeContext {
   std::string name_;
   std::int64_t opset_;
   std::set<std::string> known_;
+  mutable std::set<std::size_t> read_;
 };
 
 std::string dims_text(const Dims& dims);  // "[1, 2]"

@@ -206,6 +206,7 @@ void import_dropout_6(NodeContext& c) {
 
 void import_dropout_12(NodeContext& c) {
   c.ignore("seed");
+  c.ignore_input(1);  // the ratio is without effect
   if (c.has_input(2)) {
     const Tensor training = c.constant(2, "training_mode");
     if (graph::element_count(training.type.shape) != 1) throw Invalid{"training_mode is not a scalar"};

@@ -1,0 +1,48 @@
+// Every hostile model gets its exit status, in words that name the file and hold no control characters.
+#include "doctest/doctest.h"
+#include "frontend/onnx_import.h"
+#include "tests/frontend/hostile_models.h"
+
+using namespace polyte;
+
+namespace {
+
+struct TemporaryFolder {
+  std::filesystem::path path;
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "polyte-hostile-XXXXXX").string();
+    path = mkdtemp(name.data());
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path); }
+};
+
+bool is_plain(const std::string& text) {
+  for (char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 && c != '\n') return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("hostile models: every one gets its exit status") {
+  const TemporaryFolder folder;
+  const auto models = testing::write_hostile_models(folder.path);
+  CHECK(models.size() >= 40);
+  for (const auto& model : models) {
+    CAPTURE(model.name);
+    ExitStatus status = ExitStatus::Success;
+    std::string message;
+    try {
+      frontend::import_onnx(folder.path / (model.name + ".onnx"));
+    } catch (const UserError& error) {
+      status = error.status();
+      message = error.what();
+    }
+    CAPTURE(message);
+    CHECK(static_cast<int>(status) == static_cast<int>(model.expected));
+    if (status == ExitStatus::Success) continue;
+    CHECK(message.find(model.name + ".onnx: ") != std::string::npos);
+    CHECK(is_plain(message));
+  }
+}
