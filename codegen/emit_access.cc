@@ -1,6 +1,7 @@
 // Loads and stores: contiguous, broadcast, strided or gathered lanes, masked or not; and register buffers, whose
 // cells are SSA slots that mem2reg removes.
-#include <numeric>
+#include <algorithm>
+#include <cstdlib>
 
 #include "codegen/emitter.h"
 #include "support/error.h"
@@ -32,6 +33,12 @@ FunctionEmitter::Access FunctionEmitter::access(const std::string& buffer, const
 
 // ---- addresses
 
+namespace {
+
+bool varies_by_gather(const ir::Index& index) { return index.indirect != nullptr && index.indirect->lanes > 1; }
+
+}  // namespace
+
 Value* FunctionEmitter::first_address(const Access& a) {
   Value* pointer = address(a.slot, a.index.affine);
   if (a.index.indirect == nullptr) return pointer;
@@ -53,11 +60,21 @@ Value* FunctionEmitter::element_pointers(const Access& a) {
   return b_.CreateGEP(arithmetic_.memory_type(a.slot.dtype, 1), pointer, offsets);
 }
 
-namespace {
-
-bool varies_by_gather(const ir::Index& index) { return index.indirect != nullptr && index.indirect->lanes > 1; }
-
-}  // namespace
+// The addresses one by one: an offset from the first, where no gather moves the lanes.
+std::vector<Value*> FunctionEmitter::each_pointer(const Access& a) {
+  const bool gather = varies_by_gather(a.index);
+  Value* first = gather ? address(a.slot, a.index.affine) : first_address(a);
+  Value* indirect = gather ? arithmetic_.cast(DType::I64, a.index.indirect->type, expr(a.index.indirect)) : nullptr;
+  llvm::Type* type = arithmetic_.memory_type(a.slot.dtype, 1);
+  std::vector<Value*> pointers;
+  for (int lane = 0; lane < a.lanes.count; ++lane) {
+    Value* pointer = b_.CreateGEP(type, first, b_.getInt64(static_cast<std::uint64_t>(lane * a.stride)));
+    if (gather)
+      pointer = b_.CreateGEP(type, pointer, b_.CreateExtractElement(indirect, static_cast<std::uint64_t>(lane)));
+    pointers.push_back(pointer);
+  }
+  return pointers;
+}
 
 // ---- loads
 
@@ -106,15 +123,45 @@ Value* FunctionEmitter::load_memory(const Access& a, Value* active) {
     return lanes == 1 ? b_.CreateExtractElement(read, std::uint64_t{0}) : read;
   }
   const llvm::Align align(static_cast<std::uint64_t>(element));
-  Value* pointers = element_pointers(a);
   if (active != nullptr) {
-    return annotated(b_.CreateMaskedGather(type, pointers, align, active, llvm::Constant::getNullValue(type)), a.slot);
+    Value* zeros = llvm::Constant::getNullValue(type);
+    return annotated(b_.CreateMaskedGather(type, element_pointers(a), align, active, zeros), a.slot);
   }
+  if (!varies_by_gather(a.index) && lanes >= 4 && std::abs(a.stride) <= 4) return load_near_lanes(a);
+  const auto pointers = each_pointer(a);
   Value* result = llvm::PoisonValue::get(type);
   for (int lane = 0; lane < lanes; ++lane) {
-    Value* pointer = b_.CreateExtractElement(pointers, static_cast<std::uint64_t>(lane));
+    Value* pointer = pointers[static_cast<std::size_t>(lane)];
     Value* one = annotated(b_.CreateAlignedLoad(type->getScalarType(), pointer, align), a.slot);
     result = b_.CreateInsertElement(result, one, static_cast<std::uint64_t>(lane));
+  }
+  return result;
+}
+
+// Lanes up to 4 elements apart (or reversed): whole vectors that together span them, and shuffles. Nothing outside
+// the span is read: the last vector ends with it.
+Value* FunctionEmitter::load_near_lanes(const Access& a) {
+  const int lanes = a.lanes.count;
+  const std::int64_t step = std::abs(a.stride);
+  const std::int64_t span = (lanes - 1) * step + 1;
+  llvm::Type* element = arithmetic_.memory_type(a.slot.dtype, 1);
+  llvm::Type* type = arithmetic_.memory_type(a.slot.dtype, lanes);
+  const llvm::Align align(static_cast<std::uint64_t>(size_in_bytes(a.slot.dtype)));
+  const std::int64_t lowest = a.stride < 0 ? 1 - span : 0;
+  Value* first = first_address(a);
+  Value* result = nullptr;
+  for (std::int64_t begin = 0, done = 0; done < span; begin += lanes) {
+    const std::int64_t start = std::min(begin, span - lanes);
+    Value* pointer = b_.CreateGEP(element, first, b_.getInt64(static_cast<std::uint64_t>(lowest + start)));
+    Value* part = annotated(b_.CreateAlignedLoad(type, pointer, align), a.slot);
+    std::vector<int> from;  // of `result`, then of `part`
+    for (int lane = 0; lane < lanes; ++lane) {
+      const std::int64_t position = a.stride < 0 ? (lanes - 1 - lane) * step : lane * step;
+      const bool here = position >= done && position < start + lanes;
+      from.push_back(here ? static_cast<int>(lanes + position - start) : position < done ? lane : -1);
+    }
+    result = b_.CreateShuffleVector(result == nullptr ? llvm::PoisonValue::get(type) : result, part, from);
+    done = start + lanes;
   }
   return result;
 }
@@ -144,13 +191,13 @@ void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active)
     return;
   }
   const llvm::Align align(static_cast<std::uint64_t>(element));
-  Value* pointers = element_pointers(a);
   if (active != nullptr) {
-    annotated(b_.CreateMaskedScatter(value, pointers, align, active), a.slot);
+    annotated(b_.CreateMaskedScatter(value, element_pointers(a), align, active), a.slot);
     return;
   }
+  const auto pointers = each_pointer(a);
   for (int lane = 0; lane < lanes; ++lane) {
-    Value* pointer = b_.CreateExtractElement(pointers, static_cast<std::uint64_t>(lane));
+    Value* pointer = pointers[static_cast<std::size_t>(lane)];
     Value* one = b_.CreateExtractElement(value, static_cast<std::uint64_t>(lane));
     annotated(b_.CreateAlignedStore(one, pointer, align), a.slot);
   }

@@ -125,6 +125,8 @@ class FunctionEmitter {
   void store_cells(const Access& a, Value* value);
   Value* load_lane_zero(const Access& a, const ir::Affine* active);
   Value* element_pointers(const Access& a);  // a vector of addresses, one a lane
+  std::vector<Value*> each_pointer(const Access& a);
+  Value* load_near_lanes(const Access& a);
   Value* first_address(const Access& a);
   template <class Instruction>
   Instruction* annotated(Instruction* instruction, const BufferSlot& slot);
