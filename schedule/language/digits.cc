@@ -303,11 +303,9 @@ Affine simplified(const Affine& e, const Ranges& ranges) {
   Affine result = e.constant();
   for (const ir::Term& term : e.terms()) {
     Affine value = atom_value(term.atom);
-    if (term.atom.div) {
-      value = ir::floor_div(simplified(term.atom.div->numerator, ranges), term.atom.div->denominator);
-      const Interval range = ir::range_of(value, ranges);
-      if (range.min && range.max && *range.min == *range.max) value = *range.min;
-    }
+    if (term.atom.div) value = ir::floor_div(simplified(term.atom.div->numerator, ranges), term.atom.div->denominator);
+    const Interval range = ir::range_of(value, ranges);
+    if (range.min && range.max && *range.min == *range.max) value = *range.min;
     result = result + value * term.coefficient;
   }
   return result;

@@ -56,7 +56,7 @@ struct OffsetPart {
 std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatement& s, const ir::Affine& index,
                                        const LoopNames& outer, std::string& why);
 
-// e with divisions that the ranges decide replaced: m + n//9 is m where 0 <= n < 9.
+// e with divisions and symbols that the ranges decide replaced: m + n//9 is m where 0 <= n < 9.
 ir::Affine simplified(const ir::Affine& e, const ir::Ranges& ranges);
 
 // Names of the loops above a statement down to and including the loop of this id; all, if the id is not above it.

@@ -152,6 +152,7 @@ void LineParser::splits(std::vector<Operation>& into) {
 Operation LineParser::tile() {
   Tile tile;
   tile.statement = optional_selector();
+  if (tile.statement.empty() && !is("(")) tile.statement = name("a statement");  // tile y (i, j) by ..
   expect("(");
   tile.loops = names(",", "a loop");
   expect(")");

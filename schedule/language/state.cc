@@ -115,7 +115,7 @@ void verify_statement(const State& state, const ScheduledStatement& s, std::vect
     const auto found = s.inverse.find(iterator);
     if (found == s.inverse.end())
       problems.push_back("statement '" + name + "': iterator '" + iterator + "' has no inverse");
-    else if (simplified(ir::substitute(found->second, values), ranges) != Affine::symbol(iterator) &&
+    else if (simplified(ir::substitute(found->second, values) - Affine::symbol(iterator), ranges) != Affine(0) &&
              !is_empty(state, s))
       problems.push_back("statement '" + name + "': rows and inverse disagree on '" + iterator + "': got " +
                          ir::to_string(ir::substitute(found->second, values)));

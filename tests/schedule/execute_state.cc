@@ -220,8 +220,8 @@ class Executor {
       const auto [at, is_new] = log->touched.emplace(cell, RaceLog::Touch{log->iteration, write});
       if (is_new) continue;
       if (at->second.iteration != log->iteration && (write || at->second.written))
-        report("iterations " + std::to_string(at->second.iteration) + " and " + std::to_string(log->iteration) + " of " +
-               log->loop + " touch " + text_of(cell) + " (" + instance.statement->body.name + ")");
+        report("iterations " + std::to_string(at->second.iteration) + " and " + std::to_string(log->iteration) +
+               " of " + log->loop + " touch " + text_of(cell) + " (" + instance.statement->body.name + ")");
       at->second.written |= write;
     }
   }
@@ -285,7 +285,9 @@ class Executor {
 
 }  // namespace
 
-std::vector<std::string> execute_state(const State& state, ir::Environment& buffers) { return Executor(state).run(buffers); }
+std::vector<std::string> execute_state(const State& state, ir::Environment& buffers) {
+  return Executor(state).run(buffers);
+}
 
 ir::Environment make_inputs(const ir::Program& program, int seed) {
   ir::Environment buffers;

@@ -44,7 +44,8 @@ inline std::string problem_of(std::shared_ptr<const ir::Program> program, const 
 
 inline State state_of(std::shared_ptr<const ir::Program> program, const std::string& lines) {
   auto state = replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Off, {}});
-  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().directive + ": " + state.error().headline));
+  REQUIRE_MESSAGE(static_cast<bool>(state),
+                  (state ? std::string() : state.error().directive + ": " + state.error().headline));
   return *state;
 }
 

@@ -1,1 +1,159 @@
+// Text of scripts: print and parse are inverse, every problem of a file is reported at once, sizes are evaluated.
+#include "schedule/language/script_builder.h"
+#include "schedule/language/size_expr.h"
 #include "tests/schedule/schedule_testing.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+const char* const kScript = R"(schedule dense_relu/1 for dense_relu@7c3f91  on znver5  f32  exact
+param Mr = 12, Nr = 2*L, Kc = 384
+where (Mr + 1) * Nr/L <= registers - 2
+split m by Mr, n by Nr, k by Kc   tail cut
+split acc.update: k.i into 4 from 1   tail guard   #: isl
+tile y: (m, n) by (2*L, 4)   tail mask
+let tile = [m.i] > <n.i>
+nest par n.o > k.o > m.o > { tile > acc.init when first k.o and last c; k.i > tile > acc.update; bx at m.o }   #: template
+order acc.init: n.o > m.o
+reorder acc.update: k.o > m.i
+reorder m > n
+fuse acc.update:m, acc.update:n as mn
+merge acc.init, acc.update through n.o
+distribute acc.update:m
+unroll y:m.i
+vectorize n.i
+parallel acc.init:n.o   #: tile-model
+compute_inline bx
+compute_at bx at y:u.o
+reverse_compute_at y at k.o when last k.o
+place acc.init when first k.o
+stage acc at m.o in register
+cache_read x at y:m.o in stack pad 1
+cache_write y at m.o in heap
+pack w layout (k, n) [n//Nr, k, n%Nr] pad 0 when compile copy n.o > k > <n.i> > w.in
+{
+  order acc.init: n.o > m.o
+  place acc.init when first k.o
+}   #: isl
+)";
+
+std::vector<std::string> problems_of(const std::string& text) {
+  try {
+    parse_script(text, "f");
+  } catch (const UserError& error) {
+    CHECK(error.status() == ExitStatus::InvalidInput);
+    return error.problems();
+  }
+  return {};
+}
+
+std::vector<std::string> line_problem(const std::string& line) {
+  return problems_of("schedule s/1 for p f32 exact\n" + line);
+}
+
+using List = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("print and parse are inverse") { CHECK(print(parse_script(kScript, "f")) == kScript); }
+
+TEST_CASE("the script of the guide parses, comments and spaces aside") {
+  const Script script = parse_script(R"(schedule dense_relu/1 for dense_relu@7c3f91  on znver5  f32  reassoc k, c
+param Mr = 12, Nr = 2*L, Kc = 384             where (Mr + 1) * Nr/L <= registers - 2      # lanes
+
+split m by Mr, n by Nr, k by Kc               tail cut            # every statement that owns the loop
+let   tile = [m.i] > <n.i>
+nest  par n.o > k.o > m.o > {
+        tile > acc.init when first k.o;       # placed
+        k.i > tile > acc.update;
+        tile > y when last k.o
+      }
+stage acc at m.o in register
+stage w   layout (k, n) [n//Nr, k, n%Nr] pad 0 when compile
+)",
+                                     "f");
+  CHECK(script.name == "dense_relu/1");
+  CHECK(script.digest == "7c3f91");
+  CHECK(script.target == "znver5");
+  CHECK(script.contract == Contract::Reassoc);
+  CHECK(script.reassociable == List{"k", "c"});
+  CHECK(script.directives.size() == 11);
+  CHECK(script.directives[8].line == 6);
+  const std::string text = print(script);
+  CHECK(print(parse_script(text, "f")) == text);
+  CHECK(text.find("nest par n.o > k.o > m.o > { tile > acc.init when first k.o; k.i > tile > acc.update; "
+                  "tile > y when last k.o }\n") != std::string::npos);
+}
+
+TEST_CASE("every problem of a file at once") {
+  CHECK(problems_of("schedule s/1 for p f32 exact\nsplit m by\nnest a > b >\nturn m\nsplit k by 4 tail round\n") ==
+        List{"f:2: a size is missing before 'end of line'", "f:3: expected a loop or a statement, got 'end of line'",
+             "f:4: 'turn' is not a directive (param, where, let, split, tile, reorder, order, fuse, merge, distribute, "
+             "unroll, vectorize, parallel, compute_inline, compute_at, reverse_compute_at, place, nest, stage, "
+             "cache_read, cache_write, pack are)",
+             "f:5: tail 'round': expected guard, mask or cut"});
+  CHECK(problems_of("") == List{"f:1: the script is empty"});
+  CHECK(problems_of("split m by 4\n") ==
+        List{"f:1: a script begins with: schedule NAME/1 for PROGRAM@DIGEST on CPU TYPE CONTRACT"});
+  CHECK(problems_of("schedule s/1 for p f33 exact\n") ==
+        List{"f:1: 'f33' is no type or contract (exact, reassoc LOOPS, unsafe)"});
+  CHECK(problems_of("schedule s/1 for p f32 reassoc\n") == List{"f:1: reassoc names the loops whose order may change"});
+}
+
+TEST_CASE("what a line may not say") {
+  CHECK(line_problem("split k by ?") ==
+        List{"f:2: a hole ('?') asks for a size: it has to be filled before the script is used"});
+  CHECK(line_problem("nest par n.o > ...") == List{"f:2: a hole ('...') has to be filled before the script is used"});
+  CHECK(line_problem("nest <J.i> B") == List{"f:2: expected '>' after loop J.i, got 'B' (a nest ends in statements)"});
+  CHECK(line_problem("nest u > { x > bx at u once per v; y }") ==
+        List{"f:2: 'once per' (a sliding window) is not a placement of this version: 'at' alone recomputes"});
+  CHECK(line_problem("param F in {1, 2}") == List{"f:2: expected '=', got 'in'"});
+  CHECK(line_problem("param F = 1 in {1, 2}") ==
+        List{"f:2: a domain of values ('in {..}') belongs to a tuning template: choose one value"});
+  CHECK(line_problem("stage x in cache") == List{"f:2: memory 'cache': expected register, stack or heap"});
+  CHECK(line_problem("stage x twice") ==
+        List{"f:2: 'twice' is not expected in a stage (at, in, layout, pad, when compile, copy are)"});
+  CHECK(line_problem("unroll m   #: me") == List{"f:2: provenance 'me': expected person, template, isl or tile-model"});
+  CHECK(line_problem("unroll m n") == List{"f:2: 'n' is not expected here"});
+  CHECK(line_problem("{\norder y: m") == List{"f:2: '{' is not closed"});
+  CHECK(line_problem("}") == List{"f:2: '}' without '{'"});
+}
+
+TEST_CASE("sizes") {
+  const std::map<std::string, std::int64_t> values = {{"L", 16}, {"Mr", 14}};
+  const auto value = [&](const std::string& text) { return *evaluate_size(text, values); };
+  CHECK(value("2*L") == 32);
+  CHECK(value("(Mr + 1) * 2*L/L <= 32 - 2") == 1);
+  CHECK(value("-7 // 2") == -4);
+  CHECK(value("7 - 2 - 1") == 4);
+  CHECK(value("min(Mr, L) + max(1, 2) % 2") == 14);
+  CHECK(value("Mr > 20 or L == 16 and Mr != 3") == 1);
+  CHECK(evaluate_size("2 *", values).error().reason == "size '2 *': a number or name is missing");
+  CHECK(evaluate_size("2 3", values).error().reason == "size '2 3': '3' is not understood");
+}
+
+TEST_CASE("the builder writes the script that the text says") {
+  const auto program = bound_program(kDenseRelu, {{"M", 7}, {"N", 9}, {"K", 10}});
+  ScriptBuilder s("dense_relu/1", *program, Provenance::Template);
+  s.target("test", DType::F32).param("Mr", "3").split("m", "Mr", Tail::Cut).split("n", "L").split("acc.update:k", "4");
+  s.let("tile", "[m.i] > <n.i>");
+  s.nest("n.o > k.o > m.o > { tile > acc.init when first k.o; k.i > tile > acc.update; tile > y when last k.o }");
+  s.stage({.tensor = "acc", .at = at("m.o"), .memory = Memory::Register});
+  const std::string text = print(s.script());
+  CHECK(text == "schedule dense_relu/1 for dense_relu@" + ir::digest(*program) + "  on test  f32  exact\n" +
+                    R"(param Mr = 3   #: template
+split m by Mr   tail cut   #: template
+split n by L   tail guard   #: template
+split acc.update: k by 4   tail guard   #: template
+let tile = [m.i] > <n.i>   #: template
+nest n.o > k.o > m.o > { tile > acc.init when first k.o; k.i > tile > acc.update; tile > y when last k.o }   #: template
+stage acc at m.o in register   #: template
+)");
+  CHECK(print(parse_script(text, "f")) == text);
+  const auto state = replay(program, s.script(), test_machine(), {ProofLevel::Off, {}});
+  REQUIRE(static_cast<bool>(state));
+  CHECK(joined_problems(compare_with_reference(*state)) == "");
+}
+
+}  // namespace polyte::schedule

@@ -136,6 +136,22 @@ std::optional<Refusal> check_placed_kinds(const State& state) {
   return std::nullopt;
 }
 
+std::optional<Refusal> check_scopes(const State& state) {
+  for (const StagedBuffer& buffer : state.staged) {
+    if (buffer.scope_loop < 0) continue;
+    const Loop* scope = find_loop(state.tree, buffer.scope_loop);
+    for (const Leaf* leaf : leaves_of(state.tree)) {
+      const std::vector<AccessRef> accesses = accesses_of(state.at(leaf->statement));
+      const bool touches = std::any_of(accesses.begin(), accesses.end(),
+                                       [&](const AccessRef& a) { return a.access.buffer == buffer.name; });
+      if (touches && (!scope || !contains(scope->body, leaf->statement)))
+        return malformed(buffer.of + " is staged at a loop that " + leaf->statement +
+                         " would leave: stage comes after");
+    }
+  }
+  return std::nullopt;
+}
+
 // A recomputed statement whose tensor all iterations of the loop still share.
 bool awaits_stage(const State& state, const Loop& loop) {
   for (const Leaf* leaf : leaves_of(loop.body)) {
@@ -343,6 +359,7 @@ std::optional<Refusal> settle(State& state) {
   }
   for (const Loop* loop : all_loops(state.tree))
     if (auto refusal = check_shared_loop(state, *loop)) return refusal;
+  if (auto refusal = check_scopes(state)) return refusal;
   return check_placed_kinds(state);
 }
 

@@ -196,7 +196,6 @@ class NestApplication {
     if (auto refusal = settle_without(recomputed_)) return *refusal;
     while (!recomputed_.empty())
       if (auto refusal = place_recomputed()) return *refusal;
-    if (auto refusal = check_scopes()) return *refusal;
     if (auto refusal = prove()) return *refusal;
     return std::move(next_);
   }
@@ -295,13 +294,6 @@ class NestApplication {
     if (!problems.empty()) return refuse_all(problems);
     lifted_tensors_.push_back(tensor);
     return settle_without(recomputed_);
-  }
-
-  std::optional<Refusal> check_scopes() const {
-    for (const StagedBuffer& buffer : next_.staged)
-      if (buffer.scope_loop >= 0 && !find_loop(next_.tree, buffer.scope_loop))
-        return malformed(buffer.of + " is staged at a loop of this nest: stage comes after the nest");
-    return std::nullopt;
   }
 
   std::optional<Refusal> prove() const {

@@ -100,6 +100,10 @@ Applied place(const State& state, const Place& directive, const PrimitiveContext
   const auto statement = the_statement(state, directive.statement);
   if (!statement) return statement.error();
   if (directive.when.empty()) return malformed("place needs when first or when last");
+  for (const When& when : directive.when)
+    for (const std::string& own : owned_loops(state, *statement))
+      if (own == when.loop)
+        return malformed(*statement + " has a loop " + own + " of its own: when means a loop it does not have");
   const auto site = site_of(state, *statement, directive.when);
   if (!site) return site.error();
   return move_into(state, *statement, **site, directive.when, !directive.when.front().first, context);

@@ -111,6 +111,11 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
   if (!targets) return targets.error();
   const std::vector<int> ids = loop_ids(state, *targets, loop);
   if (auto refusal = check_whole(state, *targets, ids, loop)) return *refusal;
+  for (const std::string& statement : *targets)
+    for (const Loop* l : path_to(state.tree, statement))
+      if (l->name == loop + ".o" || l->name == loop + ".i")
+        return malformed(statement + " has a loop " + l->name + " already: its loop " + loop +
+                         " cannot be split by that name");
   const auto factor = factor_of(state, directive, *targets, context);
   if (!factor) return factor.error();
   const auto from = evaluate(directive.from, context);
@@ -120,8 +125,11 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
     split_row(statement_of(next, statement), loop, *factor, *from);
     next.splits.push_back({statement, loop, *factor, directive.tail});
   }
-  for (int id : ids)
+  for (int id : ids) {
+    for (StagedBuffer& buffer : next.staged)  // contents are those of one iteration of the inner loop
+      if (buffer.scope_loop == id) buffer.scope_loop = next.next_loop_id;
     next.tree = replace_loop(next.tree, id, [&](const Loop& l) { return split_loop(next, l, directive.tail); });
+  }
   next.tree = map_leaves(next.tree, [&](const Leaf& leaf) {
     const bool is_target = std::find(targets->begin(), targets->end(), leaf.statement) != targets->end();
     return is_target ? split_when(leaf, loop) : leaf;

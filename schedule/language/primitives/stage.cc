@@ -435,9 +435,23 @@ class StageApplication {
       }
     for (std::size_t d = 0; d < names.size(); ++d)
       if (names[d].empty()) names[d] = "d" + std::to_string(d);
-    for (std::string& name : names)
-      if (has(prefix_, name) || has(prefix_, name + ".o")) name = buffer_ + "." + name;
+    for (std::size_t d = 0; d < names.size(); ++d)
+      if (clashes(names[d])) names[d] = buffer_ + "." + names[d];
     return names;
+  }
+
+  // True where a loop above has this name or is a part of a loop of this name: a copy's loop can then still be split.
+  bool clashes(const std::string& name) const {
+    return std::any_of(prefix_.begin(), prefix_.end(),
+                       [&](const std::string& loop) { return loop == name || loop.rfind(name + ".", 0) == 0; });
+  }
+
+  // The innermost local dimension is split by the vector length where it is long (registers are unrolled).
+  bool is_long(std::size_t dimension) const {
+    const auto lanes = context_.environment.values.find("L");
+    if (lanes == context_.environment.values.end() || local_.memory == Memory::Register || layout_.empty())
+      return false;
+    return layout_.back().dimension == dimension && local_shape(layout_, box_.extent).back() > 4 * lanes->second;
   }
 
   // What an element must satisfy to exist and to be touched at all.
@@ -555,11 +569,8 @@ class StageApplication {
   Tree copy_nest(const std::string& name) {
     ScheduledStatement& copy = statement_of(next_, name);
     const bool in_registers = local_.memory == Memory::Register;
-    const auto lanes = context_.environment.values.find("L");
-    if (copy.rows.size() > prefix_.size() && lanes != context_.environment.values.end()) {
-      const std::int64_t extent = layout_.empty() ? 1 : local_shape(layout_, box_.extent).back();
-      if (!in_registers && extent > 4 * lanes->second) split_row(copy, copy.rows.back().loop, lanes->second);
-    }
+    if (!layout_.empty() && is_long(layout_.back().dimension))
+      split_row(copy, copy.rows.back().loop, context_.environment.values.at("L"));
     Tree tree = make_leaf({name, {}, {}});
     for (std::size_t i = copy.rows.size(); i > prefix_.size(); --i) {
       Loop loop = {.id = next_.next_loop_id++, .name = copy.rows[i - 1].loop, .body = std::move(tree)};
@@ -608,6 +619,8 @@ class StageApplication {
       return std::nullopt;
     }
     const std::string& name = std::get<Leaf>(node->op).statement;
+    if (!has(copies_, name) && (name == buffer_ + ".in" || name == buffer_ + ".out"))
+      return std::nullopt;  // none needed
     if (!has(copies_, name))
       return malformed("copy: " + name + " is no copy of this stage (" +
                        (copies_.empty() ? "it has none" : joined(copies_)) + ")");
