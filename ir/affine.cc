@@ -361,9 +361,9 @@ bool starts_positive(const Affine& e) {
 
 std::string to_string(const Affine& e) {
   std::int64_t constant = 0;
-  std::vector<Summand> parts = summands(e, constant);
-  const auto positive_first = [](const Summand& s) { return !s.negative; };
-  std::stable_partition(parts.begin(), parts.end(), positive_first);
+  std::vector<Summand> parts, negative;  // positive ones first
+  for (Summand& s : summands(e, constant)) (s.negative ? negative : parts).push_back(std::move(s));
+  parts.insert(parts.end(), negative.begin(), negative.end());
   std::string digits = std::to_string(constant);
   const Summand last{constant < 0, constant < 0 ? digits.substr(1) : digits};
   if (parts.empty()) return digits;

@@ -1,6 +1,7 @@
 // Files of Program text: headers, declarations, regions by indentation, statements. A line at fault is reported and
 // skipped; statements that read what it would have written are skipped silently, so one slip is one message.
 #include <algorithm>
+#include <map>
 
 #include "ir/program_text.h"
 #include "ir/statement_parser.h"
@@ -221,10 +222,11 @@ class ProgramParser {
   }
 };
 
-[[noreturn]] void throw_faults(std::vector<Fault> faults, const std::string& origin) {
-  std::stable_sort(faults.begin(), faults.end(), [](const Fault& a, const Fault& b) { return a.line < b.line; });
+[[noreturn]] void throw_faults(const std::vector<Fault>& faults, const std::string& origin) {
+  std::multimap<int, std::string> by_line;  // in the order found, within a line
+  for (const Fault& f : faults) by_line.emplace(f.line, f.message);
   std::vector<std::string> problems;
-  for (const Fault& f : faults) problems.push_back(origin + ":" + std::to_string(f.line) + ": " + f.message);
+  for (const auto& [line, message] : by_line) problems.push_back(origin + ":" + std::to_string(line) + ": " + message);
   throw UserError(ExitStatus::InvalidInput, std::move(problems));
 }
 
@@ -248,7 +250,7 @@ std::vector<Program> parse_programs(std::string_view text, const std::string& or
     while (at < lines.size() && !starts_program(lines[at])) body.push_back(lines[at++]);
     programs.push_back(ProgramParser(faults, lexical).run(header, body));
   }
-  if (!faults.empty()) throw_faults(std::move(faults), origin);
+  if (!faults.empty()) throw_faults(faults, origin);
   return programs;
 }
 
