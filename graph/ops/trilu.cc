@@ -11,11 +11,11 @@ Types infer_trilu(const Graph& graph, const Node& node) {
 }
 
 void expand_trilu(Expander& expander, const Node& node) {
-  const auto [k, upper] = std::get<TriluAttributes>(node.attributes);
-  expander.define(node.outputs[0], [&expander, &node, k = k, upper = upper](const Subscripts& at) {
+  const TriluAttributes trilu = std::get<TriluAttributes>(node.attributes);
+  expander.define(node.outputs[0], [&expander, &node, trilu](const Subscripts& at) {
     const ir::Expr x = expander.read(node.inputs[0], at);
     const ir::Expr diagonal = ir::make_index(at[at.size() - 1] - at[at.size() - 2]);
-    const ir::Expr bound = ir::make_int(DType::I64, k);
+    const ir::Expr bound = ir::make_int(DType::I64, trilu.k);
     const ir::Expr kept =
         upper ? ir::make_binary(ir::BinaryOp::Le, bound, diagonal) : ir::make_binary(ir::BinaryOp::Le, diagonal, bound);
     return ir::make_select(kept, x, ir::make_literal(x->type, 0));
