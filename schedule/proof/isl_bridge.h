@@ -38,7 +38,7 @@ struct IslAccess {
   isl::map cells;  // statement instance -> cell; over-approximated where a subscript is read at run time
   bool write = false;
   bool exact = true;  // false: may-access (gather, scatter, guarded at run time)
-  isl::set outside;   // instances whose guarded read reads nothing; null if unguarded
+  std::optional<isl::set> outside;  // instances whose guarded read reads nothing; none if unguarded
   ir::Access text;    // as written, for messages
 };
 

@@ -70,10 +70,10 @@ struct Sink {
   int read = 0;        // position among the statement's accesses
   int buffer = 0;
   isl::map cells;
-  isl::set outside;  // null: unguarded
+  std::optional<isl::set> outside;  // none: unguarded
   std::string fill;  // name of the guard's value
   bool exact = true;
-  isl::set instances() const { return outside.is_null() ? cells.domain() : cells.domain().unite(outside); }
+  isl::set instances() const { return outside ? cells.domain().unite(*outside) : cells.domain(); }
 };
 
 std::string fill_name(const ScheduledStatement& s, int read) {
@@ -211,11 +211,11 @@ Sink out_sink(const IslModel& model, int buffer) {
 }
 
 isl::union_map with_fill(const isl::union_map& sources, const Sink& sink) {
-  if (sink.outside.is_null()) return sources;
-  isl_space* space = isl_space_add_unnamed_tuple_ui(isl_space_params(isl_set_get_space(sink.outside.get())), 0);
+  if (!sink.outside) return sources;
+  isl_space* space = isl_space_add_unnamed_tuple_ui(isl_space_params(isl_set_get_space(sink.outside->get())), 0);
   isl_set* fill =
-      isl_set_set_tuple_id(isl_set_universe(space), make_id(isl_set_get_ctx(sink.outside.get()), sink.fill));
-  isl_map* map = isl_map_from_domain_and_range(sink.outside.copy(), fill);
+      isl_set_set_tuple_id(isl_set_universe(space), make_id(isl_set_get_ctx(sink.outside->get()), sink.fill));
+  isl_map* map = isl_map_from_domain_and_range(sink.outside->copy(), fill);
   return sources.unite(isl::manage(isl_union_map_from_map(map)));
 }
 
