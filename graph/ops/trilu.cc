@@ -16,8 +16,8 @@ void expand_trilu(Expander& expander, const Node& node) {
     const ir::Expr x = expander.read(node.inputs[0], at);
     const ir::Expr diagonal = ir::make_index(at[at.size() - 1] - at[at.size() - 2]);
     const ir::Expr bound = ir::make_int(DType::I64, trilu.k);
-    const ir::Expr kept =
-        upper ? ir::make_binary(ir::BinaryOp::Le, bound, diagonal) : ir::make_binary(ir::BinaryOp::Le, diagonal, bound);
+    const ir::Expr kept = trilu.upper ? ir::make_binary(ir::BinaryOp::Le, bound, diagonal)
+                                      : ir::make_binary(ir::BinaryOp::Le, diagonal, bound);
     return ir::make_select(kept, x, ir::make_literal(x->type, 0));
   });
 }
