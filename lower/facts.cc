@@ -26,6 +26,8 @@ std::int64_t coefficient_of(const Affine& e, const ir::Atom& atom) {
   return 0;
 }
 
+bool is_single(const Interval& range) { return range.min && range.max && *range.min == *range.max; }
+
 Affine of_term(const Term& term) {
   const Affine atom = term.atom.div ? ir::floor_div(term.atom.div->numerator, term.atom.div->denominator)
                                     : Affine::symbol(term.atom.symbol);
@@ -34,16 +36,23 @@ Affine of_term(const Term& term) {
 
 }  // namespace
 
-void Facts::narrow(const std::string& var, const Interval& to) {
+void Facts::set_range(const std::string& var, const Interval& to) {
   Interval& range = ranges_[var];
+  fixed_ += is_single(to) - is_single(range);
+  range = to;
+}
+
+void Facts::narrow(const std::string& var, const Interval& to) {
+  Interval range = ranges_[var];
   undo_.push_back({var, range});
   if (to.min && (!range.min || *to.min > *range.min)) range.min = to.min;
   if (to.max && (!range.max || *to.max < *range.max)) range.max = to.max;
+  set_range(var, range);
 }
 
 void Facts::restore(std::size_t known, std::size_t undo) {
   known_.resize(known);
-  for (; undo_.size() > undo; undo_.pop_back()) ranges_[undo_.back().var] = undo_.back().before;
+  for (; undo_.size() > undo; undo_.pop_back()) set_range(undo_.back().var, undo_.back().before);
 }
 
 void Facts::bind(const std::string& var, const std::vector<Affine>& lower, const std::vector<Affine>& upper) {
@@ -130,11 +139,13 @@ Affine drop_small_part(const Affine& numerator, std::int64_t denominator, const 
 }  // namespace
 
 Affine Facts::simplify(const Affine& e) const {
-  if (!has_division(e)) return e;
+  if (fixed_ == 0 && !has_division(e)) return e;
   Affine result = e.constant();
   for (const Term& term : e.terms()) {
     if (!term.atom.div) {
-      result = result + of_term(term);
+      const auto range = fixed_ ? ranges_.find(term.atom.symbol) : ranges_.end();
+      const bool fixed = range != ranges_.end() && is_single(range->second);
+      result = result + (fixed ? Affine(checked_mul(*range->second.min, term.coefficient)) : of_term(term));
       continue;
     }
     const std::int64_t d = term.atom.div->denominator;

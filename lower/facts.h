@@ -49,6 +49,9 @@ class Facts {
   ir::Ranges ranges_;
   std::vector<ir::Affine> known_;  // each >= 0; none that the intervals say already
   std::vector<Undo> undo_;
+  int fixed_ = 0;  // how many variables have one value only
+
+  void set_range(const std::string& var, const ir::Interval& to);
 
   bool nonnegative(const ir::Affine& e, int depth) const;
   void assume_nonnegative(const ir::Affine& e);

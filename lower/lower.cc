@@ -57,6 +57,19 @@ void report(const LoopProgram& program, const std::vector<std::string>& notes, c
   if (options.notes) options.notes->insert(options.notes->end(), notes.begin(), notes.end());
 }
 
+LoopProgram all_serial(LoopProgram program) {
+  const std::function<ir::Stmt(const ir::Stmt&)> serial = [&](const ir::Stmt& s) {
+    const ir::Stmt below = ir::rewrite_children(s, serial);
+    const auto* loop = std::get_if<ir::For>(&below->op);
+    if (!loop || loop->kind == ir::LoopKind::Serial) return below;
+    ir::For copy = *loop;
+    copy.kind = ir::LoopKind::Serial;
+    return ir::make_for(std::move(copy));
+  };
+  program.body = serial(program.body);
+  return program;
+}
+
 // Names of loops whose split does not ask for its tail to be cut off.
 std::set<std::string> uncut_loops(const schedule::State& state) {
   std::set<std::string> uncut, cut;
@@ -93,7 +106,9 @@ LoopProgram lower_to_nest(const schedule::State& state) { return build_loops(sta
 
 LoopProgram lower_packing(const schedule::State& state, const LowerOptions& options) {
   PassList list(options);
-  list.run("build loops", Form::Nest, [&](const LoopProgram&) { return build_loops(state, Part::Packing); });
+  list.run("build loops", Form::Nest,
+           [&](const LoopProgram&) { return all_serial(build_loops(state, Part::Packing)); });
+  list.run("simplify", Form::Native, [](const LoopProgram& p) { return simplify(p); });
   list.run("flatten", Form::Flat, flatten);
   return std::move(list.program);
 }

@@ -1,0 +1,257 @@
+// Scripts of many shapes (placed, lifted, staged, packed, fused, triangular) through build_loops and every pass:
+// the interpreter must see the reference's bits after each. Examples in reference order as well.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ir/program_text.h"
+#include "lower/lower.h"
+#include "schedule/language/replay.h"
+#include "support/error.h"
+#include "tests/lower/harness.h"
+
+using namespace polyte;
+
+namespace {
+
+const char* const kDense = R"(
+program dense_relu(M, N, K)
+  in    x: f32[M, K]
+  const w: f32[K, N]
+  in    b: f32[N]
+  out   y: f32[M, N]
+  acc[m, n] = sum[k] x[m, k] * w[k, n]
+  y[m, n]   = max(acc[m, n] + b[n], 0)
+)";
+const char* const kBlur = R"(
+program blur(M, N)
+  in  a: f32[M + 2, N + 2]
+  out y: f32[M, N]
+  bx[u, x] = a[u, x] + a[u, x+1] + a[u, x+2]     for u in 0..M+2, x in 0..N
+  y[u, x]  = bx[u, x] + bx[u+1, x] + bx[u+2, x]  for u in 0..M, x in 0..N
+)";
+const char* const kConv = R"(
+program conv(F, C, H, W)
+  in    x: f32[C, H, W]
+  const w: f32[F, C, 3, 3]
+  out   y: f32[F, H, W]
+  acc[f, h, q] = sum[c, r, s] (x[c, h+r-1, q+s-1] else 0) * w[f, c, r, s]  for h in 0..H, q in 0..W
+  y[f, h, q] = max(acc[f, h, q], 0)
+)";
+const char* const kTriangle = R"(
+program lower(M)
+  in  a: f32[M, M]
+  in  v: f32[M]
+  out y: f32[M]
+  Z: s[i] = 0                    for i in 0..M
+  S: s[i] += a[i, k] * v[k]      for i in 0..M, k in 0..i
+  y[i] = s[i] + 1                for i in 0..M
+)";
+const char* const kTranspose = R"(
+program transpose(M, N)
+  in x: f32[N, M]
+  out y: f32[M, N]
+  y[m, n] = x[n, m]
+)";
+const char* const kSoftmax = R"(
+program softmax(M, N)
+  in  x: f32[M, N]
+  out y: f32[M, N]
+  mx[i] = max[j] x[i, j]
+  l[i]  = sum[j] x[i, j] - mx[i]
+  y[i, j] = (x[i, j] - mx[i]) * l[i]
+)";
+const char* const kArgMax = R"(
+program arg_max(M, N)
+  in  x: f32[M, N]
+  out v: f32[M]
+  out p: i64[M]
+  (v, p)[m] = argmax[k] (x[m, k], k)
+)";
+
+// Runs the packing kernel, where there is one, and puts its results beside the inputs.
+void pack(const schedule::State& state, const lower::LowerOptions& options, ir::Environment& environment) {
+  ir::Environment packed = environment;
+  const ir::LoopProgram packing = lower::lower_packing(state, options);
+  ir::interpret(packing, packed, {});
+  for (const ir::Buffer& b : packing.buffers) environment[b.name] = packed.at(b.name);
+}
+
+std::string difference(const schedule::State& state, const ir::LoopProgram& loops, const ir::Environment& inputs,
+                       const ir::Environment& expected) {
+  try {
+    ir::Environment actual = inputs;
+    ir::interpret(loops, actual, {});
+    return test::difference(state.reference->buffers, expected, actual);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+}
+
+void check_state(const schedule::State& state, int vector_bits) {
+  Machine machine;
+  machine.vector_bits = vector_bits;
+  std::vector<std::string> notes;
+  ir::Environment inputs = test::inputs_of(state.reference->buffers, {}, 7), expected = inputs;
+  ir::interpret(*state.reference, expected, {});
+  pack(state, {.machine = machine}, inputs);
+  ir::LoopProgram before;
+  const auto on_pass = [&](const lower::PassRun& run) {
+    CAPTURE(run.name);
+    const std::string differs = difference(state, *run.program, inputs, expected);
+    CHECK(differs == "");
+    if (!differs.empty() && before.body) MESSAGE(ir::print(before) << "becomes\n" << ir::print(*run.program));
+    if (!differs.empty() && !before.body) MESSAGE(ir::print(*run.program));
+    before = *run.program;
+  };
+  lower::lower(state, {.machine = machine, .on_pass = on_pass, .notes = &notes});
+}
+
+void check(const std::string& text, const std::vector<ir::Values>& sizes, const std::string& lines) {
+  CAPTURE(lines);
+  for (const ir::Values& size : sizes) {
+    CAPTURE(size.begin()->second);
+    const auto program = std::make_shared<const ir::Program>(ir::bind(ir::parse_program(text, "test"), size));
+    Machine machine;
+    machine.vector_bits = 128;
+    machine.vector_registers = 32;
+    const auto script = schedule::parse_script("schedule s/1 for " + program->name + " f32 unsafe\n" + lines, "s");
+    const auto state = schedule::replay(program, script, machine, {schedule::ProofLevel::Off, {}});
+    REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+    for (int bits : {128, 256}) check_state(*state, bits);
+  }
+}
+
+void check_dense(const std::string& lines) {
+  check(kDense,
+        {{{"M", 1}, {"N", 1}, {"K", 1}},
+         {{"M", 7}, {"N", 9}, {"K", 10}},
+         {{"M", 8}, {"N", 8}, {"K", 8}},
+         {{"M", 1}, {"N", 3}, {"K", 2}},
+         {{"M", 5}, {"N", 6}, {"K", 13}}},
+        lines);
+}
+
+void check_blur(const std::string& lines) {
+  check(kBlur, {{{"M", 7}, {"N", 9}}, {{"M", 8}, {"N", 8}}, {{"M", 1}, {"N", 1}}, {{"M", 2}, {"N", 5}}}, lines);
+}
+
+void check_conv(const std::string& lines) {
+  check(kConv,
+        {{{"F", 5}, {"C", 3}, {"H", 4}, {"W", 5}},
+         {{"F", 4}, {"C", 4}, {"H", 6}, {"W", 6}},
+         {{"F", 1}, {"C", 1}, {"H", 1}, {"W", 1}}},
+        lines);
+}
+
+const std::string kTiles =
+    "split m by 3, n by 4, k by 4 tail cut\nlet tile = [m.i] > <n.i>\n"
+    "nest par n.o > k.o > m.o > { tile > acc.init when first k.o; k.i > tile > acc.update; tile > y when last k.o }\n";
+
+}  // namespace
+
+TEST_CASE("loops of a dense layer") {
+  for (const char* lines : {
+           "",
+           "split m by 3, n by 4, k by 4",
+           "split m into 2\nsplit k by 3 from 1",
+           "tile acc.update: (m, n) by (3, 2)\nreorder acc.update: n.i > m.i",
+           "order acc.update: n > k > m\nvectorize acc.update:m\nunroll acc.update:k",
+           "fuse y:m, n as mn\nparallel mn\nsplit mn by 5\nunroll mn.i",
+           "merge acc.init, acc.update through n",
+           "merge acc.init, acc.update, y through n\nvectorize n",
+           "merge acc.init, acc.update through n\nmerge acc.update, y through m\ndistribute m",
+           "split m by 2\nmerge acc.init, acc.update, y through m.o\nparallel m.o",
+           "reorder acc.update: k > m > n\nplace acc.init when first k\nplace y when last k",
+           "split k by 4\norder acc.update: k.o > m > k.i > n\nreverse_compute_at y at k.o when last k.o\n"
+           "place acc.init when first k.o\nmerge acc.init, acc.update, y through m",
+           "split k by 3\nplace acc.init when first k.o and first k.i\nplace y when last k.o and last k.i",
+           "nest k > <n> > { m > acc.init when first k; m > acc.update; m > y when last k }",
+           "nest m > n > { acc.init; k > acc.update; y }",
+           "fuse y:m, n as mn\nsplit mn by 6 tail cut\nvectorize mn.i",
+       })
+    check_dense(lines);
+}
+
+TEST_CASE("staged and packed") {
+  for (const char* lines : {
+           "stage acc at m.o in register",
+           "stage w layout (k, n) [n//4, k, n%4] pad 0 when compile",
+           "stage acc at m.o in register\nstage w layout (k, n) [n//4, k, n%4]",
+           "pack w at k.o layout (k, n) [n//4, k, n%4]\npack x at m.o in stack layout (m, k) [k, m]",
+           "cache_read x at m.o in stack pad 1\ncache_write acc at m.o in register\nstage y at m.o",
+           "stage acc\nstage acc.c at m.o in register",
+           "stage acc at k.o",
+           "stage acc at n.o",
+           "stage acc at k.i in register",
+           "stage x\nstage x.c at m.o in stack",
+           "stage w copy k > <n> > w.in",
+           "stage acc at m.o in register copy { [n] > [m] > acc.in; m > <n> > acc.out }",
+           "stage w at k.o\nsplit w.in: k by 2\nreorder w.in: n > k.i\nvectorize w.in:k.i",
+       })
+    check_dense(kTiles + lines);
+}
+
+TEST_CASE("lifted producers") {
+  for (const char* lines : {
+           "split y: u by 3, x by 4\nreorder y: u.o > x.o > u.i > x.i\ncompute_at bx at y:x.o",
+           "split y: u by 3, x by 4\nnest par u.o > x.o > { u > <x> > bx at x.o; u.i > <x.i> > y }\n"
+           "stage bx at x.o in stack",
+           "split y: u by 3\nnest par u.o > { u > <x> > bx at u.o; u.i > <x> > y }\nstage bx at u.o",
+           "compute_at bx at y:u\nstage bx at y:u",
+           "compute_at bx at y:x\nstage bx at y:x in register",
+           "compute_inline bx\nsplit u by 2, x by 4 tail cut\nreorder y: u.o > x.o > u.i > x.i\nparallel u.o\n"
+           "vectorize x.i",
+       })
+    check_blur(lines);
+}
+
+TEST_CASE("convolutions, blocked and padded") {
+  for (const char* lines : {
+           "split f by 4, q by 3, c by 2 tail cut\n"
+           "nest par f.o > h > q.o > c.o > { [q.i] > <f.i> > acc.init when first c.o; "
+           "c.i > r > s > [q.i] > <f.i> > acc.update; [q.i] > <f.i> > y when last c.o }",
+           "nest f > h > c > r > s > <q> > { acc.init when first c and first r and first s; acc.update; "
+           "y when last c and last r and last s }",
+           "split f by 4, q by 3, c by 2 tail cut\nstage x\n"
+           "nest par f.o > h > q.o > c.o > { [q.i] > <f.i> > acc.init when first c.o; "
+           "c.i > [r] > [s] > [q.i] > <f.i> > acc.update; [q.i] > <f.i> > y when last c.o }\n"
+           "stage acc at q.o in register\nstage w layout (f, c, r, s) [f//4, c, r, s, f%4] when compile",
+           "nest f > h > { q > acc.init; c > r > s > q > acc.update; q > y }\nstage x at h\nstage acc at h in stack",
+           "nest f > h > { <q> > acc.init; c > [r] > [s] > <q> > acc.update; <q> > y }",
+       })
+    check_conv(lines);
+}
+
+TEST_CASE("triangles, transposes, statistics and tuples") {
+  const std::vector<ir::Values> triangles = {{{"M", 1}}, {{"M", 2}}, {{"M", 7}}, {{"M", 8}}};
+  check(kTriangle, triangles,
+        "split i by 3, k by 2\nnest k.o > i.o > { i.i > Z when first k.o; k.i > i.i > S; i.i > y when last k.o }");
+  check(kTriangle, triangles, "nest i > { Z; k > S; y }\nstage s at i in register");
+  check(kTriangle, triangles,
+        "split i by 4 tail cut\nnest par i.o > { <i.i> > Z; k > <i.i> > S; <i.i> > y }\nstage s at i.o");
+  check(kTranspose, {{{"M", 5}, {"N", 7}}, {{"M", 4}, {"N", 4}}},
+        "split m by 4, n by 4 tail cut\nnest par m.o > n.o > m.i > <n.i> > y\nstage x at n.o in stack");
+  const std::vector<ir::Values> rows = {{{"M", 5}, {"N", 6}}, {{"M", 1}, {"N", 1}}};
+  check(kSoftmax, rows, "nest par i > { mx.init; j > mx.update; l.init; j > l.update; <j> > y }");
+  check(kSoftmax, rows,
+        "split y: i by 2\nnest par i.o > { i > { mx.init at i.o; j > mx.update at i.o }; i > { l.init at i.o; j > "
+        "l.update at i.o }; i.i > <j> > y }\nstage mx at i.o in stack\nstage l at i.o");
+  check(kArgMax, rows, "");
+}
+
+TEST_CASE("every example in reference order") {
+  for (const auto& entry : std::filesystem::directory_iterator("examples/programs")) {
+    CAPTURE(entry.path().string());
+    std::stringstream text;
+    text << std::ifstream(entry.path()).rdbuf();
+    const ir::Program parsed = ir::parse_program(text.str(), entry.path().string());
+    ir::Values sizes;
+    for (std::size_t i = 0; i < parsed.params.size(); ++i) sizes[parsed.params[i]] = 4 + static_cast<int>(i);
+    const auto program = std::make_shared<const ir::Program>(ir::bind(parsed, sizes));
+    if (entry.path().stem() == "gather" || entry.path().stem() == "histogram") continue;  // data are subscripts
+    check_state(schedule::reference_state(program), 128);
+  }
+}
