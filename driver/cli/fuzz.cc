@@ -1,0 +1,142 @@
+// polyte fuzz: the built-in property fuzzers. A failure prints the line that replays it and the shrunk case.
+#include <nlohmann/json.hpp>
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <iostream>
+
+#include "driver/cli/cli.h"
+#include "driver/fuzz/fuzz_schedule.h"
+#include "driver/parallel_jobs.h"
+
+namespace polyte::cli {
+namespace {
+
+struct FuzzVerbOptions {
+  fuzz::FuzzOptions fuzz;
+  std::string target = "x86-64-v3";
+  std::int64_t only = -1;
+  bool no_shrink = false, json = false;
+};
+
+// ---- a crash: which run it was
+
+thread_local char replay_line[160] = "";
+
+void on_crash(int signal) {
+  const char* text = "polyte fuzz crashed; replay it with:\n";
+  (void)!write(STDERR_FILENO, text, std::strlen(text));
+  (void)!write(STDERR_FILENO, replay_line, std::strlen(replay_line));
+  _exit(signal == SIGINT ? 130 : static_cast<int>(ExitStatus::Internal));
+}
+
+void watch_crashes(const std::string& kind, FuzzVerbOptions& options) {
+  for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL}) std::signal(signal, on_crash);
+  options.fuzz.on_start = [kind, seed = options.fuzz.seed](std::uint64_t run) {
+    std::snprintf(replay_line, sizeof replay_line, "polyte fuzz %s --seed %llu --only %llu\n", kind.c_str(),
+                  static_cast<unsigned long long>(seed), static_cast<unsigned long long>(run));
+  };
+}
+
+// ---- the report
+
+std::string replay_text(const std::string& kind, const FuzzVerbOptions& options, std::uint64_t run) {
+  std::string text =
+      "polyte fuzz " + kind + " --seed " + std::to_string(options.fuzz.seed) + " --only " + std::to_string(run);
+  if (options.target != "x86-64-v3") text += " --target " + options.target;
+  return text;
+}
+
+nlohmann::ordered_json to_json(const std::string& kind, const FuzzVerbOptions& options,
+                               const fuzz::FuzzReport& report) {
+  nlohmann::ordered_json json{{"fuzzer", kind},
+                              {"seed", options.fuzz.seed},
+                              {"target", options.target},
+                              {"runs", report.runs},
+                              {"accepted", report.accepted},
+                              {"accepted_directives", report.directives},
+                              {"native", report.native},
+                              {"malformed", report.malformed},
+                              {"undecided", report.undecided},
+                              {"skipped", report.skipped},
+                              {"illegal", report.illegal},
+                              {"illegal_executed", report.illegal_executed},
+                              {"illegal_shown_by_execution", report.illegal_justified}};
+  for (const auto& [name, count] : report.statistics.proposed) {
+    const auto applied = report.statistics.applied.find(name);
+    json["directives"][name] = {{"tried", count},
+                                {"legal", applied == report.statistics.applied.end() ? 0 : applied->second}};
+  }
+  json["failures"] = nlohmann::ordered_json::array();
+  for (const fuzz::FuzzFailure& failure : report.failures) {
+    json["failures"].push_back({{"run", failure.run},
+                                {"kind", failure.kind},
+                                {"detail", failure.detail},
+                                {"replay", replay_text(kind, options, failure.run)},
+                                {"program", failure.program},
+                                {"script", failure.script}});
+  }
+  return json;
+}
+
+void print_failures(const std::string& kind, const FuzzVerbOptions& options, const fuzz::FuzzReport& report) {
+  for (const fuzz::FuzzFailure& failure : report.failures) {
+    std::cerr << replay_text(kind, options, failure.run) << "\n"
+              << failure.kind << ": " << failure.detail << "\n\n"
+              << failure.program << "\n"
+              << failure.script << "\n";
+  }
+}
+
+void print_summary(const fuzz::FuzzReport& report) {
+  std::cout << report.runs << " runs: " << report.accepted << " accepted (" << report.directives << " directives, "
+            << report.native << " compiled natively), " << report.illegal << " illegal (" << report.illegal_justified
+            << " of " << report.illegal_executed << " executed show it), " << report.malformed << " malformed, "
+            << report.undecided << " undecided, " << report.skipped << " skipped, " << report.failures.size()
+            << " failures\n";
+}
+
+int run_schedule(FuzzVerbOptions& options) {
+  if (options.only >= 0) options.fuzz.only = static_cast<std::uint64_t>(options.only);
+  options.fuzz.shrink = !options.no_shrink;
+  watch_crashes("schedule", options);
+  const fuzz::FuzzReport report = fuzz::fuzz_schedule(options.fuzz, target_from(options.target));
+  print_failures("schedule", options, report);
+  if (options.json) {
+    std::cout << to_json("schedule", options, report).dump(2) << "\n";
+  } else {
+    print_summary(report);
+  }
+  return report.failures.empty() ? 0 : static_cast<int>(ExitStatus::Refused);
+}
+
+void add_fuzz_options(CLI::App& verb, FuzzVerbOptions& options) {
+  options.fuzz.jobs = driver::default_jobs();
+  verb.add_option("--runs", options.fuzz.runs, "how many")->capture_default_str();
+  verb.add_option("--seed", options.fuzz.seed, "of all random choices")->capture_default_str();
+  verb.add_option("--jobs", options.fuzz.jobs, "threads; the result does not depend on it");
+  verb.add_option("--only", options.only, "this run alone");
+  verb.add_flag("--json", options.json, "the report as JSON");
+}
+
+}  // namespace
+
+void add_fuzz(CLI::App& app, int& status) {
+  CLI::App* verb = app.add_subcommand("fuzz", "property fuzzers: random cases, checked down every road");
+  verb->require_subcommand(1);
+  verb->footer("example: polyte fuzz schedule --runs 500 --seed 1");
+  CLI::App* schedule = verb->add_subcommand("schedule", "random Programs under random Scripts");
+  auto options = std::make_shared<FuzzVerbOptions>();
+  add_fuzz_options(*schedule, *options);
+  schedule->add_option("--native", options->fuzz.native_percent, "percent of the runs that are compiled natively")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  schedule->add_option("--target", options->target, "an LLVM CPU name, or cpu:native")->capture_default_str();
+  schedule->add_flag("--no-shrink", options->no_shrink, "report failures as they were found");
+  schedule->footer("example: polyte fuzz schedule --runs 500 --seed 1 --jobs 2 --json");
+  schedule->callback([options, &status] { status = run_schedule(*options); });
+}
+
+}  // namespace polyte::cli

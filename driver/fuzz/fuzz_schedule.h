@@ -1,0 +1,41 @@
+// fuzz_schedule: random Programs under random Scripts, each judged (judge.h), failures shrunk. Every run is a pure
+// function of the seed and its number: the report is the same for any number of jobs, and any run repeats alone.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "driver/fuzz/judge.h"
+#include "driver/fuzz/random_script.h"
+
+namespace polyte::fuzz {
+
+struct FuzzOptions {
+  std::uint64_t seed = 1;
+  std::uint64_t runs = 500;
+  int jobs = 1;
+  int native_percent = 10;
+  std::optional<std::uint64_t> only;  // one run alone
+  bool shrink = true;
+  std::function<void(std::uint64_t run)> on_start;  // in the thread that runs it; may be empty
+};
+
+struct FuzzFailure {
+  std::uint64_t run = 0;
+  std::string kind, detail;     // of the shrunk case
+  std::string program, script;  // texts of the shrunk case, sizes bound
+};
+
+struct FuzzReport {
+  std::uint64_t runs = 0, accepted = 0, malformed = 0, undecided = 0, skipped = 0, native = 0;
+  std::uint64_t illegal = 0, illegal_executed = 0, illegal_justified = 0;
+  std::uint64_t directives = 0;  // in accepted scripts
+  ScriptStatistics statistics;
+  std::vector<FuzzFailure> failures;  // by run
+};
+
+Case random_case(const FuzzOptions& options, std::uint64_t run, const codegen::Target& target,
+                 ScriptStatistics& statistics);
+FuzzReport fuzz_schedule(const FuzzOptions& options, const codegen::Target& target);
+
+}  // namespace polyte::fuzz

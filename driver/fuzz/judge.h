@@ -1,0 +1,39 @@
+// Judge: one random Program and Script taken down every road, the results compared bit for bit.
+//
+//   print -> parse -> print           the same text, and the same loops after replay (directives of nests too)
+//   replay, proved                    accepted or refused
+//   accepted                          loops before and after the passes interpreted (bounds, initialisation, races),
+//                                     machine code on 1 and 2 threads if `native`: all equal to the reference order
+//   refused as illegal                replayed without proof and executed: did these sizes show a difference?
+//
+// A difference after an acceptance, an internal error, or a text that does not come back is a failure.
+#pragma once
+
+#include <string>
+
+#include "codegen/target.h"
+#include "driver/fuzz/random_program.h"
+#include "schedule/language/replay.h"
+
+namespace polyte::fuzz {
+
+struct Case {
+  RandomProgram program;
+  schedule::Script script;
+  bool native = false;
+  std::uint64_t data_seed = 0;
+};
+
+enum class Outcome { Accepted, Illegal, Malformed, Undecided, Skipped, Failed };
+
+struct Verdict {
+  Outcome outcome = Outcome::Skipped;
+  std::string failure = {};  // what kind: "native", "loops", "internal error"; the same after shrinking
+  std::string detail = {};   // one line: the difference, or the refusal's headline
+  bool justified = false;    // an illegal one, and these sizes show it
+  bool executed = false;     // an illegal one that could be executed
+};
+
+Verdict judge(const Case& c, const codegen::Target& target);
+
+}  // namespace polyte::fuzz

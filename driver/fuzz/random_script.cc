@@ -1,0 +1,221 @@
+#include "driver/fuzz/random_script.h"
+
+#include <algorithm>
+
+#include "driver/fuzz/random_nest.h"
+
+namespace polyte::fuzz {
+namespace {
+
+using namespace schedule;
+
+const std::vector<std::string> kFactors = {"1", "2", "2", "3", "3", "4", "4", "5", "7", "8", "L", "F1", "16"};
+
+class Proposer {
+ public:
+  Proposer(const State& state, Random& random) : state_(state), random_(random) {
+    for (const Leaf* leaf : leaves_of(state.tree)) statements_.push_back(leaf->statement);
+    for (const ir::Buffer& buffer : state.reference->buffers) tensors_.push_back(buffer.name);
+    for (const StagedBuffer& buffer : state.staged) tensors_.push_back(buffer.name);
+  }
+
+  Operation propose() {
+    const int form = random_.between(0, 99);
+    if (form < 22) return split();
+    if (form < 26) return tile();
+    if (form < 32) return Reorder{random_.chance(85) ? statement() : "", some_loops()};
+    if (form < 35) return order();
+    if (form < 39) return fuse();
+    if (form < 44) return merge();
+    if (form < 46) return Distribute{loop_name()};
+    if (form < 51) return Unroll{loop_name()};
+    if (form < 57) return Vectorize{loop_name()};
+    if (form < 63) return Parallel{loop_name()};
+    if (form < 66) return ComputeInline{tensor()};
+    if (form < 71) return ComputeAt{random_.chance(80) ? tensor() : statement(), loop_name()};
+    if (form < 75) return ReverseComputeAt{statement(), loop_name(), random_.chance(60) ? when() : std::vector<When>{}};
+    if (form < 78) return place();
+    if (form < 88) return Nest{"", random_nest(state_, random_)};
+    return stage();
+  }
+
+ private:
+  const State& state_;
+  Random& random_;
+  std::vector<std::string> statements_, tensors_;
+
+  std::string nonsense(const std::string& name) { return random_.chance(2) ? "nowhere" : name; }
+  std::string statement() { return nonsense(random_.pick(statements_)); }
+  std::string tensor() { return nonsense(random_.pick(tensors_)); }
+
+  std::vector<std::string> loops_of(const std::string& statement) const {
+    std::vector<std::string> names;
+    if (std::find(statements_.begin(), statements_.end(), statement) == statements_.end()) return {"i"};
+    for (const Loop* loop : path_to(state_.tree, statement)) names.push_back(loop->name);
+    return names.empty() ? std::vector<std::string>{"i"} : names;
+  }
+  LoopName loop_name() {
+    const std::string owner = random_.pick(statements_);
+    const std::string loop = nonsense(random_.pick(loops_of(owner)));
+    return {random_.chance(55) ? owner : "", loop};
+  }
+  Size factor() { return {random_.pick(kFactors)}; }
+  Tail tail() { return random_.pick(std::vector<Tail>{Tail::Guard, Tail::Guard, Tail::Mask, Tail::Cut, Tail::Cut}); }
+
+  Operation split() {
+    Split d{loop_name(), factor(), random_.chance(12), {}, tail()};
+    if (random_.chance(8)) d.from = {std::to_string(random_.between(-2, 3))};
+    return d;
+  }
+  Operation tile() {
+    Tile d;
+    d.statement = statement();
+    d.loops = loops_of(d.statement);
+    while (d.loops.size() > 1 && random_.chance(30))
+      d.loops.erase(d.loops.begin() + static_cast<std::ptrdiff_t>(random_.below(d.loops.size())));
+    for (std::size_t i = 0; i < d.loops.size(); ++i) d.factors.push_back(factor());
+    d.tail = tail();
+    return d;
+  }
+  std::vector<std::string> some_loops() {
+    std::vector<std::string> loops = loops_of(random_.pick(statements_));
+    random_.shuffle(loops);
+    while (loops.size() > 2 && random_.chance(40)) loops.pop_back();
+    return loops;
+  }
+  Operation order() {
+    Order d{statement(), {}};
+    d.loops = loops_of(d.statement);
+    if (d.loops.size() > 1 && random_.chance(60)) {
+      const std::size_t i = random_.below(d.loops.size() - 1);
+      std::swap(d.loops[i], d.loops[i + 1]);
+    } else {
+      random_.shuffle(d.loops);
+    }
+    return d;
+  }
+  Operation fuse() {
+    const std::string owner = random_.pick(statements_);
+    const std::vector<std::string> loops = loops_of(owner);
+    const std::size_t outer = random_.below(loops.size()), inner = std::min(outer + 1, loops.size() - 1);
+    return Fuse{{owner, loops[outer]}, {owner, loops[inner]}, "q" + std::to_string(random_.between(0, 9))};
+  }
+  Operation merge() {
+    const std::size_t first = random_.below(statements_.size());
+    const std::size_t second =
+        random_.chance(80) && first + 1 < statements_.size() ? first + 1 : random_.below(statements_.size());
+    return Merge{{statements_[first], statements_[second]}, random_.pick(loops_of(statements_[first]))};
+  }
+  std::vector<When> when() {
+    std::vector<When> result;
+    std::vector<std::string> loops = loops_of(random_.pick(statements_));
+    const bool first = random_.chance(50);
+    for (int n = random_.between(1, 2); n > 0 && !loops.empty(); --n) {
+      result.push_back({random_.chance(90) ? first : !first, loops.back()});
+      loops.pop_back();
+    }
+    return result;
+  }
+  // An init or a consumer into the nest of an update, in the first or last iteration of the loops it lacks.
+  Operation place() {
+    const std::string moved = random_.pick(statements_), host = random_.pick(statements_);
+    const std::vector<std::string> own = loops_of(moved);
+    const bool first = random_.chance(50);
+    std::vector<When> lacking;
+    for (const std::string& loop : loops_of(host))
+      if (std::find(own.begin(), own.end(), loop) == own.end()) lacking.push_back({first, loop});
+    while (lacking.size() > 1 && random_.chance(30)) lacking.pop_back();
+    return Place{moved, lacking.empty() || random_.chance(10) ? when() : lacking};
+  }
+
+  Operation stage() {
+    Stage d;
+    const int form = random_.between(0, 9);
+    d.form = form < 5   ? Stage::Form::Stage
+             : form < 7 ? Stage::Form::CacheRead
+             : form < 9 ? Stage::Form::CacheWrite
+                        : Stage::Form::Pack;
+    d.tensor = tensor();
+    if (random_.chance(75)) d.at = loop_name();
+    if (random_.chance(50)) d.memory = random_.pick(std::vector<Memory>{Memory::Register, Memory::Stack, Memory::Heap});
+    if (d.form == Stage::Form::Pack || random_.chance(15)) layout(d);
+    if (random_.chance(10)) d.pad = {std::to_string(random_.between(1, 3))};
+    d.when_compile = random_.chance(8);
+    return d;
+  }
+  // A permutation of the dimensions, one of them cut into tiles now and then.
+  void layout(Stage& d) {
+    std::size_t rank = 2;
+    if (std::find(tensors_.begin(), tensors_.end(), d.tensor) != tensors_.end())
+      rank = state_.shape_of(d.tensor).size();
+    for (std::size_t i = 0; i < rank; ++i) d.names.push_back("d" + std::to_string(i));
+    d.layout = d.names;
+    random_.shuffle(d.layout);
+    if (!d.layout.empty() && random_.chance(40)) {
+      const std::size_t cut = random_.below(d.layout.size());
+      const std::string name = d.layout[cut], tile = random_.pick(std::vector<std::string>{"2", "3", "4", "L"});
+      d.layout[cut] = name + "//" + tile;
+      d.layout.push_back(name + "%" + tile);
+    }
+  }
+};
+
+std::vector<Operation> opening(Random& random) {
+  std::vector<Operation> result = {SetParam{"F1", {std::to_string(random.between(1, 6))}}};
+  if (random.chance(10)) result.push_back(Where{{"F1 * 2 >= F1"}});
+  if (random.chance(10)) result.push_back(Let{"F2", "F1 + 1"});
+  return result;
+}
+
+bool keeps_an_illegal(Random& random) { return random.chance(7); }
+
+}  // namespace
+
+std::string name_of(const Operation& operation) {
+  const std::string text = print(Directive{operation, Provenance::Person, 0});
+  return text.substr(0, text.find(' '));
+}
+
+Operation random_operation(const State& state, Random& random) { return Proposer(state, random).propose(); }
+
+Script random_script(std::shared_ptr<const ir::Program> program, const Machine& machine, bool reassociate,
+                     Random& random, ScriptStatistics& statistics) {
+  Script script;
+  script.name = "random/1";
+  script.program = program->name;
+  script.digest = ir::digest(*program);
+  script.dtype = program->buffers.front().dtype;
+  if (reassociate && random.chance(30)) {
+    script.contract = Contract::Reassoc;
+    script.reassociable = {"k", "r", "k.o", "k.i"};
+  }
+  for (const Operation& operation : opening(random)) script.directives.push_back({operation, Provenance::Person, 0});
+  ScriptEnvironment environment = initial_environment(script, *program, machine);
+  State state = reference_state(program);
+  state.contract = script.contract;
+  state.reassociable.insert(script.reassociable.begin(), script.reassociable.end());
+  for (const Directive& d : script.directives) (void)apply(state, d, environment, nullptr);
+  Prover prover(program);
+  const std::size_t wanted = script.directives.size() + static_cast<std::size_t>(random.between(1, 11));
+  for (int attempt = 0; attempt < 30 && script.directives.size() < std::min<std::size_t>(wanted, 12); ++attempt) {
+    const Directive directive{random_operation(state, random), Provenance::Person, 0};
+    const std::string name = name_of(directive.operation);
+    ++statistics.proposed[name];
+    try {
+      auto applied = apply(state, directive, environment, &prover);
+      const bool is_legal = static_cast<bool>(applied);
+      if (is_legal) ++statistics.applied[name];
+      if (!is_legal && !keeps_an_illegal(random)) continue;
+      script.directives.push_back(directive);
+      if (!is_legal) applied = apply(state, directive, environment, nullptr);
+      if (!applied) break;
+      state = *applied;
+    } catch (const std::exception&) {
+      script.directives.push_back(directive);
+      break;
+    }
+  }
+  return script;
+}
+
+}  // namespace polyte::fuzz
