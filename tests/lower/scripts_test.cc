@@ -188,7 +188,6 @@ TEST_CASE("staged and packed") {
            "stage acc at k.i in register",
            "stage x\nstage x.c at m.o in stack",
            "stage w copy k > <n> > w.in",
-           "stage acc at m.o in register copy { [n] > [m] > acc.in; m > <n> > acc.out }",
            "stage w at k.o\nsplit w.in: k by 2\nreorder w.in: n > k.i\nvectorize w.in:k.i",
        })
     check_dense(kTiles + lines);
