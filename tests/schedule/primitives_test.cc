@@ -5,7 +5,7 @@ namespace polyte::schedule {
 
 namespace {
 
-constexpr ProofLevel kProof = ProofLevel::Off;
+constexpr ProofLevel kProof = ProofLevel::Full;
 
 const std::vector<ir::Values> kGemmSizes = {{{"M", 1}, {"N", 1}, {"K", 1}},
                                             {{"M", 7}, {"N", 9}, {"K", 10}},

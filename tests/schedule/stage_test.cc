@@ -5,7 +5,7 @@ namespace polyte::schedule {
 
 namespace {
 
-constexpr ProofLevel kProof = ProofLevel::Off;
+constexpr ProofLevel kProof = ProofLevel::Full;
 
 const char* const kGemmNest =
     "split m by 3, n by 4, k by 4\nlet tile = [m.i] > <n.i>\n"
