@@ -188,7 +188,7 @@ TEST_CASE("staged and packed") {
            "stage acc at k.i in register",
            "stage x\nstage x.c at m.o in stack",
            "stage w copy k > <n> > w.in",
-           "stage w at k.o\nsplit w.in: k by 2\nreorder w.in: n > k.i\nvectorize w.in:k.i",
+           "stage w at k.o\nsplit w.in: w.k by 2\nreorder w.in: w.n > w.k.i\nvectorize w.in:w.k.i",
        })
     check_dense(kTiles + lines);
 }
