@@ -70,14 +70,11 @@ LoopProgram all_serial(LoopProgram program) {
   return program;
 }
 
-// Names of loops whose split does not ask for its tail to be cut off.
+// Names of inner loops whose splits ask for guards or masks and none for a tail cut off.
 std::set<std::string> uncut_loops(const schedule::State& state) {
   std::set<std::string> uncut, cut;
-  if (!state.tree) return uncut;
-  schedule::map_loops(state.tree, [&](const schedule::Loop& loop) {
-    (loop.tail == schedule::Tail::Cut ? cut : uncut).insert(loop.name);
-    return loop;
-  });
+  for (const schedule::SplitRecord& split : state.splits)
+    (split.tail == schedule::Tail::Cut ? cut : uncut).insert(split.loop + ".i");
   for (const std::string& name : cut) uncut.erase(name);
   return uncut;
 }
