@@ -94,6 +94,8 @@ TEST_CASE("casts saturate, truncate and wrap") {
   CHECK(to_int(DType::U64, 1e20) == -1);
   CHECK(to_int(DType::U64, 9223372036854775808.0) == kMin64);
   CHECK(to_int(DType::I16, kNan) == 0);
+  CHECK(to_int(DType::I32, kNan) == 0);
+  CHECK(to_int(DType::I64, kNan) == 0);
   CHECK(to_int(DType::U32, kInf) == 4294967295);
   CHECK(to_int(DType::Bool, 0.5) == 1);
   CHECK(to_int(DType::Bool, 0.0) == 0);
