@@ -150,13 +150,14 @@ TEST_CASE("expander: the divisor of an average never counts what ceil_mode adds"
 
 TEST_CASE("expander: the index of a maximum is never one of the padding") {
   Graph graph;
-  const ValueId x = graph.add_input("x", {DType::I8, {1, 1, 3}});
+  const TensorType type{DType::I8, {1, 2, 3}};
+  const ValueId x = graph.add_input("x", type);
   const PoolAttributes pool{{{2}, {2}, {1}, {1}, {0}}, false, false, false};
   const NodeId id = graph.add_node("pool", OpKind::MaxPool, pool, {x}, {"y", "where"});
   graph.outputs = graph.node(id).outputs;
-  const auto results = evaluate_graph(graph, std::vector{make_tensor({DType::I8, {1, 1, 3}}, {-128, 5, 5})});
-  CHECK(elements_as_real(results[0]) == std::vector<double>{-128, 5});
-  CHECK(elements_as_int(results[1]) == Dims{0, 1});
+  const auto results = evaluate_graph(graph, std::vector{make_tensor(type, {-128, 5, 5, -128, 1, 2})});
+  CHECK(elements_as_real(results[0]) == std::vector<double>{-128, 5, -128, 2});
+  CHECK(elements_as_int(results[1]) == Dims{0, 1, 3, 5});
 }
 
 TEST_CASE("expander: the greatest element, first or last of equals") {
