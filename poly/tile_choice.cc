@@ -12,6 +12,9 @@ namespace {
 constexpr double kLoadsACycle = 2;
 constexpr double kGatherACycle = 1;  // lanes loaded one by one
 constexpr std::int64_t kUnknownStride = 1 << 20;
+// Bytes a cycle that a core draws from each level, sustained (a panel that fills more than half of a level comes
+// from the next one).
+constexpr double kL1Rate = 128, kL2Rate = 24, kL3Rate = 8;
 
 struct Operand {
   std::int64_t lane_stride = 0, row_stride = 0;  // elements; 0: does not move
@@ -73,10 +76,27 @@ class Pricing {
     return std::abs(ir::stride_of(program_, load, loop).value_or(kUnknownStride));
   }
 
+  // Cycles to bring a load's elements for one step: what the tile touches over all steps decides the level.
+  double supply_cycles(const ir::Load& load, const std::string& lane, const std::string& row, int rows,
+                       int vectors) const {
+    const double bytes = size_in_bytes(program_.buffer(load.buffer).dtype);
+    double step = stride(load, row) == 0 ? 1 : rows;
+    if (stride(load, lane) != 0) step *= static_cast<double>(vectors) * lanes();
+    double panel = step * bytes;
+    for (const TileLoop& loop : loops_) {
+      if (loop.reduction && stride(load, loop.name) != 0)
+        panel *= static_cast<double>(std::max<std::int64_t>(1, loop.extent));
+    }
+    const auto half = [](const Cache& cache) { return static_cast<double>(cache.bytes) / 2; };
+    const double rate = panel <= half(machine_.l1) ? kL1Rate : panel <= half(machine_.l2) ? kL2Rate : kL3Rate;
+    return step * bytes / rate;
+  }
+
   double step_cycles(const std::string& lane, const std::string& row, int rows, int vectors) const {
-    double loads = 0, gathers = 0, operations = 0;
+    double loads = 0, gathers = 0, operations = 0, supply = 0;
     for (const ir::Expr& value : statement_.values) {
       for (const ir::Load* load : ir::loads_of(value)) {
+        supply += supply_cycles(*load, lane, row, rows, vectors);
         const double copies = stride(*load, row) == 0 ? 1 : rows;
         const std::int64_t across = stride(*load, lane);
         if (across > 1 && !lane.empty()) {
@@ -92,7 +112,7 @@ class Pricing {
     }
     operations = std::max(1.0, operations) * rows * vectors / std::max(1, machine_.fma_per_cycle);
     const double chain = statement_.combiner == ir::Combiner::None ? 0 : machine_.fma_latency;
-    return std::max({operations, loads / kLoadsACycle + gathers / kGatherACycle, chain});
+    return std::max({operations, loads / kLoadsACycle + gathers / kGatherACycle, supply, chain});
   }
 
   double store_cycles(const std::string& lane, int rows, int vectors) const {

@@ -310,9 +310,9 @@ int statement_index(const IslModel& model, const std::string& name) {
   return -1;
 }
 
-isl::map phi_of(const IslModel& model, int statement, const IslModel& basis) {
+std::optional<isl::map> phi_of(const IslModel& model, int statement, const IslModel& basis) {
   const IslStatement& s = model.statements[static_cast<std::size_t>(statement)];
-  if (s.statement->kind == StatementKind::Copy) return {};
+  if (s.statement->kind == StatementKind::Copy) return std::nullopt;
   int target = statement_index(basis, s.statement->reference);
   POLYTE_CHECK(target >= 0, "statement '" + s.statement->body.name + "' has no reference statement");
   isl::space space = s.domain.get_space();

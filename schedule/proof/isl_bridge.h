@@ -80,8 +80,8 @@ isl::space set_space(const IslContext& context, const std::vector<std::string>& 
                      std::size_t dimensions);
 isl::multi_aff to_multi_aff(const isl::space& domain, const std::string& tuple, const std::vector<isl::aff>& values);
 
-// phi: instances of statement i of `model` -> instances of its reference statement in `basis`. Null for copies.
-isl::map phi_of(const IslModel& model, int statement, const IslModel& basis);
+// phi: instances of statement i of `model` -> instances of its reference statement in `basis`. None for copies.
+std::optional<isl::map> phi_of(const IslModel& model, int statement, const IslModel& basis);
 
 // Values of the first point (lexicographic) of a non-empty set: parameters first, then dimensions. Large
 // parameter values are avoided by minimising the parameters first.

@@ -288,8 +288,8 @@ class FamilyCheck {
     isl_space* params = isl_set_get_space(model_.context.get());
     isl::union_map map = isl::manage(isl_union_map_empty(params));
     for (std::size_t i = 0; i < model_.statements.size(); ++i) {
-      isl::map phi = phi_of(model_, static_cast<int>(i), basis_.model);
-      if (!phi.is_null()) map = map.unite(to_union(phi));
+      std::optional<isl::map> phi = phi_of(model_, static_cast<int>(i), basis_.model);
+      if (phi) map = map.unite(to_union(*phi));
     }
     return map;
   }
@@ -331,7 +331,7 @@ class FamilyCheck {
   }
 
   isl::union_map phi_of_sink(const Sink& sink) {
-    if (sink.statement >= 0) return to_union(phi_of(model_, sink.statement, basis_.model));
+    if (sink.statement >= 0) return to_union(*phi_of(model_, sink.statement, basis_.model));
     isl::set out = sink.cells.domain();
     return to_union(isl::manage(isl_set_identity(out.copy())));
   }

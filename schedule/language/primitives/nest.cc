@@ -42,18 +42,29 @@ class NestBuilder {
     Tree body = build(loop.body);
     const auto fragment = context_.environment.fragments.find(loop.name);
     if (loop.kind != LoopKind::Serial || fragment == context_.environment.fragments.end())
-      return make_loop({.id = state_.next_loop_id++, .name = loop.name, .kind = loop.kind, .body = std::move(body)});
+      return around(loop.name, loop.kind, std::move(body));
     const auto path = parse_path(fragment->second);
     if (!path) {
       problems_.push_back("fragment " + loop.name + ": " + path.error().reason);
       return body;
     }
     for (std::size_t i = path->size(); i > 0; --i)
-      body = make_loop({.id = state_.next_loop_id++,
-                        .name = (*path)[i - 1].name,
-                        .kind = (*path)[i - 1].kind,
-                        .body = std::move(body)});
+      body = around((*path)[i - 1].name, (*path)[i - 1].kind, std::move(body));
     return body;
+  }
+
+  Tree around(const std::string& name, LoopKind kind, Tree body) {
+    const Tail tail = tail_of(name, body);
+    return make_loop({.id = state_.next_loop_id++, .name = name, .kind = kind, .tail = tail, .body = std::move(body)});
+  }
+
+  // What the splits of the statements below say of a part of them.
+  Tail tail_of(const std::string& name, const Tree& body) const {
+    for (const Leaf* leaf : leaves_of(body))
+      for (const SplitRecord& split : state_.splits)
+        if (split.statement == leaf->statement && (name == split.loop + ".i" || name == split.loop + ".o"))
+          return split.tail;
+    return Tail::Guard;
   }
 
   Tree build_leaf(const Leaf& leaf) {
