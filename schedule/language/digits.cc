@@ -291,7 +291,14 @@ std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatem
           " divides a sum of loops above and below the site";
     return std::nullopt;
   }
-  const Interval rest = ir::range_of(with, loop_ranges(state, s));
+  Interval rest = ir::range_of(with, loop_ranges(state, s));
+  if (without.is_constant()) {  // the whole index is inside: its iterators know better than digits
+    const Interval whole = ir::range_of(index, iterator_ranges(state, s));
+    const auto moved = [&](const std::optional<std::int64_t>& bound) {
+      return bound ? std::optional(*bound - without.constant()) : std::nullopt;
+    };
+    meet(rest, {moved(whole.min), moved(whole.max)});
+  }
   if (!rest.min || !rest.max) {
     why = "index " + ir::to_string(over_loops) + " of " + s.body.name + " has no constant range below the site";
     return std::nullopt;
@@ -299,11 +306,28 @@ std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatem
   return OffsetPart{without, *rest.min, *rest.max};
 }
 
+namespace {
+
+// floor(n / d) where n is a multiple of d and some u mod m below d: (i + 2*(i//2)) // 4 is i//2, as i = 2*(i//2) + i%2.
+Affine quotient(const Affine& n, std::int64_t d, const Ranges& ranges) {
+  for (const ir::Term& term : n.terms()) {
+    if (!term.atom.div) continue;
+    const Affine remainder = ir::mod(term.atom.div->numerator, term.atom.div->denominator);
+    const Affine whole = ir::floor_div(n - remainder, d);
+    const Interval left = ir::range_of(n - whole * d, ranges);
+    if (left.min && left.max && *left.min >= 0 && *left.max < d) return whole;
+  }
+  return ir::floor_div(n, d);
+}
+
+}  // namespace
+
 Affine simplified(const Affine& e, const Ranges& ranges) {
   Affine result = e.constant();
   for (const ir::Term& term : e.terms()) {
     Affine value = atom_value(term.atom);
-    if (term.atom.div) value = ir::floor_div(simplified(term.atom.div->numerator, ranges), term.atom.div->denominator);
+    if (term.atom.div)
+      value = quotient(simplified(term.atom.div->numerator, ranges), term.atom.div->denominator, ranges);
     const Interval range = ir::range_of(value, ranges);
     if (range.min && range.max && *range.min == *range.max) value = *range.min;
     result = result + value * term.coefficient;

@@ -371,11 +371,9 @@ class StageApplication {
     local_.shape = local_shape(layout_, box_.extent);
     if (!local_.shape.empty()) local_.shape.back() += *pad;
     const char* suffix = !directive_.layout.empty() ? ".p" : local_.memory == Memory::Register ? ".r" : ".c";
-    local_.name = fresh(buffer_ + suffix, [&](const std::string& name) {
-      return before_.reference->find_buffer(name) != nullptr ||
-             std::any_of(before_.staged.begin(), before_.staged.end(),
-                         [&](const StagedBuffer& b) { return b.name == name; });
-    });
+    const Names dimensions = dimension_names();
+    local_.name =
+        fresh(buffer_ + suffix, [&](const std::string& name) { return is_buffer(name) || has(dimensions, name); });
     for (const BoxAccess& access : accesses())
       for (std::size_t d = 0; d < access.indices.size(); ++d)
         if (access.indices[d].indirect && !is_whole(d))
@@ -436,8 +434,15 @@ class StageApplication {
     for (std::size_t d = 0; d < names.size(); ++d)
       if (names[d].empty()) names[d] = "d" + std::to_string(d);
     for (std::size_t d = 0; d < names.size(); ++d)
-      if (clashes(names[d])) names[d] = buffer_ + "." + names[d];
+      if (clashes(names[d]))
+        names[d] = fresh(buffer_ + "." + names[d], [&](const std::string& name) { return is_buffer(name); });
     return names;
+  }
+
+  bool is_buffer(const std::string& name) const {
+    return before_.reference->find_buffer(name) != nullptr ||
+           std::any_of(before_.staged.begin(), before_.staged.end(),
+                       [&](const StagedBuffer& b) { return b.name == name; });
   }
 
   // True where a loop above has this name or is a part of a loop of this name: a copy's loop can then still be split.
