@@ -176,6 +176,7 @@ class SourceFinder {
 
   // The pairs (sink -> source) whose source has run before the sink; the others found nothing written.
   static isl::union_map in_order(const isl::union_map& claimed, const isl::union_map& times) {
+    if (claimed.is_empty()) return claimed;  // times of nothing have no space
     isl::multi_union_pw_aff order = isl::manage(isl_multi_union_pw_aff_from_union_map(times.copy()));
     isl::union_map late = isl::manage(isl_union_map_lex_le_at_multi_union_pw_aff(claimed.copy(), order.copy()));
     return claimed.subtract(late);
