@@ -82,7 +82,7 @@ class Builder {
  public:
   Builder(const State& state, Part part) : state_(state), part_(part) {
     for (const Leaf* leaf : schedule::leaves_of(state.tree))
-      if (belongs(state, state.at(leaf->statement), part)) instances_.push_back(instance_of(state, *leaf));
+      if (belongs(state, state.at(leaf->statement), part)) add(instance_of(state, *leaf));
     assume_context();
   }
 
@@ -99,6 +99,13 @@ class Builder {
   std::vector<Instance> instances_;
   std::vector<std::string> bound_;
   Facts facts_;
+
+  // A statement without any instance (an extent is 0) leaves no loops; it may have no bounds either.
+  void add(Instance instance) {
+    for (const Affine& e : instance.projections.front())
+      if (e.is_constant() && e.constant() < 0) return;
+    instances_.push_back(std::move(instance));
+  }
 
   void assume_context() {
     for (const Constraint& c : state_.reference->context) facts_.assume(c);

@@ -4,6 +4,7 @@
 
 #include "lower/build_loops.h"
 #include "lower/flatten.h"
+#include "lower/hoist.h"
 #include "lower/partition_loops.h"
 #include "lower/place_buffers.h"
 #include "lower/simplify.h"
@@ -93,6 +94,7 @@ LoopProgram lower(const schedule::State& state, const LowerOptions& options) {
            [&](const LoopProgram& p) { return vectorize_loops(p, options.machine, notes); });
   list.run("unroll loops", Form::Native, [&](const LoopProgram& p) { return unroll_loops(p, notes); });
   list.run("simplify copies", Form::Native, [](const LoopProgram& p) { return simplify(p); });
+  list.run("hoist", Form::Native, hoist);
   list.run("place buffers", Form::Native, [&](const LoopProgram& p) { return place_buffers(p, notes); });
   list.run("flatten", Form::Flat, flatten);
   report(list.program, notes, options);

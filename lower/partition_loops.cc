@@ -4,6 +4,7 @@
 
 #include "lower/names.h"
 #include "lower/simplify.h"
+#include "lower/unroll_loops.h"
 
 namespace polyte::lower {
 
@@ -15,12 +16,6 @@ using ir::Stmt;
 namespace {
 
 bool is_expanded(LoopKind kind) { return kind == LoopKind::Unrolled || kind == LoopKind::Vector; }
-
-std::int64_t count_stores(const Stmt& s) {
-  std::int64_t count = 0;
-  ir::for_each_stmt(s, [&](const Stmt& at) { count += std::holds_alternative<ir::Store>(at->op); });
-  return count;
-}
 
 // Where the conditions of a loop's body begin or cease to hold: for low <= var < high all of those found hold.
 struct Cuts {
@@ -132,13 +127,17 @@ class CutFinder {
   }
 };
 
+std::int64_t budget_of(std::int64_t stores, const PartitionOptions& options) {
+  return std::min((options.growth - 1) * stores, std::max<std::int64_t>(options.max_stores - stores, 0));
+}
+
 class Partitioner {
  public:
   Partitioner(const ir::LoopProgram& program, const PartitionOptions& options)
       : options_(options),
         names_(program, true),
         facts_(facts_of(program)),
-        budget_((options.growth - 1) * count_stores(program.body)) {}
+        budget_(budget_of(count_unrolled_stores(program.body), options)) {}
 
   Stmt statement(const Stmt& s) {
     if (const auto* loop = std::get_if<ir::For>(&s->op)) return visit_loop(s, *loop);
@@ -162,7 +161,8 @@ class Partitioner {
   Stmt visit_loop(const Stmt& s, const ir::For& loop) {
     if (loop.kind != LoopKind::Unrolled) {
       const Cuts cuts = cuts_of(loop);
-      const std::int64_t copies = !cuts.low.empty() + !cuts.high.empty(), cost = copies * count_stores(loop.body);
+      const std::int64_t copies = !cuts.low.empty() + !cuts.high.empty(),
+                         cost = copies * count_unrolled_stores(loop.body);
       if (copies > 0 && cost <= budget_) {
         budget_ -= cost;
         return divided(loop, cuts);

@@ -18,8 +18,9 @@
 namespace polyte::lower {
 
 struct PartitionOptions {
-  std::set<std::string> uncut;  // schedule loops whose bounds are not worth a copy (tail guard or mask)
-  std::int64_t growth = 8;      // at most so many times the stores of the program
+  std::set<std::string> uncut;     // schedule loops whose bounds are not worth a copy (tail guard or mask)
+  std::int64_t growth = 8;         // at most so many times the stores of the program, unrolled loops written out
+  std::int64_t max_stores = 1200;  // and at most so many
 };
 
 ir::LoopProgram partition_loops(const ir::LoopProgram& program, const PartitionOptions& options = {});

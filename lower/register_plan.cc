@@ -45,10 +45,18 @@ void RegisterPlan::visit(const Expr& e, const std::string& parallel) {
     if (load->buffer == name_) see(load->indices, load->lanes, parallel);
 }
 
-RegisterPlan::Piece RegisterPlan::piece_of(const std::vector<ir::Index>& indices, const ir::Lanes& lanes) {
-  Piece piece{{}, lanes.count};
-  for (const ir::Index& index : indices) piece.first.push_back(index.affine.constant());
-  return piece;
+// Vectors all run along one dimension, element by element.
+bool RegisterPlan::sees_lanes(const ir::Lanes& lanes) {
+  if (lanes.count == 1) return true;
+  std::optional<std::size_t> along;
+  for (std::size_t d = 0; d < lanes.strides.size(); ++d) {
+    if (lanes.strides[d] == 0) continue;
+    if (along || lanes.strides[d] != 1) return false;
+    along = d;
+  }
+  if (!along || (lane_dim_ && *lane_dim_ != *along)) return false;
+  lane_dim_ = along;
+  return true;
 }
 
 void RegisterPlan::see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, const std::string& parallel) {
@@ -56,16 +64,39 @@ void RegisterPlan::see(const std::vector<ir::Index>& indices, const ir::Lanes& l
   for (const ir::Index& index : indices)
     if (index.indirect || !index.affine.is_constant())
       return fail("subscript " + ir::to_string(index.affine) + " is not constant");
-  for (std::size_t d = 0; lanes.count > 1 && d < indices.size(); ++d)
-    if (lanes.strides[d] != (d + 1 == indices.size() ? 1 : 0))
-      return fail("its vectors are not along the last dimension");
+  if (!sees_lanes(lanes)) return fail("its vectors do not all run along one dimension");
   const auto [at, fresh] = pieces_.emplace(piece_of(indices, lanes), Masks{true, lanes.active});
   if (!fresh && at->second.active != lanes.active) at->second.uniform = false;
 }
 
+RegisterPlan::Piece RegisterPlan::piece_of(const std::vector<ir::Index>& indices, const ir::Lanes& lanes) const {
+  Piece piece{{}, lanes.count};
+  for (const ir::Index& index : indices) piece.first.push_back(index.affine.constant());
+  return piece;
+}
+
+// --- the new order: the lanes' dimension goes last
+
+std::size_t RegisterPlan::moved(std::size_t dim) const {
+  if (!lane_dim_ || dim < *lane_dim_) return dim;
+  return dim == *lane_dim_ ? shape.size() - 1 : dim - 1;
+}
+
+void RegisterPlan::reorder(std::vector<ir::Index>& indices, ir::Lanes& lanes) const {
+  std::vector<ir::Index> moved_indices(indices.size());
+  std::vector<std::int64_t> strides(lanes.strides.size());
+  for (std::size_t d = 0; d < indices.size(); ++d) moved_indices[moved(d)] = indices[d];
+  for (std::size_t d = 0; d < strides.size(); ++d) strides[moved(d)] = lanes.strides[d];
+  indices = std::move(moved_indices);
+  lanes.strides = std::move(strides);
+}
+
 void RegisterPlan::grow() {
-  for (const auto& [piece, masks] : pieces_)
-    if (!piece.first.empty()) shape.back() = std::max(shape.back(), piece.first.back() + piece.lanes);
+  if (shape.empty()) return;
+  const std::size_t dim = lane_dim_.value_or(shape.size() - 1);
+  for (const auto& [piece, masks] : pieces_) shape[dim] = std::max(shape[dim], piece.first[dim] + piece.lanes);
+  const std::vector<std::int64_t> before = shape;
+  for (std::size_t d = 0; d < shape.size(); ++d) shape[moved(d)] = before[d];
 }
 
 // Every element belongs to one piece only.
@@ -75,14 +106,13 @@ void RegisterPlan::check_overlap() {
     std::vector<std::int64_t> at = piece.first;
     for (int lane = 0; lane < piece.lanes; ++lane) {
       if (!taken.insert(at).second) return fail("vectors of different length or place share elements");
-      if (!at.empty()) ++at.back();
+      if (!at.empty()) ++at[lane_dim_.value_or(at.size() - 1)];
     }
   }
 }
 
-bool RegisterPlan::drops_mask(const std::string& buffer, const std::vector<ir::Index>& indices,
-                              const ir::Lanes& lanes) const {
-  if (buffer != name_ || !lanes.active) return false;
+bool RegisterPlan::drops_mask(const std::vector<ir::Index>& indices, const ir::Lanes& lanes) const {
+  if (!lanes.active) return false;
   const Masks& masks = pieces_.at(piece_of(indices, lanes));
   std::set<std::string> symbols;
   lanes.active->collect_symbols(symbols);
@@ -90,38 +120,40 @@ bool RegisterPlan::drops_mask(const std::string& buffer, const std::vector<ir::I
          std::none_of(symbols.begin(), symbols.end(), [&](const std::string& s) { return inner_.count(s) > 0; });
 }
 
-namespace {
+// A Load or Store as planned; false if it is of another buffer.
+template <class Access>
+bool RegisterPlan::replan(Access& access) const {
+  if (access.buffer != name_) return false;
+  if (drops_mask(access.indices, access.lanes)) access.lanes.active = std::nullopt;
+  reorder(access.indices, access.lanes);
+  return true;
+}
 
-// Stores and loads below s without their mask where `drops` says so.
-template <class Drops>
-Stmt without_masks(const Stmt& s, const Drops& drops) {
-  const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return without_masks(child, drops); });
+Stmt RegisterPlan::rewritten(const Stmt& s) const {
+  const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return rewritten(child); });
   const Stmt own = map_own_exprs(below, [&](const Expr& e) {
     return ir::rewrite(e, [&](const Expr& leaf) -> Expr {
       const auto* load = std::get_if<ir::Load>(&leaf->op);
-      if (!load || !drops(load->buffer, load->indices, load->lanes)) return leaf;
+      if (!load || load->buffer != name_) return leaf;
       ir::Load copy = *load;
-      copy.lanes.active = std::nullopt;
+      replan(copy);
       return std::make_shared<const ir::ExprNode>(ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
     });
   });
   const auto* store = std::get_if<ir::Store>(&own->op);
-  if (!store || !drops(store->buffer, store->indices, store->lanes)) return own;
+  if (!store || store->buffer != name_) return own;
   ir::Store copy = *store;
-  copy.lanes.active = std::nullopt;
+  replan(copy);
   return ir::make_store(std::move(copy));
 }
-
-}  // namespace
 
 Stmt RegisterPlan::applied(const ir::Alloc& alloc) const {
   ir::Alloc copy = alloc;
   copy.buffer.shape = shape;
   const bool masked = std::any_of(pieces_.begin(), pieces_.end(),
                                   [](const auto& piece) { return piece.second.active && piece.second.uniform; });
-  if (masked)
-    copy.body = without_masks(alloc.body, [&](const std::string& buffer, const std::vector<ir::Index>& indices,
-                                              const ir::Lanes& lanes) { return drops_mask(buffer, indices, lanes); });
+  const bool in_order = !lane_dim_ || *lane_dim_ + 1 == shape.size();
+  if (masked || !in_order) copy.body = rewritten(alloc.body);
   return ir::make_alloc(std::move(copy));
 }
 

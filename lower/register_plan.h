@@ -1,6 +1,7 @@
 // RegisterPlan: whether the accesses to a Register buffer let codegen keep it as SSA values, one for each piece
 // (its first element and its lanes), and how the buffer must look for that:
-//   shape    the innermost extent grows where a masked vector reaches beyond it (registers cost nothing there)
+//   order    the dimension that vectors run along becomes the last one
+//   shape    that extent grows where a masked vector reaches beyond it (registers cost nothing there)
 //   no mask  a piece that is always accessed under one mask needs none: nobody reads its other lanes
 #pragma once
 
@@ -17,7 +18,7 @@ class RegisterPlan {
   explicit RegisterPlan(const ir::Alloc& alloc);
 
   std::string reason;               // why it cannot; empty: it can
-  std::vector<std::int64_t> shape;  // grown
+  std::vector<std::int64_t> shape;  // grown, in the new order
 
   // The allocation with its accesses as planned; only where it can.
   ir::Stmt applied(const ir::Alloc& alloc) const;
@@ -35,6 +36,7 @@ class RegisterPlan {
     std::optional<ir::Affine> active;
   };
   std::string name_;
+  std::optional<std::size_t> lane_dim_;  // none: no vectors
   std::map<Piece, Masks> pieces_;
   std::set<std::string> inner_;  // loops inside the allocation
 
@@ -44,8 +46,14 @@ class RegisterPlan {
   void see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, const std::string& parallel);
   void grow();
   void check_overlap();
-  static Piece piece_of(const std::vector<ir::Index>& indices, const ir::Lanes& lanes);
-  bool drops_mask(const std::string& buffer, const std::vector<ir::Index>& indices, const ir::Lanes& lanes) const;
+  Piece piece_of(const std::vector<ir::Index>& indices, const ir::Lanes& lanes) const;
+  bool sees_lanes(const ir::Lanes& lanes);
+  std::size_t moved(std::size_t dim) const;  // old dimension -> new one
+  void reorder(std::vector<ir::Index>& indices, ir::Lanes& lanes) const;
+  ir::Stmt rewritten(const ir::Stmt& s) const;
+  template <class Access>
+  bool replan(Access& access) const;
+  bool drops_mask(const std::vector<ir::Index>& indices, const ir::Lanes& lanes) const;
 };
 
 }  // namespace polyte::lower

@@ -18,6 +18,9 @@ namespace polyte::lower {
 
 inline constexpr std::int64_t kMaxUnrolledStores = 2048;  // below one unrolled loop
 
+// Stores below s once the unrolled loops are copies, as far as their extents are numbers.
+std::int64_t count_unrolled_stores(const ir::Stmt& s);
+
 ir::LoopProgram unroll_loops(const ir::LoopProgram& program, std::vector<std::string>& notes);
 
 }  // namespace polyte::lower
