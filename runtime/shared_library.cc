@@ -80,8 +80,9 @@ class MemoryFile {
 
 SharedLibrary::SharedLibrary(Bytes elf, std::string name) : name_(std::move(name)) {
   check_elf(elf, name_);
-  const MemoryFile file(elf, name_.substr(0, 200));
-  handle_ = dlopen(file.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  const auto file = std::make_shared<const MemoryFile>(elf, name_.substr(0, 200));
+  file_ = file;
+  handle_ = dlopen(file->path().c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) {
     const char* why = dlerror();
     refuse(name_, std::string("cannot be loaded: ") + (why != nullptr ? why : "unknown reason"));
@@ -93,7 +94,7 @@ SharedLibrary::~SharedLibrary() {
 }
 
 SharedLibrary::SharedLibrary(SharedLibrary&& other) noexcept
-    : name_(std::move(other.name_)), handle_(std::exchange(other.handle_, nullptr)) {}
+    : name_(std::move(other.name_)), file_(std::move(other.file_)), handle_(std::exchange(other.handle_, nullptr)) {}
 
 void* SharedLibrary::find(const std::string& symbol) const { return dlsym(handle_, symbol.c_str()); }
 

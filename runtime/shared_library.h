@@ -8,6 +8,7 @@
 // the code's own affair. Problems are UserError(Artifact).
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "runtime/file.h"
@@ -27,6 +28,7 @@ class SharedLibrary {
 
  private:
   std::string name_;
+  std::shared_ptr<const void> file_;  // open as long as the library: dlopen tells libraries apart by their path
   void* handle_ = nullptr;
 };
 

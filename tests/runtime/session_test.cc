@@ -297,6 +297,8 @@ TEST_CASE("shared objects are checked before they are opened") {
   const SharedLibrary library(object, "test");
   CHECK(library.find("add") != nullptr);
   CHECK(library.find("absent") == nullptr);
+  const SharedLibrary another(object, "test");
+  CHECK(another.find("add") != library.find("add"));  // not the first one again under a path that came back
   CHECK(problem_of([&] { SharedLibrary(testing::to_bytes("no elf"), "x"); }) == "object 'x': is truncated");
   CHECK(problem_of([&] { SharedLibrary(testing::to_bytes(std::string(100, 'x')), "x"); }) ==
         "object 'x': is not a shared object of 64-bit ELF");
