@@ -31,9 +31,9 @@ class Proposer {
     if (form < 51) return Unroll{loop_name()};
     if (form < 57) return Vectorize{loop_name()};
     if (form < 63) return Parallel{loop_name()};
-    if (form < 66) return ComputeInline{tensor()};
-    if (form < 71) return ComputeAt{random_.chance(80) ? tensor() : statement(), loop_name()};
-    if (form < 75) return ReverseComputeAt{statement(), loop_name(), random_.chance(60) ? when() : std::vector<When>{}};
+    if (form < 66) return ComputeInline{random_.chance(85) ? temporary() : tensor()};
+    if (form < 71) return compute_at();
+    if (form < 75) return reverse_compute_at();
     if (form < 78) return place();
     if (form < 88) return Nest{"", random_nest(state_, random_)};
     return stage();
@@ -116,16 +116,69 @@ class Proposer {
     }
     return result;
   }
+  // Loops above `host` down to a random depth that `moved` does not own.
+  std::vector<When> lacking(const std::string& moved, const std::string& host, bool first, std::size_t depth) {
+    const std::vector<std::string> own = loops_of(moved), above = loops_of(host);
+    std::vector<When> result;
+    for (std::size_t i = 0; i < std::min(depth, above.size()); ++i)
+      if (std::find(own.begin(), own.end(), above[i]) == own.end()) result.push_back({first, above[i]});
+    return result;
+  }
+
+  bool reads(const std::string& statement, const std::string& tensor) const {
+    const auto accesses = accesses_of(state_.at(statement));
+    return std::any_of(accesses.begin(), accesses.end(),
+                       [&](const AccessRef& a) { return !a.write && a.access.buffer == tensor; });
+  }
+  std::string written_by(const std::string& statement) const { return state_.at(statement).body.writes.front().buffer; }
+
+  std::string temporary() {
+    std::vector<std::string> names;
+    for (const ir::Buffer& buffer : state_.reference->buffers)
+      if (buffer.role == ir::Role::Temp) names.push_back(buffer.name);
+    return names.empty() ? tensor() : nonsense(random_.pick(names));
+  }
+  // (producer, consumer): what one writes and the other reads.
+  std::pair<std::string, std::string> dependent_pair() {
+    std::vector<std::pair<std::string, std::string>> pairs;
+    for (std::size_t a = 0; a < statements_.size(); ++a)
+      for (std::size_t b = a + 1; b < statements_.size(); ++b)
+        if (reads(statements_[b], written_by(statements_[a]))) pairs.emplace_back(statements_[a], statements_[b]);
+    if (pairs.empty() || random_.chance(5)) return {statement(), random_.pick(statements_)};
+    return random_.pick(pairs);
+  }
+
+  Operation compute_at() {
+    const auto [producer, consumer] = dependent_pair();
+    const std::string what = random_.chance(70) && state_.find(producer) ? written_by(producer) : producer;
+    return ComputeAt{what, {random_.chance(80) ? consumer : "", random_.pick(loops_of(consumer))}};
+  }
+  Operation reverse_compute_at() {
+    const auto [producer, consumer] = dependent_pair();
+    const std::vector<std::string> loops = loops_of(producer);
+    const std::size_t depth = 1 + random_.below(loops.size());
+    ReverseComputeAt d{consumer, {producer, loops[depth - 1]}, lacking(consumer, producer, false, depth)};
+    if (random_.chance(8)) d.when = when();
+    return d;
+  }
   // An init or a consumer into the nest of an update, in the first or last iteration of the loops it lacks.
   Operation place() {
-    const std::string moved = random_.pick(statements_), host = random_.pick(statements_);
-    const std::vector<std::string> own = loops_of(moved);
+    const auto [producer, consumer] = dependent_pair();
     const bool first = random_.chance(50);
-    std::vector<When> lacking;
-    for (const std::string& loop : loops_of(host))
-      if (std::find(own.begin(), own.end(), loop) == own.end()) lacking.push_back({first, loop});
-    while (lacking.size() > 1 && random_.chance(30)) lacking.pop_back();
-    return Place{moved, lacking.empty() || random_.chance(10) ? when() : lacking};
+    const std::string &moved = first ? producer : consumer, &host = first ? consumer : producer;
+    std::vector<When> when_lacking = lacking(moved, host, random_.chance(92) ? first : !first, 9);
+    while (when_lacking.size() > 1 && random_.chance(15)) when_lacking.pop_back();
+    return Place{moved, when_lacking.empty() || random_.chance(6) ? when() : when_lacking};
+  }
+
+  // A loop above some statement that reads or writes the tensor.
+  LoopName touching_loop(const std::string& tensor) {
+    std::vector<std::string> users;
+    for (const std::string& statement : statements_)
+      if (reads(statement, tensor) || written_by(statement) == tensor) users.push_back(statement);
+    if (users.empty() || random_.chance(8)) return loop_name();
+    const std::string owner = random_.pick(users);
+    return {random_.chance(70) ? owner : "", random_.pick(loops_of(owner))};
   }
 
   Operation stage() {
@@ -136,7 +189,7 @@ class Proposer {
              : form < 9 ? Stage::Form::CacheWrite
                         : Stage::Form::Pack;
     d.tensor = tensor();
-    if (random_.chance(75)) d.at = loop_name();
+    if (random_.chance(80)) d.at = touching_loop(d.tensor);
     if (random_.chance(50)) d.memory = random_.pick(std::vector<Memory>{Memory::Register, Memory::Stack, Memory::Heap});
     if (d.form == Stage::Form::Pack || random_.chance(15)) layout(d);
     if (random_.chance(10)) d.pad = {std::to_string(random_.between(1, 3))};
@@ -167,7 +220,9 @@ std::vector<Operation> opening(Random& random) {
   return result;
 }
 
-bool keeps_an_illegal(Random& random) { return random.chance(7); }
+bool is_kept(RefusalKind kind, Random& random) {
+  return random.chance(kind == RefusalKind::Illegal ? 14 : kind == RefusalKind::Malformed ? 1 : 3);
+}
 
 }  // namespace
 
@@ -205,7 +260,7 @@ Script random_script(std::shared_ptr<const ir::Program> program, const Machine& 
       auto applied = apply(state, directive, environment, &prover);
       const bool is_legal = static_cast<bool>(applied);
       if (is_legal) ++statistics.applied[name];
-      if (!is_legal && !keeps_an_illegal(random)) continue;
+      if (!is_legal && !is_kept(applied.error().kind, random)) continue;
       script.directives.push_back(directive);
       if (!is_legal) applied = apply(state, directive, environment, nullptr);
       if (!applied) break;
