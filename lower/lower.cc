@@ -1,5 +1,6 @@
 #include "lower/lower.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "lower/build_loops.h"
@@ -18,45 +19,18 @@ namespace {
 using ir::Form;
 using ir::LoopProgram;
 
-// One line a pass: names it, times it, verifies its result, hands it to the dumps; skips it if asked.
-class PassList {
- public:
-  explicit PassList(const LowerOptions& options) : options_(options) {}
-
-  LoopProgram program;
+struct Context {
+  const schedule::State& state;
+  const LowerOptions& options;
   std::vector<std::string> notes;
-
-  template <class Pass>
-  void run(const char* name, Form form, const Pass& pass) {
-    const auto begin = std::chrono::steady_clock::now();
-    LoopProgram after = pass(program);
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
-    const bool changed = options_.on_pass && (!program.body || !ir::equal(after.body, program.body));
-    program = std::move(after);
-    check(name, form);
-    if (options_.on_pass) options_.on_pass({name, time.count(), changed, &program});
-  }
-
- private:
-  const LowerOptions& options_;
-
-  void check(const std::string& name, Form form) const {
-    const std::vector<std::string> problems = ir::verify(program, form);
-    if (problems.empty()) return;
-    std::string text = "after '" + name + "' the loops of '" + program.name + "' are not well formed:";
-    for (const std::string& problem : problems) text += "\n  " + problem;
-    throw InternalError(text + "\n" + ir::print(program));
-  }
 };
 
-void report(const LoopProgram& program, const std::vector<std::string>& notes, const LowerOptions& options) {
-  if (options.strict && !notes.empty()) {
-    std::vector<std::string> problems;
-    for (const std::string& note : notes) problems.push_back("kernel '" + program.name + "': " + note);
-    throw UserError(ExitStatus::Refused, problems);
-  }
-  if (options.notes) options.notes->insert(options.notes->end(), notes.begin(), notes.end());
-}
+struct Pass {
+  const char* name;
+  Form form;      // of its result
+  bool optional;  // the loops can do without
+  LoopProgram (*run)(const LoopProgram&, Context&);
+};
 
 LoopProgram all_serial(LoopProgram program) {
   const std::function<ir::Stmt(const ir::Stmt&)> serial = [&](const ir::Stmt& s) {
@@ -80,36 +54,96 @@ std::set<std::string> uncut_loops(const schedule::State& state) {
   return uncut;
 }
 
+// The list. Tails are cut while loops are still loops; what is vectorised is unrolled after it, so that pieces stand
+// side by side inside; buffers find their places once subscripts are constants.
+constexpr Pass kPasses[] = {
+    {"build loops", Form::Nest, false, [](const LoopProgram&, Context& c) { return build_loops(c.state); }},
+    {"simplify", Form::Nest, false, [](const LoopProgram& p, Context&) { return simplify(p); }},
+    {"partition loops", Form::Nest, true,
+     [](const LoopProgram& p, Context& c) { return partition_loops(p, {.uncut = uncut_loops(c.state)}); }},
+    {"simplify parts", Form::Nest, true, [](const LoopProgram& p, Context&) { return simplify(p); }},
+    {"vectorize loops", Form::Nest, false,
+     [](const LoopProgram& p, Context& c) { return vectorize_loops(p, c.options.machine, c.notes); }},
+    {"unroll loops", Form::Native, false, [](const LoopProgram& p, Context& c) { return unroll_loops(p, c.notes); }},
+    {"simplify copies", Form::Native, true, [](const LoopProgram& p, Context&) { return simplify(p); }},
+    {"hoist", Form::Native, true, [](const LoopProgram& p, Context&) { return hoist(p); }},
+    {"place buffers", Form::Native, false, [](const LoopProgram& p, Context& c) { return place_buffers(p, c.notes); }},
+    {"flatten", Form::Flat, false, [](const LoopProgram& p, Context&) { return flatten(p); }},
+};
+
+// The copies of compile time need neither speed nor vectors.
+constexpr Pass kPackingPasses[] = {
+    {"build loops", Form::Native, false,
+     [](const LoopProgram&, Context& c) { return all_serial(build_loops(c.state, Part::Packing)); }},
+    {"simplify", Form::Native, false, [](const LoopProgram& p, Context&) { return simplify(p); }},
+    {"flatten", Form::Flat, false, [](const LoopProgram& p, Context&) { return flatten(p); }},
+};
+
+void check(const LoopProgram& program, const Pass& pass) {
+  const std::vector<std::string> problems = ir::verify(program, pass.form);
+  if (problems.empty()) return;
+  std::string text = std::string("after '") + pass.name + "' the loops of '" + program.name + "' are not well formed:";
+  for (const std::string& problem : problems) text += "\n  " + problem;
+  throw InternalError(text + "\n" + ir::print(program));
+}
+
+// Runs one pass: times it, verifies its result, hands it to the dumps.
+void run(const Pass& pass, LoopProgram& program, Context& context) {
+  const auto begin = std::chrono::steady_clock::now();
+  LoopProgram after = pass.run(program, context);
+  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+  const auto& on_pass = context.options.on_pass;
+  const bool changed = on_pass && (!program.body || !ir::equal(after.body, program.body));
+  program = std::move(after);
+  check(program, pass);
+  if (on_pass) on_pass({pass.name, time.count(), changed, &program});
+}
+
+void check_skips(const std::set<std::string>& skip) {
+  std::vector<std::string> problems;
+  for (const std::string& name : skip) {
+    const auto* pass =
+        std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return name == p.name; });
+    if (pass == std::end(kPasses)) problems.push_back("no pass '" + name + "' to skip");
+    if (pass != std::end(kPasses) && !pass->optional) problems.push_back("pass '" + name + "' cannot be skipped");
+  }
+  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
+}
+
+void report(const LoopProgram& program, const std::vector<std::string>& notes, const LowerOptions& options) {
+  if (options.strict && !notes.empty()) {
+    std::vector<std::string> problems;
+    for (const std::string& note : notes) problems.push_back("kernel '" + program.name + "': " + note);
+    throw UserError(ExitStatus::Refused, problems);
+  }
+  if (options.notes) options.notes->insert(options.notes->end(), notes.begin(), notes.end());
+}
+
 }  // namespace
 
 LoopProgram lower(const schedule::State& state, const LowerOptions& options) {
-  PassList list(options);
-  std::vector<std::string>& notes = list.notes;
-  list.run("build loops", Form::Nest, [&](const LoopProgram&) { return build_loops(state); });
-  list.run("simplify", Form::Nest, [](const LoopProgram& p) { return simplify(p); });
-  list.run("partition loops", Form::Nest,
-           [&](const LoopProgram& p) { return partition_loops(p, {.uncut = uncut_loops(state)}); });
-  list.run("simplify parts", Form::Nest, [](const LoopProgram& p) { return simplify(p); });
-  list.run("vectorize loops", Form::Nest,
-           [&](const LoopProgram& p) { return vectorize_loops(p, options.machine, notes); });
-  list.run("unroll loops", Form::Native, [&](const LoopProgram& p) { return unroll_loops(p, notes); });
-  list.run("simplify copies", Form::Native, [](const LoopProgram& p) { return simplify(p); });
-  list.run("hoist", Form::Native, hoist);
-  list.run("place buffers", Form::Native, [&](const LoopProgram& p) { return place_buffers(p, notes); });
-  list.run("flatten", Form::Flat, flatten);
-  report(list.program, notes, options);
-  return std::move(list.program);
+  check_skips(options.skip);
+  Context context{state, options, {}};
+  LoopProgram program;
+  for (const Pass& pass : kPasses)
+    if (!options.skip.count(pass.name)) run(pass, program, context);
+  report(program, context.notes, options);
+  return program;
 }
 
 LoopProgram lower_to_nest(const schedule::State& state) { return build_loops(state); }
 
 LoopProgram lower_packing(const schedule::State& state, const LowerOptions& options) {
-  PassList list(options);
-  list.run("build loops", Form::Nest,
-           [&](const LoopProgram&) { return all_serial(build_loops(state, Part::Packing)); });
-  list.run("simplify", Form::Native, [](const LoopProgram& p) { return simplify(p); });
-  list.run("flatten", Form::Flat, flatten);
-  return std::move(list.program);
+  Context context{state, options, {}};
+  LoopProgram program;
+  for (const Pass& pass : kPackingPasses) run(pass, program, context);
+  return program;
+}
+
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const Pass& pass : kPasses) names.push_back(pass.name);
+  return names;
 }
 
 }  // namespace polyte::lower
