@@ -43,6 +43,9 @@ Result<Definition, Refusal> definition_of(const State& state, const std::string&
   if (definition.iterators.size() != s.body.iterators.size())
     return conservative(s.body.name + " writes an element more than once");
   definition.value = s.body.values.front();
+  for (const ir::Load* load : ir::loads_of(definition.value))
+    if (!state.reference->find_buffer(load->buffer))
+      return malformed(s.body.name + " reads the staged " + load->buffer + ": compute_inline comes before that stage");
   return definition;
 }
 

@@ -65,6 +65,9 @@ Applied move_into(const State& state, const std::string& statement, const Loop& 
                        " and has no loop of that name: say when first or when last " + loop + " (its loops are " +
                        joined(owned) + ")");
   }
+  for (const When& w : when)
+    if (!is_in(above, w.loop))
+      return malformed(statement + " when " + (w.first ? "first " : "last ") + w.loop + ": it is not below " + w.loop);
   State next = state;
   ScheduledStatement& s = statement_of(next, statement);
   std::erase_if(s.rows, [&](const LoopRow& row) { return is_pinned(old, row.loop); });

@@ -113,8 +113,8 @@ class StageApplication {
       if (reads(s, buffer_) || writes(s, buffer_)) users_.push_back(leaf->statement);
       if (writes(s, buffer_)) writers_.push_back(leaf->statement);
     }
-    if (!users_.empty()) return std::nullopt;
-    return malformed(nothing_to_stage());
+    if (users_.empty()) return malformed(nothing_to_stage());
+    return std::nullopt;
   }
 
   // A bare loop of several nests means the one whose nest touches the tensor.
@@ -153,6 +153,10 @@ class StageApplication {
     if (directive_.when_compile && (role() != ir::Role::Const || site_ || !is_reference()))
       return malformed("when compile is for a const tensor staged for the whole kernel: " + buffer_ + " is " +
                        (site_ ? "staged at " + site_->name : "an " + ir::to_string(role()) + " tensor"));
+    for (const std::string& user : users_)
+      for (const StagedBuffer& b : before_.staged)
+        if (b.at_compile_time && writes(before_.at(user), b.name))
+          return malformed(user + " runs when compiling: what it reads is not staged");
     if (!directive_.names.empty() && directive_.names.size() != before_.shape_of(buffer_).size())
       return malformed("layout names " + std::to_string(directive_.names.size()) + " dimensions, " + buffer_ + " has " +
                        std::to_string(before_.shape_of(buffer_).size()));
@@ -435,7 +439,9 @@ class StageApplication {
       if (names[d].empty()) names[d] = "d" + std::to_string(d);
     for (std::size_t d = 0; d < names.size(); ++d)
       if (clashes(names[d]))
-        names[d] = fresh(buffer_ + "." + names[d], [&](const std::string& name) { return is_buffer(name); });
+        names[d] = fresh(buffer_ + "." + names[d], [&](const std::string& name) {
+          return is_buffer(name) || clashes(name) || has(names, name);
+        });
     return names;
   }
 
