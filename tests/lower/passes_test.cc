@@ -1,0 +1,248 @@
+// What each pass makes of small loops, as text. That meaning is kept is the business of the random tests.
+#include <doctest/doctest.h>
+
+#include "lower/elimination.h"
+#include "lower/facts.h"
+#include "lower/flatten.h"
+#include "lower/hoist.h"
+#include "lower/lower.h"
+#include "lower/partition_loops.h"
+#include "lower/place_buffers.h"
+#include "lower/simplify.h"
+#include "lower/unroll_loops.h"
+#include "lower/vectorize_loops.h"
+#include "support/error.h"
+#include "tests/lower/harness.h"
+#include "tests/lower/state_tools.h"
+
+using namespace polyte;
+using namespace polyte::lower;
+using ir::Affine;
+using test::sym;
+
+namespace {
+
+const std::string kHead = "loops p\n  in x: f32[100, 100]\n  in b: f64[100]\n  out y: f32[100, 100]\n\n";
+
+ir::LoopProgram parsed(const std::string& body) { return ir::parse_loop_program(kHead + body, "test"); }
+
+std::string body_of(const ir::LoopProgram& program) { return ir::print(program).substr(kHead.size()); }
+
+// The pass on the text; the result must also compute the same.
+template <class Pass>
+std::string after(const std::string& body, const Pass& pass) {
+  const ir::LoopProgram before = parsed(body), result = pass(before);
+  CHECK(test::compare(before, result) == "");
+  return body_of(result);
+}
+
+Machine machine_of(int bits) {
+  Machine machine;
+  machine.vector_bits = bits;
+  return machine;
+}
+
+std::string vectorized(const std::string& body, std::vector<std::string>& notes, int bits = 128) {
+  return after(body, [&](const ir::LoopProgram& p) { return vectorize_loops(p, machine_of(bits), notes); });
+}
+
+}  // namespace
+
+TEST_CASE("facts prove by intervals and by known bounds") {
+  Facts facts;
+  facts.bind("i", {0}, {sym("N")});
+  facts.bind("j", {0}, {sym("i") + 1});
+  CHECK(facts.proves(sym("N") - sym("j") - 1));
+  CHECK(!facts.proves(sym("N") - sym("j") - 2));
+  CHECK(!facts.proves(sym("j") - sym("i")));
+  {
+    const Facts::Scope scope(facts);
+    facts.assume({sym("j") - sym("i"), false});
+    CHECK(facts.truth(ir::equal(sym("i"), sym("j"))) == ir::Truth::True);
+  }
+  CHECK(!facts.proves(sym("j") - sym("i")));
+  facts.bind("r", {0}, {8});
+  CHECK(facts.simplify(ir::floor_div(sym("i") * 8 + sym("r"), 8)) == sym("i"));
+  CHECK(facts.simplify(ir::mod(sym("i") * 16 + sym("r"), 16)) == sym("r"));
+  CHECK(facts.simplify(ir::floor_div(sym("i") * 4 + sym("r"), 8)) != sym("i"));
+  const Affine tile = sym("t");
+  facts.bind("t", {0}, {ir::floor_div(sym("N"), 14)});
+  CHECK(facts.proves(sym("N") - tile * 14 - 14));
+}
+
+TEST_CASE("elimination gives the bounds of outer loops") {
+  const System tile = {sym("ii"), -sym("ii") + 3, sym("io") * 4 + sym("ii"), -sym("io") * 4 - sym("ii") + 20};
+  const Bounds outer = bounds_of(eliminate(tile, "ii"), "io");
+  CHECK(outer.lower == std::vector<Affine>{0});
+  CHECK(outer.upper == std::vector<Affine>{6});
+  CHECK(normalised(ir::floor_div(sym("f"), 7) - 2) == sym("f") - 14);
+  CHECK(normalised(-ir::floor_div(sym("f"), 7) + 2) == -sym("f") + 20);
+  CHECK(normalised(sym("i") * 6 - 8) == sym("i") - 2);
+}
+
+TEST_CASE("simplify decides what ranges decide") {
+  const auto pass = [](const ir::LoopProgram& p) { return simplify(p); };
+  CHECK(after("  for i in 0..25\n    for j in 0..min(4, 100 - 4*i)\n      if 4*i + j < 100\n        y[0, 4*i + j] = "
+              "f32(1)\n",
+              pass) == "  for i in 0..25\n    for j in 0..4\n      y[0, 4*i + j] = f32(1)\n");
+  CHECK(after("  for i in 3..4\n    y[i, i//2] = x[i, 0]\n  for i in 4..4\n    y[i, 0] = f32(0)\n", pass) ==
+        "  y[3, 1] = x[3, 0]\n");
+  CHECK(after("  for i in 0..4\n    y[0, i] = (x[0, i - 1] where i >= 1 else f32(0))\n    y[1, i] = (x[0, i] where i "
+              ">= 0 else f32(7))\n",
+              pass) ==
+        "  for i in 0..4\n    y[0, i] = (x[0, i - 1] where i >= 1 else f32(0))\n    y[1, i] = x[0, i]\n");
+}
+
+TEST_CASE("partition gives the hot part constant extents") {
+  const auto pass = [](const ir::LoopProgram& p) { return simplify(partition_loops(p)); };
+  CHECK(after("  for i in 0..8\n    unrolled j in 0..min(14, 99 - 14*i)\n      y[0, 14*i + j] = f32(1)\n", pass) ==
+        "  for i in 0..7\n    unrolled j in 0..14\n      y[0, 14*i + j] = f32(1)\n  y[0, 98] = f32(1)\n");
+  CHECK(after("  parallel i in 0..8\n    vector j in 0..min(14, 99 - 14*i)\n      y[0, 14*i + j] = f32(1)\n", pass) ==
+        "  parallel i in 0..8\n    if i <= 6\n      vector j in 0..14\n        y[0, 14*i + j] = f32(1)\n"
+        "    if i >= 7\n      y[0, 98] = f32(1)\n");
+  CHECK(
+      after("  for i in 0..9\n    for r in 0..3\n      vector j in 0..4\n"
+            "        y[i, j] = (x[i + r - 1, j] where i + r >= 1 and i + r <= 7 else f32(0))\n",
+            pass)
+          .find("for i_1 in 1..6 as i\n    for r_3 in 0..3 as r\n      vector j_3 in 0..4 as j\n        y[i_1, j_3] = "
+                "x[i_1 + r_3 - 1, j_3]\n") != std::string::npos);
+}
+
+TEST_CASE("splits that keep their tails are left alone") {
+  const std::string text = "  for i in 0..8\n    unrolled j in 0..min(14, 99 - 14*i)\n      y[0, 14*i + j] = f32(1)\n";
+  CHECK(body_of(partition_loops(parsed(text), {.uncut = {"j"}})) == text);
+  CHECK(body_of(partition_loops(parsed(text), {.uncut = {}, .growth = 1})) == text);
+}
+
+TEST_CASE("vectors: whole, narrow, masked and long") {
+  std::vector<std::string> notes;
+  CHECK(vectorized("  for i in 0..3\n    vector j in 0..7\n      y[i, j] = (x[i, 2*j] * x[i, 0])\n", notes) ==
+        "  for i in 0..3\n    y[i, 0; 4 by 0,1] = (x[i, 0; 4 by 0,2] * x4(x[i, 0]))\n"
+        "    y[i, 4; 4 by 0,1 if 3] = (x[i, 8; 4 by 0,2 if 3] * x4(x[i, 0]))\n");
+  CHECK(vectorized("  vector j in 0..6\n    y[j, 0] = index_f32(3*j)\n", notes) ==
+        "  y[0, 0; 4 by 1,0] = index_f32(0; 4 by 3)\n  y[4, 0; 2 by 1,0] = index_f32(12; 2 by 3)\n");
+  CHECK(vectorized("  for i in 0..25\n    vector j in 0..min(8, 99 - 4*i)\n      y[0, j] = x[i, j]\n", notes)
+            .find("y[0, 4; 4 by 0,1 if 95 - 4*i]") != std::string::npos);
+  CHECK(vectorized("  vector j in 0..99\n    y[0, j] = f32(2)\n", notes) ==
+        "  for j_1 in 0..24 as j\n    y[0, 4*j_1; 4 by 0,1] = x4(f32(2))\n"
+        "  y[0, 96; 4 by 0,1 if 3] = x4(f32(2))\n");
+  CHECK(vectorized("  vector j in 0..4\n    y[0, j] = cast_f32(b[j])\n", notes) ==
+        "  y[0, 0; 2 by 0,1] = cast_f32(b[0; 2 by 1])\n  y[0, 2; 2 by 0,1] = cast_f32(b[2; 2 by 1])\n");
+  CHECK(notes == std::vector<std::string>{});
+}
+
+TEST_CASE("what has no vector form becomes serial and is told") {
+  const auto note_of = [](const std::string& body) {
+    std::vector<std::string> notes;
+    const std::string text = vectorized(body, notes);
+    CHECK(text.find("vector") == std::string::npos);
+    REQUIRE(notes.size() == 1);
+    return notes[0];
+  };
+  CHECK(note_of("  vector j in 0..4\n    for k in 0..(j + 1)\n      y[j, k] = f32(1)\n") ==
+        "loop 'j' is not vectorised: the bounds of loop 'k' differ between its lanes");
+  CHECK(note_of("  vector j in 0..4\n    if j >= 2\n      y[j, 0] = f32(1)\n") ==
+        "loop 'j' is not vectorised: condition j >= 2 differs between its lanes");
+  CHECK(note_of("  vector j in 0..9\n    y[0, j//3 + 8*j] = f32(1)\n") ==
+        "loop 'j' is not vectorised: subscript 8*j + j//3 does not advance evenly with it");
+  CHECK(note_of("  vector j in 0..4\n    y[0, j] = (x[0, j - 1] where j >= 1 else f32(0))\n") ==
+        "loop 'j' is not vectorised: the guard j >= 1 of a read differs between its lanes");
+  CHECK(note_of("  vector j in 0..4\n    alloc t: f32[1] in stack\n      t[0] = f32(1)\n      y[0, j] = t[0]\n") ==
+        "loop 'j' is not vectorised: buffer 't' is private to each of its iterations");
+}
+
+TEST_CASE("unrolling copies in order, guards the tail, fences reductions into registers") {
+  std::vector<std::string> notes;
+  const auto pass = [&](const ir::LoopProgram& p) { return unroll_loops(p, notes); };
+  CHECK(
+      after(
+          "  for i in 0..4\n    unrolled j in i..min(i + 2, 5)\n      for k in 0..2\n        y[j, k] = index_f32(i)\n",
+          pass) ==
+      "  for i in 0..4\n    if i <= 4\n      for k in 0..2\n        y[i, k] = index_f32(i)\n"
+      "    if i <= 3\n      for k_1 in 0..2 as k\n        y[i + 1, k_1] = index_f32(i)\n");
+  CHECK(
+      after("  alloc t: f32[1] in register\n    t[0] = f32(0)\n    unrolled k in 0..3\n      t[0] = (t[0] + x[k, 0])\n"
+            "    y[0, 0] = t[0]\n",
+            pass) ==
+      "  alloc t: f32[1] in register\n    t[0] = f32(0)\n    t[0] = (t[0] + x[0, 0])\n    fence\n"
+      "    t[0] = (t[0] + x[1, 0])\n    fence\n    t[0] = (t[0] + x[2, 0])\n    y[0, 0] = t[0]\n");
+  CHECK(notes == std::vector<std::string>{});
+  after("  unrolled i in 0..100\n    unrolled j in 0..100\n      y[i, j] = f32(1)\n", pass);
+  CHECK(notes ==
+        std::vector<std::string>{"loop 'i' is not unrolled: 100 copies of 100 stores, expected at most 2048 stores"});
+}
+
+TEST_CASE("buffers find their places") {
+  std::vector<std::string> notes;
+  const auto pass = [&](const ir::LoopProgram& p) { return place_buffers(p, notes); };
+  // masks of whole pieces go, the shape grows, the vectors' dimension becomes the last
+  CHECK(after("  alloc t: f32[3, 2] in register\n    t[0, 0; 4 by 1,0 if 3] = x[0, 0; 4 by 1,0 if 3]\n"
+              "    t[0, 1; 4 by 1,0 if 3] = x[0, 1; 4 by 1,0 if 3]\n"
+              "    y[0, 0; 4 by 0,1 if 3] = (t[0, 0; 4 by 1,0 if 3] + t[0, 1; 4 by 1,0 if 3])\n",
+              pass) ==
+        "  alloc t: f32[2, 4] in register\n    t[0, 0; 4 by 0,1] = x[0, 0; 4 by 1,0 if 3]\n"
+        "    t[1, 0; 4 by 0,1] = x[0, 1; 4 by 1,0 if 3]\n    y[0, 0; 4 by 0,1 if 3] = (t[0, 0; 4 by 0,1] + t[1, 0; 4 "
+        "by 0,1])\n");
+  CHECK(notes == std::vector<std::string>{});
+  after("  alloc t: f32[4] in register\n    for i in 0..4\n      t[i] = f32(1)\n    y[0, 0] = t[0]\n", pass);
+  after("  alloc t: f32[8] in register\n    t[0; 8 by 1] = x8(f32(1))\n    y[0, 0; 4 by 0,1] = t[2; 4 by 1]\n", pass);
+  const std::string big = after(
+      "  alloc t: f32[5000] in stack\n    t[0] = f32(1)\n    alloc u: f32[10] in stack\n      u[0] = t[0]\n"
+      "      y[0, 0] = u[0]\n",
+      pass);
+  CHECK(big.find("t: f32[5000] in heap") != std::string::npos);
+  CHECK(big.find("u: f32[10] in stack") != std::string::npos);
+  REQUIRE(notes.size() == 3);
+  CHECK(notes[0] == "buffer 't' is not kept in registers: subscript i is not constant");
+  CHECK(notes[1] == "buffer 't' is not kept in registers: vectors of different length or place share elements");
+  CHECK(notes[2] == "buffer 't' (20032 bytes) is in the kernel's scratch: stack buffers are limited to 16384 bytes");
+}
+
+TEST_CASE("hoisting loads and guards") {
+  CHECK(after("  for k in 0..3\n    for n in 0..9\n      if k >= 1\n        y[k, n] = x[k, 0]\n", hoist) ==
+        "  for k in 0..3\n    if k >= 1\n      for n in 0..9\n        y[k, n] = x[k, 0]\n");
+  CHECK(after("  for k in 0..3\n    for n in 0..9\n      y[k, n] = (x[k, 0] * x[k, n])\n", hoist) ==
+        "  for k in 0..3\n    alloc x.h: f32[1] in register\n      x.h[0] = x[k, 0]\n      for n in 0..9\n"
+        "        y[k, n] = (x.h[0] * x[k, n])\n");
+  for (const char* kept : {"  for k in 0..3\n    for n in 0..k\n      y[k, n] = x[k, 0]\n",   // may not run
+                           "  for n in 0..9\n    y[0, n] = f32(1)\n    y[1, n] = y[0, 0]\n",  // written there
+                           "  for n in 0..9\n    if n >= 1\n      y[0, n] = x[0, 0]\n"})      // under a guard
+    CHECK(after(kept, hoist) == kept);
+}
+
+TEST_CASE("flatten") {
+  CHECK(body_of(flatten(parsed("  y[1, 2; 4 by 1,2] = x[3, 0; 4 by 0,1]\n"))) ==
+        "  y[102; 4 by 102] = x[300; 4 by 1]\n");
+  const ir::LoopProgram symbolic = ir::parse_loop_program("loops p(N)\n  out y: f32[N]\n\n  y[0] = f32(1)\n", "test");
+  CHECK_THROWS_WITH_AS(flatten(symbolic), "buffer 'y': extent N is symbolic, expected a number (give the sizes)",
+                       UserError);
+}
+
+TEST_CASE("options of the list") {
+  const schedule::State state = test::tiled_dense(9, 9, 4, {2, 4, 2});
+  const Machine machine = machine_of(128);
+  std::vector<std::string> ran;
+  LowerOptions options{.machine = machine, .on_pass = [&](const PassRun& run) { ran.push_back(run.name); }};
+  options.skip = {"hoist", "partition loops"};
+  lower::lower(state, options);
+  CHECK(ran.size() + 2 == pass_names().size());
+  options.skip = {"flatten", "polish"};
+  CHECK_THROWS_WITH_AS(lower::lower(state, options), "pass 'flatten' cannot be skipped\nno pass 'polish' to skip",
+                       UserError);
+}
+
+TEST_CASE("strict refuses what a note would only tell") {
+  schedule::State state = schedule::reference_state(std::make_shared<ir::Program>(test::dense(3, 3, 3)));
+  state.tree = schedule::map_loops(state.tree, [](const schedule::Loop& loop) {
+    schedule::Loop copy = loop;
+    if (loop.name == "k") copy.kind = ir::LoopKind::Vector;
+    return copy;
+  });
+  const Machine machine = machine_of(128);
+  const std::string reason = "loop 'k' is not vectorised: all lanes would write the same element of 'acc'";
+  std::vector<std::string> notes;
+  lower::lower(state, {.machine = machine, .notes = &notes});
+  CHECK(notes == std::vector<std::string>{reason});
+  CHECK_THROWS_WITH_AS(lower::lower(state, {.machine = machine, .strict = true}),
+                       ("kernel 'dense_relu': " + reason).c_str(), UserError);
+}
