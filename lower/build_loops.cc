@@ -65,11 +65,18 @@ Instance instance_of(const State& state, const Leaf& leaf) {
 
 using Instances = std::vector<Instance*>;
 
-bool writes(const Stmt& body, const std::string& buffer) {
+// Reads count too: of what has no element (an extent is 0) nothing is written, and guarded reads remain.
+bool touches(const Stmt& body, const std::string& buffer) {
   bool found = false;
   ir::for_each_stmt(body, [&](const Stmt& s) {
     const auto* store = std::get_if<ir::Store>(&s->op);
     found = found || (store && store->buffer == buffer);
+    ir::for_each_expr(s, [&](const ir::Expr& e) {
+      ir::for_each_node(e, [&](const ir::ExprNode& node) {
+        const auto* load = std::get_if<ir::Load>(&node.op);
+        found = found || (load && load->buffer == buffer);
+      });
+    });
   });
   return found;
 }
@@ -149,7 +156,7 @@ class Builder {
     bound_.pop_back();
     if (!body) return nullptr;
     for (const schedule::StagedBuffer& b : state_.staged)
-      if (b.scope_loop == loop.id && writes(body, b.name)) body = allocate(b, std::move(body));
+      if (b.scope_loop == loop.id && touches(body, b.name)) body = allocate(b, std::move(body));
     return ir::make_for({loop.name, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body)});
   }
 
@@ -327,9 +334,9 @@ ir::LoopProgram build_loops(const State& state, Part part) {
   program.buffers = interface_of(state, part);
   Stmt body = Builder(state, part).build();
   for (const schedule::StagedBuffer& b : state.staged)
-    if (b.scope_loop < 0 && !b.at_compile_time && writes(body, b.name)) body = allocate(b, std::move(body));
+    if (b.scope_loop < 0 && !b.at_compile_time && touches(body, b.name)) body = allocate(b, std::move(body));
   for (const ir::Buffer& b : state.reference->buffers)
-    if (b.role == ir::Role::Temp && writes(body, b.name))
+    if (b.role == ir::Role::Temp && touches(body, b.name))
       body = ir::make_alloc({{b.name, b.dtype, constant_extents(b), ir::Memory::Heap}, std::move(body)});
   Names names(program);
   program.body = Uniquify(names)(body);
