@@ -1,9 +1,9 @@
 // polyte interpret: a Program in the interpreter, or its loops after a script; with --watch, every touch of one
-// element in the reference order and, given a script, in the scheduled order.
+// element in the reference order and, given a script, in the scheduled order. Models: interpret_model.cc.
 #include <algorithm>
 #include <iostream>
 
-#include "driver/cli/cli.h"
+#include "driver/cli/model_options.h"
 #include "driver/execution_check.h"
 #include "driver/operator.h"
 #include "schedule/language/replay.h"
@@ -91,7 +91,28 @@ std::vector<NamedBuffer> buffers_of(const ir::Program& program) {
   return buffers;
 }
 
+// Options that only Programs have, given with a model.
+void refuse_program_options(const InterpretVerbOptions& options) {
+  std::vector<std::string> problems;
+  if (!options.script.empty()) problems.emplace_back("--script: a model is interpreted without schedules");
+  if (!options.watch.empty()) problems.emplace_back("--watch: a model has no single Program to watch");
+  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
+}
+
+bool is_model(const std::string& path) {
+  if (is_artifact(path)) {
+    throw UserError(ExitStatus::Usage, path + ": an artifact holds machine code, expected a Program or an ONNX file");
+  }
+  return path.ends_with(".onnx");
+}
+
 int run_interpret(const InterpretVerbOptions& options) {
+  if (is_model(options.source.source)) {
+    refuse_program_options(options);
+    ModelVerbOptions model;
+    model.shapes = options.source.shape;
+    return interpret_model(options.source.source, model, options.data);
+  }
   const Machine machine = target_from(options.target).machine;
   std::optional<schedule::Script> script;
   if (!options.script.empty()) script = schedule::parse_script(read_text_file(options.script), options.script);
@@ -145,7 +166,8 @@ int run_interpret(const InterpretVerbOptions& options) {
 }  // namespace
 
 void add_interpret(CLI::App& app, int& status) {
-  CLI::App* verb = app.add_subcommand("interpret", "run a Program, or its loops after a script, in the interpreter");
+  CLI::App* verb =
+      app.add_subcommand("interpret", "run a Program, its loops after a script, or an ONNX model, in the interpreter");
   auto options = std::make_shared<InterpretVerbOptions>();
   add_operator_options(*verb, options->source);
   add_data_options(*verb, options->data);

@@ -26,4 +26,7 @@ struct LoadedModel {
 // An artifact as it is, or an ONNX file compiled in this process.
 LoadedModel load_model(const std::string& path, const ModelVerbOptions& options);
 
+// An ONNX file in the interpreter, without graph passes. Returns the exit status.
+int interpret_model(const std::string& path, const ModelVerbOptions& model, const DataOptions& data);
+
 }  // namespace polyte::cli
