@@ -307,6 +307,7 @@ class Machine {
   std::int64_t executions_ = 0, executed_ = 0;
   const Step* current_ = nullptr;
   Event event_;
+  std::vector<char> undefined_;  // of a copy: lanes whose element was never written; empty: no copy
 
   // "acc.update(3, 0)", or the buffer of a copy
   std::string where() const {
@@ -374,15 +375,23 @@ class Machine {
     count_step();
     current_ = &step;
     if (options_.on_event) begin_event(step);
-    const std::vector<Scalar>& value = evaluate(step.value[0]);
     Cells& cells = buffers_[static_cast<std::size_t>(step.access.buffer)];
+    begin_copy(step, cells);
+    const std::vector<Scalar>& value = evaluate(step.value[0]);
     for_each_lane(step.access, [&](int lane, std::int64_t position) {
-      touch_write(cells, position, step.access);
+      touch_write(cells, position, step.access, undefined_.empty() || !undefined_[static_cast<std::size_t>(lane)]);
       arithmetic::store(cells.dtype, cells.bytes + position * size_in_bytes(cells.dtype),
                         value[static_cast<std::size_t>(lane)]);
       if (options_.on_event) note(cells, position, true);
     });
     if (options_.on_event && !step.origin->statement.empty()) options_.on_event(event_);
+  }
+
+  // A copy into a buffer of the kernel's own moves what was never written as such: it may copy more than is used.
+  void begin_copy(const Step& step, const Cells& cells) {
+    const bool is_copy =
+        step.origin->statement.empty() && std::holds_alternative<Load>(step.value[0].source->op) && !cells.own.empty();
+    undefined_.assign(is_copy ? step.value[0].value.size() : 0, 0);
   }
 
   void begin_event(const Step& step) {
@@ -468,8 +477,11 @@ class Machine {
           std::to_string(other.iteration) + " and " + std::to_string(now.iteration) + " of a parallel or vector loop");
   }
 
-  void touch_read(Cells& cells, std::int64_t position, const ResolvedAccess& access) {
-    if (!cells.written.empty() && !cells.written[static_cast<std::size_t>(position)])
+  void touch_read(Cells& cells, std::int64_t position, const ResolvedAccess& access, int lane) {
+    const bool is_written = cells.written.empty() || cells.written[static_cast<std::size_t>(position)];
+    if (!is_written && !undefined_.empty())
+      undefined_[static_cast<std::size_t>(lane)] = 1;
+    else if (!is_written)
       fault(where() + ": reads " + element(cells, position, access.subscripts.size()) + ", which was never written");
     CellRecord* records = records_of(cells, position);
     if (!records) return;
@@ -480,8 +492,8 @@ class Machine {
     }
   }
 
-  void touch_write(Cells& cells, std::int64_t position, const ResolvedAccess& access) {
-    if (!cells.written.empty()) cells.written[static_cast<std::size_t>(position)] = 1;
+  void touch_write(Cells& cells, std::int64_t position, const ResolvedAccess& access, bool defined) {
+    if (!cells.written.empty()) cells.written[static_cast<std::size_t>(position)] = defined;
     CellRecord* records = records_of(cells, position);
     if (!records) return;
     for (std::size_t d = cells.first_level; d < running_.size(); ++d) {
@@ -516,7 +528,7 @@ class Machine {
     std::fill(node.value.begin(), node.value.end(), Scalar{});
     Cells& cells = buffers_[static_cast<std::size_t>(node.access.buffer)];
     for_each_lane(node.access, [&](int l, std::int64_t position) {
-      touch_read(cells, position, node.access);
+      touch_read(cells, position, node.access, l);
       node.value[static_cast<std::size_t>(l)] =
           arithmetic::load(cells.dtype, cells.bytes + position * size_in_bytes(cells.dtype));
       if (options_.on_event) note(cells, position, false);

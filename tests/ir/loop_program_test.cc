@@ -106,6 +106,12 @@ TEST_CASE("the interpreter finds reads of what nobody wrote, and accesses outsid
   CHECK(run(head + "  y[0] = y[1]  @S()\n") == "S(): reads y[1], which was never written");
   CHECK(run(head + "  for i in 0..2\n    alloc t: f32[2] in stack\n      if i == 0\n        t[0] = f32(1)\n"
                    "      y[i] = t[0]  @S(i)\n") == "S(1): reads t[0], which was never written");
+  const std::string copied = head +
+                             "  alloc t: f32[2] in stack\n    alloc c: f32[2] in stack\n      t[0] = f32(1)  @S()\n"
+                             "      for i in 0..2\n        c[i] = t[i]\n";
+  CHECK(run(copied + "      y[0] = c[0]  @R(0)\n") == "");
+  CHECK(run(copied + "      y[0] = c[1]  @R(1)\n") == "R(1): reads c[1], which was never written");
+  CHECK(run(copied + "      y[0] = c[1]\n") == "a copy to 'y': reads c[1], which was never written");
   CHECK(run(head + "  y[0; 8 by 1 if 4] = x8(f32(1))\n") == "");
   CHECK(run(head + "  y[0; 8 by 1 if 5] = x8(f32(1))  @S()\n") == "S(): y[4] is outside the buffer, shape [4]");
   CHECK(run("loops p\n  in x: f32[2]\n  out y: f32[2]\n\n  y[0] = x[0]\n") == "buffer 'x' is missing");
