@@ -199,7 +199,6 @@ void Expander::declare_buffer(ValueId id, ir::Role role) {
 
 // Operands from outside in order of appearance, then what is seen outside.
 void Expander::declare_interface() {
-  const std::vector<std::vector<NodeId>> consumers = consumers_of(graph_);
   auto is_inside = [&](NodeId id) { return std::binary_search(nodes_.begin(), nodes_.end(), id); };
   for (NodeId id : nodes_) {
     const Node& node = graph_.node(id);
@@ -216,11 +215,24 @@ void Expander::declare_interface() {
   }
   for (NodeId id : nodes_) {
     for (ValueId output : graph_.node(id).outputs) {
-      if (output == kNoValue) continue;
-      const auto& readers = consumers[static_cast<std::size_t>(output)];
-      read_outside_[output] =
-          graph_.is_output(output) || readers.empty() || !std::all_of(readers.begin(), readers.end(), is_inside);
-      if (read_outside_[output]) declare_buffer(output, ir::Role::Out);
+      if (output != kNoValue) read_outside_[output] = graph_.is_output(output) || !readers_.count(output);
+    }
+  }
+  mark_outside_readers();
+  for (NodeId id : nodes_) {
+    for (ValueId output : graph_.node(id).outputs) {
+      if (output != kNoValue && read_outside_[output]) declare_buffer(output, ir::Role::Out);
+    }
+  }
+}
+
+// Readers come after the group's first node.
+void Expander::mark_outside_readers() {
+  for (auto id = nodes_.front() + 1; id < static_cast<NodeId>(graph_.nodes.size()); ++id) {
+    if (std::binary_search(nodes_.begin(), nodes_.end(), id)) continue;
+    for (ValueId input : graph_.node(id).inputs) {
+      const auto found = input == kNoValue ? read_outside_.end() : read_outside_.find(input);
+      if (found != read_outside_.end()) found->second = true;
     }
   }
 }

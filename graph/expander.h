@@ -63,6 +63,7 @@ class Expander {
   std::string claim(const std::string& base);
   void declare_buffer(ValueId id, ir::Role role);
   void declare_interface();
+  void mark_outside_readers();
   void define_empty(ValueId output);
   bool needs_buffer(ValueId id) const;
   bool is_single(const ir::Affine& subscript) const;
