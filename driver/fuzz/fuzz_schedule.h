@@ -15,9 +15,9 @@ struct FuzzOptions {
   std::uint64_t runs = 500;
   int jobs = 1;
   int native_percent = 10;
-  std::optional<std::uint64_t> only;  // one run alone
+  std::optional<std::uint64_t> only = {};  // one run alone
   bool shrink = true;
-  std::function<void(std::uint64_t run)> on_start;  // in the thread that runs it; may be empty
+  std::function<void(std::uint64_t run)> on_start = {};  // in the thread that runs it; may be empty
 };
 
 struct FuzzFailure {
