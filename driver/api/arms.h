@@ -1,0 +1,13 @@
+// What the two halves of the API share: schedulers and targets as the driver names them.
+#pragma once
+
+#include "codegen/target.h"
+#include "driver/api/polyte.h"
+#include "driver/build_kernel.h"
+
+namespace polyte::api {
+
+driver::Arm arm_of(Scheduler scheduler);
+codegen::Target target_named(const std::string& name);  // "native" or an LLVM CPU name
+
+}  // namespace polyte::api

@@ -1,0 +1,145 @@
+#include <algorithm>
+
+#include "driver/api/arms.h"
+#include "driver/api/guard.h"
+#include "driver/operator.h"
+#include "ir/loop_program_text.h"
+
+namespace polyte::api {
+
+struct Kernel::Impl {
+  driver::CompiledOperator op;
+};
+
+// The runner borrows from the kernel and from the arguments' memory.
+struct Execution::Impl {
+  Kernel kernel;
+  std::vector<runtime::Tensor> tensors;
+  std::unique_ptr<driver::OperatorRunner> runner;
+};
+
+namespace {
+
+// Sizes by the Program's own names; all unknown and missing ones at once.
+std::shared_ptr<const ir::Program> bind_sizes(const Program& program, const Sizes& sizes) {
+  ir::Values values;
+  std::vector<std::string> problems;
+  for (const auto& [name, size] : sizes) {
+    if (const auto param = ir::find_param(program.ir(), name)) {
+      values[*param] = size;
+    } else {
+      problems.push_back("size '" + name + "': program '" + program.ir().name + "' has no such size");
+    }
+  }
+  for (const std::string& param : program.ir().params) {
+    if (!values.contains(param)) problems.push_back("size '" + param + "' is missing");
+  }
+  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
+  return values.empty() ? program.shared() : std::make_shared<const ir::Program>(ir::bind(program.ir(), values));
+}
+
+const Argument* find_argument(const std::vector<Argument>& arguments, const std::string& name) {
+  auto it = std::ranges::find_if(arguments, [&](const Argument& a) { return a.name == name; });
+  return it == arguments.end() ? nullptr : &*it;
+}
+
+// What is wrong with the argument for one tensor; nothing where it fits.
+void check_argument(const TensorInfo& tensor, const Argument* argument, std::vector<std::string>& problems) {
+  auto complain = [&](const std::string& what) { problems.push_back("argument '" + tensor.name + "' " + what); };
+  if (!argument) return complain("is missing");
+  if (argument->dtype != tensor.dtype) {
+    complain("is " + std::string(to_string(argument->dtype)) + ", expected " + std::string(to_string(tensor.dtype)));
+  }
+  const std::int64_t expected = runtime::count_elements(tensor.shape);
+  if (static_cast<std::int64_t>(argument->elements) != expected) {
+    complain("has " + std::to_string(argument->elements) + " elements, expected " + std::to_string(expected) + ": " +
+             runtime::to_string(tensor.shape));
+  }
+  if (!argument->data && expected > 0) complain("has no memory");
+  const bool written = tensor.role == ir::Role::Out || tensor.role == ir::Role::InOut;
+  if (written && !argument->writable) complain("is written: its memory must not be const");
+}
+
+void check_arguments(const std::vector<TensorInfo>& tensors, const std::vector<Argument>& arguments, int threads) {
+  std::vector<std::string> problems;
+  for (const TensorInfo& tensor : tensors) check_argument(tensor, find_argument(arguments, tensor.name), problems);
+  for (const Argument& argument : arguments) {
+    if (std::ranges::none_of(tensors, [&](const TensorInfo& t) { return t.name == argument.name; })) {
+      problems.push_back("argument '" + argument.name + "': there is no such tensor");
+    } else if (find_argument(arguments, argument.name) != &argument) {
+      problems.push_back("argument '" + argument.name + "' is given twice");
+    }
+  }
+  if (threads < 1) problems.push_back("threads is " + std::to_string(threads) + ", expected at least 1");
+  if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
+}
+
+}  // namespace
+
+Outcome<Kernel> compile(const Program& program, const CompileOptions& options) {
+  return guarded([&] {
+    const codegen::Target target = target_named(options.target);
+    schedule::Script script;
+    driver::KernelOptions kernel_options;
+    kernel_options.arm = arm_of(options.scheduler);
+    kernel_options.strict = options.strict;
+    kernel_options.exact = options.exact;
+    if (!options.script.empty()) {
+      script = schedule::parse_script(options.script, "script");
+      kernel_options.arm = driver::Arm::Script;
+      kernel_options.script = &script;
+      kernel_options.script_origin = "script";
+    }
+    auto impl = std::make_shared<Kernel::Impl>();
+    impl->op = driver::compile_operator(bind_sizes(program, options.sizes), target, kernel_options);
+    Kernel kernel;
+    kernel.impl_ = std::move(impl);
+    return kernel;
+  });
+}
+
+std::vector<TensorInfo> Kernel::tensors() const {
+  std::vector<TensorInfo> infos;
+  for (const ir::Buffer* buffer : impl_->op.built.program->interface()) {
+    infos.push_back({buffer->name, buffer->role, buffer->dtype, ir::constant_shape(*buffer)});
+  }
+  return infos;
+}
+
+const std::vector<std::string>& Kernel::notes() const { return impl_->op.built.notes; }
+std::string Kernel::script() const { return schedule::print(impl_->op.built.script); }
+std::string Kernel::directives() const {
+  return schedule::print(schedule::expand_to_directives(impl_->op.built.script, *impl_->op.built.state));
+}
+std::string Kernel::loops() const { return ir::print(impl_->op.built.kernel.program); }
+
+Outcome<Execution> Kernel::prepare(const std::vector<Argument>& arguments, int threads) const {
+  return guarded([&] {
+    const std::vector<TensorInfo> infos = tensors();
+    check_arguments(infos, arguments, threads);
+    auto impl = std::make_shared<Execution::Impl>(Execution::Impl{*this, {}, nullptr});
+    for (const TensorInfo& info : infos) {
+      void* data = find_argument(arguments, info.name)->data;
+      impl->tensors.push_back(runtime::Tensor::borrow(info.dtype, info.shape, data));
+    }
+    impl->runner = std::make_unique<driver::OperatorRunner>(impl_->op, impl->tensors, threads);
+    Execution execution;
+    execution.impl_ = std::move(impl);
+    return execution;
+  });
+}
+
+Outcome<Done> Kernel::run(const std::vector<Argument>& arguments, int threads) const {
+  Outcome<Execution> execution = prepare(arguments, threads);
+  if (!execution) return execution.error();
+  return execution->run();
+}
+
+Outcome<Done> Execution::run() noexcept {
+  return guarded([&] {
+    impl_->runner->run();
+    return Done{};
+  });
+}
+
+}  // namespace polyte::api

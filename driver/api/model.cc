@@ -1,0 +1,73 @@
+#include "driver/model.h"
+
+#include "driver/api/arms.h"
+#include "driver/api/guard.h"
+#include "frontend/onnx_import.h"
+#include "ir/loop_program_text.h"
+#include "ir/program_text.h"
+
+namespace polyte::api {
+namespace {
+
+driver::ModelOptions driver_options(const ModelOptions& options) {
+  driver::ModelOptions result;
+  result.arm = arm_of(options.scheduler);
+  for (const auto& [group, scheduler] : options.groups) result.group_arms[group] = arm_of(scheduler);
+  result.strict = options.strict;
+  result.exact = options.exact;
+  result.optimize = result.fuse = options.optimize;
+  for (std::size_t i = 0; i < options.scripts.size(); ++i) {
+    const std::string origin = "script " + std::to_string(i + 1);
+    result.scripts.push_back({origin, schedule::parse_script(options.scripts[i], origin)});
+  }
+  return result;
+}
+
+ModelReport report_of(const driver::CompiledModel& model, std::vector<std::string> notes) {
+  ModelReport report{{}, std::move(notes)};
+  report.notes.insert(report.notes.end(), model.notes.begin(), model.notes.end());
+  for (const driver::GroupPlan& group : model.groups) {
+    if (group.view) continue;
+    const driver::BuiltKernel& kernel = model.kernels.at(static_cast<std::size_t>(group.kernel));
+    report.groups.push_back({group.name, ir::print(group.expansion.program), schedule::print(kernel.script),
+                             ir::print(kernel.kernel.program)});
+  }
+  return report;
+}
+
+}  // namespace
+
+driver::Arm arm_of(Scheduler scheduler) {
+  switch (scheduler) {
+    case Scheduler::Naive:
+      return driver::Arm::Naive;
+    case Scheduler::Isl:
+      return driver::Arm::Isl;
+    case Scheduler::Poly:
+      return driver::Arm::Poly;
+    case Scheduler::Template:
+      return driver::Arm::Template;
+  }
+  throw UserError(ExitStatus::Usage, "no such scheduler: " + std::to_string(static_cast<int>(scheduler)));
+}
+
+codegen::Target target_named(const std::string& name) {
+  return name == "native" ? codegen::detect_host() : codegen::target_for_cpu(name);
+}
+
+Outcome<ModelReport> compile_model(const std::string& onnx, const std::string& artifact, const ModelOptions& options) {
+  return guarded([&] {
+    const codegen::Target target = target_named(options.target);
+    const driver::ModelOptions driver_opts = driver_options(options);
+    frontend::ImportOptions import_options;
+    import_options.shapes.insert(options.shapes.begin(), options.shapes.end());
+    frontend::Imported imported = frontend::import_onnx(onnx, import_options);
+    const driver::CompiledModel model = artifact.empty()
+                                            ? driver::schedule_model(std::move(imported.graph), target, driver_opts)
+                                            : driver::compile_model(std::move(imported.graph), target, driver_opts);
+    if (!artifact.empty()) runtime::write_artifact(artifact, model.parts);
+    return report_of(model, std::move(imported.notes));
+  });
+}
+
+}  // namespace polyte::api

@@ -1,0 +1,168 @@
+// Polyte from C++: one operator to machine code in this process, or an ONNX model to an artifact file. No exception
+// leaves these functions: every Outcome holds a value or a Failure with all problems found.
+//
+//   auto program = api::parse_notation("C[m,n] = sum[k] A[m,k]*B[k,n]", DType::F32);
+//   auto kernel = api::compile(*program, {.sizes = {{"m", 64}, {"n", 64}, {"k", 64}}});
+//   if (!kernel) return report(kernel.error().messages);
+//   auto done = kernel->run({api::argument<const float>("A", a), api::argument<const float>("B", b),
+//                            api::argument<float>("C", c)}, 2);
+//
+// A program that only runs artifacts needs none of this: runtime/session.h, or runtime/polyte_runtime.h from C.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "ir/builder.h"
+#include "support/result.h"
+
+namespace polyte::api {
+
+struct Failure {
+  ExitStatus status = ExitStatus::Internal;  // as the command line would exit
+  std::vector<std::string> messages;
+};
+// Test it before use: `*outcome` of a failure is a programming error.
+template <class T>
+using Outcome = Result<T, Failure>;
+struct Done {};
+
+// ---- what is computed
+
+using Sizes = std::map<std::string, std::int64_t>;
+
+class Program {
+ public:
+  explicit Program(std::shared_ptr<const ir::Program> program) : program_(std::move(program)) {}
+  const ir::Program& ir() const { return *program_; }
+  std::string text() const;
+  const std::shared_ptr<const ir::Program>& shared() const { return program_; }
+
+ private:
+  std::shared_ptr<const ir::Program> program_;
+};
+
+// Program text (docs/program-text.md) with one program; `origin` names it in messages.
+Outcome<Program> parse_program(std::string_view text, const std::string& origin = "program");
+Outcome<Program> parse_notation(std::string_view text, DType dtype);
+// `write` receives an empty ir::ProgramBuilder; what it throws, and what does not verify, is the failure.
+Outcome<Program> build_program(const std::string& name, const std::vector<std::string>& params,
+                               const std::function<void(ir::ProgramBuilder&)>& write);
+
+// ---- how it is computed, and the result
+
+enum class Scheduler { Naive, Isl, Poly, Template };
+
+struct CompileOptions {
+  Scheduler scheduler = Scheduler::Poly;
+  std::string script{};           // Script text (docs/script-text.md): a schedule of your own; empty: the scheduler's
+  Sizes sizes{};                  // the Program's open sizes
+  std::string target = "native";  // or an LLVM CPU name; the kernel runs in this process
+  bool strict = false;            // what was not done as asked is a failure
+  bool exact = false;             // refuse schedules that change the order of floating-point operations
+};
+
+// Memory of the caller for one tensor, row-major. T may be const for tensors that are only read.
+struct Argument {
+  std::string name;
+  DType dtype = DType::F32;
+  void* data = nullptr;
+  std::size_t elements = 0;
+  bool writable = true;
+};
+
+template <class T>
+constexpr DType dtype_of() {
+  using E = std::remove_const_t<T>;
+  if constexpr (std::is_same_v<E, double>) return DType::F64;
+  if constexpr (std::is_same_v<E, float>) return DType::F32;
+  if constexpr (std::is_same_v<E, bool>) return DType::Bool;
+  if constexpr (std::is_integral_v<E>) {
+    constexpr DType kSigned[] = {DType::I8, DType::I16, DType::I32, DType::I64};
+    constexpr DType kUnsigned[] = {DType::U8, DType::U16, DType::U32, DType::U64};
+    constexpr int kAt = sizeof(E) == 1 ? 0 : sizeof(E) == 2 ? 1 : sizeof(E) == 4 ? 2 : 3;
+    return std::is_signed_v<E> ? kSigned[kAt] : kUnsigned[kAt];
+  }
+}
+
+template <class T>
+Argument argument(std::string name, std::span<T> data, DType dtype = dtype_of<T>()) {  // f16, bf16: uint16 and dtype
+  void* bytes = const_cast<std::remove_const_t<T>*>(data.data());
+  return {std::move(name), dtype, bytes, data.size(), !std::is_const_v<T>};
+}
+
+struct TensorInfo {
+  std::string name;
+  ir::Role role = ir::Role::In;
+  DType dtype = DType::F32;
+  std::vector<std::int64_t> shape;
+};
+
+// A kernel bound to arguments and threads. The memory must outlive it; Const tensors are packed when it is made, so
+// their contents must be there by then. `run` is for one thread at a time and allocates nothing.
+class Execution {
+ public:
+  Outcome<Done> run() noexcept;
+
+ private:
+  friend class Kernel;
+  Execution() = default;
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+class Kernel {
+ public:
+  std::vector<TensorInfo> tensors() const;        // the interface, in the Program's order
+  const std::vector<std::string>& notes() const;  // declines, fallbacks, what is not as asked
+  std::string script() const;                     // the schedule; give it back as CompileOptions::script
+  std::string directives() const;                 // the same, one step a line, with who chose it
+  std::string loops() const;                      // the loops that it led to
+
+  // Arguments by name, in any order. All missing, unknown, mistyped and missized ones are listed.
+  Outcome<Execution> prepare(const std::vector<Argument>& arguments, int threads = 1) const;
+  Outcome<Done> run(const std::vector<Argument>& arguments, int threads = 1) const;  // prepare, then once
+
+ private:
+  friend Outcome<Kernel> compile(const Program& program, const CompileOptions& options);
+  Kernel() = default;
+  struct Impl;
+  std::shared_ptr<const Impl> impl_;
+};
+
+Outcome<Kernel> compile(const Program& program, const CompileOptions& options = {});
+
+// ---- a network
+
+struct ModelOptions {
+  Scheduler scheduler = Scheduler::Poly;
+  std::map<std::string, Scheduler> groups{};                  // another scheduler for one group
+  std::vector<std::string> scripts{};                         // Script texts, for the groups that their headers name
+  std::map<std::string, std::vector<std::int64_t>> shapes{};  // inputs of symbolic shape
+  std::string target = "native";
+  bool strict = false;
+  bool exact = false;
+  bool optimize = true;  // false: neither graph passes nor fusion
+};
+
+struct GroupInfo {  // of the fused operators that became one kernel
+  std::string name, program, script, loops;
+};
+
+struct ModelReport {
+  std::vector<GroupInfo> groups;  // in execution order; those without a kernel are left out
+  std::vector<std::string> notes;
+};
+
+// Compiles an ONNX file and writes the artifact. With an empty `artifact` nothing is written.
+Outcome<ModelReport> compile_model(const std::string& onnx, const std::string& artifact,
+                                   const ModelOptions& options = {});
+
+}  // namespace polyte::api
