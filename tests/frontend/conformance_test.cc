@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "doctest/doctest.h"
+#include <doctest/doctest.h>
 #include "tests/frontend/conformance_cases.h"
 
 using namespace polyte;

@@ -1,5 +1,5 @@
 // Every hostile model gets its exit status, in words that name the file and hold no control characters.
-#include "doctest/doctest.h"
+#include <doctest/doctest.h>
 #include "frontend/onnx_import.h"
 #include "tests/frontend/hostile_models.h"
 

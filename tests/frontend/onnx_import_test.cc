@@ -1,7 +1,7 @@
 // Importing: what the graph looks like, what a user reads when a model cannot be compiled, options.
 #include "frontend/onnx_import.h"
 
-#include "doctest/doctest.h"
+#include <doctest/doctest.h>
 #include "graph/evaluate.h"
 #include "support/error.h"
 #include "tests/frontend/model_builder.h"

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "doctest/doctest.h"
+#include <doctest/doctest.h>
 #include "tests/frontend/model_builder.h"
 
 using namespace polyte;

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "doctest/doctest.h"
+#include <doctest/doctest.h>
 #include "graph/evaluate.h"
 #include "graph/ops/ops.h"
 #include "ir/program_text.h"

@@ -1,7 +1,7 @@
 // Graph: building, normalising, verifying, printing; and tensors known at compile time.
 #include "graph/graph.h"
 
-#include "doctest/doctest.h"
+#include <doctest/doctest.h>
 #include "support/error.h"
 
 using namespace polyte;
