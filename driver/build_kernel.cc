@@ -60,7 +60,9 @@ schedule::Script choose_script(BuiltKernel& kernel, const Machine& machine, cons
 
 schedule::State replay_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options) {
   schedule::ReplayOptions replay_options;
-  replay_options.proof = options.proof;
+  // What a scheduler of ours wrote is proved once, as a whole; a person is told which line is wrong.
+  const bool derived = options.arm != Arm::Script && options.proof == schedule::ProofLevel::Full;
+  replay_options.proof = derived ? schedule::ProofLevel::Final : options.proof;
   Result<schedule::State, schedule::Refusal> state =
       schedule::replay(kernel.program, kernel.script, machine, replay_options);
   if (state) return *std::move(state);

@@ -150,9 +150,10 @@ Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const 
   ScriptEnvironment environment = initial_environment(script, *program, machine);
   std::optional<Prover> prover;
   if (options.proof != ProofLevel::Off) prover.emplace(program);
+  const bool step_by_step = options.proof == ProofLevel::Directive || options.proof == ProofLevel::Full;
   for (const Directive& directive : script.directives) {
     const auto start = std::chrono::steady_clock::now();
-    Applied applied = apply(state, directive, environment, prover ? &*prover : nullptr);
+    Applied applied = apply(state, directive, environment, step_by_step ? &*prover : nullptr);
     if (!applied) return applied.error();
     state = std::move(*applied);
     const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
@@ -160,7 +161,7 @@ Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const 
   }
   if (options.proof == ProofLevel::Directive)
     if (auto refusal = check_all_races(state, *prover)) return *refusal;
-  if (options.proof == ProofLevel::Full)
+  if (options.proof == ProofLevel::Full || options.proof == ProofLevel::Final)
     if (auto refusal = prover->check_end_to_end(state)) return *refusal;
   return state;
 }

@@ -12,7 +12,8 @@ namespace polyte::schedule {
 enum class ProofLevel {
   Off,        // structure only: for tuning candidates; the winner is proved
   Directive,  // each directive's own obligation
-  Full        // and the end-to-end criterion on the final State
+  Final,      // the end-to-end criterion on the final State alone: for scripts that a program has written
+  Full        // both
 };
 
 struct ReplayOptions {

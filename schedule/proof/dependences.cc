@@ -78,23 +78,4 @@ class DependenceBuilder {
 
 std::vector<Dependence> compute_dependences(const IslModel& basis) { return DependenceBuilder(basis).build(); }
 
-isl::union_map backwards(const isl::union_map& pairs, const isl::multi_union_pw_aff& order) {
-  return isl::manage(isl_union_map_lex_ge_at_multi_union_pw_aff(pairs.copy(), order.copy()));
-}
-
-isl::union_map backwards_at(const isl::union_map& pairs, const isl::multi_union_pw_aff& order, int depth) {
-  isl_size dims = isl_multi_union_pw_aff_dim(order.get(), isl_dim_out);
-  isl_union_map* result = pairs.copy();
-  if (depth > 0) {
-    isl_multi_union_pw_aff* outer = isl_multi_union_pw_aff_drop_dims(
-        order.copy(), isl_dim_out, static_cast<unsigned>(depth), static_cast<unsigned>(dims - depth));
-    result = isl_union_map_eq_at_multi_union_pw_aff(result, outer);
-  }
-  isl_multi_union_pw_aff* member = order.copy();
-  member = isl_multi_union_pw_aff_drop_dims(member, isl_dim_out, static_cast<unsigned>(depth) + 1,
-                                            static_cast<unsigned>(dims - depth - 1));
-  member = isl_multi_union_pw_aff_drop_dims(member, isl_dim_out, 0, static_cast<unsigned>(depth));
-  return isl::manage(isl_union_map_lex_gt_at_multi_union_pw_aff(result, member));
-}
-
 }  // namespace polyte::schedule

@@ -20,9 +20,4 @@ struct Dependence {
 
 std::vector<Dependence> compute_dependences(const IslModel& basis);
 
-// The pairs of `pairs` (a union over statement tuples) whose source comes at or after its sink under `order`.
-isl::union_map backwards(const isl::union_map& pairs, const isl::multi_union_pw_aff& order);
-// Of those: the pairs equal in the first `depth` dimensions and running backwards in dimension `depth`.
-isl::union_map backwards_at(const isl::union_map& pairs, const isl::multi_union_pw_aff& order, int depth);
-
 }  // namespace polyte::schedule

@@ -46,10 +46,12 @@ struct OrderBuilder {
     int position = 0;
   };
   std::map<std::string, std::vector<Step>> steps;
+  std::map<int, int> depth_of_loop;
   std::vector<Step> path;
 
   void visit(const Tree& tree) {
     if (const auto* loop = std::get_if<Loop>(&tree->op)) {
+      depth_of_loop[loop->id] = static_cast<int>(path.size());
       path.push_back({loop->name, 0});
       visit(loop->body);
       path.pop_back();
@@ -193,6 +195,7 @@ class ModelBuilder {
   void add_order() {
     OrderBuilder builder;
     builder.visit(model_.state->tree);
+    model_.depth_of_loop = builder.depth_of_loop;
     std::size_t depth = 0;
     for (const auto& [name, steps] : builder.steps) {
       if (steps.size() > depth) {
@@ -206,7 +209,11 @@ class ModelBuilder {
     isl_union_pw_aff_list* list = isl_union_pw_aff_list_alloc(context_.get().get(), static_cast<int>(depth));
     for (std::size_t d = 0; d < depth; ++d) {
       isl_union_pw_aff* column = isl_union_pw_aff_empty(isl_space_copy(params));
-      for (const IslStatement& s : model_.statements) column = isl_union_pw_aff_add_pw_aff(column, time(builder, s, d));
+      for (IslStatement& s : model_.statements) {
+        s.time.push_back(time(builder, s, d));
+        isl_pw_aff* value = isl_pw_aff_from_aff(s.time.back().copy());
+        column = isl_union_pw_aff_add_pw_aff(column, isl_pw_aff_intersect_domain(value, s.domain.copy()));
+      }
       list = isl_union_pw_aff_list_add(list, column);
     }
     isl_space_free(params);
@@ -224,7 +231,7 @@ class ModelBuilder {
     return isl_multi_union_pw_aff_multi_val_on_domain(domain, isl_multi_val_zero(range));
   }
 
-  isl_pw_aff* time(const OrderBuilder& builder, const IslStatement& s, std::size_t d) {
+  isl::aff time(const OrderBuilder& builder, const IslStatement& s, std::size_t d) {
     isl::space space = s.domain.get_space();
     auto steps = builder.steps.find(s.statement->body.name);
     POLYTE_CHECK(steps != builder.steps.end(), "statement '" + s.statement->body.name + "' is not in the tree");
@@ -233,8 +240,7 @@ class ModelBuilder {
       const auto& step = steps->second[d];
       value = step.loop.empty() ? ir::Affine(step.position) : row_of(*s.statement, step.loop);
     }
-    isl::aff aff = to_aff(space, s.statement->body.iterators, model_.params, value);
-    return isl_pw_aff_intersect_domain(isl_pw_aff_from_aff(aff.release()), s.domain.copy());
+    return to_aff(space, s.statement->body.iterators, model_.params, value);
   }
 };
 
@@ -295,6 +301,43 @@ isl::multi_aff to_multi_aff(const isl::space& domain, const std::string& tuple, 
 }
 
 IslModel make_model(const IslContext& context, const State& state) { return ModelBuilder(context, state).build(); }
+
+namespace {
+
+// Constant in both and so decided without a set: -1, 0, 1 for source before, with, after sink.
+std::optional<int> constant_order(const isl::aff& a, const isl::aff& b) {
+  if (isl_aff_is_cst(a.get()) != isl_bool_true || isl_aff_is_cst(b.get()) != isl_bool_true) return std::nullopt;
+  isl_val* x = isl_aff_get_constant_val(a.get());
+  isl_val* y = isl_aff_get_constant_val(b.get());
+  const int order = isl_val_lt(x, y) == isl_bool_true ? -1 : isl_val_gt(x, y) == isl_bool_true ? 1 : 0;
+  isl_val_free(x);
+  isl_val_free(y);
+  return order;
+}
+
+isl_pw_aff* as_piece(const isl::aff& aff) { return isl_pw_aff_from_aff(aff.copy()); }
+
+}  // namespace
+
+std::optional<BackwardPairs> find_backwards(const IslModel& model, int a, int b, isl::map pairs) {
+  const IslStatement& source = model.statements[static_cast<std::size_t>(a)];
+  const IslStatement& sink = model.statements[static_cast<std::size_t>(b)];
+  if (pairs.is_empty()) return std::nullopt;
+  const int dims = static_cast<int>(source.time.size());
+  for (int d = 0; d < dims; ++d) {
+    const isl::aff &x = source.time[static_cast<std::size_t>(d)], &y = sink.time[static_cast<std::size_t>(d)];
+    if (std::optional<int> order = constant_order(x, y)) {
+      if (*order < 0) return std::nullopt;
+      if (*order > 0) return BackwardPairs{d, pairs};
+      continue;
+    }
+    isl::map late = isl::manage(isl_map_intersect(pairs.copy(), isl_pw_aff_gt_map(as_piece(x), as_piece(y))));
+    if (!late.is_empty()) return BackwardPairs{d, late};
+    pairs = isl::manage(isl_map_intersect(pairs.release(), isl_pw_aff_eq_map(as_piece(x), as_piece(y))));
+    if (pairs.is_empty()) return std::nullopt;
+  }
+  return BackwardPairs{dims, pairs};
+}
 
 int buffer_index(const IslModel& model, const std::string& name) {
   for (std::size_t i = 0; i < model.buffers.size(); ++i) {

@@ -37,14 +37,15 @@ struct IslAccess {
   int buffer = 0;
   isl::map cells;  // statement instance -> cell; over-approximated where a subscript is read at run time
   bool write = false;
-  bool exact = true;  // false: may-access (gather, scatter, guarded at run time)
+  bool exact = true;                // false: may-access (gather, scatter, guarded at run time)
   std::optional<isl::set> outside;  // instances whose guarded read reads nothing; none if unguarded
-  ir::Access text;    // as written, for messages
+  ir::Access text;                  // as written, for messages
 };
 
 struct IslStatement {
   const ScheduledStatement* statement = nullptr;
   isl::set domain;
+  std::vector<isl::aff> time;       // one a dimension of the model's order, over the domain's space
   std::vector<IslAccess> accesses;  // as accesses_of(): reads in order, writes last; an update reads what it writes
 };
 
@@ -65,9 +66,19 @@ struct IslModel {
   std::vector<IslBuffer> buffers;
   isl::multi_union_pw_aff order;         // instance -> time, lexicographic
   std::vector<std::string> order_names;  // a dimension's loop name; empty for a sequence position
+  std::map<int, int> depth_of_loop;      // loop id -> its dimension
 };
 
 IslModel make_model(const IslContext& context, const State& state);
+// The first dimension in which `pairs` (instances of statement a -> of b) run backwards, and those pairs; none where
+// every source comes strictly before its sink. A dimension equal for all pairs of the last depth means equal times:
+// then `depth` is the number of dimensions.
+struct BackwardPairs {
+  int depth = 0;
+  isl::map pairs;
+};
+std::optional<BackwardPairs> find_backwards(const IslModel& model, int a, int b, isl::map pairs);
+
 int buffer_index(const IslModel& model, const std::string& name);     // -1 if absent
 int statement_index(const IslModel& model, const std::string& name);  // -1 if absent
 

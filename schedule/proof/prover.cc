@@ -129,13 +129,12 @@ std::vector<int> positions_in(const Basis& basis, const IslModel& model) {
   return position;
 }
 
-isl::union_map renamed(const isl::map& pairs, int source, int sink) {
+isl::map renamed(const isl::map& pairs, int source, int sink) {
   isl_map* map = pairs.copy();
-  map = isl_map_set_tuple_id(map, isl_dim_in,
-                             isl_id_alloc(isl_map_get_ctx(map), ("S" + std::to_string(source)).c_str(), nullptr));
-  map = isl_map_set_tuple_id(map, isl_dim_out,
-                             isl_id_alloc(isl_map_get_ctx(map), ("S" + std::to_string(sink)).c_str(), nullptr));
-  return isl::manage(isl_union_map_from_map(map));
+  isl_ctx* ctx = isl_map_get_ctx(map);
+  map = isl_map_set_tuple_id(map, isl_dim_in, isl_id_alloc(ctx, ("S" + std::to_string(source)).c_str(), nullptr));
+  map = isl_map_set_tuple_id(map, isl_dim_out, isl_id_alloc(ctx, ("S" + std::to_string(sink)).c_str(), nullptr));
+  return isl::manage(map);
 }
 
 bool has_staged(const IslModel& model, const std::string& buffer) {
@@ -150,19 +149,9 @@ bool concerns_order(const Dependence& d, const IslModel& model) {
   return !has_staged(model, model.buffers[static_cast<std::size_t>(d.buffer)].name);
 }
 
-OrderViolation locate(const Dependence& d, const isl::union_map& wrong, const IslModel& model) {
-  OrderViolation violation{&d, 0, "", {}};
-  const int dims = static_cast<int>(model.order_names.size());
-  isl::union_map at = wrong;
-  for (int depth = 0; depth < dims; ++depth) {
-    at = backwards_at(wrong, model.order, depth);
-    violation.depth = depth;
-    if (!at.is_empty()) break;
-  }
-  if (at.is_empty()) at = wrong;  // equal times: two instances of one statement at one point
-  isl::set pairs = isl::manage(isl_map_wrap(at.as_map().release()));
-  violation.point = first_point(pairs, model.params);
-  return violation;
+OrderViolation locate(const Dependence& d, const BackwardPairs& wrong, const IslModel& model) {
+  const isl::set pairs = isl::manage(isl_map_wrap(wrong.pairs.copy()));
+  return {&d, wrong.depth, "", first_point(pairs, model.params)};
 }
 
 std::string loop_at(const IslModel& model, const std::string& statement, int depth) {
@@ -212,9 +201,9 @@ std::optional<OrderViolation> find_order_violation(const Basis& basis, const Isl
   for (const Dependence& d : basis.dependences) {
     int source = position[static_cast<std::size_t>(d.source)], sink = position[static_cast<std::size_t>(d.sink)];
     if (source < 0 || sink < 0 || !involves(d, basis, moved) || !concerns_order(d, model)) continue;
-    isl::union_map wrong = backwards(renamed(d.pairs, source, sink), model.order);
-    if (wrong.is_empty()) continue;
-    OrderViolation found = locate(d, wrong, model);
+    std::optional<BackwardPairs> wrong = find_backwards(model, source, sink, renamed(d.pairs, source, sink));
+    if (!wrong) continue;
+    OrderViolation found = locate(d, *wrong, model);
     found.loop = loop_at(model, model.statements[static_cast<std::size_t>(sink)].statement->body.name, found.depth);
     if (!worst || smaller(found, *worst)) worst = found;
   }

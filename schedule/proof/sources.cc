@@ -33,31 +33,34 @@ Refusal not_decided(std::string reason) {
 
 isl_id* make_id(isl_ctx* ctx, const std::string& name) { return isl_id_alloc(ctx, name.c_str(), nullptr); }
 
-// Time vectors of one model with IN before and OUT after everything.
+// Time vectors of one model with IN before and OUT after everything. For a scoped buffer the dimensions down to the
+// scope are left out: they are part of its cells, so that accesses of one cell agree in them.
 class Clock {
  public:
-  explicit Clock(const IslModel& model) : model_(model) {
-    times_ = isl::manage(isl_union_map_from_multi_union_pw_aff(model.order.copy()));
-    dims_ = static_cast<unsigned>(model.order_names.size());
+  explicit Clock(const IslModel& model) : model_(model) {}
+
+  isl::map of_statement(int i, int buffer) const {
+    const IslStatement& s = model_.statements[static_cast<std::size_t>(i)];
+    std::vector<isl::aff> values(s.time.begin() + first_dimension(buffer), s.time.end());
+    isl::multi_aff time = to_multi_aff(s.domain.get_space(), "", values);
+    isl_map* map = isl_map_intersect_domain(isl_map_from_multi_aff(time.release()), s.domain.copy());
+    return phase(map, 0);
   }
-  isl::map of_statement(int i) const {
-    isl::set domain = model_.statements[static_cast<std::size_t>(i)].domain;
-    isl_space* space = isl_space_add_unnamed_tuple_ui(isl_space_params(isl_set_get_space(domain.get())), dims_);
-    space = isl_space_map_from_domain_and_range(isl_set_get_space(domain.get()), space);
-    isl_map* time = isl_union_map_extract_map(times_.get(), space);
-    return phase(time, 0);
-  }
-  isl::map of_virtual(const isl::set& cells, int position) const {
-    isl_space* range = isl_space_add_unnamed_tuple_ui(isl_space_params(isl_set_get_space(cells.get())), dims_);
+  isl::map of_virtual(const isl::set& cells, int buffer, int position) const {
+    const auto dims = static_cast<unsigned>(static_cast<int>(model_.order_names.size()) - first_dimension(buffer));
+    isl_space* range = isl_space_add_unnamed_tuple_ui(isl_space_params(isl_set_get_space(cells.get())), dims);
     isl_map* time = isl_map_from_domain_and_range(cells.copy(), isl_set_universe(range));
-    for (unsigned d = 0; d < dims_; ++d) time = isl_map_fix_si(time, isl_dim_out, d, 0);
+    for (unsigned d = 0; d < dims; ++d) time = isl_map_fix_si(time, isl_dim_out, d, 0);
     return phase(time, position);
   }
 
  private:
   const IslModel& model_;
-  isl::union_map times_;
-  unsigned dims_ = 0;
+
+  int first_dimension(int buffer) const {
+    const int scope = model_.buffers[static_cast<std::size_t>(buffer)].scope_loop;
+    return scope < 0 ? 0 : model_.depth_of_loop.at(scope) + 1;
+  }
   static isl::map phase(isl_map* time, int position) {
     time = isl_map_insert_dims(time, isl_dim_out, 0, 1);
     return isl::manage(isl_map_fix_si(time, isl_dim_out, 0, position));
@@ -71,7 +74,7 @@ struct Sink {
   int buffer = 0;
   isl::map cells;
   std::optional<isl::set> outside;  // none: unguarded
-  std::string fill;  // name of the guard's value
+  std::string fill;                 // name of the guard's value
   bool exact = true;
   isl::set instances() const { return outside ? cells.domain().unite(*outside) : cells.domain(); }
 };
@@ -123,8 +126,7 @@ class SourceFinder {
     isl::union_map reads = to_union(sink.cells);
     if (writers.injective) {
       isl::union_map claimed = reads.apply_range(writers.cells.reverse());
-      isl::union_map times = writers.times.unite(to_union(time_of(sink)));
-      return in_order(claimed, times);
+      return in_order(claimed, writers, sink);
     }
     return flow(reads, writers, sink);
   }
@@ -142,8 +144,8 @@ class SourceFinder {
   std::map<int, Writers> writers_;
 
   isl::map time_of(const Sink& sink) const {
-    if (sink.statement >= 0) return clock_.of_statement(sink.statement);
-    return clock_.of_virtual(sink.cells.domain(), 1);
+    if (sink.statement >= 0) return clock_.of_statement(sink.statement, sink.buffer);
+    return clock_.of_virtual(sink.cells.domain(), sink.buffer, 1);
   }
 
   Writers& writers_of(int buffer) {
@@ -155,13 +157,13 @@ class SourceFinder {
     w.times = isl::manage(isl_union_map_empty(params));
     if (model_.buffers[static_cast<std::size_t>(buffer)].interface) {
       isl::set in = cells_of(model_, buffer, "IN" + std::to_string(buffer));
-      add(w, identity_onto(in, "B" + std::to_string(buffer)), clock_.of_virtual(in, -1));
+      add(w, identity_onto(in, "B" + std::to_string(buffer)), clock_.of_virtual(in, buffer, -1));
     }
     for (std::size_t i = 0; i < model_.statements.size(); ++i) {
       for (const IslAccess& access : model_.statements[i].accesses) {
         if (!access.write || access.buffer != buffer) continue;
         w.exact = w.exact && access.exact;
-        add(w, access.cells, clock_.of_statement(static_cast<int>(i)));
+        add(w, access.cells, clock_.of_statement(static_cast<int>(i), buffer));
       }
     }
     return w;
@@ -175,11 +177,23 @@ class SourceFinder {
   }
 
   // The pairs (sink -> source) whose source has run before the sink; the others found nothing written.
-  static isl::union_map in_order(const isl::union_map& claimed, const isl::union_map& times) {
-    if (claimed.is_empty()) return claimed;  // times of nothing have no space
-    isl::multi_union_pw_aff order = isl::manage(isl_multi_union_pw_aff_from_union_map(times.copy()));
-    isl::union_map late = isl::manage(isl_union_map_lex_le_at_multi_union_pw_aff(claimed.copy(), order.copy()));
+  isl::union_map in_order(const isl::union_map& claimed, const Writers& writers, const Sink& sink) const {
+    if (all_forwards(claimed, sink)) return claimed;
+    isl::union_map times = writers.times.unite(to_union(time_of(sink)));
+    isl::multi_union_pw_aff order = isl::manage(isl_multi_union_pw_aff_from_union_map(times.release()));
+    isl::union_map late = isl::manage(isl_union_map_lex_le_at_multi_union_pw_aff(claimed.copy(), order.release()));
     return claimed.subtract(late);
+  }
+
+  bool all_forwards(const isl::union_map& claimed, const Sink& sink) const {
+    if (sink.statement < 0) return true;
+    bool forwards = true;
+    claimed.foreach_map([&](isl::map map) {
+      const std::string source = isl_map_get_tuple_name(map.get(), isl_dim_out);
+      if (source[0] != 'S') return;
+      forwards = forwards && !find_backwards(model_, std::stoi(source.substr(1)), sink.statement, map.reverse());
+    });
+    return forwards;
   }
 
   isl::union_map flow(const isl::union_map& reads, const Writers& writers, const Sink& sink) {
