@@ -6,6 +6,7 @@ function(polyte_library folder)
   add_library(Polyte::${folder} ALIAS polyte_${folder})
   target_link_libraries(polyte_${folder} PUBLIC ${ARG_DEPENDS} PRIVATE $<BUILD_INTERFACE:polyte_flags> ${ARG_PRIVATE})
   target_include_directories(polyte_${folder} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  target_compile_features(polyte_${folder} PUBLIC cxx_std_20)
 endfunction()
 
 # polyte_test(folder LABEL unit SOURCES a_test.cc DEPENDS Polyte::ir)

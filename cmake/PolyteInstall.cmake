@@ -1,0 +1,37 @@
+# What `cmake --install` gives a stranger's project, in two components:
+#   runtime    Polyte::runtime, to run artifacts: neither LLVM nor isl is needed
+#   compiler   Polyte::api (driver/api/polyte.h) and all below it, and the command line
+# find_package(Polyte) finds both, find_package(Polyte COMPONENTS runtime) the first alone.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(polyte_config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Polyte")
+set(polyte_runtime_targets polyte_support polyte_runtime)
+set(polyte_compiler_targets polyte_ir polyte_graph polyte_onnx_proto polyte_frontend polyte_schedule polyte_poly
+                            polyte_lower polyte_codegen polyte_driver polyte_api)
+
+foreach(component runtime compiler)
+  foreach(target IN LISTS polyte_${component}_targets)
+    string(REPLACE "polyte_" "" name ${target})
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  endforeach()
+  install(TARGETS ${polyte_${component}_targets} EXPORT polyte_${component}
+          ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT ${component}
+          INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/polyte")
+  install(EXPORT polyte_${component} FILE Polyte_${component}.cmake NAMESPACE Polyte::
+          DESTINATION "${polyte_config_dir}" COMPONENT ${component})
+endforeach()
+install(TARGETS polyte RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT compiler)
+
+# Headers keep their folders: #include "runtime/session.h".
+install(DIRECTORY support runtime DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/polyte" COMPONENT runtime
+        FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ir DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/polyte" COMPONENT compiler
+        FILES_MATCHING PATTERN "*.h")
+install(FILES driver/api/polyte.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/polyte/driver/api" COMPONENT compiler)
+
+configure_package_config_file(cmake/PolyteConfig.cmake.in "${CMAKE_BINARY_DIR}/PolyteConfig.cmake"
+                              INSTALL_DESTINATION "${polyte_config_dir}")
+write_basic_package_version_file("${CMAKE_BINARY_DIR}/PolyteConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${CMAKE_BINARY_DIR}/PolyteConfig.cmake" "${CMAKE_BINARY_DIR}/PolyteConfigVersion.cmake"
+        DESTINATION "${polyte_config_dir}" COMPONENT runtime)

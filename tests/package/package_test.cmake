@@ -1,0 +1,47 @@
+# cmake -DBUILD=.. -DSOURCE=.. -DGENERATOR=.. -DC=.. -DCXX=.. -P package_test.cmake
+cmake_minimum_required(VERSION 3.25)
+set(scratch "${BUILD}/package-test")
+file(REMOVE_RECURSE "${scratch}")
+
+# must(WORDS COMMAND...): the command succeeds and prints the words.
+function(must words)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  if(NOT status EQUAL 0 OR NOT out MATCHES "${words}")
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\nexit status ${status}, expected 0 and '${words}' in:\n${out}")
+  endif()
+  set(printed "${out}" PARENT_SCOPE)
+endfunction()
+
+function(build_example name prefix)
+  must("" ${CMAKE_COMMAND} -S "${SOURCE}/examples/${name}" -B "${scratch}/${name}" -G "${GENERATOR}"
+       "-DCMAKE_C_COMPILER=${C}" "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_PREFIX_PATH=${prefix}"
+       -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF ${ARGN})
+  must("" ${CMAKE_COMMAND} --build "${scratch}/${name}")
+endfunction()
+
+# One operator, with all that is installed.
+must("" ${CMAKE_COMMAND} --install "${BUILD}" --prefix "${scratch}/all")
+build_example(one_operator "${scratch}/all")
+must("y\\[0, 0\\] = 13.*schedule .*/poly for" "${scratch}/one_operator/one_operator")
+
+# An artifact, with the runtime alone: no LLVM, isl or protobuf to build, none to run.
+must("" ${CMAKE_COMMAND} --install "${BUILD}" --prefix "${scratch}/runtime" --component runtime)
+build_example(run_artifact "${scratch}/runtime" -DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON
+              -DCMAKE_DISABLE_FIND_PACKAGE_Protobuf=ON)
+must("" "${scratch}/all/bin/polyte" compile "${SOURCE}/examples/digits/digits.onnx" -o "${scratch}/digits.polyte")
+must("probabilities\\[0\\] = 0\\.[0-9]+|probabilities\\[0\\] = [0-9.]+e-" "${scratch}/run_artifact/run_artifact"
+     "${scratch}/digits.polyte")
+must("" ldd "${scratch}/run_artifact/run_artifact")
+if(printed MATCHES "LLVM|isl|protobuf")
+  message(FATAL_ERROR "the runtime alone needs the compiler's libraries:\n${printed}")
+endif()
+
+# Asking for the compiler where only the runtime is installed is refused.
+execute_process(COMMAND ${CMAKE_COMMAND} -S "${SOURCE}/examples/one_operator" -B "${scratch}/refused" -G "${GENERATOR}"
+                        "-DCMAKE_PREFIX_PATH=${scratch}/runtime"
+                RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+if(status EQUAL 0)
+  message(FATAL_ERROR "examples/one_operator configured against an installation without the compiler")
+endif()
+file(REMOVE_RECURSE "${scratch}")
