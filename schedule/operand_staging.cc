@@ -20,6 +20,18 @@ bool plain_subscripts(const ir::Load& load) {
   });
 }
 
+// A copy with a border stands for a guarded read where every part of the guard bounds one subscript; a stride's
+// remainder (a transposed convolution) asks for holes inside.
+bool wants_padded_copy(const ir::Load& load) {
+  const auto bounds_a_subscript = [&](const ir::Constraint& guard) {
+    return std::ranges::any_of(load.indices, [&](const ir::Index& index) {
+      if (index.indirect) return false;
+      return (guard.expr - index.affine).is_constant() || (guard.expr + index.affine).is_constant();
+    });
+  };
+  return std::holds_alternative<ir::Literal>(load.otherwise->op) && std::ranges::all_of(load.guard, bounds_a_subscript);
+}
+
 std::string panel_iterator(const TiledReduction& r, const ir::Load& load) {
   for (const std::string& candidate : {r.lane, r.row}) {
     const bool indexed = std::ranges::any_of(
@@ -66,7 +78,7 @@ std::vector<std::string> operand_stages(const TiledReduction& r, const Machine& 
       const ir::Role role = r.program->buffer(load->buffer).role;
       if (role == ir::Role::Out || role == ir::Role::InOut || !seen.insert(load->buffer).second) continue;
       if (load->otherwise) {
-        lines.push_back("stage " + load->buffer);
+        if (wants_padded_copy(*load)) lines.push_back("stage " + load->buffer);
         continue;
       }
       const std::string panel = panel_iterator(r, *load);
