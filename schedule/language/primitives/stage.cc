@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "schedule/language/primitives/copy_loops.h"
 #include "schedule/language/primitives/layout.h"
 #include "schedule/language/primitives/lift.h"
+#include "schedule/language/primitives/padding.h"
 
 namespace polyte::schedule {
 
@@ -33,14 +35,6 @@ std::string fresh(const std::string& base, const std::function<bool(const std::s
   return name;
 }
 
-// A guard over coordinates of the element, "$0", "$1", ... one a dimension.
-Affine coordinate(std::size_t dimension) { return Affine::symbol("$" + std::to_string(dimension)); }
-
-struct Padding {
-  std::vector<Constraint> guard;  // over coordinates
-  ir::Expr otherwise;             // null: no guarded read
-};
-
 // Which elements pass between the buffer and its copy.
 struct Transfers {
   std::vector<Condition> in, out;  // one copy statement a condition
@@ -55,13 +49,16 @@ class StageApplication {
     if (auto refusal = find_site()) return *refusal;
     if (auto refusal = check_form()) return *refusal;
     if (auto refusal = find_box()) return *refusal;
-    if (auto refusal = find_padding()) return *refusal;
+    auto padding = padding_of(before_, buffer_, users_);
+    if (!padding) return padding.error();
+    padding_ = std::move(*padding);
     Transfers transfers;
     if (auto refusal = find_transfers(transfers)) return *refusal;
     if (auto refusal = make_buffer()) return *refusal;
     redirect();
     insert_copies(transfers);
-    if (auto refusal = apply_copy_loops()) return *refusal;
+    if (directive_.copy)
+      if (auto refusal = arrange_copies(next_, directive_.copy, {buffer_, copies_, prefix_.size()})) return *refusal;
     drop_unused_buffers();
     if (auto refusal = settle(next_)) return *refusal;
     if (auto refusal = prove()) return *refusal;
@@ -177,61 +174,6 @@ class StageApplication {
     auto box = box_of(before_, accesses(), buffer_, outer_);
     if (!box) return conservative(box.error().reason);
     box_ = std::move(*box);
-    return std::nullopt;
-  }
-
-  // A guard over iterators, as one over coordinates of the element that is read.
-  std::optional<Constraint> over_coordinates(const Constraint& guard, const std::vector<ir::Index>& indices) const {
-    for (std::size_t d = 0; d < indices.size(); ++d) {
-      const Affine up = guard.expr - indices[d].affine, down = guard.expr + indices[d].affine;
-      if (indices[d].indirect) continue;
-      if (up.is_constant()) return Constraint{coordinate(d) + up, guard.equality};
-      if (down.is_constant()) return Constraint{down - coordinate(d), guard.equality};
-    }
-    return std::nullopt;
-  }
-
-  // A guard that only asks whether the element exists.
-  bool is_bounds_test(const Constraint& guard) const {
-    const std::vector<Affine> shape = before_.shape_of(buffer_);
-    for (std::size_t d = 0; d < shape.size(); ++d)
-      if (guard == ir::at_least(coordinate(d), 0) || guard == ir::less_than(coordinate(d), shape[d])) return true;
-    return false;
-  }
-
-  std::optional<Refusal> find_padding() {
-    std::vector<std::vector<Constraint>> guards;
-    for (const std::string& user : users_) {
-      std::vector<ir::Expr> values = before_.at(user).body.values;
-      if (before_.at(user).body.guard) values.push_back(before_.at(user).body.guard);
-      for (const ir::Expr& value : values)
-        for (const ir::Load* load : ir::loads_of(value)) {
-          if (load->buffer != buffer_ || !load->otherwise) continue;
-          if (!writers_.empty()) return conservative(buffer_ + " is written there and read with a guard");
-          std::vector<Constraint> guard;
-          for (const Constraint& c : load->guard) {
-            const auto own = over_coordinates(c, load->indices);
-            if (!own)
-              return conservative("the guard " + ir::to_string(c) + " of " + user + " is not about one index of " +
-                                  buffer_);
-            guard.push_back(*own);
-          }
-          if (padding_.otherwise && !ir::equal(padding_.otherwise, load->otherwise))
-            return conservative("guarded reads of " + buffer_ + " have different values outside");
-          if (!std::holds_alternative<ir::Literal>(load->otherwise->op))
-            return conservative("the value outside " + buffer_ + " is not a constant");
-          padding_.otherwise = load->otherwise;
-          std::sort(guard.begin(), guard.end());
-          guards.push_back(guard);
-          for (const Constraint& c : guard)
-            if (std::find(padding_.guard.begin(), padding_.guard.end(), c) == padding_.guard.end())
-              padding_.guard.push_back(c);
-        }
-    }
-    const bool all_bounds = std::all_of(padding_.guard.begin(), padding_.guard.end(),
-                                        [&](const Constraint& c) { return is_bounds_test(c); });
-    for (const auto& guard : guards)
-      if (!all_bounds && guard != guards.front()) return conservative("reads of " + buffer_ + " have different guards");
     return std::nullopt;
   }
 
@@ -439,9 +381,8 @@ class StageApplication {
       if (names[d].empty()) names[d] = "d" + std::to_string(d);
     for (std::size_t d = 0; d < names.size(); ++d)
       if (clashes(names[d]))
-        names[d] = fresh(buffer_ + "." + names[d], [&](const std::string& name) {
-          return is_buffer(name) || clashes(name) || has(names, name);
-        });
+        names[d] = fresh(buffer_ + "." + names[d],
+                         [&](const std::string& name) { return is_buffer(name) || clashes(name) || has(names, name); });
     return names;
   }
 
@@ -553,7 +494,7 @@ class StageApplication {
     ir::Bindings coordinates;
     for (std::size_t d = 0; d < names.size(); ++d) {
       element.emplace_back(box_.origin[d] + Affine::symbol(names[d]));
-      coordinates["$" + std::to_string(d)] = element.back().affine;
+      coordinates[coordinate_name(d)] = element.back().affine;
     }
     for (const Digit& digit : layout_) local.emplace_back(digit_value(digit, Affine::symbol(names[digit.dimension])));
     copy.body.writes = {in ? ir::Access{local_.name, local} : ir::Access{buffer_, element}};
@@ -610,44 +551,6 @@ class StageApplication {
       rebuilt.body = around(loop.body);
       return make_loop(std::move(rebuilt));
     });
-  }
-
-  // `copy n.o > k > <n.i> > w.in`: order and kinds of a copy's own loops.
-  std::optional<Refusal> apply_copy_loops() {
-    if (!directive_.copy) return std::nullopt;
-    return apply_copy_node(directive_.copy, {});
-  }
-
-  std::optional<Refusal> apply_copy_node(const NestTree& node, std::vector<NestLoop> path) {
-    if (const NestLoop* loop = std::get_if<NestLoop>(&node->op)) {
-      path.push_back(*loop);
-      return apply_copy_node(loop->body, path);
-    }
-    if (const NestSequence* sequence = std::get_if<NestSequence>(&node->op)) {
-      if (!path.empty()) return malformed("the copies of a stage do not share loops");
-      for (const NestTree& child : sequence->children)
-        if (auto refusal = apply_copy_node(child, path)) return refusal;
-      return std::nullopt;
-    }
-    const std::string& name = std::get<Leaf>(node->op).statement;
-    if (!has(copies_, name) && (name == buffer_ + ".in" || name == buffer_ + ".out"))
-      return std::nullopt;  // none needed
-    if (!has(copies_, name))
-      return malformed("copy: " + name + " is no copy of this stage (" +
-                       (copies_.empty() ? "it has none" : joined(copies_)) + ")");
-    const std::vector<const Loop*> old = path_to(next_.tree, name);
-    Names own, given;
-    for (std::size_t i = prefix_.size(); i < old.size(); ++i) own.push_back(old[i]->name);
-    for (const NestLoop& loop : path) given.push_back(loop.name);
-    if (!std::is_permutation(own.begin(), own.end(), given.begin(), given.end()))
-      return malformed("copy: the loops of " + name + " are " + joined(own) + ", got " + joined(given));
-    if (own.empty()) return std::nullopt;
-    Tree tree = make_leaf({name, {}, {}});
-    for (std::size_t i = path.size(); i > 0; --i)
-      tree = make_loop(
-          {.id = next_.next_loop_id++, .name = path[i - 1].name, .kind = path[i - 1].kind, .body = std::move(tree)});
-    next_.tree = replace_loop(next_.tree, old[prefix_.size()]->id, [&](const Loop&) { return tree; });
-    return std::nullopt;
   }
 
   // --- the end ---
