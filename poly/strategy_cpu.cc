@@ -232,7 +232,11 @@ class NestStrategy {
                                    tile_.tile,
                                    ceil_div(extent(tile_.lane), lane_size()),
                                    ceil_div(extent(tile_.row), std::max(1, tile_.tile.rows)),
-                                   steps()};
+                                   steps(),
+                                   {}};
+    for (const BandMember& member : own_) {
+      if (member.loop != tile_.lane && member.loop != tile_.row) tiled.others[member.loop] = extent(member.loop);
+    }
     for (const std::string& line : schedule::operand_stages(tiled, machine_)) add(line + "  #: tile-model");
   }
 

@@ -10,7 +10,7 @@ namespace polyte::poly {
 namespace {
 
 constexpr double kLoadsACycle = 2;
-constexpr double kGatherACycle = 1;  // lanes loaded one by one
+constexpr double kGatherACycle = 0.5;  // lanes loaded one by one, then inserted
 constexpr std::int64_t kUnknownStride = 1 << 20;
 // Bytes a cycle that a core draws from each level, sustained (a panel that fills more than half of a level comes
 // from the next one).
@@ -76,10 +76,25 @@ class Pricing {
     return std::abs(ir::stride_of(program_, load, loop).value_or(kUnknownStride));
   }
 
+  // An element of its own line costs the line: where neither lanes, rows nor steps are neighbours in memory.
+  double bytes_an_element(const ir::Load& load, const std::string& lane, const std::string& row) const {
+    const std::int64_t size = size_in_bytes(program_.buffer(load.buffer).dtype);
+    std::int64_t nearest = kUnknownStride;
+    auto see = [&](std::int64_t stride) {
+      if (stride != 0) nearest = std::min(nearest, stride);
+    };
+    see(stride(load, lane));
+    see(stride(load, row));
+    for (const TileLoop& loop : loops_) {
+      if (loop.reduction) see(stride(load, loop.name));
+    }
+    return static_cast<double>(std::clamp<std::int64_t>(nearest * size, size, machine_.l1.line_bytes));
+  }
+
   // Cycles to bring a load's elements for one step: what the tile touches over all steps decides the level.
   double supply_cycles(const ir::Load& load, const std::string& lane, const std::string& row, int rows,
                        int vectors) const {
-    const double bytes = size_in_bytes(program_.buffer(load.buffer).dtype);
+    const double bytes = bytes_an_element(load, lane, row);
     double step = stride(load, row) == 0 ? 1 : rows;
     if (stride(load, lane) != 0) step *= static_cast<double>(vectors) * lanes();
     double panel = step * bytes;
@@ -122,8 +137,11 @@ class Pricing {
   }
 };
 
+// A result that leaves the registers as it is wants neighbours in its lanes; one that an epilogue takes up may lie
+// across memory.
 bool suits_lanes(const ir::Program& program, const ir::Statement& s, const std::string& loop) {
-  return ir::stride_of(program, s.writes[0], loop).value_or(0) != 0;
+  const std::int64_t stride = ir::stride_of(program, s.writes[0], loop).value_or(0);
+  return program.buffer(s.writes[0].buffer).role == ir::Role::Temp ? stride != 0 : stride == 1;
 }
 
 }  // namespace

@@ -53,7 +53,10 @@ bool wants_packing(const TiledReduction& r, const ir::Load& load, const std::str
   if (buffer.role == ir::Role::Const) return true;
   const std::int64_t stride_bytes = ir::stride_of(*r.program, load, panel).value_or(0) * size_in_bytes(buffer.dtype);
   const bool crowded = panel == r.row && conflicts_in_cache(machine, stride_bytes, r.tile.rows);
-  const std::int64_t uses = panel == r.lane ? r.row_trips : r.lane_trips;
+  std::int64_t uses = panel == r.lane ? r.row_trips : r.lane_trips;
+  for (const auto& [loop, extent] : r.others) {
+    if (ir::stride_of(*r.program, load, loop) == 0) uses *= std::max<std::int64_t>(1, extent);
+  }
   return (step >= kFarStride || crowded) && uses >= kFewUses;
 }
 

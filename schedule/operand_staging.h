@@ -5,6 +5,7 @@
 //   x[c, h+r, w+s] else 0         stage x
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct TiledReduction {
   RegisterTile tile;
   std::int64_t lane_trips = 1, row_trips = 1;  // tiles in each direction
   std::int64_t steps = 1;                      // of the whole reduction
+  std::map<std::string, std::int64_t> others;  // extents of the free loops besides lane and row
 };
 
 // The lines, in order of the operands' appearance.

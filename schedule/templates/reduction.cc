@@ -7,6 +7,8 @@
 // vector operand is reused. Both are tiled by the register-tile formula; without a lane loop, rows give several
 // independent chains of scalars.
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
 
 #include "ir/contraction.h"
 #include "schedule/operand_staging.h"
@@ -114,9 +116,20 @@ class ReductionTemplate {
     }
   }
 
+  // The smallest step that a row makes in an operand: neighbours share lines.
+  std::int64_t near_stride(const std::string& iterator) const {
+    std::int64_t nearest = std::numeric_limits<std::int64_t>::max();
+    for (const ir::Load* load : loads()) {
+      const std::int64_t stride = std::abs(ir::stride_of(program_, *load, iterator).value_or(0));
+      if (stride != 0) nearest = std::min(nearest, stride);
+    }
+    return nearest;
+  }
+
   bool better_row(const IteratorFacts& a, const IteratorFacts& b) const {
     if (!shape_.lane.empty() && reuses_a_vector(a.name) != reuses_a_vector(b.name)) return reuses_a_vector(a.name);
     if (reused_operands(a.name) != reused_operands(b.name)) return reused_operands(a.name) > reused_operands(b.name);
+    if (near_stride(a.name) != near_stride(b.name)) return near_stride(a.name) < near_stride(b.name);
     return a.extent > b.extent;
   }
 
@@ -225,7 +238,9 @@ class ReductionTemplate {
                          shape_.tile,
                          trips(shape_.lane + ".o"),
                          trips(shape_.row + ".o"),
-                         shape_.reduction_extent};
+                         shape_.reduction_extent,
+                         {}};
+    for (const std::string& loop : shape_.others) tiled.others[loop] = find(facts_, loop)->extent;
     for (const std::string& line : operand_stages(tiled, machine_)) script_.add(line);
   }
 
