@@ -170,8 +170,8 @@ void add_interpret(CLI::App& app, int& status) {
       app.add_subcommand("interpret", "run a Program, its loops after a script, or an ONNX model, in the interpreter");
   auto options = std::make_shared<InterpretVerbOptions>();
   add_operator_options(*verb, options->source);
-  add_data_options(*verb, options->data);
   options->data.fill = "int:1";
+  add_data_options(*verb, options->data);
   verb->add_option("--script", options->script, "interpret the loops of this schedule; it need not be legal");
   verb->add_option("--watch", options->watch, "print every touch of this element, 'B[2, 1]'");
   verb->add_option("--target", options->target, "cpu:native or an LLVM CPU name")->capture_default_str();
