@@ -52,6 +52,7 @@ Counterexample explain(const Basis& basis, const OrderViolation& v) {
   c.source = make_instance(source, {v.point.values.begin(), v.point.values.begin() + split});
   c.sink = make_instance(sink, {v.point.values.begin() + split, v.point.values.end()});
   c.sizes = v.point.params;
+  c.size_names = basis.model.params;
   c.watch = cell_text(d.source_access, source, v.point, 0);
   c.dependence = kind_text(d.kind) + " of " +
                  access_pattern(d.kind == DependenceKind::Anti ? d.sink_access : d.source_access) + ", from " +
@@ -247,6 +248,7 @@ std::optional<Refusal> bounds_refusal(Prover::Impl& impl, const State& state, co
         refusal.headline = "an access would leave its buffer";
         Counterexample c;
         c.sizes = point.params;
+        c.size_names = model.params;
         c.sink = make_instance(body, point.values);
         c.watch = cell_text(access.text, body, point, 0);
         c.scheduled = to_string(c.sink) + (access.write ? " writes " : " reads ") + c.watch + ", and '" + buffer.name +
@@ -323,6 +325,7 @@ Refusal race_refusal(const IslModel& model, const State& state, int loop_id, con
   const auto split = static_cast<std::ptrdiff_t>(s.body.iterators.size());
   Counterexample c;
   c.sizes = point.params;
+  c.size_names = model.params;
   c.source = make_instance(s.body, {point.values.begin(), point.values.begin() + split});
   c.sink = make_instance(t.body, {point.values.begin() + split, point.values.end()});
   c.watch = cell_text(race.x->text, s.body, point, 0);

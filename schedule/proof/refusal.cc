@@ -3,9 +3,11 @@
 namespace polyte::schedule {
 namespace {
 
-std::string sizes_text(const ir::Values& sizes) {
+std::string sizes_text(const Counterexample& c) {
   std::string text;
-  for (const auto& [name, value] : sizes) text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(value);
+  for (const std::string& name : c.size_names) {
+    text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(c.sizes.at(name));
+  }
   return text;
 }
 
@@ -15,7 +17,7 @@ void append_counterexample(std::string& text, const Counterexample& c, int line)
   std::string with = line > 0 ? "  with line " + std::to_string(line) : "  scheduled";
   with.resize(std::max<std::size_t>(with.size() + 1, 16), ' ');
   text += with + c.scheduled;
-  if (!c.sizes.empty()) text += "      (smallest case: " + sizes_text(c.sizes) + ")";
+  if (!c.size_names.empty()) text += "      (smallest case: " + sizes_text(c) + ")";
   text += "\n";
 }
 

@@ -30,7 +30,8 @@ struct Counterexample {
   std::string scheduled;   // "A(t=0, i=1, j=1) comes first"
   std::string watch;       // "B[2, 1]"
   Instance source, sink;
-  ir::Values sizes;  // T = 1, N = 4
+  ir::Values sizes;                     // T = 1, N = 4
+  std::vector<std::string> size_names;  // in the order of the Program
 };
 
 struct Refusal {

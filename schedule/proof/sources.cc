@@ -427,6 +427,7 @@ class FamilyCheck {
       if (!c.scheduled.empty()) return;
       Point point = first_point(set, model_.params);
       c.sizes = point.params;
+      c.size_names = model_.params;
       c.sink = sink_instance(sink, point.values);
       c.watch = sink_cell(sink, point);
       c.scheduled = to_string(c.sink) + " reads " + c.watch + ", which nothing has written";
@@ -441,6 +442,7 @@ class FamilyCheck {
     Point reader = point;
     reader.values.resize(static_cast<std::size_t>(isl_map_dim(map.get(), isl_dim_in)));
     c.sizes = point.params;
+    c.size_names = model_.params;
     c.sink = sink_instance(sink, reader.values);
     c.watch = sink_cell(sink, reader);
     c.scheduled = to_string(c.sink) + " reads " + c.watch + " and gets " + describe(map, point, basis_.model);
