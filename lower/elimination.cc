@@ -1,5 +1,6 @@
 #include "lower/elimination.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <numeric>
@@ -109,6 +110,42 @@ System relaxed(const System& system, const std::string& variable) {
   return normalised(result);
 }
 
+namespace {
+
+constexpr std::size_t kManyInequalities = 24, kMostInequalities = 64;
+
+// Intervals that the inequalities of one symbol give.
+ir::Ranges intervals_of(const System& system) {
+  ir::Ranges ranges;
+  for (const Affine& e : system) {
+    if (e.terms().size() != 1 || e.terms()[0].atom.div) continue;
+    const Term& term = e.terms()[0];
+    ir::Interval& range = ranges[term.atom.symbol];
+    const std::int64_t least = -polyte::floor_div(e.constant(), std::abs(term.coefficient));
+    if (term.coefficient > 0 && (!range.min || *range.min < least)) range.min = least;
+    if (term.coefficient < 0 && (!range.max || *range.max > -least)) range.max = -least;
+  }
+  return ranges;
+}
+
+// Elimination squares the number of inequalities, step by step: of many, those that intervals imply go, and of still
+// too many the longest.
+System pruned(System system) {
+  if (system.size() <= kManyInequalities) return system;
+  const ir::Ranges ranges = intervals_of(system);
+  std::erase_if(system, [&](const Affine& e) {
+    const bool is_interval = e.terms().size() == 1 && !e.terms()[0].atom.div;
+    return !is_interval && ir::truth_of({e, false}, ranges) == ir::Truth::True;
+  });
+  if (system.size() <= kMostInequalities) return system;
+  std::stable_sort(system.begin(), system.end(),
+                   [](const Affine& a, const Affine& b) { return a.terms().size() < b.terms().size(); });
+  system.resize(kMostInequalities);
+  return system;
+}
+
+}  // namespace
+
 System eliminate(const System& system, const std::string& variable) {
   System kept, above, below;  // above: the coefficient is positive, a lower bound
   for (const Affine& inequality : system) {
@@ -122,7 +159,7 @@ System eliminate(const System& system, const std::string& variable) {
       kept.push_back(low * (b / g) + high * (a / g));
     }
   }
-  return normalised(kept);
+  return pruned(normalised(kept));
 }
 
 Bounds bounds_of(const System& system, const std::string& variable) {
