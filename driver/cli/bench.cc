@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 
 #include "bench/measure.h"
 #include "bench/peak.h"
@@ -95,6 +96,7 @@ std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options) {
   std::vector<std::string> schedulers = options.schedulers;
   if (schedulers.empty()) schedulers = {options.verb.schedule.scheduler};
   std::vector<std::unique_ptr<Work>> works;
+  std::set<std::string> used;
   for (const std::string& source : options.sources) {
     if (!is_operator(source)) {
       works.push_back(model_work(source, options));
@@ -111,11 +113,17 @@ std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options) {
         works.push_back(operator_work(program, options, plain, target));
       }
       for (const std::string& script : options.verb.schedule.scripts) {
+        if (schedule::parse_script(read_text_file(script), script).program != program->name) continue;
         ScheduleOptions one = options.verb.schedule;
         one.scripts = {script};
         works.push_back(operator_work(program, options, one, target));
+        used.insert(script);
       }
     }
+  }
+  for (const std::string& script : options.verb.schedule.scripts) {
+    if (!used.contains(script))
+      throw UserError(ExitStatus::Usage, script + ": no source has the program of this script");
   }
   return works;
 }
