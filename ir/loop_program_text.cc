@@ -1,5 +1,5 @@
 // Printing LoopPrograms. Every expression is printed with its type where the type does not follow from below
-// (`f32(1.5)`, `index_i64(i + 1)`), so that parsing needs no inference. docs/loop-text.md shows an example.
+// (`f32(1.5)`, `index_i64(i + 1)`), so that parsing needs no inference.
 #include "ir/loop_program_text.h"
 
 #include <cctype>

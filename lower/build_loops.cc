@@ -87,7 +87,7 @@ Stmt allocate(const schedule::StagedBuffer& b, Stmt body) {
 
 class Builder {
  public:
-  Builder(const State& state, Part part) : state_(state), part_(part) {
+  Builder(const State& state, Part part) : state_(state) {
     for (const Leaf* leaf : schedule::leaves_of(state.tree))
       if (belongs(state, state.at(leaf->statement), part)) add(instance_of(state, *leaf));
     assume_context();
@@ -102,7 +102,6 @@ class Builder {
 
  private:
   const State& state_;
-  Part part_;
   std::vector<Instance> instances_;
   std::vector<std::string> bound_;
   Facts facts_;

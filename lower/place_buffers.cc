@@ -32,21 +32,22 @@ Stmt plan_registers(const Stmt& s, std::vector<std::string>& notes) {
   return ir::make_alloc(std::move(copy));
 }
 
-// The largest leave the stack first; of equal ones the later.
+// The largest leave the stack first; of equal ones the earlier.
 void limit_stack(const Stmt& body, Places& places, std::vector<std::string>& notes) {
-  std::vector<const ir::LoopBuffer*> on_stack;
+  std::vector<std::pair<std::int64_t, const ir::LoopBuffer*>> on_stack;  // bytes, in order of appearance
   std::int64_t total = 0;
   ir::for_each_stmt(body, [&](const Stmt& s) {
     const auto* alloc = std::get_if<ir::Alloc>(&s->op);
     if (!alloc || alloc->buffer.memory != Memory::Stack) return;
-    on_stack.push_back(&alloc->buffer);
-    total = checked_add(total, bytes_of(alloc->buffer));
+    on_stack.emplace_back(bytes_of(alloc->buffer), &alloc->buffer);
+    total = checked_add(total, on_stack.back().first);
   });
-  std::stable_sort(on_stack.begin(), on_stack.end(),
-                   [](const auto* a, const auto* b) { return bytes_of(*a) < bytes_of(*b); });
-  for (; total > kStackLimit; on_stack.pop_back()) {
-    const ir::LoopBuffer& b = *on_stack.back();
-    total -= bytes_of(b);
+  while (total > kStackLimit) {
+    const auto largest = std::max_element(on_stack.begin(), on_stack.end(),
+                                          [](const auto& a, const auto& b) { return a.first < b.first; });
+    const ir::LoopBuffer& b = *largest->second;
+    total -= largest->first;
+    largest->first = -1;
     places[b.name] = Memory::Heap;
     notes.push_back("buffer '" + b.name + "' (" + std::to_string(bytes_of(b)) +
                     " bytes) is in the kernel's scratch: stack buffers are limited to " + std::to_string(kStackLimit) +

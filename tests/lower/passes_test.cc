@@ -131,6 +131,12 @@ TEST_CASE("vectors: whole, narrow, masked and long") {
   CHECK(notes == std::vector<std::string>{});
 }
 
+TEST_CASE("an empty vector loop reads nothing, not even what its lanes share") {
+  std::vector<std::string> notes;
+  CHECK(vectorized("  for i in 0..6\n    vector j in 0..i\n      y[i, j] = x[i - 1, 0]\n", notes).find("if i >= 1\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("what has no vector form becomes serial and is told") {
   const auto note_of = [](const std::string& body) {
     std::vector<std::string> notes;
@@ -184,6 +190,12 @@ TEST_CASE("buffers find their places") {
         "    t[1, 0; 4 by 0,1] = x[0, 1; 4 by 1,0 if 3]\n    y[0, 0; 4 by 0,1 if 3] = (t[0, 0; 4 by 0,1] + t[1, 0; 4 "
         "by 0,1])\n");
   CHECK(notes == std::vector<std::string>{});
+  // a piece that is read whole and changed in part keeps its masks
+  CHECK(after("  alloc t: f32[4] in register\n    t[0; 4 by 1] = x4(f32(1))\n    t[0; 4 by 1 if 3] = x[0, 0; 4 by 0,1 "
+              "if 3]\n"
+              "    y[0, 0; 4 by 0,1] = t[0; 4 by 1]\n",
+              pass)
+            .find("t[0; 4 by 1 if 3] = ") != std::string::npos);
   after("  alloc t: f32[4] in register\n    for i in 0..4\n      t[i] = f32(1)\n    y[0, 0] = t[0]\n", pass);
   after("  alloc t: f32[8] in register\n    t[0; 8 by 1] = x8(f32(1))\n    y[0, 0; 4 by 0,1] = t[2; 4 by 1]\n", pass);
   const std::string big = after(
