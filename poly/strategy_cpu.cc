@@ -6,6 +6,7 @@
 
 #include "ir/contraction.h"
 #include "poly/tile_choice.h"
+#include "schedule/lanes.h"
 #include "schedule/language/digits.h"
 #include "schedule/operand_staging.h"
 #include "support/checked.h"
@@ -272,6 +273,7 @@ class NestStrategy {
   std::string loop_of(const ir::Statement& s, const std::string& it) {
     const bool last = s.iterators.back() == it && s.combiner == ir::Combiner::None;
     if (!last || options_.affine_core_only || ir::stride_of(program_, s.writes[0], it) != 1) return it;
+    if (!schedule::can_carry_lanes(program_, s, it)) return it;
     const std::int64_t step =
         std::int64_t{kPointwiseVectors} * machine_.lanes(program_.buffer(s.writes[0].buffer).dtype);
     if (extent_of(reference_, s, it) <= step) return "<" + it + ">";

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "ir/contraction.h"
+#include "schedule/lanes.h"
 #include "support/checked.h"
 
 namespace polyte::poly {
@@ -140,6 +141,7 @@ class Pricing {
 // A result that leaves the registers as it is wants neighbours in its lanes; one that an epilogue takes up may lie
 // across memory.
 bool suits_lanes(const ir::Program& program, const ir::Statement& s, const std::string& loop) {
+  if (!schedule::can_carry_lanes(program, s, loop)) return false;
   const std::int64_t stride = ir::stride_of(program, s.writes[0], loop).value_or(0);
   return program.buffer(s.writes[0].buffer).role == ir::Role::Temp ? stride != 0 : stride == 1;
 }

@@ -1,4 +1,6 @@
 // MaxPool (with or without indices) and AveragePool over any number of spatial dimensions.
+#include <limits>
+
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/window.h"
@@ -79,14 +81,14 @@ void expand_max_pool_with_indices(Expander& expander, const Node& node, const Po
 
 // How many elements of dimension d a window covers, as an expression; padding counts if it is asked for, but
 // never what ceil_mode adds behind it.
-Expr covered(const PoolAttributes& pool, std::size_t d, std::int64_t input, const ir::Affine& at) {
+Expr covered(const PoolAttributes& pool, std::size_t d, std::int64_t input, const ir::Affine& at, DType type) {
   const Window& window = pool.window;
   const std::int64_t before = pool.count_include_pad ? -window.pads_begin[d] : 0;
   const std::int64_t after = input + (pool.count_include_pad ? window.pads_end[d] : 0);
   const ir::Affine begin = at * window.strides[d] - ir::Affine(window.pads_begin[d]);
-  const Expr first = ir::make_binary(BinaryOp::Max, ir::make_index(begin), ir::make_int(DType::I64, before));
-  const Expr last = ir::make_binary(BinaryOp::Min, ir::make_index(begin + ir::Affine(window.kernel[d])),
-                                    ir::make_int(DType::I64, after));
+  const Expr first = ir::make_binary(BinaryOp::Max, ir::make_index(begin, type), ir::make_int(type, before));
+  const Expr last = ir::make_binary(BinaryOp::Min, ir::make_index(begin + ir::Affine(window.kernel[d]), type),
+                                    ir::make_int(type, after));
   return ir::make_binary(BinaryOp::Sub, last, first);
 }
 
@@ -97,20 +99,32 @@ bool always_full(const PoolAttributes& pool, std::size_t d, std::int64_t input, 
   return window.pads_begin[d] == 0 && reach <= input;
 }
 
+// Counts as narrow as they fit, so that they do not halve the vectors of f32 data.
+DType count_type(const PoolAttributes& pool, const Dims& input) {
+  double elements = 1, farthest = 0;
+  for (std::size_t d = 0; d < pool.window.kernel.size(); ++d) {
+    const auto kernel = static_cast<double>(pool.window.kernel[d]);
+    elements *= kernel;
+    farthest = std::max(farthest, 2 * kernel + static_cast<double>(input[d + 2] + pool.window.pads_end[d]));
+  }
+  return std::max(elements, farthest) < std::numeric_limits<std::int32_t>::max() ? DType::I32 : DType::I64;
+}
+
 Expr divisor(Expander& expander, const Node& node, const PoolAttributes& pool, DType type, const Subscripts& at) {
   std::int64_t constant = 1;
   Expr varying;
   const Dims &input = expander.shape(node.inputs[0]), &output = expander.shape(node.outputs[0]);
+  const DType counts = count_type(pool, input);
   for (std::size_t d = 0; d + 2 < input.size(); ++d) {
     if (always_full(pool, d, input[d + 2], output[d + 2])) {
       constant *= pool.window.kernel[d];
       continue;
     }
-    const Expr count = covered(pool, d, input[d + 2], at[d + 2]);
+    const Expr count = covered(pool, d, input[d + 2], at[d + 2], counts);
     varying = varying ? ir::make_binary(BinaryOp::Mul, varying, count) : count;
   }
   if (!varying) return ir::make_literal(type, static_cast<double>(constant));
-  if (constant != 1) varying = ir::make_binary(BinaryOp::Mul, varying, ir::make_int(DType::I64, constant));
+  if (constant != 1) varying = ir::make_binary(BinaryOp::Mul, varying, ir::make_int(counts, constant));
   return ir::make_cast(type, varying);
 }
 

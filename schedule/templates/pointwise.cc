@@ -3,6 +3,7 @@
 //   y[n, c, h, w] = ...      par n > c > h > w.o > <w.i> > y
 #include <algorithm>
 
+#include "schedule/lanes.h"
 #include "schedule/templates/nests.h"
 
 namespace polyte::schedule {
@@ -21,7 +22,7 @@ PointwiseShape shape_of(const ir::Program& program, const ir::Statement& s, cons
   PointwiseShape shape;
   for (const IteratorFacts& fact : facts) {
     std::optional<std::int64_t> write = write_stride(program, s, fact.name);
-    if (write == 1 && fact.extent > 1) {
+    if (write == 1 && fact.extent > 1 && can_carry_lanes(program, s, fact.name)) {
       shape.lane = fact.name;
       shape.lane_extent = fact.extent;
     }

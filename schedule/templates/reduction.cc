@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "ir/contraction.h"
+#include "schedule/lanes.h"
 #include "schedule/operand_staging.h"
 #include "schedule/templates/nests.h"
 
@@ -77,7 +78,7 @@ class ReductionTemplate {
   bool suits_lanes(const IteratorFacts& fact) const {
     std::optional<std::int64_t> read = load_stride(program_, *plan_.update, fact.name);
     if (fact.reduction || fact.extent < 2 || !read || *read > 4) return false;
-    return write_stride(program_, *plan_.update, fact.name) == 1;
+    return write_stride(program_, *plan_.update, fact.name) == 1 && can_carry_lanes(program_, *plan_.update, fact.name);
   }
 
   // Operands that do not move with the iterator: what a register row reuses.

@@ -1,0 +1,38 @@
+#include "schedule/lanes.h"
+
+#include <algorithm>
+
+#include "ir/contraction.h"
+
+namespace polyte::schedule {
+namespace {
+
+bool is_linear(const ir::Affine& value, const std::string& loop) {
+  return !(value - ir::Affine::symbol(loop) * value.coefficient(loop)).uses(loop);
+}
+
+bool advances_evenly(const ir::Program& program, const ir::ExprNode& node, const std::string& loop) {
+  if (const auto* index = std::get_if<ir::IndexValue>(&node.op)) return is_linear(index->value, loop);
+  const auto* load = std::get_if<ir::Load>(&node.op);
+  if (!load) return true;
+  return ir::stride_of(program, *load, loop).has_value() &&
+         std::ranges::all_of(load->guard, [&](const ir::Constraint& c) { return is_linear(c.expr, loop); });
+}
+
+bool advances_evenly(const ir::Program& program, const ir::Expr& value, const std::string& loop) {
+  bool even = true;
+  ir::for_each_node(value, [&](const ir::ExprNode& node) { even = even && advances_evenly(program, node, loop); });
+  return even;
+}
+
+}  // namespace
+
+bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement, const std::string& loop) {
+  const auto even = [&](const ir::Expr& value) { return advances_evenly(program, value, loop); };
+  return std::ranges::all_of(
+             statement.writes,
+             [&](const ir::Access& write) { return ir::stride_of(program, write, loop).has_value(); }) &&
+         std::ranges::all_of(statement.values, even) && (!statement.guard || even(statement.guard));
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,18 @@
+// May a loop of a statement become vector lanes? What the lowering needs is that everything advances evenly along
+// it; a scheduler asks here first, so that it takes another loop instead of one that would stay serial.
+//
+//   y[n, c, h, w] = x[n, c, h, w // 2]     w: no (a remainder), h: yes
+//   y[i, j] = t[k[i, j], j]                j: no (gathers), i: no
+#pragma once
+
+#include <string>
+
+#include "ir/program.h"
+
+namespace polyte::schedule {
+
+// Every subscript and index value is linear in `loop`, no subscript comes from data that moves with it, no guard
+// asks for its remainder. Border tests are fine: the loop is cut there.
+bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement, const std::string& loop);
+
+}  // namespace polyte::schedule
