@@ -1,0 +1,147 @@
+// The end-to-end criterion on States with planted faults: rows, domains, accesses and children changed behind the
+// primitives' backs. Each fault is refused with an instance; random mutants are judged by execution besides.
+#include <random>
+
+#include "schedule/proof/prover.h"
+#include "tests/schedule/schedule_testing.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr const char* kStaged = R"(split m by 3, n by 4, k by 4   tail cut
+let tile = [m.i] > <n.i>
+nest n.o > k.o > m.o > { tile > acc.init when first k.o; k.i > tile > acc.update; tile > y when last k.o }
+stage acc at m.o in register
+stage w layout (k, n) [n//4, k, n%4]
+)";
+
+State staged_gemm() { return state_of(bound_program(kDenseRelu, {{"M", 7}, {"N", 9}, {"K", 10}}), kStaged); }
+
+ScheduledStatement& statement(State& state, const std::string& name) {
+  for (ScheduledStatement& s : state.statements) {
+    if (s.body.name == name) return s;
+  }
+  FAIL("no statement " << name);
+  return state.statements[0];
+}
+
+std::string names_of(const State& state) {
+  std::string names;
+  for (const ScheduledStatement& s : state.statements) names += s.body.name + " ";
+  return names;
+}
+
+std::string verdict(const State& state) {
+  Prover prover(state.reference);
+  const std::optional<Refusal> refusal = prover.check_end_to_end(state);
+  if (!refusal) return "legal";
+  return refusal->kind == RefusalKind::Illegal ? refusal->headline : "undecided: " + refusal->headline;
+}
+
+}  // namespace
+
+TEST_CASE("a staged and packed matrix product is proved") {
+  const State state = staged_gemm();
+  INFO(names_of(state));
+  CHECK(verdict(state) == "legal");
+  CHECK(joined_problems(compare_with_reference(state)).empty());
+}
+
+TEST_CASE("a copy-in that leaves elements out is refused") {
+  State state = staged_gemm();
+  ScheduledStatement& copy = statement(state, "acc.in");
+  copy.body.domain.push_back(ir::less_than(ir::Affine::symbol(copy.body.iterators.back()), 3));
+  CHECK(verdict(state) == "a value would be read that was never written");
+}
+
+TEST_CASE("a packed panel written at another place is refused") {
+  State state = staged_gemm();
+  ScheduledStatement& copy = statement(state, "w.in");
+  ir::Index& last = copy.body.writes[0].indices.back();
+  last.affine = ir::mod(last.affine + 1, 4);
+  CHECK(verdict(state) != "legal");
+}
+
+TEST_CASE("initial values in the last block of the sum are refused") {
+  State state = staged_gemm();
+  ScheduledStatement& init = statement(state, "acc.init");
+  for (LoopRow& row : init.rows) {
+    if (row.loop == "k.o") row.value = 2;
+  }
+  CHECK(verdict(state) != "legal");
+}
+
+TEST_CASE("an epilogue in the first block of the sum is refused") {
+  State state = staged_gemm();
+  ScheduledStatement& epilogue = statement(state, "y");
+  for (LoopRow& row : epilogue.rows) {
+    if (row.loop == "k.o") row.value = 0;
+  }
+  CHECK(verdict(state) != "legal");
+}
+
+TEST_CASE("a copy-out that misses a tile is refused") {
+  State state = staged_gemm();
+  ScheduledStatement& copy = statement(state, "acc.out");
+  copy.body.domain.push_back(ir::at_least(ir::Affine::symbol(copy.body.iterators[0]), 1));
+  CHECK(verdict(state) != "legal");
+}
+
+TEST_CASE("an access beyond its buffer is refused") {
+  State state = staged_gemm();
+  ScheduledStatement& update = statement(state, "acc.update");
+  update.body.writes[0].indices[0].affine = update.body.writes[0].indices[0].affine + 1;
+  CHECK(verdict(state) == "an access would leave its buffer");
+}
+
+TEST_CASE("parallel blocks of a sum are refused") {
+  State state = staged_gemm();
+  state.tree = map_loops(state.tree, [](const Loop& loop) {
+    Loop copy = loop;
+    if (loop.name == "k.o") copy.kind = LoopKind::Parallel;
+    return copy;
+  });
+  CHECK(verdict(state).find("parallel loop k.o carries a dependence") == 0);
+}
+
+TEST_CASE("a statement that loses instances is found") {
+  State state = staged_gemm();
+  ScheduledStatement& update = statement(state, "acc.update");
+  update.body.domain.push_back(ir::less_than(ir::Affine::symbol("k"), 9));
+  CHECK_THROWS_AS(verdict(state), InternalError);
+}
+
+// Sound: whatever execution finds wrong, the prover refuses.
+TEST_CASE("random mutants are refused wherever execution shows a fault") {
+  std::mt19937 random(20261121);
+  auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  int wrong = 0, refused = 0;
+  for (int i = 0; i < 100; ++i) {
+    State state = staged_gemm();
+    ScheduledStatement& s = state.statements[below(state.statements.size())];
+    std::string change;
+    if (below(2) == 0) {
+      LoopRow& row = s.rows[below(s.rows.size())];
+      row.value = row.value * -1;
+      change = row.loop + " reversed";
+    } else {
+      ir::Index& index = s.body.writes[0].indices[below(s.body.writes[0].indices.size())];
+      index.affine = index.affine + (below(2) == 0 ? 1 : -1);
+      change = ir::to_string(index.affine);
+    }
+    const std::string problem = joined_problems(compare_with_reference(state));
+    const bool faulty = !problem.empty();
+    CAPTURE(change);
+    CAPTURE(problem);
+    const bool accepted = verdict(state) == "legal";
+    CAPTURE(i);
+    CAPTURE(s.body.name);
+    CHECK_FALSE((faulty && accepted));
+    wrong += faulty;
+    refused += !accepted;
+  }
+  CHECK(wrong > 20);
+  CHECK(refused >= wrong);
+}
+
+}  // namespace polyte::schedule
