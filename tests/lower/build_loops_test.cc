@@ -2,11 +2,11 @@
 
 #include <doctest/doctest.h>
 
-#include "harness.h"
 #include "lower/flatten.h"
 #include "lower/lower.h"
 #include "lower/simplify.h"
-#include "state_tools.h"
+#include "tests/lower/harness.h"
+#include "tests/lower/state_tools.h"
 
 using namespace polyte;
 using namespace polyte::lower;

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "harness.h"
 #include "lower/build_loops.h"
 #include "lower/lower.h"
-#include "state_tools.h"
 #include "support/error.h"
+#include "tests/lower/harness.h"
+#include "tests/lower/state_tools.h"
 
 using namespace polyte;
 using namespace polyte::lower;
