@@ -242,10 +242,16 @@ class FamilyCheck {
   std::optional<Refusal> run() {
     if (!decidable()) return not_decided("accesses of '" + family_ + "' are not affine, and its storage has changed");
     if (auto refusal = follow_copies_of()) return refusal;
-    for (std::size_t i = 0; i < model_.statements.size(); ++i) {
-      if (model_.statements[i].statement->kind == StatementKind::Copy) continue;
-      for (const Sink& sink : reads_of(model_, static_cast<int>(i), family_)) {
-        if (auto refusal = check(sink)) return refusal;
+    isl_space* params = isl_set_get_space(model_.context.get());
+    continued_ = isl::manage(isl_union_set_empty(params));
+    // Updates first: readers are held against the values that updates go on from.
+    for (const bool updates : {true, false}) {
+      for (std::size_t i = 0; i < model_.statements.size(); ++i) {
+        const StatementKind kind = model_.statements[i].statement->kind;
+        if (kind == StatementKind::Copy || (kind == StatementKind::Update) != updates) continue;
+        for (const Sink& sink : reads_of(model_, static_cast<int>(i), family_)) {
+          if (auto refusal = check(sink)) return refusal;
+        }
       }
     }
     int buffer = buffer_index(model_, family_);
@@ -260,6 +266,7 @@ class FamilyCheck {
   SourceFinder then_, now_;
   isl::union_map copies_;  // copy instance -> its source
   isl::union_set copy_instances_;
+  isl::union_set continued_;  // sources that an update goes on from, under `reassoc`
 
   bool decidable() {
     for (const IslModel* model : {&basis_.model, &model_}) {
@@ -370,21 +377,39 @@ class FamilyCheck {
 
   // Under `reassoc`: no value is continued twice, and readers take the end of the path.
   std::optional<Refusal> reduction_path(const Sink& sink, const isl::union_map& actual) {
-    if (model_.state->contract == Contract::Exact || sink.statement < 0) return std::nullopt;
+    if (model_.state->contract == Contract::Exact) return std::nullopt;
+    if (continues_a_sum(sink)) {
+      if (!actual.is_injective()) return counted_twice(sink);
+      continued_ = continued_.unite(actual.range());
+      return std::nullopt;
+    }
+    isl::union_map early = actual.intersect_range(continued_);
+    if (early.is_empty()) return std::nullopt;
+    isl::map map = *first_map(early);
+    Point point = first_point(map.domain(), model_.params);
+    Counterexample c;
+    c.sizes = point.params;
+    c.size_names = model_.params;
+    c.sink = sink_instance(sink, point.values);
+    c.scheduled = to_string(c.sink) + " reads a partial sum of " + family_ + " that an update goes on from";
+    return illegal("a sum would be read before it is complete", c);
+  }
+
+  bool continues_a_sum(const Sink& sink) const {
+    if (sink.statement < 0) return false;
     const ScheduledStatement& s = *model_.statements[static_cast<std::size_t>(sink.statement)].statement;
-    if (s.kind != StatementKind::Update) return std::nullopt;
-    bool self = s.body.writes[0].buffer == model_.buffers[static_cast<std::size_t>(sink.buffer)].name;
-    if (!self || actual.is_injective()) return std::nullopt;
+    const IslBuffer& buffer = model_.buffers[static_cast<std::size_t>(sink.buffer)];
+    return s.kind == StatementKind::Update &&
+           std::ranges::any_of(s.body.writes, [&](const ir::Access& write) { return write.buffer == buffer.name; });
+  }
+
+  Refusal counted_twice(const Sink& sink) const {
+    const ScheduledStatement& s = *model_.statements[static_cast<std::size_t>(sink.statement)].statement;
     Counterexample c;
     c.scheduled = "two updates of '" + s.body.name + "' continue from one value";
     return illegal("a partial sum would be counted twice", c);
   }
 
-  struct Sample {
-    Point point;
-    std::string range_tuple;
-    std::size_t domain_dims = 0;
-  };
   static std::optional<isl::map> first_map(const isl::union_map& maps) {
     std::optional<isl::map> first;
     maps.foreach_map([&](isl::map map) {
