@@ -138,10 +138,14 @@ System pruned(System system) {
     return !is_interval && ir::truth_of({e, false}, ranges) == ir::Truth::True;
   });
   if (system.size() <= kMostInequalities) return system;
-  std::stable_sort(system.begin(), system.end(),
-                   [](const Affine& a, const Affine& b) { return a.terms().size() < b.terms().size(); });
-  system.resize(kMostInequalities);
-  return system;
+  std::vector<std::size_t> order(system.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(system[a].terms().size(), a) < std::pair(system[b].terms().size(), b);
+  });
+  System shortest;
+  for (std::size_t i = 0; i < kMostInequalities; ++i) shortest.push_back(system[order[i]]);
+  return shortest;
 }
 
 }  // namespace

@@ -48,9 +48,8 @@ std::vector<Cluster> make_clusters(const ir::Program& program) {
 // The Program contracted to clusters, as isl maps and dependences.
 class Contraction {
  public:
-  Contraction(const IslContext& context, const IslModel& model, const std::vector<Dependence>& dependences,
-              std::vector<Cluster> clusters)
-      : context_(context), model_(model), dependences_(dependences), clusters_(std::move(clusters)) {
+  Contraction(const IslModel& model, const std::vector<Dependence>& dependences, std::vector<Cluster> clusters)
+      : model_(model), dependences_(dependences), clusters_(std::move(clusters)) {
     join_tails();
     build();
   }
@@ -61,7 +60,6 @@ class Contraction {
   isl::union_map flow() const { return flow_; }
 
  private:
-  const IslContext& context_;
   const IslModel& model_;
   const std::vector<Dependence>& dependences_;
   std::vector<Cluster> clusters_;
@@ -338,7 +336,7 @@ Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineC
   const IslModel model = schedule::make_model(context, state);
   std::vector<Dependence> dependences = schedule::compute_dependences(model);
   std::erase_if(dependences, [](const Dependence& d) { return d.reduction; });
-  const Contraction contraction(context, model, dependences, make_clusters(program));
+  const Contraction contraction(model, dependences, make_clusters(program));
   AffineCore result;
   for (const Attempt& attempt : kAttempts) {
     context.limit(options.quota);

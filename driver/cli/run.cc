@@ -1,6 +1,8 @@
 // polyte run: executes an artifact, or an ONNX file compiled on the spot.
 #include <algorithm>
+#include <cmath>
 #include <iostream>
+#include <limits>
 #include <numeric>
 
 #include "driver/cli/model_options.h"
@@ -21,8 +23,14 @@ void print_top(const NamedBuffer& buffer, int count) {
   const runtime::Tensor& tensor = buffer.tensor;
   std::vector<std::int64_t> order(static_cast<std::size_t>(tensor.elements()));
   std::iota(order.begin(), order.end(), 0);
-  auto value = [&](std::int64_t i) { return runtime::element_as_double(tensor.dtype(), tensor.data(), i); };
-  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) { return value(a) > value(b); });
+  auto value = [&](std::int64_t i) {  // what is not a number comes last
+    const double x = runtime::element_as_double(tensor.dtype(), tensor.data(), i);
+    return std::isnan(x) ? -std::numeric_limits<double>::infinity() : x;
+  };
+  std::ranges::sort(order, [&](std::int64_t a, std::int64_t b) {
+    const double x = value(a), y = value(b);
+    return x != y ? x > y : a < b;
+  });
   std::cout << buffer.name << "\n";
   for (int i = 0; i < count && i < static_cast<int>(order.size()); ++i) {
     const std::int64_t at = order[static_cast<std::size_t>(i)];

@@ -79,7 +79,6 @@ class Writer {
   std::vector<std::string> interface_;  // declarations that stay as they are
   std::vector<std::string> body_;
   int fresh_ = 0;
-  int triangles_ = 0;
 
   std::string fresh(const std::string& base) { return base + std::to_string(fresh_++); }
   Extent random_extent() { return {random_.pick(kParams), random_.chance(15) ? random_.between(1, 2) : 0}; }
