@@ -106,6 +106,15 @@ bool is_model(const std::string& path) {
   return path.ends_with(".onnx");
 }
 
+void check_watched(const std::string& watch, const ir::Program& program) {
+  const std::string tensor = watch.substr(0, watch.find('['));
+  if (watch.empty() || program.find_buffer(tensor)) return;
+  std::string known;
+  for (const ir::Buffer& buffer : program.buffers) known += (known.empty() ? "" : ", ") + buffer.name;
+  throw UserError(ExitStatus::Usage,
+                  "--watch '" + watch + "': no tensor is called " + tensor + " (there are " + known + ")");
+}
+
 int run_interpret(const InterpretVerbOptions& options) {
   if (is_model(options.source.source)) {
     refuse_program_options(options);
@@ -117,6 +126,7 @@ int run_interpret(const InterpretVerbOptions& options) {
   std::optional<schedule::Script> script;
   if (!options.script.empty()) script = schedule::parse_script(read_text_file(options.script), options.script);
   auto program = with_counterexample_sizes(load_symbolic_program(options.source), script ? &*script : nullptr, machine);
+  check_watched(options.watch, *program);
   std::vector<NamedBuffer> buffers = buffers_of(*program);
   fill_buffers(options.data, buffers);
   ir::Environment environment;

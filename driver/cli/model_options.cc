@@ -115,6 +115,8 @@ LoadedModel load_model(const std::string& path, const ModelVerbOptions& options)
     result.artifact = runtime::Artifact::open(path);
     return result;
   }
+  if (path.ends_with(".polyte") && std::ifstream(path).good())
+    throw UserError(ExitStatus::Artifact, path + ": not an artifact: it does not begin as a zip file");
   frontend::Imported imported = frontend::import_onnx(path, import_options(options));
   result.notes = std::move(imported.notes);
   driver::CompiledModel model =

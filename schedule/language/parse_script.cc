@@ -44,11 +44,14 @@ class LineParser {
     ++at_;
     return true;
   }
+  std::string shown() const {
+    return peek().kind == Token::Kind::End ? "the end of the line" : "'" + peek().text + "'";
+  }
   void expect(const std::string& text) {
     if (!accept(text)) fail("expected '" + text + "', got '" + peek().text + "'");
   }
   std::string name(const std::string& what) {
-    if (peek().kind != Token::Kind::Name) fail("expected " + what + ", got '" + peek().text + "'");
+    if (peek().kind != Token::Kind::Name) fail("expected " + what + ", got " + shown());
     return tokens_[at_++].text;
   }
   // Raw text up to a comma, a closing bracket or a word that goes on with the directive.
@@ -63,7 +66,7 @@ class LineParser {
       if (t == "(" || t == "[") ++depth;
       if (t == ")" || t == "]") --depth;
     }
-    if (first == at_) fail("a size is missing before '" + peek().text + "'");
+    if (first == at_) fail("a size is missing before " + shown());
     return text_.substr(tokens_[first].begin, tokens_[at_ - 1].end - tokens_[first].begin);
   }
   Size size() { return {raw()}; }

@@ -49,15 +49,18 @@ std::string to_string(const Refusal& refusal, const std::string& origin, const s
   std::string text = origin;
   if (refusal.line > 0) text += ":" + std::to_string(refusal.line);
   if (!text.empty()) text += ": ";
-  text += refusal.directive.empty() ? "the schedule" : refusal.directive;
-  text += "  " + verdict(refusal.kind) + ": " + refusal.headline + "\n";
+  const bool is_header = refusal.directive.empty() && refusal.kind == RefusalKind::Malformed;
+  if (!is_header)
+    text += (refusal.directive.empty() ? "the schedule" : refusal.directive) + "  " + verdict(refusal.kind) + ": ";
+  text += refusal.headline + "\n";
   for (const Counterexample& c : refusal.counterexamples) append_counterexample(text, c, refusal.line);
   if (!refusal.advice.empty()) {
     text += "  would be legal: ";
     for (std::size_t i = 0; i < refusal.advice.size(); ++i) text += (i ? ";  or " : "") + refusal.advice[i];
     text += "\n";
   }
-  bool replayable = !refusal.counterexamples.empty() && !refusal.counterexamples[0].watch.empty();
+  bool replayable = !refusal.counterexamples.empty() && !refusal.counterexamples[0].watch.empty() &&
+                    refusal.counterexamples[0].watch.find('*') == std::string::npos;
   if (replayable && !program_file.empty()) {
     text += "  see it happen: polyte interpret " + program_file + " --script " + origin + " --watch '" +
             refusal.counterexamples[0].watch + "'\n";

@@ -34,7 +34,7 @@ const std::string kSplits = "split m by 3, n by 4, k by 4\n";
 
 TEST_CASE("loops and statements that are not there") {
   CHECK(gemm("split z by 4") == "no statement has a loop z (loops are m, n, k)");
-  CHECK(gemm("split acc: m by 0") == "split m by 0: expected 1 or more");
+  CHECK(gemm("split acc: m by 0") == "the size is 0, expected 1 or more");
   CHECK(gemm("split k by 4\nsplit k by 2") ==
         "no statement has a loop k: it was split into k.o and k.i (loops are m, n, k.o, k.i)");
   CHECK(gemm("split k by 4\norder acc.update: k > m > n") ==
