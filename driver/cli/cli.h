@@ -32,6 +32,9 @@ void add_conformance(CLI::App& app, int& status);
 void add_fuzz(CLI::App& app, int& status);
 void add_ops(CLI::App& app, int& status);
 
+// What was wrong with the command line, in one line.
+std::string usage_message(const CLI::App& app, const CLI::ParseError& error);
+
 // ---- options that several verbs share
 
 struct ScheduleOptions {  // which arm, which script, how strictly

@@ -29,7 +29,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::CallForVersion& e) {
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
-    app.exit(e, std::cout, std::cerr);
+    std::cerr << usage_message(app, e) << "\n";
     return static_cast<int>(ExitStatus::Usage);
   }
   return status;

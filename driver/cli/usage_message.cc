@@ -1,0 +1,55 @@
+// A wrong command line in our words: CLI11's exceptions name the fault, this file says it as STYLE has errors.
+#include <regex>
+
+#include "driver/cli/cli.h"
+
+namespace polyte::cli {
+namespace {
+
+std::string verbs_of(const CLI::App& app) {
+  std::string text;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    text += (text.empty() ? "" : ", ") + verb->get_name();
+  return text;
+}
+
+// The verb that was given, down to the deepest one that exists.
+const CLI::App* deepest(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return at;
+}
+
+std::string path_of(const CLI::App* app) {
+  std::string text = app->get_name();
+  for (const CLI::App* above = app->get_parent(); above; above = above->get_parent())
+    text = above->get_name() + " " + text;
+  return text;
+}
+
+std::string spaced(const std::string& list) { return std::regex_replace(list, std::regex(","), ", "); }
+
+}  // namespace
+
+std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* at = deepest(app);
+  const std::string text = error.what(), more = "; " + path_of(at) + " --help has an example";
+  std::smatch found;
+  if (text == "A subcommand is required") {
+    const std::vector<std::string> rest = at->remaining();
+    const std::string got = rest.empty() ? "none" : "'" + rest.front() + "'";
+    return path_of(at) + ": got " + got + ", expected one of " + verbs_of(*at);
+  }
+  if (std::regex_match(text, found, std::regex("(.*): (.*) not in \\{(.*)\\}")))
+    return found[1].str() + " is '" + found[2].str() + "', expected one of " + spaced(found[3].str());
+  if (std::regex_match(text, found, std::regex("(.*): Value (.*) not in range (.*) to (.*)")))
+    return found[1].str() + " is " + found[2].str() + ", expected " + found[3].str() + " to " + found[4].str();
+  if (std::regex_match(text, found, std::regex("The following arguments? (was|were) not expected: (.*)")))
+    return path_of(at) + " takes no '" + found[2].str() + "'" + more;
+  std::string own = text;
+  if (!own.empty()) own[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(own[0])));
+  if (!own.empty() && own.back() == '.') own.pop_back();
+  return path_of(at) + ": " + own + more;
+}
+
+}  // namespace polyte::cli
