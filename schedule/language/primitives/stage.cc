@@ -111,6 +111,9 @@ class StageApplication {
       if (writes(s, buffer_)) writers_.push_back(leaf->statement);
     }
     if (users_.empty()) return malformed(nothing_to_stage());
+    const bool idle = std::all_of(users_.begin(), users_.end(),
+                                  [&](const std::string& user) { return is_empty(before_, before_.at(user)); });
+    if (idle) return malformed(joined(users_) + " has no instance: there is nothing to stage");
     return std::nullopt;
   }
 
