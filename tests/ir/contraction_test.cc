@@ -55,7 +55,7 @@ TEST_CASE("what is no contraction") {
 
 TEST_CASE("strides") {
   const Program p = ir::bind(parse_index_notation("O[f,p,q] = sum[c,r,s] I[c,2*p+r,q+s]*W[f,c,r,s]", DType::F32),
-                         {{"f", 2}, {"p", 3}, {"q", 4}, {"c", 5}, {"r", 3}, {"s", 3}});
+                             {{"f", 2}, {"p", 3}, {"q", 4}, {"c", 5}, {"r", 3}, {"s", 3}});
   const Statement& update = p.statement("O.update");
   const std::vector<const Load*> loads = loads_of(update.values[0]);
   CHECK(constant_shape(p.buffer("I")) == std::vector<std::int64_t>{5, 7, 6});
