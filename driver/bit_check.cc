@@ -1,0 +1,211 @@
+#include "driver/bit_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "driver/model.h"
+#include "driver/operator.h"
+#include "ir/interpret.h"
+#include "runtime/compare.h"
+#include "runtime/fill.h"
+
+namespace polyte::driver {
+namespace {
+
+using Tensors = std::vector<runtime::Tensor>;
+
+bool is_approximate(const ir::Program& program) {
+  using ir::UnaryOp;
+  constexpr UnaryOp kApproximate[] = {UnaryOp::Exp,     UnaryOp::Log, UnaryOp::Tanh, UnaryOp::Erf,
+                                      UnaryOp::Sigmoid, UnaryOp::Sin, UnaryOp::Cos};
+  bool found = false;
+  const auto look = [&](const ir::ExprNode& node) {
+    const auto* unary = std::get_if<ir::Unary>(&node.op);
+    const auto* binary = std::get_if<ir::Binary>(&node.op);
+    found = found || (unary && std::ranges::find(kApproximate, unary->op) != std::end(kApproximate)) ||
+            (binary && binary->op == ir::BinaryOp::Pow);
+  };
+  for (const ir::Statement& statement : program.statements)
+    for (const ir::Expr& value : statement.values) ir::for_each_node(value, look);
+  return found;
+}
+
+// Buffers whose elements are subscripts, and below what they must stay.
+class IndexLimits {
+ public:
+  explicit IndexLimits(const ir::Program& program) : program_(program) {
+    for (const ir::Statement& statement : program.statements) {
+      for (const ir::Access& write : statement.writes) see(write.buffer, write.indices);
+      for (const ir::Expr& value : statement.values) see(value);
+      if (statement.guard) see(statement.guard);
+    }
+  }
+
+  std::int64_t of(const std::string& buffer) const {
+    auto it = limits_.find(buffer);
+    return it == limits_.end() ? 0 : it->second;
+  }
+
+ private:
+  const ir::Program& program_;
+  std::map<std::string, std::int64_t> limits_;
+
+  void see(const ir::Expr& value) {
+    for (const ir::Load* load : ir::loads_of(value)) see(load->buffer, load->indices);
+  }
+  void see(const std::string& buffer, const std::vector<ir::Index>& indices) {
+    const std::vector<std::int64_t> shape = ir::constant_shape(program_.buffer(buffer));
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      if (!indices[d].indirect) continue;
+      for (const ir::Load* load : ir::loads_of(indices[d].indirect)) {
+        auto [it, fresh] = limits_.try_emplace(load->buffer, shape[d]);
+        it->second = std::min(it->second, shape[d]);
+      }
+    }
+  }
+};
+
+Tensors small_integers(const ir::Program& program, std::uint64_t seed) {
+  const IndexLimits limits(program);
+  const std::vector<const ir::Buffer*> interface = program.interface();
+  Tensors tensors = make_tensors(program);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (interface[i]->role == ir::Role::Out) continue;
+    runtime::Tensor& tensor = tensors[i];
+    runtime::fill(tensor, {runtime::Fill::Kind::Int, seed}, interface[i]->name);
+    const std::int64_t limit = limits.of(interface[i]->name);
+    for (std::int64_t e = 0; limit > 0 && e < tensor.elements(); ++e) {
+      const double value = runtime::element_as_double(tensor.dtype(), tensor.data(), e);
+      runtime::set_element_int(tensor.dtype(), tensor.data(), e, static_cast<std::int64_t>(std::fabs(value)) % limit);
+    }
+  }
+  return tensors;
+}
+
+Tensors clone(const Tensors& tensors) {
+  Tensors copies;
+  for (const runtime::Tensor& tensor : tensors) copies.push_back(tensor.clone());
+  return copies;
+}
+
+// One kernel down every road.
+class KernelCheck {
+ public:
+  KernelCheck(const ir::Program& program, const codegen::Target& target, const BitCheckOptions& options,
+              BitReport& report)
+      : program_(std::make_shared<const ir::Program>(program)), target_(target), options_(options), report_(report) {}
+
+  void run() {
+    inputs_ = small_integers(*program_, options_.seed);
+    if (!interpret()) return;
+    ++report_.kernels;
+    for (const Arm arm : {Arm::Naive, Arm::Template, Arm::Poly}) run_arm(arm);
+  }
+
+ private:
+  std::shared_ptr<const ir::Program> program_;
+  const codegen::Target& target_;
+  const BitCheckOptions& options_;
+  BitReport& report_;
+  Tensors inputs_, interpreted_, first_;
+
+  bool interpret() {
+    const std::vector<const ir::Buffer*> interface = program_->interface();
+    ir::Environment buffers;
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      if (interface[i]->role != ir::Role::Out) buffers[interface[i]->name] = to_contents(inputs_[i]);
+    ir::InterpretOptions limits;
+    limits.max_steps = options_.max_steps;
+    try {
+      ir::interpret(*program_, buffers, limits);
+    } catch (const UserError& e) {
+      report_.skipped.push_back("'" + program_->name + "': " + e.what());
+      return false;
+    }
+    for (const ir::Buffer* buffer : interface) interpreted_.push_back(to_tensor(buffers.at(buffer->name)));
+    return true;
+  }
+
+  void run_arm(Arm arm) {
+    try {
+      KernelOptions kernel;
+      kernel.arm = arm;
+      const CompiledOperator op = compile_operator(program_, target_, kernel);
+      for (const int threads : {1, 2}) {
+        Tensors tensors = clone(inputs_);
+        OperatorRunner(op, tensors, threads).run();
+        compare(tensors, to_string(arm) + " with " + std::to_string(threads) + (threads == 1 ? " thread" : " threads"));
+      }
+    } catch (const std::exception& e) {
+      report_.problems.push_back("'" + program_->name + "', " + to_string(arm) + ": " + e.what());
+    }
+  }
+
+  void compare(Tensors& got, const std::string& how) {
+    const bool approximate = is_approximate(*program_);
+    if (approximate) {
+      if (first_.empty()) first_ = clone(got);
+      report(got, first_, 0, how + " against naive");
+    }
+    report(got, interpreted_, approximate ? kApproximationUlp : 0, how + " against the interpreter");
+  }
+
+  void report(const Tensors& got, const Tensors& expected, double ulp, const std::string& how) {
+    const std::vector<const ir::Buffer*> interface = program_->interface();
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const std::string difference = first_difference(got[i], expected[i], ulp);
+      if (difference.empty()) continue;
+      report_.problems.push_back("'" + program_->name + "', " + how + ": '" + interface[i]->name + "' " + difference);
+    }
+  }
+
+  // Bits, but any NaN equals any.
+  static std::string first_difference(const runtime::Tensor& got, const runtime::Tensor& expected, double ulp) {
+    const double step = is_float(got.dtype()) ? ulp * unit_roundoff(got.dtype()) : 0;
+    for (std::int64_t e = 0; e < got.elements(); ++e) {
+      const std::size_t width = static_cast<std::size_t>(size_in_bytes(got.dtype()));
+      const auto at = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(e) * width);
+      if (std::equal(got.raw().begin() + at, got.raw().begin() + at + static_cast<std::ptrdiff_t>(width),
+                     expected.raw().begin() + at))
+        continue;
+      const double a = runtime::element_as_double(got.dtype(), got.data(), e);
+      const double b = runtime::element_as_double(got.dtype(), expected.data(), e);
+      if (std::isnan(a) && std::isnan(b)) continue;
+      if (step > 0 && std::fabs(a - b) <= step * std::fabs(b)) continue;
+      return "element " + std::to_string(e) + ": got " + runtime::element_text(got.dtype(), got.data(), e) +
+             ", expected " + runtime::element_text(got.dtype(), expected.data(), e);
+    }
+    return "";
+  }
+
+  static double unit_roundoff(DType type) {
+    switch (type) {
+      case DType::F64:
+        return 0x1p-52;
+      case DType::F32:
+        return 0x1p-23;
+      case DType::F16:
+        return 0x1p-10;
+      default:
+        return 0x1p-7;
+    }
+  }
+};
+
+}  // namespace
+
+void BitCheck::kernel(const ir::Program& program) {
+  if (seen_.insert(ir::canonical_text(program)).second) KernelCheck(program, target_, options_, report_).run();
+}
+
+void BitCheck::model(graph::Graph graph) {
+  ModelOptions reference;
+  reference.arm = Arm::Naive;
+  reference.jobs = 1;
+  const CompiledModel model = schedule_model(std::move(graph), target_, reference);
+  for (const BuiltKernel& built : model.kernels) kernel(*built.program);
+}
+
+}  // namespace polyte::driver

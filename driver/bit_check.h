@@ -1,0 +1,50 @@
+// The same bits on every road: each distinct kernel of a model under naive, template and poly, with one thread and
+// with two, on small-integer data (so that sums are exact in any order), against each other and against the Program
+// interpreter. A kernel with exp, log, tanh, erf, sigmoid, sin, cos or pow is compared with the interpreter within
+// kApproximationUlp units in the last place instead; between the arms its bits are equal too.
+//
+//   BitCheck check(detect_host(), {});
+//   check.model(import_onnx("digits.onnx").graph);        // check.report().problems is empty
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/target.h"
+#include "graph/graph.h"
+#include "ir/program.h"
+
+namespace polyte::driver {
+
+inline constexpr double kApproximationUlp = 4;
+
+struct BitCheckOptions {
+  std::int64_t max_steps = 50'000'000;  // of the interpreter; a longer kernel is skipped
+  std::uint64_t seed = 1;
+};
+
+struct BitReport {
+  int kernels = 0;                    // compared
+  std::vector<std::string> skipped;   // a line each: too long, data that the kernel refuses
+  std::vector<std::string> problems;  // a line each: kernel, arm, threads, what differs
+};
+
+class BitCheck {
+ public:
+  BitCheck(codegen::Target target, BitCheckOptions options) : target_(std::move(target)), options_(options) {}
+
+  // Optimised and fused as for compiling; constants of the model are replaced by small integers as well.
+  void model(graph::Graph graph);
+  // A Program whose sizes are bound; one that was seen before is not run again.
+  void kernel(const ir::Program& program);
+  const BitReport& report() const { return report_; }
+
+ private:
+  codegen::Target target_;
+  BitCheckOptions options_;
+  BitReport report_;
+  std::set<std::string> seen_;  // canonical texts
+};
+
+}  // namespace polyte::driver

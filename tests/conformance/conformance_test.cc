@@ -1,0 +1,108 @@
+// ONNX's cases under poly and template: the same ones pass, they are those of expected.txt, every other one is
+// refused with its reasons. POLYTE_BLESS=1 writes expected.txt and bench/results/conformance.json anew.
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "doctest/doctest.h"
+#include "driver/conformance.h"
+#include "driver/parallel_jobs.h"
+#include "tests/conformance/suites.h"
+
+using namespace polyte;
+using driver::Arm;
+using driver::CaseOutcome;
+using driver::CaseResult;
+
+namespace {
+
+constexpr const char* kExpected = "tests/conformance/expected.txt";
+constexpr const char* kRecord = "bench/results/conformance.json";
+using Names = std::set<std::string>;
+
+Names read_expected() {
+  Names names;
+  std::ifstream file(kExpected);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty() && line[0] != '#') names.insert(line);
+  }
+  return names;
+}
+
+Names passing(const std::vector<CaseResult>& results, Arm arm) {
+  Names names;
+  for (const CaseResult& r : results) {
+    if (r.arm == arm && r.outcome == CaseOutcome::Pass) names.insert(r.name);
+  }
+  return names;
+}
+
+void write_expected(const Names& names) {
+  std::ofstream file(kExpected);
+  file << "# Cases of libonnx-testdata that poly and template pass.\n";
+  for (const std::string& name : names) file << name << "\n";
+}
+
+// Counts for each suite and scheduler, and why the others are refused.
+void write_record(const std::vector<CaseResult>& results, const codegen::Target& target) {
+  nlohmann::json json;
+  json["cpu"] = target.machine.cpu;
+  for (const CaseResult& r : results) {
+    nlohmann::json& suite = json["suites"][r.name.substr(0, r.name.find('/'))][to_string(r.arm)];
+    if (suite.is_null()) suite = nlohmann::json::object();
+    for (const auto outcome : {CaseOutcome::Pass, CaseOutcome::Fail, CaseOutcome::Unsupported, CaseOutcome::Error}) {
+      const int one = outcome == r.outcome ? 1 : 0;
+      suite[to_string(outcome)] = suite.value(to_string(outcome), 0) + one;
+    }
+    const bool passes = r.outcome == CaseOutcome::Pass;
+    if (r.arm == Arm::Poly && passes) json["passed"].push_back(r.name);
+    if (r.arm == Arm::Poly && !passes) json["not passed"][r.name] = to_string(r.outcome) + ": " + r.detail;
+  }
+  std::filesystem::create_directories(std::filesystem::path(kRecord).parent_path());
+  std::ofstream(kRecord) << json.dump(1) << "\n";
+}
+
+std::string missing(const Names& from, const Names& in) {
+  std::string text;
+  for (const std::string& name : in) text += from.contains(name) ? "" : " " + name;
+  return text;
+}
+
+int count(const Names& names, const std::string& suite) {
+  return static_cast<int>(
+      std::ranges::count_if(names, [&](const std::string& name) { return name.starts_with(suite + "/"); }));
+}
+
+}  // namespace
+
+TEST_CASE("conformance: poly and template pass the expected cases and refuse the others with reasons") {
+  if (testing::suites().empty()) {
+    MESSAGE("skipped: libonnx-testdata is not installed");
+    return;
+  }
+  const codegen::Target target = codegen::detect_host();
+  const std::vector<CaseResult> results = driver::run_cases(driver::find_cases(testing::suites(), "*"),
+                                                            {Arm::Poly, Arm::Template}, target, driver::default_jobs());
+  const Names poly = passing(results, Arm::Poly), by_template = passing(results, Arm::Template);
+  if (std::getenv("POLYTE_BLESS")) {
+    write_expected(poly);
+    write_record(results, target);
+  }
+  for (const CaseResult& r : results) {
+    INFO(r.name << ", " << to_string(r.arm) << ": " << r.detail);
+    CHECK((r.outcome == CaseOutcome::Pass || r.outcome == CaseOutcome::Unsupported));
+    CHECK((r.outcome == CaseOutcome::Pass || !r.detail.empty()));
+    CHECK(r.detail.find("the reference order is used") == std::string::npos);
+  }
+  CHECK(missing(by_template, poly) == "");
+  CHECK(missing(poly, by_template) == "");
+  CHECK(missing(poly, read_expected()) == "");
+  CHECK_MESSAGE(missing(read_expected(), poly) == "", "POLYTE_BLESS=1 adds them to " << kExpected);
+  CHECK(count(poly, "node") >= 130);
+  CHECK(count(poly, "pytorch-converted") >= 52);
+  CHECK(count(poly, "pytorch-operator") >= 15);
+}
