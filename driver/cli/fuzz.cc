@@ -8,7 +8,7 @@
 #include <iostream>
 
 #include "driver/cli/cli.h"
-#include "driver/fuzz/fuzz_schedule.h"
+#include "driver/fuzz/fuzz.h"
 #include "driver/parallel_jobs.h"
 
 namespace polyte::cli {
@@ -98,14 +98,14 @@ void print_summary(const fuzz::FuzzReport& report) {
             << " failures\n";
 }
 
-int run_schedule(FuzzVerbOptions& options) {
+int run_fuzzer(const std::string& kind, FuzzVerbOptions& options) {
   if (options.only >= 0) options.fuzz.only = static_cast<std::uint64_t>(options.only);
   options.fuzz.shrink = !options.no_shrink;
-  watch_crashes("schedule", options);
-  const fuzz::FuzzReport report = fuzz::fuzz_schedule(options.fuzz, target_from(options.target));
-  print_failures("schedule", options, report);
+  watch_crashes(kind, options);
+  const fuzz::FuzzReport report = fuzz::fuzz(options.fuzz, target_from(options.target));
+  print_failures(kind, options, report);
   if (options.json) {
-    std::cout << to_json("schedule", options, report).dump(2) << "\n";
+    std::cout << to_json(kind, options, report).dump(2) << "\n";
   } else {
     print_summary(report);
   }
@@ -115,10 +115,25 @@ int run_schedule(FuzzVerbOptions& options) {
 void add_fuzz_options(CLI::App& verb, FuzzVerbOptions& options) {
   options.fuzz.jobs = driver::default_jobs();
   verb.add_option("--runs", options.fuzz.runs, "how many")->capture_default_str();
+  verb.add_option("--first", options.fuzz.first, "number of the first run")->capture_default_str();
   verb.add_option("--seed", options.fuzz.seed, "of all random choices")->capture_default_str();
   verb.add_option("--jobs", options.fuzz.jobs, "threads; the result does not depend on it");
   verb.add_option("--only", options.only, "this run alone");
   verb.add_flag("--json", options.json, "the report as JSON");
+  verb.add_option("--native", options.fuzz.native_percent, "percent of the runs that are compiled natively")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  verb.add_option("--target", options.target, "an LLVM CPU name, or cpu:native")->capture_default_str();
+  verb.add_flag("--no-shrink", options.no_shrink, "report failures as they were found");
+}
+
+void add_fuzzer(CLI::App& fuzz, const std::string& name, const std::string& what, fuzz::FuzzKind kind, int& status) {
+  CLI::App* verb = fuzz.add_subcommand(name, what);
+  auto options = std::make_shared<FuzzVerbOptions>();
+  options->fuzz.kind = kind;
+  add_fuzz_options(*verb, *options);
+  verb->footer("example: polyte fuzz " + name + " --runs 500 --seed 1 --jobs 2 --json");
+  verb->callback([name, options, &status] { status = run_fuzzer(name, *options); });
 }
 
 }  // namespace
@@ -127,16 +142,8 @@ void add_fuzz(CLI::App& app, int& status) {
   CLI::App* verb = app.add_subcommand("fuzz", "property fuzzers: random cases, checked down every road");
   verb->require_subcommand(1);
   verb->footer("example: polyte fuzz schedule --runs 500 --seed 1");
-  CLI::App* schedule = verb->add_subcommand("schedule", "random Programs under random Scripts");
-  auto options = std::make_shared<FuzzVerbOptions>();
-  add_fuzz_options(*schedule, *options);
-  schedule->add_option("--native", options->fuzz.native_percent, "percent of the runs that are compiled natively")
-      ->check(CLI::Range(0, 100))
-      ->capture_default_str();
-  schedule->add_option("--target", options->target, "an LLVM CPU name, or cpu:native")->capture_default_str();
-  schedule->add_flag("--no-shrink", options->no_shrink, "report failures as they were found");
-  schedule->footer("example: polyte fuzz schedule --runs 500 --seed 1 --jobs 2 --json");
-  schedule->callback([options, &status] { status = run_schedule(*options); });
+  add_fuzzer(*verb, "schedule", "random Programs under random Scripts", fuzz::FuzzKind::Schedule, status);
+  add_fuzzer(*verb, "poly", "random Programs under the Scripts of our schedulers", fuzz::FuzzKind::Poly, status);
 }
 
 }  // namespace polyte::cli

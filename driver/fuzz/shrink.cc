@@ -23,12 +23,12 @@ std::string joined_lines(const std::vector<std::string>& lines) {
 
 class Shrinker {
  public:
-  Shrinker(Case c, const std::function<bool(const Case&)>& still_fails, int max_trials)
-      : best_(std::move(c)), still_fails_(still_fails), trials_(max_trials) {}
+  Shrinker(Case c, const ShrinkOptions& options)
+      : best_(std::move(c)), options_(options), trials_(options.max_trials) {}
 
   Case run() {
     for (bool smaller = true; smaller && trials_ > 0;) {
-      smaller = drop_directives();
+      smaller = !options_.derive && drop_directives();
       smaller = drop_lines() || smaller;
       smaller = temporaries_to_inputs() || smaller;
       smaller = lower_sizes() || smaller;
@@ -38,17 +38,18 @@ class Shrinker {
 
  private:
   Case best_;
-  const std::function<bool(const Case&)>& still_fails_;
+  const ShrinkOptions& options_;
   int trials_;
 
   bool accept(Case candidate) {
     if (trials_-- <= 0) return false;
     try {  // the digest follows the Program
       candidate.script.digest = ir::digest(*bound_program(candidate.program));
+      if (options_.derive && !options_.derive(candidate)) return false;
     } catch (const std::exception&) {
       return false;
     }
-    if (!still_fails_(candidate)) return false;
+    if (!options_.still_fails(candidate)) return false;
     best_ = std::move(candidate);
     return true;
   }
@@ -126,8 +127,6 @@ class Shrinker {
 
 }  // namespace
 
-Case shrink(Case c, const std::function<bool(const Case&)>& still_fails, int max_trials) {
-  return Shrinker(std::move(c), still_fails, max_trials).run();
-}
+Case shrink(Case c, const ShrinkOptions& options) { return Shrinker(std::move(c), options).run(); }
 
 }  // namespace polyte::fuzz

@@ -8,7 +8,13 @@
 
 namespace polyte::fuzz {
 
-// `still_fails` judges a candidate; invalid candidates are those it answers false to.
-Case shrink(Case c, const std::function<bool(const Case&)>& still_fails, int max_trials = 400);
+struct ShrinkOptions {
+  std::function<bool(const Case&)> still_fails;  // judges a candidate
+  // Makes the script anew after the Program has changed, false where there is none; null: the script is a person's,
+  // its directives are dropped too.
+  std::function<bool(Case&)> derive = {};
+  int max_trials = 400;
+};
+Case shrink(Case c, const ShrinkOptions& options);
 
 }  // namespace polyte::fuzz

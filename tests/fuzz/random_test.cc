@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "driver/fuzz/fuzz_schedule.h"
+#include "driver/fuzz/fuzz.h"
 #include "ir/program_text.h"
 
 using namespace polyte;
@@ -74,13 +74,13 @@ TEST_CASE("random Scripts try every primitive and end at twelve directives") {
 TEST_CASE("the report does not depend on the number of jobs, and a run repeats alone") {
   const codegen::Target target = test_target();
   FuzzOptions options{.seed = 9, .runs = 24, .jobs = 1};
-  const FuzzReport report = fuzz_schedule(options, target);
+  const FuzzReport report = fuzz::fuzz(options, target);
   options.jobs = 3;
-  CHECK(text_of(fuzz_schedule(options, target)) == text_of(report));
+  CHECK(text_of(fuzz::fuzz(options, target)) == text_of(report));
   FuzzReport sum;
   for (std::uint64_t run = 0; run < 24; ++run) {
     options.only = run;
-    const FuzzReport one = fuzz_schedule(options, target);
+    const FuzzReport one = fuzz::fuzz(options, target);
     CHECK(one.runs == 1);
     sum.accepted += one.accepted, sum.illegal += one.illegal, sum.malformed += one.malformed;
   }

@@ -28,7 +28,7 @@ TEST_CASE("directives, statements, declarations and sizes go while the failure s
     return script.find("split k by 3") != std::string::npos &&
            candidate.program.text.find("y[i] = sum") != std::string::npos && candidate.program.sizes.at("N") >= 3;
   };
-  const Case small = shrink(c, fails);
+  const Case small = shrink(c, {.still_fails = fails});
   CHECK(small.script.directives.size() == 1);
   CHECK(small.program.text.find("b[i]") == std::string::npos);
   CHECK(small.program.text.find("out   z") == std::string::npos);

@@ -1,5 +1,6 @@
-#include "driver/fuzz/fuzz_schedule.h"
+#include "driver/fuzz/fuzz.h"
 
+#include "driver/build_kernel.h"
 #include "driver/fuzz/shrink.h"
 #include "driver/parallel_jobs.h"
 #include "ir/program_text.h"
@@ -15,14 +16,41 @@ struct RunResult {
   std::optional<FuzzFailure> failure;
 };
 
+// Which of our schedulers writes the script of a run.
+driver::Arm arm_of(std::uint64_t run) {
+  return run % 4 == 3 ? driver::Arm::Template : run % 4 == 2 ? driver::Arm::Isl : driver::Arm::Poly;
+}
+
+// False where the scheduler declines.
+bool derive_script(Case& c, std::uint64_t run, const codegen::Target& target) {
+  Result<schedule::Script> script = driver::write_script(*bound_program(c.program), arm_of(run), target.machine);
+  if (script) c.script = *std::move(script);
+  return static_cast<bool>(script);
+}
+
+// A derived script has to be accepted. One that may reorder sums of floats is not compared: other bits are right too.
+Verdict judged(const Case& c, const codegen::Target& target, const FuzzOptions& options) {
+  if (options.kind == FuzzKind::Schedule) return judge(c, target);
+  if (c.script.name.empty()) return {.outcome = Outcome::Skipped, .detail = "declined"};
+  if (c.script.contract != schedule::Contract::Exact && !c.program.exact_sums)
+    return {.outcome = Outcome::Skipped, .detail = "sums of floats may be reordered"};
+  Verdict verdict = judge(c, target);
+  const bool is_refused = verdict.outcome != Outcome::Accepted && verdict.outcome != Outcome::Skipped;
+  if (is_refused && verdict.outcome != Outcome::Failed)
+    verdict = {.outcome = Outcome::Failed, .failure = "refused", .detail = verdict.detail};
+  return verdict;
+}
+
 FuzzFailure describe(const Case& found, std::uint64_t run, const codegen::Target& target, const FuzzOptions& options) {
-  const std::string kind = judge(found, target).failure;
-  const auto still_fails = [&](const Case& candidate) {
-    const Verdict verdict = judge(candidate, target);
+  const std::string kind = judged(found, target, options).failure;
+  ShrinkOptions how{.still_fails = [&](const Case& candidate) {
+    const Verdict verdict = judged(candidate, target, options);
     return verdict.outcome == Outcome::Failed && verdict.failure == kind;
-  };
-  const Case small = options.shrink ? shrink(found, still_fails) : found;
-  FuzzFailure failure{run, kind, judge(small, target).detail, small.program.text, print(small.script)};
+  }};
+  if (options.kind == FuzzKind::Poly)
+    how.derive = [&](Case& candidate) { return derive_script(candidate, run, target); };
+  const Case small = options.shrink ? shrink(found, how) : found;
+  FuzzFailure failure{run, kind, judged(small, target, options).detail, small.program.text, print(small.script)};
   try {
     failure.program = ir::print(*bound_program(small.program));
   } catch (const std::exception&) {  // an invalid Program is shown as it was written
@@ -35,7 +63,7 @@ RunResult run_one(std::uint64_t run, const codegen::Target& target, const FuzzOp
   if (options.on_start) options.on_start(run);
   try {
     const Case c = random_case(options, run, target, result.statistics);
-    result.verdict = judge(c, target);
+    result.verdict = judged(c, target, options);
     result.directives = c.script.directives.size();
     result.native = c.native;
     if (result.verdict.outcome == Outcome::Failed) result.failure = describe(c, run, target, options);
@@ -71,12 +99,16 @@ Case random_case(const FuzzOptions& options, std::uint64_t run, const codegen::T
   c.native = random.chance(options.native_percent);
   c.data_seed = random.next();
   c.program = random_program(random);
+  if (options.kind == FuzzKind::Poly) {
+    derive_script(c, run, target);
+    return c;
+  }
   c.script = random_script(bound_program(c.program), target.machine, c.program.exact_sums, random, statistics);
   return c;
 }
 
-FuzzReport fuzz_schedule(const FuzzOptions& options, const codegen::Target& target) {
-  const std::uint64_t first = options.only.value_or(0), count = options.only ? 1 : options.runs;
+FuzzReport fuzz(const FuzzOptions& options, const codegen::Target& target) {
+  const std::uint64_t first = options.only.value_or(options.first), count = options.only ? 1 : options.runs;
   std::vector<RunResult> results(count);
   driver::run_jobs(options.jobs, count, [&](std::size_t i) { results[i] = run_one(first + i, target, options); });
   FuzzReport report;

@@ -1,5 +1,8 @@
-// fuzz_schedule: random Programs under random Scripts, each judged (judge.h), failures shrunk. Every run is a pure
-// function of the seed and its number: the report is the same for any number of jobs, and any run repeats alone.
+// Random Programs under schedules, each judged (judge.h), failures shrunk. Every run is a pure function of the seed and
+// its number: the report is the same for any number of jobs, and any run repeats alone.
+//
+//   schedule   random Scripts: what is accepted must be right
+//   poly       Scripts that our schedulers derive (poly, its affine core, templates): they must be accepted as well
 #pragma once
 
 #include <functional>
@@ -10,9 +13,12 @@
 
 namespace polyte::fuzz {
 
+enum class FuzzKind { Schedule, Poly };
+
 struct FuzzOptions {
+  FuzzKind kind = FuzzKind::Schedule;
   std::uint64_t seed = 1;
-  std::uint64_t runs = 500;
+  std::uint64_t first = 0, runs = 500;  // runs first, first + 1, ...
   int jobs = 1;
   int native_percent = 10;
   std::optional<std::uint64_t> only = {};  // one run alone
@@ -36,6 +42,6 @@ struct FuzzReport {
 
 Case random_case(const FuzzOptions& options, std::uint64_t run, const codegen::Target& target,
                  ScriptStatistics& statistics);
-FuzzReport fuzz_schedule(const FuzzOptions& options, const codegen::Target& target);
+FuzzReport fuzz(const FuzzOptions& options, const codegen::Target& target);
 
 }  // namespace polyte::fuzz
