@@ -5,6 +5,7 @@
 #include "lower/elimination.h"
 #include "lower/facts.h"
 #include "lower/names.h"
+#include "schedule/language/digits.h"
 #include "support/error.h"
 
 namespace polyte::lower {
@@ -216,12 +217,23 @@ class Builder {
   }
 
   Bounds own_bounds(const Loop& loop, std::size_t depth, const Instance& instance) {
-    const Bounds found = bounds_of(relaxed(instance.projections[depth + 1], loop.name), loop.name);
+    Bounds found = bounds_of(relaxed(instance.projections[depth + 1], loop.name), loop.name);
+    add_interval(loop, instance, found);
     if (found.lower.empty() || found.upper.empty())
       throw UserError(ExitStatus::Unsupported,
                       "loop '" + loop.name + "': no " + std::string(found.lower.empty() ? "lower" : "upper") +
                           " bound follows from statement '" + instance.statement->body.name + "'");
     return {facts_.prune_lower(found.lower), facts_.prune_upper(found.upper)};
+  }
+
+  // Elimination may lose a bound that divisions hide; the interval of the loop's values is one, if a loose one.
+  void add_interval(const Loop& loop, const Instance& instance, Bounds& found) const {
+    if (!found.lower.empty() && !found.upper.empty()) return;
+    const ir::Ranges ranges = schedule::loop_ranges(state_, *instance.statement);
+    const auto range = ranges.find(loop.name);
+    if (range == ranges.end()) return;
+    if (found.lower.empty() && range->second.min) found.lower.emplace_back(*range->second.min);
+    if (found.upper.empty() && range->second.max) found.upper.emplace_back(*range->second.max + 1);
   }
 
   // Bounds that hold for every leaf: b does if each leaf has a bound at least as tight. Numbers otherwise.
@@ -337,7 +349,8 @@ ir::LoopProgram build_loops(const State& state, Part part) {
   for (const ir::Buffer& b : state.reference->buffers)
     if (b.role == ir::Role::Temp && touches(body, b.name))
       body = ir::make_alloc({{b.name, b.dtype, constant_extents(b), ir::Memory::Heap}, std::move(body)});
-  Names names(program);
+  program.body = body;
+  Names names(program);  // allocations below loops are taken, too
   program.body = Uniquify(names)(body);
   return program;
 }
