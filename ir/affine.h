@@ -36,16 +36,16 @@ struct Term {
 
 class Affine {
  public:
-  Affine() = default;                              // 0
+  Affine() = default;                                     // 0
   Affine(std::int64_t constant) : constant_(constant) {}  // NOLINT: implicit by design
   static Affine symbol(std::string name);
 
   std::int64_t constant() const { return constant_; }
   const std::vector<Term>& terms() const { return terms_; }
   bool is_constant() const { return terms_.empty(); }
-  std::optional<std::string> as_symbol() const;            // the name, where the value is just that symbol
+  std::optional<std::string> as_symbol() const;               // the name, where the value is just that symbol
   std::int64_t coefficient(const std::string& symbol) const;  // of the plain symbol; inside divisions not counted
-  bool uses(const std::string& symbol) const;              // also inside divisions
+  bool uses(const std::string& symbol) const;                 // also inside divisions
   void collect_symbols(std::set<std::string>& into) const;
 
   friend Affine operator+(const Affine& a, const Affine& b);

@@ -36,7 +36,7 @@ struct Store {
   std::string buffer;
   std::vector<Index> indices;
   Expr value;
-  Lanes lanes;    // of the access; value->lanes == lanes.count
+  Lanes lanes;  // of the access; value->lanes == lanes.count
   Origin origin;
 };
 struct Block {

@@ -51,36 +51,90 @@ struct LoopName {
   std::string statement;  // empty: bare
   std::string loop;
 };
-struct SetParam { std::string name; Size value; };
-struct Where { Size condition; };
-struct Let { std::string name; std::string text; };  // a size or a fragment of a path
-struct Split { LoopName loop; Size factor; bool into = false; Size from; Tail tail = Tail::Guard; };
-struct Tile { std::string statement; std::vector<std::string> loops; std::vector<Size> factors; Tail tail = Tail::Guard; };
-struct Reorder { std::string statement; std::vector<std::string> loops; };  // these loops, in this order, in their places
-struct Order { std::string statement; std::vector<std::string> loops; };    // the whole path of the statement
-struct Fuse { LoopName outer, inner; std::string name; };                   // collapse two perfectly nested loops
-struct Merge { std::vector<std::string> statements; std::string through; };  // loop fusion down to this loop
-struct Distribute { LoopName loop; };                                       // one loop a child of its sequence
-struct Unroll { LoopName loop; };
-struct Vectorize { LoopName loop; };
-struct Parallel { LoopName loop; };
-struct ComputeInline { std::string tensor; };
-struct ComputeAt { std::string producer; LoopName at; };
+struct SetParam {
+  std::string name;
+  Size value;
+};
+struct Where {
+  Size condition;
+};
+struct Let {
+  std::string name;
+  std::string text;
+};  // a size or a fragment of a path
+struct Split {
+  LoopName loop;
+  Size factor;
+  bool into = false;
+  Size from;
+  Tail tail = Tail::Guard;
+};
+struct Tile {
+  std::string statement;
+  std::vector<std::string> loops;
+  std::vector<Size> factors;
+  Tail tail = Tail::Guard;
+};
+struct Reorder {
+  std::string statement;
+  std::vector<std::string> loops;
+};  // these loops, in this order, in their places
+struct Order {
+  std::string statement;
+  std::vector<std::string> loops;
+};  // the whole path of the statement
+struct Fuse {
+  LoopName outer, inner;
+  std::string name;
+};  // collapse two perfectly nested loops
+struct Merge {
+  std::vector<std::string> statements;
+  std::string through;
+};  // loop fusion down to this loop
+struct Distribute {
+  LoopName loop;
+};  // one loop a child of its sequence
+struct Unroll {
+  LoopName loop;
+};
+struct Vectorize {
+  LoopName loop;
+};
+struct Parallel {
+  LoopName loop;
+};
+struct ComputeInline {
+  std::string tensor;
+};
+struct ComputeAt {
+  std::string producer;
+  LoopName at;
+};
 // Puts a statement into the nest of its producers, in the first or last iteration of loops it does not own.
-struct ReverseComputeAt { std::string consumer; LoopName at; std::vector<When> when; };
-struct Place { std::string statement; std::vector<When> when; };
-struct Nest { std::string name; NestTree tree; };
+struct ReverseComputeAt {
+  std::string consumer;
+  LoopName at;
+  std::vector<When> when;
+};
+struct Place {
+  std::string statement;
+  std::vector<When> when;
+};
+struct Nest {
+  std::string name;
+  NestTree tree;
+};
 struct Stage {
   enum class Form { Stage, CacheRead, CacheWrite, Pack };  // how it was written
   Form form = Form::Stage;
   std::string tensor;
   std::optional<LoopName> at;  // none: the whole kernel
   std::optional<Memory> memory;
-  std::vector<std::string> names;      // of the tensor's dimensions, for `layout`
-  std::vector<std::string> layout;     // affine index texts over names; empty: as the tensor
-  Size pad;                            // elements added to the innermost extent's stride; empty: 0
+  std::vector<std::string> names;   // of the tensor's dimensions, for `layout`
+  std::vector<std::string> layout;  // affine index texts over names; empty: as the tensor
+  Size pad;                         // elements added to the innermost extent's stride; empty: 0
   bool when_compile = false;
-  NestTree copy;                       // loops of the copy statements (leaf X.in or X.out); null: the default
+  NestTree copy;  // loops of the copy statements (leaf X.in or X.out); null: the default
 };
 
 struct Directive;
@@ -90,9 +144,9 @@ struct Transaction {
   std::vector<Directive> steps;
 };
 
-using Operation = std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Unroll,
-                               Vectorize, Parallel, ComputeInline, ComputeAt, ReverseComputeAt, Place, Nest, Stage,
-                               Transaction>;
+using Operation =
+    std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Unroll, Vectorize,
+                 Parallel, ComputeInline, ComputeAt, ReverseComputeAt, Place, Nest, Stage, Transaction>;
 
 struct Directive {
   Operation operation;
@@ -101,10 +155,10 @@ struct Directive {
 };
 
 struct Script {
-  std::string name;      // "dense_relu/1"
-  std::string program;   // the Program's name
-  std::string digest;    // ir::digest of the Program; empty: not checked
-  std::string target;    // LLVM CPU name; empty: any
+  std::string name;          // "dense_relu/1"
+  std::string program;       // the Program's name
+  std::string digest;        // ir::digest of the Program; empty: not checked
+  std::string target;        // LLVM CPU name; empty: any
   DType dtype = DType::F32;  // the type whose lanes L counts
   Contract contract = Contract::Exact;
   std::vector<std::string> reassociable;  // loops of `reassoc`

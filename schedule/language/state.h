@@ -32,20 +32,20 @@ enum class StatementKind {
 };
 
 struct LoopRow {
-  std::string loop;   // name of a loop above the statement's leaf
-  ir::Affine value;   // over the statement's iterators and the parameters
+  std::string loop;  // name of a loop above the statement's leaf
+  ir::Affine value;  // over the statement's iterators and the parameters
 };
 
 struct ScheduledStatement {
   ir::Statement body;  // with rewritten accesses; for lifted and copy statements the first iterators are the
                        // prefix, named as the loops above the site
   StatementKind kind = StatementKind::Plain;
-  std::string reference;          // statement of the reference Program; empty for copies
-  std::vector<ir::Affine> phi;    // one a reference iterator, over body.iterators; not injective = recompute
-  std::vector<LoopRow> rows;      // one for every loop above the leaf, outermost first
-  ir::Bindings inverse;           // every iterator, over loop names
+  std::string reference;                    // statement of the reference Program; empty for copies
+  std::vector<ir::Affine> phi;              // one a reference iterator, over body.iterators; not injective = recompute
+  std::vector<LoopRow> rows;                // one for every loop above the leaf, outermost first
+  ir::Bindings inverse;                     // every iterator, over loop names
   std::vector<ir::Constraint> loop_domain;  // over loop names
-  int lifted = 0;                 // how many leading iterators are the prefix of a lifted or copy statement
+  int lifted = 0;                           // how many leading iterators are the prefix of a lifted or copy statement
 };
 
 // How a dimension of a loop came about, for printing and for `split ... tail`.
@@ -58,12 +58,12 @@ struct SplitRecord {
 
 // Storage that is not the reference's own: staged copies, promoted accumulators, padded or packed layouts.
 struct StagedBuffer {
-  std::string name;     // "acc.r", "w.p"
-  std::string of;       // the reference buffer whose elements it holds
+  std::string name;  // "acc.r", "w.p"
+  std::string of;    // the reference buffer whose elements it holds
   DType dtype = DType::F32;
   std::vector<std::int64_t> shape;
   Memory memory = Memory::Heap;
-  int scope_loop = -1;  // id of the loop whose iterations each have their own contents; -1: the whole kernel
+  int scope_loop = -1;           // id of the loop whose iterations each have their own contents; -1: the whole kernel
   bool at_compile_time = false;  // a Const packed before run time: its copy statement leaves the kernel
 };
 
@@ -75,9 +75,9 @@ struct State {
   std::vector<ScheduledStatement> statements;    // current, in the order of their making
   Tree tree;
   std::vector<StagedBuffer> staged;
-  std::vector<SplitRecord> splits;               // in order
+  std::vector<SplitRecord> splits;  // in order
   Contract contract = Contract::Exact;
-  std::set<std::string> reassociable;            // loops named by `reassoc`
+  std::set<std::string> reassociable;  // loops named by `reassoc`
   int next_loop_id = 0;
 
   const ScheduledStatement* find(const std::string& statement) const;  // null if absent

@@ -27,7 +27,7 @@ struct Node;
 using Tree = std::shared_ptr<const Node>;
 
 struct Loop {
-  int id = 0;  // unique in a State, kept by every rewrite that keeps the loop
+  int id = 0;        // unique in a State, kept by every rewrite that keeps the loop
   std::string name;  // unique on every path from the root; two branches may use one name
   LoopKind kind = LoopKind::Serial;
   Tail tail = Tail::Guard;
@@ -56,8 +56,8 @@ Tree make_leaf(Leaf leaf);
 
 // The loops above a statement's leaf, outermost first. InternalError if the statement is not in the tree.
 std::vector<const Loop*> path_to(const Tree& tree, const std::string& statement);
-const Loop* find_loop(const Tree& tree, int id);                  // null if absent
-std::vector<const Leaf*> leaves_of(const Tree& tree);             // in text order
+const Loop* find_loop(const Tree& tree, int id);       // null if absent
+std::vector<const Leaf*> leaves_of(const Tree& tree);  // in text order
 std::vector<std::string> statements_below(const Tree& tree, int loop_id);
 Tree map_loops(const Tree& tree, const std::function<Loop(const Loop&)>& f);  // body already rewritten
 // The tree without the leaf (loops and sequences left empty go too); null when nothing is left.

@@ -2,7 +2,7 @@
 // model and of the conformance cases.
 #include <cstdlib>
 
-#include "doctest/doctest.h"
+#include <doctest/doctest.h>
 #include "driver/bit_check.h"
 #include "driver/conformance.h"
 #include "frontend/onnx_import.h"

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "doctest/doctest.h"
+#include <doctest/doctest.h>
 #include "driver/conformance.h"
 #include "driver/parallel_jobs.h"
 #include "tests/conformance/suites.h"

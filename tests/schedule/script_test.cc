@@ -88,7 +88,8 @@ stage w   layout (k, n) [n//Nr, k, n%Nr] pad 0 when compile
 
 TEST_CASE("every problem of a file at once") {
   CHECK(problems_of("schedule s/1 for p f32 exact\nsplit m by\nnest a > b >\nturn m\nsplit k by 4 tail round\n") ==
-        List{"f:2: a size is missing before the end of the line", "f:3: expected a loop or a statement, got the end of the line",
+        List{"f:2: a size is missing before the end of the line",
+             "f:3: expected a loop or a statement, got the end of the line",
              "f:4: 'turn' is not a directive (param, where, let, split, tile, reorder, order, fuse, merge, distribute, "
              "unroll, vectorize, parallel, compute_inline, compute_at, reverse_compute_at, place, nest, stage, "
              "cache_read, cache_write, pack are)",

@@ -76,8 +76,7 @@ Result<std::int64_t, Refusal> factor_of(const State& state, const Split& directi
                                         const std::vector<std::string>& targets, const PrimitiveContext& context) {
   auto size = evaluate(directive.factor, context);
   if (!size) return size;
-  if (*size < 1)
-    return malformed("the size is " + std::to_string(*size) + ", expected 1 or more");
+  if (*size < 1) return malformed("the size is " + std::to_string(*size) + ", expected 1 or more");
   if (!directive.into) return size;
   const auto extent = extent_of(state, targets, directive.loop.loop);
   if (!extent) return conservative("split into needs a loop of constant extent");
