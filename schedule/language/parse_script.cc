@@ -334,7 +334,8 @@ bool LineParser::structural(const std::string& word, std::vector<Operation>& int
   } else if (word == "order") {
     const std::string statement = name("a statement");
     expect(":");
-    into.push_back(Order{statement, names(">", "a loop")});
+    const bool has_path = peek().kind != Token::Kind::End;  // none: its loops in their order, as `nest S` has them
+    into.push_back(Order{statement, has_path ? names(">", "a loop") : std::vector<std::string>{}});
   } else if (word == "fuse") {
     into.push_back(fuse());
   } else if (word == "merge") {

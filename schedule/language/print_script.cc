@@ -92,7 +92,9 @@ struct Printer {
            tail_text(d.tail);
   }
   std::string operator()(const Reorder& d) const { return "reorder " + selector(d.statement) + list(d.loops, " > "); }
-  std::string operator()(const Order& d) const { return "order " + d.statement + ": " + list(d.loops, " > "); }
+  std::string operator()(const Order& d) const {
+    return "order " + d.statement + ":" + (d.loops.empty() ? "" : " " + list(d.loops, " > "));
+  }
   std::string operator()(const Fuse& d) const {
     return "fuse " + print(d.outer) + ", " + print(d.inner) + " as " + d.name;
   }

@@ -50,6 +50,7 @@ struct OrderBuilder {
   std::vector<Step> path;
 
   void visit(const Tree& tree) {
+    if (!tree) return;  // a Program without statements
     if (const auto* loop = std::get_if<Loop>(&tree->op)) {
       depth_of_loop[loop->id] = static_cast<int>(path.size());
       path.push_back({loop->name, 0});
