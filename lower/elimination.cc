@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "support/checked.h"
 
@@ -129,7 +130,7 @@ ir::Ranges intervals_of(const System& system) {
 }
 
 // Elimination squares the number of inequalities, step by step: of many, those that intervals imply go, and of still
-// too many the longest.
+// too many the longest, but for a bound on either side of each symbol.
 System pruned(System system) {
   if (system.size() <= kManyInequalities) return system;
   const ir::Ranges ranges = intervals_of(system);
@@ -144,7 +145,13 @@ System pruned(System system) {
     return std::pair(system[a].terms().size(), a) < std::pair(system[b].terms().size(), b);
   });
   System shortest;
-  for (std::size_t i = 0; i < kMostInequalities; ++i) shortest.push_back(system[order[i]]);
+  std::set<std::pair<std::string, bool>> bounded;  // symbol, from below
+  for (const std::size_t at : order) {
+    bool is_first_bound = false;
+    for (const Term& term : system[at].terms())
+      if (!term.atom.div) is_first_bound |= bounded.emplace(term.atom.symbol, term.coefficient > 0).second;
+    if (is_first_bound || shortest.size() < kMostInequalities) shortest.push_back(system[at]);
+  }
   return shortest;
 }
 
