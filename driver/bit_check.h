@@ -20,13 +20,13 @@ namespace polyte::driver {
 inline constexpr double kApproximationUlp = 4;
 
 struct BitCheckOptions {
-  std::int64_t max_steps = 50'000'000;  // of the interpreter; a longer kernel is skipped
+  std::int64_t max_steps = 50'000'000;  // of the interpreter; a longer kernel is compared between the arms only
   std::uint64_t seed = 1;
 };
 
 struct BitReport {
   int kernels = 0;                    // compared
-  std::vector<std::string> skipped;   // a line each: too long, data that the kernel refuses
+  std::vector<std::string> skipped;   // a line each: too long to interpret, or data that the kernel refuses
   std::vector<std::string> problems;  // a line each: kernel, arm, threads, what differs
 };
 
