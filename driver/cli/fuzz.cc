@@ -144,6 +144,8 @@ void add_fuzz(CLI::App& app, int& status) {
   verb->footer("example: polyte fuzz schedule --runs 500 --seed 1");
   add_fuzzer(*verb, "schedule", "random Programs under random Scripts", fuzz::FuzzKind::Schedule, status);
   add_fuzzer(*verb, "poly", "random Programs under the Scripts of our schedulers", fuzz::FuzzKind::Poly, status);
+  add_fuzzer(*verb, "graph", "random graphs through passes, fusion and kernels", fuzz::FuzzKind::Graph, status);
+  add_fuzzer(*verb, "import", "damaged ONNX models into the importer", fuzz::FuzzKind::Import, status);
 }
 
 }  // namespace polyte::cli

@@ -1,6 +1,8 @@
 #include "driver/fuzz/fuzz.h"
 
 #include "driver/build_kernel.h"
+#include "driver/fuzz/fuzz_graph.h"
+#include "driver/fuzz/fuzz_import.h"
 #include "driver/fuzz/shrink.h"
 #include "driver/parallel_jobs.h"
 #include "ir/program_text.h"
@@ -58,15 +60,54 @@ FuzzFailure describe(const Case& found, std::uint64_t run, const codegen::Target
   return failure;
 }
 
+void run_script(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options, RunResult& result) {
+  const Case c = random_case(options, run, target, result.statistics);
+  result.verdict = judged(c, target, options);
+  result.directives = c.script.directives.size();
+  result.native = c.native;
+  if (result.verdict.outcome == Outcome::Failed) result.failure = describe(c, run, target, options);
+}
+
+constexpr int kMostNodes = 14;
+
+// The smallest number of nodes that still shows a fault is the shrunk case.
+void run_graph(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options, RunResult& result) {
+  Random random(options.seed, run);
+  result.native = random.chance(options.native_percent);
+  const std::uint64_t seed = random.next();
+  std::optional<GraphFault> fault = check_random_graph(seed, kMostNodes, result.native, target);
+  result.verdict = {.outcome = fault ? Outcome::Failed : Outcome::Accepted};
+  for (int nodes = 1; fault && options.shrink && nodes < kMostNodes; ++nodes) {
+    const auto smaller = check_random_graph(seed, nodes, result.native, target);
+    if (!smaller || smaller->kind != fault->kind) continue;
+    fault = smaller;
+    break;
+  }
+  if (fault) result.failure = FuzzFailure{run, fault->kind, fault->detail, fault->graph, ""};
+}
+
+void run_import(std::uint64_t run, const FuzzOptions& options, RunResult& result) {
+  Random random(options.seed, run);
+  const std::string bytes = damaged(random_model(random), random);
+  const ImportResult imported = import_bytes(bytes);
+  result.verdict.outcome = imported.fault      ? Outcome::Failed
+                           : imported.imported ? Outcome::Accepted
+                                               : Outcome::Malformed;
+  if (imported.fault)
+    result.failure =
+        FuzzFailure{run, "import", *imported.fault, "a model of " + std::to_string(bytes.size()) + " bytes", ""};
+}
+
 RunResult run_one(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options) {
   RunResult result;
   if (options.on_start) options.on_start(run);
   try {
-    const Case c = random_case(options, run, target, result.statistics);
-    result.verdict = judged(c, target, options);
-    result.directives = c.script.directives.size();
-    result.native = c.native;
-    if (result.verdict.outcome == Outcome::Failed) result.failure = describe(c, run, target, options);
+    if (options.kind == FuzzKind::Graph)
+      run_graph(run, target, options, result);
+    else if (options.kind == FuzzKind::Import)
+      run_import(run, options, result);
+    else
+      run_script(run, target, options, result);
   } catch (const std::exception& e) {
     result.verdict = {.outcome = Outcome::Failed, .failure = "generator", .detail = e.what()};
     result.failure = FuzzFailure{run, "generator", e.what(), "", ""};

@@ -1,8 +1,10 @@
-// Random Programs under schedules, each judged (judge.h), failures shrunk. Every run is a pure function of the seed and
+// The fuzzers' loop: random cases, each judged, failures shrunk. Every run is a pure function of the seed and
 // its number: the report is the same for any number of jobs, and any run repeats alone.
 //
 //   schedule   random Scripts: what is accepted must be right
 //   poly       Scripts that our schedulers derive (poly, its affine core, templates): they must be accepted as well
+//   graph      random graphs: passes, fusion and kernels keep the results (fuzz_graph.h)
+//   import     damaged ONNX models: a graph or an answer (fuzz_import.h)
 #pragma once
 
 #include <functional>
@@ -13,7 +15,7 @@
 
 namespace polyte::fuzz {
 
-enum class FuzzKind { Schedule, Poly };
+enum class FuzzKind { Schedule, Poly, Graph, Import };
 
 struct FuzzOptions {
   FuzzKind kind = FuzzKind::Schedule;

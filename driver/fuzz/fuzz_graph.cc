@@ -1,0 +1,67 @@
+#include "driver/fuzz/fuzz_graph.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "driver/bit_check.h"
+#include "graph/evaluate.h"
+#include "graph/fuse.h"
+#include "graph/fusion_graph.h"
+#include "graph/optimize.h"
+#include "graph/random_graph.h"
+
+namespace polyte::fuzz {
+namespace {
+
+using graph::Tensor;
+
+// Equal as numbers: -0 equals 0.
+bool same_numbers(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (graph::elements_as_real(a[i]) != graph::elements_as_real(b[i])) return false;
+  return true;
+}
+
+bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Tensor& x, const Tensor& y) { return x.type == y.type && *x.bytes == *y.bytes; });
+}
+
+bool groups_give(const graph::Graph& g, const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected) {
+  return same_bits(graph::evaluate_groups(g, graph::fuse(graph::make_fusion_graph(g)).groups, inputs), expected);
+}
+
+std::optional<GraphFault> check(graph::Graph g, std::uint64_t seed, bool native, const codegen::Target& target) {
+  const std::string text = graph::print(g);
+  std::vector<Tensor> inputs;
+  for (const graph::ValueId id : g.inputs) inputs.push_back(graph::random_integers(g.value(id).type, seed));
+  const std::vector<Tensor> expected = graph::evaluate_graph(g, inputs);
+  if (!groups_give(g, inputs, expected)) return GraphFault{"fusion", "fused groups give other bits", text};
+  const graph::Graph original = g;
+  graph::optimize(g);
+  const std::vector<Tensor> optimized = graph::evaluate_graph(g, inputs);
+  if (!same_numbers(optimized, expected)) return GraphFault{"passes", "the passes change a result", text};
+  if (!groups_give(g, inputs, optimized)) return GraphFault{"passes", "fused after the passes, bits differ", text};
+  if (!native) return std::nullopt;
+  driver::BitCheck bits(target, {});
+  bits.model(original);
+  if (bits.report().problems.empty()) return std::nullopt;
+  return GraphFault{"native", bits.report().problems.front(), text};
+}
+
+}  // namespace
+
+std::optional<GraphFault> check_random_graph(std::uint64_t seed, int nodes, bool native,
+                                             const codegen::Target& target) {
+  std::string text;
+  try {
+    graph::Graph g = graph::random_graph(seed, {.most_nodes = nodes, .most_elements = 512});
+    text = graph::print(g);
+    return check(std::move(g), seed, native, target);
+  } catch (const std::exception& e) {
+    return GraphFault{"exception", e.what(), text};
+  }
+}
+
+}  // namespace polyte::fuzz

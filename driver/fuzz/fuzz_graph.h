@@ -1,0 +1,20 @@
+// fuzz graph: a random graph of exact arithmetic keeps its results in single nodes and in fused groups, before and
+// after the passes; natively compiled ones give the same bits under naive, template and poly, with one thread and two.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "codegen/target.h"
+
+namespace polyte::fuzz {
+
+struct GraphFault {
+  std::string kind, detail;  // "fusion", "passes", "native"
+  std::string graph;         // its text
+};
+
+// The graph of this seed with at most `nodes` nodes.
+std::optional<GraphFault> check_random_graph(std::uint64_t seed, int nodes, bool native, const codegen::Target& target);
+
+}  // namespace polyte::fuzz
