@@ -10,6 +10,7 @@
 #include <isl/val.h>
 
 #include <algorithm>
+#include <set>
 
 #include "support/error.h"
 
@@ -68,13 +69,6 @@ struct OrderBuilder {
   }
 };
 
-const ir::Affine& row_of(const ScheduledStatement& statement, const std::string& loop) {
-  for (const LoopRow& row : statement.rows) {
-    if (row.loop == loop) return row.value;
-  }
-  throw InternalError("statement '" + statement.body.name + "' has no row for loop '" + loop + "'");
-}
-
 isl::set box_set(const isl::space& space, const std::vector<std::string>& params, std::size_t first,
                  const std::vector<ir::Affine>& shape) {
   std::vector<std::string> dims;
@@ -86,6 +80,41 @@ isl::set box_set(const isl::space& space, const std::vector<std::string>& params
     bounds.push_back(ir::less_than(ir::Affine::symbol(dims.back()), shape[i]));
   }
   return to_set(space, dims, params, bounds);
+}
+
+struct ScopedAccess {
+  std::vector<ir::Affine> rows, subscripts;
+};
+
+std::int64_t divisions_in(const ir::Affine& e) {
+  return std::count_if(e.terms().begin(), e.terms().end(),
+                       [](const ir::Term& term) { return term.atom.div != nullptr; });
+}
+
+// Divisions that writing the two as one value saves.
+std::int64_t divisions_saved(const std::vector<ScopedAccess>& accesses, const CellDigits& d) {
+  std::int64_t saved = 0;
+  for (const ScopedAccess& access : accesses) {
+    const ir::Affine &row = access.rows[d.row], &subscript = access.subscripts[d.subscript];
+    saved += divisions_in(row) + divisions_in(subscript) - divisions_in(row * d.extent + subscript);
+  }
+  return saved;
+}
+
+std::vector<CellDigits> find_digits(const std::vector<ScopedAccess>& accesses, const std::vector<std::int64_t>& shape) {
+  std::vector<CellDigits> found;
+  if (accesses.empty()) return found;
+  std::set<std::size_t> taken;
+  for (std::size_t subscript = 0; subscript < shape.size(); ++subscript) {
+    for (std::size_t row = 0; row < accesses.front().rows.size(); ++row) {
+      const CellDigits digits{row, subscript, shape[subscript]};
+      if (taken.contains(row) || divisions_saved(accesses, digits) <= 0) continue;
+      taken.insert(row);
+      found.push_back(digits);
+      break;
+    }
+  }
+  return found;
 }
 
 class ModelBuilder {
@@ -108,14 +137,15 @@ class ModelBuilder {
 
   void add_buffers() {
     for (const ir::Buffer& buffer : model_.state->reference->buffers) {
-      IslBuffer b{buffer.name, buffer.name, buffer.shape, -1, buffer.role != ir::Role::Temp, false, false};
+      IslBuffer b{buffer.name, buffer.name, buffer.shape, -1, buffer.role != ir::Role::Temp, false, false, {}};
       b.input = buffer.role == ir::Role::In || buffer.role == ir::Role::Const || buffer.role == ir::Role::InOut;
       b.output = buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut;
       model_.buffers.push_back(std::move(b));
     }
     for (const StagedBuffer& staged : model_.state->staged) {
-      IslBuffer b{staged.name, staged.of, {}, staged.scope_loop, false, false, false};
+      IslBuffer b{staged.name, staged.of, {}, staged.scope_loop, false, false, false, {}};
       for (std::int64_t extent : staged.shape) b.shape.emplace_back(extent);
+      b.digits = digits_of(staged);
       model_.buffers.push_back(std::move(b));
     }
   }
@@ -157,15 +187,21 @@ class ModelBuilder {
     access.write = ref.write;
     access.text = ref.access;
     const IslBuffer& buffer = model_.buffers[static_cast<std::size_t>(access.buffer)];
-    std::vector<isl::aff> values = scope_rows(s, space, buffer);
+    std::vector<ir::Affine> values = scope_rows(s, buffer.scope_loop);
     const std::size_t scoped = values.size();
     std::vector<unsigned> free_dims;
     for (const ir::Index& index : ref.access.indices) {
       if (index.indirect) free_dims.push_back(static_cast<unsigned>(values.size()));
-      values.push_back(to_aff(space, s.body.iterators, model_.params, index.indirect ? ir::Affine(0) : index.affine));
+      values.push_back(index.indirect ? ir::Affine(0) : index.affine);
     }
+    for (const CellDigits& d : buffer.digits) {
+      values[d.row] = values[d.row] * d.extent + values[scoped + d.subscript];
+      values[scoped + d.subscript] = 0;
+    }
+    std::vector<isl::aff> coordinates;
+    for (const ir::Affine& value : values) coordinates.push_back(to_aff(space, s.body.iterators, model_.params, value));
     std::string tuple = "B" + std::to_string(access.buffer);
-    isl_map* cells = isl_map_from_multi_aff(to_multi_aff(space, tuple, values).release());
+    isl_map* cells = isl_map_from_multi_aff(to_multi_aff(space, tuple, coordinates).release());
     for (unsigned dim : free_dims) cells = isl_map_eliminate(cells, isl_dim_out, dim, 1);
     if (!free_dims.empty()) {
       access.exact = false;
@@ -183,14 +219,36 @@ class ModelBuilder {
     return access;
   }
 
-  std::vector<isl::aff> scope_rows(const ScheduledStatement& s, const isl::space& space, const IslBuffer& buffer) {
-    std::vector<isl::aff> rows;
-    if (buffer.scope_loop < 0) return rows;
+  std::vector<ir::Affine> scope_rows(const ScheduledStatement& s, int scope_loop) {
+    std::vector<ir::Affine> rows;
+    if (scope_loop < 0) return rows;
     for (const Loop* loop : path_to(model_.state->tree, s.body.name)) {
-      rows.push_back(to_aff(space, s.body.iterators, model_.params, row_of(s, loop->name)));
-      if (loop->id == buffer.scope_loop) return rows;
+      rows.push_back(row_at(s, loop->name));
+      if (loop->id == scope_loop) return rows;
     }
-    throw InternalError("statement '" + s.body.name + "' uses '" + buffer.name + "' outside its scope");
+    throw InternalError("statement '" + s.body.name + "' uses a buffer outside its scope");
+  }
+
+  // Rows down to the scope and subscripts of every access of the buffer; empty where one is read at run time.
+  std::vector<ScopedAccess> accesses_to(const StagedBuffer& buffer) {
+    std::vector<ScopedAccess> found;
+    for (const ScheduledStatement& s : model_.state->statements) {
+      for (const AccessRef& ref : accesses_of(s)) {
+        if (ref.access.buffer != buffer.name) continue;
+        ScopedAccess access{scope_rows(s, buffer.scope_loop), {}};
+        for (const ir::Index& index : ref.access.indices) {
+          if (index.indirect) return {};
+          access.subscripts.push_back(index.affine);
+        }
+        found.push_back(std::move(access));
+      }
+    }
+    return found;
+  }
+
+  std::vector<CellDigits> digits_of(const StagedBuffer& buffer) {
+    if (buffer.scope_loop < 0) return {};
+    return find_digits(accesses_to(buffer), buffer.shape);
   }
 
   void add_order() {
@@ -239,7 +297,7 @@ class ModelBuilder {
     ir::Affine value = 0;
     if (d < steps->second.size()) {
       const auto& step = steps->second[d];
-      value = step.loop.empty() ? ir::Affine(step.position) : row_of(*s.statement, step.loop);
+      value = step.loop.empty() ? ir::Affine(step.position) : row_at(*s.statement, step.loop);
     }
     return to_aff(space, s.statement->body.iterators, model_.params, value);
   }
@@ -340,6 +398,13 @@ std::optional<BackwardPairs> find_backwards(const IslModel& model, int a, int b,
   return BackwardPairs{dims, pairs};
 }
 
+const ir::Affine& row_at(const ScheduledStatement& statement, const std::string& loop) {
+  for (const LoopRow& row : statement.rows) {
+    if (row.loop == loop) return row.value;
+  }
+  throw InternalError("statement '" + statement.body.name + "' has no row for loop '" + loop + "'");
+}
+
 int buffer_index(const IslModel& model, const std::string& name) {
   for (std::size_t i = 0; i < model.buffers.size(); ++i) {
     if (model.buffers[i].name == name) return static_cast<int>(i);
@@ -398,7 +463,7 @@ isl::multi_aff rows_down_to(const IslModel& model, int statement, int loop_id, b
   std::vector<isl::aff> rows;
   for (const Loop* loop : path_to(model.state->tree, s.statement->body.name)) {
     if (loop->id == loop_id && !inclusive) break;
-    rows.push_back(to_aff(space, s.statement->body.iterators, model.params, row_of(*s.statement, loop->name)));
+    rows.push_back(to_aff(space, s.statement->body.iterators, model.params, row_at(*s.statement, loop->name)));
     if (loop->id == loop_id) break;
   }
   return to_multi_aff(space, "", rows);

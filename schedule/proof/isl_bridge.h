@@ -1,7 +1,8 @@
 // The only door to isl: Programs and States as isl sets and maps. Internal to schedule/proof and poly.
 //
 // Statement i of a model is the tuple "S<i>", buffer j the tuple "B<j>" (isl's text has no dotted names). A buffer
-// scoped to a loop has the rows down to that loop before its subscripts: its cells die with the iteration.
+// scoped to a loop has the rows down to that loop before its subscripts: its cells die with the iteration. A row and a
+// subscript that are the digits of a simpler value stand as that value: m//14 and m%14 as m (CellDigits).
 // Two virtual statements close a model: IN<j> writes every cell of interface buffer j before everything, OUT<j>
 // reads every cell of a written interface buffer after everything.
 #pragma once
@@ -49,12 +50,19 @@ struct IslStatement {
   std::vector<IslAccess> accesses;  // as accesses_of(): reads in order, writes last; an update reads what it writes
 };
 
+// One coordinate extent * row + subscript instead of two: the same cells, as long as accesses stay in bounds.
+struct CellDigits {
+  std::size_t row = 0, subscript = 0;
+  std::int64_t extent = 1;
+};
+
 struct IslBuffer {
   std::string name;
   std::string of;  // the Program's buffer: itself unless staged
   std::vector<ir::Affine> shape;
   int scope_loop = -1;
   bool interface = false, input = false, output = false;
+  std::vector<CellDigits> digits;
 };
 
 // A State (or, through reference_state, a Program) in isl.
@@ -79,6 +87,7 @@ struct BackwardPairs {
 };
 std::optional<BackwardPairs> find_backwards(const IslModel& model, int a, int b, isl::map pairs);
 
+const ir::Affine& row_at(const ScheduledStatement& statement, const std::string& loop);
 int buffer_index(const IslModel& model, const std::string& name);     // -1 if absent
 int statement_index(const IslModel& model, const std::string& name);  // -1 if absent
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "schedule/proof/cell_iteration.h"
 #include "schedule/proof/prover_impl.h"
 
 namespace polyte::schedule {
@@ -213,9 +214,9 @@ std::optional<OrderViolation> find_order_violation(const Basis& basis, const Isl
 
 namespace {
 
-std::optional<Refusal> order_refusal(Prover::Impl& impl, const State& state, const std::vector<std::string>& moved) {
+std::optional<Refusal> order_refusal(Prover::Impl& impl, const IslModel& model, const std::vector<std::string>& moved) {
+  const State& state = *model.state;
   const Basis& basis = impl.basis_of(state);
-  IslModel model = make_model(impl.context, state);
   std::optional<OrderViolation> violation = find_order_violation(basis, model, moved);
   if (!violation) return std::nullopt;
   Refusal refusal;
@@ -226,8 +227,7 @@ std::optional<Refusal> order_refusal(Prover::Impl& impl, const State& state, con
   return refusal;
 }
 
-std::optional<Refusal> bounds_refusal(Prover::Impl& impl, const State& state, const std::vector<std::string>& names) {
-  IslModel model = make_model(impl.context, state);
+std::optional<Refusal> bounds_refusal(const IslModel& model, const std::vector<std::string>& names) {
   for (const IslStatement& s : model.statements) {
     const ir::Statement& body = s.statement->body;
     if (!names.empty() && std::find(names.begin(), names.end(), body.name) == names.end()) continue;
@@ -293,7 +293,7 @@ std::optional<RaceSite> find_race(const IslModel& model, const State& state, int
     int a = statement_index(model, first);
     for (const IslAccess& x : model.statements[static_cast<std::size_t>(a)].accesses) {
       const IslBuffer& buffer = model.buffers[static_cast<std::size_t>(x.buffer)];
-      if (!x.write || private_to(state, buffer, loop_id)) continue;
+      if (!x.write || private_to(state, buffer, loop_id) || cell_fixes_iteration(model, x.buffer, loop_id)) continue;
       for (const std::string& second : below) {
         int b = statement_index(model, second);
         for (const IslAccess& y : model.statements[static_cast<std::size_t>(b)].accesses) {
@@ -340,8 +340,8 @@ Refusal race_refusal(const IslModel& model, const State& state, int loop_id, con
   return refusal;
 }
 
-std::optional<Refusal> independence_refusal(Prover::Impl& impl, const State& state, int loop_id) {
-  IslModel model = make_model(impl.context, state);
+std::optional<Refusal> independence_refusal(const IslModel& model, int loop_id) {
+  const State& state = *model.state;
   std::optional<RaceSite> race = find_race(model, state, loop_id);
   if (!race) return std::nullopt;
   return race_refusal(model, state, loop_id, *race);
@@ -357,16 +357,17 @@ std::vector<int> concurrent_loops(const Tree& tree) {
 }
 
 std::optional<Refusal> end_to_end_refusal(Prover::Impl& impl, const State& state) {
-  if (auto refusal = bounds_refusal(impl, state, {})) return refusal;
-  if (auto refusal = order_refusal(impl, state, {})) return refusal;
+  const IslModel model = make_model(impl.context, state);
+  if (auto refusal = bounds_refusal(model, {})) return refusal;
+  if (auto refusal = order_refusal(impl, model, {})) return refusal;
   const Basis& basis = impl.basis_of(state);
   if (state.basis != state.reference) {
     State plain = reference_state(impl.reference);
     if (auto refusal = check_inlining(impl.basis_of(plain), basis)) return refusal;
   }
-  if (auto refusal = check_sources(basis, make_model(impl.context, state), impl.context, "")) return refusal;
+  if (auto refusal = check_sources(basis, model, "")) return refusal;
   for (int loop : concurrent_loops(state.tree)) {
-    if (auto refusal = independence_refusal(impl, state, loop)) return refusal;
+    if (auto refusal = independence_refusal(model, loop)) return refusal;
   }
   return std::nullopt;
 }
@@ -395,18 +396,18 @@ Prover::Prover(Prover&&) noexcept = default;
 Prover& Prover::operator=(Prover&&) noexcept = default;
 
 std::optional<Refusal> Prover::check_order(const State& state, const std::vector<std::string>& moved) {
-  return guarded(*impl_, [&] { return order_refusal(*impl_, state, moved); });
+  return guarded(*impl_, [&] { return order_refusal(*impl_, make_model(impl_->context, state), moved); });
 }
 std::optional<Refusal> Prover::check_independent(const State& state, int loop_id) {
-  return guarded(*impl_, [&] { return independence_refusal(*impl_, state, loop_id); });
+  return guarded(*impl_, [&] { return independence_refusal(make_model(impl_->context, state), loop_id); });
 }
 std::optional<Refusal> Prover::check_bounds(const State& state, const std::vector<std::string>& statements) {
-  return guarded(*impl_, [&] { return bounds_refusal(*impl_, state, statements); });
+  return guarded(*impl_, [&] { return bounds_refusal(make_model(impl_->context, state), statements); });
 }
 std::optional<Refusal> Prover::check_storage(const State& state, const std::string& buffer) {
   return guarded(*impl_, [&] {
     const Basis& basis = impl_->basis_of(state);
-    return check_sources(basis, make_model(impl_->context, state), impl_->context, buffer);
+    return check_sources(basis, make_model(impl_->context, state), buffer);
   });
 }
 std::optional<Refusal> Prover::check_end_to_end(const State& state) {

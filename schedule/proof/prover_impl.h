@@ -47,8 +47,7 @@ std::vector<std::string> order_advice(const Basis& basis, const State& state, co
                                       const IslContext& context);
 
 // Storage and sources: the end-to-end criterion for the reads of `buffer` of the reference (all: empty).
-std::optional<Refusal> check_sources(const Basis& basis, const IslModel& model, const IslContext& context,
-                                     const std::string& buffer);
+std::optional<Refusal> check_sources(const Basis& basis, const IslModel& model, const std::string& buffer);
 // Inlining: the State's basis computes what the reference computes.
 std::optional<Refusal> check_inlining(const Basis& reference, const Basis& basis);
 

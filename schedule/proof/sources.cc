@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "schedule/proof/clock.h"
 #include "schedule/proof/prover_impl.h"
 
 namespace polyte::schedule {
@@ -32,40 +33,6 @@ Refusal not_decided(std::string reason) {
 }
 
 isl_id* make_id(isl_ctx* ctx, const std::string& name) { return isl_id_alloc(ctx, name.c_str(), nullptr); }
-
-// Time vectors of one model with IN before and OUT after everything. For a scoped buffer the dimensions down to the
-// scope are left out: they are part of its cells, so that accesses of one cell agree in them.
-class Clock {
- public:
-  explicit Clock(const IslModel& model) : model_(model) {}
-
-  isl::map of_statement(int i, int buffer) const {
-    const IslStatement& s = model_.statements[static_cast<std::size_t>(i)];
-    std::vector<isl::aff> values(s.time.begin() + first_dimension(buffer), s.time.end());
-    isl::multi_aff time = to_multi_aff(s.domain.get_space(), "", values);
-    isl_map* map = isl_map_intersect_domain(isl_map_from_multi_aff(time.release()), s.domain.copy());
-    return phase(map, 0);
-  }
-  isl::map of_virtual(const isl::set& cells, int buffer, int position) const {
-    const auto dims = static_cast<unsigned>(static_cast<int>(model_.order_names.size()) - first_dimension(buffer));
-    isl_space* range = isl_space_add_unnamed_tuple_ui(isl_space_params(isl_set_get_space(cells.get())), dims);
-    isl_map* time = isl_map_from_domain_and_range(cells.copy(), isl_set_universe(range));
-    for (unsigned d = 0; d < dims; ++d) time = isl_map_fix_si(time, isl_dim_out, d, 0);
-    return phase(time, position);
-  }
-
- private:
-  const IslModel& model_;
-
-  int first_dimension(int buffer) const {
-    const int scope = model_.buffers[static_cast<std::size_t>(buffer)].scope_loop;
-    return scope < 0 ? 0 : model_.depth_of_loop.at(scope) + 1;
-  }
-  static isl::map phase(isl_map* time, int position) {
-    time = isl_map_insert_dims(time, isl_dim_out, 0, 1);
-    return isl::manage(isl_map_fix_si(time, isl_dim_out, 0, position));
-  }
-};
 
 // One read: who executes it (a statement's tuple or OUT), the cells, and where its guard is false.
 struct Sink {
@@ -143,7 +110,7 @@ class SourceFinder {
   Clock clock_;
   std::map<int, Writers> writers_;
 
-  isl::map time_of(const Sink& sink) const {
+  isl::map time_of(const Sink& sink) {
     if (sink.statement >= 0) return clock_.of_statement(sink.statement, sink.buffer);
     return clock_.of_virtual(sink.cells.domain(), sink.buffer, 1);
   }
@@ -177,7 +144,7 @@ class SourceFinder {
   }
 
   // The pairs (sink -> source) whose source has run before the sink; the others found nothing written.
-  isl::union_map in_order(const isl::union_map& claimed, const Writers& writers, const Sink& sink) const {
+  isl::union_map in_order(const isl::union_map& claimed, const Writers& writers, const Sink& sink) {
     if (all_forwards(claimed, sink)) return claimed;
     isl::union_map times = writers.times.unite(to_union(time_of(sink)));
     isl::multi_union_pw_aff order = isl::manage(isl_multi_union_pw_aff_from_union_map(times.release()));
@@ -527,8 +494,7 @@ std::optional<Refusal> check_domains(const Basis& basis, const IslModel& model) 
 
 }  // namespace
 
-std::optional<Refusal> check_sources(const Basis& basis, const IslModel& model, const IslContext&,
-                                     const std::string& buffer) {
+std::optional<Refusal> check_sources(const Basis& basis, const IslModel& model, const std::string& buffer) {
   if (auto refusal = check_domains(basis, model)) return refusal;
   for (const IslBuffer& b : basis.model.buffers) {
     if ((!buffer.empty() && b.name != buffer) || !changed(model, basis, b.name)) continue;

@@ -1,0 +1,61 @@
+#include "schedule/proof/cell_iteration.h"
+
+#include <isl/aff.h>
+#include <isl/map.h>
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace polyte::schedule {
+namespace {
+
+struct AccessBelow {
+  const IslStatement* statement = nullptr;
+  const IslAccess* access = nullptr;
+  const ir::Affine* row = nullptr;  // of the loop
+};
+
+std::vector<AccessBelow> accesses_below(const IslModel& model, int buffer, const Loop& loop) {
+  std::vector<AccessBelow> found;
+  for (const std::string& name : statements_below(model.state->tree, loop.id)) {
+    const IslStatement& s = model.statements[static_cast<std::size_t>(statement_index(model, name))];
+    for (const IslAccess& access : s.accesses) {
+      if (access.buffer == buffer) found.push_back({&s, &access, &row_at(*s.statement, loop.name)});
+    }
+  }
+  return found;
+}
+
+// One subscript of the buffer is the loop's row itself, in every access.
+bool is_a_subscript(const std::vector<AccessBelow>& accesses) {
+  const auto at = [](const AccessBelow& a, std::size_t i) {
+    const ir::Index& index = a.access->text.indices[i];
+    return !index.indirect && index.affine == *a.row;
+  };
+  for (std::size_t i = 0; i < accesses.front().access->text.indices.size(); ++i) {
+    if (std::all_of(accesses.begin(), accesses.end(), [&](const AccessBelow& a) { return at(a, i); })) return true;
+  }
+  return false;
+}
+
+bool is_function_of_cell(const std::vector<AccessBelow>& accesses, int depth) {
+  std::optional<isl::map> iterations;
+  for (const AccessBelow& a : accesses) {
+    isl_map* row = isl_map_from_aff(a.statement->time[static_cast<std::size_t>(depth)].copy());
+    isl::map here = a.access->cells.reverse().apply_range(isl::manage(row));
+    iterations = iterations ? iterations->unite(here) : here;
+  }
+  return isl_map_is_single_valued(iterations->get()) == isl_bool_true;
+}
+
+}  // namespace
+
+bool cell_fixes_iteration(const IslModel& model, int buffer, int loop_id) {
+  const Loop* loop = find_loop(model.state->tree, loop_id);
+  POLYTE_CHECK(loop != nullptr, "loop " + std::to_string(loop_id) + " is not in the tree");
+  const std::vector<AccessBelow> accesses = accesses_below(model, buffer, *loop);
+  return accesses.empty() || is_a_subscript(accesses) || is_function_of_cell(accesses, model.depth_of_loop.at(loop_id));
+}
+
+}  // namespace polyte::schedule
