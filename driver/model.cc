@@ -116,16 +116,12 @@ void schedule_kernels(CompiledModel& model, const codegen::Target& target, const
 
 void check_scripts_used(const CompiledModel& model, const ModelOptions& options) {
   std::vector<std::string> problems;
-  for (const NamedScript& script : options.scripts) {
-    if (std::ranges::none_of(model.groups, [&](const GroupPlan& g) { return g.name == script.script.program; })) {
-      problems.push_back(script.origin + ": the model has no group '" + script.script.program + "'");
-    }
-  }
-  for (const auto& [name, arm] : options.group_arms) {
-    if (std::ranges::none_of(model.groups, [&, n = name](const GroupPlan& g) { return g.name == n; })) {
-      problems.push_back("--schedule " + name + "=" + to_string(arm) + ": the model has no group '" + name + "'");
-    }
-  }
+  auto check = [&](const std::string& who, const std::string& group) {
+    const std::string problem = missing_kernel(model, group);
+    if (!problem.empty()) problems.push_back(who + ": " + problem);
+  };
+  for (const NamedScript& script : options.scripts) check(script.origin, script.script.program);
+  for (const auto& [name, arm] : options.group_arms) check("--schedule " + name + "=" + to_string(arm), name);
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
@@ -154,7 +150,16 @@ int jobs_of(const ModelOptions& options) { return options.jobs > 0 ? options.job
 
 }  // namespace
 
-CompiledModel schedule_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options) {
+std::string missing_kernel(const CompiledModel& model, const std::string& group) {
+  std::string known;
+  for (const GroupPlan& each : model.groups) {
+    if (each.name == group) return each.view ? "group '" + group + "' is a view: no kernel computes it" : "";
+    if (!each.view) known += (known.empty() ? "" : ", ") + each.name;
+  }
+  return "the model has no group '" + group + "' (there are " + (known.empty() ? "none" : known) + ")";
+}
+
+CompiledModel partition_model(graph::Graph graph, const ModelOptions& options) {
   CompiledModel model;
   model.graph = std::move(graph);
   if (options.optimize) {
@@ -164,6 +169,11 @@ CompiledModel schedule_model(graph::Graph graph, const codegen::Target& target, 
   }
   run(model, "fusion", [&] { partition(model, options); });
   run(model, "expansion", [&] { expand_groups(model); });
+  return model;
+}
+
+CompiledModel schedule_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options) {
+  CompiledModel model = partition_model(std::move(graph), options);
   check_scripts_used(model, options);
   run(model, "schedules", [&] { schedule_kernels(model, target, options, jobs_of(options)); });
   return model;

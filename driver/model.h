@@ -57,6 +57,10 @@ struct CompiledModel {
   runtime::ArtifactParts parts;
 };
 
+// Its first half, up to a Program a group: no schedules, no kernels.
+CompiledModel partition_model(graph::Graph graph, const ModelOptions& options);
+// Why no kernel can be scheduled for `group`: an unknown name, with the known ones, or a view. Empty: one can.
+std::string missing_kernel(const CompiledModel& model, const std::string& group);
 // The list without code generation: for looking at groups, programs and scripts.
 CompiledModel schedule_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options);
 // All of it.

@@ -1,4 +1,4 @@
-// polyte bench: times artifacts, ONNX files and operators, interleaved. polyte compare: one operator under several
+// polyte bench: times artifacts, ONNX files and operators, interleaved. polyte compare: the same work under several
 // schedulers and scripts, side by side.
 #include <nlohmann/json.hpp>
 
@@ -40,6 +40,7 @@ struct Work {
   std::unique_ptr<runtime::Session> session;
   std::vector<runtime::TensorView> inputs, outputs;
 
+  const std::vector<runtime::Tensor>& written() const { return session ? results : tensors; }
   void run() {
     if (runner) {
       runner->run();
@@ -49,10 +50,11 @@ struct Work {
   }
 };
 
-std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& options) {
+std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& options, const ModelVerbOptions& verb) {
   auto work = std::make_unique<Work>();
   work->name = path;
-  const LoadedModel model = load_model(path, options.verb);
+  if (!is_artifact(path)) work->name += verb.schedule.scripts.empty() ? " " + verb.schedule.scheduler : " scripts";
+  const LoadedModel model = load_model(path, verb);
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
   work->session = std::make_unique<runtime::Session>(model.artifact, runtime::SessionOptions{options.threads});
   const runtime::Fill fill = runtime::parse_fill(options.fill);
@@ -91,6 +93,19 @@ bool is_operator(const std::string& source) {
   return source.find('[') != std::string::npos || source.ends_with(".program");
 }
 
+// An artifact once; an ONNX file by every scheduler, and with the scripts if there are any.
+void add_model_work(const std::string& path, const BenchOptions& options, const std::vector<std::string>& schedulers,
+                    std::vector<std::unique_ptr<Work>>& works) {
+  ModelVerbOptions verb = options.verb;
+  if (is_artifact(path)) return works.push_back(model_work(path, options, verb));
+  verb.schedule.scripts.clear();
+  for (const std::string& scheduler : schedulers) {
+    verb.schedule.scheduler = scheduler;
+    works.push_back(model_work(path, options, verb));
+  }
+  if (!options.verb.schedule.scripts.empty()) works.push_back(model_work(path, options, options.verb));
+}
+
 std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options) {
   const codegen::Target target = target_from(options.verb.target);
   std::vector<std::string> schedulers = options.schedulers;
@@ -99,7 +114,8 @@ std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options) {
   std::set<std::string> used;
   for (const std::string& source : options.sources) {
     if (!is_operator(source)) {
-      works.push_back(model_work(source, options));
+      add_model_work(source, options, schedulers, works);
+      used.insert(options.verb.schedule.scripts.begin(), options.verb.schedule.scripts.end());
       continue;
     }
     OperatorOptions op = options.op;
@@ -202,9 +218,11 @@ std::vector<std::string> agreement(std::vector<std::unique_ptr<Work>>& works) {
   for (std::unique_ptr<Work>& work : works) work->run();
   for (const std::unique_ptr<Work>& work : works) {
     std::string verdict = "same bits as " + works[0]->name;
-    for (std::size_t i = 0; i < work->tensors.size(); ++i) {
-      if (runtime::compare_bits(work->tensors[i], works[0]->tensors[i]).equal) continue;
-      const runtime::Comparison c = runtime::compare(work->tensors[i], works[0]->tensors[i], {1e-4, 1e-4});
+    const std::vector<runtime::Tensor>&own = work->written(), &first = works[0]->written();
+    if (own.size() != first.size()) verdict = "not the same work as " + works[0]->name;
+    for (std::size_t i = 0; i < std::min(own.size(), first.size()); ++i) {
+      if (runtime::compare_bits(own[i], first[i]).equal) continue;
+      const runtime::Comparison c = runtime::compare(own[i], first[i], {1e-4, 1e-4});
       verdict = c.equal ? "within 1e-4 of " + works[0]->name : "differs from " + works[0]->name + ": " + c.message;
     }
     verdicts.push_back(work == works[0] ? "" : verdict);
@@ -214,10 +232,6 @@ std::vector<std::string> agreement(std::vector<std::unique_ptr<Work>>& works) {
 
 int run_compare(BenchOptions options) {
   if (options.schedulers.empty()) options.schedulers = {"poly", "template"};
-  for (const std::string& source : options.sources) {
-    if (!is_operator(source))
-      throw UserError(ExitStatus::Usage, source + ": compare takes operators; bench takes models");
-  }
   std::vector<std::unique_ptr<Work>> works = all_work(options);
   const Machine machine = target_from(options.verb.target).machine;
   const std::vector<std::string> verdicts = agreement(works);
@@ -242,7 +256,9 @@ int run_compare(BenchOptions options) {
               << "\n";
     return 0;
   }
-  for (const std::unique_ptr<Work>& work : works) std::printf("\n# %s\n%s", work->name.c_str(), work->script.c_str());
+  for (const std::unique_ptr<Work>& work : works) {
+    if (!work->script.empty()) std::printf("\n# %s\n%s", work->name.c_str(), work->script.c_str());
+  }
   return 0;
 }
 
@@ -252,7 +268,7 @@ std::shared_ptr<BenchOptions> bench_options(CLI::App& verb) {
   add_model_options(verb, options->verb);
   verb.get_option("--shape")->delimiter(',');
   verb.add_option("--dtype", options->op.dtype, "element type of index notation")->capture_default_str();
-  verb.add_option("--schedulers", options->schedulers, "operators: these arms, poly,template")
+  verb.add_option("--schedulers", options->schedulers, "these arms, poly,template")
       ->delimiter(',')
       ->check(CLI::IsMember({"naive", "isl", "poly", "template"}));
   verb.add_option("--fill", options->fill, "zeros, ones, normal[:SEED] or int:SEED")->capture_default_str();
@@ -272,7 +288,7 @@ void add_bench(CLI::App& app, int& status) {
 }
 
 void add_compare(CLI::App& app, int& status) {
-  CLI::App* verb = app.add_subcommand("compare", "one operator under several schedulers or scripts, side by side");
+  CLI::App* verb = app.add_subcommand("compare", "the same work under several schedulers or scripts, side by side");
   std::shared_ptr<BenchOptions> options = bench_options(*verb);
   verb->footer(
       "example: polyte compare 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=256,n=256,k=256 --schedulers poly,template");

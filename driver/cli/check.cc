@@ -1,10 +1,10 @@
-// polyte check: is this schedule legal for this Program? Exit status 0, 1 (with the counterexample) or 8 (unknown).
+// polyte check: is this schedule legal for this Program, or for this group of a model? Exit status 0, 1 (with the
+// counterexample) or 8 (unknown).
 #include <nlohmann/json.hpp>
 
-#include <chrono>
 #include <iostream>
 
-#include "driver/cli/cli.h"
+#include "driver/cli/model_options.h"
 #include "driver/execution_check.h"
 #include "schedule/language/replay.h"
 
@@ -13,6 +13,8 @@ namespace {
 
 struct CheckOptions {
   OperatorOptions source;
+  ModelVerbOptions model;  // of an ONNX file
+  std::string group;
   std::string script;
   std::string target = "cpu:native";
   bool json = false, by_execution = false;
@@ -26,6 +28,7 @@ std::string verdict_of(const schedule::Refusal& refusal) {
 nlohmann::json to_json(const schedule::Refusal& refusal) {
   nlohmann::json json{{"headline", refusal.headline}, {"directive", refusal.directive}, {"line", refusal.line}};
   json["advice"] = refusal.advice;
+  json["counterexamples"] = nlohmann::json::array();
   for (const schedule::Counterexample& c : refusal.counterexamples) {
     json["counterexamples"].push_back({{"dependence", c.dependence},
                                        {"reference", c.reference},
@@ -36,48 +39,69 @@ nlohmann::json to_json(const schedule::Refusal& refusal) {
   return json;
 }
 
-int report(const CheckOptions& options, const std::string& verdict, const schedule::Refusal* refusal) {
-  if (options.json) {
-    nlohmann::json json{{"verdict", verdict}};
-    if (refusal) json["refusal"] = to_json(*refusal);
-    std::cout << json.dump(2) << "\n";
-  } else {
-    std::cout << "verdict: " << verdict << "\n";
-    if (refusal) std::cerr << schedule::to_string(*refusal, options.script, options.source.source);
+// What is checked: a Program whose sizes may be open, or a group of a model.
+struct Subject {
+  std::shared_ptr<const ir::Program> program;
+  std::string source;  // as `polyte interpret` takes it
+};
+
+Subject subject_of(const CheckOptions& options, schedule::Script& script) {
+  const std::string& source = options.source.source;
+  if (is_artifact(source))
+    throw UserError(ExitStatus::Usage, source + ": an artifact holds machine code, expected a Program or an ONNX file");
+  if (is_model(source)) {
+    ModelVerbOptions model = options.model;
+    model.shapes = options.source.shape;
+    const auto program = load_group({source, options.group, options.script, model}, &script);
+    return {program, source + " --group " + program->name};
   }
-  return refusal ? static_cast<int>(schedule::exit_status(refusal->kind)) : 0;
+  if (!options.group.empty())
+    throw UserError(ExitStatus::Usage, "--group " + options.group + ": only a model has groups");
+  return {load_symbolic_program(options.source, script.program), source};
+}
+
+void print_verdict(const CheckOptions& options, nlohmann::json json, const std::string& explanation) {
+  if (options.json) {
+    std::cout << json.dump(2) << "\n";
+    return;
+  }
+  std::cout << "verdict: " << json["verdict"].get<std::string>() << "\n";
+  std::cerr << explanation;
 }
 
 int run_check(const CheckOptions& options) {
-  const auto program = load_symbolic_program(options.source);
-  const schedule::Script script = schedule::parse_script(read_text_file(options.script), options.script);
+  schedule::Script script = schedule::parse_script(read_text_file(options.script), options.script);
+  const Subject subject = subject_of(options, script);
+  if (options.by_execution) require_sizes(*subject.program, {});
   const Machine machine = target_from(options.target).machine;
   schedule::ReplayOptions replay_options;
   if (options.by_execution) replay_options.proof = schedule::ProofLevel::Off;
-  const auto state = schedule::replay(program, script, machine, replay_options);
-  if (!state) return report(options, verdict_of(state.error()), &state.error());
-  if (options.by_execution) {
-    const std::string difference = driver::difference_by_execution(*state, machine);
-    if (!difference.empty()) {
-      if (options.json) {
-        std::cout << nlohmann::json{{"verdict", "illegal"}, {"difference", difference}}.dump(2) << "\n";
-      } else {
-        std::cout << "verdict: illegal\n";
-        std::cerr << difference << "\n";
-      }
-      return static_cast<int>(ExitStatus::Refused);
-    }
+  const auto state = schedule::replay(subject.program, script, machine, replay_options);
+  nlohmann::json json{{"program", subject.program->name}, {"script", script.name}};
+  if (!state) {
+    json["verdict"] = verdict_of(state.error());
+    json["refusal"] = to_json(state.error());
+    print_verdict(options, json, schedule::to_string(state.error(), options.script, subject.source));
+    return static_cast<int>(schedule::exit_status(state.error().kind));
   }
-  return report(options, "legal", nullptr);
+  const std::string difference = options.by_execution ? driver::difference_by_execution(*state, machine) : "";
+  json["verdict"] = difference.empty() ? "legal" : "illegal";
+  if (!difference.empty()) json["difference"] = difference;
+  print_verdict(options, json, difference.empty() ? "" : difference + "\n");
+  return static_cast<int>(difference.empty() ? ExitStatus::Success : ExitStatus::Refused);
 }
 
 }  // namespace
 
 void add_check(CLI::App& app, int& status) {
-  CLI::App* verb = app.add_subcommand("check", "is this schedule legal for this Program?");
+  CLI::App* verb =
+      app.add_subcommand("check", "is this schedule legal for this Program, operator or group of a model?");
   auto options = std::make_shared<CheckOptions>();
   add_operator_options(*verb, options->source);
+  verb->get_option("program")->description("a file of Program text, index notation in quotes, or an ONNX file");
+  add_group_options(*verb, options->model);
   verb->add_option("--script", options->script, "the schedule")->required();
+  verb->add_option("--group", options->group, "of a model: the group, where it is not the one that the header names");
   verb->add_option("--target", options->target, "cpu:native or an LLVM CPU name")->capture_default_str();
   verb->add_flag("--by-execution", options->by_execution, "decide by interpreting the loops (sizes must be bound)");
   verb->add_flag("--json", options->json, "the verdict as JSON");

@@ -56,8 +56,10 @@ void add_operator_options(CLI::App& verb, OperatorOptions& options);
 // Every program of the file with sizes bound, or the one of the notation. UserError lists all sizes that lack.
 std::vector<std::shared_ptr<const ir::Program>> load_programs(const OperatorOptions& options);
 std::shared_ptr<const ir::Program> load_program(const OperatorOptions& options);  // exactly one
-// The same without binding sizes: for proofs.
-std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options);
+// The same without binding sizes: for proofs. Of several programs the one called `name`.
+std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options, const std::string& name);
+// UserError(Usage) that lists the sizes of the Program which are not in `known`.
+void require_sizes(const ir::Program& program, const ir::Values& known);
 
 struct DataOptions {                // inputs, fills, outputs
   std::vector<std::string> inputs;  // in.npz, NAME=@x.npy
@@ -80,6 +82,7 @@ int finish_outputs(const DataOptions& options, const std::vector<NamedBuffer>& b
 codegen::Target target_from(const std::string& text);  // "cpu:native", "cpu:skylake", "skylake"
 
 std::string read_text_file(const std::string& path);  // UserError(InvalidInput)
+void make_folder(const std::string& path);            // with those above it; UserError(InvalidInput)
 void write_file(const std::string& path, const std::string& contents);
 
 // ---- the stages that --emit shows, for one kernel; the text with a final newline

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "driver/cli/model_options.h"
+#include "driver/cli/reports.h"
 #include "graph/explain_fusion.h"
 #include "ir/program_text.h"
 
@@ -62,9 +63,7 @@ void print_times(const driver::CompiledModel& model) {
 }
 
 void emit(const CompileOptions& options, const driver::CompiledModel& model, const codegen::Target& target) {
-  if (options.emit_dir.empty() && options.emit.size() > 1) {
-    throw UserError(ExitStatus::Usage, "--emit of several kinds needs --emit-dir DIR");
-  }
+  if (!options.emit_dir.empty()) make_folder(options.emit_dir);
   for (const std::string& kind : options.emit) {
     const std::string text = stage_text(kind, model, target);
     if (options.emit_dir.empty()) {
@@ -75,10 +74,25 @@ void emit(const CompileOptions& options, const driver::CompiledModel& model, con
   }
 }
 
+void explain(const CompileOptions& options, const driver::CompiledModel& model, const Machine& machine) {
+  std::cout << graph::explain_fusion(model.fusion_graph, {}, model.fusion);
+  for (const driver::GroupPlan& group : model.groups) {
+    if (group.view) continue;
+    const driver::BuiltKernel& kernel = model.kernels[static_cast<std::size_t>(group.kernel)];
+    if (kernel.program->name == group.name) {
+      std::cout << "\n" << explain_kernel(kernel, machine, !options.verb.schedule.no_proof);
+    } else {
+      std::cout << "\n" << group.name << "\n  the same kernel as " << kernel.program->name << "\n";
+    }
+  }
+}
+
 int run_compile(const CompileOptions& options) {
   if (options.output.empty() && options.emit.empty() && !options.explain) {
     throw UserError(ExitStatus::Usage, "nothing to do: give -o OUT.polyte, --emit KIND or --explain");
   }
+  if (options.emit_dir.empty() && options.emit.size() > 1)
+    throw UserError(ExitStatus::Usage, "--emit of several kinds needs --emit-dir DIR");
   const codegen::Target target = target_from(options.verb.target);
   frontend::Imported imported = frontend::import_onnx(options.model, import_options(options.verb));
   const driver::ModelOptions model_opts = model_options(options.verb);
@@ -88,7 +102,7 @@ int run_compile(const CompileOptions& options) {
   for (const std::string& note : imported.notes) std::cerr << "note: " << note << "\n";
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
   if (options.time_passes) print_times(model);
-  if (options.explain) std::cout << graph::explain_fusion(model.fusion_graph, {}, model.fusion);
+  if (options.explain) explain(options, model, target.machine);
   emit(options, model, target);
   if (options.output.empty()) return 0;
   runtime::write_artifact(options.output, model.parts);
@@ -109,7 +123,8 @@ void add_compile(CLI::App& app, int& status) {
       ->delimiter(',')
       ->check(CLI::IsMember(emit_kinds()));
   verb->add_option("--emit-dir", options->emit_dir, "a folder for several stages");
-  verb->add_flag("--explain", options->explain, "why operators were fused or not");
+  verb->add_flag("--explain", options->explain,
+                 "why operators were fused or not, and what was decided for each kernel");
   verb->add_flag("--time-passes", options->time_passes, "how long each stage took, on stderr");
   verb->footer("example: polyte compile digits.onnx --scheduler poly -o digits.polyte");
   verb->callback([options, &status] { status = run_compile(*options); });

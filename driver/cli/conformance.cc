@@ -65,8 +65,12 @@ int run_conformance(const ConformanceOptions& options) {
   const codegen::Target target = target_from(options.target);
   std::vector<driver::Arm> arms;
   for (const std::string& scheduler : options.schedulers) arms.push_back(*driver::arm_from_string(scheduler));
-  const std::vector<CaseResult> results =
-      run_cases(driver::find_cases(options.folders, options.filter), arms, target, options.jobs);
+  const std::vector<std::filesystem::path> cases = driver::find_cases(options.folders, options.filter);
+  if (cases.empty()) {
+    throw UserError(ExitStatus::InvalidInput,
+                    "no case matches '" + options.filter + "': a case is a folder with model.onnx and test_data_set_*");
+  }
+  const std::vector<CaseResult> results = run_cases(cases, arms, target, options.jobs);
   int status = 0;
   for (const CaseResult& r : results) {
     if (r.outcome != CaseOutcome::Fail && r.outcome != CaseOutcome::Error) continue;

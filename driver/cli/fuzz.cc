@@ -114,10 +114,10 @@ int run_fuzzer(const std::string& kind, FuzzVerbOptions& options) {
 
 void add_fuzz_options(CLI::App& verb, FuzzVerbOptions& options) {
   options.fuzz.jobs = driver::default_jobs();
-  verb.add_option("--runs", options.fuzz.runs, "how many")->capture_default_str();
+  verb.add_option("--runs", options.fuzz.runs, "how many")->check(CLI::Range(0, 1'000'000'000))->capture_default_str();
   verb.add_option("--first", options.fuzz.first, "number of the first run")->capture_default_str();
   verb.add_option("--seed", options.fuzz.seed, "of all random choices")->capture_default_str();
-  verb.add_option("--jobs", options.fuzz.jobs, "threads; the result does not depend on it");
+  verb.add_option("--jobs", options.fuzz.jobs, "threads; the result does not depend on it")->check(CLI::Range(1, 256));
   verb.add_option("--only", options.only, "this run alone");
   verb.add_flag("--json", options.json, "the report as JSON");
   verb.add_option("--native", options.fuzz.native_percent, "percent of the runs that are compiled natively")

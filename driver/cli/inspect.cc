@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "driver/cli/model_options.h"
+#include "driver/cli/reports.h"
 #include "graph/explain_fusion.h"
 #include "graph/op.h"
 
@@ -16,25 +17,33 @@ struct InspectOptions {
   bool coverage = false, groups = false, explain_fusion = false, memory = false, json = false;
 };
 
-int print_coverage(const InspectOptions& options) {
+// What a section adds: text for a person, keys of the one document for --json.
+struct Report {
+  bool as_json = false;
+  nlohmann::ordered_json json;
+  void print() const {
+    if (as_json) std::cout << json.dump(2) << "\n";
+  }
+};
+
+// Returns the exit status.
+int add_coverage(const InspectOptions& options, Report& report) {
   const frontend::Coverage coverage = frontend::coverage(options.model, import_options(options.verb));
   int missing = 0;
-  nlohmann::json rows = nlohmann::json::array();
+  report.json["nodes"] = nlohmann::json::array();
   for (const frontend::NodeCoverage& node : coverage.nodes) {
     missing += !node.supported;
-    rows.push_back({{"name", node.name},
-                    {"op", node.op},
-                    {"opset", node.opset},
-                    {"supported", node.supported},
-                    {"reason", node.reason}});
-    if (!options.json) {
-      std::cout << (node.supported ? "  yes  '" : "  no   '") << node.name << "' (" << node.op << ", opset "
-                << node.opset << ")" << (node.reason.empty() ? "" : "  " + node.reason) << "\n";
-    }
+    report.json["nodes"].push_back({{"name", node.name},
+                                    {"op", node.op},
+                                    {"opset", node.opset},
+                                    {"supported", node.supported},
+                                    {"reason", node.reason}});
+    if (report.as_json) continue;
+    std::cout << (node.supported ? "  yes  '" : "  no   '") << node.name << "' (" << node.op << ", opset " << node.opset
+              << ")" << (node.reason.empty() ? "" : "  " + node.reason) << "\n";
   }
-  if (options.json) {
-    std::cout << nlohmann::json{{"nodes", rows}, {"problems", coverage.problems}}.dump(2) << "\n";
-  } else {
+  report.json["problems"] = coverage.problems;
+  if (!report.as_json) {
     for (const std::string& problem : coverage.problems) std::cout << "  " << problem << "\n";
     std::cout << coverage.nodes.size() - static_cast<std::size_t>(missing) << " of " << coverage.nodes.size()
               << " nodes are supported\n";
@@ -42,62 +51,88 @@ int print_coverage(const InspectOptions& options) {
   return missing || !coverage.problems.empty() ? static_cast<int>(ExitStatus::Unsupported) : 0;
 }
 
-nlohmann::json tensor_json(const runtime::TensorSpec& spec) {
-  return {{"name", spec.name}, {"dtype", to_string(spec.dtype)}, {"shape", spec.shape}};
+std::string tensor_text(const runtime::TensorSpec& spec) {
+  return spec.name + ": " + std::string(to_string(spec.dtype)) + runtime::to_string(spec.shape);
 }
 
 int print_artifact(const InspectOptions& options) {
+  if (options.coverage || options.explain_fusion)
+    throw UserError(ExitStatus::Usage,
+                    options.model + ": --coverage and --explain-fusion need the ONNX file, this is an artifact");
   const auto artifact = runtime::Artifact::open(options.model);
   const runtime::ArtifactManifest& manifest = artifact->manifest();
   if (options.json) {
-    std::cout << runtime::manifest_to_json(manifest) << "\n";
+    const nlohmann::ordered_json memory{{"memory", memory_json(manifest)}};
+    std::cout << (options.memory ? memory.dump(2) : runtime::manifest_to_json(manifest)) << "\n";
     return 0;
   }
   std::cout << "artifact for " << manifest.cpu << ", " << manifest.steps.size() << " steps, arena "
             << manifest.arena_bytes << " bytes\n";
-  for (const runtime::TensorSpec& spec : manifest.inputs) std::cout << "  in   " << tensor_json(spec).dump() << "\n";
-  for (const runtime::TensorSpec& spec : manifest.outputs) std::cout << "  out  " << tensor_json(spec).dump() << "\n";
+  for (const runtime::TensorSpec& spec : manifest.inputs) std::cout << "  in   " << tensor_text(spec) << "\n";
+  for (const runtime::TensorSpec& spec : manifest.outputs) std::cout << "  out  " << tensor_text(spec) << "\n";
   for (const runtime::StepSpec& step : manifest.steps) {
     std::cout << "  " << (step.kernel.empty() ? "copy" : step.kernel) << "  " << step.group << "\n";
   }
-  if (options.memory) {
-    for (const runtime::BufferSpec& buffer : manifest.buffers) {
-      std::cout << "  " << buffer.offset << " + " << buffer.bytes << "  " << buffer.name << "\n";
-    }
-  }
+  if (options.memory) std::cout << "\n" << memory_text(manifest);
   return 0;
 }
 
-int print_model(const InspectOptions& options) {
-  frontend::Imported imported = frontend::import_onnx(options.model, import_options(options.verb));
-  driver::ModelOptions model_opts = model_options(options.verb);
-  model_opts.arm = driver::Arm::Naive;
-  const driver::CompiledModel model =
-      driver::schedule_model(std::move(imported.graph), target_from(options.verb.target), model_opts);
-  if (options.explain_fusion) {
-    std::cout << graph::explain_fusion(model.fusion_graph, {}, model.fusion);
-    return 0;
-  }
-  nlohmann::json rows = nlohmann::json::array();
+void add_groups(const driver::CompiledModel& model, Report& report) {
+  report.json["groups"] = nlohmann::json::array();
   for (const driver::GroupPlan& group : model.groups) {
     std::vector<std::string> nodes;
     for (graph::NodeId id : group.nodes) {
       nodes.push_back(std::string(graph::info(model.graph.node(id).op).name) + " '" + model.graph.node(id).name + "'");
     }
-    if (!options.json) {
+    if (!report.as_json) {
       std::cout << group.name << (group.view ? "  (a view: no kernel)" : "") << "\n";
       for (const std::string& node : nodes) std::cout << "  " << node << "\n";
     }
-    rows.push_back({{"name", group.name}, {"view", group.view}, {"nodes", nodes}});
+    nlohmann::ordered_json row{{"name", group.name}, {"view", group.view}, {"nodes", nodes}};
+    if (!group.view) row["digest"] = ir::digest(group.expansion.program);
+    report.json["groups"].push_back(row);
   }
-  if (options.json) std::cout << nlohmann::json{{"groups", rows}}.dump(2) << "\n";
-  return 0;
+}
+
+void add_fusion(const driver::CompiledModel& model, Report& report) {
+  if (!report.as_json) std::cout << graph::explain_fusion(model.fusion_graph, {}, model.fusion);
+  report.json["fusion"] = nlohmann::json::array();
+  for (const graph::EdgeDecision& edge : model.fusion.edges) {
+    auto name = [&](int node) { return model.fusion_graph.nodes[static_cast<std::size_t>(node)].name; };
+    report.json["fusion"].push_back({{"from", name(edge.producer)},
+                                     {"to", name(edge.consumer)},
+                                     {"fused", edge.fused()},
+                                     {"why", graph::explain_edge(model.fusion_graph, {}, edge)}});
+  }
+}
+
+// The plan of the artifact that `compile` would write with the same options.
+void add_memory(const driver::CompiledModel& model, Report& report) {
+  report.json["memory"] = memory_json(model.parts.manifest);
+  if (!report.as_json) std::cout << memory_text(model.parts.manifest);
+}
+
+void add_model_sections(const InspectOptions& options, Report& report) {
+  frontend::Imported imported = frontend::import_onnx(options.model, import_options(options.verb));
+  const driver::ModelOptions model_opts = model_options(options.verb);
+  const driver::CompiledModel model =
+      options.memory ? driver::compile_model(std::move(imported.graph), target_from(options.verb.target), model_opts)
+                     : driver::partition_model(std::move(imported.graph), model_opts);
+  for (const std::string& note : imported.notes) std::cerr << "note: " << note << "\n";
+  for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
+  if (options.groups || (!options.explain_fusion && !options.memory)) add_groups(model, report);
+  if (options.explain_fusion) add_fusion(model, report);
+  if (options.memory) add_memory(model, report);
 }
 
 int run_inspect(const InspectOptions& options) {
   if (is_artifact(options.model)) return print_artifact(options);
-  if (options.coverage) return print_coverage(options);
-  return print_model(options);
+  Report report{options.json, {}};
+  const int status = options.coverage ? add_coverage(options, report) : 0;
+  const bool more = options.groups || options.explain_fusion || options.memory || !options.coverage;
+  if (more && status == 0) add_model_sections(options, report);
+  report.print();
+  return status;
 }
 
 void print_ops(bool as_json) {
@@ -122,7 +157,8 @@ void add_inspect(CLI::App& app, int& status) {
   verb->add_flag("--coverage", options->coverage, "every node: supported or not, and why");
   verb->add_flag("--groups", options->groups, "the fused groups (what is shown by default)");
   verb->add_flag("--explain-fusion", options->explain_fusion, "why operators were fused or not");
-  verb->add_flag("--memory", options->memory, "an artifact's memory plan");
+  verb->add_flag("--memory", options->memory,
+                 "every value: bytes, offset, first and last kernel that uses it; weights; totals");
   verb->add_flag("--json", options->json, "as JSON");
   verb->footer("example: polyte inspect digits.onnx --explain-fusion");
   verb->callback([options, &status] { status = run_inspect(*options); });

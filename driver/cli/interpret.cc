@@ -2,6 +2,7 @@
 // element in the reference order and, given a script, in the scheduled order. Models: interpret_model.cc.
 #include <algorithm>
 #include <iostream>
+#include <optional>
 
 #include "driver/cli/model_options.h"
 #include "driver/execution_check.h"
@@ -13,6 +14,8 @@ namespace {
 
 struct InterpretVerbOptions {
   OperatorOptions source;
+  ModelVerbOptions model;  // of an ONNX file
+  std::string group;
   DataOptions data;
   std::string script;
   std::string watch;
@@ -70,10 +73,8 @@ std::shared_ptr<const ir::Program> with_counterexample_sizes(const std::shared_p
       return std::make_shared<const ir::Program>(ir::bind(*program, state.error().counterexamples[0].sizes));
     }
   }
-  std::string names;
-  for (const std::string& param : program->params) names += (names.empty() ? "" : ", ") + param;
-  throw UserError(ExitStatus::Usage, "program '" + program->name + "': sizes needed: --shape " + names +
-                                         " (as NAME=SIZE, separated by commas)");
+  require_sizes(*program, {});
+  return program;
 }
 
 void print_lines(const std::string& title, const std::vector<std::string>& lines) {
@@ -91,21 +92,6 @@ std::vector<NamedBuffer> buffers_of(const ir::Program& program) {
   return buffers;
 }
 
-// Options that only Programs have, given with a model.
-void refuse_program_options(const InterpretVerbOptions& options) {
-  std::vector<std::string> problems;
-  if (!options.script.empty()) problems.emplace_back("--script: a model is interpreted without schedules");
-  if (!options.watch.empty()) problems.emplace_back("--watch: a model has no single Program to watch");
-  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
-}
-
-bool is_model(const std::string& path) {
-  if (is_artifact(path)) {
-    throw UserError(ExitStatus::Usage, path + ": an artifact holds machine code, expected a Program or an ONNX file");
-  }
-  return path.ends_with(".onnx");
-}
-
 void check_watched(const std::string& watch, const ir::Program& program) {
   const std::string tensor = watch.substr(0, watch.find('['));
   if (watch.empty() || program.find_buffer(tensor)) return;
@@ -115,17 +101,69 @@ void check_watched(const std::string& watch, const ir::Program& program) {
                   "--watch '" + watch + "': no tensor is called " + tensor + " (there are " + known + ")");
 }
 
-int run_interpret(const InterpretVerbOptions& options) {
-  if (is_model(options.source.source)) {
-    refuse_program_options(options);
-    ModelVerbOptions model;
-    model.shapes = options.source.shape;
-    return interpret_model(options.source.source, model, options.data);
+std::shared_ptr<const ir::Program> program_of(const InterpretVerbOptions& options, schedule::Script* script,
+                                              const Machine& machine) {
+  const std::string& source = options.source.source;
+  if (is_model(source)) return load_group({source, options.group, options.script, options.model}, script);
+  if (!options.group.empty())
+    throw UserError(ExitStatus::Usage, "--group " + options.group + ": only a model has groups");
+  return with_counterexample_sizes(load_symbolic_program(options.source, script ? script->program : ""), script,
+                                   machine);
+}
+
+// The State of a script that need not be legal.
+schedule::State unproved_state(const InterpretVerbOptions& options, const std::shared_ptr<const ir::Program>& program,
+                               schedule::Script script, const Machine& machine) {
+  script.digest.clear();  // the sizes are bound: this is another text than the script's Program
+  auto state = schedule::replay(program, script, machine, {.proof = schedule::ProofLevel::Off, .on_applied = {}});
+  if (state) return *std::move(state);
+  throw UserError(schedule::exit_status(state.error().kind),
+                  schedule::to_string(state.error(), options.script, options.source.source));
+}
+
+// Runs the Program, or its loops; with --watch both, and what stops the loops is printed, not thrown.
+// False where nothing came out.
+bool interpret(const InterpretVerbOptions& options, const std::shared_ptr<const ir::Program>& program,
+               const schedule::Script* script, const Machine& machine, ir::Environment& environment) {
+  const bool watching = !options.watch.empty();
+  Watcher watcher{without_spaces(options.watch), program.get(), {}};
+  ir::InterpretOptions interpret_options;
+  if (watching) interpret_options.on_event = [&](const ir::Event& event) { watcher(event); };
+  if (watching || !script) {
+    ir::Environment copy = environment;
+    ir::interpret(*program, script ? copy : environment, interpret_options);
+    if (watching) print_lines("reference", watcher.lines);
+    watcher.lines.clear();
+  }
+  if (!script) return true;
+  const schedule::State state = unproved_state(options, program, *script, machine);
+  interpret_options.check_races = !watching;
+  std::string failure;
+  try {
+    driver::run_loops(state, machine, environment, interpret_options);
+  } catch (const UserError& e) {
+    if (!watching) throw;
+    failure = e.what();
+  }
+  if (watching) print_lines("with " + options.script, watcher.lines);
+  if (!failure.empty()) std::cout << "  then: " << failure << "\n";
+  return failure.empty();
+}
+
+int run_interpret(InterpretVerbOptions options) {
+  const std::string& source = options.source.source;
+  options.model.shapes = options.source.shape;
+  if (is_artifact(source))
+    throw UserError(ExitStatus::Usage, source + ": an artifact holds machine code, expected a Program or an ONNX file");
+  if (is_model(source) && options.group.empty() && options.script.empty()) {
+    if (!options.watch.empty())
+      throw UserError(ExitStatus::Usage, "--watch " + options.watch + ": of a model, --group NAME is needed as well");
+    return interpret_model(source, options.model, options.data);
   }
   const Machine machine = target_from(options.target).machine;
   std::optional<schedule::Script> script;
   if (!options.script.empty()) script = schedule::parse_script(read_text_file(options.script), options.script);
-  auto program = with_counterexample_sizes(load_symbolic_program(options.source), script ? &*script : nullptr, machine);
+  const auto program = program_of(options, script ? &*script : nullptr, machine);
   check_watched(options.watch, *program);
   std::vector<NamedBuffer> buffers = buffers_of(*program);
   fill_buffers(options.data, buffers);
@@ -133,40 +171,7 @@ int run_interpret(const InterpretVerbOptions& options) {
   for (const NamedBuffer& buffer : buffers) {
     if (buffer.input) environment[buffer.name] = driver::to_contents(buffer.tensor);
   }
-  Watcher watcher{without_spaces(options.watch), program.get(), {}};
-  ir::InterpretOptions interpret_options;
-  if (!options.watch.empty()) interpret_options.on_event = [&](const ir::Event& event) { watcher(event); };
-  std::string failure;
-  if (script) {
-    if (!options.watch.empty()) {
-      ir::Environment reference = environment;
-      ir::interpret(*program, reference, interpret_options);
-      print_lines("reference", watcher.lines);
-      watcher.lines.clear();
-    }
-    schedule::Script unchecked = *script;
-    unchecked.digest.clear();  // the sizes are bound: this is another text than the script's Program
-    const auto state =
-        schedule::replay(program, unchecked, machine, {.proof = schedule::ProofLevel::Off, .on_applied = {}});
-    if (!state)
-      throw UserError(schedule::exit_status(state.error().kind),
-                      schedule::to_string(state.error(), options.script, options.source.source));
-    interpret_options.check_races = options.watch.empty();
-    try {
-      driver::run_loops(*state, machine, environment, interpret_options);
-    } catch (const UserError& e) {
-      if (options.watch.empty()) throw;
-      failure = e.what();
-    }
-    if (!options.watch.empty()) print_lines("with " + options.script, watcher.lines);
-  } else {
-    ir::interpret(*program, environment, interpret_options);
-    if (!options.watch.empty()) print_lines("reference", watcher.lines);
-  }
-  if (!failure.empty()) {
-    std::cout << "  then: " << failure << "\n";
-    return 0;
-  }
+  if (!interpret(options, program, script ? &*script : nullptr, machine, environment)) return 0;
   for (NamedBuffer& buffer : buffers) {
     if (buffer.output) buffer.tensor = driver::to_tensor(environment.at(buffer.name));
   }
@@ -180,6 +185,9 @@ void add_interpret(CLI::App& app, int& status) {
       app.add_subcommand("interpret", "run a Program, its loops after a script, or an ONNX model, in the interpreter");
   auto options = std::make_shared<InterpretVerbOptions>();
   add_operator_options(*verb, options->source);
+  verb->get_option("program")->description("a file of Program text, index notation in quotes, or an ONNX file");
+  add_group_options(*verb, options->model);
+  verb->add_option("--group", options->group, "of a model: the Program of this group");
   options->data.fill = "int:1";
   add_data_options(*verb, options->data);
   verb->add_option("--script", options->script, "interpret the loops of this schedule; it need not be legal");

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "driver/cli/cli.h"
+#include "driver/cli/reproducer.h"
 #include "support/error.h"
 
 namespace polyte::cli {
@@ -38,6 +39,16 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace polyte::cli
 
+namespace {
+
+int internal_error(int argc, char** argv, const std::string& message) {
+  const std::string folder = polyte::cli::write_reproducer({argv + 1, argv + argc}, message);
+  std::cerr << "internal error: " << message << "\n  reproducer: " << folder << "\n";
+  return static_cast<int>(polyte::ExitStatus::Internal);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using polyte::ExitStatus;
   try {
@@ -45,14 +56,10 @@ int main(int argc, char** argv) {
   } catch (const polyte::UserError& e) {
     std::cerr << e.what() << "\n";
     return static_cast<int>(e.status());
-  } catch (const polyte::InternalError& e) {
-    std::cerr << "internal error: " << e.what() << "\n";
-    return static_cast<int>(ExitStatus::Internal);
   } catch (const std::bad_alloc&) {
     std::cerr << "out of memory\n";
     return static_cast<int>(ExitStatus::ResourceLimit);
   } catch (const std::exception& e) {
-    std::cerr << "internal error: " << e.what() << "\n";
-    return static_cast<int>(ExitStatus::Internal);
+    return internal_error(argc, argv, e.what());
   }
 }

@@ -63,8 +63,12 @@ void add_model_options(CLI::App& verb, ModelVerbOptions& options) {
   add_schedule_options(verb, options.schedule);
   verb.add_option("--schedule", options.group_arms, "GROUP=ARM: another arm for one group; repeatable");
   verb.add_option("--shape", options.shapes, "NAME=1x3x224x224: binds an input's shape; repeatable");
-  verb.add_option("--value", options.values, "NAME=1,2,3 or NAME=@x.npy: binds an input to a constant; repeatable");
   verb.add_option("--target", options.target, "cpu:native or an LLVM CPU name")->capture_default_str();
+  add_group_options(verb, options);
+}
+
+void add_group_options(CLI::App& verb, ModelVerbOptions& options) {
+  verb.add_option("--value", options.values, "NAME=1,2,3 or NAME=@x.npy: binds an input to a constant; repeatable");
   verb.add_option("--opt-level", options.opt_level, "0: neither graph passes nor fusion")
       ->check(CLI::Range(0, 3))
       ->capture_default_str();
@@ -102,11 +106,33 @@ driver::ModelOptions model_options(const ModelVerbOptions& options) {
   return result;
 }
 
+bool is_model(const std::string& path) { return path.ends_with(".onnx"); }
+
 bool is_artifact(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   char magic[2] = {};
   file.read(magic, 2);
   return file.gcount() == 2 && magic[0] == 'P' && magic[1] == 'K';
+}
+
+std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, schedule::Script* script) {
+  frontend::Imported imported = frontend::import_onnx(request.model, import_options(request.options));
+  const driver::CompiledModel model =
+      driver::partition_model(std::move(imported.graph), model_options(request.options));
+  const bool by_header = request.group.empty() && script;
+  const std::string name = by_header ? script->program : request.group;
+  std::string problem = missing_kernel(model, name);
+  const driver::GroupPlan* found = nullptr;
+  for (const driver::GroupPlan& group : model.groups) {
+    if (group.name == name) found = &group;
+    if (problem.empty() || !by_header || group.view || script->digest.empty()) continue;
+    if (ir::digest(group.expansion.program) == script->digest)
+      problem += "; --group " + group.name + " has the digest of this script";
+  }
+  if (!problem.empty())
+    throw UserError(ExitStatus::Usage, (by_header ? request.script_origin : "--group " + name) + ": " + problem);
+  if (script) script->program = name;
+  return std::make_shared<const ir::Program>(found->expansion.program);
 }
 
 LoadedModel load_model(const std::string& path, const ModelVerbOptions& options) {
@@ -117,6 +143,8 @@ LoadedModel load_model(const std::string& path, const ModelVerbOptions& options)
   }
   if (path.ends_with(".polyte") && std::ifstream(path).good())
     throw UserError(ExitStatus::Artifact, path + ": not an artifact: it does not begin as a zip file");
+  if (path.ends_with(".program"))
+    throw UserError(ExitStatus::Usage, path + ": Program text, expected an artifact or an ONNX file; see polyte op");
   frontend::Imported imported = frontend::import_onnx(path, import_options(options));
   result.notes = std::move(imported.notes);
   driver::CompiledModel model =

@@ -17,6 +17,10 @@ void add_model_options(CLI::App& verb, ModelVerbOptions& options);
 frontend::ImportOptions import_options(const ModelVerbOptions& options);
 driver::ModelOptions model_options(const ModelVerbOptions& options);
 
+// The part of them that decides which groups a model has: --value and --opt-level (--shape is the verb's own).
+void add_group_options(CLI::App& verb, ModelVerbOptions& options);
+
+bool is_model(const std::string& path);     // by its name: MODEL.onnx
 bool is_artifact(const std::string& path);  // by its first bytes
 
 struct LoadedModel {
@@ -25,6 +29,14 @@ struct LoadedModel {
 };
 // An artifact as it is, or an ONNX file compiled in this process.
 LoadedModel load_model(const std::string& path, const ModelVerbOptions& options);
+
+// The Program of one group of an ONNX file: of `group`, or, where that is empty, of the one that the script's header
+// names. The script, if any, is given the group's name. UserError(Usage) lists the groups where there is none such.
+struct GroupRequest {
+  std::string model, group, script_origin;
+  const ModelVerbOptions& options;
+};
+std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, schedule::Script* script);
 
 // An ONNX file in the interpreter, without graph passes. Returns the exit status.
 int interpret_model(const std::string& path, const ModelVerbOptions& model, const DataOptions& data);

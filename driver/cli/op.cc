@@ -1,11 +1,9 @@
 // polyte op: one operator from index notation or Program text: compile it, look at a stage, or time it.
-#include <nlohmann/json.hpp>
-
 #include <iostream>
 
 #include "bench/measure.h"
 #include "bench/peak.h"
-#include "driver/cli/cli.h"
+#include "driver/cli/reports.h"
 #include "driver/flops.h"
 #include "driver/operator.h"
 
@@ -38,7 +36,7 @@ void emit(const OpOptions& options, const driver::BuiltKernel& kernel, const cod
     std::cout << emit_kernel(options.emit[0], kernel, target);
     return;
   }
-  if (options.emit_dir.empty()) throw UserError(ExitStatus::Usage, "--emit of several kinds needs --emit-dir DIR");
+  make_folder(options.emit_dir);
   for (const std::string& kind : options.emit) {
     write_file(options.emit_dir + "/" + kernel.program->name + "." + kind, emit_kernel(kind, kernel, target));
   }
@@ -66,12 +64,17 @@ nlohmann::json bench_row(const std::string& name, const bench::Timing& timing, d
   return row;
 }
 
-void run_bench(const OpOptions& options, const driver::CompiledOperator& op, std::vector<NamedBuffer>& buffers,
-               const Machine& machine) {
+std::vector<runtime::Tensor> borrowed(std::vector<NamedBuffer>& buffers) {
   std::vector<runtime::Tensor> tensors;
   for (NamedBuffer& buffer : buffers) {
     tensors.push_back(runtime::Tensor::borrow(buffer.tensor.dtype(), buffer.tensor.shape(), buffer.tensor.data()));
   }
+  return tensors;
+}
+
+nlohmann::json run_bench(const OpOptions& options, const driver::CompiledOperator& op,
+                         std::vector<NamedBuffer>& buffers, const Machine& machine) {
+  std::vector<runtime::Tensor> tensors = borrowed(buffers);
   driver::OperatorRunner runner(op, tensors, options.threads);
   double peak = bench::measure_peak(machine, op.built.script.dtype);
   bench::MeasureOptions measure_options;
@@ -81,47 +84,68 @@ void run_bench(const OpOptions& options, const driver::CompiledOperator& op, std
   peak = std::max(peak, bench::measure_peak(machine, op.built.script.dtype));
   const double flops = driver::count_flops(*op.built.program);
   const nlohmann::json row = bench_row(op.built.program->name, timings[0], flops, peak, options.threads);
-  if (options.json) {
-    std::cout << nlohmann::json{{"context", {{"cpu", machine.model_name}, {"target", machine.cpu}}},
-                                {"benchmarks", {row}}}
-                     .dump(2)
-              << "\n";
-    return;
-  }
+  if (options.json) return row;
   std::printf("%-24s %12.1f us  %8.2f GF/s", op.built.program->name.c_str(), timings[0].median() / 1e3,
               flops / timings[0].median());
   if (peak > 0) std::printf("  %.3f of the FMA peak", row["peak_fraction"].get<double>());
   std::printf("  (%d thread%s, %s)\n", options.threads, options.threads == 1 ? "" : "s", op.built.script.name.c_str());
+  return row;
+}
+
+// What was asked to be looked at: the doors that stand open before machine code.
+void show(const OpOptions& options, const driver::BuiltKernel& kernel, const codegen::Target& target) {
+  print_notes(kernel);
+  if (options.time_passes) print_times(kernel);
+  if (!options.emit.empty()) emit(options, kernel, target);
+  if (!options.explain) return;
+  std::ostream& out = options.json ? std::cerr : std::cout;
+  out << explain_kernel(kernel, target.machine, !options.schedule.no_proof)
+      << "  fusion         does not apply: one Program is one kernel\n";
+}
+
+// One program, compiled and run as far as the options ask; rows of --bench are added to `rows`.
+int run_program(const OpOptions& options, const std::shared_ptr<const ir::Program>& program,
+                const codegen::Target& target, nlohmann::json& rows) {
+  schedule::Script script;
+  const driver::KernelOptions kernel = kernel_options(options.schedule, *program, script);
+  const bool looking = !options.emit.empty() || options.explain;
+  if (looking && !options.bench && options.data.output.empty() && options.data.expect.empty()) {
+    show(options, driver::build_kernel(program, target.machine, kernel), target);
+    return 0;
+  }
+  const driver::CompiledOperator op = driver::compile_operator(program, target, kernel);
+  show(options, op.built, target);
+  std::vector<NamedBuffer> buffers = named_buffers(*program);
+  fill_buffers(options.data, buffers);
+  if (options.bench) {
+    rows.push_back(run_bench(options, op, buffers, target.machine));
+    if (options.data.output.empty() && options.data.expect.empty()) return 0;
+  }
+  std::vector<runtime::Tensor> tensors = borrowed(buffers);
+  driver::OperatorRunner(op, tensors, options.threads).run();
+  return finish_outputs(options.data, buffers);
+}
+
+void check_combination(const OpOptions& options) {
+  std::vector<std::string> problems;
+  if (options.json && !options.bench) problems.emplace_back("--json: the figures of --bench, which is not given");
+  if (options.json && !options.emit.empty() && options.emit_dir.empty())
+    problems.emplace_back("--emit with --json: stdout has room for one of them, give --emit-dir DIR");
+  if (options.emit.size() > 1 && options.emit_dir.empty())
+    problems.emplace_back("--emit of several kinds needs --emit-dir DIR");
+  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
 int run_op(const OpOptions& options) {
+  check_combination(options);
   const codegen::Target target = target_from(options.target);
+  nlohmann::json rows = nlohmann::json::array();
   int status = 0;
-  for (const std::shared_ptr<const ir::Program>& program : load_programs(options.source)) {
-    schedule::Script script;
-    const driver::KernelOptions kernel = kernel_options(options.schedule, *program, script);
-    if (!options.emit.empty()) {
-      driver::BuiltKernel built = driver::build_kernel(program, target.machine, kernel);
-      print_notes(built);
-      if (options.time_passes) print_times(built);
-      emit(options, built, target);
-      continue;
-    }
-    driver::CompiledOperator op = driver::compile_operator(program, target, kernel);
-    print_notes(op.built);
-    if (options.time_passes) print_times(op.built);
-    std::vector<NamedBuffer> buffers = named_buffers(*program);
-    fill_buffers(options.data, buffers);
-    if (options.bench) {
-      run_bench(options, op, buffers, target.machine);
-      continue;
-    }
-    std::vector<runtime::Tensor> tensors;
-    for (NamedBuffer& buffer : buffers) {
-      tensors.push_back(runtime::Tensor::borrow(buffer.tensor.dtype(), buffer.tensor.shape(), buffer.tensor.data()));
-    }
-    driver::OperatorRunner(op, tensors, options.threads).run();
-    status = std::max(status, finish_outputs(options.data, buffers));
+  for (const std::shared_ptr<const ir::Program>& program : load_programs(options.source))
+    status = std::max(status, run_program(options, program, target, rows));
+  if (options.json) {
+    const nlohmann::json context{{"cpu", target.machine.model_name}, {"target", target.machine.cpu}};
+    std::cout << nlohmann::json{{"context", context}, {"benchmarks", rows}}.dump(2) << "\n";
   }
   return status;
 }
@@ -139,6 +163,7 @@ void add_op(CLI::App& app, int& status) {
       ->delimiter(',')
       ->check(CLI::IsMember(emit_kinds()));
   verb->add_option("--emit-dir", options->emit_dir, "a folder for several stages");
+  verb->add_flag("--explain", options->explain, "what was decided for the kernel, and why");
   verb->add_flag("--bench", options->bench, "time it");
   verb->add_option("--threads", options->threads, "worker threads")->check(CLI::Range(1, 1024))->capture_default_str();
   verb->add_option("--repetitions", options->repetitions, "rounds of --bench")

@@ -57,23 +57,21 @@ std::shared_ptr<const ir::Program> bound(const ir::Program& program, const ir::V
   ir::Values known;
   for (const auto& [name, value] : sizes)
     if (const auto param = ir::find_param(program, name)) known[*param] = value;
-  std::vector<std::string> missing;
-  for (const std::string& param : program.params)
-    if (!known.contains(param)) missing.push_back(param);
-  if (!missing.empty()) {
-    throw UserError(ExitStatus::Usage, "program '" + program.name + "': sizes needed: --shape " + join(missing) +
-                                           " (as NAME=SIZE, separated by commas)");
-  }
+  require_sizes(program, known);
   return std::make_shared<const ir::Program>(ir::bind(program, known));
 }
 
 void check_known(const std::vector<ir::Program>& programs, const ir::Values& sizes) {
-  std::vector<std::string> problems;
+  std::vector<std::string> problems, names;
+  for (const ir::Program& program : programs)
+    for (const std::string& param : program.params)
+      if (std::ranges::find(names, param) == names.end()) names.push_back(param);
   for (const auto& [name, value] : sizes) {
     bool known =
         std::ranges::any_of(programs, [&, n = name](const ir::Program& p) { return ir::find_param(p, n).has_value(); });
     if (!known)
-      problems.push_back("--shape " + name + "=" + std::to_string(value) + ": the program has no size '" + name + "'");
+      problems.push_back("--shape " + name + "=" + std::to_string(value) + ": the program has no size '" + name +
+                         "' (there " + (names.empty() ? "is none" : "are " + join(names)) + ")");
   }
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
@@ -84,6 +82,15 @@ void add_operator_options(CLI::App& verb, OperatorOptions& options) {
   verb.add_option("program", options.source, "a file of Program text, or index notation in quotes")->required();
   verb.add_option("--shape", options.shape, "sizes, m=512,n=512,k=512")->delimiter(',');
   verb.add_option("--dtype", options.dtype, "element type of index notation")->capture_default_str();
+}
+
+void require_sizes(const ir::Program& program, const ir::Values& known) {
+  std::vector<std::string> missing;
+  for (const std::string& param : program.params)
+    if (!known.contains(param)) missing.push_back(param);
+  if (missing.empty()) return;
+  throw UserError(ExitStatus::Usage, "program '" + program.name + "': sizes needed: --shape " + join(missing) +
+                                         " (as NAME=SIZE, separated by commas)");
 }
 
 std::vector<std::shared_ptr<const ir::Program>> load_programs(const OperatorOptions& options) {
@@ -102,11 +109,14 @@ std::shared_ptr<const ir::Program> load_program(const OperatorOptions& options) 
                   options.source + ": expected one program, got " + std::to_string(programs.size()));
 }
 
-std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options) {
+std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options, const std::string& name) {
   std::vector<ir::Program> programs = parse_source(options);
+  if (programs.size() > 1 && !name.empty())
+    std::erase_if(programs, [&](const ir::Program& program) { return program.name != name; });
   if (programs.size() != 1) {
-    throw UserError(ExitStatus::InvalidInput,
-                    options.source + ": expected one program, got " + std::to_string(programs.size()));
+    throw UserError(ExitStatus::InvalidInput, options.source + ": expected one program" +
+                                                  (name.empty() ? "" : ", or one called " + name) + ", got " +
+                                                  std::to_string(programs.size()));
   }
   const ir::Values sizes = parse_sizes(options.shape);
   check_known(programs, sizes);
@@ -164,11 +174,13 @@ void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers)
       for (auto& [name, tensor] : runtime::read_npz(item)) given.emplace_back(name, std::move(tensor));
     }
   }
-  std::vector<std::string> problems;
+  std::vector<std::string> problems, known;
+  for (const NamedBuffer& buffer : buffers)
+    if (buffer.input) known.push_back(buffer.name);
   for (auto& [name, tensor] : given) {
     auto it = std::ranges::find_if(buffers, [&, n = name](const NamedBuffer& b) { return b.input && b.name == n; });
     if (it == buffers.end()) {
-      problems.push_back("input '" + name + "': there is no such input");
+      problems.push_back("input '" + name + "': there is no such input (there are " + join(known) + ")");
     } else if (it->tensor.dtype() != tensor.dtype() || it->tensor.shape() != tensor.shape()) {
       problems.push_back("input '" + name + "' is " + std::string(to_string(tensor.dtype())) +
                          runtime::to_string(tensor.shape()) + ", expected " +
@@ -222,6 +234,12 @@ std::string read_text_file(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw UserError(ExitStatus::InvalidInput, path + ": cannot be made: " + error.message());
 }
 
 void write_file(const std::string& path, const std::string& contents) {

@@ -46,7 +46,29 @@ void print_profile(const runtime::Session& session, const std::vector<std::int64
   }
 }
 
+// How to compile says nothing to an artifact: that is refused, not ignored.
+void refuse_compile_options(const RunOptions& options) {
+  const ModelVerbOptions &given = options.verb, none;
+  std::string names;
+  auto add = [&](bool is_given, const char* name) {
+    if (is_given) names += (names.empty() ? "" : ", ") + std::string(name);
+  };
+  add(given.schedule.scheduler != none.schedule.scheduler, "--scheduler");
+  add(!given.schedule.scripts.empty(), "--script");
+  add(given.schedule.strict, "--strict");
+  add(given.schedule.exact, "--exact");
+  add(given.schedule.no_proof, "--no-proof");
+  add(!given.group_arms.empty(), "--schedule");
+  add(!given.shapes.empty(), "--shape");
+  add(!given.values.empty(), "--value");
+  add(given.target != none.target, "--target");
+  add(given.opt_level != none.opt_level, "--opt-level");
+  if (!names.empty())
+    throw UserError(ExitStatus::Usage, names + ": " + options.model + " is an artifact, which is compiled already");
+}
+
 int run_run(const RunOptions& options) {
+  if (is_artifact(options.model)) refuse_compile_options(options);
   const LoadedModel model = load_model(options.model, options.verb);
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
   runtime::Session session(model.artifact, {.threads = options.threads});
@@ -82,7 +104,8 @@ void add_run(CLI::App& app, int& status) {
   verb->add_option("--threads", options->threads, "worker threads; 0: as many as processors")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  verb->add_option("--print-top", options->print_top, "print the N largest elements of every output");
+  verb->add_option("--print-top", options->print_top, "print the N largest elements of every output")
+      ->check(CLI::Range(1, 1'000'000));
   verb->add_flag("--profile", options->profile, "time of every step, on stderr");
   verb->footer("example: polyte run digits.polyte -i image=@x.npy --print-top 3");
   verb->callback([options, &status] { status = run_run(*options); });

@@ -1,5 +1,6 @@
 // A wrong command line in our words: CLI11's exceptions name the fault, this file says it as STYLE has errors.
 #include <regex>
+#include <sstream>
 
 #include "driver/cli/cli.h"
 
@@ -29,6 +30,16 @@ std::string path_of(const CLI::App* app) {
 
 std::string spaced(const std::string& list) { return std::regex_replace(list, std::regex(","), ", "); }
 
+// Of the words that were not expected: the first option, which is what was meant to be understood; else the last, as
+// CLI11 lists them backwards.
+std::string unexpected(const std::string& words) {
+  std::istringstream stream(words);
+  std::string last;
+  for (std::string word; stream >> word; last = word)
+    if (word.starts_with("-")) return word;
+  return last;
+}
+
 }  // namespace
 
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
@@ -45,7 +56,7 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   if (std::regex_match(text, found, std::regex("(.*): Value (.*) not in range (.*) to (.*)")))
     return found[1].str() + " is " + found[2].str() + ", expected " + found[3].str() + " to " + found[4].str();
   if (std::regex_match(text, found, std::regex("The following arguments? (was|were) not expected: (.*)")))
-    return path_of(at) + " takes no '" + found[2].str() + "'" + more;
+    return path_of(at) + " takes no '" + unexpected(found[2].str()) + "'" + more;
   std::string own = text;
   if (!own.empty()) own[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(own[0])));
   if (!own.empty() && own.back() == '.') own.pop_back();

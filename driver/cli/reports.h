@@ -1,0 +1,19 @@
+// The reports that a person reads beside the results: what was decided for a kernel, and where a model's bytes lie.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "driver/cli/cli.h"
+#include "runtime/manifest.h"
+
+namespace polyte::cli {
+
+// --explain: a kernel's directives, each with who chose it, what was declined or not done as asked, its storage, how
+// it was proved. `proved` is false under --no-proof.
+std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& machine, bool proved);
+
+// inspect --memory: every value with its bytes, its place, and the first and last kernel that uses it.
+std::string memory_text(const runtime::ArtifactManifest& manifest);
+nlohmann::ordered_json memory_json(const runtime::ArtifactManifest& manifest);
+
+}  // namespace polyte::cli
