@@ -2,7 +2,6 @@
 
 #include "driver/operator.h"
 #include "lower/lower.h"
-#include "runtime/compare.h"
 #include "runtime/fill.h"
 
 namespace polyte::driver {
@@ -32,22 +31,14 @@ void run_loops(const schedule::State& state, const Machine& machine, ir::Environ
   ir::interpret(lower::lower(state, {.machine = machine}), buffers, options);
 }
 
-std::string difference_by_execution(const schedule::State& state, const Machine& machine) {
-  const ir::Program& program = *state.reference;
-  ir::Environment expected = small_integer_environment(program, 1), got = expected;
-  ir::interpret(program, expected, {});
-  try {
-    run_loops(state, machine, got, {});
-  } catch (const UserError& e) {
-    return e.what();
-  }
-  for (const ir::Buffer* buffer : program.interface()) {
-    if (buffer->role != ir::Role::Out && buffer->role != ir::Role::InOut) continue;
-    const runtime::Comparison comparison =
-        runtime::compare_bits(to_tensor(got.at(buffer->name)), to_tensor(expected.at(buffer->name)));
-    if (!comparison.equal) return "output '" + buffer->name + "': " + comparison.message;
-  }
-  return "";
+std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state, const Machine& machine) {
+  const ir::Program& program = *state.basis;  // what was inlined has no instances any more
+  const lower::TraceOptions options{.any_order_of_sums = state.contract != schedule::Contract::Exact};
+  const lower::ReferenceTrace reference(program, small_integer_environment(program, 1), options);
+  const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine});
+  std::vector<lower::TraceFault> faults = compare_traces(reference, packing, lower::lower_to_nest(state));
+  if (faults.empty()) faults = compare_traces(reference, packing, lower::lower(state, {.machine = machine}));
+  return faults;
 }
 
 }  // namespace polyte::driver

@@ -2,17 +2,18 @@
 // reference order. Independent of isl and of the prover; decides for one set of sizes only.
 #pragma once
 
-#include <string>
+#include <vector>
 
 #include "ir/interpret.h"
+#include "lower/trace_check.h"
 #include "schedule/language/state.h"
 #include "support/machine.h"
 
 namespace polyte::driver {
 
-// Empty if every output agrees bit for bit and the loops read nothing unwritten and race nowhere; else one line
-// that says what differs. Sizes of the reference Program must be bound.
-std::string difference_by_execution(const schedule::State& state, const Machine& machine);
+// The loops before the passes, all kinds still there, and after them: instances, where each value comes from, races,
+// bounds and outputs (lower/trace_check.h). Empty where nothing differs. Sizes must be bound.
+std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state, const Machine& machine);
 
 // Interface buffers filled with small integers, the same for every run.
 ir::Environment small_integer_environment(const ir::Program& program, std::uint64_t seed);

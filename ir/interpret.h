@@ -22,15 +22,19 @@ struct Contents {
 };
 using Environment = std::map<std::string, Contents>;
 
-// One execution of a statement instance, in order, for traces and replays.
+// One execution of a statement instance, in order, for traces and replays. Vector stores execute several at once:
+// all lanes read, then all write. A copy of staged storage has an empty statement (and loops only have those).
 struct Event {
   const std::string* statement = nullptr;
-  std::vector<std::int64_t> instance;  // reference iterators
+  std::vector<std::int64_t> instance;  // reference iterators; of lane 0
+  std::vector<std::int64_t> strides;   // change of each from lane to lane; empty: one lane, or not known
+  int lanes = 1;
   struct Cell {
     std::string buffer;
     std::vector<std::int64_t> index;
     bool write = false;
     double value = 0;  // as read or written, converted
+    int lane = -1;     // -1: of all lanes
   };
   std::vector<Cell> cells;  // reads in order of appearance, then writes
 };

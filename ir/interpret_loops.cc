@@ -133,9 +133,9 @@ class Machine {
       touch_write(cells, position, step.access, undefined_.empty() || !undefined_[static_cast<std::size_t>(lane)]);
       arithmetic::store(cells.dtype, cells.bytes + position * size_in_bytes(cells.dtype),
                         value[static_cast<std::size_t>(lane)]);
-      if (options_.on_event) note(cells, position, true);
+      if (options_.on_event) note(cells, position, true, step.access.lanes > 1 ? lane : -1);
     });
-    if (options_.on_event && !step.origin->statement.empty()) options_.on_event(event_);
+    if (options_.on_event) options_.on_event(event_);
   }
 
   // A copy into a buffer of the kernel's own moves what was never written as such: it may copy more than is used.
@@ -149,11 +149,15 @@ class Machine {
     event_.statement = &step.origin->statement;
     event_.instance.clear();
     for (const Linear& value : step.instance) event_.instance.push_back(value.at(slots_));
+    event_.strides = step.origin->strides;
+    event_.lanes = step.access.lanes;
+    if (step.access.active)
+      event_.lanes = static_cast<int>(std::min<std::int64_t>(event_.lanes, step.access.active->at(slots_)));
     event_.cells.clear();
   }
 
-  void note(const Cells& cells, std::int64_t position, bool write) {
-    Event::Cell cell{cells.name, {position}, write, 0};
+  void note(const Cells& cells, std::int64_t position, bool write, int lane) {
+    Event::Cell cell{cells.name, {position}, write, 0, lane};
     if (!cells.shape.empty()) {
       cell.index.assign(cells.shape.size(), 0);
       std::int64_t rest = position;
@@ -282,7 +286,7 @@ class Machine {
       touch_read(cells, position, node.access, l);
       node.value[static_cast<std::size_t>(l)] =
           arithmetic::load(cells.dtype, cells.bytes + position * size_in_bytes(cells.dtype));
-      if (options_.on_event) note(cells, position, false);
+      if (options_.on_event) note(cells, position, false, node.access.lanes > 1 ? l : -1);
     });
   }
   void compute(Node& node, const Unary& o) {

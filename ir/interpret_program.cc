@@ -284,7 +284,7 @@ class Machine {
       throw UserError(ExitStatus::ResourceLimit, "program '" + program_.name + "' takes more than " +
                                                      std::to_string(options_.max_steps) + " steps");
     const bool trace = static_cast<bool>(options_.on_event);
-    if (trace) event_ = {&now_->statement->name, point_, {}};
+    if (trace) event_ = {&now_->statement->name, point_, {}, 1, {}};
     if (now_->guard && eval(*now_->guard).integer == 0) return;
     Scalar results[2];
     for (std::size_t i = 0; i < now_->values.size(); ++i) results[i] = eval(now_->values[i]);

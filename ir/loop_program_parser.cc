@@ -380,10 +380,22 @@ class Parser {
     if (c.accept("@")) {
       result.origin.statement = c.name();
       c.expect("(");
-      result.origin.instance = parse_affine_list(c, ")");
+      parse_instances(c, result.origin);
     }
     end(c);
     return make_store(std::move(result));
+  }
+
+  // i, 16*k.i; 0,1)   the change from lane to lane after the semicolon
+  void parse_instances(Cursor& c, Origin& into) {
+    if (c.accept(")")) return;
+    do into.instance.push_back(parse_affine(c));
+    while (c.accept(","));
+    if (c.accept(";")) {
+      do into.strides.push_back(c.integer());
+      while (c.accept(","));
+    }
+    c.expect(")");
   }
 
   void end(Cursor& c) {

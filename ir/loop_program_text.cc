@@ -145,10 +145,16 @@ class Printer {
                     to_string(alloc.buffer.memory));
     print(alloc.body, depth + 1);
   }
+  // "i, 16*k.i", with lanes "i, 16*k.i; 0,1".
+  static std::string instances(const Origin& origin) {
+    std::string strides;
+    for (const std::int64_t stride : origin.strides) strides += (strides.empty() ? "; " : ",") + std::to_string(stride);
+    return print_all(origin.instance, ", ") + strides;
+  }
   void print_op(const Store& store, int depth) {
     std::string content = print_access(store.buffer, store.indices, store.lanes) + " = " + print_expr(store.value);
     const Origin& origin = store.origin;
-    if (!origin.statement.empty()) content += "  @" + origin.statement + "(" + print_all(origin.instance, ", ") + ")";
+    if (!origin.statement.empty()) content += "  @" + origin.statement + "(" + instances(origin) + ")";
     line(depth, content);
   }
 };

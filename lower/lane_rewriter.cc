@@ -115,22 +115,40 @@ Stmt LaneRewriter::store(const ir::Store& s, const Piece& piece) {
                                  [](std::int64_t stride) { return stride == 0; });
   if (still && !(piece.lanes == 1)) throw NoLanes{"all lanes would write the same element of '" + s.buffer + "'"};
   copy.value = expr(s.value, piece);
-  for (Affine& value : copy.origin.instance) value = ir::substitute(value, {{var_, piece.base}});
+  copy.origin = origin(s.origin, piece);
   if (piece.lanes > 1) return ir::make_store(std::move(copy));
   copy.lanes = {};
   Stmt scalar = ir::make_store(std::move(copy));
   return piece.active ? ir::make_if({{ir::at_least(*piece.active, 1)}, nullptr, scalar}) : scalar;
 }
 
-std::pair<Affine, std::int64_t> LaneRewriter::along_lanes(const Affine& value, const Piece& piece) {
-  if (!value.uses(var_)) return {value, 0};
+ir::Origin LaneRewriter::origin(const ir::Origin& of, const Piece& piece) {
+  ir::Origin result{of.statement, {}, {}};
+  bool is_even = true;
+  for (const Affine& value : of.instance) {
+    const auto at_lane = even_along_lanes(value, piece);
+    is_even = is_even && at_lane.has_value();
+    result.instance.push_back(at_lane ? at_lane->first : ir::substitute(value, {{var_, piece.base}}));
+    result.strides.push_back(at_lane ? at_lane->second : 0);
+  }
+  if (!is_even || piece.lanes == 1) result.strides.clear();
+  return result;
+}
+
+std::optional<std::pair<Affine, std::int64_t>> LaneRewriter::even_along_lanes(const Affine& value, const Piece& piece) {
+  if (!value.uses(var_)) return std::pair<Affine, std::int64_t>{value, 0};
   const Facts::Scope scope(facts_);
   facts_.bind(kLane, {0}, {piece.lanes});
   const Affine at_lane = facts_.simplify(ir::substitute(value, {{var_, piece.base + Affine::symbol(kLane)}}));
   const std::int64_t stride = at_lane.coefficient(kLane);
   const Affine first = at_lane - Affine::symbol(kLane) * stride;
-  if (first.uses(kLane)) throw NoLanes{"subscript " + ir::to_string(value) + " does not advance evenly with it"};
-  return {first, stride};
+  if (first.uses(kLane)) return std::nullopt;
+  return std::pair<Affine, std::int64_t>{first, stride};
+}
+
+std::pair<Affine, std::int64_t> LaneRewriter::along_lanes(const Affine& value, const Piece& piece) {
+  if (auto even = even_along_lanes(value, piece)) return *even;
+  throw NoLanes{"subscript " + ir::to_string(value) + " does not advance evenly with it"};
 }
 
 ir::Lanes LaneRewriter::access(std::vector<ir::Index>& indices, const Piece& piece) {

@@ -45,7 +45,9 @@ class LaneRewriter {
   ir::Expr load(const ir::Expr& e, const ir::Load& load, const Piece& piece);
   // Subscripts of lane 0, and how they vary.
   ir::Lanes access(std::vector<ir::Index>& indices, const Piece& piece);
-  // The value at lane 0 and its change from lane to lane.
+  ir::Origin origin(const ir::Origin& of, const Piece& piece);
+  // The value at lane 0 and its change from lane to lane; nullopt where that is not one number.
+  std::optional<std::pair<ir::Affine, std::int64_t>> even_along_lanes(const ir::Affine& value, const Piece& piece);
   std::pair<ir::Affine, std::int64_t> along_lanes(const ir::Affine& value, const Piece& piece);
 };
 

@@ -84,11 +84,17 @@ int run_check(const CheckOptions& options) {
     print_verdict(options, json, schedule::to_string(state.error(), options.script, subject.source));
     return static_cast<int>(schedule::exit_status(state.error().kind));
   }
-  const std::string difference = options.by_execution ? driver::difference_by_execution(*state, machine) : "";
-  json["verdict"] = difference.empty() ? "legal" : "illegal";
-  if (!difference.empty()) json["difference"] = difference;
-  print_verdict(options, json, difference.empty() ? "" : difference + "\n");
-  return static_cast<int>(difference.empty() ? ExitStatus::Success : ExitStatus::Refused);
+  json["verdict"] = "legal";
+  std::string explanation;
+  if (options.by_execution) {
+    for (const lower::TraceFault& fault : driver::faults_by_execution(*state, machine)) {
+      json["verdict"] = "illegal";
+      json["faults"].push_back({{"kind", to_string(fault.kind)}, {"text", fault.text}});
+      explanation += to_string(fault.kind) + ": " + fault.text + "\n";
+    }
+  }
+  print_verdict(options, json, explanation);
+  return static_cast<int>(explanation.empty() ? ExitStatus::Success : ExitStatus::Refused);
 }
 
 }  // namespace

@@ -40,19 +40,21 @@ struct Watcher {
   std::vector<std::string> lines;
 
   void operator()(const ir::Event& event) {
+    if (event.statement->empty()) return;  // a copy
     for (const ir::Event::Cell& cell : event.cells) {
       if (without_spaces(element_text(cell)) != watched) continue;
-      lines.push_back(instance_text(event) + (cell.write ? " writes " : " reads ") + element_text(cell) + " = " +
-                      number_text(cell.value));
+      lines.push_back(instance_text(event, std::max(cell.lane, 0)) + (cell.write ? " writes " : " reads ") +
+                      element_text(cell) + " = " + number_text(cell.value));
     }
   }
-  std::string instance_text(const ir::Event& event) const {
+  std::string instance_text(const ir::Event& event, int lane) const {
     const ir::Statement* statement = program->find_statement(*event.statement);
     std::string text = *event.statement + "(";
     for (std::size_t i = 0; i < event.instance.size(); ++i) {
       if (i) text += ", ";
       if (statement && i < statement->iterators.size()) text += statement->iterators[i] + "=";
-      text += std::to_string(event.instance[i]);
+      const std::int64_t stride = i < event.strides.size() ? event.strides[i] : 0;
+      text += std::to_string(event.instance[i] + lane * stride);
     }
     return text + ")";
   }

@@ -1,0 +1,53 @@
+// TraceCheck: does a run of the loops do what the reference order does? Both are interpreted, and every value is
+// followed from the instance that computed it, through the copies of staged storage, to the instances that read it.
+// Shares nothing with isl, the prover or the passes; decides for one set of sizes and data.
+//
+//   coverage   every instance of the reference runs, and no other one
+//   order      each read takes the value of the instance that the reference order says, and so does each output: an
+//              execution that breaks a flow, anti or output dependence shows here, whatever the data
+//   values     the outputs agree bit for bit
+//   fault      the interpreter stopped: outside a buffer, never written, a race
+//
+//   const ReferenceTrace reference(program, inputs, {});
+//   for (const TraceFault& fault : compare_traces(reference, packing, loops)) ...
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/interpret.h"
+
+namespace polyte::lower {
+
+struct TraceFault {
+  enum class Kind { Coverage, Order, Values, Fault } kind = Kind::Fault;
+  std::string text;
+};
+std::string to_string(TraceFault::Kind kind);
+
+struct TraceOptions {
+  bool any_order_of_sums = false;  // updates of one reduction may come in any order (contracts but `exact`)
+  std::int64_t max_steps = 0;      // of the loops; 0: no limit
+  std::size_t max_faults = 3;      // of a kind
+};
+
+// The reference order on these inputs, remembered. The Program's sizes are bound.
+class ReferenceTrace {
+ public:
+  ReferenceTrace(const ir::Program& program, ir::Environment inputs, TraceOptions options);
+  ~ReferenceTrace();
+  ReferenceTrace(ReferenceTrace&&) noexcept;
+
+  struct Impl;
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// `packing` fills the buffers packed at compile time; its body may be null. Empty if nothing differs.
+std::vector<TraceFault> compare_traces(const ReferenceTrace& reference, const ir::LoopProgram& packing,
+                                       const ir::LoopProgram& loops);
+
+}  // namespace polyte::lower

@@ -1,0 +1,135 @@
+#include "schedule/language/effects.h"
+
+#include <algorithm>
+
+#include "schedule/language/primitives/edit.h"
+#include "schedule/language/script_lexer.h"
+#include "schedule/language/size_expr.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+bool same_rows(const ScheduledStatement& a, const ScheduledStatement& b) {
+  return std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(),
+                    [](const LoopRow& x, const LoopRow& y) { return x.loop == y.loop && x.value == y.value; });
+}
+
+// Nothing that a later stage sees has changed: tree, kinds, rows, storage.
+bool is_same(const State& a, const State& b) {
+  if (!a.tree || !b.tree) return !a.tree && !b.tree;
+  return a.basis == b.basis && a.staged.size() == b.staged.size() && a.splits.size() == b.splits.size() &&
+         print_nest(a.tree) == print_nest(b.tree) &&
+         std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(), b.statements.end(),
+                    [](const auto& x, const auto& y) { return x.body.name == y.body.name && same_rows(x, y); });
+}
+
+// Iterations of the loop, where that is one number.
+std::optional<std::int64_t> trips_of(const State& state, const Loop& loop) {
+  return extent_of(state, statements_below(state.tree, loop.id), loop.name);
+}
+
+void collect_kinds(const Tree& tree, std::vector<const Loop*>& into) {
+  if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) {
+    for (const Tree& child : sequence->children) collect_kinds(child, into);
+  } else if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
+    if (loop->kind != LoopKind::Serial) into.push_back(loop);
+    collect_kinds(loop->body, into);
+  }
+}
+
+// Loops whose kind this directive has set.
+std::vector<const Loop*> new_kinds(const State& before, const State& after) {
+  std::vector<const Loop*> loops, result;
+  if (after.tree) collect_kinds(after.tree, loops);
+  for (const Loop* loop : loops) {
+    const Loop* old = before.tree ? find_loop(before.tree, loop->id) : nullptr;
+    if (!old || old->kind != loop->kind) result.push_back(loop);
+  }
+  return result;
+}
+
+std::string kind_note(const State& after, const Loop& loop, std::int64_t lanes) {
+  const auto trips = trips_of(after, loop);
+  if (!trips) return "";
+  const std::string name = loop.kind == LoopKind::Unrolled ? "unrolled loop "
+                           : loop.kind == LoopKind::Vector ? "vector loop "
+                                                           : "parallel loop ";
+  if (*trips == 1) return name + loop.name + " runs once: it has no effect";
+  if (loop.kind != LoopKind::Vector || *trips % lanes == 0) return "";
+  return name + loop.name + " runs " + std::to_string(*trips) + " iterations, no multiple of the " +
+         std::to_string(lanes) + " lanes of a vector";
+}
+
+// A tail that was asked for and never occurs.
+std::string split_note(const State& before, const Split& split, const ScriptEnvironment& environment) {
+  if (split.tail == Tail::Guard || split.into || !split.from.text.empty()) return "";
+  const auto factor = evaluate_size(split.factor.text, environment.values);
+  if (!factor || *factor <= 0) return "";
+  std::vector<std::string> extents;
+  for (const ScheduledStatement& s : before.statements) {
+    const std::vector<std::string> selected = split.loop.statement.empty()
+                                                  ? std::vector<std::string>{s.body.name}
+                                                  : select_statements(before, split.loop.statement);
+    if (std::find(selected.begin(), selected.end(), s.body.name) == selected.end()) continue;
+    if (!row_of(s, split.loop.loop)) continue;
+    const auto extent = extent_of(before, {s.body.name}, split.loop.loop);
+    if (!extent || *extent % *factor != 0) return "";
+    extents.push_back(std::to_string(*extent));
+  }
+  if (extents.empty()) return "";
+  return "the tail never occurs: " + std::to_string(*factor) + " divides the " + extents.front() + " iterations of " +
+         split.loop.loop;
+}
+
+bool is_setting(const Operation& operation) {
+  return std::holds_alternative<SetParam>(operation) || std::holds_alternative<Where>(operation) ||
+         std::holds_alternative<Let>(operation);
+}
+
+bool mentions(const std::string& text, const std::string& name) {
+  const std::vector<Token> tokens = tokenize(text);
+  return std::any_of(tokens.begin(), tokens.end(),
+                     [&](const Token& t) { return t.kind == Token::Kind::Name && t.text == name; });
+}
+
+}  // namespace
+
+std::vector<std::string> idle_parts(const State& before, const Directive& directive, const State& after,
+                                    const ScriptEnvironment& environment) {
+  if (is_setting(directive.operation)) return {};
+  std::vector<std::string> notes;
+  if (is_same(before, after)) return {"it has no effect"};
+  const auto lanes = environment.values.find("L");
+  for (const Loop* loop : new_kinds(before, after))
+    if (std::string note = kind_note(after, *loop, lanes == environment.values.end() ? 1 : lanes->second);
+        !note.empty() && std::find(notes.begin(), notes.end(), note) == notes.end())
+      notes.push_back(note);
+  if (const Split* split = std::get_if<Split>(&directive.operation))
+    if (std::string note = split_note(before, *split, environment); !note.empty()) notes.push_back(note);
+  if (const Stage* stage = std::get_if<Stage>(&directive.operation); stage && !stage->pad.text.empty())
+    if (const auto pad = evaluate_size(stage->pad.text, environment.values); pad && *pad == 0)
+      notes.push_back("pad 0 has no effect");
+  return notes;
+}
+
+std::vector<std::pair<int, std::string>> unused_names(const Script& script) {
+  std::vector<std::pair<int, std::string>> unused;
+  for (std::size_t i = 0; i < script.directives.size(); ++i) {
+    const Directive& directive = script.directives[i];
+    const SetParam* param = std::get_if<SetParam>(&directive.operation);
+    const Let* let = std::get_if<Let>(&directive.operation);
+    if (!param && !let) continue;
+    const std::string& name = param ? param->name : let->name;
+    const bool used = std::any_of(script.directives.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                  script.directives.end(), [&](const Directive& later) {
+                                    Directive plain = later;
+                                    plain.provenance = Provenance::Person;
+                                    return mentions(print(plain), name);
+                                  });
+    if (!used) unused.emplace_back(directive.line, std::string(param ? "param " : "let ") + name + " is not used");
+  }
+  return unused;
+}
+
+}  // namespace polyte::schedule
