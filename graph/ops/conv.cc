@@ -46,18 +46,12 @@ void expand_conv(Expander& expander, const Node& node) {
   const std::size_t spatial = shape.size() - 2;
   const std::int64_t group_inputs = expander.shape(w)[1], group_outputs = conv.group > 0 ? shape[1] / conv.group : 1;
   const DType wide = accumulator_of(expander.type(x).dtype);
-  Ranges ranges = {{"n", 0, shape[0]}, {"co", 0, shape[1]}};
-  for (std::size_t d = 0; d < spatial; ++d) ranges.push_back({spatial_name(d, spatial), 0, shape[d + 2]});
+  const Ranges ranges = output_ranges(shape, "co");
   Ranges reductions = kernel_ranges(conv.window);
   const bool has_ci = group_inputs != 1 || reductions.empty();
   if (has_ci) reductions.insert(reductions.begin(), {"ci", 0, group_inputs});
   const ir::Affine ci = has_ci ? ir::Affine::symbol("ci") : ir::Affine(0);
-  Expander::Post post;
-  if (bias != kNoValue) {
-    post = [=, &expander](const ir::Expr& sum, const Subscripts& at) {
-      return ir::make_binary(ir::BinaryOp::Add, sum, ir::make_cast(wide, expander.read(bias, {at[1]})));
-    };
-  }
+  const Expander::Post post = bias_added(expander, bias, wide);
   expander.reduce(
       node.outputs[0], ranges, reductions, ir::Combiner::Sum,
       [=, &expander](const Subscripts& at) {

@@ -13,12 +13,6 @@ using ir::BinaryOp;
 using ir::Combiner;
 using ir::Expr;
 
-Ranges output_ranges(const Dims& shape) {
-  Ranges ranges = {{"n", 0, shape[0]}, {"c", 0, shape[1]}};
-  for (std::size_t d = 2; d < shape.size(); ++d) ranges.push_back({spatial_name(d - 2, shape.size() - 2), 0, shape[d]});
-  return ranges;
-}
-
 Subscripts window_subscripts(const Window& window, const Subscripts& at) {
   Subscripts from = {at[0], at[1]};
   for (std::size_t d = 0; d + 2 < at.size(); ++d) from.push_back(window_subscript(window, d, at[d + 2]));
@@ -73,8 +67,8 @@ void expand_max_pool_with_indices(Expander& expander, const Node& node, const Po
     }
     return flat;
   };
-  expander.accumulate_arg(best, place, output_ranges(result_shape), window_ranges(pool.window), Combiner::ArgMax, value,
-                          index);
+  expander.accumulate_arg(best, place, output_ranges(result_shape, "c"), window_ranges(pool.window), Combiner::ArgMax,
+                          value, index);
   expander.define(node.outputs[0], [&expander, best](const Subscripts& out) { return expander.load(best, out); });
   expander.define(node.outputs[1], [&expander, place](const Subscripts& out) { return expander.load(place, out); });
 }
@@ -160,7 +154,7 @@ void expand_max_pool(Expander& expander, const Node& node) {
   const PoolAttributes pool = std::get<PoolAttributes>(node.attributes);
   if (node.outputs.size() > 1 && node.outputs[1] != kNoValue) return expand_max_pool_with_indices(expander, node, pool);
   const ValueId x = node.inputs[0];
-  expander.reduce(node.outputs[0], output_ranges(expander.shape(node.outputs[0])), window_ranges(pool.window),
+  expander.reduce(node.outputs[0], output_ranges(expander.shape(node.outputs[0]), "c"), window_ranges(pool.window),
                   Combiner::Max, [=, &expander](const Subscripts& at) {
                     return expander.read_padded(x, window_subscripts(pool.window, at),
                                                 ir::identity_of(Combiner::Max, expander.type(x).dtype));
@@ -172,7 +166,7 @@ void expand_average_pool(Expander& expander, const Node& node) {
   const ValueId x = node.inputs[0];
   const DType wide = accumulator_of(expander.type(x).dtype);
   expander.reduce(
-      node.outputs[0], output_ranges(expander.shape(node.outputs[0])), window_ranges(pool.window), Combiner::Sum,
+      node.outputs[0], output_ranges(expander.shape(node.outputs[0]), "c"), window_ranges(pool.window), Combiner::Sum,
       [=, &expander](const Subscripts& at) {
         const Expr zero = ir::make_literal(expander.type(x).dtype, 0);
         return ir::make_cast(wide, expander.read_padded(x, window_subscripts(pool.window, at), zero));

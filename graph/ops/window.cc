@@ -59,4 +59,18 @@ ir::Affine window_subscript(const Window& window, std::size_t d, const ir::Affin
   return at * window.strides[d] + kernel_subscript(window, d) * window.dilations[d] - ir::Affine(window.pads_begin[d]);
 }
 
+Ranges output_ranges(const Dims& shape, const std::string& channel) {
+  const std::size_t spatial = shape.size() - 2;
+  Ranges ranges = {{"n", 0, shape[0]}, {channel, 0, shape[1]}};
+  for (std::size_t d = 0; d < spatial; ++d) ranges.push_back({spatial_name(d, spatial), 0, shape[d + 2]});
+  return ranges;
+}
+
+Expander::Post bias_added(Expander& expander, ValueId bias, DType sum_type) {
+  if (bias == kNoValue) return {};
+  return [bias, sum_type, &expander](const ir::Expr& sum, const Subscripts& at) {
+    return ir::make_binary(ir::BinaryOp::Add, sum, ir::make_cast(sum_type, expander.read(bias, {at[1]})));
+  };
+}
+
 }  // namespace polyte::graph

@@ -15,11 +15,15 @@ Complaint expect_window(const Window& window, std::size_t spatial_rank);
 // Extent of the output, at least 0. With ceil_mode a last, partial window counts if it starts inside the
 // input or the leading padding.
 std::int64_t window_extent(std::int64_t input, const Window& window, std::size_t d, bool ceil_mode);
+// Iterators over an output of shape [N, channels, spatial...].
+Ranges output_ranges(const Dims& shape, const std::string& channel);
 // Iterators over the kernel, those of extent 1 left out.
 Ranges kernel_ranges(const Window& window);
 // Subscript of kernel dimension d: its iterator, or 0 where it has extent 1.
 ir::Affine kernel_subscript(const Window& window, std::size_t d);
 // Input subscript that output subscript `at` and the kernel's iterator touch: at * stride + k * dilation - pad.
 ir::Affine window_subscript(const Window& window, std::size_t d, const ir::Affine& at);
+// Adds the bias of the output's channel to a sum of this type; nothing without a bias.
+Expander::Post bias_added(Expander& expander, ValueId bias, DType sum);
 
 }  // namespace polyte::graph

@@ -39,20 +39,6 @@ std::string print_when(const std::vector<When>& when) {
   return text;
 }
 
-std::string loop_text(const NestLoop& loop) {
-  switch (loop.kind) {
-    case LoopKind::Parallel:
-      return "par " + loop.name;
-    case LoopKind::Unrolled:
-      return "[" + loop.name + "]";
-    case LoopKind::Vector:
-      return "<" + loop.name + ">";
-    case LoopKind::Serial:
-      break;
-  }
-  return loop.name;
-}
-
 // The part of a split that repeats in `split m by 4, n by 8   tail cut`.
 std::string split_item(const Split& split) {
   std::string text = split.loop.loop + (split.into ? " into " : " by ") + split.factor.text;
@@ -184,7 +170,8 @@ std::string print(const Leaf& leaf) {
 
 std::string print(const NestTree& tree) {
   if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return print(*leaf);
-  if (const NestLoop* loop = std::get_if<NestLoop>(&tree->op)) return loop_text(*loop) + " > " + print(loop->body);
+  if (const NestLoop* loop = std::get_if<NestLoop>(&tree->op))
+    return print_loop(loop->name, loop->kind) + " > " + print(loop->body);
   std::string text;
   for (const NestTree& child : std::get<NestSequence>(tree->op).children)
     text += (text.empty() ? "{ " : "; ") + print(child);

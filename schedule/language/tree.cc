@@ -30,20 +30,6 @@ void collect_leaves(const Tree& tree, std::vector<const Leaf*>& leaves) {
   }
 }
 
-std::string print_loop(const Loop& loop) {
-  switch (loop.kind) {
-    case LoopKind::Parallel:
-      return "par " + loop.name;
-    case LoopKind::Unrolled:
-      return "[" + loop.name + "]";
-    case LoopKind::Vector:
-      return "<" + loop.name + ">";
-    case LoopKind::Serial:
-      break;
-  }
-  return loop.name;
-}
-
 std::string print_leaf(const Leaf& leaf) {
   std::string text = leaf.statement;
   if (!leaf.at.empty()) text += " at " + leaf.at;
@@ -137,9 +123,24 @@ Tree without_statement(const Tree& tree, const std::string& statement) {
   return children.empty() ? nullptr : make_sequence(std::move(children));
 }
 
+std::string print_loop(const std::string& name, LoopKind kind) {
+  switch (kind) {
+    case LoopKind::Parallel:
+      return "par " + name;
+    case LoopKind::Unrolled:
+      return "[" + name + "]";
+    case LoopKind::Vector:
+      return "<" + name + ">";
+    case LoopKind::Serial:
+      break;
+  }
+  return name;
+}
+
 std::string print_nest(const Tree& tree) {
   if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return print_leaf(*leaf);
-  if (const Loop* loop = std::get_if<Loop>(&tree->op)) return print_loop(*loop) + " > " + print_nest(loop->body);
+  if (const Loop* loop = std::get_if<Loop>(&tree->op))
+    return print_loop(loop->name, loop->kind) + " > " + print_nest(loop->body);
   std::string text = "{ ";
   const auto& children = std::get<Sequence>(tree->op).children;
   for (std::size_t i = 0; i < children.size(); ++i) text += (i == 0 ? "" : "; ") + print_nest(children[i]);

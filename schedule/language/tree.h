@@ -62,6 +62,7 @@ std::vector<std::string> statements_below(const Tree& tree, int loop_id);
 Tree map_loops(const Tree& tree, const std::function<Loop(const Loop&)>& f);  // body already rewritten
 // The tree without the leaf (loops and sequences left empty go too); null when nothing is left.
 Tree without_statement(const Tree& tree, const std::string& statement);
+std::string print_loop(const std::string& name, LoopKind kind);  // n, par n, [n], <n>
 // Nest text of the tree, as `nest` has it: par n.o > k.o > { tile ; ... }.
 std::string print_nest(const Tree& tree);
 

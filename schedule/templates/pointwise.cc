@@ -38,15 +38,12 @@ PointwiseShape shape_of(const ir::Program& program, const ir::Statement& s, cons
 bool schedule_pointwise(const ir::Program& program, const State& reference, const Machine& machine,
                         const NestPlan& plan, ScriptText& script, std::string& reason) {
   if (!plan.plain || plan.plain->region_depth > 0 || plan.plain->combiner != ir::Combiner::None) {
-    reason = "not a definition";
+    reason = "no template for " + (plan.plain ? plan.plain->name : "statements") + " in an ordered region";
     return false;
   }
   const ir::Statement& s = *plan.plain;
   const std::vector<IteratorFacts> facts = facts_of(reference, s);
-  if (facts.empty()) {
-    reason = "a single point";
-    return false;
-  }
+  if (facts.empty()) return true;  // a single point has no loops
   const PointwiseShape shape = shape_of(program, s, facts);
   const DType type = program.buffer(s.writes[0].buffer).dtype;
   const std::int64_t step = std::int64_t{kVectorsAStep} * machine.lanes(type);

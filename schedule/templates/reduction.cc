@@ -42,18 +42,14 @@ class ReductionTemplate {
         facts_(facts_of(reference, *plan.update)),
         dtype_(program.buffer(plan.update->writes[0].buffer).dtype) {}
 
-  bool run(std::string& reason) {
-    if (facts_.empty()) {
-      reason = "a reduction without loops";
-      return false;
-    }
+  void run() {
     choose_loops();
     choose_tile();
     splits();
     nest();
     stages();
-    return true;
   }
+  bool has_loops() const { return !facts_.empty(); }
 
  private:
   const ir::Program& program_;
@@ -257,7 +253,9 @@ bool schedule_reduction(const ir::Program& program, const State& reference, cons
     reason = "not a reduction";
     return false;
   }
-  return ReductionTemplate(program, reference, machine, plan, script).run(reason);
+  ReductionTemplate reduction(program, reference, machine, plan, script);
+  if (reduction.has_loops()) reduction.run();
+  return true;
 }
 
 }  // namespace polyte::schedule

@@ -1,5 +1,7 @@
 #include "schedule/templates/templates.h"
 
+#include <algorithm>
+
 #include "schedule/templates/nests.h"
 
 namespace polyte::schedule {
@@ -27,13 +29,16 @@ std::string header(const ir::Program& program, const Machine& machine) {
 Result<Script> make_template(const ir::Program& program, const Machine& machine) {
   const State reference = reference_state(std::make_shared<const ir::Program>(program));
   ScriptText text{header(program, machine), 0};
-  for (const NestPlan& plan : plan_nests(program)) {
-    std::string reason;
-    for (Template schedule : kTemplates) {
-      if (schedule(program, reference, machine, plan, text, reason)) break;
-    }
+  const std::vector<NestPlan> plans = plan_nests(program);
+  std::string reason;
+  const auto takes = [&](const NestPlan& plan) {
+    const bool taken = std::ranges::any_of(
+        kTemplates, [&](Template schedule) { return schedule(program, reference, machine, plan, text, reason); });
     ++text.nest;
-  }
+    return taken;
+  };
+  // What no template takes stays in reference order beside the others; alone it is declined.
+  if (std::ranges::count_if(plans, takes) == 0 && !plans.empty()) return Decline{reason};
   Script script = parse_script(text.lines, "template");
   for (Directive& directive : script.directives) {
     directive.provenance = Provenance::Template;
