@@ -13,6 +13,12 @@ NestTree nest_of(const std::string& text) {
   return *tree;
 }
 
+std::vector<Size> sizes_of(const std::vector<std::string>& texts) {
+  std::vector<Size> sizes;
+  for (const std::string& text : texts) sizes.push_back({text});
+  return sizes;
+}
+
 }  // namespace
 
 LoopName loop_name(const std::string& text) {
@@ -74,6 +80,44 @@ ScriptBuilder& ScriptBuilder::merge(std::vector<std::string> statements, const s
   return add(Merge{std::move(statements), through});
 }
 ScriptBuilder& ScriptBuilder::distribute(const std::string& loop) { return add(Distribute{loop_name(loop)}); }
+ScriptBuilder& ScriptBuilder::map(const std::vector<std::pair<std::string, std::vector<std::string>>>& items,
+                                  std::vector<std::string> loops) {
+  Map map;
+  for (const auto& [statement, values] : items) map.items.push_back({statement, sizes_of(values)});
+  map.loops = std::move(loops);
+  return add(std::move(map));
+}
+ScriptBuilder& ScriptBuilder::remap(std::vector<std::string> statements, std::vector<std::string> loops,
+                                    const std::vector<std::string>& values, std::vector<std::string> replaced) {
+  return add(Remap{std::move(statements), std::move(loops), sizes_of(values), std::move(replaced)});
+}
+ScriptBuilder& ScriptBuilder::skew(const std::string& loop, const std::string& by, const std::string& name) {
+  return add(Skew{loop_name(loop), {by}, name});
+}
+ScriptBuilder& ScriptBuilder::shift(const std::string& loop, const std::string& by, const std::string& name) {
+  return add(Shift{loop_name(loop), {by}, name});
+}
+ScriptBuilder& ScriptBuilder::reverse(const std::string& loop, const std::string& name) {
+  return add(Reverse{loop_name(loop), name});
+}
+ScriptBuilder& ScriptBuilder::rename(const std::string& loop, const std::string& name) {
+  return add(Rename{loop_name(loop), name});
+}
+ScriptBuilder& ScriptBuilder::affine(const std::string& statement, std::vector<std::string> loops,
+                                     const std::vector<std::vector<std::string>>& matrix,
+                                     std::vector<std::string> names) {
+  AffineMap affine = {statement, std::move(loops), {}, std::move(names)};
+  for (const std::vector<std::string>& row : matrix) affine.matrix.push_back(sizes_of(row));
+  return add(std::move(affine));
+}
+ScriptBuilder& ScriptBuilder::interchange(const std::string& statement, const std::string& outer,
+                                          const std::string& inner) {
+  return add(Interchange{statement, outer, inner});
+}
+ScriptBuilder& ScriptBuilder::wavefront(const std::string& statement, const std::string& name,
+                                        const std::string& value, const std::string& replaced) {
+  return add(Wavefront{statement, name, {value}, replaced});
+}
 ScriptBuilder& ScriptBuilder::unroll(const std::string& loop) { return add(Unroll{loop_name(loop)}); }
 ScriptBuilder& ScriptBuilder::vectorize(const std::string& loop) { return add(Vectorize{loop_name(loop)}); }
 ScriptBuilder& ScriptBuilder::parallel(const std::string& loop) { return add(Parallel{loop_name(loop)}); }

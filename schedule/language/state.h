@@ -46,6 +46,7 @@ struct ScheduledStatement {
   ir::Bindings inverse;                     // every iterator, over loop names
   std::vector<ir::Constraint> loop_domain;  // over loop names
   int lifted = 0;                           // how many leading iterators are the prefix of a lifted or copy statement
+  ir::Bindings counted = {};                // iterators over the loops that the last map made; empty: none did
 };
 
 // How a dimension of a loop came about, for printing and for `split ... tail`.
@@ -54,6 +55,12 @@ struct SplitRecord {
   std::string loop;
   std::int64_t factor = 0;
   Tail tail = Tail::Guard;
+};
+
+// A loop name that a map has replaced, for messages.
+struct MapRecord {
+  std::string statement;
+  std::string loop;
 };
 
 // Storage that is not the reference's own: staged copies, promoted accumulators, padded or packed layouts.
@@ -76,6 +83,7 @@ struct State {
   Tree tree;
   std::vector<StagedBuffer> staged;
   std::vector<SplitRecord> splits;  // in order
+  std::vector<MapRecord> maps = {};
   Contract contract = Contract::Exact;
   std::set<std::string> reassociable;  // loops named by `reassoc`
   int next_loop_id = 0;

@@ -99,9 +99,21 @@ void sort_rows(ScheduledStatement& s, const std::vector<const Loop*>& path) {
   s.rows = std::move(sorted);
 }
 
-// A row with the statement's iterators replaced by positions, to compare rows of two statements.
-Affine signature(const ScheduledStatement& s, const Affine& value) {
+// A row with the statement's iterators replaced by positions, to compare rows of two statements: in the terms of the
+// last map, if there was one, so that what is shifted or skewed compares by what was done to it since.
+Affine signature(const State& state, const ScheduledStatement& s, const Affine& value) {
   ir::Bindings positions;
+  if (!s.counted.empty()) {
+    const Affine since = simplified(ir::substitute(value, s.counted), loop_ranges(state, s));
+    if (since.as_symbol() || since.is_constant()) return Affine::symbol("_0");
+    std::set<std::string> loops;
+    since.collect_symbols(loops);
+    for (const std::string& loop : loops) {
+      const std::string position = "_" + std::to_string(positions.size());
+      positions[loop] = Affine::symbol(position);
+    }
+    return ir::substitute(since, positions);
+  }
   int next = 0;
   for (const std::string& iterator : s.body.iterators)
     if (value.uses(iterator)) positions[iterator] = Affine::symbol("_" + std::to_string(next++));
@@ -115,7 +127,8 @@ std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop) {
     const ScheduledStatement& s = state.at(leaf->statement);
     const LoopRow* row = row_of(s, loop.name);
     if (!row || is_pinned(*leaf, loop.name) || row->value.as_symbol()) continue;
-    const Affine own = signature(s, row->value);
+    const Affine own = signature(state, s, row->value);
+    if (own.as_symbol()) continue;
     if (value && *value != own)
       return malformed("a shared loop needs the same split: " + loop.name + " is " +
                        ir::to_string(row_of(state.at(owner), loop.name)->value) + " for " + owner + " and " +
@@ -215,6 +228,11 @@ std::string no_loop_text(const State& state, const std::string& statement, const
   for (const SplitRecord& record : state.splits)
     if (record.statement == statement && record.loop == loop)
       text += ": it was split into " + loop + ".o and " + loop + ".i";
+  for (const MapRecord& record : state.maps)
+    if (record.statement == statement && record.loop == loop) {
+      text += ": a map replaced it";
+      break;
+    }
   return text + " (its loops are " + (left.empty() ? "none" : joined(left)) + ")";
 }
 
@@ -247,6 +265,8 @@ Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name) 
       text += ": it was split into " + name.loop + ".o and " + name.loop + ".i";
       break;
     }
+  for (const MapRecord& record : state.maps)
+    if (record.loop == name.loop && text.find(':') == std::string::npos) text += ": a map replaced it";
   return malformed(text + " (loops are " + joined(left) + ")");
 }
 

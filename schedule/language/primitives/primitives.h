@@ -21,6 +21,15 @@ Applied order(const State& state, const Order& directive, const PrimitiveContext
 Applied fuse(const State& state, const Fuse& directive, const PrimitiveContext& context);
 Applied merge(const State& state, const Merge& directive, const PrimitiveContext& context);
 Applied distribute(const State& state, const Distribute& directive, const PrimitiveContext& context);
+Applied map(const State& state, const Map& directive, const PrimitiveContext& context);
+Applied remap(const State& state, const Remap& directive, const PrimitiveContext& context);
+Applied skew(const State& state, const Skew& directive, const PrimitiveContext& context);
+Applied shift(const State& state, const Shift& directive, const PrimitiveContext& context);
+Applied reverse(const State& state, const Reverse& directive, const PrimitiveContext& context);
+Applied rename(const State& state, const Rename& directive, const PrimitiveContext& context);
+Applied affine_map(const State& state, const AffineMap& directive, const PrimitiveContext& context);
+Applied interchange(const State& state, const Interchange& directive, const PrimitiveContext& context);
+Applied wavefront(const State& state, const Wavefront& directive, const PrimitiveContext& context);
 Applied set_kind(const State& state, const LoopName& loop, LoopKind kind, const PrimitiveContext& context);
 Applied compute_inline(const State& state, const ComputeInline& directive, const PrimitiveContext& context);
 Applied compute_at(const State& state, const ComputeAt& directive, const PrimitiveContext& context);
