@@ -29,7 +29,7 @@ class Proposer {
     if (form < 39) return fuse();
     if (form < 44) return merge();
     if (form < 46) return Distribute{loop_name()};
-    if (form < 51) return Unroll{loop_name()};
+    if (form < 51) return unroll();
     if (form < 57) return Vectorize{loop_name()};
     if (form < 63) return Parallel{loop_name()};
     if (form < 66) return ComputeInline{random_.chance(85) ? temporary() : tensor()};
@@ -78,6 +78,23 @@ class Proposer {
     d.tail = tail();
     return d;
   }
+  // A loop unrolled, cut or peeled.
+  Operation unroll() {
+    const LoopName loop = loop_name();
+    switch (random_.between(0, 4)) {
+      case 0:
+        return Unroll{loop, factor()};
+      case 1:
+        return UnrollAndJam{loop, {std::to_string(random_.between(1, 4))}};
+      case 2:
+        return Cut{loop, {random_.chance(70) ? std::to_string(random_.between(-1, 6)) : other_loop(loop) + " + 1"}};
+      case 3:
+        return Peel{loop, random_.chance(50), {random_.chance(50) ? "" : std::to_string(random_.between(0, 3))}};
+      default:
+        return Unroll{loop, {}};
+    }
+  }
+
   // --- maps
 
   std::string number() { return std::to_string(random_.between(-2, 3)); }
@@ -183,7 +200,9 @@ class Proposer {
     const std::size_t first = random_.below(statements_.size());
     const std::size_t second =
         random_.chance(80) && first + 1 < statements_.size() ? first + 1 : random_.below(statements_.size());
-    return Merge{{statements_[first], statements_[second]}, random_.pick(loops_of(statements_[first]))};
+    Merge d{{statements_[first], statements_[second]}, random_.pick(loops_of(statements_[first])), {}};
+    while (random_.chance(35)) d.with.push_back({random_.pick(loops_of(statements_[second])), {number()}});
+    return d;
   }
   std::vector<When> when() {
     std::vector<When> result;

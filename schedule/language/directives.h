@@ -74,8 +74,13 @@ struct Fuse {
   std::string name;
 };  // collapse two perfectly nested loops
 struct Merge {
+  struct Shift {
+    std::string loop;
+    Size by;
+  };
   std::vector<std::string> statements;
   std::string through;
+  std::vector<Shift> with = {};  // of the second of two statements, before
 };  // loop fusion down to this loop
 // map S (t, 2*t + i), T (t, 2*t + i + 1) as (t, I): all rows of the statements, by their iterators.
 struct Map {
@@ -134,6 +139,23 @@ struct Distribute {
 };  // one loop a child of its sequence
 struct Unroll {
   LoopName loop;
+  Size by = {};  // empty: the whole loop
+};
+// unroll_and_jam i by 4: split, the part of 4 inside all loops below, unrolled.
+struct UnrollAndJam {
+  LoopName loop;
+  Size by;
+};
+// One loop as two, one after the other: below a point and from it on.
+struct Cut {
+  LoopName loop;
+  Size at;  // over the loops outside
+};
+// The first (last) iterations of a loop by themselves.
+struct Peel {
+  LoopName loop;
+  bool first = true;
+  Size count;  // empty: 1
 };
 struct Vectorize {
   LoopName loop;

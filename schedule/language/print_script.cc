@@ -101,7 +101,13 @@ struct Printer {
   std::string operator()(const Fuse& d) const {
     return "fuse " + print(d.outer) + ", " + print(d.inner) + " as " + d.name;
   }
-  std::string operator()(const Merge& d) const { return "merge " + list(d.statements, ", ") + " through " + d.through; }
+  std::string operator()(const Merge& d) const {
+    std::string text = "merge " + list(d.statements, ", ") + " through " + d.through;
+    for (const Merge::Shift& shift : d.with)
+      text += (&shift == &d.with.front() ? " with " : ", ") + shift.loop + (shift.by.text[0] == '-' ? "" : "+") +
+              shift.by.text;
+    return text;
+  }
   std::string operator()(const Distribute& d) const { return "distribute " + print(d.loop); }
   std::string operator()(const Map& d) const {
     std::string text;
@@ -135,7 +141,14 @@ struct Printer {
   std::string operator()(const Wavefront& d) const {
     return "wavefront " + selector(d.statement) + d.name + " = " + d.value.text + " for " + d.replaced;
   }
-  std::string operator()(const Unroll& d) const { return "unroll " + print(d.loop); }
+  std::string operator()(const Unroll& d) const {
+    return "unroll " + print(d.loop) + (d.by.text.empty() ? "" : " by " + d.by.text);
+  }
+  std::string operator()(const UnrollAndJam& d) const { return "unroll_and_jam " + print(d.loop) + " by " + d.by.text; }
+  std::string operator()(const Cut& d) const { return "cut " + print(d.loop) + " at " + d.at.text; }
+  std::string operator()(const Peel& d) const {
+    return "peel " + print(d.loop) + (d.first ? " first" : " last") + (d.count.text.empty() ? "" : " " + d.count.text);
+  }
   std::string operator()(const Vectorize& d) const { return "vectorize " + print(d.loop); }
   std::string operator()(const Parallel& d) const { return "parallel " + print(d.loop); }
   std::string operator()(const ComputeInline& d) const { return "compute_inline " + d.tensor; }

@@ -57,7 +57,10 @@ struct Application {
   Applied operator()(const AffineMap& d) const { return affine_map(state, d, context); }
   Applied operator()(const Interchange& d) const { return interchange(state, d, context); }
   Applied operator()(const Wavefront& d) const { return wavefront(state, d, context); }
-  Applied operator()(const Unroll& d) const { return set_kind(state, d.loop, LoopKind::Unrolled, context); }
+  Applied operator()(const Unroll& d) const { return unroll(state, d, context); }
+  Applied operator()(const UnrollAndJam& d) const { return unroll_and_jam(state, d, context); }
+  Applied operator()(const Cut& d) const { return cut(state, d, context); }
+  Applied operator()(const Peel& d) const { return peel(state, d, context); }
   Applied operator()(const Vectorize& d) const { return set_kind(state, d.loop, LoopKind::Vector, context); }
   Applied operator()(const Parallel& d) const { return set_kind(state, d.loop, LoopKind::Parallel, context); }
   Applied operator()(const ComputeInline& d) const { return compute_inline(state, d, context); }

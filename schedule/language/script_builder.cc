@@ -76,8 +76,9 @@ ScriptBuilder& ScriptBuilder::order(const std::string& statement, std::vector<st
 ScriptBuilder& ScriptBuilder::fuse(const std::string& outer, const std::string& inner, const std::string& name) {
   return add(Fuse{loop_name(outer), loop_name(inner), name});
 }
-ScriptBuilder& ScriptBuilder::merge(std::vector<std::string> statements, const std::string& through) {
-  return add(Merge{std::move(statements), through});
+ScriptBuilder& ScriptBuilder::merge(std::vector<std::string> statements, const std::string& through,
+                                    std::vector<Merge::Shift> with) {
+  return add(Merge{std::move(statements), through, std::move(with)});
 }
 ScriptBuilder& ScriptBuilder::distribute(const std::string& loop) { return add(Distribute{loop_name(loop)}); }
 ScriptBuilder& ScriptBuilder::map(const std::vector<std::pair<std::string, std::vector<std::string>>>& items,
@@ -118,7 +119,18 @@ ScriptBuilder& ScriptBuilder::wavefront(const std::string& statement, const std:
                                         const std::string& value, const std::string& replaced) {
   return add(Wavefront{statement, name, {value}, replaced});
 }
-ScriptBuilder& ScriptBuilder::unroll(const std::string& loop) { return add(Unroll{loop_name(loop)}); }
+ScriptBuilder& ScriptBuilder::unroll(const std::string& loop, const std::string& by) {
+  return add(Unroll{loop_name(loop), {by}});
+}
+ScriptBuilder& ScriptBuilder::unroll_and_jam(const std::string& loop, const std::string& by) {
+  return add(UnrollAndJam{loop_name(loop), {by}});
+}
+ScriptBuilder& ScriptBuilder::cut(const std::string& loop, const std::string& at) {
+  return add(Cut{loop_name(loop), {at}});
+}
+ScriptBuilder& ScriptBuilder::peel(const std::string& loop, bool first, const std::string& count) {
+  return add(Peel{loop_name(loop), first, {count}});
+}
 ScriptBuilder& ScriptBuilder::vectorize(const std::string& loop) { return add(Vectorize{loop_name(loop)}); }
 ScriptBuilder& ScriptBuilder::parallel(const std::string& loop) { return add(Parallel{loop_name(loop)}); }
 ScriptBuilder& ScriptBuilder::compute_inline(const std::string& tensor) { return add(ComputeInline{tensor}); }

@@ -48,7 +48,8 @@ class ScriptBuilder {
   ScriptBuilder& reorder(const std::string& statement, std::vector<std::string> loops);
   ScriptBuilder& order(const std::string& statement, std::vector<std::string> loops);
   ScriptBuilder& fuse(const std::string& outer, const std::string& inner, const std::string& name);
-  ScriptBuilder& merge(std::vector<std::string> statements, const std::string& through);
+  ScriptBuilder& merge(std::vector<std::string> statements, const std::string& through,
+                       std::vector<Merge::Shift> with = {});
   ScriptBuilder& distribute(const std::string& loop);
   // map({{"B", {"t", "2*t+i"}}, {"A", {"t", "2*t+i+1"}}}, {"t", "I"})
   ScriptBuilder& map(const std::vector<std::pair<std::string, std::vector<std::string>>>& items,
@@ -64,7 +65,10 @@ class ScriptBuilder {
   ScriptBuilder& interchange(const std::string& statement, const std::string& outer, const std::string& inner);
   ScriptBuilder& wavefront(const std::string& statement, const std::string& name, const std::string& value,
                            const std::string& replaced);
-  ScriptBuilder& unroll(const std::string& loop);
+  ScriptBuilder& unroll(const std::string& loop, const std::string& by = "");
+  ScriptBuilder& unroll_and_jam(const std::string& loop, const std::string& by);
+  ScriptBuilder& cut(const std::string& loop, const std::string& at);
+  ScriptBuilder& peel(const std::string& loop, bool first = true, const std::string& count = "");
   ScriptBuilder& vectorize(const std::string& loop);
   ScriptBuilder& parallel(const std::string& loop);
   ScriptBuilder& compute_inline(const std::string& tensor);

@@ -57,6 +57,13 @@ struct SplitRecord {
   Tail tail = Tail::Guard;
 };
 
+// A loop that runs in two parts, below a point and from it on; the order stays.
+struct CutRecord {
+  std::string statement;
+  std::string loop;
+  ir::Affine at;  // over the loops outside and the parameters
+};
+
 // A loop name that a map has replaced, for messages.
 struct MapRecord {
   std::string statement;
@@ -84,6 +91,7 @@ struct State {
   std::vector<StagedBuffer> staged;
   std::vector<SplitRecord> splits;  // in order
   std::vector<MapRecord> maps = {};
+  std::vector<CutRecord> cuts = {};
   Contract contract = Contract::Exact;
   std::set<std::string> reassociable;  // loops named by `reassoc`
   int next_loop_id = 0;

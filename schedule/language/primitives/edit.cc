@@ -139,6 +139,31 @@ std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop) {
   return std::nullopt;
 }
 
+// A cut says where a loop that is there is cut, by loops that are outside.
+std::optional<Refusal> check_cuts(const State& state) {
+  for (const CutRecord& cut : state.cuts) {
+    LoopNames outside;
+    bool is_there = false;
+    for (const Loop* loop : path_to(state.tree, cut.statement)) {
+      if (loop->name == cut.loop) {
+        is_there = true;
+        break;
+      }
+      outside.insert(loop->name);
+    }
+    std::set<std::string> symbols;
+    cut.at.collect_symbols(symbols);
+    for (const std::string& param : state.reference->params) symbols.erase(param);
+    const bool is_outside = std::all_of(symbols.begin(), symbols.end(),
+                                        [&](const std::string& symbol) { return outside.count(symbol) > 0; });
+    if (!is_there || !is_outside)
+      return malformed(cut.loop + " of " + cut.statement + " is cut at " + ir::to_string(cut.at) +
+                       (is_there ? ", and would be outside a loop of that point: cut comes after"
+                                 : ", and would be gone: cut comes after"));
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> check_placed_kinds(const State& state) {
   for (const Leaf* leaf : leaves_of(state.tree))
     for (const Loop* loop : path_to(state.tree, leaf->statement))
@@ -380,6 +405,7 @@ std::optional<Refusal> settle(State& state) {
   for (const Loop* loop : all_loops(state.tree))
     if (auto refusal = check_shared_loop(state, *loop)) return refusal;
   if (auto refusal = check_scopes(state)) return refusal;
+  if (auto refusal = check_cuts(state)) return refusal;
   return check_placed_kinds(state);
 }
 

@@ -36,6 +36,9 @@ std::optional<Refusal> map_statement(State& state, const Map::Item& item, const 
   if (s.lifted > 0)
     return malformed(item.statement + (s.kind == StatementKind::Copy ? " is a copy" : " is recomputed") +
                      ": map comes before");
+  for (const CutRecord& cut : state.cuts)
+    if (cut.statement == item.statement)
+      return malformed(cut.loop + " is cut at " + ir::to_string(cut.at) + ": map comes before");
   const auto rows = rows_of(s, item, loops, context);
   if (!rows) return rows.error();
   const auto inversion = invert(*rows, s.body.iterators, iterator_ranges(state, s));

@@ -30,6 +30,10 @@ Applied rename(const State& state, const Rename& directive, const PrimitiveConte
 Applied affine_map(const State& state, const AffineMap& directive, const PrimitiveContext& context);
 Applied interchange(const State& state, const Interchange& directive, const PrimitiveContext& context);
 Applied wavefront(const State& state, const Wavefront& directive, const PrimitiveContext& context);
+Applied unroll(const State& state, const Unroll& directive, const PrimitiveContext& context);
+Applied unroll_and_jam(const State& state, const UnrollAndJam& directive, const PrimitiveContext& context);
+Applied cut(const State& state, const Cut& directive, const PrimitiveContext& context);
+Applied peel(const State& state, const Peel& directive, const PrimitiveContext& context);
 Applied set_kind(const State& state, const LoopName& loop, LoopKind kind, const PrimitiveContext& context);
 Applied compute_inline(const State& state, const ComputeInline& directive, const PrimitiveContext& context);
 Applied compute_at(const State& state, const ComputeAt& directive, const PrimitiveContext& context);

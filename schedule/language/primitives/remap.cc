@@ -153,6 +153,10 @@ class Remapping {
       if (ids_.count(buffer.scope_loop) > 0)
         return malformed(buffer.of + " is staged at " + find_loop(state_.tree, buffer.scope_loop)->name +
                          ": stage comes after");
+    for (const CutRecord& cut : state_.cuts)
+      for (const std::string& loop : directive_.replaced)
+        if (has(targets_, cut.statement) && (cut.loop == loop || cut.at.uses(loop)))
+          return malformed(cut.loop + " is cut at " + ir::to_string(cut.at) + ": map comes before");
     for (const std::string& statement : below_) {
       const ScheduledStatement& s = state_.at(statement);
       for (int i = 0; i < s.lifted; ++i)
