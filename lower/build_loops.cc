@@ -148,7 +148,42 @@ class Builder {
   }
 
   Stmt build_node(const Loop& loop, std::size_t depth, const Instances& below) {
-    const Bounds bounds = union_bounds(loop, depth, below);
+    const std::vector<Bounds> parts = cut_bounds(loop, union_bounds(loop, depth, below), below);
+    if (parts.size() == 1) return build_part(loop, parts.front(), depth, below);
+    std::vector<std::vector<Constraint>> required;  // each part decides them for itself
+    for (const Instance* instance : below) required.push_back(instance->required);
+    std::vector<Stmt> built;
+    for (const Bounds& part : parts) {
+      for (std::size_t i = 0; i < below.size(); ++i) below[i]->required = required[i];
+      if (Stmt s = build_part(loop, part, depth, below)) built.push_back(std::move(s));
+    }
+    return built.empty() ? nullptr : ir::make_block(std::move(built));
+  }
+
+  // The parts of a loop that is cut, in ascending order; some may be empty.
+  std::vector<Bounds> cut_bounds(const Loop& loop, const Bounds& whole, const Instances& below) const {
+    std::vector<Bounds> parts = {whole};
+    std::vector<Affine> done;
+    for (const schedule::CutRecord& cut : state_.cuts) {
+      const bool is_below = std::any_of(below.begin(), below.end(), [&](const Instance* instance) {
+        return instance->leaf->statement == cut.statement;
+      });
+      if (cut.loop != loop.name || !is_below || std::find(done.begin(), done.end(), cut.at) != done.end()) continue;
+      done.push_back(cut.at);
+      std::vector<Bounds> finer;
+      for (const Bounds& part : parts) {
+        Bounds low = part, high = part;
+        low.upper.push_back(cut.at);
+        high.lower.push_back(cut.at);
+        finer.push_back({part.lower, facts_.prune_upper(low.upper)});
+        finer.push_back({facts_.prune_lower(high.lower), part.upper});
+      }
+      parts = std::move(finer);
+    }
+    return parts;
+  }
+
+  Stmt build_part(const Loop& loop, const Bounds& bounds, std::size_t depth, const Instances& below) {
     const Facts::Scope scope(facts_);
     facts_.bind(loop.name, bounds.lower, bounds.upper);
     bound_.push_back(loop.name);

@@ -48,9 +48,11 @@ std::vector<Cluster> make_clusters(const ir::Program& program) {
 // The Program contracted to clusters, as isl maps and dependences.
 class Contraction {
  public:
-  Contraction(const IslModel& model, const std::vector<Dependence>& dependences, std::vector<Cluster> clusters)
+  // `join`: point-wise definitions join the cluster before them.
+  Contraction(const IslModel& model, const std::vector<Dependence>& dependences, std::vector<Cluster> clusters,
+              bool join)
       : model_(model), dependences_(dependences), clusters_(std::move(clusters)) {
-    join_tails();
+    if (join) join_tails();
     build();
   }
 
@@ -157,6 +159,7 @@ struct Attempt {
   bool outer_coincident;
 };
 // From the most fused to the most modest; the reference order is what remains when all are declined.
+constexpr Attempt kTimeTiled = {"time-tilable", true, false, false};
 constexpr Attempt kAttempts[] = {{"fused, parallel outermost", true, false, true},
                                  {"serial components, gisted", true, true, true},
                                  {"serial components", false, true, false}};
@@ -164,7 +167,9 @@ constexpr Attempt kAttempts[] = {{"fused, parallel outermost", true, false, true
 // isl's tree brought back to names.
 class TreeReader {
  public:
-  explicit TreeReader(const std::vector<Cluster>& clusters) : clusters_(clusters) {}
+  // `force_maps`: rows even where iterators alone would do, for statements of ordered regions.
+  TreeReader(const std::vector<Cluster>& clusters, bool allow_maps, bool force_maps)
+      : clusters_(clusters), allow_maps_(allow_maps), force_maps_(force_maps) {}
 
   Result<Core> read(const isl::schedule_node& node) {
     Core core = visit(node, std::vector<std::set<std::string>>(clusters_.size()));
@@ -174,6 +179,7 @@ class TreeReader {
 
  private:
   const std::vector<Cluster>& clusters_;
+  const bool allow_maps_, force_maps_;
   std::string reason_;
 
   Core fail(const std::string& reason) {
@@ -236,38 +242,85 @@ class TreeReader {
     return std::make_shared<const CoreNode>(CoreNode{std::move(sequence)});
   }
 
-  // The iterator that a row is for this cluster: exactly it, neither shifted, skewed nor reversed.
-  std::optional<std::string> row_iterator(const isl::union_pw_aff& row, std::size_t cluster) {
-    std::optional<std::string> found;
-    bool bad = false;
+  // A row over the cluster's iterators; nullopt where it is not one affine expression with integer coefficients.
+  std::optional<ir::Affine> row_of(const isl::union_pw_aff& row, std::size_t cluster) {
     isl::pw_aff_list pieces = isl::manage(isl_union_pw_aff_get_pw_aff_list(row.get()));
     for (unsigned i = 0; i < pieces.size(); ++i) {
       isl::pw_aff piece = pieces.at(static_cast<int>(i));
       if (cluster_number(piece.domain()) != cluster) continue;
       if (isl_pw_aff_n_piece(piece.get()) != 1) return std::nullopt;
       isl_aff* aff = isl_pw_aff_as_aff(piece.copy());
-      found = plain_iterator(aff, cluster);
-      bad = bad || !found;
+      auto result = over_iterators(aff, clusters_[cluster].iterators);
       isl_aff_free(aff);
+      return result;
     }
-    return bad ? std::nullopt : found;
+    return std::nullopt;
   }
 
-  std::optional<std::string> plain_iterator(isl_aff* aff, std::size_t cluster) {
+  static std::optional<ir::Affine> over_iterators(isl_aff* aff, const std::vector<std::string>& iterators) {
+    if (isl_aff_dim(aff, isl_dim_div) != 0) return std::nullopt;
     isl_val* constant = isl_aff_get_constant_val(aff);
-    bool plain = isl_val_is_zero(constant) == isl_bool_true && isl_aff_dim(aff, isl_dim_div) == 0;
+    bool integral = isl_val_is_int(constant) == isl_bool_true;
+    ir::Affine result = integral ? isl_val_get_num_si(constant) : 0;
     isl_val_free(constant);
-    std::optional<std::string> name;
-    const isl_size dims = isl_aff_dim(aff, isl_dim_in);
-    for (isl_size d = 0; d < dims; ++d) {
+    for (isl_size d = 0; d < isl_aff_dim(aff, isl_dim_in); ++d) {
       isl_val* factor = isl_aff_get_coefficient_val(aff, isl_dim_in, static_cast<int>(d));
-      if (isl_val_is_zero(factor) != isl_bool_true) {
-        plain = plain && !name && isl_val_is_one(factor) == isl_bool_true;
-        name = clusters_[cluster].iterators[static_cast<std::size_t>(d)];
-      }
+      integral = integral && isl_val_is_int(factor) == isl_bool_true;
+      if (integral)
+        result = result + ir::Affine::symbol(iterators[static_cast<std::size_t>(d)]) * isl_val_get_num_si(factor);
       isl_val_free(factor);
     }
-    return plain ? name : std::nullopt;
+    for (isl_size d = 0; d < isl_aff_dim(aff, isl_dim_param); ++d) {
+      isl_val* factor = isl_aff_get_coefficient_val(aff, isl_dim_param, static_cast<int>(d));
+      integral = integral && isl_val_is_zero(factor) == isl_bool_true;
+      isl_val_free(factor);
+    }
+    return integral ? std::optional(result) : std::nullopt;
+  }
+
+  // A definition outside reductions may have any row; initial values and updates have iterators only.
+  bool may_map(std::size_t cluster) const {
+    return allow_maps_ && clusters_[cluster].statements.size() == 1 && !clusters_[cluster].update();
+  }
+
+  std::string decline_text(std::size_t cluster) const {
+    return "isl skews, shifts or reverses a loop of '" + clusters_[cluster].statements[0]->name + "'";
+  }
+
+  // The loop of a row that is the same iterator for all clusters; else a fresh one, with its rows.
+  std::optional<BandMember> read_member(const isl::union_pw_aff& row, const std::vector<std::size_t>& here,
+                                        Taken& taken) {
+    BandMember member;
+    bool is_plain = !force_maps_;
+    for (std::size_t c : here) {
+      const auto value = row_of(row, c);
+      if (!value) {
+        fail(decline_text(c));
+        return std::nullopt;
+      }
+      const auto iterator = value->as_symbol();
+      is_plain = is_plain && iterator && (member.loop.empty() || member.loop == *iterator);
+      if (!iterator && !may_map(c)) {
+        fail(decline_text(c));
+        return std::nullopt;
+      }
+      if (iterator && member.loop.empty()) member.loop = *iterator;
+      member.rows[clusters_[c].statements[0]->name] = *value;
+      std::set<std::string> used;
+      value->collect_symbols(used);
+      taken[c].insert(used.begin(), used.end());
+    }
+    if (is_plain) {
+      member.rows.clear();
+      return member;
+    }
+    for (std::size_t c : here) {
+      if (may_map(c)) continue;
+      fail("isl fuses loop '" + member.loop + "' with a loop of another name");
+      return std::nullopt;
+    }
+    member.loop.clear();  // named when all members are known
+    return member;
   }
 
   Core visit_band(const isl::schedule_node& node, Taken taken) {
@@ -278,20 +331,11 @@ class TreeReader {
     const std::vector<std::size_t> here = clusters_at(node);
     const isl_size members = isl_schedule_node_band_n_member(node.get());
     for (isl_size m = 0; m < members; ++m) {
-      isl::union_pw_aff row = rows.at(static_cast<int>(m));
-      std::optional<std::string> loop;
-      for (std::size_t c : here) {
-        std::optional<std::string> iterator = row_iterator(row, c);
-        if (!iterator)
-          return fail("isl skews, shifts or reverses a loop of '" + clusters_[c].statements[0]->name + "'");
-        if (loop && *loop != *iterator) {
-          return fail("isl fuses loop '" + *loop + "' with loop '" + *iterator + "' of another name");
-        }
-        loop = iterator;
-        taken[c].insert(*iterator);
-      }
-      if (!loop) return fail("isl's band has a loop that no statement owns");
-      band.members.push_back({*loop, band_node.member_get_coincident(static_cast<int>(m))});
+      auto member = read_member(rows.at(static_cast<int>(m)), here, taken);
+      if (!member) return nullptr;
+      if (member->loop.empty() && member->rows.empty()) return fail("isl's band has a loop that no statement owns");
+      member->coincident = band_node.member_get_coincident(static_cast<int>(m));
+      band.members.push_back(std::move(*member));
     }
     band.child = visit(node.child(0), taken);
     if (!band.child) return nullptr;
@@ -327,22 +371,67 @@ const ir::Statement* Cluster::update() const {
   return nullptr;
 }
 
-Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineCoreOptions& options) {
-  for (const ir::Statement& s : program.statements) {
-    if (s.region_depth > 0) return Decline{"statement '" + s.name + "' is inside an ordered region"};
+namespace {
+
+const ir::Statement* in_region(const ir::Program& program) {
+  for (const ir::Statement& s : program.statements)
+    if (s.region_depth > 0) return &s;
+  return nullptr;
+}
+
+// A chain of definitions, no sums: rows of any form are worth having.
+bool has_updates(const ir::Program& program) {
+  return std::ranges::any_of(program.statements,
+                             [](const ir::Statement& s) { return s.combiner != ir::Combiner::None; });
+}
+
+// Maps are said of whole nests: bands around definitions, no nest inside.
+std::optional<std::string> check_mapped(const Core& core) {
+  if (const auto* sequence = std::get_if<CoreSequence>(&core->op)) {
+    for (const Core& child : sequence->children)
+      if (auto problem = check_mapped(child)) return problem;
+    return std::nullopt;
   }
+  if (!is_mapped(core)) return std::nullopt;
+  Core node = core;
+  std::size_t depth = 0;
+  while (const auto* band = std::get_if<Band>(&node->op)) {
+    depth += band->members.size();
+    node = band->child;
+  }
+  const std::vector<const Cluster*> clusters = clusters_of(node);
+  const auto* sequence = std::get_if<CoreSequence>(&node->op);
+  if (sequence && sequence->children.size() != clusters.size())
+    return "isl skews or shifts a nest with other nests inside";
+  for (const Cluster* cluster : clusters)
+    if (cluster->iterators.size() > depth)
+      return "isl leaves loops of '" + cluster->statements[0]->name + "' inside a skewed nest";
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineCoreOptions& options) {
+  const ir::Statement* ordered = in_region(program);
+  if (ordered && (has_updates(program) || !options.allow_maps)) return Decline{"statement '" + ordered->name + "' is inside an ordered region"};
   IslContext context;
   const schedule::State state = schedule::reference_state(std::make_shared<const ir::Program>(program));
   const IslModel model = schedule::make_model(context, state);
   std::vector<Dependence> dependences = schedule::compute_dependences(model);
   std::erase_if(dependences, [](const Dependence& d) { return d.reduction; });
-  const Contraction contraction(model, dependences, make_clusters(program));
+  const Contraction contraction(model, dependences, make_clusters(program), ordered == nullptr);
   AffineCore result;
-  for (const Attempt& attempt : kAttempts) {
+  std::vector<Attempt> attempts(std::begin(kAttempts), std::end(kAttempts));
+  if (ordered) attempts = {kTimeTiled};
+  for (const Attempt& attempt : attempts) {
     context.limit(options.quota);
     try {
       isl::schedule schedule = run_isl(context, contraction, attempt);
-      Result<Core> core = TreeReader(contraction.clusters()).read(schedule.get_root());
+      TreeReader reader(contraction.clusters(), options.allow_maps && !has_updates(program), ordered != nullptr);
+      Result<Core> core = reader.read(schedule.get_root());
+      if (core) {
+        if (const auto problem = check_mapped(*core)) core = Decline{*problem};
+      }
       if (core) {
         result.root = *core;
         result.attempt = attempt.name;
@@ -366,6 +455,17 @@ std::vector<const Cluster*> clusters_of(const Core& core) {
     for (const Cluster* cluster : clusters_of(child)) all.push_back(cluster);
   }
   return all;
+}
+
+bool is_mapped(const Core& core) {
+  if (const auto* band = std::get_if<Band>(&core->op)) {
+    const bool here =
+        std::ranges::any_of(band->members, [](const BandMember& member) { return !member.rows.empty(); });
+    return here || is_mapped(band->child);
+  }
+  if (const auto* sequence = std::get_if<CoreSequence>(&core->op))
+    return std::ranges::any_of(sequence->children, is_mapped);
+  return false;
 }
 
 }  // namespace polyte::poly

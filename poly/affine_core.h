@@ -9,6 +9,7 @@
 // Verdoolaege and Janssens, "Scheduling for PPCG".
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <variant>
@@ -31,6 +32,9 @@ using Core = std::shared_ptr<const CoreNode>;
 struct BandMember {
   std::string loop;
   bool coincident = false;  // no dependence between its iterations
+  // What the loop is for each cluster, by its first statement, where it is more than an iterator of that name: isl
+  // skews, shifts or reverses. Empty: plain.
+  std::map<std::string, ir::Affine> rows = {};
 };
 struct Band {
   std::vector<BandMember> members;
@@ -46,6 +50,7 @@ struct CoreNode {
 
 struct AffineCoreOptions {
   std::uint64_t quota = 0;  // isl operations an attempt
+  bool allow_maps = true;   // skewed, shifted and reversed loops; else such attempts are declined
 };
 
 struct AffineCore {
@@ -58,5 +63,6 @@ struct AffineCore {
 Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineCoreOptions& options);
 
 std::vector<const Cluster*> clusters_of(const Core& core);  // in order
+bool is_mapped(const Core& core);                            // some band has rows that are no iterators
 
 }  // namespace polyte::poly

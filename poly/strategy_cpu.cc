@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/contraction.h"
+#include "poly/strategy_maps.h"
 #include "poly/tile_choice.h"
 #include "schedule/lanes.h"
 #include "schedule/language/digits.h"
@@ -292,13 +293,22 @@ void top_nests(const Core& core, std::vector<Core>& nests) {
 
 }  // namespace
 
-std::string schedule_for_cpu(const ir::Program& program, const schedule::State& reference, const AffineCore& core,
-                             const Machine& machine, const StrategyOptions& options) {
+std::optional<std::string> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
+                                            const AffineCore& core, const Machine& machine,
+                                            const StrategyOptions& options) {
   std::vector<Core> nests;
   top_nests(core.root, nests);
   std::string text;
   int number = 0;
-  for (const Core& nest : nests) text += NestStrategy(program, reference, nest, machine, options, number++).run();
+  for (const Core& nest : nests) {
+    if (is_mapped(nest)) {
+      const std::string lines = schedule_mapped_nest(program, nest, machine, options.affine_core_only, text);
+      if (lines.empty()) return std::nullopt;
+      text += lines;
+      continue;
+    }
+    text += NestStrategy(program, reference, nest, machine, options, number++).run();
+  }
   return text;
 }
 

@@ -20,6 +20,7 @@ class Proposer {
   }
 
   Operation propose() {
+    if (random_.chance(18)) return mapped();
     const int form = random_.between(0, 99);
     if (form < 22) return split();
     if (form < 26) return tile();
@@ -28,7 +29,7 @@ class Proposer {
     if (form < 39) return fuse();
     if (form < 44) return merge();
     if (form < 46) return Distribute{loop_name()};
-    if (form < 51) return Unroll{loop_name()};
+    if (form < 51) return unroll();
     if (form < 57) return Vectorize{loop_name()};
     if (form < 63) return Parallel{loop_name()};
     if (form < 66) return ComputeInline{random_.chance(85) ? temporary() : tensor()};
@@ -77,6 +78,101 @@ class Proposer {
     d.tail = tail();
     return d;
   }
+  // A loop unrolled, cut or peeled.
+  Operation unroll() {
+    const LoopName loop = loop_name();
+    switch (random_.between(0, 4)) {
+      case 0:
+        return Unroll{loop, factor()};
+      case 1:
+        return UnrollAndJam{loop, {std::to_string(random_.between(1, 4))}};
+      case 2:
+        return Cut{loop, {random_.chance(70) ? std::to_string(random_.between(-1, 6)) : other_loop(loop) + " + 1"}};
+      case 3:
+        return Peel{loop, random_.chance(50), {random_.chance(50) ? "" : std::to_string(random_.between(0, 3))}};
+      default:
+        return Unroll{loop, {}};
+    }
+  }
+
+  // --- maps
+
+  std::string number() { return std::to_string(random_.between(-2, 3)); }
+  std::string other_loop(const LoopName& loop) {
+    return random_.pick(loops_of(loop.statement.empty() ? random_.pick(statements_) : loop.statement));
+  }
+  std::string fresh(const std::string& base) { return random_.chance(50) ? "" : base + number_name(); }
+  std::string number_name() { return std::to_string(random_.between(0, 9)); }
+  Operation mapped() {
+    const LoopName loop = loop_name();
+    switch (random_.between(0, 8)) {
+      case 0:
+        return Skew{loop, {number() + "*" + other_loop(loop)}, fresh("s")};
+      case 1:
+        return Shift{loop, {number()}, fresh("s")};
+      case 2:
+        return Reverse{loop, fresh("r")};
+      case 3:
+        return Rename{loop, "n" + number_name()};
+      case 4:
+        return affine(loop);
+      case 5:
+        return Interchange{loop.statement, loop.loop, other_loop(loop)};
+      case 6:
+        return Wavefront{loop.statement, "w" + number_name(), {other_loop(loop) + " + " + loop.loop}, loop.loop};
+      case 7:
+        return whole_map();
+      default:
+        return remap(loop);
+    }
+  }
+  Operation affine(const LoopName& loop) {
+    const std::string a = number(), b = number();
+    const std::string product = std::to_string(1 + std::stoll(a) * std::stoll(b));
+    std::vector<std::vector<Size>> matrix = {{{"1"}, {a}}, {{b}, {product}}};
+    if (random_.chance(10)) matrix[1][1] = {number()};
+    return AffineMap{loop.statement, {loop.loop, other_loop(loop)}, matrix, {"a" + number_name(), "b" + number_name()}};
+  }
+  Operation remap(const LoopName& loop) {
+    Remap d;
+    for (const std::string& statement : statements_)
+      if (random_.chance(60)) d.statements.push_back(statement);
+    if (random_.chance(40)) d.statements = {loop.statement.empty() ? statements_.front() : loop.statement};
+    d.replaced = {loop.loop};
+    d.loops = {random_.chance(30) ? loop.loop : "w" + number_name()};
+    d.values = {{loop.loop + " + " + number() + "*" + other_loop(loop)}};
+    return d;
+  }
+  // Iterators in some order, each with multiples of those before it and a constant; sometimes the digits of one.
+  Operation whole_map() {
+    Map d;
+    const std::size_t first = random_.below(statements_.size()), count = random_.chance(50) ? 1 : 2;
+    std::size_t depth = state_.at(statements_[first]).body.iterators.size();
+    for (std::size_t i = first; i < std::min(first + count, statements_.size()); ++i) {
+      std::vector<std::string> iterators = state_.at(statements_[i]).body.iterators;
+      if (random_.chance(30)) random_.shuffle(iterators);
+      Map::Item item{statements_[i], {}};
+      for (std::size_t k = 0; k < iterators.size(); ++k) {
+        std::string value = iterators[k];
+        if (k > 0 && random_.chance(40)) value += " + " + number() + "*" + iterators[random_.below(k)];
+        if (random_.chance(30)) value += " + " + number();
+        item.values.push_back({value});
+      }
+      while (item.values.size() < depth) item.values.push_back({number()});
+      d.items.push_back(std::move(item));
+    }
+    for (std::size_t k = 0; k < depth; ++k) d.loops.push_back("m" + std::to_string(k));
+    if (depth > 0 && random_.chance(20)) {
+      for (Map::Item& item : d.items) {
+        const std::string whole = item.values[0].text;
+        item.values[0] = {"(" + whole + ")//3"};
+        item.values.push_back({"(" + whole + ")%3"});
+      }
+      d.loops.push_back("md");
+    }
+    return d;
+  }
+
   std::vector<std::string> some_loops() {
     std::vector<std::string> loops = loops_of(random_.pick(statements_));
     random_.shuffle(loops);
@@ -104,7 +200,9 @@ class Proposer {
     const std::size_t first = random_.below(statements_.size());
     const std::size_t second =
         random_.chance(80) && first + 1 < statements_.size() ? first + 1 : random_.below(statements_.size());
-    return Merge{{statements_[first], statements_[second]}, random_.pick(loops_of(statements_[first]))};
+    Merge d{{statements_[first], statements_[second]}, random_.pick(loops_of(statements_[first])), {}};
+    while (random_.chance(35)) d.with.push_back({random_.pick(loops_of(statements_[second])), {number()}});
+    return d;
   }
   std::vector<When> when() {
     std::vector<When> result;

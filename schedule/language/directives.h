@@ -74,14 +74,88 @@ struct Fuse {
   std::string name;
 };  // collapse two perfectly nested loops
 struct Merge {
+  struct Shift {
+    std::string loop;
+    Size by;
+  };
   std::vector<std::string> statements;
   std::string through;
+  std::vector<Shift> with = {};  // of the second of two statements, before
 };  // loop fusion down to this loop
+// map S (t, 2*t + i), T (t, 2*t + i + 1) as (t, I): all rows of the statements, by their iterators.
+struct Map {
+  struct Item {
+    std::string statement;
+    std::vector<Size> values;
+  };
+  std::vector<Item> items;
+  std::vector<std::string> loops;
+};
+// map S, T: w = t.o + i.o for t.o: these loops replaced by expressions over current ones, in their places.
+struct Remap {
+  std::vector<std::string> statements;  // empty: every statement that owns the loops
+  std::vector<std::string> loops;
+  std::vector<Size> values;
+  std::vector<std::string> replaced;  // as many
+};
+// The small forms of Remap; `name` is the new loop's, empty: the old one's.
+struct Skew {
+  LoopName loop;
+  Size by;  // over loops: j becomes j + by
+  std::string name;
+};
+struct Shift {
+  LoopName loop;
+  Size by;
+  std::string name;
+};
+struct Reverse {
+  LoopName loop;
+  std::string name;
+};
+struct Rename {
+  LoopName loop;
+  std::string name;
+};
+struct AffineMap {
+  std::string statement;
+  std::vector<std::string> loops;
+  std::vector<std::vector<Size>> matrix;  // unimodular
+  std::vector<std::string> names;
+};
+struct Interchange {
+  std::string statement;
+  std::string outer, inner;
+};
+// wavefront S: w = t + 2*i for t: the loop w outermost, the loops left in it parallel.
+struct Wavefront {
+  std::string statement;
+  std::string name;
+  Size value;
+  std::string replaced;
+};
 struct Distribute {
   LoopName loop;
 };  // one loop a child of its sequence
 struct Unroll {
   LoopName loop;
+  Size by = {};  // empty: the whole loop
+};
+// unroll_and_jam i by 4: split, the part of 4 inside all loops below, unrolled.
+struct UnrollAndJam {
+  LoopName loop;
+  Size by;
+};
+// One loop as two, one after the other: below a point and from it on.
+struct Cut {
+  LoopName loop;
+  Size at;  // over the loops outside
+};
+// The first (last) iterations of a loop by themselves.
+struct Peel {
+  LoopName loop;
+  bool first = true;
+  Size count;  // empty: 1
 };
 struct Vectorize {
   LoopName loop;

@@ -80,7 +80,7 @@ void add_kind(const std::string& statement, const NestLoop& loop, std::vector<Op
       steps.push_back(Vectorize{name});
       return;
     case LoopKind::Unrolled:
-      steps.push_back(Unroll{name});
+      steps.push_back(Unroll{name, {}});
       return;
     case LoopKind::Serial:
       return;
@@ -98,7 +98,7 @@ Transaction expanded(const std::vector<PathedLeaf>& leaves) {
     if (!each.leaf.at.empty()) steps.push_back(ComputeAt{statement, {"", each.leaf.at}});
     if (!each.leaf.when.empty()) steps.push_back(Place{statement, each.leaf.when});
     const std::size_t shared = i == 0 ? 0 : shared_depth(leaves[i - 1], each);
-    if (shared > 0) steps.push_back(Merge{{leaves[i - 1].leaf.statement, statement}, names[shared - 1]});
+    if (shared > 0) steps.push_back(Merge{{leaves[i - 1].leaf.statement, statement}, names[shared - 1], {}});
     for (std::size_t d = shared; d < each.path.size(); ++d) add_kind(statement, each.path[d], steps);
   }
   Transaction transaction;

@@ -9,7 +9,7 @@ namespace polyte::schedule {
 namespace {
 
 const std::set<std::string> kStops = {"by", "into", "from",   "tail", "where", "as",
-                                      "at", "in",   "layout", "pad",  "when",  "copy"};
+                                      "at", "in",  "for", "with",   "layout", "pad",  "when",  "copy"};
 
 }  // namespace
 

@@ -65,12 +65,62 @@ void fuse(LineParser& line, std::vector<Operation>& into) {
 void merge(LineParser& line, std::vector<Operation>& into) {
   const std::vector<std::string> statements = line.names(",", "a statement");
   line.expect("through");
-  into.push_back(Merge{statements, line.name("a loop")});
+  Merge merge{statements, line.name("a loop"), {}};
+  if (line.accept("with")) {
+    do {
+      Merge::Shift shift{line.name("a loop"), {}};
+      const bool minus = line.accept("-");
+      if (!minus) line.expect("+");
+      const std::string text = line.size().text;
+      const bool is_sum = text.find_first_of("+-", 1) != std::string::npos && text.front() != '(';
+      shift.by = {(minus ? "-" : "") + (minus && is_sum ? "(" + text + ")" : text)};
+      merge.with.push_back(shift);
+    } while (line.accept(","));
+  }
+  into.push_back(merge);
 }
 
 void distribute(LineParser& line, std::vector<Operation>& into) { into.push_back(Distribute{line.loop_name()}); }
 
-// unroll acc: m.i, n.i
+// unroll acc: m.i, n.i by 4
+void unroll(LineParser& line, std::vector<Operation>& into) {
+  const std::string selector = line.optional_selector();
+  do {
+    Unroll unroll{line.loop_name(), {}};
+    if (unroll.loop.statement.empty()) unroll.loop.statement = selector;
+    if (line.accept("by")) unroll.by = line.size();
+    into.push_back(unroll);
+  } while (line.accept(","));
+}
+
+LoopName selected_loop(LineParser& line) {
+  const std::string selector = line.optional_selector();
+  return {selector, line.name("a loop")};
+}
+
+void unroll_and_jam(LineParser& line, std::vector<Operation>& into) {
+  UnrollAndJam jam{selected_loop(line), {}};
+  line.expect("by");
+  jam.by = line.size();
+  into.push_back(jam);
+}
+
+void cut(LineParser& line, std::vector<Operation>& into) {
+  Cut cut{selected_loop(line), {}};
+  line.expect("at");
+  cut.at = line.size();
+  into.push_back(cut);
+}
+
+// peel i, peel i last 2
+void peel(LineParser& line, std::vector<Operation>& into) {
+  Peel peel{selected_loop(line), true, {}};
+  peel.first = !line.accept("last");
+  if (peel.first) line.accept("first");
+  if (!line.at_end()) peel.count = line.size();
+  into.push_back(peel);
+}
+
 template <class Kind>
 void kind(LineParser& line, std::vector<Operation>& into) {
   const std::string selector = line.optional_selector();
@@ -91,7 +141,10 @@ const std::vector<DirectiveSyntax>& loop_syntax() {
                                                       {"fuse", fuse},
                                                       {"merge", merge},
                                                       {"distribute", distribute},
-                                                      {"unroll", kind<Unroll>},
+                                                      {"unroll", unroll},
+                                                      {"unroll_and_jam", unroll_and_jam},
+                                                      {"cut", cut},
+                                                      {"peel", peel},
                                                       {"vectorize", kind<Vectorize>},
                                                       {"parallel", kind<Parallel>}};
   return kTable;

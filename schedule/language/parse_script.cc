@@ -13,7 +13,7 @@ namespace {
 const std::vector<DirectiveSyntax>& all_syntax() {
   static const std::vector<DirectiveSyntax> kTable = [] {
     std::vector<DirectiveSyntax> all;
-    for (const auto& family : {setting_syntax(), loop_syntax(), placement_syntax(), storage_syntax()})
+    for (const auto& family : {setting_syntax(), loop_syntax(), map_syntax(), placement_syntax(), storage_syntax()})
       all.insert(all.end(), family.begin(), family.end());
     return all;
   }();

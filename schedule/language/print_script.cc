@@ -20,6 +20,9 @@ std::string list(const std::vector<Size>& sizes) {
 
 std::string selector(const std::string& statement) { return statement.empty() ? "" : statement + ": "; }
 
+std::string spaced(const LoopName& loop) { return selector(loop.statement) + loop.loop; }
+std::string named(const std::string& name) { return name.empty() ? "" : " as " + name; }
+
 std::string print(Tail tail) {
   switch (tail) {
     case Tail::Guard:
@@ -84,9 +87,54 @@ struct Printer {
   std::string operator()(const Fuse& d) const {
     return "fuse " + print(d.outer) + ", " + print(d.inner) + " as " + d.name;
   }
-  std::string operator()(const Merge& d) const { return "merge " + list(d.statements, ", ") + " through " + d.through; }
+  std::string operator()(const Merge& d) const {
+    std::string text = "merge " + list(d.statements, ", ") + " through " + d.through;
+    for (const Merge::Shift& shift : d.with)
+      text += (&shift == &d.with.front() ? " with " : ", ") + shift.loop + (shift.by.text[0] == '-' ? "" : "+") +
+              shift.by.text;
+    return text;
+  }
   std::string operator()(const Distribute& d) const { return "distribute " + print(d.loop); }
-  std::string operator()(const Unroll& d) const { return "unroll " + print(d.loop); }
+  std::string operator()(const Map& d) const {
+    std::string text;
+    for (const Map::Item& item : d.items)
+      text += (text.empty() ? "map " : ", ") + item.statement + " (" + list(item.values) + ")";
+    return text + " as (" + list(d.loops, ", ") + ")";
+  }
+  std::string operator()(const Remap& d) const {
+    std::string text;
+    for (std::size_t i = 0; i < d.loops.size(); ++i)
+      text += (text.empty() ? "" : ", ") + d.loops[i] + " = " + d.values[i].text;
+    return "map " + selector(list(d.statements, ", ")) + text + " for " + list(d.replaced, ", ");
+  }
+  std::string operator()(const Skew& d) const {
+    return "skew " + spaced(d.loop) + " by " + d.by.text + named(d.name);
+  }
+  std::string operator()(const Shift& d) const {
+    return "shift " + spaced(d.loop) + " by " + d.by.text + named(d.name);
+  }
+  std::string operator()(const Reverse& d) const { return "reverse " + spaced(d.loop) + named(d.name); }
+  std::string operator()(const Rename& d) const { return "rename " + spaced(d.loop) + named(d.name); }
+  std::string operator()(const AffineMap& d) const {
+    std::string rows;
+    for (const std::vector<Size>& row : d.matrix) rows += (rows.empty() ? "[" : ", [") + list(row) + "]";
+    return "affine " + selector(d.statement) + "(" + list(d.loops, ", ") + ") by [" + rows + "] as (" +
+           list(d.names, ", ") + ")";
+  }
+  std::string operator()(const Interchange& d) const {
+    return "interchange " + selector(d.statement) + d.outer + ", " + d.inner;
+  }
+  std::string operator()(const Wavefront& d) const {
+    return "wavefront " + selector(d.statement) + d.name + " = " + d.value.text + " for " + d.replaced;
+  }
+  std::string operator()(const Unroll& d) const {
+    return "unroll " + print(d.loop) + (d.by.text.empty() ? "" : " by " + d.by.text);
+  }
+  std::string operator()(const UnrollAndJam& d) const { return "unroll_and_jam " + print(d.loop) + " by " + d.by.text; }
+  std::string operator()(const Cut& d) const { return "cut " + print(d.loop) + " at " + d.at.text; }
+  std::string operator()(const Peel& d) const {
+    return "peel " + print(d.loop) + (d.first ? " first" : " last") + (d.count.text.empty() ? "" : " " + d.count.text);
+  }
   std::string operator()(const Vectorize& d) const { return "vectorize " + print(d.loop); }
   std::string operator()(const Parallel& d) const { return "parallel " + print(d.loop); }
   std::string operator()(const ComputeInline& d) const { return "compute_inline " + d.tensor; }

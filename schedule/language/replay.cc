@@ -48,7 +48,19 @@ struct Application {
   Applied operator()(const Fuse& d) const { return fuse(state, d, context); }
   Applied operator()(const Merge& d) const { return merge(state, d, context); }
   Applied operator()(const Distribute& d) const { return distribute(state, d, context); }
-  Applied operator()(const Unroll& d) const { return set_kind(state, d.loop, LoopKind::Unrolled, context); }
+  Applied operator()(const Map& d) const { return map(state, d, context); }
+  Applied operator()(const Remap& d) const { return remap(state, d, context); }
+  Applied operator()(const Skew& d) const { return skew(state, d, context); }
+  Applied operator()(const Shift& d) const { return shift(state, d, context); }
+  Applied operator()(const Reverse& d) const { return reverse(state, d, context); }
+  Applied operator()(const Rename& d) const { return rename(state, d, context); }
+  Applied operator()(const AffineMap& d) const { return affine_map(state, d, context); }
+  Applied operator()(const Interchange& d) const { return interchange(state, d, context); }
+  Applied operator()(const Wavefront& d) const { return wavefront(state, d, context); }
+  Applied operator()(const Unroll& d) const { return unroll(state, d, context); }
+  Applied operator()(const UnrollAndJam& d) const { return unroll_and_jam(state, d, context); }
+  Applied operator()(const Cut& d) const { return cut(state, d, context); }
+  Applied operator()(const Peel& d) const { return peel(state, d, context); }
   Applied operator()(const Vectorize& d) const { return set_kind(state, d.loop, LoopKind::Vector, context); }
   Applied operator()(const Parallel& d) const { return set_kind(state, d.loop, LoopKind::Parallel, context); }
   Applied operator()(const ComputeInline& d) const { return compute_inline(state, d, context); }

@@ -31,7 +31,8 @@ struct Transaction {
 };
 
 using Operation =
-    std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Unroll, Vectorize,
+    std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Map, Remap,
+                 Skew, Shift, Reverse, Rename, AffineMap, Interchange, Wavefront, UnrollAndJam, Cut, Peel, Unroll, Vectorize,
                  Parallel, ComputeInline, ComputeAt, ReverseComputeAt, Place, Nest, Stage, Transaction>;
 
 struct Directive {

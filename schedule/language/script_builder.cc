@@ -13,6 +13,12 @@ NestTree nest_of(const std::string& text) {
   return *tree;
 }
 
+std::vector<Size> sizes_of(const std::vector<std::string>& texts) {
+  std::vector<Size> sizes;
+  for (const std::string& text : texts) sizes.push_back({text});
+  return sizes;
+}
+
 }  // namespace
 
 LoopName loop_name(const std::string& text) {
@@ -70,11 +76,61 @@ ScriptBuilder& ScriptBuilder::order(const std::string& statement, std::vector<st
 ScriptBuilder& ScriptBuilder::fuse(const std::string& outer, const std::string& inner, const std::string& name) {
   return add(Fuse{loop_name(outer), loop_name(inner), name});
 }
-ScriptBuilder& ScriptBuilder::merge(std::vector<std::string> statements, const std::string& through) {
-  return add(Merge{std::move(statements), through});
+ScriptBuilder& ScriptBuilder::merge(std::vector<std::string> statements, const std::string& through,
+                                    std::vector<Merge::Shift> with) {
+  return add(Merge{std::move(statements), through, std::move(with)});
 }
 ScriptBuilder& ScriptBuilder::distribute(const std::string& loop) { return add(Distribute{loop_name(loop)}); }
-ScriptBuilder& ScriptBuilder::unroll(const std::string& loop) { return add(Unroll{loop_name(loop)}); }
+ScriptBuilder& ScriptBuilder::map(const std::vector<std::pair<std::string, std::vector<std::string>>>& items,
+                                  std::vector<std::string> loops) {
+  Map map;
+  for (const auto& [statement, values] : items) map.items.push_back({statement, sizes_of(values)});
+  map.loops = std::move(loops);
+  return add(std::move(map));
+}
+ScriptBuilder& ScriptBuilder::remap(std::vector<std::string> statements, std::vector<std::string> loops,
+                                    const std::vector<std::string>& values, std::vector<std::string> replaced) {
+  return add(Remap{std::move(statements), std::move(loops), sizes_of(values), std::move(replaced)});
+}
+ScriptBuilder& ScriptBuilder::skew(const std::string& loop, const std::string& by, const std::string& name) {
+  return add(Skew{loop_name(loop), {by}, name});
+}
+ScriptBuilder& ScriptBuilder::shift(const std::string& loop, const std::string& by, const std::string& name) {
+  return add(Shift{loop_name(loop), {by}, name});
+}
+ScriptBuilder& ScriptBuilder::reverse(const std::string& loop, const std::string& name) {
+  return add(Reverse{loop_name(loop), name});
+}
+ScriptBuilder& ScriptBuilder::rename(const std::string& loop, const std::string& name) {
+  return add(Rename{loop_name(loop), name});
+}
+ScriptBuilder& ScriptBuilder::affine(const std::string& statement, std::vector<std::string> loops,
+                                     const std::vector<std::vector<std::string>>& matrix,
+                                     std::vector<std::string> names) {
+  AffineMap affine = {statement, std::move(loops), {}, std::move(names)};
+  for (const std::vector<std::string>& row : matrix) affine.matrix.push_back(sizes_of(row));
+  return add(std::move(affine));
+}
+ScriptBuilder& ScriptBuilder::interchange(const std::string& statement, const std::string& outer,
+                                          const std::string& inner) {
+  return add(Interchange{statement, outer, inner});
+}
+ScriptBuilder& ScriptBuilder::wavefront(const std::string& statement, const std::string& name,
+                                        const std::string& value, const std::string& replaced) {
+  return add(Wavefront{statement, name, {value}, replaced});
+}
+ScriptBuilder& ScriptBuilder::unroll(const std::string& loop, const std::string& by) {
+  return add(Unroll{loop_name(loop), {by}});
+}
+ScriptBuilder& ScriptBuilder::unroll_and_jam(const std::string& loop, const std::string& by) {
+  return add(UnrollAndJam{loop_name(loop), {by}});
+}
+ScriptBuilder& ScriptBuilder::cut(const std::string& loop, const std::string& at) {
+  return add(Cut{loop_name(loop), {at}});
+}
+ScriptBuilder& ScriptBuilder::peel(const std::string& loop, bool first, const std::string& count) {
+  return add(Peel{loop_name(loop), first, {count}});
+}
 ScriptBuilder& ScriptBuilder::vectorize(const std::string& loop) { return add(Vectorize{loop_name(loop)}); }
 ScriptBuilder& ScriptBuilder::parallel(const std::string& loop) { return add(Parallel{loop_name(loop)}); }
 ScriptBuilder& ScriptBuilder::compute_inline(const std::string& tensor) { return add(ComputeInline{tensor}); }

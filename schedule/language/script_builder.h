@@ -48,9 +48,27 @@ class ScriptBuilder {
   ScriptBuilder& reorder(const std::string& statement, std::vector<std::string> loops);
   ScriptBuilder& order(const std::string& statement, std::vector<std::string> loops);
   ScriptBuilder& fuse(const std::string& outer, const std::string& inner, const std::string& name);
-  ScriptBuilder& merge(std::vector<std::string> statements, const std::string& through);
+  ScriptBuilder& merge(std::vector<std::string> statements, const std::string& through,
+                       std::vector<Merge::Shift> with = {});
   ScriptBuilder& distribute(const std::string& loop);
-  ScriptBuilder& unroll(const std::string& loop);
+  // map({{"B", {"t", "2*t+i"}}, {"A", {"t", "2*t+i+1"}}}, {"t", "I"})
+  ScriptBuilder& map(const std::vector<std::pair<std::string, std::vector<std::string>>>& items,
+                     std::vector<std::string> loops);
+  ScriptBuilder& remap(std::vector<std::string> statements, std::vector<std::string> loops,
+                       const std::vector<std::string>& values, std::vector<std::string> replaced);
+  ScriptBuilder& skew(const std::string& loop, const std::string& by, const std::string& name = "");
+  ScriptBuilder& shift(const std::string& loop, const std::string& by, const std::string& name = "");
+  ScriptBuilder& reverse(const std::string& loop, const std::string& name = "");
+  ScriptBuilder& rename(const std::string& loop, const std::string& name);
+  ScriptBuilder& affine(const std::string& statement, std::vector<std::string> loops,
+                        const std::vector<std::vector<std::string>>& matrix, std::vector<std::string> names);
+  ScriptBuilder& interchange(const std::string& statement, const std::string& outer, const std::string& inner);
+  ScriptBuilder& wavefront(const std::string& statement, const std::string& name, const std::string& value,
+                           const std::string& replaced);
+  ScriptBuilder& unroll(const std::string& loop, const std::string& by = "");
+  ScriptBuilder& unroll_and_jam(const std::string& loop, const std::string& by);
+  ScriptBuilder& cut(const std::string& loop, const std::string& at);
+  ScriptBuilder& peel(const std::string& loop, bool first = true, const std::string& count = "");
   ScriptBuilder& vectorize(const std::string& loop);
   ScriptBuilder& parallel(const std::string& loop);
   ScriptBuilder& compute_inline(const std::string& tensor);

@@ -46,6 +46,7 @@ struct ScheduledStatement {
   ir::Bindings inverse;                     // every iterator, over loop names
   std::vector<ir::Constraint> loop_domain;  // over loop names
   int lifted = 0;                           // how many leading iterators are the prefix of a lifted or copy statement
+  ir::Bindings counted = {};                // iterators over the loops that the last map made; empty: none did
 };
 
 // How a dimension of a loop came about, for printing and for `split ... tail`.
@@ -54,6 +55,19 @@ struct SplitRecord {
   std::string loop;
   std::int64_t factor = 0;
   Tail tail = Tail::Guard;
+};
+
+// A loop that runs in two parts, below a point and from it on; the order stays.
+struct CutRecord {
+  std::string statement;
+  std::string loop;
+  ir::Affine at;  // over the loops outside and the parameters
+};
+
+// A loop name that a map has replaced, for messages.
+struct MapRecord {
+  std::string statement;
+  std::string loop;
 };
 
 // Storage that is not the reference's own: staged copies, promoted accumulators, padded or packed layouts.
@@ -76,6 +90,8 @@ struct State {
   Tree tree;
   std::vector<StagedBuffer> staged;
   std::vector<SplitRecord> splits;  // in order
+  std::vector<MapRecord> maps = {};
+  std::vector<CutRecord> cuts = {};
   Contract contract = Contract::Exact;
   std::set<std::string> reassociable;  // loops named by `reassoc`
   int next_loop_id = 0;

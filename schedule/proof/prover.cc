@@ -360,6 +360,7 @@ std::optional<Refusal> end_to_end_refusal(Prover::Impl& impl, const State& state
   const IslModel model = make_model(impl.context, state);
   if (auto refusal = bounds_refusal(model, {})) return refusal;
   if (auto refusal = order_refusal(impl, model, {})) return refusal;
+  if (auto refusal = check_loop_points(impl.context, model)) return refusal;
   const Basis& basis = impl.basis_of(state);
   if (state.basis != state.reference) {
     State plain = reference_state(impl.reference);

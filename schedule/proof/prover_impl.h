@@ -48,6 +48,8 @@ std::vector<std::string> order_advice(const Basis& basis, const State& state, co
 
 // Storage and sources: the end-to-end criterion for the reads of `buffer` of the reference (all: empty).
 std::optional<Refusal> check_sources(const Basis& basis, const IslModel& model, const std::string& buffer);
+// Lowering reaches the instances of mapped statements, each of them and nothing else.
+std::optional<Refusal> check_loop_points(const IslContext& context, const IslModel& model);
 // Inlining: the State's basis computes what the reference computes.
 std::optional<Refusal> check_inlining(const Basis& reference, const Basis& basis);
 

@@ -47,6 +47,18 @@ TEST_CASE("a staged and packed matrix product is proved") {
   CHECK(joined_problems(compare_with_reference(state)).empty());
 }
 
+TEST_CASE("loops of a map that are not the images of its instances are refused") {
+  const auto program = bound_program(kBlur, {{"M", 7}, {"N", 9}});
+  const std::string map = "map bx (2*u, u + x) as (a, b)";
+  CHECK(verdict(state_of(program, map)) == "legal");
+  State loose = state_of(program, map);
+  statement(loose, "bx").loop_domain.clear();
+  CHECK(verdict(loose) == "bx would run where it has no instance");
+  State tight = state_of(program, map);
+  statement(tight, "bx").loop_domain.push_back(ir::at_least(ir::Affine::symbol("a"), 1));
+  CHECK(verdict(tight) == "bx would leave an instance out");
+}
+
 TEST_CASE("a copy-in that leaves elements out is refused") {
   State state = staged_gemm();
   ScheduledStatement& copy = statement(state, "acc.in");

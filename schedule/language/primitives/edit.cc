@@ -99,9 +99,21 @@ void sort_rows(ScheduledStatement& s, const std::vector<const Loop*>& path) {
   s.rows = std::move(sorted);
 }
 
-// A row with the statement's iterators replaced by positions, to compare rows of two statements.
-Affine signature(const ScheduledStatement& s, const Affine& value) {
+// A row with the statement's iterators replaced by positions, to compare rows of two statements: in the terms of the
+// last map, if there was one, so that what is shifted or skewed compares by what was done to it since.
+Affine signature(const State& state, const ScheduledStatement& s, const Affine& value) {
   ir::Bindings positions;
+  if (!s.counted.empty()) {
+    const Affine since = simplified(ir::substitute(value, s.counted), loop_ranges(state, s));
+    if (since.as_symbol() || since.is_constant()) return Affine::symbol("_0");
+    std::set<std::string> loops;
+    since.collect_symbols(loops);
+    for (const std::string& loop : loops) {
+      const std::string position = "_" + std::to_string(positions.size());
+      positions[loop] = Affine::symbol(position);
+    }
+    return ir::substitute(since, positions);
+  }
   int next = 0;
   for (const std::string& iterator : s.body.iterators)
     if (value.uses(iterator)) positions[iterator] = Affine::symbol("_" + std::to_string(next++));
@@ -115,13 +127,39 @@ std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop) {
     const ScheduledStatement& s = state.at(leaf->statement);
     const LoopRow* row = row_of(s, loop.name);
     if (!row || is_pinned(*leaf, loop.name) || row->value.as_symbol()) continue;
-    const Affine own = signature(s, row->value);
+    const Affine own = signature(state, s, row->value);
+    if (own.as_symbol()) continue;
     if (value && *value != own)
       return malformed("a shared loop needs the same split: " + loop.name + " is " +
                        ir::to_string(row_of(state.at(owner), loop.name)->value) + " for " + owner + " and " +
                        ir::to_string(row->value) + " for " + leaf->statement);
     value = own;
     owner = leaf->statement;
+  }
+  return std::nullopt;
+}
+
+// A cut says where a loop that is there is cut, by loops that are outside.
+std::optional<Refusal> check_cuts(const State& state) {
+  for (const CutRecord& cut : state.cuts) {
+    LoopNames outside;
+    bool is_there = false;
+    for (const Loop* loop : path_to(state.tree, cut.statement)) {
+      if (loop->name == cut.loop) {
+        is_there = true;
+        break;
+      }
+      outside.insert(loop->name);
+    }
+    std::set<std::string> symbols;
+    cut.at.collect_symbols(symbols);
+    for (const std::string& param : state.reference->params) symbols.erase(param);
+    const bool is_outside = std::all_of(symbols.begin(), symbols.end(),
+                                        [&](const std::string& symbol) { return outside.count(symbol) > 0; });
+    if (!is_there || !is_outside)
+      return malformed(cut.loop + " of " + cut.statement + " is cut at " + ir::to_string(cut.at) +
+                       (is_there ? ", and would be outside a loop of that point: cut comes after"
+                                 : ", and would be gone: cut comes after"));
   }
   return std::nullopt;
 }
@@ -215,6 +253,11 @@ std::string no_loop_text(const State& state, const std::string& statement, const
   for (const SplitRecord& record : state.splits)
     if (record.statement == statement && record.loop == loop)
       text += ": it was split into " + loop + ".o and " + loop + ".i";
+  for (const MapRecord& record : state.maps)
+    if (record.statement == statement && record.loop == loop) {
+      text += ": a map replaced it";
+      break;
+    }
   return text + " (its loops are " + (left.empty() ? "none" : joined(left)) + ")";
 }
 
@@ -247,6 +290,8 @@ Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name) 
       text += ": it was split into " + name.loop + ".o and " + name.loop + ".i";
       break;
     }
+  for (const MapRecord& record : state.maps)
+    if (record.loop == name.loop && text.find(':') == std::string::npos) text += ": a map replaced it";
   return malformed(text + " (loops are " + joined(left) + ")");
 }
 
@@ -360,6 +405,7 @@ std::optional<Refusal> settle(State& state) {
   for (const Loop* loop : all_loops(state.tree))
     if (auto refusal = check_shared_loop(state, *loop)) return refusal;
   if (auto refusal = check_scopes(state)) return refusal;
+  if (auto refusal = check_cuts(state)) return refusal;
   return check_placed_kinds(state);
 }
 

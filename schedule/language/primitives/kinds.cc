@@ -19,4 +19,12 @@ Applied set_kind(const State& state, const LoopName& name, LoopKind kind, const 
   return next;
 }
 
+// unroll i by 4:   i > body   ->   i.o > [i.i] > body
+Applied unroll(const State& state, const Unroll& directive, const PrimitiveContext& context) {
+  if (directive.by.text.empty()) return set_kind(state, directive.loop, LoopKind::Unrolled, context);
+  Applied next = split(state, Split{directive.loop, directive.by, false, {}, Tail::Guard}, context);
+  if (!next) return next;
+  return set_kind(*next, {directive.loop.statement, directive.loop.loop + ".i"}, LoopKind::Unrolled, context);
+}
+
 }  // namespace polyte::schedule

@@ -1,5 +1,6 @@
 // merge A, B through L:    { i > j > A;  i > j > B }   ->   i > { j > A;  j > B }      (L = i)
 // Loop fusion by equal names; the merged nest stands where B's stood. Loops must be counted alike (settle checks).
+// merge A, B through i with i+1:   B's loop is shifted first, so that it may read what A makes one iteration ahead.
 // distribute L:            i > { A;  B }   ->   { i > A;  i > B }
 #include <algorithm>
 
@@ -101,9 +102,36 @@ bool shares(const State& state, const std::string& a, const std::string& b, cons
 
 }  // namespace
 
-Applied merge(const State& state, const Merge& directive, const PrimitiveContext& context) {
+namespace {
+
+// The second statement's loop and all that share it, but for the first statement's, one shift after the other.
+Applied with_shifts(const State& state, const Merge& directive, const PrimitiveContext& context) {
+  if (!directive.with.empty() && directive.statements.size() != 2)
+    return malformed("merge .. with shifts the second of two statements, got " +
+                     std::to_string(directive.statements.size()));
+  Applied next = state;
+  const PrimitiveContext structure = {context.environment, nullptr};
+  for (const Merge::Shift& shift : directive.with) {
+    if (!next) return next;
+    const auto by = evaluate(shift.by, context);
+    if (!by) return by.error();
+    const std::string& second = directive.statements[1];
+    const auto loop = the_loop(*next, {second, shift.loop});
+    if (!loop) return loop.error();
+    Remap remap;
+    for (const std::string& below : statements_below(next->tree, (*loop)->id))
+      if (below == second || !contains((*loop)->body, directive.statements[0]))
+        if (row_of(next->at(below), shift.loop) && !is_pinned(leaf_of(*next, below), shift.loop))
+          remap.statements.push_back(below);
+    remap.loops = remap.replaced = {shift.loop};
+    remap.values = {{shift.loop + " + (" + std::to_string(*by) + ")"}};
+    next = schedule::remap(*next, remap, structure);
+  }
+  return next;
+}
+
+Applied merged(const State& state, const Merge& directive, const PrimitiveContext& context) {
   if (directive.statements.size() < 2) return malformed("merge needs two statements or more");
-  State next = state;
   for (const std::string& name : directive.statements) {
     const auto statement = the_statement(state, name);
     if (!statement) return statement.error();
@@ -111,6 +139,9 @@ Applied merge(const State& state, const Merge& directive, const PrimitiveContext
     if (std::none_of(path.begin(), path.end(), [&](const Loop* l) { return l->name == directive.through; }))
       return malformed(no_loop_text(state, name, directive.through));
   }
+  Applied start = with_shifts(state, directive, context);
+  if (!start) return start;
+  State next = std::move(*start);
   for (std::size_t i = 0; i + 1 < directive.statements.size(); ++i) {
     const std::string &a = directive.statements[i], &b = directive.statements[i + 1];
     if (shares(next, a, b, directive.through)) continue;
@@ -129,6 +160,47 @@ Applied merge(const State& state, const Merge& directive, const PrimitiveContext
   if (auto refusal = check_moved(next, moved, context)) return *refusal;
   if (auto refusal = check_races(next, moved, context)) return *refusal;
   return next;
+}
+
+constexpr int kMostShift = 4;
+
+bool is_legal(const State& state, const Merge& directive, const PrimitiveContext& context) {
+  return static_cast<bool>(merged(state, directive, context));
+}
+
+// The least shifts of the merged loops by which the merge is legal: all alike first, then each taken back.
+std::optional<Merge> legal_form(const State& state, const Merge& directive, const PrimitiveContext& context) {
+  Merge form = directive;
+  const std::vector<const Loop*> path = path_to(state.tree, directive.statements[1]);
+  for (const Loop* loop : path) {
+    if (!contains(loop->body, directive.statements[0])) form.with.push_back({loop->name, {"0"}});
+    if (loop->name == directive.through) break;
+  }
+  for (int amount = 1; amount <= kMostShift; ++amount) {
+    for (Merge::Shift& shift : form.with) shift.by = {std::to_string(amount)};
+    if (!is_legal(state, form, context)) continue;
+    for (std::size_t i = form.with.size(); i > 0; --i) {
+      Merge less = form;
+      less.with.erase(less.with.begin() + static_cast<std::ptrdiff_t>(i - 1));
+      if (is_legal(state, less, context)) form = less;
+    }
+    return form;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Applied merge(const State& state, const Merge& directive, const PrimitiveContext& context) {
+  Applied result = merged(state, directive, context);
+  if (result || result.error().kind != RefusalKind::Illegal || !context.prover) return result;
+  if (directive.statements.size() != 2 || !directive.with.empty()) return result;
+  const auto form = legal_form(state, directive, context);
+  if (!form) return result;
+  Refusal refusal = result.error();
+  std::erase_if(refusal.advice, [](const std::string& text) { return text.find(" shifted by ") != std::string::npos; });
+  refusal.advice.insert(refusal.advice.begin(), print(Directive{*form, Provenance::Person, 0}));
+  return refusal;
 }
 
 Applied distribute(const State& state, const Distribute& directive, const PrimitiveContext& context) {

@@ -1,0 +1,186 @@
+#include "poly/strategy_maps.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "ir/contraction.h"
+#include "schedule/language/replay.h"
+
+namespace polyte::poly {
+namespace {
+
+constexpr std::int64_t kTimeTile = 16;   // steps a tile stays in cache for
+constexpr std::int64_t kLaneTile = 256;  // elements along the innermost loop
+constexpr std::int64_t kCoreTile = 32;   // of the `isl` arm
+
+class MappedNest {
+ public:
+  MappedNest(const ir::Program& program, const Core& nest, const Machine& machine, bool affine_core_only,
+             const std::string& before)
+      : program_(program), machine_(machine), affine_core_only_(affine_core_only), text_(before) {
+    Core node = nest;
+    while (const auto* band = std::get_if<Band>(&node->op)) {
+      permutable_ = permutable_ && band->permutable && members_.empty();
+      members_.insert(members_.end(), band->members.begin(), band->members.end());
+      node = band->child;
+    }
+    core_ = node;
+    clusters_ = clusters_of(node);
+    choose_names();
+  }
+
+  std::string run() {
+    const std::size_t begin = text_.size();
+    write_map();
+    if (permutable_ && members_.size() > 1 && is_in_time()) write_tile();
+    const bool has_nest = add_first(candidates());
+    return has_nest || is_in_time() ? text_.substr(begin) : "";
+  }
+
+ private:
+  const ir::Program& program_;
+  const Machine& machine_;
+  const bool affine_core_only_;
+  std::string text_;
+  std::vector<BandMember> members_;
+  bool permutable_ = true;
+  Core core_;  // owns what clusters_ points to
+  std::vector<const Cluster*> clusters_;
+  std::vector<std::string> names_;
+  bool is_tiled_ = false;
+
+  const ir::Statement& statement(std::size_t i) const { return *clusters_[i]->statements[0]; }
+  void add(const std::string& line) { text_ += line + "\n"; }
+  bool is_in_time() const { return statement(0).region_depth > 0; }
+
+  ir::Affine row(std::size_t member, std::size_t cluster) const {
+    const BandMember& m = members_[member];
+    const auto found = m.rows.find(statement(cluster).name);
+    return found == m.rows.end() ? ir::Affine::symbol(m.loop) : found->second;
+  }
+
+  // t for a plain t, I for what brings in i.
+  void choose_names() {
+    std::set<std::string> used;
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      std::string name = "c" + std::to_string(m);
+      std::set<std::string> symbols;
+      row(m, 0).collect_symbols(symbols);
+      for (const std::string& iterator : statement(0).iterators)
+        if (symbols.count(iterator) > 0 && used.count(iterator) == 0) {
+          used.insert(iterator);
+          name = iterator;
+          break;
+        }
+      if (row(m, 0).as_symbol() != name)
+        name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
+      names_.push_back(std::count(names_.begin(), names_.end(), name) > 0 ? "c" + std::to_string(m) : name);
+    }
+  }
+
+  void write_map() {
+    std::string items, loops;
+    for (std::size_t c = 0; c < clusters_.size(); ++c) {
+      std::string values;
+      for (std::size_t m = 0; m < members_.size(); ++m) values += (m ? ", " : "") + ir::to_string(row(m, c));
+      items += (c ? ", " : "") + statement(c).name + " (" + values + ")";
+    }
+    for (const std::string& name : names_) loops += (loops.empty() ? "" : ", ") + name;
+    add("map " + items + " as (" + loops + ")  #: isl");
+  }
+
+  // A tile of some time steps whose planes fit half of the second cache; the innermost loop is long, for lanes.
+  void write_tile() {
+    const std::size_t n = members_.size();
+    std::vector<std::int64_t> sizes(n, kCoreTile);
+    if (!affine_core_only_) {
+      std::set<std::string> buffers;
+      std::int64_t bytes = 1;
+      for (std::size_t c = 0; c < clusters_.size(); ++c)
+        if (buffers.insert(statement(c).writes[0].buffer).second)
+          bytes += size_in_bytes(program_.buffer(statement(c).writes[0].buffer).dtype);
+      std::int64_t points = std::max<std::int64_t>(machine_.l2.bytes / 2 / bytes, 4096);
+      sizes[0] = kTimeTile;
+      for (std::size_t m = n - 1; m >= 1; --m) {
+        const std::int64_t most = m == n - 1 ? kLaneTile : kCoreTile * 2;
+        sizes[m] = std::clamp<std::int64_t>(points, 8, most);
+        points /= sizes[m];
+      }
+    }
+    std::string loops, by;
+    for (std::size_t m = 0; m < n; ++m) {
+      loops += (m ? ", " : "") + names_[m];
+      by += (m ? ", " : "") + std::to_string(sizes[m]);
+    }
+    add("tile (" + loops + ") by (" + by + ")   tail cut  #: tile-model");
+    is_tiled_ = true;
+  }
+
+  // The loops in this order, the last of them once a statement.
+  std::string nest_text(const std::vector<std::size_t>& order, bool lanes) const {
+    std::string path;
+    if (is_tiled_)
+      for (const std::string& name : names_) path += name + ".o > ";
+    for (std::size_t i = 0; i + 1 < order.size(); ++i) path += names_[order[i]] + (is_tiled_ ? ".i > " : " > ");
+    const std::string last = names_[order.back()] + (is_tiled_ ? ".i" : "");
+    std::string body;
+    for (std::size_t c = 0; c < clusters_.size(); ++c)
+      body += (c ? "; " : "") + (lanes ? "<" + last + "> > " : last + " > ") + statement(c).name;
+    return "nest " + path + (clusters_.size() > 1 ? "{ " + body + " }" : body);
+  }
+
+  // The member whose neighbouring iterations write neighbouring elements in every statement.
+  std::optional<std::size_t> lane_member() const {
+    std::optional<std::size_t> found;
+    for (std::size_t c = 0; c < clusters_.size(); ++c) {
+      std::string lane;
+      for (const std::string& it : statement(c).iterators)
+        if (ir::stride_of(program_, statement(c).writes[0], it) == 1) lane = it;
+      for (std::size_t m = 0; m < members_.size(); ++m) {
+        if (lane.empty() || !row(m, c).uses(lane)) continue;
+        if (row(m, c).coefficient(lane) != 1 || (found && *found != m)) return std::nullopt;
+        found = m;
+      }
+    }
+    return found;
+  }
+
+  // Vectors innermost first; tiles at least have their loops in order.
+  std::vector<std::string> candidates() const {
+    std::vector<std::string> nests;
+    std::vector<std::size_t> order;
+    for (std::size_t m = 0; m < members_.size(); ++m) order.push_back(m);
+    const auto lane = lane_member();
+    if (lane && !affine_core_only_ && (is_in_time() || machine_.cores == 1)) {
+      std::vector<std::size_t> lane_last = order;
+      std::erase(lane_last, *lane);
+      lane_last.push_back(*lane);
+      nests.push_back(nest_text(lane_last, true));
+    }
+    if (is_tiled_) nests.push_back(nest_text(order, false));
+    return nests;
+  }
+
+  // The first that is proved; false if none is.
+  bool add_first(const std::vector<std::string>& nests) {
+    const auto program = std::make_shared<const ir::Program>(program_);
+    const std::string header = "schedule mapped/1 for " + program_.name + " exact\n";
+    for (const std::string& nest : nests) {
+      const schedule::Script script = schedule::parse_script(header + text_ + nest + "\n", "poly");
+      if (!schedule::replay(program, script, machine_, {schedule::ProofLevel::Directive, {}})) continue;
+      add(nest + "  #: isl");
+      return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+std::string schedule_mapped_nest(const ir::Program& program, const Core& nest, const Machine& machine,
+                                 bool affine_core_only, const std::string& before) {
+  return MappedNest(program, nest, machine, affine_core_only, before).run();
+}
+
+}  // namespace polyte::poly

@@ -1,0 +1,14 @@
+// shift S: i by 2:   i > { R; S }   ->   i > { R; S },   i = i + 2 for S: S of iteration i runs two iterations later,
+// beside R of iteration i + 2. What makes a merge legal whose consumer reads ahead. `as` names the new loop.
+#include "schedule/language/primitives/remap.h"
+
+namespace polyte::schedule {
+
+Applied shift(const State& state, const Shift& directive, const PrimitiveContext& context) {
+  const auto by = evaluate(directive.by, context);
+  if (!by) return by.error();
+  return remap_one(state, directive.loop, directive.loop.loop + " + (" + std::to_string(*by) + ")", directive.name,
+                   context);
+}
+
+}  // namespace polyte::schedule
