@@ -30,9 +30,15 @@ struct Transaction {
   std::vector<Directive> steps;
 };
 
+// One script for sizes that satisfy the condition, another for the rest.
+struct Specialize {
+  Size condition;
+  std::vector<Directive> then, otherwise;
+};
+
 using Operation =
     std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Unroll, Vectorize,
-                 Parallel, ComputeInline, ComputeAt, ReverseComputeAt, Place, Nest, Stage, Transaction>;
+                 Parallel, ComputeInline, InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic, Specialize, ComputeAt, ReverseComputeAt, Place, Nest, Stage, Transaction>;
 
 struct Directive {
   Operation operation;
