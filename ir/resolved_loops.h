@@ -79,7 +79,7 @@ using Steps = std::vector<Step>;
 struct Step {
   enum Kind { DoStore, DoFor, DoIf, DoAlloc, DoNothing } kind = DoNothing;
   Steps body;
-  ResolvedAccess access;    // DoStore
+  ResolvedAccess access;  // DoStore
   bool atomic = false;
   std::vector<Node> value;  // DoStore: one; DoIf: none or one
   const Origin* origin = nullptr;

@@ -184,10 +184,10 @@ class Proposer {
     const std::string parts = "part" + std::to_string(random_.between(0, 5));
     switch (random_.between(0, 9)) {
       case 0:
-        return SplitReduction{tensor, loop, factor(), parts,
-                              random_.pick(std::vector<SplitReduction::Form>{SplitReduction::Form::Interleaved,
-                                                                             SplitReduction::Form::Blocks,
-                                                                             SplitReduction::Form::Halves})};
+        return SplitReduction{
+            tensor, loop, factor(), parts,
+            random_.pick(std::vector<SplitReduction::Form>{
+                SplitReduction::Form::Interleaved, SplitReduction::Form::Blocks, SplitReduction::Form::Halves})};
       case 1:
         return Reassociate{tensor, {loop}};
       case 2:

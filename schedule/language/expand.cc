@@ -213,9 +213,7 @@ namespace {
 void expand_all(const std::vector<Directive>& directives, std::map<std::string, std::string> fragments,
                 std::vector<Directive>& into) {
   for (const Directive& directive : directives) {
-    const auto add = [&](Operation operation) {
-      into.push_back({std::move(operation), directive.provenance, 0});
-    };
+    const auto add = [&](Operation operation) { into.push_back({std::move(operation), directive.provenance, 0}); };
     if (const Let* let = std::get_if<Let>(&directive.operation); let && is_path_text(let->text)) {
       fragments[let->name] = let->text;
     } else if (const Tile* t = std::get_if<Tile>(&directive.operation)) {

@@ -49,9 +49,7 @@ void reassociate(LineParser& line, std::vector<Operation>& into) {
   into.push_back(Reassociate{tensor, line.names(",", "a loop")});
 }
 
-void atomic(LineParser& line, std::vector<Operation>& into) {
-  into.push_back(Atomic{line.names(",", "a statement")});
-}
+void atomic(LineParser& line, std::vector<Operation>& into) { into.push_back(Atomic{line.names(",", "a statement")}); }
 
 void specialize(LineParser& line, std::vector<Operation>& into) {
   if (line.at_end()) LineParser::fail("specialize needs a condition over sizes");
@@ -67,7 +65,9 @@ void rewrite(LineParser& line, std::vector<Operation>& into) {
 }  // namespace
 
 const std::vector<DirectiveSyntax>& algebra_syntax() {
-  static const std::vector<DirectiveSyntax> kTable = {{"rewrite", rewrite}, {"rfactor", rfactor}, {"split_reduction", split_reduction}, {"reassociate", reassociate}, {"atomic", atomic}, {"specialize", specialize}};
+  static const std::vector<DirectiveSyntax> kTable = {
+      {"rewrite", rewrite},         {"rfactor", rfactor}, {"split_reduction", split_reduction},
+      {"reassociate", reassociate}, {"atomic", atomic},   {"specialize", specialize}};
   return kTable;
 }
 

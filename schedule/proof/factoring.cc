@@ -60,7 +60,8 @@ class FactorCheck {
 
   const ir::Statement& now(std::size_t i) const { return after_.program->statements[first_ + i]; }
   Refusal fault(const std::string& why) const {
-    return rewrite_fault("the parts of " + rewrite_.tensor + " in " + rewrite_.other + " do not make its value: " + why);
+    return rewrite_fault("the parts of " + rewrite_.tensor + " in " + rewrite_.other +
+                         " do not make its value: " + why);
   }
 
   std::optional<std::string> wrong_update() const {

@@ -82,7 +82,8 @@ class OnlineCheck {
     for (const ir::Item& item : after_.order) {
       const ir::Region* each = std::get_if<ir::Region>(&item);
       if (each && !each->body.empty() && std::get_if<std::size_t>(&each->body.front()) &&
-          std::get<std::size_t>(each->body.front()) == first_ + inits_) region = each;
+          std::get<std::size_t>(each->body.front()) == first_ + inits_)
+        region = each;
     }
     if (!region || region->step != 1) return "there is no loop over " + rewrite_.loop;
     begin_ = region->begin;
@@ -121,8 +122,7 @@ class OnlineCheck {
       values.push_back(to_aff(domain.get_space(), now.iterators, is_.model.params, point->second));
     }
     const isl::multi_aff to = to_multi_aff(domain.get_space(), "S" + std::to_string(old), values);
-    const isl::map back =
-        isl::manage(isl_map_intersect_domain(isl_map_from_multi_aff(to.copy()), domain.copy()));
+    const isl::map back = isl::manage(isl_map_intersect_domain(isl_map_from_multi_aff(to.copy()), domain.copy()));
     if (!back.is_injective()) return now.name + " runs an update twice";
     if (!was_.model.statements[old].domain.is_subset(back.range())) return now.name + " leaves an update out";
     if (!back.range().is_subset(was_.model.statements[old].domain)) return now.name + " runs what was no update";

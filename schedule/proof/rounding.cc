@@ -55,8 +55,8 @@ std::string bound(const State& state, const ir::Statement& update, const std::op
   const std::string of = update.combiner == ir::Combiner::Product ? "|product|" : "sum of |terms|";
   if (!roundings) return "|error| <= gamma(number of terms) * " + of;
   const double value = gamma(*roundings, type);
-  return "|error| <= gamma(" + number(*roundings) + ") * " + of + ", gamma(" + number(*roundings) + ") = " +
-         (std::isfinite(value) ? number(value) : "unbounded") + " for " + std::string(to_string(type));
+  return "|error| <= gamma(" + number(*roundings) + ") * " + of + ", gamma(" + number(*roundings) +
+         ") = " + (std::isfinite(value) ? number(value) : "unbounded") + " for " + std::string(to_string(type));
 }
 
 // rfactor: a term is rounded on the way through its part, then the part on the way through the sum.
@@ -67,8 +67,8 @@ std::string factor_note(const State& state, const Rewrite& rewrite) {
   const auto inner = terms_of(state, part->name), outer = terms_of(state, merge->name);
   std::optional<double> both;
   if (inner && outer) both = *inner + *outer;
-  return rewrite.tensor + " is added up in parts over " + rewrite.loop + " (" + rewrite.other + "): " +
-         bound(state, *merge, both);
+  return rewrite.tensor + " is added up in parts over " + rewrite.loop + " (" + rewrite.other +
+         "): " + bound(state, *merge, both);
 }
 
 // A scale multiplies by an exponential of at most 4 units in the last place: 8 roundings, and its own.
@@ -104,8 +104,8 @@ std::vector<std::string> rounding_notes(const State& state, Prover& prover) {
   for (const std::string& name : prover.reordered(state)) {
     const ir::Statement& update = state.basis->statement(name);
     if (!is_reorderable(update))
-      add(update.writes.front().buffer + " is combined in another order: " +
-          bound(state, update, terms_of(state, name)));
+      add(update.writes.front().buffer +
+          " is combined in another order: " + bound(state, update, terms_of(state, name)));
   }
   for (const ScheduledStatement& s : state.statements)
     if (s.atomic && !is_reorderable(state.basis->statement(s.reference)))

@@ -298,11 +298,13 @@ class FamilyCheck {
   bool is_relaxed() const {
     const std::vector<ScheduledStatement>& statements = basis_.state.statements;
     const auto writes = [&](const ScheduledStatement& s) { return s.body.writes.front().buffer == family_; };
-    return std::ranges::any_of(statements, [&](const ScheduledStatement& s) {
-             return writes(s) && s.kind == StatementKind::Update && model_.state->may_reorder(s.body);
-           }) && std::ranges::none_of(statements, [&](const ScheduledStatement& s) {
-             return writes(s) && s.kind == StatementKind::Plain;
-           });
+    return std::ranges::any_of(statements,
+                               [&](const ScheduledStatement& s) {
+                                 return writes(s) && s.kind == StatementKind::Update &&
+                                        model_.state->may_reorder(s.body);
+                               }) &&
+           std::ranges::none_of(
+               statements, [&](const ScheduledStatement& s) { return writes(s) && s.kind == StatementKind::Plain; });
   }
 
   // Under `reassoc` the updates and the initial value of one cell count as one source.

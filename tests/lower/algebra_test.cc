@@ -61,7 +61,8 @@ schedule::State replayed(const char* text, const ir::Values& sizes, const std::s
   Machine machine;
   machine.vector_bits = 128;
   machine.vector_registers = 32;
-  const auto script = schedule::parse_script("schedule s/1 for " + program->name + " f32 " + contract + "\n" + lines, "s");
+  const auto script =
+      schedule::parse_script("schedule s/1 for " + program->name + " f32 " + contract + "\n" + lines, "s");
   auto state = schedule::replay(program, script, machine, {schedule::ProofLevel::Full, {}});
   REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : schedule::to_string(state.error(), "s", "")));
   return *state;
@@ -75,7 +76,8 @@ void check(const char* text, const ir::Values& sizes, const std::string& contrac
   const schedule::State state = replayed(text, sizes, contract, lines);
   ir::Environment inputs = test::inputs_of(state.reference->buffers, {}, 7);
   if (inputs.count("bin"))
-    for (std::int64_t n = 0; n < sizes.at("N"); ++n) ir::set_real(inputs.at("bin"), n, static_cast<double>(n * 7 % sizes.at("B")));
+    for (std::int64_t n = 0; n < sizes.at("N"); ++n)
+      ir::set_real(inputs.at("bin"), n, static_cast<double>(n * 7 % sizes.at("B")));
   if (prepare) prepare(inputs);
   ir::Environment expected = inputs;
   ir::interpret(*state.reference, expected, {});
@@ -106,7 +108,8 @@ void check(const char* text, const ir::Values& sizes, const std::string& contrac
 TEST_CASE("a histogram by atomic updates runs in parallel, integers under exact") {
   for (const std::int64_t n : {13, 8, 1}) {
     check(kHistogram, {{"N", n}, {"B", 4}}, "exact", "atomic h.update\nparallel h.update:n");
-    check(kHistogram, {{"N", n}, {"B", 4}}, "exact", "split n by 4\natomic h.update\nnest b > h.init\nnest par n.o > n.i > h.update");
+    check(kHistogram, {{"N", n}, {"B", 4}}, "exact",
+          "split n by 4\natomic h.update\nnest b > h\nnest par n.o > n.i > h.update");
     check(kFloatHistogram, {{"N", n}, {"B", 4}}, "reassoc n", "atomic h.update\nparallel h.update:n");
   }
 }
@@ -125,19 +128,22 @@ TEST_CASE("an atomic store is a statement of the loop text and races with what i
   ir::Environment buffers = test::inputs_of(loops.buffers, {}, 3);
   CHECK_NOTHROW(ir::interpret(loops, buffers, {}));
   const std::string plain = std::string(text).replace(std::string(text).find("atomic "), 7, "");
-  CHECK_THROWS_WITH_AS(ir::interpret(ir::parse_loop_program(plain, "test"), buffers, {}), doctest::Contains("race on h[0]"),
-                       UserError);
+  CHECK_THROWS_WITH_AS(ir::interpret(ir::parse_loop_program(plain, "test"), buffers, {}),
+                       doctest::Contains("race on h[0]"), UserError);
   const std::string read = std::string(text) + "    h[1] = h[0]\n";
   CHECK_THROWS_WITH_AS(ir::interpret(ir::parse_loop_program(read, "test"), buffers, {}), doctest::Contains("race on"),
                        UserError);
-  CHECK(ir::verify(ir::parse_loop_program(std::string(text).replace(std::string(text).find("(h[0]"), 5, "(h[1]"), "test"),
-                   ir::Form::Flat).size() == 1);
+  CHECK(
+      ir::verify(ir::parse_loop_program(std::string(text).replace(std::string(text).find("(h[0]"), 5, "(h[1]"), "test"),
+                 ir::Form::Flat)
+          .size() == 1);
 }
 
 TEST_CASE("softmax with its sum running along with the maximum") {
   const std::string lines =
       "compute_inline e\nsplit top: j by 4\nsplit total: j by 4\nrewrite online total from top over j.o\n"
-      "nest par i > { top.init; total.init; j.o > { top.old; j.i > top.update; total.scale; j.i > total.update }; <j> > "
+      "nest par i > { top.init; total.init; j.o > { top.old; j.i > top.update; total.scale; j.i > total.update }; <j> "
+      "> "
       "y }\n";
   for (const std::int64_t n : {10, 8, 1}) {
     check(kSoftmax, {{"M", 3}, {"N", n}}, "reassoc j", lines, 1e-14);
@@ -153,7 +159,8 @@ TEST_CASE("masked terms, -inf, neither poison an online sum nor count") {
         if (j < 3 * i || j == 5) ir::set_real(inputs.at("x"), i * 10 + j, -kInfinity);
   };
   check(kSoftmax, {{"M", 3}, {"N", 10}}, "reassoc j",
-        "compute_inline e\nsplit top: j by 2\nsplit total: j by 2\nrewrite online total from top over j.o", 1e-14, mask);
+        "compute_inline e\nsplit top: j by 2\nsplit total: j by 2\nrewrite online total from top over j.o", 1e-14,
+        mask);
 }
 
 TEST_CASE("attention in one pass over the keys") {

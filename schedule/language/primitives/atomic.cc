@@ -18,7 +18,8 @@ Applied atomic(const State& state, const Atomic& directive, const PrimitiveConte
       return malformed(*statement + " does not update what it writes: only += and its kin are atomic");
     if (s.atomic) return malformed(*statement + " is atomic already");
     if (s.body.writes.size() > 1)
-      return conservative(*statement + " updates a pair (" + ir::to_string(s.body.combiner) + "): pairs are not atomic");
+      return conservative(*statement + " updates a pair (" + ir::to_string(s.body.combiner) +
+                          "): pairs are not atomic");
     const std::string& tensor = s.body.writes.front().buffer;
     if (!state.basis->find_buffer(tensor))
       return malformed(tensor + " is staged already: atomic comes before its stage");
@@ -31,8 +32,8 @@ Applied atomic(const State& state, const Atomic& directive, const PrimitiveConte
     const ir::Statement& update = state.basis->statement(s.reference);
     if (!is_reorderable(update) && !state.may_reorder(update))
       return malformed("atomic updates of " + tensor + " add up in the order of the threads, and the contract is " +
-                       (state.contract == Contract::Exact ? "exact" : "reassoc of other loops") +
-                       ": say `reassoc " + joined(update.reductions) + "`");
+                       (state.contract == Contract::Exact ? "exact" : "reassoc of other loops") + ": say `reassoc " +
+                       joined(update.reductions) + "`");
     s.atomic = true;
   }
   return next;

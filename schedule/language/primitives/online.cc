@@ -60,10 +60,10 @@ class OnlineRewrite {
   const Online& directive_;
   const PrimitiveContext& context_;
 
-  std::string loop_, old_;        // L; the tensor M.old
-  std::vector<Inside> insides_;   // M.update, then the sums' updates in the Program's order
-  Names inits_;                   // of the sums, in that order
-  Affine begin_, end_;            // of L
+  std::string loop_, old_;            // L; the tensor M.old
+  std::vector<Inside> insides_;       // M.update, then the sums' updates in the Program's order
+  Names inits_;                       // of the sums, in that order
+  Affine begin_, end_;                // of L
   std::size_t first_ = 0, last_ = 0;  // statements of the basis from M.update to the last sum
   std::vector<ir::Statement> group_;
 
@@ -88,8 +88,7 @@ class OnlineRewrite {
       if (!(sum->exponent && matches(max, s, *sum)))
         return malformed(s.name + " takes exp of something else than " + directive_.from + " is the maximum of");
       if (!before_.may_reorder(s))
-        return malformed("rewrite online scales partial sums of " + s.writes.front().buffer +
-                         ", and the contract is " +
+        return malformed("rewrite online scales partial sums of " + s.writes.front().buffer + ", and the contract is " +
                          (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") +
                          ": say `reassoc " + joined(s.reductions) + "`");
       insides_.push_back({s.name, {}, {}, {}, {}, {}});
@@ -97,8 +96,8 @@ class OnlineRewrite {
     for (const std::string& sum : directive_.sums) {
       const auto update = reduction_of(before_, sum, "rewrite online");
       if (!update) return update.error();
-      const bool found = std::any_of(insides_.begin() + 1, insides_.end(),
-                                     [&](const Inside& i) { return i.old_name == *update; });
+      const bool found =
+          std::any_of(insides_.begin() + 1, insides_.end(), [&](const Inside& i) { return i.old_name == *update; });
       if (!found)
         return malformed(sum + " is no sum of exp(.. - " + directive_.from + ") or of exp(.. - " + directive_.from +
                          ") * ..");
@@ -159,8 +158,8 @@ class OnlineRewrite {
     last_ = index_of(insides_.back().old_name);
     for (std::size_t i = 0; i <= last_; ++i) {
       const ir::Statement& s = before_.basis->statements[i];
-      const bool is_inside = std::any_of(insides_.begin(), insides_.end(),
-                                         [&](const Inside& each) { return each.old_name == s.name; });
+      const bool is_inside =
+          std::any_of(insides_.begin(), insides_.end(), [&](const Inside& each) { return each.old_name == s.name; });
       if (is_inside) continue;
       const bool is_init = has(directive_.sums, s.writes.front().buffer);
       if (is_init && (s.combiner != ir::Combiner::None || !ir::loads_of(s.values.front()).empty()))
@@ -274,8 +273,8 @@ class OnlineRewrite {
     std::vector<ScheduledStatement> inside;
     for (std::size_t i = inits_.size(); i < group_.size(); ++i) {
       const std::string& name = group_[i].name;
-      const auto own = std::find_if(insides_.begin(), insides_.end(),
-                                    [&](const Inside& each) { return each.old_name == name; });
+      const auto own =
+          std::find_if(insides_.begin(), insides_.end(), [&](const Inside& each) { return each.old_name == name; });
       if (own != insides_.end()) {
         inside.push_back(own->scheduled);
         continue;

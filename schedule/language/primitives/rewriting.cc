@@ -38,8 +38,7 @@ Result<std::string, Refusal> reduction_of(const State& state, const std::string&
   }
   if (!lost.empty()) return malformed(tensor + " is staged already: " + what + " comes before its stage");
   if (updates.empty()) return malformed(tensor + " is no reduction: no statement updates it");
-  if (updates.size() > 1)
-    return conservative(tensor + " is updated by several statements (" + joined(updates) + ")");
+  if (updates.size() > 1) return conservative(tensor + " is updated by several statements (" + joined(updates) + ")");
   const ScheduledStatement& s = state.at(updates.front());
   if (s.lifted > 0) return malformed(tensor + " is recomputed at a loop already: " + what + " comes before");
   const Leaf& leaf = leaf_of(state, updates.front());

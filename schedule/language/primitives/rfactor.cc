@@ -74,8 +74,7 @@ class Factoring {
     update_ = *found;
     if (ir::Combiner c = body().combiner; c == ir::Combiner::ArgMin || c == ir::Combiner::ArgMax)
       return conservative(tensor + " is a pair (" + ir::to_string(c) + "): pairs are not reduced in parts");
-    if (body().region_depth > 0)
-      return conservative(update_ + " is in an ordered region: it is not reduced in parts");
+    if (body().region_depth > 0) return conservative(update_ + " is in an ordered region: it is not reduced in parts");
     ir::Statement reader = body();
     reader.writes.front().buffer = "";
     if (reads({reader, StatementKind::Plain, {}, {}, {}, {}, {}, false, 0}, tensor))
@@ -109,8 +108,8 @@ class Factoring {
     if (is_reorderable(body()) || before_.may_reorder(before_.basis->statement(update().reference)))
       return std::nullopt;
     return malformed("the parts of " + directive_.tensor + " add up in another order, and the contract is " +
-                     (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") +
-                     ": say `reassoc " + joined(reduced_) + "`");
+                     (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") + ": say `reassoc " +
+                     joined(reduced_) + "`");
   }
 
   std::optional<Refusal> find_range() {
@@ -214,7 +213,8 @@ class Factoring {
     next_.basis = *program;
     if (const auto own = next_.reassociated.find(directive_.tensor); own != next_.reassociated.end())
       next_.reassociated[directive_.partial] = own->second;
-    next_.rewrites.push_back({Rewrite::Kind::Factor, directive_.tensor, directive_.partial, loop_, {}, {}, next_.basis});
+    next_.rewrites.push_back(
+        {Rewrite::Kind::Factor, directive_.tensor, directive_.partial, loop_, {}, {}, next_.basis});
     return std::nullopt;
   }
 

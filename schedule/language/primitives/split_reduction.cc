@@ -40,8 +40,7 @@ Applied reassociate(const State& state, const Reassociate& directive, const Prim
     if (std::find(reductions.begin(), reductions.end(), loop) == reductions.end())
       return malformed(loop + " is no reduction of " + directive.tensor + " (" + joined(reductions) +
                        (reductions.size() == 1 ? " is)" : " are)"));
-  if (state.may_reorder(body))
-    return malformed("the updates of " + directive.tensor + " may run in any order already");
+  if (state.may_reorder(body)) return malformed("the updates of " + directive.tensor + " may run in any order already");
   State next = state;
   next.reassociated[directive.tensor].insert(directive.loops.begin(), directive.loops.end());
   return next;
