@@ -38,7 +38,8 @@ struct Specialize {
 
 using Operation =
     std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Unroll, Vectorize,
-                 Parallel, ComputeInline, InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic, Specialize, ComputeAt, ReverseComputeAt, Place, Nest, Stage, Transaction>;
+                 Parallel, ComputeInline, InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic, Specialize,
+                 ComputeAt, ReverseComputeAt, Place, Nest, Stage, Transaction>;
 
 struct Directive {
   Operation operation;

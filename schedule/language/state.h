@@ -81,8 +81,8 @@ struct Rewrite {
   Kind kind = Kind::Inline;
   std::string tensor;
   std::string other;
-  std::string loop;               // over which
-  std::vector<std::string> sums;  // of Online
+  std::string loop;                            // over which
+  std::vector<std::string> sums;               // of Online
   std::map<std::string, ir::Bindings> points;  // of Online: iterators before, over those after, by statement
   std::shared_ptr<const ir::Program> after;
 };
@@ -96,7 +96,7 @@ struct State {
   std::vector<StagedBuffer> staged;
   std::vector<SplitRecord> splits;  // in order
   Contract contract = Contract::Exact;
-  std::set<std::string> reassociable;  // loops named by `reassoc`
+  std::set<std::string> reassociable;                         // loops named by `reassoc`
   std::map<std::string, std::set<std::string>> reassociated;  // the same for one tensor, by `reassociate`
   int next_loop_id = 0;
 

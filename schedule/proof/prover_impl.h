@@ -54,6 +54,7 @@ std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state);
 std::optional<Refusal> check_inlining(const ir::Program& before, const ir::Program& after);
 std::optional<Refusal> check_factor(const State& state, const Rewrite& rewrite, const ir::Program& before,
                                     const Basis& after);
-std::optional<Refusal> check_online(const State& state, const Rewrite& rewrite, const Basis& before, const Basis& after);
+std::optional<Refusal> check_online(const State& state, const Rewrite& rewrite, const Basis& before,
+                                    const Basis& after);
 
 }  // namespace polyte::schedule
