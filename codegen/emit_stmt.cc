@@ -35,6 +35,7 @@ void FunctionEmitter::emit(const ir::Stmt& s) {
 
 void FunctionEmitter::emit_store(const ir::Store& s) {
   emitted_.clear();
+  if (s.atomic && in_parallel_) return emit_atomic(s);
   Value* value = widened(expr(s.value), s.lanes.count);
   store(access(s.buffer, s.indices, s.lanes), value);
 }

@@ -134,6 +134,7 @@ class FunctionEmitter {
   // ---- statements (emit_stmt.cc)
   void start(llvm::BasicBlock* block);
   void emit_store(const ir::Store& s);
+  void emit_atomic(const ir::Store& s);  // emit_atomic.cc
   void emit_for(const ir::For& loop);
   void emit_loop(const ir::For& loop, Value* lower, Value* upper);
   void emit_if(const ir::If& branch);

@@ -77,7 +77,8 @@ schedule::State replay_script(BuiltKernel& kernel, const Machine& machine, const
 }
 
 void check_contract(const BuiltKernel& kernel, const KernelOptions& options) {
-  if (!options.exact || kernel.state->contract == schedule::Contract::Exact) return;
+  if (!options.exact || (kernel.state->contract == schedule::Contract::Exact && kernel.state->reassociated.empty()))
+    return;
   throw UserError(ExitStatus::Refused, "script '" + kernel.script.name +
                                            "' changes the order of floating-point operations, and --exact is set");
 }

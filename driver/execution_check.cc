@@ -33,7 +33,8 @@ void run_loops(const schedule::State& state, const Machine& machine, ir::Environ
 
 std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state, const Machine& machine) {
   const ir::Program& program = *state.basis;  // what was inlined has no instances any more
-  const lower::TraceOptions options{.any_order_of_sums = state.contract != schedule::Contract::Exact};
+  const lower::TraceOptions options{.any_order_of_sums =
+                                        state.contract != schedule::Contract::Exact || !state.reassociated.empty()};
   const lower::ReferenceTrace reference(program, small_integer_environment(program, 1), options);
   const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine});
   std::vector<lower::TraceFault> faults = compare_traces(reference, packing, lower::lower_to_nest(state));

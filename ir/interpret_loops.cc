@@ -4,7 +4,8 @@
 // Races: every running Parallel or Vector loop has an execution number, every iteration of it an index. A cell
 // remembers, a level of such loops, in which iteration it was first read and last written; touching it in
 // another iteration of the same execution, with a write on either side, is a race. One record a level is
-// enough: executions follow each other, so an older record of the same level was in the same iteration.
+// enough: executions follow each other, so an older record of the same level was in the same iteration. Atomic
+// updates of one cell do not conflict with each other, only with what is not atomic.
 #include <algorithm>
 
 #include "ir/interpret.h"
@@ -130,7 +131,7 @@ class Machine {
     begin_copy(step, cells);
     const std::vector<Scalar>& value = evaluate(step.value[0]);
     for_each_lane(step.access, [&](int lane, std::int64_t position) {
-      touch_write(cells, position, step.access, undefined_.empty() || !undefined_[static_cast<std::size_t>(lane)]);
+      touch_write(cells, position, step, undefined_.empty() || !undefined_[static_cast<std::size_t>(lane)]);
       arithmetic::store(cells.dtype, cells.bytes + position * size_in_bytes(cells.dtype),
                         value[static_cast<std::size_t>(lane)]);
       if (options_.on_event) note(cells, position, true, step.access.lanes > 1 ? lane : -1);
@@ -239,22 +240,27 @@ class Machine {
     else if (!is_written)
       fault(where() + ": reads " + element(cells, position, access.subscripts.size()) + ", which was never written");
     CellRecord* records = records_of(cells, position);
-    if (!records) return;
+    if (!records || is_atomic_part(access)) return;
     for (std::size_t d = cells.first_level; d < running_.size(); ++d) {
-      if (conflicts(records[d].write, running_[d]))
-        race(cells, position, access.subscripts.size(), records[d].write, running_[d]);
+      for (const Level& other : {records[d].write, records[d].atomic})
+        if (conflicts(other, running_[d])) race(cells, position, access.subscripts.size(), other, running_[d]);
       if (records[d].read.execution != running_[d].execution) records[d].read = running_[d];
     }
   }
 
-  void touch_write(Cells& cells, std::int64_t position, const ResolvedAccess& access, bool defined) {
+  // The read of an atomic update: its write is checked.
+  bool is_atomic_part(const ResolvedAccess& access) const {
+    return current_ && current_->atomic && current_->access.buffer == access.buffer;
+  }
+
+  void touch_write(Cells& cells, std::int64_t position, const Step& step, bool defined) {
     if (!cells.written.empty()) cells.written[static_cast<std::size_t>(position)] = defined;
     CellRecord* records = records_of(cells, position);
     if (!records) return;
     for (std::size_t d = cells.first_level; d < running_.size(); ++d) {
-      for (const Level& other : {records[d].read, records[d].write})
-        if (conflicts(other, running_[d])) race(cells, position, access.subscripts.size(), other, running_[d]);
-      records[d].write = running_[d];
+      for (const Level& other : {records[d].read, records[d].write, step.atomic ? Level{} : records[d].atomic})
+        if (conflicts(other, running_[d])) race(cells, position, step.access.subscripts.size(), other, running_[d]);
+      (step.atomic ? records[d].atomic : records[d].write) = running_[d];
     }
   }
 

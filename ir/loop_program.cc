@@ -266,7 +266,7 @@ bool same(const Store& a, const Store& b) {
          std::equal(a.indices.begin(), a.indices.end(), b.indices.begin(), b.indices.end(), same_index) &&
          equal(a.value, b.value) && a.lanes.count == b.lanes.count && a.lanes.strides == b.lanes.strides &&
          a.lanes.active == b.lanes.active && a.origin.statement == b.origin.statement &&
-         a.origin.instance == b.origin.instance && a.origin.strides == b.origin.strides;
+         a.origin.instance == b.origin.instance && a.origin.strides == b.origin.strides && a.atomic == b.atomic;
 }
 bool same(const Block& a, const Block& b) {
   return std::equal(a.body.begin(), a.body.end(), b.body.begin(), b.body.end(),

@@ -39,6 +39,7 @@ struct Store {
   Expr value;
   Lanes lanes;  // of the access; value->lanes == lanes.count
   Origin origin;
+  bool atomic = false;  // reading the element in `value`, combining and writing it are one step for all threads
 };
 struct Block {
   std::vector<Stmt> body;

@@ -310,6 +310,7 @@ class Parser {
     if (c.peek() != '[') {
       if (word == "nothing" && c.at_end()) return make_block({});
       if (word == "fence" && c.at_end()) return make_fence();
+      if (word == "atomic") return store(c, true);
       if (word == "alloc") return allocation(c, line);
       if (word == "if") return branch(c, line);
       for (LoopKind kind : {LoopKind::Serial, LoopKind::Parallel, LoopKind::Vector, LoopKind::Unrolled})
@@ -317,7 +318,7 @@ class Parser {
       fail("'" + word + "' is not a statement");
     }
     c.go_to(begin);
-    return store(c);
+    return store(c, false);
   }
 
   Stmt loop(Cursor& c, const Line& line, LoopKind kind) {
@@ -371,8 +372,9 @@ class Parser {
     return make_alloc(std::move(result));
   }
 
-  Stmt store(Cursor& c) {
+  Stmt store(Cursor& c, bool atomic) {
     Store result;
+    result.atomic = atomic;
     result.buffer = c.name();
     access(c, result.indices, result.lanes);
     c.expect("=");

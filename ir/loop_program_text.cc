@@ -152,7 +152,8 @@ class Printer {
     return print_all(origin.instance, ", ") + strides;
   }
   void print_op(const Store& store, int depth) {
-    std::string content = print_access(store.buffer, store.indices, store.lanes) + " = " + print_expr(store.value);
+    std::string content = (store.atomic ? "atomic " : "") + print_access(store.buffer, store.indices, store.lanes) +
+                          " = " + print_expr(store.value);
     const Origin& origin = store.origin;
     if (!origin.statement.empty()) content += "  @" + origin.statement + "(" + instances(origin) + ")";
     line(depth, content);

@@ -128,6 +128,7 @@ class Verifier {
       report("value of " + std::to_string(store.value->lanes) + " lanes, expected " +
              std::to_string(store.lanes.count));
     check_symbols(store.origin.instance);
+    if (store.atomic) check_atomic(store);
     if (!known) return;
     if (known->read_only) report("the buffer is read-only");
     if (known->dtype != store.value->type)
@@ -136,6 +137,19 @@ class Verifier {
     const bool still = std::all_of(store.lanes.strides.begin(), store.lanes.strides.end(),
                                    [](std::int64_t stride) { return stride == 0; });
     if (store.lanes.count > 1 && still) report("every lane writes the same element");
+  }
+
+  // One element, which the value is made from.
+  void check_atomic(const Store& store) {
+    if (store.lanes.count > 1) report("an atomic store of several lanes");
+    bool reads_it = false;
+    for (const Load* load : loads_of(store.value)) {
+      if (load->buffer != store.buffer) continue;
+      reads_it = true;
+      for (std::size_t d = 0; d < load->indices.size() && d < store.indices.size(); ++d)
+        if (load->indices[d].affine != store.indices[d].affine) report("an atomic store that reads another element");
+    }
+    if (!reads_it) report("an atomic store that does not read its element");
   }
 
   const Known* check_access(const std::string& buffer, const std::vector<Index>& indices, const Lanes& lanes) {

@@ -79,7 +79,8 @@ using Steps = std::vector<Step>;
 struct Step {
   enum Kind { DoStore, DoFor, DoIf, DoAlloc, DoNothing } kind = DoNothing;
   Steps body;
-  ResolvedAccess access;    // DoStore
+  ResolvedAccess access;  // DoStore
+  bool atomic = false;
   std::vector<Node> value;  // DoStore: one; DoIf: none or one
   const Origin* origin = nullptr;
   std::vector<Linear> instance;
@@ -96,7 +97,7 @@ struct Level {
   std::int64_t execution = 0, iteration = 0;
 };
 struct CellRecord {
-  Level read, write;
+  Level read, write, atomic;
 };
 
 struct Cells {
@@ -234,6 +235,7 @@ class Resolver {
     step.kind = Step::DoStore;
     step.access = access(store.buffer, store.indices, store.lanes);
     step.value.push_back(expr(store.value));
+    step.atomic = store.atomic;
     step.origin = &store.origin;
     step.instance = linears(store.origin.instance);
   }

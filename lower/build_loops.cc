@@ -115,8 +115,8 @@ class Builder {
   }
 
   void assume_context() {
-    for (const Constraint& c : state_.reference->context) facts_.assume(c);
-    for (const ir::Buffer& b : state_.reference->buffers)
+    for (const Constraint& c : state_.basis->context) facts_.assume(c);
+    for (const ir::Buffer& b : state_.basis->buffers)
       for (const Affine& extent : b.shape) facts_.assume({extent, false});
   }
 
@@ -206,7 +206,7 @@ class Builder {
   bool is_bound(const Constraint& c) const {
     std::set<std::string> names;
     c.expr.collect_symbols(names);
-    const std::vector<std::string>& params = state_.reference->params;
+    const std::vector<std::string>& params = state_.basis->params;
     return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
       return std::find(bound_.begin(), bound_.end(), name) != bound_.end() ||
              std::find(params.begin(), params.end(), name) != params.end();
@@ -318,7 +318,7 @@ class Builder {
   }
 
   Stmt store(const ScheduledStatement& s, const ir::Access& write, const ir::Expr& value) {
-    ir::Store result{write.buffer, write.indices, ir::substitute(value, s.inverse), {}, {s.reference, {}}};
+    ir::Store result{write.buffer, write.indices, ir::substitute(value, s.inverse), {}, {s.reference, {}}, s.atomic};
     for (ir::Index& index : result.indices) {
       index.affine = ir::substitute(index.affine, s.inverse);
       if (index.indirect) index.indirect = ir::substitute(index.indirect, s.inverse);
@@ -376,12 +376,12 @@ std::vector<ir::Buffer> interface_of(const State& state, Part part) {
 ir::LoopProgram build_loops(const State& state, Part part) {
   ir::LoopProgram program;
   program.name = state.reference->name;
-  program.params = state.reference->params;
+  program.params = state.basis->params;
   program.buffers = interface_of(state, part);
   Stmt body = Builder(state, part).build();
   for (const schedule::StagedBuffer& b : state.staged)
     if (b.scope_loop < 0 && !b.at_compile_time && touches(body, b.name)) body = allocate(b, std::move(body));
-  for (const ir::Buffer& b : state.reference->buffers)
+  for (const ir::Buffer& b : state.basis->buffers)
     if (b.role == ir::Role::Temp && touches(body, b.name))
       body = ir::make_alloc({{b.name, b.dtype, constant_extents(b), ir::Memory::Heap}, std::move(body)});
   program.body = body;

@@ -101,6 +101,7 @@ Stmt LaneRewriter::branch(const ir::If& branch) {
 
 Stmt LaneRewriter::store(const ir::Store& s) {
   if (s.lanes.count > 1) throw NoLanes{"another vector loop is inside it"};
+  if (s.atomic) throw NoLanes{"'" + s.buffer + "' is updated atomically, element by element"};
   std::vector<Stmt> all;
   for (const Piece& piece : pieces_) all.push_back(store(s, piece));
   return ir::make_block(std::move(all));

@@ -7,6 +7,7 @@
 #include "driver/cli/model_options.h"
 #include "driver/execution_check.h"
 #include "schedule/language/replay.h"
+#include "schedule/proof/rounding.h"
 
 namespace polyte::cli {
 namespace {
@@ -66,6 +67,8 @@ void print_verdict(const CheckOptions& options, nlohmann::json json, const std::
     return;
   }
   std::cout << "verdict: " << json["verdict"].get<std::string>() << "\n";
+  if (json.contains("rounding"))
+    for (const auto& note : json["rounding"]) std::cout << "rounding: " << note.get<std::string>() << "\n";
   std::cerr << explanation;
 }
 
@@ -93,6 +96,8 @@ int run_check(const CheckOptions& options) {
       explanation += to_string(fault.kind) + ": " + fault.text + "\n";
     }
   }
+  schedule::Prover prover(subject.program);
+  json["rounding"] = schedule::rounding_notes(*state, prover);
   print_verdict(options, json, explanation);
   return static_cast<int>(explanation.empty() ? ExitStatus::Success : ExitStatus::Refused);
 }

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "driver/cli/reports.h"
+#include "schedule/proof/rounding.h"
 
 namespace polyte::cli {
 namespace {
@@ -39,11 +40,11 @@ std::string storage_line(const schedule::StagedBuffer& staged, const schedule::S
   return scope ? text + ", anew in each iteration of " + scope->name : text;
 }
 
-std::string contract_line(const schedule::State& state) {
-  if (state.contract == schedule::Contract::Exact) return "unchanged";
-  std::string loops;
-  for (const std::string& loop : state.reassociable) loops += (loops.empty() ? "" : ", ") + loop;
-  return loops.empty() ? "may change everywhere" : "may change along " + loops;
+// What changes, each with its bound; the contract alone would say too much.
+std::vector<std::string> order_lines(const schedule::State& state) {
+  schedule::Prover prover(state.reference);
+  const std::vector<std::string> notes = schedule::rounding_notes(state, prover);
+  return notes.empty() ? std::vector<std::string>{"unchanged"} : notes;
 }
 
 std::string proof_line(const driver::BuiltKernel& kernel, bool proved) {
@@ -87,7 +88,7 @@ std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& mac
   add(text, "chosen by", reasons);
   add(text, "nest", {kernel.state->tree ? schedule::print_nest(kernel.state->tree) : "nothing to do"});
   add(text, "storage", storage);
-  add(text, "float order", {contract_line(*kernel.state)});
+  add(text, "float order", order_lines(*kernel.state));
   add(text, "proof", {proof_line(kernel, proved)});
   add(text, "declined", notes.empty() ? std::vector<std::string>{"nothing"} : notes);
   return text;

@@ -15,12 +15,13 @@ class Proposer {
  public:
   Proposer(const State& state, Random& random) : state_(state), random_(random) {
     for (const Leaf* leaf : leaves_of(state.tree)) statements_.push_back(leaf->statement);
-    for (const ir::Buffer& buffer : state.reference->buffers) tensors_.push_back(buffer.name);
+    for (const ir::Buffer& buffer : state.basis->buffers) tensors_.push_back(buffer.name);
     for (const StagedBuffer& buffer : state.staged) tensors_.push_back(buffer.name);
   }
 
   Operation propose() {
     if (random_.chance(18)) return mapped();
+    if (random_.chance(9)) return algebra();
     const int form = random_.between(0, 99);
     if (form < 22) return split();
     if (form < 26) return tile();
@@ -232,7 +233,7 @@ class Proposer {
 
   std::string temporary() {
     std::vector<std::string> names;
-    for (const ir::Buffer& buffer : state_.reference->buffers)
+    for (const ir::Buffer& buffer : state_.basis->buffers)
       if (buffer.role == ir::Role::Temp) names.push_back(buffer.name);
     return names.empty() ? tensor() : nonsense(random_.pick(names));
   }
@@ -268,6 +269,37 @@ class Proposer {
     while (when_lacking.size() > 1 && random_.chance(15)) when_lacking.pop_back();
     return Place{moved, when_lacking.empty() || random_.chance(6) ? when() : when_lacking};
   }
+
+  // A rewrite of a reduction, most often over a loop that it has.
+  Operation algebra() {
+    std::vector<std::string> updates;
+    for (const std::string& name : statements_)
+      if (state_.at(name).kind == StatementKind::Update) updates.push_back(name);
+    const std::string update = updates.empty() || random_.chance(5) ? statement() : random_.pick(updates);
+    const std::string tensor = state_.find(update) ? written_by(update) : update;
+    std::vector<std::string> loops = loops_of(update);
+    const std::string loop = nonsense(random_.chance(60) ? loops.back() : random_.pick(loops));
+    const std::string parts = "part" + std::to_string(random_.between(0, 5));
+    switch (random_.between(0, 9)) {
+      case 0:
+        return SplitReduction{
+            tensor, loop, factor(), parts,
+            random_.pick(std::vector<SplitReduction::Form>{
+                SplitReduction::Form::Interleaved, SplitReduction::Form::Blocks, SplitReduction::Form::Halves})};
+      case 1:
+        return Reassociate{tensor, {loop}};
+      case 2:
+      case 3:
+        return Atomic{{update}};
+      case 4:
+        return InlineAll{};
+      case 5:
+        return Specialize{{random_.chance(50) ? "L > 2" : "F1 > 3"}, directives(), directives()};
+      default:
+        return Rfactor{tensor, {random_.chance(50) ? update : "", loop}, parts};
+    }
+  }
+  std::vector<Directive> directives() { return {{split(), Provenance::Person, 0}}; }
 
   // A loop above some statement that reads or writes the tensor.
   LoopName touching_loop(const std::string& tensor) {

@@ -51,8 +51,8 @@ void propagate(const std::vector<Constraint>& constraints, Ranges& ranges) {
 
 Ranges parameter_ranges(const State& state) {
   Ranges ranges;
-  for (const std::string& param : state.reference->params) ranges[param] = {0, {}};
-  propagate(state.reference->context, ranges);
+  for (const std::string& param : state.basis->params) ranges[param] = {0, {}};
+  propagate(state.basis->context, ranges);
   return ranges;
 }
 
@@ -108,7 +108,7 @@ ir::DomainFacts outer_facts(const State& state, const ScheduledStatement& s, con
   for (const LoopRow& row : s.rows)
     if (outer.count(row.loop) > 0) order.push_back(row.loop);
   const std::vector<Constraint> domain = project(state, s, outer);
-  return ir::DomainFacts(order, domain, state.reference->context);
+  return ir::DomainFacts(order, domain, state.basis->context);
 }
 
 // Candidates b with sign * (loop - b) >= 0 for all instances; the tightest, if one is provably that.

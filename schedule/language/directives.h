@@ -166,6 +166,37 @@ struct Parallel {
 struct ComputeInline {
   std::string tensor;
 };
+// rewrite rfactor T over L as P: the updates of T in parts, one an iteration of L, then the parts.
+struct Rfactor {
+  std::string tensor;
+  LoopName loop;
+  std::string partial;
+};
+// split_reduction T: k by 8 as P tree: a split, and an rfactor or several; how the parts are combined.
+struct SplitReduction {
+  enum class Form { Interleaved, Blocks, Halves };  // part l has the terms l, l + 8, ..; those of one block; by halves
+  std::string tensor;
+  std::string loop;
+  Size parts;
+  std::string partial;
+  Form form = Form::Interleaved;
+};
+// reassociate T over k: from here on the updates of T may run in another order along k.
+struct Reassociate {
+  std::string tensor;
+  std::vector<std::string> loops;
+};
+// rewrite online A, B from MX over L: sums of exp(e - MX) * v along with the maximum MX, in one pass.
+struct Online {
+  std::vector<std::string> sums;
+  std::string from;
+  LoopName loop;
+};
+// Conflicts of these statements with themselves are atomic.
+struct Atomic {
+  std::vector<std::string> statements;
+};
+struct InlineAll {};  // compute_inline all: every plain definition that can be inlined
 struct ComputeAt {
   std::string producer;
   LoopName at;

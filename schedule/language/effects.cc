@@ -18,10 +18,12 @@ bool same_rows(const ScheduledStatement& a, const ScheduledStatement& b) {
 // Nothing that a later stage sees has changed: tree, kinds, rows, storage.
 bool is_same(const State& a, const State& b) {
   if (!a.tree || !b.tree) return !a.tree && !b.tree;
-  return a.basis == b.basis && a.staged.size() == b.staged.size() && a.splits.size() == b.splits.size() &&
-         print_nest(a.tree) == print_nest(b.tree) &&
+  return a.basis == b.basis && a.reassociated == b.reassociated && a.staged.size() == b.staged.size() &&
+         a.splits.size() == b.splits.size() && print_nest(a.tree) == print_nest(b.tree) &&
          std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(), b.statements.end(),
-                    [](const auto& x, const auto& y) { return x.body.name == y.body.name && same_rows(x, y); });
+                    [](const auto& x, const auto& y) {
+                      return x.body.name == y.body.name && x.atomic == y.atomic && same_rows(x, y);
+                    });
 }
 
 // Iterations of the loop, where that is one number.

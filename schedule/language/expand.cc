@@ -208,14 +208,12 @@ Applied transaction(const State& state, const Transaction& directive, const Prim
   return nest(state, {"", *tree}, context);
 }
 
-Script expand_to_directives(const Script& script, const State&) {
-  Script expanded_script = script;
-  expanded_script.directives.clear();
-  std::map<std::string, std::string> fragments;
-  for (const Directive& directive : script.directives) {
-    const auto add = [&](Operation operation) {
-      expanded_script.directives.push_back({std::move(operation), directive.provenance, 0});
-    };
+namespace {
+
+void expand_all(const std::vector<Directive>& directives, std::map<std::string, std::string> fragments,
+                std::vector<Directive>& into) {
+  for (const Directive& directive : directives) {
+    const auto add = [&](Operation operation) { into.push_back({std::move(operation), directive.provenance, 0}); };
     if (const Let* let = std::get_if<Let>(&directive.operation); let && is_path_text(let->text)) {
       fragments[let->name] = let->text;
     } else if (const Tile* t = std::get_if<Tile>(&directive.operation)) {
@@ -223,10 +221,23 @@ Script expand_to_directives(const Script& script, const State&) {
         add(Split{{t->statement, t->loops[i]}, t->factors[i], false, {}, t->tail});
     } else if (const Nest* n = std::get_if<Nest>(&directive.operation)) {
       add(expanded(NestFlattener(fragments).run(n->tree)));
+    } else if (const Specialize* s = std::get_if<Specialize>(&directive.operation)) {
+      Specialize inner = *s;
+      expand_all(s->then, fragments, inner.then);
+      expand_all(s->otherwise, fragments, inner.otherwise);
+      add(inner);
     } else {
       add(directive.operation);
     }
   }
+}
+
+}  // namespace
+
+Script expand_to_directives(const Script& script, const State&) {
+  Script expanded_script = script;
+  expanded_script.directives.clear();
+  expand_all(script.directives, {}, expanded_script.directives);
   return expanded_script;
 }
 

@@ -5,6 +5,7 @@ namespace polyte::schedule {
 namespace {
 
 void compute_inline(LineParser& line, std::vector<Operation>& into) {
+  if (line.accept("all")) return into.push_back(InlineAll{});
   for (const std::string& tensor : line.names(",", "a tensor")) into.push_back(ComputeInline{tensor});
 }
 

@@ -13,7 +13,8 @@ namespace {
 const std::vector<DirectiveSyntax>& all_syntax() {
   static const std::vector<DirectiveSyntax> kTable = [] {
     std::vector<DirectiveSyntax> all;
-    for (const auto& family : {setting_syntax(), loop_syntax(), map_syntax(), placement_syntax(), storage_syntax()})
+    for (const auto& family :
+         {setting_syntax(), loop_syntax(), map_syntax(), placement_syntax(), algebra_syntax(), storage_syntax()})
       all.insert(all.end(), family.begin(), family.end());
     return all;
   }();
@@ -86,7 +87,7 @@ void parse_header(const std::string& text, Script& script) {
   if (at < words.size()) parse_contract(words, at, script);
 }
 
-// The directives of a file: a stack of one for transactions.
+// The directives of a file: a stack of one for transactions, one of blocks for `specialize`.
 class ScriptParser {
  public:
   explicit ScriptParser(const std::string& origin) : origin_(origin) {}
@@ -106,6 +107,7 @@ class ScriptParser {
       }
     }
     if (transaction_) report(transaction_->line, "'{' is not closed");
+    close_blocks(-1);
     if (!problems_.empty()) throw UserError(ExitStatus::InvalidInput, problems_);
     return script_;
   }
@@ -116,11 +118,47 @@ class ScriptParser {
   std::optional<Directive> transaction_;
   std::vector<std::string> problems_;
 
+  // An open `specialize` and its indentation: lines further in belong to it.
+  struct Block {
+    Directive directive;
+    int indent = 0;
+    bool in_else = false;
+    std::vector<Directive>& lines() {
+      Specialize& branches = std::get<Specialize>(directive.operation);
+      return in_else ? branches.otherwise : branches.then;
+    }
+  };
+  std::vector<Block> blocks_;
+
+  void close_blocks(int indent) {
+    while (!blocks_.empty() && indent <= blocks_.back().indent) {
+      Directive done = std::move(blocks_.back().directive);
+      if (std::get<Specialize>(done.operation).then.empty())
+        report(done.line, "specialize needs directives below it, further in");
+      blocks_.pop_back();
+      add(std::move(done));
+    }
+  }
+
+  void add(Directive directive) {
+    (blocks_.empty() ? script_.directives : blocks_.back().lines()).push_back(std::move(directive));
+  }
+
+  void open_else(const LogicalLine& line) {
+    while (!blocks_.empty() && line.indent < blocks_.back().indent) close_blocks(blocks_.back().indent);
+    if (!blocks_.empty() && blocks_.back().in_else) close_blocks(blocks_.back().indent);
+    if (blocks_.empty() || blocks_.back().indent != line.indent || blocks_.back().in_else)
+      throw LineProblem{"'else' without a specialize above it, as far in"};
+    blocks_.back().in_else = true;
+  }
+
   void report(int line, const std::string& text) {
     problems_.push_back(origin_ + ":" + std::to_string(line) + ": " + text);
   }
 
   void parse_line(const LogicalLine& line) {
+    if (!transaction_ && line.text == "else") return open_else(line);
+    if (!transaction_) close_blocks(line.indent);
     if (line.text == "{") {
       if (transaction_) throw LineProblem{"a transaction within a transaction"};
       transaction_ = Directive{Transaction{}, line.provenance, line.line};
@@ -129,7 +167,7 @@ class ScriptParser {
     if (line.text == "}") {
       if (!transaction_) throw LineProblem{"'}' without '{'"};
       if (line.provenance != Provenance::Person) transaction_->provenance = line.provenance;
-      script_.directives.push_back(std::move(*transaction_));
+      add(std::move(*transaction_));
       transaction_.reset();
       return;
     }
@@ -137,8 +175,10 @@ class ScriptParser {
       Directive directive = {std::move(operation), line.provenance, line.line};
       if (transaction_)
         std::get<Transaction>(transaction_->operation).steps.push_back(std::move(directive));
+      else if (std::holds_alternative<Specialize>(directive.operation))
+        blocks_.push_back({std::move(directive), line.indent, false});
       else
-        script_.directives.push_back(std::move(directive));
+        add(std::move(directive));
     }
   }
 };

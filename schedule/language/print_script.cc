@@ -69,6 +69,24 @@ std::string print_transaction(const Transaction& transaction) {
   return text + "}";
 }
 
+std::string indented(const std::vector<Directive>& directives) {
+  std::string text;
+  for (const Directive& directive : directives) {
+    std::string rest = print(directive);
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      text += "\n  " + rest.substr(0, end);
+      rest.erase(0, end + 1);
+    }
+  }
+  return text;
+}
+
+std::string print(SplitReduction::Form form) {
+  static const char* const kForms[] = {"interleaved", "blocks", "tree"};
+  return kForms[static_cast<int>(form)];
+}
+
 struct Printer {
   std::string operator()(const SetParam& d) const { return "param " + d.name + " = " + d.value.text; }
   std::string operator()(const Where& d) const { return "where " + d.condition.text; }
@@ -138,6 +156,25 @@ struct Printer {
   std::string operator()(const Vectorize& d) const { return "vectorize " + print(d.loop); }
   std::string operator()(const Parallel& d) const { return "parallel " + print(d.loop); }
   std::string operator()(const ComputeInline& d) const { return "compute_inline " + d.tensor; }
+  std::string operator()(const Rfactor& d) const {
+    return "rewrite rfactor " + d.tensor + " over " + print(d.loop) + " as " + d.partial;
+  }
+  std::string operator()(const InlineAll&) const { return "compute_inline all"; }
+  std::string operator()(const SplitReduction& d) const {
+    return "split_reduction " + d.tensor + ": " + d.loop + " by " + d.parts.text + " as " + d.partial + " " +
+           print(d.form);
+  }
+  std::string operator()(const Reassociate& d) const {
+    return "reassociate " + d.tensor + " over " + list(d.loops, ", ");
+  }
+  std::string operator()(const Online& d) const {
+    return "rewrite online " + list(d.sums, ", ") + " from " + d.from + " over " + print(d.loop);
+  }
+  std::string operator()(const Atomic& d) const { return "atomic " + list(d.statements, ", "); }
+  std::string operator()(const Specialize& d) const {
+    return "specialize " + d.condition.text + indented(d.then) +
+           (d.otherwise.empty() ? "" : "\nelse" + indented(d.otherwise));
+  }
   std::string operator()(const ComputeAt& d) const { return "compute_at " + d.producer + " at " + print(d.at); }
   std::string operator()(const ReverseComputeAt& d) const {
     return "reverse_compute_at " + d.consumer + " at " + print(d.at) + print_when(d.when);

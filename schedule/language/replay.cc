@@ -64,6 +64,13 @@ struct Application {
   Applied operator()(const Vectorize& d) const { return set_kind(state, d.loop, LoopKind::Vector, context); }
   Applied operator()(const Parallel& d) const { return set_kind(state, d.loop, LoopKind::Parallel, context); }
   Applied operator()(const ComputeInline& d) const { return compute_inline(state, d, context); }
+  Applied operator()(const Rfactor& d) const { return rfactor(state, d, context); }
+  Applied operator()(const InlineAll& d) const { return inline_all(state, d, context); }
+  Applied operator()(const SplitReduction& d) const { return split_reduction(state, d, context); }
+  Applied operator()(const Reassociate& d) const { return reassociate(state, d, context); }
+  Applied operator()(const Online& d) const { return online(state, d, context); }
+  Applied operator()(const Atomic& d) const { return atomic(state, d, context); }
+  Applied operator()(const Specialize& d) const { return specialize(d); }
   Applied operator()(const ComputeAt& d) const { return compute_at(state, d, context); }
   Applied operator()(const ReverseComputeAt& d) const { return reverse_compute_at(state, d, context); }
   Applied operator()(const Place& d) const { return place(state, d, context); }
@@ -72,6 +79,19 @@ struct Application {
   Applied operator()(const Transaction& d) const { return transaction(state, d, context); }
 
  private:
+  // The branch for the sizes at hand. Kernels have constant sizes, so this is decided here and not at run time.
+  Applied specialize(const Specialize& d) const {
+    const auto holds = evaluate_size(d.condition.text, environment.values);
+    if (!holds) return malformed(holds.error().reason);
+    State current = state;
+    for (const Directive& directive : *holds != 0 ? d.then : d.otherwise) {
+      Applied applied = apply(current, directive, environment, context.prover);
+      if (!applied) return applied;
+      current = std::move(*applied);
+    }
+    return current;
+  }
+
   std::string values_in(const std::string& text) const {
     std::string known;
     for (const auto& [name, value] : environment.values)
@@ -149,7 +169,7 @@ ScriptEnvironment initial_environment(const Script& script, const ir::Program& p
 Result<State, Refusal> apply(const State& state, const Directive& directive, ScriptEnvironment& environment,
                              Prover* prover) {
   Applied applied = std::visit(Application{state, environment, {environment, prover}}, directive.operation);
-  if (!applied) return located(applied.error(), directive);
+  if (!applied) return applied.error().directive.empty() ? located(applied.error(), directive) : applied.error();
   if (const std::vector<std::string> problems = verify(*applied); !problems.empty())
     POLYTE_CHECK(false, "after '" + print(directive) + "': " + joined(problems));
   return applied;

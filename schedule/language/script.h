@@ -30,10 +30,17 @@ struct Transaction {
   std::vector<Directive> steps;
 };
 
+// One script for sizes that satisfy the condition, another for the rest.
+struct Specialize {
+  Size condition;
+  std::vector<Directive> then, otherwise;
+};
+
 using Operation =
-    std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Map, Remap,
-                 Skew, Shift, Reverse, Rename, AffineMap, Interchange, Wavefront, UnrollAndJam, Cut, Peel, Unroll, Vectorize,
-                 Parallel, ComputeInline, ComputeAt, ReverseComputeAt, Place, Nest, Stage, Transaction>;
+    std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Map, Remap, Skew, Shift,
+                 Reverse, Rename, AffineMap, Interchange, Wavefront, UnrollAndJam, Cut, Peel, Unroll, Vectorize,
+                 Parallel, ComputeInline, InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic, Specialize,
+                 ComputeAt, ReverseComputeAt, Place, Nest, Stage, Transaction>;
 
 struct Directive {
   Operation operation;

@@ -134,6 +134,22 @@ ScriptBuilder& ScriptBuilder::peel(const std::string& loop, bool first, const st
 ScriptBuilder& ScriptBuilder::vectorize(const std::string& loop) { return add(Vectorize{loop_name(loop)}); }
 ScriptBuilder& ScriptBuilder::parallel(const std::string& loop) { return add(Parallel{loop_name(loop)}); }
 ScriptBuilder& ScriptBuilder::compute_inline(const std::string& tensor) { return add(ComputeInline{tensor}); }
+ScriptBuilder& ScriptBuilder::rfactor(const std::string& tensor, const std::string& loop, const std::string& partial) {
+  return add(Rfactor{tensor, loop_name(loop), partial});
+}
+ScriptBuilder& ScriptBuilder::inline_all() { return add(InlineAll{}); }
+ScriptBuilder& ScriptBuilder::split_reduction(const std::string& tensor, const std::string& loop,
+                                              const std::string& parts, const std::string& partial,
+                                              SplitReduction::Form form) {
+  return add(SplitReduction{tensor, loop, {parts}, partial, form});
+}
+ScriptBuilder& ScriptBuilder::reassociate(const std::string& tensor, std::vector<std::string> loops) {
+  return add(Reassociate{tensor, std::move(loops)});
+}
+ScriptBuilder& ScriptBuilder::online(std::vector<std::string> sums, const std::string& from, const std::string& loop) {
+  return add(Online{std::move(sums), from, loop_name(loop)});
+}
+ScriptBuilder& ScriptBuilder::atomic(std::vector<std::string> statements) { return add(Atomic{std::move(statements)}); }
 ScriptBuilder& ScriptBuilder::compute_at(const std::string& producer, const std::string& loop) {
   return add(ComputeAt{producer, loop_name(loop)});
 }

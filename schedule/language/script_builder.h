@@ -72,6 +72,14 @@ class ScriptBuilder {
   ScriptBuilder& vectorize(const std::string& loop);
   ScriptBuilder& parallel(const std::string& loop);
   ScriptBuilder& compute_inline(const std::string& tensor);
+  ScriptBuilder& rfactor(const std::string& tensor, const std::string& loop, const std::string& partial);
+  ScriptBuilder& inline_all();
+  ScriptBuilder& split_reduction(const std::string& tensor, const std::string& loop, const std::string& parts,
+                                 const std::string& partial,
+                                 SplitReduction::Form form = SplitReduction::Form::Interleaved);
+  ScriptBuilder& reassociate(const std::string& tensor, std::vector<std::string> loops);
+  ScriptBuilder& online(std::vector<std::string> sums, const std::string& from, const std::string& loop);
+  ScriptBuilder& atomic(std::vector<std::string> statements);
   ScriptBuilder& compute_at(const std::string& producer, const std::string& loop);
   ScriptBuilder& reverse_compute_at(const std::string& consumer, const std::string& loop, std::vector<When> when = {});
   ScriptBuilder& place(const std::string& statement, std::vector<When> when);

@@ -87,7 +87,10 @@ std::vector<LogicalLine> logical_lines(std::string_view text) {
     }
     const std::string part = trimmed(physical);
     if (part.empty()) continue;
-    if (open.text.empty()) open.line = number;
+    if (open.text.empty()) {
+      open.line = number;
+      open.indent = static_cast<int>(physical.find_first_not_of(" \t"));
+    }
     open.text += (open.text.empty() ? "" : " ") + part;
     // A brace of its own opens or closes a transaction.
     if (open.text == "{" || open.text == "}" || depth_of(open.text) <= 0) close();

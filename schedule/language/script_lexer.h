@@ -20,7 +20,8 @@ std::vector<Token> tokenize(const std::string& text);  // ends with one End toke
 
 struct LogicalLine {
   std::string text;
-  int line = 0;  // of its first character
+  int line = 0;    // of its first character
+  int indent = 0;  // blanks before it
   Provenance provenance = Provenance::Person;
   std::string problem;  // of the provenance; empty: none
 };

@@ -17,7 +17,11 @@ bool starts_reduction(const ir::Program& program, std::size_t index) {
   if (s.combiner != ir::Combiner::None) return false;
   for (std::size_t i = index + 1; i < program.statements.size(); ++i) {
     const ir::Statement& other = program.statements[i];
-    if (other.writes.front().buffer == s.writes.front().buffer) return other.combiner != ir::Combiner::None;
+    if (other.writes.front().buffer != s.writes.front().buffer) continue;
+    if (other.combiner == ir::Combiner::None) return false;
+    const std::vector<const ir::Load*> loads = ir::loads_of(s.values.front());  // one that goes on from a sum is none
+    return std::none_of(loads.begin(), loads.end(),
+                        [&](const ir::Load* load) { return load->buffer == s.writes.front().buffer; });
   }
   return false;
 }
@@ -140,16 +144,40 @@ const ScheduledStatement& State::at(const std::string& statement) const {
   return *s;
 }
 
+bool is_reorderable(const ir::Statement& update) {
+  const bool rounds = update.combiner == ir::Combiner::Sum || update.combiner == ir::Combiner::Product;
+  return update.combiner != ir::Combiner::None && !(rounds && is_float(update.values.front()->type));
+}
+
+// A loop of the contract means every loop split from it, and a part of a loop the iterator it came from.
+bool State::may_reorder(const ir::Statement& update) const {
+  if (contract == Contract::Unsafe) return true;
+  const auto is_named = [&](const std::string& named) {
+    return std::any_of(update.reductions.begin(), update.reductions.end(), [&](const std::string& iterator) {
+      return iterator == named || named.rfind(iterator + ".", 0) == 0 || iterator.rfind(named + ".", 0) == 0;
+    });
+  };
+  const auto own = reassociated.find(update.writes.front().buffer);
+  if (own != reassociated.end() && std::any_of(own->second.begin(), own->second.end(), is_named)) return true;
+  return contract == Contract::Reassoc && std::any_of(reassociable.begin(), reassociable.end(), is_named);
+}
+
 std::vector<Affine> State::shape_of(const std::string& buffer) const {
   for (const StagedBuffer& b : staged)
     if (b.name == buffer) return {b.shape.begin(), b.shape.end()};
-  return reference->buffer(buffer).shape;
+  return basis->buffer(buffer).shape;
 }
 
 DType State::dtype_of(const std::string& buffer) const {
   for (const StagedBuffer& b : staged)
     if (b.name == buffer) return b.dtype;
-  return reference->buffer(buffer).dtype;
+  return basis->buffer(buffer).dtype;
+}
+
+ScheduledStatement scheduled_statement(const ir::Program& program, const std::string& name) {
+  for (std::size_t i = 0; i < program.statements.size(); ++i)
+    if (program.statements[i].name == name) return scheduled(program, i);
+  POLYTE_CHECK(false, "no statement '" + name + "' in '" + program.name + "'");
 }
 
 State reference_state(std::shared_ptr<const ir::Program> program) {

@@ -45,6 +45,7 @@ struct ScheduledStatement {
   std::vector<LoopRow> rows;                // one for every loop above the leaf, outermost first
   ir::Bindings inverse;                     // every iterator, over loop names
   std::vector<ir::Constraint> loop_domain;  // over loop names
+  bool atomic = false;                      // its conflicts with itself are atomic
   int lifted = 0;                           // how many leading iterators are the prefix of a lifted or copy statement
   ir::Bindings counted = {};                // iterators over the loops that the last map made; empty: none did
 };
@@ -83,9 +84,27 @@ struct StagedBuffer {
 
 enum class Contract { Exact, Reassoc, Unsafe };
 
+// One rewrite of the Program: `after` computes what the Program before it computes. The proof checks every step from
+// the two Programs alone (schedule/proof/rewrites.cc); the words here say which argument to look for.
+struct Rewrite {
+  enum class Kind {
+    Inline,  // reads of `tensor` replaced by its definition
+    Factor,  // the reduction of `tensor` in parts: `other` holds them
+    Online   // sums of exponentials along with the maximum `tensor`; `sums` are named
+  };
+  Kind kind = Kind::Inline;
+  std::string tensor;
+  std::string other;
+  std::string loop;                            // over which
+  std::vector<std::string> sums;               // of Online
+  std::map<std::string, ir::Bindings> points;  // of Online: iterators before, over those after, by statement
+  std::shared_ptr<const ir::Program> after;
+};
+
 struct State {
   std::shared_ptr<const ir::Program> reference;  // never changes
-  std::shared_ptr<const ir::Program> basis;      // the reference after compute_inline; else the same object
+  std::shared_ptr<const ir::Program> basis;      // the reference after all rewrites; else the same object
+  std::vector<Rewrite> rewrites;                 // from reference to basis, in order
   std::vector<ScheduledStatement> statements;    // current, in the order of their making
   Tree tree;
   std::vector<StagedBuffer> staged;
@@ -93,16 +112,24 @@ struct State {
   std::vector<MapRecord> maps = {};
   std::vector<CutRecord> cuts = {};
   Contract contract = Contract::Exact;
-  std::set<std::string> reassociable;  // loops named by `reassoc`
+  std::set<std::string> reassociable;                         // loops named by `reassoc`
+  std::map<std::string, std::set<std::string>> reassociated;  // the same for one tensor, by `reassociate`
   int next_loop_id = 0;
 
   const ScheduledStatement* find(const std::string& statement) const;  // null if absent
   const ScheduledStatement& at(const std::string& statement) const;
+  // True where the contract lets the updates of this reduction of the basis run in another order.
+  bool may_reorder(const ir::Statement& update) const;
   // Constant shape, type and memory of a buffer of the reference or staged (InternalError if absent).
   std::vector<ir::Affine> shape_of(const std::string& buffer) const;
   DType dtype_of(const std::string& buffer) const;
 };
 
+// True where the order of the updates cannot change a bit: integers, minima and maxima, bitwise operations.
+bool is_reorderable(const ir::Statement& update);
+
+// A statement of the Program as reference_state has it: each iterator its own loop.
+ScheduledStatement scheduled_statement(const ir::Program& program, const std::string& name);
 // Every statement under its own loops, in reference order: the tree that `naive` runs.
 State reference_state(std::shared_ptr<const ir::Program> program);
 

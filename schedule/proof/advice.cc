@@ -102,8 +102,9 @@ std::string contract_advice(const Basis& basis, const State& state, const OrderV
   if (!v.dependence->reduction) return "";
   State next = state;
   next.contract = Contract::Reassoc;
-  if (!legal(basis, next, context)) return "";
   const ir::Statement& s = basis.model.statements[static_cast<std::size_t>(v.dependence->sink)].statement->body;
+  next.reassociable.insert(s.reductions.begin(), s.reductions.end());
+  if (!legal(basis, next, context)) return "";
   std::string loops;
   for (const std::string& loop : s.reductions) loops += (loops.empty() ? "" : ", ") + loop;
   return "the contract `reassoc " + loops + "`";

@@ -1,4 +1,4 @@
-// Inlining, proved on its own: the basis (the Program after compute_inline) against the reference. Every value
+// Inlining, proved on its own: the Program after compute_inline against the one before. Every value
 // expression is walked beside the original; where the original loads an element and the basis has an
 // expression instead, that expression must be the definition of exactly this element, at this instance, and
 // what the definition reads must not change between the definition and its use.
@@ -110,23 +110,31 @@ class InlineMatcher {
   }
 };
 
+// Everything of a statement but its values.
+bool same_but_values(const ir::Statement& now, const ir::Statement& then) {
+  ir::Statement other = then;
+  other.values = now.values;
+  other.guard = now.guard;
+  return ir::equal(now, other);
+}
+
 }  // namespace
 
-std::optional<Refusal> check_inlining(const Basis& reference, const Basis& basis) {
-  InlineMatcher matcher(*reference.program, *basis.program);
-  for (const ir::Statement& now : basis.program->statements) {
-    const ir::Statement* then = reference.program->find_statement(now.name);
-    if (!then || then->iterators != now.iterators || then->values.size() != now.values.size()) {
+std::optional<Refusal> check_inlining(const ir::Program& before, const ir::Program& after) {
+  InlineMatcher matcher(before, after);
+  for (const ir::Statement& now : after.statements) {
+    const ir::Statement* then = before.find_statement(now.name);
+    if (!then || then->values.size() != now.values.size() || !same_but_values(now, *then) ||
+        !then->guard != !now.guard) {
       return illegal("statement '" + now.name + "' is not one of the Program's");
     }
-    for (std::size_t i = 0; i < now.values.size(); ++i) {
-      if (matcher.match(now.values[i], then->values[i])) continue;
-      return illegal("the inlined value of '" + now.name + "' is not what the Program computes");
-    }
+    bool same = !now.guard || matcher.match(now.guard, then->guard);
+    for (std::size_t i = 0; i < now.values.size(); ++i) same = same && matcher.match(now.values[i], then->values[i]);
+    if (!same) return illegal("the inlined value of '" + now.name + "' is not what the Program computes");
   }
-  for (const ir::Statement& then : reference.program->statements) {
-    bool gone = basis.program->find_statement(then.name) == nullptr;
-    bool interface = reference.program->buffer(then.writes[0].buffer).role != ir::Role::Temp;
+  for (const ir::Statement& then : before.statements) {
+    bool gone = after.find_statement(then.name) == nullptr;
+    bool interface = before.buffer(then.writes[0].buffer).role != ir::Role::Temp;
     if (gone && interface) return illegal("statement '" + then.name + "' writes an output and was inlined away");
   }
   return std::nullopt;

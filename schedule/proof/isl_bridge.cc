@@ -136,7 +136,7 @@ class ModelBuilder {
   IslModel model_;
 
   void add_buffers() {
-    for (const ir::Buffer& buffer : model_.state->reference->buffers) {
+    for (const ir::Buffer& buffer : model_.state->basis->buffers) {
       IslBuffer b{buffer.name, buffer.name, buffer.shape, -1, buffer.role != ir::Role::Temp, false, false, {}};
       b.input = buffer.role == ir::Role::In || buffer.role == ir::Role::Const || buffer.role == ir::Role::InOut;
       b.output = buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut;
@@ -159,7 +159,7 @@ class ModelBuilder {
       space = isl::manage(isl_space_set_dim_id(space.release(), isl_dim_param, static_cast<unsigned>(at), id));
     }
     isl::space as_set = isl::manage(isl_space_set_from_params(space.copy()));
-    std::vector<ir::Constraint> known = model_.state->reference->context;
+    std::vector<ir::Constraint> known = model_.state->basis->context;
     for (const IslBuffer& buffer : model_.buffers) {
       for (const ir::Affine& extent : buffer.shape) {
         if (!extent.is_constant()) known.push_back(ir::at_least(extent, 1));

@@ -66,12 +66,12 @@ Counterexample explain(const Basis& basis, const OrderViolation& v) {
 
 }  // namespace
 
-const Basis& Prover::Impl::basis_of(const State& state) {
-  std::unique_ptr<Basis>& slot = bases[state.basis.get()];
+const Basis& Prover::Impl::basis_of(const std::shared_ptr<const ir::Program>& program) {
+  std::unique_ptr<Basis>& slot = bases[program.get()];
   if (!slot) {
     slot = std::make_unique<Basis>();
-    slot->program = state.basis;
-    slot->state = reference_state(state.basis);
+    slot->program = program;
+    slot->state = reference_state(program);
     slot->model = make_model(context, slot->state);
     slot->dependences = compute_dependences(slot->model);
   }
@@ -145,8 +145,9 @@ bool has_staged(const IslModel& model, const std::string& buffer) {
 }
 
 // Reuse of storage is not a constraint where each scope has its own cells: sources decide there.
-bool concerns_order(const Dependence& d, const IslModel& model) {
-  if (d.reduction && model.state->contract != Contract::Exact) return false;
+bool concerns_order(const Dependence& d, const Basis& basis, const IslModel& model) {
+  const auto source = static_cast<std::size_t>(d.source);
+  if (d.reduction && model.state->may_reorder(basis.model.statements[source].statement->body)) return false;
   if (d.kind == DependenceKind::Flow) return true;
   return !has_staged(model, model.buffers[static_cast<std::size_t>(d.buffer)].name);
 }
@@ -202,7 +203,7 @@ std::optional<OrderViolation> find_order_violation(const Basis& basis, const Isl
   std::optional<OrderViolation> worst;
   for (const Dependence& d : basis.dependences) {
     int source = position[static_cast<std::size_t>(d.source)], sink = position[static_cast<std::size_t>(d.sink)];
-    if (source < 0 || sink < 0 || !involves(d, basis, moved) || !concerns_order(d, model)) continue;
+    if (source < 0 || sink < 0 || !involves(d, basis, moved) || !concerns_order(d, basis, model)) continue;
     std::optional<BackwardPairs> wrong = find_backwards(model, source, sink, renamed(d.pairs, source, sink));
     if (!wrong) continue;
     OrderViolation found = locate(d, *wrong, model);
@@ -287,8 +288,17 @@ struct RaceSite {
   isl::map pairs;
 };
 
+// Both accesses are the one read and write of an atomic update, by two threads.
+bool is_atomic(const IslModel& model, int a, int b, const IslAccess& x, const IslAccess& y, LoopKind kind) {
+  const ScheduledStatement& s = *model.statements[static_cast<std::size_t>(a)].statement;
+  if (a != b || !s.atomic || kind != LoopKind::Parallel) return false;
+  const std::string cell = access_pattern(s.body.writes.front());
+  return access_pattern(x.text) == cell && access_pattern(y.text) == cell;
+}
+
 std::optional<RaceSite> find_race(const IslModel& model, const State& state, int loop_id) {
   std::vector<std::string> below = statements_below(state.tree, loop_id);
+  const LoopKind loop_kind = find_loop(state.tree, loop_id)->kind;
   for (const std::string& first : below) {
     int a = statement_index(model, first);
     for (const IslAccess& x : model.statements[static_cast<std::size_t>(a)].accesses) {
@@ -297,7 +307,7 @@ std::optional<RaceSite> find_race(const IslModel& model, const State& state, int
       for (const std::string& second : below) {
         int b = statement_index(model, second);
         for (const IslAccess& y : model.statements[static_cast<std::size_t>(b)].accesses) {
-          if (y.buffer != x.buffer) continue;
+          if (y.buffer != x.buffer || is_atomic(model, a, b, x, y, loop_kind)) continue;
           isl::map pairs = conflict(model, a, x, b, y, loop_id);
           if (!pairs.is_empty()) return RaceSite{a, b, &x, &y, pairs};
         }
@@ -361,12 +371,8 @@ std::optional<Refusal> end_to_end_refusal(Prover::Impl& impl, const State& state
   if (auto refusal = bounds_refusal(model, {})) return refusal;
   if (auto refusal = order_refusal(impl, model, {})) return refusal;
   if (auto refusal = check_loop_points(impl.context, model)) return refusal;
-  const Basis& basis = impl.basis_of(state);
-  if (state.basis != state.reference) {
-    State plain = reference_state(impl.reference);
-    if (auto refusal = check_inlining(impl.basis_of(plain), basis)) return refusal;
-  }
-  if (auto refusal = check_sources(basis, model, "")) return refusal;
+  if (auto refusal = check_rewrites(impl, state)) return refusal;
+  if (auto refusal = check_sources(impl.basis_of(state), model, "")) return refusal;
   for (int loop : concurrent_loops(state.tree)) {
     if (auto refusal = independence_refusal(model, loop)) return refusal;
   }
@@ -410,6 +416,29 @@ std::optional<Refusal> Prover::check_storage(const State& state, const std::stri
     const Basis& basis = impl_->basis_of(state);
     return check_sources(basis, make_model(impl_->context, state), buffer);
   });
+}
+std::vector<std::string> Prover::reordered(const State& state) {
+  impl_->context.limit(impl_->options.quota);
+  const Basis& basis = impl_->basis_of(state);
+  const IslModel model = make_model(impl_->context, state);
+  const std::vector<int> position = positions_in(basis, model);
+  std::vector<std::string> names;
+  bool spent = false;  // what is not decided counts as reordered
+  for (const Dependence& d : basis.dependences) {
+    const int at = position[static_cast<std::size_t>(d.source)];
+    const std::string& name = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body.name;
+    if (!d.reduction || at < 0 || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    try {
+      if (spent || find_backwards(model, at, at, renamed(d.pairs, at, at))) names.push_back(name);
+    } catch (const isl::exception_quota&) {
+      spent = true;
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+std::optional<Refusal> Prover::check_rewrites(const State& state) {
+  return guarded(*impl_, [&] { return schedule::check_rewrites(*impl_, state); });
 }
 std::optional<Refusal> Prover::check_end_to_end(const State& state) {
   return guarded(*impl_, [&] { return end_to_end_refusal(*impl_, state); });

@@ -39,6 +39,10 @@ class Prover {
   // What a lifted or copy statement produces covers what is read below its site; nothing undefined is read;
   // sources of the reads of `buffer` (of the reference) are those of the reference.
   std::optional<Refusal> check_storage(const State& state, const std::string& buffer);
+  // Reductions of the basis whose updates of one cell run in another order than the basis has them.
+  std::vector<std::string> reordered(const State& state);
+  // Every rewrite of the Program, from the reference to the State's basis, computes what stood before it.
+  std::optional<Refusal> check_rewrites(const State& state);
   // The whole criterion.
   std::optional<Refusal> check_end_to_end(const State& state);
 

@@ -8,7 +8,7 @@
 
 namespace polyte::schedule {
 
-// A Program (the reference, or the reference after inlining) in isl, with what was computed of it.
+// A Program (the reference, or what a rewrite made of it) in isl, with what was computed of it.
 struct Basis {
   std::shared_ptr<const ir::Program> program;
   State state;
@@ -22,7 +22,8 @@ struct Prover::Impl {
   IslContext context;  // outlives everything below
   std::map<const ir::Program*, std::unique_ptr<Basis>> bases;
 
-  const Basis& basis_of(const State& state);
+  const Basis& basis_of(const std::shared_ptr<const ir::Program>& program);
+  const Basis& basis_of(const State& state) { return basis_of(state.basis); }
 };
 
 // A dependence that runs backwards: source and sink as points of their statements.
@@ -50,7 +51,12 @@ std::vector<std::string> order_advice(const Basis& basis, const State& state, co
 std::optional<Refusal> check_sources(const Basis& basis, const IslModel& model, const std::string& buffer);
 // Lowering reaches the instances of mapped statements, each of them and nothing else.
 std::optional<Refusal> check_loop_points(const IslContext& context, const IslModel& model);
-// Inlining: the State's basis computes what the reference computes.
-std::optional<Refusal> check_inlining(const Basis& reference, const Basis& basis);
+// The steps from the reference to the basis; each by the argument of its kind, from the two Programs alone.
+std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state);
+std::optional<Refusal> check_inlining(const ir::Program& before, const ir::Program& after);
+std::optional<Refusal> check_factor(const State& state, const Rewrite& rewrite, const ir::Program& before,
+                                    const Basis& after);
+std::optional<Refusal> check_online(const State& state, const Rewrite& rewrite, const Basis& before,
+                                    const Basis& after);
 
 }  // namespace polyte::schedule

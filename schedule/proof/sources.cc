@@ -293,10 +293,24 @@ class FamilyCheck {
     return plain.apply_range(to_reference()).unite(sources.intersect_range(virtual_range));
   }
 
+  // True where the contract lets the updates of this buffer run in another order.
+  // Not where something else goes on from a partial sum (the scale of a running maximum): there sources are exact.
+  bool is_relaxed() const {
+    const std::vector<ScheduledStatement>& statements = basis_.state.statements;
+    const auto writes = [&](const ScheduledStatement& s) { return s.body.writes.front().buffer == family_; };
+    return std::ranges::any_of(statements,
+                               [&](const ScheduledStatement& s) {
+                                 return writes(s) && s.kind == StatementKind::Update &&
+                                        model_.state->may_reorder(s.body);
+                               }) &&
+           std::ranges::none_of(
+               statements, [&](const ScheduledStatement& s) { return writes(s) && s.kind == StatementKind::Plain; });
+  }
+
   // Under `reassoc` the updates and the initial value of one cell count as one source.
   isl::union_map up_to_reduction(const isl::union_map& sources) {
-    if (model_.state->contract == Contract::Exact) return sources;
     isl::union_map result = sources;
+    if (!is_relaxed()) return result;
     for (std::size_t i = 0; i < basis_.model.statements.size(); ++i) {
       const IslStatement& s = basis_.model.statements[i];
       if (s.statement->kind == StatementKind::Plain) continue;
@@ -344,7 +358,7 @@ class FamilyCheck {
 
   // Under `reassoc`: no value is continued twice, and readers take the end of the path.
   std::optional<Refusal> reduction_path(const Sink& sink, const isl::union_map& actual) {
-    if (model_.state->contract == Contract::Exact) return std::nullopt;
+    if (!is_relaxed()) return std::nullopt;
     if (continues_a_sum(sink)) {
       if (!actual.is_injective()) return counted_twice(sink);
       continued_ = continued_.unite(actual.range());

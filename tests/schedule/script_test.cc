@@ -91,7 +91,7 @@ TEST_CASE("every problem of a file at once") {
         List{"f:2: a size is missing before the end of the line",
              "f:3: expected a loop or a statement, got the end of the line",
              "f:4: 'turn' is not a directive (param, where, let, split, tile, reorder, order, fuse, merge, distribute, "
-             "unroll, unroll_and_jam, cut, peel, vectorize, parallel, map, skew, shift, reverse, rename, affine, interchange, wavefront, compute_inline, compute_at, reverse_compute_at, place, nest, stage, "
+             "unroll, unroll_and_jam, cut, peel, vectorize, parallel, map, skew, shift, reverse, rename, affine, interchange, wavefront, compute_inline, compute_at, reverse_compute_at, place, nest, rewrite, rfactor, split_reduction, reassociate, atomic, specialize, stage, "
              "cache_read, cache_write, pack are)",
              "f:5: tail 'round': expected guard, mask or cut"});
   CHECK(problems_of("") == List{"f:1: the script is empty"});

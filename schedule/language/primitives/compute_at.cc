@@ -53,7 +53,7 @@ std::optional<Refusal> check_readers(const State& state, const std::string& tens
 
 Applied compute_at(const State& state, const ComputeAt& directive, const PrimitiveContext& context) {
   std::string tensor = directive.producer;
-  if (const ScheduledStatement* s = state.find(tensor); s && !state.reference->find_buffer(tensor))
+  if (const ScheduledStatement* s = state.find(tensor); s && !state.basis->find_buffer(tensor))
     tensor = s->body.writes.front().buffer;
   const std::vector<std::string> writers = select_statements(state, tensor);
   if (writers.empty()) return malformed("no statement computes " + directive.producer);

@@ -18,7 +18,7 @@ struct Definition {
 };
 
 Result<Definition, Refusal> definition_of(const State& state, const std::string& tensor) {
-  const ir::Buffer* buffer = state.reference->find_buffer(tensor);
+  const ir::Buffer* buffer = state.basis->find_buffer(tensor);
   if (!buffer) return malformed("no tensor is called " + tensor);
   if (buffer->role != ir::Role::Temp)
     return malformed(tensor + " is an " + ir::to_string(buffer->role) + " tensor: only temporaries are inlined");
@@ -44,7 +44,7 @@ Result<Definition, Refusal> definition_of(const State& state, const std::string&
     return conservative(s.body.name + " writes an element more than once");
   definition.value = s.body.values.front();
   for (const ir::Load* load : ir::loads_of(definition.value))
-    if (!state.reference->find_buffer(load->buffer))
+    if (!state.basis->find_buffer(load->buffer))
       return malformed(s.body.name + " reads the staged " + load->buffer + ": compute_inline comes before that stage");
   return definition;
 }
@@ -143,6 +143,7 @@ Applied compute_inline(const State& state, const ComputeInline& directive, const
   State next = state;
   Inliner inliner(tensor, *definition);
   next.basis = inlined_program(*state.basis, tensor, inliner);
+  next.rewrites.push_back({Rewrite::Kind::Inline, tensor, {}, {}, {}, {}, next.basis});
   std::vector<std::string> changed;
   for (ScheduledStatement& s : next.statements) {
     if (writes(s, tensor) || !reads(s, tensor)) continue;
@@ -160,6 +161,25 @@ Applied compute_inline(const State& state, const ComputeInline& directive, const
   if (!context.prover) return next;
   if (auto refusal = context.prover->check_bounds(next, changed)) return *refusal;
   if (auto refusal = context.prover->check_order(next, changed)) return *refusal;
+  return next;
+}
+
+// compute_inline all: every temporary with one plain definition, first to last; the others stay.
+Applied inline_all(const State& state, const InlineAll&, const PrimitiveContext& context) {
+  State next = state;
+  std::string reasons;
+  for (const ir::Buffer& buffer : state.basis->buffers) {
+    if (buffer.role != ir::Role::Temp) continue;
+    Applied applied = compute_inline(next, {buffer.name}, context);
+    if (applied)
+      next = std::move(*applied);
+    else if (applied.error().kind == RefusalKind::Illegal || applied.error().kind == RefusalKind::Unknown)
+      return applied.error();
+    else
+      reasons += (reasons.empty() ? "" : "; ") + applied.error().headline;
+  }
+  if (next.basis == state.basis)
+    return malformed("nothing can be inlined: " + (reasons.empty() ? "there are no temporaries" : reasons));
   return next;
 }
 

@@ -197,7 +197,7 @@ bool awaits_stage(const State& state, const Loop& loop) {
     if (s.lifted == 0 || s.kind == StatementKind::Copy) continue;
     const auto prefix_end = s.body.iterators.begin() + s.lifted;
     if (std::find(s.body.iterators.begin(), prefix_end, loop.name) == prefix_end) continue;
-    if (state.reference->find_buffer(s.body.writes.front().buffer)) return true;
+    if (state.basis->find_buffer(s.body.writes.front().buffer)) return true;
   }
   return false;
 }

@@ -153,7 +153,7 @@ Result<Box> box_of(const State& state, const std::vector<BoxAccess>& accesses, c
 }
 
 std::optional<Refusal> lift(State& state, const std::string& tensor, const LiftSite& site) {
-  const ir::Buffer* buffer = state.reference->find_buffer(tensor);
+  const ir::Buffer* buffer = state.basis->find_buffer(tensor);
   if (!buffer) return malformed("no tensor is called " + tensor);
   if (buffer->role != ir::Role::Temp)
     return malformed(tensor + " is an " + ir::to_string(buffer->role) + " tensor: only temporaries are recomputed");

@@ -36,6 +36,12 @@ Applied cut(const State& state, const Cut& directive, const PrimitiveContext& co
 Applied peel(const State& state, const Peel& directive, const PrimitiveContext& context);
 Applied set_kind(const State& state, const LoopName& loop, LoopKind kind, const PrimitiveContext& context);
 Applied compute_inline(const State& state, const ComputeInline& directive, const PrimitiveContext& context);
+Applied rfactor(const State& state, const Rfactor& directive, const PrimitiveContext& context);
+Applied split_reduction(const State& state, const SplitReduction& directive, const PrimitiveContext& context);
+Applied reassociate(const State& state, const Reassociate& directive, const PrimitiveContext& context);
+Applied online(const State& state, const Online& directive, const PrimitiveContext& context);
+Applied atomic(const State& state, const Atomic& directive, const PrimitiveContext& context);
+Applied inline_all(const State& state, const InlineAll& directive, const PrimitiveContext& context);
 Applied compute_at(const State& state, const ComputeAt& directive, const PrimitiveContext& context);
 Applied reverse_compute_at(const State& state, const ReverseComputeAt& directive, const PrimitiveContext& context);
 Applied place(const State& state, const Place& directive, const PrimitiveContext& context);

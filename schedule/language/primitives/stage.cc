@@ -82,8 +82,8 @@ class StageApplication {
   StagedBuffer local_;
   Names copies_;
 
-  bool is_reference() const { return before_.reference->find_buffer(buffer_) != nullptr; }
-  ir::Role role() const { return is_reference() ? before_.reference->buffer(buffer_).role : ir::Role::Temp; }
+  bool is_reference() const { return before_.basis->find_buffer(buffer_) != nullptr; }
+  ir::Role role() const { return is_reference() ? before_.basis->buffer(buffer_).role : ir::Role::Temp; }
 
   // --- site and form ---
 
@@ -372,7 +372,7 @@ class StageApplication {
     if (names.empty()) names = Names(box_.extent.size());
     for (const bool of_writes : {true, false})
       for (const ir::Statement& s : before_.basis->statements) {
-        const ScheduledStatement plain = {s, StatementKind::Plain, {}, {}, {}, {}, {}, 0};
+        const ScheduledStatement plain = {s, StatementKind::Plain, {}, {}, {}, {}, {}, false, 0};
         for (const AccessRef& ref : accesses_of(plain))
           for (std::size_t d = 0; d < names.size(); ++d) {
             if (!names[d].empty() || ref.access.buffer != of_ || ref.write != of_writes) continue;
@@ -390,7 +390,7 @@ class StageApplication {
   }
 
   bool is_buffer(const std::string& name) const {
-    return before_.reference->find_buffer(name) != nullptr ||
+    return before_.basis->find_buffer(name) != nullptr ||
            std::any_of(before_.staged.begin(), before_.staged.end(),
                        [&](const StagedBuffer& b) { return b.name == name; });
   }
@@ -461,7 +461,7 @@ class StageApplication {
         std::set<std::string> symbols;
         c.expr.collect_symbols(symbols);
         const bool known = std::all_of(symbols.begin(), symbols.end(), [&](const std::string& symbol) {
-          return elements.count(symbol) > 0 || has(before_.reference->params, symbol);
+          return elements.count(symbol) > 0 || has(before_.basis->params, symbol);
         });
         if (known) own.push_back(ir::substitute(c, elements));
       }

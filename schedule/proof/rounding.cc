@@ -1,0 +1,119 @@
+#include "schedule/proof/rounding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "schedule/language/digits.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+double unit_roundoff(DType type) {
+  switch (type) {
+    case DType::F64:
+      return 0x1p-53;
+    case DType::F16:
+      return 0x1p-11;
+    case DType::BF16:
+      return 0x1p-8;
+    default:
+      return 0x1p-24;
+  }
+}
+
+std::string number(double value) {
+  std::ostringstream text;
+  text.precision(2);
+  text << value;
+  return text.str();
+}
+
+// Updates of one cell by this statement of the basis, at most; nullopt where a size is open.
+std::optional<double> terms_of(const State& state, const std::string& update) {
+  const State plain = reference_state(state.basis);
+  const ScheduledStatement& s = plain.at(update);
+  double terms = 1;
+  for (const std::string& iterator : s.body.reductions) {
+    const auto extent = extent_of(plain, {update}, iterator);
+    if (!extent) return std::nullopt;
+    terms *= static_cast<double>(std::max<std::int64_t>(1, *extent));
+  }
+  return terms;
+}
+
+const ir::Statement* update_of(const State& state, const std::string& tensor) {
+  for (const ir::Statement& s : state.basis->statements)
+    if (s.combiner != ir::Combiner::None && s.writes.front().buffer == tensor) return &s;
+  return nullptr;
+}
+
+std::string bound(const State& state, const ir::Statement& update, const std::optional<double>& roundings) {
+  const DType type = state.dtype_of(update.writes.front().buffer);
+  const std::string of = update.combiner == ir::Combiner::Product ? "|product|" : "sum of |terms|";
+  if (!roundings) return "|error| <= gamma(number of terms) * " + of;
+  const double value = gamma(*roundings, type);
+  return "|error| <= gamma(" + number(*roundings) + ") * " + of + ", gamma(" + number(*roundings) +
+         ") = " + (std::isfinite(value) ? number(value) : "unbounded") + " for " + std::string(to_string(type));
+}
+
+// rfactor: a term is rounded on the way through its part, then the part on the way through the sum.
+std::string factor_note(const State& state, const Rewrite& rewrite) {
+  const ir::Statement* part = update_of(state, rewrite.other);
+  const ir::Statement* merge = update_of(state, rewrite.tensor);
+  if (!part || !merge || is_reorderable(*merge)) return "";
+  const auto inner = terms_of(state, part->name), outer = terms_of(state, merge->name);
+  std::optional<double> both;
+  if (inner && outer) both = *inner + *outer;
+  return rewrite.tensor + " is added up in parts over " + rewrite.loop + " (" + rewrite.other +
+         "): " + bound(state, *merge, both);
+}
+
+// A scale multiplies by an exponential of at most 4 units in the last place: 8 roundings, and its own.
+std::string online_note(const State& state, const Rewrite& rewrite, const std::string& sum) {
+  const ir::Statement* update = update_of(state, sum);
+  if (!update) return "";
+  const ir::Statement& scale = state.basis->statement(sum + ".scale");
+  const State plain = reference_state(state.basis);
+  const auto scales = extent_of(plain, {scale.name}, rewrite.loop);
+  const auto inner = terms_of(state, update->name);
+  std::optional<double> all;
+  if (scales && inner) all = *inner * static_cast<double>(*scales) + 10 * static_cast<double>(*scales);
+  return sum + " is scaled to the running maximum " + rewrite.tensor + " at each step of " + rewrite.loop + ": " +
+         bound(state, *update, all);
+}
+
+}  // namespace
+
+double gamma(double roundings, DType type) {
+  const double product = roundings * unit_roundoff(type);
+  return product < 1 ? product / (1 - product) : std::numeric_limits<double>::infinity();
+}
+
+std::vector<std::string> rounding_notes(const State& state, Prover& prover) {
+  std::vector<std::string> notes;
+  const auto add = [&](const std::string& note) {
+    if (!note.empty()) notes.push_back(note);
+  };
+  for (const Rewrite& rewrite : state.rewrites) {
+    if (rewrite.kind == Rewrite::Kind::Factor) add(factor_note(state, rewrite));
+    for (const std::string& sum : rewrite.sums) add(online_note(state, rewrite, sum));
+  }
+  for (const std::string& name : prover.reordered(state)) {
+    const ir::Statement& update = state.basis->statement(name);
+    if (!is_reorderable(update))
+      add(update.writes.front().buffer +
+          " is combined in another order: " + bound(state, update, terms_of(state, name)));
+  }
+  for (const ScheduledStatement& s : state.statements)
+    if (s.atomic && !is_reorderable(state.basis->statement(s.reference)))
+      add(s.body.writes.front().buffer + " is combined in the order of the threads: " +
+          bound(state, state.basis->statement(s.reference), terms_of(state, s.reference)));
+  const bool relaxed = state.contract != Contract::Exact || !state.reassociated.empty();
+  if (relaxed && notes.empty()) add("the contract is wider than needed: every sum keeps its order, exact will do");
+  return notes;
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,19 @@
+// What a Script changes in the rounding of its Program, with a bound: one line a sum (or product) of floating-point
+// numbers whose terms are combined in another order or with other factors than the reference has them, and one for a
+// contract that nobody needed. Empty for a script that changes nothing and says so.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedule/proof/prover.h"
+
+namespace polyte::schedule {
+
+// gamma(n) = n u / (1 - n u), u the unit roundoff of the type: |computed - true| <= gamma(n) * sum of |terms| for n
+// roundings on the way of a term (Higham, Accuracy and Stability, 3.1). Not a number where n u >= 1.
+double gamma(double roundings, DType type);
+
+std::vector<std::string> rounding_notes(const State& state, Prover& prover);
+
+}  // namespace polyte::schedule

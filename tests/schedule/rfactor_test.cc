@@ -1,0 +1,207 @@
+// rfactor: the Program and the nests that it leaves, its words, its refusals, and that every sum in parts executes to
+// the reference's bits. Faults planted into the rewritten Program are refused by the proof of the step.
+#include "schedule/proof/prover.h"
+#include "tests/schedule/schedule_testing.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+const char* const kRowSums = R"(
+program row_sums(M, N)
+  in  x: f32[M, N]
+  in  v: f32[M, N]
+  out t: f32[M]
+  out s: f32[M]
+  t[i] = max[j] x[i, j]
+  s[i] = sum[j] x[i, j] * v[i, j]
+)";
+const char* const kHistogram = R"(
+program histogram(N, B)
+  in  bin: i32[N]
+  out h: i32[B]
+  h[b] = 0
+  h[bin[n]] += 1
+)";
+const char* const kTriangle = R"(
+program triangle(N)
+  in    a: f32[N, N]
+  inout s: f32[N]
+  S: s[i] += a[i, k]    for i in 0..N, k in 0..i
+)";
+
+const std::vector<ir::Values> kSizes = {{{"M", 3}, {"N", 10}}, {{"M", 4}, {"N", 8}}, {{"M", 2}, {"N", 1}}};
+
+void check(const char* text, const std::vector<ir::Values>& sizes, const std::string& lines,
+           const std::string& contract) {
+  CAPTURE(lines);
+  for (const ir::Values& size : sizes) {
+    CAPTURE(size.begin()->second);
+    CHECK(problem_of(bound_program(text, size), lines, ProofLevel::Full, contract) == "");
+  }
+}
+
+std::string refused(const char* text, const std::string& lines, const std::string& contract = "reassoc j") {
+  const auto program = bound_program(text, {{"M", 3}, {"N", 10}});
+  const auto state = replay(program, script_of(*program, lines, contract), test_machine(), {ProofLevel::Full, {}});
+  return state ? "accepted" : state.error().headline;
+}
+
+}  // namespace
+
+TEST_CASE("rfactor leaves an initial value, the parts and their sum, with the splits of the free loops") {
+  const auto program = bound_program(kRowSums, {{"M", 3}, {"N", 10}});
+  const State state = state_of(program, "split s: i by 2, j by 4\nrewrite rfactor t over j as tp");
+  CHECK(print_nest(state.tree) ==
+        "{ i > t.init; i > { j > tp.init; j > tp.update; j > t.update }; i.o > i.i > s.init; i.o > i.i > j.o > j.i > "
+        "s.update }");
+  const auto parts =
+      replay(program, script_of(*program, "split s: i by 2, j by 4\nrfactor s over j.i as sp", "reassoc j"),
+             test_machine(), {ProofLevel::Full, {}});
+  REQUIRE(static_cast<bool>(parts));
+  CHECK(print_nest(parts->tree) ==
+        "{ i > t.init; i > j > t.update; i.o > i.i > s.init; i.o > i.i > { j.i > sp.init; j.o > j.i > sp.update; j.i > "
+        "s.update } }");
+  CHECK(ir::print(*parts->basis).find("sp[j.i, i]") != std::string::npos);
+  CHECK(parts->basis->buffer("sp").shape == std::vector<ir::Affine>{4, 3});
+}
+
+TEST_CASE("rfactor prints as it is parsed, by both of its words") {
+  const auto program = bound_program(kRowSums, {{"M", 3}, {"N", 10}});
+  const Script script = script_of(*program, "rewrite rfactor s over s.update:j as sp\nrfactor t over j as tp");
+  CHECK(print(script.directives[0]) == "rewrite rfactor s over s.update:j as sp");
+  CHECK(print(script.directives[1]) == "rewrite rfactor t over j as tp");
+  CHECK(print(parse_script(print(script), "again")) == print(script));
+}
+
+TEST_CASE("sums in parts have the reference's value on integers") {
+  check(kRowSums, kSizes, "split j by 4\nrewrite rfactor s over j.i as sp", "reassoc j");
+  check(kRowSums, kSizes, "split j by 4\nrewrite rfactor s over j.o as sp\nparallel sp.update:j.o", "reassoc j");
+  check(kRowSums, kSizes,
+        "split j by 4\nrewrite rfactor t over j.i as tp\n"
+        "nest i > { <j.i> > tp.init; j.o > <j.i> > tp.update; t.init; j.i > t.update }\nstage tp at i in register",
+        "exact");
+  check(kRowSums, kSizes,
+        "split j by 4, i by 2\nrewrite rfactor s over j.i as sp\nsplit sp.update: j.o by 2\n"
+        "nest par i.o > i.i > { <j.i> > sp.init; j.o.o > [j.o.i] > <j.i> > sp.update; s.init; j.i > s.update }\n"
+        "stage sp at i.i in register",
+        "reassoc j");
+  check(kRowSums, kSizes, "rewrite rfactor s over j as sp\nrewrite rfactor t over j as tp", "reassoc j");
+  check(kDenseRelu, {{{"M", 3}, {"N", 4}, {"K", 7}}, {{"M", 2}, {"N", 2}, {"K", 8}}},
+        "split k by 3\nrewrite rfactor acc over k.o as part\n"
+        "nest par k.o > m > <n> > { part.init; k.i > part.update }",
+        "reassoc k");
+}
+
+TEST_CASE("parts of a sum split again make a tree") {
+  check(kRowSums, kSizes,
+        "split s: j by 8\nrewrite rfactor s over j.i as p8\nsplit s.update: j.i by 4\n"
+        "rewrite rfactor s over j.i.i as p4\nsplit s.update: j.i.i by 2\nrewrite rfactor s over j.i.i.i as p2",
+        "reassoc j");
+}
+
+TEST_CASE("a histogram in parts needs no atomic and changes no bit") {
+  check(kHistogram, {{{"N", 13}, {"B", 4}}, {{"N", 8}, {"B", 1}}},
+        "split n by 4\nrewrite rfactor h over n.o as part\n"
+        "nest par n.o > { b > part.init; n.i > part.update }\nnest b > { h; n.o > h.update }",
+        "exact");
+}
+
+TEST_CASE("a triangular sum in parts merges the cells that it has") {
+  check(kTriangle, {{{"N", 7}}, {{"N", 1}}}, "split k by 3\nrewrite rfactor s over k.i as p", "reassoc k");
+}
+
+TEST_CASE("rfactor is refused where it means nothing, in these words") {
+  CHECK(refused(kRowSums, "split j by 4\nrewrite rfactor s over j.i as sp", "exact") ==
+        "the parts of s add up in another order, and the contract is exact: say `reassoc j`");
+  CHECK(refused(kRowSums, "split j by 4\nrewrite rfactor s over j.i as sp", "reassoc k") ==
+        "the parts of s add up in another order, and the contract is reassoc of other loops: say `reassoc j`");
+  CHECK(refused(kRowSums, "rewrite rfactor s over i as sp") ==
+        "i is a free loop of s: parts are made over a reduction loop (j)");
+  CHECK(refused(kRowSums, "split j by 4\nrewrite rfactor s over j as sp") ==
+        "s.update has no loop j: it was split into j.o and j.i (its loops are i, j.o, j.i)");
+  CHECK(refused(kRowSums, "rewrite rfactor x over j as sp") == "x is no reduction: no statement updates it");
+  CHECK(refused(kRowSums, "rewrite rfactor nowhere over j as sp") == "no tensor is called nowhere");
+  CHECK(refused(kRowSums, "rewrite rfactor s.update over j as sp") ==
+        "rfactor names a tensor, and s.update is a statement");
+  CHECK(refused(kRowSums, "rewrite rfactor s over j as x") == "the name x is taken: a tensor is called so");
+  CHECK(refused(kRowSums, "rewrite rfactor s over j as j") == "the name j is taken: an iterator is called so");
+  CHECK(refused(kRowSums, "rewrite rfactor s over t.update:j as sp") == "the loop is one of s.update, not of t.update");
+  CHECK(
+      refused(kRowSums, "fuse s.update: i, j as ij\nrewrite rfactor s over ij as sp").find("ij is a free loop of s") ==
+      0);
+  CHECK(refused(kRowSums, "stage s at s.update:i\nrewrite rfactor s over j as sp") ==
+        "s is staged already: rfactor comes before its stage");
+}
+
+TEST_CASE("a pair is not reduced in parts") {
+  const char* const text = R"(
+program arg_max(M, N)
+  in  x: f32[M, N]
+  out v: f32[M]
+  out p: i64[M]
+  (v, p)[m] = argmax[j] (x[m, j], j)
+)";
+  CHECK(refused(text, "rewrite rfactor v over j as vp") == "v is a pair (argmax): pairs are not reduced in parts");
+}
+
+namespace {
+
+// A row sum in parts whose rewritten Program is changed behind the primitive's back.
+std::string verdict(const std::function<void(ir::Program&)>& damage, const std::string& contract = "reassoc j") {
+  const auto program = bound_program(kRowSums, {{"M", 3}, {"N", 10}});
+  const auto replayed =
+      replay(program, script_of(*program, "split j by 4\nrewrite rfactor s over j.i as sp", "reassoc j"),
+             test_machine(), {ProofLevel::Off, {}});
+  REQUIRE(static_cast<bool>(replayed));
+  State state = *replayed;
+  auto changed = std::make_shared<ir::Program>(*state.basis);
+  damage(*changed);
+  state.rewrites.back().after = state.basis = changed;
+  state.contract = contract == "exact" ? Contract::Exact : Contract::Reassoc;
+  Prover prover(state.reference);
+  const auto refusal = prover.check_rewrites(state);
+  return refusal ? refusal->headline : "legal";
+}
+
+ir::Statement& statement(ir::Program& program, const std::string& name) {
+  for (ir::Statement& s : program.statements)
+    if (s.name == name) return s;
+  FAIL("no statement " << name);
+  return program.statements[0];
+}
+
+}  // namespace
+
+TEST_CASE("faults in the rewritten Program are refused by the proof of the step") {
+  using ir::Affine;
+  const std::string start = "the parts of s in sp do not make its value: ";
+  CHECK(verdict([](ir::Program&) {}) == "legal");
+  CHECK(verdict([](ir::Program&) {}, "exact") == start + "the contract does not let its updates run in another order");
+  CHECK(verdict([](ir::Program& p) {
+          statement(p, "s.update").domain.push_back(ir::less_than(Affine::symbol("j.i"), 3));
+        }) == start + "a part is left out");
+  CHECK(verdict([](ir::Program& p) {
+          ir::Statement& merge = statement(p, "s.update");
+          merge.iterators.push_back("again");
+          merge.domain.push_back(ir::at_least(Affine::symbol("again"), 0));
+          merge.domain.push_back(ir::less_than(Affine::symbol("again"), 2));
+        }) == start + "a part is taken twice");
+  CHECK(verdict([](ir::Program& p) {
+          statement(p, "sp.init").domain.push_back(ir::at_least(Affine::symbol("i"), 1));
+        }) == start + "a part has no initial value");
+  CHECK(verdict([](ir::Program& p) { statement(p, "sp.init").values[0] = ir::make_float(DType::F32, 1); }) ==
+        start + "sp.init is not neutral");
+  CHECK(verdict([](ir::Program& p) {
+          ir::Index& cell = statement(p, "sp.update").writes[0].indices[1];
+          cell.affine = ir::mod(cell.affine + 1, 3);
+        }) == start + "sp.update mixes cells of s");
+  CHECK(verdict([](ir::Program& p) {
+          statement(p, "sp.update").domain.push_back(ir::less_than(Affine::symbol("j"), 9));
+        }) == start + "sp.update does not do what s.update did");
+  CHECK(verdict([](ir::Program& p) { std::swap(p.order[2], p.order[4]); }) == start + "another order");
+  CHECK(verdict([](ir::Program& p) { statement(p, "t.update").combiner = ir::Combiner::Min; }) ==
+        start + "t.update has changed");
+}
+
+}  // namespace polyte::schedule
