@@ -1,6 +1,7 @@
 // parallel, vectorize, unroll: the kind of one loop. Iterations of a parallel or vector loop must not touch a common
 // cell that one of them writes; unrolling proves itself.
 #include "schedule/language/primitives/edit.h"
+#include "schedule/language/selectors.h"
 
 namespace polyte::schedule {
 
@@ -16,6 +17,24 @@ Applied set_kind(const State& state, const LoopName& name, LoopKind kind, const 
   });
   if (auto refusal = settle(next)) return *refusal;
   if (auto refusal = check_races(next, below, context)) return *refusal;
+  return next;
+}
+
+// unroll acc: *.i;  vectorize all: innermost: the loops that are meant as the nest stands now, one after the other.
+Applied set_kinds(const State& state, const LoopName& name, LoopKind kind, const PrimitiveContext& context) {
+  if (!is_selector(name)) return set_kind(state, name, kind, context);
+  const auto loops = select_loops(state, name);
+  if (!loops) return loops.error();
+  State next = state;
+  for (const LoopName& loop : *loops) {
+    Applied applied = set_kind(next, loop, kind, context);
+    if (!applied) {
+      Refusal refusal = applied.error();
+      refusal.headline = "for " + loop.statement + ":" + loop.loop + ": " + refusal.headline;
+      return refusal;
+    }
+    next = std::move(*applied);
+  }
   return next;
 }
 

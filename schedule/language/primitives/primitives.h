@@ -22,6 +22,7 @@ Applied fuse(const State& state, const Fuse& directive, const PrimitiveContext& 
 Applied merge(const State& state, const Merge& directive, const PrimitiveContext& context);
 Applied distribute(const State& state, const Distribute& directive, const PrimitiveContext& context);
 Applied set_kind(const State& state, const LoopName& loop, LoopKind kind, const PrimitiveContext& context);
+Applied set_kinds(const State& state, const LoopName& loops, LoopKind kind, const PrimitiveContext& context);
 Applied compute_inline(const State& state, const ComputeInline& directive, const PrimitiveContext& context);
 Applied compute_at(const State& state, const ComputeAt& directive, const PrimitiveContext& context);
 Applied reverse_compute_at(const State& state, const ReverseComputeAt& directive, const PrimitiveContext& context);
