@@ -58,14 +58,27 @@ schedule::Script choose_script(BuiltKernel& kernel, const Machine& machine, cons
   return reference_script(*kernel.program, machine);
 }
 
+// What a person's directives did not do.
+void note_idle(BuiltKernel& kernel, const std::vector<std::string>& idle, const KernelOptions& options) {
+  std::vector<std::string> notes;
+  for (const std::string& note : idle) notes.push_back(options.script_origin + ": " + note);
+  if (options.strict && !notes.empty()) throw UserError(ExitStatus::Refused, notes);
+  kernel.notes.insert(kernel.notes.end(), notes.begin(), notes.end());
+}
+
 schedule::State replay_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options) {
   schedule::ReplayOptions replay_options;
   // What a scheduler of ours wrote is proved once, as a whole; a person is told which line is wrong.
   const bool derived = options.arm != Arm::Script && options.proof == schedule::ProofLevel::Full;
   replay_options.proof = derived ? schedule::ProofLevel::Final : options.proof;
+  std::vector<std::string> idle;
+  if (options.arm == Arm::Script) replay_options.notes = &idle;
   Result<schedule::State, schedule::Refusal> state =
       schedule::replay(kernel.program, kernel.script, machine, replay_options);
-  if (state) return *std::move(state);
+  if (state) {
+    note_idle(kernel, idle, options);
+    return *std::move(state);
+  }
   if (options.arm == Arm::Script) refuse(state.error(), options.script_origin);
   // A derived script that does not replay is a fault of ours, but not a reason to give no program.
   kernel.notes.push_back(to_string(options.arm) + " wrote a script for '" + kernel.program->name +

@@ -129,7 +129,7 @@ std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options) {
         works.push_back(operator_work(program, options, plain, target));
       }
       for (const std::string& script : options.verb.schedule.scripts) {
-        if (schedule::parse_script(read_text_file(script), script).program != program->name) continue;
+        if (load_script(script, options.verb.schedule.params).program != program->name) continue;
         ScheduleOptions one = options.verb.schedule;
         one.scripts = {script};
         works.push_back(operator_work(program, options, one, target));

@@ -17,8 +17,9 @@ struct CheckOptions {
   ModelVerbOptions model;  // of an ONNX file
   std::string group;
   std::string script;
+  std::vector<std::string> params;
   std::string target = "cpu:native";
-  bool json = false, by_execution = false;
+  bool json = false, by_execution = false, strict = false;
 };
 
 std::string verdict_of(const schedule::Refusal& refusal) {
@@ -73,22 +74,28 @@ void print_verdict(const CheckOptions& options, nlohmann::json json, const std::
 }
 
 int run_check(const CheckOptions& options) {
-  schedule::Script script = schedule::parse_script(read_text_file(options.script), options.script);
+  schedule::Script script = load_script(options.script, options.params);
   const Subject subject = subject_of(options, script);
   if (options.by_execution) require_sizes(*subject.program, {});
   const Machine machine = target_from(options.target).machine;
   schedule::ReplayOptions replay_options;
   if (options.by_execution) replay_options.proof = schedule::ProofLevel::Off;
+  std::vector<std::string> notes;
+  replay_options.notes = &notes;
   const auto state = schedule::replay(subject.program, script, machine, replay_options);
   nlohmann::json json{{"program", subject.program->name}, {"script", script.name}};
+  if (!notes.empty()) json["notes"] = notes;
   if (!state) {
     json["verdict"] = verdict_of(state.error());
     json["refusal"] = to_json(state.error());
     print_verdict(options, json, schedule::to_string(state.error(), options.script, subject.source));
     return static_cast<int>(schedule::exit_status(state.error().kind));
   }
-  json["verdict"] = "legal";
+  const bool too_idle = options.strict && !notes.empty();
+  json["verdict"] = too_idle ? "refused" : "legal";
   std::string explanation;
+  for (const std::string& note : notes)
+    explanation += too_idle ? options.script + ": " + note + "\n" : "note: " + note + "\n";
   if (options.by_execution) {
     for (const lower::TraceFault& fault : driver::faults_by_execution(*state, machine)) {
       json["verdict"] = "illegal";
@@ -99,7 +106,7 @@ int run_check(const CheckOptions& options) {
   schedule::Prover prover(subject.program);
   json["rounding"] = schedule::rounding_notes(*state, prover);
   print_verdict(options, json, explanation);
-  return static_cast<int>(explanation.empty() ? ExitStatus::Success : ExitStatus::Refused);
+  return static_cast<int>(json["verdict"] == "legal" ? ExitStatus::Success : ExitStatus::Refused);
 }
 
 }  // namespace
@@ -112,6 +119,8 @@ void add_check(CLI::App& app, int& status) {
   verb->get_option("program")->description("a file of Program text, index notation in quotes, or an ONNX file");
   add_group_options(*verb, options->model);
   verb->add_option("--script", options->script, "the schedule")->required();
+  add_param_option(*verb, options->params);
+  verb->add_flag("--strict", options->strict, "a directive without effect is an error");
   verb->add_option("--group", options->group, "of a model: the group, where it is not the one that the header names");
   verb->add_option("--target", options->target, "cpu:native or an LLVM CPU name")->capture_default_str();
   verb->add_flag("--by-execution", options->by_execution, "decide by interpreting the loops (sizes must be bound)");

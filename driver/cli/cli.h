@@ -40,9 +40,13 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error);
 struct ScheduleOptions {  // which arm, which script, how strictly
   std::string scheduler = "poly";
   std::vector<std::string> scripts;
+  std::vector<std::string> params;  // Mr=14: of the scripts
   bool strict = false, exact = false, no_proof = false;
 };
 void add_schedule_options(CLI::App& verb, ScheduleOptions& options);
+void add_param_option(CLI::App& verb, std::vector<std::string>& params);
+// The script of a file, its params filled.
+schedule::Script load_script(const std::string& path, const std::vector<std::string>& params);
 // Options of a kernel whose Program is `program`; `script` receives the parsed file that applies to it, if any.
 driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::Program& program,
                                      schedule::Script& script);

@@ -18,6 +18,7 @@ struct InterpretVerbOptions {
   std::string group;
   DataOptions data;
   std::string script;
+  std::vector<std::string> params;
   std::string watch;
   std::string target = "cpu:native";
 };
@@ -164,7 +165,7 @@ int run_interpret(InterpretVerbOptions options) {
   }
   const Machine machine = target_from(options.target).machine;
   std::optional<schedule::Script> script;
-  if (!options.script.empty()) script = schedule::parse_script(read_text_file(options.script), options.script);
+  if (!options.script.empty()) script = load_script(options.script, options.params);
   const auto program = program_of(options, script ? &*script : nullptr, machine);
   check_watched(options.watch, *program);
   std::vector<NamedBuffer> buffers = buffers_of(*program);
@@ -193,6 +194,7 @@ void add_interpret(CLI::App& app, int& status) {
   options->data.fill = "int:1";
   add_data_options(*verb, options->data);
   verb->add_option("--script", options->script, "interpret the loops of this schedule; it need not be legal");
+  add_param_option(*verb, options->params);
   verb->add_option("--watch", options->watch, "print every touch of this element, 'B[2, 1]'");
   verb->add_option("--target", options->target, "cpu:native or an LLVM CPU name")->capture_default_str();
   verb->footer("example: polyte interpret jacobi.program --shape T=1,N=4 --watch 'B[2, 1]'");

@@ -101,7 +101,7 @@ driver::ModelOptions model_options(const ModelVerbOptions& options) {
     result.group_arms[group] = *arm;
   }
   for (const std::string& path : options.schedule.scripts) {
-    result.scripts.push_back({path, schedule::parse_script(read_text_file(path), path)});
+    result.scripts.push_back({path, load_script(path, options.schedule.params)});
   }
   return result;
 }

@@ -159,7 +159,7 @@ void add_op(CLI::App& app, int& status) {
   add_schedule_options(*verb, options->schedule);
   add_data_options(*verb, options->data);
   verb->add_option("--target", options->target, "cpu:native or an LLVM CPU name")->capture_default_str();
-  verb->add_option("--emit", options->emit, "print a stage: program script directives loops llvm-ir asm")
+  verb->add_option("--emit", options->emit, "print a stage: program script directives nest loops llvm-ir asm")
       ->delimiter(',')
       ->check(CLI::IsMember(emit_kinds()));
   verb->add_option("--emit-dir", options->emit_dir, "a folder for several stages");

@@ -130,9 +130,28 @@ void add_schedule_options(CLI::App& verb, ScheduleOptions& options) {
       ->check(CLI::IsMember({"naive", "isl", "poly", "template"}))
       ->capture_default_str();
   verb.add_option("--script", options.scripts, "a schedule for the program that its header names; repeatable");
+  add_param_option(verb, options.params);
   verb.add_flag("--strict", options.strict, "what was not done as asked is an error");
   verb.add_flag("--exact", options.exact, "refuse schedules that change the order of floating-point operations");
   verb.add_flag("--no-proof", options.no_proof, "check the structure only: for tuning, never for results");
+}
+
+void add_param_option(CLI::App& verb, std::vector<std::string>& params) {
+  verb.add_option("--param", params, "a value of the script's param or let, Mr=14; repeatable")
+      ->allow_extra_args(false);
+}
+
+schedule::Script load_script(const std::string& path, const std::vector<std::string>& params) {
+  std::map<std::string, std::string> values;
+  for (const std::string& item : params) {
+    const std::size_t at = item.find('=');
+    if (at == std::string::npos || at == 0 || at + 1 == item.size())
+      throw UserError(ExitStatus::Usage, "--param " + item + ": expected NAME=VALUE");
+    values[item.substr(0, at)] = item.substr(at + 1);
+  }
+  schedule::Script script = schedule::read_script(path);
+  schedule::fill(script, values);
+  return script;
 }
 
 driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::Program& program,
@@ -142,8 +161,10 @@ driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::P
   result.strict = options.strict;
   result.exact = options.exact;
   if (options.no_proof) result.proof = schedule::ProofLevel::Off;
+  if (options.scripts.empty() && !options.params.empty())
+    throw UserError(ExitStatus::Usage, "--param " + options.params[0] + ": there is no --script");
   for (const std::string& path : options.scripts) {
-    schedule::Script parsed = schedule::parse_script(read_text_file(path), path);
+    schedule::Script parsed = load_script(path, options.params);
     if (parsed.program != program.name && options.scripts.size() > 1) continue;
     script = std::move(parsed);
     result.arm = driver::Arm::Script;

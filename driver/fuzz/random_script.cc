@@ -31,8 +31,8 @@ class Proposer {
     if (form < 44) return merge();
     if (form < 46) return Distribute{loop_name()};
     if (form < 51) return unroll();
-    if (form < 57) return Vectorize{loop_name()};
-    if (form < 63) return Parallel{loop_name()};
+    if (form < 57) return Vectorize{loop_names()};
+    if (form < 63) return Parallel{loop_names()};
     if (form < 66) return ComputeInline{random_.chance(85) ? temporary() : tensor()};
     if (form < 71) return compute_at();
     if (form < 75) return reverse_compute_at();
@@ -56,6 +56,13 @@ class Proposer {
     for (const Loop* loop : path_to(state_.tree, statement)) names.push_back(loop->name);
     return names.empty() ? std::vector<std::string>{"i"} : names;
   }
+  // Now and then a selector of many.
+  LoopName loop_names() {
+    if (!random_.chance(8)) return loop_name();
+    static const std::vector<std::string> kMany = {"innermost", "outermost", "*.i", "*.o", "*"};
+    return {random_.chance(50) ? "all" : statement(), random_.pick(kMany)};
+  }
+
   LoopName loop_name() {
     const std::string owner = random_.pick(statements_);
     const std::string loop = nonsense(random_.pick(loops_of(owner)));

@@ -32,14 +32,16 @@ struct NestNode {
 };
 
 // One type a primitive. A loop is named `stmt:loop` or bare: every statement that owns such a loop (split), or
-// the only one (elsewhere; ambiguity is an error that lists the candidates).
+// the only one (elsewhere; ambiguity is an error that lists the candidates). unroll, vectorize and parallel take
+// selectors too: `all` for the statement, a pattern (`*.i`, `*`), `innermost` or `outermost` for the loop.
 struct LoopName {
   std::string statement;  // empty: bare
   std::string loop;
 };
 struct SetParam {
   std::string name;
-  Size value;
+  Size value;                     // "?": a hole, filled by name before the script is used
+  std::vector<Size> domain = {};  // `in {8, 12, 14}`; empty: any
 };
 struct Where {
   Size condition;

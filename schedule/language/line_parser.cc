@@ -56,7 +56,7 @@ std::string LineParser::raw(bool stop_at_comma) {
   int depth = 0;
   for (; peek().kind != Token::Kind::End; ++at_) {
     const std::string& t = peek().text;
-    if (t == "?") fail("a hole ('?') asks for a size: it has to be filled before the script is used");
+    if (t == "?") fail("a hole ('?') needs a name to be filled by: param F = ? on a line before, and F here");
     if (depth == 0 && (kStops.count(t) > 0 || t == ")" || t == "]" || t == "}" || t == "{" || t == ";")) break;
     if (depth == 0 && stop_at_comma && t == ",") break;
     if (t == "(" || t == "[") ++depth;
@@ -70,6 +70,26 @@ LoopName LineParser::loop_name() {
   std::string first = name("a loop");
   if (!accept(":")) return {"", first};
   return {first, name("a loop")};
+}
+
+LoopName LineParser::selected_loop() {
+  if (is_name() && is(":", 1)) {
+    const std::string statement = name("a statement");
+    expect(":");
+    return {statement, loop_pattern()};
+  }
+  return {"", loop_pattern()};
+}
+
+// m.i, *, *.i, m.*: names and stars without spaces between.
+std::string LineParser::loop_pattern() {
+  if (!is_name() && !is("*")) fail("expected a loop, got " + shown());
+  std::string pattern = tokens_[at_].text;
+  for (std::size_t end = tokens_[at_++].end; peek().begin == end && (is("*") || is(".") || is_name()); ++at_) {
+    pattern += peek().text;
+    end = peek().end;
+  }
+  return pattern;
 }
 
 std::string LineParser::optional_selector() {
@@ -125,7 +145,8 @@ NestTree LineParser::sequence() {
 }
 
 NestTree LineParser::node() {
-  if (is("...") || is("?")) fail("a hole ('" + peek().text + "') has to be filled before the script is used");
+  if (is("...") || is("?"))
+    fail("a hole ('" + peek().text + "') needs a name to be filled by: let rest = ... on a line before, and rest here");
   if (accept("{")) return sequence();
   if (is("par") && peek(1).kind == Token::Kind::Name) {
     ++at_;

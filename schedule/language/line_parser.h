@@ -32,6 +32,7 @@ class LineParser {
   std::string raw(bool stop_at_comma = true);
   Size size() { return {raw()}; }
   LoopName loop_name();             // k, acc.update:k
+  LoopName selected_loop();         // the same, or a pattern: all:*.i
   std::string optional_selector();  // `acc:` before a loop, or empty
   Tail tail();
   std::vector<When> when();  // after the word `when`
@@ -45,6 +46,7 @@ class LineParser {
   std::size_t at_ = 0;
 
   const Token& peek(std::size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
+  std::string loop_pattern();
   NestTree sequence();
   NestTree loop_node(const std::string& loop, LoopKind kind);
   NestTree leaf();

@@ -125,7 +125,7 @@ template <class Kind>
 void kind(LineParser& line, std::vector<Operation>& into) {
   const std::string selector = line.optional_selector();
   do {
-    LoopName loop = line.loop_name();
+    LoopName loop = line.selected_loop();
     if (loop.statement.empty()) loop.statement = selector;
     into.push_back(Kind{loop});
   } while (line.accept(","));

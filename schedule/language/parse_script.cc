@@ -1,5 +1,6 @@
 // A script file: its header, then one logical line a directive. A problem ends its line; the next line is still read,
 // so that every problem of a file is reported at once.
+#include <filesystem>
 #include <sstream>
 
 #include "schedule/language/directive_syntax.h"
@@ -90,22 +91,12 @@ void parse_header(const std::string& text, Script& script) {
 // The directives of a file: a stack of one for transactions, one of blocks for `specialize`.
 class ScriptParser {
  public:
-  explicit ScriptParser(const std::string& origin) : origin_(origin) {}
+  ScriptParser(const std::string& origin, const Includer& includer) : origin_(origin), includer_(includer) {}
 
   Script run(std::string_view text) {
     const std::vector<LogicalLine> lines = logical_lines(text);
     if (lines.empty()) report(1, "the script is empty");
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      try {
-        if (!lines[i].problem.empty()) throw LineProblem{lines[i].problem};
-        if (i == 0)
-          parse_header(lines[i].text, script_);
-        else
-          parse_line(lines[i]);
-      } catch (const LineProblem& problem) {
-        report(lines[i].line, problem.text);
-      }
-    }
+    parse_lines(lines, true);
     if (transaction_) report(transaction_->line, "'{' is not closed");
     close_blocks(-1);
     if (!problems_.empty()) throw UserError(ExitStatus::InvalidInput, problems_);
@@ -113,7 +104,10 @@ class ScriptParser {
   }
 
  private:
-  const std::string& origin_;
+  const std::string origin_;
+  const Includer& includer_;
+  std::vector<IncludedText> open_files_;  // outermost first: what is being included
+  std::vector<std::string> open_names_;   // as written
   Script script_;
   std::optional<Directive> transaction_;
   std::vector<std::string> problems_;
@@ -152,8 +146,55 @@ class ScriptParser {
     blocks_.back().in_else = true;
   }
 
+  void parse_lines(const std::vector<LogicalLine>& lines, bool has_header) {
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      try {
+        if (!lines[i].problem.empty()) throw LineProblem{lines[i].problem};
+        if (i == 0 && has_header)
+          parse_header(lines[i].text, script_);
+        else if (is_include(lines[i].text))
+          include(lines[i].text);
+        else
+          parse_line(lines[i]);
+      } catch (const LineProblem& problem) {
+        report(lines[i].line, problem.text);
+      } catch (const UserError& error) {
+        report(lines[i].line, error.what());
+      }
+    }
+  }
+
+  static bool is_include(const std::string& text) {
+    const std::vector<Token> tokens = tokenize(text);
+    return tokens.front().text == "include" && (tokens.size() < 3 || tokens[1].text != "=");
+  }
+
+  // include "tiles.sched": the lines of that file, which has no header, in this place.
+  void include(const std::string& text) {
+    const std::size_t begin = text.find('"') + 1, end = text.find('"', begin);
+    if (begin == 0 || end != text.size() - 1) throw LineProblem{"expected include \"FILE\""};
+    if (!includer_) throw LineProblem{"this script comes from no file: it cannot include one"};
+    if (transaction_) throw LineProblem{"include stands between directives, not within '{' and '}'"};
+    const std::string name = text.substr(begin, end - begin);
+    const IncludedText file = includer_(name, open_files_.empty() ? origin_ : open_files_.back().path);
+    if (std::filesystem::path(origin_).lexically_normal() == file.path)
+      throw LineProblem{"a cycle: " + name + " is this script"};
+    std::string chain;
+    for (std::size_t i = 0; i < open_files_.size(); ++i) {
+      chain += open_names_[i] + " includes ";
+      if (open_files_[i].path == file.path) throw LineProblem{"a cycle: " + chain + name};
+    }
+    open_files_.push_back(file);
+    open_names_.push_back(name);
+    parse_lines(logical_lines(file.text), false);
+    open_files_.pop_back();
+    open_names_.pop_back();
+  }
+
+  std::string file() const { return open_names_.empty() ? std::string() : open_files_.back().path; }
+
   void report(int line, const std::string& text) {
-    problems_.push_back(origin_ + ":" + std::to_string(line) + ": " + text);
+    problems_.push_back((open_names_.empty() ? origin_ : file()) + ":" + std::to_string(line) + ": " + text);
   }
 
   void parse_line(const LogicalLine& line) {
@@ -161,7 +202,7 @@ class ScriptParser {
     if (!transaction_) close_blocks(line.indent);
     if (line.text == "{") {
       if (transaction_) throw LineProblem{"a transaction within a transaction"};
-      transaction_ = Directive{Transaction{}, line.provenance, line.line};
+      transaction_ = Directive{Transaction{}, line.provenance, line.line, file()};
       return;
     }
     if (line.text == "}") {
@@ -172,7 +213,7 @@ class ScriptParser {
       return;
     }
     for (Operation& operation : parse_directives(line.text)) {
-      Directive directive = {std::move(operation), line.provenance, line.line};
+      Directive directive = {std::move(operation), line.provenance, line.line, file()};
       if (transaction_)
         std::get<Transaction>(transaction_->operation).steps.push_back(std::move(directive));
       else if (std::holds_alternative<Specialize>(directive.operation))
@@ -185,6 +226,8 @@ class ScriptParser {
 
 }  // namespace
 
-Script parse_script(std::string_view text, const std::string& origin) { return ScriptParser(origin).run(text); }
+Script parse_script(std::string_view text, const std::string& origin, const Includer& includer) {
+  return ScriptParser(origin, includer).run(text);
+}
 
 }  // namespace polyte::schedule

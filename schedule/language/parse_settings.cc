@@ -6,10 +6,17 @@ namespace {
 
 void param(LineParser& line, std::vector<Operation>& into) {
   do {
-    const std::string name = line.name("a parameter");
+    SetParam param;
+    param.name = line.name("a parameter");
     line.expect("=");
-    into.push_back(SetParam{name, line.size()});
-    if (line.is("in")) line.fail("a domain of values ('in {..}') belongs to a tuning template: choose one value");
+    param.value = line.accept("?") ? Size{"?"} : line.size();
+    if (line.accept("in")) {
+      line.expect("{");
+      do param.domain.push_back(line.size());
+      while (line.accept(","));
+      line.expect("}");
+    }
+    into.push_back(std::move(param));
   } while (line.accept(","));
   if (line.accept("where")) into.push_back(Where{{line.raw(false)}});
 }

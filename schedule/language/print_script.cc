@@ -49,6 +49,10 @@ std::string split_item(const Split& split) {
   return text;
 }
 
+std::string param_item(const SetParam& param) {
+  return param.name + " = " + param.value.text + (param.domain.empty() ? "" : " in {" + list(param.domain) + "}");
+}
+
 std::string tail_text(Tail tail) { return "   tail " + print(tail); }
 
 std::string print_stage(const Stage& stage) {
@@ -88,7 +92,7 @@ std::string print(SplitReduction::Form form) {
 }
 
 struct Printer {
-  std::string operator()(const SetParam& d) const { return "param " + d.name + " = " + d.value.text; }
+  std::string operator()(const SetParam& d) const { return "param " + param_item(d); }
   std::string operator()(const Where& d) const { return "where " + d.condition.text; }
   std::string operator()(const Let& d) const { return "let " + d.name + " = " + d.text; }
   std::string operator()(const Split& d) const {
@@ -220,7 +224,7 @@ std::string print_header(const Script& script) {
 
 // Directives that were written on one line stay on it: params, and splits of one selector and tail.
 bool continues(const Directive& a, const Directive& b) {
-  if (a.line == 0 || a.line != b.line || a.provenance != b.provenance) return false;
+  if (a.line == 0 || a.line != b.line || a.file != b.file || a.provenance != b.provenance) return false;
   if (std::holds_alternative<SetParam>(a.operation)) return std::holds_alternative<SetParam>(b.operation);
   const Split* x = std::get_if<Split>(&a.operation);
   const Split* y = std::get_if<Split>(&b.operation);
@@ -233,7 +237,7 @@ std::string print_group(const std::vector<Directive>& directives, std::size_t be
   for (std::size_t i = begin; i < end; ++i) {
     text += text.empty() ? "" : ", ";
     if (const SetParam* param = std::get_if<SetParam>(&directives[i].operation))
-      text += param->name + " = " + param->value.text;
+      text += param_item(*param);
     else
       text += split_item(std::get<Split>(directives[i].operation));
   }

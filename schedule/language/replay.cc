@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "schedule/language/effects.h"
 #include "schedule/language/primitives/edit.h"
 #include "schedule/language/script_text.h"
 #include "schedule/language/size_expr.h"
@@ -18,6 +19,25 @@ std::optional<Refusal> define(const std::string& name, const std::string& text, 
   return std::nullopt;
 }
 
+std::optional<Refusal> set_param(const SetParam& param, ScriptEnvironment& environment) {
+  std::string domain;
+  std::vector<std::int64_t> values;
+  for (const Size& size : param.domain) {
+    const auto value = evaluate_size(size.text, environment.values);
+    if (!value) return malformed(value.error().reason);
+    values.push_back(*value);
+    domain += (domain.empty() ? "{" : ", ") + std::to_string(*value);
+  }
+  domain += domain.empty() ? "" : "}";
+  if (param.value.text == "?")
+    return malformed(param.name + " has no value yet: give it one with --param " + param.name + "=VALUE" +
+                     (domain.empty() ? "" : ", one of " + domain));
+  if (auto refusal = define(param.name, param.value.text, environment)) return refusal;
+  const std::int64_t value = environment.values.at(param.name);
+  if (values.empty() || std::find(values.begin(), values.end(), value) != values.end()) return std::nullopt;
+  return malformed(param.name + " is " + std::to_string(value) + ", not one of " + domain);
+}
+
 // The table of primitives. Params, conditions and lets leave the State as it is.
 struct Application {
   const State& state;
@@ -29,8 +49,9 @@ struct Application {
     return state;
   }
 
-  Applied operator()(const SetParam& d) const { return unchanged(define(d.name, d.value.text, environment)); }
+  Applied operator()(const SetParam& d) const { return unchanged(set_param(d, environment)); }
   Applied operator()(const Let& d) const {
+    if (d.text == "...") return malformed(d.name + " has no value yet: give it one with --param " + d.name + "=PATH");
     if (!is_path_text(d.text)) return unchanged(define(d.name, d.text, environment));
     environment.fragments[d.name] = d.text;
     return state;
@@ -38,7 +59,8 @@ struct Application {
   Applied operator()(const Where& d) const {
     const auto holds = evaluate_size(d.condition.text, environment.values);
     if (!holds) return malformed(holds.error().reason);
-    if (*holds == 0) return malformed("the condition does not hold: " + values_in(d.condition.text));
+    if (*holds == 0)
+      return malformed("the condition does not hold: " + why_false(d.condition.text, environment.values));
     return state;
   }
   Applied operator()(const Split& d) const { return split(state, d, context); }
@@ -61,8 +83,8 @@ struct Application {
   Applied operator()(const UnrollAndJam& d) const { return unroll_and_jam(state, d, context); }
   Applied operator()(const Cut& d) const { return cut(state, d, context); }
   Applied operator()(const Peel& d) const { return peel(state, d, context); }
-  Applied operator()(const Vectorize& d) const { return set_kind(state, d.loop, LoopKind::Vector, context); }
-  Applied operator()(const Parallel& d) const { return set_kind(state, d.loop, LoopKind::Parallel, context); }
+  Applied operator()(const Vectorize& d) const { return set_kinds(state, d.loop, LoopKind::Vector, context); }
+  Applied operator()(const Parallel& d) const { return set_kinds(state, d.loop, LoopKind::Parallel, context); }
   Applied operator()(const ComputeInline& d) const { return compute_inline(state, d, context); }
   Applied operator()(const Rfactor& d) const { return rfactor(state, d, context); }
   Applied operator()(const InlineAll& d) const { return inline_all(state, d, context); }
@@ -90,14 +112,6 @@ struct Application {
       current = std::move(*applied);
     }
     return current;
-  }
-
-  std::string values_in(const std::string& text) const {
-    std::string known;
-    for (const auto& [name, value] : environment.values)
-      if (text.find(name) != std::string::npos)
-        known += (known.empty() ? "" : ", ") + name + " = " + std::to_string(value);
-    return known;
   }
 };
 
@@ -137,10 +151,27 @@ std::optional<Refusal> check_header(const Script& script, const ir::Program& pro
 
 Refusal located(Refusal refusal, const Directive& directive) {
   refusal.line = directive.line;
+  refusal.file = directive.file;
   Directive bare = directive;
   bare.provenance = Provenance::Person;
   refusal.directive = print(bare);
   return refusal;
+}
+
+std::string place_of(const Directive& directive) {
+  const std::string line = directive.line > 0 ? "line " + std::to_string(directive.line) : "a step";
+  return directive.file.empty() ? line : line + " of " + directive.file;
+}
+
+void note_idle(const State& before, const Directive& directive, const State& after,
+               const ScriptEnvironment& environment, std::vector<std::string>& notes) {
+  if (directive.provenance != Provenance::Person) return;  // a scheduler's choice, the same for all sizes
+  for (const std::string& note : idle_parts(before, directive, after, environment))
+    notes.push_back(place_of(directive) + ": " + print(directive) + ": " + note);
+}
+
+void note_unused(const Script& script, std::vector<std::string>& notes) {
+  for (const auto& [line, text] : unused_names(script)) notes.push_back("line " + std::to_string(line) + ": " + text);
 }
 
 State initial_state(std::shared_ptr<const ir::Program> program, const Script& script) {
@@ -178,6 +209,7 @@ Result<State, Refusal> apply(const State& state, const Directive& directive, Scr
 Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const Script& script, const Machine& machine,
                               const ReplayOptions& options) {
   if (auto refusal = check_header(script, *program, machine)) return *refusal;
+  if (options.notes) note_unused(script, *options.notes);
   State state = initial_state(program, script);
   ScriptEnvironment environment = initial_environment(script, *program, machine);
   std::optional<Prover> prover;
@@ -187,6 +219,7 @@ Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const 
     const auto start = std::chrono::steady_clock::now();
     Applied applied = apply(state, directive, environment, step_by_step ? &*prover : nullptr);
     if (!applied) return applied.error();
+    if (options.notes) note_idle(state, directive, *applied, environment, *options.notes);
     state = std::move(*applied);
     const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
     if (options.on_applied) options.on_applied(directive, state, spent.count());

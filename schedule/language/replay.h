@@ -19,6 +19,7 @@ enum class ProofLevel {
 struct ReplayOptions {
   ProofLevel proof = ProofLevel::Full;
   std::function<void(const Directive&, const State&, double milliseconds)> on_applied;  // may be empty
+  std::vector<std::string>* notes = nullptr;  // receives what a directive did not do although it was said
 };
 
 // Applies one directive. `environment` holds the values of params and lets so far.

@@ -11,6 +11,8 @@
 // Program's constant sizes; they stay symbolic in the Script and are evaluated at replay, in textual order.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -45,7 +47,8 @@ using Operation =
 struct Directive {
   Operation operation;
   Provenance provenance = Provenance::Person;
-  int line = 0;  // in its file; 0: made by a program
+  int line = 0;           // in its file; 0: made by a program
+  std::string file = {};  // of an `include`, as written there; empty: the script itself
 };
 
 struct Script {
@@ -59,8 +62,21 @@ struct Script {
   std::vector<Directive> directives;
 };
 
-std::string print(const Script& script);
+std::string print(const Script& script);  // what was included stands in its place
 std::string print(const Directive& directive);
-Script parse_script(std::string_view text, const std::string& origin);  // UserError(InvalidInput), all problems
+
+// Text of the file that `include "name"` means, seen from the file `from`; UserError where there is none.
+struct IncludedText {
+  std::string path;  // tells files apart, for cycles
+  std::string text;
+};
+using Includer = std::function<IncludedText(const std::string& name, const std::string& from)>;
+// UserError(InvalidInput), all problems. Without an includer a script includes nothing.
+Script parse_script(std::string_view text, const std::string& origin, const Includer& includer = {});
+// The script in a file, which may include files of its folder and below.
+Script read_script(const std::string& path);
+
+// Gives params and lets other values, holes above all: `Mr=14`. UserError(Usage) lists the names there are.
+void fill(Script& script, const std::map<std::string, std::string>& values);
 
 }  // namespace polyte::schedule

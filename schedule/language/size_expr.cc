@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "schedule/language/script_lexer.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {
@@ -148,6 +149,58 @@ class SizeParser {
 };
 
 }  // namespace
+
+namespace {
+
+// Splits at the top level, outside parentheses; the words or signs that divide are dropped.
+std::vector<std::string> parts_of(const std::vector<Token>& tokens, const std::string& text, const std::string& at) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (const Token& token : tokens) {
+    depth += token.text == "(" ? 1 : token.text == ")" ? -1 : 0;
+    const bool divides = depth == 0 && token.kind != Token::Kind::End && token.text == at;
+    if (!divides && token.kind != Token::Kind::End) continue;
+    parts.push_back(text.substr(begin, token.begin - begin));
+    begin = token.end;
+  }
+  return parts;
+}
+
+// "38 <= 30" for a single comparison; empty for anything else.
+std::string sides_of(const std::string& text, const std::map<std::string, std::int64_t>& values) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (depth != 0 || std::string("<>=!").find(text[i]) == std::string::npos) continue;
+    const std::size_t length = i + 1 < text.size() && text[i + 1] == '=' ? 2 : 1;
+    const auto left = evaluate_size(text.substr(0, i), values), right = evaluate_size(text.substr(i + length), values);
+    if (!left || !right) return "";
+    return std::to_string(*left) + " " + text.substr(i, length) + " " + std::to_string(*right);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string why_false(const std::string& text, const std::map<std::string, std::int64_t>& values) {
+  std::string failing = text;
+  const bool is_one_of = parts_of(tokenize(text), text, "or").size() > 1;
+  if (!is_one_of)
+    for (const std::string& part : parts_of(tokenize(text), text, "and"))
+      if (const auto value = evaluate_size(part, values); value && *value == 0) {
+        failing = part;
+        break;
+      }
+  std::string known;
+  for (const auto& [name, value] : values) {
+    const std::vector<Token> tokens = tokenize(failing);
+    const bool used = std::any_of(tokens.begin(), tokens.end(), [&, n = name](const Token& t) { return t.text == n; });
+    if (used) known += (known.empty() ? "" : ", ") + name + " = " + std::to_string(value);
+  }
+  const std::string sides = is_one_of ? std::string() : sides_of(failing, values);
+  return sides + (sides.empty() || known.empty() ? "" : " where ") + known;
+}
 
 Result<std::int64_t> evaluate_size(const std::string& text, const std::map<std::string, std::int64_t>& values) {
   return SizeParser(text, values).run();

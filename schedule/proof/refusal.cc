@@ -46,7 +46,7 @@ std::string to_string(const Instance& instance) {
 }
 
 std::string to_string(const Refusal& refusal, const std::string& origin, const std::string& program_file) {
-  std::string text = origin;
+  std::string text = refusal.file.empty() ? origin : refusal.file;
   if (refusal.line > 0) text += ":" + std::to_string(refusal.line);
   if (!text.empty()) text += ": ";
   const bool is_header = refusal.directive.empty() && refusal.kind == RefusalKind::Malformed;

@@ -41,6 +41,7 @@ struct Refusal {
   std::string directive;                        // its text
   std::vector<Counterexample> counterexamples;  // one, for Illegal
   std::vector<std::string> advice;              // each checked to be legal
+  std::string file = {};                        // an included one; empty: the script
 };
 
 // The whole message; `origin` is the script's file name, `program_file` that of the replay line (may be empty).

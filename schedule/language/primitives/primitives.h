@@ -35,6 +35,7 @@ Applied unroll_and_jam(const State& state, const UnrollAndJam& directive, const 
 Applied cut(const State& state, const Cut& directive, const PrimitiveContext& context);
 Applied peel(const State& state, const Peel& directive, const PrimitiveContext& context);
 Applied set_kind(const State& state, const LoopName& loop, LoopKind kind, const PrimitiveContext& context);
+Applied set_kinds(const State& state, const LoopName& loops, LoopKind kind, const PrimitiveContext& context);
 Applied compute_inline(const State& state, const ComputeInline& directive, const PrimitiveContext& context);
 Applied rfactor(const State& state, const Rfactor& directive, const PrimitiveContext& context);
 Applied split_reduction(const State& state, const SplitReduction& directive, const PrimitiveContext& context);
