@@ -6,6 +6,7 @@
 
 #include "driver/cli/model_options.h"
 #include "driver/execution_check.h"
+#include "schedule/language/recompute.h"
 #include "schedule/language/replay.h"
 
 namespace polyte::cli {
@@ -69,6 +70,12 @@ void print_verdict(const CheckOptions& options, nlohmann::json json, const std::
   std::cerr << explanation;
 }
 
+// What the legal schedule computes more than once.
+void print_recompute(const schedule::State& state) {
+  for (const schedule::Recompute& each : schedule::recompute_factors(state))
+    std::cout << "recomputed: " << schedule::print(each) << "\n";
+}
+
 int run_check(const CheckOptions& options) {
   schedule::Script script = schedule::parse_script(read_text_file(options.script), options.script);
   const Subject subject = subject_of(options, script);
@@ -93,7 +100,11 @@ int run_check(const CheckOptions& options) {
       explanation += to_string(fault.kind) + ": " + fault.text + "\n";
     }
   }
+  for (const schedule::Recompute& each : schedule::recompute_factors(*state))
+    json["recomputed"].push_back(
+        {{"statement", each.statement}, {"instances", each.instances}, {"reference", each.reference}});
   print_verdict(options, json, explanation);
+  if (explanation.empty() && !options.json) print_recompute(*state);
   return static_cast<int>(explanation.empty() ? ExitStatus::Success : ExitStatus::Refused);
 }
 

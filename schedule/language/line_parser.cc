@@ -8,8 +8,8 @@ namespace polyte::schedule {
 
 namespace {
 
-const std::set<std::string> kStops = {"by", "into", "from",   "tail", "where", "as",
-                                      "at", "in",   "layout", "pad",  "when",  "copy"};
+const std::set<std::string> kStops = {"by", "into",   "from", "tail", "where", "as",   "at",
+                                      "in", "layout", "pad",  "when", "copy",  "fold", "level"};
 
 }  // namespace
 
@@ -88,6 +88,14 @@ Tail LineParser::tail() {
   fail("tail '" + word + "': expected guard, mask or cut");
 }
 
+Memory LineParser::memory() {
+  const std::string word = name("a memory");
+  if (word == "register") return Memory::Register;
+  if (word == "stack") return Memory::Stack;
+  if (word == "heap") return Memory::Heap;
+  fail("memory '" + word + "': expected register, stack or heap");
+}
+
 std::vector<When> LineParser::when() {
   std::vector<When> result;
   do {
@@ -98,11 +106,18 @@ std::vector<When> LineParser::when() {
   return result;
 }
 
+std::string LineParser::once_per() {
+  if (!accept("once")) return "";
+  expect("per");
+  return name("a loop or root");
+}
+
 NestTree LineParser::leaf() {
   Leaf result;
   result.statement = name("a loop or a statement");
   if (accept("at")) result.at = name("a loop");
-  if (is("once")) fail("'once per' (a sliding window) is not a placement of this version: 'at' alone recomputes");
+  result.per = once_per();
+  if (!result.per.empty() && result.at.empty()) fail("'once per' goes with 'at': S at LOOP once per " + result.per);
   if (accept("when")) result.when = when();
   return std::make_shared<const NestNode>(NestNode{std::move(result)});
 }

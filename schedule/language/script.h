@@ -30,9 +30,10 @@ struct Transaction {
   std::vector<Directive> steps;
 };
 
-using Operation =
-    std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Unroll, Vectorize,
-                 Parallel, ComputeInline, ComputeAt, ReverseComputeAt, Place, Nest, Stage, Transaction>;
+using Operation = std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Unroll,
+                               Vectorize, Parallel, ComputeInline, ComputeAt, ComputeRoot, StoreAt, ReverseComputeAt,
+                               Place, Nest, Stage, FoldStorage, BoundStorage, StorageAlign, HoistStorage, SetScope,
+                               TransformLayout, DoubleBuffer, ComputeWith, Transaction>;
 
 struct Directive {
   Operation operation;

@@ -78,8 +78,14 @@ ScriptBuilder& ScriptBuilder::unroll(const std::string& loop) { return add(Unrol
 ScriptBuilder& ScriptBuilder::vectorize(const std::string& loop) { return add(Vectorize{loop_name(loop)}); }
 ScriptBuilder& ScriptBuilder::parallel(const std::string& loop) { return add(Parallel{loop_name(loop)}); }
 ScriptBuilder& ScriptBuilder::compute_inline(const std::string& tensor) { return add(ComputeInline{tensor}); }
-ScriptBuilder& ScriptBuilder::compute_at(const std::string& producer, const std::string& loop) {
-  return add(ComputeAt{producer, loop_name(loop)});
+ScriptBuilder& ScriptBuilder::compute_at(const std::string& producer, const std::string& loop,
+                                         const std::string& once_per) {
+  return add(ComputeAt{producer, loop_name(loop), once_per});
+}
+ScriptBuilder& ScriptBuilder::compute_root(const std::string& tensor) { return add(ComputeRoot{tensor}); }
+ScriptBuilder& ScriptBuilder::store_at(const std::string& tensor, const std::string& loop,
+                                       std::optional<Memory> memory) {
+  return add(StoreAt{tensor, loop_name(loop), memory});
 }
 ScriptBuilder& ScriptBuilder::reverse_compute_at(const std::string& consumer, const std::string& loop,
                                                  std::vector<When> when) {
@@ -97,10 +103,41 @@ ScriptBuilder& ScriptBuilder::stage(const StageRequest& request) {
   stage.memory = request.memory;
   stage.names = request.names;
   stage.layout = request.layout;
+  stage.fold = request.fold;
   stage.pad = {request.pad};
   stage.when_compile = request.when_compile;
   if (!request.copy.empty()) stage.copy = nest_of(request.copy);
   return add(std::move(stage));
+}
+
+ScriptBuilder& ScriptBuilder::fold_storage(const std::string& tensor, const std::string& dimension,
+                                           const std::string& factor) {
+  return add(FoldStorage{tensor, dimension, {factor}});
+}
+ScriptBuilder& ScriptBuilder::bound_storage(const std::string& tensor, const std::string& dimension,
+                                            const std::string& extent) {
+  return add(BoundStorage{tensor, dimension, {extent}});
+}
+ScriptBuilder& ScriptBuilder::storage_align(const std::string& tensor, const std::string& dimension,
+                                            const std::string& factor, const std::string& offset) {
+  return add(StorageAlign{tensor, dimension, {factor}, {offset}});
+}
+ScriptBuilder& ScriptBuilder::hoist_storage(const std::string& tensor, const std::string& loop) {
+  return add(HoistStorage{tensor, loop_name(loop)});
+}
+ScriptBuilder& ScriptBuilder::set_scope(const std::string& tensor, Memory memory) {
+  return add(SetScope{tensor, memory});
+}
+ScriptBuilder& ScriptBuilder::transform_layout(const std::string& tensor, std::vector<std::string> names,
+                                               std::vector<std::string> layout) {
+  return add(TransformLayout{tensor, std::move(names), std::move(layout)});
+}
+ScriptBuilder& ScriptBuilder::double_buffer(const std::string& tensor, const std::string& loop) {
+  return add(DoubleBuffer{tensor, loop_name(loop)});
+}
+ScriptBuilder& ScriptBuilder::compute_with(const std::string& statement, const std::string& with,
+                                           const std::string& through) {
+  return add(ComputeWith{statement, with, through});
 }
 
 }  // namespace polyte::schedule
