@@ -11,20 +11,23 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+bool is_at_root(const State& state, const Names& writers) {
+  return std::all_of(writers.begin(), writers.end(), [&](const std::string& writer) {
+    const std::vector<const Loop*> path = path_to(state.tree, writer);
+    const bool is_alone = path.empty() || statements_below(state.tree, path.front()->id) == Names{writer};
+    return state.at(writer).lifted == 0 && is_alone;
+  });
+}
+
 std::optional<Refusal> check(const State& state, const std::string& tensor, const Names& writers) {
   if (writers.empty() || !state.reference->find_buffer(tensor))
     return malformed("no tensor computed here is called " + tensor);
-  bool is_root = true;
   for (const std::string& writer : writers) {
     const ScheduledStatement& s = state.at(writer);
     if (s.body.region_depth > 0) return malformed(writer + " is in an ordered region: it has no nest of its own");
     if (s.body.writes.size() == 1 && s.body.writes.front().buffer != tensor)
       return malformed(tensor + " is staged already: compute_root comes before its stage");
-    const std::vector<const Loop*> path = path_to(state.tree, writer);
-    const bool is_alone = path.empty() || statements_below(state.tree, path.front()->id) == Names{writer};
-    is_root = is_root && s.lifted == 0 && is_alone;
   }
-  if (is_root) return malformed(joined(writers) + " is computed at the root already: compute_root changes nothing");
   return std::nullopt;
 }
 
@@ -68,6 +71,7 @@ Applied compute_root(const State& state, const ComputeRoot& directive, const Pri
   const std::string& tensor = directive.tensor;
   const Names writers = select_statements(state, tensor);
   if (auto refusal = check(state, tensor, writers)) return *refusal;
+  if (is_at_root(state, writers)) return state;
   State next = state;
   std::vector<Tree> nests;
   for (const std::string& writer : writers) {
