@@ -82,6 +82,10 @@ bool touches(const Stmt& body, const std::string& buffer) {
   return found;
 }
 
+int allocated_at(const schedule::StagedBuffer& b) {
+  return b.alloc_loop == schedule::StagedBuffer::kAtScope ? b.scope_loop : b.alloc_loop;
+}
+
 Stmt allocate(const schedule::StagedBuffer& b, Stmt body) {
   return ir::make_alloc({{b.name, b.dtype, b.shape, b.memory}, std::move(body)});
 }
@@ -191,7 +195,7 @@ class Builder {
     bound_.pop_back();
     if (!body) return nullptr;
     for (const schedule::StagedBuffer& b : state_.staged)
-      if (b.scope_loop == loop.id && touches(body, b.name)) body = allocate(b, std::move(body));
+      if (allocated_at(b) == loop.id && touches(body, b.name)) body = allocate(b, std::move(body));
     return ir::make_for({loop.name, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body)});
   }
 
@@ -380,7 +384,7 @@ ir::LoopProgram build_loops(const State& state, Part part) {
   program.buffers = interface_of(state, part);
   Stmt body = Builder(state, part).build();
   for (const schedule::StagedBuffer& b : state.staged)
-    if (b.scope_loop < 0 && !b.at_compile_time && touches(body, b.name)) body = allocate(b, std::move(body));
+    if (allocated_at(b) < 0 && !b.at_compile_time && touches(body, b.name)) body = allocate(b, std::move(body));
   for (const ir::Buffer& b : state.basis->buffers)
     if (b.role == ir::Role::Temp && touches(body, b.name))
       body = ir::make_alloc({{b.name, b.dtype, constant_extents(b), ir::Memory::Heap}, std::move(body)});

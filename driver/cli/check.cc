@@ -6,6 +6,7 @@
 
 #include "driver/cli/model_options.h"
 #include "driver/execution_check.h"
+#include "schedule/language/recompute.h"
 #include "schedule/language/replay.h"
 #include "schedule/proof/rounding.h"
 
@@ -73,6 +74,12 @@ void print_verdict(const CheckOptions& options, nlohmann::json json, const std::
   std::cerr << explanation;
 }
 
+// What the legal schedule computes more than once.
+void print_recompute(const schedule::State& state) {
+  for (const schedule::Recompute& each : schedule::recompute_factors(state))
+    std::cout << "recomputed: " << schedule::print(each) << "\n";
+}
+
 int run_check(const CheckOptions& options) {
   schedule::Script script = load_script(options.script, options.params);
   const Subject subject = subject_of(options, script);
@@ -105,8 +112,13 @@ int run_check(const CheckOptions& options) {
   }
   schedule::Prover prover(subject.program);
   json["rounding"] = schedule::rounding_notes(*state, prover);
+  for (const schedule::Recompute& each : schedule::recompute_factors(*state))
+    json["recomputed"].push_back(
+        {{"statement", each.statement}, {"instances", each.instances}, {"reference", each.reference}});
+  const bool legal = json["verdict"] == "legal";
   print_verdict(options, json, explanation);
-  return static_cast<int>(json["verdict"] == "legal" ? ExitStatus::Success : ExitStatus::Refused);
+  if (legal && !options.json) print_recompute(*state);
+  return static_cast<int>(legal ? ExitStatus::Success : ExitStatus::Refused);
 }
 
 }  // namespace

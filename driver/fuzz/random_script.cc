@@ -28,16 +28,20 @@ class Proposer {
     if (form < 32) return Reorder{random_.chance(85) ? statement() : "", some_loops()};
     if (form < 35) return order();
     if (form < 39) return fuse();
-    if (form < 44) return merge();
+    if (form < 43) return merge();
+    if (form < 44) return ComputeWith{statement(), statement(), random_.pick(loops_of(random_.pick(statements_)))};
     if (form < 46) return Distribute{loop_name()};
     if (form < 51) return unroll();
     if (form < 57) return Vectorize{loop_names()};
     if (form < 63) return Parallel{loop_names()};
     if (form < 66) return ComputeInline{random_.chance(85) ? temporary() : tensor()};
     if (form < 71) return compute_at();
+    if (form < 72) return ComputeRoot{temporary()};
+    if (form < 73) return store_at();
     if (form < 75) return reverse_compute_at();
     if (form < 78) return place();
     if (form < 88) return Nest{"", random_nest(state_, random_)};
+    if (form < 93 && !state_.staged.empty()) return storage();
     return stage();
   }
 
@@ -257,7 +261,50 @@ class Proposer {
   Operation compute_at() {
     const auto [producer, consumer] = dependent_pair();
     const std::string what = random_.chance(70) && state_.find(producer) ? written_by(producer) : producer;
-    return ComputeAt{what, {random_.chance(80) ? consumer : "", random_.pick(loops_of(consumer))}};
+    const std::vector<std::string> loops = loops_of(consumer);
+    ComputeAt d{what, {random_.chance(80) ? consumer : "", random_.pick(loops)}, ""};
+    if (random_.chance(40)) d.per = random_.chance(25) ? "root" : nonsense(random_.pick(loops));
+    return d;
+  }
+  // Storage further out for what is computed at a loop, if there is such a thing.
+  Operation store_at() {
+    for (const Leaf* leaf : leaves_of(state_.tree)) {
+      if (leaf->at.empty() || random_.chance(30)) continue;
+      const std::string tensor = written_by(leaf->statement);
+      const std::string loop = random_.chance(25) ? "root" : random_.pick(loops_of(leaf->statement));
+      return StoreAt{tensor, {"", loop}, {}};
+    }
+    return compute_at();
+  }
+  // Something done to a buffer that there is.
+  Operation storage() {
+    const StagedBuffer& b = random_.pick(state_.staged);
+    const std::string name = nonsense(random_.chance(50) ? b.name : b.of);
+    const std::string dimension = b.dimensions.empty() ? "u" : nonsense(random_.pick(b.dimensions));
+    const Size size{random_.pick(kFactors)};
+    const Loop* scope = b.scope_loop < 0 ? nullptr : find_loop(state_.tree, b.scope_loop);
+    switch (random_.between(0, 9)) {
+      case 0:
+      case 1:
+      case 2:
+        return FoldStorage{name, dimension, size};
+      case 3:
+        return BoundStorage{name, dimension, {std::to_string(random_.between(1, 12))}};
+      case 4:
+        return StorageAlign{name, dimension, size, {}};
+      case 5:
+        return HoistStorage{name, random_.chance(40) ? LoopName{"", "root"} : touching_loop(b.name)};
+      case 6:
+        return SetScope{name, random_.pick(std::vector<Memory>{Memory::Register, Memory::Stack, Memory::Heap})};
+      case 7: {
+        Stage d;
+        d.tensor = b.name;
+        layout(d);
+        return TransformLayout{name, d.names, d.layout};
+      }
+      default:
+        return DoubleBuffer{name, scope && random_.chance(90) ? LoopName{"", scope->name} : touching_loop(b.name)};
+    }
   }
   Operation reverse_compute_at() {
     const auto [producer, consumer] = dependent_pair();
@@ -329,6 +376,12 @@ class Proposer {
     if (random_.chance(80)) d.at = touching_loop(d.tensor);
     if (random_.chance(50)) d.memory = random_.pick(std::vector<Memory>{Memory::Register, Memory::Stack, Memory::Heap});
     if (d.form == Stage::Form::Pack || random_.chance(15)) layout(d);
+    if (!d.layout.empty() && random_.chance(30)) {
+      d.layout.front() =
+          (d.layout.front().find('/') == std::string::npos ? d.layout.front() : "(" + d.layout.front() + ")") + "%" +
+          std::to_string(random_.between(2, 4));
+      d.fold = true;
+    }
     if (random_.chance(10)) d.pad = {std::to_string(random_.between(1, 3))};
     d.when_compile = random_.chance(8);
     return d;

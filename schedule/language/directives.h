@@ -202,6 +202,16 @@ struct InlineAll {};  // compute_inline all: every plain definition that can be 
 struct ComputeAt {
   std::string producer;
   LoopName at;
+  std::string per = {};  // sliding window: nothing twice since this loop began, or "root"; empty: all anew
+};
+struct ComputeRoot {
+  std::string tensor;
+};  // all of it, before the nests that read it
+// Gives what is computed at an inner loop storage at this one ("root": the whole kernel) and lets it slide.
+struct StoreAt {
+  std::string tensor;
+  LoopName at;
+  std::optional<Memory> memory = {};
 };
 // Puts a statement into the nest of its producers, in the first or last iteration of loops it does not own.
 struct ReverseComputeAt {
@@ -218,16 +228,64 @@ struct Nest {
   NestTree tree;
 };
 struct Stage {
-  enum class Form { Stage, CacheRead, CacheWrite, Pack };  // how it was written
+  enum class Form { Stage, CacheRead, CacheWrite, Pack, Registers };  // how it was written
   Form form = Form::Stage;
   std::string tensor;
   std::optional<LoopName> at;  // none: the whole kernel
   std::optional<Memory> memory;
   std::vector<std::string> names;   // of the tensor's dimensions, for `layout`
   std::vector<std::string> layout;  // affine index texts over names; empty: as the tensor
+  bool fold = false;                // the layout may put elements of different times in one place
   Size pad;                         // elements added to the innermost extent's stride; empty: 0
   bool when_compile = false;
   NestTree copy;  // loops of the copy statements (leaf X.in or X.out); null: the default
 };
+
+// The storage that there is, changed in place. A dimension is named as the copies' loops are: u, or n.i of a layout.
+struct FoldStorage {
+  std::string tensor;
+  std::string dimension;
+  Size factor;
+};  // elements this far apart share a place
+struct BoundStorage {
+  std::string tensor;
+  std::string dimension;
+  Size extent;
+};
+struct StorageAlign {
+  std::string tensor;
+  std::string dimension;
+  Size factor, offset;  // stride of the dimension = offset modulo factor
+};
+struct HoistStorage {
+  std::string tensor;
+  LoopName at;  // or "root"
+};  // allocated there; its contents still begin anew where they did
+struct SetScope {
+  std::string tensor;
+  Memory memory = Memory::Heap;
+};
+struct TransformLayout {
+  std::string tensor;
+  std::vector<std::string> names;
+  std::vector<std::string> layout;
+};
+struct DoubleBuffer {
+  std::string tensor;
+  LoopName at;
+};  // the copy for the next iteration is made in this one
+struct Prefetch {
+  std::string tensor;
+  LoopName at;
+  Size distance;  // in iterations of the loop
+  int level = 1;  // of the cache
+};
+struct ComputeWith {
+  std::string statement, with;
+  std::string through;
+};  // merge in Halide's words
+struct StoreNonTemporal {
+  std::string tensor;
+};  // past the caches
 
 }  // namespace polyte::schedule

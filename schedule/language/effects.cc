@@ -15,10 +15,16 @@ bool same_rows(const ScheduledStatement& a, const ScheduledStatement& b) {
                     [](const LoopRow& x, const LoopRow& y) { return x.loop == y.loop && x.value == y.value; });
 }
 
+bool same_storage(const StagedBuffer& a, const StagedBuffer& b) {
+  return a.name == b.name && a.shape == b.shape && a.memory == b.memory && a.scope_loop == b.scope_loop &&
+         a.alloc_loop == b.alloc_loop;
+}
+
 // Nothing that a later stage sees has changed: tree, kinds, rows, storage.
 bool is_same(const State& a, const State& b) {
   if (!a.tree || !b.tree) return !a.tree && !b.tree;
-  return a.basis == b.basis && a.reassociated == b.reassociated && a.staged.size() == b.staged.size() &&
+  return a.basis == b.basis && a.reassociated == b.reassociated &&
+         std::equal(a.staged.begin(), a.staged.end(), b.staged.begin(), b.staged.end(), same_storage) &&
          a.splits.size() == b.splits.size() && print_nest(a.tree) == print_nest(b.tree) &&
          std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(), b.statements.end(),
                     [](const auto& x, const auto& y) {

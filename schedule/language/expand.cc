@@ -95,7 +95,7 @@ Transaction expanded(const std::vector<PathedLeaf>& leaves) {
     std::vector<std::string> names;
     for (const NestLoop& loop : each.path) names.push_back(loop.name);
     steps.push_back(Order{statement, names});
-    if (!each.leaf.at.empty()) steps.push_back(ComputeAt{statement, {"", each.leaf.at}});
+    if (!each.leaf.at.empty()) steps.push_back(ComputeAt{statement, {"", each.leaf.at}, each.leaf.per});
     if (!each.leaf.when.empty()) steps.push_back(Place{statement, each.leaf.when});
     const std::size_t shared = i == 0 ? 0 : shared_depth(leaves[i - 1], each);
     if (shared > 0) steps.push_back(Merge{{leaves[i - 1].leaf.statement, statement}, names[shared - 1], {}});
@@ -114,7 +114,10 @@ class TransactionReader {
     if (const Place* place = std::get_if<Place>(&step))
       return set(place->statement, [&](PathedLeaf& l) { l.leaf.when = place->when; });
     if (const ComputeAt* at = std::get_if<ComputeAt>(&step))
-      return set(at->producer, [&](PathedLeaf& l) { l.leaf.at = at->at.loop; });
+      return set(at->producer, [&](PathedLeaf& l) {
+        l.leaf.at = at->at.loop;
+        l.leaf.per = at->per;
+      });
     if (const Merge* merge = std::get_if<Merge>(&step)) return add_merge(*merge);
     if (const Parallel* loop = std::get_if<Parallel>(&step)) return add_kind(loop->loop, LoopKind::Parallel);
     if (const Vectorize* loop = std::get_if<Vectorize>(&step)) return add_kind(loop->loop, LoopKind::Vector);

@@ -8,8 +8,8 @@ namespace polyte::schedule {
 
 namespace {
 
-const std::set<std::string> kStops = {"by", "into", "from",   "tail", "where", "as",
-                                      "at", "in",  "for", "with",   "layout", "pad",  "when",  "copy"};
+const std::set<std::string> kStops = {"by",  "into", "from",   "tail", "where", "as",   "at",   "in",
+                                      "for", "with", "layout", "pad",  "when",  "copy", "fold", "level"};
 
 }  // namespace
 
@@ -108,6 +108,14 @@ Tail LineParser::tail() {
   fail("tail '" + word + "': expected guard, mask or cut");
 }
 
+Memory LineParser::memory() {
+  const std::string word = name("a memory");
+  if (word == "register") return Memory::Register;
+  if (word == "stack") return Memory::Stack;
+  if (word == "heap") return Memory::Heap;
+  fail("memory '" + word + "': expected register, stack or heap");
+}
+
 std::vector<When> LineParser::when() {
   std::vector<When> result;
   do {
@@ -118,11 +126,18 @@ std::vector<When> LineParser::when() {
   return result;
 }
 
+std::string LineParser::once_per() {
+  if (!accept("once")) return "";
+  expect("per");
+  return name("a loop or root");
+}
+
 NestTree LineParser::leaf() {
   Leaf result;
   result.statement = name("a loop or a statement");
   if (accept("at")) result.at = name("a loop");
-  if (is("once")) fail("'once per' (a sliding window) is not a placement of this version: 'at' alone recomputes");
+  result.per = once_per();
+  if (!result.per.empty() && result.at.empty()) fail("'once per' goes with 'at': S at LOOP once per " + result.per);
   if (accept("when")) result.when = when();
   return std::make_shared<const NestNode>(NestNode{std::move(result)});
 }

@@ -36,6 +36,8 @@ class LineParser {
   std::string optional_selector();  // `acc:` before a loop, or empty
   Tail tail();
   std::vector<When> when();  // after the word `when`
+  std::string once_per();    // `once per LOOP`, or empty
+  Memory memory();
 
   NestTree node();
   std::vector<NestLoop> path();  // loops with kinds, to the end of the line

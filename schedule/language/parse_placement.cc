@@ -12,7 +12,22 @@ void compute_inline(LineParser& line, std::vector<Operation>& into) {
 void compute_at(LineParser& line, std::vector<Operation>& into) {
   const std::string producer = line.name("a tensor");
   line.accept("at");
-  into.push_back(ComputeAt{producer, line.loop_name()});
+  ComputeAt directive = {producer, line.loop_name(), {}};
+  directive.per = line.once_per();
+  into.push_back(directive);
+}
+
+void compute_root(LineParser& line, std::vector<Operation>& into) {
+  for (const std::string& tensor : line.names(",", "a tensor")) into.push_back(ComputeRoot{tensor});
+}
+
+void store_at(LineParser& line, std::vector<Operation>& into) {
+  StoreAt directive;
+  directive.tensor = line.name("a tensor");
+  line.accept("at");
+  directive.at = line.loop_name();
+  if (line.accept("in")) directive.memory = line.memory();
+  into.push_back(directive);
 }
 
 void reverse_compute_at(LineParser& line, std::vector<Operation>& into) {
@@ -20,6 +35,17 @@ void reverse_compute_at(LineParser& line, std::vector<Operation>& into) {
   line.accept("at");
   ReverseComputeAt directive = {consumer, line.loop_name(), {}};
   if (line.accept("when")) directive.when = line.when();
+  into.push_back(directive);
+}
+
+// compute_with A, B at L: the loops of the two are one, down to L.
+void compute_with(LineParser& line, std::vector<Operation>& into) {
+  ComputeWith directive;
+  directive.statement = line.name("a statement");
+  line.expect(",");
+  directive.with = line.name("a statement");
+  line.expect("at");
+  directive.through = line.name("a loop");
   into.push_back(directive);
 }
 
@@ -39,6 +65,9 @@ void nest(LineParser& line, std::vector<Operation>& into) {
 const std::vector<DirectiveSyntax>& placement_syntax() {
   static const std::vector<DirectiveSyntax> kTable = {{"compute_inline", compute_inline},
                                                       {"compute_at", compute_at},
+                                                      {"compute_root", compute_root},
+                                                      {"store_at", store_at},
+                                                      {"compute_with", compute_with},
                                                       {"reverse_compute_at", reverse_compute_at},
                                                       {"place", place},
                                                       {"nest", nest}};

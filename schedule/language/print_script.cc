@@ -42,6 +42,8 @@ std::string print_when(const std::vector<When>& when) {
   return text;
 }
 
+std::string print_per(const std::string& loop) { return loop.empty() ? "" : " once per " + loop; }
+
 // The part of a split that repeats in `split m by 4, n by 8   tail cut`.
 std::string split_item(const Split& split) {
   std::string text = split.loop.loop + (split.into ? " into " : " by ") + split.factor.text;
@@ -56,11 +58,12 @@ std::string param_item(const SetParam& param) {
 std::string tail_text(Tail tail) { return "   tail " + print(tail); }
 
 std::string print_stage(const Stage& stage) {
-  static const char* const kForms[] = {"stage", "cache_read", "cache_write", "pack"};
+  static const char* const kForms[] = {"stage", "cache_read", "cache_write", "pack", "registers"};
   std::string text = std::string(kForms[static_cast<int>(stage.form)]) + " " + stage.tensor;
   if (stage.at) text += " at " + print(*stage.at);
-  if (stage.memory) text += " in " + ir::to_string(*stage.memory);
+  if (stage.memory && stage.form != Stage::Form::Registers) text += " in " + ir::to_string(*stage.memory);
   if (!stage.layout.empty()) text += " layout (" + list(stage.names, ", ") + ") [" + list(stage.layout, ", ") + "]";
+  if (stage.fold) text += " fold";
   if (!stage.pad.text.empty()) text += " pad " + stage.pad.text;
   if (stage.when_compile) text += " when compile";
   if (stage.copy) text += " copy " + print(stage.copy);
@@ -129,9 +132,7 @@ struct Printer {
       text += (text.empty() ? "" : ", ") + d.loops[i] + " = " + d.values[i].text;
     return "map " + selector(list(d.statements, ", ")) + text + " for " + list(d.replaced, ", ");
   }
-  std::string operator()(const Skew& d) const {
-    return "skew " + spaced(d.loop) + " by " + d.by.text + named(d.name);
-  }
+  std::string operator()(const Skew& d) const { return "skew " + spaced(d.loop) + " by " + d.by.text + named(d.name); }
   std::string operator()(const Shift& d) const {
     return "shift " + spaced(d.loop) + " by " + d.by.text + named(d.name);
   }
@@ -179,13 +180,40 @@ struct Printer {
     return "specialize " + d.condition.text + indented(d.then) +
            (d.otherwise.empty() ? "" : "\nelse" + indented(d.otherwise));
   }
-  std::string operator()(const ComputeAt& d) const { return "compute_at " + d.producer + " at " + print(d.at); }
+  std::string operator()(const ComputeAt& d) const {
+    return "compute_at " + d.producer + " at " + print(d.at) + print_per(d.per);
+  }
+  std::string operator()(const ComputeRoot& d) const { return "compute_root " + d.tensor; }
+  std::string operator()(const StoreAt& d) const {
+    std::string text = "store_at " + d.tensor + " at " + print(d.at);
+    if (d.memory) text += " in " + ir::to_string(*d.memory);
+    return text;
+  }
   std::string operator()(const ReverseComputeAt& d) const {
     return "reverse_compute_at " + d.consumer + " at " + print(d.at) + print_when(d.when);
   }
   std::string operator()(const Place& d) const { return "place " + d.statement + print_when(d.when); }
   std::string operator()(const Nest& d) const { return "nest " + selector(d.name) + print(d.tree); }
   std::string operator()(const Stage& d) const { return print_stage(d); }
+  std::string operator()(const FoldStorage& d) const {
+    return "fold_storage " + d.tensor + ": " + d.dimension + " by " + d.factor.text;
+  }
+  std::string operator()(const BoundStorage& d) const {
+    return "bound_storage " + d.tensor + ": " + d.dimension + " by " + d.extent.text;
+  }
+  std::string operator()(const StorageAlign& d) const {
+    const std::string text = "storage_align " + d.tensor + ": " + d.dimension + " by " + d.factor.text;
+    return d.offset.text.empty() ? text : text + " from " + d.offset.text;
+  }
+  std::string operator()(const HoistStorage& d) const { return "hoist_storage " + d.tensor + " at " + print(d.at); }
+  std::string operator()(const SetScope& d) const { return "set_scope " + d.tensor + " " + ir::to_string(d.memory); }
+  std::string operator()(const TransformLayout& d) const {
+    return "transform_layout " + d.tensor + " (" + list(d.names, ", ") + ") [" + list(d.layout, ", ") + "]";
+  }
+  std::string operator()(const DoubleBuffer& d) const { return "double_buffer " + d.tensor + " at " + print(d.at); }
+  std::string operator()(const ComputeWith& d) const {
+    return "compute_with " + d.statement + ", " + d.with + " at " + d.through;
+  }
   std::string operator()(const Transaction& d) const { return print_transaction(d); }
 };
 
@@ -254,7 +282,7 @@ std::string print(const LoopName& name) {
 }
 
 std::string print(const Leaf& leaf) {
-  return leaf.statement + (leaf.at.empty() ? "" : " at " + leaf.at) + print_when(leaf.when);
+  return leaf.statement + (leaf.at.empty() ? "" : " at " + leaf.at) + print_per(leaf.per) + print_when(leaf.when);
 }
 
 std::string print(const NestTree& tree) {

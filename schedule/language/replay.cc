@@ -94,10 +94,20 @@ struct Application {
   Applied operator()(const Atomic& d) const { return atomic(state, d, context); }
   Applied operator()(const Specialize& d) const { return specialize(d); }
   Applied operator()(const ComputeAt& d) const { return compute_at(state, d, context); }
+  Applied operator()(const ComputeRoot& d) const { return compute_root(state, d, context); }
+  Applied operator()(const StoreAt& d) const { return store_at(state, d, context); }
   Applied operator()(const ReverseComputeAt& d) const { return reverse_compute_at(state, d, context); }
   Applied operator()(const Place& d) const { return place(state, d, context); }
   Applied operator()(const Nest& d) const { return nest(state, d, context); }
   Applied operator()(const Stage& d) const { return stage(state, d, context); }
+  Applied operator()(const FoldStorage& d) const { return fold_storage(state, d, context); }
+  Applied operator()(const BoundStorage& d) const { return bound_storage(state, d, context); }
+  Applied operator()(const StorageAlign& d) const { return storage_align(state, d, context); }
+  Applied operator()(const HoistStorage& d) const { return hoist_storage(state, d, context); }
+  Applied operator()(const SetScope& d) const { return set_scope(state, d, context); }
+  Applied operator()(const TransformLayout& d) const { return transform_layout(state, d, context); }
+  Applied operator()(const DoubleBuffer& d) const { return double_buffer(state, d, context); }
+  Applied operator()(const ComputeWith& d) const { return compute_with(state, d, context); }
   Applied operator()(const Transaction& d) const { return transaction(state, d, context); }
 
  private:

@@ -42,7 +42,8 @@ using Operation =
     std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Map, Remap, Skew, Shift,
                  Reverse, Rename, AffineMap, Interchange, Wavefront, UnrollAndJam, Cut, Peel, Unroll, Vectorize,
                  Parallel, ComputeInline, InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic, Specialize,
-                 ComputeAt, ReverseComputeAt, Place, Nest, Stage, Transaction>;
+                 ComputeAt, ComputeRoot, StoreAt, ReverseComputeAt, Place, Nest, Stage, FoldStorage, BoundStorage,
+                 StorageAlign, HoistStorage, SetScope, TransformLayout, DoubleBuffer, ComputeWith, Transaction>;
 
 struct Directive {
   Operation operation;

@@ -115,8 +115,8 @@ ScriptBuilder& ScriptBuilder::interchange(const std::string& statement, const st
                                           const std::string& inner) {
   return add(Interchange{statement, outer, inner});
 }
-ScriptBuilder& ScriptBuilder::wavefront(const std::string& statement, const std::string& name,
-                                        const std::string& value, const std::string& replaced) {
+ScriptBuilder& ScriptBuilder::wavefront(const std::string& statement, const std::string& name, const std::string& value,
+                                        const std::string& replaced) {
   return add(Wavefront{statement, name, {value}, replaced});
 }
 ScriptBuilder& ScriptBuilder::unroll(const std::string& loop, const std::string& by) {
@@ -150,8 +150,14 @@ ScriptBuilder& ScriptBuilder::online(std::vector<std::string> sums, const std::s
   return add(Online{std::move(sums), from, loop_name(loop)});
 }
 ScriptBuilder& ScriptBuilder::atomic(std::vector<std::string> statements) { return add(Atomic{std::move(statements)}); }
-ScriptBuilder& ScriptBuilder::compute_at(const std::string& producer, const std::string& loop) {
-  return add(ComputeAt{producer, loop_name(loop)});
+ScriptBuilder& ScriptBuilder::compute_at(const std::string& producer, const std::string& loop,
+                                         const std::string& once_per) {
+  return add(ComputeAt{producer, loop_name(loop), once_per});
+}
+ScriptBuilder& ScriptBuilder::compute_root(const std::string& tensor) { return add(ComputeRoot{tensor}); }
+ScriptBuilder& ScriptBuilder::store_at(const std::string& tensor, const std::string& loop,
+                                       std::optional<Memory> memory) {
+  return add(StoreAt{tensor, loop_name(loop), memory});
 }
 ScriptBuilder& ScriptBuilder::reverse_compute_at(const std::string& consumer, const std::string& loop,
                                                  std::vector<When> when) {
@@ -169,10 +175,41 @@ ScriptBuilder& ScriptBuilder::stage(const StageRequest& request) {
   stage.memory = request.memory;
   stage.names = request.names;
   stage.layout = request.layout;
+  stage.fold = request.fold;
   stage.pad = {request.pad};
   stage.when_compile = request.when_compile;
   if (!request.copy.empty()) stage.copy = nest_of(request.copy);
   return add(std::move(stage));
+}
+
+ScriptBuilder& ScriptBuilder::fold_storage(const std::string& tensor, const std::string& dimension,
+                                           const std::string& factor) {
+  return add(FoldStorage{tensor, dimension, {factor}});
+}
+ScriptBuilder& ScriptBuilder::bound_storage(const std::string& tensor, const std::string& dimension,
+                                            const std::string& extent) {
+  return add(BoundStorage{tensor, dimension, {extent}});
+}
+ScriptBuilder& ScriptBuilder::storage_align(const std::string& tensor, const std::string& dimension,
+                                            const std::string& factor, const std::string& offset) {
+  return add(StorageAlign{tensor, dimension, {factor}, {offset}});
+}
+ScriptBuilder& ScriptBuilder::hoist_storage(const std::string& tensor, const std::string& loop) {
+  return add(HoistStorage{tensor, loop_name(loop)});
+}
+ScriptBuilder& ScriptBuilder::set_scope(const std::string& tensor, Memory memory) {
+  return add(SetScope{tensor, memory});
+}
+ScriptBuilder& ScriptBuilder::transform_layout(const std::string& tensor, std::vector<std::string> names,
+                                               std::vector<std::string> layout) {
+  return add(TransformLayout{tensor, std::move(names), std::move(layout)});
+}
+ScriptBuilder& ScriptBuilder::double_buffer(const std::string& tensor, const std::string& loop) {
+  return add(DoubleBuffer{tensor, loop_name(loop)});
+}
+ScriptBuilder& ScriptBuilder::compute_with(const std::string& statement, const std::string& with,
+                                           const std::string& through) {
+  return add(ComputeWith{statement, with, through});
 }
 
 }  // namespace polyte::schedule

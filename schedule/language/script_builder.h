@@ -25,6 +25,7 @@ struct StageRequest {
   std::optional<Memory> memory = std::nullopt;
   std::vector<std::string> names = {}, layout = {};
   std::string pad = "";
+  bool fold = false;
   bool when_compile = false;
   std::string copy = "";  // nest text
   Stage::Form form = Stage::Form::Stage;
@@ -80,11 +81,23 @@ class ScriptBuilder {
   ScriptBuilder& reassociate(const std::string& tensor, std::vector<std::string> loops);
   ScriptBuilder& online(std::vector<std::string> sums, const std::string& from, const std::string& loop);
   ScriptBuilder& atomic(std::vector<std::string> statements);
-  ScriptBuilder& compute_at(const std::string& producer, const std::string& loop);
+  ScriptBuilder& compute_at(const std::string& producer, const std::string& loop, const std::string& once_per = "");
+  ScriptBuilder& compute_root(const std::string& tensor);
+  ScriptBuilder& store_at(const std::string& tensor, const std::string& loop, std::optional<Memory> memory = {});
   ScriptBuilder& reverse_compute_at(const std::string& consumer, const std::string& loop, std::vector<When> when = {});
   ScriptBuilder& place(const std::string& statement, std::vector<When> when);
   ScriptBuilder& nest(const std::string& text);  // InternalError if the text does not parse
   ScriptBuilder& stage(const StageRequest& request);
+  ScriptBuilder& fold_storage(const std::string& tensor, const std::string& dimension, const std::string& factor);
+  ScriptBuilder& bound_storage(const std::string& tensor, const std::string& dimension, const std::string& extent);
+  ScriptBuilder& storage_align(const std::string& tensor, const std::string& dimension, const std::string& factor,
+                               const std::string& offset = "");
+  ScriptBuilder& hoist_storage(const std::string& tensor, const std::string& loop);
+  ScriptBuilder& set_scope(const std::string& tensor, Memory memory);
+  ScriptBuilder& transform_layout(const std::string& tensor, std::vector<std::string> names,
+                                  std::vector<std::string> layout);
+  ScriptBuilder& double_buffer(const std::string& tensor, const std::string& loop);
+  ScriptBuilder& compute_with(const std::string& statement, const std::string& with, const std::string& through);
   ScriptBuilder& add(Operation operation);
 
   const Script& script() const { return script_; }

@@ -80,6 +80,18 @@ struct StagedBuffer {
   Memory memory = Memory::Heap;
   int scope_loop = -1;           // id of the loop whose iterations each have their own contents; -1: the whole kernel
   bool at_compile_time = false;  // a Const packed before run time: its copy statement leaves the kernel
+  std::vector<std::string> dimensions = {};  // their names, as those of the copies' loops
+  int alloc_loop = kAtScope;                 // id of the loop in whose body it is allocated; -1: around the kernel
+
+  static constexpr int kAtScope = -2;
+};
+
+// A hint: in every iteration of the loop, bring what it touches of the buffer `distance` iterations later.
+struct PrefetchHint {
+  std::string buffer;
+  int loop = -1;
+  std::int64_t distance = 0;
+  int level = 1;
 };
 
 enum class Contract { Exact, Reassoc, Unsafe };
@@ -111,6 +123,8 @@ struct State {
   std::vector<SplitRecord> splits;  // in order
   std::vector<MapRecord> maps = {};
   std::vector<CutRecord> cuts = {};
+  std::vector<PrefetchHint> prefetches;
+  std::set<std::string> nontemporal;  // buffers whose stores go past the caches
   Contract contract = Contract::Exact;
   std::set<std::string> reassociable;                         // loops named by `reassoc`
   std::map<std::string, std::set<std::string>> reassociated;  // the same for one tensor, by `reassociate`

@@ -33,6 +33,7 @@ void collect_leaves(const Tree& tree, std::vector<const Leaf*>& leaves) {
 std::string print_leaf(const Leaf& leaf) {
   std::string text = leaf.statement;
   if (!leaf.at.empty()) text += " at " + leaf.at;
+  if (!leaf.per.empty()) text += " once per " + leaf.per;
   for (std::size_t i = 0; i < leaf.when.size(); ++i)
     text += std::string(i == 0 ? " when " : " and ") + (leaf.when[i].first ? "first " : "last ") + leaf.when[i].loop;
   return text;

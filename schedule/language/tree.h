@@ -44,7 +44,8 @@ struct When {
 struct Leaf {
   std::string statement;
   std::vector<When> when;
-  std::string at;  // compute_at: the loop at whose every iteration this statement is recomputed; empty: none
+  std::string at;        // compute_at: the loop at whose every iteration this statement is recomputed; empty: none
+  std::string per = {};  // sliding window: nothing that was made since this loop began, or "root"; empty: anew
 };
 struct Node {
   std::variant<Loop, Sequence, Leaf> op;

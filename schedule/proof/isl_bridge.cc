@@ -135,15 +135,19 @@ class ModelBuilder {
   const IslContext& context_;
   IslModel model_;
 
+  static int allocation_of(const StagedBuffer& buffer) {
+    return buffer.alloc_loop == StagedBuffer::kAtScope ? buffer.scope_loop : buffer.alloc_loop;
+  }
+
   void add_buffers() {
     for (const ir::Buffer& buffer : model_.state->basis->buffers) {
-      IslBuffer b{buffer.name, buffer.name, buffer.shape, -1, buffer.role != ir::Role::Temp, false, false, {}};
+      IslBuffer b{buffer.name, buffer.name, buffer.shape, -1, -1, buffer.role != ir::Role::Temp, false, false, {}};
       b.input = buffer.role == ir::Role::In || buffer.role == ir::Role::Const || buffer.role == ir::Role::InOut;
       b.output = buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut;
       model_.buffers.push_back(std::move(b));
     }
     for (const StagedBuffer& staged : model_.state->staged) {
-      IslBuffer b{staged.name, staged.of, {}, staged.scope_loop, false, false, false, {}};
+      IslBuffer b{staged.name, staged.of, {}, staged.scope_loop, allocation_of(staged), false, false, false, {}};
       for (std::int64_t extent : staged.shape) b.shape.emplace_back(extent);
       b.digits = digits_of(staged);
       model_.buffers.push_back(std::move(b));
@@ -247,7 +251,7 @@ class ModelBuilder {
   }
 
   std::vector<CellDigits> digits_of(const StagedBuffer& buffer) {
-    if (buffer.scope_loop < 0) return {};
+    if (buffer.scope_loop < 0 || buffer.alloc_loop != StagedBuffer::kAtScope) return {};
     return find_digits(accesses_to(buffer), buffer.shape);
   }
 

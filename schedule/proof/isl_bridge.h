@@ -61,6 +61,7 @@ struct IslBuffer {
   std::string of;  // the Program's buffer: itself unless staged
   std::vector<ir::Affine> shape;
   int scope_loop = -1;
+  int alloc_loop = -1;  // where its storage begins: the scope's loop, or one outside
   bool interface = false, input = false, output = false;
   std::vector<CellDigits> digits;
 };

@@ -1,5 +1,6 @@
 #include "schedule/proof/prover.h"
 
+#include <isl/aff.h>
 #include <isl/map.h>
 #include <isl/set.h>
 #include <isl/union_map.h>
@@ -263,10 +264,19 @@ std::optional<Refusal> bounds_refusal(const IslModel& model, const std::vector<s
 }
 
 bool private_to(const State& state, const IslBuffer& buffer, int loop_id) {
-  if (buffer.scope_loop < 0) return false;
+  if (buffer.alloc_loop < 0) return false;
   const Loop* loop = find_loop(state.tree, loop_id);
   POLYTE_CHECK(loop != nullptr, "loop " + std::to_string(loop_id) + " is not in the tree");
-  return buffer.scope_loop == loop_id || find_loop(loop->body, buffer.scope_loop) != nullptr;
+  return buffer.alloc_loop == loop_id || find_loop(loop->body, buffer.alloc_loop) != nullptr;
+}
+
+// Places in memory: the cells of a buffer that is allocated outside its scope, without the iterations of the scope.
+isl::map places(const IslModel& model, int statement, const IslAccess& access) {
+  const IslBuffer& buffer = model.buffers[static_cast<std::size_t>(access.buffer)];
+  if (buffer.alloc_loop == buffer.scope_loop) return access.cells;
+  const isl::multi_aff rows = rows_down_to(model, statement, buffer.scope_loop, true);
+  const auto scoped = static_cast<unsigned>(isl_multi_aff_dim(rows.get(), isl_dim_out));
+  return isl::manage(isl_map_project_out(access.cells.copy(), isl_dim_out, 0, scoped));
 }
 
 // Pairs of instances of a and b in different iterations of the loop (same outer iterations), touching one cell.
@@ -277,7 +287,7 @@ isl::map conflict(const IslModel& model, int a, const IslAccess& x, int b, const
     isl_map* left = isl_map_from_multi_aff(p.copy());
     return isl::manage(isl_map_apply_range(left, isl_map_reverse(isl_map_from_multi_aff(q.copy()))));
   };
-  isl::map cells = x.cells.apply_range(y.cells.reverse());
+  isl::map cells = places(model, a, x).apply_range(places(model, b, y).reverse());
   return cells.intersect(same(outer_a, outer_b)).subtract(same(all_a, all_b));
 }
 
@@ -303,7 +313,9 @@ std::optional<RaceSite> find_race(const IslModel& model, const State& state, int
     int a = statement_index(model, first);
     for (const IslAccess& x : model.statements[static_cast<std::size_t>(a)].accesses) {
       const IslBuffer& buffer = model.buffers[static_cast<std::size_t>(x.buffer)];
-      if (!x.write || private_to(state, buffer, loop_id) || cell_fixes_iteration(model, x.buffer, loop_id)) continue;
+      if (!x.write || private_to(state, buffer, loop_id)) continue;
+      const bool is_hoisted = buffer.alloc_loop != buffer.scope_loop;
+      if (!is_hoisted && cell_fixes_iteration(model, x.buffer, loop_id)) continue;
       for (const std::string& second : below) {
         int b = statement_index(model, second);
         for (const IslAccess& y : model.statements[static_cast<std::size_t>(b)].accesses) {

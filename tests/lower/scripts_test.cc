@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "ir/program_text.h"
@@ -253,4 +254,83 @@ TEST_CASE("every example in reference order") {
     if (entry.path().stem() == "gather" || entry.path().stem() == "histogram") continue;  // data are subscripts
     check_state(schedule::reference_state(program), 128);
   }
+}
+
+TEST_CASE("windows, folds and buffers in place") {
+  const std::string window =
+      "split y: u by 4 tail cut\nnest par u.o > u.i > { u > <x> > bx at u.i once per u.o; <x> > y }\nstage bx at u.o";
+  check_blur(window);
+  check_blur(window + " in stack\nfold_storage bx: u by 3");
+  check_blur(window + " fold layout (u, x) [u%3, x]");
+  check_blur("nest u > { bx.u > <x> > bx at u once per root; <x> > y }\nfold_storage bx: u by 3");
+  check_blur("split y: u by 4, x by 2\nnest u.o > u.i > x.o > x.i > { u > x > bx at x.i once per root; y }");
+  check_blur("nest par u > <x> > y\ncompute_at bx at u\nstore_at bx at root\ncompute_root bx");
+  const std::string tile =
+      "split y: u by 4, x by 4\nnest par u.o > x.o > { u > x > bx at x.o; u.i > <x.i> > y }\nstage bx at x.o\n";
+  check_blur(tile + "hoist_storage bx at u.o\nstorage_align bx: u by 8\nbound_storage bx: u by 7");
+  check_blur(tile + "transform_layout bx (u, x) [x, u]\nset_scope bx stack");
+  check(kTranspose, {{{"M", 5}, {"N", 7}}, {{"M", 4}, {"N", 4}}, {{"M", 1}, {"N", 1}}},
+        "split m by 2, n by 4\nnest par m.o > n.o > { m.i > <n.i> > y }\nstage x at n.o\ndouble_buffer x at n.o");
+  check_dense(
+      "split m by 3, k by 4\nnest m.o > k.o > { m.i > n > acc.init when first k.o; k.i > m.i > <n> > acc.update; "
+      "m.i > n > y when last k.o }\nstage x at k.o in stack\ndouble_buffer x at k.o\nstage w at k.o\n"
+      "double_buffer w at k.o");
+}
+
+namespace {
+
+std::string loops_of(const std::string& text, const ir::Values& sizes, const std::string& lines) {
+  const auto program = std::make_shared<const ir::Program>(ir::bind(ir::parse_program(text, "test"), sizes));
+  const auto script = schedule::parse_script("schedule s/1 for " + program->name + " f32 exact\n" + lines, "s");
+  const auto state = schedule::replay(program, script, Machine{}, {schedule::ProofLevel::Full, {}});
+  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+  return ir::print(lower::lower_to_nest(*state));
+}
+
+}  // namespace
+
+TEST_CASE("the loops of a window, a fold and a hoisted buffer") {
+  const std::string window = loops_of(kBlur, {{"M", 8}, {"N", 5}},
+                                      "split y: u by 4\nnest u.o > u.i > { u > x > bx at u.i once per u.o; x > y }\n"
+                                      "stage bx at u.o\nfold_storage bx: u by 3");
+  CAPTURE(window);
+  CHECK(window.find("alloc bx.c: f32[3, 5] in heap") != std::string::npos);
+  CHECK(window.find("for u in (-2*((-u.i + 4)//4) + 2)..3") != std::string::npos);
+  const std::string hoisted =
+      loops_of(kBlur, {{"M", 8}, {"N", 8}},
+               "split y: u by 4, x by 4\nnest u.o > x.o > { u > x > bx at x.o; u.i > x.i > y }\n"
+               "stage bx at x.o\nhoist_storage bx at u.o");
+  CAPTURE(hoisted);
+  CHECK(hoisted.find("alloc bx.c") < hoisted.find("for x.o"));
+  CHECK(hoisted.find("alloc bx.c") > hoisted.find("for u.o"));
+}
+
+// Each schedule of examples/schedules that has its Program beside it: NAME_VARIANT.sched and NAME.program.
+TEST_CASE("every example schedule is proved and executed") {
+  const std::map<std::string, std::vector<ir::Values>> sizes = {
+      {"blur_3x3", {{{"M", 37}, {"N", 19}}, {{"M", 1}, {"N", 1}}}},
+      {"harris", {{{"M", 19}, {"N", 11}}}},
+      {"transpose", {{{"M", 13}, {"N", 21}}, {{"M", 8}, {"N", 16}}}}};
+  int seen = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("examples/schedules")) {
+    if (entry.path().extension() != ".sched") continue;
+    std::stringstream text, program_text;
+    text << std::ifstream(entry.path()).rdbuf();
+    const auto script = schedule::parse_script(text.str(), entry.path().string());
+    const auto found = sizes.find(script.program);
+    if (found == sizes.end()) continue;
+    CAPTURE(entry.path().string());
+    program_text << std::ifstream("examples/schedules/" + script.program + ".program").rdbuf();
+    const ir::Program parsed = ir::parse_program(program_text.str(), script.program);
+    for (const ir::Values& size : found->second) {
+      const auto program = std::make_shared<const ir::Program>(ir::bind(parsed, size));
+      Machine machine;
+      machine.vector_bits = 128;
+      const auto state = schedule::replay(program, script, machine, {schedule::ProofLevel::Full, {}});
+      REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : to_string(state.error(), "s", "")));
+      check_state(*state, 128);
+    }
+    ++seen;
+  }
+  CHECK(seen >= 7);
 }

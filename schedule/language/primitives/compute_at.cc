@@ -11,10 +11,10 @@ namespace {
 
 // The kinds that a statement's loops had keep on their lifted loops.
 Tree lifted_nest(State& next, const State& before, const std::string& statement, const std::string& tensor,
-                 std::size_t prefix, const std::string& site) {
+                 std::size_t prefix, const std::string& site, const std::string& per) {
   const ScheduledStatement& s = next.at(statement);
   const std::vector<const Loop*> old_path = path_to(before.tree, statement);
-  Tree tree = make_leaf({statement, {}, site});
+  Tree tree = make_leaf({statement, {}, site, per});
   for (std::size_t i = s.rows.size(); i > prefix; --i) {
     Loop loop = {.id = next.next_loop_id++, .name = s.rows[i - 1].loop, .body = std::move(tree)};
     for (const Loop* old : old_path)
@@ -65,7 +65,7 @@ Applied compute_at(const State& state, const ComputeAt& directive, const Primiti
   const std::vector<std::string> consumers = consumers_below(state, **loop, tensor);
   if (auto refusal = check_readers(state, tensor, consumers, (*loop)->name)) return *refusal;
   if (consumers.empty()) return malformed("nothing below " + (*loop)->name + " reads " + tensor);
-  LiftSite site{{}, consumers};
+  LiftSite site{{}, consumers, directive.per};
   for (const Loop* above : path_to(state.tree, consumers.front())) {
     site.prefix.push_back(above->name);
     if (above->id == (*loop)->id) break;
@@ -75,7 +75,7 @@ Applied compute_at(const State& state, const ComputeAt& directive, const Primiti
   if (auto refusal = lift(next, tensor, site)) return *refusal;
   std::vector<Tree> nests;
   for (const std::string& writer : writers)
-    nests.push_back(lifted_nest(next, state, writer, tensor, site.prefix.size(), (*loop)->name));
+    nests.push_back(lifted_nest(next, state, writer, tensor, site.prefix.size(), (*loop)->name, site.per));
   next.tree =
       replace_loop(next.tree, (*loop)->id, [&](const Loop& l) { return insert_before_consumers(l, nests, consumers); });
   if (auto refusal = settle(next)) return *refusal;

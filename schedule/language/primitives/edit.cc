@@ -126,7 +126,7 @@ std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop) {
   for (const Leaf* leaf : leaves_of(loop.body)) {
     const ScheduledStatement& s = state.at(leaf->statement);
     const LoopRow* row = row_of(s, loop.name);
-    if (!row || is_pinned(*leaf, loop.name) || row->value.as_symbol()) continue;
+    if (!row || is_pinned(*leaf, loop.name) || row->value.as_symbol() || s.kind == StatementKind::Copy) continue;
     const Affine own = signature(state, s, row->value);
     if (own.as_symbol()) continue;
     if (value && *value != own)
@@ -174,6 +174,22 @@ std::optional<Refusal> check_placed_kinds(const State& state) {
   return std::nullopt;
 }
 
+// A buffer that is allocated further out is shared by the iterations of the loops in between.
+std::optional<Refusal> check_allocation(const State& state, const StagedBuffer& buffer) {
+  if (buffer.alloc_loop == StagedBuffer::kAtScope) return std::nullopt;
+  const Loop* outer = find_loop(state.tree, buffer.alloc_loop);
+  if (buffer.alloc_loop >= 0 && (!outer || !find_loop(outer->body, buffer.scope_loop)))
+    return malformed(buffer.name + " is hoisted to a loop that its own would leave: hoist_storage comes after");
+  for (const Loop* loop : all_loops(outer ? outer->body : state.tree)) {
+    const bool is_between = loop->id == buffer.scope_loop || find_loop(loop->body, buffer.scope_loop);
+    if (is_between && (loop->kind == LoopKind::Parallel || loop->kind == LoopKind::Vector))
+      return malformed(buffer.name + " is allocated outside " + loop->name + ", and " + loop->name + " is " +
+                       (loop->kind == LoopKind::Parallel ? "parallel" : "a vector loop") +
+                       ": its iterations would share it");
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> check_scopes(const State& state) {
   for (const StagedBuffer& buffer : state.staged) {
     if (buffer.scope_loop < 0) continue;
@@ -186,6 +202,7 @@ std::optional<Refusal> check_scopes(const State& state) {
         return malformed(buffer.of + " is staged at a loop that " + leaf->statement +
                          " would leave: stage comes after");
     }
+    if (auto refusal = check_allocation(state, buffer)) return refusal;
   }
   return std::nullopt;
 }

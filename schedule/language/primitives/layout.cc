@@ -75,6 +75,16 @@ std::vector<std::size_t> digits_of(const Layout& layout, std::size_t dimension) 
   return positions;
 }
 
+// Takes the modulus from the most significant digit of each dimension.
+std::vector<std::int64_t> unfold(Layout& layout, std::size_t dimensions) {
+  std::vector<std::int64_t> folds(layout.size(), 0);
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    const std::vector<std::size_t> positions = digits_of(layout, d);
+    if (!positions.empty()) std::swap(folds[positions.front()], layout[positions.front()].mod);
+  }
+  return folds;
+}
+
 bool is_one_to_one(const Layout& layout, std::size_t dimension) {
   const std::vector<std::size_t> positions = digits_of(layout, dimension);
   if (positions.empty() || layout[positions.front()].mod != 0 || layout[positions.back()].div != 1) return false;
@@ -94,13 +104,14 @@ Layout plain_layout(std::size_t rank) {
 }
 
 Result<Layout, Refusal> parse_layout(const std::vector<std::string>& names, const std::vector<std::string>& texts,
-                                     const PrimitiveContext& context) {
+                                     const PrimitiveContext& context, std::vector<std::int64_t>* folds) {
   Layout layout;
   for (const std::string& text : texts) {
     const auto digit = parse_digit(names, text, context);
     if (!digit) return digit.error();
     layout.push_back(*digit);
   }
+  if (folds) *folds = unfold(layout, names.size());
   for (std::size_t d = 0; d < names.size(); ++d)
     if (!is_one_to_one(layout, d))
       return malformed("the layout is not one-to-one: the indices of " + names[d] +

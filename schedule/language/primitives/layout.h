@@ -17,9 +17,10 @@ struct Digit {
 using Layout = std::vector<Digit>;  // one a local dimension
 
 Layout plain_layout(std::size_t rank);
-// Malformed: unknown names, not one-to-one. Conservative: not made of digits.
+// Malformed: unknown names, not one-to-one. Conservative: not made of digits. With `folds` the most significant digit
+// of a dimension may have a modulus: it goes there, by local dimension (0: none), and leaves the layout.
 Result<Layout, Refusal> parse_layout(const std::vector<std::string>& names, const std::vector<std::string>& texts,
-                                     const PrimitiveContext& context);
+                                     const PrimitiveContext& context, std::vector<std::int64_t>* folds = nullptr);
 
 ir::Affine digit_value(const Digit& digit, const ir::Affine& coordinate);
 // Extents of the local buffer for a box of these extents.

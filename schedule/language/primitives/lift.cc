@@ -175,7 +175,7 @@ std::optional<Refusal> lift(State& state, const std::string& tensor, const LiftS
     if (auto refusal = check_writer(s, tensor, subscripts)) return refusal;
     lift_statement(s, tensor, *box, site, subscripts, alive);
   }
-  return std::nullopt;
+  return site.per.empty() ? std::nullopt : slide(state, tensor, site);
 }
 
 }  // namespace polyte::schedule

@@ -16,9 +16,15 @@ namespace polyte::schedule {
 struct LiftSite {
   std::vector<std::string> prefix;     // loops above the site and the site, outermost first
   std::vector<std::string> consumers;  // statements below it that read the tensor, not its writers
+  std::string per = {};                // a loop of the prefix, or "root": see slide(); empty: all anew
 };
 // Edits the writers of `tensor`; their rows then begin with the prefix. The tree is the caller's business.
 std::optional<Refusal> lift(State& state, const std::string& tensor, const LiftSite& site);
+
+// Leaves out of lifted writers what earlier iterations have made since the loop `site.per` began (slide.cc).
+std::optional<Refusal> slide(State& state, const std::string& tensor, const LiftSite& site);
+// The loops of the prefix below `per`: along which the window slides.
+std::vector<std::string> sliding_loops(const std::vector<std::string>& prefix, const std::string& per);
 
 // Statements below the loop that read the tensor and do not write it.
 std::vector<std::string> consumers_below(const State& state, const Loop& loop, const std::string& tensor);

@@ -151,7 +151,8 @@ Applied merged(const State& state, const Merge& directive, const PrimitiveContex
     next.tree = tree;
     for (StagedBuffer& buffer : next.staged)
       for (const auto& [old_id, new_id] : merger.replaced)
-        if (buffer.scope_loop == old_id) buffer.scope_loop = new_id;
+        for (int* loop : {&buffer.scope_loop, &buffer.alloc_loop})
+          if (*loop == old_id) *loop = new_id;
   }
   std::vector<std::string> moved;
   for (const Loop* above : path_to(next.tree, directive.statements.front()))

@@ -238,6 +238,7 @@ class NestApplication {
           Leaf kept = std::get<Leaf>(leaf->op);
           if (!kept.at.empty()) problems.push_back(name + " is recomputed already, at " + old.at);
           kept.at = old.at;
+          kept.per = old.per;
           return make_leaf(kept);
         });
     }
@@ -276,9 +277,13 @@ class NestApplication {
         return malformed("recomputing " + last.statement + " alone is not enough: say " + writer + " at " + last.at +
                          " too");
       if (waiting->at != last.at) return malformed(joined(writers) + " go together: both at " + last.at);
+      if (waiting->per != last.per)
+        return malformed(joined(writers) + " go together: both once per " +
+                         (last.per.empty() ? waiting->per : last.per));
     }
     std::erase_if(recomputed_, [&](const Leaf& leaf) { return has(writers, leaf.statement); });
     LiftSite site;
+    site.per = last.per;
     const Loop* loop = nullptr;
     for (const Loop* above : path_to(next_.tree, last.statement)) {
       site.prefix.push_back(above->name);

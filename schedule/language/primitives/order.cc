@@ -10,7 +10,7 @@ Applied order(const State& state, const Order& directive, const PrimitiveContext
   const auto statement = the_statement(state, directive.statement);
   if (!statement) return statement.error();
   const Leaf& old = leaf_of(state, *statement);
-  NestTree tree = std::make_shared<const NestNode>(NestNode{Leaf{*statement, {}, old.at}});
+  NestTree tree = std::make_shared<const NestNode>(NestNode{Leaf{*statement, {}, old.at, old.per}});
   for (std::size_t i = directive.loops.size(); i > 0; --i) {
     NestLoop loop = {directive.loops[i - 1], LoopKind::Serial, tree};
     for (const Loop* above : path_to(state.tree, *statement))

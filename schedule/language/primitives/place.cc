@@ -56,7 +56,7 @@ Applied move_into(const State& state, const std::string& statement, const Loop& 
   const auto is_in = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  const Leaf leaf = {statement, when, old.at};
+  const Leaf leaf = {statement, when, old.at, old.per};
   for (const std::string& loop : above) {
     if (is_in(owned, loop) && is_pinned(leaf, loop))
       return malformed(statement + " has a loop " + loop + " of its own: when means a loop it does not have");

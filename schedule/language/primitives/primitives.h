@@ -44,10 +44,20 @@ Applied online(const State& state, const Online& directive, const PrimitiveConte
 Applied atomic(const State& state, const Atomic& directive, const PrimitiveContext& context);
 Applied inline_all(const State& state, const InlineAll& directive, const PrimitiveContext& context);
 Applied compute_at(const State& state, const ComputeAt& directive, const PrimitiveContext& context);
+Applied compute_root(const State& state, const ComputeRoot& directive, const PrimitiveContext& context);
+Applied store_at(const State& state, const StoreAt& directive, const PrimitiveContext& context);
 Applied reverse_compute_at(const State& state, const ReverseComputeAt& directive, const PrimitiveContext& context);
 Applied place(const State& state, const Place& directive, const PrimitiveContext& context);
 Applied nest(const State& state, const Nest& directive, const PrimitiveContext& context);
 Applied stage(const State& state, const Stage& directive, const PrimitiveContext& context);
+Applied fold_storage(const State& state, const FoldStorage& directive, const PrimitiveContext& context);
+Applied bound_storage(const State& state, const BoundStorage& directive, const PrimitiveContext& context);
+Applied storage_align(const State& state, const StorageAlign& directive, const PrimitiveContext& context);
+Applied hoist_storage(const State& state, const HoistStorage& directive, const PrimitiveContext& context);
+Applied set_scope(const State& state, const SetScope& directive, const PrimitiveContext& context);
+Applied transform_layout(const State& state, const TransformLayout& directive, const PrimitiveContext& context);
+Applied double_buffer(const State& state, const DoubleBuffer& directive, const PrimitiveContext& context);
+Applied compute_with(const State& state, const ComputeWith& directive, const PrimitiveContext& context);
 Applied transaction(const State& state, const Transaction& directive, const PrimitiveContext& context);
 
 }  // namespace polyte::schedule

@@ -1,0 +1,73 @@
+#include "schedule/language/primitives/stage_plan.h"
+
+#include <algorithm>
+
+namespace polyte::schedule {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+bool has(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+std::string fresh(const std::string& base, const std::function<bool(const std::string&)>& taken) {
+  std::string name = base;
+  for (int i = 2; taken(name); ++i) name = base + "_" + std::to_string(i);
+  return name;
+}
+
+bool StagePlan::is_reference() const { return before.basis->find_buffer(buffer) != nullptr; }
+
+ir::Role StagePlan::role() const { return is_reference() ? before.basis->buffer(buffer).role : ir::Role::Temp; }
+
+std::vector<BoxAccess> StagePlan::accesses() const {
+  std::vector<BoxAccess> result;
+  for (const std::string& user : users)
+    for (const AccessRef& ref : accesses_of(before.at(user)))
+      if (ref.access.buffer == buffer) result.push_back({&before.at(user), ref.access.indices});
+  return result;
+}
+
+Names StagePlan::plain_names() const {
+  Names names = directive.names;
+  if (names.empty()) names = Names(box.extent.size());
+  for (const bool of_writes : {true, false})
+    for (const ir::Statement& s : before.basis->statements) {
+      const ScheduledStatement plain = {s, StatementKind::Plain, {}, {}, {}, {}, {}, false, 0};
+      for (const AccessRef& ref : accesses_of(plain))
+        for (std::size_t d = 0; d < std::min(names.size(), ref.access.indices.size()); ++d) {
+          if (!names[d].empty() || ref.access.buffer != of || ref.write != of_writes) continue;
+          const auto symbol = ref.access.indices[d].affine.as_symbol();
+          if (symbol && !has(names, *symbol)) names[d] = *symbol;
+        }
+    }
+  for (std::size_t d = 0; d < names.size(); ++d)
+    if (names[d].empty()) names[d] = "d" + std::to_string(d);
+  return names;
+}
+
+Names StagePlan::dimension_names() const {
+  Names names = plain_names();
+  for (std::size_t d = 0; d < names.size(); ++d)
+    if (clashes(names[d]))
+      names[d] = fresh(buffer + "." + names[d],
+                       [&](const std::string& name) { return is_buffer(name) || clashes(name) || has(names, name); });
+  return names;
+}
+
+bool StagePlan::is_buffer(const std::string& name) const {
+  return before.basis->find_buffer(name) != nullptr ||
+         std::any_of(before.staged.begin(), before.staged.end(), [&](const StagedBuffer& b) { return b.name == name; });
+}
+
+// True where a loop above has this name or is a part of a loop of this name: a copy's loop can then still be split.
+bool StagePlan::clashes(const std::string& name) const {
+  return std::any_of(prefix.begin(), prefix.end(),
+                     [&](const std::string& loop) { return loop == name || loop.rfind(name + ".", 0) == 0; });
+}
+
+}  // namespace polyte::schedule
