@@ -413,7 +413,8 @@ std::optional<std::string> check_mapped(const Core& core) {
 
 Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineCoreOptions& options) {
   const ir::Statement* ordered = in_region(program);
-  if (ordered && (has_updates(program) || !options.allow_maps)) return Decline{"statement '" + ordered->name + "' is inside an ordered region"};
+  if (ordered && (has_updates(program) || !options.allow_maps))
+    return Decline{"statement '" + ordered->name + "' is inside an ordered region"};
   IslContext context;
   const schedule::State state = schedule::reference_state(std::make_shared<const ir::Program>(program));
   const IslModel model = schedule::make_model(context, state);
@@ -459,8 +460,7 @@ std::vector<const Cluster*> clusters_of(const Core& core) {
 
 bool is_mapped(const Core& core) {
   if (const auto* band = std::get_if<Band>(&core->op)) {
-    const bool here =
-        std::ranges::any_of(band->members, [](const BandMember& member) { return !member.rows.empty(); });
+    const bool here = std::ranges::any_of(band->members, [](const BandMember& member) { return !member.rows.empty(); });
     return here || is_mapped(band->child);
   }
   if (const auto* sequence = std::get_if<CoreSequence>(&core->op))

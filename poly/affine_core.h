@@ -63,6 +63,6 @@ struct AffineCore {
 Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineCoreOptions& options);
 
 std::vector<const Cluster*> clusters_of(const Core& core);  // in order
-bool is_mapped(const Core& core);                            // some band has rows that are no iterators
+bool is_mapped(const Core& core);                           // some band has rows that are no iterators
 
 }  // namespace polyte::poly

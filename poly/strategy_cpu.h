@@ -16,7 +16,8 @@ struct StrategyOptions {
 };
 
 // Script lines (without the header); none where a nest is not worth the map that it needs.
-std::optional<std::string> schedule_for_cpu(const ir::Program& program, const schedule::State& reference, const AffineCore& core,
-                             const Machine& machine, const StrategyOptions& options);
+std::optional<std::string> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
+                                            const AffineCore& core, const Machine& machine,
+                                            const StrategyOptions& options);
 
 }  // namespace polyte::poly

@@ -119,7 +119,8 @@ void add_compile(CLI::App& app, int& status) {
   verb->add_option("model", options->model, "an ONNX file")->required();
   verb->add_option("-o,--output", options->output, "the artifact to write");
   add_model_options(*verb, options->verb);
-  verb->add_option("--emit", options->emit, "print stages: graph groups program script directives nest loops llvm-ir asm")
+  verb->add_option("--emit", options->emit,
+                   "print stages: graph groups program script directives nest loops llvm-ir asm")
       ->delimiter(',')
       ->check(CLI::IsMember(emit_kinds()));
   verb->add_option("--emit-dir", options->emit_dir, "a folder for several stages");

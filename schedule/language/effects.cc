@@ -69,27 +69,6 @@ std::string kind_note(const State& after, const Loop& loop, std::int64_t lanes) 
          std::to_string(lanes) + " lanes of a vector";
 }
 
-// A tail that was asked for and never occurs.
-std::string split_note(const State& before, const Split& split, const ScriptEnvironment& environment) {
-  if (split.tail == Tail::Guard || split.into || !split.from.text.empty()) return "";
-  const auto factor = evaluate_size(split.factor.text, environment.values);
-  if (!factor || *factor <= 0) return "";
-  std::vector<std::string> extents;
-  for (const ScheduledStatement& s : before.statements) {
-    const std::vector<std::string> selected = split.loop.statement.empty()
-                                                  ? std::vector<std::string>{s.body.name}
-                                                  : select_statements(before, split.loop.statement);
-    if (std::find(selected.begin(), selected.end(), s.body.name) == selected.end()) continue;
-    if (!row_of(s, split.loop.loop)) continue;
-    const auto extent = extent_of(before, {s.body.name}, split.loop.loop);
-    if (!extent || *extent % *factor != 0) return "";
-    extents.push_back(std::to_string(*extent));
-  }
-  if (extents.empty()) return "";
-  return "the tail never occurs: " + std::to_string(*factor) + " divides the " + extents.front() + " iterations of " +
-         split.loop.loop;
-}
-
 bool is_setting(const Operation& operation) {
   return std::holds_alternative<SetParam>(operation) || std::holds_alternative<Where>(operation) ||
          std::holds_alternative<Let>(operation);
@@ -113,8 +92,6 @@ std::vector<std::string> idle_parts(const State& before, const Directive& direct
     if (std::string note = kind_note(after, *loop, lanes == environment.values.end() ? 1 : lanes->second);
         !note.empty() && std::find(notes.begin(), notes.end(), note) == notes.end())
       notes.push_back(note);
-  if (const Split* split = std::get_if<Split>(&directive.operation))
-    if (std::string note = split_note(before, *split, environment); !note.empty()) notes.push_back(note);
   if (const Stage* stage = std::get_if<Stage>(&directive.operation); stage && !stage->pad.text.empty())
     if (const auto pad = evaluate_size(stage->pad.text, environment.values); pad && *pad == 0)
       notes.push_back("pad 0 has no effect");

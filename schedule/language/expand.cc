@@ -225,7 +225,7 @@ void expand_all(const std::vector<Directive>& directives, std::map<std::string, 
     } else if (const Nest* n = std::get_if<Nest>(&directive.operation)) {
       add(expanded(NestFlattener(fragments).run(n->tree)));
     } else if (const Specialize* s = std::get_if<Specialize>(&directive.operation)) {
-      Specialize inner = *s;
+      Specialize inner{s->condition, {}, {}};
       expand_all(s->then, fragments, inner.then);
       expand_all(s->otherwise, fragments, inner.otherwise);
       add(inner);

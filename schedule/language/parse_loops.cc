@@ -86,7 +86,7 @@ void distribute(LineParser& line, std::vector<Operation>& into) { into.push_back
 void unroll(LineParser& line, std::vector<Operation>& into) {
   const std::string selector = line.optional_selector();
   do {
-    Unroll unroll{line.loop_name(), {}};
+    Unroll unroll{line.selected_loop(), {}};
     if (unroll.loop.statement.empty()) unroll.loop.statement = selector;
     if (line.accept("by")) unroll.by = line.size();
     into.push_back(unroll);

@@ -181,9 +181,10 @@ class ScriptParser {
       throw LineProblem{"a cycle: " + name + " is this script"};
     std::string chain;
     for (std::size_t i = 0; i < open_files_.size(); ++i) {
+      if (chain.empty() && open_files_[i].path != file.path) continue;
       chain += open_names_[i] + " includes ";
-      if (open_files_[i].path == file.path) throw LineProblem{"a cycle: " + chain + name};
     }
+    if (!chain.empty()) throw LineProblem{"a cycle: " + chain + name};
     open_files_.push_back(file);
     open_names_.push_back(name);
     parse_lines(logical_lines(file.text), false);

@@ -40,11 +40,10 @@ std::optional<Refusal> check_loop_points(const IslContext& context, const IslMod
       rows.push_back(to_aff(statement.domain.get_space(), s.body.iterators, model.params, row.value));
     }
     const isl::space space = set_space(context, model.params, "L", loops.size());
-    const isl::set points =
-        to_set(space, loops, model.params, loop_constraints(s)).intersect_params(model.context);
+    const isl::set points = to_set(space, loops, model.params, loop_constraints(s)).intersect_params(model.context);
     const isl::multi_aff map = to_multi_aff(statement.domain.get_space(), "L", rows);
-    const isl::set image = isl::manage(
-        isl_set_apply(statement.domain.copy(), isl_map_from_multi_aff(map.copy()))).intersect_params(model.context);
+    const isl::set image = isl::manage(isl_set_apply(statement.domain.copy(), isl_map_from_multi_aff(map.copy())))
+                               .intersect_params(model.context);
     const isl::set extra = points.subtract(image), missing = image.subtract(points);
     if (!extra.is_empty()) return wrong_points(model, s, extra, true);
     if (!missing.is_empty()) return wrong_points(model, s, missing, false);

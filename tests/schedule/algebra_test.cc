@@ -28,8 +28,9 @@ const char* const kOnline =
     "split top: j by 4\nsplit total: j by 4\nsplit second: j by 4\n"
     "rewrite online total, second from top over j.o";
 
-Result<State, Refusal> replayed(const char* text, const std::string& lines, const std::string& contract) {
-  const auto program = bound_program(text, {{"M", 3}, {"N", 10}});
+Result<State, Refusal> replayed(const char* text, const std::string& lines, const std::string& contract,
+                                const ir::Values& sizes = {{"M", 3}, {"N", 10}}) {
+  const auto program = bound_program(text, sizes);
   return replay(program, script_of(*program, lines, contract), test_machine(), {ProofLevel::Full, {}});
 }
 
@@ -62,16 +63,18 @@ TEST_CASE("algebraic directives print as they are parsed") {
 }
 
 TEST_CASE("specialize takes the branch of the sizes at hand") {
-  const std::string lines = "specialize N % 5 == 0\n  split top: j by 5\nelse\n  split top: j by 4\n";
+  const std::string lines = "specialize L % 4 == 0\n  split top: j by 5\nelse\n  split top: j by 4\n";
   const auto state = replayed(kSoftmax, lines, "exact");
+  INFO((state ? "" : state.error().headline));
   REQUIRE(static_cast<bool>(state));
   CHECK(state->splits.front().factor == 5);
   CHECK(refused(kSoftmax, "specialize Q > 1\n  split top: j by 5", "exact").find("Q") != std::string::npos);
-  CHECK(refused(kSoftmax, "specialize N > 1\n  split top: q by 5", "exact") == "top has no loop q (its loops are i)");
+  CHECK(refused(kSoftmax, "specialize L > 1\n  split top: q by 5", "exact") ==
+        "top.init has no loop q (its loops are i)");
 }
 
 TEST_CASE("compute_inline all inlines every plain definition") {
-  const auto state = replayed(kChain, "compute_inline all", "exact");
+  const auto state = replayed(kChain, "compute_inline all", "exact", {{"N", 10}});
   REQUIRE(static_cast<bool>(state));
   CHECK(state->statements.size() == 1);
   CHECK(state->rewrites.size() == 2);

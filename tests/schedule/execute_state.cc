@@ -289,15 +289,35 @@ std::vector<std::string> execute_state(const State& state, ir::Environment& buff
   return Executor(state).run(buffers);
 }
 
+// Extent that the elements of a buffer index; 0: they are no subscripts.
+std::uint64_t indexed_extent(const ir::Program& program, const std::string& buffer) {
+  std::uint64_t extent = 0;
+  const auto look = [&](const std::string& into, const std::vector<ir::Index>& indices) {
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      if (!indices[d].indirect) continue;
+      for (const ir::Load* load : ir::loads_of(indices[d].indirect))
+        if (load->buffer == buffer) extent = static_cast<std::uint64_t>(ir::constant_shape(program.buffer(into)).at(d));
+    }
+  };
+  for (const ir::Statement& s : program.statements) {
+    for (const ir::Access& write : s.writes) look(write.buffer, write.indices);
+    for (const ir::Expr& value : s.values)
+      for (const ir::Load* load : ir::loads_of(value)) look(load->buffer, load->indices);
+  }
+  return extent;
+}
+
 ir::Environment make_inputs(const ir::Program& program, int seed) {
   ir::Environment buffers;
   std::uint64_t random = 88172645463325252ULL + static_cast<std::uint64_t>(seed) * 2654435761ULL;
   for (const ir::Buffer* buffer : program.interface()) {
     if (buffer->role == ir::Role::Out) continue;
     ir::Contents contents = ir::make_contents(buffer->dtype, ir::constant_shape(*buffer));
+    const std::uint64_t indexed = indexed_extent(program, buffer->name);
     for (std::int64_t i = 0; i < checked_product(contents.shape); ++i) {
       random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-      ir::set_real(contents, i, static_cast<double>(random % 9) - (is_unsigned_integer(buffer->dtype) ? 0.0 : 4.0));
+      const double small = static_cast<double>(random % 9) - (is_unsigned_integer(buffer->dtype) ? 0.0 : 4.0);
+      ir::set_real(contents, i, indexed > 0 ? static_cast<double>(random % indexed) : small);
     }
     buffers[buffer->name] = std::move(contents);
   }

@@ -110,7 +110,7 @@ TEST_CASE("cut and peel") {
         "split m by 3, n by 4, k by 4\nnest par n.o > k.o > m.o > { m.i > n.i > acc.init when first k.o; "
         "k.i > m.i > n.i > acc.update; m.i > n.i > y when last k.o }\npeel k.o first\npeel k.o last\n"
         "stage acc at m.o in register");
-  check(kDenseRelu, kGemmSizes, "merge acc.init, acc.update through n\ncut acc.update:m at 5\nparallel m");
+  check(kDenseRelu, kGemmSizes, "merge acc.init, acc.update through n\ncut acc.update:m at 5\nparallel acc.update:m");
   CHECK(nest_of(kBlur, kBlurSizes[0], "cut y:u at 3") == "{ u > x > bx; u > x > y }");
   CHECK(blur("cut y:u at 0") == "malformed: u runs from 0 to 6: a cut at 0 leaves one part empty");
   CHECK(blur("cut y:u at 7") == "malformed: u runs from 0 to 6: a cut at 7 leaves one part empty");

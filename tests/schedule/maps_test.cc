@@ -33,8 +33,7 @@ program plain(M, N)
   out y: f32[M, N]
   S: y[i, j] = x[i, j] + 1
 )";
-const char* const kTime2 =
-    "map B (t, 2*t+i, 2*t+j), A (t, 2*t+i+1, 2*t+j+1) as (t, I, J)\n";
+const char* const kTime2 = "map B (t, 2*t+i, 2*t+j), A (t, 2*t+i+1, 2*t+j+1) as (t, I, J)\n";
 
 void check(const char* text, const std::vector<ir::Values>& sizes, const std::string& lines) {
   for (const ir::Values& each : sizes) {
@@ -94,7 +93,10 @@ TEST_CASE("maps by the builder are maps by text") {
   const auto program = bound_program(kPlain, {{"M", 4}, {"N", 4}});
   ScriptBuilder builder("s/1", *program);
   builder.map({{"S", {"i", "i + j"}}}, {"i", "w"}).remap({"S"}, {"v"}, {"w - i"}, {"w"}).skew("S:v", "i");
-  builder.shift("v", "2", "u").reverse("S:u").rename("u", "j").affine("", {"i", "j"}, {{"0", "1"}, {"1", "0"}}, {"a", "b"});
+  builder.shift("v", "2", "u")
+      .reverse("S:u")
+      .rename("u", "j")
+      .affine("", {"i", "j"}, {{"0", "1"}, {"1", "0"}}, {"a", "b"});
   builder.interchange("S", "a", "b").wavefront("S", "f", "a + b", "b");
   const std::string text = print(builder.script());
   CHECK(print(parse_script(text, "s")) == text);
@@ -113,8 +115,9 @@ TEST_CASE("one map is skew, shift and merge") {
 
 TEST_CASE("a wavefront of tiles") {
   const std::string tiles = std::string(kTime2) + "tile (t, I, J) by (2, 4, 5)\n";
-  check_jacobi(tiles + "map A, B: w = t.o + I.o for t.o\n"
-                       "nest w > par I.o > J.o > t.i > I.i > { <J.i> > B; <J.i> > A }");
+  check_jacobi(tiles +
+               "map A, B: w = t.o + I.o for t.o\n"
+               "nest w > par I.o > J.o > t.i > I.i > { <J.i> > B; <J.i> > A }");
   check_jacobi(tiles + "nest t.o > I.o > J.o > t.i > I.i > { <J.i> > B; <J.i> > A }\nwavefront w = t.o + I.o for t.o");
   CHECK(nest_of(kJacobi, {{"T", 3}, {"N", 7}},
                 tiles + "nest t.o > I.o > J.o > t.i > I.i > { B; A }\nwavefront w = t.o + I.o for t.o") ==
@@ -131,7 +134,8 @@ TEST_CASE("the wavefront of seidel") {
   check_seidel("map A (2*t+i+j, t, i) as (w, t, i)\nnest w > par t > par i > A");
   check_seidel("wavefront A: w = i + j for j");
   check_seidel("wavefront A: w = 2*t + i + j for j\nparallel i");
-  check_seidel("map A (t, t+i, t+j) as (t, I, J)\ntile (t, I, J) by (2, 3, 4)\nnest t.o > I.o > J.o > t.i > I.i > J.i > A");
+  check_seidel(
+      "map A (t, t+i, t+j) as (t, I, J)\ntile (t, I, J) by (2, 3, 4)\nnest t.o > I.o > J.o > t.i > I.i > J.i > A");
   check(kSeidel9, {{{"T", 3}, {"N", 7}}, {{"T", 2}, {"N", 5}}},
         "map S (t, 2*i+j, i) as (t, w, i)\nnest t > w > par i > S");
   check(kSeidel9, {{{"T", 3}, {"N", 7}}, {{"T", 2}, {"N", 5}}},
@@ -160,7 +164,8 @@ TEST_CASE("small forms") {
   check_jacobi("skew i by t\nskew j by t");
   check_jacobi("reverse B: i\nreverse A: j");
   check_jacobi("shift t by 3");
-  check(kBlur, {{{"M", 7}, {"N", 9}}, {{"M", 1}, {"N", 1}}}, "map bx (u, x), y (u+2, x) as (u, x)\nnest u > { <x> > bx; <x> > y }");
+  check(kBlur, {{{"M", 7}, {"N", 9}}, {{"M", 1}, {"N", 1}}},
+        "map bx (u, x), y (u+2, x) as (u, x)\nnest u > { <x> > bx; <x> > y }");
   check(kBlur, {{{"M", 7}, {"N", 9}}, {{"M", 1}, {"N", 1}}}, "shift y: u by 2\nmerge bx, y through u");
   check(kBlur, {{{"M", 7}, {"N", 9}}, {{"M", 2}, {"N", 3}}},
         "shift y: u by 2\nmerge bx, y through x\nsplit u by 3, x by 4\nreorder bx: u.o > x.o > u.i > x.i");

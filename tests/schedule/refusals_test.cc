@@ -45,7 +45,8 @@ TEST_CASE("loops and statements that are not there") {
   CHECK(gemm("order z: m > n") == "no statement is called z (statements are acc.init, acc.update, y)");
   CHECK(gemm("param F = G + 1") == "size 'G + 1': 'G' is not known (known are L, cores, registers)");
   CHECK(gemm("param F = 4 / 0") == "size '4 / 0': division by 0");
-  CHECK(gemm("param F = 40 where F <= registers - 2") == "the condition does not hold: 40 <= 30 where F = 40, registers = 32");
+  CHECK(gemm("param F = 40 where F <= registers - 2") ==
+        "the condition does not hold: 40 <= 30 where F = 40, registers = 32");
   CHECK(gemm("tile acc.update: (m, n) by (4)") == "tile has 2 loops and 1 sizes");
 }
 

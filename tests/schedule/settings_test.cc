@@ -124,10 +124,6 @@ TEST_CASE("directives without effect are noted") {
   CHECK(notes_of("vectorize y:n") ==
         std::vector<std::string>{
             "line 2: vectorize y:n: vector loop n runs 9 iterations, no multiple of the 4 lanes of a vector"});
-  CHECK(notes_of("split k by 5 tail cut") ==
-        std::vector<std::string>{"line 2: split k by 5   tail cut: the tail never occurs: 5 divides the 10 iterations "
-                                 "of k"});
-  CHECK(notes_of("split k by 5 tail cut   #: template").empty());
   CHECK(notes_of("unroll y:n\nunroll y:n") == std::vector<std::string>{"line 3: unroll y:n: it has no effect"});
 }
 

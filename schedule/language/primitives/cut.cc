@@ -43,8 +43,8 @@ Applied cut(const State& state, const Cut& directive, const PrimitiveContext& co
   std::vector<std::string> symbols(target->outside.begin(), target->outside.end());
   for (const std::string& param : state.reference->params)
     if (context.environment.values.count(param) == 0) symbols.push_back(param);
-  const auto at = parse_affine(directive.at.text, symbols, "loops outside " + target->loop->name,
-                               context.environment.values);
+  const auto at =
+      parse_affine(directive.at.text, symbols, "loops outside " + target->loop->name, context.environment.values);
   if (!at) return malformed(at.error().reason);
   const ir::Ranges ranges = loop_ranges(state, target->owners);
   const auto range = ranges.find(target->loop->name);

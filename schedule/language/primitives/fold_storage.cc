@@ -24,9 +24,7 @@ Applied fold_storage(const State& state, const FoldStorage& directive, const Pri
   if (!factor) return factor.error();
   if (*factor < 1) return malformed("fold by " + std::to_string(*factor) + ": expected 1 or more");
   const StagedBuffer& b = base.staged[*buffer];
-  if (*factor >= b.shape[*dimension])
-    return malformed("folding " + directive.dimension + " by " + std::to_string(*factor) +
-                     " changes nothing: " + b.name + " has " + std::to_string(b.shape[*dimension]) + " of it");
+  if (*factor >= b.shape[*dimension]) return base;  // nothing to fold at this size
   State next = base;
   fold_dimension(next, *buffer, *dimension, *factor);
   if (auto refusal = check_fold(next, base, *buffer, *dimension, *factor, context)) return *refusal;

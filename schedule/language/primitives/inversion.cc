@@ -139,8 +139,8 @@ class Solver {
     for (const Equation& row : rows_) {
       const auto nonzero = [](std::int64_t f) { return f != 0; };
       if (std::count_if(row.factors.begin(), row.factors.end(), nonzero) != 1) continue;
-      const auto at = static_cast<std::size_t>(std::find_if(row.factors.begin(), row.factors.end(), nonzero) -
-                                               row.factors.begin());
+      const auto at =
+          static_cast<std::size_t>(std::find_if(row.factors.begin(), row.factors.end(), nonzero) - row.factors.begin());
       if (atoms_[at].div || solved_.count(atoms_[at].symbol) > 0) continue;
       solve(atoms_[at].symbol, row, row.factors[at], 0);
       progress = true;
@@ -191,9 +191,8 @@ std::vector<ir::Constraint> vanishes(const Affine& e) {
   }
   if (!division) return {{e, true}};
   const std::int64_t c = division->coefficient;
-  const bool divides = e.constant() % c == 0 && std::all_of(e.terms().begin(), e.terms().end(), [&](const ir::Term& t) {
-                         return t.coefficient % c == 0;
-                       });
+  const bool divides = e.constant() % c == 0 && std::all_of(e.terms().begin(), e.terms().end(),
+                                                            [&](const ir::Term& t) { return t.coefficient % c == 0; });
   if (!divides) return {{e, true}};
   Affine rest = e.constant() / c;
   for (const ir::Term& term : e.terms())

@@ -16,8 +16,8 @@
 namespace polyte::schedule {
 
 struct Inversion {
-  ir::Bindings values;                   // every unknown, over the loops of the equations and what else they use
-  std::vector<ir::Constraint> implied;   // what the equations say of the loops by themselves
+  ir::Bindings values;                  // every unknown, over the loops of the equations and what else they use
+  std::vector<ir::Constraint> implied;  // what the equations say of the loops by themselves
 };
 
 // Loops and unknowns may have the same names (i = i + 2): `value` is over the unknowns, the result over the loops.

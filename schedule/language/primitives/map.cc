@@ -67,7 +67,8 @@ NestTree shared_nest(const Map& directive) {
 std::optional<Refusal> check_names(const State& state, const Map& directive) {
   for (std::size_t i = 0; i < directive.loops.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
-      if (directive.loops[i] == directive.loops[j]) return malformed(directive.loops[i] + " names two loops of the map");
+      if (directive.loops[i] == directive.loops[j])
+        return malformed(directive.loops[i] + " names two loops of the map");
   for (std::size_t i = 0; i < directive.items.size(); ++i) {
     const auto statement = the_statement(state, directive.items[i].statement);
     if (!statement) return statement.error();

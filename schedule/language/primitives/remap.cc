@@ -180,8 +180,8 @@ class Remapping {
     const Names owned = owned_loops(state_, s.body.name);
     std::vector<LoopRow> result;
     for (std::size_t i = 0; i < directive_.loops.size(); ++i) {
-      const auto value = parse_affine(directive_.values[i].text, owned, "loops of " + s.body.name,
-                                      context_.environment.values);
+      const auto value =
+          parse_affine(directive_.values[i].text, owned, "loops of " + s.body.name, context_.environment.values);
       if (!value) return malformed(value.error().reason);
       result.push_back({directive_.loops[i], *value});
     }

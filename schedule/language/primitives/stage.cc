@@ -254,11 +254,7 @@ class StageApplication {
                                  [&](const StagedBuffer& b) { return b.name == plan_.local.name; });
     const auto buffer = static_cast<std::size_t>(at - next_.staged.begin());
     for (std::size_t d = 0; d < folds_.size(); ++d) {
-      if (folds_[d] == 0) continue;
-      if (folds_[d] >= next_.staged[buffer].shape[d])
-        return malformed("folding " + plan_.local.dimensions[d] + " by " + std::to_string(folds_[d]) +
-                         " changes nothing: " + plan_.local.name + " has " +
-                         std::to_string(next_.staged[buffer].shape[d]) + " of it");
+      if (folds_[d] == 0 || folds_[d] >= next_.staged[buffer].shape[d]) continue;  // nothing to fold at this size
       const State unfolded = next_;
       fold_dimension(next_, buffer, d, folds_[d]);
       if (auto refusal = check_fold(next_, unfolded, buffer, d, folds_[d], plan_.context)) return *refusal;

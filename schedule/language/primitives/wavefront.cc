@@ -37,8 +37,8 @@ Applied wavefront(const State& state, const Wavefront& directive, const Primitiv
   const auto used = loops_of(state, directive, context, owner);
   if (!used) return used.error();
   const PrimitiveContext structure = {context.environment, nullptr};
-  Applied next = remap_one(state, {directive.statement, directive.replaced}, directive.value.text, directive.name,
-                           structure);
+  Applied next =
+      remap_one(state, {directive.statement, directive.replaced}, directive.value.text, directive.name, structure);
   if (!next) return next;
   std::vector<std::string> order = {directive.name};
   for (const std::string& loop : *used)
