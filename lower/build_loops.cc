@@ -1,6 +1,7 @@
 #include "lower/build_loops.h"
 
 #include <algorithm>
+#include <set>
 
 #include "lower/elimination.h"
 #include "lower/facts.h"
@@ -93,6 +94,7 @@ Stmt allocate(const schedule::StagedBuffer& b, Stmt body) {
 class Builder {
  public:
   Builder(const State& state, Part part) : state_(state) {
+    for (const schedule::StagedBuffer& b : state.staged) allocations_.insert(names_.fresh(b.name));
     for (const Leaf* leaf : schedule::leaves_of(state.tree))
       if (belongs(state, state.at(leaf->statement), part)) add(instance_of(state, *leaf));
     assume_context();
@@ -107,6 +109,8 @@ class Builder {
 
  private:
   const State& state_;
+  Names names_;  // of the allocations in the parts of a cut loop
+  std::set<std::string> allocations_;
   std::vector<Instance> instances_;
   std::vector<std::string> bound_;
   Facts facts_;
@@ -159,7 +163,10 @@ class Builder {
     std::vector<Stmt> built;
     for (const Bounds& part : parts) {
       for (std::size_t i = 0; i < below.size(); ++i) below[i]->required = required[i];
-      if (Stmt s = build_part(loop, part, depth, below)) built.push_back(std::move(s));
+      Stmt s = build_part(loop, part, depth, below);
+      if (!s) continue;
+      if (!built.empty()) s = ir::rename_bound(s, [&](const std::string& name) { return another(name); });
+      built.push_back(std::move(s));
     }
     return built.empty() ? nullptr : ir::make_block(std::move(built));
   }
@@ -185,6 +192,11 @@ class Builder {
       parts = std::move(finer);
     }
     return parts;
+  }
+
+  // Loops are told apart at the end (Uniquify); one allocation in several parts is several.
+  std::string another(const std::string& name) {
+    return allocations_.contains(name) ? *allocations_.insert(names_.fresh(name)).first : name;
   }
 
   Stmt build_part(const Loop& loop, const Bounds& bounds, std::size_t depth, const Instances& below) {

@@ -67,6 +67,9 @@ class DoubleBuffering {
     if (b.alloc_loop != StagedBuffer::kAtScope) return malformed(b.name + " is hoisted: double_buffer comes before");
     if (loop_->kind != LoopKind::Serial)
       return malformed(loop_->name + " is " + ir::to_string(loop_->kind) + ": it has no next iteration");
+    if (row_of(before_.at(copy_), loop_->name)->value.as_symbol() != loop_->name)
+      return conservative(loop_->name + " was made after " + b.name +
+                          " was staged: double_buffer comes before, or stage at " + loop_->name);
     for (const Loop* above : path_to(before_.tree, copy_)) {
       if (above->id == loop_->id) break;
       above_.push_back(above);
