@@ -264,7 +264,7 @@ TEST_CASE("windows, folds and buffers in place") {
   check_blur(window + " fold layout (u, x) [u%3, x]");
   check_blur("nest u > { bx.u > <x> > bx at u once per root; <x> > y }\nfold_storage bx: u by 3");
   check_blur("split y: u by 4, x by 2\nnest u.o > u.i > x.o > x.i > { u > x > bx at x.i once per root; y }");
-  check_blur("nest u > <x> > y\ncompute_at bx at y:u\nstore_at bx at root\ncompute_root bx");
+  check_blur("nest u > <x> > y\ncompute_at bx at y:u\nstore_at bx at root");
   const std::string tile =
       "split y: u by 4, x by 4\nnest par u.o > x.o > { u > x > bx at x.o; u.i > <x.i> > y }\nstage bx at x.o\n";
   check_blur(tile + "hoist_storage bx at u.o\nstorage_align bx: u by 8\nbound_storage bx: u by 7");

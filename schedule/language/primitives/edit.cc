@@ -142,6 +142,7 @@ std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop) {
 // A cut says where a loop that is there is cut, by loops that are outside.
 std::optional<Refusal> check_cuts(const State& state) {
   for (const CutRecord& cut : state.cuts) {
+    if (!state.find(cut.statement)) continue;  // inlined since
     LoopNames outside;
     bool is_there = false;
     for (const Loop* loop : path_to(state.tree, cut.statement)) {
