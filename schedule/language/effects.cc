@@ -23,7 +23,7 @@ bool same_storage(const StagedBuffer& a, const StagedBuffer& b) {
 // Nothing that a later stage sees has changed: tree, kinds, rows, storage.
 bool is_same(const State& a, const State& b) {
   if (!a.tree || !b.tree) return !a.tree && !b.tree;
-  return a.basis == b.basis && a.reassociated == b.reassociated &&
+  return a.basis == b.basis && a.reassociated == b.reassociated && a.cuts.size() == b.cuts.size() &&
          std::equal(a.staged.begin(), a.staged.end(), b.staged.begin(), b.staged.end(), same_storage) &&
          a.splits.size() == b.splits.size() && print_nest(a.tree) == print_nest(b.tree) &&
          std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(), b.statements.end(),
