@@ -107,14 +107,22 @@ Stmt LaneRewriter::store(const ir::Store& s) {
   return ir::make_block(std::move(all));
 }
 
+bool LaneRewriter::is_still(const ir::Store& s) const {
+  const std::vector<std::int64_t>& strides = s.lanes.strides;
+  if (std::all_of(strides.begin(), strides.end(), [](std::int64_t stride) { return stride == 0; })) return true;
+  const auto shape = shapes_.find(s.buffer);
+  if (shape == shapes_.end() || shape->second.size() != strides.size()) return false;
+  std::int64_t position = 0;
+  for (std::size_t d = 0; d < strides.size(); ++d) position = position * shape->second[d] + strides[d];
+  return position == 0;
+}
+
 Stmt LaneRewriter::store(const ir::Store& s, const Piece& piece) {
   ir::Store copy = s;
   for (const ir::Index& index : s.indices)
     if (index.indirect && uses(index.indirect, var_)) throw NoLanes{"it scatters into '" + s.buffer + "'"};
   copy.lanes = access(copy.indices, piece);
-  const bool still = std::all_of(copy.lanes.strides.begin(), copy.lanes.strides.end(),
-                                 [](std::int64_t stride) { return stride == 0; });
-  if (still && !(piece.lanes == 1)) throw NoLanes{"all lanes would write the same element of '" + s.buffer + "'"};
+  if (piece.lanes != 1 && is_still(copy)) throw NoLanes{"all lanes would write the same element of '" + s.buffer + "'"};
   copy.value = expr(s.value, piece);
   copy.origin = origin(s.origin, piece);
   if (piece.lanes > 1) return ir::make_store(std::move(copy));

@@ -5,6 +5,7 @@
 // Loops below stay loops; each store is repeated for every piece. Throws NoLanes where there is no such form.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,10 +26,13 @@ struct Piece {
   std::optional<ir::Affine> active;  // lanes below this run; none: all do
 };
 
+// Shapes of the buffers, as far as they are numbers.
+using Shapes = std::map<std::string, std::vector<std::int64_t>>;
+
 class LaneRewriter {
  public:
-  LaneRewriter(std::string var, std::vector<Piece> pieces, Facts& facts)
-      : var_(std::move(var)), pieces_(std::move(pieces)), facts_(facts) {}
+  LaneRewriter(std::string var, std::vector<Piece> pieces, Facts& facts, const Shapes& shapes)
+      : var_(std::move(var)), pieces_(std::move(pieces)), facts_(facts), shapes_(shapes) {}
 
   ir::Stmt rewrite(const ir::Stmt& body);
 
@@ -36,7 +40,9 @@ class LaneRewriter {
   std::string var_;
   std::vector<Piece> pieces_;
   Facts& facts_;
+  const Shapes& shapes_;
 
+  bool is_still(const ir::Store& store) const;  // the lanes write one element
   ir::Stmt loop(const ir::For& loop);
   ir::Stmt branch(const ir::If& branch);
   ir::Stmt store(const ir::Store& store);

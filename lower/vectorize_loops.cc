@@ -23,10 +23,28 @@ std::int64_t next_power_of_two(std::int64_t n) {
   return power;
 }
 
+Shapes shapes_of(const ir::LoopProgram& program) {
+  Shapes shapes;
+  for (const ir::Buffer& b : program.buffers) {
+    const bool is_constant =
+        std::all_of(b.shape.begin(), b.shape.end(), [](const Affine& e) { return e.is_constant(); });
+    if (is_constant) shapes[b.name] = ir::constant_shape(b);
+  }
+  if (!program.body) return shapes;
+  ir::for_each_stmt(program.body, [&](const Stmt& s) {
+    if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) shapes[alloc->buffer.name] = alloc->buffer.shape;
+  });
+  return shapes;
+}
+
 class Vectorizer {
  public:
   Vectorizer(const ir::LoopProgram& program, const Machine& machine, std::vector<std::string>& notes)
-      : machine_(machine), notes_(notes), names_(program, true), facts_(facts_of(program)) {}
+      : machine_(machine),
+        notes_(notes),
+        names_(program, true),
+        facts_(facts_of(program)),
+        shapes_(shapes_of(program)) {}
 
   Stmt statement(const Stmt& s) {
     if (const auto* loop = std::get_if<ir::For>(&s->op)) return visit_loop(s, *loop);
@@ -41,6 +59,7 @@ class Vectorizer {
   std::vector<std::string>& notes_;
   Names names_;
   Facts facts_;
+  Shapes shapes_;
 
   Stmt visit_loop(const Stmt& s, const ir::For& loop) {
     ir::For copy = loop;
@@ -107,7 +126,7 @@ class Vectorizer {
     std::vector<Piece> all;
     for (std::int64_t begin = 0; begin < at_most; begin += lanes)
       all.push_back(piece(loop.lower[0] + begin, extent - begin, lanes));
-    return LaneRewriter(loop.var, std::move(all), facts_).rewrite(loop.body);
+    return LaneRewriter(loop.var, std::move(all), facts_, shapes_).rewrite(loop.body);
   }
 
   Piece piece(const Affine& base, const Affine& left, std::int64_t lanes) const {
@@ -132,12 +151,12 @@ class Vectorizer {
                                     {count},
                                     LoopKind::Serial,
                                     loop.loop,
-                                    LaneRewriter(loop.var, {whole}, facts_).rewrite(loop.body)}));
+                                    LaneRewriter(loop.var, {whole}, facts_, shapes_).rewrite(loop.body)}));
     }
     const Affine left = facts_.simplify(extent - count * lanes);
     if (left == Affine(0)) return parts[0];
     const Piece rest = piece(loop.lower[0] + count * lanes, left, lanes);
-    const Stmt tail = ir::rename_bound(LaneRewriter(loop.var, {rest}, facts_).rewrite(loop.body),
+    const Stmt tail = ir::rename_bound(LaneRewriter(loop.var, {rest}, facts_, shapes_).rewrite(loop.body),
                                        [&](const std::string& name) { return names_.fresh(name); });
     parts.push_back(ir::make_if({{ir::at_least(left, 1)}, nullptr, tail}));
     if (facts_.proves(left - 1)) parts.back() = tail;
