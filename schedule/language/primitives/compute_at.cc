@@ -79,6 +79,10 @@ Applied compute_at(const State& state, const ComputeAt& directive, const Primiti
   next.tree =
       replace_loop(next.tree, (*loop)->id, [&](const Loop& l) { return insert_before_consumers(l, nests, consumers); });
   if (auto refusal = settle(next)) return *refusal;
+  // Divisions of divisions may be equal without the normal form showing it.
+  if (!verify(next).empty())
+    return conservative("the loops above " + (*loop)->name + " cannot be shown to give the iterators of " + tensor +
+                        " back");
   if (!context.prover) return next;
   if (auto refusal = context.prover->check_bounds(next, writers)) return *refusal;
   if (auto refusal = context.prover->check_storage(next, tensor)) return *refusal;
