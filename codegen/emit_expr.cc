@@ -1,5 +1,6 @@
 #include "codegen/emitter.h"
 #include "support/error.h"
+#include "support/kernel_abi.h"
 
 namespace polyte::codegen {
 
@@ -34,6 +35,7 @@ Value* FunctionEmitter::compute(const ir::ExprNode& node) {
           return arithmetic_.unary(op.op, node.type, operand(op.a));
         } else if constexpr (std::is_same_v<Op, ir::Binary>) {
           Value* a = operand(op.a);
+          if (op.op == ir::BinaryOp::Within) return within(a, operand(op.b));
           return arithmetic_.binary(op.op, op.a->type, a, operand(op.b));
         } else if constexpr (std::is_same_v<Op, ir::Fma>) {
           Value* a = operand(op.a);
@@ -67,6 +69,18 @@ Value* FunctionEmitter::index_value(const ir::ExprNode& node, const ir::IndexVal
   }
   Value* start = arithmetic_.splat(arithmetic_.cast(wide, DType::I64, first), node.lanes);
   return arithmetic_.cast(node.type, wide, b_.CreateAdd(start, llvm::ConstantVector::get(steps)));
+}
+
+// a where 0 <= a < extent in all lanes; else 0, and the kernel will return POLYTE_OUT_OF_BOUNDS.
+Value* FunctionEmitter::within(Value* a, Value* extent) {
+  Value* inside = b_.CreateICmpULT(a, extent);
+  Value* all = a->getType()->isVectorTy() ? b_.CreateAndReduce(inside) : inside;
+  emit_when(b_.CreateNot(all), [&] {
+    auto* note = b_.CreateStore(b_.getInt32(POLYTE_OUT_OF_BOUNDS), status_);
+    note->setAlignment(llvm::Align(4));
+    note->setAtomic(llvm::AtomicOrdering::Monotonic);
+  });
+  return b_.CreateSelect(inside, a, llvm::Constant::getNullValue(a->getType()));
 }
 
 // Branches around the read: what fails the guard may not be touched.

@@ -50,13 +50,14 @@ void FunctionEmitter::emit_body(llvm::Function* body, const ir::For& loop, std::
     copy.base = import(slot.base);
   }
   inner.scratch_ = import(scratch_);
+  inner.status_ = import(status_);
   const ScratchLayout& layout = context_.layout;
   Value* offset = inner.b_.CreateMul(body->getArg(3), b_.getInt64(static_cast<std::uint64_t>(layout.bytes_per_worker)));
   offset = inner.b_.CreateAdd(offset, b_.getInt64(static_cast<std::uint64_t>(layout.shared_bytes)));
   inner.slice_ = inner.b_.CreateGEP(b_.getInt8Ty(), inner.scratch_, offset, "slice");
   inner.open_level();
   inner.emit_loop(loop, body->getArg(1), body->getArg(2));
-  inner.finish(nullptr);
+  inner.finish();
 }
 
 void FunctionEmitter::call_body(llvm::Function* body, const std::vector<Value*>& captured, Value* lower, Value* upper) {

@@ -154,6 +154,9 @@ FunctionEmitter::BufferSlot FunctionEmitter::make_slot(const ir::Alloc& alloc) {
     if (!slot.cells.empty()) return slot;
   }
   if (buffer.memory == ir::Memory::Heap) {
+    // At the function's head: addresses of its elements are computed at the head of the level that binds them.
+    const llvm::IRBuilderBase::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(levels_.front().marker);
     const auto offset = static_cast<std::uint64_t>(context_.layout.offsets.at(buffer.name));
     slot.base = b_.CreateGEP(b_.getInt8Ty(), in_parallel_ ? slice_ : scratch_, b_.getInt64(offset), buffer.name);
   } else {

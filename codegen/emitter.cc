@@ -49,13 +49,15 @@ void FunctionEmitter::bind_interface(Value* buffers) {
 void FunctionEmitter::set_workspace(Value* scratch, Value* host) {
   scratch_ = slice_ = scratch;
   host_ = host;
+  status_ = stack_memory(b_.getInt32Ty(), 1, 4, "status");
+  b_.CreateStore(b_.getInt32(0), status_);
 }
 
-void FunctionEmitter::finish(Value* result) {
-  if (result == nullptr) {
+void FunctionEmitter::finish() {
+  if (in_parallel_) {
     b_.CreateRetVoid();
   } else {
-    b_.CreateRet(result);
+    b_.CreateRet(b_.CreateLoad(b_.getInt32Ty(), status_));
   }
   for (llvm::Instruction* marker : markers_) marker->eraseFromParent();
 }
@@ -94,7 +96,7 @@ void emit_kernel(KernelContext& context) {
   emitter.set_workspace(function->getArg(1), function->getArg(2));
   emitter.open_level();
   emitter.emit(program.body);
-  emitter.finish(llvm::ConstantInt::get(llvm::Type::getInt32Ty(llvm_context), 0));
+  emitter.finish();
 }
 
 }  // namespace polyte::codegen

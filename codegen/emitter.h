@@ -63,7 +63,7 @@ class FunctionEmitter {
   void set_workspace(Value* scratch, Value* host);
   void open_level();             // emit_affine.cc; the first one once the arguments are bound
   void emit(const ir::Stmt& s);  // emit_stmt.cc
-  void finish(Value* result);    // returns (nothing, where null) and erases the markers
+  void finish();                 // returns (the status, from the kernel itself) and erases the markers
 
  private:
   // ---- levels and affine values (emit_affine.cc)
@@ -106,6 +106,7 @@ class FunctionEmitter {
   Value* expr(const ir::Expr& e);
   Value* compute(const ir::ExprNode& node);
   Value* index_value(const ir::ExprNode& node, const ir::IndexValue& index);
+  Value* within(Value* a, Value* extent);
   Value* guarded_load(const ir::ExprNode& node, const ir::Load& load);
   Value* widened(Value* value, int lanes);
 
@@ -158,6 +159,7 @@ class FunctionEmitter {
   Value* scratch_ = nullptr;  // of the whole kernel
   Value* slice_ = nullptr;    // this worker's part of it
   Value* host_ = nullptr;     // null inside a parallel body
+  Value* status_ = nullptr;   // where an i32 waits for what the kernel will return
   std::vector<Level> levels_;
   std::vector<llvm::Instruction*> markers_;
   std::map<std::string, Variable> variables_;

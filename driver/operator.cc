@@ -56,7 +56,10 @@ OperatorRunner::OperatorRunner(const CompiledOperator& op, std::span<runtime::Te
 
 void OperatorRunner::run() {
   const int code = kernel_(buffers_.data(), scratch_.data(), &pool_.host());
-  if (code != 0) throw UserError(ExitStatus::Internal, "the kernel returned code " + std::to_string(code));
+  if (code == POLYTE_OUT_OF_BOUNDS)
+    throw UserError(ExitStatus::InvalidInput,
+                    "a subscript read at run time is outside its dimension; polyte interpret says which");
+  if (code != 0) throw InternalError("the kernel returned code " + std::to_string(code));
 }
 
 std::vector<runtime::Tensor> make_tensors(const ir::Program& program) {

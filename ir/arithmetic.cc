@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "support/error.h"
 
@@ -82,6 +83,12 @@ std::int64_t ordered_op(BinaryOp op, T a, T b) {
   POLYTE_CHECK(false, "'" + to_string(op) + "' of integers");
 }
 
+std::int64_t within(std::int64_t a, std::int64_t extent) {
+  if (a >= 0 && a < extent) return a;
+  throw UserError(ExitStatus::InvalidInput, "subscript " + std::to_string(a) + " is outside a dimension of " +
+                                                std::to_string(extent) + " elements");
+}
+
 std::int64_t apply_integer(BinaryOp op, DType type, std::int64_t a, std::int64_t b) {
   const auto ua = static_cast<std::uint64_t>(a);
   const auto ub = static_cast<std::uint64_t>(b);
@@ -109,6 +116,8 @@ std::int64_t apply_integer(BinaryOp op, DType type, std::int64_t a, std::int64_t
       return static_cast<std::int64_t>(ua << amount);
     case BinaryOp::Shr:
       return wide ? static_cast<std::int64_t>(ua >> amount) : a >> amount;
+    case BinaryOp::Within:
+      return within(a, b);
     case BinaryOp::Eq:
       return a == b;
     case BinaryOp::Ne:

@@ -53,6 +53,8 @@ bool is_defined(BinaryOp op, DType type) {
       return is_integer(type);
     case BinaryOp::Pow:
       return is_float(type);
+    case BinaryOp::Within:
+      return type == DType::I64;
     case BinaryOp::And:
     case BinaryOp::Or:
     case BinaryOp::Xor:

@@ -6,6 +6,7 @@
 //            Min and Max return NaN if an operand is NaN and order -0 below +0; Fma rounds once
 //   integers wrap; Div truncates towards zero, x / 0 is 0, MIN / -1 wraps; Mod is x - (x / y) * y, x % 0 is 0;
 //            shifts take the amount modulo the width
+//   Within   of i64: a where 0 <= a < b; else the whole execution fails (interpreters throw UserError(InvalidInput))
 //   Bool     0 or 1; And Or Xor Not; on integers these are bitwise
 //   Cast     float to integer truncates and saturates, NaN gives 0; to Bool is x != 0; integer to integer wraps;
 //            f64 to f16 or bf16 rounds once, integers go there through f32
@@ -42,7 +43,7 @@ enum class UnaryOp {
   Sin,
   Cos
 };  // Round: half to even
-enum class BinaryOp { Add, Sub, Mul, Div, Mod, Min, Max, Pow, And, Or, Xor, Shl, Shr, Eq, Ne, Lt, Le };
+enum class BinaryOp { Add, Sub, Mul, Div, Mod, Min, Max, Pow, And, Or, Xor, Shl, Shr, Within, Eq, Ne, Lt, Le };
 
 // One subscript: affine + indirect. `indirect` (may be null) is an integer expression read at run time: a
 // gather or scatter, which analyses over-approximate by the whole extent of the dimension.

@@ -28,7 +28,7 @@ const std::map<std::string, UnaryOp>& unary_calls() {
 
 const std::map<std::string, BinaryOp>& binary_calls() {
   static const std::map<std::string, BinaryOp> calls{
-      {"min", BinaryOp::Min}, {"max", BinaryOp::Max}, {"pow", BinaryOp::Pow}};
+      {"min", BinaryOp::Min}, {"max", BinaryOp::Max}, {"pow", BinaryOp::Pow}, {"within", BinaryOp::Within}};
   return calls;
 }
 

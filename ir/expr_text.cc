@@ -33,6 +33,7 @@ Strength strength_of(BinaryOp op, DType operands) {
     case BinaryOp::Min:
     case BinaryOp::Max:
     case BinaryOp::Pow:
+    case BinaryOp::Within:
       return kPrimary;
     default:
       return kCompare;
@@ -248,6 +249,8 @@ std::string to_string(BinaryOp op) {
       return "<<";
     case BinaryOp::Shr:
       return ">>";
+    case BinaryOp::Within:
+      return "within";
     case BinaryOp::Eq:
       return "==";
     case BinaryOp::Ne:

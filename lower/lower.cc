@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "lower/build_loops.h"
+#include "lower/check_subscripts.h"
 #include "lower/flatten.h"
 #include "lower/hoist.h"
 #include "lower/partition_loops.h"
@@ -68,6 +69,7 @@ constexpr Pass kPasses[] = {
     {"simplify copies", Form::Native, true, [](const LoopProgram& p, Context&) { return simplify(p); }},
     {"hoist", Form::Native, true, [](const LoopProgram& p, Context&) { return hoist(p); }},
     {"place buffers", Form::Native, false, [](const LoopProgram& p, Context& c) { return place_buffers(p, c.notes); }},
+    {"check subscripts", Form::Native, false, [](const LoopProgram& p, Context&) { return check_subscripts(p); }},
     {"flatten", Form::Flat, false, [](const LoopProgram& p, Context&) { return flatten(p); }},
 };
 
@@ -76,6 +78,7 @@ constexpr Pass kPackingPasses[] = {
     {"build loops", Form::Native, false,
      [](const LoopProgram&, Context& c) { return all_serial(build_loops(c.state, Part::Packing)); }},
     {"simplify", Form::Native, false, [](const LoopProgram& p, Context&) { return simplify(p); }},
+    {"check subscripts", Form::Native, false, [](const LoopProgram& p, Context&) { return check_subscripts(p); }},
     {"flatten", Form::Flat, false, [](const LoopProgram& p, Context&) { return flatten(p); }},
 };
 

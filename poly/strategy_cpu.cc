@@ -45,6 +45,7 @@ class NestStrategy {
   std::string run() {
     if (options_.affine_core_only) return plain_nest(kCoreTile);
     if (parts_.size() != 1 || !outer_.empty()) return plain_nest(0);
+    leave_reductions_inside();
     choose_tiles();
     choose_reduction_block();
     write_params_and_splits();
@@ -91,6 +92,13 @@ class NestStrategy {
         outer_.push_back({member.loop, extent_of(reference_, main(), member.loop), member.coincident});
       }
     }
+  }
+
+  // A scatter's loop is a band of its own; like any reduction it runs inside the tile.
+  void leave_reductions_inside() {
+    std::erase_if(own_, [&](const BandMember& member) {
+      return std::ranges::find(main().reductions, member.loop) != main().reductions.end();
+    });
   }
 
   std::vector<TileLoop> loops() const {

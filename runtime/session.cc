@@ -245,8 +245,10 @@ struct Session::State {
     release(std::move(context));
     if (!failure) return;
     const StepSpec& step = artifact->manifest().steps[failure->first];
-    throw UserError(ExitStatus::InvalidInput, "kernel '" + step.kernel + "' of group '" + step.group +
-                                                  "' refused its input with code " + std::to_string(failure->second));
+    const std::string reason = failure->second == POLYTE_OUT_OF_BOUNDS
+                                   ? "read a subscript that is outside its dimension"
+                                   : "refused its input with code " + std::to_string(failure->second);
+    throw UserError(ExitStatus::InvalidInput, "kernel '" + step.kernel + "' of group '" + step.group + "' " + reason);
   }
 };
 

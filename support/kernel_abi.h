@@ -5,7 +5,7 @@
 //            for planner buffers; caller's own buffers may be aligned to their element only)
 //   scratch  the kernel's workspace, `scratch_bytes` of the artifact's manifest, 64-byte aligned; below a
 //            parallel loop each worker uses its own slice: scratch + worker * scratch_bytes_per_worker
-//   returns  0, or a code set by the kernel (guard of a specialisation failed); never crashes by design
+//   returns  0, or POLYTE_OUT_OF_BOUNDS; never crashes by design
 #pragma once
 
 #include <stdint.h>
@@ -25,6 +25,10 @@ typedef struct polyte_host {
   // `workers`; returns when all are done. A null pointer means: the kernel calls the body itself, serially.
   void (*parallel_for)(void* self, polyte_parallel_body body, void* context, int64_t begin, int64_t end);
 } polyte_host;
+
+// What a kernel returns where a subscript that it read at run time is no place of its dimension. The outputs are
+// undefined then, and nothing outside the buffers was touched.
+#define POLYTE_OUT_OF_BOUNDS 1
 
 typedef int (*polyte_kernel)(const void* const* buffers, void* scratch, const polyte_host* host);
 

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "support/error.h"
 #include "tests/codegen/native.h"
 
 using namespace polyte;
@@ -99,4 +100,33 @@ TEST_CASE("heap, stack and register temporaries") {
           y[k] = (r[0] - r[1])
 )";
   CHECK(against_interpreter(text, {{"x", filled(DType::F32, {16}, 7)}}) == "");
+}
+
+TEST_CASE("a subscript outside its dimension is reported, and nothing outside the buffers is touched") {
+  const std::string text = R"(loops gather
+  in t: f32[20]
+  in p: i32[8]
+  out y: f32[8]
+  out z: f32[20]
+
+  for i in 0..20
+    z[i] = f32(0)
+  parallel k in 0..2
+    y[4*k; 4 by 1] = t[{within(cast_i64(p[4*k; 4 by 1]), x4(i64(20)))}; 4 by 0]
+  for j in 0..8
+    z[{within(cast_i64(p[j]), i64(20))}] = y[j]
+)";
+  const ir::Environment table{{"t", filled(DType::F32, {20}, 6)}};
+  const auto with = [&](std::vector<double> positions) {
+    ir::Environment inputs = table;
+    inputs["p"] = of_values(DType::I32, positions);
+    return inputs;
+  };
+  CHECK(against_interpreter(text, with({3, 0, 4, 19, 5, 9, 2, 6})) == "");
+  const ir::LoopProgram program = ir::parse_loop_program(text, "test");
+  for (const double wrong : {20., -1., 1e9, -1e9}) {
+    ir::Environment inputs = with({3, 0, 4, 19, 5, wrong, 2, 6});
+    CHECK_THROWS_AS(ir::interpret(program, inputs, {}), UserError);
+    CHECK_THROWS_WITH(run_native(program, inputs), doctest::Contains("the kernel returned 1"));
+  }
 }

@@ -83,6 +83,13 @@ class DoubleBuffering {
     const auto first = value_over(before_, readers_, loop_->name, outer, true);
     if (!first) return conservative("the first " + loop_->name + " is not one affine value of the loops above it");
     first_ = *first;
+    std::set<std::string> symbols;
+    first_.collect_symbols(symbols);
+    for (const std::string& name : symbols) {
+      const LoopRow* row = row_of(before_.at(copy_), name);
+      if (row && row->value.as_symbol() != name)
+        return conservative(name + " was made after " + buffer().name + " was staged: double_buffer comes before");
+    }
     return std::nullopt;
   }
 

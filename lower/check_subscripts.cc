@@ -1,0 +1,89 @@
+#include "lower/check_subscripts.h"
+
+#include <map>
+
+#include "lower/rewrite_exprs.h"
+
+namespace polyte::lower {
+namespace {
+
+using ir::BinaryOp;
+using ir::Expr;
+using ir::Index;
+using ir::Lanes;
+
+Expr lane_values(const ir::Affine& first, int lanes, std::int64_t stride) {
+  if (lanes == 1) return ir::make_index(first);
+  if (stride == 0) return ir::make_broadcast(ir::make_index(first), lanes);
+  const ir::IndexValue value{first, {.count = lanes, .strides = {stride}, .active = std::nullopt}};
+  return std::make_shared<const ir::ExprNode>(ir::ExprNode{DType::I64, lanes, value});
+}
+
+Expr to_lanes(Expr e, int lanes) { return e->lanes == lanes ? e : ir::make_broadcast(std::move(e), lanes); }
+
+Index checked(const Index& index, std::int64_t stride, const Lanes& access, std::int64_t extent) {
+  const int lanes = stride == 0 ? index.indirect->lanes : access.count;
+  const Expr moved = to_lanes(ir::make_cast(DType::I64, index.indirect), lanes);
+  Expr place = ir::make_binary(BinaryOp::Add, lane_values(index.affine, lanes, stride), moved);
+  if (access.active) {
+    const Expr count = lane_values(*access.active, lanes, 0);
+    const Expr touches = ir::make_binary(BinaryOp::Lt, lane_values(0, lanes, 1), count);
+    place = ir::make_select(touches, place, to_lanes(ir::make_int(DType::I64, 0), lanes));
+  }
+  return {0, ir::make_binary(BinaryOp::Within, place, to_lanes(ir::make_int(DType::I64, extent), lanes))};
+}
+
+class Checker {
+ public:
+  explicit Checker(const ir::LoopProgram& program) {
+    for (const ir::Buffer& buffer : program.buffers)
+      for (const ir::Affine& extent : buffer.shape) extents_[buffer.name].push_back(extent.constant());
+    ir::for_each_stmt(program.body, [&](const ir::Stmt& s) {
+      if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) extents_[alloc->buffer.name] = alloc->buffer.shape;
+    });
+  }
+
+  ir::Stmt statement(const ir::Stmt& s) const {
+    const ir::Stmt below = ir::rewrite_children(s, [&](const ir::Stmt& child) { return statement(child); });
+    const ir::Stmt own = map_own_exprs(
+        below, [&](const Expr& e) { return ir::rewrite(e, [&](const Expr& leaf) { return load(leaf); }); });
+    const auto* found = std::get_if<ir::Store>(&own->op);
+    if (!found) return own;
+    ir::Store store = *found;
+    return check(store.buffer, store.indices, store.lanes) ? ir::make_store(std::move(store)) : own;
+  }
+
+ private:
+  std::map<std::string, std::vector<std::int64_t>> extents_;
+
+  Expr load(const Expr& e) const {
+    const auto* found = std::get_if<ir::Load>(&e->op);
+    if (!found) return e;
+    ir::Load load = *found;
+    if (!check(load.buffer, load.indices, load.lanes)) return e;
+    return std::make_shared<const ir::ExprNode>(ir::ExprNode{e->type, e->lanes, std::move(load)});
+  }
+
+  // True where one of the subscripts is read at run time.
+  bool check(const std::string& buffer, std::vector<Index>& indices, Lanes& lanes) const {
+    bool found = false;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      if (!indices[d].indirect) continue;
+      found = true;
+      const std::int64_t stride = d < lanes.strides.size() ? lanes.strides[d] : 0;
+      indices[d] = checked(indices[d], stride, lanes, extents_.at(buffer)[d]);
+      if (d < lanes.strides.size()) lanes.strides[d] = 0;
+    }
+    return found;
+  }
+};
+
+}  // namespace
+
+ir::LoopProgram check_subscripts(const ir::LoopProgram& program) {
+  ir::LoopProgram result = program;
+  result.body = Checker(program).statement(program.body);
+  return result;
+}
+
+}  // namespace polyte::lower
