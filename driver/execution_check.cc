@@ -31,11 +31,12 @@ void run_loops(const schedule::State& state, const Machine& machine, ir::Environ
   ir::interpret(lower::lower(state, {.machine = machine}), buffers, options);
 }
 
-std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state, const Machine& machine) {
+std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state, const Machine& machine,
+                                                   const ir::Environment& inputs) {
   const ir::Program& program = *state.basis;  // what was inlined has no instances any more
   const lower::TraceOptions options{.any_order_of_sums =
                                         state.contract != schedule::Contract::Exact || !state.reassociated.empty()};
-  const lower::ReferenceTrace reference(program, small_integer_environment(program, 1), options);
+  const lower::ReferenceTrace reference(program, inputs, options);
   const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine});
   std::vector<lower::TraceFault> faults = compare_traces(reference, packing, lower::lower_to_nest(state));
   if (faults.empty()) faults = compare_traces(reference, packing, lower::lower(state, {.machine = machine}));

@@ -13,7 +13,8 @@ namespace polyte::driver {
 
 // The loops before the passes, all kinds still there, and after them: instances, where each value comes from, races,
 // bounds and outputs (lower/trace_check.h). Empty where nothing differs. Sizes must be bound.
-std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state, const Machine& machine);
+std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state, const Machine& machine,
+                                                   const ir::Environment& inputs);
 
 // Interface buffers filled with small integers, the same for every run.
 ir::Environment small_integer_environment(const ir::Program& program, std::uint64_t seed);

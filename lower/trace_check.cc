@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "support/error.h"
 
@@ -170,8 +171,13 @@ class Comparison {
   const ReferenceTrace::Impl& reference_;
   Follower follower_;
   std::set<std::pair<std::string, Point>> seen_;
-  const std::pair<std::string, Point>* last_ = nullptr;  // the instance of the event before
-  std::set<std::string> not_followed_;                   // statements whose lanes have no known instances
+  struct Stored {
+    const std::pair<std::string, Point>* instance = nullptr;
+    std::string buffer;
+    int result = 0;
+  };
+  std::vector<Stored> stored_, stored_before_;  // by the lanes of this event and of the one before
+  std::set<std::string> not_followed_;          // statements whose lanes have no known instances
   std::map<TraceFault::Kind, std::size_t> counts_;
   std::vector<TraceFault> faults_;
 
@@ -191,10 +197,22 @@ class Comparison {
   // All lanes read before any writes.
   void see(const Event& event) {
     std::vector<Sources> results;
+    stored_before_ = std::exchange(stored_, std::vector<Stored>(static_cast<std::size_t>(std::max(event.lanes, 0))));
     for (int lane = 0; lane < event.lanes; ++lane) results.push_back(result_of(event, lane));
     for (const Event::Cell& cell : event.cells)
       if (cell.write)
         follower_.set({cell.buffer, cell.index}, results[static_cast<std::size_t>(std::max(cell.lane, 0))]);
+  }
+
+  static std::string written_buffer(const Event& event) {
+    return event.cells.empty() || !event.cells.back().write ? "" : event.cells.back().buffer;
+  }
+
+  // An instance that writes two elements is two stores, one after the other: the second may read what the first wrote.
+  const Stored* first_store(const std::pair<std::string, Point>& instance, const Event& event, int lane) const {
+    if (static_cast<std::size_t>(lane) >= stored_before_.size()) return nullptr;
+    const Stored& before = stored_before_[static_cast<std::size_t>(lane)];
+    return before.instance == &instance && before.buffer != written_buffer(event) ? &before : nullptr;
   }
 
   Sources result_of(const Event& event, int lane) {
@@ -210,12 +228,12 @@ class Comparison {
       return {reference_.known.number({*event.statement, instance, 0})};
     }
     seen_.insert(known->first);
-    // An instance that writes two elements is two stores, one after the other: the second may read what the first
-    // wrote.
-    const bool continues = last_ == &known->first && event.lanes == 1;
-    last_ = &known->first;
-    const int result = follower_.result_of(*event.statement, instance, known->second.written, reads);
-    if (continues) std::erase(reads, result);
+    int result = follower_.result_of(*event.statement, instance, known->second.written, reads);
+    if (const Stored* first = first_store(known->first, event, lane)) {
+      result = first->result;
+      std::erase(reads, result);
+    }
+    stored_[static_cast<std::size_t>(lane)] = {&known->first, written_buffer(event), result};
     for (const int source : reads)
       if (!std::binary_search(known->second.reads.begin(), known->second.reads.end(), source))
         report(TraceFault::Kind::Order, shown + " reads what " + reference_.known[source].text() +

@@ -104,7 +104,8 @@ int run_check(const CheckOptions& options) {
   for (const std::string& note : notes)
     explanation += too_idle ? options.script + ": " + note + "\n" : "note: " + note + "\n";
   if (options.by_execution) {
-    for (const lower::TraceFault& fault : driver::faults_by_execution(*state, machine)) {
+    const ir::Environment inputs = driver::small_integer_environment(*state->basis, 1);
+    for (const lower::TraceFault& fault : driver::faults_by_execution(*state, machine, inputs)) {
       json["verdict"] = "illegal";
       json["faults"].push_back({{"kind", to_string(fault.kind)}, {"text", fault.text}});
       explanation += to_string(fault.kind) + ": " + fault.text + "\n";

@@ -10,6 +10,7 @@
 #include "driver/cli/cli.h"
 #include "driver/fuzz/fuzz.h"
 #include "driver/parallel_jobs.h"
+#include "ir/program_text.h"
 
 namespace polyte::cli {
 namespace {
@@ -18,7 +19,7 @@ struct FuzzVerbOptions {
   fuzz::FuzzOptions fuzz;
   std::string target = "x86-64-v3";
   std::int64_t only = -1;
-  bool no_shrink = false, json = false;
+  bool no_shrink = false, json = false, show = false;
 };
 
 // ---- a crash: which run it was
@@ -69,6 +70,10 @@ nlohmann::ordered_json to_json(const std::string& kind, const FuzzVerbOptions& o
     json["directives"][name] = {{"tried", count},
                                 {"legal", applied == report.statistics.applied.end() ? 0 : applied->second}};
   }
+  json["refused_without_visible_fault"] = nlohmann::ordered_json::array();
+  for (const fuzz::FuzzRefusal& refusal : report.doubted)
+    json["refused_without_visible_fault"].push_back(
+        {{"run", refusal.run}, {"verdict", refusal.illegal ? "illegal" : "unknown"}, {"reason", refusal.reason}});
   json["failures"] = nlohmann::ordered_json::array();
   for (const fuzz::FuzzFailure& failure : report.failures) {
     json["failures"].push_back({{"run", failure.run},
@@ -94,14 +99,24 @@ void print_summary(const fuzz::FuzzReport& report) {
   std::cout << report.runs << " runs: " << report.accepted << " accepted (" << report.directives << " directives, "
             << report.native << " compiled natively), " << report.illegal << " illegal (" << report.illegal_justified
             << " of " << report.illegal_executed << " executed show it), " << report.malformed << " malformed, "
-            << report.undecided << " undecided, " << report.skipped << " skipped, " << report.failures.size()
-            << " failures\n";
+            << report.undecided << " undecided, " << report.doubted.size() << " refused without a visible fault, "
+            << report.skipped << " skipped, " << report.failures.size() << " failures\n";
+}
+
+void print_cases(const fuzz::FuzzOptions& options, const codegen::Target& target) {
+  const std::uint64_t first = options.only.value_or(options.first), count = options.only ? 1 : options.runs;
+  for (std::uint64_t run = first; run < first + count; ++run) {
+    fuzz::ScriptStatistics unused;
+    const fuzz::Case c = fuzz::random_case(options, run, target, unused);
+    std::cout << ir::print(*fuzz::bound_program(c.program)) << "\n" << schedule::print(c.script) << "\n";
+  }
 }
 
 int run_fuzzer(const std::string& kind, FuzzVerbOptions& options) {
   if (options.only >= 0) options.fuzz.only = static_cast<std::uint64_t>(options.only);
   options.fuzz.shrink = !options.no_shrink;
   watch_crashes(kind, options);
+  if (options.show) print_cases(options.fuzz, target_from(options.target));
   const fuzz::FuzzReport report = fuzz::fuzz(options.fuzz, target_from(options.target));
   print_failures(kind, options, report);
   if (options.json) {
@@ -124,6 +139,7 @@ void add_fuzz_options(CLI::App& verb, FuzzVerbOptions& options) {
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
   verb.add_option("--target", options.target, "an LLVM CPU name, or cpu:native")->capture_default_str();
+  verb.add_flag("--show", options.show, "print each Program and Script");
   verb.add_flag("--no-shrink", options.no_shrink, "report failures as they were found");
 }
 

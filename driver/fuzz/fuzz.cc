@@ -11,6 +11,7 @@ namespace polyte::fuzz {
 namespace {
 
 struct RunResult {
+  std::uint64_t run = 0;
   Verdict verdict;
   ScriptStatistics statistics;
   std::size_t directives = 0;
@@ -100,6 +101,7 @@ void run_import(std::uint64_t run, const FuzzOptions& options, RunResult& result
 
 RunResult run_one(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options) {
   RunResult result;
+  result.run = run;
   if (options.on_start) options.on_start(run);
   try {
     if (options.kind == FuzzKind::Graph)
@@ -123,8 +125,10 @@ void add(FuzzReport& report, const RunResult& result) {
   report.undecided += verdict.outcome == Outcome::Undecided;
   report.skipped += verdict.outcome == Outcome::Skipped;
   report.illegal += verdict.outcome == Outcome::Illegal;
-  report.illegal_executed += verdict.executed;
-  report.illegal_justified += verdict.justified;
+  report.illegal_executed += verdict.outcome == Outcome::Illegal && verdict.executed;
+  report.illegal_justified += verdict.outcome == Outcome::Illegal && verdict.justified;
+  if (verdict.executed && verdict.affine && !verdict.justified)
+    report.doubted.push_back({result.run, verdict.outcome == Outcome::Illegal, verdict.detail});
   if (verdict.outcome == Outcome::Accepted) report.native += result.native, report.directives += result.directives;
   for (const auto& [name, count] : result.statistics.proposed) report.statistics.proposed[name] += count;
   for (const auto& [name, count] : result.statistics.applied) report.statistics.applied[name] += count;

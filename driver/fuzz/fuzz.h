@@ -34,12 +34,20 @@ struct FuzzFailure {
   std::string program, script;  // texts of the shrunk case, sizes bound
 };
 
+// Refused, affine, and its execution shows no fault.
+struct FuzzRefusal {
+  std::uint64_t run = 0;
+  bool illegal = false;  // called so; else undecided
+  std::string reason;
+};
+
 struct FuzzReport {
   std::uint64_t runs = 0, accepted = 0, malformed = 0, undecided = 0, skipped = 0, native = 0;
   std::uint64_t illegal = 0, illegal_executed = 0, illegal_justified = 0;
   std::uint64_t directives = 0;  // in accepted scripts
   ScriptStatistics statistics;
   std::vector<FuzzFailure> failures;  // by run
+  std::vector<FuzzRefusal> doubted;   // by run
 };
 
 Case random_case(const FuzzOptions& options, std::uint64_t run, const codegen::Target& target,

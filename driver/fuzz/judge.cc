@@ -43,6 +43,24 @@ std::string difference(const ir::Program& program, const ir::Environment& got, c
   return "";
 }
 
+Outcome outcome_of(RefusalKind kind) {
+  if (kind == RefusalKind::Malformed) return Outcome::Malformed;
+  return kind == RefusalKind::Illegal ? Outcome::Illegal : Outcome::Undecided;
+}
+
+bool reads_subscripts(const ir::Program& program) {
+  bool found = false;
+  const auto look = [&](const std::vector<ir::Index>& indices) {
+    for (const ir::Index& index : indices) found = found || index.indirect;
+  };
+  for (const ir::Statement& s : program.statements) {
+    for (const ir::Access& write : s.writes) look(write.indices);
+    for (const ir::Expr& value : s.values)
+      for (const ir::Load* load : ir::loads_of(value)) look(load->indices);
+  }
+  return found;
+}
+
 class Judge {
  public:
   Judge(const Case& c, const codegen::Target& target) : case_(c), target_(target) {}
@@ -82,8 +100,8 @@ class Judge {
     stage_ = "script text";
     const Script parsed = through_text(case_.script);
     stage_ = "replay";
-    const auto state = replayed(case_.script, ProofLevel::Full);
-    if (!state) return refused(state.error());
+    const auto state = replayed(parsed, ProofLevel::Full);
+    if (!state) return refused(parsed, state.error());
     stage_ = "lowering";
     const std::string loops = ir::print(lower::lower(*state, {.machine = machine()}));
     stage_ = "script text";
@@ -92,6 +110,8 @@ class Judge {
     expect_same_loops(through_text(expand_to_directives(case_.script, *state)), loops, "expanded to directives");
     stage_ = "execution";
     if (const std::string text = executed_difference(*state); !text.empty()) throw Failure{"execution", text};
+    if (const auto faults = driver::faults_by_execution(*state, machine(), inputs_); !faults.empty())
+      throw Failure{"trace", lower::to_string(faults.front().kind) + ": " + faults.front().text};
     stage_ = "native";
     if (case_.native) run_native();
     return {.outcome = Outcome::Accepted};
@@ -162,17 +182,22 @@ class Judge {
     }
   }
 
-  Verdict refused(const Refusal& refusal) {
-    Verdict verdict{.detail = refusal.directive + ": " + refusal.headline};
-    if (refusal.kind != RefusalKind::Illegal) {
-      verdict.outcome = refusal.kind == RefusalKind::Malformed ? Outcome::Malformed : Outcome::Undecided;
-      return verdict;
-    }
-    verdict.outcome = Outcome::Illegal;
+  // The lines up to the refused one; a refusal of the whole comes without a line.
+  static Script up_to(const Script& script, int line) {
+    Script result = script;
+    if (line > 0) std::erase_if(result.directives, [&](const Directive& d) { return d.line > line; });
+    return result;
+  }
+
+  Verdict refused(const Script& script, const Refusal& refusal) {
+    Verdict verdict{.outcome = outcome_of(refusal.kind),
+                    .detail = refusal.directive + ": " + refusal.headline,
+                    .affine = !reads_subscripts(*program_)};
+    if (verdict.outcome == Outcome::Malformed) return verdict;
     try {  // what is refused may be impossible to lower: that says nothing
-      const auto state = replayed(case_.script, ProofLevel::Off);
+      const auto state = replayed(up_to(script, refusal.line), ProofLevel::Off);
       if (!state) return verdict;
-      verdict.justified = !executed_difference(*state).empty();
+      verdict.justified = !driver::faults_by_execution(*state, machine(), inputs_).empty();
       verdict.executed = true;
     } catch (const std::exception&) {
     }

@@ -3,8 +3,9 @@
 //   print -> parse -> print           the same text, and the same loops after replay (directives of nests too)
 //   replay, proved                    accepted or refused
 //   accepted                          loops before and after the passes interpreted (bounds, initialisation, races),
+//                                     every value followed to the instance that computed it (lower/trace_check.h),
 //                                     machine code on 1 and 2 threads if `native`: all equal to the reference order
-//   refused as illegal                replayed without proof and executed: did these sizes show a difference?
+//   refused, but not as malformed     the lines up to the refused one executed without proof: is there a difference?
 //
 // A difference after an acceptance, an internal error, or a text that does not come back is a failure.
 #pragma once
@@ -30,8 +31,9 @@ struct Verdict {
   Outcome outcome = Outcome::Skipped;
   std::string failure = {};  // what kind: "native", "loops", "internal error"; the same after shrinking
   std::string detail = {};   // one line: the difference, or the refusal's headline
-  bool justified = false;    // an illegal one, and these sizes show it
-  bool executed = false;     // an illegal one that could be executed
+  bool executed = false;     // a refused one that could be executed
+  bool justified = false;    // ... and the execution shows a fault
+  bool affine = false;       // no subscript is read at run time
 };
 
 Verdict judge(const Case& c, const codegen::Target& target);
