@@ -237,8 +237,35 @@ class Comparison {
     return text.empty() ? "nothing" : text;
   }
 
-  void check_coverage() {
+  // Instances of the reference whose values reach an output.
+  std::set<std::pair<std::string, Point>> needed() const {
+    std::map<std::pair<std::string, Point>, std::vector<Point>> updates;
     for (const auto& [key, instance] : reference_.instances)
+      updates[{key.first, instance.written.index}].push_back(key.second);
+    std::set<std::pair<std::string, Point>> result;
+    std::vector<int> open;
+    for (const auto& [key, instance] : reference_.instances) {
+      if (reference_.program.buffer(instance.written.buffer).role == ir::Role::Temp) continue;
+      result.insert(key);
+      open.insert(open.end(), instance.reads.begin(), instance.reads.end());
+    }
+    while (!open.empty()) {
+      const Source source = reference_.known[open.back()];
+      open.pop_back();
+      std::vector<Point> points;
+      if (source.updates == 0) points = {source.at};
+      if (source.updates > 0) points = updates[{source.name, source.at}];
+      for (const Point& point : points) {
+        const auto instance = reference_.instances.find({source.name, point});
+        if (instance == reference_.instances.end() || !result.insert(instance->first).second) continue;
+        open.insert(open.end(), instance->second.reads.begin(), instance->second.reads.end());
+      }
+    }
+    return result;
+  }
+
+  void check_coverage() {
+    for (const auto& key : needed())
       if (seen_.count(key) == 0 && not_followed_.count(key.first) == 0)
         report(TraceFault::Kind::Coverage, key.first + "(" + list(key.second) + ") never runs");
   }
