@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -93,18 +94,20 @@ class Follower {
   }
 
   // What the instance leaves in the elements it writes. Updates in any order: only how many there were counts, and
-  // their own element does not count as read.
-  int result_of(const std::string& statement, const Point& instance, const Cell& written, Sources& reads) {
+  // their own element, which holds `own`, does not count as read. `start` receives what the first one finds there.
+  int result_of(const std::string& statement, const Point& instance, const Cell& written, const Sources& own,
+                Sources& reads, const Sources** start) {
     if (chains_.count(statement) == 0) return known_.number({statement, instance, 0});
-    Point key = written.index;
     int before = 0;
-    std::erase_if(reads, [&](int number) {
+    const auto is_update = [&](int number) {
       const Source& source = known_[number];
-      const bool own = source.updates > 0 && source.name == statement && source.at == key;
-      if (own) before = std::max(before, source.updates);
-      return own;
-    });
-    return known_.number({statement, std::move(key), before + 1});
+      return source.updates > 0 && source.name == statement && source.at == written.index;
+    };
+    for (const int number : own)
+      if (is_update(number)) before = std::max(before, known_[number].updates);
+    if (before == 0) *start = &own;
+    std::erase_if(reads, [&](int number) { return is_update(number) || std::ranges::binary_search(own, number); });
+    return known_.number({statement, written.index, before + 1});
   }
 
  private:
@@ -130,13 +133,19 @@ struct ReferenceTrace::Impl {
   mutable Known known;
   mutable Follower follower;
   std::map<std::pair<std::string, Point>, Instance> instances;
+  // What the first update of an element finds there; several where a region sums anew in each iteration.
+  std::map<std::pair<std::string, Point>, std::set<Sources>> starts;
 
  private:
   void see(const Event& event) {
     Instance instance{follower.reads_of(event, 0), {}};
     for (auto cell = event.cells.rbegin(); cell != event.cells.rend() && cell->write; ++cell)
       instance.written = {cell->buffer, cell->index};
-    const int result = follower.result_of(*event.statement, event.instance, instance.written, instance.reads);
+    const Sources own = follower.of(instance.written);
+    const Sources* start = nullptr;
+    const int result =
+        follower.result_of(*event.statement, event.instance, instance.written, own, instance.reads, &start);
+    if (start != nullptr) starts[{*event.statement, instance.written.index}].insert(*start);
     for (const Event::Cell& cell : event.cells)
       if (cell.write) follower.set({cell.buffer, cell.index}, {result});
     instances[{*event.statement, event.instance}] = std::move(instance);
@@ -172,12 +181,12 @@ class Comparison {
   Follower follower_;
   std::set<std::pair<std::string, Point>> seen_;
   struct Stored {
-    const std::pair<std::string, Point>* instance = nullptr;
     std::string buffer;
     int result = 0;
   };
-  std::vector<Stored> stored_, stored_before_;  // by the lanes of this event and of the one before
-  std::set<std::string> not_followed_;          // statements whose lanes have no known instances
+  std::map<const std::pair<std::string, Point>*, Stored>
+      stored_;                          // instances whose first store was the last; looked up
+  std::set<std::string> not_followed_;  // statements whose lanes have no known instances
   std::map<TraceFault::Kind, std::size_t> counts_;
   std::vector<TraceFault> faults_;
 
@@ -197,7 +206,6 @@ class Comparison {
   // All lanes read before any writes.
   void see(const Event& event) {
     std::vector<Sources> results;
-    stored_before_ = std::exchange(stored_, std::vector<Stored>(static_cast<std::size_t>(std::max(event.lanes, 0))));
     for (int lane = 0; lane < event.lanes; ++lane) results.push_back(result_of(event, lane));
     for (const Event::Cell& cell : event.cells)
       if (cell.write)
@@ -208,11 +216,38 @@ class Comparison {
     return event.cells.empty() || !event.cells.back().write ? "" : event.cells.back().buffer;
   }
 
-  // An instance that writes two elements is two stores, one after the other: the second may read what the first wrote.
-  const Stored* first_store(const std::pair<std::string, Point>& instance, const Event& event, int lane) const {
-    if (static_cast<std::size_t>(lane) >= stored_before_.size()) return nullptr;
-    const Stored& before = stored_before_[static_cast<std::size_t>(lane)];
-    return before.instance == &instance && before.buffer != written_buffer(event) ? &before : nullptr;
+  // What the element that a lane writes holds.
+  Sources own_of(const Event& event, int lane) {
+    for (const Event::Cell& cell : event.cells)
+      if (cell.write && (cell.lane < 0 || cell.lane == lane)) return follower_.of({cell.buffer, cell.index});
+    return {};
+  }
+
+  void check_start(const std::string& statement, const Point& element, const Sources& start) {
+    const auto expected = reference_.starts.find({statement, element});
+    if (expected != reference_.starts.end() && expected->second.contains(start)) return;
+    report(TraceFault::Kind::Order,
+           "the first " + statement + " of element [" + list(element) + "] finds what " + text_of(start) + " left");
+  }
+
+  // An instance that writes two elements is two stores (other lanes' may be between them): the second may read what
+  // the first wrote. The result of the first, once.
+  std::optional<int> first_store(const std::pair<std::string, Point>& instance, const Event& event, int result) {
+    const std::string buffer = event.cells.empty() || !event.cells.back().write ? "" : event.cells.back().buffer;
+    const auto [open, is_new] = stored_.try_emplace(&instance, Stored{buffer, result});
+    if (is_new) return std::nullopt;
+    const Stored first = std::exchange(open->second, Stored{buffer, result});
+    if (first.buffer == buffer) return std::nullopt;
+    stored_.erase(open);
+    return first.result;
+  }
+
+  // A lane past the last iteration that fills a place of its own in a private buffer: masks are dropped there. Who
+  // reads what it leaves is told by the order.
+  bool is_spare(const Event& event, int lane) const {
+    return event.lanes > 1 && std::none_of(event.cells.begin(), event.cells.end(), [&](const Event::Cell& cell) {
+             return cell.write && (cell.lane < 0 || cell.lane == lane) && reference_.program.find_buffer(cell.buffer);
+           });
   }
 
   Sources result_of(const Event& event, int lane) {
@@ -224,16 +259,19 @@ class Comparison {
     const auto known = reference_.instances.find({*event.statement, instance});
     const std::string shown = *event.statement + "(" + list(instance) + ")";
     if (known == reference_.instances.end()) {
-      report(TraceFault::Kind::Coverage, shown + " runs, which the reference does not");
+      if (!is_spare(event, lane)) report(TraceFault::Kind::Coverage, shown + " runs, which the reference does not");
       return {reference_.known.number({*event.statement, instance, 0})};
     }
     seen_.insert(known->first);
-    int result = follower_.result_of(*event.statement, instance, known->second.written, reads);
-    if (const Stored* first = first_store(known->first, event, lane)) {
-      result = first->result;
+    const Sources own = own_of(event, lane);
+    const Sources* start = nullptr;
+    int result = follower_.result_of(*event.statement, instance, known->second.written, own, reads, &start);
+    if (const auto first = first_store(known->first, event, result)) {
+      result = *first;
       std::erase(reads, result);
+    } else if (start != nullptr) {
+      check_start(*event.statement, known->second.written.index, *start);
     }
-    stored_[static_cast<std::size_t>(lane)] = {&known->first, written_buffer(event), result};
     for (const int source : reads)
       if (!std::binary_search(known->second.reads.begin(), known->second.reads.end(), source))
         report(TraceFault::Kind::Order, shown + " reads what " + reference_.known[source].text() +
@@ -247,8 +285,35 @@ class Comparison {
     return text.empty() ? "nothing" : text;
   }
 
-  void check_coverage() {
+  // Instances of the reference whose values reach an output.
+  std::set<std::pair<std::string, Point>> needed() const {
+    std::map<std::pair<std::string, Point>, std::vector<Point>> updates;
     for (const auto& [key, instance] : reference_.instances)
+      updates[{key.first, instance.written.index}].push_back(key.second);
+    std::set<std::pair<std::string, Point>> result;
+    std::vector<int> open;
+    for (const auto& [key, instance] : reference_.instances) {
+      if (reference_.program.buffer(instance.written.buffer).role == ir::Role::Temp) continue;
+      result.insert(key);
+      open.insert(open.end(), instance.reads.begin(), instance.reads.end());
+    }
+    while (!open.empty()) {
+      const Source source = reference_.known[open.back()];
+      open.pop_back();
+      std::vector<Point> points;
+      if (source.updates == 0) points = {source.at};
+      if (source.updates > 0) points = updates[{source.name, source.at}];
+      for (const Point& point : points) {
+        const auto instance = reference_.instances.find({source.name, point});
+        if (instance == reference_.instances.end() || !result.insert(instance->first).second) continue;
+        open.insert(open.end(), instance->second.reads.begin(), instance->second.reads.end());
+      }
+    }
+    return result;
+  }
+
+  void check_coverage() {
+    for (const auto& key : needed())
       if (seen_.count(key) == 0 && not_followed_.count(key.first) == 0)
         report(TraceFault::Kind::Coverage, key.first + "(" + list(key.second) + ") never runs");
   }

@@ -2,7 +2,8 @@
 // followed from the instance that computed it, through the copies of staged storage, to the instances that read it.
 // Shares nothing with isl, the prover or the passes; decides for one set of sizes and data.
 //
-//   coverage   every instance of the reference runs, and no other one
+//   coverage   every instance of the reference whose value is used runs, and no other one (but spare lanes of a
+//              register that none reads)
 //   order      each read takes the value of the instance that the reference order says, and so does each output: an
 //              execution that breaks a flow, anti or output dependence shows here, whatever the data
 //   values     the outputs agree bit for bit

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/language/digits.h"
 #include "schedule/language/primitives/edit.h"
 #include "schedule/language/script_lexer.h"
 #include "schedule/language/size_expr.h"
@@ -69,6 +70,20 @@ std::string kind_note(const State& after, const Loop& loop, std::int64_t lanes) 
          std::to_string(lanes) + " lanes of a vector";
 }
 
+// A peel of all iterations leaves one part: the loop as it was.
+std::string peel_note(const State& after, const Peel& peel) {
+  if (after.cuts.empty()) return "";
+  const CutRecord& cut = after.cuts.back();
+  const ir::Ranges ranges = loop_ranges(after, std::vector<std::string>{cut.statement});
+  const auto range = ranges.find(cut.loop);
+  if (!cut.at.is_constant() || range == ranges.end() || !range->second.min || !range->second.max) return "";
+  const std::int64_t first = *range->second.min, last = *range->second.max;
+  if (cut.at.constant() > first && cut.at.constant() <= last) return "";
+  return cut.loop + " runs from " + std::to_string(first) + " to " + std::to_string(last) + ": with its " +
+         (peel.first ? "first " : "last ") + (peel.count.text.empty() ? "1" : peel.count.text) +
+         " peeled nothing is left, it has no effect";
+}
+
 bool is_setting(const Operation& operation) {
   return std::holds_alternative<SetParam>(operation) || std::holds_alternative<Where>(operation) ||
          std::holds_alternative<Let>(operation);
@@ -92,6 +107,8 @@ std::vector<std::string> idle_parts(const State& before, const Directive& direct
     if (std::string note = kind_note(after, *loop, lanes == environment.values.end() ? 1 : lanes->second);
         !note.empty() && std::find(notes.begin(), notes.end(), note) == notes.end())
       notes.push_back(note);
+  if (const Peel* peel = std::get_if<Peel>(&directive.operation))
+    if (std::string note = peel_note(after, *peel); !note.empty()) notes.push_back(note);
   if (const Stage* stage = std::get_if<Stage>(&directive.operation); stage && !stage->pad.text.empty())
     if (const auto pad = evaluate_size(stage->pad.text, environment.values); pad && *pad == 0)
       notes.push_back("pad 0 has no effect");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "ir/arithmetic.h"
 #include "support/checked.h"
@@ -36,6 +37,7 @@ struct RaceLog {
   struct Touch {
     std::int64_t iteration = 0;
     bool written = false;
+    const ScheduledStatement* atomic = nullptr;  // all of them its updates of this cell
   };
   std::map<CellName, Touch> touched;
 };
@@ -215,11 +217,17 @@ class Executor {
     return name;
   }
 
+  const CellName* updated_ = nullptr;  // what the running instance updates at once, if its statement is atomic
+
   void log_touch(const CellName& cell, bool write, const Instance& instance) {
+    const bool is_update = updated_ && !(cell < *updated_) && !(*updated_ < cell);
+    const ScheduledStatement* const atomic = is_update ? instance.statement : nullptr;
     for (RaceLog* log : logs_) {
-      const auto [at, is_new] = log->touched.emplace(cell, RaceLog::Touch{log->iteration, write});
+      const auto [at, is_new] = log->touched.emplace(cell, RaceLog::Touch{log->iteration, write, atomic});
       if (is_new) continue;
-      if (at->second.iteration != log->iteration && (write || at->second.written))
+      const bool is_safe = atomic && at->second.atomic == atomic;
+      if (!is_safe) at->second.atomic = nullptr;
+      if (!is_safe && at->second.iteration != log->iteration && (write || at->second.written))
         report("iterations " + std::to_string(at->second.iteration) + " and " + std::to_string(log->iteration) +
                " of " + log->loop + " touch " + text_of(cell) + " (" + instance.statement->body.name + ")");
       at->second.written |= write;
@@ -273,6 +281,9 @@ class Executor {
     for (const ir::Access& write : body.writes)
       current.push_back(ir::make_load(state_.dtype_of(write.buffer), write.buffer, write.indices));
     undefined_ = false;
+    std::optional<CellName> updated;
+    if (instance.statement->atomic) updated = cell_of(body.writes[0].buffer, body.writes[0].indices, instance);
+    updated_ = updated ? &*updated : nullptr;
     std::vector<Scalar> values;
     for (const ir::Expr& value : ir::combined_values(body, current)) values.push_back(evaluate(value, instance));
     for (std::size_t i = 0; i < body.writes.size(); ++i) {
@@ -280,6 +291,7 @@ class Executor {
       log_touch(name, true, instance);
       cells_[name] = {values[i], !undefined_};
     }
+    updated_ = nullptr;
   }
 };
 
