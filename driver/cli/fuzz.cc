@@ -1,13 +1,13 @@
 // polyte fuzz: the built-in property fuzzers. A failure prints the line that replays it and the shrunk case.
-#include <nlohmann/json.hpp>
-
 #include <unistd.h>
 
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 
 #include "driver/cli/cli.h"
+#include "driver/cli/fuzz_report.h"
 #include "driver/fuzz/fuzz.h"
 #include "driver/parallel_jobs.h"
 #include "ir/program_text.h"
@@ -18,77 +18,35 @@ namespace {
 struct FuzzVerbOptions {
   fuzz::FuzzOptions fuzz;
   std::string target = "x86-64-v3";
+  std::string log;
   std::int64_t only = -1;
   bool no_shrink = false, json = false, show = false;
 };
 
 // ---- a crash: which run it was
 
-thread_local char replay_line[160] = "";
+thread_local char crash_line[160] = "";
 
 void on_crash(int signal) {
   const char* text = "polyte fuzz crashed; replay it with:\n";
   (void)!write(STDERR_FILENO, text, std::strlen(text));
-  (void)!write(STDERR_FILENO, replay_line, std::strlen(replay_line));
+  (void)!write(STDERR_FILENO, crash_line, std::strlen(crash_line));
   _exit(signal == SIGINT ? 130 : static_cast<int>(ExitStatus::Internal));
 }
 
 void watch_crashes(const std::string& kind, FuzzVerbOptions& options) {
   for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL}) std::signal(signal, on_crash);
   options.fuzz.on_start = [kind, seed = options.fuzz.seed](std::uint64_t run) {
-    std::snprintf(replay_line, sizeof replay_line, "polyte fuzz %s --seed %llu --only %llu\n", kind.c_str(),
+    std::snprintf(crash_line, sizeof crash_line, "polyte fuzz %s --seed %llu --only %llu\n", kind.c_str(),
                   static_cast<unsigned long long>(seed), static_cast<unsigned long long>(run));
   };
 }
 
 // ---- the report
 
-std::string replay_text(const std::string& kind, const FuzzVerbOptions& options, std::uint64_t run) {
-  std::string text =
-      "polyte fuzz " + kind + " --seed " + std::to_string(options.fuzz.seed) + " --only " + std::to_string(run);
-  if (options.target != "x86-64-v3") text += " --target " + options.target;
-  return text;
-}
-
-nlohmann::ordered_json to_json(const std::string& kind, const FuzzVerbOptions& options,
-                               const fuzz::FuzzReport& report) {
-  nlohmann::ordered_json json{{"fuzzer", kind},
-                              {"seed", options.fuzz.seed},
-                              {"target", options.target},
-                              {"runs", report.runs},
-                              {"accepted", report.accepted},
-                              {"accepted_directives", report.directives},
-                              {"native", report.native},
-                              {"malformed", report.malformed},
-                              {"undecided", report.undecided},
-                              {"skipped", report.skipped},
-                              {"illegal", report.illegal},
-                              {"illegal_executed", report.illegal_executed},
-                              {"illegal_shown_by_execution", report.illegal_justified}};
-  for (const auto& [name, count] : report.statistics.proposed) {
-    const auto applied = report.statistics.applied.find(name);
-    json["directives"][name] = {{"tried", count},
-                                {"legal", applied == report.statistics.applied.end() ? 0 : applied->second}};
-  }
-  json["refused_without_visible_fault"] = nlohmann::ordered_json::array();
-  for (const fuzz::FuzzRefusal& refusal : report.doubted)
-    json["refused_without_visible_fault"].push_back(
-        {{"run", refusal.run}, {"verdict", refusal.illegal ? "illegal" : "unknown"}, {"reason", refusal.reason}});
-  json["failures"] = nlohmann::ordered_json::array();
+void print_failures(const FuzzIdentity& identity, const fuzz::FuzzReport& report) {
   for (const fuzz::FuzzFailure& failure : report.failures) {
-    json["failures"].push_back({{"run", failure.run},
-                                {"kind", failure.kind},
-                                {"detail", failure.detail},
-                                {"replay", replay_text(kind, options, failure.run)},
-                                {"program", failure.program},
-                                {"script", failure.script}});
-  }
-  return json;
-}
-
-void print_failures(const std::string& kind, const FuzzVerbOptions& options, const fuzz::FuzzReport& report) {
-  for (const fuzz::FuzzFailure& failure : report.failures) {
-    std::cerr << replay_text(kind, options, failure.run) << "\n"
+    std::cerr << replay_line(identity, failure.run) << "\n"
               << failure.kind << ": " << failure.detail << "\n\n"
               << failure.program << "\n"
               << failure.script << "\n";
@@ -112,15 +70,34 @@ void print_cases(const fuzz::FuzzOptions& options, const codegen::Target& target
   }
 }
 
+// In parts of kLogged runs, the report written to the log after each; what the log has already is not run again.
+constexpr std::uint64_t kLogged = 500;
+
+fuzz::FuzzReport fuzz_logged(const FuzzIdentity& identity, const FuzzVerbOptions& options) {
+  const codegen::Target target = target_from(options.target);
+  if (options.log.empty()) return fuzz::fuzz(options.fuzz, target);
+  fuzz::FuzzReport report;
+  if (std::filesystem::exists(options.log)) report = read_report(read_text_file(options.log), identity, options.log);
+  while (report.runs < options.fuzz.runs) {
+    fuzz::FuzzOptions part = options.fuzz;
+    part.first = options.fuzz.first + report.runs;
+    part.runs = std::min(kLogged, options.fuzz.runs - report.runs);
+    fuzz::append(report, fuzz::fuzz(part, target));
+    write_file(options.log, to_json(identity, report).dump(2) + "\n");
+  }
+  return report;
+}
+
 int run_fuzzer(const std::string& kind, FuzzVerbOptions& options) {
   if (options.only >= 0) options.fuzz.only = static_cast<std::uint64_t>(options.only);
   options.fuzz.shrink = !options.no_shrink;
   watch_crashes(kind, options);
   if (options.show) print_cases(options.fuzz, target_from(options.target));
-  const fuzz::FuzzReport report = fuzz::fuzz(options.fuzz, target_from(options.target));
-  print_failures(kind, options, report);
+  const FuzzIdentity identity{kind, options.fuzz.seed, options.target, options.fuzz.native_percent};
+  const fuzz::FuzzReport report = fuzz_logged(identity, options);
+  print_failures(identity, report);
   if (options.json) {
-    std::cout << to_json(kind, options, report).dump(2) << "\n";
+    std::cout << to_json(identity, report).dump(2) << "\n";
   } else {
     print_summary(report);
   }
@@ -134,6 +111,7 @@ void add_fuzz_options(CLI::App& verb, FuzzVerbOptions& options) {
   verb.add_option("--seed", options.fuzz.seed, "of all random choices")->capture_default_str();
   verb.add_option("--jobs", options.fuzz.jobs, "threads; the result does not depend on it")->check(CLI::Range(1, 256));
   verb.add_option("--only", options.only, "this run alone");
+  verb.add_option("--log", options.log, "a report that grows with the runs, and that a later call continues");
   verb.add_flag("--json", options.json, "the report as JSON");
   verb.add_option("--native", options.fuzz.native_percent, "percent of the runs that are compiled natively")
       ->check(CLI::Range(0, 100))

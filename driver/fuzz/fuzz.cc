@@ -152,6 +152,17 @@ Case random_case(const FuzzOptions& options, std::uint64_t run, const codegen::T
   return c;
 }
 
+void append(FuzzReport& report, const FuzzReport& more) {
+  for (const auto count : {&FuzzReport::runs, &FuzzReport::accepted, &FuzzReport::malformed, &FuzzReport::undecided,
+                           &FuzzReport::skipped, &FuzzReport::native, &FuzzReport::illegal,
+                           &FuzzReport::illegal_executed, &FuzzReport::illegal_justified, &FuzzReport::directives})
+    report.*count += more.*count;
+  for (const auto& [name, count] : more.statistics.proposed) report.statistics.proposed[name] += count;
+  for (const auto& [name, count] : more.statistics.applied) report.statistics.applied[name] += count;
+  report.doubted.insert(report.doubted.end(), more.doubted.begin(), more.doubted.end());
+  report.failures.insert(report.failures.end(), more.failures.begin(), more.failures.end());
+}
+
 FuzzReport fuzz(const FuzzOptions& options, const codegen::Target& target) {
   const std::uint64_t first = options.only.value_or(options.first), count = options.only ? 1 : options.runs;
   std::vector<RunResult> results(count);

@@ -52,6 +52,8 @@ struct FuzzReport {
 
 Case random_case(const FuzzOptions& options, std::uint64_t run, const codegen::Target& target,
                  ScriptStatistics& statistics);
+// Adds the runs of `more`, which follow those of `report`.
+void append(FuzzReport& report, const FuzzReport& more);
 FuzzReport fuzz(const FuzzOptions& options, const codegen::Target& target);
 
 }  // namespace polyte::fuzz

@@ -1,0 +1,88 @@
+#include "driver/cli/fuzz_report.h"
+
+#include "support/error.h"
+
+namespace polyte::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using fuzz::FuzzReport;
+
+constexpr std::pair<const char*, std::uint64_t FuzzReport::*> kCounts[] = {
+    {"runs", &FuzzReport::runs},
+    {"accepted", &FuzzReport::accepted},
+    {"accepted_directives", &FuzzReport::directives},
+    {"native", &FuzzReport::native},
+    {"malformed", &FuzzReport::malformed},
+    {"undecided", &FuzzReport::undecided},
+    {"skipped", &FuzzReport::skipped},
+    {"illegal", &FuzzReport::illegal},
+    {"illegal_executed", &FuzzReport::illegal_executed},
+    {"illegal_shown_by_execution", &FuzzReport::illegal_justified}};
+
+Json identity_json(const FuzzIdentity& identity) {
+  return {{"fuzzer", identity.fuzzer},
+          {"seed", identity.seed},
+          {"target", identity.target},
+          {"native_percent", identity.native_percent}};
+}
+
+}  // namespace
+
+std::string replay_line(const FuzzIdentity& identity, std::uint64_t run) {
+  std::string text = "polyte fuzz " + identity.fuzzer + " --seed " + std::to_string(identity.seed) + " --only " +
+                     std::to_string(run) + " --native " + std::to_string(identity.native_percent);
+  if (identity.target != "x86-64-v3") text += " --target " + identity.target;
+  return text;
+}
+
+Json to_json(const FuzzIdentity& identity, const FuzzReport& report) {
+  Json json = identity_json(identity);
+  for (const auto& [name, count] : kCounts) json[name] = report.*count;
+  json["directives"] = Json::object();
+  for (const auto& [name, count] : report.statistics.proposed) {
+    const auto applied = report.statistics.applied.find(name);
+    const int legal = applied == report.statistics.applied.end() ? 0 : applied->second;
+    json["directives"][name] = {{"tried", count}, {"legal", legal}};
+  }
+  json["refused_without_visible_fault"] = Json::array();
+  for (const fuzz::FuzzRefusal& refusal : report.doubted)
+    json["refused_without_visible_fault"].push_back(
+        {{"run", refusal.run}, {"verdict", refusal.illegal ? "illegal" : "unknown"}, {"reason", refusal.reason}});
+  json["failures"] = Json::array();
+  for (const fuzz::FuzzFailure& failure : report.failures)
+    json["failures"].push_back({{"run", failure.run},
+                                {"kind", failure.kind},
+                                {"detail", failure.detail},
+                                {"replay", replay_line(identity, failure.run)},
+                                {"program", failure.program},
+                                {"script", failure.script}});
+  return json;
+}
+
+FuzzReport read_report(const std::string& text, const FuzzIdentity& identity, const std::string& origin) {
+  try {
+    const Json json = Json::parse(text);
+    const Json expected = identity_json(identity);
+    for (const auto& [key, value] : expected.items())
+      if (json.at(key) != value)
+        throw UserError(ExitStatus::InvalidInput,
+                        origin + ": its " + key + " is " + json.at(key).dump() + ", of these runs " + value.dump());
+    FuzzReport report;
+    for (const auto& [name, count] : kCounts) report.*count = json.at(name);
+    for (const auto& [name, counts] : json.at("directives").items()) {
+      report.statistics.proposed[name] = counts.at("tried");
+      report.statistics.applied[name] = counts.at("legal");
+    }
+    for (const Json& refusal : json.at("refused_without_visible_fault"))
+      report.doubted.push_back({refusal.at("run"), refusal.at("verdict") == "illegal", refusal.at("reason")});
+    for (const Json& failure : json.at("failures"))
+      report.failures.push_back(
+          {failure.at("run"), failure.at("kind"), failure.at("detail"), failure.at("program"), failure.at("script")});
+    return report;
+  } catch (const nlohmann::json::exception& e) {
+    throw UserError(ExitStatus::InvalidInput, origin + ": is no report of polyte fuzz: " + e.what());
+  }
+}
+
+}  // namespace polyte::cli
