@@ -9,6 +9,7 @@
 #include "bench/measure.h"
 #include "bench/peak.h"
 #include "driver/cli/model_options.h"
+#include "driver/cli/proof_costs.h"
 #include "driver/flops.h"
 #include "driver/operator.h"
 #include "runtime/compare.h"
@@ -24,7 +25,7 @@ struct BenchOptions {
   std::vector<std::string> schedulers;
   std::string fill = "normal";
   int threads = 1, repetitions = 15;
-  bool json = false;
+  bool json = false, proof = false;
 };
 
 // Something that can be run again and again, with what is known of it.
@@ -196,7 +197,27 @@ void print_row(const nlohmann::json& row) {
   std::printf("\n");
 }
 
+// Instead of the kernels: their schedules' proofs.
+int run_proofs(const BenchOptions& options) {
+  const Machine machine = target_from(options.verb.target).machine;
+  std::vector<std::string> schedulers = options.schedulers;
+  if (schedulers.empty()) schedulers = {options.verb.schedule.scheduler};
+  std::vector<ProofCost> costs;
+  for (const std::string& source : options.sources) {
+    if (!is_operator(source)) throw UserError(ExitStatus::Usage, source + ": --proof takes Programs");
+    OperatorOptions op = options.op;
+    op.source = source;
+    op.shape = options.verb.shapes;
+    for (const std::shared_ptr<const ir::Program>& program : load_programs(op))
+      for (const std::string& scheduler : schedulers)
+        costs.push_back(proof_cost(program, *driver::arm_from_string(scheduler), machine, 3));
+  }
+  print_proof_costs(costs, options.json);
+  return 0;
+}
+
 int run_bench(const BenchOptions& options) {
+  if (options.proof) return run_proofs(options);
   std::vector<std::unique_ptr<Work>> works = all_work(options);
   const Machine machine = target_from(options.verb.target).machine;
   const Figures figures = time_all(works, options, machine);
@@ -283,6 +304,7 @@ std::shared_ptr<BenchOptions> bench_options(CLI::App& verb) {
 void add_bench(CLI::App& app, int& status) {
   CLI::App* verb = app.add_subcommand("bench", "time artifacts, ONNX files and operators, interleaved");
   std::shared_ptr<BenchOptions> options = bench_options(*verb);
+  verb->add_flag("--proof", options->proof, "not the kernels: the proofs of their schedules, by directive and whole");
   verb->footer("example: polyte bench poly.polyte template.polyte --threads 1");
   verb->callback([options, &status] { status = run_bench(*options); });
 }

@@ -1,0 +1,111 @@
+#include "driver/cli/proof_costs.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+
+#include "support/error.h"
+
+namespace polyte::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using schedule::ProofLevel;
+
+double milliseconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+// Replays, and returns how long it took. `directives` receives the time of each.
+double replay_once(const std::shared_ptr<const ir::Program>& program, const schedule::Script& script,
+                   const Machine& machine, ProofLevel level, std::vector<DirectiveCost>* directives) {
+  schedule::ReplayOptions options{level, {}};
+  if (directives != nullptr)
+    options.on_applied = [&](const schedule::Directive& directive, const schedule::State&, double milliseconds) {
+      directives->push_back({schedule::print(directive), milliseconds});
+    };
+  const auto begin = Clock::now();
+  const auto state = schedule::replay(program, script, machine, options);
+  POLYTE_CHECK(static_cast<bool>(state), "'" + script.name + "' is refused: " + (state ? "" : state.error().headline));
+  return milliseconds_since(begin);
+}
+
+void keep_best(std::vector<DirectiveCost>& best, const std::vector<DirectiveCost>& again) {
+  for (std::size_t i = 0; i < std::min(best.size(), again.size()); ++i)
+    best[i].milliseconds = std::min(best[i].milliseconds, again[i].milliseconds);
+}
+
+double largest(const std::vector<double>& values) {
+  return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+}
+
+std::vector<double> directive_times(const ProofCost& cost) {
+  std::vector<double> times;
+  for (const DirectiveCost& directive : cost.directives) times.push_back(directive.milliseconds);
+  return times;
+}
+
+nlohmann::ordered_json to_json(const ProofCost& cost) {
+  nlohmann::ordered_json json{
+      {"program", cost.program}, {"scheduler", cost.scheduler}, {"final_ms", cost.final_milliseconds}};
+  for (const DirectiveCost& directive : cost.directives)
+    json["directives"].push_back({{"text", directive.text}, {"ms", directive.milliseconds}});
+  return json;
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+ProofCost proof_cost(const std::shared_ptr<const ir::Program>& program, driver::Arm arm, const Machine& machine,
+                     int rounds) {
+  ProofCost cost{program->name, driver::to_string(arm), {}, 0};
+  const Result<schedule::Script> script = driver::write_script(*program, arm, machine);
+  if (!script) return cost;
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<DirectiveCost> directives;
+    replay_once(program, *script, machine, ProofLevel::Directive, &directives);
+    if (round == 0) cost.directives = directives;
+    keep_best(cost.directives, directives);
+    const double whole = replay_once(program, *script, machine, ProofLevel::Final, nullptr) -
+                         replay_once(program, *script, machine, ProofLevel::Off, nullptr);
+    cost.final_milliseconds = round == 0 ? whole : std::min(cost.final_milliseconds, whole);
+  }
+  return cost;
+}
+
+void print_proof_costs(const std::vector<ProofCost>& costs, bool json) {
+  std::vector<double> all, finals;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  if (!json)
+    std::printf("%-32s %-10s %10s %10s %10s %10s\n", "", "", "directives", "median ms", "worst ms", "final ms");
+  for (const ProofCost& cost : costs) {
+    const std::vector<double> times = directive_times(cost);
+    all.insert(all.end(), times.begin(), times.end());
+    finals.push_back(cost.final_milliseconds);
+    rows.push_back(to_json(cost));
+    if (!json)
+      std::printf("%-32s %-10s %10zu %10.2f %10.2f %10.2f\n", cost.program.c_str(), cost.scheduler.c_str(),
+                  times.size(), median(times), largest(times), cost.final_milliseconds);
+  }
+  const nlohmann::ordered_json summary{{"directive_median_ms", median(all)},
+                                       {"directive_worst_ms", largest(all)},
+                                       {"final_median_ms", median(finals)},
+                                       {"final_worst_ms", largest(finals)}};
+  if (json) {
+    std::cout << nlohmann::ordered_json{{"summary", summary}, {"proofs", rows}}.dump(2) << "\n";
+  } else {
+    std::printf("%-32s %-10s %10zu %10.2f %10.2f %10.2f (worst %.2f)\n", "all", "", all.size(), median(all),
+                largest(all), median(finals), largest(finals));
+  }
+}
+
+}  // namespace polyte::cli
