@@ -32,6 +32,7 @@ struct BenchOptions {
 struct Work {
   std::string name;
   double flops = 0;  // 0: not known
+  double bytes = 0;  // of the operator's interface, each element once
   DType dtype = DType::F32;
   std::string script;
   std::vector<runtime::Tensor> tensors;
@@ -86,6 +87,7 @@ std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& pr
   for (std::size_t i = 0; i < interface.size(); ++i) {
     if (interface[i]->role != ir::Role::Out) runtime::fill(work->tensors[i], fill, interface[i]->name);
   }
+  for (const runtime::Tensor& tensor : work->tensors) work->bytes += static_cast<double>(tensor.bytes());
   work->runner = std::make_unique<driver::OperatorRunner>(*work->op, work->tensors, options.threads);
   return work;
 }
@@ -125,6 +127,7 @@ std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options) {
     for (const std::shared_ptr<const ir::Program>& program : load_programs(op)) {
       ScheduleOptions plain = options.verb.schedule;
       plain.scripts.clear();
+      plain.params.clear();
       for (const std::string& scheduler : schedulers) {
         plain.scheduler = scheduler;
         works.push_back(operator_work(program, options, plain, target));
@@ -175,6 +178,7 @@ nlohmann::json to_json(const Work& work, const bench::Timing& timing, double pea
                      {"iterations", timing.iterations},
                      {"interval", {timing.interval().first, timing.interval().second}}};
   if (work.flops > 0) row["flops_per_second"] = work.flops / (timing.median() * 1e-9);
+  if (work.bytes > 0) row["bytes_per_second"] = work.bytes / (timing.median() * 1e-9);
   if (work.flops > 0 && peak > 0) row["peak_fraction"] = work.flops / (timing.median() * 1e-9) / (peak * threads);
   return row;
 }
@@ -192,6 +196,7 @@ nlohmann::json context_json(const Machine& machine, int rounds) {
 
 void print_row(const nlohmann::json& row) {
   std::printf("%-44s %12.1f us", row["name"].get<std::string>().c_str(), row["real_time"].get<double>() / 1e3);
+  if (row.contains("bytes_per_second")) std::printf("  %7.2f GB/s", row["bytes_per_second"].get<double>() / 1e9);
   if (row.contains("flops_per_second")) std::printf("  %8.2f GF/s", row["flops_per_second"].get<double>() / 1e9);
   if (row.contains("peak_fraction")) std::printf("  %.3f of the FMA peak", row["peak_fraction"].get<double>());
   std::printf("\n");
