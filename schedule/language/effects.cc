@@ -47,6 +47,13 @@ void collect_kinds(const Tree& tree, std::vector<const Loop*>& into) {
   }
 }
 
+// A kind that another directive gave is gone.
+std::string replaced_kind(const State& before, const Loop& loop) {
+  const Loop* old = before.tree ? find_loop(before.tree, loop.id) : nullptr;
+  if (!old || old->kind == LoopKind::Serial) return "";
+  return loop.name + " was " + print_loop(old->name, old->kind) + " before: that is undone";
+}
+
 // Loops whose kind this directive has set.
 std::vector<const Loop*> new_kinds(const State& before, const State& after) {
   std::vector<const Loop*> loops, result;
@@ -107,6 +114,11 @@ std::vector<std::string> idle_parts(const State& before, const Directive& direct
     if (std::string note = kind_note(after, *loop, lanes == environment.values.end() ? 1 : lanes->second);
         !note.empty() && std::find(notes.begin(), notes.end(), note) == notes.end())
       notes.push_back(note);
+  const bool is_kind = std::holds_alternative<Unroll>(directive.operation) ||
+                       std::holds_alternative<Vectorize>(directive.operation) ||
+                       std::holds_alternative<Parallel>(directive.operation);
+  for (const Loop* loop : is_kind ? new_kinds(before, after) : std::vector<const Loop*>{})
+    if (std::string note = replaced_kind(before, *loop); !note.empty()) notes.push_back(note);
   if (const Peel* peel = std::get_if<Peel>(&directive.operation))
     if (std::string note = peel_note(after, *peel); !note.empty()) notes.push_back(note);
   if (const Stage* stage = std::get_if<Stage>(&directive.operation); stage && !stage->pad.text.empty())

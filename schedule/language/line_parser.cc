@@ -24,7 +24,7 @@ bool LineParser::accept(const std::string& text) {
 }
 
 void LineParser::expect(const std::string& text) {
-  if (!accept(text)) fail("expected '" + text + "', got '" + peek().text + "'");
+  if (!accept(text)) fail("expected '" + text + "', got " + shown());
 }
 
 void LineParser::expect_end() {
@@ -48,6 +48,7 @@ std::string LineParser::name(const std::string& what) {
 std::vector<std::string> LineParser::names(const std::string& separator, const std::string& what) {
   std::vector<std::string> result = {name(what)};
   while (accept(separator)) result.push_back(name(what));
+  if (separator == ">" && is(",")) fail("expected '>' between loops, from the outer to the inner, got ','");
   return result;
 }
 
@@ -120,7 +121,7 @@ std::vector<When> LineParser::when() {
   std::vector<When> result;
   do {
     const bool first = accept("first");
-    if (!first) expect("last");
+    if (!first && !accept("last")) fail("expected 'first' or 'last', got " + shown());
     result.push_back({first, name("a loop")});
   } while (accept("and"));
   return result;
@@ -143,7 +144,7 @@ NestTree LineParser::leaf() {
 }
 
 NestTree LineParser::loop_node(const std::string& loop, LoopKind kind) {
-  if (!accept(">")) fail("expected '>' after loop " + loop + ", got '" + peek().text + "' (a nest ends in statements)");
+  if (!accept(">")) fail("expected '>' after loop " + loop + ", got " + shown() + " (a nest ends in statements)");
   return std::make_shared<const NestNode>(NestNode{NestLoop{loop, kind, node()}});
 }
 

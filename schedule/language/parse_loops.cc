@@ -12,7 +12,7 @@ void split(LineParser& line, std::vector<Operation>& into) {
     Split split;
     split.loop = {selector, line.name("a loop")};
     split.into = line.accept("into");
-    if (!split.into) line.expect("by");
+    if (!split.into && !line.accept("by")) LineParser::fail("expected 'by' or 'into', got " + line.shown());
     split.factor = line.size();
     if (line.accept("from")) split.from = line.size();
     into.push_back(split);

@@ -1,7 +1,9 @@
 // A script file: its header, then one logical line a directive. A problem ends its line; the next line is still read,
 // so that every problem of a file is reported at once.
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
+#include <utility>
 
 #include "schedule/language/directive_syntax.h"
 #include "schedule/language/script_text.h"
@@ -28,6 +30,31 @@ std::string all_words() {
   return words;
 }
 
+// Letters to add, drop or change to make one word of the other.
+std::size_t distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
+    }
+  }
+  return row[b.size()];
+}
+
+// The directive that was meant, where one is a letter or two away.
+std::string nearest_word(const std::string& word) {
+  std::string nearest;
+  std::size_t least = word.size() > 4 ? 3 : 2;
+  for (const DirectiveSyntax& syntax : all_syntax()) {
+    const std::size_t away = distance(word, syntax.word);
+    if (away < least) least = away, nearest = syntax.word;
+  }
+  return nearest;
+}
+
 std::vector<Operation> parse_directives(const std::string& text) {
   LineParser line(text);
   const std::string word = line.name("a directive");
@@ -38,7 +65,10 @@ std::vector<Operation> parse_directives(const std::string& text) {
     line.expect_end();
     return operations;
   }
-  LineParser::fail("'" + word + "' is not a directive (" + all_words() + " are)");
+  if (word == "schedule") LineParser::fail("a script has one header, on its first line; what is included has none");
+  const std::string meant = nearest_word(word);
+  LineParser::fail("'" + word + "' is not a directive" +
+                   (meant.empty() ? " (" + all_words() + " are)" : ": did you mean " + meant + "?"));
 }
 
 std::vector<std::string> words_of(const std::string& text) {

@@ -19,7 +19,18 @@ std::optional<Refusal> define(const std::string& name, const std::string& text, 
   return std::nullopt;
 }
 
+// One name, one meaning: what a line says is not to depend on how far up one looks.
+std::optional<Refusal> check_new(const std::string& name, const ScriptEnvironment& environment) {
+  const auto value = environment.values.find(name);
+  if (value != environment.values.end())
+    return malformed(name + " is known already: it is " + std::to_string(value->second));
+  const auto fragment = environment.fragments.find(name);
+  if (fragment == environment.fragments.end()) return std::nullopt;
+  return malformed(name + " is known already: it is " + fragment->second);
+}
+
 std::optional<Refusal> set_param(const SetParam& param, ScriptEnvironment& environment) {
+  if (auto refusal = check_new(param.name, environment)) return refusal;
   std::string domain;
   std::vector<std::int64_t> values;
   for (const Size& size : param.domain) {
@@ -51,6 +62,7 @@ struct Application {
 
   Applied operator()(const SetParam& d) const { return unchanged(set_param(d, environment)); }
   Applied operator()(const Let& d) const {
+    if (auto refusal = check_new(d.name, environment)) return *refusal;
     if (d.text == "...") return malformed(d.name + " has no value yet: give it one with --param " + d.name + "=PATH");
     if (!is_path_text(d.text)) return unchanged(define(d.name, d.text, environment));
     environment.fragments[d.name] = d.text;

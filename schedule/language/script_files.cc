@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 std::string read_file(const fs::path& path, const std::string& shown) {
   constexpr std::uintmax_t kLimit = 16U << 20U;
   std::error_code error;
+  if (!fs::exists(path, error)) throw UserError(ExitStatus::InvalidInput, shown + ": there is no such file");
   const auto bytes = fs::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
   if (error || !file) throw UserError(ExitStatus::InvalidInput, shown + ": cannot be read");
@@ -27,7 +28,8 @@ std::string read_file(const fs::path& path, const std::string& shown) {
 
 // Below `folder` once links and dots are resolved.
 bool is_inside(const fs::path& path, const fs::path& folder) {
-  const fs::path relative = fs::weakly_canonical(path).lexically_relative(fs::weakly_canonical(folder));
+  const fs::path relative =
+      fs::weakly_canonical(fs::absolute(path)).lexically_relative(fs::weakly_canonical(fs::absolute(folder)));
   return !relative.empty() && *relative.begin() != "..";
 }
 

@@ -83,8 +83,10 @@ class SizeParser {
     while (true) {
       if (accept("*")) {
         value = checked_mul(value, factor());
-      } else if (accept("//") || accept("/")) {
+      } else if (accept("//")) {
         value = divided(value, factor(), false);
+      } else if (accept("/")) {
+        value = exact(value, factor());
       } else if (accept("%")) {
         value = divided(value, factor(), true);
       } else {
@@ -98,6 +100,11 @@ class SizeParser {
       return 0;
     }
     return remainder ? floor_mod(a, b) : floor_div(a, b);
+  }
+  std::int64_t exact(std::int64_t a, std::int64_t b) {
+    if (b > 0 && floor_mod(a, b) != 0)
+      fail(std::to_string(a) + " / " + std::to_string(b) + " is no whole number (// rounds down)");
+    return divided(a, b, false);
   }
   std::int64_t factor() {
     skip_space();
@@ -203,7 +210,11 @@ std::string why_false(const std::string& text, const std::map<std::string, std::
 }
 
 Result<std::int64_t> evaluate_size(const std::string& text, const std::map<std::string, std::int64_t>& values) {
-  return SizeParser(text, values).run();
+  try {
+    return SizeParser(text, values).run();
+  } catch (const UserError& error) {  // more than 63 bits
+    return Decline{"size '" + text + "': " + error.what()};
+  }
 }
 
 }  // namespace polyte::schedule

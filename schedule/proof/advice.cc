@@ -33,6 +33,9 @@ State shifted(const State& state, const std::string& statement, const std::strin
 
 std::string shift_advice(const Basis& basis, const State& state, const OrderViolation& v, const IslContext& context) {
   if (v.loop.empty() || v.dependence->source == v.dependence->sink) return "";
+  for (const Leaf* leaf : leaves_of(state.tree))  // placed in the first or last iteration: no shift says another
+    for (const When& when : leaf->when)
+      if (leaf->statement == sink_name(basis, v) && when.loop == v.loop) return "";
   for (int amount = 1; amount <= kMaxShift; ++amount) {
     if (!legal(basis, shifted(state, sink_name(basis, v), v.loop, amount), context)) continue;
     return sink_name(basis, v) + " shifted by " + v.loop + "+" + std::to_string(amount);

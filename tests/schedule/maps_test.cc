@@ -173,9 +173,8 @@ TEST_CASE("small forms") {
 
 TEST_CASE("names after a map") {
   CHECK(plain("map S (i, i+j) as (i, w)\nsplit j by 4") ==
-        "malformed: no statement has a loop j: a map replaced it (loops are i, w)");
-  CHECK(plain("skew S: j by i as J\nvectorize S:j") ==
-        "malformed: S has no loop j: a map replaced it (its loops are i, J)");
+        "malformed: no statement has a loop j: a fuse or a map replaced it (loops are i, w)");
+  CHECK(plain("skew S: j by i as J\nvectorize S:j") == "malformed: S has no loop j: a fuse or a map replaced it (its loops are i, J)");
 }
 
 TEST_CASE("maps that are not one-to-one") {
@@ -204,9 +203,9 @@ TEST_CASE("maps that mean nothing") {
   CHECK(plain("map S: a = i, b = j for i") == "malformed: the map makes 2 loops of 1: expected as many");
   CHECK(plain("map S: j = i for i") == "malformed: S has a loop j already");
   CHECK(plain("skew S: j by 3") == "malformed: '3' uses no loop: shift moves a loop by a number");
-  CHECK(plain("skew S: j by 2*j") == "malformed: skew j is by another loop");
+  CHECK(plain("skew S: j by 2*j") == "malformed: skew j is by other loops, '2*j' uses j itself");
   CHECK(plain("skew S: j by k") == "malformed: 'k': k is not known (loops of S are i, j)");
-  CHECK(plain("shift i by j") == "malformed: size 'j': 'j' is not known (known are L, cores, registers)");
+  CHECK(plain("shift i by j") == "malformed: 'j' uses a loop: shift moves a loop by a number, skew by other loops");
   CHECK(plain("interchange i, i") == "malformed: interchange takes two different loops");
   CHECK(plain("rename i as j") == "malformed: S has a loop j already");
   CHECK(plain("affine (i, j) by [[1, 1]] as (a, b)") ==

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "schedule/language/primitives/lift.h"
+#include "schedule/language/script_text.h"
 
 namespace polyte::schedule {
 
@@ -39,6 +40,15 @@ Tree insert_before_consumers(const Loop& loop, const std::vector<Tree>& nests,
   return make_loop(std::move(rebuilt));
 }
 
+Refusal no_producer(const State& state, const std::string& name) {
+  const ir::Buffer* buffer = state.basis->find_buffer(name);
+  if (!buffer) return malformed("no tensor computed here is called " + name);
+  if (buffer->role == ir::Role::In || buffer->role == ir::Role::Const)
+    return malformed(name + " is an " + ir::to_string(buffer->role) +
+                     " tensor: nothing computes it (cache_read copies it)");
+  return malformed("no statement computes " + name);
+}
+
 std::optional<Refusal> check_readers(const State& state, const std::string& tensor,
                                      const std::vector<std::string>& consumers, const std::string& loop) {
   for (const ScheduledStatement& s : state.statements) {
@@ -56,13 +66,18 @@ Applied compute_at(const State& state, const ComputeAt& directive, const Primiti
   if (const ScheduledStatement* s = state.find(tensor); s && !state.basis->find_buffer(tensor))
     tensor = s->body.writes.front().buffer;
   const std::vector<std::string> writers = select_statements(state, tensor);
-  if (writers.empty()) return malformed("no statement computes " + directive.producer);
+  if (writers.empty()) return no_producer(state, directive.producer);
   if (writers.size() > 1 && state.find(directive.producer) && directive.producer != tensor)
     return malformed("recomputing " + directive.producer + " alone is not enough: " + joined(writers) +
                      " go together (compute_at " + tensor + ")");
   const auto loop = the_loop(state, directive.at);
   if (!loop) return loop.error();
   const std::vector<std::string> consumers = consumers_below(state, **loop, tensor);
+  if (consumers.empty() && std::ranges::all_of(statements_below(state.tree, (*loop)->id), [&](const std::string& s) {
+        return std::find(writers.begin(), writers.end(), s) != writers.end();
+      }))
+    return malformed(print(directive.at) + " is a loop of " + tensor +
+                     " itself: expected one of a statement that reads it");
   if (auto refusal = check_readers(state, tensor, consumers, (*loop)->name)) return *refusal;
   if (consumers.empty()) return malformed("nothing below " + (*loop)->name + " reads " + tensor);
   LiftSite site{{}, consumers, directive.per};

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "schedule/language/primitives/lift.h"
+#include "schedule/language/primitives/rewriting.h"
 
 namespace polyte::schedule {
 
@@ -19,7 +20,7 @@ struct Definition {
 
 Result<Definition, Refusal> definition_of(const State& state, const std::string& tensor) {
   const ir::Buffer* buffer = state.basis->find_buffer(tensor);
-  if (!buffer) return malformed("no tensor is called " + tensor);
+  if (!buffer) return malformed("no tensor is called " + tensor + inlined_text(state, tensor));
   if (buffer->role != ir::Role::Temp)
     return malformed(tensor + " is an " + ir::to_string(buffer->role) + " tensor: only temporaries are inlined");
   std::vector<const ScheduledStatement*> writers;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/language/primitives/rewriting.h"
 #include "schedule/language/size_expr.h"
 
 namespace polyte::schedule {
@@ -261,22 +262,30 @@ Result<std::string, Refusal> the_statement(const State& state, const std::string
   }
   std::vector<std::string> known;
   for (const ScheduledStatement& s : state.statements) known.push_back(s.body.name);
-  return malformed("no statement is called " + name + " (statements are " + joined(known) + ")");
+  return malformed("no statement is called " + name + inlined_text(state, name) + " (statements are " + joined(known) +
+                   ")");
 }
+
+namespace {
+
+// Where a loop that was there has gone; empty where none was. An empty statement: of any.
+std::string fate_of(const State& state, const std::string& statement, const std::string& loop) {
+  for (const MapRecord& record : state.maps)
+    if (record.loop == loop && (statement.empty() || record.statement == statement))
+      return ": a fuse or a map replaced it";
+  for (const SplitRecord& record : state.splits)
+    if (record.loop == loop && (statement.empty() || record.statement == statement))
+      return ": it was split into " + loop + ".o and " + loop + ".i";
+  return "";
+}
+
+}  // namespace
 
 std::string no_loop_text(const State& state, const std::string& statement, const std::string& loop) {
   std::vector<std::string> left;
   for (const Loop* l : path_to(state.tree, statement)) left.push_back(l->name);
   std::string text = statement + " has no loop " + loop;
-  for (const SplitRecord& record : state.splits)
-    if (record.statement == statement && record.loop == loop)
-      text += ": it was split into " + loop + ".o and " + loop + ".i";
-  for (const MapRecord& record : state.maps)
-    if (record.statement == statement && record.loop == loop) {
-      text += ": a map replaced it";
-      break;
-    }
-  return text + " (its loops are " + (left.empty() ? "none" : joined(left)) + ")";
+  return text + fate_of(state, statement, loop) + " (its loops are " + (left.empty() ? "none" : joined(left)) + ")";
 }
 
 Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name) {
@@ -303,14 +312,7 @@ Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name) 
   std::vector<std::string> left;
   for (const Loop* loop : all_loops(state.tree))
     if (std::find(left.begin(), left.end(), loop->name) == left.end()) left.push_back(loop->name);
-  for (const SplitRecord& record : state.splits)
-    if (record.loop == name.loop) {
-      text += ": it was split into " + name.loop + ".o and " + name.loop + ".i";
-      break;
-    }
-  for (const MapRecord& record : state.maps)
-    if (record.loop == name.loop && text.find(':') == std::string::npos) text += ": a map replaced it";
-  return malformed(text + " (loops are " + joined(left) + ")");
+  return malformed(text + fate_of(state, "", name.loop) + " (loops are " + joined(left) + ")");
 }
 
 const Leaf& leaf_of(const State& state, const std::string& statement) {

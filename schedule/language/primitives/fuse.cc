@@ -26,6 +26,11 @@ void fuse_rows(ScheduledStatement& s, const Fuse& directive, std::int64_t extent
 }
 
 std::optional<Refusal> check_nested(const Loop& outer, const Loop& inner) {
+  if (outer.id == inner.id) return malformed("fuse takes two different loops");
+  const Loop* below = std::get_if<Loop>(&inner.body->op);
+  if (below && below->id == outer.id)
+    return malformed(outer.name + " is inside " + inner.name + ": the outer loop comes first, fuse " + inner.name +
+                     ", " + outer.name);
   const Loop* body = std::get_if<Loop>(&outer.body->op);
   if (!body || body->id != inner.id)
     return malformed(inner.name + " is not all that " + outer.name + " holds: fuse takes two perfectly nested loops");
@@ -61,8 +66,11 @@ Applied fuse(const State& state, const Fuse& directive, const PrimitiveContext&)
   const auto range = ranges.find((*inner)->name);
   const std::int64_t first = range == ranges.end() ? 0 : range->second.min.value_or(0);
   State next = state;
-  for (const std::string& statement : below)
+  for (const std::string& statement : below) {
     fuse_rows(statement_of(next, statement), directive, std::max<std::int64_t>(*extent, 1), first);
+    for (const std::string& gone : {(*outer)->name, (*inner)->name})
+      if (gone != directive.name) next.maps.push_back({statement, gone});
+  }
   next.tree = replace_loop(state.tree, (*outer)->id, [&](const Loop& old) {
     Loop fused = **inner;
     fused.name = directive.name;

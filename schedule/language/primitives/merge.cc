@@ -132,6 +132,9 @@ Applied with_shifts(const State& state, const Merge& directive, const PrimitiveC
 
 Applied merged(const State& state, const Merge& directive, const PrimitiveContext& context) {
   if (directive.statements.size() < 2) return malformed("merge needs two statements or more");
+  for (auto name = directive.statements.begin(); name != directive.statements.end(); ++name)
+    if (std::find(directive.statements.begin(), name, *name) != name)
+      return malformed("merge names " + *name + " twice");
   for (const std::string& name : directive.statements) {
     const auto statement = the_statement(state, name);
     if (!statement) return statement.error();

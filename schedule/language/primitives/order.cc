@@ -10,6 +10,11 @@ Applied order(const State& state, const Order& directive, const PrimitiveContext
   const auto statement = the_statement(state, directive.statement);
   if (!statement) return statement.error();
   const Leaf& old = leaf_of(state, *statement);
+  for (auto name = directive.loops.begin(); name != directive.loops.end(); ++name) {
+    if (std::find(directive.loops.begin(), name, *name) != name) return malformed("order names " + *name + " twice");
+    const bool is_above = !old.when.empty() || !old.at.empty() || row_of(state.at(*statement), *name);
+    if (!is_above) return malformed(no_loop_text(state, *statement, *name));
+  }
   NestTree tree = std::make_shared<const NestNode>(NestNode{Leaf{*statement, {}, old.at, old.per}});
   for (std::size_t i = directive.loops.size(); i > 0; --i) {
     NestLoop loop = {directive.loops[i - 1], LoopKind::Serial, tree};
@@ -43,6 +48,8 @@ Result<std::vector<const Loop*>, Refusal> perfect_chain(const std::vector<const 
 
 Applied reorder(const State& state, const Reorder& directive, const PrimitiveContext& context) {
   if (directive.loops.size() < 2) return malformed("reorder needs two loops or more");
+  for (auto name = directive.loops.begin(); name != directive.loops.end(); ++name)
+    if (std::find(directive.loops.begin(), name, *name) != name) return malformed("reorder names " + *name + " twice");
   const auto loop = the_loop(state, {directive.statement, directive.loops.front()});
   if (!loop) return loop.error();
   const std::string below = statements_below(state.tree, (*loop)->id).front();

@@ -139,4 +139,14 @@ Result<std::shared_ptr<const ir::Program>, Refusal> replace_by_region(const ir::
   return std::shared_ptr<const ir::Program>(std::move(result));
 }
 
+std::string inlined_text(const State& state, const std::string& name) {
+  const ir::Statement* statement = state.reference->find_statement(name);
+  for (const Rewrite& rewrite : state.rewrites) {
+    if (rewrite.kind != Rewrite::Kind::Inline) continue;
+    if (rewrite.tensor == name || (statement && statement->writes.front().buffer == rewrite.tensor))
+      return ": it was inlined";
+  }
+  return "";
+}
+
 }  // namespace polyte::schedule

@@ -26,4 +26,7 @@ Result<std::shared_ptr<const ir::Program>, Refusal> replace_by_region(const ir::
                                                                       std::size_t in_front, ir::Region region,
                                                                       const std::vector<ir::Buffer>& temporaries);
 
+// ": it was inlined" where `name` was a tensor, or a statement of one, that is gone; else empty.
+std::string inlined_text(const State& state, const std::string& name);
+
 }  // namespace polyte::schedule

@@ -37,6 +37,9 @@ Applied storage_align(const State& state, const StorageAlign& directive, const P
   if (!factor) return factor.error();
   if (!offset) return offset.error();
   if (*factor < 2) return malformed("storage_align by " + std::to_string(*factor) + ": expected 2 or more");
+  if (*offset < 0 || *offset >= *factor)
+    return malformed("storage_align from " + std::to_string(*offset) + ": expected 0 to " +
+                     std::to_string(*factor - 1) + ", less than what it is aligned by");
   State next = state;
   StagedBuffer& b = next.staged[*buffer];
   if (*dimension + 1 >= b.shape.size())

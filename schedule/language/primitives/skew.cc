@@ -11,7 +11,9 @@ Applied skew(const State& state, const Skew& directive, const PrimitiveContext& 
   const std::vector<std::string> loops = owned_loops(state, owners->front());
   const auto by = parse_affine(directive.by.text, loops, "loops of " + owners->front(), context.environment.values);
   if (!by) return malformed(by.error().reason);
-  if (by->uses(directive.loop.loop)) return malformed("skew " + directive.loop.loop + " is by another loop");
+  if (by->uses(directive.loop.loop))
+    return malformed("skew " + directive.loop.loop + " is by other loops, '" + directive.by.text + "' uses " +
+                     directive.loop.loop + " itself");
   if (by->is_constant()) return malformed("'" + directive.by.text + "' uses no loop: shift moves a loop by a number");
   return remap_one(state, directive.loop, directive.loop.loop + " + (" + directive.by.text + ")", directive.name,
                    context);

@@ -142,6 +142,8 @@ Applied tile(const State& state, const Tile& directive, const PrimitiveContext& 
   if (directive.loops.size() != directive.factors.size())
     return malformed("tile has " + std::to_string(directive.loops.size()) + " loops and " +
                      std::to_string(directive.factors.size()) + " sizes");
+  for (auto loop = directive.loops.begin(); loop != directive.loops.end(); ++loop)
+    if (std::find(directive.loops.begin(), loop, *loop) != loop) return malformed("tile names " + *loop + " twice");
   State next = state;
   for (std::size_t i = 0; i < directive.loops.size(); ++i) {
     const Split one = {{directive.statement, directive.loops[i]}, directive.factors[i], false, {}, directive.tail};

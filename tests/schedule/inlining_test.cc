@@ -1,0 +1,76 @@
+// compute_inline of definitions with an offset and of padded reads: executed, proved, and faults planted in what
+// stands in place of the read are refused by the proof of the step.
+#include "schedule/proof/prover.h"
+#include "tests/schedule/schedule_testing.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+const char* const kPadded = R"(
+program padded(N)
+  in  x: i32[N + 2]
+  out y: i32[N]
+  a[i] = x[i] + 1                                for i in 0..N+2
+  c[i + 1] = x[i] * 3                            for i in 0..N+2
+  b[i] = (a[i-1] else 7) * 2 + (a[i+3] else 5)   for i in 0..N+1
+  y[i] = b[i] + a[i+2] * b[i+1] - c[i+2]         for i in 0..N
+)";
+
+using Damage = std::function<ir::Expr(const ir::Expr&)>;
+
+// Every choice in e damaged.
+ir::Expr damaged(const ir::Expr& e, const Damage& damage, int& hits) {
+  if (std::holds_alternative<ir::Select>(e->op)) return ++hits, damage(e);
+  const auto* binary = std::get_if<ir::Binary>(&e->op);
+  if (!binary) return e;
+  return ir::make_binary(binary->op, damaged(binary->a, damage, hits), damaged(binary->b, damage, hits));
+}
+
+std::string verdict(const std::string& lines, const Damage& damage) {
+  State state = state_of(bound_program(kPadded, {{"N", 6}}), lines);
+  auto changed = std::make_shared<ir::Program>(*state.basis);
+  int hits = 0;
+  for (ir::Statement& s : changed->statements) s.values[0] = damaged(s.values[0], damage, hits);
+  CHECK(hits > 0);
+  state.rewrites.back().after = state.basis = changed;
+  Prover prover(state.reference);
+  const auto refusal = prover.check_rewrites(state);
+  return refusal ? refusal->headline : "legal";
+}
+
+}  // namespace
+
+TEST_CASE("padded reads and definitions with an offset are inlined, executed and proved") {
+  for (const std::string lines : {"compute_inline a", "compute_inline b", "compute_inline a, b, c", "compute_inline b, a",
+                                  "compute_inline all", "compute_inline all\nsplit i by 4\nvectorize y:i.i"})
+    for (const ir::Values& size : std::vector<ir::Values>{{{"N", 6}}, {{"N", 1}}, {{"N", 9}}}) {
+      CAPTURE(lines);
+      CHECK(problem_of(bound_program(kPadded, size), lines, ProofLevel::Full) == "");
+    }
+}
+
+TEST_CASE("faults in an inlined padded read are refused") {
+  for (const std::string lines : {"compute_inline a", "compute_inline a, b"}) {
+    CAPTURE(lines);
+    const auto choice = [](const ir::Expr& e) { return std::get<ir::Select>(e->op); };
+    const auto moved = [](const ir::Expr& e) { return ir::substitute(e, {{"i", ir::Affine::symbol("i") + 1}}); };
+    CHECK(verdict(lines, [](const ir::Expr& e) { return e; }) == "legal");
+    const auto is_refused = [&](const Damage& damage) {
+      return verdict(lines, damage).find("is not what the Program computes") != std::string::npos;
+    };
+    CHECK(is_refused([&](const ir::Expr& e) { return choice(e).a; }));
+    CHECK(is_refused([&](const ir::Expr& e) { return choice(e).b; }));
+    CHECK(
+        is_refused([&](const ir::Expr& e) { return ir::make_select(choice(e).condition, choice(e).b, choice(e).a); }));
+    CHECK(is_refused(
+        [&](const ir::Expr& e) { return ir::make_select(moved(choice(e).condition), choice(e).a, choice(e).b); }));
+    CHECK(is_refused(
+        [&](const ir::Expr& e) { return ir::make_select(choice(e).condition, moved(choice(e).a), choice(e).b); }));
+    CHECK(is_refused([&](const ir::Expr& e) {
+      return ir::make_select(choice(e).condition, choice(e).a, ir::make_literal(DType::I32, 6));
+    }));
+  }
+}
+
+}  // namespace polyte::schedule
