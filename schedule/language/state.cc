@@ -153,6 +153,25 @@ const ScheduledStatement& State::at(const std::string& statement) const {
   return *s;
 }
 
+bool is_total(const ir::Statement& statement) {
+  bool total = true;
+  std::vector<ir::Expr> all = statement.values;
+  if (statement.guard) all.push_back(statement.guard);
+  for (const ir::Expr& value : all)
+    ir::for_each_node(value, [&](const ir::ExprNode& node) {
+      if (const auto* load = std::get_if<ir::Load>(&node.op))
+        for (const ir::Index& index : load->indices) total = total && !index.indirect;
+      const auto* binary = std::get_if<ir::Binary>(&node.op);
+      if (!binary || is_float(node.type)) return;
+      if (binary->op != ir::BinaryOp::Div && binary->op != ir::BinaryOp::Mod) return;
+      const auto* divisor = std::get_if<ir::Literal>(&binary->b->op);
+      total = total && divisor && divisor->integer > 0;
+    });
+  for (const ir::Access& write : statement.writes)
+    for (const ir::Index& index : write.indices) total = total && !index.indirect;
+  return total;
+}
+
 bool is_reorderable(const ir::Statement& update) {
   const bool rounds = update.combiner == ir::Combiner::Sum || update.combiner == ir::Combiner::Product;
   return update.combiner != ir::Combiner::None && !(rounds && is_float(update.values.front()->type));
