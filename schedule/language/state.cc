@@ -154,21 +154,16 @@ const ScheduledStatement& State::at(const std::string& statement) const {
 }
 
 bool is_total(const ir::Statement& statement) {
-  bool total = true;
+  const auto plain = [](const std::vector<ir::Index>& indices) {
+    return std::none_of(indices.begin(), indices.end(),
+                        [](const ir::Index& index) { return index.indirect != nullptr; });
+  };
   std::vector<ir::Expr> all = statement.values;
   if (statement.guard) all.push_back(statement.guard);
+  bool total = std::all_of(statement.writes.begin(), statement.writes.end(),
+                           [&](const ir::Access& write) { return plain(write.indices); });
   for (const ir::Expr& value : all)
-    ir::for_each_node(value, [&](const ir::ExprNode& node) {
-      if (const auto* load = std::get_if<ir::Load>(&node.op))
-        for (const ir::Index& index : load->indices) total = total && !index.indirect;
-      const auto* binary = std::get_if<ir::Binary>(&node.op);
-      if (!binary || is_float(node.type)) return;
-      if (binary->op != ir::BinaryOp::Div && binary->op != ir::BinaryOp::Mod) return;
-      const auto* divisor = std::get_if<ir::Literal>(&binary->b->op);
-      total = total && divisor && divisor->integer > 0;
-    });
-  for (const ir::Access& write : statement.writes)
-    for (const ir::Index& index : write.indices) total = total && !index.indirect;
+    for (const ir::Load* load : ir::loads_of(value)) total = total && plain(load->indices);
   return total;
 }
 

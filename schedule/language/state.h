@@ -143,7 +143,7 @@ struct State {
 // True where the order of the updates cannot change a bit: integers, minima and maxima, bitwise operations.
 bool is_reorderable(const ir::Statement& update);
 
-// True where the statement computes something whatever it reads: no integer division by what is read, no gather.
+// True where the statement computes something whatever it reads: no subscript is read.
 bool is_total(const ir::Statement& statement);
 
 // A statement of the Program as reference_state has it: each iterator its own loop.

@@ -212,10 +212,11 @@ TEST_CASE("last tiles that run whole") {
       "split m by 4, n by 8\n"
       "nest m.o > n.o > { [m.i] > <n.i> > acc.init; k > [m.i] > <n.i> > acc.update; [m.i] > <n.i> > y }\n"
       "stage acc at n.o in register\ncache_read x at m.o\n";
-  const std::string padded = "pad x: m to 4\npad w: n to 8\ntail acc:m.i round\ntail acc:n.i round";
-  check_dense(tile + "pack w layout (k, n) [n//8, k, n%8]\n" + padded);
-  check_dense(tile + "pack w layout (k, n) [n//8, k, n%8] when compile\n" + padded);
-  check_dense(tile + "cache_read w at n.o in stack\n" + padded);
+  const std::string padded = "pad x: x.m to 4\npad w: n to 8\ntail acc:m.i round\ntail acc:n.i round";
+  const std::vector<ir::Values> whole = {
+      {{"M", 7}, {"N", 9}, {"K", 10}}, {{"M", 8}, {"N", 8}, {"K", 8}}, {{"M", 5}, {"N", 13}, {"K", 3}}};
+  check(kDense, whole, tile + "pack w layout (k, n) [n//8, k, n%8]\n" + padded);
+  check(kDense, whole, tile + "pack w layout (k, n) [n//8, k, n%8] when compile\n" + padded);
   const std::vector<ir::Values> sizes = {{{"M", 7}, {"N", 9}}, {{"M", 8}, {"N", 8}}, {{"M", 4}, {"N", 6}}};
   check(
       kBlur, sizes,

@@ -105,7 +105,7 @@ TEST_CASE("wrong prefetches") {
 TEST_CASE("a later step may not take a prefetch away") {
   CHECK(refusal("prefetch b at y:n\nvectorize y: n") ==
         "n is a vector loop, its iterations are lanes: prefetch b at a loop outside it");
-  CHECK(refusal("prefetch b at y:n\nfuse y: m, n as mn") ==
+  CHECK(refusal("prefetch b at y:m\nfuse y: m, n as mn") ==
         "b is prefetched at a loop that would be gone: prefetch comes after");
   CHECK(refusal("prefetch w at acc.update:k\nstage w at acc.update:m") ==
         "nothing below k reads w: there is nothing to prefetch");

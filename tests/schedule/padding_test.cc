@@ -1,6 +1,10 @@
 // Last tiles that run whole: into padding (pad, tail round) or over what has run (tail shift). Each executed to the
 // reference's bits, also where the sizes divide or are smaller than a tile; wrong uses refused in their words.
+#include <algorithm>
+#include <functional>
+
 #include "schedule/language/script_builder.h"
+#include "schedule/proof/prover.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {
@@ -9,8 +13,10 @@ namespace {
 
 const std::vector<ir::Values> kDense = {{{"M", 6}, {"N", 11}, {"K", 5}},
                                         {{"M", 8}, {"N", 16}, {"K", 4}},
-                                        {{"M", 3}, {"N", 5}, {"K", 3}},
+                                        {{"M", 5}, {"N", 9}, {"K", 3}},
                                         {{"M", 1}, {"N", 1}, {"K", 1}}};
+
+const std::vector<ir::Values> kWhole(kDense.begin(), kDense.begin() + 3);
 
 // A tile of accumulators, the operands packed beside it.
 const std::string kTile =
@@ -19,7 +25,7 @@ const std::string kTile =
     "stage acc at n.o in register\n"
     "cache_read x at m.o\n"
     "pack w layout (k, n) [n//8, k, n%8]\n";
-const std::string kPadded = kTile + "pad x: m to 4\npad w: n to 8\n";
+const std::string kPadded = kTile + "pad x: x.m to 4\npad w: n to 8\n";
 const std::string kRound = "tail acc:m.i round\ntail acc:n.i round\n";
 
 void check(const std::string& text, const std::string& lines, const std::vector<ir::Values>& sizes) {
@@ -63,8 +69,10 @@ TEST_CASE("a copy is filled up with zeros") {
 }
 
 TEST_CASE("tiles rounded up into padding") {
-  check(kDenseRelu, kPadded + kRound, kDense);
-  check(kDenseRelu, kPadded + kRound + "vectorize acc.update: n.i\nunroll acc.update: m.i", kDense);
+  check(kDenseRelu, kPadded + kRound, kWhole);
+  check(kDenseRelu, kPadded + kRound + "vectorize acc.update: n.i\nunroll acc.update: m.i", kWhole);
+  // Where there is less than a tile, so is its storage.
+  CHECK(refusal(kPadded + kRound, kDenseRelu, kDense[3]) == "with m.i rounded up, an access would leave its buffer");
   const State state = state_of(bound_program(kDenseRelu, kDense[0]), kPadded + kRound);
   CHECK(state.at("acc.update").padded);
   CHECK(state.at("acc.init").padded);
@@ -87,7 +95,7 @@ TEST_CASE("rounding up without padding is refused") {
   CHECK(refusal(kPadded + "tail y:m.i round") == "y writes y, an out tensor: it has no padding");
   CHECK(refusal(kPadded + "split acc.update: k by 4 tail round") ==
         "all iterations of k in acc.update write one element: more of them would change it");
-  CHECK(refusal(kPadded + "tail x.in:m round") == "m is not the inner loop of a split: it has no tail");
+  CHECK(refusal(kPadded + "tail x.in:x.m round") == "x.m is not the inner loop of a split: it has no tail");
   CHECK(refusal("split m by 4\nstage acc\ntail acc:m.i round") ==
         "with m.i rounded up, an access would leave its buffer");
   CHECK(refusal(kPadded + kRound + "tail acc:m.i cut") == "the last tile of m.i is rounded up already");
@@ -111,8 +119,8 @@ program next(M, N)
 
 TEST_CASE("wrong pads") {
   CHECK(refusal("pad x: m to 4") == "x has no buffer of its own: stage it first");
-  CHECK(refusal(kTile + "pad x: q to 4") == "the copy into x.c has no coordinate q (they are m, k)");
-  CHECK(refusal(kTile + "pad x: m to 0") == "pad to a multiple of 0: expected 1 or more");
+  CHECK(refusal(kTile + "pad x: q to 4") == "the copy into x.c has no coordinate q (they are x.m, k)");
+  CHECK(refusal(kTile + "pad x: x.m to 0") == "pad to a multiple of 0: expected 1 or more");
   CHECK(refusal(kTile + "pad acc: m to 4") == "no copy fills acc.r: bound_storage makes room in it");
 }
 
@@ -144,6 +152,48 @@ program twice(M)
 )";
   CHECK(refusal("split i by 4 tail shift", kInPlace, {{"M", 7}}) ==
         "with i.i shifted inwards, a read would get another value");
+}
+
+// The proof does not take the primitive's word: each fault is planted in a State that it has made.
+TEST_CASE("planted faults") {
+  const auto proved = [](const std::string& text, const ir::Values& size, const std::string& lines,
+                         const std::function<void(State&)>& fault) {
+    const auto program = bound_program(text, size);
+    State state = state_of(program, lines);
+    fault(state);
+    const auto refusal = Prover(program).check_end_to_end(state);
+    return refusal ? refusal->headline : std::string("legal");
+  };
+  const auto named = [](State& state, const std::string& name) -> ScheduledStatement& {
+    return *std::find_if(state.statements.begin(), state.statements.end(),
+                         [&](const ScheduledStatement& s) { return s.body.name == name; });
+  };
+  const std::string shift = "split i by 4 tail shift";
+  CHECK(proved(kCopy, kPlain[0], shift, [](State&) {}) == "legal");
+  CHECK(proved(kCopy, kPlain[0], shift, [&](State& state) {
+          named(state, "S").body.domain.push_back(ir::less_than(ir::Affine::symbol("i.o"), 1));
+        }) == "a read would get another value");
+  CHECK(proved(kCopy, kPlain[0], shift, [&](State& state) {
+          ir::Affine& i = named(state, "S").inverse["i"];
+          i = i + 1;
+        }) == "S would leave an instance out");
+  CHECK(proved(kCopy, kPlain[0], shift, [&](State& state) {
+          ir::Affine& i = named(state, "S").phi.front();
+          i = i - 1;
+        }) != "legal");
+  const std::string whole = kPadded + kRound;
+  CHECK(proved(kDenseRelu, kDense[0], whole, [](State&) {}) == "legal");
+  CHECK(proved(kDenseRelu, kDense[0], whole, [&](State& state) {
+          ScheduledStatement& copy = named(state, "x.in");
+          copy.body.domain.push_back(ir::less_than(ir::Affine::symbol("x.m"), 3));
+        }) == "a value would be read that was never written");
+  CHECK(proved(kDenseRelu, kDense[0], whole, [&](State& state) { state.staged[0].shape = {3, 8}; }) ==
+        "an access would leave its buffer");
+  // The tile of y goes on from the padding: row 4*m.o + 2 of the last tile is none of the Program's.
+  CHECK(proved(kDenseRelu, kDense[0], whole, [&](State& state) {
+          ScheduledStatement& update = named(state, "acc.update");
+          update.body.writes.front().indices[0].affine = update.body.writes.front().indices[0].affine * 0 + 3;
+        }) != "legal");
 }
 
 TEST_CASE("tails read back as they are printed") {

@@ -1,7 +1,7 @@
 // pad X: u to 16:   X.in for u in 0..13: X.c[u] = X[o + u]   ->   for u in 0..16: X.c[u] = X[o + u] where u < 13 else 0
 //
 // The copy that fills X.c goes on along u up to a multiple of 16 and writes zeros where there is no element (where its
-// reads were guarded: the guard's value). X.c grows, if u is one of its dimensions. What is written there is nobody's
+// reads were guarded: the guard's value). X.c grows where it has no room for them. What is written there is nobody's
 // value: a read of the Program that would get it is refused, so that it is there for `tail round` alone.
 #include "schedule/language/primitives/buffers.h"
 #include "support/checked.h"
@@ -55,10 +55,12 @@ void fill_up(ScheduledStatement& copy, const std::string& u, std::int64_t extent
   copy.body.values = {guarded(copy.body.values.front(), std::move(guard))};
 }
 
-void grow(StagedBuffer& b, const ScheduledStatement& copy, const std::string& u, std::int64_t extent) {
+// Room for every place that the copy now writes.
+void grow(State& state, StagedBuffer& b, const ScheduledStatement& copy) {
+  const ir::Ranges ranges = iterator_ranges(state, copy);
   const std::vector<ir::Index>& indices = copy.body.writes.front().indices;
   for (std::size_t d = 0; d < indices.size(); ++d)
-    if (indices[d].affine == Affine::symbol(u)) b.shape[d] = std::max(b.shape[d], extent);
+    if (const auto last = ir::range_of(indices[d].affine, ranges).max) b.shape[d] = std::max(b.shape[d], *last + 1);
 }
 
 std::string coordinates_of(const State& state, const StagedBuffer& b) {
@@ -91,7 +93,7 @@ Applied pad(const State& state, const Pad& directive, const PrimitiveContext& co
     if (!extent) return conservative(directive.dimension + " of " + name + " has no constant extent");
     const std::int64_t whole = checked_mul((*extent + *multiple - 1) / *multiple, *multiple);
     fill_up(copy, directive.dimension, whole);
-    grow(next.staged[*buffer], copy, directive.dimension, whole);
+    grow(next, next.staged[*buffer], copy);
   }
   if (auto refusal = settle(next)) return *refusal;
   if (auto refusal = check_buffer(next, next.staged[*buffer], context)) return *refusal;

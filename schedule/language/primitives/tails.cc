@@ -92,7 +92,7 @@ std::optional<Refusal> check_padding(const State& state, const ScheduledStatemen
                        (b->role == ir::Role::Temp ? "which has no padding: stage it first"
                                                   : "an " + ir::to_string(b->role) + " tensor: it has no padding"));
   }
-  if (!is_total(s.body)) return malformed(name + " divides or gathers by what it reads: padding may hold anything");
+  if (!is_total(s.body)) return malformed(name + " has a subscript that it reads: padding may hold anything");
   return std::nullopt;
 }
 
