@@ -7,6 +7,8 @@
 #include "support/error.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/TargetParser/Triple.h>
 
 namespace polyte::codegen {
 
@@ -182,7 +184,7 @@ void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active)
     const llvm::Align align(static_cast<std::uint64_t>(known));
     Value* pointer = first_address(a);
     if (active == nullptr) {
-      annotated(b_.CreateAlignedStore(value, pointer, align), a.slot);
+      stream(annotated(b_.CreateAlignedStore(value, pointer, align), a.slot), a);
     } else {
       Value* which = lanes == 1 ? b_.CreateVectorSplat(1, active) : active;
       Value* data = lanes == 1 ? b_.CreateVectorSplat(1, value) : value;
@@ -201,6 +203,38 @@ void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active)
     Value* one = b_.CreateExtractElement(value, static_cast<std::uint64_t>(lane));
     annotated(b_.CreateAlignedStore(one, pointer, align), a.slot);
   }
+}
+
+// Whole vectors at addresses that are multiples of their size; others are ordinary stores.
+void FunctionEmitter::stream(llvm::StoreInst* store, const Access& a) {
+  if (a.stream == nullptr) return;
+  const std::uint64_t bytes = static_cast<std::uint64_t>(a.lanes.count) * size_in_bytes(a.slot.dtype);
+  std::string& why_not = context_.streams.try_emplace(*a.stream, "its elements are stored one by one").first->second;
+  if (a.lanes.count == 1) return;
+  if (store->getAlign().value() < std::min<std::uint64_t>(bytes, 64)) {
+    if (!why_not.empty()) why_not = "its vectors are not known to be aligned";
+    return;
+  }
+  why_not.clear();
+  auto* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
+  store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(b_.getContext(), one));
+}
+
+// Stores past the caches of an x86 processor wait in buffers that other threads do not see. Elsewhere they are ordered
+// like all others by the barriers around a parallel loop.
+void FunctionEmitter::stream_fence() {
+  if (!context_.has_streams || !llvm::Triple(context_.module.getTargetTriple()).isX86()) return;
+  b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+}
+
+// The address may lie outside the buffer: it is computed without a promise, and a prefetch never faults.
+void FunctionEmitter::emit_prefetch(const ir::Prefetch& prefetch) {
+  const Access a = access(prefetch.buffer, prefetch.indices, {});
+  if (!a.slot.cells.empty()) return;
+  Value* pointer = first_address(a);
+  const std::uint32_t locality = static_cast<std::uint32_t>(4 - prefetch.level);
+  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
+                     {pointer, b_.getInt32(0), b_.getInt32(locality), b_.getInt32(1)});
 }
 
 // ---- register buffers: the cell is found by its first element and its lanes

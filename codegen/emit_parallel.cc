@@ -70,6 +70,7 @@ void FunctionEmitter::call_body(llvm::Function* body, const std::vector<Value*>&
   llvm::BasicBlock* threads = llvm::BasicBlock::Create(llvm_context, "parallel", function_);
   llvm::BasicBlock* serial = llvm::BasicBlock::Create(llvm_context, "serial", function_);
   llvm::BasicBlock* done = llvm::BasicBlock::Create(llvm_context, "done", function_);
+  stream_fence();  // the workers see what was stored
   b_.CreateCondBr(b_.CreateIsNotNull(host_), ask, serial);
   b_.SetInsertPoint(ask);
   Value* parallel_for = member(b_, host_, offsetof(polyte_host, parallel_for), "parallel_for");

@@ -25,6 +25,8 @@ void FunctionEmitter::emit(const ir::Stmt& s) {
           emit_if(op);
         } else if constexpr (std::is_same_v<Op, ir::Alloc>) {
           emit_alloc(op);
+        } else if constexpr (std::is_same_v<Op, ir::Prefetch>) {
+          emit_prefetch(op);
         } else {
           static_assert(std::is_same_v<Op, ir::Fence>);
           b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
@@ -37,7 +39,9 @@ void FunctionEmitter::emit_store(const ir::Store& s) {
   emitted_.clear();
   if (s.atomic && in_parallel_) return emit_atomic(s);
   Value* value = widened(expr(s.value), s.lanes.count);
-  store(access(s.buffer, s.indices, s.lanes), value);
+  Access to = access(s.buffer, s.indices, s.lanes);
+  if (s.nontemporal) to.stream = &s.buffer;
+  store(to, value);
 }
 
 // Continues in a block that was made before the blocks in front of it.

@@ -54,6 +54,7 @@ void FunctionEmitter::set_workspace(Value* scratch, Value* host) {
 }
 
 void FunctionEmitter::finish() {
+  stream_fence();
   if (in_parallel_) {
     b_.CreateRetVoid();
   } else {
@@ -64,7 +65,7 @@ void FunctionEmitter::finish() {
 
 namespace {
 
-// One alias scope a buffer: accesses to different buffers never overlap.
+// One alias scope a buffer: accesses to different buffers never overlap. Sees whether a store is to be streamed.
 void make_scopes(KernelContext& context) {
   llvm::MDBuilder metadata(context.module.getContext());
   llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain(context.kernel.program.name);
@@ -74,6 +75,8 @@ void make_scopes(KernelContext& context) {
   };
   for (const ir::Buffer& buffer : context.kernel.program.buffers) add(buffer.name);
   ir::for_each_stmt(context.kernel.program.body, [&](const ir::Stmt& s) {
+    const auto* store = std::get_if<ir::Store>(&s->op);
+    context.has_streams = context.has_streams || (store != nullptr && store->nontemporal);
     if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) add(alloc->buffer.name);
   });
 }
@@ -97,6 +100,9 @@ void emit_kernel(KernelContext& context) {
   emitter.open_level();
   emitter.emit(program.body);
   emitter.finish();
+  for (const auto& [buffer, why_not] : context.streams) {
+    if (!why_not.empty()) context.notes.push_back("stores to '" + buffer + "' go through the caches: " + why_not);
+  }
 }
 
 }  // namespace polyte::codegen

@@ -33,8 +33,10 @@ struct KernelContext {
   const Kernel& kernel;
   const ScratchLayout& layout;
   std::vector<std::string>& notes;
-  std::map<std::string, llvm::MDNode*> scopes;  // alias scope of each buffer
-  int bodies = 0;                               // outlined so far, for their names
+  std::map<std::string, llvm::MDNode*> scopes;   // alias scope of each buffer
+  int bodies = 0;                                // outlined so far, for their names
+  bool has_streams = false;                      // some store is to go past the caches
+  std::map<std::string, std::string> streams{};  // buffers of such stores: why none of them does; empty if one does
 };
 
 // A function with the target's attributes.
@@ -115,7 +117,8 @@ class FunctionEmitter {
     const BufferSlot& slot;
     const ir::Index& index;
     const ir::Lanes& lanes;
-    std::int64_t stride;  // of the lanes
+    std::int64_t stride;                  // of the lanes
+    const std::string* stream = nullptr;  // a store past the caches: the buffer's name
   };
   Access access(const std::string& buffer, const std::vector<ir::Index>& indices, const ir::Lanes& lanes);
   Value* load(const Access& a);
@@ -129,6 +132,9 @@ class FunctionEmitter {
   std::vector<Value*> each_pointer(const Access& a);
   Value* load_near_lanes(const Access& a);
   Value* first_address(const Access& a);
+  void emit_prefetch(const ir::Prefetch& prefetch);
+  void stream(llvm::StoreInst* store, const Access& a);
+  void stream_fence();
   template <class Instruction>
   Instruction* annotated(Instruction* instruction, const BufferSlot& slot);
 

@@ -38,8 +38,9 @@ std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state,
                                         state.contract != schedule::Contract::Exact || !state.reassociated.empty()};
   const lower::ReferenceTrace reference(program, inputs, options);
   const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine});
-  std::vector<lower::TraceFault> faults = compare_traces(reference, packing, lower::lower_to_nest(state));
-  if (faults.empty()) faults = compare_traces(reference, packing, lower::lower(state, {.machine = machine}));
+  const std::set<std::string> padded = lower::padded_statements(state);
+  std::vector<lower::TraceFault> faults = compare_traces(reference, packing, lower::lower_to_nest(state), padded);
+  if (faults.empty()) faults = compare_traces(reference, packing, lower::lower(state, {.machine = machine}), padded);
   return faults;
 }
 

@@ -78,6 +78,7 @@ Stmt make_alloc(Alloc alloc) {
   return node(std::move(alloc));
 }
 
+Stmt make_prefetch(Prefetch prefetch) { return node(std::move(prefetch)); }
 Stmt make_fence() { return node(Fence{}); }
 
 // --- rebuilding --------------------------------------------------------------------------------------------------
@@ -124,11 +125,20 @@ void substitute_in(Lanes& lanes, const Bindings& bindings) {
   if (lanes.active) lanes.active = substitute(*lanes.active, bindings);
 }
 
-Stmt substitute_store(Store store, const Bindings& bindings) {
-  for (Index& index : store.indices) {
+void substitute_in(std::vector<Index>& indices, const Bindings& bindings) {
+  for (Index& index : indices) {
     index.affine = substitute(index.affine, bindings);
     if (index.indirect) index.indirect = substitute(index.indirect, bindings);
   }
+}
+
+Stmt substitute_prefetch(Prefetch prefetch, const Bindings& bindings) {
+  substitute_in(prefetch.indices, bindings);
+  return node(std::move(prefetch));
+}
+
+Stmt substitute_store(Store store, const Bindings& bindings) {
+  substitute_in(store.indices, bindings);
   store.value = substitute(store.value, bindings);
   substitute_in(store.lanes, bindings);
   substitute_in(store.origin.instance, bindings);
@@ -141,6 +151,7 @@ Stmt substitute(const Stmt& s, const Bindings& bindings) {
   if (bindings.empty()) return s;
   const auto below = [&](const Stmt& child) { return substitute(child, bindings); };
   if (const auto* store = std::get_if<Store>(&s->op)) return substitute_store(*store, bindings);
+  if (const auto* prefetch = std::get_if<Prefetch>(&s->op)) return substitute_prefetch(*prefetch, bindings);
   if (const auto* loop = std::get_if<For>(&s->op)) {
     For copy = *loop;
     substitute_in(copy.lower, bindings);
@@ -182,9 +193,15 @@ Stmt rename_store(Store store, const Renames& buffers) {
   return node(std::move(store));
 }
 
+Stmt rename_prefetch(Prefetch prefetch, const Renames& buffers) {
+  if (const auto renamed = buffers.find(prefetch.buffer); renamed != buffers.end()) prefetch.buffer = renamed->second;
+  return node(std::move(prefetch));
+}
+
 // Buffers renamed in every access (not in allocations).
 Stmt rename_buffers(const Stmt& s, const Renames& buffers) {
   if (const auto* store = std::get_if<Store>(&s->op)) return rename_store(*store, buffers);
+  if (const auto* prefetch = std::get_if<Prefetch>(&s->op)) return rename_prefetch(*prefetch, buffers);
   const auto below = [&](const Stmt& child) { return rename_buffers(child, buffers); };
   const auto* branch = std::get_if<If>(&s->op);
   if (!branch || !branch->condition) return rewrite_children(s, below);
@@ -258,15 +275,17 @@ namespace {
 
 bool same_expr(const Expr& a, const Expr& b) { return a == b || (a && b && equal(a, b)); }
 
-bool same(const Store& a, const Store& b) {
-  const auto same_index = [](const Index& x, const Index& y) {
+bool same(const std::vector<Index>& a, const std::vector<Index>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Index& x, const Index& y) {
     return x.affine == y.affine && same_expr(x.indirect, y.indirect);
-  };
-  return a.buffer == b.buffer &&
-         std::equal(a.indices.begin(), a.indices.end(), b.indices.begin(), b.indices.end(), same_index) &&
-         equal(a.value, b.value) && a.lanes.count == b.lanes.count && a.lanes.strides == b.lanes.strides &&
-         a.lanes.active == b.lanes.active && a.origin.statement == b.origin.statement &&
-         a.origin.instance == b.origin.instance && a.origin.strides == b.origin.strides && a.atomic == b.atomic;
+  });
+}
+
+bool same(const Store& a, const Store& b) {
+  return a.buffer == b.buffer && same(a.indices, b.indices) && equal(a.value, b.value) &&
+         a.lanes.count == b.lanes.count && a.lanes.strides == b.lanes.strides && a.lanes.active == b.lanes.active &&
+         a.origin.statement == b.origin.statement && a.origin.instance == b.origin.instance &&
+         a.origin.strides == b.origin.strides && a.atomic == b.atomic && a.nontemporal == b.nontemporal;
 }
 bool same(const Block& a, const Block& b) {
   return std::equal(a.body.begin(), a.body.end(), b.body.begin(), b.body.end(),
@@ -282,6 +301,9 @@ bool same(const If& a, const If& b) {
 bool same(const Alloc& a, const Alloc& b) {
   return a.buffer.name == b.buffer.name && a.buffer.dtype == b.buffer.dtype && a.buffer.shape == b.buffer.shape &&
          a.buffer.memory == b.buffer.memory && equal(a.body, b.body);
+}
+bool same(const Prefetch& a, const Prefetch& b) {
+  return a.buffer == b.buffer && same(a.indices, b.indices) && a.level == b.level;
 }
 bool same(const Fence&, const Fence&) { return true; }
 

@@ -39,7 +39,8 @@ struct Store {
   Expr value;
   Lanes lanes;  // of the access; value->lanes == lanes.count
   Origin origin;
-  bool atomic = false;  // reading the element in `value`, combining and writing it are one step for all threads
+  bool atomic = false;       // reading the element in `value`, combining and writing it are one step for all threads
+  bool nontemporal = false;  // past the caches: a hint
 };
 struct Block {
   std::vector<Stmt> body;
@@ -67,10 +68,17 @@ struct Alloc {  // the buffer lives inside `body`; contents undefined at entry
   LoopBuffer buffer;
   Stmt body;
 };
+// Brings the cache line of an element near, to the level named (1 is the nearest). A hint: no effect on values, and
+// the element need not exist.
+struct Prefetch {
+  std::string buffer;
+  std::vector<Index> indices;  // affine
+  int level = 1;
+};
 struct Fence {};  // a compiler fence: keeps LLVM from merging loads across unrolled reduction steps
 
 struct StmtNode {
-  std::variant<Store, Block, For, If, Alloc, Fence> op;
+  std::variant<Store, Block, For, If, Alloc, Prefetch, Fence> op;
 };
 
 struct LoopProgram {
@@ -85,6 +93,7 @@ Stmt make_block(std::vector<Stmt> body);  // flattens nested blocks; a single ch
 Stmt make_for(For loop);
 Stmt make_if(If branch);
 Stmt make_alloc(Alloc alloc);
+Stmt make_prefetch(Prefetch prefetch);
 Stmt make_fence();
 
 // Rebuilding. `rewrite_children` maps every child statement; the same node comes back when nothing changed.

@@ -310,7 +310,8 @@ class Parser {
     if (c.peek() != '[') {
       if (word == "nothing" && c.at_end()) return make_block({});
       if (word == "fence" && c.at_end()) return make_fence();
-      if (word == "atomic") return store(c, true);
+      if (word == "atomic" || word == "nontemporal") return store(c, word == "atomic", word == "nontemporal");
+      if (word == "prefetch") return prefetch(c);
       if (word == "alloc") return allocation(c, line);
       if (word == "if") return branch(c, line);
       for (LoopKind kind : {LoopKind::Serial, LoopKind::Parallel, LoopKind::Vector, LoopKind::Unrolled})
@@ -318,7 +319,7 @@ class Parser {
       fail("'" + word + "' is not a statement");
     }
     c.go_to(begin);
-    return store(c, false);
+    return store(c, false, false);
   }
 
   Stmt loop(Cursor& c, const Line& line, LoopKind kind) {
@@ -372,9 +373,21 @@ class Parser {
     return make_alloc(std::move(result));
   }
 
-  Stmt store(Cursor& c, bool atomic) {
+  Stmt prefetch(Cursor& c) {
+    Prefetch result;
+    result.buffer = c.name();
+    Lanes none;
+    access(c, result.indices, none);
+    if (!c.accept_word("level")) fail("expected 'level'");
+    result.level = static_cast<int>(c.integer());
+    end(c);
+    return make_prefetch(std::move(result));
+  }
+
+  Stmt store(Cursor& c, bool atomic, bool nontemporal) {
     Store result;
     result.atomic = atomic;
+    result.nontemporal = nontemporal;
     result.buffer = c.name();
     access(c, result.indices, result.lanes);
     c.expect("=");

@@ -126,6 +126,10 @@ class Printer {
     for (const Stmt& child : block.body) print(child, depth);
   }
   void print_op(const Fence&, int depth) { line(depth, "fence"); }
+  void print_op(const Prefetch& prefetch, int depth) {
+    line(depth, "prefetch " + print_access(prefetch.buffer, prefetch.indices, {}) + " level " +
+                    std::to_string(prefetch.level));
+  }
   void print_op(const For& loop, int depth) {
     const std::string alias = loop.loop == loop.var || loop.loop.empty() ? "" : " as " + loop.loop;
     line(depth, to_string(loop.kind) + " " + loop.var + " in " + print_bound(loop.lower, "max") + ".." +
@@ -152,8 +156,9 @@ class Printer {
     return print_all(origin.instance, ", ") + strides;
   }
   void print_op(const Store& store, int depth) {
-    std::string content = (store.atomic ? "atomic " : "") + print_access(store.buffer, store.indices, store.lanes) +
-                          " = " + print_expr(store.value);
+    const std::string prefix = store.atomic ? "atomic " : store.nontemporal ? "nontemporal " : "";
+    std::string content =
+        prefix + print_access(store.buffer, store.indices, store.lanes) + " = " + print_expr(store.value);
     const Origin& origin = store.origin;
     if (!origin.statement.empty()) content += "  @" + origin.statement + "(" + instances(origin) + ")";
     line(depth, content);

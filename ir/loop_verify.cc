@@ -82,6 +82,13 @@ class Verifier {
     for (const Stmt& child : block.body) visit(child);
   }
   void check(const Fence&) {}
+  void check(const Prefetch& prefetch) {
+    at("prefetch of", prefetch.buffer);
+    check_access(prefetch.buffer, prefetch.indices, {});
+    for (const Index& index : prefetch.indices)
+      if (index.indirect) report("a prefetch through a gather");
+    if (prefetch.level < 1 || prefetch.level > 3) report("level " + std::to_string(prefetch.level));
+  }
 
   void check(const For& loop) {
     at("loop", loop.var);

@@ -7,12 +7,14 @@
 #include "lower/facts.h"
 #include "lower/names.h"
 #include "schedule/language/digits.h"
+#include "schedule/language/hints.h"
 #include "support/error.h"
 
 namespace polyte::lower {
 
 using ir::Affine;
 using ir::Constraint;
+using ir::LoopKind;
 using ir::Stmt;
 using ir::Truth;
 using schedule::Leaf;
@@ -22,6 +24,8 @@ using schedule::State;
 using schedule::Tree;
 
 namespace {
+
+constexpr std::int64_t kUnrolledPrefetches = 16;  // beyond, a loop
 
 // A leaf of the tree with what must hold for it.
 struct Instance {
@@ -91,9 +95,34 @@ Stmt allocate(const schedule::StagedBuffer& b, Stmt body) {
   return ir::make_alloc({{b.name, b.dtype, b.shape, b.memory}, std::move(body)});
 }
 
+// One prefetch for each cache line of the hint's box; null where the box is not known.
+//   for B.ahead in 0..4  prefetch B[k + 8, n.o * 64 + 16 * B.ahead]
+Stmt prefetches(const State& state, const schedule::PrefetchHint& hint) {
+  const auto box = schedule::ahead_of(state, hint);
+  if (!box) return nullptr;
+  const DType type = state.dtype_of(hint.buffer);
+  const std::int64_t of_line = schedule::kCacheLine / size_in_bytes(type);
+  const LoopKind kind = schedule::lines_of(*box, type) <= kUnrolledPrefetches ? LoopKind::Unrolled : LoopKind::Serial;
+  ir::Prefetch prefetch{hint.buffer, {}, hint.level};
+  std::vector<std::pair<std::string, std::int64_t>> loops;
+  for (std::size_t d = 0; d < box->extent.size(); ++d) {
+    const bool is_last = d + 1 == box->extent.size();
+    const std::int64_t step = is_last ? of_line : 1, count = (box->extent[d] + step - 1) / step;
+    prefetch.indices.emplace_back(box->origin[d]);
+    if (count < 1) return nullptr;
+    if (count == 1) continue;
+    loops.emplace_back(hint.buffer + ".ahead" + std::to_string(d), count);
+    prefetch.indices.back().affine = box->origin[d] + Affine::symbol(loops.back().first) * step;
+  }
+  Stmt body = ir::make_prefetch(std::move(prefetch));
+  for (std::size_t i = loops.size(); i-- > 0;)
+    body = ir::make_for({loops[i].first, {0}, {loops[i].second}, kind, loops[i].first, std::move(body)});
+  return body;
+}
+
 class Builder {
  public:
-  Builder(const State& state, Part part) : state_(state) {
+  Builder(const State& state, Part part) : state_(state), part_(part) {
     for (const schedule::StagedBuffer& b : state.staged) allocations_.insert(names_.fresh(b.name));
     for (const Leaf* leaf : schedule::leaves_of(state.tree))
       if (belongs(state, state.at(leaf->statement), part)) add(instance_of(state, *leaf));
@@ -109,6 +138,7 @@ class Builder {
 
  private:
   const State& state_;
+  const Part part_;
   Names names_;  // of the allocations in the parts of a cut loop
   std::set<std::string> allocations_;
   std::vector<Instance> instances_;
@@ -206,9 +236,22 @@ class Builder {
     Stmt body = node(loop.body, depth + 1, below);
     bound_.pop_back();
     if (!body) return nullptr;
+    body = with_prefetches(loop, std::move(body));
     for (const schedule::StagedBuffer& b : state_.staged)
       if (allocated_at(b) == loop.id && touches(body, b.name)) body = allocate(b, std::move(body));
     return ir::make_for({loop.name, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body)});
+  }
+
+  // The hints of a loop, at the head of its body.
+  Stmt with_prefetches(const Loop& loop, Stmt body) const {
+    if (part_ == Part::Packing) return body;
+    std::vector<Stmt> all;
+    for (const schedule::PrefetchHint& hint : state_.prefetches)
+      if (hint.loop == loop.id && touches(body, hint.buffer))
+        if (Stmt ahead = prefetches(state_, hint)) all.push_back(std::move(ahead));
+    if (all.empty()) return body;
+    all.push_back(std::move(body));
+    return ir::make_block(std::move(all));
   }
 
   Stmt build_node(const Leaf&, std::size_t, const Instances& below) {
@@ -335,6 +378,7 @@ class Builder {
 
   Stmt store(const ScheduledStatement& s, const ir::Access& write, const ir::Expr& value) {
     ir::Store result{write.buffer, write.indices, ir::substitute(value, s.inverse), {}, {s.reference, {}}, s.atomic};
+    result.nontemporal = state_.nontemporal.count(write.buffer) > 0;
     for (ir::Index& index : result.indices) {
       index.affine = ir::substitute(index.affine, s.inverse);
       if (index.indirect) index.indirect = ir::substitute(index.indirect, s.inverse);

@@ -45,6 +45,12 @@ class Flattener {
     const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
     const Stmt own = map_own_exprs(
         below, [&](const Expr& e) { return ir::rewrite(e, [&](const Expr& leaf) { return load(leaf); }); });
+    if (const auto* prefetch = std::get_if<ir::Prefetch>(&own->op)) {
+      ir::Prefetch copy = *prefetch;
+      ir::Lanes none;
+      linearise(copy.buffer, copy.indices, none);
+      return ir::make_prefetch(std::move(copy));
+    }
     const auto* store = std::get_if<ir::Store>(&own->op);
     if (!store) return own;
     ir::Store copy = *store;

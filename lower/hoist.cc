@@ -27,7 +27,7 @@ bool plain_stores(const Stmt& body, std::vector<const ir::Store*>& stores) {
     stores.push_back(store);
     return true;
   }
-  if (std::holds_alternative<ir::Fence>(body->op)) return true;
+  if (std::holds_alternative<ir::Fence>(body->op) || std::holds_alternative<ir::Prefetch>(body->op)) return true;
   const auto* block = std::get_if<ir::Block>(&body->op);
   return block && std::all_of(block->body.begin(), block->body.end(),
                               [&](const Stmt& child) { return plain_stores(child, stores); });

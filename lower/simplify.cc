@@ -26,6 +26,11 @@ class Simplifier {
 
   Stmt simplified(const Stmt& s, const ir::Fence&) { return s; }
 
+  Stmt simplified(const Stmt& s, const ir::Prefetch& prefetch) {
+    ir::Prefetch copy = prefetch;
+    return subscripts(copy.indices) ? ir::make_prefetch(std::move(copy)) : s;
+  }
+
   Stmt simplified(const Stmt& s, const ir::Block& block) {
     std::vector<Stmt> body;
     bool changed = false;

@@ -14,10 +14,12 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "ir/interpret.h"
+#include "schedule/language/state.h"
 
 namespace polyte::lower {
 
@@ -47,8 +49,10 @@ class ReferenceTrace {
   std::unique_ptr<Impl> impl_;
 };
 
-// `packing` fills the buffers packed at compile time; its body may be null. Empty if nothing differs.
+// `packing` fills the buffers packed at compile time; its body may be null. Empty if nothing differs. Statements of the
+// reference in `padded` may run beyond its instances; what they make there may not be read by one of these.
+std::set<std::string> padded_statements(const schedule::State& state);
 std::vector<TraceFault> compare_traces(const ReferenceTrace& reference, const ir::LoopProgram& packing,
-                                       const ir::LoopProgram& loops);
+                                       const ir::LoopProgram& loops, const std::set<std::string>& padded = {});
 
 }  // namespace polyte::lower

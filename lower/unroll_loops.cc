@@ -58,7 +58,8 @@ class Unroller {
       result.body = copy(branch->body, bindings, again);
       return ir::make_if(std::move(result));
     }
-    if (std::holds_alternative<ir::Store>(s->op)) return ir::substitute(s, bindings);
+    if (std::holds_alternative<ir::Store>(s->op) || std::holds_alternative<ir::Prefetch>(s->op))
+      return ir::substitute(s, bindings);
     return ir::rewrite_children(s, [&](const Stmt& child) { return copy(child, bindings, again); });
   }
 

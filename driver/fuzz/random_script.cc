@@ -41,7 +41,8 @@ class Proposer {
     if (form < 75) return reverse_compute_at();
     if (form < 78) return place();
     if (form < 88) return Nest{"", random_nest(state_, random_)};
-    if (form < 93 && !state_.staged.empty()) return storage();
+    if (form < 90) return hint_or_tail();
+    if (form < 94 && !state_.staged.empty()) return storage();
     return stage();
   }
 
@@ -73,7 +74,10 @@ class Proposer {
     return {random_.chance(55) ? owner : "", loop};
   }
   Size factor() { return {random_.pick(kFactors)}; }
-  Tail tail() { return random_.pick(std::vector<Tail>{Tail::Guard, Tail::Guard, Tail::Mask, Tail::Cut, Tail::Cut}); }
+  Tail tail() {
+    return random_.pick(std::vector<Tail>{Tail::Guard, Tail::Guard, Tail::Mask, Tail::Cut, Tail::Cut, Tail::Round,
+                                          Tail::Shift, Tail::Shift});
+  }
 
   Operation split() {
     Split d{loop_name(), factor(), random_.chance(12), {}, tail()};
@@ -276,6 +280,16 @@ class Proposer {
     }
     return compute_at();
   }
+  // A prefetch, a store past the caches, or another tail for a split.
+  Operation hint_or_tail() {
+    const std::string what = tensor();
+    if (random_.chance(35)) return Prefetch{what, touching_loop(what), {number()}, random_.between(1, 3)};
+    if (random_.chance(20)) return StoreNonTemporal{what};
+    std::vector<std::string> inner;
+    for (const SplitRecord& record : state_.splits) inner.push_back(record.loop + ".i");
+    const LoopName any = loop_name();
+    return SetTail{{random_.chance(75) ? any.statement : "", inner.empty() ? any.loop : random_.pick(inner)}, tail()};
+  }
   // Something done to a buffer that there is.
   Operation storage() {
     const StagedBuffer& b = random_.pick(state_.staged);
@@ -283,7 +297,10 @@ class Proposer {
     const std::string dimension = b.dimensions.empty() ? "u" : nonsense(random_.pick(b.dimensions));
     const Size size{random_.pick(kFactors)};
     const Loop* scope = b.scope_loop < 0 ? nullptr : find_loop(state_.tree, b.scope_loop);
-    switch (random_.between(0, 9)) {
+    switch (random_.between(0, 11)) {
+      case 10:
+      case 11:
+        return Pad{name, dimension, {std::to_string(random_.between(2, 8))}};
       case 0:
       case 1:
       case 2:

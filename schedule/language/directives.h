@@ -270,6 +270,11 @@ struct TransformLayout {
   std::vector<std::string> names;
   std::vector<std::string> layout;
 };
+// tail m.i round: what a split does with its last tile, decided later.
+struct SetTail {
+  LoopName loop;
+  Tail tail = Tail::Guard;
+};
 struct DoubleBuffer {
   std::string tensor;
   LoopName at;
@@ -277,8 +282,8 @@ struct DoubleBuffer {
 struct Prefetch {
   std::string tensor;
   LoopName at;
-  Size distance;  // in iterations of the loop
-  int level = 1;  // of the cache
+  Size distance = {};  // in iterations of the loop; empty: 1
+  int level = 1;       // of the cache
 };
 struct ComputeWith {
   std::string statement, with;
@@ -287,5 +292,11 @@ struct ComputeWith {
 struct StoreNonTemporal {
   std::string tensor;
 };  // past the caches
+// pad X: u to 16: the copy into X fills along u up to a multiple, with zeros where there is no element.
+struct Pad {
+  std::string tensor;
+  std::string dimension;
+  Size multiple;
+};
 
 }  // namespace polyte::schedule

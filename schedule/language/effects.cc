@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/language/digits.h"
+#include "schedule/language/hints.h"
 #include "schedule/language/primitives/edit.h"
 #include "schedule/language/script_lexer.h"
 #include "schedule/language/size_expr.h"
@@ -21,15 +22,22 @@ bool same_storage(const StagedBuffer& a, const StagedBuffer& b) {
          a.alloc_loop == b.alloc_loop;
 }
 
+bool same_split(const SplitRecord& a, const SplitRecord& b) {
+  return a.statement == b.statement && a.loop == b.loop && a.tail == b.tail;
+}
+
 // Nothing that a later stage sees has changed: tree, kinds, rows, storage.
 bool is_same(const State& a, const State& b) {
   if (!a.tree || !b.tree) return !a.tree && !b.tree;
   return a.basis == b.basis && a.reassociated == b.reassociated && a.cuts.size() == b.cuts.size() &&
+         a.prefetches.size() == b.prefetches.size() && a.nontemporal == b.nontemporal &&
          std::equal(a.staged.begin(), a.staged.end(), b.staged.begin(), b.staged.end(), same_storage) &&
-         a.splits.size() == b.splits.size() && print_nest(a.tree) == print_nest(b.tree) &&
+         std::equal(a.splits.begin(), a.splits.end(), b.splits.begin(), b.splits.end(), same_split) &&
+         print_nest(a.tree) == print_nest(b.tree) &&
          std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(), b.statements.end(),
                     [](const auto& x, const auto& y) {
-                      return x.body.name == y.body.name && x.atomic == y.atomic && same_rows(x, y);
+                      return x.body.name == y.body.name && x.atomic == y.atomic && x.padded == y.padded &&
+                             same_rows(x, y) && x.body.domain == y.body.domain;
                     });
 }
 
@@ -91,6 +99,19 @@ std::string peel_note(const State& after, const Peel& peel) {
          " peeled nothing is left, it has no effect";
 }
 
+// A prefetch that comes too late to be used, or brings what is there.
+std::string prefetch_note(const State& after, const PrefetchHint& hint) {
+  const Loop& loop = *find_loop(after.tree, hint.loop);
+  const auto trips = trips_of(after, loop);
+  if (trips && *trips <= hint.distance)
+    return loop.name + " runs " + std::to_string(*trips) + " iterations, " + std::to_string(hint.distance) +
+           " ahead is past its end: it has no effect there";
+  const auto box = ahead_of(after, hint);
+  const bool moves = !box || std::any_of(box->origin.begin(), box->origin.end(),
+                                         [&](const ir::Affine& origin) { return origin.uses(loop.name); });
+  return moves ? "" : "every iteration of " + loop.name + " reads the same of " + hint.buffer + ": it has no effect";
+}
+
 bool is_setting(const Operation& operation) {
   return std::holds_alternative<SetParam>(operation) || std::holds_alternative<Where>(operation) ||
          std::holds_alternative<Let>(operation);
@@ -121,6 +142,10 @@ std::vector<std::string> idle_parts(const State& before, const Directive& direct
     if (std::string note = replaced_kind(before, *loop); !note.empty()) notes.push_back(note);
   if (const Peel* peel = std::get_if<Peel>(&directive.operation))
     if (std::string note = peel_note(after, *peel); !note.empty()) notes.push_back(note);
+  if (std::holds_alternative<Prefetch>(directive.operation)) {
+    const std::string note = prefetch_note(after, after.prefetches.back());
+    if (!note.empty()) notes.push_back(note);
+  }
   if (const Stage* stage = std::get_if<Stage>(&directive.operation); stage && !stage->pad.text.empty())
     if (const auto pad = evaluate_size(stage->pad.text, environment.values); pad && *pad == 0)
       notes.push_back("pad 0 has no effect");

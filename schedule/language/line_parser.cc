@@ -100,13 +100,16 @@ std::string LineParser::optional_selector() {
   return selector;
 }
 
-Tail LineParser::tail() {
-  if (!accept("tail")) return Tail::Guard;
+Tail LineParser::tail() { return accept("tail") ? tail_strategy() : Tail::Guard; }
+
+Tail LineParser::tail_strategy() {
   const std::string word = name("a tail strategy");
   if (word == "guard") return Tail::Guard;
   if (word == "mask") return Tail::Mask;
   if (word == "cut") return Tail::Cut;
-  fail("tail '" + word + "': expected guard, mask or cut");
+  if (word == "round") return Tail::Round;
+  if (word == "shift") return Tail::Shift;
+  fail("tail '" + word + "': expected guard, mask, cut, round or shift");
 }
 
 Memory LineParser::memory() {

@@ -34,9 +34,10 @@ class LineParser {
   LoopName loop_name();             // k, acc.update:k
   LoopName selected_loop();         // the same, or a pattern: all:*.i
   std::string optional_selector();  // `acc:` before a loop, or empty
-  Tail tail();
-  std::vector<When> when();  // after the word `when`
-  std::string once_per();    // `once per LOOP`, or empty
+  Tail tail();                      // `tail round`, or the default
+  Tail tail_strategy();             // after the word
+  std::vector<When> when();         // after the word `when`
+  std::string once_per();           // `once per LOOP`, or empty
   Memory memory();
 
   NestTree node();

@@ -121,6 +121,12 @@ void peel(LineParser& line, std::vector<Operation>& into) {
   into.push_back(peel);
 }
 
+// tail acc:m.i round
+void tail(LineParser& line, std::vector<Operation>& into) {
+  const LoopName loop = line.loop_name();
+  into.push_back(SetTail{loop, line.tail_strategy()});
+}
+
 template <class Kind>
 void kind(LineParser& line, std::vector<Operation>& into) {
   const std::string selector = line.optional_selector();
@@ -141,6 +147,7 @@ const std::vector<DirectiveSyntax>& loop_syntax() {
                                                       {"fuse", fuse},
                                                       {"merge", merge},
                                                       {"distribute", distribute},
+                                                      {"tail", tail},
                                                       {"unroll", unroll},
                                                       {"unroll_and_jam", unroll_and_jam},
                                                       {"cut", cut},

@@ -77,6 +77,34 @@ void double_buffer(LineParser& line, std::vector<Operation>& into) {
   into.push_back(DoubleBuffer{tensor, line.loop_name()});
 }
 
+// prefetch B at k distance 4 level 2
+void prefetch(LineParser& line, std::vector<Operation>& into) {
+  Prefetch directive;
+  directive.tensor = line.name("a buffer");
+  line.expect("at");
+  directive.at = line.loop_name();
+  if (line.accept("distance")) directive.distance = line.size();
+  if (line.accept("level")) {
+    const std::string level = line.raw();
+    if (level.size() != 1 || level < "0" || level > "9") line.fail("a cache level is 1, 2 or 3, not " + level);
+    directive.level = level[0] - '0';
+  }
+  into.push_back(directive);
+}
+
+void stream(LineParser& line, std::vector<Operation>& into) { into.push_back(StoreNonTemporal{line.name("a buffer")}); }
+
+// pad X: u to 16
+void pad(LineParser& line, std::vector<Operation>& into) {
+  Pad directive;
+  directive.tensor = line.name("a buffer");
+  line.expect(":");
+  directive.dimension = line.name("a dimension");
+  line.expect("to");
+  directive.multiple = line.size();
+  into.push_back(directive);
+}
+
 template <Stage::Form kForm>
 void stage(LineParser& line, std::vector<Operation>& into) {
   Stage stage;
@@ -120,7 +148,10 @@ const std::vector<DirectiveSyntax>& storage_syntax() {
                                                       {"hoist_storage", hoist_storage},
                                                       {"set_scope", set_scope},
                                                       {"transform_layout", transform_layout},
-                                                      {"double_buffer", double_buffer}};
+                                                      {"double_buffer", double_buffer},
+                                                      {"prefetch", prefetch},
+                                                      {"stream", stream},
+                                                      {"pad", pad}};
   return kTable;
 }
 

@@ -31,6 +31,10 @@ std::string print(Tail tail) {
       return "mask";
     case Tail::Cut:
       return "cut";
+    case Tail::Round:
+      return "round";
+    case Tail::Shift:
+      return "shift";
   }
   return "";
 }
@@ -213,6 +217,15 @@ struct Printer {
   std::string operator()(const DoubleBuffer& d) const { return "double_buffer " + d.tensor + " at " + print(d.at); }
   std::string operator()(const ComputeWith& d) const {
     return "compute_with " + d.statement + ", " + d.with + " at " + d.through;
+  }
+  std::string operator()(const Prefetch& d) const {
+    return "prefetch " + d.tensor + " at " + print(d.at) + " distance " +
+           (d.distance.text.empty() ? "1" : d.distance.text) + " level " + std::to_string(d.level);
+  }
+  std::string operator()(const StoreNonTemporal& d) const { return "stream " + d.tensor; }
+  std::string operator()(const SetTail& d) const { return "tail " + print(d.loop) + " " + print(d.tail); }
+  std::string operator()(const Pad& d) const {
+    return "pad " + d.tensor + ": " + d.dimension + " to " + d.multiple.text;
   }
   std::string operator()(const Transaction& d) const { return print_transaction(d); }
 };

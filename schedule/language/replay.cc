@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "schedule/language/effects.h"
+#include "schedule/language/hints.h"
 #include "schedule/language/primitives/edit.h"
 #include "schedule/language/script_text.h"
 #include "schedule/language/size_expr.h"
@@ -120,6 +121,10 @@ struct Application {
   Applied operator()(const TransformLayout& d) const { return transform_layout(state, d, context); }
   Applied operator()(const DoubleBuffer& d) const { return double_buffer(state, d, context); }
   Applied operator()(const ComputeWith& d) const { return compute_with(state, d, context); }
+  Applied operator()(const Prefetch& d) const { return prefetch(state, d, context); }
+  Applied operator()(const StoreNonTemporal& d) const { return stream(state, d, context); }
+  Applied operator()(const Pad& d) const { return pad(state, d, context); }
+  Applied operator()(const SetTail& d) const { return set_tail(state, d, context); }
   Applied operator()(const Transaction& d) const { return transaction(state, d, context); }
 
  private:
@@ -223,6 +228,7 @@ Result<State, Refusal> apply(const State& state, const Directive& directive, Scr
                              Prover* prover) {
   Applied applied = std::visit(Application{state, environment, {environment, prover}}, directive.operation);
   if (!applied) return applied.error().directive.empty() ? located(applied.error(), directive) : applied.error();
+  if (auto refusal = check_hints(*applied)) return located(*refusal, directive);
   if (const std::vector<std::string> problems = verify(*applied); !problems.empty())
     POLYTE_CHECK(false, "after '" + print(directive) + "': " + joined(problems));
   return applied;

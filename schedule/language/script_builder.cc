@@ -211,5 +211,15 @@ ScriptBuilder& ScriptBuilder::compute_with(const std::string& statement, const s
                                            const std::string& through) {
   return add(ComputeWith{statement, with, through});
 }
+ScriptBuilder& ScriptBuilder::prefetch(const std::string& tensor, const std::string& loop, const std::string& distance,
+                                       int level) {
+  return add(Prefetch{tensor, loop_name(loop), {distance}, level});
+}
+ScriptBuilder& ScriptBuilder::stream(const std::string& tensor) { return add(StoreNonTemporal{tensor}); }
+ScriptBuilder& ScriptBuilder::tail(const std::string& loop, Tail tail) { return add(SetTail{loop_name(loop), tail}); }
+ScriptBuilder& ScriptBuilder::pad(const std::string& tensor, const std::string& dimension,
+                                  const std::string& multiple) {
+  return add(Pad{tensor, dimension, {multiple}});
+}
 
 }  // namespace polyte::schedule

@@ -153,6 +153,20 @@ const ScheduledStatement& State::at(const std::string& statement) const {
   return *s;
 }
 
+bool is_total(const ir::Statement& statement) {
+  const auto plain = [](const std::vector<ir::Index>& indices) {
+    return std::none_of(indices.begin(), indices.end(),
+                        [](const ir::Index& index) { return index.indirect != nullptr; });
+  };
+  std::vector<ir::Expr> all = statement.values;
+  if (statement.guard) all.push_back(statement.guard);
+  bool total = std::all_of(statement.writes.begin(), statement.writes.end(),
+                           [&](const ir::Access& write) { return plain(write.indices); });
+  for (const ir::Expr& value : all)
+    for (const ir::Load* load : ir::loads_of(value)) total = total && plain(load->indices);
+  return total;
+}
+
 bool is_reorderable(const ir::Statement& update) {
   const bool rounds = update.combiner == ir::Combiner::Sum || update.combiner == ir::Combiner::Product;
   return update.combiner != ir::Combiner::None && !(rounds && is_float(update.values.front()->type));

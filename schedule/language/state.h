@@ -47,6 +47,7 @@ struct ScheduledStatement {
   std::vector<ir::Constraint> loop_domain;  // over loop names
   bool atomic = false;                      // its conflicts with itself are atomic
   int lifted = 0;                           // how many leading iterators are the prefix of a lifted or copy statement
+  bool padded = false;                      // it runs beyond the reference's instances, into padding
   ir::Bindings counted = {};                // iterators over the loops that the last map made; empty: none did
 };
 
@@ -141,6 +142,9 @@ struct State {
 
 // True where the order of the updates cannot change a bit: integers, minima and maxima, bitwise operations.
 bool is_reorderable(const ir::Statement& update);
+
+// True where the statement computes something whatever it reads: no subscript is read.
+bool is_total(const ir::Statement& statement);
 
 // A statement of the Program as reference_state has it: each iterator its own loop.
 ScheduledStatement scheduled_statement(const ir::Program& program, const std::string& name);

@@ -21,7 +21,9 @@ namespace polyte::schedule {
 using ir::LoopKind;
 using ir::Memory;
 
-enum class Tail { Guard, Mask, Cut };  // what a split does with a last, incomplete tile
+// What a split does with a last, incomplete tile: tests each point, masks lanes, makes loops of its own; runs all of
+// it into padding; moves it inwards, over points of the tile before.
+enum class Tail { Guard, Mask, Cut, Round, Shift };
 
 struct Node;
 using Tree = std::shared_ptr<const Node>;

@@ -80,7 +80,8 @@ const Basis& Prover::Impl::basis_of(const std::shared_ptr<const ir::Program>& pr
 }
 
 bool keeps_instances(const ScheduledStatement& s) {
-  if (s.kind == StatementKind::Copy || s.lifted > 0 || s.phi.size() != s.body.iterators.size()) return false;
+  if (s.kind == StatementKind::Copy || s.lifted > 0 || s.padded || s.phi.size() != s.body.iterators.size())
+    return false;
   for (std::size_t i = 0; i < s.phi.size(); ++i) {
     if (s.phi[i].as_symbol() != s.body.iterators[i]) return false;
   }
@@ -378,7 +379,20 @@ std::vector<int> concurrent_loops(const Tree& tree) {
   return ids;
 }
 
+// Padding may hold anything; statements that run there have to stand that.
+std::optional<Refusal> padding_refusal(const State& state) {
+  for (const ScheduledStatement& s : state.statements) {
+    if (!s.padded || (s.kind != StatementKind::Copy && is_total(s.body))) continue;
+    Refusal refusal;
+    refusal.kind = RefusalKind::Illegal;
+    refusal.headline = s.body.name + " runs in padding, and what it computes there may fail";
+    return refusal;
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> end_to_end_refusal(Prover::Impl& impl, const State& state) {
+  if (auto refusal = padding_refusal(state)) return refusal;
   const IslModel model = make_model(impl.context, state);
   if (auto refusal = bounds_refusal(model, {})) return refusal;
   if (auto refusal = order_refusal(impl, model, {})) return refusal;

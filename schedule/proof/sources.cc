@@ -339,6 +339,20 @@ class FamilyCheck {
     return to_union(isl::manage(isl_set_identity(out.copy())));
   }
 
+  // Instances of a padded statement that the reference has not. What they read has to exist; what they make is no
+  // value of the reference, so that a read that takes it has another source than there.
+  isl::union_set beyond_reference(const Sink& sink) {
+    isl::union_set none = isl::manage(isl_union_set_empty(isl_set_get_space(model_.context.get())));
+    if (sink.statement < 0) return none;
+    const IslStatement& s = model_.statements[static_cast<std::size_t>(sink.statement)];
+    if (!s.statement->padded) return none;
+    const int at = statement_index(basis_.model, s.statement->reference);
+    const isl::set known = basis_.model.statements[static_cast<std::size_t>(at)].domain;
+    const isl::map phi = *phi_of(model_, sink.statement, basis_.model);
+    isl_set* inside = isl_set_apply(known.copy(), isl_map_reverse(phi.copy()));
+    return isl::manage(isl_union_set_from_set(isl_set_subtract(s.domain.copy(), inside)));
+  }
+
   std::optional<Refusal> check(const Sink& sink) {
     std::optional<Sink> original = reference_sink(sink);
     POLYTE_CHECK(original.has_value(), "a read of '" + family_ + "' has no counterpart in the reference");
@@ -348,6 +362,10 @@ class FamilyCheck {
     isl::union_map actual = *found;
     isl::union_set undefined =
         isl::manage(isl_union_set_from_set(sink.instances().release())).subtract(actual.domain());
+    const isl::union_set beyond = beyond_reference(sink);
+    const isl::union_set unfilled = undefined.intersect(beyond);
+    if (!unfilled.is_empty()) return undefined_read(sink, unfilled);
+    actual = actual.subtract_domain(beyond);
     isl::union_map expected = phi_of_sink(sink).apply_range(with_fill(then_.sources(*original), *original));
     undefined = undefined.intersect(expected.domain());
     if (!undefined.is_empty()) return undefined_read(sink, undefined);

@@ -175,3 +175,27 @@ TEST_CASE("division by lanes some of which are zero") {
                      {{"x", filled(*dtype_from_string(type), {16}, 18)}});
   }
 }
+
+// A prefetch reads nothing, wherever it points; a store past the caches stores.
+TEST_CASE("hints keep every value") {
+  const std::string text = R"(loops hints
+  in x: f32[64]
+  out y: f32[64]
+
+  parallel i in 0..4
+    prefetch x[16*i + 100000] level 3
+    prefetch x[16*i - 999] level 1
+    nontemporal y[16*i; 16 by 1] = (x[16*i; 16 by 1] + x16(f32(1)))
+)";
+  check_everywhere(text, {{"x", filled(DType::F32, {64}, 5)}});
+  codegen::Kernel kernel{ir::parse_loop_program(text, "test"), {}};
+  const codegen::Target target = codegen::target_for_cpu("x86-64-v3");
+  CHECK(codegen::emit_asm({&kernel, 1}, target).find("vmovntps") == std::string::npos);
+  kernel.aligned = {true, true};
+  const std::string assembly = codegen::emit_asm({&kernel, 1}, target);
+  CHECK(assembly.find("vmovntps") != std::string::npos);
+  CHECK(assembly.find("sfence") > assembly.find("vmovntps"));
+  CHECK(assembly.find("sfence") != std::string::npos);
+  CHECK(assembly.find("prefetcht0") != std::string::npos);
+  CHECK(assembly.find("prefetcht2") != std::string::npos);
+}

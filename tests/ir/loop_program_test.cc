@@ -24,6 +24,8 @@ const char* const kAllForms = R"(loops sample(N)
       for k.i in 0..2
         t[k.i, 0; 16 by 0,1] = x16(f32(-0.25))
         y[i, 16*k.i; 16 by 0,1 if 40 - 16*k.i] = fma(x[i, 16*k.i; 16 by 0,1 if 40 - 16*k.i], x16(s[]), t[k.i, 0; 16 by 0,1])  @y.update(i, 16*k.i; 0,1)
+        prefetch x[i + 1, 16*k.i] level 2
+        nontemporal y[i, k.i] = s[]
         fence
       unrolled r in 0..3
         if ?(x[i, r] <= f32(inf))

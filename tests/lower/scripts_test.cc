@@ -194,6 +194,37 @@ TEST_CASE("staged and packed") {
     check_dense(kTiles + lines);
 }
 
+// Prefetches stand at the head of their loop's body, one a cache line; stores past the caches are marked.
+TEST_CASE("hints") {
+  for (const char* lines : {
+           "prefetch w at k.i distance 2\nprefetch x at m.o level 2",
+           "stage acc at m.o in register\nprefetch w at k.o\nstream y",
+           "stage x at n.o\nprefetch x.c at m.o distance 3\nprefetch b at n.o",
+       })
+    check_dense(kTiles + lines);
+  check_dense("split y: n by 4\nnest m > n.o > <n.i> > y\nprefetch b at y:n.o\nprefetch acc at y:m distance 2");
+  check_blur("split y: x by 4 tail cut\nunroll y: x.o\nprefetch bx at y:x.o\ncut y:u at 2\nstream bx");
+  check_conv("prefetch x at acc.update:h\nprefetch w at acc.update:c distance 2 level 3");
+}
+
+TEST_CASE("last tiles that run whole") {
+  const std::string tile =
+      "split m by 4, n by 8\n"
+      "nest m.o > n.o > { [m.i] > <n.i> > acc.init; k > [m.i] > <n.i> > acc.update; [m.i] > <n.i> > y }\n"
+      "stage acc at n.o in register\ncache_read x at m.o\n";
+  const std::string padded = "pad x: x.m to 4\npad w: n to 8\ntail acc:m.i round\ntail acc:n.i round";
+  const std::vector<ir::Values> whole = {
+      {{"M", 7}, {"N", 9}, {"K", 10}}, {{"M", 8}, {"N", 8}, {"K", 8}}, {{"M", 5}, {"N", 13}, {"K", 3}}};
+  check(kDense, whole, tile + "pack w layout (k, n) [n//8, k, n%8]\n" + padded);
+  check(kDense, whole, tile + "pack w layout (k, n) [n//8, k, n%8] when compile\n" + padded);
+  const std::vector<ir::Values> sizes = {{{"M", 7}, {"N", 9}}, {{"M", 8}, {"N", 8}}, {{"M", 4}, {"N", 6}}};
+  check(
+      kBlur, sizes,
+      "split y: u by 4, x by 4 tail shift\nnest u.o > x.o > { u > <x> > bx at x.o; u.i > <x.i> > y }\nstage bx at x.o");
+  check(kTranspose, sizes,
+        "split n by 4 tail shift\nsplit m by 3 tail shift\norder y: m.o > n.o > m.i > n.i\nvectorize n.i");
+}
+
 TEST_CASE("lifted producers") {
   for (const char* lines : {
            "split y: u by 3, x by 4\nreorder y: u.o > x.o > u.i > x.i\ncompute_at bx at y:x.o",
@@ -303,6 +334,25 @@ TEST_CASE("the loops of a window, a fold and a hoisted buffer") {
   CAPTURE(hoisted);
   CHECK(hoisted.find("alloc bx.c") < hoisted.find("for x.o"));
   CHECK(hoisted.find("alloc bx.c") > hoisted.find("for u.o"));
+}
+
+TEST_CASE("the loops of prefetches, streams and padding") {
+  const ir::Values sizes = {{"M", 6}, {"N", 20}, {"K", 8}};
+  const std::string hints =
+      loops_of(kDense, sizes, "prefetch w at acc.update:m level 2\nprefetch w at acc.update:k distance 3\nstream y");
+  CAPTURE(hints);
+  CHECK(hints.find("unrolled w.ahead0 in 0..8") != std::string::npos);
+  CHECK(hints.find("prefetch w[w.ahead0, 16*w.ahead1] level 2") != std::string::npos);
+  CHECK(hints.find("prefetch w[k + 3, n] level 1") != std::string::npos);
+  CHECK(hints.find("nontemporal y[") != std::string::npos);
+  const std::string whole =
+      loops_of(kDense, sizes,
+               "split acc: m by 4\nnest m.o > { m.i > n > acc.init; k > m.i > n > acc.update }\n"
+               "stage acc\nbound_storage acc: m by 8\nstage x\npad x: m to 4\ntail acc:m.i round");
+  CAPTURE(whole);
+  CHECK(whole.find("for m.i in 0..4") != std::string::npos);
+  CHECK(whole.find("min(") == std::string::npos);
+  CHECK(whole.find("else f32(0)") != std::string::npos);
 }
 
 // The Program that a schedule of examples/ names: beside it, or in examples/programs; none of fixed, large sizes.

@@ -58,6 +58,10 @@ Applied set_scope(const State& state, const SetScope& directive, const Primitive
 Applied transform_layout(const State& state, const TransformLayout& directive, const PrimitiveContext& context);
 Applied double_buffer(const State& state, const DoubleBuffer& directive, const PrimitiveContext& context);
 Applied compute_with(const State& state, const ComputeWith& directive, const PrimitiveContext& context);
+Applied prefetch(const State& state, const Prefetch& directive, const PrimitiveContext& context);
+Applied stream(const State& state, const StoreNonTemporal& directive, const PrimitiveContext& context);
+Applied set_tail(const State& state, const SetTail& directive, const PrimitiveContext& context);
+Applied pad(const State& state, const Pad& directive, const PrimitiveContext& context);
 Applied transaction(const State& state, const Transaction& directive, const PrimitiveContext& context);
 
 }  // namespace polyte::schedule

@@ -1,9 +1,10 @@
 // split k by F from c:  k > body   ->   k.o > k.i > body,  k.o = (k - c) // F,  k.i = (k - c) % F.
 // Tiles are absolute, not relative to the loop's first value: two statements share tiles only so. A bijection:
-// nothing to prove. Statements that share the loop must be split together.
+// nothing to prove, but for the tails round and shift (tails.cc). Statements that share the loop must be split
+// together.
 #include <algorithm>
 
-#include "schedule/language/primitives/edit.h"
+#include "schedule/language/primitives/tails.h"
 
 namespace polyte::schedule {
 
@@ -127,6 +128,8 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
   for (int id : ids) {
     for (StagedBuffer& buffer : next.staged)  // contents are those of one iteration of the inner loop
       if (buffer.scope_loop == id) buffer.scope_loop = next.next_loop_id;
+    for (PrefetchHint& hint : next.prefetches)  // so many of the old iterations ahead
+      if (hint.loop == id) hint.loop = next.next_loop_id;
     next.tree = replace_loop(next.tree, id, [&](const Loop& l) { return split_loop(next, l, directive.tail); });
   }
   next.tree = map_leaves(next.tree, [&](const Leaf& leaf) {
@@ -134,7 +137,7 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
     return is_target ? split_when(leaf, loop) : leaf;
   });
   if (auto refusal = settle(next)) return *refusal;
-  return next;
+  return with_tail(next, *targets, loop + ".i", directive.tail, context);
 }
 
 // tile (i, j) by (Fi, Fj): its splits; the order is the nest's business.

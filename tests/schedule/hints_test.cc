@@ -1,0 +1,147 @@
+// Hints: prefetches and stores past the caches. They leave every value as it is; each wrong use is refused in its
+// words.
+#include "schedule/language/hints.h"
+#include "schedule/language/script_builder.h"
+#include "tests/schedule/schedule_testing.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+const ir::Values kDense = {{"M", 18}, {"N", 20}, {"K", 24}};
+
+const std::string kNest =
+    "split m by 4, n by 8, k by 8\n"
+    "nest par m.o > n.o > k.o > { m.i > n.i > acc.init when first k.o; k.i > m.i > <n.i> > acc.update; m.i > n.i > y "
+    "when last k.o }\n"
+    "stage acc at n.o in register\n";
+
+std::string refusal(const std::string& lines, const std::string& text = kDenseRelu, const ir::Values& sizes = kDense) {
+  const auto program = bound_program(text, sizes);
+  const auto state = replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Full, {}});
+  return state ? "accepted" : state.error().headline;
+}
+
+std::vector<std::string> notes_of(const std::string& lines) {
+  const auto program = bound_program(kDenseRelu, kDense);
+  std::vector<std::string> notes;
+  const auto state = replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Off, {}, &notes});
+  REQUIRE(static_cast<bool>(state));
+  return notes;
+}
+
+AheadBox box(const std::string& lines) {
+  const State state = state_of(bound_program(kDenseRelu, kDense), lines);
+  REQUIRE(state.prefetches.size() == 1);
+  const auto ahead = ahead_of(state, state.prefetches.front());
+  REQUIRE(static_cast<bool>(ahead));
+  return *ahead;
+}
+
+std::string origin(const AheadBox& box) {
+  std::string text;
+  for (const ir::Affine& a : box.origin) text += (text.empty() ? "" : ", ") + ir::to_string(a);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a prefetch brings the box of an iteration further on") {
+  const AheadBox next_row = box(kNest + "prefetch w at k.i distance 4");
+  CHECK(origin(next_row) == "k.i + 8*k.o + 4, 8*n.o");
+  CHECK(next_row.extent == std::vector<std::int64_t>{1, 8});
+  CHECK(lines_of(next_row, DType::F32) == 1);
+  const AheadBox next_tile = box(kNest + "prefetch x at k.o level 2");
+  CHECK(origin(next_tile) == "4*m.o, 8*k.o + 8");
+  CHECK(next_tile.extent == std::vector<std::int64_t>{4, 8});
+  CHECK(lines_of(next_tile, DType::F32) == 4);
+  CHECK(lines_of({{0, 0}, {3, 40}}, DType::F32) == 9);
+}
+
+TEST_CASE("prefetches change no value") {
+  for (const ir::Values& sizes :
+       {kDense, ir::Values{{"M", 5}, {"N", 9}, {"K", 7}}, ir::Values{{"M", 1}, {"N", 1}, {"K", 1}}}) {
+    const auto program = bound_program(kDenseRelu, sizes);
+    CHECK(problem_of(program, kNest + "prefetch w at k.i distance 4\nprefetch x at m.o distance 1 level 3",
+                     ProofLevel::Full) == "");
+  }
+}
+
+TEST_CASE("a split keeps the distance in the iterations it was said in") {
+  const AheadBox split = box("prefetch w at acc.update:k distance 5\nsplit acc.update: k by 8");
+  CHECK(origin(split) == "k.i + 8*k.o + 5, n");
+}
+
+TEST_CASE("prefetch reads back as it is printed") {
+  const auto program = bound_program(kDenseRelu, kDense);
+  for (const std::string line :
+       {"prefetch w at k distance 4 level 1", "prefetch x.c at acc.update:k.o distance 2*L level 3", "stream y"}) {
+    const Script script = script_of(*program, line);
+    CHECK(print(script.directives.front()) == line);
+  }
+  ScriptBuilder s("s/1", *program);
+  s.prefetch("w", "acc.update:k", "4", 2).stream("y");
+  CHECK(print(s.script().directives[0]) == "prefetch w at acc.update:k distance 4 level 2");
+  CHECK(print(s.script().directives[1]) == "stream y");
+  CHECK(print(script_of(*program, "prefetch w at k").directives.front()) == "prefetch w at k distance 1 level 1");
+}
+
+TEST_CASE("wrong prefetches") {
+  CHECK(refusal("prefetch v at k") == "no buffer is called v (they are x, w, b, y, acc)");
+  CHECK(refusal("prefetch w at q") == "no statement has a loop q (loops are m, n, k)");
+  CHECK(refusal("prefetch b at k") == "nothing below k reads b: there is nothing to prefetch");
+  CHECK(refusal("prefetch y at y:m") == "nothing below m reads y: there is nothing to prefetch");
+  CHECK(refusal("prefetch w at k distance 0") == "prefetch at distance 0: expected 1 or more iterations ahead");
+  CHECK(refusal("prefetch w at k level 4") == "there is no cache level 4: expected 1, 2 or 3");
+  CHECK(refusal("prefetch w at k\nprefetch w at k distance 2") == "w is prefetched at k already, 1 ahead");
+  CHECK(refusal("prefetch w at m") == "m is ambiguous: say acc.init:m, acc.update:m, y:m");
+  CHECK(refusal(kNest + "prefetch acc.r at k.o") == "acc.r is kept in registers: there is nothing to prefetch");
+  CHECK(refusal("split m by 4\nstage x at acc.update: m.o\nprefetch x.c at acc.update:m.o") ==
+        "x.c begins anew in every iteration of m.o: nothing of it is there ahead of time");
+  CHECK(refusal("vectorize y: n\nprefetch b at y:n") ==
+        "n is a vector loop, its iterations are lanes: prefetch b at a loop outside it");
+}
+
+TEST_CASE("a later step may not take a prefetch away") {
+  CHECK(refusal("prefetch b at y:n\nvectorize y: n") ==
+        "n is a vector loop, its iterations are lanes: prefetch b at a loop outside it");
+  CHECK(refusal("prefetch b at y:m\nfuse y: m, n as mn") ==
+        "b is prefetched at a loop that would be gone: prefetch comes after");
+  CHECK(refusal("prefetch w at acc.update:k\nstage w at acc.update:m") ==
+        "nothing below k reads w: there is nothing to prefetch");
+}
+
+TEST_CASE("a prefetch without effect is noted") {
+  const auto far = notes_of("prefetch w at acc.update:k distance 30");
+  REQUIRE(far.size() == 1);
+  CHECK(far.front().find("k runs 24 iterations, 30 ahead is past its end") != std::string::npos);
+  const auto same = notes_of("prefetch x at acc.update:n");
+  REQUIRE(same.size() == 1);
+  CHECK(same.front().find("every iteration of n reads the same of x") != std::string::npos);
+  CHECK(notes_of("prefetch w at acc.update:k distance 4").empty());
+}
+
+TEST_CASE("stores past the caches") {
+  const auto program = bound_program(kDenseRelu, kDense);
+  CHECK(problem_of(program, "stream y", ProofLevel::Full) == "");
+  CHECK(problem_of(program, kNest + "stream y", ProofLevel::Full) == "");
+  CHECK(refusal("stream v") == "no buffer is called v (they are x, w, b, y, acc)");
+  CHECK(refusal("stream x") == "nothing writes x");
+  CHECK(refusal("stream y\nstream y") == "y is streamed already");
+  CHECK(refusal("stream acc") ==
+        "acc is read by acc.update in the nest where acc.update writes it: past the caches, it would come back from "
+        "memory");
+  CHECK(refusal(kNest + "stream acc.r") == "acc.r lives in register: its stores do not go to memory at all");
+  const char* const kTwo = R"(
+program two(M)
+  in  x: f32[M]
+  out y: f32[M]
+  t[i] = x[i] * 2
+  y[i] = t[i] + 1
+)";
+  CHECK(refusal("stream t", kTwo, {{"M", 7}}) == "accepted");
+  CHECK(refusal("stream t\nmerge t, y through i", kTwo, {{"M", 7}}) ==
+        "t is read by y in the nest where t writes it: past the caches, it would come back from memory");
+}
+
+}  // namespace polyte::schedule
