@@ -203,7 +203,8 @@ TEST_CASE("hints") {
        })
     check_dense(kTiles + lines);
   check_dense("split y: n by 4\nnest m > n.o > <n.i> > y\nprefetch b at y:n.o\nprefetch acc at y:m distance 2");
-  check_blur("split y: x by 4 tail cut\nunroll y: x.o\nprefetch bx at y:x.o\ncut y:u at 2\nstream bx");
+  check(kBlur, {{{"M", 7}, {"N", 9}}, {{"M", 4}, {"N", 5}}},
+        "split y: x by 4 tail cut\nunroll y: x.o\nprefetch bx at y:x.o\ncut y:u at 2\nstream bx");
   check_conv("prefetch x at acc.update:h\nprefetch w at acc.update:c distance 2 level 3");
 }
 
@@ -343,7 +344,7 @@ TEST_CASE("the loops of prefetches, streams and padding") {
   CAPTURE(hints);
   CHECK(hints.find("unrolled w.ahead0 in 0..8") != std::string::npos);
   CHECK(hints.find("prefetch w[w.ahead0, 16*w.ahead1] level 2") != std::string::npos);
-  CHECK(hints.find("prefetch w[k + 3, n] level 1") != std::string::npos);
+  CHECK(hints.find("prefetch w[k + 3, n_1] level 1") != std::string::npos);
   CHECK(hints.find("nontemporal y[") != std::string::npos);
   const std::string whole =
       loops_of(kDense, sizes,
