@@ -194,8 +194,8 @@ TEST_CASE("hints keep every value") {
   kernel.aligned = {true, true};
   const std::string assembly = codegen::emit_asm({&kernel, 1}, target);
   CHECK(assembly.find("vmovntps") != std::string::npos);
-  CHECK(assembly.find("sfence") > assembly.find("vmovntps"));
-  CHECK(assembly.find("sfence") != std::string::npos);
+  CHECK(assembly.find("sfence") < assembly.find("vmovntps"));                      // before the workers begin
+  CHECK(assembly.find("sfence", assembly.find("vmovntps")) != std::string::npos);  // before each is done
   CHECK(assembly.find("prefetcht0") != std::string::npos);
   CHECK(assembly.find("prefetcht2") != std::string::npos);
 }
