@@ -184,6 +184,7 @@ void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active)
     const llvm::Align align(static_cast<std::uint64_t>(known));
     Value* pointer = first_address(a);
     if (active == nullptr) {
+      if (stream_where_aligned(a, value, pointer)) return;
       stream(annotated(b_.CreateAlignedStore(value, pointer, align), a.slot), a);
     } else {
       Value* which = lanes == 1 ? b_.CreateVectorSplat(1, active) : active;
@@ -205,12 +206,18 @@ void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active)
   }
 }
 
+namespace {
+
+bool is_vector(const ir::Lanes& lanes) { return lanes.count > 1 && (lanes.count & (lanes.count - 1)) == 0; }
+
+}  // namespace
+
 // Whole vectors at addresses that are multiples of their size; others are ordinary stores.
 void FunctionEmitter::stream(llvm::StoreInst* store, const Access& a) {
   if (a.stream == nullptr) return;
   const std::uint64_t bytes = static_cast<std::uint64_t>(a.lanes.count) * size_in_bytes(a.slot.dtype);
   std::string& why_not = context_.streams.try_emplace(*a.stream, "its elements are stored one by one").first->second;
-  if (a.lanes.count == 1) return;
+  if (!is_vector(a.lanes)) return;
   if (store->getAlign().value() < std::min<std::uint64_t>(bytes, 64)) {
     if (!why_not.empty()) why_not = "its vectors are not known to be aligned";
     return;
@@ -225,6 +232,31 @@ void FunctionEmitter::stream(llvm::StoreInst* store, const Access& a) {
 void FunctionEmitter::stream_fence() {
   if (!context_.has_streams || !llvm::Triple(context_.module.getTargetTriple()).isX86()) return;
   b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+}
+
+// A caller's buffer may begin anywhere: if (base % 64 == 0) a store past the caches, else an ordinary one. Only where
+// the place in the buffer is a multiple of the vector.
+bool FunctionEmitter::stream_where_aligned(const Access& a, Value* value, Value* pointer) {
+  const int bytes = a.lanes.count * size_in_bytes(a.slot.dtype), needed = std::min(bytes, 64);
+  if (a.stream == nullptr || !is_vector(a.lanes) || a.index.indirect != nullptr || a.slot.alignment >= needed)
+    return false;
+  BufferSlot aligned = a.slot;
+  aligned.alignment = 64;
+  if (known_alignment(aligned, a.index.affine) < needed) return false;
+  Value* low = b_.CreateAnd(b_.CreatePtrToInt(a.slot.base, b_.getInt64Ty()), b_.getInt64(63));
+  llvm::BasicBlock* past = llvm::BasicBlock::Create(b_.getContext(), "past_caches", function_);
+  llvm::BasicBlock* through = llvm::BasicBlock::Create(b_.getContext(), "through_caches", function_);
+  llvm::BasicBlock* after = llvm::BasicBlock::Create(b_.getContext(), "stored");
+  b_.CreateCondBr(b_.CreateICmpEQ(low, b_.getInt64(0)), past, through);
+  b_.SetInsertPoint(past);
+  stream(annotated(b_.CreateAlignedStore(value, pointer, llvm::Align(static_cast<std::uint64_t>(needed))), a.slot), a);
+  b_.CreateBr(after);
+  b_.SetInsertPoint(through);
+  const llvm::Align own(static_cast<std::uint64_t>(known_alignment(a.slot, a.index.affine)));
+  annotated(b_.CreateAlignedStore(value, pointer, own), a.slot);
+  b_.CreateBr(after);
+  start(after);
+  return true;
 }
 
 // The address may lie outside the buffer: it is computed without a promise, and a prefetch never faults.

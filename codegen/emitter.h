@@ -134,6 +134,7 @@ class FunctionEmitter {
   Value* first_address(const Access& a);
   void emit_prefetch(const ir::Prefetch& prefetch);
   void stream(llvm::StoreInst* store, const Access& a);
+  bool stream_where_aligned(const Access& a, Value* value, Value* pointer);
   void stream_fence();
   template <class Instruction>
   Instruction* annotated(Instruction* instruction, const BufferSlot& slot);

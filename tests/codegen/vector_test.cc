@@ -190,7 +190,9 @@ TEST_CASE("hints keep every value") {
   check_everywhere(text, {{"x", filled(DType::F32, {64}, 5)}});
   codegen::Kernel kernel{ir::parse_loop_program(text, "test"), {}};
   const codegen::Target target = codegen::target_for_cpu("x86-64-v3");
-  CHECK(codegen::emit_asm({&kernel, 1}, target).find("vmovntps") == std::string::npos);
+  const std::string either = codegen::emit_asm({&kernel, 1}, target);  // decided by the address at run time
+  CHECK(either.find("vmovntps") != std::string::npos);
+  CHECK(either.find("vmovups") != std::string::npos);
   kernel.aligned = {true, true};
   const std::string assembly = codegen::emit_asm({&kernel, 1}, target);
   CHECK(assembly.find("vmovntps") != std::string::npos);
