@@ -245,6 +245,28 @@ bool equal(const Program& a, const Program& b) {
 
 namespace {
 
+// The value of an index expression that reads nothing, where it is affine: M*j once M is known.
+std::optional<Affine> affine_of(const Expr& e) {
+  if (e->type != DType::I64) return std::nullopt;
+  if (const auto* index = std::get_if<IndexValue>(&e->op)) return index->value;
+  if (const auto* literal = std::get_if<Literal>(&e->op)) return Affine(literal->integer);
+  const auto* binary = std::get_if<Binary>(&e->op);
+  if (!binary) return std::nullopt;
+  const auto a = affine_of(binary->a), b = affine_of(binary->b);
+  if (!a || !b) return std::nullopt;
+  if (binary->op == BinaryOp::Add) return *a + *b;
+  if (binary->op == BinaryOp::Sub) return *a - *b;
+  if (binary->op == BinaryOp::Mul && b->is_constant()) return *a * b->constant();
+  if (binary->op == BinaryOp::Mul && a->is_constant()) return *b * a->constant();
+  return std::nullopt;
+}
+
+Index settled(const Index& index) {
+  if (!index.indirect) return index;
+  const auto value = affine_of(index.indirect);
+  return value ? Index{index.affine + *value, nullptr} : index;
+}
+
 // Replaces symbols by affine expressions and renames buffers, everywhere in a Program.
 struct Rebuild {
   Bindings bindings;
@@ -261,6 +283,7 @@ struct Rebuild {
       ExprNode copy = *leaf;
       Load& load = std::get<Load>(copy.op);
       load.buffer = name(load.buffer);
+      for (Index& index : load.indices) index = settled(index);
       (*this)(load.guard);
       if (load.guard.empty()) load.otherwise = nullptr;
       return std::make_shared<const ExprNode>(std::move(copy));
@@ -274,7 +297,7 @@ struct Rebuild {
     (*this)(s.domain);
     for (Access& write : s.writes) {
       write.buffer = name(write.buffer);
-      for (Index& index : write.indices) index = {substitute(index.affine, bindings), (*this)(index.indirect)};
+      for (Index& index : write.indices) index = settled({substitute(index.affine, bindings), (*this)(index.indirect)});
     }
     for (Expr& value : s.values) value = (*this)(value);
     s.guard = (*this)(s.guard);
@@ -344,6 +367,7 @@ Program bind(const Program& program, const Values& sizes) {
   }
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
   std::erase_if(bound.params, [&](const std::string& param) { return rebuild.bindings.count(param) > 0; });
+  for (const auto& [name, value] : rebuild.bindings) bound.sizes[name] = value.constant();
   return bound;
 }
 

@@ -77,6 +77,7 @@ struct Program {
   std::vector<Buffer> buffers;        // interface in order, then temporaries
   std::vector<Statement> statements;  // in text order
   std::vector<Item> order;
+  Values sizes = {};  // what bind() has put in for parameters: names for scripts, no part of the text
 
   const Buffer* find_buffer(const std::string& name) const;        // null if absent
   const Statement* find_statement(const std::string& name) const;  // null if absent

@@ -212,6 +212,7 @@ State initial_state(std::shared_ptr<const ir::Program> program, const Script& sc
 
 ScriptEnvironment initial_environment(const Script& script, const ir::Program& program, const Machine& machine) {
   ScriptEnvironment environment;
+  environment.values = program.sizes;
   environment.values["L"] = machine.lanes(script.dtype);
   environment.values["registers"] = machine.vector_registers;
   environment.values["cores"] = machine.cores;

@@ -70,6 +70,7 @@ struct CutRecord {
 struct MapRecord {
   std::string statement;
   std::string loop;
+  std::string now;  // the loops in its place: "ij", "i, w"
 };
 
 // Storage that is not the reference's own: staged copies, promoted accumulators, padded or packed layouts.

@@ -173,8 +173,8 @@ TEST_CASE("small forms") {
 
 TEST_CASE("names after a map") {
   CHECK(plain("map S (i, i+j) as (i, w)\nsplit j by 4") ==
-        "malformed: no statement has a loop j: a fuse or a map replaced it (loops are i, w)");
-  CHECK(plain("skew S: j by i as J\nvectorize S:j") == "malformed: S has no loop j: a fuse or a map replaced it (its loops are i, J)");
+        "malformed: no statement has a loop j: it became i, w (loops are i, w)");
+  CHECK(plain("skew S: j by i as J\nvectorize S:j") == "malformed: S has no loop j: it became J (its loops are i, J)");
 }
 
 TEST_CASE("maps that are not one-to-one") {

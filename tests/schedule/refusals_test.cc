@@ -43,7 +43,7 @@ TEST_CASE("loops and statements that are not there") {
   CHECK(gemm("unroll acc.init:k") == "acc.init has no loop k (its loops are m, n)");
   CHECK(gemm("nest m > n > { acc; y }") == "no statement is called acc: did you mean acc.init or acc.update?");
   CHECK(gemm("order z: m > n") == "no statement is called z (statements are acc.init, acc.update, y)");
-  CHECK(gemm("param F = G + 1") == "size 'G + 1': 'G' is not known (known are L, cores, registers)");
+  CHECK(gemm("param F = G + 1") == "size 'G + 1': 'G' is not known (known are K, L, M, N, cores, registers)");
   CHECK(gemm("param F = 4 / 0") == "size '4 / 0': division by 0");
   CHECK(gemm("param F = 40 where F <= registers - 2") ==
         "the condition does not hold: 40 <= 30 where F = 40, registers = 32");

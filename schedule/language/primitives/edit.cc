@@ -272,7 +272,7 @@ namespace {
 std::string fate_of(const State& state, const std::string& statement, const std::string& loop) {
   for (const MapRecord& record : state.maps)
     if (record.loop == loop && (statement.empty() || record.statement == statement))
-      return ": a fuse or a map replaced it";
+      return ": it became " + record.now;
   for (const SplitRecord& record : state.splits)
     if (record.loop == loop && (statement.empty() || record.statement == statement))
       return ": it was split into " + loop + ".o and " + loop + ".i";

@@ -69,7 +69,7 @@ Applied fuse(const State& state, const Fuse& directive, const PrimitiveContext&)
   for (const std::string& statement : below) {
     fuse_rows(statement_of(next, statement), directive, std::max<std::int64_t>(*extent, 1), first);
     for (const std::string& gone : {(*outer)->name, (*inner)->name})
-      if (gone != directive.name) next.maps.push_back({statement, gone});
+      if (gone != directive.name) next.maps.push_back({statement, gone, directive.name});
   }
   next.tree = replace_loop(state.tree, (*outer)->id, [&](const Loop& old) {
     Loop fused = **inner;

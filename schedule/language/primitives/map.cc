@@ -45,7 +45,7 @@ std::optional<Refusal> map_statement(State& state, const Map::Item& item, const 
   if (!inversion) return not_one_to_one(state, s, *rows);
   for (const LoopRow& row : s.rows)
     if (std::find(loops.begin(), loops.end(), row.loop) == loops.end())
-      state.maps.push_back({item.statement, row.loop});
+      state.maps.push_back({item.statement, row.loop, joined(loops)});
   std::erase_if(state.splits, [&](const SplitRecord& record) { return record.statement == item.statement; });
   s.rows = *rows;
   s.inverse = s.counted = inversion->values;

@@ -207,7 +207,7 @@ class Remapping {
     s.loop_domain.insert(s.loop_domain.end(), inversion->implied.begin(), inversion->implied.end());
     s.counted = s.inverse;
     for (const std::string& loop : directive_.replaced)
-      if (!has(directive_.loops, loop)) next_.maps.push_back({s.body.name, loop});
+      if (!has(directive_.loops, loop)) next_.maps.push_back({s.body.name, loop, joined(directive_.loops)});
     return std::nullopt;
   }
 
