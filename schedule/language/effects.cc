@@ -86,10 +86,11 @@ std::string kind_note(const State& after, const Loop& loop, std::int64_t lanes) 
 }
 
 // A peel of all iterations leaves one part: the loop as it was.
-std::string peel_note(const State& after, const Peel& peel) {
+std::string peel_note(const State& before, const State& after, const Peel& peel) {
   if (after.cuts.empty()) return "";
   const CutRecord& cut = after.cuts.back();
-  const ir::Ranges ranges = loop_ranges(after, std::vector<std::string>{cut.statement});
+  if (!before.find(cut.statement)) return "";
+  const ir::Ranges ranges = loop_ranges(before, std::vector<std::string>{cut.statement});
   const auto range = ranges.find(cut.loop);
   if (!cut.at.is_constant() || range == ranges.end() || !range->second.min || !range->second.max) return "";
   const std::int64_t first = *range->second.min, last = *range->second.max;
@@ -141,7 +142,7 @@ std::vector<std::string> idle_parts(const State& before, const Directive& direct
   for (const Loop* loop : is_kind ? new_kinds(before, after) : std::vector<const Loop*>{})
     if (std::string note = replaced_kind(before, *loop); !note.empty()) notes.push_back(note);
   if (const Peel* peel = std::get_if<Peel>(&directive.operation))
-    if (std::string note = peel_note(after, *peel); !note.empty()) notes.push_back(note);
+    if (std::string note = peel_note(before, after, *peel); !note.empty()) notes.push_back(note);
   if (std::holds_alternative<Prefetch>(directive.operation)) {
     const std::string note = prefetch_note(after, after.prefetches.back());
     if (!note.empty()) notes.push_back(note);

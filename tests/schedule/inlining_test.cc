@@ -42,8 +42,9 @@ std::string verdict(const std::string& lines, const Damage& damage) {
 }  // namespace
 
 TEST_CASE("padded reads and definitions with an offset are inlined, executed and proved") {
-  for (const std::string lines : {"compute_inline a", "compute_inline b", "compute_inline a, b, c", "compute_inline b, a",
-                                  "compute_inline all", "compute_inline all\nsplit i by 4\nvectorize y:i.i"})
+  for (const std::string lines :
+       {"compute_inline a", "compute_inline b", "compute_inline a, b, c", "compute_inline b, a", "compute_inline all",
+        "compute_inline all\nsplit i by 4\nvectorize y:i.i"})
     for (const ir::Values& size : std::vector<ir::Values>{{{"N", 6}}, {{"N", 1}}, {{"N", 9}}}) {
       CAPTURE(lines);
       CHECK(problem_of(bound_program(kPadded, size), lines, ProofLevel::Full) == "");

@@ -271,8 +271,7 @@ namespace {
 // Where a loop that was there has gone; empty where none was. An empty statement: of any.
 std::string fate_of(const State& state, const std::string& statement, const std::string& loop) {
   for (const MapRecord& record : state.maps)
-    if (record.loop == loop && (statement.empty() || record.statement == statement))
-      return ": it became " + record.now;
+    if (record.loop == loop && (statement.empty() || record.statement == statement)) return ": it became " + record.now;
   for (const SplitRecord& record : state.splits)
     if (record.loop == loop && (statement.empty() || record.statement == statement))
       return ": it was split into " + loop + ".o and " + loop + ".i";

@@ -129,6 +129,10 @@ std::optional<Refusal> check_twice(const ScheduledStatement& s, const Tiles& til
   if (s.atomic) return malformed(s.body.name + " is atomic: it may not run twice");
   if (std::find(s.body.iterators.begin(), s.body.iterators.end(), tiles.outer) != s.body.iterators.end())
     return conservative(s.body.name + " is computed anew in every " + tiles.outer + " already");
+  for (const auto& [iterator, value] : s.inverse)
+    if (iterator != tiles.iterator && (value.uses(tiles.outer) || value.uses(tiles.inner)))
+      return conservative("a map ties " + iterator + " of " + s.body.name + " to " + tiles.iterator +
+                          ": its tiles stay where they are");
   return std::nullopt;
 }
 
@@ -255,7 +259,11 @@ Applied set_tail(const State& state, const SetTail& directive, const PrimitiveCo
   }
   for (const std::string& name : candidates)
     if (row_of(state.at(name), inner) && !is_pinned(leaf_of(state, name), inner)) owners.push_back(name);
-  if (owners.empty()) return the_loop(state, directive.loop).error();
+  if (owners.empty()) {
+    const auto loop = the_loop(state, directive.loop);
+    if (!loop) return loop.error();
+    return malformed("what is below " + inner + " runs in one of its iterations: there is no tail");
+  }
   if (auto refusal = check_open(state, owners, inner)) return *refusal;
   return with_tail(state, owners, inner, directive.tail, context);
 }
