@@ -85,18 +85,26 @@ std::string kind_note(const State& after, const Loop& loop, std::int64_t lanes) 
          std::to_string(lanes) + " lanes of a vector";
 }
 
-// A peel of all iterations leaves one part: the loop as it was.
-std::string peel_note(const State& before, const State& after, const Peel& peel) {
-  if (after.cuts.empty()) return "";
-  const CutRecord& cut = after.cuts.back();
+// Where a cut falls outside the loop of its statement, what that loop is; empty where it parts it or that is not known.
+std::string uncut_loop(const State& before, const CutRecord& cut) {
   if (!before.find(cut.statement)) return "";
   const ir::Ranges ranges = loop_ranges(before, std::vector<std::string>{cut.statement});
   const auto range = ranges.find(cut.loop);
   if (!cut.at.is_constant() || range == ranges.end() || !range->second.min || !range->second.max) return "";
   const std::int64_t first = *range->second.min, last = *range->second.max;
   if (cut.at.constant() > first && cut.at.constant() <= last) return "";
-  return cut.loop + " runs from " + std::to_string(first) + " to " + std::to_string(last) + ": with its " +
-         (peel.first ? "first " : "last ") + (peel.count.text.empty() ? "1" : peel.count.text) +
+  return cut.loop + " runs from " + std::to_string(first) + " to " + std::to_string(last);
+}
+
+// A peel of all iterations, for every statement, leaves one part: the loop as it was.
+std::string peel_note(const State& before, const State& after, const Peel& peel) {
+  std::string loop;
+  for (std::size_t i = before.cuts.size(); i < after.cuts.size(); ++i) {
+    loop = uncut_loop(before, after.cuts[i]);
+    if (loop.empty()) return "";
+  }
+  if (loop.empty()) return "";
+  return loop + ": with its " + (peel.first ? "first " : "last ") + (peel.count.text.empty() ? "1" : peel.count.text) +
          " peeled nothing is left, it has no effect";
 }
 
