@@ -461,6 +461,7 @@ Script random_script(std::shared_ptr<const ir::Program> program, const Machine& 
   const std::size_t wanted = script.directives.size() + static_cast<std::size_t>(random.between(1, 11));
   for (int attempt = 0; attempt < 30 && script.directives.size() < std::min<std::size_t>(wanted, 12); ++attempt) {
     const Directive directive{random_operation(state, random), Provenance::Person, 0};
+    if (!reassociate && std::holds_alternative<Reassociate>(directive.operation)) continue;  // other bits are right too
     const std::string name = name_of(directive.operation);
     ++statistics.proposed[name];
     try {

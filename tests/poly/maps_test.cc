@@ -9,21 +9,6 @@ namespace {
 
 using schedule::ProofLevel;
 
-const char* const kJacobi = R"(
-program jacobi_2d(T, N)
-  inout A: f64[N, N]
-  inout B: f64[N, N]
-  loop t in 0..T
-    B[i, j] = 2 * (A[i, j] + A[i, j-1] + A[i, j+1] + A[i-1, j] + A[i+1, j])   for i in 1..N-1, j in 1..N-1
-    A[i, j] = 2 * (B[i, j] + B[i, j-1] + B[i, j+1] + B[i-1, j] + B[i+1, j])   for i in 1..N-1, j in 1..N-1
-)";
-const char* const kSeidel = R"(
-program seidel_2d(T, N)
-  inout A: f64[N, N]
-  loop t in 0..T
-    A[i, j] = A[i-1, j] + A[i, j-1] + A[i, j] + A[i, j+1] + A[i+1, j]     for i in 1..N-1, j in 1..N-1
-)";
-
 Machine one_core() {
   Machine machine = schedule::test_machine();
   machine.cores = 1;
@@ -55,14 +40,14 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 TEST_CASE("both sweeps of jacobi in one nest, shifted") {
   for (const auto& sizes : {ir::Values{{"T", 3}, {"N", 9}}, ir::Values{{"T", 20}, {"N", 14}}}) {
-    const std::string script = checked_script(kJacobi, sizes);
+    const std::string script = checked_script(schedule::kJacobi, sizes);
     CHECK(has(script, "map B (t, "));
     CHECK(has(script, "> B"));
   }
 }
 
 TEST_CASE("seidel in time tiles") {
-  const std::string script = checked_script(kSeidel, {{"T", 5}, {"N", 9}});
+  const std::string script = checked_script(schedule::kSeidel, {{"T", 5}, {"N", 9}});
   CHECK(has(script, "map A (t, "));
   CHECK(has(script, "tile ("));
 }

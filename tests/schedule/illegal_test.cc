@@ -13,14 +13,6 @@ program scan(M, N)
   I: y[i, j] = x[i, j]              for i in 0..M, j in 0..1
   F: y[i, j] = y[i, j-1] + x[i, j]  for i in 0..M, j in 1..N
 )";
-const char* const kJacobi = R"(
-program jacobi_2d(T, N)
-  inout A: f64[N, N]
-  inout B: f64[N, N]
-  loop t in 0..T
-    B[i, j] = 2 * (A[i, j] + A[i, j-1] + A[i, j+1] + A[i-1, j] + A[i+1, j])   for i in 1..N-1, j in 1..N-1
-    A[i, j] = 2 * (B[i, j] + B[i, j-1] + B[i, j+1] + B[i-1, j] + B[i+1, j])   for i in 1..N-1, j in 1..N-1
-)";
 const char* const kHistogram = R"(
 program histogram(N)
   in  bin: u8[N]

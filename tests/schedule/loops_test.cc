@@ -6,14 +6,6 @@ namespace polyte::schedule {
 
 namespace {
 
-const char* const kJacobi = R"(
-program jacobi_2d(T, N)
-  inout A: f64[N, N]
-  inout B: f64[N, N]
-  loop t in 0..T
-    B[i, j] = 2 * (A[i, j] + A[i, j-1] + A[i, j+1] + A[i-1, j] + A[i+1, j])   for i in 1..N-1, j in 1..N-1
-    A[i, j] = 2 * (B[i, j] + B[i, j-1] + B[i, j+1] + B[i-1, j] + B[i+1, j])   for i in 1..N-1, j in 1..N-1
-)";
 const char* const kTriangle = R"(
 program triangle(M)
   in  x: f32[M, M]

@@ -68,6 +68,22 @@ program blur(M, N)
   y[u, x]  = bx[u, x] + bx[u+1, x] + bx[u+2, x]  for u in 0..M, x in 0..N
 )";
 
+inline constexpr const char* kJacobi = R"(
+program jacobi_2d(T, N)
+  inout A: f64[N, N]
+  inout B: f64[N, N]
+  loop t in 0..T
+    B[i, j] = 2 * (A[i, j] + A[i, j-1] + A[i, j+1] + A[i-1, j] + A[i+1, j])   for i in 1..N-1, j in 1..N-1
+    A[i, j] = 2 * (B[i, j] + B[i, j-1] + B[i, j+1] + B[i-1, j] + B[i+1, j])   for i in 1..N-1, j in 1..N-1
+)";
+
+inline constexpr const char* kSeidel = R"(
+program seidel_2d(T, N)
+  inout A: f64[N, N]
+  loop t in 0..T
+    A[i, j] = A[i-1, j] + A[i, j-1] + A[i, j] + A[i, j+1] + A[i+1, j]     for i in 1..N-1, j in 1..N-1
+)";
+
 inline constexpr const char* kConv = R"(
 program conv(F, C, H, W)
   in    x: f32[C, H, W]
