@@ -19,7 +19,7 @@ CASES = [
     (f"{SCHEDULES}/conv_nchwc.program", "C=4,F=4,N=56", ["conv_nchwc_rows"], {}),
     (f"{SCHEDULES}/conv_nchwc.program", "C=8,F=8,N=28", ["conv_nchwc_rows"], {}),
     (f"{SCHEDULES}/conv_nchwc.program", "C=16,F=16,N=14", ["conv_nchwc_rows"], {}),
-    (f"{SCHEDULES}/conv_nchwc.program", "C=32,F=32,N=7", ["conv_nchwc_rows"], {"Q": 7, "B": 4}),
+    (f"{SCHEDULES}/conv_nchwc.program", "C=32,F=32,N=7", ["conv_nchwc_blocks"], {}),
     (f"{SCHEDULES}/depthwise.program", "C=9,N=56", ["depthwise_rows"], {}),
     (f"{SCHEDULES}/depthwise.program", "C=12,N=28", ["depthwise_rows"], {}),
     (f"{SCHEDULES}/depthwise.program", "C=24,N=14", ["depthwise_rows"], {}),

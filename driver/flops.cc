@@ -1,6 +1,9 @@
 #include "driver/flops.h"
 
 #include <algorithm>
+#include <ranges>
+
+#include "ir/domain.h"
 
 namespace polyte::driver {
 namespace {
@@ -15,44 +18,68 @@ double operations_of(const ir::Expr& e) {
   return count;
 }
 
-// Intervals of the iterators, narrowed by the constraints until nothing changes.
-ir::Ranges ranges_of(const ir::Statement& statement) {
-  ir::Ranges ranges;
-  for (std::size_t round = 0; round <= statement.iterators.size(); ++round) {
-    for (const ir::Constraint& c : statement.domain) {
-      for (const std::string& it : statement.iterators) {
-        const std::int64_t a = c.expr.coefficient(it);
-        const ir::Affine rest = c.expr - ir::Affine::symbol(it) * a;
-        if ((a != 1 && a != -1) || rest.uses(it)) continue;
-        const ir::Interval range = ir::range_of(rest, ranges);
-        ir::Interval& own = ranges[it];
-        if (a == 1 && range.max) own.min = std::max(own.min.value_or(-*range.max), -*range.max);
-        if (a == -1 && range.max) own.max = std::min(own.max.value_or(*range.max), *range.max);
-      }
-    }
+// Iterator by iterator: one that no later bound mentions multiplies, the others are run through.
+class InstanceCount {
+ public:
+  explicit InstanceCount(const ir::Statement& statement)
+      : iterators_(statement.iterators), bounds_(ir::bounds_of(statement.domain, statement.iterators)) {
+    for (const std::string& iterator : iterators_) is_needed_.push_back(is_mentioned(iterator));
   }
-  return ranges;
-}
+
+  // 0 where some iterator has no bounds or more than kMostSteps steps are needed.
+  double run() {
+    const bool is_bounded = std::ranges::all_of(
+        bounds_.of, [](const ir::IteratorBounds& b) { return !b.lower.empty() && !b.upper.empty(); });
+    if (!is_bounded || !std::ranges::all_of(bounds_.constant, [&](const auto& c) { return ir::holds(c, at_); }))
+      return 0;
+    const double count = from(0);
+    return steps_ > kMostSteps ? 0 : count;
+  }
+
+ private:
+  static constexpr std::int64_t kMostSteps = 4'000'000;
+  const std::vector<std::string>& iterators_;
+  ir::DomainBounds bounds_;
+  std::vector<bool> is_needed_;
+  ir::Values at_;
+  std::int64_t steps_ = 0;
+
+  bool is_mentioned(const std::string& iterator) const {
+    const auto uses = [&](const ir::Affine& e) { return e.uses(iterator); };
+    return std::ranges::any_of(bounds_.of, [&](const ir::IteratorBounds& b) {
+      return std::ranges::any_of(b.lower, uses) || std::ranges::any_of(b.upper, uses) ||
+             std::ranges::any_of(b.checks, [&](const ir::Constraint& c) { return uses(c.expr); });
+    });
+  }
+
+  double from(std::size_t depth) {
+    if (depth == iterators_.size()) return 1;
+    const ir::IteratorBounds& b = bounds_.of[depth];
+    const auto value = [&](const ir::Affine& e) { return ir::evaluate(e, at_); };
+    const std::int64_t first = std::ranges::max(b.lower | std::views::transform(value));
+    const std::int64_t last = std::ranges::min(b.upper | std::views::transform(value));
+    if (last < first) return 0;
+    std::int64_t& here = at_[iterators_[depth]];
+    here = first;
+    if (!is_needed_[depth]) return static_cast<double>(last - first + 1) * from(depth + 1);
+    double count = 0;
+    for (here = first; here <= last && ++steps_ <= kMostSteps; ++here)
+      if (std::ranges::all_of(b.checks, [&](const ir::Constraint& c) { return ir::holds(c, at_); }))
+        count += from(depth + 1);
+    return count;
+  }
+};
 
 }  // namespace
 
-double count_instances(const ir::Program&, const ir::Statement& statement) {
-  const ir::Ranges ranges = ranges_of(statement);
-  double count = 1;
-  for (const std::string& it : statement.iterators) {
-    auto range = ranges.find(it);
-    if (range == ranges.end() || !range->second.min || !range->second.max) return 0;
-    count *= static_cast<double>(std::max<std::int64_t>(0, *range->second.max - *range->second.min + 1));
-  }
-  return count;
-}
+double count_instances(const ir::Statement& statement) { return InstanceCount(statement).run(); }
 
 double count_flops(const ir::Program& program) {
   double total = 0;
   for (const ir::Statement& statement : program.statements) {
     double each = statement.combiner == ir::Combiner::None ? 0 : 1;
     for (const ir::Expr& value : statement.values) each += operations_of(value);
-    total += each * count_instances(program, statement);
+    total += each * count_instances(statement);
   }
   return total;
 }

@@ -5,10 +5,9 @@
 
 namespace polyte::driver {
 
-// Arithmetic operations of every instance (an fma counts two); domains counted exactly where they are boxes,
-// by their bounding box else. Sizes must be bound.
+// Arithmetic operations of every instance (an fma counts two); 0 where a domain has too
+// many parts to count. Sizes must be bound.
 double count_flops(const ir::Program& program);
-// Instances of one statement, counted the same way.
-double count_instances(const ir::Program& program, const ir::Statement& statement);
+double count_instances(const ir::Statement& statement);  // exact; 0 where that takes too long
 
 }  // namespace polyte::driver
