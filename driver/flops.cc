@@ -1,6 +1,7 @@
 #include "driver/flops.h"
 
 #include <algorithm>
+#include <optional>
 #include <ranges>
 
 #include "ir/domain.h"
@@ -26,14 +27,14 @@ class InstanceCount {
     for (const std::string& iterator : iterators_) is_needed_.push_back(is_mentioned(iterator));
   }
 
-  // 0 where some iterator has no bounds or more than kMostSteps steps are needed.
-  double run() {
+  // Nothing where some iterator has no bounds or more than kMostSteps steps are needed.
+  std::optional<double> run() {
     const bool is_bounded = std::ranges::all_of(
         bounds_.of, [](const ir::IteratorBounds& b) { return !b.lower.empty() && !b.upper.empty(); });
-    if (!is_bounded || !std::ranges::all_of(bounds_.constant, [&](const auto& c) { return ir::holds(c, at_); }))
-      return 0;
+    if (!is_bounded) return std::nullopt;
+    if (!std::ranges::all_of(bounds_.constant, [&](const ir::Constraint& c) { return ir::holds(c, at_); })) return 0;
     const double count = from(0);
-    return steps_ > kMostSteps ? 0 : count;
+    return steps_ > kMostSteps ? std::nullopt : std::optional(count);
   }
 
  private:
@@ -72,14 +73,15 @@ class InstanceCount {
 
 }  // namespace
 
-double count_instances(const ir::Statement& statement) { return InstanceCount(statement).run(); }
-
 double count_flops(const ir::Program& program) {
   double total = 0;
   for (const ir::Statement& statement : program.statements) {
     double each = statement.combiner == ir::Combiner::None ? 0 : 1;
     for (const ir::Expr& value : statement.values) each += operations_of(value);
-    total += each * count_instances(statement);
+    if (each == 0) continue;
+    const std::optional<double> instances = InstanceCount(statement).run();
+    if (!instances) return 0;
+    total += each * *instances;
   }
   return total;
 }

@@ -5,9 +5,8 @@
 
 namespace polyte::driver {
 
-// Arithmetic operations of every instance (an fma counts two); 0 where a domain has too
-// many parts to count. Sizes must be bound.
+// Arithmetic operations of every instance, an fma as two; 0, not known, where a domain takes too long to count. Sizes
+// must be bound.
 double count_flops(const ir::Program& program);
-double count_instances(const ir::Statement& statement);  // exact; 0 where that takes too long
 
 }  // namespace polyte::driver

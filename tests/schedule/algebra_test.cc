@@ -143,13 +143,6 @@ std::string verdict(const std::function<void(ir::Program&)>& damage) {
   return refusal->headline.rfind(start, 0) == 0 ? refusal->headline.substr(start.size()) : refusal->headline;
 }
 
-ir::Statement& statement(ir::Program& program, const std::string& name) {
-  for (ir::Statement& s : program.statements)
-    if (s.name == name) return s;
-  FAIL("no statement " << name);
-  return program.statements[0];
-}
-
 }  // namespace
 
 TEST_CASE("faults in an online Program are refused by the proof of the step") {

@@ -164,13 +164,6 @@ std::string verdict(const std::function<void(ir::Program&)>& damage, const std::
   return refusal ? refusal->headline : "legal";
 }
 
-ir::Statement& statement(ir::Program& program, const std::string& name) {
-  for (ir::Statement& s : program.statements)
-    if (s.name == name) return s;
-  FAIL("no statement " << name);
-  return program.statements[0];
-}
-
 }  // namespace
 
 TEST_CASE("faults in the rewritten Program are refused by the proof of the step") {

@@ -93,4 +93,12 @@ program conv(F, C, H, W)
   y[f, h, q] = max(acc[f, h, q], 0)
 )";
 
+// A statement to plant a fault in.
+inline ir::Statement& statement(ir::Program& program, const std::string& name) {
+  for (ir::Statement& s : program.statements)
+    if (s.name == name) return s;
+  FAIL("no statement " << name);
+  return program.statements[0];
+}
+
 }  // namespace polyte::schedule

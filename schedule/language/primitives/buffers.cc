@@ -8,8 +8,6 @@ namespace polyte::schedule {
 
 namespace {
 
-using Names = std::vector<std::string>;
-
 bool is_access_to(const ir::Expr& e, const std::string& buffer) {
   const ir::Load* load = std::get_if<ir::Load>(&e->op);
   return load && load->buffer == buffer;

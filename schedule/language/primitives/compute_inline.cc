@@ -10,8 +10,6 @@ namespace polyte::schedule {
 
 namespace {
 
-using ir::Affine;
-
 struct Definition {
   std::vector<std::string> iterators;  // one a dimension of T
   std::vector<std::int64_t> offsets;   // T[i + offset]

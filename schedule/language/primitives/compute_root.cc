@@ -9,8 +9,6 @@ namespace polyte::schedule {
 
 namespace {
 
-using Names = std::vector<std::string>;
-
 bool is_at_root(const State& state, const Names& writers) {
   return std::all_of(writers.begin(), writers.end(), [&](const std::string& writer) {
     const std::vector<const Loop*> path = path_to(state.tree, writer);

@@ -6,8 +6,6 @@ namespace polyte::schedule {
 
 namespace {
 
-using Names = std::vector<std::string>;
-
 std::optional<Refusal> arrange_copy(State& state, const std::string& name, const std::vector<NestLoop>& path,
                                     const StageCopies& stage) {
   const bool exists = std::find(stage.copies.begin(), stage.copies.end(), name) != stage.copies.end();

@@ -453,4 +453,12 @@ std::optional<Refusal> check_all_races(const State& state, Prover& prover) {
   return std::nullopt;
 }
 
+bool has(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool uses_any(const ir::Affine& e, const Names& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return e.uses(name); });
+}
+
 }  // namespace polyte::schedule

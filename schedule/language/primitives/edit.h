@@ -35,6 +35,10 @@ ir::Bindings row_bindings(const ScheduledStatement& s);  // loop -> value over i
 // k -> k.o, k.i in the rows, the inverse and the loop domain: k.o = (k - from) // factor, k.i the rest.
 void split_row(ScheduledStatement& s, const std::string& loop, std::int64_t factor, std::int64_t from = 0);
 
+using Names = std::vector<std::string>;
+bool has(const Names& names, const std::string& name);
+bool uses_any(const ir::Affine& e, const Names& names);
+
 // Replaces the loop of this id by what `f` makes of it.
 Tree replace_loop(const Tree& tree, int id, const std::function<Tree(const Loop&)>& f);
 Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f);

@@ -13,8 +13,6 @@ namespace polyte::schedule {
 
 namespace {
 
-using ir::Affine;
-
 Result<std::vector<LoopRow>, Refusal> rows_of(const ScheduledStatement& s, const Map::Item& item,
                                               const std::vector<std::string>& loops, const PrimitiveContext& context) {
   if (item.values.size() != loops.size())

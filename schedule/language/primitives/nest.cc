@@ -12,12 +12,6 @@ namespace polyte::schedule {
 
 namespace {
 
-using Names = std::vector<std::string>;
-
-bool has(const Names& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // The tree of the directive: fragments expanded, fresh loops. Problems are collected, all at once.
 class NestBuilder {
  public:

@@ -15,11 +15,6 @@ namespace polyte::schedule {
 namespace {
 
 using ir::Affine;
-using Names = std::vector<std::string>;
-
-bool has(const Names& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 // The first instances of a statement, each with the values of some rows, at small sizes.
 class Sampler {

@@ -16,15 +16,6 @@ namespace polyte::schedule {
 namespace {
 
 using ir::Affine;
-using Names = std::vector<std::string>;
-
-bool has(const Names& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-bool uses_any(const Affine& e, const Names& names) {
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return e.uses(name); });
-}
 
 class Factoring {
  public:

@@ -17,7 +17,6 @@ namespace {
 
 using ir::Affine;
 using ir::Constraint;
-using Names = std::vector<std::string>;
 
 struct SlidingLoop {
   std::string name;

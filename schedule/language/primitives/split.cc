@@ -10,8 +10,6 @@ namespace polyte::schedule {
 
 namespace {
 
-using ir::Affine;
-
 // Statements whose loop is meant; Malformed if there is none.
 Result<std::vector<std::string>, Refusal> targets_of(const State& state, const LoopName& name) {
   std::vector<std::string> candidates;

@@ -19,11 +19,6 @@ namespace polyte::schedule {
 namespace {
 
 using ir::Affine;
-using Names = std::vector<std::string>;
-
-bool has(const Names& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 class StageApplication {
  public:

@@ -4,15 +4,7 @@
 
 namespace polyte::schedule {
 
-namespace {
-
-using Names = std::vector<std::string>;
-
-bool has(const Names& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::string fresh(const std::string& base, const std::function<bool(const std::string&)>& taken) {
   std::string name = base;

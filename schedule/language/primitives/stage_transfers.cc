@@ -10,12 +10,7 @@ namespace {
 
 using ir::Affine;
 using ir::Constraint;
-using Names = std::vector<std::string>;
 using Condition = std::vector<Constraint>;  // over the loops above the site
-
-bool has(const Names& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 class TransferFinder {
  public:
