@@ -24,7 +24,7 @@ constexpr int kSteps = 20000;
       asm volatile("" : "+v"(a0), "+v"(a1), "+v"(a2), "+v"(a3), "+v"(a4), "+v"(a5));                         \
       asm volatile("" : "+v"(a6), "+v"(a7), "+v"(a8), "+v"(a9), "+v"(a10), "+v"(a11));                       \
     }                                                                                                        \
-    return 2.0 * kChains * kSteps * (sizeof(Vector) / sizeof(Scalar));                                       \
+    return 2.0 * kChains * kSteps * static_cast<int>(sizeof(Vector) / sizeof(Scalar));                       \
   }
 
 POLYTE_PEAK(run_512_f32, "avx512f", __m512, float, _mm512_set1_ps, _mm512_fmadd_ps)

@@ -10,40 +10,40 @@ namespace polyte::ir {
 namespace {
 
 // Binding strength, weakest first. A guarded read and a conditional are weaker than everything.
-enum Strength { kGuarded, kOr, kAnd, kCompare, kBitOr, kBitXor, kBitAnd, kShift, kSum, kProduct, kUnary, kPrimary };
+enum Strength { Guarded, Or, And, Compare, BitOr, BitXor, BitAnd, Shift, Sum, Product, Sign, Primary };
 
 Strength strength_of(BinaryOp op, DType operands) {
   switch (op) {
     case BinaryOp::Or:
-      return operands == DType::Bool ? kOr : kBitOr;
+      return operands == DType::Bool ? Or : BitOr;
     case BinaryOp::And:
-      return operands == DType::Bool ? kAnd : kBitAnd;
+      return operands == DType::Bool ? And : BitAnd;
     case BinaryOp::Xor:
-      return kBitXor;
+      return BitXor;
     case BinaryOp::Shl:
     case BinaryOp::Shr:
-      return kShift;
+      return Shift;
     case BinaryOp::Add:
     case BinaryOp::Sub:
-      return kSum;
+      return Sum;
     case BinaryOp::Mul:
     case BinaryOp::Div:
     case BinaryOp::Mod:
-      return kProduct;
+      return Product;
     case BinaryOp::Min:
     case BinaryOp::Max:
     case BinaryOp::Pow:
     case BinaryOp::Within:
-      return kPrimary;
+      return Primary;
     default:
-      return kCompare;
+      return Compare;
   }
 }
 
 Strength strength_of(const Affine& e) {
-  if (e.as_symbol()) return kPrimary;
+  if (e.as_symbol()) return Primary;
   const std::size_t summands = e.terms().size() + (e.constant() != 0);
-  return summands == 1 && e.terms()[0].coefficient > 0 ? kProduct : kSum;
+  return summands == 1 && e.terms()[0].coefficient > 0 ? Product : Sum;
 }
 
 bool is_bare(const Expr& e) {
@@ -63,7 +63,7 @@ class Printer {
  public:
   explicit Printer(const ExprStyle& style) : style_(style) {}
 
-  std::string operator()(const Expr& e, bool typed, Strength at_least = kGuarded) const {
+  std::string operator()(const Expr& e, bool typed, Strength at_least = Guarded) const {
     const auto [text, strength] = print(e, typed);
     return strength < at_least ? "(" + text + ")" : text;
   }
@@ -82,71 +82,71 @@ class Printer {
   // A bare leaf, or its explicitly typed form where nothing beside it says the type.
   static Piece leaf(DType type, std::string text, Strength strength, bool typed) {
     if (typed) return {std::move(text), strength};
-    return {std::string(polyte::to_string(type)) + "(" + text + ")", kPrimary};
+    return {std::string(polyte::to_string(type)) + "(" + text + ")", Primary};
   }
 
   static Piece print(const Expr& e, const Literal& o, bool typed) {
-    if (e->type == DType::Bool) return {o.integer ? "true" : "false", kPrimary};
+    if (e->type == DType::Bool) return {o.integer ? "true" : "false", Primary};
     std::string text = is_float(e->type)       ? print_real(e->type, o.real)
                        : e->type == DType::U64 ? std::to_string(static_cast<std::uint64_t>(o.integer))
                                                : std::to_string(o.integer);
-    return leaf(e->type, std::move(text), kUnary, typed);
+    return leaf(e->type, std::move(text), Sign, typed);
   }
 
   static Piece print(const Expr& e, const IndexValue& o, bool typed) {
     if (e->lanes == 1) return leaf(e->type, to_string(o.value), strength_of(o.value), typed);
-    return {leaf(e->type, to_string(o.value), kPrimary, false).text + print_lanes(o.lanes), kPrimary};
+    return {leaf(e->type, to_string(o.value), Primary, false).text + print_lanes(o.lanes), Primary};
   }
 
   Piece print(const Expr&, const Load& o, bool) const {
     std::string text = o.buffer + "[" + print_indices(o.indices, style_) + "]" + print_lanes(o.lanes);
-    if (o.guard.empty()) return {std::move(text), kPrimary};
+    if (o.guard.empty()) return {std::move(text), Primary};
     if (!style_.is_implied_guard || !style_.is_implied_guard(o)) text += " if " + print_conjunction(o.guard);
-    return {text + " else " + (*this)(o.otherwise, true, kUnary), kGuarded};
+    return {text + " else " + (*this)(o.otherwise, true, Sign), Guarded};
   }
 
   Piece print(const Expr&, const Unary& o, bool) const {
     const bool typed = !is_bare(o.a);
-    if (o.op == UnaryOp::Neg) return {"-" + (*this)(o.a, typed, kUnary), kUnary};
-    return {to_string(o.op) + "(" + (*this)(o.a, typed) + ")", kPrimary};
+    if (o.op == UnaryOp::Neg) return {"-" + (*this)(o.a, typed, Sign), Sign};
+    return {to_string(o.op) + "(" + (*this)(o.a, typed) + ")", Primary};
   }
 
   Piece print(const Expr&, const Binary& o, bool) const {
     const bool typed = !is_bare(o.a) || !is_bare(o.b);
     const Strength strength = strength_of(o.op, o.a->type);
-    if (strength == kPrimary)
-      return {to_string(o.op) + "(" + (*this)(o.a, typed) + ", " + (*this)(o.b, true) + ")", kPrimary};
+    if (strength == Primary)
+      return {to_string(o.op) + "(" + (*this)(o.a, typed) + ", " + (*this)(o.b, true) + ")", Primary};
     const auto tighter = static_cast<Strength>(strength + 1);
     std::string sign = to_string(o.op);
-    if (strength == kAnd) sign = "and";
-    if (strength == kOr) sign = "or";
-    const Strength left = strength == kCompare ? tighter : strength;
+    if (strength == And) sign = "and";
+    if (strength == Or) sign = "or";
+    const Strength left = strength == Compare ? tighter : strength;
     return {(*this)(o.a, typed, left) + " " + sign + " " + (*this)(o.b, true, tighter), strength};
   }
 
   Piece print(const Expr&, const Fma& o, bool) const {
     const bool typed = !is_bare(o.a) || !is_bare(o.b) || !is_bare(o.c);
-    return {"fma(" + (*this)(o.a, typed) + ", " + (*this)(o.b, true) + ", " + (*this)(o.c, true) + ")", kPrimary};
+    return {"fma(" + (*this)(o.a, typed) + ", " + (*this)(o.b, true) + ", " + (*this)(o.c, true) + ")", Primary};
   }
 
   Piece print(const Expr&, const Select& o, bool) const {
     const bool typed = !is_bare(o.a) || !is_bare(o.b);
     return {"select(" + (*this)(o.condition, true) + ", " + (*this)(o.a, typed) + ", " + (*this)(o.b, true) + ")",
-            kPrimary};
+            Primary};
   }
 
   Piece print(const Expr& e, const Cast& o, bool) const {
-    return {std::string(polyte::to_string(e->type)) + "(" + (*this)(o.a, !is_bare(o.a)) + ")", kPrimary};
+    return {std::string(polyte::to_string(e->type)) + "(" + (*this)(o.a, !is_bare(o.a)) + ")", Primary};
   }
 
   Piece print(const Expr& e, const Broadcast& o, bool) const {
-    return {"broadcast(" + (*this)(o.a, !is_bare(o.a)) + ", " + std::to_string(e->lanes) + ")", kPrimary};
+    return {"broadcast(" + (*this)(o.a, !is_bare(o.a)) + ", " + std::to_string(e->lanes) + ")", Primary};
   }
 };
 
 std::string print_index(const Index& index, const ExprStyle& style) {
   if (!index.indirect) return to_string(index.affine);
-  const std::string text = Printer(style)(index.indirect, false, kPrimary);
+  std::string text = Printer(style)(index.indirect, false, Primary);
   if (index.affine == Affine()) return text;
   const std::string affine = to_string(index.affine);
   return text + (affine[0] == '-' ? " - " + affine.substr(1) : " + " + affine);

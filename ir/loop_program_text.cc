@@ -12,7 +12,7 @@ namespace loop_text {
 bool is_word(const std::string& text) { return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])); }
 
 std::string function_name(UnaryOp op) {
-  const std::string text = ir::to_string(op);
+  std::string text = ir::to_string(op);
   if (is_word(text)) return text;
   return op == UnaryOp::Neg ? "neg" : "not";
 }
@@ -78,7 +78,7 @@ struct ExprPrinter {
     return "index_" + name_of(node.type) + "(" + to_string(o.value) + print_lanes(o.lanes) + ")";
   }
   std::string operator()(const Load& o) const {
-    const std::string access = print_access(o.buffer, o.indices, o.lanes);
+    std::string access = print_access(o.buffer, o.indices, o.lanes);
     if (o.guard.empty()) return access;
     return "(" + access + " where " + print_conditions(o.guard) + " else " + print_expr(o.otherwise) + ")";
   }

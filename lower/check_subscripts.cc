@@ -45,7 +45,7 @@ class Checker {
 
   ir::Stmt statement(const ir::Stmt& s) const {
     const ir::Stmt below = ir::rewrite_children(s, [&](const ir::Stmt& child) { return statement(child); });
-    const ir::Stmt own = map_own_exprs(
+    ir::Stmt own = map_own_exprs(
         below, [&](const Expr& e) { return ir::rewrite(e, [&](const Expr& leaf) { return load(leaf); }); });
     const auto* found = std::get_if<ir::Store>(&own->op);
     if (!found) return own;

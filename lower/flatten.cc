@@ -43,7 +43,7 @@ class Flattener {
 
   Stmt statement(const Stmt& s) {
     const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
-    const Stmt own = map_own_exprs(
+    Stmt own = map_own_exprs(
         below, [&](const Expr& e) { return ir::rewrite(e, [&](const Expr& leaf) { return load(leaf); }); });
     if (const auto* prefetch = std::get_if<ir::Prefetch>(&own->op)) {
       ir::Prefetch copy = *prefetch;
@@ -70,7 +70,7 @@ class Flattener {
   }
 
   static Expr scaled(const Expr& e, std::int64_t stride) {
-    const Expr wide = ir::make_cast(DType::I64, e);
+    Expr wide = ir::make_cast(DType::I64, e);
     if (stride == 1) return wide;
     const Expr factor = ir::make_int(DType::I64, stride);
     return ir::make_binary(ir::BinaryOp::Mul, wide, ir::make_broadcast(factor, e->lanes));

@@ -63,7 +63,7 @@ class Hoister {
       facts_.bind(loop.var, loop.lower, loop.upper);
       copy.body = statement(loop.body);
     }
-    const Stmt same = copy.body == loop.body ? s : ir::make_for(copy);
+    Stmt same = copy.body == loop.body ? s : ir::make_for(copy);
     if (loop.kind != ir::LoopKind::Serial) return same;
     if (const auto* branch = std::get_if<ir::If>(&copy.body->op)) return without_guard(same, copy, *branch);
     return with_loads_before(same, copy);

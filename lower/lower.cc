@@ -35,7 +35,7 @@ struct Pass {
 
 LoopProgram all_serial(LoopProgram program) {
   const std::function<ir::Stmt(const ir::Stmt&)> serial = [&](const ir::Stmt& s) {
-    const ir::Stmt below = ir::rewrite_children(s, serial);
+    ir::Stmt below = ir::rewrite_children(s, serial);
     const auto* loop = std::get_if<ir::For>(&below->op);
     if (!loop || loop->kind == ir::LoopKind::Serial) return below;
     ir::For copy = *loop;

@@ -27,8 +27,9 @@ driver::Arm arm_of(std::uint64_t run) {
 // False where the scheduler declines.
 bool derive_script(Case& c, std::uint64_t run, const codegen::Target& target) {
   Result<schedule::Script> script = driver::write_script(*bound_program(c.program), arm_of(run), target.machine);
-  if (script) c.script = *std::move(script);
-  return static_cast<bool>(script);
+  if (!script) return false;
+  c.script = *std::move(script);
+  return true;
 }
 
 // A derived script has to be accepted. One that may reorder sums of floats is not compared: other bits are right too.
@@ -44,6 +45,15 @@ Verdict judged(const Case& c, const codegen::Target& target, const FuzzOptions& 
   return verdict;
 }
 
+// An invalid Program is shown as it was written.
+std::string shown(const RandomProgram& program) {
+  try {
+    return ir::print(*bound_program(program));
+  } catch (const std::exception&) {
+    return program.text;
+  }
+}
+
 FuzzFailure describe(const Case& found, std::uint64_t run, const codegen::Target& target, const FuzzOptions& options) {
   const std::string kind = judged(found, target, options).failure;
   ShrinkOptions how{.still_fails = [&](const Case& candidate) {
@@ -53,12 +63,7 @@ FuzzFailure describe(const Case& found, std::uint64_t run, const codegen::Target
   if (options.kind == FuzzKind::Poly)
     how.derive = [&](Case& candidate) { return derive_script(candidate, run, target); };
   const Case small = options.shrink ? shrink(found, how) : found;
-  FuzzFailure failure{run, kind, judged(small, target, options).detail, small.program.text, print(small.script)};
-  try {
-    failure.program = ir::print(*bound_program(small.program));
-  } catch (const std::exception&) {  // an invalid Program is shown as it was written
-  }
-  return failure;
+  return {run, kind, judged(small, target, options).detail, shown(small.program), print(small.script)};
 }
 
 void run_script(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options, RunResult& result) {

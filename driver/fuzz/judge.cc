@@ -194,12 +194,13 @@ class Judge {
                     .detail = refusal.directive + ": " + refusal.headline,
                     .affine = !reads_subscripts(*program_)};
     if (verdict.outcome == Outcome::Malformed) return verdict;
-    try {  // what is refused may be impossible to lower: that says nothing
+    try {
       const auto state = replayed(up_to(script, refusal.line), ProofLevel::Off);
       if (!state) return verdict;
       verdict.justified = !driver::faults_by_execution(*state, machine(), inputs_).empty();
       verdict.executed = true;
     } catch (const std::exception&) {
+      verdict.executed = false;  // what is refused may be impossible to lower: that says nothing
     }
     return verdict;
   }

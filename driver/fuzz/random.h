@@ -27,7 +27,7 @@ class Random {
     POLYTE_CHECK(n > 0, "a choice among nothing");
     return static_cast<std::size_t>(next() % n);
   }
-  int between(int low, int high) { return low + static_cast<int>(below(static_cast<std::size_t>(high - low + 1))); }
+  int between(int low, int high) { return low + static_cast<int>(below(static_cast<std::size_t>(high - low) + 1)); }
   bool chance(int percent) { return below(100) < static_cast<std::size_t>(percent); }
   template <class T>
   const T& pick(const std::vector<T>& choices) {

@@ -97,7 +97,7 @@ class Inliner {
       }
       point[definition_.iterators[d]] = load->indices[d].affine - definition_.offsets[d];
     }
-    const ir::Expr value = ir::substitute(definition_.value, point);
+    ir::Expr value = ir::substitute(definition_.value, point);
     if (!load->otherwise) return value;
     return ir::make_select(condition_of(load->guard), guarded(value, load->guard), load->otherwise);
   }
