@@ -34,8 +34,7 @@ void run_loops(const schedule::State& state, const Machine& machine, ir::Environ
 std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state, const Machine& machine,
                                                    const ir::Environment& inputs) {
   const ir::Program& program = *state.basis;  // what was inlined has no instances any more
-  const lower::TraceOptions options{.any_order_of_sums =
-                                        state.contract != schedule::Contract::Exact || !state.reassociated.empty()};
+  const lower::TraceOptions options{.any_order = lower::reorderable_updates(state)};
   const lower::ReferenceTrace reference(program, inputs, options);
   const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine});
   const std::set<std::string> padded = lower::padded_statements(state);

@@ -7,116 +7,13 @@
 #include <set>
 #include <utility>
 
+#include "lower/trace_follower.h"
+#include "schedule/language/contract.h"
 #include "support/error.h"
 
 namespace polyte::lower {
 
 using ir::Event;
-using Point = std::vector<std::int64_t>;
-using Sources = std::vector<int>;  // sorted: what a value was made from, by number in Known
-
-namespace {
-
-struct Cell {
-  std::string buffer;
-  Point index;
-  auto operator<=>(const Cell&) const = default;
-};
-
-std::string list(const Point& point) {
-  std::string text;
-  for (std::size_t i = 0; i < point.size(); ++i) text += (i ? ", " : "") + std::to_string(point[i]);
-  return text;
-}
-
-// Where a value comes from: an instance, an element of an input (`updates` -1), or the first `updates` updates of a
-// reduction's element.
-struct Source {
-  std::string name;
-  Point at;
-  int updates = 0;
-  auto operator<=>(const Source&) const = default;
-  std::string text() const {
-    if (updates < 0) return "input " + name + "[" + list(at) + "]";
-    if (updates == 0) return name + "(" + list(at) + ")";
-    return std::to_string(updates) + " updates of " + name + " at [" + list(at) + "]";
-  }
-};
-
-// Numbers of sources, the same for both executions.
-class Known {
- public:
-  int number(const Source& source) {
-    const auto [at, is_new] = numbers_.emplace(source, static_cast<int>(sources_.size()));
-    if (is_new) sources_.push_back(source);
-    return at->second;
-  }
-  const Source& operator[](int number) const { return sources_[static_cast<std::size_t>(number)]; }
-
- private:
-  std::map<Source, int> numbers_;
-  std::vector<Source> sources_;
-};
-
-void unite(Sources& into, const Sources& more) {
-  Sources all;
-  std::set_union(into.begin(), into.end(), more.begin(), more.end(), std::back_inserter(all));
-  into = std::move(all);
-}
-
-struct Instance {
-  Sources reads;
-  Cell written;  // the first write
-};
-
-// Follows values through one execution.
-class Follower {
- public:
-  Follower(const ir::Program& program, const TraceOptions& options, Known& known) : known_(known) {
-    for (const ir::Buffer* buffer : program.interface())
-      if (buffer->role != ir::Role::Out) inputs_.insert(buffer->name);
-    for (const ir::Statement& s : program.statements)
-      if (options.any_order_of_sums && s.combiner != ir::Combiner::None) chains_.insert(s.name);
-  }
-
-  const Sources& of(const Cell& cell) {
-    const auto [at, is_new] = cells_.try_emplace(cell);
-    if (is_new && inputs_.count(cell.buffer) > 0) at->second = {known_.number({cell.buffer, cell.index, -1})};
-    return at->second;
-  }
-  void set(const Cell& cell, Sources sources) { cells_[cell] = std::move(sources); }
-
-  Sources reads_of(const Event& event, int lane) {
-    Sources all;
-    for (const Event::Cell& cell : event.cells)
-      if (!cell.write && (cell.lane < 0 || cell.lane == lane)) unite(all, of({cell.buffer, cell.index}));
-    return all;
-  }
-
-  // What the instance leaves in the elements it writes. Updates in any order: only how many there were counts, and
-  // their own element, which holds `own`, does not count as read. `start` receives what the first one finds there.
-  int result_of(const std::string& statement, const Point& instance, const Cell& written, const Sources& own,
-                Sources& reads, const Sources** start) {
-    if (chains_.count(statement) == 0) return known_.number({statement, instance, 0});
-    int before = 0;
-    const auto is_update = [&](int number) {
-      const Source& source = known_[number];
-      return source.updates > 0 && source.name == statement && source.at == written.index;
-    };
-    for (const int number : own)
-      if (is_update(number)) before = std::max(before, known_[number].updates);
-    if (before == 0) *start = &own;
-    std::erase_if(reads, [&](int number) { return is_update(number) || std::ranges::binary_search(own, number); });
-    return known_.number({statement, written.index, before + 1});
-  }
-
- private:
-  Known& known_;
-  std::set<std::string> inputs_, chains_;
-  std::map<Cell, Sources> cells_;
-};
-
-}  // namespace
 
 struct ReferenceTrace::Impl {
   Impl(const ir::Program& p, ir::Environment in, TraceOptions o)
@@ -181,6 +78,7 @@ class Comparison {
   const std::set<std::string>& padded_;
   Follower follower_;
   std::set<std::pair<std::string, Point>> seen_;
+  std::map<std::pair<std::string, Point>, Point> last_;  // of the updates of an element that keep their order
   struct Stored {
     std::string buffer;
     int result = 0;
@@ -231,6 +129,21 @@ class Comparison {
            "the first " + statement + " of element [" + list(element) + "] finds what " + text_of(start) + " left");
   }
 
+  // Updates of an element that differ in no iterator over which terms may change places come in order.
+  void check_place(const std::pair<std::string, Point>& instance, const Point& element) {
+    const auto free = reference_.options.any_order.find(instance.first);
+    if (free == reference_.options.any_order.end()) return;
+    const auto& iterators = reference_.program.statement(instance.first).iterators;
+    Point place = element;
+    for (std::size_t i = 0; i < iterators.size(); ++i)
+      if (free->second.contains(iterators[i])) place.push_back(instance.second[i]);
+    const auto last = last_.try_emplace({instance.first, place}, instance.second).first;
+    if (instance.second < last->second)
+      report(TraceFault::Kind::Order, instance.first + "(" + list(instance.second) + ") runs after " + instance.first +
+                                          "(" + list(last->second) + "), and their order may not change");
+    last->second = instance.second;
+  }
+
   // An instance that writes two elements is two stores (other lanes' may be between them): the second may read what
   // the first wrote. The result of the first, once.
   std::optional<int> first_store(const std::pair<std::string, Point>& instance, const Event& event, int result) {
@@ -265,6 +178,7 @@ class Comparison {
       return {reference_.known.number({*event.statement, instance, 0})};
     }
     seen_.insert(known->first);
+    check_place(known->first, known->second.written.index);
     const Sources own = own_of(event, lane);
     const Sources* start = nullptr;
     int result = follower_.result_of(*event.statement, instance, known->second.written, own, reads, &start);
@@ -380,6 +294,20 @@ ReferenceTrace::ReferenceTrace(const ir::Program& program, ir::Environment input
     : impl_(std::make_unique<Impl>(program, std::move(inputs), options)) {}
 ReferenceTrace::~ReferenceTrace() = default;
 ReferenceTrace::ReferenceTrace(ReferenceTrace&&) noexcept = default;
+
+// What is computed several times has to come in order where terms of some iterators have to: nothing else would tell
+// its sums apart.
+std::map<std::string, std::set<std::string>> reorderable_updates(const schedule::State& state) {
+  std::map<std::string, std::set<std::string>> result;
+  for (const ir::Statement& s : state.basis->statements)
+    if (s.combiner != ir::Combiner::None) result[s.name] = schedule::reorderable_iterators(state, s);
+  for (const schedule::ScheduledStatement& s : state.statements) {
+    const auto at = result.find(s.reference);
+    if (at != result.end() && s.lifted > 0 && !state.may_reorder(state.basis->statement(s.reference))) result.erase(at);
+  }
+  std::erase_if(result, [](const auto& entry) { return entry.second.empty(); });
+  return result;
+}
 
 std::set<std::string> padded_statements(const schedule::State& state) {
   std::set<std::string> names;

@@ -30,9 +30,10 @@ struct TraceFault {
 std::string to_string(TraceFault::Kind kind);
 
 struct TraceOptions {
-  bool any_order_of_sums = false;  // updates of one reduction may come in any order (contracts but `exact`)
-  std::int64_t max_steps = 0;      // of the loops; 0: no limit
-  std::size_t max_faults = 3;      // of a kind
+  // Updates that need not come in order, and the iterators whose terms may change places.
+  std::map<std::string, std::set<std::string>> any_order = {};
+  std::int64_t max_steps = 0;  // of the loops; 0: no limit
+  std::size_t max_faults = 3;  // of a kind
 };
 
 // The reference order on these inputs, remembered. The Program's sizes are bound.
@@ -48,6 +49,9 @@ class ReferenceTrace {
  private:
   std::unique_ptr<Impl> impl_;
 };
+
+// For TraceOptions: what the contract of this State lets change.
+std::map<std::string, std::set<std::string>> reorderable_updates(const schedule::State& state);
 
 // `packing` fills the buffers packed at compile time; its body may be null. Empty if nothing differs. Statements of the
 // reference in `padded` may run beyond its instances; what they make there may not be read by one of these.

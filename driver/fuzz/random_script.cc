@@ -449,7 +449,8 @@ Script random_script(std::shared_ptr<const ir::Program> program, const Machine& 
   script.dtype = program->buffers.front().dtype;
   if (reassociate && random.chance(30)) {
     script.contract = Contract::Reassoc;
-    script.reassociable = {"k", "r", "k.o", "k.i"};
+    script.reassociable = {"k", "r"};
+    if (random.chance(30)) script.reassociable.erase(script.reassociable.begin() + random.between(0, 1));
   }
   for (const Operation& operation : opening(random)) script.directives.push_back({operation, Provenance::Person, 0});
   ScriptEnvironment environment = initial_environment(script, *program, machine);

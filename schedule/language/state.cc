@@ -167,24 +167,6 @@ bool is_total(const ir::Statement& statement) {
   return total;
 }
 
-bool is_reorderable(const ir::Statement& update) {
-  const bool rounds = update.combiner == ir::Combiner::Sum || update.combiner == ir::Combiner::Product;
-  return update.combiner != ir::Combiner::None && !(rounds && is_float(update.values.front()->type));
-}
-
-// A loop of the contract means every loop split from it, and a part of a loop the iterator it came from.
-bool State::may_reorder(const ir::Statement& update) const {
-  if (contract == Contract::Unsafe) return true;
-  const auto is_named = [&](const std::string& named) {
-    return std::any_of(update.reductions.begin(), update.reductions.end(), [&](const std::string& iterator) {
-      return iterator == named || named.rfind(iterator + ".", 0) == 0 || iterator.rfind(named + ".", 0) == 0;
-    });
-  };
-  const auto own = reassociated.find(update.writes.front().buffer);
-  if (own != reassociated.end() && std::any_of(own->second.begin(), own->second.end(), is_named)) return true;
-  return contract == Contract::Reassoc && std::any_of(reassociable.begin(), reassociable.end(), is_named);
-}
-
 std::vector<Affine> State::shape_of(const std::string& buffer) const {
   for (const StagedBuffer& b : staged)
     if (b.name == buffer) return {b.shape.begin(), b.shape.end()};

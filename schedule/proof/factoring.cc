@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "schedule/language/contract.h"
 #include "schedule/proof/rewrites.h"
 
 namespace polyte::schedule {
@@ -45,8 +46,7 @@ class FactorCheck {
     if (auto why = wrong_init()) return fault(*why);
     if (auto why = wrong_merge()) return fault(*why);
     if (auto why = wrong_users()) return fault(*why);
-    if (!is_reorderable(*update_) && !state_.may_reorder(*update_))
-      return fault("the contract does not let its updates run in another order");
+    if (!may_be_parted()) return fault("the contract does not let its updates run in another order");
     return wrong_cells();
   }
 
@@ -102,6 +102,14 @@ class FactorCheck {
         !ends_with(load->indices, merge.writes[0].indices))
       return merge.name + " does not take a part of its own cell";
     return std::nullopt;
+  }
+
+  // Terms of two parts differ in a dimension that the parts have more than the sum.
+  bool may_be_parted() const {
+    const std::vector<ir::Index>& indices = now(1).writes[0].indices;
+    const std::size_t own = indices.size() - update_->writes[0].indices.size();
+    return std::all_of(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(own),
+                       [&](const ir::Index& index) { return may_exchange(state_, *update_, index.affine); });
   }
 
   // The parts are nobody else's, and the sum does not read itself.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "schedule/language/contract.h"
 #include "schedule/proof/cell_iteration.h"
 #include "schedule/proof/prover_impl.h"
 
@@ -147,11 +148,21 @@ bool has_staged(const IslModel& model, const std::string& buffer) {
 }
 
 // Reuse of storage is not a constraint where each scope has its own cells: sources decide there.
-bool concerns_order(const Dependence& d, const Basis& basis, const IslModel& model) {
-  const auto source = static_cast<std::size_t>(d.source);
-  if (d.reduction && model.state->may_reorder(basis.model.statements[source].statement->body)) return false;
+bool concerns_order(const Dependence& d, const IslModel& model) {
   if (d.kind == DependenceKind::Flow) return true;
   return !has_staged(model, model.buffers[static_cast<std::size_t>(d.buffer)].name);
+}
+
+// Without the pairs of updates that differ in an iterator over which the contract lets terms change places.
+isl::map ordered_pairs(const Dependence& d, const Basis& basis, const IslModel& model) {
+  if (!d.reduction) return d.pairs;
+  const ir::Statement& update = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body;
+  isl_map* pairs = d.pairs.copy();
+  for (const std::string& iterator : reorderable_iterators(*model.state, update)) {
+    const auto at = std::find(update.iterators.begin(), update.iterators.end(), iterator) - update.iterators.begin();
+    pairs = isl_map_equate(pairs, isl_dim_in, static_cast<int>(at), isl_dim_out, static_cast<int>(at));
+  }
+  return isl::manage(pairs);
 }
 
 OrderViolation locate(const Dependence& d, const BackwardPairs& wrong, const IslModel& model) {
@@ -205,8 +216,9 @@ std::optional<OrderViolation> find_order_violation(const Basis& basis, const Isl
   std::optional<OrderViolation> worst;
   for (const Dependence& d : basis.dependences) {
     int source = position[static_cast<std::size_t>(d.source)], sink = position[static_cast<std::size_t>(d.sink)];
-    if (source < 0 || sink < 0 || !involves(d, basis, moved) || !concerns_order(d, basis, model)) continue;
-    std::optional<BackwardPairs> wrong = find_backwards(model, source, sink, renamed(d.pairs, source, sink));
+    if (source < 0 || sink < 0 || !involves(d, basis, moved) || !concerns_order(d, model)) continue;
+    const isl::map pairs = ordered_pairs(d, basis, model);
+    std::optional<BackwardPairs> wrong = find_backwards(model, source, sink, renamed(pairs, source, sink));
     if (!wrong) continue;
     OrderViolation found = locate(d, *wrong, model);
     found.loop = loop_at(model, model.statements[static_cast<std::size_t>(sink)].statement->body.name, found.depth);

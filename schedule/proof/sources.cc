@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "schedule/language/contract.h"
 #include "schedule/proof/clock.h"
 #include "schedule/proof/prover_impl.h"
 
@@ -293,15 +294,22 @@ class FamilyCheck {
     return plain.apply_range(to_reference()).unite(sources.intersect_range(virtual_range));
   }
 
-  // True where the contract lets the updates of this buffer run in another order.
+  // True where the contract lets the updates of this buffer run in another order. Where it does so for some of their
+  // loops, the order walk has to say what happened to the others.
   // Not where something else goes on from a partial sum (the scale of a running maximum): there sources are exact.
   bool is_relaxed() const {
     const std::vector<ScheduledStatement>& statements = basis_.state.statements;
     const auto writes = [&](const ScheduledStatement& s) { return s.body.writes.front().buffer == family_; };
+    const auto is_walked = [&](const ScheduledStatement& update) {
+      return std::ranges::all_of(model_.state->statements, [&](const ScheduledStatement& s) {
+        return s.reference != update.reference || keeps_instances(s);
+      });
+    };
     return std::ranges::any_of(statements,
                                [&](const ScheduledStatement& s) {
                                  return writes(s) && s.kind == StatementKind::Update &&
-                                        model_.state->may_reorder(s.body);
+                                        !reorderable_iterators(*model_.state, s.body).empty() &&
+                                        (model_.state->may_reorder(s.body) || is_walked(s));
                                }) &&
            std::ranges::none_of(
                statements, [&](const ScheduledStatement& s) { return writes(s) && s.kind == StatementKind::Plain; });

@@ -35,8 +35,7 @@ std::string text_of(Label label) {
 
 // What an execution of the State's loops shows, before the passes and after them.
 std::string loops_fault(const State& state) {
-  const lower::TraceOptions options{.any_order_of_sums =
-                                        state.contract != Contract::Exact || !state.reassociated.empty()};
+  const lower::TraceOptions options{.any_order = lower::reorderable_updates(state)};
   const Machine machine = test_machine();
   const lower::ReferenceTrace reference(*state.basis, make_inputs(*state.basis, 2), options);
   const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine});

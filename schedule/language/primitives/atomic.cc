@@ -30,7 +30,7 @@ Applied atomic(const State& state, const Atomic& directive, const PrimitiveConte
       for (const ir::Load* load : ir::loads_of(value))
         if (load->buffer == tensor) return conservative(*statement + " reads other elements of " + tensor);
     const ir::Statement& update = state.basis->statement(s.reference);
-    if (!is_reorderable(update) && !state.may_reorder(update))
+    if (!state.may_reorder(update))
       return malformed("atomic updates of " + tensor + " add up in the order of the threads, and the contract is " +
                        (state.contract == Contract::Exact ? "exact" : "reassoc of other loops") + ": say `reassoc " +
                        joined(update.reductions) + "`");

@@ -7,6 +7,7 @@
 // A rewrite of the Program: the contract has to name the loop, unless no order can change a bit.
 #include <algorithm>
 
+#include "schedule/language/contract.h"
 #include "schedule/language/primitives/edit.h"
 #include "schedule/language/primitives/lift.h"
 #include "schedule/language/primitives/rewriting.h"
@@ -96,8 +97,7 @@ class Factoring {
   }
 
   std::optional<Refusal> check_contract() const {
-    if (is_reorderable(body()) || before_.may_reorder(before_.basis->statement(update().reference)))
-      return std::nullopt;
+    if (may_exchange(before_, before_.basis->statement(update().reference), row_)) return std::nullopt;
     return malformed("the parts of " + directive_.tensor + " add up in another order, and the contract is " +
                      (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") + ": say `reassoc " +
                      joined(reduced_) + "`");
