@@ -69,7 +69,7 @@ std::vector<NodeId> stable_order(const Graph& graph, const std::vector<bool>& li
 }  // namespace
 
 std::string NameTable::claim(const std::string& base) {
-  const std::string stem = base.empty() ? "unnamed" : base;
+  std::string stem = base.empty() ? "unnamed" : base;
   auto [entry, is_new] = next_.try_emplace(stem, 1);
   if (is_new) return stem;
   for (int suffix = entry->second;; ++suffix) {

@@ -62,18 +62,18 @@ const T* find_named(const std::vector<T>& items, const std::string& name) {
 
 }  // namespace
 
-const Buffer* Program::find_buffer(const std::string& name_) const { return find_named(buffers, name_); }
-const Statement* Program::find_statement(const std::string& name_) const { return find_named(statements, name_); }
+const Buffer* Program::find_buffer(const std::string& wanted) const { return find_named(buffers, wanted); }
+const Statement* Program::find_statement(const std::string& wanted) const { return find_named(statements, wanted); }
 
-const Buffer& Program::buffer(const std::string& name_) const {
-  const Buffer* found = find_buffer(name_);
-  POLYTE_CHECK(found, "program '" + name + "' has no buffer '" + name_ + "'");
+const Buffer& Program::buffer(const std::string& wanted) const {
+  const Buffer* found = find_buffer(wanted);
+  POLYTE_CHECK(found, "program '" + name + "' has no buffer '" + wanted + "'");
   return *found;
 }
 
-const Statement& Program::statement(const std::string& name_) const {
-  const Statement* found = find_statement(name_);
-  POLYTE_CHECK(found, "program '" + name + "' has no statement '" + name_ + "'");
+const Statement& Program::statement(const std::string& wanted) const {
+  const Statement* found = find_statement(wanted);
+  POLYTE_CHECK(found, "program '" + name + "' has no statement '" + wanted + "'");
   return *found;
 }
 

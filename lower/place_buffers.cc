@@ -21,7 +21,7 @@ using Places = std::map<std::string, Memory>;
 
 // Register buffers as their plans say, the others on the stack.
 Stmt plan_registers(const Stmt& s, std::vector<std::string>& notes) {
-  const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return plan_registers(child, notes); });
+  Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return plan_registers(child, notes); });
   const auto* alloc = std::get_if<ir::Alloc>(&below->op);
   if (!alloc || alloc->buffer.memory != Memory::Register) return below;
   const RegisterPlan plan(*alloc);
@@ -56,7 +56,7 @@ void limit_stack(const Stmt& body, Places& places, std::vector<std::string>& not
 }
 
 Stmt moved(const Stmt& s, const Places& places) {
-  const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return moved(child, places); });
+  Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return moved(child, places); });
   const auto* alloc = std::get_if<ir::Alloc>(&below->op);
   const auto place = alloc ? places.find(alloc->buffer.name) : places.end();
   if (place == places.end()) return below;

@@ -131,7 +131,7 @@ bool RegisterPlan::replan(Access& access) const {
 
 Stmt RegisterPlan::rewritten(const Stmt& s) const {
   const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return rewritten(child); });
-  const Stmt own = map_own_exprs(below, [&](const Expr& e) {
+  Stmt own = map_own_exprs(below, [&](const Expr& e) {
     return ir::rewrite(e, [&](const Expr& leaf) -> Expr {
       const auto* load = std::get_if<ir::Load>(&leaf->op);
       if (!load || load->buffer != name_) return leaf;

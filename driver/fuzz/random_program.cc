@@ -407,7 +407,7 @@ class Writer {
     declare("inout", c);
     std::vector<Iterator> all = its;
     const int form = random_.between(0, 99);
-    std::string sign = " = ", ranges;
+    std::string sign = " = ";
     if (form < 60) {
       sign = random_.pick(std::vector<std::string>{" += ", " += ", " max= ", " min= ", " *= "});
       if (random_.chance(60)) all.push_back({"k", random_extent()});

@@ -47,7 +47,7 @@ void set_explicit_pads(NodeContext& c, graph::Window& window) {
 
 std::string auto_pad_of(NodeContext& c) {
   const std::string mode = c.text("auto_pad", "NOTSET");
-  if (mode != "NOTSET" && mode != "" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER") {
+  if (mode != "NOTSET" && !mode.empty() && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER") {
     throw Invalid{"auto_pad is '" + mode + "', expected NOTSET, VALID, SAME_UPPER or SAME_LOWER"};
   }
   return mode.empty() ? "NOTSET" : mode;

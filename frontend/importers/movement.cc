@@ -140,7 +140,7 @@ void import_tile(NodeContext& c) {
 namespace {
 
 void check_indices(NodeContext& c, std::int64_t extent) {
-  if (!c.has_input(1) || !c.type(c.input(1)).shape.size()) return;
+  if (!c.has_input(1) || c.type(c.input(1)).shape.empty()) return;
   try {
     for (std::int64_t index : elements_as_int(c.constant(1, "the indices"))) {
       if (index < -extent || index >= extent) {

@@ -70,7 +70,7 @@ Complaint check_operands(const Graph& graph, const Node& node, Operands operands
 
 // ONNX: the remainder takes the sign of the divisor.
 Expr floor_mod(const Expr& a, const Expr& b) {
-  const Expr r = ir::make_binary(BinaryOp::Mod, a, b);
+  Expr r = ir::make_binary(BinaryOp::Mod, a, b);
   if (is_unsigned_integer(a->type)) return r;
   const Expr zero = ir::make_int(a->type, 0);
   const Expr signs_differ = ir::make_binary(BinaryOp::Lt, ir::make_binary(BinaryOp::Xor, r, b), zero);

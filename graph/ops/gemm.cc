@@ -38,7 +38,7 @@ void expand_gemm(Expander& expander, const Node& node) {
   Expander::Post post;
   if (attributes.alpha != 1 || c != kNoValue) {
     post = [=, &expander](const ir::Expr& product, const Subscripts& at) {
-      const ir::Expr first = scaled(attributes.alpha, product);
+      ir::Expr first = scaled(attributes.alpha, product);
       if (c == kNoValue) return first;
       const ir::Expr addend = ir::make_cast(wide, expander.read_broadcast(c, at));
       return ir::make_binary(ir::BinaryOp::Add, first, scaled(attributes.beta, addend));

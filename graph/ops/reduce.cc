@@ -28,14 +28,13 @@ struct Axes {
 
 Axes axes_of(const Dims& shape, const ReduceAttributes& attributes) {
   Axes axes;
-  const ReduceAttributes reduce = attributes;
   for (std::size_t d = 0; d < shape.size(); ++d) {
-    if (!is_reduced(reduce.axes, d)) continue;
+    if (!is_reduced(attributes.axes, d)) continue;
     axes.reductions.push_back({"r" + std::to_string(axes.reductions.size()), 0, shape[d]});
     axes.count *= shape[d];
   }
   const std::size_t rank = shape.size();
-  axes.input_at = [reduce, rank](const Subscripts& at) {
+  axes.input_at = [reduce = attributes, rank](const Subscripts& at) {
     Subscripts from;
     std::size_t reduced = 0, kept = 0;
     for (std::size_t d = 0; d < rank; ++d) {

@@ -40,7 +40,7 @@ Expr exponential_unit(const Expr& x, double factor, double scale) {
 
 Expr sign(const Expr& x) {
   const Expr zero = number(x, 0);
-  const Expr positive = choose(is_less(zero, x), number(x, 1), x);  // 0 and NaN stay
+  Expr positive = choose(is_less(zero, x), number(x, 1), x);  // 0 and NaN stay
   if (is_unsigned_integer(x->type)) return positive;
   return choose(is_less(x, zero), number(x, -1), positive);
 }

@@ -59,7 +59,7 @@ Applied unroll_and_jam(const State& state, const UnrollAndJam& directive, const 
   Loop unrolled = **inner;
   unrolled.kind = LoopKind::Unrolled;
   bool first = true;
-  const Tree body = jammed(next, (*inner)->body, unrolled, first);
+  Tree body = jammed(next, (*inner)->body, unrolled, first);
   next.tree = replace_loop(next.tree, (*inner)->id, [&](const Loop&) { return body; });
   if (auto refusal = settle(next)) return *refusal;
   if (auto refusal = check_moved(next, below, context)) return *refusal;
