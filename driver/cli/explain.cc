@@ -40,18 +40,6 @@ std::string storage_line(const schedule::StagedBuffer& staged, const schedule::S
   return scope ? text + ", anew in each iteration of " + scope->name : text;
 }
 
-// What changes, each with its bound; the contract alone would say too much.
-std::vector<std::string> order_lines(const schedule::State& state) {
-  schedule::Prover prover(state.reference);
-  const std::vector<std::string> notes = schedule::rounding_notes(state, prover);
-  return notes.empty() ? std::vector<std::string>{"unchanged"} : notes;
-}
-
-std::string proof_line(const driver::BuiltKernel& kernel, bool proved) {
-  if (kernel.script.directives.empty()) return "the reference order itself, nothing to prove";
-  return proved ? "legal, end to end" : "none, as --no-proof asks";
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -70,25 +58,45 @@ void add(std::string& text, std::string title, const std::vector<std::string>& l
 
 }  // namespace
 
+std::string nest_line(const driver::BuiltKernel& kernel) {
+  return kernel.state->tree ? schedule::print_nest(kernel.state->tree) : "nothing to do";
+}
+
+std::vector<std::string> storage_lines(const driver::BuiltKernel& kernel) {
+  std::vector<std::string> lines;
+  for (const schedule::StagedBuffer& staged : kernel.state->staged)
+    lines.push_back(storage_line(staged, *kernel.state));
+  return lines;
+}
+
+std::vector<std::string> order_lines(const driver::BuiltKernel& kernel) {
+  schedule::Prover prover(kernel.state->reference);
+  const std::vector<std::string> notes = schedule::rounding_notes(*kernel.state, prover);
+  return notes.empty() ? std::vector<std::string>{"unchanged"} : notes;
+}
+
+std::string proof_line(const driver::BuiltKernel& kernel, bool proved) {
+  if (kernel.script.directives.empty()) return "the reference order itself, nothing to prove";
+  return proved ? "legal, end to end" : "none, as --no-proof asks";
+}
+
 std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& machine, bool proved) {
   const schedule::Script& script = kernel.script;
-  std::vector<std::string> directives = lines_of(schedule::print(script)), reasons, storage, notes;
+  std::vector<std::string> directives = lines_of(schedule::print(script)), reasons, notes;
   directives.erase(directives.begin());  // the header
   if (directives.empty()) directives = {"none: the reference order"};
   std::set<Provenance> origins;
   for (const schedule::Directive& directive : script.directives) {
     if (origins.insert(directive.provenance).second) reasons.push_back(reason_of(directive.provenance, machine));
   }
-  for (const schedule::StagedBuffer& staged : kernel.state->staged)
-    storage.push_back(storage_line(staged, *kernel.state));
   for (const std::string& note : kernel.notes) std::ranges::copy(lines_of(note), std::back_inserter(notes));
   std::string text = kernel.program->name + "@" + ir::digest(*kernel.program) + "\n";
   add(text, "schedule", {script.name + (kernel.fell_back ? ", what was asked for was declined" : "")});
   add(text, "directives", directives);
   add(text, "chosen by", reasons);
-  add(text, "nest", {kernel.state->tree ? schedule::print_nest(kernel.state->tree) : "nothing to do"});
-  add(text, "storage", storage);
-  add(text, "float order", order_lines(*kernel.state));
+  add(text, "nest", {nest_line(kernel)});
+  add(text, "storage", storage_lines(kernel));
+  add(text, "float order", order_lines(kernel));
   add(text, "proof", {proof_line(kernel, proved)});
   add(text, "declined", notes.empty() ? std::vector<std::string>{"nothing"} : notes);
   return text;

@@ -12,6 +12,13 @@ namespace polyte::cli {
 // it was proved. `proved` is false under --no-proof.
 std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& machine, bool proved);
 
+// Parts of it, for comparisons: the loops; staged buffers, one a line; what changes in the order of floating-point
+// operations, each with its bound (the contract alone would say too much); how it was proved.
+std::string nest_line(const driver::BuiltKernel& kernel);
+std::vector<std::string> storage_lines(const driver::BuiltKernel& kernel);
+std::vector<std::string> order_lines(const driver::BuiltKernel& kernel);
+std::string proof_line(const driver::BuiltKernel& kernel, bool proved);
+
 // inspect --memory: every value with its bytes, its place, and the first and last kernel that uses it.
 std::string memory_text(const runtime::ArtifactManifest& manifest);
 nlohmann::ordered_json memory_json(const runtime::ArtifactManifest& manifest);

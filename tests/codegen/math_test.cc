@@ -16,6 +16,9 @@ using namespace polyte::codegen::testing;
 
 namespace {
 
+std::uint64_t bits_of(double value) { return std::bit_cast<std::uint64_t>(value); }
+std::uint64_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
+
 using Reference = std::function<long double(long double)>;
 
 long double exact_sigmoid(long double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
@@ -86,7 +89,7 @@ void check_accuracy(const Function& function, const std::vector<T>& inputs) {
         worst = error;
         at = inputs[i];
       }
-      same = same && (std::memcmp(&got[i], &scalar[i], sizeof(T)) == 0 || std::isnan(got[i]));
+      same = same && (bits_of(got[i]) == bits_of(scalar[i]) || std::isnan(got[i]));
     }
     INFO(std::string(function.name) << " in " << 8 * sizeof(T) << " bits on " << target.machine.cpu << ": " << worst
                                     << " ULP at " << at);

@@ -33,8 +33,8 @@ void check_against(DType type) {
   for (int round = 0; round < 2000; ++round) {
     const T a = static_cast<T>(random()), b = static_cast<T>(round % 10 == 0 ? 0 : random());
     const auto wrap = [](auto value) { return static_cast<std::int64_t>(static_cast<T>(value)); };
-    const auto ua = static_cast<std::uint64_t>(a), ub = static_cast<std::uint64_t>(b);
-    const auto ia = static_cast<std::int64_t>(a), ib = static_cast<std::int64_t>(b);
+    const auto ia = static_cast<std::int64_t>(+a), ib = static_cast<std::int64_t>(+b);
+    const auto ua = static_cast<std::uint64_t>(ia), ub = static_cast<std::uint64_t>(ib);
     REQUIRE(ints(BinaryOp::Add, type, ia, ib) == wrap(ua + ub));
     REQUIRE(ints(BinaryOp::Sub, type, ia, ib) == wrap(ua - ub));
     REQUIRE(ints(BinaryOp::Mul, type, ia, ib) == wrap(ua * ub));

@@ -166,8 +166,8 @@ TEST_CASE("loops of a dense layer") {
            "merge acc.init, acc.update through n\nmerge acc.update, y through m\ndistribute m",
            "split m by 2\nmerge acc.init, acc.update, y through m.o\nparallel m.o",
            "reorder acc.update: k > m > n\nplace acc.init when first k\nplace y when last k",
-           "split k by 4\norder acc.update: k.o > m > k.i > n\nreverse_compute_at y at k.o when last k.o\n"
-           "place acc.init when first k.o\nmerge acc.init, acc.update, y through m",
+           ("split k by 4\norder acc.update: k.o > m > k.i > n\nreverse_compute_at y at k.o when last k.o\n"
+            "place acc.init when first k.o\nmerge acc.init, acc.update, y through m"),
            "split k by 3\nplace acc.init when first k.o and first k.i\nplace y when last k.o and last k.i",
            "nest k > <n> > { m > acc.init when first k; m > acc.update; m > y when last k }",
            "nest m > n > { acc.init; k > acc.update; y }",

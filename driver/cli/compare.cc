@@ -1,0 +1,172 @@
+// polyte compare: the same work under several schedulers and scripts, side by side.
+#include <algorithm>
+#include <iostream>
+#include <sstream>
+
+#include "driver/cli/reports.h"
+#include "driver/cli/works.h"
+#include "runtime/compare.h"
+
+namespace polyte::cli {
+namespace {
+
+// Outputs of every contender against the first one's.
+std::vector<std::string> agreement(std::vector<std::unique_ptr<Work>>& works) {
+  std::vector<std::string> verdicts;
+  for (std::unique_ptr<Work>& work : works) work->run();
+  for (const std::unique_ptr<Work>& work : works) {
+    std::string verdict = "same bits as " + works[0]->name;
+    const std::vector<runtime::Tensor>&own = work->written(), &first = works[0]->written();
+    if (own.size() != first.size()) verdict = "not the same work as " + works[0]->name;
+    for (std::size_t i = 0; i < std::min(own.size(), first.size()); ++i) {
+      if (runtime::compare_bits(own[i], first[i]).equal) continue;
+      const runtime::Comparison c = runtime::compare(own[i], first[i], {1e-4, 1e-4});
+      verdict = c.equal ? "within 1e-4 of " + works[0]->name : "differs from " + works[0]->name + ": " + c.message;
+    }
+    verdicts.push_back(work == works[0] ? "" : verdict);
+  }
+  return verdicts;
+}
+
+using Lines = std::vector<std::string>;
+
+std::string format(const char* form, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, form, value);
+  return text;
+}
+
+Lines time_lines(const nlohmann::json& row, const bench::Ratio* ratio) {
+  Lines lines = {format("%.1f us", row["real_time"].get<double>() / 1e3)};
+  if (row.contains("peak_fraction")) lines[0] += format(" (%.3f of the FMA peak)", row["peak_fraction"].get<double>());
+  if (row.contains("bytes_per_second"))
+    lines.push_back(format("%.2f GB/s of the interface", row["bytes_per_second"].get<double>() / 1e9));
+  if (!ratio) return lines;
+  lines.push_back(format("%.3fx the time of the first", ratio->median));
+  lines.push_back(format("95 %% interval %.3f", ratio->low) + format(" to %.3f", ratio->high));
+  if (!ratio->distinguishable()) lines.emplace_back("not distinguishable");
+  return lines;
+}
+
+// Schedule, proof, loops and machine code, in this order.
+Lines compile_lines(const driver::BuiltKernel& kernel) {
+  double script = 0, proof = 0, loops = 0, code = 0;
+  for (const driver::StageTime& time : kernel.times) {
+    const bool is_code = time.stage == "code generation" || time.stage == "link";
+    (time.stage == "schedule"           ? script
+     : time.stage == "replay and proof" ? proof
+     : is_code                          ? code
+                                        : loops) += time.milliseconds;
+  }
+  return {format("schedule %.1f ms", script) + format(", proof %.1f", proof),
+          format("loops %.1f", loops) + format(", machine code %.1f", code)};
+}
+
+// Cut at blanks where longer than a column, and a word that is longer anywhere.
+Lines wrapped(const Lines& lines, std::size_t width) {
+  Lines result;
+  for (const std::string& line : lines) {
+    std::istringstream words(line);
+    std::string open;
+    for (std::string word; words >> word;) {
+      if (!open.empty() && open.size() + 1 + word.size() > width) result.push_back(std::exchange(open, ""));
+      for (; word.size() > width; word.erase(0, width)) result.push_back(word.substr(0, width));
+      open += (open.empty() ? "" : " ") + word;
+    }
+    result.push_back(open);
+  }
+  return result;
+}
+
+// One column a contender; a title and the lines of each.
+class SideBySide {
+ public:
+  explicit SideBySide(std::size_t contenders) : width_(std::max<std::size_t>(28, 104 / contenders - 3)) {}
+
+  void add(std::string title, const std::vector<Lines>& cells) {
+    std::vector<Lines> columns;
+    std::size_t height = 0;
+    for (const Lines& cell : cells) {
+      columns.push_back(wrapped(cell, width_));
+      height = std::max(height, columns.back().size());
+    }
+    for (std::size_t row = 0; row < height; ++row) {
+      std::string line = padded(std::exchange(title, ""), 13);
+      for (const Lines& column : columns) line += padded(row < column.size() ? column[row] : "", width_ + 3);
+      std::printf("%s\n", line.substr(0, line.find_last_not_of(' ') + 1).c_str());
+    }
+  }
+
+ private:
+  std::size_t width_;
+  static std::string padded(std::string text, std::size_t width) {
+    text.resize(std::max(width, text.size() + 1), ' ');
+    return text;
+  }
+};
+
+void print_side_by_side(const std::vector<std::unique_ptr<Work>>& works, const std::vector<Lines>& times,
+                        const Lines& verdicts, bool proved) {
+  SideBySide table(works.size());
+  const auto add = [&](const char* title, const auto& cell) {
+    std::vector<Lines> cells;
+    for (const std::unique_ptr<Work>& work : works) cells.push_back(work->op ? cell(work->op->built) : Lines());
+    table.add(title, cells);
+  };
+  std::vector<Lines> names, outputs;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    names.push_back({works[i]->name});
+    outputs.push_back({i == 0 ? "the first" : verdicts[i]});
+  }
+  table.add("", names);
+  table.add("time", times);
+  using Kernel = driver::BuiltKernel;
+  add("nest", [](const Kernel& kernel) { return Lines{nest_line(kernel)}; });
+  add("storage", [](const Kernel& kernel) { return storage_lines(kernel); });
+  add("float order", [](const Kernel& kernel) { return order_lines(kernel); });
+  add("proof", [&](const Kernel& kernel) { return Lines{proof_line(kernel, proved)}; });
+  add("compile", compile_lines);
+  table.add("outputs", outputs);
+}
+
+int run_compare(BenchOptions options) {
+  if (options.schedulers.empty()) options.schedulers = {"poly", "template"};
+  std::vector<std::unique_ptr<Work>> works = all_work(options);
+  const Machine machine = target_from(options.verb.target).machine;
+  const Lines verdicts = agreement(works);
+  const Figures figures = time_all(works, options, machine);
+  nlohmann::json rows = nlohmann::json::array();
+  std::vector<Lines> times;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    nlohmann::json row = to_json(*works[i], figures.timings[i], figures.peaks.at(works[i]->dtype), options.threads);
+    const bench::Ratio ratio = bench::ratio_of(figures.timings[i], figures.timings[0]);
+    row["ratio_to_first"] = {{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}};
+    row["outputs"] = verdicts[i];
+    row["script"] = works[i]->script;
+    times.push_back(time_lines(row, i == 0 ? nullptr : &ratio));
+    rows.push_back(std::move(row));
+  }
+  if (options.json) {
+    print_json(rows, machine, options.repetitions);
+    return 0;
+  }
+  std::printf("%s, %d thread%s, %d interleaved rounds\n\n", machine.model_name.c_str(), options.threads,
+              options.threads == 1 ? "" : "s", options.repetitions);
+  print_side_by_side(works, times, verdicts, !options.verb.schedule.no_proof);
+  for (const std::unique_ptr<Work>& work : works) {
+    if (!work->script.empty()) std::printf("\n# %s\n%s", work->name.c_str(), work->script.c_str());
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, int& status) {
+  CLI::App* verb = app.add_subcommand("compare", "the same work under several schedulers or scripts, side by side");
+  std::shared_ptr<BenchOptions> options = bench_options(*verb);
+  verb->footer(
+      "example: polyte compare 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=256,n=256,k=256 --schedulers poly,template");
+  verb->callback([options, &status] { status = run_compare(*options); });
+}
+
+}  // namespace polyte::cli

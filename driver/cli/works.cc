@@ -1,0 +1,180 @@
+#include "driver/cli/works.h"
+
+#include <algorithm>
+#include <iostream>
+#include <set>
+
+#include "bench/peak.h"
+#include "driver/flops.h"
+
+namespace polyte::cli {
+namespace {
+
+std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& options, const ModelVerbOptions& verb) {
+  auto work = std::make_unique<Work>();
+  work->name = path;
+  if (!is_artifact(path)) work->name += verb.schedule.scripts.empty() ? " " + verb.schedule.scheduler : " scripts";
+  const LoadedModel model = load_model(path, verb);
+  for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
+  work->session = std::make_unique<runtime::Session>(model.artifact, runtime::SessionOptions{options.threads});
+  const runtime::Fill fill = runtime::parse_fill(options.fill);
+  for (const runtime::TensorSpec& spec : work->session->inputs()) {
+    work->tensors.emplace_back(spec.dtype, spec.shape);
+    runtime::fill(work->tensors.back(), fill, spec.name);
+  }
+  for (const runtime::TensorSpec& spec : work->session->outputs()) work->results.emplace_back(spec.dtype, spec.shape);
+  for (const runtime::Tensor& tensor : work->tensors) work->inputs.push_back(tensor.view());
+  for (const runtime::Tensor& tensor : work->results) work->outputs.push_back(tensor.view());
+  return work;
+}
+
+std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& program, const BenchOptions& options,
+                                    const ScheduleOptions& schedule, const codegen::Target& target) {
+  auto work = std::make_unique<Work>();
+  schedule::Script script;
+  const driver::KernelOptions kernel = kernel_options(schedule, *program, script);
+  work->op = std::make_unique<driver::CompiledOperator>(driver::compile_operator(program, target, kernel));
+  for (const std::string& note : work->op->built.notes) std::cerr << "note: " << note << "\n";
+  work->name = program->name + " " + (kernel.arm == driver::Arm::Script ? kernel.script_origin : schedule.scheduler);
+  work->flops = driver::count_flops(*program);
+  work->dtype = work->op->built.script.dtype;
+  work->script = schedule::print(work->op->built.script);
+  work->tensors = driver::make_tensors(*program);
+  const runtime::Fill fill = runtime::parse_fill(options.fill);
+  const std::vector<const ir::Buffer*> interface = program->interface();
+  for (std::size_t i = 0; i < interface.size(); ++i) {
+    if (interface[i]->role != ir::Role::Out) runtime::fill(work->tensors[i], fill, interface[i]->name);
+  }
+  for (const runtime::Tensor& tensor : work->tensors) work->bytes += static_cast<double>(tensor.bytes());
+  work->runner = std::make_unique<driver::OperatorRunner>(*work->op, work->tensors, options.threads);
+  return work;
+}
+
+// An artifact once; an ONNX file by every scheduler, and with the scripts if there are any.
+void add_model_work(const std::string& path, const BenchOptions& options, const std::vector<std::string>& schedulers,
+                    std::vector<std::unique_ptr<Work>>& works) {
+  ModelVerbOptions verb = options.verb;
+  if (is_artifact(path)) return works.push_back(model_work(path, options, verb));
+  verb.schedule.scripts.clear();
+  for (const std::string& scheduler : schedulers) {
+    verb.schedule.scheduler = scheduler;
+    works.push_back(model_work(path, options, verb));
+  }
+  if (!options.verb.schedule.scripts.empty()) works.push_back(model_work(path, options, options.verb));
+}
+
+nlohmann::json context_json(const Machine& machine, int rounds) {
+  return {{"cpu", machine.model_name},
+          {"target", machine.cpu},
+          {"cores", machine.cores},
+          {"l1", machine.l1.bytes},
+          {"l2", machine.l2.bytes},
+          {"l3", machine.l3.bytes},
+          {"vector_bits", machine.vector_bits},
+          {"rounds", rounds}};
+}
+
+}  // namespace
+
+bool is_operator(const std::string& source) {
+  return source.find('[') != std::string::npos || source.ends_with(".program");
+}
+
+std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options) {
+  const codegen::Target target = target_from(options.verb.target);
+  std::vector<std::string> schedulers = options.schedulers;
+  if (schedulers.empty()) schedulers = {options.verb.schedule.scheduler};
+  std::vector<std::unique_ptr<Work>> works;
+  std::set<std::string> used;
+  for (const std::string& source : options.sources) {
+    if (!is_operator(source)) {
+      add_model_work(source, options, schedulers, works);
+      used.insert(options.verb.schedule.scripts.begin(), options.verb.schedule.scripts.end());
+      continue;
+    }
+    OperatorOptions op = options.op;
+    op.source = source;
+    op.shape = options.verb.shapes;
+    for (const std::shared_ptr<const ir::Program>& program : load_programs(op)) {
+      ScheduleOptions plain = options.verb.schedule;
+      plain.scripts.clear();
+      plain.params.clear();
+      for (const std::string& scheduler : schedulers) {
+        plain.scheduler = scheduler;
+        works.push_back(operator_work(program, options, plain, target));
+      }
+      for (const std::string& script : options.verb.schedule.scripts) {
+        if (load_script(script, options.verb.schedule.params).program != program->name) continue;
+        ScheduleOptions one = options.verb.schedule;
+        one.scripts = {script};
+        works.push_back(operator_work(program, options, one, target));
+        used.insert(script);
+      }
+    }
+  }
+  for (const std::string& script : options.verb.schedule.scripts) {
+    if (!used.contains(script))
+      throw UserError(ExitStatus::Usage, script + ": no source has the program of this script");
+  }
+  return works;
+}
+
+Figures time_all(std::vector<std::unique_ptr<Work>>& works, const BenchOptions& options, const Machine& machine) {
+  Figures figures;
+  std::vector<bench::Contender> contenders;
+  for (std::unique_ptr<Work>& work : works) {
+    Work* w = work.get();
+    figures.peaks[w->dtype] = bench::measure_peak(machine, w->dtype);
+    contenders.push_back({w->name, [w] { w->run(); }});
+  }
+  bench::MeasureOptions measure_options;
+  measure_options.rounds = options.repetitions;
+  figures.timings = bench::measure(contenders, measure_options);
+  for (auto& [type, peak] : figures.peaks) peak = std::max(peak, bench::measure_peak(machine, type));
+  return figures;
+}
+
+nlohmann::json to_json(const Work& work, const bench::Timing& timing, double peak, int threads) {
+  nlohmann::json row{{"name", work.name},
+                     {"run_type", "iteration"},
+                     {"time_unit", "ns"},
+                     {"threads", threads},
+                     {"real_time", timing.median()},
+                     {"cpu_time", timing.median()},
+                     {"iterations", timing.iterations},
+                     {"interval", {timing.interval().first, timing.interval().second}}};
+  if (work.flops > 0) row["flops_per_second"] = work.flops / (timing.median() * 1e-9);
+  if (work.bytes > 0) row["bytes_per_second"] = work.bytes / (timing.median() * 1e-9);
+  if (work.flops > 0 && peak > 0) row["peak_fraction"] = work.flops / (timing.median() * 1e-9) / (peak * threads);
+  return row;
+}
+
+void print_json(const nlohmann::json& rows, const Machine& machine, int rounds) {
+  std::cout << nlohmann::json{{"context", context_json(machine, rounds)}, {"benchmarks", rows}}.dump(2) << "\n";
+}
+
+void print_row(const nlohmann::json& row) {
+  std::printf("%-44s %12.1f us", row["name"].get<std::string>().c_str(), row["real_time"].get<double>() / 1e3);
+  if (row.contains("bytes_per_second")) std::printf("  %7.2f GB/s", row["bytes_per_second"].get<double>() / 1e9);
+  if (row.contains("flops_per_second")) std::printf("  %8.2f GF/s", row["flops_per_second"].get<double>() / 1e9);
+  if (row.contains("peak_fraction")) std::printf("  %.3f of the FMA peak", row["peak_fraction"].get<double>());
+  std::printf("\n");
+}
+
+std::shared_ptr<BenchOptions> bench_options(CLI::App& verb) {
+  auto options = std::make_shared<BenchOptions>();
+  verb.add_option("sources", options->sources, "artifacts, ONNX files, Program files or index notation")->required();
+  add_model_options(verb, options->verb);
+  verb.get_option("--shape")->delimiter(',');
+  verb.add_option("--dtype", options->op.dtype, "element type of index notation")->capture_default_str();
+  verb.add_option("--schedulers", options->schedulers, "these arms, poly,template")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"naive", "isl", "poly", "template"}));
+  verb.add_option("--fill", options->fill, "zeros, ones, normal[:SEED] or int:SEED")->capture_default_str();
+  verb.add_option("--threads", options->threads, "worker threads")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb.add_option("--repetitions", options->repetitions, "rounds")->check(CLI::Range(1, 10000))->capture_default_str();
+  verb.add_flag("--json", options->json, "as JSON, in Google Benchmark's layout");
+  return options;
+}
+
+}  // namespace polyte::cli

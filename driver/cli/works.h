@@ -1,0 +1,66 @@
+// What bench and compare time: the options that both verbs have, the contenders made of them, and their figures.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+
+#include "bench/measure.h"
+#include "driver/cli/model_options.h"
+#include "driver/operator.h"
+#include "runtime/session.h"
+
+namespace polyte::cli {
+
+struct BenchOptions {
+  std::vector<std::string> sources;
+  ModelVerbOptions verb;
+  OperatorOptions op;
+  std::vector<std::string> schedulers;
+  std::string fill = "normal";
+  int threads = 1, repetitions = 15;
+  bool json = false, proof = false;
+};
+
+// Something that can be run again and again, with what is known of it.
+struct Work {
+  std::string name;
+  double flops = 0;  // 0: not known
+  double bytes = 0;  // of the operator's interface, each element once
+  DType dtype = DType::F32;
+  std::string script;
+  std::vector<runtime::Tensor> tensors;
+  std::vector<runtime::Tensor> results;
+  std::unique_ptr<driver::CompiledOperator> op;
+  std::unique_ptr<driver::OperatorRunner> runner;
+  std::unique_ptr<runtime::Session> session;
+  std::vector<runtime::TensorView> inputs, outputs;
+
+  const std::vector<runtime::Tensor>& written() const { return session ? results : tensors; }
+  void run() {
+    if (runner) {
+      runner->run();
+    } else {
+      session->run(inputs, outputs);
+    }
+  }
+};
+
+std::shared_ptr<BenchOptions> bench_options(CLI::App& verb);
+
+bool is_operator(const std::string& source);
+// Of all sources, each by every scheduler and script that was asked for.
+std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options);
+
+struct Figures {
+  std::vector<bench::Timing> timings;
+  std::map<DType, double> peaks;
+};
+Figures time_all(std::vector<std::unique_ptr<Work>>& works, const BenchOptions& options, const Machine& machine);
+
+// A row of the report, and all of them with what the machine is.
+nlohmann::json to_json(const Work& work, const bench::Timing& timing, double peak, int threads);
+void print_json(const nlohmann::json& rows, const Machine& machine, int rounds);
+void print_row(const nlohmann::json& row);
+
+}  // namespace polyte::cli
