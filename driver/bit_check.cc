@@ -10,6 +10,7 @@
 #include "ir/interpret.h"
 #include "runtime/compare.h"
 #include "runtime/fill.h"
+#include "schedule/proof/rounding.h"
 
 namespace polyte::driver {
 namespace {
@@ -162,7 +163,7 @@ class KernelCheck {
 
   // Bits, but any NaN equals any.
   static std::string first_difference(const runtime::Tensor& got, const runtime::Tensor& expected, double ulp) {
-    const double step = is_float(got.dtype()) ? ulp * unit_roundoff(got.dtype()) : 0;
+    const double step = is_float(got.dtype()) ? ulp * 2 * schedule::unit_roundoff(got.dtype()) : 0;
     for (std::int64_t e = 0; e < got.elements(); ++e) {
       const std::size_t width = static_cast<std::size_t>(size_in_bytes(got.dtype()));
       const auto at = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(e) * width);
@@ -177,19 +178,6 @@ class KernelCheck {
              ", expected " + runtime::element_text(got.dtype(), expected.data(), e);
     }
     return "";
-  }
-
-  static double unit_roundoff(DType type) {
-    switch (type) {
-      case DType::F64:
-        return 0x1p-52;
-      case DType::F32:
-        return 0x1p-23;
-      case DType::F16:
-        return 0x1p-10;
-      default:
-        return 0x1p-7;
-    }
   }
 };
 

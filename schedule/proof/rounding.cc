@@ -11,19 +11,6 @@ namespace polyte::schedule {
 
 namespace {
 
-double unit_roundoff(DType type) {
-  switch (type) {
-    case DType::F64:
-      return 0x1p-53;
-    case DType::F16:
-      return 0x1p-11;
-    case DType::BF16:
-      return 0x1p-8;
-    default:
-      return 0x1p-24;
-  }
-}
-
 std::string number(double value) {
   std::ostringstream text;
   text.precision(2);
@@ -86,6 +73,19 @@ std::string online_note(const State& state, const Rewrite& rewrite, const std::s
 }
 
 }  // namespace
+
+double unit_roundoff(DType type) {
+  switch (type) {
+    case DType::F64:
+      return 0x1p-53;
+    case DType::F16:
+      return 0x1p-11;
+    case DType::BF16:
+      return 0x1p-8;
+    default:
+      return 0x1p-24;
+  }
+}
 
 double gamma(double roundings, DType type) {
   const double product = roundings * unit_roundoff(type);

@@ -184,7 +184,6 @@ TEST_CASE("a double buffer fills one half while the other is read") {
 
 TEST_CASE("compute_with is merge in Halide's words") {
   const auto program = bound_program(kBlur, kSizes[0]);
-  const std::string head = "split y: u by 1\n";
   CHECK(refusal(kBlur, "compute_with y, bx at u") != "accepted");  // y would read rows that come later
   const char* const pair = R"(
 program pair(M, N)
