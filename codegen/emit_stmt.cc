@@ -18,7 +18,7 @@ void FunctionEmitter::emit(const ir::Stmt& s) {
         if constexpr (std::is_same_v<Op, ir::Store>) {
           emit_store(op);
         } else if constexpr (std::is_same_v<Op, ir::Block>) {
-          for (const ir::Stmt& child : op.body) emit(child);
+          emit_block(op);
         } else if constexpr (std::is_same_v<Op, ir::For>) {
           emit_for(op);
         } else if constexpr (std::is_same_v<Op, ir::If>) {
@@ -33,6 +33,21 @@ void FunctionEmitter::emit(const ir::Stmt& s) {
         }
       },
       s->op);
+}
+
+// Stores side by side may load what they share together.
+void FunctionEmitter::emit_block(const ir::Block& block) {
+  const auto is_store = [](const ir::Stmt& s) { return std::holds_alternative<ir::Store>(s->op); };
+  for (auto at = block.body.begin(); at != block.body.end();) {
+    const auto end = std::find_if_not(at, block.body.end(), is_store);
+    if (end == at) {
+      emit(*at++);
+      continue;
+    }
+    find_squares({at, end});
+    for (; at != end; ++at) emit(*at);
+    columns_.clear();
+  }
 }
 
 void FunctionEmitter::emit_store(const ir::Store& s) {
