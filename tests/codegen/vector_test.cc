@@ -176,6 +176,52 @@ TEST_CASE("division by lanes some of which are zero") {
   }
 }
 
+namespace {
+
+// The columns of a square in x as rows of y, some of them twice, with neighbours that are in no square.
+std::string square(int lanes) {
+  const std::string n = std::to_string(lanes), stride = std::to_string(lanes + 3);
+  std::string text = "loops square\n  in x: T[" + std::to_string((lanes + 3) * lanes * 2) + "]\n  out y: T[" +
+                     std::to_string((2 * lanes + 2) * lanes * 2) + "]\n\n  for i in 0..2\n";
+  const std::string part = std::to_string((lanes + 3) * lanes) + "*i";
+  const auto column = [&](int c) { return "x[" + part + " + " + std::to_string(c) + "; " + n + " by " + stride + "]"; };
+  for (int c = 0; c < lanes + 2; ++c)
+    text += "    y[" + std::to_string((2 * lanes + 2) * lanes) + "*i + " + std::to_string(c * lanes) + "; " + n +
+            " by 1] = " + (c % 3 == 1 ? "max(" + column(c) + ", " + column((c + 2) % lanes) + ")" : column(c)) + "\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("strided loads that read a square") {
+  for (const DType type : kTypes) {
+    CAPTURE(to_string(type));
+    for (const int lanes : {2, 4, 8, 16}) {
+      if (type == DType::Bool) continue;  // has no order
+      CAPTURE(lanes);
+      const std::string text = replaced(square(lanes), "T[", std::string(to_string(type)) + "[");
+      check_everywhere(text, {{"x", filled(type, {(lanes + 3) * lanes * 2}, 23)}});
+    }
+  }
+  const std::string text = replaced(square(16), "T[", "f32[");
+  const codegen::Kernel kernel{ir::parse_loop_program(text, "test"), {}};
+  const std::string assembly = codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("x86-64-v4"));
+  CHECK(assembly.find("vunpcklps\t%zmm") != std::string::npos);
+}
+
+// What the stores write is loaded again: such loads stay where they are.
+TEST_CASE("a square in place is no square") {
+  check_everywhere(R"(loops in_place
+  inout x: f32[64]
+
+  x[0; 4 by 1] = x[16; 4 by 9]
+  x[18; 4 by 1] = x[17; 4 by 9]
+  x[27; 4 by 1] = x[18; 4 by 9]
+  x[50; 4 by 1] = x[19; 4 by 9]
+)",
+                   {{"x", filled(DType::F32, {64}, 24)}});
+}
+
 // A prefetch reads nothing, wherever it points; a store past the caches stores.
 TEST_CASE("hints keep every value") {
   const std::string text = R"(loops hints
