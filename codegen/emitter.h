@@ -124,6 +124,7 @@ class FunctionEmitter {
   Value* load(const Access& a);
   Value* load_memory(const Access& a, Value* active);
   Value* load_cells(const Access& a);
+  Value* load_cell(const BufferSlot& slot, std::int64_t first, int lanes);
   void store(const Access& a, Value* value);
   void store_memory(const Access& a, Value* value, Value* active);
   void store_cells(const Access& a, Value* value);
