@@ -6,7 +6,7 @@
 //   y[21; 4 by 1] = x[3; 4 by 9]
 //
 // 4 loads and 8 shuffles for 16 elements, which would be 16 loads and 12 inserts. Every element that a row reads is
-// read by some column, so nothing new is touched.
+// read by some column, so nothing new is touched: of fewer columns than lanes the rows are as short, a power of two.
 #include <algorithm>
 
 #include "codegen/emitter.h"
@@ -20,6 +20,8 @@ namespace {
 
 constexpr int kLaneBytes = 16;  // shuffles within these cost least, on every processor
 constexpr int kNearLanes = 4;   // elements apart: load_near_lanes takes those
+
+constexpr int kFewestColumns = 2;
 
 bool is_power_of_two(int n) { return (n & (n - 1)) == 0; }
 
@@ -66,13 +68,15 @@ void FunctionEmitter::find_squares(const std::vector<ir::Stmt>& run) {
   columns_.clear();
   squares_.clear();
   std::vector<std::string> written;
-  for (const ir::Stmt& s : run) written.push_back(std::get<ir::Store>(s->op).buffer);
+  std::vector<const ir::Store*> stores;
+  for (const ir::Stmt& s : run)
+    if (const auto* store = std::get_if<ir::Store>(&s->op)) stores.push_back(store);
+  for (const ir::Store* store : stores) written.push_back(store->buffer);
   using Key = std::tuple<std::string, std::int64_t, int, ir::Affine>;
   std::map<Key, Columns> groups;
-  for (const ir::Stmt& s : run) {
-    const auto& store = std::get<ir::Store>(s->op);
-    if (is_guarded(store)) continue;
-    ir::for_each_node(store.value, [&](const ir::ExprNode& node) {
+  for (const ir::Store* store : stores) {
+    if (is_guarded(*store)) continue;
+    ir::for_each_node(store->value, [&](const ir::ExprNode& node) {
       const auto* load = std::get_if<ir::Load>(&node.op);
       if (load == nullptr || load->lanes.count < 2 || !is_power_of_two(load->lanes.count) || load->lanes.active) return;
       const Access a = access(load->buffer, load->indices, load->lanes);
@@ -85,15 +89,16 @@ void FunctionEmitter::find_squares(const std::vector<ir::Stmt>& run) {
   for (const auto& [key, columns] : groups) take_squares(columns, std::get<int>(key));
 }
 
-// As many neighbours as there are lanes are one square.
+// As many neighbours as there are lanes are one square; of fewer, powers of two are.
 void FunctionEmitter::take_squares(const Columns& columns, int lanes) {
   for (auto first = columns.at.begin(); first != columns.at.end();) {
-    auto last = first;
     std::int64_t count = 0;
-    while (last != columns.at.end() && count < lanes && last->first == first->first + count) ++last, ++count;
-    if (count == lanes) {
+    for (auto at = first; at != columns.at.end() && count < lanes && at->first == first->first + count; ++at) ++count;
+    while (!is_power_of_two(static_cast<int>(count))) --count;
+    auto last = std::next(first, count);
+    if (count >= kFewestColumns) {
       const auto square = static_cast<int>(squares_.size());
-      squares_.push_back({first->second.front(), {}});
+      squares_.push_back({first->second.front(), static_cast<int>(count), {}});
       for (auto column = first; column != last; ++column)
         for (const ir::ExprNode* node : column->second)
           columns_[node] = {square, static_cast<int>(column->first - first->first)};
@@ -109,16 +114,20 @@ Value* FunctionEmitter::square_column(const ir::ExprNode& node) {
   Square& square = squares_[static_cast<std::size_t>(found->second.first)];
   const auto& first = std::get<ir::Load>(square.first->op);
   const Access a = access(first.buffer, first.indices, first.lanes);
-  if (square.columns.empty()) square.columns = turned(square_rows(a), size_in_bytes(a.slot.dtype));
+  if (square.columns.empty()) square.columns = turned(square_rows(a, square.count), size_in_bytes(a.slot.dtype));
   return arithmetic_.from_memory(a.slot.dtype, square.columns[static_cast<std::size_t>(found->second.second)]);
 }
 
-std::vector<Value*> FunctionEmitter::square_rows(const Access& a) {
-  const ir::Lanes along{a.lanes.count, {1}, std::nullopt};
+// What is beyond the columns in a row nobody takes.
+std::vector<Value*> FunctionEmitter::square_rows(const Access& a, int columns) {
+  const ir::Lanes along{columns, {1}, std::nullopt};
+  std::vector<int> widening(static_cast<std::size_t>(a.lanes.count), -1);
+  for (int i = 0; i < columns; ++i) widening[static_cast<std::size_t>(i)] = i;
   std::vector<Value*> rows;
   for (int row = 0; row < a.lanes.count; ++row) {
     const ir::Index index(a.index.affine + row * a.stride);
-    rows.push_back(load_memory({a.slot, index, along, 1}, nullptr));
+    Value* loaded = load_memory({a.slot, index, along, 1}, nullptr);
+    rows.push_back(columns == a.lanes.count ? loaded : b_.CreateShuffleVector(loaded, widening));
   }
   return rows;
 }

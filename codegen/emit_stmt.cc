@@ -35,9 +35,11 @@ void FunctionEmitter::emit(const ir::Stmt& s) {
       s->op);
 }
 
-// Stores side by side may load what they share together.
+// Stores side by side may load what they share together; the fences between steps of a reduction are no matter.
 void FunctionEmitter::emit_block(const ir::Block& block) {
-  const auto is_store = [](const ir::Stmt& s) { return std::holds_alternative<ir::Store>(s->op); };
+  const auto is_store = [](const ir::Stmt& s) {
+    return std::holds_alternative<ir::Store>(s->op) || std::holds_alternative<ir::Fence>(s->op);
+  };
   for (auto at = block.body.begin(); at != block.body.end();) {
     const auto end = std::find_if_not(at, block.body.end(), is_store);
     if (end == at) {

@@ -137,12 +137,13 @@ class FunctionEmitter {
   struct Columns;
   struct Square {
     const ir::ExprNode* first = nullptr;  // the load of column 0
+    int count = 0;                        // of columns
     std::vector<Value*> columns;          // empty: not loaded yet
   };
   void find_squares(const std::vector<ir::Stmt>& run);  // of stores side by side
   void take_squares(const Columns& columns, int lanes);
   Value* square_column(const ir::ExprNode& node);
-  std::vector<Value*> square_rows(const Access& a);
+  std::vector<Value*> square_rows(const Access& a, int columns);
   std::vector<Value*> turned(std::vector<Value*> rows, int element_bytes);
   std::vector<Value*> turned_blocks(const std::vector<Value*>& rows, int lanes, int chunk);
   void emit_prefetch(const ir::Prefetch& prefetch);
