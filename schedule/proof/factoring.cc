@@ -189,8 +189,9 @@ class FactorCheck {
     defined = defined.subtract(defined);
     for (std::size_t i = 0; i < first_; ++i) {
       const ir::Statement& s = after_.program->statements[i];
-      const bool is_beside = s.region_depth == update_->region_depth &&
-                             std::equal(s.iterators.begin(), s.iterators.begin() + s.region_depth, now(2).iterators.begin());
+      const bool is_beside =
+          s.region_depth == update_->region_depth &&
+          std::equal(s.iterators.begin(), s.iterators.begin() + s.region_depth, now(2).iterators.begin());
       if (s.region_depth > 0 && !is_beside) continue;
       for (const IslAccess& a : model.statements[i].accesses)
         if (a.write && a.exact && a.buffer == merged.buffer)

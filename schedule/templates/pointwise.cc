@@ -1,5 +1,5 @@
-// Element-wise definitions: parallel outermost, the loop with stride 1 innermost and in vectors. What strides along it is
-// read in square tiles, of the loop along which it does not.
+// Element-wise definitions: parallel outermost, the loop with stride 1 innermost and in vectors. What strides along it
+// is read in square tiles, of the loop along which it does not.
 //
 //   y[n, c, h, w] = ...      par n > c > h > w.o > <w.i> > y
 //   y[m, n] = x[n, m]        par m.o > n.o > [m.i] > <n.i> > y

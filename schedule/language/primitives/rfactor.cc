@@ -203,7 +203,8 @@ class Factoring {
 
   std::optional<Refusal> rewrite_program() {
     if (!by_iterators_ && !ordered_.empty())
-      return conservative("the cells of " + directive_.tensor + " move with an ordered region: it is not reduced in parts");
+      return conservative("the cells of " + directive_.tensor +
+                          " move with an ordered region: it is not reduced in parts");
     if (has(free_, loop_)) return conservative("a dimension of " + directive_.tensor + " is called " + loop_);
     make_statements();
     std::vector<Affine> shape = {count_};
