@@ -141,6 +141,23 @@ TEST_CASE("register cells: vectors, scalars, masks, and an overlap that stays in
     y[32; 8 by 1] = q[0; 8 by 1]
 )",
                    {{"x", filled(DType::F32, {40}, 17)}});
+  // Parts of what was written whole: halves, elements, one for all lanes.
+  const std::string parts = R"(loops parts
+  in x: f32[16]
+  out y: f32[40]
+
+  alloc r: f32[16] in register
+    r[0; 16 by 1] = x[0; 16 by 1]
+    y[0; 8 by 1] = (r[0; 8 by 1] + r[8; 8 by 1])
+    y[8; 4 by 1 if 3] = r[6; 4 by 1 if 3]
+    y[12] = (r[15] + r[3])
+    y[16; 16 by 1] = r[5; 16 by 0]
+    r[0; 16 by 1] = r[2; 16 by 0]
+    y[32; 8 by 1] = r[1; 8 by 1]
+)";
+  check_everywhere(parts, {{"x", filled(DType::F32, {16}, 25)}});
+  codegen::Kernel kernel{ir::parse_loop_program(parts, "test"), {}};
+  CHECK(codegen::compile({&kernel, 1}, codegen::detect_host()).kernels.front().notes.empty());
 }
 
 TEST_CASE("a register buffer that must live in memory is noted") {
