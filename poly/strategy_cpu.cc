@@ -243,9 +243,19 @@ class NestStrategy {
     add("nest " + path + (several ? "{ " + body + " }" : body) + "  #: isl");
   }
 
+  static bool has_single_cell(const ir::Statement& update) {
+    return std::ranges::all_of(update.writes[0].indices, [&](const ir::Index& index) {
+      return !index.indirect &&
+             std::ranges::none_of(update.reductions, [&](const std::string& it) { return index.affine.uses(it); });
+    });
+  }
+
   void write_stages() {
-    if (!cluster().update() || order_.empty()) return;
+    if (!cluster().update()) return;
     const ir::Statement& update = *cluster().update();
+    if (order_.empty() && has_single_cell(update))
+      add("stage " + update.writes[0].buffer + " in register  #: tile-model");
+    if (order_.empty()) return;
     add("stage " + update.writes[0].buffer + " at " + update.name + ":" + order_.back().name +
         " in register  #: tile-model");
     if (tile_.lane.empty()) return;
