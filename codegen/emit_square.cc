@@ -23,6 +23,8 @@ constexpr int kNearLanes = 4;   // elements apart: load_near_lanes takes those
 
 constexpr int kFewestColumns = 2;
 
+std::size_t place(int i) { return static_cast<std::size_t>(i); }
+
 bool is_power_of_two(int n) { return (n & (n - 1)) == 0; }
 
 bool is_guarded(const ir::Store& s) {
@@ -140,20 +142,19 @@ std::vector<Value*> FunctionEmitter::turned(std::vector<Value*> rows, int elemen
     std::vector<Value*> next(rows.size());
     for (int block = 0; block < lanes; block += 2 * chunk)
       for (int p = 0; p < chunk; ++p) {
-        Value* a = rows[static_cast<std::size_t>(block + p)];
-        Value* b = rows[static_cast<std::size_t>(block + chunk + p)];
+        Value* a = rows[place(block + p)];
+        Value* b = rows[place(block + chunk + p)];
         for (int half : {0, 1})
-          next[static_cast<std::size_t>(block + 2 * p + half)] =
-              b_.CreateShuffleVector(a, b, interleaved(lanes, group, chunk, half == 1));
+          next[place(block + 2 * p + half)] = b_.CreateShuffleVector(a, b, interleaved(lanes, group, chunk, half == 1));
       }
     rows = std::move(next);
   }
   std::vector<Value*> columns(rows.size());
   for (int p = 0; p < group; ++p) {
     std::vector<Value*> blocks;
-    for (int block = p; block < lanes; block += group) blocks.push_back(rows[static_cast<std::size_t>(block)]);
+    for (int block = p; block < lanes; block += group) blocks.push_back(rows[place(block)]);
     const std::vector<Value*> gathered = turned_blocks(blocks, lanes, group);
-    for (std::size_t q = 0; q < gathered.size(); ++q) columns[q * static_cast<std::size_t>(group) + p] = gathered[q];
+    for (std::size_t q = 0; q < gathered.size(); ++q) columns[q * place(group) + p] = gathered[q];
   }
   return columns;
 }
@@ -166,7 +167,7 @@ std::vector<Value*> FunctionEmitter::turned_blocks(const std::vector<Value*>& ro
     for (std::size_t i = 0; i < rows.size(); i += 2)
       halves[odd].push_back(b_.CreateShuffleVector(rows[i], rows[i + 1], every_other(lanes, chunk, odd == 1)));
     const std::vector<Value*> columns = turned_blocks(halves[odd], lanes, chunk);
-    for (std::size_t i = 0; i < columns.size(); ++i) result[2 * i + static_cast<std::size_t>(odd)] = columns[i];
+    for (std::size_t i = 0; i < columns.size(); ++i) result[2 * i + place(odd)] = columns[i];
   }
   return result;
 }
