@@ -2,7 +2,7 @@
 // is read in square tiles, of the loop along which it does not.
 //
 //   y[n, c, h, w] = ...      par n > c > h > w.o > <w.i> > y
-//   y[m, n] = x[n, m]        par m.o > n.o > [m.i] > <n.i> > y
+//   y[m, n] = x[n, m]        par n.o > m.o > [m.i] > <n.i> > y    x is read along its rows
 #include <algorithm>
 
 #include "schedule/lanes.h"
@@ -60,8 +60,8 @@ bool schedule_pointwise(const ir::Program& program, const State& reference, cons
   for (const std::string& loop : shape.outer) append(loop);
   if (!shape.turning.empty()) {
     script.add("split " + s.name + ": " + shape.turning + " by L, " + shape.lane + " by L   tail cut");
-    append(shape.turning + ".o");
     append(shape.lane + ".o");
+    append(shape.turning + ".o");
     path += "[" + shape.turning + ".i] > <" + shape.lane + ".i> > ";
   } else if (!shape.lane.empty() && shape.lane_extent > step) {
     script.add("split " + s.name + ": " + shape.lane + " by " + std::to_string(kVectorsAStep) + "*L tail cut");
