@@ -2,6 +2,7 @@
 // cells are SSA slots that mem2reg removes.
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 #include "codegen/emitter.h"
 #include "support/error.h"
@@ -269,13 +270,22 @@ void FunctionEmitter::emit_prefetch(const ir::Prefetch& prefetch) {
                      {pointer, b_.getInt32(0), b_.getInt32(locality), b_.getInt32(1)});
 }
 
-// ---- register buffers: the cell is found by its first element and its lanes
+// ---- register buffers: the cell is found by its first element; a load may take part of its lanes
+
+Value* FunctionEmitter::load_cell(const BufferSlot& slot, std::int64_t first, int lanes) {
+  const auto found = std::prev(slot.cells.upper_bound({first, std::numeric_limits<int>::max()}));
+  Value* value = b_.CreateLoad(found->second->getAllocatedType(), found->second);
+  const auto& [begin, whole] = found->first;
+  if (whole == lanes) return value;
+  if (lanes == 1) return b_.CreateExtractElement(value, static_cast<std::uint64_t>(first - begin));
+  std::vector<int> from;
+  for (int lane = 0; lane < lanes; ++lane) from.push_back(static_cast<int>(first - begin) + lane);
+  return b_.CreateShuffleVector(value, from);
+}
 
 Value* FunctionEmitter::load_cells(const Access& a) {
   const int lanes = a.lanes.count;
-  const int cell_lanes = a.stride == 0 ? 1 : lanes;
-  llvm::AllocaInst* cell = a.slot.cells.at({a.index.affine.constant(), cell_lanes});
-  Value* value = widened(b_.CreateLoad(cell->getAllocatedType(), cell), lanes);
+  Value* value = widened(load_cell(a.slot, a.index.affine.constant(), a.stride == 0 ? 1 : lanes), lanes);
   Value* active = a.lanes.active ? mask(*a.lanes.active, lanes) : nullptr;
   if (active == nullptr) return value;
   return b_.CreateSelect(active, value, llvm::Constant::getNullValue(value->getType()));

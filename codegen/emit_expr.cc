@@ -30,6 +30,7 @@ Value* FunctionEmitter::compute(const ir::ExprNode& node) {
         } else if constexpr (std::is_same_v<Op, ir::IndexValue>) {
           return index_value(node, op);
         } else if constexpr (std::is_same_v<Op, ir::Load>) {
+          if (Value* column = square_column(node)) return column;
           return op.guard.empty() ? load(access(op.buffer, op.indices, op.lanes)) : guarded_load(node, op);
         } else if constexpr (std::is_same_v<Op, ir::Unary>) {
           return arithmetic_.unary(op.op, node.type, operand(op.a));

@@ -18,7 +18,7 @@ void FunctionEmitter::emit(const ir::Stmt& s) {
         if constexpr (std::is_same_v<Op, ir::Store>) {
           emit_store(op);
         } else if constexpr (std::is_same_v<Op, ir::Block>) {
-          for (const ir::Stmt& child : op.body) emit(child);
+          emit_block(op);
         } else if constexpr (std::is_same_v<Op, ir::For>) {
           emit_for(op);
         } else if constexpr (std::is_same_v<Op, ir::If>) {
@@ -33,6 +33,23 @@ void FunctionEmitter::emit(const ir::Stmt& s) {
         }
       },
       s->op);
+}
+
+// Stores side by side may load what they share together; the fences between steps of a reduction are no matter.
+void FunctionEmitter::emit_block(const ir::Block& block) {
+  const auto is_store = [](const ir::Stmt& s) {
+    return std::holds_alternative<ir::Store>(s->op) || std::holds_alternative<ir::Fence>(s->op);
+  };
+  for (auto at = block.body.begin(); at != block.body.end();) {
+    const auto end = std::find_if_not(at, block.body.end(), is_store);
+    if (end == at) {
+      emit(*at++);
+      continue;
+    }
+    find_squares({at, end});
+    for (; at != end; ++at) emit(*at);
+    columns_.clear();
+  }
 }
 
 void FunctionEmitter::emit_store(const ir::Store& s) {
@@ -200,7 +217,7 @@ using Cell = std::pair<std::int64_t, int>;
 class CellFinder {
  public:
   CellFinder(const std::string& buffer, bool in_parallel) : buffer_(buffer), in_parallel_(in_parallel) {}
-  std::vector<Cell> cells;
+  std::vector<Cell> cells, read;  // written or read; read only, some of them twice
   std::string problem;
 
   void visit(const ir::Stmt& s, bool parallel) {
@@ -241,10 +258,21 @@ class CellFinder {
     } else if (lanes.count > 1 && stride != 1 && (stride != 0 || is_store)) {
       problem = "its lanes are " + std::to_string(stride) + " elements apart";
     } else {
-      cells.emplace_back(index.affine.constant(), stride == 0 ? 1 : lanes.count);
+      (is_store ? cells : read).emplace_back(index.affine.constant(), stride == 0 ? 1 : lanes.count);
     }
   }
 };
+
+// What is read of a cell that is written needs none of its own.
+void add_reads(std::vector<Cell>& cells, const std::vector<Cell>& read) {
+  const std::vector<Cell> written = cells;
+  for (const Cell& part : read) {
+    const bool is_part = std::any_of(written.begin(), written.end(), [&](const Cell& cell) {
+      return cell.first <= part.first && part.first + part.second <= cell.first + cell.second;
+    });
+    if (!is_part) cells.push_back(part);
+  }
+}
 
 bool overlap(const std::vector<Cell>& sorted) {
   for (std::size_t i = 1; i < sorted.size(); ++i) {
@@ -259,6 +287,7 @@ bool overlap(const std::vector<Cell>& sorted) {
 void FunctionEmitter::bind_cells(BufferSlot& slot, const ir::LoopBuffer& buffer, const ir::Stmt& body) {
   CellFinder finder(buffer.name, in_parallel_);
   finder.visit(body, false);
+  add_reads(finder.cells, finder.read);
   std::sort(finder.cells.begin(), finder.cells.end());
   finder.cells.erase(std::unique(finder.cells.begin(), finder.cells.end()), finder.cells.end());
   if (finder.problem.empty() && overlap(finder.cells)) finder.problem = "its accesses overlap in part";

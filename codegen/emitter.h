@@ -124,6 +124,7 @@ class FunctionEmitter {
   Value* load(const Access& a);
   Value* load_memory(const Access& a, Value* active);
   Value* load_cells(const Access& a);
+  Value* load_cell(const BufferSlot& slot, std::int64_t first, int lanes);
   void store(const Access& a, Value* value);
   void store_memory(const Access& a, Value* value, Value* active);
   void store_cells(const Access& a, Value* value);
@@ -132,6 +133,19 @@ class FunctionEmitter {
   std::vector<Value*> each_pointer(const Access& a);
   Value* load_near_lanes(const Access& a);
   Value* first_address(const Access& a);
+  // ---- squares read by strided loads (emit_square.cc)
+  struct Columns;
+  struct Square {
+    const ir::ExprNode* first = nullptr;  // the load of column 0
+    int count = 0;                        // of columns
+    std::vector<Value*> columns;          // empty: not loaded yet
+  };
+  void find_squares(const std::vector<ir::Stmt>& run);  // of stores side by side
+  void take_squares(const Columns& columns, int lanes);
+  Value* square_column(const ir::ExprNode& node);
+  std::vector<Value*> square_rows(const Access& a, int columns);
+  std::vector<Value*> turned(std::vector<Value*> rows, int element_bytes);
+  std::vector<Value*> turned_blocks(const std::vector<Value*>& rows, int lanes, int chunk);
   void emit_prefetch(const ir::Prefetch& prefetch);
   void stream(llvm::StoreInst* store, const Access& a);
   bool stream_where_aligned(const Access& a, Value* value, Value* pointer);
@@ -141,6 +155,7 @@ class FunctionEmitter {
 
   // ---- statements (emit_stmt.cc)
   void start(llvm::BasicBlock* block);
+  void emit_block(const ir::Block& block);
   void emit_store(const ir::Store& s);
   void emit_atomic(const ir::Store& s);  // emit_atomic.cc
   void emit_for(const ir::For& loop);
@@ -172,6 +187,8 @@ class FunctionEmitter {
   std::map<std::string, Variable> variables_;
   std::map<std::string, BufferSlot> buffers_;
   std::unordered_map<const ir::ExprNode*, Value*> emitted_;  // of the statement being emitted; only looked up
+  std::vector<Square> squares_;                              // of the stores side by side that are being emitted
+  std::unordered_map<const ir::ExprNode*, std::pair<int, int>> columns_;  // load -> square, column; only looked up
 };
 
 }  // namespace polyte::codegen

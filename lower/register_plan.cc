@@ -23,7 +23,7 @@ void RegisterPlan::fail(const std::string& text) {
 
 void RegisterPlan::visit(const Stmt& s, const std::string& parallel) {
   if (const auto* store = std::get_if<ir::Store>(&s->op)) {
-    if (store->buffer == name_) see(store->indices, store->lanes, parallel);
+    if (store->buffer == name_) see(store->indices, store->lanes, parallel, true);
     for (const ir::Index& index : store->indices)
       if (index.indirect) visit(index.indirect, parallel);
     visit(store->value, parallel);
@@ -42,7 +42,7 @@ void RegisterPlan::visit(const Stmt& s, const std::string& parallel) {
 
 void RegisterPlan::visit(const Expr& e, const std::string& parallel) {
   for (const ir::Load* load : ir::loads_of(e))
-    if (load->buffer == name_) see(load->indices, load->lanes, parallel);
+    if (load->buffer == name_) see(load->indices, load->lanes, parallel, false);
 }
 
 // Vectors all run along one dimension, element by element.
@@ -59,13 +59,15 @@ bool RegisterPlan::sees_lanes(const ir::Lanes& lanes) {
   return true;
 }
 
-void RegisterPlan::see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, const std::string& parallel) {
+void RegisterPlan::see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, const std::string& parallel,
+                       bool stored) {
   if (!parallel.empty()) return fail("parallel loop '" + parallel + "' uses it");
   for (const ir::Index& index : indices)
     if (index.indirect || !index.affine.is_constant())
       return fail("subscript " + ir::to_string(index.affine) + " is not constant");
   if (!sees_lanes(lanes)) return fail("its vectors do not all run along one dimension");
-  const auto [at, fresh] = pieces_.emplace(piece_of(indices, lanes), Masks{true, lanes.active});
+  const auto [at, fresh] = pieces_.emplace(piece_of(indices, lanes), Masks{true, lanes.active, false});
+  at->second.stored = at->second.stored || stored;
   if (!fresh && at->second.active != lanes.active) at->second.uniform = false;
 }
 
@@ -99,10 +101,24 @@ void RegisterPlan::grow() {
   for (std::size_t d = 0; d < shape.size(); ++d) shape[moved(d)] = before[d];
 }
 
+// Read only, and inside a piece that is written.
+bool RegisterPlan::is_part(const Piece& piece) const {
+  if (pieces_.at(piece).stored || piece.first.empty()) return false;
+  const std::size_t dim = lane_dim_.value_or(piece.first.size() - 1);
+  return std::any_of(pieces_.begin(), pieces_.end(), [&](const auto& other) {
+    const auto& [whole, masks] = other;
+    std::vector<std::int64_t> first = piece.first;
+    first[dim] = whole.first[dim];
+    return masks.stored && first == whole.first && piece.first[dim] >= whole.first[dim] &&
+           piece.first[dim] + piece.lanes <= whole.first[dim] + whole.lanes;
+  });
+}
+
 // Every element belongs to one piece only.
 void RegisterPlan::check_overlap() {
   std::set<std::vector<std::int64_t>> taken;
   for (const auto& [piece, masks] : pieces_) {
+    if (is_part(piece)) continue;
     std::vector<std::int64_t> at = piece.first;
     for (int lane = 0; lane < piece.lanes; ++lane) {
       if (!taken.insert(at).second) return fail("vectors of different length or place share elements");

@@ -3,6 +3,7 @@
 //   order    the dimension that vectors run along becomes the last one
 //   shape    that extent grows where a masked vector reaches beyond it (registers cost nothing there)
 //   no mask  a piece that is always accessed under one mask needs none: nobody reads its other lanes
+// What is only read may be part of a piece: its element, or some of its lanes.
 #pragma once
 
 #include <set>
@@ -34,6 +35,7 @@ class RegisterPlan {
   struct Masks {
     bool uniform = true;  // every access has the same mask, or none
     std::optional<ir::Affine> active;
+    bool stored = false;
   };
   std::string name_;
   std::optional<std::size_t> lane_dim_;  // none: no vectors
@@ -43,9 +45,10 @@ class RegisterPlan {
   void fail(const std::string& text);
   void visit(const ir::Stmt& s, const std::string& parallel);
   void visit(const ir::Expr& e, const std::string& parallel);
-  void see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, const std::string& parallel);
+  void see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, const std::string& parallel, bool stored);
   void grow();
   void check_overlap();
+  bool is_part(const Piece& piece) const;
   Piece piece_of(const std::vector<ir::Index>& indices, const ir::Lanes& lanes) const;
   bool sees_lanes(const ir::Lanes& lanes);
   std::size_t moved(std::size_t dim) const;  // old dimension -> new one

@@ -1,6 +1,7 @@
 #include "poly/strategy_cpu.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -47,6 +48,7 @@ class NestStrategy {
     if (parts_.size() != 1 || !outer_.empty()) return plain_nest(0);
     leave_reductions_inside();
     choose_tiles();
+    if (tile_.lane.empty() && !turned_lane().empty()) return plain_nest(0);
     choose_reduction_block();
     write_params_and_splits();
     order_outer_loops();
@@ -116,10 +118,24 @@ class NestStrategy {
       if (member.coincident) candidates.push_back(member.loop);
     }
     tile_ = choose_tile(program_, main(), loops(), candidates, machine_);
-    if (cluster().update() == nullptr && !tile_.lane.empty()) {
+    if (cluster().update() == nullptr && tile_.lane.empty()) choose_square(candidates);
+    if (tile_.row.empty() && cluster().update() == nullptr && !tile_.lane.empty()) {
       tile_.row.clear();  // a definition has no value to keep: vectors side by side are enough
       const std::int64_t most = ceil_div(extent(tile_.lane), machine_.lanes(dtype()));
       tile_.tile = {1, static_cast<int>(std::min<std::int64_t>(kPointwiseVectors, most))};
+    }
+  }
+
+  // Reads that stride along the lanes: a square tile with the loop along which they do not, turned in registers.
+  void choose_square(const std::vector<std::string>& candidates) {
+    const int lanes = machine_.lanes(dtype());
+    for (const std::string& lane : candidates) {
+      const std::string turning = schedule::turning_loop(program_, main(), lane);
+      const bool is_candidate = std::ranges::find(candidates, turning) != candidates.end();
+      if (!is_candidate || extent(turning) < lanes || !carries(main(), lane)) continue;
+      tile_.lane = lane;
+      tile_.row = turning;
+      tile_.tile = {lanes, 1};
     }
   }
 
@@ -227,9 +243,19 @@ class NestStrategy {
     add("nest " + path + (several ? "{ " + body + " }" : body) + "  #: isl");
   }
 
+  static bool has_single_cell(const ir::Statement& update) {
+    return std::ranges::all_of(update.writes[0].indices, [&](const ir::Index& index) {
+      return !index.indirect &&
+             std::ranges::none_of(update.reductions, [&](const std::string& it) { return index.affine.uses(it); });
+    });
+  }
+
   void write_stages() {
-    if (!cluster().update() || order_.empty()) return;
+    if (!cluster().update()) return;
     const ir::Statement& update = *cluster().update();
+    if (order_.empty() && has_single_cell(update))
+      add("stage " + update.writes[0].buffer + " in register  #: tile-model");
+    if (order_.empty()) return;
     add("stage " + update.writes[0].buffer + " at " + update.name + ":" + order_.back().name +
         " in register  #: tile-model");
     if (tile_.lane.empty()) return;
@@ -254,11 +280,18 @@ class NestStrategy {
   // it is a definition's and has stride 1.
   std::string plain_nest(int) {
     const std::vector<BandMember>& shared = own_;
+    const std::string lane = turned_lane();
+    if (!lane.empty())
+      for (const Cluster* part : parts_)
+        for (const ir::Statement* s : part->statements)
+          add("split " + s->name + ": " + lane + " by L   tail cut  #: tile-model");
     std::string path;
     bool parallel = machine_.cores > 1;
     for (const BandMember& member : shared) {
-      const bool lead = parallel && member.coincident && extent_of(reference_, main(), member.loop) >= machine_.cores;
-      path += (lead ? "par " : "") + member.loop + " > ";
+      const bool is_lane = member.loop == lane;
+      const std::int64_t trips = extent_of(reference_, main(), member.loop) / (is_lane ? machine_.lanes(dtype()) : 1);
+      const bool lead = parallel && member.coincident && trips >= machine_.cores;
+      path += (lead ? "par " : "") + member.loop + (is_lane ? ".o > " : " > ");
       if (lead) parallel = false;
     }
     std::set<std::string> taken;
@@ -267,16 +300,98 @@ class NestStrategy {
     int statements = 0;
     for (const Cluster* part : parts_) {
       for (const ir::Statement* s : part->statements) {
-        std::string own;
-        for (const std::string& it : s->iterators) {
-          if (!taken.contains(it)) own += loop_of(*s, it) + " > ";
-        }
-        body += (body.empty() ? "" : "; ") + own + s->name;
+        body += (body.empty() ? "" : "; ") + own_path(*s, taken, lane) + s->name;
         ++statements;
       }
     }
     add("nest " + path + (statements > 1 ? "{ " + body + " }" : body) + "  #: isl");
     return text_;
+  }
+
+  // The innermost shared loop, if its iterations can be the lanes of sums that each read a row: squares of these are
+  // turned in registers, and each sum keeps its order. Independent iterations may leave each other's way.
+  std::string turned_lane() const {
+    if (own_.empty() || !own_.back().coincident || options_.affine_core_only) return "";
+    const std::string& lane = own_.back().loop;
+    bool found = false;
+    for (const Cluster* part : parts_)
+      for (const ir::Statement* s : part->statements) {
+        if (std::ranges::find(s->iterators, lane) == s->iterators.end()) return "";
+        found = found || turns(*s, lane);
+      }
+    return found ? lane : "";
+  }
+
+  bool carries(const ir::Statement& s, const std::string& lane) const {
+    return ir::stride_of(program_, s.writes[0], lane) == 1 && schedule::can_carry_lanes(program_, s, lane) &&
+           extent_of(reference_, s, lane) >= machine_.lanes(dtype());
+  }
+
+  bool turns(const ir::Statement& s, const std::string& lane) const {
+    return !s.reductions.empty() && s.combiner != ir::Combiner::None && carries(s, lane) &&
+           schedule::turning_loop(program_, s, lane) == s.reductions.back() &&
+           extent_of(reference_, s, s.reductions.back()) >= machine_.lanes(dtype());
+  }
+
+  // A loop of an update's own that can be lanes: they go innermost, past the reduction, which keeps each sum's order.
+  std::string own_lane(const ir::Statement& s, const std::set<std::string>& shared) const {
+    if (s.combiner == ir::Combiner::None || options_.affine_core_only) return "";
+    for (const ir::Expr& value : s.values)
+      for (const ir::Load* load : ir::loads_of(value))
+        if (load->buffer == s.writes[0].buffer) return "";
+    std::string lane;
+    for (const std::string& it : s.iterators) {
+      if (shared.contains(it) || std::ranges::find(s.reductions, it) != s.reductions.end() || !carries(s, it)) continue;
+      if (turns(s, it) || !strides(s, it)) lane = it;
+    }
+    return lane;
+  }
+
+  bool strides(const ir::Statement& s, const std::string& lane) const {
+    bool found = false;
+    for (const ir::Expr& value : s.values)
+      for (const ir::Load* load : ir::loads_of(value))
+        found = found || std::abs(ir::stride_of(program_, *load, lane).value_or(0)) > 1;
+    return found;
+  }
+
+  std::string path_with_lane(const ir::Statement& s, const std::set<std::string>& shared, const std::string& lane) {
+    const bool turned = turns(s, lane);
+    const std::string size = turned ? "L" : std::to_string(kPointwiseVectors) + "*L";
+    add("split " + s.name + ": " + lane + " by " + size + "   tail cut  #: tile-model");
+    std::string path, steps;
+    for (const std::string& it : s.iterators) {
+      if (shared.contains(it)) continue;
+      const bool is_reduction = std::ranges::find(s.reductions, it) != s.reductions.end();
+      if (turned && it == s.reductions.back()) {
+        add("split " + s.name + ": " + it + " by L   tail cut  #: tile-model");
+        steps += it + ".o > [" + it + ".i] > ";
+      } else {
+        (is_reduction ? steps : path) += it + (it == lane ? ".o > " : " > ");
+      }
+    }
+    return path + steps + "<" + lane + ".i> > ";
+  }
+
+  // The loops of one statement below the shared ones. With lanes of these: what turns has them innermost, and so has a
+  // definition of a point each; others have them outermost.
+  std::string own_path(const ir::Statement& s, const std::set<std::string>& shared, const std::string& lane) {
+    std::string path;
+    const bool turned = !lane.empty() && turns(s, lane);
+    const std::string own = turned ? "" : own_lane(s, shared);
+    if (!own.empty()) {
+      path = path_with_lane(s, shared, own);
+      return lane.empty() ? path : lane + ".i > " + path;
+    }
+    for (const std::string& it : s.iterators) {
+      if (shared.contains(it)) continue;
+      const bool is_last = turned && it == s.reductions.back();
+      if (is_last) add("split " + s.name + ": " + it + " by L   tail cut  #: tile-model");
+      path += (is_last ? it + ".o > [" + it + ".i]" : loop_of(s, it)) + " > ";
+    }
+    if (lane.empty()) return path;
+    if (turned || (path.empty() && carries(s, lane))) return path + "<" + lane + ".i> > ";
+    return lane + ".i > " + path;
   }
 
   std::string loop_of(const ir::Statement& s, const std::string& it) {

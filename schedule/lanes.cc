@@ -1,11 +1,14 @@
 #include "schedule/lanes.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "ir/contraction.h"
 
 namespace polyte::schedule {
 namespace {
+
+constexpr std::int64_t kNearLanes = 4;  // elements apart: whole vectors are loaded and shuffled anyway
 
 bool is_linear(const ir::Affine& value, const std::string& loop) {
   return !(value - ir::Affine::symbol(loop) * value.coefficient(loop)).uses(loop);
@@ -33,6 +36,20 @@ bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement,
              statement.writes,
              [&](const ir::Access& write) { return ir::stride_of(program, write, loop).has_value(); }) &&
          std::ranges::all_of(statement.values, even) && (!statement.guard || even(statement.guard));
+}
+
+std::string turning_loop(const ir::Program& program, const ir::Statement& statement, const std::string& lane) {
+  std::string turning;
+  for (const ir::Expr& value : statement.values) {
+    for (const ir::Load* load : ir::loads_of(value)) {
+      if (std::abs(ir::stride_of(program, *load, lane).value_or(0)) <= kNearLanes) continue;
+      const auto along = std::ranges::find_if(
+          statement.iterators, [&](const std::string& it) { return ir::stride_of(program, *load, it) == 1; });
+      if (along == statement.iterators.end() || (!turning.empty() && *along != turning)) return "";
+      turning = *along;
+    }
+  }
+  return turning;
 }
 
 }  // namespace polyte::schedule

@@ -15,4 +15,12 @@ namespace polyte::schedule {
 // asks for its remainder. Border tests are fine: the loop is cut there.
 bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement, const std::string& loop);
 
+// The loop along which what strides along `lane` is read element by element. With both in tiles of a vector the strided
+// loads side by side read squares, which are loaded by rows and turned in registers:
+//
+//   y[m, n] = x[n, m]      lane n: m        t[i] = sum[j] x[i, j]      lane i: j
+//
+// Empty: nothing strides, or not all that does is turned by one loop.
+std::string turning_loop(const ir::Program& program, const ir::Statement& statement, const std::string& lane);
+
 }  // namespace polyte::schedule

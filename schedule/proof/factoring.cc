@@ -2,7 +2,8 @@
 //   P = identity;   P[e, cell of T] op= v, the same instances;   T[cell] op= P[.., cell]
 // The path of updates of a cell becomes a tree whose inner nodes are partial results: each value is still consumed
 // once if every partial result that got an update is read exactly once, into its own cell of T; those that got none
-// add the identity. What e is does not matter.
+// add the identity. What e is does not matter. In an ordered region that holds of each of its iterations by itself: the
+// parts of one are filled, updated and read in it, before the next.
 #include <isl/map.h>
 #include <isl/set.h>
 
@@ -43,6 +44,7 @@ class FactorCheck {
     if (auto why = replaced_group(before_, *after_.program, {first_, first_ + 1}, {rewrite_.other})) return fault(*why);
     update_ = &*at;
     if (auto why = wrong_update()) return fault(*why);
+    if (auto why = wrong_regions()) return fault(*why);
     if (auto why = wrong_init()) return fault(*why);
     if (auto why = wrong_merge()) return fault(*why);
     if (auto why = wrong_users()) return fault(*why);
@@ -67,7 +69,6 @@ class FactorCheck {
   std::optional<std::string> wrong_update() const {
     const ir::Statement& part = now(1);
     if (update_->writes.size() != 1 || is_tuple(update_->combiner)) return "it is a tuple";
-    if (update_->region_depth > 0) return "it is in an ordered region";
     ir::Statement as_before = part;
     as_before.name = update_->name;
     as_before.writes = update_->writes;
@@ -79,6 +80,18 @@ class FactorCheck {
     if (after_.program->buffer(rewrite_.other).dtype != before_.buffer(rewrite_.tensor).dtype) return "another type";
     for (std::size_t i = 0; i + update_->writes[0].indices.size() < part.writes[0].indices.size(); ++i)
       if (part.writes[0].indices[i].indirect) return "the part is known at run time only";
+    return std::nullopt;
+  }
+
+  // All three count the iterations of the regions around them alike.
+  std::optional<std::string> wrong_regions() const {
+    const auto depth = static_cast<std::size_t>(update_->region_depth);
+    for (std::size_t i : {std::size_t{0}, std::size_t{2}}) {
+      const ir::Statement& s = now(i);
+      if (s.region_depth != update_->region_depth || s.iterators.size() < depth ||
+          !std::equal(s.iterators.begin(), s.iterators.begin() + update_->region_depth, update_->iterators.begin()))
+        return s.name + " is in another region";
+    }
     return std::nullopt;
   }
 
@@ -127,16 +140,33 @@ class FactorCheck {
     return access_of(after_.model, first_ + statement, buffer, write);
   }
 
+  // The cells of an access with the iteration of the regions in front.
+  isl::map in_time(std::size_t statement, const IslAccess& touched) const {
+    if (update_->region_depth == 0) return touched.cells;
+    const isl::set& domain = after_.model.statements[statement].domain;
+    const std::vector<std::string>& iterators = after_.program->statements[statement].iterators;
+    std::vector<isl::aff> time;
+    for (auto at = iterators.begin(); at != iterators.begin() + update_->region_depth; ++at)
+      time.push_back(to_aff(domain.get_space(), iterators, after_.model.params, ir::Affine::symbol(*at)));
+    isl_map* when = isl_map_from_multi_aff(to_multi_aff(domain.get_space(), "T", time).release());
+    isl_map* both = isl_map_flat_range_product(when, touched.cells.copy());
+    return isl::manage(isl_map_reset_tuple_id(both, isl_dim_out));
+  }
+
+  isl::map cells_in_time(std::size_t i, const std::string& buffer, bool write) const {
+    return in_time(first_ + i, access(i, buffer, write));
+  }
+
   std::optional<Refusal> wrong_cells() const {
-    const isl::set parts = access(1, rewrite_.other, true).cells.range();
-    const isl::map taken = access(2, rewrite_.other, false).cells;
-    const isl::set filled = access(0, rewrite_.other, true).cells.range();
+    const isl::set parts = cells_in_time(1, rewrite_.other, true).range();
+    const isl::map taken = cells_in_time(2, rewrite_.other, false);
+    const isl::set filled = cells_in_time(0, rewrite_.other, true).range();
     if (!parts.is_subset(taken.range())) return fault("a part is left out");
     if (!taken.is_injective()) return fault("a part is taken twice");
     if (!taken.range().unite(parts).is_subset(filled)) return fault("a part has no initial value");
-    const IslAccess& merged = access(2, rewrite_.tensor, true);
-    isl::set fresh = merged.cells.range().subtract(defined_before());
-    if (access(1, rewrite_.other, true).exact) fresh = fresh.subtract(cells_updated(parts, fresh));
+    isl::set fresh = cells_in_time(2, rewrite_.tensor, true).range().subtract(defined_before());
+    const bool is_alone = update_->region_depth == 0 && access(1, rewrite_.other, true).exact;
+    if (is_alone) fresh = fresh.subtract(cells_updated(parts, fresh));
     if (!fresh.is_empty()) return fault("cells would be updated that hold no value");
     return std::nullopt;
   }
@@ -150,19 +180,29 @@ class FactorCheck {
     return isl::manage(isl_set_set_tuple_id(cells, tuple));
   }
 
-  // What inputs and earlier statements have surely written.
+  // What inputs and earlier statements have surely written, those in regions by the iteration of the update's.
   isl::set defined_before() const {
     const IslModel& model = after_.model;
     const IslAccess& merged = access(2, rewrite_.tensor, true);
-    isl::set defined = merged.cells.range();
+    isl::set defined = cells_in_time(2, rewrite_.tensor, true).range();
     if (model.buffers[static_cast<std::size_t>(merged.buffer)].input) return defined;
     defined = defined.subtract(defined);
     for (std::size_t i = 0; i < first_; ++i) {
-      if (after_.program->statements[i].region_depth > 0) continue;
+      const ir::Statement& s = after_.program->statements[i];
+      const bool is_beside =
+          s.region_depth == update_->region_depth &&
+          std::equal(s.iterators.begin(), s.iterators.begin() + s.region_depth, now(2).iterators.begin());
+      if (s.region_depth > 0 && !is_beside) continue;
       for (const IslAccess& a : model.statements[i].accesses)
-        if (a.write && a.exact && a.buffer == merged.buffer) defined = defined.unite(a.cells.range());
+        if (a.write && a.exact && a.buffer == merged.buffer)
+          defined = defined.unite(is_beside ? in_time(i, a).range() : at_any_time(a.cells.range()));
     }
     return defined;
+  }
+
+  isl::set at_any_time(const isl::set& cells) const {
+    isl_set* set = isl_set_insert_dims(cells.copy(), isl_dim_set, 0, static_cast<unsigned>(update_->region_depth));
+    return isl::manage(isl_set_reset_tuple_id(set));
   }
 };
 

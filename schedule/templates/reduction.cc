@@ -4,8 +4,12 @@
 //   } tile = [row.i] > <lane.i>, the accumulators in registers, operands packed where their strides hurt
 //
 // The lane loop has stride 1 in the result and stride 0 or 1 in what is read; the row loop is one over which a
-// vector operand is reused. Both are tiled by the register-tile formula; without a lane loop, rows give several
-// independent chains of scalars.
+// vector operand is reused. Both are tiled by the register-tile formula. Where the reduction itself is read element by
+// element, free iterations are lanes all the same and squares are turned in registers, which keeps every sum's order:
+//
+//   par others > lane.o > { <lane.i> > s.init; k.o > [k.i] > <lane.i> > s.update; <lane.i> > y }
+//
+// Without any lane loop, rows give several independent chains of scalars.
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -23,6 +27,7 @@ constexpr int kScalarRows = 8;  // chains in flight where there are no lanes
 
 struct ReductionShape {
   std::string lane, row;            // empty: none
+  std::string turning;              // the reduction loop of square tiles; empty: none
   std::vector<std::string> others;  // free loops besides, in order
   std::vector<std::string> reductions;
   std::string block;  // the reduction loop to split; empty: none
@@ -92,15 +97,31 @@ class ReductionTemplate {
     return false;
   }
 
+  // Lanes that stride, turned along the innermost reduction loop.
+  bool turns(const IteratorFacts& fact) const {
+    const std::int64_t lanes = machine_.lanes(dtype_);
+    if (fact.reduction || fact.extent < lanes || shape_.reductions.empty()) return false;
+    const auto suits = [&](const ir::Statement* s) {
+      return write_stride(program_, *s, fact.name) == 1 && can_carry_lanes(program_, *s, fact.name);
+    };
+    const std::string& last = shape_.reductions.back();
+    return std::ranges::all_of(members(), suits) && find(facts_, last)->extent >= lanes &&
+           turning_loop(program_, *plan_.update, fact.name) == last;
+  }
+
   void choose_loops() {
     for (const IteratorFacts& fact : facts_) {
       if (fact.reduction) shape_.reductions.push_back(fact.name);
       if (fact.reduction) shape_.reduction_extent *= std::max<std::int64_t>(1, fact.extent);
       if (suits_lanes(fact)) shape_.lane = fact.name;
     }
+    if (shape_.lane.empty()) {
+      for (const IteratorFacts& fact : facts_)
+        if (turns(fact)) shape_.lane = fact.name, shape_.turning = shape_.reductions.back();
+    }
     const IteratorFacts* row = nullptr;
     for (const IteratorFacts& fact : facts_) {
-      if (fact.reduction || fact.name == shape_.lane || fact.extent < 2) continue;
+      if (!shape_.turning.empty() || fact.reduction || fact.name == shape_.lane || fact.extent < 2) continue;
       if (!row || better_row(fact, *row)) row = &fact;
     }
     if (row) {
@@ -132,6 +153,7 @@ class ReductionTemplate {
 
   void choose_tile() {
     ContractionShape shape{shape_.row_extent, shape_.lane_extent, shape_.reduction_extent, dtype_};
+    if (!shape_.turning.empty()) return;
     if (shape_.lane.empty()) {
       shape_.tile = {static_cast<int>(std::min<std::int64_t>(kScalarRows, shape_.row_extent)), 1};
     } else {
@@ -179,6 +201,8 @@ class ReductionTemplate {
     if (!shape_.row.empty()) split(shape_.row, script_.param("Mr"));
     if (!shape_.lane.empty()) split(shape_.lane, script_.param("Nr"));
     if (!shape_.block.empty()) split(shape_.block, script_.param("Kc"));
+    if (!shape_.turning.empty())
+      script_.add("split " + plan_.update->name + ": " + shape_.turning + " by L   tail cut");
   }
 
   // Free loops outermost first: the one with most iterations leads, for the cores.
@@ -213,7 +237,10 @@ class ReductionTemplate {
     if (!shape_.row.empty()) tile += "[" + shape_.row + ".i] > ";
     if (!shape_.lane.empty()) tile += "<" + shape_.lane + ".i> > ";
     std::string steps;
-    for (const std::string& loop : shape_.reductions) steps += (loop == shape_.block ? loop + ".i" : loop) + " > ";
+    for (const std::string& loop : shape_.reductions) {
+      if (loop == shape_.turning) steps += loop + ".o > [" + loop + ".i] > ";
+      if (loop != shape_.turning) steps += (loop == shape_.block ? loop + ".i" : loop) + " > ";
+    }
     const std::string first = shape_.block.empty() ? "" : " when first " + shape_.block + ".o";
     const std::string last = shape_.block.empty() ? "" : " when last " + shape_.block + ".o";
     std::string body = tile + plan_.init->name + first + "; " + steps + tile + plan_.update->name;
@@ -225,7 +252,7 @@ class ReductionTemplate {
 
   void stages() {
     if (!site_.empty()) script_.add("stage " + accumulator() + " at " + site_of() + " in register");
-    if (shape_.lane.empty()) return;
+    if (shape_.lane.empty() || !shape_.turning.empty()) return;
     TiledReduction tiled{&program_,
                          plan_.update,
                          shape_.lane,

@@ -141,6 +141,23 @@ TEST_CASE("register cells: vectors, scalars, masks, and an overlap that stays in
     y[32; 8 by 1] = q[0; 8 by 1]
 )",
                    {{"x", filled(DType::F32, {40}, 17)}});
+  // Parts of what was written whole: halves, elements, one for all lanes.
+  const std::string parts = R"(loops parts
+  in x: f32[16]
+  out y: f32[40]
+
+  alloc r: f32[16] in register
+    r[0; 16 by 1] = x[0; 16 by 1]
+    y[0; 8 by 1] = (r[0; 8 by 1] + r[8; 8 by 1])
+    y[8; 4 by 1 if 3] = r[6; 4 by 1 if 3]
+    y[12] = (r[15] + r[3])
+    y[16; 16 by 1] = r[5; 16 by 0]
+    r[0; 16 by 1] = r[2; 16 by 0]
+    y[32; 8 by 1] = r[1; 8 by 1]
+)";
+  check_everywhere(parts, {{"x", filled(DType::F32, {16}, 25)}});
+  codegen::Kernel kernel{ir::parse_loop_program(parts, "test"), {}};
+  CHECK(codegen::compile({&kernel, 1}, codegen::detect_host()).kernels.front().notes.empty());
 }
 
 TEST_CASE("a register buffer that must live in memory is noted") {
@@ -174,6 +191,52 @@ TEST_CASE("division by lanes some of which are zero") {
                               "T", type),
                      {{"x", filled(*dtype_from_string(type), {16}, 18)}});
   }
+}
+
+namespace {
+
+// The columns of a square in x as rows of y, some of them twice, with neighbours that are in no square.
+std::string square(int lanes) {
+  const std::string n = std::to_string(lanes), stride = std::to_string(lanes + 3);
+  std::string text = "loops square\n  in x: T[" + std::to_string((lanes + 3) * lanes * 2) + "]\n  out y: T[" +
+                     std::to_string((2 * lanes + 2) * lanes * 2) + "]\n\n  for i in 0..2\n";
+  const std::string part = std::to_string((lanes + 3) * lanes) + "*i";
+  const auto column = [&](int c) { return "x[" + part + " + " + std::to_string(c) + "; " + n + " by " + stride + "]"; };
+  for (int c = 0; c < lanes + 2; ++c)
+    text += "    y[" + std::to_string((2 * lanes + 2) * lanes) + "*i + " + std::to_string(c * lanes) + "; " + n +
+            " by 1] = " + (c % 3 == 1 ? "max(" + column(c) + ", " + column((c + 2) % lanes) + ")" : column(c)) + "\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("strided loads that read a square") {
+  for (const DType type : kTypes) {
+    CAPTURE(to_string(type));
+    for (const int lanes : {2, 4, 8, 16}) {
+      if (type == DType::Bool) continue;  // has no order
+      CAPTURE(lanes);
+      const std::string text = replaced(square(lanes), "T[", std::string(to_string(type)) + "[");
+      check_everywhere(text, {{"x", filled(type, {(lanes + 3) * lanes * 2}, 23)}});
+    }
+  }
+  const std::string text = replaced(square(16), "T[", "f32[");
+  const codegen::Kernel kernel{ir::parse_loop_program(text, "test"), {}};
+  const std::string assembly = codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("x86-64-v4"));
+  CHECK(assembly.find("vunpcklps\t%zmm") != std::string::npos);
+}
+
+// What the stores write is loaded again: such loads stay where they are.
+TEST_CASE("a square in place is no square") {
+  check_everywhere(R"(loops in_place
+  inout x: f32[64]
+
+  x[0; 4 by 1] = x[16; 4 by 9]
+  x[18; 4 by 1] = x[17; 4 by 9]
+  x[27; 4 by 1] = x[18; 4 by 9]
+  x[50; 4 by 1] = x[19; 4 by 9]
+)",
+                   {{"x", filled(DType::F32, {64}, 24)}});
 }
 
 // A prefetch reads nothing, wherever it points; a store past the caches stores.

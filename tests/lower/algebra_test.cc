@@ -152,6 +152,14 @@ TEST_CASE("softmax with its sum running along with the maximum") {
   }
 }
 
+TEST_CASE("maximum and sum of a block in lanes, each block by itself") {
+  const std::string lines =
+      "compute_inline e\nsplit top: j by 8\nsplit total: j by 8\nrewrite online total from top over j.o\n"
+      "split_reduction top: j.i by 4 as tops interleaved\nsplit_reduction total: j.i by 4 as totals tree\n"
+      "stage tops at tops.update:i in register\n";
+  for (const std::int64_t n : {19, 16, 1}) check(kSoftmax, {{"M", 3}, {"N", n}}, "reassoc j", lines, 1e-14);
+}
+
 TEST_CASE("masked terms, -inf, neither poison an online sum nor count") {
   const auto mask = [](ir::Environment& inputs) {
     for (std::int64_t i = 0; i < 3; ++i)

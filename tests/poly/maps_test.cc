@@ -58,6 +58,52 @@ TEST_CASE("a stencil chain in one nest on one core") {
   CHECK(has(script, "} "));
 }
 
+TEST_CASE("sums along rows, and transposes, have rows as lanes and keep every order") {
+  const std::string norm = checked_script(R"(
+program norm(M, N)
+  in  x: f32[M, N]
+  out y: f32[M, N]
+  t[i] = sum[j] x[i, j]
+  m[i] = t[i] / f32(N)
+  y[i, j] = x[i, j] - m[i]
+)",
+                                          {{"M", 13}, {"N", 18}});
+  CHECK(has(norm, "{ <i.i> > t.init; j.o > [j.i] > <i.i> > t.update; <i.i> > m; i.i > "));
+  const std::string turn = checked_script(R"(
+program turn(M, N)
+  in  x: f32[N, M]
+  out y: f32[M, N]
+  y[m, n] = x[n, m]
+)",
+                                          {{"M", 18}, {"N", 21}});
+  CHECK(has(turn, "[m.i] > <n.i> > y"));
+  const std::string few = checked_script(R"(
+program few(M, N)
+  in  x: f32[M, N]
+  out t: f32[M]
+  t[i] = sum[j] x[i, j]
+)",
+                                         {{"M", 2}, {"N", 18}});
+  CHECK(!has(few, "<i.i>"));
+}
+
+TEST_CASE("a product among the sums of a nest has lanes of its own") {
+  const std::string script = checked_script(R"(
+program scores(M, N, D)
+  in  q: f32[M, D]
+  in  k: f32[N, D]
+  in  v: f32[N, D]
+  out y: f32[M, D]
+  s[i, j] = sum[d] q[i, d] * k[j, d]
+  t[i]    = max[j] s[i, j]
+  o[i, c] = sum[j] s[i, j] * v[j, c]
+  y[i, c] = o[i, c] - t[i]
+)",
+                                            {{"M", 9}, {"N", 10}, {"D", 9}});
+  CHECK(has(script, "[d.i] > <j.i> > s.update"));
+  CHECK(has(script, "j > <c.i> > o.update"));
+}
+
 TEST_CASE("a statement of a region that sums is left to the reference order") {
   const auto program = schedule::bound_program(R"(
 program sums(T, N)

@@ -52,6 +52,61 @@ program shift()
   CHECK(lanes(kShift, "i"));
 }
 
+namespace {
+
+constexpr const char* kTurn = R"(
+program turn(M, N)
+  in  x: f32[N, M]
+  in  v: f32[M, N]
+  out y: f32[M, N]
+  y[m, n] = x[n, m] + v[m, n]
+)";
+constexpr const char* kRows = R"(
+program rows(M, N)
+  in  x: f32[M, N]
+  out t: f32[M]
+  out y: f32[M]
+  t[i] = sum[j] x[i, j]
+  y[i] = t[i] / f32(N)
+)";
+
+std::string template_of(const char* text, const ir::Values& sizes) {
+  const auto program = schedule::bound_program(text, sizes);
+  const auto script = schedule::make_template(*program, schedule::test_machine());
+  REQUIRE(script);
+  const auto state = schedule::replay(program, *script, schedule::test_machine(), {schedule::ProofLevel::Full, {}});
+  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+  CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
+  return schedule::print_nest(state->tree);
+}
+
+}  // namespace
+
+TEST_CASE("lanes: what strides along them is turned by the loop along which it does not") {
+  const auto turn = schedule::bound_program(kTurn, {{"M", 20}, {"N", 20}});
+  CHECK(schedule::turning_loop(*turn, turn->statements[0], "n") == "m");
+  CHECK(schedule::turning_loop(*turn, turn->statements[0], "m") == "n");
+  const auto rows = schedule::bound_program(kRows, {{"M", 20}, {"N", 20}});
+  CHECK(schedule::turning_loop(*rows, rows->statements[1], "i") == "j");
+  CHECK(schedule::turning_loop(*rows, rows->statements[1], "j") == "");
+  const auto both = schedule::bound_program(R"(
+program both()
+  in  x: f32[20, 20, 20]
+  out y: f32[20, 20, 20]
+  y[a, b, c] = x[c, b, a] + x[a, c, b]
+)",
+                                            {});
+  CHECK(schedule::turning_loop(*both, both->statements[0], "c") == "");
+}
+
+TEST_CASE("lanes: templates read rows and turn them, and keep the order of sums") {
+  const ir::Values large = {{"M", 21}, {"N", 19}};
+  CHECK(template_of(kTurn, large).find("[m.i] > <n.i> > y") != std::string::npos);
+  CHECK(template_of(kRows, large).find("<i.i> > t.init; j.o > [j.i] > <i.i> > t.update") != std::string::npos);
+  CHECK(template_of(kTurn, {{"M", 2}, {"N", 19}}).find("[m.i]") == std::string::npos);
+  CHECK(template_of(kRows, {{"M", 21}, {"N", 2}}).find("[j.i]") == std::string::npos);
+}
+
 TEST_CASE("lanes: templates leave a loop serial that cannot carry them") {
   const auto program = schedule::bound_program(kUpsample, {});
   const auto script = schedule::make_template(*program, schedule::test_machine());

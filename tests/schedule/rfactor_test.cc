@@ -197,4 +197,91 @@ TEST_CASE("faults in the rewritten Program are refused by the proof of the step"
         start + "t.update has changed");
 }
 
+namespace {
+
+const char* const kSteps = R"(
+program steps(T, M, N)
+  in    x: f32[M, N]
+  inout s: f32[M]
+  out   y: f32[T, M]
+  loop t in 0..T
+    S: s[i] += x[i, j] * (t + 1)    for i in 0..M, j in 0..N
+    Y: y[t, i] = s[i]               for i in 0..M
+)";
+const char* const kFresh = R"(
+program fresh(T, M, N)
+  in  x: f32[M, N]
+  out y: f32[T, M]
+  loop t in 0..T
+    Z: s[i] = 0                     for i in 0..M
+    S: s[i] += x[i, j] * (t + 1)    for i in 0..M, j in 0..N
+    Y: y[t, i] = s[i]               for i in 0..M
+)";
+
+}  // namespace
+
+TEST_CASE("sums in an ordered region are reduced in parts, each iteration by itself") {
+  const std::vector<ir::Values> sizes = {{{"T", 3}, {"M", 2}, {"N", 10}}, {{"T", 2}, {"M", 3}, {"N", 1}}};
+  for (const char* text : {kSteps, kFresh}) {
+    check(text, sizes, "split S: j by 4\nrewrite rfactor s over j.i as sp", "reassoc j");
+    check(text, sizes, "split S: j by 4\nrewrite rfactor s over j.o as sp\nvectorize sp.init:i", "reassoc j");
+    check(text, sizes,
+          "split S: j by 8\nrewrite rfactor s over j.i as p8\nsplit S: j.i by 4\nrewrite rfactor s over j.i.i as p4",
+          "reassoc j");
+  }
+  const auto program = bound_program(kSteps, {{"T", 3}, {"M", 2}, {"N", 10}});
+  const auto state =
+      replay(program, script_of(*program, "split S: j by 4\nrewrite rfactor s over j.i as sp", "reassoc j"),
+             test_machine(), {ProofLevel::Full, {}});
+  REQUIRE(static_cast<bool>(state));
+  CHECK(print_nest(state->tree) == "t > { i > { j.i > sp.init; j.o > j.i > sp.update; j.i > S }; i > Y }");
+}
+
+TEST_CASE("parts in an ordered region are refused where they mean nothing") {
+  const auto refused_steps = [](const std::string& lines, const std::string& contract) {
+    const auto program = bound_program(kSteps, {{"T", 3}, {"M", 2}, {"N", 10}});
+    const auto state = replay(program, script_of(*program, lines, contract), test_machine(), {ProofLevel::Full, {}});
+    return state ? "accepted" : state.error().headline;
+  };
+  CHECK(refused_steps("rewrite rfactor s over t as sp", "reassoc j") == "t runs over iterations of an ordered region");
+  CHECK(refused_steps("rewrite rfactor s over i as sp", "reassoc j") ==
+        "i is a free loop of s: parts are made over a reduction loop (j)");
+  CHECK(refused_steps("rewrite rfactor s over j as sp", "exact") ==
+        "the parts of s add up in another order, and the contract is exact: say `reassoc j`");
+}
+
+TEST_CASE("faults in parts of an ordered region are refused by the proof of the step") {
+  using ir::Affine;
+  const auto verdict_of = [](const char* text, const std::function<void(ir::Program&)>& damage) {
+    const auto program = bound_program(text, {{"T", 3}, {"M", 2}, {"N", 10}});
+    const auto replayed =
+        replay(program, script_of(*program, "split S: j by 4\nrewrite rfactor s over j.i as sp", "reassoc j"),
+               test_machine(), {ProofLevel::Off, {}});
+    REQUIRE(static_cast<bool>(replayed));
+    State state = *replayed;
+    auto changed = std::make_shared<ir::Program>(*state.basis);
+    damage(*changed);
+    state.rewrites.back().after = state.basis = changed;
+    Prover prover(state.reference);
+    const auto refusal = prover.check_rewrites(state);
+    return refusal ? refusal->headline : "legal";
+  };
+  const std::string start = "the parts of s in sp do not make its value: ";
+  CHECK(verdict_of(kSteps, [](ir::Program&) {}) == "legal");
+  // Filled in the first iteration only: the second goes on from its parts.
+  CHECK(verdict_of(kSteps, [](ir::Program& p) {
+          statement(p, "sp.init").domain.push_back(ir::less_than(Affine::symbol("t"), 1));
+        }) == start + "a part has no initial value");
+  // Taken in the last iteration only.
+  CHECK(verdict_of(kSteps, [](ir::Program& p) {
+          statement(p, "S").domain.push_back(ir::at_least(Affine::symbol("t"), 2));
+        }) == start + "a part is left out");
+  CHECK(verdict_of(kSteps, [](ir::Program& p) { statement(p, "S").region_depth = 0; }) ==
+        start + "S is in another region");
+  // Not every cell of s holds a value when its parts come.
+  CHECK(verdict_of(kFresh, [](ir::Program& p) {
+          statement(p, "Z").domain.push_back(ir::at_least(Affine::symbol("i"), 1));
+        }) != "legal");
+}
+
 }  // namespace polyte::schedule

@@ -4,6 +4,8 @@
 //                                           T.update: T[m] += P[l, m]     its loop over the parts is called L again
 // P.init and T.update inherit the splits of T's free loops and stand before and after P.update, below the loops that
 // T.update has outside its reduction. A cell known at run time only (h[bin[n]] += 1) has a part a cell of T.
+// In an ordered region (what `rewrite online` leaves) the three stand in the place of T.update: each iteration of the
+// region has parts of its own, in the same cells.
 // A rewrite of the Program: the contract has to name the loop, unless no order can change a bit.
 #include <algorithm>
 
@@ -49,7 +51,8 @@ class Factoring {
 
   std::string update_;  // T.update
   std::string loop_;    // L
-  Names reduced_;       // its iterators that are no subscripts of the write
+  Names ordered_;       // its iterators that ordered regions bind
+  Names reduced_;       // those that are no subscripts of the write
   Affine row_;          // L over them
   Affine first_, count_;
   bool by_iterators_ = true;  // the merge has T.update's free iterators; else one a dimension of T
@@ -66,7 +69,6 @@ class Factoring {
     update_ = *found;
     if (ir::Combiner c = body().combiner; c == ir::Combiner::ArgMin || c == ir::Combiner::ArgMax)
       return conservative(tensor + " is a pair (" + ir::to_string(c) + "): pairs are not reduced in parts");
-    if (body().region_depth > 0) return conservative(update_ + " is in an ordered region: it is not reduced in parts");
     ir::Statement reader = body();
     reader.writes.front().buffer = "";
     if (reads({reader, StatementKind::Plain, {}, {}, {}, {}, {}, false, 0}, tensor))
@@ -82,16 +84,22 @@ class Factoring {
     const LoopRow* row = row_of(update(), loop_);
     if (!row) return malformed(no_loop_text(before_, update_, loop_));
     row_ = row->value;
-    for (const std::string& iterator : body().iterators) {
+    const auto inner = body().iterators.begin() + body().region_depth;
+    ordered_.assign(body().iterators.begin(), inner);
+    for (const std::string& iterator : Names(inner, body().iterators.end())) {
       const auto& indices = body().writes.front().indices;
       const bool is_free = std::any_of(indices.begin(), indices.end(),
                                        [&](const ir::Index& index) { return index.affine.uses(iterator); });
       (is_free ? free_ : reduced_).push_back(iterator);
     }
-    if (!uses_any(row_, free_) && uses_any(row_, reduced_)) return std::nullopt;
+    const auto is_reduced = [&](const Affine& value) {
+      return !uses_any(value, free_) && !uses_any(value, ordered_) && uses_any(value, reduced_);
+    };
+    if (is_reduced(row_)) return std::nullopt;
     Names candidates;
     for (const LoopRow& other : update().rows)
-      if (!uses_any(other.value, free_) && uses_any(other.value, reduced_)) candidates.push_back(other.loop);
+      if (is_reduced(other.value)) candidates.push_back(other.loop);
+    if (uses_any(row_, ordered_)) return malformed(loop_ + " runs over iterations of an ordered region");
     return malformed(loop_ + " is a free loop of " + directive_.tensor + ": parts are made over a reduction loop (" +
                      (candidates.empty() ? "it has none" : joined(candidates)) + ")");
   }
@@ -126,7 +134,7 @@ class Factoring {
       by_iterators_ = by_iterators_ && !index.indirect && symbol && has(free_, *symbol) && !has(symbols, *symbol);
       if (symbol) symbols.push_back(*symbol);
     }
-    if (by_iterators_) return;
+    if (by_iterators_ || !ordered_.empty()) return;
     free_ = cell_names(before_, directive_.tensor);
   }
 
@@ -175,7 +183,8 @@ class Factoring {
                          [&](const ir::Index& index) { return index.affine.as_symbol() == iterator; });
     });
     merge_ = old;
-    merge_.iterators = free_;
+    merge_.iterators = ordered_;
+    merge_.iterators.insert(merge_.iterators.end(), free_.begin(), free_.end());
     merge_.iterators.push_back(loop_);
     merge_.reductions = {loop_};
     merge_.domain = merge_domain();
@@ -187,12 +196,15 @@ class Factoring {
     part_init_.combiner = ir::Combiner::None;
     part_init_.reductions.clear();
     part_init_.iterators.pop_back();
-    part_init_.iterators.insert(part_init_.iterators.begin(), loop_);
+    part_init_.iterators.insert(part_init_.iterators.begin() + part_init_.region_depth, loop_);
     part_init_.writes = {own};
     part_init_.values = {ir::identity_of(old.combiner, type)};
   }
 
   std::optional<Refusal> rewrite_program() {
+    if (!by_iterators_ && !ordered_.empty())
+      return conservative("the cells of " + directive_.tensor +
+                          " move with an ordered region: it is not reduced in parts");
     if (has(free_, loop_)) return conservative("a dimension of " + directive_.tensor + " is called " + loop_);
     make_statements();
     std::vector<Affine> shape = {count_};
@@ -253,7 +265,9 @@ class Factoring {
         lost.push_back(row.loop);
       }
     }
-    for (const std::string& iterator : free_) {
+    Names known = ordered_;
+    known.insert(known.end(), free_.begin(), free_.end());
+    for (const std::string& iterator : known) {
       const Affine value = update().inverse.at(iterator);
       if (uses_any(value, lost)) return conservative(iterator + " is known from loops of the reduction only");
       merge.inverse[iterator] = value;
