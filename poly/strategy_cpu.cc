@@ -253,6 +253,7 @@ class NestStrategy {
   void write_stages() {
     if (!cluster().update()) return;
     const ir::Statement& update = *cluster().update();
+    if (!schedule::can_stage_accumulator(program_, update, order_.empty())) return;
     if (order_.empty() && has_single_cell(update))
       add("stage " + update.writes[0].buffer + " in register  #: tile-model");
     if (order_.empty()) return;

@@ -28,6 +28,21 @@ bool advances_evenly(const ir::Program& program, const ir::Expr& value, const st
   return even;
 }
 
+// Elements of what it writes that other iterations of the loop may write.
+bool reads_beside(const ir::Statement& statement, const std::string& loop) {
+  const auto is_other = [&](const ir::Load& load) {
+    return std::ranges::any_of(statement.writes, [&](const ir::Access& write) {
+      if (write.buffer != load.buffer) return false;
+      for (std::size_t d = 0; d < write.indices.size(); ++d)
+        if (write.indices[d].affine.uses(loop) && !(load.indices[d].affine == write.indices[d].affine)) return true;
+      return false;
+    });
+  };
+  return std::ranges::any_of(statement.values, [&](const ir::Expr& value) {
+    return std::ranges::any_of(ir::loads_of(value), [&](const ir::Load* load) { return is_other(*load); });
+  });
+}
+
 }  // namespace
 
 bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement, const std::string& loop) {
@@ -35,7 +50,8 @@ bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement,
   return std::ranges::all_of(
              statement.writes,
              [&](const ir::Access& write) { return ir::stride_of(program, write, loop).has_value(); }) &&
-         std::ranges::all_of(statement.values, even) && (!statement.guard || even(statement.guard));
+         !reads_beside(statement, loop) && std::ranges::all_of(statement.values, even) &&
+         (!statement.guard || even(statement.guard));
 }
 
 std::string turning_loop(const ir::Program& program, const ir::Statement& statement, const std::string& lane) {

@@ -20,16 +20,35 @@ bool plain_subscripts(const ir::Load& load) {
   });
 }
 
-// A copy with a border stands for a guarded read where every part of the guard bounds one subscript; a stride's
-// remainder (a transposed convolution) asks for holes inside.
-bool wants_padded_copy(const ir::Load& load) {
+bool has_border(const ir::Load& load) {
   const auto bounds_a_subscript = [&](const ir::Constraint& guard) {
     return std::ranges::any_of(load.indices, [&](const ir::Index& index) {
       if (index.indirect) return false;
       return (guard.expr - index.affine).is_constant() || (guard.expr + index.affine).is_constant();
     });
   };
-  return std::holds_alternative<ir::Literal>(load.otherwise->op) && std::ranges::all_of(load.guard, bounds_a_subscript);
+  return load.otherwise && std::holds_alternative<ir::Literal>(load.otherwise->op) &&
+         std::ranges::none_of(load.indices, [](const ir::Index& index) { return index.indirect != nullptr; }) &&
+         std::ranges::all_of(load.guard, bounds_a_subscript);
+}
+
+std::vector<const ir::Load*> loads_of(const ir::Program& program, const std::string& buffer) {
+  std::vector<const ir::Load*> found;
+  for (const ir::Statement& s : program.statements)
+    for (const ir::Expr& value : s.values)
+      for (const ir::Load* load : ir::loads_of(value))
+        if (load->buffer == buffer) found.push_back(load);
+  return found;
+}
+
+// A copy with a border stands for guarded reads where every part of the guards bounds one subscript (a stride's
+// remainder, of a transposed convolution, asks for holes inside), if all reads of an input find the same outside.
+bool wants_padded_copy(const ir::Program& program, const ir::Load& load) {
+  const ir::Role role = program.buffer(load.buffer).role;
+  if ((role != ir::Role::In && role != ir::Role::Const) || !has_border(load)) return false;
+  return std::ranges::all_of(loads_of(program, load.buffer), [&](const ir::Load* other) {
+    return has_border(*other) && ir::equal(other->otherwise, load.otherwise);
+  });
 }
 
 std::string panel_iterator(const TiledReduction& r, const ir::Load& load) {
@@ -73,6 +92,12 @@ std::string panel_layout(const TiledReduction& r, const ir::Load& load, const st
 
 }  // namespace
 
+bool can_stage_accumulator(const ir::Program& program, const ir::Statement& update, bool for_whole_kernel) {
+  if (update.guard) return false;
+  return !for_whole_kernel || std::ranges::none_of(loads_of(program, update.writes[0].buffer),
+                                                   [](const ir::Load* load) { return load->otherwise != nullptr; });
+}
+
 std::vector<std::string> operand_stages(const TiledReduction& r, const Machine& machine) {
   std::vector<std::string> lines;
   std::set<std::string> seen;
@@ -81,7 +106,7 @@ std::vector<std::string> operand_stages(const TiledReduction& r, const Machine& 
       const ir::Role role = r.program->buffer(load->buffer).role;
       if (role == ir::Role::Out || role == ir::Role::InOut || !seen.insert(load->buffer).second) continue;
       if (load->otherwise) {
-        if (wants_padded_copy(*load)) lines.push_back("stage " + load->buffer);
+        if (wants_padded_copy(*r.program, *load)) lines.push_back("stage " + load->buffer);
         continue;
       }
       const std::string panel = panel_iterator(r, *load);

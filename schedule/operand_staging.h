@@ -25,6 +25,9 @@ struct TiledReduction {
   std::map<std::string, std::int64_t> others;  // extents of the free loops besides lane and row
 };
 
+// False where its elements are written at some iterations only, known when it runs, or are read with a guard besides.
+bool can_stage_accumulator(const ir::Program& program, const ir::Statement& update, bool for_whole_kernel);
+
 // The lines, in order of the operands' appearance.
 std::vector<std::string> operand_stages(const TiledReduction& reduction, const Machine& machine);
 

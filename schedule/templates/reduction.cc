@@ -251,7 +251,8 @@ class ReductionTemplate {
   std::string site_;  // the innermost loop around the tile
 
   void stages() {
-    if (!site_.empty()) script_.add("stage " + accumulator() + " at " + site_of() + " in register");
+    if (!site_.empty() && can_stage_accumulator(program_, *plan_.update, false))
+      script_.add("stage " + accumulator() + " at " + site_of() + " in register");
     if (shape_.lane.empty() || !shape_.turning.empty()) return;
     TiledReduction tiled{&program_,
                          plan_.update,

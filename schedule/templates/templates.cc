@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/language/digits.h"
 #include "schedule/templates/nests.h"
 
 namespace polyte::schedule {
@@ -31,7 +32,11 @@ Result<Script> make_template(const ir::Program& program, const Machine& machine)
   ScriptText text{header(program, machine), 0};
   const std::vector<NestPlan> plans = plan_nests(program);
   std::string reason;
+  const auto is_empty = [&](const ir::Statement* s) {
+    return s && schedule::is_empty(reference, reference.at(s->name));
+  };
   const auto takes = [&](const NestPlan& plan) {
+    if (is_empty(plan.update) || is_empty(plan.plain)) return true;  // without iterations nothing is to schedule
     const bool taken = std::ranges::any_of(
         kTemplates, [&](Template schedule) { return schedule(program, reference, machine, plan, text, reason); });
     ++text.nest;
