@@ -1,15 +1,12 @@
 #include "poly/strategy_cpu.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <map>
-#include <set>
 
 #include "ir/contraction.h"
+#include "poly/shared_nest.h"
 #include "poly/strategy_maps.h"
 #include "poly/tile_choice.h"
 #include "schedule/lanes.h"
-#include "schedule/language/digits.h"
 #include "schedule/operand_staging.h"
 #include "support/checked.h"
 
@@ -17,7 +14,6 @@ namespace polyte::poly {
 namespace {
 
 constexpr double kParallelCycles = 20'000;  // a region below this costs more than a second core gives
-constexpr int kCoreTile = 32;               // of the `isl` arm
 constexpr int kPointwiseVectors = 4;
 
 struct OuterLoop {
@@ -25,13 +21,6 @@ struct OuterLoop {
   std::int64_t trips = 1;
   bool coincident = false;
 };
-
-std::int64_t extent_of(const schedule::State& reference, const ir::Statement& s, const std::string& loop) {
-  const ir::Ranges ranges = schedule::iterator_ranges(reference, reference.at(s.name));
-  auto it = ranges.find(loop);
-  if (it == ranges.end() || !it->second.min || !it->second.max) return 1;
-  return std::max<std::int64_t>(0, *it->second.max - *it->second.min + 1);
-}
 
 // A top-level nest: shared bands, then clusters.
 class NestStrategy {
@@ -44,11 +33,11 @@ class NestStrategy {
 
   // The list: tiles, order, reduction block, parallel loop, nest, staging.
   std::string run() {
-    if (options_.affine_core_only) return plain_nest(kCoreTile);
-    if (parts_.size() != 1 || !outer_.empty()) return plain_nest(0);
+    if (options_.affine_core_only) return schedule_shared_nest(shared_nest());
+    if (parts_.size() != 1 || !outer_.empty()) return schedule_shared_nest(shared_nest());
     leave_reductions_inside();
     choose_tiles();
-    if (tile_.lane.empty() && !turned_lane().empty()) return plain_nest(0);
+    if (tile_.lane.empty() && !turned_lane(shared_nest()).empty()) return schedule_shared_nest(shared_nest());
     choose_reduction_block();
     write_params_and_splits();
     order_outer_loops();
@@ -80,6 +69,10 @@ class NestStrategy {
   void add(const std::string& line) { text_ += line + "\n"; }
   std::string param(const std::string& base) const { return number_ == 0 ? base : base + std::to_string(number_); }
 
+  SharedNest shared_nest() const {
+    return {&program_, &reference_, &machine_, own_, parts_, options_.affine_core_only};
+  }
+
   void collect(const Core& core) {
     Core node = core;
     while (const auto* band = std::get_if<Band>(&node->op)) {
@@ -91,7 +84,7 @@ class NestStrategy {
     parts_ = clusters_of(node);
     if (parts_.size() > 1) {
       for (const BandMember& member : own_) {
-        outer_.push_back({member.loop, extent_of(reference_, main(), member.loop), member.coincident});
+        outer_.push_back({member.loop, iterations_of(reference_, main(), member.loop), member.coincident});
       }
     }
   }
@@ -107,7 +100,7 @@ class NestStrategy {
     std::vector<TileLoop> all;
     for (const std::string& it : main().iterators) {
       const bool reduction = std::ranges::find(main().reductions, it) != main().reductions.end();
-      all.push_back({it, extent_of(reference_, main(), it), reduction});
+      all.push_back({it, iterations_of(reference_, main(), it), reduction});
     }
     return all;
   }
@@ -132,7 +125,8 @@ class NestStrategy {
     for (const std::string& lane : candidates) {
       const std::string turning = schedule::turning_loop(program_, main(), lane);
       const bool is_candidate = std::ranges::find(candidates, turning) != candidates.end();
-      if (!is_candidate || extent(turning) < lanes || !carries(main(), lane)) continue;
+      if (!is_candidate || extent(turning) < lanes || !carries_lanes(program_, reference_, machine_, main(), lane))
+        continue;
       tile_.lane = lane;
       tile_.row = turning;
       tile_.tile = {lanes, 1};
@@ -140,7 +134,9 @@ class NestStrategy {
   }
 
   DType dtype() const { return program_.buffer(main().writes[0].buffer).dtype; }
-  std::int64_t extent(const std::string& loop) const { return loop.empty() ? 1 : extent_of(reference_, main(), loop); }
+  std::int64_t extent(const std::string& loop) const {
+    return loop.empty() ? 1 : iterations_of(reference_, main(), loop);
+  }
   std::int64_t lane_size() const {
     return std::min<std::int64_t>(extent(tile_.lane), std::int64_t{tile_.tile.vectors} * machine_.lanes(dtype()));
   }
@@ -275,135 +271,6 @@ class NestStrategy {
       if (member.loop != tile_.lane && member.loop != tile_.row) tiled.others[member.loop] = extent(member.loop);
     }
     for (const std::string& line : schedule::operand_stages(tiled, machine_)) add(line + "  #: tile-model");
-  }
-
-  // Several clusters under shared loops, or isl's order as it is: no register tile, the last loop in vectors where
-  // it is a definition's and has stride 1.
-  std::string plain_nest(int) {
-    const std::vector<BandMember>& shared = own_;
-    const std::string lane = turned_lane();
-    if (!lane.empty())
-      for (const Cluster* part : parts_)
-        for (const ir::Statement* s : part->statements)
-          add("split " + s->name + ": " + lane + " by L   tail cut  #: tile-model");
-    std::string path;
-    bool parallel = machine_.cores > 1;
-    for (const BandMember& member : shared) {
-      const bool is_lane = member.loop == lane;
-      const std::int64_t trips = extent_of(reference_, main(), member.loop) / (is_lane ? machine_.lanes(dtype()) : 1);
-      const bool lead = parallel && member.coincident && trips >= machine_.cores;
-      path += (lead ? "par " : "") + member.loop + (is_lane ? ".o > " : " > ");
-      if (lead) parallel = false;
-    }
-    std::set<std::string> taken;
-    for (const BandMember& member : shared) taken.insert(member.loop);
-    std::string body;
-    int statements = 0;
-    for (const Cluster* part : parts_) {
-      for (const ir::Statement* s : part->statements) {
-        body += (body.empty() ? "" : "; ") + own_path(*s, taken, lane) + s->name;
-        ++statements;
-      }
-    }
-    add("nest " + path + (statements > 1 ? "{ " + body + " }" : body) + "  #: isl");
-    return text_;
-  }
-
-  // The innermost shared loop, if its iterations can be the lanes of sums that each read a row: squares of these are
-  // turned in registers, and each sum keeps its order. Independent iterations may leave each other's way.
-  std::string turned_lane() const {
-    if (own_.empty() || !own_.back().coincident || options_.affine_core_only) return "";
-    const std::string& lane = own_.back().loop;
-    bool found = false;
-    for (const Cluster* part : parts_)
-      for (const ir::Statement* s : part->statements) {
-        if (std::ranges::find(s->iterators, lane) == s->iterators.end()) return "";
-        found = found || turns(*s, lane);
-      }
-    return found ? lane : "";
-  }
-
-  bool carries(const ir::Statement& s, const std::string& lane) const {
-    return ir::stride_of(program_, s.writes[0], lane) == 1 && schedule::can_carry_lanes(program_, s, lane) &&
-           extent_of(reference_, s, lane) >= machine_.lanes(dtype());
-  }
-
-  bool turns(const ir::Statement& s, const std::string& lane) const {
-    return !s.reductions.empty() && s.combiner != ir::Combiner::None && carries(s, lane) &&
-           schedule::turning_loop(program_, s, lane) == s.reductions.back() &&
-           extent_of(reference_, s, s.reductions.back()) >= machine_.lanes(dtype());
-  }
-
-  // A loop of an update's own that can be lanes: they go innermost, past the reduction, which keeps each sum's order.
-  std::string own_lane(const ir::Statement& s, const std::set<std::string>& shared) const {
-    if (s.combiner == ir::Combiner::None || options_.affine_core_only) return "";
-    for (const ir::Expr& value : s.values)
-      for (const ir::Load* load : ir::loads_of(value))
-        if (load->buffer == s.writes[0].buffer) return "";
-    std::string lane;
-    for (const std::string& it : s.iterators) {
-      if (shared.contains(it) || std::ranges::find(s.reductions, it) != s.reductions.end() || !carries(s, it)) continue;
-      if (turns(s, it) || !strides(s, it)) lane = it;
-    }
-    return lane;
-  }
-
-  bool strides(const ir::Statement& s, const std::string& lane) const {
-    bool found = false;
-    for (const ir::Expr& value : s.values)
-      for (const ir::Load* load : ir::loads_of(value))
-        found = found || std::abs(ir::stride_of(program_, *load, lane).value_or(0)) > 1;
-    return found;
-  }
-
-  std::string path_with_lane(const ir::Statement& s, const std::set<std::string>& shared, const std::string& lane) {
-    const bool turned = turns(s, lane);
-    const std::string size = turned ? "L" : std::to_string(kPointwiseVectors) + "*L";
-    add("split " + s.name + ": " + lane + " by " + size + "   tail cut  #: tile-model");
-    std::string path, steps;
-    for (const std::string& it : s.iterators) {
-      if (shared.contains(it)) continue;
-      const bool is_reduction = std::ranges::find(s.reductions, it) != s.reductions.end();
-      if (turned && it == s.reductions.back()) {
-        add("split " + s.name + ": " + it + " by L   tail cut  #: tile-model");
-        steps += it + ".o > [" + it + ".i] > ";
-      } else {
-        (is_reduction ? steps : path) += it + (it == lane ? ".o > " : " > ");
-      }
-    }
-    return path + steps + "<" + lane + ".i> > ";
-  }
-
-  // The loops of one statement below the shared ones. With lanes of these: what turns has them innermost, and so has a
-  // definition of a point each; others have them outermost.
-  std::string own_path(const ir::Statement& s, const std::set<std::string>& shared, const std::string& lane) {
-    std::string path;
-    const bool turned = !lane.empty() && turns(s, lane);
-    const std::string own = turned ? "" : own_lane(s, shared);
-    if (!own.empty()) {
-      path = path_with_lane(s, shared, own);
-      return lane.empty() ? path : lane + ".i > " + path;
-    }
-    for (const std::string& it : s.iterators) {
-      if (shared.contains(it)) continue;
-      const bool is_last = turned && it == s.reductions.back();
-      if (is_last) add("split " + s.name + ": " + it + " by L   tail cut  #: tile-model");
-      path += (is_last ? it + ".o > [" + it + ".i]" : loop_of(s, it)) + " > ";
-    }
-    if (lane.empty()) return path;
-    if (turned || (path.empty() && carries(s, lane))) return path + "<" + lane + ".i> > ";
-    return lane + ".i > " + path;
-  }
-
-  std::string loop_of(const ir::Statement& s, const std::string& it) {
-    const bool last = s.iterators.back() == it && s.combiner == ir::Combiner::None;
-    if (!last || options_.affine_core_only || ir::stride_of(program_, s.writes[0], it) != 1) return it;
-    if (!schedule::can_carry_lanes(program_, s, it)) return it;
-    const std::int64_t step =
-        std::int64_t{kPointwiseVectors} * machine_.lanes(program_.buffer(s.writes[0].buffer).dtype);
-    if (extent_of(reference_, s, it) <= step) return "<" + it + ">";
-    add("split " + s.name + ": " + it + " by " + std::to_string(kPointwiseVectors) + "*L tail cut  #: tile-model");
-    return it + ".o > <" + it + ".i>";
   }
 };
 

@@ -1,0 +1,35 @@
+// A nest of several clusters under the loops that they share, or isl's order as it is: no register tile. Sums that each
+// read a row take rows as lanes; the last loop of a definition is in vectors where it has stride 1.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "poly/affine_core.h"
+#include "schedule/language/state.h"
+#include "support/machine.h"
+
+namespace polyte::poly {
+
+// Of the reference; 1 where it has no constant bounds.
+std::int64_t iterations_of(const schedule::State& reference, const ir::Statement& s, const std::string& loop);
+// True where iterations of the loop write side by side, evenly, and fill a vector at least.
+bool carries_lanes(const ir::Program& program, const schedule::State& reference, const Machine& machine,
+                   const ir::Statement& s, const std::string& loop);
+
+struct SharedNest {
+  const ir::Program* program = nullptr;
+  const schedule::State* reference = nullptr;
+  const Machine* machine = nullptr;
+  std::vector<BandMember> shared;  // outermost first
+  std::vector<const Cluster*> parts;
+  bool as_isl_says = false;  // the `isl` arm: order and parallel loops only
+};
+
+// The innermost shared loop, if its iterations can be the lanes of sums that each read a row: squares of these are
+// turned in registers, and each sum keeps its order. Independent iterations may leave each other's way. Empty: none.
+std::string turned_lane(const SharedNest& nest);
+// The directives, a line each.
+std::string schedule_shared_nest(const SharedNest& nest);
+
+}  // namespace polyte::poly
