@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "ir/loop_program.h"
+#include "ir/intrinsics.h"
 
 namespace polyte::ir {
 namespace {
@@ -88,6 +88,19 @@ class Verifier {
     for (const Index& index : prefetch.indices)
       if (index.indirect) report("a prefetch through a gather");
     if (prefetch.level < 1 || prefetch.level > 3) report("level " + std::to_string(prefetch.level));
+  }
+
+  // In Flat form the body is compared with the catalogue once more; subscripts may need simplifying before.
+  void check(const Tensorized& tensorized) {
+    visit(tensorized.body);
+    at("tensorized", tensorized.intrinsic);
+    const Intrinsic* intrinsic = find_intrinsic(tensorized.intrinsic);
+    if (!intrinsic) return report("no such intrinsic");
+    if (!tiles_of(tensorized)) return report("not loops of constant extent around a store, or a subscript not affine");
+    if (form_ != Form::Flat) return;
+    const auto one = [](const std::string&) { return std::vector<std::optional<std::int64_t>>{1}; };
+    const auto tiles = match(*intrinsic, tensorized.body, one);
+    if (!tiles) report(tiles.error().difference);
   }
 
   void check(const For& loop) {
