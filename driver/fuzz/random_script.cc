@@ -24,6 +24,8 @@ class Proposer {
   Operation propose() {
     if (random_.chance(30))
       if (const std::vector<Operation> fitting = tensorized(); !fitting.empty()) return random_.pick(fitting);
+    if (random_.chance(5))
+      if (const std::vector<Operation> first = tiles(); !first.empty()) return random_.pick(first);
     if (random_.chance(1)) return Tensorize{loop_name(), random_.pick(ir::intrinsics()).name};
     if (random_.chance(18)) return mapped();
     if (random_.chance(9)) return algebra();
@@ -76,6 +78,22 @@ class Proposer {
   std::string nonsense(const std::string& name) { return random_.chance(2) ? "nowhere" : name; }
   std::string statement() { return nonsense(random_.pick(statements_)); }
   std::string tensor() { return nonsense(random_.pick(tensors_)); }
+
+  // Splits after which an instruction fits.
+  std::vector<Operation> tiles() {
+    std::vector<Operation> splits;
+    ScriptEnvironment environment;
+    for (const std::string& statement : statements_) {
+      for (const Loop* loop : path_to(state_.tree, statement)) {
+        for (const char* factor : {"2", "4", "8"}) {
+          const Split split{{statement, loop->name}, {factor}, false, {}, Tail::Guard};
+          const auto next = apply(state_, {split, Provenance::Person, 0}, environment, nullptr);
+          if (next && !Proposer(*next, machine_, random_).tensorized().empty()) splits.emplace_back(split);
+        }
+      }
+    }
+    return splits;
+  }
 
   std::vector<std::string> loops_of(const std::string& statement) const {
     std::vector<std::string> names;

@@ -66,8 +66,29 @@ class Repair {
     Applied next = apply(state_, directive, environment_, prover_);
     if (!next) return false;
     state_ = std::move(*next);
-    lines_.push_back(print(directive));
+    lines_.push_back(brief(print(directive)));
     return true;
+  }
+
+  // Without what is meant anyway.
+  static std::string brief(std::string line) {
+    const std::string implied = "   tail guard";
+    const std::size_t at = line.find(implied);
+    return at == std::string::npos ? line : line.erase(at, implied.size());
+  }
+
+  // Dimensions by the iterators that run along them, where each is one; else numbered.
+  std::vector<std::string> dimension_names(const std::string& buffer) const {
+    for (const AccessRef& ref : accesses_of(state_.at(statement_))) {
+      if (ref.access.buffer != buffer) continue;
+      std::vector<std::string> names;
+      for (const ir::Index& index : ref.access.indices) {
+        const auto iterator = index.affine.as_symbol();
+        names.push_back(iterator && !has(names, *iterator) ? *iterator : "d" + std::to_string(names.size()));
+      }
+      return names;
+    }
+    return {};
   }
 
   bool repaired(const ir::Mismatch& mismatch, const ir::Stmt& nest) {
@@ -101,7 +122,8 @@ class Repair {
     Stage stage;
     stage.form = Stage::Form::Pack;
     stage.tensor = mismatch.buffer;
-    for (std::size_t d = 0; indices && d < indices->size(); ++d) stage.names.push_back("d" + std::to_string(d));
+    stage.names = dimension_names(mismatch.buffer);
+    if (!indices || stage.names.size() != indices->size()) return false;
     std::vector<std::string> quotients, rests, plain;
     std::set<std::size_t> cut;
     for (const std::string& loop : mismatch.along) {
