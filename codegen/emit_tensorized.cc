@@ -80,9 +80,8 @@ void FunctionEmitter::emit_tensorized(const ir::Tensorized& tensorized) {
   }
   Value* before = operands.at('c');
   const DType type = row.program.buffers.back().dtype;
-  Value* result = row.call.llvm == "llvm.fma"
-                      ? arithmetic_.fma(type, operands.at('a'), operands.at('b'), before)
-                      : call(b_, row, operands, context_.module);
+  Value* result = row.call.llvm == "llvm.fma" ? arithmetic_.fma(type, operands.at('a'), operands.at('b'), before)
+                                              : call(b_, row, operands, context_.module);
   if (row.call.adds) result = b_.CreateAdd(before, b_.CreateBitCast(result, before->getType()));
   ir::Lanes lanes;
   const ir::OperandTile& c = tiles->back();

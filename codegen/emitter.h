@@ -143,7 +143,7 @@ class FunctionEmitter {
   // ---- statements (emit_stmt.cc)
   void start(llvm::BasicBlock* block);
   void emit_store(const ir::Store& s);
-  void emit_atomic(const ir::Store& s);  // emit_atomic.cc
+  void emit_atomic(const ir::Store& s);                    // emit_atomic.cc
   void emit_tensorized(const ir::Tensorized& tensorized);  // emit_tensorized.cc
   Value* operand(const ir::OperandTile& tile, std::int64_t elements);
   void emit_for(const ir::For& loop);

@@ -186,7 +186,8 @@ std::string missing_for(const Intrinsic& intrinsic, const Machine& machine) {
   }
   if (!intrinsic.features.empty() && alternatives.size() == intrinsic.features.size())
     return joined(alternatives, " or ");
-  if (machine.vector_bits < intrinsic.vector_bits) return "vectors of " + std::to_string(intrinsic.vector_bits) + " bits";
+  if (machine.vector_bits < intrinsic.vector_bits)
+    return "vectors of " + std::to_string(intrinsic.vector_bits) + " bits";
   return "";
 }
 

@@ -56,9 +56,9 @@ struct OperandTile {
 // Why a nest is something else: the first difference, and what it is about.
 struct Mismatch {
   std::string difference;
-  std::string loop = {};    // that has another extent
-  std::int64_t extent = 0;  // which the row has there
-  std::string buffer = {};  // that lies otherwise in memory
+  std::string loop = {};                // that has another extent
+  std::int64_t extent = 0;              // which the row has there
+  std::string buffer = {};              // that lies otherwise in memory
   std::vector<std::string> along = {};  // the nest's loops along which its elements should follow each other
 };
 

@@ -312,9 +312,7 @@ bool same(const Alloc& a, const Alloc& b) {
 bool same(const Prefetch& a, const Prefetch& b) {
   return a.buffer == b.buffer && same(a.indices, b.indices) && a.level == b.level;
 }
-bool same(const Tensorized& a, const Tensorized& b) {
-  return a.intrinsic == b.intrinsic && equal(a.body, b.body);
-}
+bool same(const Tensorized& a, const Tensorized& b) { return a.intrinsic == b.intrinsic && equal(a.body, b.body); }
 bool same(const Fence&, const Fence&) { return true; }
 
 }  // namespace

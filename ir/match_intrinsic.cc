@@ -89,9 +89,8 @@ struct Bound {
 using Operands = std::map<std::string, Bound>;
 
 bool same_indices(const std::vector<Index>& a, const std::vector<Index>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Index& x, const Index& y) {
-    return x.affine == y.affine && !x.indirect && !y.indirect;
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Index& x, const Index& y) { return x.affine == y.affine && !x.indirect && !y.indirect; });
 }
 
 // Coefficient of a loop in a subscript; nullopt where it stands inside a division.
@@ -104,8 +103,8 @@ std::optional<std::int64_t> step_of(const Index& index, const std::string& var) 
 // One pairing of the row's loops with the nest's.
 class Unifier {
  public:
-  Unifier(const Intrinsic& row, const PointNest& pattern, const PointNest& nest, const std::vector<std::size_t>& pairing,
-          const ElementStrides& strides)
+  Unifier(const Intrinsic& row, const PointNest& pattern, const PointNest& nest,
+          const std::vector<std::size_t>& pairing, const ElementStrides& strides)
       : row_(row), pattern_(pattern), nest_(nest), pairing_(pairing), strides_(strides) {}
 
   Result<std::vector<OperandTile>, Mismatch> run() {
@@ -284,7 +283,8 @@ class Unifier {
     result.buffer = bound.buffer;
     std::vector<std::size_t> order(expected.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return expected[a] > expected[b]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return expected[a] > expected[b]; });
     for (const std::size_t i : order)
       if (expected[i] != 0) result.along.push_back(nest_.loops[pairing_[i]].var);
     return result;

@@ -21,13 +21,14 @@ Result<Chain, Refusal> chain_of(const Loop& loop) {
   while (at) {
     chain.loops.push_back(at);
     if (at->kind != LoopKind::Serial)
-      return malformed(print_loop(at->name, at->kind) + " is no plain loop: an instruction runs its iterations in its own way");
+      return malformed(print_loop(at->name, at->kind) +
+                       " is no plain loop: an instruction runs its iterations in its own way");
     const Loop* inner = std::get_if<Loop>(&at->body->op);
     if (std::holds_alternative<Sequence>(at->body->op)) {
       std::vector<std::string> statements;
       for (const Leaf* leaf : leaves_of(at->body)) statements.push_back(leaf->statement);
-      return malformed("the nest of " + loop.name + " holds " + std::to_string(statements.size()) +
-                       " statements (" + joined(statements) + "), an instruction is one");
+      return malformed("the nest of " + loop.name + " holds " + std::to_string(statements.size()) + " statements (" +
+                       joined(statements) + "), an instruction is one");
     }
     if (!inner) chain.leaf = std::get_if<Leaf>(&at->body->op);
     at = inner;

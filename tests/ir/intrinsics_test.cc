@@ -90,9 +90,9 @@ TEST_CASE("a tile in text, and what else matches") {
   CHECK(changed("cast_i32(x[k + 4*n]) * cast_i32(w[k + 4*n])", "cast_i32(w[k + 4*n]) * cast_i32(x[k + 4*n])") == "");
   CHECK(changed("(y[n] + (cast_i32(x[k + 4*n]) * cast_i32(w[k + 4*n])))",
                 "((cast_i32(x[k + 4*n]) * cast_i32(w[k + 4*n])) + y[n])") == "");
-  CHECK(changed("cast_i32(x[k + 4*n])", "cast_i32(x[k + 8])") == "");                  // a broadcast
-  CHECK(changed("cast_i32(x[k + 4*n])", "cast_i32(x[7])") == "");                      // of one element
-  CHECK(changed("cast_i32(x[k + 4*n])", "cast_i32(cast_i16(x[k + 4*n]))") == "");      // loses nothing
+  CHECK(changed("cast_i32(x[k + 4*n])", "cast_i32(x[k + 8])") == "");              // a broadcast
+  CHECK(changed("cast_i32(x[k + 4*n])", "cast_i32(x[7])") == "");                  // of one element
+  CHECK(changed("cast_i32(x[k + 4*n])", "cast_i32(cast_i16(x[k + 4*n]))") == "");  // loses nothing
   CHECK(changed("    for n in 0..16\n      for k in 0..4", "    for k in 0..4\n      for n in 0..16") == "");
 }
 

@@ -143,6 +143,16 @@ class Repair {
   }
 };
 
+// The instructions that the nest is.
+std::vector<std::string> others(const State& state, const Loop& loop, const ir::Stmt& nest) {
+  std::vector<std::string> lines;
+  const std::string statement = statements_below(state.tree, loop.id).front();
+  for (const ir::Intrinsic& row : ir::intrinsics())
+    if (!difference(state, row, nest))
+      lines.push_back(print(Directive{Tensorize{{statement, loop.name}, row.name}, Provenance::Person, 0}));
+  return lines;
+}
+
 Refusal mismatched(const State& state, const Loop& loop, const ir::Intrinsic& intrinsic, const ir::Stmt& nest,
                    const ir::Mismatch& mismatch, const PrimitiveContext& context) {
   Refusal refusal = malformed("the nest of " + loop.name + " is not what " + intrinsic.name + " computes");
@@ -150,8 +160,10 @@ Refusal mismatched(const State& state, const Loop& loop, const ir::Intrinsic& in
                      {"", "where " + operands_of(intrinsic)},
                      {"the nest", ir::formula_of(nest)},
                      {"difference", mismatch.difference}};
+  std::vector<std::string> lines = Repair(state, intrinsic, context).lines(loop);
+  if (lines.empty()) lines = others(state, loop, nest);
   std::string label = "would match";
-  for (const std::string& line : Repair(state, intrinsic, context).lines(loop)) {
+  for (const std::string& line : lines) {
     refusal.details.emplace_back(label, line);
     label.clear();
   }
