@@ -283,8 +283,9 @@ class Unifier {
     result.buffer = bound.buffer;
     std::vector<std::size_t> order(expected.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return expected[a] > expected[b]; });
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return expected[a] != expected[b] ? expected[a] > expected[b] : a < b;
+    });
     for (const std::size_t i : order)
       if (expected[i] != 0) result.along.push_back(nest_.loops[pairing_[i]].var);
     return result;

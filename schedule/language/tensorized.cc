@@ -64,8 +64,7 @@ std::optional<Refusal> check_company(const State& state, const Chain& chain) {
 }
 
 // Every iteration of the loops' box has an instance.
-std::optional<Refusal> check_whole(const State& state, const Chain& chain, const ScheduledStatement& s,
-                                   const ir::Ranges& ranges) {
+std::optional<Refusal> check_whole(const Chain& chain, const ScheduledStatement& s, const ir::Ranges& ranges) {
   for (const Loop* loop : chain.loops) {
     const auto range = ranges.find(loop->name);
     if (range == ranges.end() || !range->second.min || !range->second.max)
@@ -80,7 +79,6 @@ std::optional<Refusal> check_whole(const State& state, const Chain& chain, const
   }
   if (s.body.guard) return malformed(s.body.name + " has a condition on data, an instruction has none");
   if (s.body.writes.size() != 1) return malformed(s.body.name + " writes two tensors, an instruction writes one");
-  (void)state;
   return std::nullopt;
 }
 
@@ -120,7 +118,7 @@ Result<ir::Stmt, Refusal> point_nest(const State& state, const Loop& loop) {
   }
   const ScheduledStatement& s = state.at(chain->leaf->statement);
   const ir::Ranges ranges = loop_ranges(state, s);
-  if (auto refusal = check_whole(state, *chain, s, ranges)) return *refusal;
+  if (auto refusal = check_whole(*chain, s, ranges)) return *refusal;
   ir::Stmt nest = store_of(state, s, ranges);
   for (std::size_t i = chain->loops.size(); i-- > 0;) {
     const std::string& name = chain->loops[i]->name;
