@@ -15,6 +15,7 @@ SCHEDULES = "examples/schedules"
 CASES = [
     ("bench/suites/gemm_1024.program", "", ["gemm_1024"], {}),
     ("bench/suites/gemm_odd.program", "", ["gemm_odd"], {}),
+    (f"{SCHEDULES}/gemm_u8i8.program", "M=1024,N=1024,K=1024", ["gemm_u8i8"], {}),
     ("bench/suites/conv_nhwc.program", "", ["conv_nhwc"], {}),
     (f"{SCHEDULES}/conv_nchwc.program", "C=4,F=4,N=56", ["conv_nchwc_rows"], {}),
     (f"{SCHEDULES}/conv_nchwc.program", "C=8,F=8,N=28", ["conv_nchwc_rows"], {}),

@@ -27,6 +27,8 @@ void FunctionEmitter::emit(const ir::Stmt& s) {
           emit_alloc(op);
         } else if constexpr (std::is_same_v<Op, ir::Prefetch>) {
           emit_prefetch(op);
+        } else if constexpr (std::is_same_v<Op, ir::Tensorized>) {
+          emit_tensorized(op);
         } else {
           static_assert(std::is_same_v<Op, ir::Fence>);
           b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
@@ -241,10 +243,23 @@ class CellFinder {
       visit(branch->body, parallel);
     } else if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) {
       visit(alloc->body, parallel);
+    } else if (const auto* tensorized = std::get_if<ir::Tensorized>(&s->op)) {
+      visit(*tensorized, parallel);
     }
   }
 
  private:
+  void visit(const ir::Tensorized& tensorized, bool parallel) {
+    const auto tiles = ir::tiles_of(tensorized);
+    for (std::size_t i = 0; tiles && i < tiles->size(); ++i) {
+      const ir::OperandTile& tile = (*tiles)[i];
+      if (tile.buffer != buffer_) continue;
+      const auto lanes = ir::lanes_of(tile);
+      if (lanes) add(tile.first, *lanes, parallel, i == 0);
+      if (!lanes) problem = "'" + tensorized.intrinsic + "' takes more than a row of it at once";
+    }
+  }
+
   const std::string& buffer_;
   bool in_parallel_;  // then nested parallel loops are ordinary ones
 

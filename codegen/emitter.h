@@ -19,6 +19,7 @@
 
 #include "codegen/arithmetic.h"
 #include "codegen/codegen.h"
+#include "ir/intrinsics.h"
 #include "ir/loop_program.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -157,7 +158,9 @@ class FunctionEmitter {
   void start(llvm::BasicBlock* block);
   void emit_block(const ir::Block& block);
   void emit_store(const ir::Store& s);
-  void emit_atomic(const ir::Store& s);  // emit_atomic.cc
+  void emit_atomic(const ir::Store& s);                    // emit_atomic.cc
+  void emit_tensorized(const ir::Tensorized& tensorized);  // emit_tensorized.cc
+  Value* operand(const ir::OperandTile& tile, std::int64_t elements);
   void emit_for(const ir::For& loop);
   void emit_loop(const ir::For& loop, Value* lower, Value* upper);
   void emit_if(const ir::If& branch);

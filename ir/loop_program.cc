@@ -79,6 +79,10 @@ Stmt make_alloc(Alloc alloc) {
 }
 
 Stmt make_prefetch(Prefetch prefetch) { return node(std::move(prefetch)); }
+Stmt make_tensorized(Tensorized tensorized) {
+  POLYTE_CHECK(tensorized.body, "a call of '" + tensorized.intrinsic + "' without a body");
+  return node(std::move(tensorized));
+}
 Stmt make_fence() { return node(Fence{}); }
 
 // --- rebuilding --------------------------------------------------------------------------------------------------
@@ -112,6 +116,7 @@ Stmt rewrite_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& f) 
   if (const auto* loop = std::get_if<For>(&s->op)) return with_body(s, *loop, f);
   if (const auto* branch = std::get_if<If>(&s->op)) return with_body(s, *branch, f);
   if (const auto* alloc = std::get_if<Alloc>(&s->op)) return with_body(s, *alloc, f);
+  if (const auto* tensorized = std::get_if<Tensorized>(&s->op)) return with_body(s, *tensorized, f);
   return s;
 }
 
@@ -254,6 +259,8 @@ void for_each_stmt(const Stmt& s, const std::function<void(const Stmt&)>& visit)
     for_each_stmt(branch->body, visit);
   } else if (const auto* alloc = std::get_if<Alloc>(&s->op)) {
     for_each_stmt(alloc->body, visit);
+  } else if (const auto* tensorized = std::get_if<Tensorized>(&s->op)) {
+    for_each_stmt(tensorized->body, visit);
   }
 }
 
@@ -305,6 +312,7 @@ bool same(const Alloc& a, const Alloc& b) {
 bool same(const Prefetch& a, const Prefetch& b) {
   return a.buffer == b.buffer && same(a.indices, b.indices) && a.level == b.level;
 }
+bool same(const Tensorized& a, const Tensorized& b) { return a.intrinsic == b.intrinsic && equal(a.body, b.body); }
 bool same(const Fence&, const Fence&) { return true; }
 
 }  // namespace

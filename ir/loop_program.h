@@ -75,10 +75,16 @@ struct Prefetch {
   std::vector<Index> indices;  // affine
   int level = 1;
 };
+// A point nest that one row of the catalogue (ir/intrinsics.h) computes. `body`, loops around one store, says what;
+// whoever only wants to know that looks below, and the code generator emits the instruction.
+struct Tensorized {
+  std::string intrinsic;
+  Stmt body;
+};
 struct Fence {};  // a compiler fence: keeps LLVM from merging loads across unrolled reduction steps
 
 struct StmtNode {
-  std::variant<Store, Block, For, If, Alloc, Prefetch, Fence> op;
+  std::variant<Store, Block, For, If, Alloc, Prefetch, Tensorized, Fence> op;
 };
 
 struct LoopProgram {
@@ -94,6 +100,7 @@ Stmt make_for(For loop);
 Stmt make_if(If branch);
 Stmt make_alloc(Alloc alloc);
 Stmt make_prefetch(Prefetch prefetch);
+Stmt make_tensorized(Tensorized tensorized);
 Stmt make_fence();
 
 // Rebuilding. `rewrite_children` maps every child statement; the same node comes back when nothing changed.

@@ -312,6 +312,7 @@ class Parser {
       if (word == "fence" && c.at_end()) return make_fence();
       if (word == "atomic" || word == "nontemporal") return store(c, word == "atomic", word == "nontemporal");
       if (word == "prefetch") return prefetch(c);
+      if (word == "tensorized") return tensorized(c, line);
       if (word == "alloc") return allocation(c, line);
       if (word == "if") return branch(c, line);
       for (LoopKind kind : {LoopKind::Serial, LoopKind::Parallel, LoopKind::Vector, LoopKind::Unrolled})
@@ -371,6 +372,14 @@ class Parser {
     types_[result.buffer.name] = result.buffer.dtype;
     result.body = nested(line);
     return make_alloc(std::move(result));
+  }
+
+  Stmt tensorized(Cursor& c, const Line& line) {
+    Tensorized result;
+    result.intrinsic = c.name();
+    end(c);
+    result.body = nested(line);
+    return make_tensorized(std::move(result));
   }
 
   Stmt prefetch(Cursor& c) {

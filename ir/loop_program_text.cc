@@ -130,6 +130,10 @@ class Printer {
     line(depth, "prefetch " + print_access(prefetch.buffer, prefetch.indices, {}) + " level " +
                     std::to_string(prefetch.level));
   }
+  void print_op(const Tensorized& tensorized, int depth) {
+    line(depth, "tensorized " + tensorized.intrinsic);
+    print(tensorized.body, depth + 1);
+  }
   void print_op(const For& loop, int depth) {
     const std::string alias = loop.loop == loop.var || loop.loop.empty() ? "" : " as " + loop.loop;
     line(depth, to_string(loop.kind) + " " + loop.var + " in " + print_bound(loop.lower, "max") + ".." +

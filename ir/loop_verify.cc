@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "ir/loop_program.h"
+#include "ir/intrinsics.h"
 
 namespace polyte::ir {
 namespace {
@@ -88,6 +88,27 @@ class Verifier {
     for (const Index& index : prefetch.indices)
       if (index.indirect) report("a prefetch through a gather");
     if (prefetch.level < 1 || prefetch.level > 3) report("level " + std::to_string(prefetch.level));
+  }
+
+  // Loops of constant extent around one store.
+  static bool is_point_nest(const Stmt& s) {
+    const auto* loop = std::get_if<For>(&s->op);
+    if (!loop) return std::holds_alternative<Store>(s->op);
+    const bool is_plain = loop->kind == LoopKind::Serial && loop->lower.size() == 1 && loop->upper.size() == 1;
+    return is_plain && (loop->upper[0] - loop->lower[0]).is_constant() && is_point_nest(loop->body);
+  }
+
+  // In Flat form the body is compared with the catalogue once more; subscripts may need simplifying before.
+  void check(const Tensorized& tensorized) {
+    visit(tensorized.body);
+    at("tensorized", tensorized.intrinsic);
+    const Intrinsic* intrinsic = find_intrinsic(tensorized.intrinsic);
+    if (!intrinsic) return report("no such intrinsic");
+    if (!is_point_nest(tensorized.body)) return report("expected loops of constant extent around one store");
+    if (form_ != Form::Flat) return;
+    const auto one = [](const std::string&) { return std::vector<std::optional<std::int64_t>>{1}; };
+    const auto tiles = match(*intrinsic, tensorized.body, one);
+    if (!tiles) report(tiles.error().difference);
   }
 
   void check(const For& loop) {

@@ -196,6 +196,7 @@ class Resolver {
         for (Step& step : steps(child, depth)) result.push_back(std::move(step));
       return result;
     }
+    if (const auto* tensorized = std::get_if<Tensorized>(&s->op)) return steps(tensorized->body, depth);
     Step step;
     if (const auto* store = std::get_if<Store>(&s->op)) fill(step, *store);
     if (const auto* loop = std::get_if<For>(&s->op)) fill(step, *loop, depth);

@@ -239,7 +239,10 @@ class Builder {
     body = with_prefetches(loop, std::move(body));
     for (const schedule::StagedBuffer& b : state_.staged)
       if (allocated_at(b) == loop.id && touches(body, b.name)) body = allocate(b, std::move(body));
-    return ir::make_for({loop.name, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body)});
+    Stmt built = ir::make_for({loop.name, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body)});
+    for (const schedule::TensorizedLoop& tensorized : state_.tensorized)
+      if (tensorized.loop == loop.id) return ir::make_tensorized({tensorized.intrinsic, std::move(built)});
+    return built;
   }
 
   // The hints of a loop, at the head of its body.

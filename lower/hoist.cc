@@ -45,6 +45,7 @@ class Hoister {
   Stmt statement(const Stmt& s) {
     const auto* loop = std::get_if<ir::For>(&s->op);
     if (loop) return visit_loop(s, *loop);
+    if (std::holds_alternative<ir::Tensorized>(s->op)) return s;  // one instruction: its loops are not run
     const Facts::Scope scope(facts_);
     if (const auto* branch = std::get_if<ir::If>(&s->op))
       for (const ir::Constraint& c : branch->conditions) facts_.assume(c);

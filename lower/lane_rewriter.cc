@@ -72,6 +72,8 @@ Stmt LaneRewriter::rewrite(const Stmt& body) {
   if (const auto* s = std::get_if<ir::If>(&body->op)) return branch(*s);
   if (const auto* s = std::get_if<ir::Alloc>(&body->op))
     throw NoLanes{"buffer '" + s->buffer.name + "' is private to each of its iterations"};
+  if (const auto* s = std::get_if<ir::Tensorized>(&body->op))
+    throw NoLanes{"'" + s->intrinsic + "', an instruction of its own, is inside it"};
   return ir::rewrite_children(body, [&](const Stmt& child) { return rewrite(child); });
 }
 

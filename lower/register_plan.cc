@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/intrinsics.h"
 #include "lower/rewrite_exprs.h"
 
 namespace polyte::lower {
@@ -37,6 +38,20 @@ void RegisterPlan::visit(const Stmt& s, const std::string& parallel) {
     visit(branch->body, parallel);
   } else if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) {
     visit(alloc->body, parallel);
+  } else if (const auto* tensorized = std::get_if<ir::Tensorized>(&s->op)) {
+    visit(*tensorized, parallel);
+  }
+}
+
+// An instruction takes whole tiles.
+void RegisterPlan::visit(const ir::Tensorized& tensorized, const std::string& parallel) {
+  const auto tiles = ir::tiles_of(tensorized);
+  if (!tiles) return fail("'" + tensorized.intrinsic + "' does not touch it evenly");
+  for (const ir::OperandTile& tile : *tiles) {
+    if (tile.buffer != name_) continue;
+    const auto lanes = ir::lanes_of(tile);
+    if (!lanes) return fail("'" + tensorized.intrinsic + "' takes more than a row of it at once");
+    see(tile.first, *lanes, parallel, true);
   }
 }
 

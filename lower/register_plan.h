@@ -45,6 +45,7 @@ class RegisterPlan {
   void fail(const std::string& text);
   void visit(const ir::Stmt& s, const std::string& parallel);
   void visit(const ir::Expr& e, const std::string& parallel);
+  void visit(const ir::Tensorized& tensorized, const std::string& parallel);
   void see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, const std::string& parallel, bool stored);
   void grow();
   void check_overlap();

@@ -101,6 +101,12 @@ class Simplifier {
     return body == alloc.body ? s : ir::make_alloc({alloc.buffer, body});
   }
 
+  Stmt simplified(const Stmt& s, const ir::Tensorized& tensorized) {
+    const Stmt body = statement(tensorized.body);
+    if (!body) return nullptr;
+    return body == tensorized.body ? s : ir::make_tensorized({tensorized.intrinsic, body});
+  }
+
   Stmt simplified(const Stmt& s, const ir::Store& store) {
     ir::Store copy = store;
     bool changed = subscripts(copy.indices);

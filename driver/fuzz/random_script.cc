@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "driver/fuzz/random_nest.h"
+#include "schedule/language/tensorized.h"
 
 namespace polyte::fuzz {
 namespace {
@@ -13,13 +14,19 @@ const std::vector<std::string> kFactors = {"1", "2", "2", "3", "3", "4", "4", "5
 
 class Proposer {
  public:
-  Proposer(const State& state, Random& random) : state_(state), random_(random) {
+  Proposer(const State& state, const Machine& machine, Random& random)
+      : state_(state), machine_(machine), random_(random) {
     for (const Leaf* leaf : leaves_of(state.tree)) statements_.push_back(leaf->statement);
     for (const ir::Buffer& buffer : state.basis->buffers) tensors_.push_back(buffer.name);
     for (const StagedBuffer& buffer : state.staged) tensors_.push_back(buffer.name);
   }
 
   Operation propose() {
+    if (random_.chance(30))
+      if (const std::vector<Operation> fitting = tensorized(); !fitting.empty()) return random_.pick(fitting);
+    if (random_.chance(5))
+      if (const std::vector<Operation> first = tiles(); !first.empty()) return random_.pick(first);
+    if (random_.chance(1)) return Tensorize{loop_name(), random_.pick(ir::intrinsics()).name};
     if (random_.chance(18)) return mapped();
     if (random_.chance(9)) return algebra();
     const int form = random_.between(0, 99);
@@ -48,12 +55,45 @@ class Proposer {
 
  private:
   const State& state_;
+  const Machine& machine_;
   Random& random_;
   std::vector<std::string> statements_, tensors_;
+
+  // Instructions of this processor that the nests below some loops are.
+  std::vector<Operation> tensorized() const {
+    std::vector<Operation> fitting;
+    for (const std::string& statement : statements_) {
+      const std::vector<const Loop*> path = path_to(state_.tree, statement);
+      for (std::size_t depth = path.size(); depth-- > 0 && depth + 2 >= path.size();) {
+        const auto nest = point_nest(state_, *path[depth]);
+        if (!nest) break;
+        for (const ir::Intrinsic& row : ir::intrinsics())
+          if (ir::missing_for(row, machine_).empty() && !difference(state_, row, *nest))
+            fitting.push_back(Tensorize{{statement, path[depth]->name}, row.name});
+      }
+    }
+    return fitting;
+  }
 
   std::string nonsense(const std::string& name) { return random_.chance(2) ? "nowhere" : name; }
   std::string statement() { return nonsense(random_.pick(statements_)); }
   std::string tensor() { return nonsense(random_.pick(tensors_)); }
+
+  // Splits after which an instruction fits.
+  std::vector<Operation> tiles() {
+    std::vector<Operation> splits;
+    ScriptEnvironment environment;
+    for (const std::string& statement : statements_) {
+      for (const Loop* loop : path_to(state_.tree, statement)) {
+        for (const char* factor : {"2", "4", "8"}) {
+          const Split split{{statement, loop->name}, {factor}, false, {}, Tail::Guard};
+          const auto next = apply(state_, {split, Provenance::Person, 0}, environment, nullptr);
+          if (next && !Proposer(*next, machine_, random_).tensorized().empty()) splits.emplace_back(split);
+        }
+      }
+    }
+    return splits;
+  }
 
   std::vector<std::string> loops_of(const std::string& statement) const {
     std::vector<std::string> names;
@@ -438,7 +478,9 @@ std::string name_of(const Operation& operation) {
   return text.substr(0, text.find(' '));
 }
 
-Operation random_operation(const State& state, Random& random) { return Proposer(state, random).propose(); }
+Operation random_operation(const State& state, const Machine& machine, Random& random) {
+  return Proposer(state, machine, random).propose();
+}
 
 Script random_script(std::shared_ptr<const ir::Program> program, const Machine& machine, bool reassociate,
                      Random& random, ScriptStatistics& statistics) {
@@ -461,7 +503,7 @@ Script random_script(std::shared_ptr<const ir::Program> program, const Machine& 
   Prover prover(program);
   const std::size_t wanted = script.directives.size() + static_cast<std::size_t>(random.between(1, 11));
   for (int attempt = 0; attempt < 30 && script.directives.size() < std::min<std::size_t>(wanted, 12); ++attempt) {
-    const Directive directive{random_operation(state, random), Provenance::Person, 0};
+    const Directive directive{random_operation(state, machine, random), Provenance::Person, 0};
     if (!reassociate && std::holds_alternative<Reassociate>(directive.operation)) continue;  // other bits are right too
     const std::string name = name_of(directive.operation);
     ++statistics.proposed[name];

@@ -18,7 +18,7 @@ struct ScriptStatistics {  // by name of directive: tried, and legal by its own 
 };
 
 // One directive for the State as it is; its operation only.
-schedule::Operation random_operation(const schedule::State& state, Random& random);
+schedule::Operation random_operation(const schedule::State& state, const Machine& machine, Random& random);
 
 // `reassociate`: the contract may allow reordered sums. An InternalError of a primitive ends the script with the
 // directive that caused it.

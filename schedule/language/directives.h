@@ -292,6 +292,11 @@ struct ComputeWith {
 struct StoreNonTemporal {
   std::string tensor;
 };  // past the caches
+// tensorize S: i with NAME: the nest of i is one instruction of the catalogue.
+struct Tensorize {
+  LoopName loop;
+  std::string intrinsic;
+};
 // pad X: u to 16: the copy into X fills along u up to a multiple, with zeros where there is no element.
 struct Pad {
   std::string tensor;

@@ -31,6 +31,7 @@ bool is_same(const State& a, const State& b) {
   if (!a.tree || !b.tree) return !a.tree && !b.tree;
   return a.basis == b.basis && a.reassociated == b.reassociated && a.cuts.size() == b.cuts.size() &&
          a.prefetches.size() == b.prefetches.size() && a.nontemporal == b.nontemporal &&
+         a.tensorized.size() == b.tensorized.size() &&
          std::equal(a.staged.begin(), a.staged.end(), b.staged.begin(), b.staged.end(), same_storage) &&
          std::equal(a.splits.begin(), a.splits.end(), b.splits.begin(), b.splits.end(), same_split) &&
          print_nest(a.tree) == print_nest(b.tree) &&

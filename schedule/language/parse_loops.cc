@@ -127,6 +127,14 @@ void tail(LineParser& line, std::vector<Operation>& into) {
   into.push_back(SetTail{loop, line.tail_strategy()});
 }
 
+// tensorize acc.update: n.i with NAME
+void tensorize(LineParser& line, std::vector<Operation>& into) {
+  Tensorize tensorize{selected_loop(line), {}};
+  line.expect("with");
+  tensorize.intrinsic = line.name("an intrinsic");
+  into.push_back(tensorize);
+}
+
 template <class Kind>
 void kind(LineParser& line, std::vector<Operation>& into) {
   const std::string selector = line.optional_selector();
@@ -152,6 +160,7 @@ const std::vector<DirectiveSyntax>& loop_syntax() {
                                                       {"unroll_and_jam", unroll_and_jam},
                                                       {"cut", cut},
                                                       {"peel", peel},
+                                                      {"tensorize", tensorize},
                                                       {"vectorize", kind<Vectorize>},
                                                       {"parallel", kind<Parallel>}};
   return kTable;

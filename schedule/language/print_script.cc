@@ -227,6 +227,7 @@ struct Printer {
   std::string operator()(const Pad& d) const {
     return "pad " + d.tensor + ": " + d.dimension + " to " + d.multiple.text;
   }
+  std::string operator()(const Tensorize& d) const { return "tensorize " + print(d.loop) + " with " + d.intrinsic; }
   std::string operator()(const Transaction& d) const { return print_transaction(d); }
 };
 

@@ -8,6 +8,7 @@
 #include "schedule/language/primitives/edit.h"
 #include "schedule/language/script_text.h"
 #include "schedule/language/size_expr.h"
+#include "schedule/language/tensorized.h"
 
 namespace polyte::schedule {
 
@@ -125,6 +126,7 @@ struct Application {
   Applied operator()(const StoreNonTemporal& d) const { return stream(state, d, context); }
   Applied operator()(const Pad& d) const { return pad(state, d, context); }
   Applied operator()(const SetTail& d) const { return set_tail(state, d, context); }
+  Applied operator()(const Tensorize& d) const { return tensorize(state, d, context); }
   Applied operator()(const Transaction& d) const { return transaction(state, d, context); }
 
  private:
@@ -230,6 +232,7 @@ Result<State, Refusal> apply(const State& state, const Directive& directive, Scr
   Applied applied = std::visit(Application{state, environment, {environment, prover}}, directive.operation);
   if (!applied) return applied.error().directive.empty() ? located(applied.error(), directive) : applied.error();
   if (auto refusal = check_hints(*applied)) return located(*refusal, directive);
+  if (auto refusal = check_tensorized(*applied)) return located(*refusal, directive);
   if (const std::vector<std::string> problems = verify(*applied); !problems.empty())
     POLYTE_CHECK(false, "after '" + print(directive) + "': " + joined(problems));
   return applied;

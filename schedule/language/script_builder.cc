@@ -221,5 +221,8 @@ ScriptBuilder& ScriptBuilder::pad(const std::string& tensor, const std::string& 
                                   const std::string& multiple) {
   return add(Pad{tensor, dimension, {multiple}});
 }
+ScriptBuilder& ScriptBuilder::tensorize(const std::string& loop, const std::string& intrinsic) {
+  return add(Tensorize{loop_name(loop), intrinsic});
+}
 
 }  // namespace polyte::schedule

@@ -103,6 +103,7 @@ class ScriptBuilder {
   ScriptBuilder& stream(const std::string& tensor);
   ScriptBuilder& tail(const std::string& loop, Tail tail);
   ScriptBuilder& pad(const std::string& tensor, const std::string& dimension, const std::string& multiple);
+  ScriptBuilder& tensorize(const std::string& loop, const std::string& intrinsic);
   ScriptBuilder& add(Operation operation);
 
   const Script& script() const { return script_; }

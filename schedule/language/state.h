@@ -96,6 +96,13 @@ struct PrefetchHint {
   int level = 1;
 };
 
+// A loop that, with all below it, is one instruction of the catalogue (ir/intrinsics.h).
+struct TensorizedLoop {
+  int loop = -1;
+  std::string name;  // as the directive had it, "acc.update:n.i"
+  std::string intrinsic;
+};
+
 enum class Contract { Exact, Reassoc, Unsafe };
 
 // One rewrite of the Program: `after` computes what the Program before it computes. The proof checks every step from
@@ -127,6 +134,7 @@ struct State {
   std::vector<CutRecord> cuts = {};
   std::vector<PrefetchHint> prefetches;
   std::set<std::string> nontemporal;  // buffers whose stores go past the caches
+  std::vector<TensorizedLoop> tensorized = {};
   Contract contract = Contract::Exact;
   std::set<std::string> reassociable;                         // loops named by `reassoc`
   std::map<std::string, std::set<std::string>> reassociated;  // the same for one tensor, by `reassociate`

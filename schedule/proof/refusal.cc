@@ -53,6 +53,11 @@ std::string to_string(const Refusal& refusal, const std::string& origin, const s
   if (!is_header)
     text += (refusal.directive.empty() ? "the schedule" : refusal.directive) + "  " + verdict(refusal.kind) + ": ";
   text += refusal.headline + "\n";
+  for (const auto& [label, detail] : refusal.details) {
+    std::string start = "  " + label;
+    start.resize(std::max<std::size_t>(start.size() + 1, 16), ' ');
+    text += start + detail + "\n";
+  }
   for (const Counterexample& c : refusal.counterexamples) append_counterexample(text, c, refusal.line);
   if (!refusal.advice.empty()) {
     text += "  would be legal: ";

@@ -38,10 +38,11 @@ struct Refusal {
   RefusalKind kind = RefusalKind::Malformed;
   std::string headline;  // "a value would be read before it is written"
   int line = 0;
-  std::string directive;                        // its text
-  std::vector<Counterexample> counterexamples;  // one, for Illegal
-  std::vector<std::string> advice;              // each checked to be legal
-  std::string file = {};                        // an included one; empty: the script
+  std::string directive;                                          // its text
+  std::vector<Counterexample> counterexamples;                    // one, for Illegal
+  std::vector<std::string> advice;                                // each checked to be legal
+  std::string file = {};                                          // an included one; empty: the script
+  std::vector<std::pair<std::string, std::string>> details = {};  // label and text, one a line below the headline
 };
 
 // The whole message; `origin` is the script's file name, `program_file` that of the replay line (may be empty).

@@ -62,9 +62,26 @@ TEST_CASE("random Scripts try every primitive and end at twelve directives") {
     for (const auto& [name, count] : once.applied) statistics.applied[name] += count;
     for (const auto& [name, count] : once.proposed) statistics.proposed[name] += count;
   }
-  for (const char* primitive : {"split", "tile", "reorder", "order", "fuse", "merge", "distribute", "unroll",
-                                "vectorize", "parallel", "compute_inline", "compute_at", "reverse_compute_at", "place",
-                                "nest", "stage", "cache_read", "cache_write", "pack"}) {
+  for (const char* primitive : {"split",
+                                "tile",
+                                "reorder",
+                                "order",
+                                "fuse",
+                                "merge",
+                                "distribute",
+                                "unroll",
+                                "vectorize",
+                                "parallel",
+                                "compute_inline",
+                                "compute_at",
+                                "reverse_compute_at",
+                                "place",
+                                "nest",
+                                "stage",
+                                "cache_read",
+                                "cache_write",
+                                "pack",
+                                "tensorize"}) {
     INFO(primitive);
     CHECK(statistics.proposed[primitive] > 0);
     CHECK(statistics.applied[primitive] > 0);

@@ -372,6 +372,7 @@ TEST_CASE("every example schedule is proved and executed") {
   const std::map<std::string, std::vector<ir::Values>> sizes = {
       {"blur_3x3", {{{"M", 37}, {"N", 19}}, {{"M", 1}, {"N", 1}}}},
       {"conv_nchwc", {{{"C", 1}, {"F", 2}, {"N", 3}}}},
+      {"gemm_u8i8", {{{"M", 13}, {"N", 64}, {"K", 24}}, {{"M", 1}, {"N", 32}, {"K", 4}}}},
       {"depthwise", {{{"C", 1}, {"N", 9}}, {{"C", 2}, {"N", 1}}}},
       {"transpose", {{{"M", 13}, {"N", 21}}, {{"M", 8}, {"N", 16}}}}};
   Machine machine;

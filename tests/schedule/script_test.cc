@@ -94,7 +94,8 @@ TEST_CASE("every problem of a file at once") {
           "f:3: expected a loop or a statement, got the end of the line",
           "f:4: 'turn' is not a directive (param, where, let, split, tile, reorder, order, fuse, merge, distribute, "
           "tail, "
-          "unroll, unroll_and_jam, cut, peel, vectorize, parallel, map, skew, shift, reverse, rename, affine, "
+          "unroll, unroll_and_jam, cut, peel, tensorize, vectorize, parallel, map, skew, shift, reverse, rename, "
+          "affine, "
           "interchange, wavefront, compute_inline, compute_at, compute_root, store_at, compute_with, "
           "reverse_compute_at, place, nest, rewrite, rfactor, split_reduction, reassociate, atomic, specialize, stage, "
           "cache_read, cache_write, pack, registers, fold_storage, bound_storage, storage_align, hoist_storage, "

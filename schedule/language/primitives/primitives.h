@@ -62,6 +62,7 @@ Applied prefetch(const State& state, const Prefetch& directive, const PrimitiveC
 Applied stream(const State& state, const StoreNonTemporal& directive, const PrimitiveContext& context);
 Applied set_tail(const State& state, const SetTail& directive, const PrimitiveContext& context);
 Applied pad(const State& state, const Pad& directive, const PrimitiveContext& context);
+Applied tensorize(const State& state, const Tensorize& directive, const PrimitiveContext& context);
 Applied transaction(const State& state, const Transaction& directive, const PrimitiveContext& context);
 
 }  // namespace polyte::schedule

@@ -1,0 +1,194 @@
+#include "ir/intrinsics.h"
+
+#include "ir/domain.h"
+#include "ir/program_text.h"
+#include "support/error.h"
+
+namespace polyte::ir {
+namespace {
+
+// A row before its Program is read. `lanes` is the extent of i.
+struct Row {
+  const char* name;
+  const char* buffers;
+  const char* statement;
+  IntrinsicCall call;
+  int vector_bits;
+  std::vector<std::vector<std::string>> features;
+};
+
+using Features = std::vector<std::vector<std::string>>;
+const Features kVnni512 = {{"avx512vnni"}}, kVnni = {{"avx512vnni", "avx512vl"}, {"avxvnni"}};
+
+const char* const kDot = "c[i] += i32(a[i, k]) * i32(b[i, k])";
+const char* const kDistances = "c[i] += i64(abs(i32(a[i, k]) - i32(b[i, k])))";
+const char* const kProducts = "c[i] += a[i] * b[i]";
+const char* const kSum = "c[0] += a[i]";
+
+// Sums of four products of bytes and of two products of shorts, wrapping; the same by multiply-and-add; sums of eight
+// absolute differences; products of floats, each with one rounding; sums of whole vectors.
+const Row kRows[] = {
+    {"vnni_dot_i32x16",
+     "in a: u8[16, 4]; in b: i8[16, 4]; inout c: i32[16]",
+     kDot,
+     {"llvm.x86.avx512.vpdpbusd.512", "cab"},
+     512,
+     kVnni512},
+    {"vnni_dot_i32x8",
+     "in a: u8[8, 4]; in b: i8[8, 4]; inout c: i32[8]",
+     kDot,
+     {"llvm.x86.avx512.vpdpbusd.256", "cab"},
+     256,
+     kVnni},
+    {"vnni_dot_i32x4",
+     "in a: u8[4, 4]; in b: i8[4, 4]; inout c: i32[4]",
+     kDot,
+     {"llvm.x86.avx512.vpdpbusd.128", "cab"},
+     128,
+     kVnni},
+    {"vnni_pair_i32x16",
+     "in a: i16[16, 2]; in b: i16[16, 2]; inout c: i32[16]",
+     kDot,
+     {"llvm.x86.avx512.vpdpwssd.512", "cab"},
+     512,
+     kVnni512},
+    {"vnni_pair_i32x8",
+     "in a: i16[8, 2]; in b: i16[8, 2]; inout c: i32[8]",
+     kDot,
+     {"llvm.x86.avx512.vpdpwssd.256", "cab"},
+     256,
+     kVnni},
+    {"vnni_pair_i32x4",
+     "in a: i16[4, 2]; in b: i16[4, 2]; inout c: i32[4]",
+     kDot,
+     {"llvm.x86.avx512.vpdpwssd.128", "cab"},
+     128,
+     kVnni},
+    {"madd_i32x16",
+     "in a: i16[16, 2]; in b: i16[16, 2]; inout c: i32[16]",
+     kDot,
+     {"llvm.x86.avx512.pmaddw.d.512", "ab", true},
+     512,
+     {{"avx512bw"}}},
+    {"madd_i32x8",
+     "in a: i16[8, 2]; in b: i16[8, 2]; inout c: i32[8]",
+     kDot,
+     {"llvm.x86.avx2.pmadd.wd", "ab", true},
+     256,
+     {{"avx2"}}},
+    {"madd_i32x4",
+     "in a: i16[4, 2]; in b: i16[4, 2]; inout c: i32[4]",
+     kDot,
+     {"llvm.x86.sse2.pmadd.wd", "ab", true},
+     128,
+     {{"sse2"}}},
+    {"sad_i64x8",
+     "in a: u8[8, 8]; in b: u8[8, 8]; inout c: i64[8]",
+     kDistances,
+     {"llvm.x86.avx512.psad.bw.512", "ab", true},
+     512,
+     {{"avx512bw"}}},
+    {"sad_i64x4",
+     "in a: u8[4, 8]; in b: u8[4, 8]; inout c: i64[4]",
+     kDistances,
+     {"llvm.x86.avx2.psad.bw", "ab", true},
+     256,
+     {{"avx2"}}},
+    {"sad_i64x2",
+     "in a: u8[2, 8]; in b: u8[2, 8]; inout c: i64[2]",
+     kDistances,
+     {"llvm.x86.sse2.psad.bw", "ab", true},
+     128,
+     {{"sse2"}}},
+    {"fma_f32x16", "in a: f32[16]; in b: f32[16]; inout c: f32[16]", kProducts, {"llvm.fma", "abc"}, 0, {}},
+    {"fma_f32x8", "in a: f32[8]; in b: f32[8]; inout c: f32[8]", kProducts, {"llvm.fma", "abc"}, 0, {}},
+    {"fma_f32x4", "in a: f32[4]; in b: f32[4]; inout c: f32[4]", kProducts, {"llvm.fma", "abc"}, 0, {}},
+    {"fma_f64x8", "in a: f64[8]; in b: f64[8]; inout c: f64[8]", kProducts, {"llvm.fma", "abc"}, 0, {}},
+    {"fma_f64x4", "in a: f64[4]; in b: f64[4]; inout c: f64[4]", kProducts, {"llvm.fma", "abc"}, 0, {}},
+    {"fma_f64x2", "in a: f64[2]; in b: f64[2]; inout c: f64[2]", kProducts, {"llvm.fma", "abc"}, 0, {}},
+    {"sum_i32x16", "in a: i32[16]; inout c: i32[1]", kSum, {"llvm.vector.reduce.add", "a", true}, 0, {}},
+    {"sum_i32x8", "in a: i32[8]; inout c: i32[1]", kSum, {"llvm.vector.reduce.add", "a", true}, 0, {}},
+    {"sum_i32x4", "in a: i32[4]; inout c: i32[1]", kSum, {"llvm.vector.reduce.add", "a", true}, 0, {}},
+};
+
+Program program_of(const Row& row) {
+  std::string text = std::string("program ") + row.name + "()\n  ";
+  for (const char* at = row.buffers; *at != '\0'; ++at) text += *at == ';' ? std::string("\n ") : std::string(1, *at);
+  return parse_program(text + "\n  " + row.statement + "\n", row.name);
+}
+
+// The loops of the one statement around its store, in reference order.
+Stmt nest_of(const Program& program) {
+  const Statement& s = program.statements.front();
+  const Access& write = s.writes.front();
+  const Expr current = make_load(program.buffer(write.buffer).dtype, write.buffer, write.indices);
+  Stmt nest = make_store({write.buffer, write.indices, combined_values(s, {current}).front(), {}, {}});
+  const DomainBounds bounds = bounds_of(s.domain, s.iterators);
+  for (std::size_t i = s.iterators.size(); i-- > 0;) {
+    const IteratorBounds& of = bounds.of[i];
+    POLYTE_CHECK(of.upper.size() == 1 && of.upper.front().is_constant(), program.name + ": an extent is not a number");
+    nest = make_for({s.iterators[i], {0}, {of.upper.front() + 1}, LoopKind::Serial, s.iterators[i], std::move(nest)});
+  }
+  return nest;
+}
+
+std::string joined(const std::vector<std::string>& parts, const char* separator) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
+  return text;
+}
+
+std::string print_access(const Store& store) {
+  std::string indices;
+  for (const Index& index : store.indices) indices += (indices.empty() ? "" : ", ") + to_string(index.affine);
+  return store.buffer + "[" + indices + "]";
+}
+
+}  // namespace
+
+const std::vector<Intrinsic>& intrinsics() {
+  static const std::vector<Intrinsic> kAll = [] {
+    std::vector<Intrinsic> all;
+    for (const Row& row : kRows) {
+      Program program = program_of(row);
+      Stmt nest = nest_of(program);
+      all.push_back({row.name, std::move(program), std::move(nest), row.call, row.vector_bits, row.features});
+    }
+    return all;
+  }();
+  return kAll;
+}
+
+const Intrinsic* find_intrinsic(const std::string& name) {
+  for (const Intrinsic& intrinsic : intrinsics())
+    if (intrinsic.name == name) return &intrinsic;
+  return nullptr;
+}
+
+std::string formula_of(const Stmt& nest) {
+  std::string loops, store;
+  for_each_stmt(nest, [&](const Stmt& s) {
+    if (const auto* loop = std::get_if<For>(&s->op))
+      loops += (loops.empty() ? "  for " : ", ") + loop->loop + " in " + to_string(loop->lower.front()) + ".." +
+               to_string(loop->upper.front());
+    if (const auto* found = std::get_if<Store>(&s->op)) store = print_access(*found) + " = " + to_string(found->value);
+  });
+  return store + loops;
+}
+
+std::string missing_for(const Intrinsic& intrinsic, const Machine& machine) {
+  std::vector<std::string> alternatives;
+  for (const std::vector<std::string>& all : intrinsic.features) {
+    std::vector<std::string> lacking;
+    for (const std::string& feature : all)
+      if (!machine.has(feature)) lacking.push_back(feature);
+    if (!lacking.empty()) alternatives.push_back(joined(lacking, " and "));
+  }
+  if (!intrinsic.features.empty() && alternatives.size() == intrinsic.features.size())
+    return joined(alternatives, " or ");
+  if (machine.vector_bits < intrinsic.vector_bits)
+    return "vectors of " + std::to_string(intrinsic.vector_bits) + " bits";
+  return "";
+}
+
+}  // namespace polyte::ir

@@ -1,0 +1,76 @@
+// Intrinsics: the catalogue of instructions that a schedule can name (`tensorize`), and how a point nest is compared
+// with one. What an instruction computes is said by a Program with constant extents; rows are data:
+//
+//   name      vnni_dot_i32x16
+//   computes  c[i] += i32(a[i, k]) * i32(b[i, k])    for i in 0..16, k in 0..4      a: u8, b: i8, c: i32
+//   calls     llvm.x86.avx512.vpdpbusd.512(c, a, b)  on a processor with avx512vnni
+//
+// A nest matches where it is that Program under other names: loops of these extents in any order, the same operators
+// (either order where they commute), the same types. Every operand lies in memory as the row's Program has it, element
+// after element; an input may also be the same for all iterations of its outer loops: one group of elements,
+// broadcast. What is summed in another order than the nest's is of a type that does not round.
+#pragma once
+
+#include <functional>
+
+#include "ir/loop_program.h"
+#include "support/machine.h"
+#include "support/result.h"
+
+namespace polyte::ir {
+
+// The call: operands by name ("cab"), its result added to c or not. `llvm` is the full name without overloads.
+struct IntrinsicCall {
+  std::string llvm;
+  std::string arguments;
+  bool adds = false;
+};
+
+struct Intrinsic {
+  std::string name;
+  Program program;  // one statement; it updates the last buffer, c
+  Stmt nest;        // its loops, outermost first, around its store
+  IntrinsicCall call;
+  int vector_bits = 0;                             // that the processor has to have; 0: any
+  std::vector<std::vector<std::string>> features;  // all of one of these lists; none: any processor
+};
+
+const std::vector<Intrinsic>& intrinsics();
+const Intrinsic* find_intrinsic(const std::string& name);  // null if absent
+std::string formula_of(const Stmt& nest);                  // "c[i] = c[i] + a[i]  for i in 0..16"
+// What the processor lacks for it, "avx512vnni"; empty: nothing.
+std::string missing_for(const Intrinsic& intrinsic, const Machine& machine);
+
+// What an access touches over all iterations of the loops around it inside a point nest.
+struct OperandTile {
+  std::string buffer;
+  DType dtype = DType::F32;
+  std::vector<Index> first;  // of the first iteration
+  struct Dimension {
+    std::int64_t extent = 0;
+    std::vector<std::int64_t> steps;  // one a subscript
+  };
+  std::vector<Dimension> dimensions;  // loops along which it moves; of a match: in the order of the row's loops
+};
+
+// Why a nest is something else: the first difference, and what it is about.
+struct Mismatch {
+  std::string difference;
+  std::string loop = {};                // that has another extent
+  std::int64_t extent = 0;              // which the row has there
+  std::string buffer = {};              // that lies otherwise in memory
+  std::vector<std::string> along = {};  // the nest's loops along which its elements should follow each other
+};
+
+// The distance in elements between neighbours of each dimension of a buffer; nullopt: it is not a number.
+using ElementStrides = std::function<std::vector<std::optional<std::int64_t>>(const std::string& buffer)>;
+// The operands, in the order of the row's buffers.
+Result<std::vector<OperandTile>, Mismatch> match(const Intrinsic& intrinsic, const Stmt& nest,
+                                                 const ElementStrides& strides);
+
+// The tiles of all accesses of a point nest: the store's first. nullopt where a subscript is not affine in a loop.
+std::optional<std::vector<OperandTile>> tiles_of(const Tensorized& tensorized);
+// As the lanes of one access; nullopt for a tile that moves along several loops.
+std::optional<Lanes> lanes_of(const OperandTile& tile);
+
+}  // namespace polyte::ir
