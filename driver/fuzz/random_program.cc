@@ -57,6 +57,10 @@ class Writer {
   }
 
   RandomProgram write() {
+    if (random_.chance(6)) {
+      instructions();
+      return finish();
+    }
     const int style = random_.between(0, 99);
     if (style < 60) {
       pipeline(random_.between(1, 4));
@@ -448,6 +452,44 @@ class Writer {
     for (std::size_t d = 0; d < its.size(); ++d)
       subscripts.push_back(with_offset(its[d].name, random_.chance(50) ? -1 : random_.between(-1, 1)));
     return "(" + c.name + "[" + list(subscripts) + "] else 0)";
+  }
+
+  // --- what instructions compute: rows of a few elements that tiles divide, or nearly ---
+
+  struct Dot {
+    const char *a, *b, *c, *row, *value;
+  };
+  void instructions() {
+    static const std::vector<Dot> kDots = {
+        {"u8", "i8", "i32", "4", "i32(da[r, i, k]) * i32(db[i, k])"},
+        {"u8", "i8", "i32", "4", "i32(db[i, k]) * i32(da[r, i, k])"},
+        {"i16", "i16", "i32", "2", "i32(da[r, i, k]) * i32(db[i, k])"},
+        {"u8", "u8", "i64", "8", "i64(abs(i32(da[r, i, k]) - i32(db[i, k])))"}};
+    const std::string lanes = random_.pick(std::vector<std::string>{"2", "4", "4", "8", "8", "16", "12", "6", "5"});
+    const std::string rows = std::to_string(random_.between(1, 3));
+    if (!is_integer_) return products(rows, lanes);
+    if (random_.chance(25)) return sums(rows, lanes);
+    const Dot& dot = random_.pick(kDots);
+    declare("in", "da", dot.a, {rows, lanes, dot.row});
+    declare("const", "db", dot.b, {lanes, dot.row});
+    declare("inout", "dc", dot.c, {rows, lanes});
+    body_.push_back(std::string("U: dc[r, i] += ") + dot.value + "  for r in 0.." + rows + ", i in 0.." + lanes +
+                    ", k in 0.." + dot.row);
+  }
+
+  void products(const std::string& rows, const std::string& lanes) {
+    const std::string type = random_.chance(60) ? "f32" : "f64";
+    declare("in", "da", type, {rows, lanes});
+    declare("in", "db", type, {lanes});
+    declare("inout", "dc", type, {rows, lanes});
+    const std::string a = random_.chance(50) ? "da[r, i]" : "da[r, 0]";
+    body_.push_back("U: dc[r, i] += " + a + " * db[i]  for r in 0.." + rows + ", i in 0.." + lanes);
+  }
+
+  void sums(const std::string& rows, const std::string& lanes) {
+    declare("in", "da", "i32", {rows, lanes});
+    declare("inout", "dc", "i32", {rows});
+    body_.push_back("U: dc[r] += da[r, i]  for r in 0.." + rows + ", i in 0.." + lanes);
   }
 
   // --- the end ---

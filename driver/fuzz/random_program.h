@@ -4,6 +4,7 @@
 //                 reads shifted, transposed, strided, halved, padded (`else 0`), gathered
 //   regions       stencils in time, in place, scans up and down, recurrences, triangular eliminations
 //   in place      updates of inout tensors, with predicates and run-time guards
+//   instructions  what rows of ir/intrinsics.h compute, for tensorize
 //
 // Element types are integers (which wrap, so that every order of a sum gives the same bits) two times of three.
 #pragma once

@@ -50,7 +50,7 @@ TEST_CASE("random Programs are valid and of every style") {
 TEST_CASE("random Scripts try every primitive and end at twelve directives") {
   const codegen::Target target = test_target();
   ScriptStatistics statistics;
-  for (std::uint64_t run = 0; run < 120; ++run) {
+  for (std::uint64_t run = 0; run < 160; ++run) {
     ScriptStatistics once, again;
     const Case c = random_case({.seed = 5}, run, target, once);
     const Case same = random_case({.seed = 5}, run, target, again);
@@ -82,7 +82,7 @@ TEST_CASE("random Scripts try every primitive and end at twelve directives") {
                                 "cache_write",
                                 "pack",
                                 "tensorize"}) {
-    INFO(primitive);
+    INFO(std::string(primitive));
     CHECK(statistics.proposed[primitive] > 0);
     CHECK(statistics.applied[primitive] > 0);
   }
