@@ -460,11 +460,10 @@ class Writer {
     const char *a, *b, *c, *row, *value;
   };
   void instructions() {
-    static const std::vector<Dot> kDots = {
-        {"u8", "i8", "i32", "4", "i32(da[r, i, k]) * i32(db[i, k])"},
-        {"u8", "i8", "i32", "4", "i32(db[i, k]) * i32(da[r, i, k])"},
-        {"i16", "i16", "i32", "2", "i32(da[r, i, k]) * i32(db[i, k])"},
-        {"u8", "u8", "i64", "8", "i64(abs(i32(da[r, i, k]) - i32(db[i, k])))"}};
+    static const std::vector<Dot> kDots = {{"u8", "i8", "i32", "4", "i32(da[r, i, k]) * i32(db[i, k])"},
+                                           {"u8", "i8", "i32", "4", "i32(db[i, k]) * i32(da[r, i, k])"},
+                                           {"i16", "i16", "i32", "2", "i32(da[r, i, k]) * i32(db[i, k])"},
+                                           {"u8", "u8", "i64", "8", "i64(abs(i32(da[r, i, k]) - i32(db[i, k])))"}};
     const std::string lanes = random_.pick(std::vector<std::string>{"2", "4", "4", "8", "8", "16", "12", "6", "5"});
     const std::string rows = std::to_string(random_.between(1, 3));
     if (!is_integer_) return products(rows, lanes);
