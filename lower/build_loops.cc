@@ -6,6 +6,7 @@
 #include "lower/elimination.h"
 #include "lower/facts.h"
 #include "lower/names.h"
+#include "lower/simplify.h"
 #include "schedule/language/digits.h"
 #include "schedule/language/hints.h"
 #include "support/error.h"
@@ -56,12 +57,40 @@ std::vector<Constraint> constraints_of(const ScheduledStatement& s) {
   return result;
 }
 
+// The same with the intervals of the loops said and used: what a division hides in a constraint of an inner loop is
+// required outside it. An instruction's loops stand under no guard of their own.
+std::vector<Constraint> sharpened(const State& state, const ScheduledStatement& s, const std::vector<Constraint>& all) {
+  const ir::Ranges ranges = schedule::loop_ranges(state, s);
+  std::vector<Constraint> result;
+  for (const Constraint& c : all) {
+    const Constraint simple{schedule::simplified(c.expr, ranges), c.equality};
+    if (ir::truth_of(simple, {}) != Truth::True) result.push_back(simple);
+  }
+  for (const schedule::LoopRow& row : s.rows) {
+    const auto range = ranges.find(row.loop);
+    if (range == ranges.end()) continue;
+    if (range->second.min) result.push_back(ir::at_least(Affine::symbol(row.loop), *range->second.min));
+    if (range->second.max) result.push_back(ir::at_least(*range->second.max, Affine::symbol(row.loop)));
+  }
+  std::sort(result.begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
+bool is_tensorized(const State& state, const std::vector<const Loop*>& path) {
+  return std::any_of(state.tensorized.begin(), state.tensorized.end(), [&](const schedule::TensorizedLoop& tensorized) {
+    return std::any_of(path.begin(), path.end(), [&](const Loop* loop) { return loop->id == tensorized.loop; });
+  });
+}
+
 Instance instance_of(const State& state, const Leaf& leaf) {
   Instance instance;
   instance.statement = &state.at(leaf.statement);
   instance.leaf = &leaf;
-  for (const Loop* loop : schedule::path_to(state.tree, leaf.statement)) instance.path.push_back(loop->name);
+  const std::vector<const Loop*> path = schedule::path_to(state.tree, leaf.statement);
+  for (const Loop* loop : path) instance.path.push_back(loop->name);
   instance.required = constraints_of(*instance.statement);
+  if (is_tensorized(state, path)) instance.required = sharpened(state, *instance.statement, instance.required);
   instance.projections.resize(instance.path.size() + 1);
   instance.projections.back() = system_of(instance.required);
   for (std::size_t d = instance.path.size(); d-- > 0;)
@@ -241,7 +270,8 @@ class Builder {
       if (allocated_at(b) == loop.id && touches(body, b.name)) body = allocate(b, std::move(body));
     Stmt built = ir::make_for({loop.name, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body)});
     for (const schedule::TensorizedLoop& tensorized : state_.tensorized)
-      if (tensorized.loop == loop.id) return ir::make_tensorized({tensorized.intrinsic, std::move(built)});
+      if (tensorized.loop == loop.id)  // its extents are numbers once what is outside counts
+        return ir::make_tensorized({tensorized.intrinsic, simplify(built, facts_)});
     return built;
   }
 

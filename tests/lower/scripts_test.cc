@@ -356,6 +356,30 @@ TEST_CASE("the loops of prefetches, streams and padding") {
   CHECK(whole.find("else f32(0)") != std::string::npos);
 }
 
+// An instruction's loops have constant extents and no guards, whatever is split or fused around them.
+TEST_CASE("tensorized nests") {
+  const char* const outer = R"(
+program outer(M, N)
+  in    a: f32[M, N]
+  in    b: f32[N]
+  inout c: f32[M, N]
+  U: c[r, i] += a[r, 0] * b[i]  for r in 0..M, i in 0..N
+)";
+  for (const char* lines : {
+           "tensorize U:i with fma_f32x4",
+           "split i by 8 tail cut\ntensorize U:i.i with fma_f32x4",
+           "split r by 4 tail cut\ntensorize U:i with fma_f32x4\nreorder U: r.i > r.o\nfuse U:r.o, U:i as q",
+           "reorder U: i > r\nsplit r by 2\norder U: r.o > r.i > i\nunroll r.i\ntensorize U:i with fma_f32x4",
+       })
+    check(outer, {{{"M", 2}, {"N", 4}}, {{"M", 1}, {"N", 4}}}, lines);
+  check(outer, {{{"M", 3}, {"N", 24}}}, "split i by 8\nparallel r\nunroll i.o\ntensorize U:i.i with fma_f32x8");
+  check(outer, {{{"M", 3}, {"N", 24}}},
+        "split i by 8\nstage c at r in register\nunroll U:i.o\ntensorize U:i.i with fma_f32x8");
+  const std::string loops = loops_of(outer, {{"M", 2}, {"N", 4}}, "split i by 8\ntensorize U:i.i with fma_f32x4");
+  CHECK(loops.find("tensorized fma_f32x4\n") != std::string::npos);
+  CHECK(loops.find("for i.i in 0..4\n") != std::string::npos);
+}
+
 // The Program that a schedule of examples/ names: beside it, or in examples/programs; none of fixed, large sizes.
 std::optional<ir::Program> example_program(const std::string& name) {
   for (const std::string folder : {"examples/schedules/", "examples/programs/"}) {
