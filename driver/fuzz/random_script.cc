@@ -64,12 +64,13 @@ class Proposer {
     std::vector<Operation> fitting;
     for (const std::string& statement : statements_) {
       const std::vector<const Loop*> path = path_to(state_.tree, statement);
-      for (std::size_t depth = path.size(); depth-- > 0 && depth + 2 >= path.size();) {
-        const auto nest = point_nest(state_, *path[depth]);
+      for (std::size_t inner = 1; inner <= std::min<std::size_t>(path.size(), 2); ++inner) {
+        const Loop& loop = *path[path.size() - inner];
+        const auto nest = point_nest(state_, loop);
         if (!nest) break;
         for (const ir::Intrinsic& row : ir::intrinsics())
           if (ir::missing_for(row, machine_).empty() && !difference(state_, row, *nest))
-            fitting.push_back(Tensorize{{statement, path[depth]->name}, row.name});
+            fitting.push_back(Tensorize{{statement, loop.name}, row.name});
       }
     }
     return fitting;
