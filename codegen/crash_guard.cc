@@ -5,6 +5,12 @@
 #include <llvm/Support/CrashRecoveryContext.h>
 #include <llvm/Support/ErrorHandling.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+// LLVM gives a thread a signal stack of its own; AddressSanitizer would unmap it as its own when the thread ends.
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() { return "use_sigaltstack=0"; }
+#endif
+
 namespace polyte::codegen {
 namespace {
 
