@@ -6,6 +6,7 @@
 #include "codegen/crash_guard.h"
 #include "codegen/emitter.h"
 #include "codegen/llvm_setup.h"
+#include "ir/intrinsics.h"
 #include "support/error.h"
 
 #include <llvm/ADT/SmallString.h>
@@ -94,7 +95,21 @@ class Job {
     return text;
   }
 
+  // Asked before anything is emitted.
+  void check_instructions(const Kernel& kernel) const {
+    ir::for_each_stmt(kernel.program.body, [&](const ir::Stmt& s) {
+      const auto* tensorized = std::get_if<ir::Tensorized>(&s->op);
+      if (!tensorized) return;
+      const std::string missing = ir::missing_for(*ir::find_intrinsic(tensorized->intrinsic), target_.machine);
+      if (!missing.empty())
+        throw UserError(ExitStatus::Unsupported, "kernel '" + kernel.program.name + "': tensorize with " +
+                                                     tensorized->intrinsic + " needs " + missing + ", which " +
+                                                     target_.machine.cpu + " does not have");
+    });
+  }
+
   void emit(const Kernel& kernel) {
+    check_instructions(kernel);
     POLYTE_CHECK(module_->getFunction(kernel.program.name) == nullptr,
                  "two kernels named '" + kernel.program.name + "' in one object");
     ObjectCode::KernelInfo info{kernel.program.name, plan_scratch(kernel.program), {}};

@@ -6,9 +6,12 @@
 #include <llvm/Support/ErrorHandling.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-// LLVM gives a thread a signal stack of its own; AddressSanitizer would unmap it as its own when the thread ends.
+// LLVM gives a thread a signal stack of its own; AddressSanitizer would unmap it as its own when the thread ends. What
+// LLVM holds when it crashes is lost.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "use_sigaltstack=0"; }
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() { return "leak:libLLVM"; }
 #endif
 
 namespace polyte::codegen {

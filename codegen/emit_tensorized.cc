@@ -66,10 +66,6 @@ void FunctionEmitter::emit_tensorized(const ir::Tensorized& tensorized) {
   emitted_.clear();
   const ir::Intrinsic& row = *ir::find_intrinsic(tensorized.intrinsic);
   const std::string& kernel = context_.kernel.program.name;
-  const std::string missing = ir::missing_for(row, context_.target.machine);
-  if (!missing.empty())
-    throw UserError(ExitStatus::Unsupported, "kernel '" + kernel + "': tensorize with " + row.name + " needs " +
-                                                 missing + ", which " + context_.target.machine.cpu + " does not have");
   const auto one = [](const std::string&) { return std::vector<std::optional<std::int64_t>>{1}; };
   const auto tiles = ir::match(row, tensorized.body, one);
   POLYTE_CHECK(tiles, "kernel '" + kernel + "': " + row.name + ": " + (tiles ? "" : tiles.error().difference));

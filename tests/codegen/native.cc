@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -27,7 +28,7 @@ class GuardedBytes {
     auto* limit = static_cast<std::byte*>(base_) + mapped_ - page;
     ::mprotect(limit, page, PROT_NONE);
     data_ = limit - (aligned ? (size_ + 63) / 64 * 64 : size_);
-    std::memcpy(data_, content.data(), size_);
+    std::copy(content.begin(), content.end(), data_);
   }
   GuardedBytes(const GuardedBytes&) = delete;
   GuardedBytes& operator=(const GuardedBytes&) = delete;
@@ -95,7 +96,7 @@ void run_native(const ir::LoopProgram& program, ir::Environment& buffers, const 
   POLYTE_CHECK(code == 0, "the kernel returned " + std::to_string(code));
   for (std::size_t i = 0; i < memory.size(); ++i) {
     auto& bytes = buffers.at(program.buffers[i].name).bytes;
-    std::memcpy(bytes.data(), memory[i]->data(), bytes.size());
+    std::copy_n(memory[i]->data(), bytes.size(), bytes.begin());
   }
 }
 

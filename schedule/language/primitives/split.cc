@@ -84,7 +84,8 @@ Result<std::int64_t, Refusal> factor_of(const State& state, const Split& directi
 
 }  // namespace
 
-void split_row(ScheduledStatement& s, const std::string& loop, std::int64_t factor, std::int64_t from) {
+void split_row(ScheduledStatement& s, const std::string& name, std::int64_t factor, std::int64_t from) {
+  const std::string loop = name;  // which may be that of a row
   const std::string outer = loop + ".o", inner = loop + ".i";
   std::vector<LoopRow> rows;
   for (const LoopRow& row : s.rows) {
