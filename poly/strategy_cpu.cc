@@ -7,6 +7,7 @@
 #include "poly/strategy_maps.h"
 #include "poly/tile_choice.h"
 #include "schedule/lanes.h"
+#include "schedule/language/digits.h"
 #include "schedule/operand_staging.h"
 #include "support/checked.h"
 
@@ -282,6 +283,14 @@ void top_nests(const Core& core, std::vector<Core>& nests) {
   }
 }
 
+bool has_no_iterations(const Core& nest, const schedule::State& reference) {
+  return std::ranges::any_of(clusters_of(nest), [&](const Cluster* cluster) {
+    return std::ranges::any_of(cluster->statements, [&](const ir::Statement* s) {
+      return schedule::is_empty(reference, reference.at(s->name));
+    });
+  });
+}
+
 }  // namespace
 
 std::optional<std::string> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
@@ -292,6 +301,7 @@ std::optional<std::string> schedule_for_cpu(const ir::Program& program, const sc
   std::string text;
   int number = 0;
   for (const Core& nest : nests) {
+    if (has_no_iterations(nest, reference)) continue;  // of tensors without elements: nothing is to schedule
     if (is_mapped(nest)) {
       const std::string lines = schedule_mapped_nest(program, nest, machine, options.affine_core_only, text);
       if (lines.empty()) return std::nullopt;

@@ -40,6 +40,7 @@ bool may_exchange(const State& state, const ir::Statement& update, const ir::Aff
 }
 
 bool State::may_reorder(const ir::Statement& update) const {
+  if (is_reorderable(update)) return true;
   return !update.reductions.empty() && reorderable_iterators(*this, update).size() == update.reductions.size();
 }
 

@@ -155,13 +155,8 @@ std::string verdict(const std::function<void(ir::Program&)>& damage, const std::
              test_machine(), {ProofLevel::Off, {}});
   REQUIRE(static_cast<bool>(replayed));
   State state = *replayed;
-  auto changed = std::make_shared<ir::Program>(*state.basis);
-  damage(*changed);
-  state.rewrites.back().after = state.basis = changed;
   state.contract = contract == "exact" ? Contract::Exact : Contract::Reassoc;
-  Prover prover(state.reference);
-  const auto refusal = prover.check_rewrites(state);
-  return refusal ? refusal->headline : "legal";
+  return verdict_after(std::move(state), damage);
 }
 
 }  // namespace
@@ -258,13 +253,7 @@ TEST_CASE("faults in parts of an ordered region are refused by the proof of the 
         replay(program, script_of(*program, "split S: j by 4\nrewrite rfactor s over j.i as sp", "reassoc j"),
                test_machine(), {ProofLevel::Off, {}});
     REQUIRE(static_cast<bool>(replayed));
-    State state = *replayed;
-    auto changed = std::make_shared<ir::Program>(*state.basis);
-    damage(*changed);
-    state.rewrites.back().after = state.basis = changed;
-    Prover prover(state.reference);
-    const auto refusal = prover.check_rewrites(state);
-    return refusal ? refusal->headline : "legal";
+    return verdict_after(*replayed, damage);
   };
   const std::string start = "the parts of s in sp do not make its value: ";
   CHECK(verdict_of(kSteps, [](ir::Program&) {}) == "legal");

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <string>
 
 #include "ir/program_text.h"
@@ -47,6 +48,16 @@ inline State state_of(std::shared_ptr<const ir::Program> program, const std::str
   REQUIRE_MESSAGE(static_cast<bool>(state),
                   (state ? std::string() : state.error().directive + ": " + state.error().headline));
   return *state;
+}
+
+// What the proof of the last rewrite says once its Program was changed behind the primitive's back.
+inline std::string verdict_after(State state, const std::function<void(ir::Program&)>& damage) {
+  auto changed = std::make_shared<ir::Program>(*state.basis);
+  damage(*changed);
+  state.rewrites.back().after = state.basis = changed;
+  Prover prover(state.reference);
+  const auto refusal = prover.check_rewrites(state);
+  return refusal ? refusal->headline : "legal";
 }
 
 inline constexpr const char* kDenseRelu = R"(
