@@ -1,12 +1,16 @@
-# polyte_library(NAME folder SOURCES a.cc b.cc DEPENDS Polyte::ir PRIVATE LLVM)
-#   one static library a folder, target polyte_<folder>, alias Polyte::<folder>.
+# polyte_library(folder SOURCES a.cc b.cc DEPENDS Polyte::ir PRIVATE LLVM PRECOMPILED script)
+#   one static library a folder, target polyte_<folder>, alias Polyte::<folder>; PRECOMPILED standard where not said.
 function(polyte_library folder)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILED" "SOURCES;DEPENDS;PRIVATE" ${ARGN})
   add_library(polyte_${folder} STATIC ${ARG_SOURCES})
   add_library(Polyte::${folder} ALIAS polyte_${folder})
   target_link_libraries(polyte_${folder} PUBLIC ${ARG_DEPENDS} PRIVATE $<BUILD_INTERFACE:polyte_flags> ${ARG_PRIVATE})
   target_include_directories(polyte_${folder} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   target_compile_features(polyte_${folder} PUBLIC cxx_std_20)
+  if(NOT ARG_PRECOMPILED)
+    set(ARG_PRECOMPILED standard)
+  endif()
+  polyte_precompile(polyte_${folder} ${ARG_PRECOMPILED})
 endfunction()
 
 # polyte_test(folder LABEL unit SOURCES a_test.cc DEPENDS Polyte::ir)
@@ -16,6 +20,8 @@ function(polyte_test name)
   add_executable(polyte_${name}_test ${ARG_SOURCES})
   target_link_libraries(polyte_${name}_test PRIVATE polyte_flags polyte_test_main ${ARG_DEPENDS})
   target_compile_options(polyte_${name}_test PRIVATE -O1)  # what is tested is -O2; a third of the build's time is here
+  set_target_properties(polyte_${name}_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)  # as polyte_test_main has it
+  polyte_precompile(polyte_${name}_test test)
   add_test(NAME ${name} COMMAND polyte_${name}_test WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}")
 endfunction()

@@ -40,12 +40,12 @@ int run_bench(const BenchOptions& options) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, int& status) {
-  CLI::App* verb = app.add_subcommand("bench", "time artifacts, ONNX files and operators, interleaved");
-  std::shared_ptr<BenchOptions> options = bench_options(*verb);
-  verb->add_flag("--proof", options->proof, "not the kernels: the proofs of their schedules, by directive and whole");
-  verb->footer("example: polyte bench poly.polyte template.polyte --threads 1");
-  verb->callback([options, &status] { status = run_bench(*options); });
+void add_bench(const Verb& app) {
+  const Verb verb = app.verb("bench", "time artifacts, ONNX files and operators, interleaved");
+  std::shared_ptr<BenchOptions> options = bench_options(verb);
+  verb.flag("--proof", options->proof, "not the kernels: the proofs of their schedules, by directive and whole");
+  verb.example("polyte bench poly.polyte template.polyte --threads 1");
+  verb.calls([options] { return run_bench(*options); });
 }
 
 }  // namespace polyte::cli

@@ -124,22 +124,21 @@ int run_check(const CheckOptions& options) {
 
 }  // namespace
 
-void add_check(CLI::App& app, int& status) {
-  CLI::App* verb =
-      app.add_subcommand("check", "is this schedule legal for this Program, operator or group of a model?");
+void add_check(const Verb& app) {
+  const Verb verb = app.verb("check", "is this schedule legal for this Program, operator or group of a model?");
   auto options = std::make_shared<CheckOptions>();
-  add_operator_options(*verb, options->source);
-  verb->get_option("program")->description("a file of Program text, index notation in quotes, or an ONNX file");
-  add_group_options(*verb, options->model);
-  verb->add_option("--script", options->script, "the schedule")->required();
-  add_param_option(*verb, options->params);
-  verb->add_flag("--strict", options->strict, "a directive without effect is an error");
-  verb->add_option("--group", options->group, "of a model: the group, where it is not the one that the header names");
-  verb->add_option("--target", options->target, "cpu:native or an LLVM CPU name")->capture_default_str();
-  verb->add_flag("--by-execution", options->by_execution, "decide by interpreting the loops (sizes must be bound)");
-  verb->add_flag("--json", options->json, "the verdict as JSON");
-  verb->footer("example: polyte check jacobi.program --script jacobi.sched");
-  verb->callback([options, &status] { status = run_check(*options); });
+  add_operator_options(verb, options->source);
+  verb.existing("program").description("a file of Program text, index notation in quotes, or an ONNX file");
+  add_group_options(verb, options->model);
+  verb.option("--script", options->script, "the schedule").required();
+  add_param_option(verb, options->params);
+  verb.flag("--strict", options->strict, "a directive without effect is an error");
+  verb.option("--group", options->group, "of a model: the group, where it is not the one that the header names");
+  verb.option("--target", options->target, "cpu:native or an LLVM CPU name").shows_default();
+  verb.flag("--by-execution", options->by_execution, "decide by interpreting the loops (sizes must be bound)");
+  verb.flag("--json", options->json, "the verdict as JSON");
+  verb.example("polyte check jacobi.program --script jacobi.sched");
+  verb.calls([options] { return run_check(*options); });
 }
 
 }  // namespace polyte::cli

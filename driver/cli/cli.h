@@ -1,39 +1,32 @@
-// The command line: one file a verb, listed in main.cc. A verb adds its options to its CLI11 subcommand and returns
-// what to run; errors are exceptions, main() turns them into messages and exit statuses (docs/command-line.md).
+// The command line: one file a verb, listed in main.cc. A verb adds its options (verb.h) and says what it calls;
+// errors are exceptions, main() turns them into messages and exit statuses (docs/command-line.md).
 #pragma once
 
-#include <CLI/CLI.hpp>
-
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "codegen/target.h"
 #include "driver/build_kernel.h"
+#include "driver/cli/verb.h"
 #include "runtime/fill.h"
 #include "runtime/tensor.h"
 
 namespace polyte::cli {
 
-// Adds a verb to the application. `status` is what the process returns when the verb does not throw.
-using AddVerb = void (*)(CLI::App& app, int& status);
-void add_op(CLI::App& app, int& status);
-void add_interpret(CLI::App& app, int& status);
-void add_check(CLI::App& app, int& status);
-void add_doctor(CLI::App& app, int& status);
-void add_options(CLI::App& app, int& status);
-void add_compile(CLI::App& app, int& status);
-void add_run(CLI::App& app, int& status);
-void add_bench(CLI::App& app, int& status);
-void add_inspect(CLI::App& app, int& status);
-void add_compare(CLI::App& app, int& status);
-void add_conformance(CLI::App& app, int& status);
-void add_fuzz(CLI::App& app, int& status);
-void add_ops(CLI::App& app, int& status);
-
-// What was wrong with the command line, in one line.
-std::string usage_message(const CLI::App& app, const CLI::ParseError& error);
+void add_op(const Verb& app);
+void add_interpret(const Verb& app);
+void add_check(const Verb& app);
+void add_doctor(const Verb& app);
+void add_options(const Verb& app);
+void add_compile(const Verb& app);
+void add_run(const Verb& app);
+void add_bench(const Verb& app);
+void add_inspect(const Verb& app);
+void add_compare(const Verb& app);
+void add_conformance(const Verb& app);
+void add_fuzz(const Verb& app);
+void add_ops(const Verb& app);
 
 // ---- options that several verbs share
 
@@ -43,8 +36,8 @@ struct ScheduleOptions {  // which arm, which script, how strictly
   std::vector<std::string> params;  // Mr=14: of the scripts
   bool strict = false, exact = false, no_proof = false;
 };
-void add_schedule_options(CLI::App& verb, ScheduleOptions& options);
-void add_param_option(CLI::App& verb, std::vector<std::string>& params);
+void add_schedule_options(const Verb& verb, ScheduleOptions& options);
+void add_param_option(const Verb& verb, std::vector<std::string>& params);
 // The script of a file, its params filled.
 schedule::Script load_script(const std::string& path, const std::vector<std::string>& params);
 // Options of a kernel whose Program is `program`; `script` receives the parsed file that applies to it, if any.
@@ -56,7 +49,7 @@ struct OperatorOptions {           // where a Program comes from
   std::vector<std::string> shape;  // m=512,n=512
   std::string dtype = "f32";
 };
-void add_operator_options(CLI::App& verb, OperatorOptions& options);
+void add_operator_options(const Verb& verb, OperatorOptions& options);
 // Every program of the file with sizes bound, or the one of the notation. UserError lists all sizes that lack.
 std::vector<std::shared_ptr<const ir::Program>> load_programs(const OperatorOptions& options);
 std::shared_ptr<const ir::Program> load_program(const OperatorOptions& options);  // exactly one
@@ -72,7 +65,7 @@ struct DataOptions {                // inputs, fills, outputs
   std::string expect;
   double rtol = 0, atol = 0;
 };
-void add_data_options(CLI::App& verb, DataOptions& options);
+void add_data_options(const Verb& verb, DataOptions& options);
 struct NamedBuffer {
   std::string name;
   bool input = false, output = false;

@@ -161,12 +161,11 @@ int run_compare(BenchOptions options) {
 
 }  // namespace
 
-void add_compare(CLI::App& app, int& status) {
-  CLI::App* verb = app.add_subcommand("compare", "the same work under several schedulers or scripts, side by side");
-  std::shared_ptr<BenchOptions> options = bench_options(*verb);
-  verb->footer(
-      "example: polyte compare 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=256,n=256,k=256 --schedulers poly,template");
-  verb->callback([options, &status] { status = run_compare(*options); });
+void add_compare(const Verb& app) {
+  const Verb verb = app.verb("compare", "the same work under several schedulers or scripts, side by side");
+  std::shared_ptr<BenchOptions> options = bench_options(verb);
+  verb.example("polyte compare 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=256,n=256,k=256 --schedulers poly,template");
+  verb.calls([options] { return run_compare(*options); });
 }
 
 }  // namespace polyte::cli

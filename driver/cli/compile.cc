@@ -113,22 +113,20 @@ int run_compile(const CompileOptions& options) {
 
 }  // namespace
 
-void add_compile(CLI::App& app, int& status) {
-  CLI::App* verb = app.add_subcommand("compile", "a model to an artifact");
+void add_compile(const Verb& app) {
+  const Verb verb = app.verb("compile", "a model to an artifact");
   auto options = std::make_shared<CompileOptions>();
-  verb->add_option("model", options->model, "an ONNX file")->required();
-  verb->add_option("-o,--output", options->output, "the artifact to write");
-  add_model_options(*verb, options->verb);
-  verb->add_option("--emit", options->emit,
-                   "print stages: graph groups program script directives nest loops llvm-ir asm")
-      ->delimiter(',')
-      ->check(CLI::IsMember(emit_kinds()));
-  verb->add_option("--emit-dir", options->emit_dir, "a folder for several stages");
-  verb->add_flag("--explain", options->explain,
-                 "why operators were fused or not, and what was decided for each kernel");
-  verb->add_flag("--time-passes", options->time_passes, "how long each stage took, on stderr");
-  verb->footer("example: polyte compile digits.onnx --scheduler poly -o digits.polyte");
-  verb->callback([options, &status] { status = run_compile(*options); });
+  verb.option("model", options->model, "an ONNX file").required();
+  verb.option("-o,--output", options->output, "the artifact to write");
+  add_model_options(verb, options->verb);
+  verb.option("--emit", options->emit, "print stages: graph groups program script directives nest loops llvm-ir asm")
+      .separated()
+      .one_of(emit_kinds());
+  verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
+  verb.flag("--explain", options->explain, "why operators were fused or not, and what was decided for each kernel");
+  verb.flag("--time-passes", options->time_passes, "how long each stage took, on stderr");
+  verb.example("polyte compile digits.onnx --scheduler poly -o digits.polyte");
+  verb.calls([options] { return run_compile(*options); });
 }
 
 }  // namespace polyte::cli

@@ -93,20 +93,20 @@ int run_conformance(const ConformanceOptions& options) {
 
 }  // namespace
 
-void add_conformance(CLI::App& app, int& status) {
-  CLI::App* verb = app.add_subcommand("conformance", "run ONNX test cases");
+void add_conformance(const Verb& app) {
+  const Verb verb = app.verb("conformance", "run ONNX test cases");
   auto options = std::make_shared<ConformanceOptions>();
-  verb->add_option("folders", options->folders, "cases, or folders of cases")->required();
-  verb->add_option("--scheduler", options->schedulers, "one or several: poly,template,naive")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"naive", "isl", "poly", "template"}));
-  verb->add_option("--filter", options->filter, "only cases whose name matches")->capture_default_str();
-  verb->add_option("--json", options->json, "write all results to this file; - for stdout");
-  verb->add_option("--junit", options->junit, "write JUnit XML to this file");
-  verb->add_option("--jobs", options->jobs, "cases at a time")->check(CLI::Range(1, 256))->capture_default_str();
-  verb->add_option("--target", options->target, "cpu:native or an LLVM CPU name")->capture_default_str();
-  verb->footer("example: polyte conformance CASES --scheduler poly,template --json results.json");
-  verb->callback([options, &status] { status = run_conformance(*options); });
+  verb.option("folders", options->folders, "cases, or folders of cases").required();
+  verb.option("--scheduler", options->schedulers, "one or several: poly,template,naive")
+      .separated()
+      .one_of({"naive", "isl", "poly", "template"});
+  verb.option("--filter", options->filter, "only cases whose name matches").shows_default();
+  verb.option("--json", options->json, "write all results to this file; - for stdout");
+  verb.option("--junit", options->junit, "write JUnit XML to this file");
+  verb.option("--jobs", options->jobs, "cases at a time").within(1, 256).shows_default();
+  verb.option("--target", options->target, "cpu:native or an LLVM CPU name").shows_default();
+  verb.example("polyte conformance CASES --scheduler poly,template --json results.json");
+  verb.calls([options] { return run_conformance(*options); });
 }
 
 }  // namespace polyte::cli

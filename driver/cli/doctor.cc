@@ -67,20 +67,26 @@ void print_options(bool as_json) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, int&) {
-  CLI::App* verb = app.add_subcommand("doctor", "what was found on this machine");
+void add_doctor(const Verb& app) {
+  const Verb verb = app.verb("doctor", "what was found on this machine");
   auto json = std::make_shared<bool>(false);
-  verb->add_flag("--json", *json, "as JSON");
-  verb->footer("example: polyte doctor --json");
-  verb->callback([json] { print_doctor(*json); });
+  verb.flag("--json", *json, "as JSON");
+  verb.example("polyte doctor --json");
+  verb.calls([json] {
+    print_doctor(*json);
+    return 0;
+  });
 }
 
-void add_options(CLI::App& app, int&) {
-  CLI::App* verb = app.add_subcommand("options", "the switches of the compiler");
+void add_options(const Verb& app) {
+  const Verb verb = app.verb("options", "the switches of the compiler");
   auto json = std::make_shared<bool>(false);
-  verb->add_flag("--json", *json, "as JSON");
-  verb->footer("example: polyte options");
-  verb->callback([json] { print_options(*json); });
+  verb.flag("--json", *json, "as JSON");
+  verb.example("polyte options");
+  verb.calls([json] {
+    print_options(*json);
+    return 0;
+  });
 }
 
 }  // namespace polyte::cli

@@ -104,42 +104,42 @@ int run_fuzzer(const std::string& kind, FuzzVerbOptions& options) {
   return report.failures.empty() ? 0 : static_cast<int>(ExitStatus::Refused);
 }
 
-void add_fuzz_options(CLI::App& verb, FuzzVerbOptions& options) {
+void add_fuzz_options(const Verb& verb, FuzzVerbOptions& options) {
   options.fuzz.jobs = driver::default_jobs();
-  verb.add_option("--runs", options.fuzz.runs, "how many")->check(CLI::Range(0, 1'000'000'000))->capture_default_str();
-  verb.add_option("--first", options.fuzz.first, "number of the first run")->capture_default_str();
-  verb.add_option("--seed", options.fuzz.seed, "of all random choices")->capture_default_str();
-  verb.add_option("--jobs", options.fuzz.jobs, "threads; the result does not depend on it")->check(CLI::Range(1, 256));
-  verb.add_option("--only", options.only, "this run alone");
-  verb.add_option("--log", options.log, "a report that grows with the runs, and that a later call continues");
-  verb.add_flag("--json", options.json, "the report as JSON");
-  verb.add_option("--native", options.fuzz.native_percent, "percent of the runs that are compiled natively")
-      ->check(CLI::Range(0, 100))
-      ->capture_default_str();
-  verb.add_option("--target", options.target, "an LLVM CPU name, or cpu:native")->capture_default_str();
-  verb.add_flag("--show", options.show, "print each Program and Script");
-  verb.add_flag("--no-shrink", options.no_shrink, "report failures as they were found");
+  verb.option("--runs", options.fuzz.runs, "how many").within(0, 1'000'000'000).shows_default();
+  verb.option("--first", options.fuzz.first, "number of the first run").shows_default();
+  verb.option("--seed", options.fuzz.seed, "of all random choices").shows_default();
+  verb.option("--jobs", options.fuzz.jobs, "threads; the result does not depend on it").within(1, 256);
+  verb.option("--only", options.only, "this run alone");
+  verb.option("--log", options.log, "a report that grows with the runs, and that a later call continues");
+  verb.flag("--json", options.json, "the report as JSON");
+  verb.option("--native", options.fuzz.native_percent, "percent of the runs that are compiled natively")
+      .within(0, 100)
+      .shows_default();
+  verb.option("--target", options.target, "an LLVM CPU name, or cpu:native").shows_default();
+  verb.flag("--show", options.show, "print each Program and Script");
+  verb.flag("--no-shrink", options.no_shrink, "report failures as they were found");
 }
 
-void add_fuzzer(CLI::App& fuzz, const std::string& name, const std::string& what, fuzz::FuzzKind kind, int& status) {
-  CLI::App* verb = fuzz.add_subcommand(name, what);
+void add_fuzzer(const Verb& fuzz, const std::string& name, const std::string& what, fuzz::FuzzKind kind) {
+  const Verb verb = fuzz.verb(name, what);
   auto options = std::make_shared<FuzzVerbOptions>();
   options->fuzz.kind = kind;
-  add_fuzz_options(*verb, *options);
-  verb->footer("example: polyte fuzz " + name + " --runs 500 --seed 1 --jobs 2 --json");
-  verb->callback([name, options, &status] { status = run_fuzzer(name, *options); });
+  add_fuzz_options(verb, *options);
+  verb.example("polyte fuzz " + name + " --runs 500 --seed 1 --jobs 2 --json");
+  verb.calls([name, options] { return run_fuzzer(name, *options); });
 }
 
 }  // namespace
 
-void add_fuzz(CLI::App& app, int& status) {
-  CLI::App* verb = app.add_subcommand("fuzz", "property fuzzers: random cases, checked down every road");
-  verb->require_subcommand(1);
-  verb->footer("example: polyte fuzz schedule --runs 500 --seed 1");
-  add_fuzzer(*verb, "schedule", "random Programs under random Scripts", fuzz::FuzzKind::Schedule, status);
-  add_fuzzer(*verb, "poly", "random Programs under the Scripts of our schedulers", fuzz::FuzzKind::Poly, status);
-  add_fuzzer(*verb, "graph", "random graphs through passes, fusion and kernels", fuzz::FuzzKind::Graph, status);
-  add_fuzzer(*verb, "import", "damaged ONNX models into the importer", fuzz::FuzzKind::Import, status);
+void add_fuzz(const Verb& app) {
+  const Verb verb = app.verb("fuzz", "property fuzzers: random cases, checked down every road");
+  verb.needs_verb();
+  verb.example("polyte fuzz schedule --runs 500 --seed 1");
+  add_fuzzer(verb, "schedule", "random Programs under random Scripts", fuzz::FuzzKind::Schedule);
+  add_fuzzer(verb, "poly", "random Programs under the Scripts of our schedulers", fuzz::FuzzKind::Poly);
+  add_fuzzer(verb, "graph", "random graphs through passes, fusion and kernels", fuzz::FuzzKind::Graph);
+  add_fuzzer(verb, "import", "damaged ONNX models into the importer", fuzz::FuzzKind::Import);
 }
 
 }  // namespace polyte::cli

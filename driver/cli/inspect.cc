@@ -149,27 +149,30 @@ void print_ops(bool as_json) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, int& status) {
-  CLI::App* verb = app.add_subcommand("inspect", "look into a model or an artifact");
+void add_inspect(const Verb& app) {
+  const Verb verb = app.verb("inspect", "look into a model or an artifact");
   auto options = std::make_shared<InspectOptions>();
-  verb->add_option("model", options->model, "an ONNX file or an artifact")->required();
-  add_model_options(*verb, options->verb);
-  verb->add_flag("--coverage", options->coverage, "every node: supported or not, and why");
-  verb->add_flag("--groups", options->groups, "the fused groups (what is shown by default)");
-  verb->add_flag("--explain-fusion", options->explain_fusion, "why operators were fused or not");
-  verb->add_flag("--memory", options->memory,
-                 "every value: bytes, offset, first and last kernel that uses it; weights; totals");
-  verb->add_flag("--json", options->json, "as JSON");
-  verb->footer("example: polyte inspect digits.onnx --explain-fusion");
-  verb->callback([options, &status] { status = run_inspect(*options); });
+  verb.option("model", options->model, "an ONNX file or an artifact").required();
+  add_model_options(verb, options->verb);
+  verb.flag("--coverage", options->coverage, "every node: supported or not, and why");
+  verb.flag("--groups", options->groups, "the fused groups (what is shown by default)");
+  verb.flag("--explain-fusion", options->explain_fusion, "why operators were fused or not");
+  verb.flag("--memory", options->memory,
+            "every value: bytes, offset, first and last kernel that uses it; weights; totals");
+  verb.flag("--json", options->json, "as JSON");
+  verb.example("polyte inspect digits.onnx --explain-fusion");
+  verb.calls([options] { return run_inspect(*options); });
 }
 
-void add_ops(CLI::App& app, int&) {
-  CLI::App* verb = app.add_subcommand("ops", "operators, opsets, restrictions");
+void add_ops(const Verb& app) {
+  const Verb verb = app.verb("ops", "operators, opsets, restrictions");
   auto json = std::make_shared<bool>(false);
-  verb->add_flag("--json", *json, "as JSON");
-  verb->footer("example: polyte ops --json");
-  verb->callback([json] { print_ops(*json); });
+  verb.flag("--json", *json, "as JSON");
+  verb.example("polyte ops --json");
+  verb.calls([json] {
+    print_ops(*json);
+    return 0;
+  });
 }
 
 }  // namespace polyte::cli

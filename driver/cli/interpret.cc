@@ -183,22 +183,22 @@ int run_interpret(InterpretVerbOptions options) {
 
 }  // namespace
 
-void add_interpret(CLI::App& app, int& status) {
-  CLI::App* verb =
-      app.add_subcommand("interpret", "run a Program, its loops after a script, or an ONNX model, in the interpreter");
+void add_interpret(const Verb& app) {
+  const Verb verb =
+      app.verb("interpret", "run a Program, its loops after a script, or an ONNX model, in the interpreter");
   auto options = std::make_shared<InterpretVerbOptions>();
-  add_operator_options(*verb, options->source);
-  verb->get_option("program")->description("a file of Program text, index notation in quotes, or an ONNX file");
-  add_group_options(*verb, options->model);
-  verb->add_option("--group", options->group, "of a model: the Program of this group");
+  add_operator_options(verb, options->source);
+  verb.existing("program").description("a file of Program text, index notation in quotes, or an ONNX file");
+  add_group_options(verb, options->model);
+  verb.option("--group", options->group, "of a model: the Program of this group");
   options->data.fill = "int:1";
-  add_data_options(*verb, options->data);
-  verb->add_option("--script", options->script, "interpret the loops of this schedule; it need not be legal");
-  add_param_option(*verb, options->params);
-  verb->add_option("--watch", options->watch, "print every touch of this element, 'B[2, 1]'");
-  verb->add_option("--target", options->target, "cpu:native or an LLVM CPU name")->capture_default_str();
-  verb->footer("example: polyte interpret jacobi.program --shape T=1,N=4 --watch 'B[2, 1]'");
-  verb->callback([options, &status] { status = run_interpret(*options); });
+  add_data_options(verb, options->data);
+  verb.option("--script", options->script, "interpret the loops of this schedule; it need not be legal");
+  add_param_option(verb, options->params);
+  verb.option("--watch", options->watch, "print every touch of this element, 'B[2, 1]'");
+  verb.option("--target", options->target, "cpu:native or an LLVM CPU name").shows_default();
+  verb.example("polyte interpret jacobi.program --shape T=1,N=4 --watch 'B[2, 1]'");
+  verb.calls([options] { return run_interpret(*options); });
 }
 
 }  // namespace polyte::cli

@@ -59,19 +59,17 @@ graph::Tensor parse_value(const std::string& item, const std::string& text) {
 
 }  // namespace
 
-void add_model_options(CLI::App& verb, ModelVerbOptions& options) {
+void add_model_options(const Verb& verb, ModelVerbOptions& options) {
   add_schedule_options(verb, options.schedule);
-  verb.add_option("--schedule", options.group_arms, "GROUP=ARM: another arm for one group; repeatable");
-  verb.add_option("--shape", options.shapes, "NAME=1x3x224x224: binds an input's shape; repeatable");
-  verb.add_option("--target", options.target, "cpu:native or an LLVM CPU name")->capture_default_str();
+  verb.option("--schedule", options.group_arms, "GROUP=ARM: another arm for one group; repeatable");
+  verb.option("--shape", options.shapes, "NAME=1x3x224x224: binds an input's shape; repeatable");
+  verb.option("--target", options.target, "cpu:native or an LLVM CPU name").shows_default();
   add_group_options(verb, options);
 }
 
-void add_group_options(CLI::App& verb, ModelVerbOptions& options) {
-  verb.add_option("--value", options.values, "NAME=1,2,3 or NAME=@x.npy: binds an input to a constant; repeatable");
-  verb.add_option("--opt-level", options.opt_level, "0: neither graph passes nor fusion")
-      ->check(CLI::Range(0, 3))
-      ->capture_default_str();
+void add_group_options(const Verb& verb, ModelVerbOptions& options) {
+  verb.option("--value", options.values, "NAME=1,2,3 or NAME=@x.npy: binds an input to a constant; repeatable");
+  verb.option("--opt-level", options.opt_level, "0: neither graph passes nor fusion").within(0, 3).shows_default();
 }
 
 frontend::ImportOptions import_options(const ModelVerbOptions& options) {

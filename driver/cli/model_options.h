@@ -13,12 +13,12 @@ struct ModelVerbOptions {
   std::string target = "cpu:native";
   int opt_level = 2;
 };
-void add_model_options(CLI::App& verb, ModelVerbOptions& options);
+void add_model_options(const Verb& verb, ModelVerbOptions& options);
 frontend::ImportOptions import_options(const ModelVerbOptions& options);
 driver::ModelOptions model_options(const ModelVerbOptions& options);
 
 // The part of them that decides which groups a model has: --value and --opt-level (--shape is the verb's own).
-void add_group_options(CLI::App& verb, ModelVerbOptions& options);
+void add_group_options(const Verb& verb, ModelVerbOptions& options);
 
 bool is_model(const std::string& path);     // by its name: MODEL.onnx
 bool is_artifact(const std::string& path);  // by its first bytes

@@ -152,27 +152,25 @@ int run_op(const OpOptions& options) {
 
 }  // namespace
 
-void add_op(CLI::App& app, int& status) {
-  CLI::App* verb = app.add_subcommand("op", "one operator, from index notation or Program text");
+void add_op(const Verb& app) {
+  const Verb verb = app.verb("op", "one operator, from index notation or Program text");
   auto options = std::make_shared<OpOptions>();
-  add_operator_options(*verb, options->source);
-  add_schedule_options(*verb, options->schedule);
-  add_data_options(*verb, options->data);
-  verb->add_option("--target", options->target, "cpu:native or an LLVM CPU name")->capture_default_str();
-  verb->add_option("--emit", options->emit, "print a stage: program script directives nest loops llvm-ir asm")
-      ->delimiter(',')
-      ->check(CLI::IsMember(emit_kinds()));
-  verb->add_option("--emit-dir", options->emit_dir, "a folder for several stages");
-  verb->add_flag("--explain", options->explain, "what was decided for the kernel, and why");
-  verb->add_flag("--bench", options->bench, "time it");
-  verb->add_option("--threads", options->threads, "worker threads")->check(CLI::Range(1, 1024))->capture_default_str();
-  verb->add_option("--repetitions", options->repetitions, "rounds of --bench")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  verb->add_flag("--json", options->json, "figures of --bench as JSON");
-  verb->add_flag("--time-passes", options->time_passes, "how long each stage took, on stderr");
-  verb->footer("example: polyte op 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=512,n=512,k=512 --bench");
-  verb->callback([options, &status] { status = run_op(*options); });
+  add_operator_options(verb, options->source);
+  add_schedule_options(verb, options->schedule);
+  add_data_options(verb, options->data);
+  verb.option("--target", options->target, "cpu:native or an LLVM CPU name").shows_default();
+  verb.option("--emit", options->emit, "print a stage: program script directives nest loops llvm-ir asm")
+      .separated()
+      .one_of(emit_kinds());
+  verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
+  verb.flag("--explain", options->explain, "what was decided for the kernel, and why");
+  verb.flag("--bench", options->bench, "time it");
+  verb.option("--threads", options->threads, "worker threads").within(1, 1024).shows_default();
+  verb.option("--repetitions", options->repetitions, "rounds of --bench").within(1, 10000).shows_default();
+  verb.flag("--json", options->json, "figures of --bench as JSON");
+  verb.flag("--time-passes", options->time_passes, "how long each stage took, on stderr");
+  verb.example("polyte op 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=512,n=512,k=512 --bench");
+  verb.calls([options] { return run_op(*options); });
 }
 
 }  // namespace polyte::cli

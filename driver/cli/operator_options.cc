@@ -78,10 +78,10 @@ void check_known(const std::vector<ir::Program>& programs, const ir::Values& siz
 
 }  // namespace
 
-void add_operator_options(CLI::App& verb, OperatorOptions& options) {
-  verb.add_option("program", options.source, "a file of Program text, or index notation in quotes")->required();
-  verb.add_option("--shape", options.shape, "sizes, m=512,n=512,k=512")->delimiter(',');
-  verb.add_option("--dtype", options.dtype, "element type of index notation")->capture_default_str();
+void add_operator_options(const Verb& verb, OperatorOptions& options) {
+  verb.option("program", options.source, "a file of Program text, or index notation in quotes").required();
+  verb.option("--shape", options.shape, "sizes, m=512,n=512,k=512").separated();
+  verb.option("--dtype", options.dtype, "element type of index notation").shows_default();
 }
 
 void require_sizes(const ir::Program& program, const ir::Values& known) {
@@ -125,20 +125,19 @@ std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& 
   return std::make_shared<const ir::Program>(std::move(program));
 }
 
-void add_schedule_options(CLI::App& verb, ScheduleOptions& options) {
-  verb.add_option("--scheduler", options.scheduler, "naive, isl, poly or template")
-      ->check(CLI::IsMember({"naive", "isl", "poly", "template"}))
-      ->capture_default_str();
-  verb.add_option("--script", options.scripts, "a schedule for the program that its header names; repeatable");
+void add_schedule_options(const Verb& verb, ScheduleOptions& options) {
+  verb.option("--scheduler", options.scheduler, "naive, isl, poly or template")
+      .one_of({"naive", "isl", "poly", "template"})
+      .shows_default();
+  verb.option("--script", options.scripts, "a schedule for the program that its header names; repeatable");
   add_param_option(verb, options.params);
-  verb.add_flag("--strict", options.strict, "what was not done as asked is an error");
-  verb.add_flag("--exact", options.exact, "refuse schedules that change the order of floating-point operations");
-  verb.add_flag("--no-proof", options.no_proof, "check the structure only: for tuning, never for results");
+  verb.flag("--strict", options.strict, "what was not done as asked is an error");
+  verb.flag("--exact", options.exact, "refuse schedules that change the order of floating-point operations");
+  verb.flag("--no-proof", options.no_proof, "check the structure only: for tuning, never for results");
 }
 
-void add_param_option(CLI::App& verb, std::vector<std::string>& params) {
-  verb.add_option("--param", params, "a value of the script's param or let, Mr=14; repeatable")
-      ->allow_extra_args(false);
+void add_param_option(const Verb& verb, std::vector<std::string>& params) {
+  verb.option("--param", params, "a value of the script's param or let, Mr=14; repeatable").one_at_a_time();
 }
 
 schedule::Script load_script(const std::string& path, const std::vector<std::string>& params) {
@@ -174,14 +173,13 @@ driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::P
   return result;
 }
 
-void add_data_options(CLI::App& verb, DataOptions& options) {
-  verb.add_option("-i,--input", options.inputs, "in.npz, or NAME=@x.npy; repeatable");
-  verb.add_option("--fill", options.fill, "other inputs: zeros, ones, normal[:SEED] or int:SEED")
-      ->capture_default_str();
-  verb.add_option("-o,--output", options.output, "write the outputs to this .npz");
-  verb.add_option("--expect", options.expect, "compare the outputs with this .npz");
-  verb.add_option("--rtol", options.rtol, "relative tolerance of --expect")->capture_default_str();
-  verb.add_option("--atol", options.atol, "absolute tolerance of --expect")->capture_default_str();
+void add_data_options(const Verb& verb, DataOptions& options) {
+  verb.option("-i,--input", options.inputs, "in.npz, or NAME=@x.npy; repeatable");
+  verb.option("--fill", options.fill, "other inputs: zeros, ones, normal[:SEED] or int:SEED").shows_default();
+  verb.option("-o,--output", options.output, "write the outputs to this .npz");
+  verb.option("--expect", options.expect, "compare the outputs with this .npz");
+  verb.option("--rtol", options.rtol, "relative tolerance of --expect").shows_default();
+  verb.option("--atol", options.atol, "absolute tolerance of --expect").shows_default();
 }
 
 void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers) {

@@ -95,20 +95,19 @@ int run_run(const RunOptions& options) {
 
 }  // namespace
 
-void add_run(CLI::App& app, int& status) {
-  CLI::App* verb = app.add_subcommand("run", "execute an artifact or an ONNX file");
+void add_run(const Verb& app) {
+  const Verb verb = app.verb("run", "execute an artifact or an ONNX file");
   auto options = std::make_shared<RunOptions>();
-  verb->add_option("model", options->model, "an artifact or an ONNX file")->required();
-  add_model_options(*verb, options->verb);
-  add_data_options(*verb, options->data);
-  verb->add_option("--threads", options->threads, "worker threads; 0: as many as processors")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
-  verb->add_option("--print-top", options->print_top, "print the N largest elements of every output")
-      ->check(CLI::Range(1, 1'000'000));
-  verb->add_flag("--profile", options->profile, "time of every step, on stderr");
-  verb->footer("example: polyte run digits.polyte -i image=@x.npy --print-top 3");
-  verb->callback([options, &status] { status = run_run(*options); });
+  verb.option("model", options->model, "an artifact or an ONNX file").required();
+  add_model_options(verb, options->verb);
+  add_data_options(verb, options->data);
+  verb.option("--threads", options->threads, "worker threads; 0: as many as processors")
+      .within(0, 1024)
+      .shows_default();
+  verb.option("--print-top", options->print_top, "print the N largest elements of every output").within(1, 1'000'000);
+  verb.flag("--profile", options->profile, "time of every step, on stderr");
+  verb.example("polyte run digits.polyte -i image=@x.npy --print-top 3");
+  verb.calls([options] { return run_run(*options); });
 }
 
 }  // namespace polyte::cli

@@ -1,8 +1,9 @@
-// A wrong command line in our words: CLI11's exceptions name the fault, this file says it as STYLE has errors.
+#include "driver/cli/usage_message.h"
+
+#include <CLI/CLI.hpp>
+
 #include <regex>
 #include <sstream>
-
-#include "driver/cli/cli.h"
 
 namespace polyte::cli {
 namespace {

@@ -161,19 +161,19 @@ void print_row(const nlohmann::json& row) {
   std::printf("\n");
 }
 
-std::shared_ptr<BenchOptions> bench_options(CLI::App& verb) {
+std::shared_ptr<BenchOptions> bench_options(const Verb& verb) {
   auto options = std::make_shared<BenchOptions>();
-  verb.add_option("sources", options->sources, "artifacts, ONNX files, Program files or index notation")->required();
+  verb.option("sources", options->sources, "artifacts, ONNX files, Program files or index notation").required();
   add_model_options(verb, options->verb);
-  verb.get_option("--shape")->delimiter(',');
-  verb.add_option("--dtype", options->op.dtype, "element type of index notation")->capture_default_str();
-  verb.add_option("--schedulers", options->schedulers, "these arms, poly,template")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"naive", "isl", "poly", "template"}));
-  verb.add_option("--fill", options->fill, "zeros, ones, normal[:SEED] or int:SEED")->capture_default_str();
-  verb.add_option("--threads", options->threads, "worker threads")->check(CLI::Range(1, 1024))->capture_default_str();
-  verb.add_option("--repetitions", options->repetitions, "rounds")->check(CLI::Range(1, 10000))->capture_default_str();
-  verb.add_flag("--json", options->json, "as JSON, in Google Benchmark's layout");
+  verb.existing("--shape").separated();
+  verb.option("--dtype", options->op.dtype, "element type of index notation").shows_default();
+  verb.option("--schedulers", options->schedulers, "these arms, poly,template")
+      .separated()
+      .one_of({"naive", "isl", "poly", "template"});
+  verb.option("--fill", options->fill, "zeros, ones, normal[:SEED] or int:SEED").shows_default();
+  verb.option("--threads", options->threads, "worker threads").within(1, 1024).shows_default();
+  verb.option("--repetitions", options->repetitions, "rounds").within(1, 10000).shows_default();
+  verb.flag("--json", options->json, "as JSON, in Google Benchmark's layout");
   return options;
 }
 

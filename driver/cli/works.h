@@ -46,7 +46,7 @@ struct Work {
   }
 };
 
-std::shared_ptr<BenchOptions> bench_options(CLI::App& verb);
+std::shared_ptr<BenchOptions> bench_options(const Verb& verb);
 
 bool is_operator(const std::string& source);
 // Of all sources, each by every scheduler and script that was asked for.

@@ -1,0 +1,16 @@
+// A wrong command line in our words: CLI11's exceptions name the fault, this says it as STYLE has errors.
+#pragma once
+
+#include <string>
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
+
+namespace polyte::cli {
+
+// What was wrong with the command line, in one line.
+std::string usage_message(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace polyte::cli
