@@ -55,6 +55,14 @@ MappedFile::MappedFile(MappedFile&& other) noexcept
       data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, std::size_t{0})) {}
 
+void MappedFile::release(Bytes part) const {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(part.data());
+  const std::uintptr_t first = (begin + page - 1) / page * page, last = (begin + part.size()) / page * page;
+  if (first < last)
+    madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);  // a refusal costs memory only
+}
+
 OutputFile::OutputFile(const std::string& path) : path_(path) {
   struct stat status{};
   if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
