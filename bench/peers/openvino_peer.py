@@ -11,7 +11,7 @@ def load(threads):
 
 
 class OpenVinoPeer:
-    version = f"openvino {openvino.__version__}"
+    version = "openvino " + openvino.__version__.split("-")[0]
 
     def __init__(self, threads):
         self._core = openvino.Core()
