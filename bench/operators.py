@@ -65,7 +65,7 @@ def row_of(case, contender, peak, threads, best_peer, timing):
     row = {"name": f"{case.name} / {contender.name}", "real_time": seconds * 1e9, "time_unit": "ns",
            "threads": threads, "interval": [t * 1e9 for t in timing.interval(contender.rounds)],
            "bytes_per_second": case.bytes / seconds}
-    if case.flops:
+    if case.flops and not contender.name.startswith("("):
         row["flops_per_second"] = case.flops / seconds
         if peak:
             row["peak_fraction"] = case.flops / seconds / (peak * threads)
@@ -89,7 +89,7 @@ def print_row(row):
 
 def time_case(case, polyte, peers, peak, options, timing, copy):
     contenders = contenders_of(case, polyte, peers, options.threads)
-    if case.bytes > 1 << 16:
+    if case.memory_bound:
         contenders.append(copy(case))
     before = peak.flops_per_second()
     timing.measure(contenders, options.rounds, options.round_seconds)

@@ -46,6 +46,10 @@ class Case:
     tolerance: float = 1e-4  # of the largest value
 
     @property
+    def memory_bound(self):
+        return self.flops < 10 * self.bytes
+
+    @property
     def name(self):
         return " ".join([self.kind, *map(str, self.sizes)])
 
