@@ -103,15 +103,16 @@ def time_case(case, polyte, peers, peak, options, timing, copy):
 
 
 def summary(rows):
-    """The best of ours for each operator, and where the peers win."""
+    """The best of ours for each operator, and where the peers win: an interval around 1 is neither."""
     best = {}
     for row in rows:
         if "peer_over_ours" in row:
             name = row["name"].split(" / ")[0]
             if name not in best or row["real_time"] < best[name]["real_time"]:
                 best[name] = row
-    losses = [row for row in best.values() if row["peer_over_ours_interval"][0] < 1]
-    print(f"\n{len(best)} operators, {len(losses)} where the best peer is not slower:")
+    losses = [row for row in best.values() if row["peer_over_ours_interval"][1] < 1]
+    wins = [row for row in best.values() if row["peer_over_ours_interval"][0] > 1]
+    print(f"\n{len(best)} operators: {len(wins)} faster than the best peer, {len(losses)} slower, the rest alike. Slower:")
     for row in losses:
         print(f"  {row['name']:58} {row['peer_over_ours']:.2f} of {row['best_peer']}")
 
