@@ -23,6 +23,7 @@ class TensorInfo(c.Structure):
 POINTER = c.c_void_p
 DESCRIBE = c.CFUNCTYPE(c.c_int, POINTER, c.c_int32, c.POINTER(TensorInfo))
 COUNT = c.CFUNCTYPE(c.c_int32, POINTER)
+STEP_TEXT = c.CFUNCTYPE(c.c_char_p, POINTER, c.c_int32)
 
 
 class Api(c.Structure):
@@ -34,7 +35,10 @@ class Api(c.Structure):
                                             c.POINTER(POINTER))),
                 ("problem_text", c.CFUNCTYPE(c.c_char_p, POINTER)),
                 ("problem_status", c.CFUNCTYPE(c.c_int, POINTER)),
-                ("problem_free", c.CFUNCTYPE(None, POINTER))]
+                ("problem_free", c.CFUNCTYPE(None, POINTER)),
+                ("step_count", COUNT), ("step_group", STEP_TEXT), ("step_kernel", STEP_TEXT),
+                ("session_run_timed", c.CFUNCTYPE(c.c_int, POINTER, POINTER, c.c_int32, POINTER, c.c_int32, POINTER,
+                                                  c.c_void_p))]
 
 
 def aligned(shape, dtype):
@@ -94,6 +98,20 @@ class Session:
         status = self._api.session_run(*self._arguments)
         if status != 0:
             raise RuntimeError(f"session_run: status {status}")
+
+
+    def steps(self):
+        """The group and the kernel of every step."""
+        return [(self._api.step_group(self._handle, i).decode(), self._api.step_kernel(self._handle, i).decode())
+                for i in range(self._api.step_count(self._handle))]
+
+    def run_timed(self):
+        """Seconds of every step of one run."""
+        times = np.zeros(self._api.step_count(self._handle), np.int64)
+        status = self._api.session_run_timed(*self._arguments[:5], times.ctypes.data, None)
+        if status != 0:
+            raise RuntimeError(f"session_run_timed: status {status}")
+        return times * 1e-9
 
 
 class Polyte:
