@@ -130,7 +130,7 @@ class Polyte:
     def compile(self, arguments, artifact):
         done = subprocess.run([self.command, *arguments], capture_output=True, text=True)
         if done.returncode != 0:
-            raise RuntimeError(f"{' '.join(arguments)}\n{done.stderr.strip()}")
+            raise RuntimeError(done.stderr.strip())
         return artifact, [line for line in done.stderr.splitlines() if "fall" in line or "declin" in line]
 
     def operator(self, variant, constants, number):
