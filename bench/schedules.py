@@ -14,6 +14,7 @@ SCHEDULES = "examples/schedules"
 # Program, sizes, schedules with their params, contenders.
 CASES = [
     ("bench/suites/gemm_1024.program", "", ["gemm_1024"], {}),
+    (f"{SCHEDULES}/gemm_prepacked.program", "M=1024,N=1024,K=1024", ["gemm_prepacked"], {}),
     ("bench/suites/gemm_odd.program", "", ["gemm_odd"], {}),
     (f"{SCHEDULES}/gemm_u8i8.program", "M=1024,N=1024,K=1024", ["gemm_u8i8"], {}),
     ("bench/suites/conv_nhwc.program", "", ["conv_nhwc"], {}),

@@ -21,6 +21,7 @@ foreach(component runtime compiler)
   install(EXPORT polyte_${component} FILE Polyte_${component}.cmake NAMESPACE Polyte::
           DESTINATION "${polyte_config_dir}" COMPONENT ${component})
 endforeach()
+install(TARGETS polyte_runtime_shared LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime)
 install(TARGETS polyte RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT compiler)
 
 # Headers keep their folders: #include "runtime/session.h".

@@ -1,11 +1,13 @@
 #include "codegen/vector_math.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "codegen/math_tables.h"
 #include "support/error.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 namespace polyte::codegen {
 
@@ -65,7 +67,8 @@ Value* VectorMath::power_of_two(Value* exponent) {
 // ---- exp: x = n ln 2 + r, |r| <= ln 2 / 2; exp(x) = 2^n (1 + r + r^2 P(r))
 //
 // n is rounded by adding 1.5 * 2^p, which leaves it in the low bits as an integer: no conversion, NaN included.
-// 2^n is applied in two halves: each is normal, so overflow and subnormal results round once.
+// 2^n is applied in two halves: each is normal, so overflow and subnormal results round once. AVX-512 has an
+// instruction for just that.
 
 Value* VectorMath::exp(Value* x) {
   // ln 2 in two parts, the first short enough that n times it is exact (|n| < 2^8 and 2^11).
@@ -75,14 +78,45 @@ Value* VectorMath::exp(Value* x) {
   Value* magic = constant(wide_ ? 0x1.8p52 : 0x1.8p23);
   Value* shifted = a_.mul_add(x, constant(1.4426950408889634), magic);
   Value* n = b_.CreateFSub(shifted, magic);
-  Value* exponent = b_.CreateSub(b_.CreateBitCast(shifted, bits_type_), b_.CreateBitCast(magic, bits_type_));
   Value* r = a_.mul_add(n, constant(-high), x);
   r = a_.mul_add(n, constant(-low), r);
   Value* tail = wide_ ? polynomial(r, tables::kExpF64) : polynomial(r, tables::kExpF32);
   Value* value = b_.CreateFAdd(a_.mul_add(b_.CreateFMul(r, r), tail, r), constant(1));
+  if (Value* scaled = scale_by_instruction(value, n)) return scaled;
+  Value* exponent = b_.CreateSub(b_.CreateBitCast(shifted, bits_type_), b_.CreateBitCast(magic, bits_type_));
   Value* half = b_.CreateAShr(exponent, 1);
   value = b_.CreateFMul(value, power_of_two(half));
   return b_.CreateFMul(value, power_of_two(b_.CreateSub(exponent, half)));
+}
+
+// value * 2^n with one rounding by vscalef; null where the target has none for as many lanes.
+Value* VectorMath::scale_by_instruction(Value* value, Value* n) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type_);
+  const unsigned bits = vector == nullptr ? 128 : vector->getNumElements() * vector->getScalarSizeInBits();
+  if (!a_.has("avx512f") || (vector != nullptr && bits < 512 && !a_.has("avx512vl"))) return nullptr;
+  namespace id = llvm::Intrinsic;
+  const unsigned mask_bits = vector == nullptr ? 8 : std::max(8U, vector->getNumElements());
+  Value* all = llvm::Constant::getAllOnesValue(b_.getIntNTy(mask_bits));
+  Value* as_the_thread_rounds = b_.getInt32(4);
+  if (vector == nullptr) {
+    llvm::Type* four = llvm::FixedVectorType::get(type_, wide_ ? 2 : 4);
+    Value* none = llvm::PoisonValue::get(four);
+    Value* a = b_.CreateInsertElement(none, value, std::uint64_t{0});
+    Value* b = b_.CreateInsertElement(none, n, std::uint64_t{0});
+    Value* scaled = b_.CreateIntrinsic(wide_ ? id::x86_avx512_mask_scalef_sd : id::x86_avx512_mask_scalef_ss, {},
+                                       {a, b, a, all, as_the_thread_rounds});
+    return b_.CreateExtractElement(scaled, std::uint64_t{0});
+  }
+  if (bits == 512)
+    return b_.CreateIntrinsic(wide_ ? id::x86_avx512_mask_scalef_pd_512 : id::x86_avx512_mask_scalef_ps_512, {},
+                              {value, n, value, all, as_the_thread_rounds});
+  if (bits == 256)
+    return b_.CreateIntrinsic(wide_ ? id::x86_avx512_mask_scalef_pd_256 : id::x86_avx512_mask_scalef_ps_256, {},
+                              {value, n, value, all});
+  if (bits == 128)
+    return b_.CreateIntrinsic(wide_ ? id::x86_avx512_mask_scalef_pd_128 : id::x86_avx512_mask_scalef_ps_128, {},
+                              {value, n, value, all});
+  return nullptr;
 }
 
 // ---- log: x = 2^n m, m in [sqrt 1/2, sqrt 2)

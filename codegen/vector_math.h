@@ -31,6 +31,7 @@ class VectorMath {
   Value* at_most(Value* x, double limit);   // NaN stays NaN
   Value* at_least(Value* x, double limit);  // NaN stays NaN
   Value* power_of_two(Value* exponent);     // 2^exponent, a normal number
+  Value* scale_by_instruction(Value* value, Value* n);
   Value* exp(Value* x);
   Value* log(Value* x);
   Value* log_of_normal(Value* mantissa, Value* exponent);

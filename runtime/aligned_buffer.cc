@@ -14,7 +14,6 @@ namespace polyte::runtime {
 namespace {
 
 constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
-constexpr std::int64_t kMapFrom = std::int64_t{4} << 20;
 
 [[noreturn]] void out_of_memory(std::int64_t bytes) {
   throw UserError(ExitStatus::ResourceLimit, "out of memory: " + std::to_string(bytes) + " bytes for one buffer");
@@ -24,7 +23,7 @@ constexpr std::int64_t kMapFrom = std::int64_t{4} << 20;
 
 AlignedBuffer::AlignedBuffer(std::int64_t bytes) : bytes_(bytes) {
   POLYTE_CHECK(bytes >= 0, "negative buffer size " + std::to_string(bytes));
-  if (bytes < kMapFrom) {
+  if (bytes < kHugeFrom) {
     const std::int64_t rounded = ceil_div(bytes == 0 ? 1 : bytes, kAlignment) * kAlignment;
     data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<std::size_t>(rounded)));
     if (data_ == nullptr) out_of_memory(bytes);

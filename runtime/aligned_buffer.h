@@ -12,6 +12,7 @@ inline constexpr std::int64_t kAlignment = 64;
 
 class AlignedBuffer {
  public:
+  static constexpr std::int64_t kHugeFrom = std::int64_t{4} << 20;  // bytes
   AlignedBuffer() = default;
   explicit AlignedBuffer(std::int64_t bytes);
   ~AlignedBuffer();

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "runtime/zip.h"
@@ -142,11 +143,21 @@ void write_artifact(const std::string& path, const ArtifactParts& parts) {
   zip.finish();
 }
 
+// A file's pages are small, and reading weights from them misses the TLB at every step through a panel: 1.7 times the
+// time of a 3x3 convolution over 7x7 points. What is large enough for huge pages is copied to such.
+Bytes Artifact::in_fast_memory(Bytes data) {
+  if (static_cast<std::int64_t>(data.size()) < AlignedBuffer::kHugeFrom) return data;
+  AlignedBuffer& copy = owned_constants_.emplace_back(static_cast<std::int64_t>(data.size()));
+  std::memcpy(copy.data(), data.data(), data.size());
+  file_->release(data);
+  return bytes_of(copy);
+}
+
 void Artifact::take_member(const std::string& name, Bytes data) {
   if (name == kKernels) {
     kernels_ = data;
   } else if (name == constants_name(constants_.size())) {
-    constants_.push_back(data);
+    constants_.push_back(in_fast_memory(data));
   } else if (name.starts_with("scripts/") && name.ends_with(".sched")) {
     scripts_.emplace_back(name.substr(8, name.size() - 14), text_of(data));
   } else if (name == kReport) {

@@ -2,7 +2,7 @@
 //
 //   manifest.json          ArtifactManifest, with the XXH3-128 digest of every other member
 //   kernels.so             the compiled kernels, one shared object; absent when there are only copies
-//   constants.bin, constants.1.bin, ...   weights, packed; used in place from the mapping
+//   constants.bin, constants.1.bin, ...   weights, packed; used in place from the mapping where they are small
 //   scripts/<group>.sched  the schedule of each group
 //   report.json            what the compiler has to say
 //
@@ -57,6 +57,7 @@ class Artifact {
   std::vector<std::pair<std::string, std::string>> scripts_;
   std::string report_;
 
+  Bytes in_fast_memory(Bytes data);
   void take_member(const std::string& name, Bytes data);
 };
 

@@ -55,6 +55,13 @@ MappedFile::MappedFile(MappedFile&& other) noexcept
       data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, std::size_t{0})) {}
 
+void MappedFile::release(Bytes part) const {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = static_cast<std::size_t>(part.data() - data_);  // the mapping begins at a page
+  const std::size_t first = (begin + page - 1) / page * page, last = (begin + part.size()) / page * page;
+  if (first < last) madvise(data_ + first, last - first, MADV_DONTNEED);  // a refusal costs memory only
+}
+
 OutputFile::OutputFile(const std::string& path) : path_(path) {
   struct stat status{};
   if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {

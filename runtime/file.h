@@ -20,6 +20,8 @@ class MappedFile {
   MappedFile& operator=(MappedFile&&) = delete;
   Bytes bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
+  // Gives the memory of `part` back; its bytes are read from the file again when they are wanted.
+  void release(Bytes part) const;
 
  private:
   std::string path_;

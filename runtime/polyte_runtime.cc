@@ -84,16 +84,40 @@ void read_tensors(const polyte_dl_tensor* tensors, int32_t count, std::vector<Te
   for (int32_t i = 0; i < count; ++i) views.push_back(from_dlpack(tensors[i]));
 }
 
-int session_run(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t inputs_given,
-                const polyte_dl_tensor* outputs, int32_t outputs_given, polyte_problem** problem) {
+const StepSpec* step_at(const polyte_session* s, int32_t index) {
+  const std::vector<StepSpec>& steps = s->session.steps();
+  return index < 0 || static_cast<std::size_t>(index) >= steps.size() ? nullptr
+                                                                      : &steps[static_cast<std::size_t>(index)];
+}
+
+int32_t step_count(const polyte_session* s) { return static_cast<int32_t>(s->session.steps().size()); }
+const char* step_group(const polyte_session* s, int32_t index) {
+  const StepSpec* step = step_at(s, index);
+  return step == nullptr ? nullptr : step->group.c_str();
+}
+const char* step_kernel(const polyte_session* s, int32_t index) {
+  const StepSpec* step = step_at(s, index);
+  return step == nullptr ? nullptr : step->kernel.c_str();
+}
+
+int session_run_timed(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t inputs_given,
+                      const polyte_dl_tensor* outputs, int32_t outputs_given, int64_t* step_ns,
+                      polyte_problem** problem) {
   return guarded(problem, [&] {
     thread_local std::vector<TensorView> input_views;
     thread_local std::vector<TensorView> output_views;
     if (session == nullptr) throw UserError(ExitStatus::Usage, "session is null");
     read_tensors(inputs, inputs_given, input_views);
     read_tensors(outputs, outputs_given, output_views);
-    session->session.run(std::span<const TensorView>(input_views), std::span<const TensorView>(output_views));
+    const std::size_t steps = step_ns == nullptr ? 0 : session->session.steps().size();
+    session->session.run(std::span<const TensorView>(input_views), std::span<const TensorView>(output_views),
+                         std::span<std::int64_t>(step_ns, steps));
   });
+}
+
+int session_run(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t inputs_given,
+                const polyte_dl_tensor* outputs, int32_t outputs_given, polyte_problem** problem) {
+  return session_run_timed(session, inputs, inputs_given, outputs, outputs_given, nullptr, problem);
 }
 
 const char* problem_text(const polyte_problem* problem) { return problem == nullptr ? "" : problem->text.c_str(); }
@@ -111,7 +135,11 @@ constexpr polyte_runtime_api kApi{sizeof(polyte_runtime_api),
                                   session_run,
                                   problem_text,
                                   problem_status,
-                                  problem_free};
+                                  problem_free,
+                                  step_count,
+                                  step_group,
+                                  step_kernel,
+                                  session_run_timed};
 
 }  // namespace
 

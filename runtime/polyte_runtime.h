@@ -49,6 +49,16 @@ typedef struct polyte_runtime_api {
   const char* (*problem_text)(const polyte_problem* problem); /* valid until problem_free */
   int (*problem_status)(const polyte_problem* problem);
   void (*problem_free)(polyte_problem* problem); /* null is allowed */
+
+  /* The steps of a run, in order: how many, and of each the group of operators that it came from and its kernel ("" of
+   * a copy); null when there is no such step. The texts are valid as long as the session. */
+  int32_t (*step_count)(const polyte_session* session);
+  const char* (*step_group)(const polyte_session* session, int32_t index);
+  const char* (*step_kernel)(const polyte_session* session, int32_t index);
+  /* As session_run; the nanoseconds of every step are added to step_ns, which has step_count elements. */
+  int (*session_run_timed)(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t input_count,
+                           const polyte_dl_tensor* outputs, int32_t output_count, int64_t* step_ns,
+                           polyte_problem** problem);
 } polyte_runtime_api;
 
 /* The table, or null when the library is older than `version`. */

@@ -3,6 +3,7 @@
 
 #include "bench/measure.h"
 #include "bench/peak.h"
+#include "driver/assemble.h"
 #include "driver/cli/reports.h"
 #include "driver/flops.h"
 #include "driver/operator.h"
@@ -16,7 +17,7 @@ struct OpOptions {
   DataOptions data;
   std::string target = "cpu:native";
   std::vector<std::string> emit;
-  std::string emit_dir;
+  std::string emit_dir, artifact;
   bool bench = false, json = false, time_passes = false, explain = false;
   int threads = 1, repetitions = 15;
 };
@@ -109,7 +110,8 @@ int run_program(const OpOptions& options, const std::shared_ptr<const ir::Progra
   schedule::Script script;
   const driver::KernelOptions kernel = kernel_options(options.schedule, *program, script);
   const bool looking = !options.emit.empty() || options.explain;
-  if (looking && !options.bench && options.data.output.empty() && options.data.expect.empty()) {
+  if (looking && !options.bench && options.artifact.empty() && options.data.output.empty() &&
+      options.data.expect.empty()) {
     show(options, driver::build_kernel(program, target.machine, kernel), target);
     return 0;
   }
@@ -117,6 +119,10 @@ int run_program(const OpOptions& options, const std::shared_ptr<const ir::Progra
   show(options, op.built, target);
   std::vector<NamedBuffer> buffers = named_buffers(*program);
   fill_buffers(options.data, buffers);
+  if (!options.artifact.empty()) {
+    runtime::write_artifact(options.artifact, driver::assemble(op, borrowed(buffers), target));
+    if (!options.bench && options.data.output.empty() && options.data.expect.empty()) return 0;
+  }
   if (options.bench) {
     rows.push_back(run_bench(options, op, buffers, target.machine));
     if (options.data.output.empty() && options.data.expect.empty()) return 0;
@@ -141,7 +147,11 @@ int run_op(const OpOptions& options) {
   const codegen::Target target = target_from(options.target);
   nlohmann::json rows = nlohmann::json::array();
   int status = 0;
-  for (const std::shared_ptr<const ir::Program>& program : load_programs(options.source))
+  const std::vector<std::shared_ptr<const ir::Program>> programs = load_programs(options.source);
+  if (programs.size() > 1 && !options.artifact.empty())
+    throw UserError(ExitStatus::Usage, "--artifact: " + options.source.source + " has " +
+                                           std::to_string(programs.size()) + " programs, an artifact holds one");
+  for (const std::shared_ptr<const ir::Program>& program : programs)
     status = std::max(status, run_program(options, program, target, rows));
   if (options.json) {
     const nlohmann::json context{{"cpu", target.machine.model_name}, {"target", target.machine.cpu}};
@@ -163,6 +173,8 @@ void add_op(const Verb& app) {
       .separated()
       .one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
+  verb.option("--artifact", options->artifact,
+              "write the operator, its constants inside, for polyte run and the runtime library");
   verb.flag("--explain", options->explain, "what was decided for the kernel, and why");
   verb.flag("--bench", options->bench, "time it");
   verb.option("--threads", options->threads, "worker threads").within(1, 1024).shows_default();

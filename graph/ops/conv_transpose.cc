@@ -1,5 +1,11 @@
 // ConvTranspose as a gather: an output element collects the inputs whose windows touch it,
 //   acc[n, co, o] = sum[ci, k] x[n, ci, (o + p - k*d) / s] * w[ci, co, k]   where s divides and the input has it.
+// Of the outputs o = s*i + rest each rest has taps of its own, always the same: for each a dense convolution is
+// written,
+//   acc[n, co, i] = sum[ci, t] x[n, ci, i + base - t*back] * w[ci, co, first + t*step];  y[n, co, s*i + rest] = acc
+// without a division, and without the products that the condition would leave out.
+#include <numeric>
+
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/window.h"
@@ -62,9 +68,141 @@ Types infer_conv_transpose(const Graph& graph, const Node& node) {
   return std::vector{TensorType{x.dtype, shape}};
 }
 
+namespace {
+
+// What an element of one sum multiplies, by the parts of the subscripts that are not spatial.
+struct Channels {
+  ir::Affine x, w_in, w_out;
+};
+
+Channels channels_of(const ConvAttributes& conv, std::int64_t group_inputs, std::int64_t group_outputs,
+                     const ir::Affine& co) {
+  const bool one = conv.group == 1;
+  const ir::Affine group = one ? ir::Affine(0) : ir::floor_div(co, group_outputs);
+  const ir::Affine channel = group * group_inputs + ir::Affine::symbol("ci");
+  return {channel, channel, one ? co : ir::mod(co, group_outputs)};
+}
+
+// Of the outputs s*i + rest in one dimension: how many there are, and the taps k = first + t*step, t in 0..count, that
+// meet an input there: x[i + base - t*back].
+struct Phase {
+  std::int64_t rest = 0, outputs = 0, first = 0, step = 1, count = 0, base = 0, back = 0;
+};
+
+Phase phase_of(const Window& window, std::size_t d, std::int64_t rest, std::int64_t extent) {
+  const std::int64_t stride = window.strides[d], dilation = window.dilations[d];
+  Phase phase{.rest = rest, .outputs = rest < extent ? ceil_div(extent - rest, stride) : 0};
+  const std::int64_t shifted = rest + window.pads_begin[d];
+  while (phase.first < window.kernel[d] && (shifted - phase.first * dilation) % stride != 0) ++phase.first;
+  phase.step = stride / std::gcd(stride, dilation);
+  phase.count = phase.first < window.kernel[d] ? ceil_div(window.kernel[d] - phase.first, phase.step) : 0;
+  phase.base = (shifted - phase.first * dilation) / stride;
+  phase.back = phase.step * dilation / stride;
+  return phase;
+}
+
+// All combinations of the dimensions' phases that have outputs.
+std::vector<std::vector<Phase>> phases_of(const Window& window, const Dims& shape) {
+  std::vector<std::vector<Phase>> all = {{}};
+  for (std::size_t d = 0; d < window.strides.size(); ++d) {
+    std::vector<std::vector<Phase>> next;
+    for (const std::vector<Phase>& before : all)
+      for (std::int64_t rest = 0; rest < std::min(window.strides[d], shape[d + 2]); ++rest) {
+        next.push_back(before);
+        next.back().push_back(phase_of(window, d, rest, shape[d + 2]));
+      }
+    all = std::move(next);
+  }
+  return all;
+}
+
+constexpr std::int64_t kMostPhases = 16;
+
+bool has_few_phases(const Window& window) {
+  std::int64_t phases = 1;
+  for (const std::int64_t stride : window.strides) phases = stride > kMostPhases ? stride : phases * stride;
+  return phases > 1 && phases <= kMostPhases;
+}
+
+// A dense convolution a phase, its sums scattered among those of the others.
+class ByPhases {
+ public:
+  ByPhases(Expander& expander, const Node& node)
+      : expander_(expander),
+        conv_(std::get<ConvAttributes>(node.attributes)),
+        x_(node.inputs[0]),
+        w_(node.inputs[1]),
+        output_(node.outputs[0]),
+        wide_(accumulator_of(expander.type(x_).dtype)),
+        post_(bias_added(expander, has_input(node, 2) ? node.inputs[2] : kNoValue, wide_)) {}
+
+  void expand() {
+    const std::string result = expander_.store(output_);
+    for (const std::vector<Phase>& phases : phases_of(conv_.window, expander_.shape(output_))) add(result, phases);
+  }
+
+ private:
+  Expander& expander_;
+  const ConvAttributes conv_;
+  const ValueId x_, w_, output_;
+  const DType wide_;
+  const Expander::Post post_;
+
+  void add(const std::string& result, const std::vector<Phase>& phases) {
+    Dims extents = {expander_.shape(output_)[0], expander_.shape(output_)[1]};
+    bool has_taps = true;
+    for (const Phase& phase : phases) {
+      extents.push_back(phase.outputs);
+      has_taps = has_taps && phase.count > 0;
+    }
+    const Ranges ranges = output_ranges(extents, "co");
+    std::string sums;
+    if (has_taps) sums = accumulated(phases, extents, ranges);
+    Subscripts to = subscripts_of(ranges);
+    for (std::size_t d = 0; d < phases.size(); ++d)
+      to[d + 2] = to[d + 2] * conv_.window.strides[d] + ir::Affine(phases[d].rest);
+    const DType type = expander_.type(output_).dtype;
+    expander_.assign(result, to, ranges, [&](const Subscripts& at) {
+      ir::Expr sum = has_taps ? expander_.load(sums, at) : ir::make_literal(wide_, 0);
+      return ir::make_cast(type, post_ ? post_(std::move(sum), to) : std::move(sum));
+    });
+  }
+
+  std::string tap_name(std::size_t d) const { return spatial_name(d, conv_.window.kernel.size(), "k"); }
+
+  // The subscript of phase d's taps: an iterator, or 0 where there is one tap.
+  ir::Affine tap(const std::vector<Phase>& phases, std::size_t d) const {
+    return phases[d].count == 1 ? ir::Affine(0) : ir::Affine::symbol(tap_name(d));
+  }
+
+  std::string accumulated(const std::vector<Phase>& phases, const Dims& extents, const Ranges& ranges) {
+    const std::string sums = expander_.temporary("acc", wide_, extents);
+    const std::int64_t group_inputs = expander_.shape(x_)[1] / conv_.group, group_outputs = expander_.shape(w_)[1];
+    Ranges reductions = {{"ci", 0, group_inputs}};
+    for (std::size_t d = 0; d < phases.size(); ++d)
+      if (phases[d].count > 1) reductions.push_back({tap_name(d), 0, phases[d].count});
+    expander_.accumulate(sums, ranges, reductions, ir::Combiner::Sum, [&](const Subscripts& at) {
+      const Channels channels = channels_of(conv_, group_inputs, group_outputs, at[1]);
+      Subscripts from_x = {at[0], channels.x}, from_w = {channels.w_in, channels.w_out};
+      for (std::size_t d = 0; d < phases.size(); ++d) {
+        const Phase& phase = phases[d];
+        from_x.push_back(at[d + 2] + ir::Affine(phase.base) - tap(phases, d) * phase.back);
+        from_w.push_back(tap(phases, d) * phase.step + ir::Affine(phase.first));
+      }
+      ir::Expr read = expander_.read_padded(x_, from_x, ir::make_literal(expander_.type(x_).dtype, 0));
+      return ir::make_binary(ir::BinaryOp::Mul, ir::make_cast(wide_, std::move(read)),
+                             ir::make_cast(wide_, expander_.read(w_, from_w)));
+    });
+    return sums;
+  }
+};
+
+}  // namespace
+
 void expand_conv_transpose(Expander& expander, const Node& node) {
   const ConvAttributes conv = std::get<ConvAttributes>(node.attributes);
   const Window& window = conv.window;
+  if (has_few_phases(window)) return ByPhases(expander, node).expand();
   const ValueId x = node.inputs[0], w = node.inputs[1], bias = has_input(node, 2) ? node.inputs[2] : kNoValue;
   const Dims& shape = expander.shape(node.outputs[0]);
   const std::int64_t group_inputs = expander.shape(x)[1] / conv.group, group_outputs = expander.shape(w)[1];
@@ -77,10 +215,8 @@ void expand_conv_transpose(Expander& expander, const Node& node) {
   expander.reduce(
       node.outputs[0], ranges, reductions, ir::Combiner::Sum,
       [=, &expander](const Subscripts& at) {
-        const bool one = conv.group == 1;
-        const ir::Affine group = one ? ir::Affine(0) : ir::floor_div(at[1], group_outputs);
-        const ir::Affine channel = group * group_inputs + ir::Affine::symbol("ci");
-        Subscripts from_x = {at[0], channel}, from_w = {channel, one ? at[1] : ir::mod(at[1], group_outputs)};
+        const Channels channels = channels_of(conv, group_inputs, group_outputs, at[1]);
+        Subscripts from_x = {at[0], channels.x}, from_w = {channels.w_in, channels.w_out};
         for (std::size_t d = 0; d < spatial; ++d) {
           from_w.push_back(kernel_subscript(window, d));
           from_x.push_back(at[d + 2] + ir::Affine(window.pads_begin[d]) - from_w.back() * window.dilations[d]);

@@ -39,7 +39,71 @@ Tensor counting(Dims shape) {
 
 ConvAttributes same_3x3() { return {{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}, 1, {}}; }
 
+// ConvTranspose in one dimension as a scatter: two channels in, two out, in one or two groups.
+struct Scatter {
+  std::int64_t kernel, stride, dilation, pad, more, group;
+  std::int64_t extent(std::int64_t inputs) const {
+    return stride * (inputs - 1) + more + (kernel - 1) * dilation + 1 - 2 * pad;
+  }
+  std::vector<double> apply(const std::vector<double>& x, const std::vector<double>& w, std::int64_t inputs) const {
+    const std::int64_t outputs = extent(inputs), in_group = 2 / group, out_group = 2 / group;
+    std::vector<double> y(static_cast<std::size_t>(2 * outputs), 0);
+    for (std::int64_t c = 0; c < 2; ++c)
+      for (std::int64_t f = 0; f < out_group; ++f)
+        for (std::int64_t i = 0; i < inputs; ++i)
+          for (std::int64_t k = 0; k < kernel; ++k) {
+            const std::int64_t o = i * stride + k * dilation - pad, to = c / in_group * out_group + f;
+            if (o < 0 || o >= outputs) continue;
+            y[static_cast<std::size_t>(to * outputs + o)] +=
+                x[static_cast<std::size_t>(c * inputs + i)] *
+                w[static_cast<std::size_t>((c * out_group + f) * kernel + k)];
+          }
+    return y;
+  }
+  ConvAttributes attributes() const { return {{{kernel}, {stride}, {dilation}, {pad}, {pad}}, group, {more}}; }
+};
+
+std::vector<Scatter> scatters() {
+  std::vector<Scatter> all;
+  for (std::int64_t kernel = 1; kernel <= 4; ++kernel)
+    for (std::int64_t stride = 1; stride <= 4; ++stride)
+      for (std::int64_t dilation = 1; dilation <= 2; ++dilation)
+        for (std::int64_t pad = 0; pad <= 1; ++pad)
+          for (std::int64_t more = 0; more < stride; ++more)
+            for (std::int64_t group = 1; group <= 2; ++group)
+              if (pad <= (kernel - 1) * dilation) all.push_back({kernel, stride, dilation, pad, more, group});
+  return all;
+}
+
 }  // namespace
+
+TEST_CASE("expander: a transposed convolution scatters what each input gives, for any stride, dilation and padding") {
+  constexpr std::int64_t kInputs = 5;
+  for (const Scatter& scatter : scatters()) {
+    Graph graph;
+    const ValueId x = graph.add_input("x", {DType::F32, {1, 2, kInputs}});
+    const ValueId w = graph.add_input("weight", {DType::F32, {2, 2 / scatter.group, scatter.kernel}});
+    const ValueId y = add(graph, OpKind::ConvTranspose, scatter.attributes(), {x, w, kNoValue});
+    const Tensor data = counting({1, 2, kInputs}), weight = counting({2, 2 / scatter.group, scatter.kernel});
+    INFO("kernel " << scatter.kernel << " stride " << scatter.stride << " dilation " << scatter.dilation << " pad "
+                   << scatter.pad << " more " << scatter.more << " group " << scatter.group);
+    CHECK(evaluated(graph, y, {data, weight}) ==
+          scatter.apply(elements_as_real(data), elements_as_real(weight), kInputs));
+  }
+}
+
+TEST_CASE("expander: a transposed convolution with a stride divides nothing") {
+  Graph graph;
+  const ValueId x = graph.add_input("x", {DType::F32, {1, 4, 8}});
+  const ValueId w = graph.add_input("weight", {DType::F32, {4, 6, 3}});
+  const ConvAttributes attributes{{{3}, {2}, {1}, {1}, {1}}, 1, {1}};
+  const std::string text = program_of(graph, add(graph, OpKind::ConvTranspose, attributes, {x, w, kNoValue}));
+  CHECK(text.find('%') == std::string::npos);
+  CHECK(text.find("acc[n, co, w] = sum[ci in 0..4] x[n, ci, w] * weight[ci, co, 1]") != std::string::npos);
+  CHECK(
+      text.find("acc_2[n, co, w] = sum[ci in 0..4, kw in 0..2] (x[n, ci, w - kw + 1] else 0) * weight[ci, co, 2*kw]") !=
+      std::string::npos);
+}
 
 TEST_CASE("expander: a convolution and its tail are two lines with the same iterators") {
   Graph graph;

@@ -37,6 +37,18 @@ if(printed MATCHES "LLVM|isl|protobuf")
   message(FATAL_ERROR "the runtime alone needs the compiler's libraries:\n${printed}")
 endif()
 
+# The runtime as one shared library, for those who load it by name: small, and nothing seen but the C API.
+file(GLOB_RECURSE shared "${scratch}/runtime/libpolyte_runtime.so")
+file(SIZE "${shared}" bytes)
+if(bytes GREATER 1000000)
+  message(FATAL_ERROR "${shared} has ${bytes} bytes, expected less than 1 MB")
+endif()
+must("" ${CMAKE_NM} -D --defined-only "${shared}")
+string(REGEX MATCHALL " T [^\n]+" exported "${printed}")
+if(NOT exported STREQUAL " T polyte_runtime_get_api")
+  message(FATAL_ERROR "${shared} exports${exported}, expected polyte_runtime_get_api alone")
+endif()
+
 # Asking for the compiler where only the runtime is installed is refused.
 execute_process(COMMAND ${CMAKE_COMMAND} -S "${SOURCE}/examples/one_operator" -B "${scratch}/refused" -G "${GENERATOR}"
                         "-DCMAKE_PREFIX_PATH=${scratch}/runtime"

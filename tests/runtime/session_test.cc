@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <thread>
 
 #include "runtime/fill.h"
@@ -336,6 +337,13 @@ TEST_CASE("the C API runs an artifact and reports problems as text") {
   CHECK(api->session_run(session, &input, 1, outputs, 3, &problem) == 0);
   CHECK(problem == nullptr);
   CHECK(a.wrong(2) == 0);
+  REQUIRE(api->step_count(session) == static_cast<int32_t>(example().manifest.steps.size()));
+  CHECK(std::string(api->step_kernel(session, 0)) == example().manifest.steps[0].kernel);
+  CHECK(std::string(api->step_group(session, 0)) == example().manifest.steps[0].group);
+  CHECK((api->step_group(session, api->step_count(session)) == nullptr && api->step_kernel(session, -1) == nullptr));
+  std::vector<std::int64_t> step_ns(static_cast<std::size_t>(api->step_count(session)));
+  CHECK(api->session_run_timed(session, &input, 1, outputs, 3, step_ns.data(), &problem) == 0);
+  CHECK(std::accumulate(step_ns.begin(), step_ns.end(), std::int64_t{0}) > 0);
   CHECK(api->session_run(session, &input, 1, outputs, 1, &problem) == 3);
   CHECK(std::string(api->problem_text(problem)) == "got 1 outputs, expected 3");
   api->problem_free(problem);
