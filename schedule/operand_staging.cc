@@ -12,11 +12,12 @@ constexpr std::int64_t kFarStride = 64;  // elements: beyond this, every step to
 constexpr std::int64_t kShortReduction = 32;
 constexpr std::int64_t kFewUses = 4;
 
+// Each an iterator of its own, or a number.
 bool plain_subscripts(const ir::Load& load) {
   std::set<std::string> seen;
   return std::ranges::all_of(load.indices, [&](const ir::Index& index) {
     const std::optional<std::string> name = index.affine.as_symbol();
-    return !index.indirect && name && seen.insert(*name).second;
+    return !index.indirect && (index.affine.is_constant() || (name && seen.insert(*name).second));
   });
 }
 
@@ -82,8 +83,8 @@ bool wants_packing(const TiledReduction& r, const ir::Load& load, const std::str
 std::string panel_layout(const TiledReduction& r, const ir::Load& load, const std::string& panel) {
   const std::string size = panel == r.lane ? r.lane_size : r.row_size;
   std::string names, middle;
-  for (const ir::Index& index : load.indices) {
-    const std::string name = *index.affine.as_symbol();
+  for (std::size_t d = 0; d < load.indices.size(); ++d) {
+    const std::string name = load.indices[d].affine.as_symbol().value_or("at" + std::to_string(d));
     names += (names.empty() ? "" : ", ") + name;
     if (name != panel) middle += name + ", ";
   }
