@@ -5,10 +5,10 @@
 #include "ir/contraction.h"
 #include "poly/shared_nest.h"
 #include "poly/strategy_maps.h"
-#include "poly/tile_choice.h"
 #include "schedule/lanes.h"
 #include "schedule/language/digits.h"
 #include "schedule/operand_staging.h"
+#include "schedule/tile_choice.h"
 #include "support/checked.h"
 
 namespace polyte::poly {
@@ -32,14 +32,13 @@ class NestStrategy {
     collect(core);
   }
 
-  // The list: tiles, order, reduction block, parallel loop, nest, staging.
+  // The list: tiles with their order and blocks, parallel loop, nest, staging.
   std::string run() {
     if (options_.affine_core_only) return schedule_shared_nest(shared_nest());
     if (parts_.size() != 1 || !outer_.empty()) return schedule_shared_nest(shared_nest());
     leave_reductions_inside();
     choose_tiles();
-    if (tile_.lane.empty() && !turned_lane(shared_nest()).empty()) return schedule_shared_nest(shared_nest());
-    choose_reduction_block();
+    if (tile_.turned) return schedule_shared_nest(shared_nest());
     write_params_and_splits();
     order_outer_loops();
     choose_parallel_loop();
@@ -58,9 +57,7 @@ class NestStrategy {
   std::vector<BandMember> own_;   // the band of a single cluster
   std::vector<const Cluster*> parts_;
   std::vector<Core> keep_;  // owns what parts_ points to
-  TileChoice tile_;
-  std::string block_;  // the reduction loop that is split; empty: none
-  std::int64_t block_size_ = 0;
+  schedule::TileChoice tile_;
   std::vector<OuterLoop> order_;
   std::string parallel_;
   std::string text_;
@@ -97,8 +94,8 @@ class NestStrategy {
     });
   }
 
-  std::vector<TileLoop> loops() const {
-    std::vector<TileLoop> all;
+  std::vector<schedule::NestLoop> loops() const {
+    std::vector<schedule::NestLoop> all;
     for (const std::string& it : main().iterators) {
       const bool reduction = std::ranges::find(main().reductions, it) != main().reductions.end();
       all.push_back({it, iterations_of(reference_, main(), it), reduction});
@@ -106,12 +103,24 @@ class NestStrategy {
     return all;
   }
 
+  // Loops with carried dependences stay where isl put them, and with them all that it put outside.
+  schedule::TileQuestion question(const std::vector<std::string>& candidates) const {
+    schedule::TileQuestion question{&program_, &main(), {}, loops(), candidates, {}, {}};
+    for (const ir::Statement* s : cluster().statements)
+      if (s != &main()) question.others.push_back(s);
+    if (const std::string lane = turned_lane(shared_nest()); !lane.empty()) question.turned.push_back(lane);
+    const auto last =
+        std::ranges::find_if(own_.rbegin(), own_.rend(), [](const BandMember& m) { return !m.coincident; });
+    for (auto member = own_.begin(); member != last.base(); ++member) question.fixed_order.push_back(member->loop);
+    return question;
+  }
+
   void choose_tiles() {
     std::vector<std::string> candidates;
     for (const BandMember& member : own_) {
       if (member.coincident) candidates.push_back(member.loop);
     }
-    tile_ = choose_tile(program_, main(), loops(), candidates, machine_);
+    tile_ = schedule::choose_tile(question(candidates), machine_);
     if (cluster().update() == nullptr && tile_.lane.empty()) choose_square(candidates);
     if (tile_.row.empty() && cluster().update() == nullptr && !tile_.lane.empty()) {
       tile_.row.clear();  // a definition has no value to keep: vectors side by side are enough
@@ -147,16 +156,6 @@ class NestStrategy {
     return product;
   }
 
-  // One long reduction loop is blocked so that a panel stays in cache; several stay whole (their panel is short).
-  void choose_reduction_block() {
-    if (main().reductions.size() != 1 || tile_.lane.empty() || tile_.row.empty()) return;
-    schedule::ContractionShape shape{extent(tile_.row), extent(tile_.lane), steps(), dtype()};
-    const std::int64_t size = schedule::choose_reduction_block(machine_, shape, tile_.tile);
-    if (size >= steps()) return;
-    block_ = main().reductions[0];
-    block_size_ = size;
-  }
-
   void split(const std::string& loop, const std::string& size) {
     for (const ir::Statement* s : cluster().statements) {
       if (std::ranges::find(s->iterators, loop) == s->iterators.end()) continue;
@@ -176,31 +175,36 @@ class NestStrategy {
     };
     if (!tile_.row.empty()) define("Mr", std::to_string(tile_.tile.rows));
     if (!tile_.lane.empty()) define("Nr", lane_text());
-    if (!block_.empty()) define("Kc", std::to_string(block_size_));
+    if (!tile_.block.empty()) define("Kc", std::to_string(tile_.block_size));
     if (!params.empty()) add(params + "  #: tile-model");
     if (!tile_.row.empty()) split(tile_.row, param("Mr"));
     if (!tile_.lane.empty()) split(tile_.lane, param("Nr"));
-    if (!block_.empty()) split(block_, param("Kc"));
+    if (!tile_.block.empty()) split(tile_.block, param("Kc"));
   }
 
-  // isl's order of the band, but with the tile loops last: first the one whose panel is read anew least.
+  // Of definitions: isl's order, the tile loops last.
+  void order_by_band() {
+    tile_.order.clear();
+    for (const BandMember& member : own_)
+      if (member.loop != tile_.lane && member.loop != tile_.row) tile_.order.push_back(member.loop);
+    for (const std::string& loop : {tile_.lane, tile_.row})
+      if (!loop.empty()) tile_.order.push_back(loop + ".o");
+  }
+
   void order_outer_loops() {
-    for (const BandMember& member : own_) {
-      if (member.loop != tile_.lane && member.loop != tile_.row) {
-        order_.push_back({member.loop, extent(member.loop), member.coincident});
+    if (!cluster().update()) order_by_band();
+    for (const std::string& loop : tile_.order) {
+      if (loop == tile_.lane + ".o") {
+        order_.push_back({loop, ceil_div(extent(tile_.lane), lane_size()), true});
+      } else if (loop == tile_.row + ".o") {
+        order_.push_back({loop, ceil_div(extent(tile_.row), std::max(1, tile_.tile.rows)), true});
+      } else {
+        const auto member = std::ranges::find(own_, loop, &BandMember::loop);
+        const bool is_block = loop == tile_.block + ".o";
+        if (member != own_.end() || is_block)  // isl leaves loops of one iteration out
+          order_.push_back({loop, extent(loop), !is_block && member->coincident});
       }
     }
-    const OuterLoop lane{tile_.lane + ".o", ceil_div(extent(tile_.lane), lane_size()), true};
-    const OuterLoop row{tile_.row + ".o", ceil_div(extent(tile_.row), std::max(1, tile_.tile.rows)), true};
-    const OuterLoop block{block_ + ".o", ceil_div(steps(), std::max<std::int64_t>(1, block_size_)), false};
-    // With the row loop innermost the row operand streams once a lane tile, and the other way round.
-    const double row_inner = static_cast<double>(lane.trips) * static_cast<double>(extent(tile_.row));
-    const double lane_inner = static_cast<double>(row.trips) * static_cast<double>(extent(tile_.lane));
-    const bool lane_first = row_inner <= lane_inner;
-    const OuterLoop &first = lane_first ? lane : row, &second = lane_first ? row : lane;
-    if (first.name.size() > 2) order_.push_back(first);
-    if (!block_.empty()) order_.push_back(block);
-    if (second.name.size() > 2) order_.push_back(second);
   }
 
   void choose_parallel_loop() {
@@ -230,9 +234,9 @@ class NestStrategy {
       std::string when, steps_path;
       if (s == cluster().update()) {
         before = false;
-        for (const std::string& loop : s->reductions) steps_path += (loop == block_ ? loop + ".i" : loop) + " > ";
-      } else if (!block_.empty()) {
-        when = std::string(before ? " when first " : " when last ") + block_ + ".o";
+        for (const std::string& loop : s->reductions) steps_path += (loop == tile_.block ? loop + ".i" : loop) + " > ";
+      } else if (!tile_.block.empty()) {
+        when = std::string(before ? " when first " : " when last ") + tile_.block + ".o";
       }
       body += (body.empty() ? "" : "; ") + steps_path + tile + s->name + when;
     }
@@ -257,21 +261,9 @@ class NestStrategy {
     add("stage " + update.writes[0].buffer + " at " + update.name + ":" + order_.back().name +
         " in register  #: tile-model");
     if (tile_.lane.empty()) return;
-    schedule::TiledReduction tiled{&program_,
-                                   &update,
-                                   tile_.lane,
-                                   tile_.row,
-                                   param("Nr"),
-                                   param("Mr"),
-                                   tile_.tile,
-                                   ceil_div(extent(tile_.lane), lane_size()),
-                                   ceil_div(extent(tile_.row), std::max(1, tile_.tile.rows)),
-                                   steps(),
-                                   {}};
-    for (const BandMember& member : own_) {
-      if (member.loop != tile_.lane && member.loop != tile_.row) tiled.others[member.loop] = extent(member.loop);
-    }
-    for (const std::string& line : schedule::operand_stages(tiled, machine_)) add(line + "  #: tile-model");
+    const schedule::TiledReduction tiled{&program_,   &update,     tile_.lane,  tile_.row,
+                                         param("Nr"), param("Mr"), tile_.packed};
+    for (const std::string& line : schedule::operand_stages(tiled)) add(line + "  #: tile-model");
   }
 };
 

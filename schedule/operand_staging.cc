@@ -8,10 +8,6 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr std::int64_t kFarStride = 64;  // elements: beyond this, every step touches another line and often a page
-constexpr std::int64_t kShortReduction = 32;
-constexpr std::int64_t kFewUses = 4;
-
 // Each an iterator of its own, or a number.
 bool plain_subscripts(const ir::Load& load) {
   std::set<std::string> seen;
@@ -52,8 +48,8 @@ bool wants_padded_copy(const ir::Program& program, const ir::Load& load) {
   });
 }
 
-std::string panel_iterator(const TiledReduction& r, const ir::Load& load) {
-  for (const std::string& candidate : {r.lane, r.row}) {
+std::string panel_iterator(const ir::Load& load, const std::string& lane, const std::string& row) {
+  for (const std::string& candidate : {lane, row}) {
     const bool indexed = std::ranges::any_of(
         load.indices, [&](const ir::Index& index) { return index.affine.as_symbol() == candidate; });
     if (!candidate.empty() && indexed) return candidate;
@@ -61,34 +57,20 @@ std::string panel_iterator(const TiledReduction& r, const ir::Load& load) {
   return "";
 }
 
-// Packing pays where a step of the reduction jumps far, or the rows of a tile fall into few sets of L1, and the
-// operand is used often enough; a constant is packed at no cost.
-bool wants_packing(const TiledReduction& r, const ir::Load& load, const std::string& panel, const Machine& machine) {
-  const ir::Buffer& buffer = r.program->buffer(load.buffer);
-  std::int64_t step = 0;
-  for (const std::string& loop : r.update->reductions) {
-    step = std::max(step, std::abs(ir::stride_of(*r.program, load, loop).value_or(0)));
-  }
-  if (step == 0 || r.steps < kShortReduction) return false;
-  if (buffer.role == ir::Role::Const) return true;
-  const std::int64_t stride_bytes = ir::stride_of(*r.program, load, panel).value_or(0) * size_in_bytes(buffer.dtype);
-  const bool crowded = panel == r.row && conflicts_in_cache(machine, stride_bytes, r.tile.rows);
-  std::int64_t uses = panel == r.lane ? r.row_trips : r.lane_trips;
-  for (const auto& [loop, extent] : r.others) {
-    if (ir::stride_of(*r.program, load, loop) == 0) uses *= std::max<std::int64_t>(1, extent);
-  }
-  return (step >= kFarStride || crowded) && uses >= kFewUses;
-}
-
+// Elements in the order of their use: what the loops around hold first, then the steps of the reduction.
 std::string panel_layout(const TiledReduction& r, const ir::Load& load, const std::string& panel) {
   const std::string size = panel == r.lane ? r.lane_size : r.row_size;
-  std::string names, middle;
+  std::string names, around, steps;
+  const std::vector<std::string>& reductions = r.update->reductions;
   for (std::size_t d = 0; d < load.indices.size(); ++d) {
     const std::string name = load.indices[d].affine.as_symbol().value_or("at" + std::to_string(d));
     names += (names.empty() ? "" : ", ") + name;
-    if (name != panel) middle += name + ", ";
+    if (name != panel && std::ranges::find(reductions, name) == reductions.end()) around += name + ", ";
   }
-  return "(" + names + ") [" + panel + "//" + size + ", " + middle + panel + "%" + size + "]";
+  for (const std::string& loop : reductions)
+    if (std::ranges::any_of(load.indices, [&](const ir::Index& index) { return index.affine.as_symbol() == loop; }))
+      steps += loop + ", ";
+  return "(" + names + ") [" + panel + "//" + size + ", " + around + steps + panel + "%" + size + "]";
 }
 
 }  // namespace
@@ -99,7 +81,19 @@ bool can_stage_accumulator(const ir::Program& program, const ir::Statement& upda
                                                    [](const ir::Load* load) { return load->otherwise != nullptr; });
 }
 
-std::vector<std::string> operand_stages(const TiledReduction& r, const Machine& machine) {
+bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load, const std::string& lane,
+              const std::string& row) {
+  const ir::Role role = program.buffer(load.buffer).role;
+  const bool is_result = role == ir::Role::Out || role == ir::Role::InOut;
+  const bool moves = std::ranges::any_of(
+      update.reductions, [&](const std::string& loop) { return ir::stride_of(program, load, loop).value_or(0) != 0; });
+  // A read with a guard would leave the panels.
+  const bool guarded = std::ranges::any_of(loads_of(program, load.buffer),
+                                           [](const ir::Load* other) { return other->otherwise != nullptr; });
+  return !is_result && moves && !guarded && plain_subscripts(load) && !panel_iterator(load, lane, row).empty();
+}
+
+std::vector<std::string> operand_stages(const TiledReduction& r) {
   std::vector<std::string> lines;
   std::set<std::string> seen;
   for (const ir::Expr& value : r.update->values) {
@@ -108,12 +102,11 @@ std::vector<std::string> operand_stages(const TiledReduction& r, const Machine& 
       if (role == ir::Role::Out || role == ir::Role::InOut || !seen.insert(load->buffer).second) continue;
       if (load->otherwise) {
         if (wants_padded_copy(*r.program, *load)) lines.push_back("stage " + load->buffer);
-        continue;
+      } else if (r.packed.contains(load->buffer)) {
+        lines.push_back("stage " + load->buffer + " layout " +
+                        panel_layout(r, *load, panel_iterator(*load, r.lane, r.row)) +
+                        (role == ir::Role::Const ? " when compile" : ""));
       }
-      const std::string panel = panel_iterator(r, *load);
-      if (panel.empty() || !plain_subscripts(*load) || !wants_packing(r, *load, panel, machine)) continue;
-      lines.push_back("stage " + load->buffer + " layout " + panel_layout(r, *load, panel) +
-                      (role == ir::Role::Const ? " when compile" : ""));
     }
   }
   return lines;

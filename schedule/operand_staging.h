@@ -5,12 +5,11 @@
 //   x[c, h+r, w+s] else 0         stage x
 #pragma once
 
-#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "ir/program.h"
-#include "schedule/tile_model.h"
 
 namespace polyte::schedule {
 
@@ -19,16 +18,18 @@ struct TiledReduction {
   const ir::Statement* update = nullptr;
   std::string lane, row;            // iterators; empty: none
   std::string lane_size, row_size;  // as the script writes them, "Nr", "Mr"
-  RegisterTile tile;
-  std::int64_t lane_trips = 1, row_trips = 1;  // tiles in each direction
-  std::int64_t steps = 1;                      // of the whole reduction
-  std::map<std::string, std::int64_t> others;  // extents of the free loops besides lane and row
+  std::set<std::string> packed;     // buffers that want panels
 };
 
 // False where its elements are written at some iterations only, known when it runs, or are read with a guard besides.
 bool can_stage_accumulator(const ir::Program& program, const ir::Statement& update, bool for_whole_kernel);
 
+// Whether a copy in panels of the lanes, else of the rows, is possible: each subscript an iterator of its own or a
+// number, no border, no result; and of use, since a step of the reduction moves.
+bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load, const std::string& lane,
+              const std::string& row);
+
 // The lines, in order of the operands' appearance.
-std::vector<std::string> operand_stages(const TiledReduction& reduction, const Machine& machine);
+std::vector<std::string> operand_stages(const TiledReduction& reduction);
 
 }  // namespace polyte::schedule

@@ -70,11 +70,18 @@ program rows(M, N)
   y[i] = t[i] / f32(N)
 )";
 
+// With lanes enough that elements put together one by one are dearer than squares.
+Machine wide_machine() {
+  Machine machine = schedule::test_machine();
+  machine.vector_bits = 512;
+  return machine;
+}
+
 std::string template_of(const char* text, const ir::Values& sizes) {
   const auto program = schedule::bound_program(text, sizes);
-  const auto script = schedule::make_template(*program, schedule::test_machine());
+  const auto script = schedule::make_template(*program, wide_machine());
   REQUIRE(script);
-  const auto state = schedule::replay(program, *script, schedule::test_machine(), {schedule::ProofLevel::Full, {}});
+  const auto state = schedule::replay(program, *script, wide_machine(), {schedule::ProofLevel::Full, {}});
   REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
   CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
   return schedule::print_nest(state->tree);

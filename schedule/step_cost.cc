@@ -1,0 +1,119 @@
+#include "schedule/step_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/checked.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr double kLoadsACycle = 2;
+constexpr double kL2Rate = 24;           // bytes a cycle, where the rows of a tile do not stay in the first level
+constexpr double kUnhidden = 0.1;        // of loads behind operations, or the other way round
+constexpr double kElementCycles = 1;     // a lane loaded by itself and put into its vector
+constexpr double kScatterCycles = 1.5;   // a lane taken out of its vector and stored
+constexpr double kTurnedCycles = 3;      // a vector of a square that is turned in registers
+constexpr std::int64_t kNearLanes = 4;   // elements apart: whole vectors are loaded and shuffled
+constexpr double kNearVectorCycles = 6;  // of one of these, its gathered neighbours at the ends of rows included
+
+bool is_operation(const ir::ExprNode& node) {
+  return std::holds_alternative<ir::Unary>(node.op) || std::holds_alternative<ir::Binary>(node.op) ||
+         std::holds_alternative<ir::Fma>(node.op);
+}
+
+}  // namespace
+
+StepCost::StepCost(const NestAccesses& nest, const ir::Statement& main, const Machine& machine)
+    : nest_(nest), machine_(machine), is_reduction_(main.combiner != ir::Combiner::None) {
+  double count = 0;
+  for (const ir::Expr& value : main.values)
+    ir::for_each_node(value, [&](const ir::ExprNode& node) { count += is_operation(node); });
+  operations_ = std::max(1.0, count);
+}
+
+std::int64_t StepCost::extent(std::size_t loop) const {
+  return loop == nest_.loops.size() ? 1 : std::max<std::int64_t>(1, nest_.loops[loop].extent);
+}
+
+std::int64_t StepCost::lane_vectors(std::size_t lane) const {
+  return lane == nest_.loops.size() ? 1 : ceil_div(extent(lane), lanes());
+}
+
+// Full tiles and the remainder. Where one FMA of full width issues a cycle, two of half width do.
+std::vector<StepCost::Part> StepCost::lane_parts(std::size_t lane, int vectors) const {
+  const std::int64_t whole = std::int64_t{vectors} * lanes(), rest = extent(lane) % whole;
+  std::vector<Part> parts;
+  if (lane == nest_.loops.size()) return {{1, 1}};
+  if (extent(lane) >= whole) parts.push_back({static_cast<double>(vectors), extent(lane) / whole});
+  if (rest == 0) return parts;
+  const bool halves = machine_.fma_per_cycle == 1 && machine_.vector_bits == 512;
+  const std::int64_t unit = halves ? lanes() / 2 : lanes();
+  parts.push_back({static_cast<double>(ceil_div(rest, unit)) * static_cast<double>(unit) / lanes(), 1});
+  return parts;
+}
+
+double StepCost::cycles(const TileLoopPair& pair, const RegisterTile& tile) const {
+  double steps = 1, points = 1;
+  for (std::size_t l = 0; l < nest_.loops.size(); ++l) {
+    if (l == pair.lane || l == pair.row) continue;
+    (nest_.loops[l].reduction ? steps : points) *= static_cast<double>(extent(l));
+  }
+  const std::int64_t rest = extent(pair.row) % tile.rows;
+  double total = 0;
+  for (const Part& part : lane_parts(pair.lane, tile.vectors)) {
+    for (const auto& [rows, count] : {std::pair{tile.rows, extent(pair.row) / tile.rows},
+                                      std::pair{static_cast<int>(rest), std::int64_t{rest > 0}}}) {
+      if (count == 0) continue;
+      const double one = steps * step(pair, rows, part.vectors) + once(pair, rows, part.vectors);
+      total += one * static_cast<double>(count * part.count);
+    }
+  }
+  return total * points;
+}
+
+// Elements from one lane to the next in memory.
+std::int64_t StepCost::across(const NestAccess& access, const TileLoopPair& pair) const {
+  if (pair.lane == nest_.loops.size()) return 1;
+  const std::int64_t stride = access.strides[pair.lane];
+  return stride != 0 && pair.packed.contains(access.buffer) ? 1 : stride;
+}
+
+double StepCost::step(const TileLoopPair& pair, int rows, double vectors) const {
+  double loads = 0, singles = 0, crowded = 0;
+  const double fma_rate = std::max(1, machine_.fma_per_cycle);
+  for (const NestAccess& access : nest_.all) {
+    if (!access.each_step) continue;
+    const double copies = pair.row != nest_.loops.size() && access.moves_with(pair.row) ? rows : 1;
+    const std::int64_t stride = across(access, pair);
+    if (copies > 1 && !pair.packed.contains(access.buffer) &&
+        conflicts_in_cache(machine_, access.strides[pair.row] * access.element_bytes, rows))
+      crowded += copies * machine_.l1.line_bytes / kL2Rate;
+    if (pair.turned && stride > kNearLanes) {
+      singles += copies * vectors * kTurnedCycles;
+    } else if (stride <= 1) {
+      loads += copies * (stride == 0 ? 1 : std::ceil(vectors));
+    } else if (stride <= kNearLanes) {
+      singles += copies * vectors * kNearVectorCycles;
+    } else {
+      singles += copies * vectors * lanes() * kElementCycles;
+    }
+  }
+  const double chain = is_reduction_ ? machine_.fma_latency : 0;
+  const double operations = operations_ * rows * vectors / fma_rate, moves = loads / kLoadsACycle + singles;
+  return std::max({operations, moves, chain, crowded}) + kUnhidden * std::min(operations, moves);
+}
+
+double StepCost::once(const TileLoopPair& pair, int rows, double vectors) const {
+  double cycles = 0;
+  for (const NestAccess& access : nest_.all) {
+    if (access.each_step) continue;
+    const double copies = pair.row != nest_.loops.size() && access.moves_with(pair.row) ? rows : 1;
+    const std::int64_t stride = across(access, pair);
+    const double one = stride <= 1 ? 1 : lanes() * (access.load ? kElementCycles : kScatterCycles);
+    cycles += copies * (stride == 0 ? 1 : vectors * one);
+  }
+  return cycles;
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,46 @@
+// What one step of a register tile issues, in cycles: operations, loads by how lanes and rows meet memory (broadcast,
+// contiguous, strided, gathered), and what comes once a tile (results, what an epilogue reads).
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "schedule/nest_accesses.h"
+#include "schedule/tile_model.h"
+#include "support/machine.h"
+
+namespace polyte::schedule {
+
+struct TileLoopPair {
+  std::size_t lane = 0, row = 0;  // loop numbers; loops.size(): none
+  std::set<std::string> packed;   // read densely along the lanes
+  bool turned = false;            // what strides along the lanes is read in squares that are turned in registers
+};
+
+class StepCost {
+ public:
+  StepCost(const NestAccesses& nest, const ir::Statement& main, const Machine& machine);
+
+  // Of the whole nest, remainders included.
+  double cycles(const TileLoopPair& pair, const RegisterTile& tile) const;
+  std::int64_t lane_vectors(std::size_t lane) const;  // that cover the loop
+
+ private:
+  const NestAccesses& nest_;
+  const Machine& machine_;
+  double operations_ = 1;  // a point
+  bool is_reduction_ = false;
+
+  struct Part {
+    double vectors = 1;  // the last may be half a vector
+    std::int64_t count = 1;
+  };
+  int lanes() const { return machine_.lanes(nest_.dtype); }
+  std::int64_t extent(std::size_t loop) const;
+  std::vector<Part> lane_parts(std::size_t lane, int vectors) const;
+  std::int64_t across(const NestAccess& access, const TileLoopPair& pair) const;
+  double step(const TileLoopPair& pair, int rows, double vectors) const;
+  double once(const TileLoopPair& pair, int rows, double vectors) const;
+};
+
+}  // namespace polyte::schedule
