@@ -261,8 +261,10 @@ class NestStrategy {
     add("stage " + update.writes[0].buffer + " at " + update.name + ":" + order_.back().name +
         " in register  #: tile-model");
     if (tile_.lane.empty()) return;
-    const schedule::TiledReduction tiled{&program_,   &update,     tile_.lane,  tile_.row,
-                                         param("Nr"), param("Mr"), tile_.packed};
+    std::vector<std::string> around;
+    for (const OuterLoop& loop : order_) around.push_back(loop.name);
+    const schedule::TiledReduction tiled{&program_,   &update,      tile_.lane,     tile_.row, param("Nr"),
+                                         param("Mr"), tile_.packed, tile_.in_place, around};
     for (const std::string& line : schedule::operand_stages(tiled)) add(line + "  #: tile-model");
   }
 };

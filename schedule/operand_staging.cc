@@ -57,6 +57,19 @@ std::string panel_iterator(const ir::Load& load, const std::string& lane, const 
   return "";
 }
 
+// The last of the outermost loops that each own a subscript of the load: a part copied there is copied once, and is
+// small. Empty: none.
+std::string copy_site(const TiledReduction& r, const ir::Load& load) {
+  std::string site;
+  for (const std::string& loop : r.order) {
+    const auto uses = [&](const ir::Index& index) { return index.affine.uses(loop); };
+    const auto owns = [&](const ir::Index& index) { return index.affine.as_symbol() == loop; };
+    if (std::ranges::count_if(load.indices, uses) != 1 || std::ranges::count_if(load.indices, owns) != 1) break;
+    site = loop;
+  }
+  return site;
+}
+
 // Elements in the order of their use: what the loops around hold first, then the steps of the reduction.
 std::string panel_layout(const TiledReduction& r, const ir::Load& load, const std::string& panel) {
   const std::string size = panel == r.lane ? r.lane_size : r.row_size;
@@ -101,7 +114,9 @@ std::vector<std::string> operand_stages(const TiledReduction& r) {
       const ir::Role role = r.program->buffer(load->buffer).role;
       if (role == ir::Role::Out || role == ir::Role::InOut || !seen.insert(load->buffer).second) continue;
       if (load->otherwise) {
-        if (wants_padded_copy(*r.program, *load)) lines.push_back("stage " + load->buffer);
+        if (r.in_place.contains(load->buffer) || !wants_padded_copy(*r.program, *load)) continue;
+        const std::string site = copy_site(r, *load);
+        lines.push_back("stage " + load->buffer + (site.empty() ? "" : " at " + r.update->name + ":" + site));
       } else if (r.packed.contains(load->buffer)) {
         lines.push_back("stage " + load->buffer + " layout " +
                         panel_layout(r, *load, panel_iterator(*load, r.lane, r.row)) +

@@ -2,7 +2,7 @@
 // a guarded input, panels of a packed operand. Mechanism and formula shared by the templates and by poly.
 //
 //   w[k, n], lane n, Nr = 32      stage w layout (k, n) [n//Nr, k, n%Nr] when compile
-//   x[c, h+r, w+s] else 0         stage x
+//   x[c, h+r, w+s] else 0         stage x, or stage x at acc.update:c where c is the outermost loop
 #pragma once
 
 #include <set>
@@ -19,6 +19,8 @@ struct TiledReduction {
   std::string lane, row;            // iterators; empty: none
   std::string lane_size, row_size;  // as the script writes them, "Nr", "Mr"
   std::set<std::string> packed;     // buffers that want panels
+  std::set<std::string> in_place;   // guarded reads that stay as they are
+  std::vector<std::string> order;   // the loops around the tile, outermost first
 };
 
 // False where its elements are written at some iterations only, known when it runs, or are read with a guard besides.

@@ -15,10 +15,11 @@ namespace {
 constexpr double kUnhidden = 0.1;      // of what the less busy resources do
 constexpr double kNoise = 0.995;       // what is cheaper by less is no better
 constexpr double kWorthAnOrder = 1.6;  // times the cheapest pair: above, no order will help
-constexpr std::size_t kMostPairs = 8, kMostTiles = 3, kMostOrdered = 4;
+constexpr std::size_t kMostCandidates = 40, kMostHeights = 2, kMostOrdered = 4;
 // An element into a panel: along the lanes, across, across where the lanes' lines fall into few sets of the cache.
 constexpr double kCopyCycles = 0.5, kTurnCycles = 1, kCrowdedTurnCycles = 5;
 constexpr double kPanelCycles = 200;              // to begin with
+constexpr double kCheapCopy = 0.1;                // of the steps that read it
 constexpr double kPageWalk = 7, kNearPages = 64;  // a page beyond these is looked up in the second level
 
 struct Candidate {
@@ -108,20 +109,21 @@ class TileChooser {
     return choices;
   }
 
+  // The best heights of each width: panels of other widths meet the caches differently.
   void add_tiles(const TileLoopPair& pair, std::vector<Candidate>& all) const {
-    std::vector<Candidate> tiles;
     const int budget = machine_.vector_registers - 2;
     for (int vectors : {2, 1, 3, 4}) {
       if (vectors > steps_.lane_vectors(pair.lane)) continue;
+      std::vector<Candidate> tiles;
       const std::int64_t most = std::min<std::int64_t>(extent(pair.row), (budget - vectors) / vectors);
       for (std::int64_t r = most; r >= 1; --r) {
         const RegisterTile tile{static_cast<int>(r), vectors};
         tiles.push_back({pair, tile, steps_.cycles(pair, tile), panel_cycles(pair, tile)});
       }
+      std::ranges::stable_sort(tiles, {}, &Candidate::together);
+      tiles.resize(std::min(tiles.size(), kMostHeights));
+      all.insert(all.end(), tiles.begin(), tiles.end());
     }
-    std::ranges::stable_sort(tiles, {}, &Candidate::together);
-    tiles.resize(std::min(tiles.size(), kMostTiles));
-    all.insert(all.end(), tiles.begin(), tiles.end());
   }
 
   std::vector<Candidate> cheapest_steps() const {
@@ -142,7 +144,7 @@ class TileChooser {
       all.push_back({pair, {1, 1}, steps_.cycles(pair, {1, 1}), 0});
     }
     std::ranges::stable_sort(all, {}, &Candidate::together);
-    all.resize(std::min(all.size(), kMostPairs * kMostTiles));
+    all.resize(std::min(all.size(), kMostCandidates));
     return all;
   }
 
@@ -222,6 +224,12 @@ class TileChooser {
     return busiest + kUnhidden * (sum - busiest) + extra;
   }
 
+  static double elements_of(const NestAccess& access) {
+    double elements = 1;
+    for (const std::int64_t size : access.shape) elements *= static_cast<double>(size);
+    return elements;
+  }
+
   double copy_cycles(const NestAccess& access, const TileLoopPair& pair, const RegisterTile& tile) const {
     const std::size_t panel = access.moves_with(pair.lane) ? pair.lane : pair.row;
     const int size = panel == pair.row ? tile.rows : tile.vectors * machine_.lanes(nest_.dtype);
@@ -235,9 +243,7 @@ class TileChooser {
     for (const NestAccess& access : nest_.all) {
       if (!access.load || !pair.packed.contains(access.buffer)) continue;
       if (q_.program->buffer(access.buffer).role == ir::Role::Const) continue;
-      double elements = 1;
-      for (const std::int64_t size : access.shape) elements *= static_cast<double>(size);
-      cycles += elements * copy_cycles(access, pair, tile) + kPanelCycles;
+      cycles += elements_of(access) * copy_cycles(access, pair, tile) + kPanelCycles;
     }
     return cycles;
   }
@@ -256,6 +262,19 @@ class TileChooser {
     return walks * kPageWalk * tiles * kUnhidden;
   }
 
+  // A guard costs little where all lanes of a vector agree on it; then a copy must be cheap beside the steps.
+  std::set<std::string> guards_in_place(const Candidate& candidate) const {
+    std::set<std::string> buffers;
+    for (const NestAccess& access : nest_.all) {
+      if (!access.load || !access.load->otherwise || !access.each_step) continue;
+      const bool disagree = std::ranges::any_of(access.load->guard, [&](const ir::Constraint& guard) {
+        return candidate.pair.lane != none() && guard.expr.uses(name(candidate.pair.lane));
+      });
+      if (!disagree && elements_of(access) * kCopyCycles > candidate.cycles * kCheapCopy) buffers.insert(access.buffer);
+    }
+    return buffers;
+  }
+
   TileChoice choice(const Candidate& candidate, const std::string& block, const TileLoops& tile, double cycles) const {
     TileChoice result{name(candidate.pair.lane),
                       name(candidate.pair.row),
@@ -263,6 +282,7 @@ class TileChooser {
                       candidate.pair.turned,
                       {},
                       candidate.pair.packed,
+                      guards_in_place(candidate),
                       block,
                       0,
                       cycles};

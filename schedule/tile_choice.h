@@ -33,6 +33,7 @@ struct TileChoice {
   bool turned = false;             // one vector, in squares with the innermost reduction loop
   std::vector<std::string> order;  // the loops around, outermost first: "h", "f.o" of the lane, row or blocked loop
   std::set<std::string> packed;    // buffers that want panels
+  std::set<std::string> in_place;  // guarded reads that are not worth a padded copy
   std::string block;               // the reduction loop that is split; empty: none
   std::int64_t block_size = 0;
   double cycles = 0;  // predicted, for the whole nest

@@ -158,8 +158,8 @@ class ReductionTemplate {
     if (!choice_.order.empty() && can_stage_accumulator(program_, *plan_.update, false))
       script_.add("stage " + accumulator() + " at " + plan_.update->name + ":" + choice_.order.back() + " in register");
     if (choice_.lane.empty() || !turning_.empty()) return;
-    const TiledReduction tiled{&program_,           plan_.update,        choice_.lane,  choice_.row,
-                               script_.param("Nr"), script_.param("Mr"), choice_.packed};
+    const TiledReduction tiled{&program_,           plan_.update,   choice_.lane,     choice_.row,  script_.param("Nr"),
+                               script_.param("Mr"), choice_.packed, choice_.in_place, choice_.order};
     for (const std::string& line : operand_stages(tiled)) script_.add(line);
   }
 };
