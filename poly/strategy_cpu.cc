@@ -174,9 +174,11 @@ class NestStrategy {
       params += (params.empty() ? "param " : ", ") + param(name) + " = " + value;
     };
     if (!tile_.row.empty()) define("Mr", std::to_string(tile_.tile.rows));
+    if (!tile_.outer_row.empty()) define("Mo", std::to_string(tile_.tile.outer_rows));
     if (!tile_.lane.empty()) define("Nr", lane_text());
     if (!tile_.block.empty()) define("Kc", std::to_string(tile_.block_size));
     if (!params.empty()) add(params + "  #: tile-model");
+    if (!tile_.outer_row.empty()) split(tile_.outer_row, param("Mo"));
     if (!tile_.row.empty()) split(tile_.row, param("Mr"));
     if (!tile_.lane.empty()) split(tile_.lane, param("Nr"));
     if (!tile_.block.empty()) split(tile_.block, param("Kc"));
@@ -196,6 +198,8 @@ class NestStrategy {
     for (const std::string& loop : tile_.order) {
       if (loop == tile_.lane + ".o") {
         order_.push_back({loop, ceil_div(extent(tile_.lane), lane_size()), true});
+      } else if (loop == tile_.outer_row + ".o") {
+        order_.push_back({loop, ceil_div(extent(tile_.outer_row), tile_.tile.outer_rows), true});
       } else if (loop == tile_.row + ".o") {
         order_.push_back({loop, ceil_div(extent(tile_.row), std::max(1, tile_.tile.rows)), true});
       } else {
@@ -219,6 +223,7 @@ class NestStrategy {
 
   std::string tile_path() const {
     std::string path;
+    if (!tile_.outer_row.empty()) path += "[" + tile_.outer_row + ".i] > ";
     if (!tile_.row.empty()) path += "[" + tile_.row + ".i] > ";
     if (!tile_.lane.empty()) path += "<" + tile_.lane + ".i> > ";
     return path;

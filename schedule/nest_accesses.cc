@@ -45,6 +45,12 @@ bool stays_in_registers(const ir::Program& program, const std::string& buffer, c
 
 }  // namespace
 
+double NestAccess::elements() const {
+  double count = 1;
+  for (const std::int64_t size : shape) count *= static_cast<double>(size);
+  return count;
+}
+
 NestAccess::Runs NestAccess::runs(std::span<const std::int64_t> points) const {
   Runs result;
   bool is_run = true;

@@ -34,6 +34,7 @@ struct NestAccess {
     std::int64_t apart = 0;  // bytes: the greatest common divisor of the steps between runs; 0: one run
   };
   Runs runs(std::span<const std::int64_t> points) const;
+  double elements() const;  // of the whole tensor
   bool moves_with(std::size_t loop) const { return strides[loop] != 0; }
   // Bytes of the lines touched when each loop runs over so many points; of its elements alone where these are `dense`.
   double footprint(std::span<const std::int64_t> points, bool dense, int line_bytes) const;

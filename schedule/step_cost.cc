@@ -53,65 +53,80 @@ std::vector<StepCost::Part> StepCost::lane_parts(std::size_t lane, int vectors) 
   return parts;
 }
 
-double StepCost::cycles(const TileLoopPair& pair, const RegisterTile& tile) const {
+// Full tiles and the remainder.
+std::vector<std::pair<int, std::int64_t>> StepCost::row_parts(std::size_t loop, int size) const {
+  std::vector<std::pair<int, std::int64_t>> parts{{size, extent(loop) / size}};
+  const std::int64_t rest = extent(loop) % size;
+  if (rest > 0) parts.emplace_back(static_cast<int>(rest), 1);
+  return parts;
+}
+
+double StepCost::cycles(const TileLoopNumbers& at, const RegisterTile& tile) const {
   double steps = 1, points = 1;
   for (std::size_t l = 0; l < nest_.loops.size(); ++l) {
-    if (l == pair.lane || l == pair.row) continue;
+    if (l == at.lane || l == at.row || l == at.outer_row) continue;
     (nest_.loops[l].reduction ? steps : points) *= static_cast<double>(extent(l));
   }
-  const std::int64_t rest = extent(pair.row) % tile.rows;
   double total = 0;
-  for (const Part& part : lane_parts(pair.lane, tile.vectors)) {
-    for (const auto& [rows, count] : {std::pair{tile.rows, extent(pair.row) / tile.rows},
-                                      std::pair{static_cast<int>(rest), std::int64_t{rest > 0}}}) {
-      if (count == 0) continue;
-      const double one = steps * step(pair, rows, part.vectors) + once(pair, rows, part.vectors);
-      total += one * static_cast<double>(count * part.count);
+  for (const Part& part : lane_parts(at.lane, tile.vectors)) {
+    for (const auto& [inner, inner_count] : row_parts(at.row, tile.rows)) {
+      for (const auto& [outer, outer_count] : row_parts(at.outer_row, tile.outer_rows)) {
+        const std::int64_t count = part.count * inner_count * outer_count;
+        if (count == 0) continue;
+        const Rows rows{inner, outer};
+        total += (steps * step(at, rows, part.vectors) + once(at, rows, part.vectors)) * static_cast<double>(count);
+      }
     }
   }
   return total * points;
 }
 
-// Elements from one lane to the next in memory.
-std::int64_t StepCost::across(const NestAccess& access, const TileLoopPair& pair) const {
-  if (pair.lane == nest_.loops.size()) return 1;
-  const std::int64_t stride = access.strides[pair.lane];
-  return stride != 0 && pair.packed.contains(access.buffer) ? 1 : stride;
+double StepCost::copies(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows) const {
+  const auto moves = [&](std::size_t loop) { return loop != nest_.loops.size() && access.moves_with(loop); };
+  return (moves(at.row) ? rows.inner : 1.0) * (moves(at.outer_row) ? rows.outer : 1.0);
 }
 
-double StepCost::step(const TileLoopPair& pair, int rows, double vectors) const {
+// Elements from one lane to the next in memory.
+std::int64_t StepCost::across(const NestAccess& access, const TileLoopNumbers& at) const {
+  if (at.lane == nest_.loops.size()) return 1;
+  const std::int64_t stride = access.strides[at.lane];
+  return stride != 0 && at.packed.contains(access.buffer) ? 1 : stride;
+}
+
+double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vectors) const {
   double loads = 0, singles = 0, crowded = 0;
   const double fma_rate = std::max(1, machine_.fma_per_cycle);
   for (const NestAccess& access : nest_.all) {
     if (!access.each_step) continue;
-    const double copies = pair.row != nest_.loops.size() && access.moves_with(pair.row) ? rows : 1;
-    const std::int64_t stride = across(access, pair);
-    if (copies > 1 && !pair.packed.contains(access.buffer) &&
-        conflicts_in_cache(machine_, access.strides[pair.row] * access.element_bytes, rows))
-      crowded += copies * machine_.l1.line_bytes / kL2Rate;
-    if (pair.turned && stride > kNearLanes) {
-      singles += copies * vectors * kTurnedCycles;
+    const double times = copies(access, at, rows);
+    const std::int64_t stride = across(access, at);
+    if (times > 1 && at.row != nest_.loops.size() && !at.packed.contains(access.buffer) &&
+        conflicts_in_cache(machine_, access.strides[at.row] * access.element_bytes, rows.inner))
+      crowded += times * machine_.l1.line_bytes / kL2Rate;
+    if (at.turned && stride > kNearLanes) {
+      singles += times * vectors * kTurnedCycles;
     } else if (stride <= 1) {
-      loads += copies * (stride == 0 ? 1 : std::ceil(vectors));
+      loads += times * (stride == 0 ? 1 : std::ceil(vectors));
     } else if (stride <= kNearLanes) {
-      singles += copies * vectors * kNearVectorCycles;
+      singles += times * vectors * kNearVectorCycles;
     } else {
-      singles += copies * vectors * lanes() * kElementCycles;
+      singles += times * vectors * lanes() * kElementCycles;
     }
   }
   const double chain = is_reduction_ ? machine_.fma_latency : 0;
-  const double operations = operations_ * rows * vectors / fma_rate, moves = loads / kLoadsACycle + singles;
+  const double operations = operations_ * rows.inner * rows.outer * vectors / fma_rate,
+               moves = loads / kLoadsACycle + singles;
   return std::max({operations, moves, chain, crowded}) + kUnhidden * std::min(operations, moves);
 }
 
-double StepCost::once(const TileLoopPair& pair, int rows, double vectors) const {
+double StepCost::once(const TileLoopNumbers& at, const Rows& rows, double vectors) const {
   double cycles = 0;
   for (const NestAccess& access : nest_.all) {
     if (access.each_step) continue;
-    const double copies = pair.row != nest_.loops.size() && access.moves_with(pair.row) ? rows : 1;
-    const std::int64_t stride = across(access, pair);
+    const double times = copies(access, at, rows);
+    const std::int64_t stride = across(access, at);
     const double one = stride <= 1 ? 1 : lanes() * (access.load ? kElementCycles : kScatterCycles);
-    cycles += copies * (stride == 0 ? 1 : vectors * one);
+    cycles += times * (stride == 0 ? 1 : vectors * one);
   }
   return cycles;
 }

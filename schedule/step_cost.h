@@ -4,6 +4,8 @@
 
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "schedule/nest_accesses.h"
 #include "schedule/tile_model.h"
@@ -11,10 +13,11 @@
 
 namespace polyte::schedule {
 
-struct TileLoopPair {
-  std::size_t lane = 0, row = 0;  // loop numbers; loops.size(): none
-  std::set<std::string> packed;   // read densely along the lanes
-  bool turned = false;            // what strides along the lanes is read in squares that are turned in registers
+struct TileLoopNumbers {
+  std::size_t lane = 0, row = 0, outer_row = 0;  // loop numbers; loops.size(): none
+  bool tiles(std::size_t loop) const { return loop == lane || loop == row || loop == outer_row; }
+  std::set<std::string> packed;  // read densely along the lanes
+  bool turned = false;           // what strides along the lanes is read in squares that are turned in registers
 };
 
 class StepCost {
@@ -22,7 +25,7 @@ class StepCost {
   StepCost(const NestAccesses& nest, const ir::Statement& main, const Machine& machine);
 
   // Of the whole nest, remainders included.
-  double cycles(const TileLoopPair& pair, const RegisterTile& tile) const;
+  double cycles(const TileLoopNumbers& at, const RegisterTile& tile) const;
   std::int64_t lane_vectors(std::size_t lane) const;  // that cover the loop
 
  private:
@@ -38,9 +41,14 @@ class StepCost {
   int lanes() const { return machine_.lanes(nest_.dtype); }
   std::int64_t extent(std::size_t loop) const;
   std::vector<Part> lane_parts(std::size_t lane, int vectors) const;
-  std::int64_t across(const NestAccess& access, const TileLoopPair& pair) const;
-  double step(const TileLoopPair& pair, int rows, double vectors) const;
-  double once(const TileLoopPair& pair, int rows, double vectors) const;
+  std::int64_t across(const NestAccess& access, const TileLoopNumbers& at) const;
+  struct Rows {
+    int inner = 1, outer = 1;
+  };
+  std::vector<std::pair<int, std::int64_t>> row_parts(std::size_t loop, int size) const;
+  double copies(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows) const;
+  double step(const TileLoopNumbers& at, const Rows& rows, double vectors) const;
+  double once(const TileLoopNumbers& at, const Rows& rows, double vectors) const;
 };
 
 }  // namespace polyte::schedule

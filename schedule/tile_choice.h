@@ -28,7 +28,7 @@ struct TileQuestion {
 };
 
 struct TileChoice {
-  std::string lane, row;  // empty: none
+  std::string lane, row, outer_row;  // empty: none
   RegisterTile tile;
   bool turned = false;             // one vector, in squares with the innermost reduction loop
   std::vector<std::string> order;  // the loops around, outermost first: "h", "f.o" of the lane, row or blocked loop

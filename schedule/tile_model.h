@@ -9,10 +9,11 @@
 
 namespace polyte::schedule {
 
-// rows x (vectors * lanes) accumulators in registers.
+// outer_rows x rows x (vectors * lanes) accumulators in registers.
 struct RegisterTile {
   int rows = 1;
   int vectors = 1;
+  int outer_rows = 1;  // of a second loop, where the first is short
 };
 
 struct ContractionShape {

@@ -104,9 +104,11 @@ class ReductionTemplate {
       params += (params.empty() ? "param " : ", ") + script_.param(base) + " = " + value;
     };
     if (!choice_.row.empty()) define("Mr", std::to_string(choice_.tile.rows));
+    if (!choice_.outer_row.empty()) define("Mo", std::to_string(choice_.tile.outer_rows));
     if (!choice_.lane.empty()) define("Nr", lanes_text());
     if (!choice_.block.empty()) define("Kc", std::to_string(choice_.block_size));
     if (!params.empty()) script_.add(params);
+    if (!choice_.outer_row.empty()) split(choice_.outer_row, script_.param("Mo"));
     if (!choice_.row.empty()) split(choice_.row, script_.param("Mr"));
     if (!choice_.lane.empty()) split(choice_.lane, script_.param("Nr"));
     if (!choice_.block.empty()) split(choice_.block, script_.param("Kc"));
@@ -116,6 +118,7 @@ class ReductionTemplate {
   std::int64_t trips(const std::string& loop) const {
     if (loop == choice_.lane + ".o")
       return ceil_div(extent(choice_.lane), std::int64_t{choice_.tile.vectors} * machine_.lanes(dtype_));
+    if (loop == choice_.outer_row + ".o") return ceil_div(extent(choice_.outer_row), choice_.tile.outer_rows);
     if (loop == choice_.row + ".o") return ceil_div(extent(choice_.row), choice_.tile.rows);
     return extent(loop);
   }
@@ -144,6 +147,7 @@ class ReductionTemplate {
     const std::string par = parallel_loop();
     std::string path, tile;
     for (const std::string& loop : choice_.order) path += (loop == par ? "par " : "") + loop + " > ";
+    if (!choice_.outer_row.empty()) tile += "[" + choice_.outer_row + ".i] > ";
     if (!choice_.row.empty()) tile += "[" + choice_.row + ".i] > ";
     if (!choice_.lane.empty()) tile += "<" + choice_.lane + ".i> > ";
     const std::string first = choice_.block.empty() ? "" : " when first " + choice_.block + ".o";
