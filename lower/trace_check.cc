@@ -85,6 +85,7 @@ class Comparison {
   };
   std::map<const std::pair<std::string, Point>*, Stored>
       stored_;                          // instances whose first store was the last; looked up
+  std::set<int> spare_;                 // what spare lanes left
   std::set<std::string> not_followed_;  // statements whose lanes have no known instances
   std::map<TraceFault::Kind, std::size_t> counts_;
   std::vector<TraceFault> faults_;
@@ -164,6 +165,14 @@ class Comparison {
            });
   }
 
+  // A spare lane may have the number of an instance that runs later, in a tile that begins there: its own place holds
+  // nothing to go on from, or what such lanes left. The instance itself is yet to be seen.
+  bool is_early(const std::pair<std::string, Point>& update, const Sources& own) const {
+    const auto expected = reference_.starts.find(update);
+    return expected != reference_.starts.end() && !expected->second.contains(Sources{}) &&
+           std::ranges::all_of(own, [&](int source) { return spare_.contains(source); });
+  }
+
   Sources result_of(const Event& event, int lane) {
     Sources reads = follower_.reads_of(event, lane);
     if (event.statement->empty()) return reads;
@@ -177,9 +186,14 @@ class Comparison {
         report(TraceFault::Kind::Coverage, shown + " runs, which the reference does not");
       return {reference_.known.number({*event.statement, instance, 0})};
     }
+    const Sources own = own_of(event, lane);
+    if (is_spare(event, lane) && is_early({*event.statement, known->second.written.index}, own)) {
+      const int left = reference_.known.number({*event.statement, instance, 0});
+      spare_.insert(left);
+      return {left};
+    }
     seen_.insert(known->first);
     check_place(known->first, known->second.written.index);
-    const Sources own = own_of(event, lane);
     const Sources* start = nullptr;
     int result = follower_.result_of(*event.statement, instance, known->second.written, own, reads, &start);
     if (const auto first = first_store(known->first, event, result)) {

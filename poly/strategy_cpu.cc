@@ -94,8 +94,8 @@ class NestStrategy {
     });
   }
 
-  std::vector<schedule::NestLoop> loops() const {
-    std::vector<schedule::NestLoop> all;
+  std::vector<schedule::PricedLoop> loops() const {
+    std::vector<schedule::PricedLoop> all;
     for (const std::string& it : main().iterators) {
       const bool reduction = std::ranges::find(main().reductions, it) != main().reductions.end();
       all.push_back({it, iterations_of(reference_, main(), it), reduction});

@@ -14,17 +14,17 @@ constexpr std::int64_t kPage = 4096, kWays = 8;
 constexpr std::int64_t kOpenExtent = 1 << 20;  // of a symbol
 
 template <typename Access>
-NestAccess describe(const ir::Program& program, const Access& access, const std::vector<NestLoop>& loops) {
+NestAccess describe(const ir::Program& program, const Access& access, const std::vector<PricedLoop>& loops) {
   const ir::Buffer& buffer = program.buffer(access.buffer);
   NestAccess result;
   result.buffer = access.buffer;
   result.element_bytes = size_in_bytes(buffer.dtype);
-  for (const NestLoop& loop : loops)
+  for (const PricedLoop& loop : loops)
     result.strides.push_back(std::abs(ir::stride_of(program, access, loop.name).value_or(kUnknownStride)));
   for (std::size_t d = 0; d < access.indices.size(); ++d) {
     result.shape.push_back(buffer.shape[d].is_constant() ? buffer.shape[d].constant() : kOpenExtent);
     std::vector<std::int64_t> coefficients;
-    for (const NestLoop& loop : loops)
+    for (const PricedLoop& loop : loops)
       coefficients.push_back(std::abs(access.indices[d].affine.coefficient(loop.name)));
     result.subscripts.push_back(std::move(coefficients));
   }
@@ -97,7 +97,7 @@ double NestAccess::far_runs(std::span<const std::int64_t> points) const {
 }
 
 std::size_t NestAccesses::loop_number(const std::string& name) const {
-  return static_cast<std::size_t>(std::ranges::find(loops, name, &NestLoop::name) - loops.begin());
+  return static_cast<std::size_t>(std::ranges::find(loops, name, &PricedLoop::name) - loops.begin());
 }
 
 std::int64_t NestAccesses::extent(const std::string& name) const {
@@ -106,7 +106,7 @@ std::int64_t NestAccesses::extent(const std::string& name) const {
 }
 
 NestAccesses nest_accesses(const ir::Program& program, const ir::Statement& main,
-                           std::span<const ir::Statement* const> others, std::vector<NestLoop> loops) {
+                           std::span<const ir::Statement* const> others, std::vector<PricedLoop> loops) {
   NestAccesses result;
   result.loops = std::move(loops);
   result.dtype = program.buffer(main.writes[0].buffer).dtype;

@@ -11,7 +11,7 @@
 
 namespace polyte::schedule {
 
-struct NestLoop {
+struct PricedLoop {
   std::string name;
   std::int64_t extent = 1;
   bool reduction = false;
@@ -45,7 +45,7 @@ struct NestAccess {
 };
 
 struct NestAccesses {
-  std::vector<NestLoop> loops;
+  std::vector<PricedLoop> loops;
   std::vector<NestAccess> all;
   NestAccess accumulator;  // of the reduction; counts where it leaves the registers between blocks
   DType dtype = DType::F32;
@@ -57,6 +57,6 @@ struct NestAccesses {
 // `main`: the reduction, or the definition, whose loops these are; `others`: what runs at its points beside it. A
 // temporary that both writes and reads are here stays in registers and is left out.
 NestAccesses nest_accesses(const ir::Program& program, const ir::Statement& main,
-                           std::span<const ir::Statement* const> others, std::vector<NestLoop> loops);
+                           std::span<const ir::Statement* const> others, std::vector<PricedLoop> loops);
 
 }  // namespace polyte::schedule

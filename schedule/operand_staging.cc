@@ -101,10 +101,23 @@ bool can_pack(const ir::Program& program, const ir::Statement& update, const ir:
   const bool moves = std::ranges::any_of(
       update.reductions, [&](const std::string& loop) { return ir::stride_of(program, load, loop).value_or(0) != 0; });
   // A read with a guard would leave the panels.
-  const bool guarded = std::ranges::any_of(loads_of(program, load.buffer),
-                                           [](const ir::Load* other) { return other->otherwise != nullptr; });
-  return !is_result && moves && !guarded && plain_subscripts(load) && !panel_iterator(load, lane, row).empty();
+  const bool all_plain = std::ranges::all_of(loads_of(program, load.buffer), [](const ir::Load* other) {
+    return !other->otherwise && plain_subscripts(*other);
+  });
+  return !is_result && moves && all_plain && !panel_iterator(load, lane, row).empty();
 }
+
+namespace {
+
+// Of several reads of a buffer the one along the lanes says how its panels run.
+const ir::Load* panel_load(const TiledReduction& r, const ir::Load* first) {
+  for (const ir::Expr& value : r.update->values)
+    for (const ir::Load* load : ir::loads_of(value))
+      if (load->buffer == first->buffer && panel_iterator(*load, r.lane, "") == r.lane) return load;
+  return first;
+}
+
+}  // namespace
 
 std::vector<std::string> operand_stages(const TiledReduction& r) {
   std::vector<std::string> lines;
@@ -118,8 +131,9 @@ std::vector<std::string> operand_stages(const TiledReduction& r) {
         const std::string site = copy_site(r, *load);
         lines.push_back("stage " + load->buffer + (site.empty() ? "" : " at " + r.update->name + ":" + site));
       } else if (r.packed.contains(load->buffer)) {
+        const ir::Load* panels = panel_load(r, load);
         lines.push_back("stage " + load->buffer + " layout " +
-                        panel_layout(r, *load, panel_iterator(*load, r.lane, r.row)) +
+                        panel_layout(r, *panels, panel_iterator(*panels, r.lane, r.row)) +
                         (role == ir::Role::Const ? " when compile" : ""));
       }
     }

@@ -78,18 +78,13 @@ class TileFinder {
     });
   }
 
-  bool is_read_once(const NestAccess& access) const {
-    return std::ranges::count_if(nest_.all, [&](const NestAccess& other) {
-             return other.load && other.each_step && other.buffer == access.buffer;
-           }) == 1;
-  }
-
   // Every choice of what lies in panels: constants always do.
   std::vector<std::set<std::string>> panel_choices(std::size_t lane, std::size_t row) const {
     std::vector<std::set<std::string>> choices{{}};
     if (lane == none() || q_.main->reductions.empty()) return choices;
     for (const NestAccess& access : nest_.all) {
-      if (!access.load || !access.each_step || !is_read_once(access)) continue;
+      if (!access.load || !access.each_step) continue;
+      if (choices.front().contains(access.buffer) || choices.back().contains(access.buffer)) continue;
       if (!can_pack(*q_.program, *q_.main, *access.load, name(lane), name(row))) continue;
       const bool is_free = q_.program->buffer(access.buffer).role == ir::Role::Const;
       const std::size_t count = choices.size();
@@ -102,6 +97,13 @@ class TileFinder {
   }
 
   int accumulators() const { return machine_.vector_registers - 2; }
+
+  // A bound of one in terms of the other: tiles that divide each other are cut along the lanes alone.
+  bool are_coupled(std::size_t lane, std::size_t row) const {
+    return lane != none() && row != none() && std::ranges::any_of(q_.main->domain, [&](const ir::Constraint& c) {
+             return c.expr.uses(name(lane)) && c.expr.uses(name(row));
+           });
+  }
 
   // Registers for operands: what the outer row loop uses again waits for all of the inner one.
   std::int64_t kept(const TileLoopNumbers& at, int vectors) const {
@@ -120,7 +122,9 @@ class TileFinder {
       if (vectors > steps_.lane_vectors(at.lane)) continue;
       std::vector<TileCandidate> tiles;
       const int most = (accumulators() - vectors) / vectors;
+      const bool is_coupled = are_coupled(at.lane, at.row);
       const auto add = [&](std::int64_t rows, std::int64_t outer_rows) {
+        if (is_coupled && vectors * machine_.lanes(nest_.dtype) % rows != 0) return;
         const RegisterTile tile{static_cast<int>(rows), vectors, static_cast<int>(outer_rows)};
         tiles.push_back({at, tile, steps_.cycles(at, tile), panel_cycles(at, tile)});
       };

@@ -48,7 +48,7 @@ class TileChooser {
 
   std::int64_t reduction_steps() const {
     std::int64_t product = 1;
-    for (const NestLoop& loop : nest_.loops)
+    for (const PricedLoop& loop : nest_.loops)
       if (loop.reduction) product *= std::max<std::int64_t>(1, loop.extent);
     return product;
   }
@@ -114,9 +114,25 @@ class TileChooser {
                         around.moving.begin() + static_cast<std::ptrdiff_t>(still));
       for (const std::size_t i : positions) tile.order.push_back(around.moving[i]);
       tile.order.insert(tile.order.end(), around.single.begin(), around.single.end());
+      if (runs_backwards(tile.order)) continue;
       const double cycles = price(candidate, tile, extra);
       if (best.cycles < 0 || cycles < best.cycles * kNoise) best = choice(candidate, block, tile, cycles);
     } while (std::ranges::next_permutation(positions).found);
+  }
+
+  // i of j <= i is outside: tiles of j are then cut at their ends, and begin where they begin. The other way round i
+  // would begin inside a tile.
+  bool runs_backwards(const std::vector<std::size_t>& order) const {
+    for (const ir::Constraint& constraint : q_.main->domain) {
+      if (constraint.equality) continue;
+      bool upper = false;  // some loop further out is bounded above
+      for (const std::size_t loop : order) {
+        const std::int64_t factor = constraint.expr.coefficient(name(loop));
+        if (factor > 0 && upper) return true;
+        upper = upper || factor < 0;
+      }
+    }
+    return false;
   }
 
   double price(const TileCandidate& candidate, const TileLoops& tile, double extra) const {

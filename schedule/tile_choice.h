@@ -21,7 +21,7 @@ struct TileQuestion {
   const ir::Program* program = nullptr;
   const ir::Statement* main = nullptr;       // the reduction, or the definition
   std::vector<const ir::Statement*> others;  // initial values and epilogue at its points
-  std::vector<NestLoop> loops;               // of main
+  std::vector<PricedLoop> loops;             // of main
   std::vector<std::string> candidates;       // may carry lanes or rows
   std::vector<std::string> turned;           // lanes of reductions whose operands can be turned in registers
   std::vector<std::string> fixed_order;      // free loops that stay outermost, in this order

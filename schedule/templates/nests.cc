@@ -51,6 +51,15 @@ bool reads_own_point(const ir::Statement& epilogue, const std::vector<const ir::
   return true;
 }
 
+// C[i, j] += ... on what is there already, each element by itself.
+bool adds_in_place(const ir::Statement& s) {
+  if (s.combiner == ir::Combiner::None || s.region_depth > 0 || s.writes.size() != 1) return false;
+  return std::ranges::all_of(free_iterators(s), [&](const std::string& it) {
+    return std::ranges::any_of(
+        s.writes[0].indices, [&](const ir::Index& index) { return !index.indirect && index.affine.as_symbol() == it; });
+  });
+}
+
 }  // namespace
 
 std::vector<NestPlan> plan_nests(const ir::Program& program) {
@@ -71,6 +80,8 @@ std::vector<NestPlan> plan_nests(const ir::Program& program) {
         members.push_back(&all[i]);
       }
       --i;
+    } else if (adds_in_place(all[i])) {
+      plan.update = &all[i];
     } else {
       plan.plain = &all[i];
     }

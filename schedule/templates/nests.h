@@ -14,7 +14,7 @@ namespace polyte::schedule {
 
 // Consecutive statements that one template schedules together.
 struct NestPlan {
-  const ir::Statement* init = nullptr;  // of a reduction
+  const ir::Statement* init = nullptr;  // of a reduction; null where it adds to what is there
   const ir::Statement* update = nullptr;
   std::vector<const ir::Statement*> epilogue;  // over the reduction's free iterators, after it
   const ir::Statement* plain = nullptr;        // a nest of a single definition

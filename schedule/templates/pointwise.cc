@@ -45,7 +45,9 @@ PointwiseShape shape_of(const ir::Program& program, const ir::Statement& s, cons
 bool schedule_pointwise(const ir::Program& program, const State& reference, const Machine& machine,
                         const NestPlan& plan, ScriptText& script, std::string& reason) {
   if (!plan.plain || plan.plain->region_depth > 0 || plan.plain->combiner != ir::Combiner::None) {
-    reason = "no template for " + (plan.plain ? plan.plain->name : "statements") + " in an ordered region";
+    const bool is_ordered = plan.plain && plan.plain->region_depth > 0;
+    reason = "no template for " + (plan.plain ? plan.plain->name : "statements") +
+             (is_ordered ? " in an ordered region" : ", which adds to elements that its iterations share");
     return false;
   }
   const ir::Statement& s = *plan.plain;

@@ -57,14 +57,17 @@ class ReductionTemplate {
   std::int64_t extent(const std::string& loop) const { return find(facts_, loop)->extent; }
 
   std::vector<const ir::Statement*> members() const {
-    std::vector<const ir::Statement*> all{plan_.init, plan_.update};
+    std::vector<const ir::Statement*> all;
+    if (plan_.init) all.push_back(plan_.init);
+    all.push_back(plan_.update);
     all.insert(all.end(), plan_.epilogue.begin(), plan_.epilogue.end());
     return all;
   }
 
   TileQuestion question() const {
-    TileQuestion question{&program_, plan_.update, {plan_.init}, {}, {}, {}, {}};
-    question.others.insert(question.others.end(), plan_.epilogue.begin(), plan_.epilogue.end());
+    TileQuestion question{&program_, plan_.update, {}, {}, {}, {}, {}};
+    for (const ir::Statement* s : members())
+      if (s != plan_.update) question.others.push_back(s);
     for (const IteratorFacts& fact : facts_) {
       question.loops.push_back({fact.name, fact.extent, fact.reduction});
       if (!fact.reduction) question.candidates.push_back(fact.name);
@@ -152,9 +155,10 @@ class ReductionTemplate {
     if (!choice_.lane.empty()) tile += "<" + choice_.lane + ".i> > ";
     const std::string first = choice_.block.empty() ? "" : " when first " + choice_.block + ".o";
     const std::string last = choice_.block.empty() ? "" : " when last " + choice_.block + ".o";
-    std::string body = tile + plan_.init->name + first + "; " + reduction_path() + tile + plan_.update->name;
+    std::string body = plan_.init ? tile + plan_.init->name + first + "; " : "";
+    body += reduction_path() + tile + plan_.update->name;
     for (const ir::Statement* s : plan_.epilogue) body += "; " + tile + s->name + last;
-    script_.add("nest " + path + "{ " + body + " }");
+    script_.add("nest " + path + (members().size() > 1 ? "{ " + body + " }" : body));
   }
 
   // A loop name that several nests share is said with a statement of this one.
