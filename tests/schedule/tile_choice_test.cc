@@ -1,0 +1,141 @@
+// Which loops become lanes, rows and panels, in which order the others run: what the machine's formulas must say of
+// the structures that they are for.
+#include "schedule/tile_choice.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "schedule/traffic.h"
+#include "tests/schedule/schedule_testing.h"
+
+using namespace polyte;
+
+namespace {
+
+// 16 lanes of f32, 32 registers, one FMA a cycle, caches of 32 KiB, 1 MiB and 4 MiB.
+Machine wide_machine() {
+  Machine machine = schedule::test_machine();
+  machine.vector_bits = 512;
+  machine.fma_per_cycle = 1;
+  machine.l1 = {32 * 1024, 8, 64};
+  machine.l2 = {1024 * 1024, 8, 64};
+  machine.l3 = {4096 * 1024, 16, 64};
+  return machine;
+}
+
+schedule::TileChoice choice_of(const std::string& text, std::size_t update,
+                               const std::map<std::string, std::int64_t>& extents) {
+  const auto program = schedule::bound_program(text, {});
+  const ir::Statement& main = program->statements[update];
+  schedule::TileQuestion question{program.get(), &main, {}, {}, {}, {}, {}};
+  for (const ir::Statement& s : program->statements)
+    if (s.name != main.name) question.others.push_back(&s);
+  for (const std::string& it : main.iterators) {
+    const bool is_sum = std::ranges::find(main.reductions, it) != main.reductions.end();
+    question.loops.push_back({it, extents.at(it), is_sum});
+    if (!is_sum) question.candidates.push_back(it);
+  }
+  return schedule::choose_tile(question, wide_machine());
+}
+
+}  // namespace
+
+TEST_CASE("tiles: channels are lanes where a row of pixels fills no vector, and weights wait in the second cache") {
+  const auto choice = choice_of(R"(
+program conv()
+  in    x: f32[512, 9, 9]
+  const w: f32[512, 512, 3, 3]
+  in    b: f32[512]
+  out   y: f32[512, 7, 7]
+  acc[f, h, q] = sum[c in 0..512, r in 0..3, s in 0..3] x[c, h + r, q + s] * w[f, c, r, s]
+    for f in 0..512, h in 0..7, q in 0..7
+  y[f, h, q] = acc[f, h, q] + b[f]
+)",
+                                1, {{"f", 512}, {"h", 7}, {"q", 7}, {"c", 512}, {"r", 3}, {"s", 3}});
+  CHECK(choice.lane == "f");
+  CHECK(choice.row == "q");
+  CHECK(choice.outer_row == "h");  // seven rows alone leave registers idle
+  CHECK(choice.tile.rows * choice.tile.outer_rows * choice.tile.vectors >= 24);
+  CHECK(choice.packed.contains("w"));
+  CHECK(choice.order.front() == "f.o");
+}
+
+TEST_CASE("tiles: long rows of pixels are lanes of a short reduction, whose results then leave in vectors") {
+  const auto choice = choice_of(R"(
+program conv()
+  in    x: f32[64, 56, 56]
+  const w: f32[64, 64, 1, 1]
+  in    b: f32[64]
+  out   y: f32[64, 56, 56]
+  acc[f, h, q] = sum[c in 0..64] x[c, h, q] * w[f, c, 0, 0]   for f in 0..64, h in 0..56, q in 0..56
+  y[f, h, q] = acc[f, h, q] + b[f]
+)",
+                                1, {{"f", 64}, {"h", 56}, {"q", 56}, {"c", 64}});
+  CHECK(choice.lane == "q");
+  CHECK(choice.row == "f");
+  CHECK(choice.packed.contains("w"));
+}
+
+TEST_CASE("tiles: rows are neighbours in memory, whichever index they are") {
+  const auto choice = choice_of(R"(
+program contraction()
+  in    A: f32[32, 64, 32]
+  in    B: f32[64, 32, 32]
+  out   C: f32[32, 32, 32, 32]
+  C[a, b, c, d] = sum[e] A[a, e, c] * B[e, b, d]
+)",
+                                1, {{"a", 32}, {"b", 32}, {"c", 32}, {"d", 32}, {"e", 64}});
+  CHECK(choice.lane == "d");
+  CHECK(choice.row == "c");
+}
+
+TEST_CASE("tiles: loops that bound each other have tiles that divide each other, the lower one outside") {
+  const auto choice = choice_of(R"(
+program syrk()
+  in    A: f32[512, 512]
+  inout C: f32[512, 512]
+  S: C[i, j] += A[i, k] * A[j, k]   for i in 0..512, j in 0..i + 1, k in 0..512
+)",
+                                0, {{"i", 512}, {"j", 512}, {"k", 512}});
+  CHECK(choice.lane == "j");
+  CHECK(choice.row == "i");
+  CHECK(choice.tile.vectors * 16 % choice.tile.rows == 0);
+  CHECK(choice.order == std::vector<std::string>{"i.o", "j.o"});
+  CHECK(choice.packed.contains("A"));
+}
+
+TEST_CASE("tiles: a guard on which all lanes agree stays where a copy would cost as much as the sums") {
+  constexpr const char* kDepthwise = R"(
+program depthwise()
+  in    x: f32[4, 14, 14, 16]
+  const w: f32[4, 3, 3, 16]
+  out   y: f32[4, 14, 14, 16]
+  y[c, h, q, g] = sum[r in 0..3, s in 0..3] (x[c, h + r - 1, q + s - 1, g] else 0) * w[c, r, s, g]
+    for c in 0..4, h in 0..14, q in 0..14, g in 0..16
+)";
+  const auto choice = choice_of(kDepthwise, 1, {{"c", 4}, {"h", 14}, {"q", 14}, {"g", 16}, {"r", 3}, {"s", 3}});
+  CHECK(choice.lane == "g");
+  CHECK(choice.in_place.contains("x"));
+}
+
+TEST_CASE("traffic: what a cache holds is fetched once, what it does not for each iteration around") {
+  const auto program = schedule::bound_program(R"(
+program product()
+  in    A: f32[1024, 1024]
+  in    B: f32[1024, 1024]
+  out   C: f32[1024, 1024]
+  C[i, j] = sum[k] A[i, k] * B[k, j]
+)",
+                                               {});
+  const ir::Statement* const init = &program->statements[0];
+  const auto nest = schedule::nest_accesses(*program, program->statements[1], std::span(&init, 1),
+                                            {{"i", 1024, false}, {"j", 1024, false}, {"k", 1024, true}});
+  const auto cycles = [&](std::vector<std::size_t> order, std::set<std::string> packed) {
+    return schedule::traffic_cycles(nest, {{14, 32, 1024}, std::move(order), std::move(packed), false}, wide_machine());
+  };
+  const auto column_first = cycles({1, 0}, {"B"}), row_first = cycles({0, 1}, {"B"}), in_place = cycles({1, 0}, {});
+  CHECK(column_first[1] < row_first[1]);  // a panel of B waits in the second cache while A streams
+  CHECK(column_first[1] < in_place[1]);   // the lines of a column of B in place fall into few of its sets
+}
