@@ -87,13 +87,13 @@ double NestAccess::crowding(std::span<const std::int64_t> points, int line_bytes
   if (all.apart == 0) return 1;
   const std::int64_t places = kPage / std::gcd(all.apart, kPage);
   if (all.count <= static_cast<double>(places * kWays)) return 1;
-  const std::int64_t lines = places * ceil_div(all.elements * element_bytes, line_bytes);
-  return std::max(1.0, static_cast<double>(kPage / line_bytes) / static_cast<double>(lines));
+  const std::int64_t lines = places * ceil_div(all.elements * element_bytes, line_bytes), in_page = kPage / line_bytes;
+  return std::max(1.0, static_cast<double>(in_page) / static_cast<double>(lines));
 }
 
-double NestAccess::far_runs(std::span<const std::int64_t> points) const {
+double NestAccess::pages(std::span<const std::int64_t> points) const {
   const Runs all = runs(points);
-  return all.apart >= kPage ? all.count : 0;
+  return all.count * static_cast<double>(std::min(all.apart, kPage)) / static_cast<double>(kPage);
 }
 
 std::size_t NestAccesses::loop_number(const std::string& name) const {

@@ -40,8 +40,8 @@ struct NestAccess {
   double footprint(std::span<const std::int64_t> points, bool dense, int line_bytes) const;
   // How many times its footprint it occupies of a cache: runs that start at few offsets of a page fall into few sets.
   double crowding(std::span<const std::int64_t> points, int line_bytes) const;
-  // Pages that the runs touch, where each has its own; else 0.
-  double far_runs(std::span<const std::int64_t> points) const;
+  // Pages that the runs touch.
+  double pages(std::span<const std::int64_t> points) const;
 };
 
 struct NestAccesses {

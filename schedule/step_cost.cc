@@ -9,6 +9,7 @@ namespace polyte::schedule {
 namespace {
 
 constexpr double kLoadsACycle = 2;
+constexpr double kCrossedLines = 2;      // loads for one vector that does not begin where a line does
 constexpr double kL2Rate = 24;           // bytes a cycle, where the rows of a tile do not stay in the first level
 constexpr double kUnhidden = 0.1;        // of loads behind operations, or the other way round
 constexpr double kElementCycles = 1;     // a lane loaded by itself and put into its vector
@@ -93,6 +94,14 @@ std::int64_t StepCost::across(const NestAccess& access, const TileLoopNumbers& a
   return stride != 0 && at.packed.contains(access.buffer) ? 1 : stride;
 }
 
+// Whether vectors begin where lines do, or halves of them.
+bool StepCost::is_aligned(const NestAccess& access, const TileLoopNumbers& at) const {
+  if (at.packed.contains(access.buffer)) return true;
+  for (std::size_t l = 0; l < nest_.loops.size(); ++l)
+    if (l != at.lane && extent(l) > 1 && access.strides[l] % lanes() != 0) return false;
+  return true;
+}
+
 double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vectors) const {
   double loads = 0, singles = 0, crowded = 0;
   const double fma_rate = std::max(1, machine_.fma_per_cycle);
@@ -106,7 +115,7 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
     if (at.turned && stride > kNearLanes) {
       singles += times * vectors * kTurnedCycles;
     } else if (stride <= 1) {
-      loads += times * (stride == 0 ? 1 : std::ceil(vectors));
+      loads += times * (stride == 0 ? 1 : std::ceil(vectors) * (is_aligned(access, at) ? 1 : kCrossedLines));
     } else if (stride <= kNearLanes) {
       singles += times * vectors * kNearVectorCycles;
     } else {

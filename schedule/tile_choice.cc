@@ -152,8 +152,8 @@ class TileChooser {
     double walks = 0;
     for (const NestAccess& access : nest_.all) {
       if (!access.each_step || candidate.at.packed.contains(access.buffer)) continue;
-      const double runs = access.far_runs(tile.points);
-      if (runs > kNearPages) walks += runs;
+      const double pages = access.pages(tile.points);
+      if (pages > kNearPages) walks += pages;
     }
     return walks * kPageWalk * tiles * kUnhidden;
   }
