@@ -1,6 +1,7 @@
 #include "schedule/tile_candidates.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ir/contraction.h"
 #include "schedule/lanes.h"
@@ -13,6 +14,17 @@ constexpr std::size_t kMostCandidates = 48, kMostHeights = 2;
 // An element into a panel: along the lanes, across, across where the lanes' lines fall into few sets of the cache.
 constexpr double kCopyCycles = 0.5, kTurnCycles = 1, kCrowdedTurnCycles = 5;
 constexpr double kPanelCycles = 200;  // to begin with
+
+// Cheapest first; equals stay in their order.
+void keep_cheapest(std::vector<TileCandidate>& all, std::size_t count) {
+  std::vector<std::pair<double, std::size_t>> costs;
+  for (const TileCandidate& candidate : all) costs.emplace_back(candidate.together(), costs.size());
+  std::ranges::sort(costs);
+  costs.resize(std::min(costs.size(), count));
+  std::vector<TileCandidate> kept;
+  for (const auto& [cost, at] : costs) kept.push_back(all[at]);
+  all = std::move(kept);
+}
 
 class TileFinder {
  public:
@@ -37,8 +49,7 @@ class TileFinder {
       const TileLoopNumbers at{nest_.loop_number(loop), none(), none(), {}, true};
       all.push_back({at, {1, 1}, steps_.cycles(at, {1, 1}), 0});
     }
-    std::ranges::stable_sort(all, {}, &TileCandidate::together);
-    all.resize(std::min(all.size(), kMostCandidates));
+    keep_cheapest(all, kMostCandidates);
     return all;
   }
 
@@ -134,8 +145,7 @@ class TileFinder {
         for (std::int64_t r = std::min(extent(at.outer_row), most / extent(at.row)); r >= 2; --r)
           if (extent(at.row) * r * vectors + kept(at, vectors) < machine_.vector_registers) add(extent(at.row), r);
       }
-      std::ranges::stable_sort(tiles, {}, &TileCandidate::together);
-      tiles.resize(std::min(tiles.size(), kMostHeights));
+      keep_cheapest(tiles, kMostHeights);
       all.insert(all.end(), tiles.begin(), tiles.end());
     }
   }
