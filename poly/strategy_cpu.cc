@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/contraction.h"
+#include "poly/nest_order.h"
 #include "poly/shared_nest.h"
 #include "poly/strategy_maps.h"
 #include "schedule/lanes.h"
@@ -297,7 +298,7 @@ std::optional<std::string> schedule_for_cpu(const ir::Program& program, const sc
                                             const StrategyOptions& options) {
   std::vector<Core> nests;
   top_nests(core.root, nests);
-  std::string text;
+  std::string text = order_of_nests(reference, nests);
   int number = 0;
   for (const Core& nest : nests) {
     if (has_no_iterations(nest, reference)) continue;  // of tensors without elements: nothing is to schedule

@@ -46,6 +46,21 @@ TEST_CASE("both sweeps of jacobi in one nest, shifted") {
   }
 }
 
+TEST_CASE("a nest that isl fuses around another one") {
+  const std::string script = checked_script(R"(program around()
+    in    x: f32[4]
+    in    y: f32[2]
+    out   a: f32[2]
+    out   b: f32[2]
+    out   c: f32[2]
+    a[i] = y[i] - x[2*i]  for i in 0..2
+    b[i] = sum[k in i..2] a[k] / max(y[i], a[i])  for i in 0..2
+    c[i] = min[k in 0..1] select(y[k] - a[i] < y[i], -y[i], 2)  for i in 0..2
+)",
+                                            {});
+  CHECK(has(script, "nest { i > a; i > c.init; i > k > c.update; i > b.init; i > k > b.update }"));
+}
+
 TEST_CASE("seidel in time tiles") {
   const std::string script = checked_script(schedule::kSeidel, {{"T", 5}, {"N", 9}});
   CHECK(has(script, "map A (t, "));

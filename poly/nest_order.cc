@@ -1,0 +1,48 @@
+#include "poly/nest_order.h"
+
+#include <algorithm>
+
+namespace polyte::poly {
+namespace {
+
+using schedule::Tree;
+
+std::vector<Tree> top_level(const Tree& tree) {
+  const auto* sequence = std::get_if<schedule::Sequence>(&tree->op);
+  return sequence ? sequence->children : std::vector<Tree>{tree};
+}
+
+std::map<std::string, std::size_t> nest_of_statement(const std::vector<Core>& nests) {
+  std::map<std::string, std::size_t> numbers;
+  for (std::size_t n = 0; n < nests.size(); ++n)
+    for (const Cluster* cluster : clusters_of(nests[n]))
+      for (const ir::Statement* s : cluster->statements) numbers[s->name] = n;
+  return numbers;
+}
+
+// True where a nest's part comes again after another nest's.
+bool is_interleaved(const std::vector<std::size_t>& numbers) {
+  for (std::size_t i = 1; i < numbers.size(); ++i)
+    if (numbers[i] != numbers[i - 1] && std::find(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(i),
+                                                  numbers[i]) != numbers.begin() + static_cast<std::ptrdiff_t>(i))
+      return true;
+  return false;
+}
+
+}  // namespace
+
+std::string order_of_nests(const schedule::State& reference, const std::vector<Core>& nests) {
+  const std::map<std::string, std::size_t> nest_of = nest_of_statement(nests);
+  std::vector<Tree> children = top_level(reference.tree);
+  const auto number = [&](const Tree& child) {
+    const auto found = nest_of.find(schedule::leaves_of(child).front()->statement);
+    return found == nest_of.end() ? nests.size() : found->second;  // isl leaves out what has no iterations
+  };
+  std::vector<std::size_t> numbers;
+  for (const Tree& child : children) numbers.push_back(number(child));
+  if (!is_interleaved(numbers)) return {};
+  std::ranges::stable_sort(children, {}, number);
+  return "nest " + schedule::print_nest(schedule::make_sequence(children)) + "  #: isl\n";
+}
+
+}  // namespace polyte::poly

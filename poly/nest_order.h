@@ -1,0 +1,19 @@
+// A `nest` stands where its last statement stood. Where isl fuses nests around another one, that one would come before
+// what it reads; then the order between nests is said first, each still as the reference has it:
+//
+//   for i { t0 }  for i { t3 reads t0 }  for i { t4 }      isl: { t0; t4 } then t3
+//   nest { i > t0; i > t4; i > t3 }                        and then: nest i > { t0; t4 }
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "poly/affine_core.h"
+#include "schedule/language/state.h"
+
+namespace polyte::poly {
+
+// The directive with its newline; empty where every nest lies in one piece.
+std::string order_of_nests(const schedule::State& reference, const std::vector<Core>& nests);
+
+}  // namespace polyte::poly
