@@ -24,6 +24,11 @@ std::string printable(const std::string& name) {
 
 std::string named(const std::string& name) { return "'" + printable(name) + "'"; }
 
+bool has_static_shape(const onnx::TypeProto::Tensor& type) {
+  return type.has_shape() && std::all_of(type.shape().dim().begin(), type.shape().dim().end(),
+                                         [](const auto& dim) { return dim.has_dim_value(); });
+}
+
 bool is_onnx_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
 std::string opset_range() { return std::to_string(kLeastOpset) + " to " + std::to_string(kGreatestOpset); }
@@ -152,6 +157,8 @@ void Importer::import_initializers() {
 
 void Importer::import_inputs() {
   for (const auto& input : onnx_.input()) {
+    if (!initializers_.count(input.name()))
+      state_.input_positions.emplace(input.name(), state_.input_positions.size());
     if (initializers_.count(input.name())) {
       if (model_.ir_version() >= 4)
         notes_.push_back("input " + named(input.name()) +
@@ -188,9 +195,13 @@ void Importer::import_input(const onnx::ValueInfoProto& input) {
   const auto bound = options_.shapes.find(input.name());
   const auto value = options_.values.find(input.name());
   TensorType type{*dtype, {}};
+  std::optional<Tensor> offered;
+  if (bound == options_.shapes.end() && value == options_.values.end() && !has_static_shape(proto))
+    offered = state_.offered(input.name());
+  if (offered) type.shape = offered->type.shape;
   if (bound != options_.shapes.end()) type.shape = bound->second;
   if (value != options_.values.end()) type.shape = value->second.type.shape;
-  const bool is_bound = bound != options_.shapes.end() || value != options_.values.end();
+  const bool is_bound = bound != options_.shapes.end() || value != options_.values.end() || offered;
   if (!proto.has_shape() && !is_bound) throw UserError(ExitStatus::Unsupported, "has no shape: give it with --shape");
   if (is_bound && proto.has_shape() && proto.shape().dim_size() != static_cast<int>(type.shape.size())) {
     throw UserError(ExitStatus::InvalidInput, "is bound to shape " + dims_text(type.shape) + ", expected rank " +
@@ -368,7 +379,7 @@ Imported Importer::result() {
   state_.graph.normalise();
   const std::vector<std::string> problems = graph::verify(state_.graph);
   POLYTE_CHECK(problems.empty(), "the importer built a broken graph: " + problems.front());
-  return {std::move(state_.graph), std::move(notes_)};
+  return {std::move(state_.graph), std::move(state_.specialised), std::move(notes_)};
 }
 
 Coverage Importer::coverage() {

@@ -10,7 +10,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,17 +21,22 @@
 
 namespace polyte::frontend {
 
+// The value that an input will have at run time, if it is known; `position` counts the inputs without initializers.
+using Offer = std::function<std::optional<graph::Tensor>(const std::string& input, std::size_t position)>;
+
 struct ImportOptions {
   std::map<std::string, graph::Dims> shapes;    // inputs bound to a shape: --shape x=1x3x224x224
   std::map<std::string, graph::Tensor> values;  // inputs bound to a constant: --value shape=...
+  Offer offer;                                  // asked only for inputs that decide a shape, or whose own is open
   std::int64_t max_file_bytes = (std::int64_t{1} << 31) - 1;
   std::int64_t max_tensor_bytes = std::int64_t{1} << 34;  // any value of the graph
   std::int64_t max_nodes = 1'000'000;
 };
 
 struct Imported {
-  graph::Graph graph;              // normalised and verified
-  std::vector<std::string> notes;  // what a user may want to know: a default input became a constant, ...
+  graph::Graph graph;                    // normalised and verified
+  std::vector<std::string> specialised;  // inputs that became constants with the value that was offered
+  std::vector<std::string> notes;        // what a user may want to know: a default input became a constant, ...
 };
 
 Imported import_onnx(const std::filesystem::path& file, const ImportOptions& options = {});
