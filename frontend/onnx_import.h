@@ -1,4 +1,4 @@
-// From an ONNX file to a Graph: opsets 6 to 17, static shapes. Everything wrong with a model is reported at once:
+// From an ONNX file to a Graph: opsets 6 to 22, static shapes. Everything wrong with a model is reported at once:
 //
 //   yolo.onnx: 3 of 241 nodes are not supported
 //     'nms' (NonMaxSuppression, opset 13)    operator not supported
@@ -64,7 +64,7 @@ struct OperatorSupport {
   std::string restrictions;  // empty: all of it
 };
 std::vector<OperatorSupport> supported_operators();
-inline constexpr int kLeastOpset = 6, kGreatestOpset = 17;
+inline constexpr int kLeastOpset = 6, kGreatestOpset = 22;
 
 // A tensor stored by itself (TensorProto), as conformance cases have them: input_0.pb. Sequences and optionals
 // are UserError(Unsupported). `name`, if given, receives the tensor's name.

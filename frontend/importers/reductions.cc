@@ -28,13 +28,14 @@ void finish_reduce(NodeContext& c, const std::optional<Dims>& axes) {
 
 void import_reduce(NodeContext& c) { finish_reduce(c, c.integers("axes")); }
 
-void import_reduce_sum_13(NodeContext& c) {
+// Axes as an input: ReduceSum from opset 13, the others from 18.
+void import_reduce_by_input(NodeContext& c) {
   const bool noop = c.flag("noop_with_empty_axes", false);
   std::optional<Dims> axes;
   if (c.has_input(1)) axes = c.constant_integers(1, "the axes");
   if (noop && (!axes || axes->empty())) {
     c.ignore("keepdims");
-    return c.finish(OpKind::Identity, graph::NoAttributes{}, {c.input(0)});
+    return c.finish(kind_of(c), graph::ReduceAttributes{{}, true}, {c.input(0)});
   }
   finish_reduce(c, axes);
 }
