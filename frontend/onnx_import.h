@@ -1,4 +1,4 @@
-// From an ONNX file to a Graph: opsets 6 to 22, static shapes. Everything wrong with a model is reported at once:
+// From an ONNX file to a Graph: opsets 1 to 22, static shapes. Everything wrong with a model is reported at once:
 //
 //   yolo.onnx: 3 of 241 nodes are not supported
 //     'nms' (NonMaxSuppression, opset 13)    operator not supported
@@ -57,14 +57,14 @@ struct Coverage {
 };
 Coverage coverage(const std::filesystem::path& file, const ImportOptions& options = {});
 
-// The table of the importer, for `polyte ops`: one row an operator and since-version.
+// The table of the importer, for `polyte ops`: one row an operator and range of opsets, sorted.
 struct OperatorSupport {
   std::string op;
-  int since = 1;
+  int since = 1, until = 1;
   std::string restrictions;  // empty: all of it
 };
 std::vector<OperatorSupport> supported_operators();
-inline constexpr int kLeastOpset = 6, kGreatestOpset = 22;
+inline constexpr int kLeastOpset = 1, kGreatestOpset = 22;
 
 // A tensor stored by itself (TensorProto), as conformance cases have them: input_0.pb. Sequences and optionals
 // are UserError(Unsupported). `name`, if given, receives the tensor's name.

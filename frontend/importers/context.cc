@@ -106,6 +106,13 @@ std::optional<Tensor> NodeContext::tensor(const std::string& name) {
   }
 }
 
+std::vector<ValueId> NodeContext::body(const std::string& name) {
+  const auto* found = find(name, AttributeProto::GRAPH);
+  if (!found) missing(name);
+  const auto import_body = state_.import_body;  // a copy: nodes of the body put theirs in its place
+  return import_body(found->g(), name_ + "/" + name + "/");
+}
+
 std::int64_t NodeContext::resolve_axis(std::int64_t axis, std::int64_t rank) {
   if (axis < -rank || axis >= rank) {
     throw Invalid{"axis is " + std::to_string(axis) + ", expected one of " + std::to_string(-rank) + " to " +

@@ -48,6 +48,8 @@ struct ImportState {
   std::map<std::string, std::size_t> input_positions;  // of the model's inputs that are no initializers
   std::vector<std::string> specialised;                // inputs that became constants, see specialise.h
   std::map<ValueId, Tensor> evaluated;                 // values whose elements an adapter has needed
+  // Imports the nodes of a subgraph; what it defines gets names that begin with `prefix`. Its outputs.
+  std::function<std::vector<ValueId>(const onnx::GraphProto& body, const std::string& prefix)> import_body;
 
   // The value that ImportOptions::offer has for an input.
   std::optional<Tensor> offered(const std::string& input) const;
@@ -69,6 +71,8 @@ class NodeContext {
   std::optional<Dims> integers(const std::string& name);
   std::optional<std::vector<double>> reals(const std::string& name);
   std::optional<Tensor> tensor(const std::string& name);
+  // The outputs of the nodes of a subgraph, which sees the values of the graph around it.
+  std::vector<ValueId> body(const std::string& name);
   void ignore(const std::string& name) { known_.insert(name); }  // read and without effect on inference
   // An axis in [-rank, rank) made non-negative.
   std::int64_t axis(const std::string& name, std::optional<std::int64_t> otherwise, std::int64_t rank);

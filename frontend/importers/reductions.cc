@@ -21,6 +21,10 @@ void finish_reduce(NodeContext& c, const std::optional<Dims>& axes) {
     reduce.axes.resize(static_cast<std::size_t>(rank));
     std::iota(reduce.axes.begin(), reduce.axes.end(), 0);
   }
+  if (c.type(c.input(0)).dtype == DType::Bool && c.opset() >= 20) {  // of truth values: any and all
+    const ValueId result = c.emit(kind_of(c), reduce, {c.cast(c.input(0), DType::U8)});
+    return c.finish_output(0, OpKind::Cast, graph::CastAttributes{DType::Bool}, {result});
+  }
   c.finish(kind_of(c), reduce, {c.input(0)});
 }
 

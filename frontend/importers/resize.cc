@@ -39,6 +39,7 @@ double coordinate(const Options& options, const Axis& axis, std::int64_t i) {
   const auto x = static_cast<double>(i), input = static_cast<double>(axis.input);
   const std::string& mode = options.coordinates;
   if (mode == "asymmetric") return x / axis.scale;
+  if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
   if (mode == "align_corners") return axis.output == 1 ? 0 : x * (input - 1) / (axis.length - 1);
   if (mode == "pytorch_half_pixel") return axis.output == 1 ? 0 : (x + 0.5) / axis.scale - 0.5;
   if (mode == "half_pixel_symmetric") {
@@ -295,11 +296,9 @@ Options read_options(NodeContext& c) {
   options.outside = c.real("extrapolation_value", 0);
   options.exclude_outside = c.flag("exclude_outside", false);
   options.antialias = c.flag("antialias", false) && options.mode != Mode::Nearest;
-  if (options.coordinates == "tf_half_pixel_for_nn" && c.opset() < 13)
-    throw Unsupported{"coordinate_transformation_mode is tf_half_pixel_for_nn, which opset 13 has given up"};
   expect_one_of("coordinate_transformation_mode", options.coordinates,
                 {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-                 "tf_crop_and_resize"});
+                 "tf_crop_and_resize", c.opset() < 13 ? "tf_half_pixel_for_nn" : "half_pixel"});
   expect_one_of("nearest_mode", options.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
   return options;
 }

@@ -103,6 +103,30 @@ void finish_pad(NodeContext& c, const Dims& pads, ValueId value) {
 
 }  // namespace
 
+// The middle of every axis, cut or padded with zeros to the target; what is odd is missing at the end.
+void import_center_crop_pad(NodeContext& c) {
+  const Dims target = c.constant_integers(1, "the target shape");
+  const std::int64_t rank = c.rank(c.input(0));
+  Dims axes(static_cast<std::size_t>(rank));
+  for (std::int64_t d = 0; d < rank; ++d) axes[static_cast<std::size_t>(d)] = d;
+  if (const auto given = c.integers("axes")) {
+    axes.clear();
+    for (std::int64_t axis : *given) axes.push_back(NodeContext::resolve_axis(axis, rank));
+  }
+  if (axes.size() != target.size())
+    throw Invalid{"got " + std::to_string(target.size()) + " extents for " + std::to_string(axes.size()) + " axes"};
+  const Dims shape = c.type(c.input(0)).shape;
+  graph::PadAttributes pad{Dims(shape.size(), 0), Dims(shape.size(), 0), graph::PadMode::Constant};
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto d = static_cast<std::size_t>(axes[i]);
+    if (target[i] < 0) throw Invalid{"the target shape is " + dims_text(target)};
+    const std::int64_t more = checked_sub(target[i], shape[d]);
+    pad.begin[d] = more < 0 ? -(-more / 2) : more / 2;
+    pad.end[d] = more - pad.begin[d];
+  }
+  c.finish(OpKind::Pad, pad, {c.input(0), graph::kNoValue});
+}
+
 void import_slice_6(NodeContext& c) {
   const auto starts = c.integers("starts"), ends = c.integers("ends");
   if (!starts || !ends) throw Invalid{"attributes 'starts' and 'ends' are missing"};

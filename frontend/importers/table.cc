@@ -9,6 +9,7 @@ namespace polyte::frontend {
 namespace {
 
 constexpr std::string_view kInference = "inference only";
+constexpr std::string_view kRecurrent = "up to 512 steps, activations with their default parameters, input_forget 0";
 constexpr std::string_view kConstant = "what decides the shape is a constant or given with --value";
 
 // Sorted by operator, then by since-version. Versions that only widened the types share a row.
@@ -40,6 +41,7 @@ constexpr Row kTable[] = {
     {"CastLike", 15, import_cast_like, "no strings"},
     {"Ceil", 6, import_unary},
     {"Celu", 12, import_activation},
+    {"CenterCropPad", 18, import_center_crop_pad, kConstant},
     {"Clip", 6, import_clip_6},
     {"Clip", 11, import_clip_11},
     {"Compress", 9, import_compress, kConstant},
@@ -70,6 +72,7 @@ constexpr Row kTable[] = {
     {"EyeLike", 9, import_eye_like},
     {"Flatten", 1, import_flatten},
     {"Floor", 6, import_unary},
+    {"GRU", 3, import_gru, kRecurrent},
     {"Gather", 1, import_gather},
     {"GatherElements", 11, import_gather_elements},
     {"GatherND", 11, import_gather_nd},
@@ -81,6 +84,7 @@ constexpr Row kTable[] = {
     {"Greater", 1, import_binary_6},
     {"Greater", 7, import_binary},
     {"GreaterOrEqual", 12, import_binary},
+    {"GridSample", 16, import_grid_sample, "cubic of up to two dimensions"},
     {"GroupNormalization", 18, import_group_norm, "stash_type FLOAT"},
     {"HammingWindow", 17, import_window, kConstant},
     {"HannWindow", 17, import_window, kConstant},
@@ -89,10 +93,12 @@ constexpr Row kTable[] = {
     {"Hardmax", 1, import_softmax_6},
     {"Hardmax", 13, import_softmax_13},
     {"Identity", 1, import_identity},
+    {"If", 1, import_if, "branches of equal types, or a condition that is a constant or given with --value"},
     {"InstanceNormalization", 6, import_instance_norm},
     {"IsInf", 10, import_is_inf},
     {"IsNaN", 9, import_unary},
     {"LRN", 1, import_lrn},
+    {"LSTM", 1, import_lstm, kRecurrent},
     {"LayerNormalization", 17, import_layer_norm},
     {"LeakyRelu", 6, import_activation},
     {"Less", 1, import_binary_6},
@@ -131,6 +137,7 @@ constexpr Row kTable[] = {
     {"QLinearConv", 10, import_qlinear_conv},
     {"QLinearMatMul", 10, import_qlinear_matmul},
     {"QuantizeLinear", 10, import_quantize_linear, "to integers of 8, 16 or 32 bits"},
+    {"RNN", 1, import_rnn, kRecurrent},
     {"Range", 11, import_range, kConstant},
     {"Reciprocal", 6, import_unary},
     {"ReduceL1", 1, import_reduce},
@@ -228,7 +235,12 @@ OpKind kind_of(const NodeContext& context) {
 
 std::vector<OperatorSupport> supported_operators() {
   std::vector<OperatorSupport> rows;
-  for (const Row& row : kTable) rows.push_back({std::string(row.op), row.since, std::string(row.restrictions)});
+  for (const Row& row : kTable) {
+    const bool continues = !rows.empty() && rows.back().op == row.op;
+    if (continues && rows.back().restrictions == row.restrictions) continue;
+    if (continues) rows.back().until = row.since - 1;
+    rows.push_back({std::string(row.op), row.since, kGreatestOpset, std::string(row.restrictions)});
+  }
   return rows;
 }
 

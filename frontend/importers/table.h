@@ -74,6 +74,7 @@ void import_slice_10(NodeContext& c);
 void import_split_6(NodeContext& c);
 void import_split_13(NodeContext& c);
 void import_pad_6(NodeContext& c);
+void import_center_crop_pad(NodeContext& c);
 void import_pad_11(NodeContext& c);
 
 void import_reduce(NodeContext& c);  // reductions.cc
@@ -128,6 +129,12 @@ void import_qlinear_matmul(NodeContext& c);
 void import_conv_integer(NodeContext& c);
 void import_qlinear_conv(NodeContext& c);
 
+void import_rnn(NodeContext& c);  // recurrent.cc
+void import_gru(NodeContext& c);
+void import_lstm(NodeContext& c);
+
+void import_grid_sample(NodeContext& c);  // grid_sample.cc
+void import_if(NodeContext& c);           // control_flow.cc
 void import_window(NodeContext& c);  // signal.cc
 void import_dft(NodeContext& c);
 

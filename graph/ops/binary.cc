@@ -1,4 +1,6 @@
 // Element-wise operators of two operands, with NumPy broadcasting.
+#include <limits>
+
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 #include "support/error.h"
@@ -74,12 +76,14 @@ Expr float_mod(const Expr& a, const Expr& b) {
   const Expr x = ir::make_cast(DType::F64, a), y = ir::make_cast(DType::F64, b), zero = ir::make_float(DType::F64, 0);
   const Expr quotient = ir::make_unary(ir::UnaryOp::Trunc, ir::make_binary(BinaryOp::Div, x, y));
   const Expr r = ir::make_fma(ir::make_unary(ir::UnaryOp::Neg, quotient), y, x);
+  const Expr infinity = ir::make_float(DType::F64, std::numeric_limits<double>::infinity());
   const Expr step = ir::make_unary(ir::UnaryOp::Abs, y), is_negative = ir::make_binary(BinaryOp::Lt, x, zero);
   const Expr away = ir::make_select(is_negative, ir::make_unary(ir::UnaryOp::Neg, step), step);
   const Expr wrong_side = ir::make_binary(BinaryOp::Lt, ir::make_binary(BinaryOp::Mul, r, away), zero);
   const Expr too_far = ir::make_binary(BinaryOp::Le, step, ir::make_unary(ir::UnaryOp::Abs, r));
   const Expr nearer = ir::make_select(too_far, ir::make_binary(BinaryOp::Sub, r, away), r);
-  return ir::make_cast(a->type, ir::make_select(wrong_side, ir::make_binary(BinaryOp::Add, r, away), nearer));
+  const Expr rest = ir::make_select(wrong_side, ir::make_binary(BinaryOp::Add, r, away), nearer);
+  return ir::make_cast(a->type, ir::make_select(ir::make_binary(BinaryOp::Eq, step, infinity), x, rest));
 }
 
 // Of integers ONNX's: the remainder takes the sign of the divisor.
