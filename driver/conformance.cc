@@ -159,7 +159,7 @@ void compile_and_compare(const fs::path& folder, const codegen::Target& target, 
       result.outcome = CaseOutcome::Unsupported;
       return;
     }
-    if (!reused) 
+    if (!reused)
       session.emplace(compile_case(std::move(imported.graph), result.arm, target, notes),
                       runtime::SessionOptions{.threads = 2});
     const std::string wrong = difference(*session, set, tolerance_of(folder));

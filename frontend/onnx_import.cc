@@ -81,8 +81,8 @@ class Importer {
   ImportState state_;
   std::int64_t opset_ = 1;
   std::map<std::pair<std::string, std::string>, const onnx::FunctionProto*> functions_;  // by domain and name
-  int depth_ = 0;             // of bodies within bodies
-  std::int64_t applied_ = 0;  // nodes of bodies
+  int depth_ = 0;                                                                        // of bodies within bodies
+  std::int64_t applied_ = 0;                                                             // nodes of bodies
   std::unordered_map<std::string, std::size_t> producer_;  // node position, by output name
   std::unordered_set<std::string> initializers_, unknown_;
   std::vector<NodeCoverage> rows_;
@@ -172,8 +172,7 @@ void Importer::import_initializers() {
 
 void Importer::import_inputs() {
   for (const auto& input : onnx_.input()) {
-    if (!initializers_.count(input.name()))
-      state_.input_positions.emplace(input.name(), state_.input_positions.size());
+    if (!initializers_.count(input.name())) state_.input_positions.emplace(input.name(), state_.input_positions.size());
     if (initializers_.count(input.name())) {
       if (model_.ir_version() >= 4)
         notes_.push_back("input " + named(input.name()) +

@@ -207,7 +207,7 @@ struct ScatterAttributes {  // inputs data, indices, updates; updates in row-maj
   ScatterReduction reduction = ScatterReduction::None;
   bool operator==(const ScatterAttributes&) const = default;
 };
-struct EinsumAttributes {   // a label a dimension; those that the output lacks are summed over
+struct EinsumAttributes {  // a label a dimension; those that the output lacks are summed over
   std::vector<Dims> inputs;
   Dims output;
   bool operator==(const EinsumAttributes&) const = default;
@@ -252,8 +252,9 @@ struct LrnAttributes {
 
 using Attributes = std::variant<NoAttributes, ActivationAttributes, InfAttributes, CastAttributes, ConvAttributes,
                                 PoolAttributes, GemmAttributes, AxisAttributes, SoftmaxAttributes, ReduceAttributes,
-                                ArgAttributes, CumSumAttributes, TopKAttributes, GatherNDAttributes, ScatterAttributes, EinsumAttributes, ShapeAttributes, TransposeAttributes, SliceAttributes,
-                                PadAttributes, TileAttributes, TriluAttributes, NormAttributes, LrnAttributes>;
+                                ArgAttributes, CumSumAttributes, TopKAttributes, GatherNDAttributes, ScatterAttributes,
+                                EinsumAttributes, ShapeAttributes, TransposeAttributes, SliceAttributes, PadAttributes,
+                                TileAttributes, TriluAttributes, NormAttributes, LrnAttributes>;
 
 std::string_view to_string(OpKind kind);  // "Conv"
 

@@ -29,8 +29,7 @@ ValueId RandomGenerator::add(OpKind op, Attributes attributes, std::vector<Value
   const auto types = infer_types(graph_, probe);
   if (!types || element_count((*types)[0].shape) > options_.most_elements) return kNoValue;
   const std::vector<std::string> names(outputs, "v");
-  const NodeId id =
-      graph_.add_node(std::string(to_string(op)), op, std::move(attributes), std::move(inputs), names);
+  const NodeId id = graph_.add_node(std::string(to_string(op)), op, std::move(attributes), std::move(inputs), names);
   for (ValueId output : graph_.node(id).outputs) {
     const DType type = graph_.value(output).type.dtype;
     magnitudes_[output] = magnitude;
@@ -276,7 +275,8 @@ void RandomGenerator::add_einsum(ValueId x) {
     const std::size_t d = static_cast<std::size_t>(axis_of(x));
     const std::int64_t width = 1 + below(4);
     einsum.inputs.push_back({labels[d], 100});
-    if (!chance(3)) einsum.output.insert(einsum.output.begin() + below(1 + static_cast<std::int64_t>(einsum.output.size())), 100);
+    if (!chance(3))
+      einsum.output.insert(einsum.output.begin() + below(1 + static_cast<std::int64_t>(einsum.output.size())), 100);
     inputs.push_back(constant({shape(x)[d], width}, {-1, 0, 1, 2}));
     most *= 2 * static_cast<double>(width);
   }
@@ -344,14 +344,40 @@ void RandomGenerator::add_some_node() {
   const auto size = static_cast<std::int64_t>(pool_.size());
   const ValueId x = pool_[static_cast<std::size_t>(std::max(below(size), below(size)))];
   using G = RandomGenerator;
-  static const std::vector<Maker> kMakers = {
-      &G::add_unary,      &G::add_unary,           &G::add_binary,      &G::add_binary,    &G::add_product,
-      &G::add_activation, &G::add_comparison,      &G::add_selection,   &G::add_cast,      &G::add_channel_constant,
-      &G::add_conv,       &G::add_channel_constant, &G::add_batch_norm, &G::add_conv,      &G::add_conv_transpose,
-      &G::add_pool,       &G::add_pool,            &G::add_global_pool, &G::add_einsum,    &G::add_matrix_product,
-      &G::add_reduction,  &G::add_reduction,       &G::add_rounded,     &G::add_move,      &G::add_slice,
-      &G::add_pad,        &G::add_concat,          &G::add_repeat,      &G::add_reshape,   &G::add_gather,
-      &G::add_gather_nd,  &G::add_scatter,         &G::add_arg,         &G::add_top_k};
+  static const std::vector<Maker> kMakers = {&G::add_unary,
+                                             &G::add_unary,
+                                             &G::add_binary,
+                                             &G::add_binary,
+                                             &G::add_product,
+                                             &G::add_activation,
+                                             &G::add_comparison,
+                                             &G::add_selection,
+                                             &G::add_cast,
+                                             &G::add_channel_constant,
+                                             &G::add_conv,
+                                             &G::add_channel_constant,
+                                             &G::add_batch_norm,
+                                             &G::add_conv,
+                                             &G::add_conv_transpose,
+                                             &G::add_pool,
+                                             &G::add_pool,
+                                             &G::add_global_pool,
+                                             &G::add_einsum,
+                                             &G::add_matrix_product,
+                                             &G::add_reduction,
+                                             &G::add_reduction,
+                                             &G::add_rounded,
+                                             &G::add_move,
+                                             &G::add_slice,
+                                             &G::add_pad,
+                                             &G::add_concat,
+                                             &G::add_repeat,
+                                             &G::add_reshape,
+                                             &G::add_gather,
+                                             &G::add_gather_nd,
+                                             &G::add_scatter,
+                                             &G::add_arg,
+                                             &G::add_top_k};
   (this->*one_of(kMakers))(x);
 }
 
@@ -360,7 +386,8 @@ Graph RandomGenerator::run() {
   type_ = one_of<DType>({DType::F64, DType::F64, DType::F64, DType::F32, DType::I32});
   precision_ = type_ == DType::F64 ? 0x1p50 : type_ == DType::F32 ? 0x1p22 : 0x1p29;
   Dims dims;
-  for (std::int64_t d = chance(2) ? 4 : 1 + below(5); d > 0; --d) dims.push_back(dims.size() < 2 ? 1 + below(3) : 1 + below(6));
+  for (std::int64_t d = chance(2) ? 4 : 1 + below(5); d > 0; --d)
+    dims.push_back(dims.size() < 2 ? 1 + below(3) : 1 + below(6));
   if (dims.size() == 4 && chance(2)) dims[2] = dims[3] = 2 + below(5);
   pool_.push_back(graph_.add_input("x", {type_, dims}));
   if (chance(3)) pool_.push_back(graph_.add_input("y", {type_, dims}));

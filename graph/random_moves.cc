@@ -35,7 +35,8 @@ void RandomGenerator::add_slice(ValueId x) {
   const auto along = static_cast<std::size_t>(axis_of(x));
   slice.starts[along] = below(dims[along]);
   const bool backwards = chance(3);
-  const std::int64_t step = 1 + below(2), room = backwards ? slice.starts[along] : dims[along] - 1 - slice.starts[along];
+  const std::int64_t step = 1 + below(2),
+                     room = backwards ? slice.starts[along] : dims[along] - 1 - slice.starts[along];
   slice.steps[along] = backwards ? -step : step;
   slice.sizes[along] = 1 + below(room / step + 1);
   add(OpKind::Slice, slice, {x}, size(x));
@@ -44,8 +45,9 @@ void RandomGenerator::add_slice(ValueId x) {
 void RandomGenerator::add_pad(ValueId x) {
   if (shape(x).empty()) return;
   const Dims dims = shape(x);
-  PadAttributes pad{Dims(dims.size(), 0), Dims(dims.size(), 0),
-                    one_of<PadMode>({PadMode::Constant, PadMode::Constant, PadMode::Edge, PadMode::Reflect, PadMode::Wrap})};
+  PadAttributes pad{
+      Dims(dims.size(), 0), Dims(dims.size(), 0),
+      one_of<PadMode>({PadMode::Constant, PadMode::Constant, PadMode::Edge, PadMode::Reflect, PadMode::Wrap})};
   for (int times = chance(2) ? 2 : 1; times > 0; --times) {
     const auto along = static_cast<std::size_t>(axis_of(x));
     pad.begin[along] = below(3);

@@ -137,13 +137,14 @@ int run_inspect(const InspectOptions& options) {
 
 // docs/operators.md
 void print_ops_page() {
-  std::cout << "# Operators\n\n"
-               "The operators of ONNX that Polyte compiles, printed by `polyte ops --markdown`. Every attribute and every\n"
-               "type that ONNX allows for an operator is supported, of f64 f32 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 and\n"
-               "bool, unless a limit is named here. An axis, a shape, pads and the like may be constants, computed from\n"
-               "constants, or run-time inputs: these are given with `--value`, or to `run` with `-i`, and compiled for.\n"
-               "Functions of a model are inlined with their own opset. What is not here is refused by name.\n\n"
-               "| operator | opsets | limits |\n| --- | --- | --- |\n";
+  std::cout
+      << "# Operators\n\n"
+         "The operators of ONNX that Polyte compiles, printed by `polyte ops --markdown`. Every attribute and every\n"
+         "type that ONNX allows for an operator is supported, of f64 f32 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 and\n"
+         "bool, unless a limit is named here. An axis, a shape, pads and the like may be constants, computed from\n"
+         "constants, or run-time inputs: these are given with `--value`, or to `run` with `-i`, and compiled for.\n"
+         "Functions of a model are inlined with their own opset. What is not here is refused by name.\n\n"
+         "| operator | opsets | limits |\n| --- | --- | --- |\n";
   for (const frontend::OperatorSupport& row : frontend::supported_operators())
     std::cout << "| " << row.op << " | " << row.since << " to " << row.until << " | " << row.restrictions << " |\n";
 }

@@ -1,6 +1,6 @@
-// Nodes of functions and subgraphs, prepared for being imported among those of the model: values get names of their own,
-// attributes that refer to the function's take what the call gives. Recursion follows subgraphs, whose depth protobuf
-// limits.
+// Nodes of functions and subgraphs, prepared for being imported among those of the model: values get names of their
+// own, attributes that refer to the function's take what the call gives. Recursion follows subgraphs, whose depth
+// protobuf limits.
 #pragma once
 
 #include <functional>

@@ -88,8 +88,8 @@ std::vector<ValueId> conv_operands(NodeContext& c) { return {c.input(0), c.input
 graph::ConvAttributes unpadded_conv(NodeContext& c, ValueId x, ValueId w) {
   const Dims weight = spatial_shape(c, w);
   if (spatial_shape(c, x).size() != weight.size()) {
-    throw Invalid{"weight has shape " + dims_text(c.type(w).shape) + ", expected rank " +
-                  std::to_string(c.rank(x)) + " like the input"};
+    throw Invalid{"weight has shape " + dims_text(c.type(w).shape) + ", expected rank " + std::to_string(c.rank(x)) +
+                  " like the input"};
   }
   const Dims kernel = c.integers("kernel_shape").value_or(weight);
   if (kernel != weight)
@@ -122,9 +122,7 @@ graph::PoolAttributes pool_window(NodeContext& c, ValueId x) {
   return pool;
 }
 
-void import_conv(NodeContext& c) {
-  c.finish(OpKind::Conv, conv_window(c, c.input(0), c.input(1)), conv_operands(c));
-}
+void import_conv(NodeContext& c) { c.finish(OpKind::Conv, conv_window(c, c.input(0), c.input(1)), conv_operands(c)); }
 
 // With output_shape the pads follow from it: total = stride * (input - 1) + output_padding + reach - output.
 void import_conv_transpose(NodeContext& c) {

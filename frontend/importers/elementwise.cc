@@ -278,7 +278,8 @@ void import_dropout_12(NodeContext& c) {
     const Tensor training = c.constant(2, "training_mode");
     if (graph::element_count(training.type.shape) != 1) throw Invalid{"training_mode is not a scalar"};
     // Training draws a random mask, unless it keeps everything.
-    const bool keeps_all = c.has_input(1) && c.is_constant(1) && elements_as_real(c.constant(1, "the ratio")) == kNothing;
+    const bool keeps_all =
+        c.has_input(1) && c.is_constant(1) && elements_as_real(c.constant(1, "the ratio")) == kNothing;
     if (elements_as_real(training)[0] != 0 && !keeps_all)
       throw Unsupported{"training_mode is 1 and the ratio is not 0: supported is inference"};
   }

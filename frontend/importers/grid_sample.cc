@@ -37,8 +37,7 @@ class Sampler {
     if (sampling_.mode == "linear")
       return {tap(first, b_.sub(one, t), extent, low, high), tap(b_.add(first, one), t, extent, low, high)};
     std::vector<Tap> taps;
-    for (int k = -1; k <= 2; ++k)
-      taps.push_back(tap(b_.add(first, b_.number(at, k)), cubic(t, k), extent, low, high));
+    for (int k = -1; k <= 2; ++k) taps.push_back(tap(b_.add(first, b_.number(at, k)), cubic(t, k), extent, low, high));
     return taps;
   }
 
@@ -67,8 +66,7 @@ class Sampler {
 
   Tap tap(ValueId at, ValueId weight, std::int64_t extent, double low, double high) const {
     const ValueId zero = b_.number(at, 0), last = b_.number(at, static_cast<double>(extent - 1));
-    const ValueId inside =
-        b_.both(b_.binary(OpKind::LessOrEqual, zero, at), b_.binary(OpKind::LessOrEqual, at, last));
+    const ValueId inside = b_.both(b_.binary(OpKind::LessOrEqual, zero, at), b_.binary(OpKind::LessOrEqual, at, last));
     const ValueId kept = sampling_.padding == "reflection" ? reflected(at, low, high) : at;
     return {c_.cast(b_.clip(kept, zero, last), DType::I64), weight, inside};
   }
@@ -118,7 +116,8 @@ void import_grid_sample(NodeContext& c) {
   };
   std::vector<Corner> corners;
   for (std::int64_t d = 0; d < spatial; ++d) {
-    const ValueId along = c.cast(c.reshape(b.slice(c.input(1), rank - 1, spatial - 1 - d, 1), positions), c.type(x).dtype);
+    const ValueId along =
+        c.cast(c.reshape(b.slice(c.input(1), rank - 1, spatial - 1 - d, 1), positions), c.type(x).dtype);
     const auto taps = Sampler(c, sampling).taps(along, shape[static_cast<std::size_t>(d + 2)]);
     std::vector<Corner> longer;
     for (const Tap& tap : taps) {
@@ -137,8 +136,7 @@ void import_grid_sample(NodeContext& c) {
   for (const Corner& corner : corners) {
     const ValueId indices = b.concat(corner.position, rank - 1);
     ValueId term = c.emit(OpKind::GatherND, graph::GatherNDAttributes{1}, {x, indices});
-    if (sampling.mode != "nearest")
-      term = b.mul(term, c.reshape(corner.weight, column));
+    if (sampling.mode != "nearest") term = b.mul(term, c.reshape(corner.weight, column));
     if (sampling.padding == "zeros") term = b.where(c.reshape(corner.inside, column), term, b.number(term, 0));
     sum = sum == graph::kNoValue ? term : b.add(sum, term);
   }

@@ -156,8 +156,8 @@ class Equation {
       const auto letters = static_cast<std::int64_t>(terms[i].size()) - (has_ellipsis ? 3 : 0);
       const std::int64_t rank = c_.rank(c_.input(i));
       if (letters > rank || (!has_ellipsis && letters != rank))
-        throw Invalid{"operand " + std::to_string(i) + " has rank " + std::to_string(rank) + ", the equation gives it '" +
-                      terms[i] + "'"};
+        throw Invalid{"operand " + std::to_string(i) + " has rank " + std::to_string(rank) +
+                      ", the equation gives it '" + printable(terms[i]) + "'"};
       besides.push_back(rank - letters);
       widest_ = std::max(widest_, rank - letters);
     }

@@ -179,9 +179,8 @@ void import_lp_pool(NodeContext& c) {
     if (pool.ceil_mode && rest > 0 && starts_inside) pool.window.pads_end[d] += pool.window.strides[d] - rest;
   }
   pool.ceil_mode = false;
-  finish_lp_pool(c, c.integer("p", 2), [&](ValueId x) {
-    return b.mul(c.emit(OpKind::AveragePool, pool, {x}), b.number(x, size));
-  });
+  finish_lp_pool(c, c.integer("p", 2),
+                 [&](ValueId x) { return b.mul(c.emit(OpKind::AveragePool, pool, {x}), b.number(x, size)); });
 }
 
 // (x - mean) / sqrt(mean of (x - mean)^2), with the specification's small constant under it.

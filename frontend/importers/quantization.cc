@@ -169,7 +169,8 @@ void import_qlinear_conv(NodeContext& c) {
   const ValueId weight = centred(c, w, b.along(c.input(5), 0, rank));
   const ValueId sum = c.emit(OpKind::Conv, conv, {centred(c, x, c.input(2)), weight, c.optional_input(8)});
   expect_float(c, c.input(1), "the scale");
-  const ValueId scale = b.div(b.mul(c.reshape(c.input(1), {}), b.along(c.input(4), 1, rank)), c.reshape(c.input(6), {}));
+  const ValueId scale =
+      b.div(b.mul(c.reshape(c.input(1), {}), b.along(c.input(4), 1, rank)), c.reshape(c.input(6), {}));
   finish_quantised(c, b.mul(c.cast(sum, c.type(scale).dtype), scale), c.reshape(c.input(7), {}),
                    c.type(c.input(7)).dtype);
 }

@@ -51,8 +51,8 @@ class Recurrence {
   std::vector<std::string> activations_;
   double clip_ = 0;
   bool batch_first_ = false, reset_after_ = false;
-  ValueId x_ = graph::kNoValue;          // [steps, batch, inputs]
-  ValueId recurrent_ = graph::kNoValue;  // of the direction that is being unrolled: [hidden, gates * hidden]
+  ValueId x_ = graph::kNoValue;                // [steps, batch, inputs]
+  ValueId recurrent_ = graph::kNoValue;        // of the direction that is being unrolled: [hidden, gates * hidden]
   std::vector<std::vector<ValueId>> outputs_;  // by direction, by step: [batch, hidden]
   std::vector<State> last_;
 };
@@ -64,7 +64,8 @@ void Recurrence::read_attributes() {
   s_.directions = direction_ == "bidirectional" ? 2 : 1;
   if (c_.has_attribute("activations")) {
     for (const auto& attribute : c_.node().attribute()) {
-      if (attribute.name() == "activations") activations_.assign(attribute.strings().begin(), attribute.strings().end());
+      if (attribute.name() == "activations")
+        activations_.assign(attribute.strings().begin(), attribute.strings().end());
     }
   }
   const std::vector<std::string> kDefaults[] = {{"Tanh"}, {"Sigmoid", "Tanh"}, {"Sigmoid", "Tanh", "Tanh"}};

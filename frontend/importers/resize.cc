@@ -226,7 +226,8 @@ std::vector<Axis> axes_of_scales(NodeContext& c, const std::vector<double>& scal
   for (std::size_t i = 0; i < scales.size(); ++i) {
     const std::int64_t input = c.type(c.input(0)).shape[static_cast<std::size_t>(dimensions[i])];
     const double scale = scales[i], length = static_cast<double>(input) * scale;
-    if (!(scale > 0) || length > 1e15) throw Invalid{"a scale is " + std::to_string(scale) + ", expected a positive one"};
+    if (!(scale > 0) || length > 1e15)
+      throw Invalid{"a scale is " + std::to_string(scale) + ", expected a positive one"};
     axes.push_back({dimensions[i], input, static_cast<std::int64_t>(std::floor(length)), scale, length});
   }
   return axes;

@@ -87,8 +87,10 @@ void finish_split(NodeContext& c, const std::optional<Dims>& given) {
 }
 
 void finish_pad(NodeContext& c, const Dims& pads, ValueId value) {
-  static const std::pair<const char*, graph::PadMode> kModes[] = {
-      {"constant", graph::PadMode::Constant}, {"reflect", graph::PadMode::Reflect}, {"edge", graph::PadMode::Edge}, {"wrap", graph::PadMode::Wrap}};
+  static const std::pair<const char*, graph::PadMode> kModes[] = {{"constant", graph::PadMode::Constant},
+                                                                  {"reflect", graph::PadMode::Reflect},
+                                                                  {"edge", graph::PadMode::Edge},
+                                                                  {"wrap", graph::PadMode::Wrap}};
   const std::string mode = c.text("mode", "constant");
   const auto found = std::find_if(std::begin(kModes), std::end(kModes), [&](const auto& m) { return m.first == mode; });
   if (found == std::end(kModes)) throw Invalid{"mode is '" + mode + "', expected constant, reflect, edge or wrap"};

@@ -36,6 +36,7 @@ Cone cone_of(const graph::Graph& graph, ValueId id) {
       if (input != graph::kNoValue && seen.insert(input).second) open.push_back(input);
     }
   }
+  std::sort(cone.leaves.begin(), cone.leaves.end());
   std::sort(cone.nodes.begin(), cone.nodes.end());
   cone.nodes.erase(std::unique(cone.nodes.begin(), cone.nodes.end()), cone.nodes.end());
   return cone;

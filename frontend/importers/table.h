@@ -135,7 +135,7 @@ void import_lstm(NodeContext& c);
 
 void import_grid_sample(NodeContext& c);  // grid_sample.cc
 void import_if(NodeContext& c);           // control_flow.cc
-void import_window(NodeContext& c);  // signal.cc
+void import_window(NodeContext& c);       // signal.cc
 void import_dft(NodeContext& c);
 
 // The graph's operator of the same name; InternalError if there is none.

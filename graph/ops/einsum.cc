@@ -95,8 +95,7 @@ void expand_einsum(Expander& expander, const Node& node) {
     }
     return result;
   };
-  if (!reductions.empty())
-    return expander.reduce(node.outputs[0], ranges, reductions, ir::Combiner::Sum, product);
+  if (!reductions.empty()) return expander.reduce(node.outputs[0], ranges, reductions, ir::Combiner::Sum, product);
   expander.define(node.outputs[0], [&expander, &node, product](const Subscripts& at) {
     return ir::make_cast(expander.type(node.outputs[0]).dtype, product(at));
   });

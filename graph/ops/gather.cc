@@ -1,5 +1,5 @@
-// Gather, GatherElements and GatherND: a subscript read from another tensor. Negative indices count from the end. Indices
-// known at compile time are checked by the importer; the Program's bounds are those of the operand.
+// Gather, GatherElements and GatherND: a subscript read from another tensor. Negative indices count from the end.
+// Indices known at compile time are checked by the importer; the Program's bounds are those of the operand.
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 #include "support/error.h"

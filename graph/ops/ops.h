@@ -11,7 +11,7 @@ using Types = Result<std::vector<TensorType>>;
 Types infer_unary(const Graph& graph, const Node& node);  // unary.cc
 void expand_unary(Expander& expander, const Node& node);
 void expand_trigonometric(Expander& expander, const Node& node);  // trigonometric.cc
-Types infer_binary(const Graph& graph, const Node& node);  // binary.cc
+Types infer_binary(const Graph& graph, const Node& node);         // binary.cc
 void expand_binary(Expander& expander, const Node& node);
 Types infer_where(const Graph& graph, const Node& node);  // select.cc
 void expand_where(Expander& expander, const Node& node);

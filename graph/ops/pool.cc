@@ -83,8 +83,8 @@ Expr covered(const PoolAttributes& pool, std::size_t d, std::int64_t input, cons
   if (window.dilations[d] > 1) {
     // Positions begin + i * dilation below a bound: its distance from begin over the dilation, rounded up.
     auto below = [&](std::int64_t bound) {
-      const Expr distance = ir::make_binary(BinaryOp::Max, ir::make_index(ir::Affine(bound) - begin, type),
-                                            ir::make_int(type, 0));
+      const Expr distance =
+          ir::make_binary(BinaryOp::Max, ir::make_index(ir::Affine(bound) - begin, type), ir::make_int(type, 0));
       const Expr rounded = ir::make_binary(BinaryOp::Add, distance, ir::make_int(type, window.dilations[d] - 1));
       return ir::make_binary(BinaryOp::Div, rounded, ir::make_int(type, window.dilations[d]));
     };
@@ -111,7 +111,8 @@ DType count_type(const PoolAttributes& pool, const Dims& input) {
   for (std::size_t d = 0; d < pool.window.kernel.size(); ++d) {
     const auto kernel = static_cast<double>(pool.window.kernel[d]);
     elements *= kernel;
-    farthest = std::max(farthest, 2 * kernel * static_cast<double>(pool.window.dilations[d]) + static_cast<double>(input[d + 2] + pool.window.pads_end[d]));
+    farthest = std::max(farthest, 2 * kernel * static_cast<double>(pool.window.dilations[d]) +
+                                      static_cast<double>(input[d + 2] + pool.window.pads_end[d]));
   }
   return std::max(elements, farthest) < std::numeric_limits<std::int32_t>::max() ? DType::I32 : DType::I64;
 }

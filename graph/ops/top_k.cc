@@ -68,12 +68,11 @@ void expand_top_k(Expander& expander, const Node& node) {
   });
 
   const std::string place = expander.temporary("place", DType::I64, result_shape);
-  expander.accumulate(place, ranges_over(result_shape), {{"r", 0, shape[axis]}}, ir::Combiner::Sum,
-                      [&](const Subscripts& at) {
-                        const Expr is_here =
-                            ir::make_binary(BinaryOp::Eq, expander.load(rank, along(at, r)), ir::make_index(at[axis]));
-                        return ir::make_select(is_here, ir::make_index(r), zero);
-                      });
+  expander.accumulate(
+      place, ranges_over(result_shape), {{"r", 0, shape[axis]}}, ir::Combiner::Sum, [&](const Subscripts& at) {
+        const Expr is_here = ir::make_binary(BinaryOp::Eq, expander.load(rank, along(at, r)), ir::make_index(at[axis]));
+        return ir::make_select(is_here, ir::make_index(r), zero);
+      });
 
   expander.define(node.outputs[0], [&expander, x, place, axis](const Subscripts& at) {
     std::vector<ir::Index> from(at.begin(), at.end());

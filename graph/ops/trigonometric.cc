@@ -65,9 +65,7 @@ Element with_sign(const Element& x, const Element& of_magnitude) {
 
 Expr folded(const Expr& u) { return choose(less(num(1), u), div(num(1), u), u); }
 
-Expr reduced(const Expr& f) {
-  return choose(less(num(kTanPi8), f), div(sub(f, num(1)), add(f, num(1))), f);
-}
+Expr reduced(const Expr& f) { return choose(less(num(kTanPi8), f), div(sub(f, num(1)), add(f, num(1))), f); }
 
 Expr series(const Expr& t) {
   constexpr int kTerms = 22;
@@ -126,7 +124,8 @@ Expr half_square(const Expr& e) { return mul(half(e), e); }
 
 Element hyperbolic_sine(Steps& steps, const Element& magnitudes) {
   const Element a = steps.keep("a", magnitudes), e = root_of_exp(steps, a);
-  const Element small = steps.keep("b", after(a, [](const Expr& x) { return choose(less(x, num(kLarge)), x, num(0)); }));
+  const Element small =
+      steps.keep("b", after(a, [](const Expr& x) { return choose(less(x, num(kLarge)), x, num(0)); }));
   const Element m = steps.keep("m", exp_minus_one(steps, small));
   return [a, e, m](const Subscripts& at) {
     const Expr moderate = half(add(m(at), div(m(at), add(m(at), num(1)))));
@@ -203,9 +202,7 @@ void expand_trigonometric(Expander& expander, const Node& node) {
   const ValueId x = node.inputs[0];
   const DType type = expander.type(x).dtype;
   Steps steps(expander, expander.shape(x));
-  const Element wide = [&expander, x](const Subscripts& at) {
-    return ir::make_cast(DType::F64, expander.read(x, at));
-  };
+  const Element wide = [&expander, x](const Subscripts& at) { return ir::make_cast(DType::F64, expander.read(x, at)); };
   const Element value = value_of(node.op, steps, wide);
   expander.define(node.outputs[0], [value, type](const Subscripts& at) { return ir::make_cast(type, value(at)); });
 }
