@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "driver/cli/model_options.h"
+#include "runtime/npy.h"
 #include "runtime/session.h"
 
 namespace polyte::cli {
