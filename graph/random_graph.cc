@@ -184,7 +184,8 @@ void RandomGenerator::add_conv(ValueId x) {
   const std::int64_t outputs = group * (1 + below(group == 1 ? 4 : 2));
   Dims weight = {outputs, channels / group};
   weight.insert(weight.end(), window.kernel.begin(), window.kernel.end());
-  const double terms = static_cast<double>(element_count(weight) / outputs);
+  const std::int64_t terms_of_one = element_count(weight) / outputs;
+  const auto terms = static_cast<double>(terms_of_one);
   const Magnitude m = size(x);
   const ValueId bias = chance(2) ? constant({outputs}, {-2, 0, 1}) : kNoValue;
   add(OpKind::Conv, ConvAttributes{.window = window, .group = group, .output_padding = {}},

@@ -9,8 +9,6 @@ namespace polyte::frontend {
 
 namespace {
 
-const graph::NoAttributes kNone;
-
 graph::ScatterReduction reduction_of(NodeContext& c) {
   using graph::ScatterReduction;
   static const std::pair<const char*, ScatterReduction> kReductions[] = {{"none", ScatterReduction::None},

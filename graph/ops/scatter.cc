@@ -50,7 +50,7 @@ void add_updates(Expander& expander, const Node& node, const Expander::Position&
   expander.assign(result, subscripts_of(all), all, [&](const Subscripts& at) { return expander.read(data, at); });
   if (element_count(expander.shape(updates)) == 0) return;
   expander.scatter(result, ranges_over(expander.shape(updates)), to, [&](const Subscripts& at) {
-    const Expr update = expander.read(updates, at);
+    Expr update = expander.read(updates, at);
     if (reduction == ScatterReduction::None) return update;
     return combined(reduction, expander.load_at(result, to(at)), update);
   });

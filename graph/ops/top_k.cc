@@ -21,7 +21,7 @@ Expr either(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::Or,
 
 // a above b; NaN is above all numbers.
 Expr is_above(const Expr& a, const Expr& b) {
-  const Expr above = ir::make_binary(BinaryOp::Lt, b, a);
+  Expr above = ir::make_binary(BinaryOp::Lt, b, a);
   if (!is_float(a->type)) return above;
   return either(above, both(ir::make_binary(BinaryOp::Ne, a, a), ir::make_binary(BinaryOp::Eq, b, b)));
 }
