@@ -42,6 +42,7 @@ class ConstantPool {
   std::int64_t add(const std::vector<std::byte>& bytes) {
     const std::int64_t offset = ceil_div(static_cast<std::int64_t>(bytes_.size()), kAlignment) * kAlignment;
     bytes_.resize(static_cast<std::size_t>(offset));
+    if (bytes_.empty() && bytes.empty()) bytes_.resize(kAlignment);  // what has no elements has a place all the same
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
     return offset;
   }

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "driver/model.h"
 #include "driver/parallel_jobs.h"
@@ -42,26 +45,29 @@ runtime::Tensor to_runtime(const graph::Tensor& tensor) {
   return result;
 }
 
-std::vector<runtime::Tensor> read_tensors(const fs::path& set, const std::string& kind) {
+fs::path tensor_file(const fs::path& set, const std::string& kind, std::size_t i) {
+  return set / (kind + "_" + std::to_string(i) + ".pb");
+}
+
+// Those that are no longer inputs of what was compiled are left out.
+std::vector<runtime::Tensor> read_tensors(const fs::path& set, const std::string& kind,
+                                          const std::set<std::size_t>& left_out) {
   std::vector<runtime::Tensor> tensors;
-  for (int i = 0;; ++i) {
-    const fs::path file = set / (kind + "_" + std::to_string(i) + ".pb");
+  for (std::size_t i = 0;; ++i) {
+    const fs::path file = tensor_file(set, kind, i);
     if (!fs::exists(file)) return tensors;
-    tensors.push_back(to_runtime(frontend::read_tensor_file(file)));
+    if (!left_out.contains(i)) tensors.push_back(to_runtime(frontend::read_tensor_file(file)));
   }
 }
 
-std::vector<DataSet> read_sets(const fs::path& folder) {
+std::vector<fs::path> data_sets(const fs::path& folder) {
   std::vector<fs::path> paths;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_"))
       paths.push_back(entry.path());
   }
   std::ranges::sort(paths);
-  std::vector<DataSet> sets;
-  for (const fs::path& path : paths)
-    sets.push_back({path.filename().string(), read_tensors(path, "input"), read_tensors(path, "output")});
-  return sets;
+  return paths;
 }
 
 std::string type_text(const runtime::Tensor& tensor) {
@@ -81,12 +87,10 @@ void list_contradictions(const graph::Graph& graph, const std::vector<graph::Val
   }
 }
 
-std::string contradictions(const graph::Graph& graph, const std::vector<DataSet>& sets) {
+std::string contradictions(const graph::Graph& graph, const DataSet& set) {
   std::vector<std::string> found;
-  for (const DataSet& set : sets) {
-    list_contradictions(graph, graph.inputs, set.inputs, true, found);
-    list_contradictions(graph, graph.outputs, set.outputs, false, found);
-  }
+  list_contradictions(graph, graph.inputs, set.inputs, true, found);
+  list_contradictions(graph, graph.outputs, set.outputs, false, found);
   std::string text;
   for (const std::string& one : found) text += (text.empty() ? "" : "; ") + one;
   return text.empty() ? text : "the data contradicts the model: " + text;
@@ -113,27 +117,58 @@ std::string one_line(std::string text) {
   return text;
 }
 
-void compile_and_compare(const fs::path& folder, const codegen::Target& target, CaseResult& result) {
-  frontend::Imported imported = frontend::import_onnx(folder / "model.onnx");
-  const std::vector<DataSet> sets = read_sets(folder);
-  result.detail = contradictions(imported.graph, sets);
-  if (!result.detail.empty()) {
-    result.outcome = CaseOutcome::Unsupported;
-    return;
-  }
+// The model for the values that this set has for the inputs that decide shapes; `data` receives the tensors of the
+// inputs that it still has, and the expected ones.
+frontend::Imported import_for(const fs::path& folder, const fs::path& set, DataSet& data) {
+  std::map<std::string, std::size_t> positions;
+  frontend::ImportOptions options;
+  options.offer = [&](const std::string& name, std::size_t position) -> std::optional<graph::Tensor> {
+    const fs::path file = tensor_file(set, "input", position);
+    if (!fs::exists(file)) return std::nullopt;
+    positions[name] = position;
+    return frontend::read_tensor_file(file);
+  };
+  frontend::Imported imported = frontend::import_onnx(folder / "model.onnx", options);
+  std::set<std::size_t> constants;
+  for (const std::string& name : imported.specialised) constants.insert(positions.at(name));
+  data = {set.filename().string(), read_tensors(set, "input", constants), read_tensors(set, "output", {})};
+  return imported;
+}
+
+std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph, Arm arm, const codegen::Target& target,
+                                                      std::string& notes) {
   ModelOptions options;
-  options.arm = result.arm;
+  options.arm = arm;
   options.jobs = 1;
-  CompiledModel model = compile_model(std::move(imported.graph), target, options);
-  const runtime::Session session(runtime::Artifact::from_parts(std::move(model.parts)), {.threads = 2});
-  for (const DataSet& set : sets) {
-    const std::string wrong = difference(session, set, tolerance_of(folder));
+  CompiledModel model = compile_model(std::move(graph), target, options);
+  for (const std::string& note : model.notes) notes += (notes.empty() ? "" : "; ") + one_line(note);
+  return runtime::Artifact::from_parts(std::move(model.parts));
+}
+
+void compile_and_compare(const fs::path& folder, const codegen::Target& target, CaseResult& result) {
+  std::optional<runtime::Session> session;
+  std::string notes;
+  std::vector<std::string> specialised;
+  for (const fs::path& path : data_sets(folder)) {
+    const bool reused = session && specialised.empty();
+    DataSet set;
+    frontend::Imported imported = import_for(folder, path, set);
+    specialised = imported.specialised;
+    result.detail = contradictions(imported.graph, set);
+    if (!result.detail.empty()) {
+      result.outcome = CaseOutcome::Unsupported;
+      return;
+    }
+    if (!reused)
+      session.emplace(compile_case(std::move(imported.graph), result.arm, target, notes),
+                      runtime::SessionOptions{.threads = 2});
+    const std::string wrong = difference(*session, set, tolerance_of(folder));
     if (wrong.empty()) continue;
     result.outcome = CaseOutcome::Fail;
     result.detail = set.name + ": " + wrong;
     return;
   }
-  for (const std::string& note : model.notes) result.detail += (result.detail.empty() ? "" : "; ") + one_line(note);
+  result.detail = notes;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frontend/importers/bodies.h"
 #include "frontend/importers/table.h"
 #include "frontend/onnx_reader.h"
 #include "frontend/onnx_tensor.h"
@@ -24,9 +25,19 @@ std::string printable(const std::string& name) {
 
 std::string named(const std::string& name) { return "'" + printable(name) + "'"; }
 
+bool has_static_shape(const onnx::TypeProto::Tensor& type) {
+  return type.has_shape() && std::all_of(type.shape().dim().begin(), type.shape().dim().end(),
+                                         [](const auto& dim) { return dim.has_dim_value(); });
+}
+
 bool is_onnx_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
 std::string opset_range() { return std::to_string(kLeastOpset) + " to " + std::to_string(kGreatestOpset); }
+
+// The version of ONNX's operators that a body uses.
+struct Opsets {
+  std::int64_t onnx = 1;
+};
 
 // Walks a model once. Problems are collected by kind; a value whose node failed is `unknown`, and nodes that
 // read one are looked up in the table only.
@@ -50,6 +61,11 @@ class Importer {
   void import_nodes();
   void import_node(const NodeProto& node, NodeCoverage& row);
   std::string check_operands(const NodeProto& node, const NodeCoverage& row);
+  void apply(const NodeProto& node, const std::string& name, const Opsets& opsets);
+  void apply_row(const NodeProto& node, const std::string& name, std::int64_t opset);
+  void apply_function(const onnx::FunctionProto& function, const NodeProto& call, const std::string& name);
+  void apply_nodes(std::vector<NodeProto> nodes, const std::string& prefix, const Opsets& opsets);
+  std::vector<ValueId> apply_graph(const GraphProto& body, const std::string& prefix, const Opsets& opsets);
   void import_outputs();
   void check_declared(const onnx::ValueInfoProto& output, ValueId id);
   void throw_hard_problems() const;
@@ -64,6 +80,9 @@ class Importer {
   const ImportOptions& options_;
   ImportState state_;
   std::int64_t opset_ = 1;
+  std::map<std::pair<std::string, std::string>, const onnx::FunctionProto*> functions_;  // by domain and name
+  int depth_ = 0;                                                                        // of bodies within bodies
+  std::int64_t applied_ = 0;                                                             // nodes of bodies
   std::unordered_map<std::string, std::size_t> producer_;  // node position, by output name
   std::unordered_set<std::string> initializers_, unknown_;
   std::vector<NodeCoverage> rows_;
@@ -103,6 +122,7 @@ void Importer::check_header() {
   else if (needs_opset && (opset_ < kLeastOpset || opset_ > kGreatestOpset)) {
     unsupported_.push_back("the model imports opset " + std::to_string(opset_) + ": supported are " + opset_range());
   }
+  for (const auto& function : model_.functions()) functions_[{function.domain(), function.name()}] = &function;
   if (onnx_.sparse_initializer_size() > 0) unsupported_.push_back("the model has sparse initializers");
 }
 
@@ -152,6 +172,7 @@ void Importer::import_initializers() {
 
 void Importer::import_inputs() {
   for (const auto& input : onnx_.input()) {
+    if (!initializers_.count(input.name())) state_.input_positions.emplace(input.name(), state_.input_positions.size());
     if (initializers_.count(input.name())) {
       if (model_.ir_version() >= 4)
         notes_.push_back("input " + named(input.name()) +
@@ -188,9 +209,13 @@ void Importer::import_input(const onnx::ValueInfoProto& input) {
   const auto bound = options_.shapes.find(input.name());
   const auto value = options_.values.find(input.name());
   TensorType type{*dtype, {}};
+  std::optional<Tensor> offered;
+  if (bound == options_.shapes.end() && value == options_.values.end() && !has_static_shape(proto))
+    offered = state_.offered(input.name());
+  if (offered) type.shape = offered->type.shape;
   if (bound != options_.shapes.end()) type.shape = bound->second;
   if (value != options_.values.end()) type.shape = value->second.type.shape;
-  const bool is_bound = bound != options_.shapes.end() || value != options_.values.end();
+  const bool is_bound = bound != options_.shapes.end() || value != options_.values.end() || offered;
   if (!proto.has_shape() && !is_bound) throw UserError(ExitStatus::Unsupported, "has no shape: give it with --shape");
   if (is_bound && proto.has_shape() && proto.shape().dim_size() != static_cast<int>(type.shape.size())) {
     throw UserError(ExitStatus::InvalidInput, "is bound to shape " + dims_text(type.shape) + ", expected rank " +
@@ -242,15 +267,10 @@ std::string Importer::check_operands(const NodeProto& node, const NodeCoverage& 
 }
 
 void Importer::import_node(const NodeProto& node, NodeCoverage& row) {
+  const bool is_call = functions_.contains({node.domain(), node.op_type()});
   const Row* found = is_onnx_domain(node.domain()) ? find_row(node.op_type(), opset_) : nullptr;
   const std::string unchecked = check_operands(node, row);
-  if (!found) {
-    const Row* later = is_onnx_domain(node.domain()) ? find_row(node.op_type(), kGreatestOpset) : nullptr;
-    row.reason = later ? "operator not supported at this opset, only from " + std::to_string(later->since) + " on"
-                       : "operator not supported";
-    return;
-  }
-  if (!unchecked.empty()) {
+  if (!unchecked.empty() && (found || is_call)) {
     row.supported = true;
     row.reason = unchecked;
     return;
@@ -259,14 +279,7 @@ void Importer::import_node(const NodeProto& node, NodeCoverage& row) {
       "node " + named(row.name) + " (" + printable(row.op) + ", opset " + std::to_string(opset_) + "):";
   const std::size_t nodes_before = state_.graph.nodes.size();
   try {
-    if (node.output_size() == 0) throw Invalid{"has no outputs"};
-    NodeContext context(state_, node, row.name, opset_);
-    found->adapter(context);
-    context.refuse_unread();
-    for (const std::string& output : node.output()) {
-      if (!output.empty() && !state_.values.count(output))
-        throw Invalid{"has an output " + named(output) + " that the operator does not give"};
-    }
+    apply(node, row.name, {opset_});
     row.supported = true;
   } catch (const Unsupported& problem) {
     row.reason = problem.reason;
@@ -280,6 +293,148 @@ void Importer::import_node(const NodeProto& node, NodeCoverage& row) {
   if (row.supported) return;
   state_.graph.nodes.resize(nodes_before);
   for (const std::string& output : node.output()) state_.values.erase(output);
+}
+
+// One node at any depth: a call of a function of the model, or an operator of the table.
+void Importer::apply(const NodeProto& node, const std::string& name, const Opsets& opsets) {
+  const auto function = functions_.find({node.domain(), node.op_type()});
+  if (function != functions_.end()) return apply_function(*function->second, node, name);
+  if (!is_onnx_domain(node.domain())) throw Unsupported{"operator not supported"};
+  struct Restore {
+    ImportState& state;
+    decltype(state.import_body) outer = state.import_body;
+    ~Restore() { state.import_body = std::move(outer); }
+  };
+  const Restore restore{state_};
+  state_.import_body = [this, opsets](const GraphProto& body, const std::string& prefix) {
+    return apply_graph(body, prefix, opsets);
+  };
+  apply_row(node, name, opsets.onnx);
+}
+
+void Importer::apply_row(const NodeProto& node, const std::string& name, std::int64_t opset) {
+  const Row* found = find_row(node.op_type(), opset);
+  if (!found) {
+    const Row* later = find_row(node.op_type(), kGreatestOpset);
+    throw Unsupported{later ? "operator not supported at this opset, only from " + std::to_string(later->since) + " on"
+                            : "operator not supported"};
+  }
+  if (node.output_size() == 0) throw Invalid{"has no outputs"};
+  NodeContext context(state_, node, name, opset);
+  found->adapter(context);
+  context.refuse_unread();
+  for (const std::string& output : node.output()) {
+    if (!output.empty() && !state_.values.count(output))
+      throw Invalid{"has an output " + named(output) + " that the operator does not give"};
+  }
+}
+
+// The nodes of a body, under names of their own. All their problems become one.
+void Importer::apply_nodes(std::vector<NodeProto> nodes, const std::string& prefix, const Opsets& opsets) {
+  constexpr int kMostDepth = 16;
+  constexpr std::int64_t kMostNodes = 100'000;
+  if (depth_ >= kMostDepth) {
+    throw UserError(ExitStatus::ResourceLimit,
+                    "functions and subgraphs are nested deeper than " + std::to_string(kMostDepth));
+  }
+  struct Deeper {
+    int& depth;
+    explicit Deeper(int& d) : depth(++d) {}
+    ~Deeper() { --depth; }
+  };
+  const Deeper deeper(depth_);
+  std::string unsupported, broken;
+  std::unordered_set<std::string> failed;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const NodeProto& node = nodes[i];
+    if (++applied_ > kMostNodes)
+      throw UserError(ExitStatus::ResourceLimit,
+                      "functions and subgraphs have more than " + std::to_string(kMostNodes) + " nodes");
+    const std::string own = node.name().empty() ? std::to_string(i) : node.name();
+    const std::string who = "in " + named(own) + " (" + printable(node.op_type()) + "): ";
+    try {
+      bool skipped = false;
+      for (const std::string& input : node.input()) {
+        skipped = skipped || failed.contains(input);
+        if (!input.empty() && !state_.values.contains(input) && !failed.contains(input))
+          throw Invalid{"reads " + named(input) + ", which nothing computes"};
+      }
+      if (!skipped) {
+        apply(node, prefix + own, opsets);
+        continue;
+      }
+    } catch (const Unsupported& problem) {
+      unsupported += (unsupported.empty() ? "" : "; ") + who + problem.reason;
+    } catch (const Invalid& problem) {
+      broken += (broken.empty() ? "" : "; ") + who + problem.reason;
+    }
+    for (const std::string& output : node.output()) failed.insert(output);
+  }
+  if (!broken.empty()) throw Invalid{broken};
+  if (!unsupported.empty()) throw Unsupported{unsupported};
+}
+
+void Importer::apply_function(const onnx::FunctionProto& function, const NodeProto& call, const std::string& name) {
+  const std::string prefix = name + "/";
+  if (call.input_size() > function.input_size() || call.output_size() > function.output_size()) {
+    throw Invalid{"the function takes " + std::to_string(function.input_size()) + " inputs and gives " +
+                  std::to_string(function.output_size()) + " outputs"};
+  }
+  Opsets opsets{opset_};
+  for (const auto& import : function.opset_import()) {
+    if (is_onnx_domain(import.domain())) opsets.onnx = import.version();
+  }
+  if (opsets.onnx < kLeastOpset || opsets.onnx > kGreatestOpset)
+    throw Unsupported{"the function imports opset " + std::to_string(opsets.onnx) + ": supported are " + opset_range()};
+  std::unordered_set<std::string> absent;
+  for (int i = 0; i < function.input_size(); ++i) {
+    const bool is_given = i < call.input_size() && !call.input(i).empty();
+    if (is_given)
+      state_.values[prefix + function.input(i)] = state_.values.at(call.input(i));
+    else
+      absent.insert(function.input(i));
+  }
+  std::vector<NodeProto> nodes;
+  for (const NodeProto& node : function.node()) {
+    nodes.push_back(node);
+    bind_attributes(nodes.back(), function, call);
+    rename_values(nodes.back(), [&](const std::string& own) { return absent.contains(own) ? "" : prefix + own; });
+  }
+  apply_nodes(std::move(nodes), prefix, opsets);
+  for (int i = 0; i < call.output_size(); ++i) {
+    const auto found = state_.values.find(prefix + function.output(i));
+    if (call.output(i).empty()) continue;
+    if (found == state_.values.end()) throw Invalid{"the function does not compute " + named(function.output(i))};
+    const ValueId id = found->second;
+    NodeProto copy;  // gives the value the name that the model has for it
+    copy.set_op_type("Identity");
+    copy.add_input(prefix + function.output(i));
+    copy.add_output(call.output(i));
+    state_.values[call.output(i)] = id;
+    NodeContext(state_, copy, name, opsets.onnx).finish_output(0, id);
+  }
+}
+
+std::vector<ValueId> Importer::apply_graph(const GraphProto& body, const std::string& prefix, const Opsets& opsets) {
+  if (body.input_size() > 0) throw Unsupported{"a subgraph with inputs"};
+  if (body.sparse_initializer_size() > 0) throw Unsupported{"sparse initializers in a subgraph"};
+  std::unordered_set<std::string> own;
+  for (const auto& tensor : body.initializer()) own.insert(tensor.name());
+  for (const NodeProto& node : body.node()) own.insert(node.output().begin(), node.output().end());
+  const auto renamed = [&](const std::string& name) { return own.contains(name) ? prefix + name : name; };
+  for (const auto& proto : body.initializer())
+    state_.values[prefix + proto.name()] =
+        state_.graph.add_constant(prefix + proto.name(), tensor_from_onnx(proto, state_.folder, options_));
+  std::vector<NodeProto> nodes(body.node().begin(), body.node().end());
+  for (NodeProto& node : nodes) rename_values(node, renamed);
+  apply_nodes(std::move(nodes), prefix, opsets);
+  std::vector<ValueId> outputs;
+  for (const auto& output : body.output()) {
+    const auto found = state_.values.find(renamed(output.name()));
+    if (found == state_.values.end()) throw Invalid{"a subgraph does not compute " + named(output.name())};
+    outputs.push_back(found->second);
+  }
+  return outputs;
 }
 
 void Importer::import_nodes() {
@@ -368,7 +523,7 @@ Imported Importer::result() {
   state_.graph.normalise();
   const std::vector<std::string> problems = graph::verify(state_.graph);
   POLYTE_CHECK(problems.empty(), "the importer built a broken graph: " + problems.front());
-  return {std::move(state_.graph), std::move(notes_)};
+  return {std::move(state_.graph), std::move(state_.specialised), std::move(notes_)};
 }
 
 Coverage Importer::coverage() {

@@ -1,4 +1,4 @@
-// From an ONNX file to a Graph: opsets 6 to 17, static shapes. Everything wrong with a model is reported at once:
+// From an ONNX file to a Graph: opsets 1 to 22, static shapes. Everything wrong with a model is reported at once:
 //
 //   yolo.onnx: 3 of 241 nodes are not supported
 //     'nms' (NonMaxSuppression, opset 13)    operator not supported
@@ -10,7 +10,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,17 +21,22 @@
 
 namespace polyte::frontend {
 
+// The value that an input will have at run time, if it is known; `position` counts the inputs without initializers.
+using Offer = std::function<std::optional<graph::Tensor>(const std::string& input, std::size_t position)>;
+
 struct ImportOptions {
   std::map<std::string, graph::Dims> shapes;    // inputs bound to a shape: --shape x=1x3x224x224
   std::map<std::string, graph::Tensor> values;  // inputs bound to a constant: --value shape=...
+  Offer offer;                                  // asked only for inputs that decide a shape, or whose own is open
   std::int64_t max_file_bytes = (std::int64_t{1} << 31) - 1;
   std::int64_t max_tensor_bytes = std::int64_t{1} << 34;  // any value of the graph
   std::int64_t max_nodes = 1'000'000;
 };
 
 struct Imported {
-  graph::Graph graph;              // normalised and verified
-  std::vector<std::string> notes;  // what a user may want to know: a default input became a constant, ...
+  graph::Graph graph;                    // normalised and verified
+  std::vector<std::string> specialised;  // inputs that became constants with the value that was offered
+  std::vector<std::string> notes;        // what a user may want to know: a default input became a constant, ...
 };
 
 Imported import_onnx(const std::filesystem::path& file, const ImportOptions& options = {});
@@ -50,14 +57,14 @@ struct Coverage {
 };
 Coverage coverage(const std::filesystem::path& file, const ImportOptions& options = {});
 
-// The table of the importer, for `polyte ops`: one row an operator and since-version.
+// The table of the importer, for `polyte ops`: one row an operator and range of opsets, sorted.
 struct OperatorSupport {
   std::string op;
-  int since = 1;
+  int since = 1, until = 1;
   std::string restrictions;  // empty: all of it
 };
 std::vector<OperatorSupport> supported_operators();
-inline constexpr int kLeastOpset = 6, kGreatestOpset = 17;
+inline constexpr int kLeastOpset = 1, kGreatestOpset = 22;
 
 // A tensor stored by itself (TensorProto), as conformance cases have them: input_0.pb. Sequences and optionals
 // are UserError(Unsupported). `name`, if given, receives the tensor's name.

@@ -119,6 +119,8 @@ bool reads_by_address(OpKind op, std::size_t operand) {
     case OpKind::Pad:
     case OpKind::Gather:
     case OpKind::GatherElements:
+    case OpKind::GatherND:
+    case OpKind::TopK:
     case OpKind::Conv:
     case OpKind::ConvTranspose:
     case OpKind::MaxPool:
@@ -296,10 +298,15 @@ std::string Expander::temporary(const std::string& base, DType dtype, const Dims
 }
 
 void Expander::assign(const std::string& buffer, const Subscripts& to, const Ranges& ranges, const Element& element) {
+  scatter(buffer, ranges, [&](const Subscripts&) { return indices_of(to); }, element);
+}
+
+void Expander::scatter(const std::string& buffer, const Ranges& ranges, const Position& to, const Element& element) {
   scope_ = ranges;
   const int part = parts_[buffer]++;
   const std::string label = part == 0 ? "" : buffer + "_part" + std::to_string(part);
-  program_.define({buffer, indices_of(to)}, ranges, element(subscripts_of(ranges)), {}, label);
+  const Subscripts at = subscripts_of(ranges);
+  program_.define({buffer, to(at)}, ranges, element(at), {}, label);
 }
 
 void Expander::accumulate(const std::string& buffer, const Ranges& ranges, const Ranges& reductions,

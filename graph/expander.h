@@ -53,11 +53,17 @@ class Expander {
   std::string temporary(const std::string& base, DType dtype, const Dims& extents);
   // buffer[to] = value over ranges; several parts of one buffer get names of their own.
   void assign(const std::string& buffer, const Subscripts& to, const Ranges& ranges, const Element& element);
+  // The same where the position is read at run time: buffer[to(at)] = element(at).
+  using Position = std::function<std::vector<ir::Index>(const Subscripts& at)>;
+  void scatter(const std::string& buffer, const Ranges& ranges, const Position& to, const Element& element);
   void accumulate(const std::string& buffer, const Ranges& ranges, const Ranges& reductions, ir::Combiner combiner,
                   const Element& element);
   void accumulate_arg(const std::string& best, const std::string& position, const Ranges& ranges,
                       const Ranges& reductions, ir::Combiner combiner, const Element& value, const Element& place);
   ir::Expr load(const std::string& buffer, const Subscripts& at) const { return program_.load(buffer, at); }
+  ir::Expr load_at(const std::string& buffer, std::vector<ir::Index> at) const {
+    return ir::make_load(program_.buffer(buffer).dtype, buffer, std::move(at));
+  }
 
  private:
   std::string claim(const std::string& base);

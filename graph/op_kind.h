@@ -29,6 +29,15 @@ enum class OpKind : std::uint8_t {
   Round,
   Sin,
   Cos,
+  Tan,
+  Asin,
+  Acos,
+  Atan,
+  Sinh,
+  Cosh,
+  Asinh,
+  Acosh,
+  Atanh,
   Tanh,
   Sigmoid,
   Erf,
@@ -80,6 +89,9 @@ enum class OpKind : std::uint8_t {
   Tile,
   Gather,
   GatherElements,
+  GatherND,
+  ScatterElements,
+  ScatterND,
   Trilu,
   // reductions
   ReduceSum,
@@ -95,9 +107,11 @@ enum class OpKind : std::uint8_t {
   ArgMax,
   ArgMin,
   CumSum,
+  TopK,
   // contractions, windows, normalisations
   MatMul,
   Gemm,
+  Einsum,
   Conv,
   ConvTranspose,
   MaxPool,
@@ -178,6 +192,26 @@ struct CumSumAttributes {
   bool exclusive = false, reverse = false;
   bool operator==(const CumSumAttributes&) const = default;
 };
+struct TopKAttributes {  // outputs values and indices, sorted; ties keep the lower index, NaN is above all numbers
+  std::int64_t axis = 0, k = 1;
+  bool largest = true;
+  bool operator==(const TopKAttributes&) const = default;
+};
+struct GatherNDAttributes {
+  std::int64_t batch_dims = 0;
+  bool operator==(const GatherNDAttributes&) const = default;
+};
+enum class ScatterReduction : std::uint8_t { None, Add, Mul, Max, Min };
+struct ScatterAttributes {  // inputs data, indices, updates; updates in row-major order, the last one stays
+  std::int64_t axis = 0;    // ScatterElements only
+  ScatterReduction reduction = ScatterReduction::None;
+  bool operator==(const ScatterAttributes&) const = default;
+};
+struct EinsumAttributes {  // a label a dimension; those that the output lacks are summed over
+  std::vector<Dims> inputs;
+  Dims output;
+  bool operator==(const EinsumAttributes&) const = default;
+};
 struct ShapeAttributes {  // Reshape, Expand: shape of the output
   Dims shape;
   bool operator==(const ShapeAttributes&) const = default;
@@ -190,7 +224,7 @@ struct SliceAttributes {  // one entry a dimension; output d reads starts[d] + i
   Dims starts, steps, sizes;
   bool operator==(const SliceAttributes&) const = default;
 };
-enum class PadMode : std::uint8_t { Constant, Reflect, Edge };
+enum class PadMode : std::uint8_t { Constant, Reflect, Edge, Wrap };
 struct PadAttributes {  // inputs x and the value (scalar) or kNoValue for 0; negative pads crop
   Dims begin, end;
   PadMode mode = PadMode::Constant;
@@ -218,8 +252,9 @@ struct LrnAttributes {
 
 using Attributes = std::variant<NoAttributes, ActivationAttributes, InfAttributes, CastAttributes, ConvAttributes,
                                 PoolAttributes, GemmAttributes, AxisAttributes, SoftmaxAttributes, ReduceAttributes,
-                                ArgAttributes, CumSumAttributes, ShapeAttributes, TransposeAttributes, SliceAttributes,
-                                PadAttributes, TileAttributes, TriluAttributes, NormAttributes, LrnAttributes>;
+                                ArgAttributes, CumSumAttributes, TopKAttributes, GatherNDAttributes, ScatterAttributes,
+                                EinsumAttributes, ShapeAttributes, TransposeAttributes, SliceAttributes, PadAttributes,
+                                TileAttributes, TriluAttributes, NormAttributes, LrnAttributes>;
 
 std::string_view to_string(OpKind kind);  // "Conv"
 

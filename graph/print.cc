@@ -64,13 +64,24 @@ struct Printer {
   void operator()(const CumSumAttributes& a) {
     pairs.add("axis", a.axis).flag("exclusive", a.exclusive).flag("reverse", a.reverse);
   }
+  void operator()(const TopKAttributes& a) { pairs.add("axis", a.axis).add("k", a.k).add("largest", a.largest); }
+  void operator()(const GatherNDAttributes& a) { pairs.add("batch_dims", a.batch_dims); }
+  void operator()(const ScatterAttributes& a) {
+    static constexpr const char* kReductions[] = {"none", "add", "mul", "max", "min"};
+    pairs.add("axis", a.axis).add("reduction", kReductions[static_cast<int>(a.reduction)]);
+  }
+  void operator()(const EinsumAttributes& a) {
+    std::string text;
+    for (const Dims& labels : a.inputs) text += (text.empty() ? "" : ";") + list(labels, ",");
+    pairs.add("labels", text + "->" + list(a.output, ","));
+  }
   void operator()(const ShapeAttributes& a) { pairs.add("shape", list(a.shape)); }
   void operator()(const TransposeAttributes& a) { pairs.add("perm", list(a.perm, ",")); }
   void operator()(const SliceAttributes& a) {
     pairs.add("starts", list(a.starts, ",")).add("steps", list(a.steps, ",")).add("sizes", list(a.sizes, ","));
   }
   void operator()(const PadAttributes& a) {
-    static constexpr const char* kModes[] = {"constant", "reflect", "edge"};
+    static constexpr const char* kModes[] = {"constant", "reflect", "edge", "wrap"};
     pairs.add("begin", list(a.begin, ",")).add("end", list(a.end, ",")).add("mode", kModes[static_cast<int>(a.mode)]);
   }
   void operator()(const TileAttributes& a) { pairs.add("repeats", list(a.repeats, ",")); }

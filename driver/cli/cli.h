@@ -71,6 +71,8 @@ struct NamedBuffer {
   bool input = false, output = false;
   runtime::Tensor tensor;
 };
+// The tensors of -i, in order.
+std::vector<std::pair<std::string, runtime::Tensor>> read_inputs(const DataOptions& options);
 // Fills inputs from files or by `fill`; unknown names and wrong types or shapes are listed together.
 void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers);
 // Writes -o, compares --expect. Returns the exit status: 0, or 1 with the mismatches on stderr.

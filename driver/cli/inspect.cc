@@ -135,11 +135,26 @@ int run_inspect(const InspectOptions& options) {
   return status;
 }
 
+// docs/operators.md
+void print_ops_page() {
+  std::cout
+      << "# Operators\n\n"
+         "The operators of ONNX that Polyte compiles, printed by `polyte ops --markdown`. Every attribute and every\n"
+         "type that ONNX allows for an operator is supported, of f64 f32 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 and\n"
+         "bool, unless a limit is named here. An axis, a shape, pads and the like may be constants, computed from\n"
+         "constants, or run-time inputs: these are given with `--value`, or to `run` with `-i`, and compiled for.\n"
+         "Functions of a model are inlined with their own opset. What is not here is refused by name.\n\n"
+         "| operator | opsets | limits |\n| --- | --- | --- |\n";
+  for (const frontend::OperatorSupport& row : frontend::supported_operators())
+    std::cout << "| " << row.op << " | " << row.since << " to " << row.until << " | " << row.restrictions << " |\n";
+}
+
 void print_ops(bool as_json) {
   nlohmann::json rows = nlohmann::json::array();
   for (const frontend::OperatorSupport& row : frontend::supported_operators()) {
-    if (!as_json) std::printf("%-24s since %-3d %s\n", row.op.c_str(), row.since, row.restrictions.c_str());
-    rows.push_back({{"op", row.op}, {"since", row.since}, {"restrictions", row.restrictions}});
+    if (!as_json)
+      std::printf("%-26s opset %2d to %2d  %s\n", row.op.c_str(), row.since, row.until, row.restrictions.c_str());
+    rows.push_back({{"op", row.op}, {"since", row.since}, {"until", row.until}, {"restrictions", row.restrictions}});
   }
   if (as_json)
     std::cout
@@ -167,10 +182,12 @@ void add_inspect(const Verb& app) {
 void add_ops(const Verb& app) {
   const Verb verb = app.verb("ops", "operators, opsets, restrictions");
   auto json = std::make_shared<bool>(false);
+  auto markdown = std::make_shared<bool>(false);
   verb.flag("--json", *json, "as JSON");
+  verb.flag("--markdown", *markdown, "as the page docs/operators.md");
   verb.example("polyte ops --json");
-  verb.calls([json] {
-    print_ops(*json);
+  verb.calls([json, markdown] {
+    *markdown ? print_ops_page() : print_ops(*json);
     return 0;
   });
 }

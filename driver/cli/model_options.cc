@@ -35,12 +35,19 @@ graph::Dims parse_dims(const std::string& option, const std::string& text) {
   return dims;
 }
 
+}  // namespace
+
+graph::Tensor to_graph(const runtime::Tensor& tensor) {
+  const auto raw = tensor.raw();
+  return {{tensor.dtype(), tensor.shape()}, std::make_shared<const graph::Bytes>(raw.begin(), raw.end())};
+}
+
+namespace {
+
 // 3,4 or @x.npy
 graph::Tensor parse_value(const std::string& item, const std::string& text) {
   if (!text.empty() && text[0] == '@') {
-    const runtime::Tensor tensor = runtime::read_npy(text.substr(1));
-    const auto raw = tensor.raw();
-    return {{tensor.dtype(), tensor.shape()}, std::make_shared<const graph::Bytes>(raw.begin(), raw.end())};
+    return to_graph(runtime::read_npy(text.substr(1)));
   }
   graph::Dims numbers;
   std::size_t begin = 0;
@@ -133,7 +140,7 @@ std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, sched
   return std::make_shared<const ir::Program>(found->expansion.program);
 }
 
-LoadedModel load_model(const std::string& path, const ModelVerbOptions& options) {
+LoadedModel load_model(const std::string& path, const ModelVerbOptions& options, const frontend::Offer& offer) {
   LoadedModel result;
   if (is_artifact(path)) {
     result.artifact = runtime::Artifact::open(path);
@@ -143,8 +150,11 @@ LoadedModel load_model(const std::string& path, const ModelVerbOptions& options)
     throw UserError(ExitStatus::Artifact, path + ": not an artifact: it does not begin as a zip file");
   if (path.ends_with(".program"))
     throw UserError(ExitStatus::Usage, path + ": Program text, expected an artifact or an ONNX file; see polyte op");
-  frontend::Imported imported = frontend::import_onnx(path, import_options(options));
+  frontend::ImportOptions import = import_options(options);
+  import.offer = offer;
+  frontend::Imported imported = frontend::import_onnx(path, import);
   result.notes = std::move(imported.notes);
+  result.specialised = std::move(imported.specialised);
   driver::CompiledModel model =
       driver::compile_model(std::move(imported.graph), target_from(options.target), model_options(options));
   result.notes.insert(result.notes.end(), model.notes.begin(), model.notes.end());

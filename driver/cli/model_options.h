@@ -17,6 +17,8 @@ void add_model_options(const Verb& verb, ModelVerbOptions& options);
 frontend::ImportOptions import_options(const ModelVerbOptions& options);
 driver::ModelOptions model_options(const ModelVerbOptions& options);
 
+graph::Tensor to_graph(const runtime::Tensor& tensor);
+
 // The part of them that decides which groups a model has: --value and --opt-level (--shape is the verb's own).
 void add_group_options(const Verb& verb, ModelVerbOptions& options);
 
@@ -25,10 +27,11 @@ bool is_artifact(const std::string& path);  // by its first bytes
 
 struct LoadedModel {
   std::shared_ptr<const runtime::Artifact> artifact;
+  std::vector<std::string> specialised;  // inputs of the file that are constants now
   std::vector<std::string> notes;
 };
-// An artifact as it is, or an ONNX file compiled in this process.
-LoadedModel load_model(const std::string& path, const ModelVerbOptions& options);
+// An artifact as it is, or an ONNX file compiled in this process; `offer` has the values of inputs that decide shapes.
+LoadedModel load_model(const std::string& path, const ModelVerbOptions& options, const frontend::Offer& offer = {});
 
 // The Program of one group of an ONNX file: of `group`, or, where that is empty, of the one that the script's header
 // names. The script, if any, is given the group's name. UserError(Usage) lists the groups where there is none such.

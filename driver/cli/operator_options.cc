@@ -182,8 +182,7 @@ void add_data_options(const Verb& verb, DataOptions& options) {
   verb.option("--atol", options.atol, "absolute tolerance of --expect").shows_default();
 }
 
-void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers) {
-  const runtime::Fill fill = runtime::parse_fill(options.fill);
+runtime::NamedTensors read_inputs(const DataOptions& options) {
   runtime::NamedTensors given;
   for (const std::string& item : options.inputs) {
     const std::size_t at = item.find("=@");
@@ -193,6 +192,12 @@ void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers)
       for (auto& [name, tensor] : runtime::read_npz(item)) given.emplace_back(name, std::move(tensor));
     }
   }
+  return given;
+}
+
+void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers) {
+  const runtime::Fill fill = runtime::parse_fill(options.fill);
+  runtime::NamedTensors given = read_inputs(options);
   std::vector<std::string> problems, known;
   for (const NamedBuffer& buffer : buffers)
     if (buffer.input) known.push_back(buffer.name);

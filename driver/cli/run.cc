@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "driver/cli/model_options.h"
+#include "runtime/npy.h"
 #include "runtime/session.h"
 
 namespace polyte::cli {
@@ -67,16 +68,31 @@ void refuse_compile_options(const RunOptions& options) {
     throw UserError(ExitStatus::Usage, names + ": " + options.model + " is an artifact, which is compiled already");
 }
 
+// Values of the inputs that decide shapes are those of -i.
+LoadedModel load_for(const RunOptions& options, const runtime::NamedTensors& given) {
+  return load_model(options.model, options.verb, [&](const std::string& name, std::size_t) {
+    const auto found = std::ranges::find_if(given, [&](const auto& one) { return one.first == name; });
+    return found == given.end() ? std::nullopt : std::optional(to_graph(found->second));
+  });
+}
+
 int run_run(const RunOptions& options) {
   if (is_artifact(options.model)) refuse_compile_options(options);
-  const LoadedModel model = load_model(options.model, options.verb);
+  const runtime::NamedTensors given = read_inputs(options.data);
+  const LoadedModel model = load_for(options, given);
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
   runtime::Session session(model.artifact, {.threads = options.threads});
   std::vector<NamedBuffer> buffers;
   for (const runtime::TensorSpec& spec : session.inputs()) {
     buffers.push_back({spec.name, true, false, runtime::Tensor(spec.dtype, spec.shape)});
   }
+  const std::size_t input_count = buffers.size();
+  for (const auto& [name, tensor] : given) {
+    if (std::ranges::find(model.specialised, name) != model.specialised.end())
+      buffers.push_back({name, true, false, tensor.clone()});
+  }
   fill_buffers(options.data, buffers);
+  buffers.resize(input_count);  // what was specialised is no input any more
   std::vector<runtime::TensorView> inputs, outputs;
   for (const NamedBuffer& buffer : buffers) inputs.push_back(buffer.tensor.view());
   std::vector<NamedBuffer> results;

@@ -1,5 +1,6 @@
 #include "frontend/importers/context.h"
 
+#include "frontend/importers/specialise.h"
 #include "frontend/onnx_tensor.h"
 #include "graph/expand.h"
 #include "support/error.h"
@@ -18,6 +19,16 @@ std::string dims_text(const Dims& dims) {
   std::string text;
   for (std::size_t i = 0; i < dims.size(); ++i) text += (i ? ", " : "") + std::to_string(dims[i]);
   return "[" + text + "]";
+}
+
+std::optional<Tensor> ImportState::offered(const std::string& input) const {
+  const auto position = input_positions.find(input);
+  if (!options->offer || position == input_positions.end()) return std::nullopt;
+  try {
+    return options->offer(input, position->second);
+  } catch (const UserError&) {
+    return std::nullopt;  // no tensor: not what decides a shape
+  }
 }
 
 NodeContext::NodeContext(ImportState& state, const onnx::NodeProto& node, std::string name, std::int64_t opset)
@@ -95,6 +106,13 @@ std::optional<Tensor> NodeContext::tensor(const std::string& name) {
   }
 }
 
+std::vector<ValueId> NodeContext::body(const std::string& name) {
+  const auto* found = find(name, AttributeProto::GRAPH);
+  if (!found) missing(name);
+  const auto import_body = state_.import_body;  // a copy: nodes of the body put theirs in its place
+  return import_body(found->g(), name_ + "/" + name + "/");
+}
+
 std::int64_t NodeContext::resolve_axis(std::int64_t axis, std::int64_t rank) {
   if (axis < -rank || axis >= rank) {
     throw Invalid{"axis is " + std::to_string(axis) + ", expected one of " + std::to_string(-rank) + " to " +
@@ -130,10 +148,7 @@ ValueId NodeContext::input(std::size_t i) const {
 ValueId NodeContext::optional_input(std::size_t i) const { return has_input(i) ? input(i) : graph::kNoValue; }
 
 Tensor NodeContext::constant(std::size_t i, const char* role) const {
-  const graph::Value& value = state_.graph.value(input(i));
-  if (value.is_constant()) return value.tensor();
-  throw Unsupported{"input " + std::to_string(i) + " (" + role + ") is '" + node_.input(static_cast<int>(i)) +
-                    "', known only at run time; it is supported as a constant, or as an input given with --value"};
+  return frontend::specialised(state_, input(i), "input " + std::to_string(i) + " (" + role + ")");
 }
 
 Dims NodeContext::constant_integers(std::size_t i, const char* role) const {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -44,6 +45,14 @@ struct ImportState {
   std::filesystem::path folder;
   const ImportOptions* options = nullptr;
   int intermediates = 0;
+  std::map<std::string, std::size_t> input_positions;  // of the model's inputs that are no initializers
+  std::vector<std::string> specialised;                // inputs that became constants, see specialise.h
+  std::map<ValueId, Tensor> evaluated;                 // values whose elements an adapter has needed
+  // Imports the nodes of a subgraph; what it defines gets names that begin with `prefix`. Its outputs.
+  std::function<std::vector<ValueId>(const onnx::GraphProto& body, const std::string& prefix)> import_body;
+
+  // The value that ImportOptions::offer has for an input.
+  std::optional<Tensor> offered(const std::string& input) const;
 };
 
 class NodeContext {
@@ -62,6 +71,8 @@ class NodeContext {
   std::optional<Dims> integers(const std::string& name);
   std::optional<std::vector<double>> reals(const std::string& name);
   std::optional<Tensor> tensor(const std::string& name);
+  // The outputs of the nodes of a subgraph, which sees the values of the graph around it.
+  std::vector<ValueId> body(const std::string& name);
   void ignore(const std::string& name) { known_.insert(name); }  // read and without effect on inference
   // An axis in [-rank, rank) made non-negative.
   std::int64_t axis(const std::string& name, std::optional<std::int64_t> otherwise, std::int64_t rank);
@@ -77,7 +88,9 @@ class NodeContext {
   void ignore_input(std::size_t i) const { read_.insert(i); }
   const TensorType& type(ValueId id) const { return state_.graph.value(id).type; }
   std::int64_t rank(ValueId id) const { return static_cast<std::int64_t>(type(id).shape.size()); }
-  // The operand's elements at compile time; Unsupported where they are known only at run time.
+  // The operand's elements at compile time, specialised (specialise.h) where they are inputs; Unsupported where they
+  // are known only at run time. is_constant: constants of the model only, nothing is specialised.
+  bool is_constant(std::size_t i) const { return state_.graph.value(input(i)).is_constant(); }
   Tensor constant(std::size_t i, const char* role) const;
   Dims constant_integers(std::size_t i, const char* role) const;  // of rank 0 or 1
 

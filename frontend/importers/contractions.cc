@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "frontend/importers/table.h"
+#include "frontend/importers/windows.h"
 #include "support/checked.h"
 
 namespace polyte::frontend {
@@ -84,11 +85,11 @@ Dims spatial_shape(NodeContext& c, ValueId id) {
 
 std::vector<ValueId> conv_operands(NodeContext& c) { return {c.input(0), c.input(1), c.optional_input(2)}; }
 
-graph::ConvAttributes conv_window(NodeContext& c) {
-  const Dims weight = spatial_shape(c, c.input(1));
-  if (spatial_shape(c, c.input(0)).size() != weight.size()) {
-    throw Invalid{"weight has shape " + dims_text(c.type(c.input(1)).shape) + ", expected rank " +
-                  std::to_string(c.rank(c.input(0))) + " like the input"};
+graph::ConvAttributes unpadded_conv(NodeContext& c, ValueId x, ValueId w) {
+  const Dims weight = spatial_shape(c, w);
+  if (spatial_shape(c, x).size() != weight.size()) {
+    throw Invalid{"weight has shape " + dims_text(c.type(w).shape) + ", expected rank " + std::to_string(c.rank(x)) +
+                  " like the input"};
   }
   const Dims kernel = c.integers("kernel_shape").value_or(weight);
   if (kernel != weight)
@@ -99,8 +100,16 @@ graph::ConvAttributes conv_window(NodeContext& c) {
   return conv;
 }
 
-graph::PoolAttributes pool_of(NodeContext& c) {
-  const std::size_t spatial = spatial_shape(c, c.input(0)).size();
+}  // namespace
+
+graph::ConvAttributes conv_window(NodeContext& c, ValueId x, ValueId w) {
+  graph::ConvAttributes conv = unpadded_conv(c, x, w);
+  set_pads(c, conv.window, c.type(x).shape);
+  return conv;
+}
+
+graph::PoolAttributes pool_window(NodeContext& c, ValueId x) {
+  const std::size_t spatial = spatial_shape(c, x).size();
   const auto kernel = c.integers("kernel_shape");
   if (!kernel) throw Invalid{"attribute 'kernel_shape' is missing"};
   if (kernel->size() != spatial)
@@ -108,22 +117,16 @@ graph::PoolAttributes pool_of(NodeContext& c) {
                   " entries"};
   graph::PoolAttributes pool;
   pool.window = window_of(c, *kernel);
-  set_pads(c, pool.window, c.type(c.input(0)).shape);
+  set_pads(c, pool.window, c.type(x).shape);
   pool.ceil_mode = c.flag("ceil_mode", false);
   return pool;
 }
 
-}  // namespace
-
-void import_conv(NodeContext& c) {
-  graph::ConvAttributes conv = conv_window(c);
-  set_pads(c, conv.window, c.type(c.input(0)).shape);
-  c.finish(OpKind::Conv, conv, conv_operands(c));
-}
+void import_conv(NodeContext& c) { c.finish(OpKind::Conv, conv_window(c, c.input(0), c.input(1)), conv_operands(c)); }
 
 // With output_shape the pads follow from it: total = stride * (input - 1) + output_padding + reach - output.
 void import_conv_transpose(NodeContext& c) {
-  graph::ConvAttributes conv = conv_window(c);
+  graph::ConvAttributes conv = unpadded_conv(c, c.input(0), c.input(1));
   graph::Window& window = conv.window;
   const std::size_t spatial = window.kernel.size();
   const Dims& x = c.type(c.input(0)).shape;
@@ -157,14 +160,14 @@ void import_conv_transpose(NodeContext& c) {
 }
 
 void import_max_pool(NodeContext& c) {
-  graph::PoolAttributes pool = pool_of(c);
+  graph::PoolAttributes pool = pool_window(c, c.input(0));
   pool.column_major_indices = c.flag("storage_order", false);
   c.finish(OpKind::MaxPool, pool, {c.input(0)});
 }
 
 void import_average_pool(NodeContext& c) {
-  graph::PoolAttributes pool = pool_of(c);
-  if (c.has_attribute("dilations")) throw Unsupported{"attribute 'dilations' came with opset 19"};
+  graph::PoolAttributes pool = pool_window(c, c.input(0));
+  if (c.opset() < 19 && c.has_attribute("dilations")) throw Invalid{"attribute 'dilations' came with opset 19"};
   pool.count_include_pad = c.flag("count_include_pad", false);
   c.finish(OpKind::AveragePool, pool, {c.input(0)});
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "frontend/importers/build.h"
 #include "frontend/importers/table.h"
 #include "frontend/onnx_tensor.h"
 #include "support/error.h"
@@ -53,6 +54,11 @@ void expect_result_shape(NodeContext& c, ValueId a, ValueId b) {
                   dims_text(c.type(a).shape)};
 }
 
+void expect_bool(NodeContext& c) {
+  const DType type = c.type(c.input(0)).dtype;
+  if (type != DType::Bool) throw Invalid{"input 0 is " + std::string(to_string(type)) + ", expected bool"};
+}
+
 std::string type_list() { return kSupportedTypes; }
 
 DType cast_target(std::int64_t to) {
@@ -86,10 +92,12 @@ void import_is_inf(NodeContext& c) {
 }
 
 void import_cast(NodeContext& c) {
+  c.ignore("saturate");  // of float8 only
   c.finish(OpKind::Cast, graph::CastAttributes{cast_target(c.integer("to"))}, {c.input(0)});
 }
 
 void import_cast_like(NodeContext& c) {
+  c.ignore("saturate");
   c.finish(OpKind::Cast, graph::CastAttributes{c.type(c.input(1)).dtype}, {c.input(0)});
 }
 
@@ -114,14 +122,36 @@ void import_prelu_6(NodeContext& c) {
   c.finish(OpKind::PRelu, graph::NoAttributes{}, {x, slope});
 }
 
-// The exponent may have a type of its own; the result has the base's. Integers of up to 32 bits are raised in
-// f64 and rounded, which is exact as long as the result fits them.
+namespace {
+
+// By squaring, modulo 2^64: the product of base^(2^b) over the bits b of the exponent. 0 for negative exponents, unless
+// the base is 1 or -1.
+void finish_integer_power(NodeContext& c, ValueId base, ValueId exponent) {
+  const Build b(c);
+  const DType type = c.type(base).dtype;
+  const ValueId e = c.cast(exponent, DType::I64), one = b.scalar(type, 1), least = b.scalar(DType::I64, 1);
+  ValueId result = one, square = base;
+  for (int bit = 0; bit < 6; ++bit) {
+    const ValueId shifted = b.binary(OpKind::ShiftRight, e, b.scalar(DType::I64, bit));
+    const ValueId is_set = b.equal(b.both(shifted, least), least);
+    result = b.mul(result, b.where(is_set, square, one));
+    square = b.mul(square, square);
+  }
+  if (is_unsigned_integer(type)) return c.finish_output(0, result);
+  const ValueId is_unit = b.equal(b.mul(base, base), one);
+  const ValueId vanishes = b.both(b.less(e, b.scalar(DType::I64, 0)), b.unary(OpKind::Not, is_unit));
+  c.finish_output(0, b.where(vanishes, b.scalar(type, 0), result));
+}
+
+}  // namespace
+
+// The exponent may have a type of its own; the result has the base's. Integers of up to 32 bits, and those raised to
+// real exponents, are raised in f64 and rounded, which is exact below 2^53.
 void import_pow(NodeContext& c) {
   const ValueId base = c.input(0), exponent = c.input(1);
   const DType type = c.type(base).dtype;
   if (is_float(type)) return c.finish(OpKind::Pow, graph::NoAttributes{}, {base, c.cast(exponent, type)});
-  if (size_in_bytes(type) > 4)
-    throw Unsupported{"base is " + std::string(to_string(type)) + ": supported are f64 f32 f16 bf16 i8..i32 u8..u32"};
+  if (size_in_bytes(type) > 4 && is_integer(c.type(exponent).dtype)) return finish_integer_power(c, base, exponent);
   const ValueId power =
       c.emit(OpKind::Pow, graph::NoAttributes{}, {c.cast(base, DType::F64), c.cast(exponent, DType::F64)});
   const ValueId whole = c.emit(OpKind::Round, graph::NoAttributes{}, {power});
@@ -133,8 +163,7 @@ void import_mod(NodeContext& c) {
   const bool fmod = c.flag("fmod", false);
   if (is_float(type) && !fmod)
     throw Invalid{"operands are " + std::string(to_string(type)) + ", expected integers with fmod = 0"};
-  if (is_float(type)) throw Unsupported{"fmod = 1 of " + std::string(to_string(type)) + ": supported are integers"};
-  if (!fmod) return import_binary(c);
+  if (is_float(type) || !fmod) return import_binary(c);
   // C's remainder is a - (a / b) * b, division truncating.
   const ValueId a = c.input(0), b = c.input(1);
   const ValueId quotient = c.emit(OpKind::Div, graph::NoAttributes{}, {a, b});
@@ -149,6 +178,43 @@ void import_bit_shift(NodeContext& c) {
     throw Invalid{"input 0 is " + std::string(to_string(c.type(c.input(0)).dtype)) + ", expected an unsigned type"};
   c.finish(direction == "LEFT" ? OpKind::ShiftLeft : OpKind::ShiftRight, graph::NoAttributes{},
            {c.input(0), c.input(1)});
+}
+
+// BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot: the graph's And, Or, Xor and Not of integers.
+void import_bitwise(NodeContext& c) {
+  const DType type = c.type(c.input(0)).dtype;
+  if (!is_integer(type)) throw Invalid{"input 0 is " + std::string(to_string(type)) + ", expected an integer type"};
+  const std::string& op = c.node().op_type();
+  if (op == "BitwiseNot") return c.finish(OpKind::Not, graph::NoAttributes{}, {c.input(0)});
+  const OpKind kind = op == "BitwiseAnd" ? OpKind::And : op == "BitwiseOr" ? OpKind::Or : OpKind::Xor;
+  c.finish(kind, graph::NoAttributes{}, {c.input(0), c.input(1)});
+}
+
+// And, Or, Xor, Not: of truth values only.
+void import_logical_6(NodeContext& c) {
+  expect_bool(c);
+  import_binary_6(c);
+}
+void import_logical(NodeContext& c) {
+  expect_bool(c);
+  if (c.node().op_type() == "Not") return import_unary(c);
+  import_binary(c);
+}
+
+// x / 2 * (1 + erf(x / sqrt(2))), or its approximation by tanh.
+void import_gelu(NodeContext& c) {
+  const Build b(c);
+  const ValueId x = c.input(0);
+  const std::string how = c.text("approximate", "none");
+  if (how != "none" && how != "tanh") throw Invalid{"approximate is '" + how + "', expected none or tanh"};
+  const ValueId halved = b.mul(x, b.number(x, 0.5)), one = b.number(x, 1);
+  if (how == "none") {
+    const ValueId bell = b.unary(OpKind::Erf, b.mul(x, b.number(x, 0.70710678118654752440)));
+    return c.finish(OpKind::Mul, graph::NoAttributes{}, {halved, b.add(bell, one)});
+  }
+  const ValueId cube = b.mul(b.mul(x, x), b.mul(x, b.number(x, 0.044715)));
+  const ValueId inner = b.mul(b.number(x, 0.79788456080286535588), b.add(x, cube));
+  c.finish(OpKind::Mul, graph::NoAttributes{}, {halved, b.add(b.unary(OpKind::Tanh, inner), one)});
 }
 
 // Max, Min, Sum and Mean of any number of operands.
@@ -205,12 +271,17 @@ void import_dropout_6(NodeContext& c) {
 }
 
 void import_dropout_12(NodeContext& c) {
+  static const std::vector<double> kNothing = {0};
   c.ignore("seed");
   c.ignore_input(1);  // the ratio is without effect
   if (c.has_input(2)) {
     const Tensor training = c.constant(2, "training_mode");
     if (graph::element_count(training.type.shape) != 1) throw Invalid{"training_mode is not a scalar"};
-    if (elements_as_real(training)[0] != 0) throw Unsupported{"training_mode is 1: supported is inference"};
+    // Training draws a random mask, unless it keeps everything.
+    const bool keeps_all =
+        c.has_input(1) && c.is_constant(1) && elements_as_real(c.constant(1, "the ratio")) == kNothing;
+    if (elements_as_real(training)[0] != 0 && !keeps_all)
+      throw Unsupported{"training_mode is 1 and the ratio is not 0: supported is inference"};
   }
   finish_dropout(c, true);
 }

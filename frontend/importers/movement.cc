@@ -140,15 +140,10 @@ void import_tile(NodeContext& c) {
 namespace {
 
 void check_indices(NodeContext& c, std::int64_t extent) {
-  if (!c.has_input(1) || c.type(c.input(1)).shape.empty()) return;
-  try {
-    for (std::int64_t index : elements_as_int(c.constant(1, "the indices"))) {
-      if (index < -extent || index >= extent) {
-        throw Invalid{"index " + std::to_string(index) + " is out of range for extent " + std::to_string(extent)};
-      }
-    }
-  } catch (const Unsupported&) {
-    return;  // known only at run time
+  if (!c.has_input(1) || c.type(c.input(1)).shape.empty() || !c.is_constant(1)) return;
+  for (std::int64_t index : elements_as_int(c.constant(1, "the indices"))) {
+    if (index < -extent || index >= extent)
+      throw Invalid{"index " + std::to_string(index) + " is out of range for extent " + std::to_string(extent)};
   }
 }
 

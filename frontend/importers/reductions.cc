@@ -21,6 +21,10 @@ void finish_reduce(NodeContext& c, const std::optional<Dims>& axes) {
     reduce.axes.resize(static_cast<std::size_t>(rank));
     std::iota(reduce.axes.begin(), reduce.axes.end(), 0);
   }
+  if (c.type(c.input(0)).dtype == DType::Bool && c.opset() >= 20) {  // of truth values: any and all
+    const ValueId result = c.emit(kind_of(c), reduce, {c.cast(c.input(0), DType::U8)});
+    return c.finish_output(0, OpKind::Cast, graph::CastAttributes{DType::Bool}, {result});
+  }
   c.finish(kind_of(c), reduce, {c.input(0)});
 }
 
@@ -28,13 +32,14 @@ void finish_reduce(NodeContext& c, const std::optional<Dims>& axes) {
 
 void import_reduce(NodeContext& c) { finish_reduce(c, c.integers("axes")); }
 
-void import_reduce_sum_13(NodeContext& c) {
+// Axes as an input: ReduceSum from opset 13, the others from 18.
+void import_reduce_by_input(NodeContext& c) {
   const bool noop = c.flag("noop_with_empty_axes", false);
   std::optional<Dims> axes;
   if (c.has_input(1)) axes = c.constant_integers(1, "the axes");
   if (noop && (!axes || axes->empty())) {
     c.ignore("keepdims");
-    return c.finish(OpKind::Identity, graph::NoAttributes{}, {c.input(0)});
+    return c.finish(kind_of(c), graph::ReduceAttributes{{}, true}, {c.input(0)});
   }
   finish_reduce(c, axes);
 }

@@ -60,10 +60,12 @@ void finish_split(NodeContext& c, const std::optional<Dims>& given) {
   if (given) {
     sizes = *given;
   } else {
-    if (shape[axis] % count != 0)
+    if (shape[axis] % count != 0 && c.opset() < 18)
       throw Invalid{"extent " + std::to_string(shape[axis]) + " does not split into " + std::to_string(count) +
                     " equal parts"};
-    sizes.assign(static_cast<std::size_t>(count), shape[axis] / count);
+    const std::int64_t part = ceil_div(shape[axis], count);
+    for (std::int64_t i = 0; i < count; ++i)  // the last parts may be smaller
+      sizes.push_back(std::clamp<std::int64_t>(shape[axis] - i * part, 0, part));
   }
   std::int64_t total = 0;
   for (std::int64_t size : sizes) {
@@ -85,11 +87,14 @@ void finish_split(NodeContext& c, const std::optional<Dims>& given) {
 }
 
 void finish_pad(NodeContext& c, const Dims& pads, ValueId value) {
-  static const std::pair<const char*, graph::PadMode> kModes[] = {
-      {"constant", graph::PadMode::Constant}, {"reflect", graph::PadMode::Reflect}, {"edge", graph::PadMode::Edge}};
+  static const std::pair<const char*, graph::PadMode> kModes[] = {{"constant", graph::PadMode::Constant},
+                                                                  {"reflect", graph::PadMode::Reflect},
+                                                                  {"edge", graph::PadMode::Edge},
+                                                                  {"wrap", graph::PadMode::Wrap}};
   const std::string mode = c.text("mode", "constant");
   const auto found = std::find_if(std::begin(kModes), std::end(kModes), [&](const auto& m) { return m.first == mode; });
-  if (found == std::end(kModes)) throw Invalid{"mode is '" + mode + "', expected constant, reflect or edge"};
+  if (found == std::end(kModes)) throw Invalid{"mode is '" + mode + "', expected constant, reflect, edge or wrap"};
+  if (found->second == graph::PadMode::Wrap && c.opset() < 19) throw Invalid{"mode wrap came with opset 19"};
   const auto rank = static_cast<std::size_t>(c.rank(c.input(0)));
   if (pads.size() != 2 * rank)
     throw Invalid{"got " + std::to_string(pads.size()) + " pads, expected " + std::to_string(2 * rank)};
@@ -99,6 +104,30 @@ void finish_pad(NodeContext& c, const Dims& pads, ValueId value) {
 }
 
 }  // namespace
+
+// The middle of every axis, cut or padded with zeros to the target; what is odd is missing at the end.
+void import_center_crop_pad(NodeContext& c) {
+  const Dims target = c.constant_integers(1, "the target shape");
+  const std::int64_t rank = c.rank(c.input(0));
+  Dims axes(static_cast<std::size_t>(rank));
+  for (std::int64_t d = 0; d < rank; ++d) axes[static_cast<std::size_t>(d)] = d;
+  if (const auto given = c.integers("axes")) {
+    axes.clear();
+    for (std::int64_t axis : *given) axes.push_back(NodeContext::resolve_axis(axis, rank));
+  }
+  if (axes.size() != target.size())
+    throw Invalid{"got " + std::to_string(target.size()) + " extents for " + std::to_string(axes.size()) + " axes"};
+  const Dims shape = c.type(c.input(0)).shape;
+  graph::PadAttributes pad{Dims(shape.size(), 0), Dims(shape.size(), 0), graph::PadMode::Constant};
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto d = static_cast<std::size_t>(axes[i]);
+    if (target[i] < 0) throw Invalid{"the target shape is " + dims_text(target)};
+    const std::int64_t more = checked_sub(target[i], shape[d]);
+    pad.begin[d] = more < 0 ? -(-more / 2) : more / 2;
+    pad.end[d] = more - pad.begin[d];
+  }
+  c.finish(OpKind::Pad, pad, {c.input(0), graph::kNoValue});
+}
 
 void import_slice_6(NodeContext& c) {
   const auto starts = c.integers("starts"), ends = c.integers("ends");
@@ -116,6 +145,10 @@ void import_slice_10(NodeContext& c) {
 void import_split_6(NodeContext& c) { finish_split(c, c.integers("split")); }
 
 void import_split_13(NodeContext& c) {
+  const auto outputs = static_cast<std::int64_t>(c.output_count());
+  const std::int64_t parts = c.opset() < 18 ? outputs : c.integer("num_outputs", outputs);
+  if (parts != outputs)
+    throw Invalid{"num_outputs is " + std::to_string(parts) + ", the node has " + std::to_string(outputs)};
   finish_split(c, c.has_input(1) ? std::optional(c.constant_integers(1, "the split")) : std::nullopt);
 }
 
@@ -126,6 +159,25 @@ void import_pad_6(NodeContext& c) {
   finish_pad(c, *pads, c.add_constant(graph::make_scalar(c.type(c.input(0)).dtype, value)));
 }
 
-void import_pad_11(NodeContext& c) { finish_pad(c, c.constant_integers(1, "the pads"), c.optional_input(2)); }
+void import_pad_11(NodeContext& c) {
+  Dims pads = c.constant_integers(1, "the pads");
+  if (c.has_input(3)) {  // from opset 18 on: of these dimensions only
+    const Dims axes = c.constant_integers(3, "the axes");
+    if (pads.size() != 2 * axes.size())
+      throw Invalid{"got " + std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) + " axes"};
+    const auto rank = static_cast<std::size_t>(c.rank(c.input(0)));
+    Dims all(2 * rank, 0);
+    std::vector<bool> seen(rank, false);
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const auto d = static_cast<std::size_t>(NodeContext::resolve_axis(axes[i], c.rank(c.input(0))));
+      if (seen[d]) throw Invalid{"axes " + dims_text(axes) + " name a dimension twice"};
+      seen[d] = true;
+      all[d] = pads[i];
+      all[d + rank] = pads[i + axes.size()];
+    }
+    pads = all;
+  }
+  finish_pad(c, pads, c.optional_input(2));
+}
 
 }  // namespace polyte::frontend

@@ -33,6 +33,10 @@ void import_prelu_6(NodeContext& c);
 void import_pow(NodeContext& c);
 void import_mod(NodeContext& c);
 void import_bit_shift(NodeContext& c);
+void import_bitwise(NodeContext& c);
+void import_logical_6(NodeContext& c);
+void import_logical(NodeContext& c);
+void import_gelu(NodeContext& c);
 void import_variadic(NodeContext& c);
 void import_where(NodeContext& c);
 void import_clip_6(NodeContext& c);
@@ -70,10 +74,11 @@ void import_slice_10(NodeContext& c);
 void import_split_6(NodeContext& c);
 void import_split_13(NodeContext& c);
 void import_pad_6(NodeContext& c);
+void import_center_crop_pad(NodeContext& c);
 void import_pad_11(NodeContext& c);
 
 void import_reduce(NodeContext& c);  // reductions.cc
-void import_reduce_sum_13(NodeContext& c);
+void import_reduce_by_input(NodeContext& c);
 void import_arg(NodeContext& c);
 void import_cumsum(NodeContext& c);
 void import_softmax_6(NodeContext& c);
@@ -93,6 +98,45 @@ void import_instance_norm(NodeContext& c);
 void import_layer_norm(NodeContext& c);
 void import_lrn(NodeContext& c);
 void import_mean_variance_normalization(NodeContext& c);
+
+void import_group_norm(NodeContext& c);
+void import_lp_norm(NodeContext& c);
+void import_lp_pool(NodeContext& c);
+void import_global_lp_pool(NodeContext& c);
+
+void import_upsample_7(NodeContext& c);  // resize.cc
+void import_resize_10(NodeContext& c);
+void import_resize_11(NodeContext& c);
+
+void import_gather_nd(NodeContext& c);  // indexing.cc
+void import_scatter_elements(NodeContext& c);
+void import_scatter_nd(NodeContext& c);
+void import_top_k_1(NodeContext& c);
+void import_top_k_10(NodeContext& c);
+void import_compress(NodeContext& c);
+void import_non_zero(NodeContext& c);
+void import_reverse_sequence(NodeContext& c);
+void import_einsum(NodeContext& c);
+
+void import_nll_loss(NodeContext& c);  // losses.cc
+void import_softmax_loss(NodeContext& c);
+
+void import_quantize_linear(NodeContext& c);  // quantization.cc
+void import_dequantize_linear(NodeContext& c);
+void import_dynamic_quantize_linear(NodeContext& c);
+void import_matmul_integer(NodeContext& c);
+void import_qlinear_matmul(NodeContext& c);
+void import_conv_integer(NodeContext& c);
+void import_qlinear_conv(NodeContext& c);
+
+void import_rnn(NodeContext& c);  // recurrent.cc
+void import_gru(NodeContext& c);
+void import_lstm(NodeContext& c);
+
+void import_grid_sample(NodeContext& c);  // grid_sample.cc
+void import_if(NodeContext& c);           // control_flow.cc
+void import_window(NodeContext& c);       // signal.cc
+void import_dft(NodeContext& c);
 
 // The graph's operator of the same name; InternalError if there is none.
 OpKind kind_of(const NodeContext& context);

@@ -1,4 +1,6 @@
 // Element-wise operators of two operands, with NumPy broadcasting.
+#include <limits>
+
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 #include "support/error.h"
@@ -10,7 +12,7 @@ namespace {
 using ir::BinaryOp;
 using ir::Expr;
 
-enum class Operands { Numbers, Floats, Integers, Bools, Any };
+enum class Operands { Numbers, Floats, Integers, Bits, Any };
 
 struct Row {
   OpKind kind;
@@ -26,12 +28,12 @@ constexpr Row kRows[] = {
     {OpKind::Mul, BinaryOp::Mul, Operands::Numbers, false, false},
     {OpKind::Div, BinaryOp::Div, Operands::Numbers, false, false},
     {OpKind::Pow, BinaryOp::Pow, Operands::Floats, false, false},
-    {OpKind::Mod, BinaryOp::Mod, Operands::Integers, false, false},
+    {OpKind::Mod, BinaryOp::Mod, Operands::Numbers, false, false},
     {OpKind::Max, BinaryOp::Max, Operands::Numbers, false, false},
     {OpKind::Min, BinaryOp::Min, Operands::Numbers, false, false},
-    {OpKind::And, BinaryOp::And, Operands::Bools, false, false},
-    {OpKind::Or, BinaryOp::Or, Operands::Bools, false, false},
-    {OpKind::Xor, BinaryOp::Xor, Operands::Bools, false, false},
+    {OpKind::And, BinaryOp::And, Operands::Bits, false, false},
+    {OpKind::Or, BinaryOp::Or, Operands::Bits, false, false},
+    {OpKind::Xor, BinaryOp::Xor, Operands::Bits, false, false},
     {OpKind::Equal, BinaryOp::Eq, Operands::Any, false, true},
     {OpKind::Less, BinaryOp::Lt, Operands::Numbers, false, true},
     {OpKind::LessOrEqual, BinaryOp::Le, Operands::Numbers, false, true},
@@ -62,14 +64,31 @@ Complaint check_operands(const Graph& graph, const Node& node, Operands operands
       return expect_float(graph, node, 0);
     case Operands::Integers:
       return is_integer(type) ? Complaint{} : Decline{got + ", expected an integer type"};
-    case Operands::Bools:
-      return type == DType::Bool ? Complaint{} : Decline{got + ", expected bool"};
+    case Operands::Bits:
+      return is_float(type) ? Decline{got + ", expected bool or an integer type"} : Complaint{};
   }
   return std::nullopt;
 }
 
-// ONNX: the remainder takes the sign of the divisor.
+// Of floats C's fmod: the sign of a, less than |b|. In f64 the quotient is off by one at most and the remainder exact
+// while it is below 2^53; what is off by one gets one |b| more or less.
+Expr float_mod(const Expr& a, const Expr& b) {
+  const Expr x = ir::make_cast(DType::F64, a), y = ir::make_cast(DType::F64, b), zero = ir::make_float(DType::F64, 0);
+  const Expr quotient = ir::make_unary(ir::UnaryOp::Trunc, ir::make_binary(BinaryOp::Div, x, y));
+  const Expr r = ir::make_fma(ir::make_unary(ir::UnaryOp::Neg, quotient), y, x);
+  const Expr infinity = ir::make_float(DType::F64, std::numeric_limits<double>::infinity());
+  const Expr step = ir::make_unary(ir::UnaryOp::Abs, y), is_negative = ir::make_binary(BinaryOp::Lt, x, zero);
+  const Expr away = ir::make_select(is_negative, ir::make_unary(ir::UnaryOp::Neg, step), step);
+  const Expr wrong_side = ir::make_binary(BinaryOp::Lt, ir::make_binary(BinaryOp::Mul, r, away), zero);
+  const Expr too_far = ir::make_binary(BinaryOp::Le, step, ir::make_unary(ir::UnaryOp::Abs, r));
+  const Expr nearer = ir::make_select(too_far, ir::make_binary(BinaryOp::Sub, r, away), r);
+  const Expr rest = ir::make_select(wrong_side, ir::make_binary(BinaryOp::Add, r, away), nearer);
+  return ir::make_cast(a->type, ir::make_select(ir::make_binary(BinaryOp::Eq, step, infinity), x, rest));
+}
+
+// Of integers ONNX's: the remainder takes the sign of the divisor.
 Expr floor_mod(const Expr& a, const Expr& b) {
+  if (is_float(a->type)) return float_mod(a, b);
   Expr r = ir::make_binary(BinaryOp::Mod, a, b);
   if (is_unsigned_integer(a->type)) return r;
   const Expr zero = ir::make_int(a->type, 0);

@@ -8,7 +8,7 @@ namespace polyte::graph {
 
 Types infer_conv(const Graph& graph, const Node& node) {
   if (auto no = expect_inputs(node, 2, 3)) return *no;
-  if (auto no = expect_float(graph, node, 0)) return *no;
+  if (auto no = expect_number(graph, node, 0)) return *no;
   if (auto no = expect_same_types(graph, node)) return *no;
   if (auto no = expect_rank_at_least(graph, node, 0, 3)) return *no;
   const TensorType& x = input_type(graph, node, 0);

@@ -1,5 +1,5 @@
-// Gather and GatherElements: a subscript read from another tensor. Negative indices count from the end. Indices
-// known at compile time are checked by the importer; the Program's bounds are those of the operand.
+// Gather, GatherElements and GatherND: a subscript read from another tensor. Negative indices count from the end.
+// Indices known at compile time are checked by the importer; the Program's bounds are those of the operand.
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 #include "support/error.h"
@@ -14,9 +14,11 @@ Complaint expect_indices(const Graph& graph, const Node& node) {
   return Decline{"input 1 is " + std::string(polyte::to_string(type)) + ", expected i32 or i64"};
 }
 
+}  // namespace
+
 // index, or index + extent where it is negative; clamped into the extent, so that a wrong one never leaves the
 // operand (Program semantics: reading outside is undefined).
-ir::Expr wrapped(const ir::Expr& index, std::int64_t extent) {
+ir::Expr wrapped_index(const ir::Expr& index, std::int64_t extent) {
   const ir::Expr zero = ir::make_int(DType::I64, 0);
   const ir::Expr wide = ir::make_cast(DType::I64, index);
   const ir::Expr shifted = ir::make_binary(ir::BinaryOp::Add, wide, ir::make_int(DType::I64, extent));
@@ -24,8 +26,6 @@ ir::Expr wrapped(const ir::Expr& index, std::int64_t extent) {
   const ir::Expr last = ir::make_int(DType::I64, extent - 1);
   return ir::make_binary(ir::BinaryOp::Min, ir::make_binary(ir::BinaryOp::Max, from_start, zero), last);
 }
-
-}  // namespace
 
 Types infer_gather(const Graph& graph, const Node& node) {
   if (auto no = expect_inputs(node, 2, 2)) return *no;
@@ -49,7 +49,7 @@ void expand_gather(Expander& expander, const Node& node) {
     const std::size_t index_rank = expander.shape(indices).size();
     const auto first = at.begin() + static_cast<std::ptrdiff_t>(axis);
     const auto last = first + static_cast<std::ptrdiff_t>(index_rank);
-    const ir::Expr index = wrapped(expander.read(indices, Subscripts(first, last)), expander.shape(data)[axis]);
+    const ir::Expr index = wrapped_index(expander.read(indices, Subscripts(first, last)), expander.shape(data)[axis]);
     std::vector<ir::Index> from(at.begin(), first);
     from.emplace_back(ir::Affine(0), index);
     from.insert(from.end(), last, at.end());
@@ -77,7 +77,50 @@ void expand_gather_elements(Expander& expander, const Node& node) {
   expander.define(node.outputs[0], [&expander, &node, axis](const Subscripts& at) {
     const ValueId data = node.inputs[0];
     std::vector<ir::Index> from(at.begin(), at.end());
-    from[axis] = {ir::Affine(0), wrapped(expander.read(node.inputs[1], at), expander.shape(data)[axis])};
+    from[axis] = {ir::Affine(0), wrapped_index(expander.read(node.inputs[1], at), expander.shape(data)[axis])};
+    return expander.gather(data, from);
+  });
+}
+
+// The last dimension of the indices is a tuple: subscripts of the dimensions after the batch.
+Types infer_gather_nd(const Graph& graph, const Node& node) {
+  if (auto no = expect_inputs(node, 2, 2)) return *no;
+  if (auto no = expect_indices(graph, node)) return *no;
+  if (auto no = expect_rank_at_least(graph, node, 0, 1)) return *no;
+  if (auto no = expect_rank_at_least(graph, node, 1, 1)) return *no;
+  const TensorType& type = input_type(graph, node, 0);
+  const Dims& indices = input_type(graph, node, 1).shape;
+  const auto batch = static_cast<std::size_t>(std::get<GatherNDAttributes>(node.attributes).batch_dims);
+  const auto tuple = static_cast<std::size_t>(indices.back());
+  bool fits = batch < indices.size() && batch < type.shape.size() && indices.back() >= 0 &&
+              tuple <= type.shape.size() && batch + tuple <= type.shape.size();
+  for (std::size_t d = 0; fits && d < batch; ++d) fits = indices[d] == type.shape[d];
+  if (!fits) {
+    return Decline{"indices of shape " + shape_text(indices) + " do not fit " + shape_text(type.shape) + " with " +
+                   std::to_string(batch) + " batch dimensions"};
+  }
+  Dims shape(indices.begin(), indices.end() - 1);
+  shape.insert(shape.end(), type.shape.begin() + static_cast<std::ptrdiff_t>(batch + tuple), type.shape.end());
+  for (std::size_t d = batch; d < batch + tuple; ++d) {
+    if (type.shape[d] == 0 && element_count(shape) > 0) return Decline{"gathers from an empty axis"};
+  }
+  return std::vector{TensorType{type.dtype, shape}};
+}
+
+void expand_gather_nd(Expander& expander, const Node& node) {
+  const auto batch = std::get<GatherNDAttributes>(node.attributes).batch_dims;
+  expander.define(node.outputs[0], [&expander, &node, batch](const Subscripts& at) {
+    const ValueId data = node.inputs[0], indices = node.inputs[1];
+    const Dims &shape = expander.shape(data), &index_shape = expander.shape(indices);
+    const auto outer = at.begin() + static_cast<std::ptrdiff_t>(index_shape.size()) - 1;
+    std::vector<ir::Index> from(at.begin(), at.begin() + batch);
+    for (std::int64_t i = 0; i < index_shape.back(); ++i) {
+      Subscripts tuple(at.begin(), outer);
+      tuple.emplace_back(i);
+      const std::int64_t extent = shape[static_cast<std::size_t>(batch + i)];
+      from.emplace_back(ir::Affine(0), wrapped_index(expander.read(indices, tuple), extent));
+    }
+    from.insert(from.end(), outer, at.end());
     return expander.gather(data, from);
   });
 }

@@ -10,7 +10,8 @@ using Types = Result<std::vector<TensorType>>;
 
 Types infer_unary(const Graph& graph, const Node& node);  // unary.cc
 void expand_unary(Expander& expander, const Node& node);
-Types infer_binary(const Graph& graph, const Node& node);  // binary.cc
+void expand_trigonometric(Expander& expander, const Node& node);  // trigonometric.cc
+Types infer_binary(const Graph& graph, const Node& node);         // binary.cc
 void expand_binary(Expander& expander, const Node& node);
 Types infer_where(const Graph& graph, const Node& node);  // select.cc
 void expand_where(Expander& expander, const Node& node);
@@ -37,6 +38,14 @@ Types infer_gather(const Graph& graph, const Node& node);  // gather.cc
 void expand_gather(Expander& expander, const Node& node);
 Types infer_gather_elements(const Graph& graph, const Node& node);
 void expand_gather_elements(Expander& expander, const Node& node);
+Types infer_gather_nd(const Graph& graph, const Node& node);
+void expand_gather_nd(Expander& expander, const Node& node);
+// index, or index + extent where it is negative; clamped into the extent.
+ir::Expr wrapped_index(const ir::Expr& index, std::int64_t extent);
+Types infer_scatter_elements(const Graph& graph, const Node& node);  // scatter.cc
+void expand_scatter_elements(Expander& expander, const Node& node);
+Types infer_scatter_nd(const Graph& graph, const Node& node);
+void expand_scatter_nd(Expander& expander, const Node& node);
 Types infer_trilu(const Graph& graph, const Node& node);  // trilu.cc
 void expand_trilu(Expander& expander, const Node& node);
 
@@ -47,6 +56,11 @@ void expand_arg(Expander& expander, const Node& node);
 Types infer_cumsum(const Graph& graph, const Node& node);  // cumsum.cc
 void expand_cumsum(Expander& expander, const Node& node);
 
+Types infer_top_k(const Graph& graph, const Node& node);  // top_k.cc
+void expand_top_k(Expander& expander, const Node& node);
+
+Types infer_einsum(const Graph& graph, const Node& node);  // einsum.cc
+void expand_einsum(Expander& expander, const Node& node);
 Types infer_matmul(const Graph& graph, const Node& node);  // matmul.cc
 void expand_matmul(Expander& expander, const Node& node);
 Types infer_gemm(const Graph& graph, const Node& node);  // gemm.cc

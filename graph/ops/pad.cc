@@ -1,4 +1,4 @@
-// Pad. Constant: a guarded read. Reflect and edge: every padded dimension cuts its output into a leading border,
+// Pad. Constant: a guarded read. Reflect, edge and wrap: every padded dimension cuts its output into a leading border,
 // the middle and a trailing border, which the input covers by different affine subscripts: one statement a
 // combination, all writing disjoint boxes.
 #include <algorithm>
@@ -16,7 +16,22 @@ struct Piece {
   std::int64_t begin, size, offset, slope;
 };
 
+constexpr std::int64_t kMostCopies = 64;  // of the input that wrapping puts along a dimension
+
+// Copies of the input, one after the other, the first and the last cut.
+std::vector<Piece> wrapped_pieces(std::int64_t extent, std::int64_t before, std::int64_t after) {
+  std::vector<Piece> pieces;
+  const std::int64_t size = before + extent + after;
+  for (std::int64_t at = 0; at < size;) {
+    const std::int64_t offset = ((at - before) % extent + extent) % extent;
+    pieces.push_back({at, std::min(extent - offset, size - at), offset, 1});
+    at += pieces.back().size;
+  }
+  return pieces;
+}
+
 std::vector<Piece> pieces_of(std::int64_t extent, std::int64_t before, std::int64_t after, PadMode mode) {
+  if (mode == PadMode::Wrap) return wrapped_pieces(extent, before, after);
   std::vector<Piece> pieces;
   if (before > 0) pieces.push_back(mode == PadMode::Edge ? Piece{0, before, 0, 0} : Piece{0, before, before, -1});
   const std::int64_t first = before < 0 ? -before : 0;
@@ -73,7 +88,8 @@ Types infer_pad(const Graph& graph, const Node& node) {
     const std::int64_t extent = type.shape[d];
     const std::int64_t most = std::max(pad.begin[d], pad.end[d]);
     if ((pad.mode == PadMode::Reflect && most >= extent && most > 0) ||
-        (pad.mode == PadMode::Edge && most > 0 && extent == 0)) {
+        (pad.mode == PadMode::Edge && most > 0 && extent == 0) ||
+        (pad.mode == PadMode::Wrap && most > 0 && most / kMostCopies >= extent)) {
       return Decline{"padding " + std::to_string(most) + " of dimension " + std::to_string(d) +
                      " needs more than its extent " + std::to_string(extent)};
     }

@@ -80,6 +80,17 @@ Expr covered(const PoolAttributes& pool, std::size_t d, std::int64_t input, cons
   const std::int64_t before = pool.count_include_pad ? -window.pads_begin[d] : 0;
   const std::int64_t after = input + (pool.count_include_pad ? window.pads_end[d] : 0);
   const ir::Affine begin = at * window.strides[d] - ir::Affine(window.pads_begin[d]);
+  if (window.dilations[d] > 1) {
+    // Positions begin + i * dilation below a bound: its distance from begin over the dilation, rounded up.
+    auto below = [&](std::int64_t bound) {
+      const Expr distance =
+          ir::make_binary(BinaryOp::Max, ir::make_index(ir::Affine(bound) - begin, type), ir::make_int(type, 0));
+      const Expr rounded = ir::make_binary(BinaryOp::Add, distance, ir::make_int(type, window.dilations[d] - 1));
+      return ir::make_binary(BinaryOp::Div, rounded, ir::make_int(type, window.dilations[d]));
+    };
+    const Expr inside = ir::make_binary(BinaryOp::Min, below(after), ir::make_int(type, window.kernel[d]));
+    return ir::make_binary(BinaryOp::Sub, inside, below(before));
+  }
   const Expr first = ir::make_binary(BinaryOp::Max, ir::make_index(begin, type), ir::make_int(type, before));
   const Expr last = ir::make_binary(BinaryOp::Min, ir::make_index(begin + ir::Affine(window.kernel[d]), type),
                                     ir::make_int(type, after));
@@ -88,7 +99,8 @@ Expr covered(const PoolAttributes& pool, std::size_t d, std::int64_t input, cons
 
 bool always_full(const PoolAttributes& pool, std::size_t d, std::int64_t input, std::int64_t output) {
   const Window& window = pool.window;
-  const std::int64_t reach = (output - 1) * window.strides[d] + window.kernel[d] - window.pads_begin[d];
+  const std::int64_t span = window.dilations[d] * (window.kernel[d] - 1) + 1;
+  const std::int64_t reach = (output - 1) * window.strides[d] + span - window.pads_begin[d];
   if (pool.count_include_pad) return reach <= input + window.pads_end[d];
   return window.pads_begin[d] == 0 && reach <= input;
 }
@@ -99,7 +111,8 @@ DType count_type(const PoolAttributes& pool, const Dims& input) {
   for (std::size_t d = 0; d < pool.window.kernel.size(); ++d) {
     const auto kernel = static_cast<double>(pool.window.kernel[d]);
     elements *= kernel;
-    farthest = std::max(farthest, 2 * kernel + static_cast<double>(input[d + 2] + pool.window.pads_end[d]));
+    farthest = std::max(farthest, 2 * kernel * static_cast<double>(pool.window.dilations[d]) +
+                                      static_cast<double>(input[d + 2] + pool.window.pads_end[d]));
   }
   return std::max(elements, farthest) < std::numeric_limits<std::int32_t>::max() ? DType::I32 : DType::I64;
 }

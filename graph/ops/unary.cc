@@ -165,8 +165,8 @@ Types infer_unary(const Graph& graph, const Node& node) {
   if (node.op == OpKind::Identity) return std::vector{type};
   if (node.op == OpKind::Cast) return std::vector{TensorType{std::get<CastAttributes>(node.attributes).to, type.shape}};
   if (node.op == OpKind::Not) {
-    if (type.dtype != DType::Bool)
-      return Decline{"input 0 is " + std::string(to_string(type.dtype)) + ", expected bool"};
+    if (is_float(type.dtype))
+      return Decline{"input 0 is " + std::string(to_string(type.dtype)) + ", expected bool or an integer type"};
     return std::vector{type};
   }
   const Complaint no = takes_any_number(node.op) ? expect_number(graph, node, 0) : expect_float(graph, node, 0);

@@ -88,6 +88,117 @@ void nest(onnx::GraphProto& graph, int depth) {
   }
 }
 
+// A function of the model, acme::name(a) -> (z), and a call of it.
+onnx::FunctionProto& function(ModelBuilder& b, const std::string& name) {
+  onnx::FunctionProto& added = *b.model.add_functions();
+  added.set_name(name);
+  added.set_domain("acme");
+  added.add_input("a");
+  added.add_output("z");
+  added.add_opset_import()->set_version(13);
+  return added;
+}
+void call(onnx::NodeProto& node, const std::string& op, const std::string& from, const std::string& to) {
+  node.set_op_type(op);
+  node.add_input(from);
+  node.add_output(to);
+}
+void to_acme(onnx::NodeProto& node) { node.set_domain("acme"); }
+
+void write_functions(Writer& w) {
+  w.one("function_of_other_domain", Unsupported, "relu", {"x"}, [](ModelBuilder& b) { function(b, "relu"); });
+  w.one(
+      "function_sound", Success, "relu", {"x"},
+      [](ModelBuilder& b) { call(*function(b, "relu").add_node(), "Relu", "a", "z"); }, to_acme);
+  w.one("function_empty", InvalidInput, "relu", {"x"}, [](ModelBuilder& b) { function(b, "relu"); }, to_acme);
+  w.one(
+      "function_dangling", InvalidInput, "relu", {"x"},
+      [](ModelBuilder& b) { call(*function(b, "relu").add_node(), "Relu", "nowhere", "z"); }, to_acme);
+  w.one(
+      "function_sees_no_outside", InvalidInput, "relu", {"x"},
+      [](ModelBuilder& b) { call(*function(b, "relu").add_node(), "Relu", "x", "z"); }, to_acme);
+  w.one(
+      "function_too_many_operands", InvalidInput, "relu", {"x", "x"},
+      [](ModelBuilder& b) { call(*function(b, "relu").add_node(), "Relu", "a", "z"); }, to_acme);
+  w.one(
+      "function_opset_99", Unsupported, "relu", {"x"},
+      [](ModelBuilder& b) {
+        onnx::FunctionProto& f = function(b, "relu");
+        f.mutable_opset_import(0)->set_version(99);
+        call(*f.add_node(), "Relu", "a", "z");
+      },
+      to_acme);
+  w.one(
+      "function_unknown_operator", Unsupported, "relu", {"x"},
+      [](ModelBuilder& b) { call(*function(b, "relu").add_node(), "Teleport", "a", "z"); }, to_acme);
+  w.one(
+      "function_calls_itself", ResourceLimit, "relu", {"x"},
+      [](ModelBuilder& b) {
+        onnx::NodeProto& inner = *function(b, "relu").add_node();
+        call(inner, "relu", "a", "z");
+        to_acme(inner);
+      },
+      to_acme);
+  w.one(
+      "function_bomb", ResourceLimit, "f14", {"x"},
+      [](ModelBuilder& b) {
+        call(*function(b, "f0").add_node(), "Relu", "a", "z");
+        for (int i = 1; i < 15; ++i) {  // f<i> is ten calls of f<i - 1>
+          onnx::FunctionProto& f = function(b, "f" + std::to_string(i));
+          for (int k = 0; k < 10; ++k) {
+            onnx::NodeProto& node = *f.add_node();
+            call(node, "f" + std::to_string(i - 1), k == 0 ? "a" : "v" + std::to_string(k - 1),
+                 k == 9 ? "z" : "v" + std::to_string(k));
+            to_acme(node);
+          }
+        }
+      },
+      to_acme);
+}
+
+onnx::GraphProto& branch(onnx::NodeProto& node, const std::string& name) {
+  onnx::AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(onnx::AttributeProto::GRAPH);
+  return *attribute.mutable_g();
+}
+
+// If(c) with branches of one node each.
+void write_branches(Writer& w) {
+  const auto branches = [&](const std::string& name, ExitStatus expected, const std::string& yes, const std::string& no,
+                            const std::string& output, bool is_constant) {
+    w.one(
+        name, expected, "If", {"c"},
+        [&](ModelBuilder& b) {
+          if (is_constant)
+            b.tensor("c", {}, TensorProto::BOOL).add_int32_data(1);
+          else
+            b.input("c", {}, TensorProto::BOOL);
+        },
+        [&](onnx::NodeProto& node) {
+          for (const auto& [label, op] : {std::pair{"then_branch", yes}, std::pair{"else_branch", no}}) {
+            onnx::GraphProto& body = branch(node, label);
+            call(*body.add_node(), op, "x", "r");
+            body.add_output()->set_name(output);
+          }
+        });
+  };
+  branches("if_sound", Success, "Relu", "Abs", "r", false);
+  branches("if_constant", Success, "Relu", "Teleport", "r", true);
+  branches("if_unknown_operator", Unsupported, "Relu", "Teleport", "r", false);
+  branches("if_other_shapes", Unsupported, "Relu", "Transpose", "r", false);
+  branches("if_other_types", Unsupported, "Relu", "IsNaN", "r", false);
+  branches("if_output_of_nothing", InvalidInput, "Relu", "Abs", "q", false);
+  w.one("if_without_branches", InvalidInput, "If", {"c"}, [](ModelBuilder& b) { b.input("c", {}, TensorProto::BOOL); });
+  w.one("if_condition_of_floats", InvalidInput, "If", {"x"}, {}, [](onnx::NodeProto& node) {
+    for (const char* label : {"then_branch", "else_branch"}) {
+      onnx::GraphProto& body = branch(node, label);
+      call(*body.add_node(), "Relu", "x", "r");
+      body.add_output()->set_name("r");
+    }
+  });
+}
+
 void write_headers(Writer& w) {
   onnx::ModelProto no_graph;
   no_graph.set_ir_version(8);
@@ -101,15 +212,11 @@ void write_headers(Writer& w) {
         [](ModelBuilder& b) { b.model.mutable_opset_import(0)->set_version(-3); });
   w.one("opset_99", Unsupported, "Relu", {"x"},
         [](ModelBuilder& b) { b.model.mutable_opset_import(0)->set_version(99); });
-  w.one("opset_3", Unsupported, "Relu", {"x"},
+  w.one("opset_3_has_no_relu", Unsupported, "Relu", {"x"},
         [](ModelBuilder& b) { b.model.mutable_opset_import(0)->set_version(3); });
   w.one("nested_200_deep", InvalidInput, "Relu", {"x"}, [](ModelBuilder& b) { nest(b.graph(), 200); });
-  w.one("nested_20_deep", Unsupported, "Relu", {"x"}, [](ModelBuilder& b) { nest(b.graph(), 20); });
-  w.one("local_function", Unsupported, "acme_relu", {"x"}, [](ModelBuilder& b) {
-    onnx::FunctionProto& function = *b.model.add_functions();
-    function.set_name("acme_relu");
-    function.set_domain("acme");
-  });
+  w.one("nested_20_deep", InvalidInput, "Relu", {"x"}, [](ModelBuilder& b) { nest(b.graph(), 20); });
+  write_functions(w);
 }
 
 void write_wiring(Writer& w) {
@@ -338,6 +445,127 @@ void write_operands(Writer& w) {
   });
 }
 
+// Attributes and operands of the operators that are put together from others.
+void write_composed(Writer& w) {
+  const auto listed = [](const std::string& name, const List& list) {
+    return [=](ModelBuilder& b) { b.integers(name, {static_cast<std::int64_t>(list.size())}, list); };
+  };
+  const auto resize = [&](const std::string& name, ExitStatus expected, const std::vector<float>& scales,
+                          const std::function<void(onnx::NodeProto&)>& attributes = {}) {
+    w.one(
+        "resize_" + name, expected, "Resize", {"x", "", "s"},
+        [&](ModelBuilder& b) { b.floats("s", {static_cast<std::int64_t>(scales.size())}, scales); }, attributes);
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  resize("sound", Success, {2, 2});
+  resize("one_scale", InvalidInput, {2});
+  resize("zero_scale", InvalidInput, {0, 1});
+  resize("negative_scale", InvalidInput, {-1, 1});
+  resize("nan_scale", InvalidInput, {nan, 1});
+  resize("infinite_scale", InvalidInput, {infinity, 1});
+  resize("huge_scale", InvalidInput, {1e30F, 1e30F});
+  resize("large_scale", ResourceLimit, {1e9F, 1});
+  resize("unknown_mode", InvalidInput, {2, 2}, [](onnx::NodeProto& n) { set(n, "mode", std::string("magic")); });
+  resize("unknown_coordinates", InvalidInput, {2, 2},
+         [](onnx::NodeProto& n) { set(n, "coordinate_transformation_mode", std::string("polar")); });
+  resize("crop_without_region", InvalidInput, {2, 2},
+         [](onnx::NodeProto& n) { set(n, "coordinate_transformation_mode", std::string("tf_crop_and_resize")); });
+  w.one("resize_negative_size", InvalidInput, "Resize", {"x", "", "", "s"}, listed("s", {-1, 2}));
+  w.one("resize_huge_size", ResourceLimit, "Resize", {"x", "", "", "s"}, listed("s", {kMost, 2}));
+  w.one("resize_without_anything", InvalidInput, "Resize", {"x"});
+
+  const auto einsum = [&](const std::string& name, ExitStatus expected, const std::string& equation) {
+    w.one("einsum_" + name, expected, "Einsum", {"x"}, {}, [&](onnx::NodeProto& n) { set(n, "equation", equation); });
+  };
+  einsum("sound", Success, " i j -> j i ");
+  einsum("implicit", Success, "ba");
+  einsum("empty", InvalidInput, "");
+  einsum("two_operands", InvalidInput, "ij,jk->ik");
+  einsum("three_letters", InvalidInput, "ijk->k");
+  einsum("digit", InvalidInput, "i1->i");
+  einsum("unknown_output", InvalidInput, "ij->k");
+  einsum("output_twice", InvalidInput, "ij->ii");
+  einsum("diagonal_of_other_extents", InvalidInput, "ii->i");
+  einsum("dots", InvalidInput, "i.j->i");
+  einsum("long", InvalidInput, std::string(100000, 'i') + "->");
+  einsum("escape_codes", InvalidInput, "\x1b[31m->");
+
+  const auto indexed = [&](const std::string& name, ExitStatus expected, const std::string& op, const List& shape,
+                           const List& indices) {
+    w.one(name, expected, op, {"x", "i"}, [&](ModelBuilder& b) { b.integers("i", shape, indices); });
+  };
+  indexed("gather_nd_sound", Success, "GatherND", {1, 2}, {1, 2});
+  indexed("gather_nd_long_tuple", InvalidInput, "GatherND", {1, 3}, {0, 0, 0});
+  indexed("gather_nd_scalar", InvalidInput, "GatherND", {}, {0});
+  w.one(
+      "gather_nd_batch", InvalidInput, "GatherND", {"x", "i"}, [](ModelBuilder& b) { b.integers("i", {1, 1}, {0}); },
+      [](onnx::NodeProto& n) { set(n, "batch_dims", kMost); });
+  w.one(
+      "gather_nd_negative_batch", InvalidInput, "GatherND", {"x", "i"},
+      [](ModelBuilder& b) { b.integers("i", {1, 1}, {0}); },
+      [](onnx::NodeProto& n) { set(n, "batch_dims", std::int64_t{-1}); });
+  const auto scatter = [&](const std::string& name, ExitStatus expected, const std::string& op, const List& indices,
+                           const List& updates) {
+    w.one(name, expected, op, {"x", "i", "u"}, [&](ModelBuilder& b) {
+      b.input("i", indices, TensorProto::INT64);
+      b.input("u", updates);
+    });
+  };
+  scatter("scatter_sound", Success, "ScatterElements", {2, 3}, {2, 3});
+  scatter("scatter_other_shapes", InvalidInput, "ScatterElements", {2, 3}, {3, 2});
+  scatter("scatter_too_large", InvalidInput, "ScatterElements", {2, 4}, {2, 4});
+  scatter("scatter_of_other_rank", InvalidInput, "ScatterElements", {2}, {2});
+  scatter("scatter_nd_sound", Success, "ScatterND", {4, 1}, {4, 3});
+  scatter("scatter_nd_other_updates", InvalidInput, "ScatterND", {4, 1}, {4, 2});
+  scatter("scatter_nd_long_tuple", InvalidInput, "ScatterND", {4, 3}, {4});
+  const auto top_k = [&](const std::string& name, ExitStatus expected, const List& k) {
+    w.one("top_k_" + name, expected, "TopK", {"x", "k"}, listed("k", k));
+  };
+  top_k("sound", Success, {2});
+  top_k("zero", Success, {0});
+  top_k("more_than_there_are", InvalidInput, {4});
+  top_k("negative", InvalidInput, {kLeast});
+  top_k("two", InvalidInput, {1, 1});
+  w.one("top_k_of_many", InvalidInput, "TopK", {"z", "k"}, [](ModelBuilder& b) {
+    b.input("z", {1 << 20});
+    b.integers("k", {1}, {1});
+  });
+  w.one("compress_too_long", InvalidInput, "Compress", {"x", "c"},
+        [](ModelBuilder& b) { b.tensor("c", {7}, TensorProto::BOOL).set_raw_data(std::string(7, '\1')); });
+  w.one("non_zero_at_run_time", Unsupported, "NonZero", {"x"});
+  w.one("pads_wrapped_far", InvalidInput, "Pad", {"x", "s"}, listed("s", {0, kHuge, 0, 0}),
+        [](onnx::NodeProto& n) { set(n, "mode", std::string("wrap")); });
+  w.one("pads_of_unknown_mode", InvalidInput, "Pad", {"x", "s"}, listed("s", {0, 0, 0, 0}),
+        [](onnx::NodeProto& n) { set(n, "mode", std::string("magic")); });
+  w.one("split_negative", InvalidInput, "Split", {"x", "s"}, listed("s", {-1}));
+  w.one("split_overflow", InvalidInput, "Split", {"x", "s"}, listed("s", {kMost}));
+  w.one("reduce_axis_twice", InvalidInput, "ReduceSum", {"x", "s"}, listed("s", {0, -2}));
+  w.one("expand_negative", InvalidInput, "Expand", {"x", "s"}, listed("s", {-2, 3}));
+  w.one("one_hot_negative_depth", InvalidInput, "OneHot", {"i", "d", "v"}, [](ModelBuilder& b) {
+    b.integers("i", {1}, {0});
+    b.integers("d", {}, {-1});
+    b.floats("v", {2}, {0, 1});
+  });
+  w.one("quantize_to_floats", Unsupported, "QuantizeLinear", {"x", "s", "z"}, [](ModelBuilder& b) {
+    b.floats("s", {}, {1});
+    b.floats("z", {}, {0});
+  });
+  w.one("quantize_many_scales", InvalidInput, "QuantizeLinear", {"x", "s"},
+        [](ModelBuilder& b) { b.floats("s", {7}, std::vector<float>(7, 1)); });
+  w.one("dequantize_floats", Unsupported, "DequantizeLinear", {"x", "s"},
+        [](ModelBuilder& b) { b.floats("s", {}, {1}); });
+  w.one("loss_other_labels", InvalidInput, "NegativeLogLikelihoodLoss", {"x", "t"},
+        [](ModelBuilder& b) { b.input("t", {3}, TensorProto::INT64); });
+  w.one("loss_of_scalar", InvalidInput, "SoftmaxCrossEntropyLoss", {"s", "t"}, [](ModelBuilder& b) {
+    b.input("s", {});
+    b.input("t", {}, TensorProto::INT64);
+  });
+  w.one("computed_shape_at_run_time", Unsupported, "Reshape", {"x", "t"}, [](ModelBuilder& b) {
+    b.input("s", {2}, TensorProto::INT64);
+    b.node("Abs", {"s"}, {"t"});
+  });
+}
+
 }  // namespace
 
 std::vector<HostileModel> write_hostile_models(const fs::path& folder) {
@@ -349,6 +577,8 @@ std::vector<HostileModel> write_hostile_models(const fs::path& folder) {
   write_external(writer);
   write_attributes(writer);
   write_operands(writer);
+  write_branches(writer);
+  write_composed(writer);
   return std::move(writer.models);
 }
 

@@ -68,7 +68,7 @@ TEST_CASE("graph: operands that do not fit are refused with node, got and expect
   CHECK_THROWS_WITH(graph.add_node("n", OpKind::Add, NoAttributes{}, {a, b}, {"c"}),
                     "node 'n' (Add): shapes [2, 3] and [4] do not broadcast");
   CHECK_THROWS_WITH(graph.add_node("m", OpKind::Not, NoAttributes{}, {a}, {"c"}),
-                    "node 'm' (Not): input 0 is f32, expected bool");
+                    "node 'm' (Not): input 0 is f32, expected bool or an integer type");
 }
 
 TEST_CASE("graph: verify reports every broken rule") {

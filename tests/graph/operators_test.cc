@@ -1,0 +1,187 @@
+// Values of operators that no conformance case pins down: accuracy, ties, NaN, duplicates; and that random graphs
+// reach all operators that they are meant to.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "graph/evaluate.h"
+#include "graph/random_graph.h"
+
+using namespace polyte;
+using namespace polyte::graph;
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
+
+// Outputs of one node on these operands.
+std::vector<Tensor> run(OpKind op, const Attributes& attributes, const std::vector<Tensor>& operands, int outputs = 1) {
+  Graph graph;
+  std::vector<ValueId> inputs;
+  for (const Tensor& operand : operands) inputs.push_back(graph.add_input("x", operand.type));
+  const std::vector<std::string> names(static_cast<std::size_t>(outputs), "y");
+  const NodeId node = graph.add_node("n", op, attributes, inputs, names);
+  graph.outputs = graph.node(node).outputs;
+  return evaluate_graph(graph, operands);
+}
+
+Tensor list(const std::vector<double>& elements, DType type = DType::F64) {
+  return make_tensor({type, {static_cast<std::int64_t>(elements.size())}}, elements);
+}
+
+double ulps(double got, double expected) {
+  if (got == expected || (std::isnan(got) && std::isnan(expected))) return 0;
+  const double next = std::nextafter(std::fabs(expected), kInfinity);
+  return std::fabs(got - expected) / (next - std::fabs(expected));
+}
+
+struct Function {
+  OpKind op;
+  double (*reference)(double);
+  double from, to;
+};
+
+const Function kFunctions[] = {{OpKind::Tan, std::tan, -1.5, 1.5},        {OpKind::Asin, std::asin, -1, 1},
+                               {OpKind::Acos, std::acos, -1, 1},          {OpKind::Atan, std::atan, -40, 40},
+                               {OpKind::Sinh, std::sinh, -30, 30},        {OpKind::Cosh, std::cosh, -30, 30},
+                               {OpKind::Asinh, std::asinh, -40, 40},      {OpKind::Acosh, std::acosh, 1, 40},
+                               {OpKind::Atanh, std::atanh, -0.999, 0.999}};
+
+}  // namespace
+
+TEST_CASE("trigonometric functions are within 16 ULP in f64 and 1 in f32, small arguments included") {
+  for (const Function& f : kFunctions) {
+    std::vector<double> at;
+    for (int i = 0; i <= 400; ++i) at.push_back(f.from + (f.to - f.from) * i / 400);
+    if (f.from < 0) {
+      for (double x = 1e-300; x < 0.1; x *= 1e7) at.insert(at.end(), {x, -x});
+    }
+    CAPTURE(to_string(f.op));
+    const std::vector<double> wide = elements_as_real(run(f.op, NoAttributes{}, {list(at)})[0]);
+    const std::vector<double> short_at = elements_as_real(list(at, DType::F32));
+    const std::vector<double> narrow = elements_as_real(run(f.op, NoAttributes{}, {list(at, DType::F32)})[0]);
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      CAPTURE(at[i]);
+      CHECK(ulps(wide[i], f.reference(at[i])) <= 16);
+      const auto rounded = static_cast<float>(f.reference(short_at[i]));
+      const float above = std::nextafter(rounded, std::numeric_limits<float>::infinity());
+      CHECK(std::fabs(narrow[i] - static_cast<double>(rounded)) <= static_cast<double>(above - rounded));
+    }
+  }
+}
+
+TEST_CASE("trigonometric functions at the ends of their domains") {
+  const auto value = [](OpKind op, double x) { return elements_as_real(run(op, NoAttributes{}, {list({x})})[0])[0]; };
+  CHECK(value(OpKind::Atan, kInfinity) == doctest::Approx(1.5707963267948966));
+  CHECK(value(OpKind::Atan, -kInfinity) == doctest::Approx(-1.5707963267948966));
+  CHECK(value(OpKind::Asin, 1) == doctest::Approx(1.5707963267948966));
+  CHECK(value(OpKind::Acos, -1) == doctest::Approx(3.1415926535897931));
+  CHECK(value(OpKind::Acos, 1) == 0);
+  CHECK(std::isnan(value(OpKind::Asin, 1.5)));
+  CHECK(std::isnan(value(OpKind::Acosh, 0.5)));
+  CHECK(value(OpKind::Acosh, 1) == 0);
+  CHECK(value(OpKind::Atanh, 1) == kInfinity);
+  CHECK(value(OpKind::Atanh, -1) == -kInfinity);
+  CHECK(value(OpKind::Sinh, 710.2) == doctest::Approx(std::sinh(710.2)));
+  CHECK(value(OpKind::Cosh, 1000) == kInfinity);
+  CHECK(value(OpKind::Sinh, -1000) == -kInfinity);
+  CHECK(value(OpKind::Asinh, 1e300) == doctest::Approx(std::asinh(1e300)));
+  CHECK(std::signbit(value(OpKind::Sinh, -0.0)));
+  CHECK(std::isnan(value(OpKind::Atan, kNaN)));
+}
+
+TEST_CASE("TopK: ties keep the lower index, NaN is above all numbers") {
+  const TopKAttributes largest{0, 4, true}, smallest{0, 3, false};
+  const Tensor x = list({2, 7, kNaN, 7, -kInfinity, 2});
+  const auto top = run(OpKind::TopK, largest, {x}, 2);
+  CHECK(elements_as_int(top[1]) == Dims{2, 1, 3, 0});
+  CHECK(std::isnan(elements_as_real(top[0])[0]));
+  CHECK(elements_as_int(run(OpKind::TopK, smallest, {x}, 2)[1]) == Dims{4, 0, 5});
+  CHECK(elements_as_real(run(OpKind::TopK, smallest, {list({3, -1, 200, 0}, DType::I32)})[0]) ==
+        std::vector<double>{-1, 0, 3});
+}
+
+TEST_CASE("scatter: the last of several updates stays, reductions see all, negative indices count from the end") {
+  const Tensor x = list({0, 10, 20}), at = make_int64s({1, -2, 1}), updates = list({5, 6, 7});
+  const auto scattered = [&](ScatterReduction reduction) {
+    return elements_as_real(run(OpKind::ScatterElements, ScatterAttributes{0, reduction}, {x, at, updates})[0]);
+  };
+  CHECK(scattered(ScatterReduction::None) == std::vector<double>{0, 7, 20});
+  CHECK(scattered(ScatterReduction::Add) == std::vector<double>{0, 28, 20});
+  CHECK(scattered(ScatterReduction::Mul) == std::vector<double>{0, 2100, 20});
+  CHECK(scattered(ScatterReduction::Max) == std::vector<double>{0, 10, 20});
+  CHECK(scattered(ScatterReduction::Min) == std::vector<double>{0, 5, 20});
+}
+
+TEST_CASE("Einsum: diagonals, sums and broadcast labels") {
+  const Tensor square = make_tensor({DType::F64, {3, 3}}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  CHECK(elements_as_real(run(OpKind::Einsum, EinsumAttributes{{{0, 0}}, {0}}, {square})[0]) ==
+        std::vector<double>{1, 5, 9});
+  CHECK(elements_as_real(run(OpKind::Einsum, EinsumAttributes{{{0, 0}}, {}}, {square})[0]) == std::vector<double>{15});
+  CHECK(elements_as_real(run(OpKind::Einsum, EinsumAttributes{{{0, 1}, {0}}, {1}}, {square, list({10})})[0]) ==
+        std::vector<double>{120, 150, 180});
+}
+
+TEST_CASE("Mod of floats: the sign of the dividend, exact while the quotient is") {
+  const std::vector<double> a = {5.5, -5.5, 5.5, 1e15, 0.3, 7}, b = {2, 2, -2, 7, 0.1, kInfinity};
+  const auto got = elements_as_real(run(OpKind::Mod, NoAttributes{}, {list(a), list(b)})[0]);
+  for (std::size_t i = 0; i + 1 < a.size(); ++i) CHECK(got[i] == std::fmod(a[i], b[i]));
+}
+
+TEST_CASE("random graphs draw from every operator that can be compared exactly, and from some that cannot") {
+  std::set<OpKind> seen;
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    for (const Node& node : random_graph(seed, {.most_nodes = 16, .most_elements = 512}).nodes) seen.insert(node.op);
+  }
+  for (const OpKind op : {OpKind::Sign,
+                          OpKind::Round,
+                          OpKind::LeakyRelu,
+                          OpKind::HardSigmoid,
+                          OpKind::Clip,
+                          OpKind::Cast,
+                          OpKind::Mul,
+                          OpKind::Mod,
+                          OpKind::PRelu,
+                          OpKind::Where,
+                          OpKind::Equal,
+                          OpKind::And,
+                          OpKind::Not,
+                          OpKind::Reshape,
+                          OpKind::Transpose,
+                          OpKind::Concat,
+                          OpKind::Slice,
+                          OpKind::Pad,
+                          OpKind::Expand,
+                          OpKind::Tile,
+                          OpKind::Gather,
+                          OpKind::GatherElements,
+                          OpKind::GatherND,
+                          OpKind::ScatterElements,
+                          OpKind::ScatterND,
+                          OpKind::Trilu,
+                          OpKind::ReduceSum,
+                          OpKind::ReduceProd,
+                          OpKind::ReduceSumSquare,
+                          OpKind::ArgMax,
+                          OpKind::CumSum,
+                          OpKind::TopK,
+                          OpKind::MatMul,
+                          OpKind::Gemm,
+                          OpKind::Einsum,
+                          OpKind::Conv,
+                          OpKind::ConvTranspose,
+                          OpKind::MaxPool,
+                          OpKind::AveragePool,
+                          OpKind::GlobalAveragePool,
+                          OpKind::BatchNormalization,
+                          OpKind::LayerNormalization,
+                          OpKind::InstanceNormalization,
+                          OpKind::Softmax,
+                          OpKind::Hardmax,
+                          OpKind::Atan}) {
+    CAPTURE(to_string(op));
+    CHECK(seen.contains(op));
+  }
+}
