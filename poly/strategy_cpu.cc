@@ -28,8 +28,13 @@ struct OuterLoop {
 class NestStrategy {
  public:
   NestStrategy(const ir::Program& program, const schedule::State& reference, const Core& core, const Machine& machine,
-               const StrategyOptions& options, int number)
-      : program_(program), reference_(reference), machine_(machine), options_(options), number_(number) {
+               const StrategyOptions& options, int number, std::set<std::string>& staged)
+      : program_(program),
+        reference_(reference),
+        machine_(machine),
+        options_(options),
+        number_(number),
+        staged_(staged) {
     collect(core);
   }
 
@@ -54,8 +59,9 @@ class NestStrategy {
   const Machine& machine_;
   const StrategyOptions& options_;
   int number_;
-  std::vector<OuterLoop> outer_;  // bands above a sequence of several clusters
-  std::vector<BandMember> own_;   // the band of a single cluster
+  std::set<std::string>& staged_;  // for the whole kernel, by all nests so far
+  std::vector<OuterLoop> outer_;   // bands above a sequence of several clusters
+  std::vector<BandMember> own_;    // the band of a single cluster
   std::vector<const Cluster*> parts_;
   std::vector<Core> keep_;  // owns what parts_ points to
   schedule::TileChoice tile_;
@@ -271,7 +277,7 @@ class NestStrategy {
     for (const OuterLoop& loop : order_) around.push_back(loop.name);
     const schedule::TiledReduction tiled{&program_,   &update,      tile_.lane,     tile_.row, param("Nr"),
                                          param("Mr"), tile_.packed, tile_.in_place, around};
-    for (const std::string& line : schedule::operand_stages(tiled)) add(line + "  #: tile-model");
+    for (const std::string& line : schedule::operand_stages(tiled, staged_)) add(line + "  #: tile-model");
   }
 };
 
@@ -300,6 +306,7 @@ std::optional<std::string> schedule_for_cpu(const ir::Program& program, const sc
   top_nests(core.root, nests);
   std::string text = order_of_nests(reference, nests);
   int number = 0;
+  std::set<std::string> staged;
   for (const Core& nest : nests) {
     if (has_no_iterations(nest, reference)) continue;  // of tensors without elements: nothing is to schedule
     if (is_mapped(nest)) {
@@ -308,7 +315,7 @@ std::optional<std::string> schedule_for_cpu(const ir::Program& program, const sc
       text += lines;
       continue;
     }
-    text += NestStrategy(program, reference, nest, machine, options, number++).run();
+    text += NestStrategy(program, reference, nest, machine, options, number++, staged).run();
   }
   return text;
 }

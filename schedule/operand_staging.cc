@@ -119,7 +119,7 @@ const ir::Load* panel_load(const TiledReduction& r, const ir::Load* first) {
 
 }  // namespace
 
-std::vector<std::string> operand_stages(const TiledReduction& r) {
+std::vector<std::string> operand_stages(const TiledReduction& r, std::set<std::string>& whole) {
   std::vector<std::string> lines;
   std::set<std::string> seen;
   for (const ir::Expr& value : r.update->values) {
@@ -129,8 +129,9 @@ std::vector<std::string> operand_stages(const TiledReduction& r) {
       if (load->otherwise) {
         if (r.in_place.contains(load->buffer) || !wants_padded_copy(*r.program, *load)) continue;
         const std::string site = copy_site(r, *load);
+        if (site.empty() && !whole.insert(load->buffer).second) continue;
         lines.push_back("stage " + load->buffer + (site.empty() ? "" : " at " + r.update->name + ":" + site));
-      } else if (r.packed.contains(load->buffer)) {
+      } else if (r.packed.contains(load->buffer) && whole.insert(load->buffer).second) {
         const ir::Load* panels = panel_load(r, load);
         lines.push_back("stage " + load->buffer + " layout " +
                         panel_layout(r, *panels, panel_iterator(*panels, r.lane, r.row)) +

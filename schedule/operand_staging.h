@@ -31,7 +31,8 @@ bool can_stage_accumulator(const ir::Program& program, const ir::Statement& upda
 bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load, const std::string& lane,
               const std::string& row);
 
-// The lines, in order of the operands' appearance.
-std::vector<std::string> operand_stages(const TiledReduction& reduction);
+// The lines, in order of the operands' appearance. `whole`: what nests before this one staged for the whole kernel,
+// which serves every reader; what this one stages so is added.
+std::vector<std::string> operand_stages(const TiledReduction& reduction, std::set<std::string>& whole);
 
 }  // namespace polyte::schedule

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ double work_of(const std::vector<IteratorFacts>& facts);
 struct ScriptText {
   std::string lines;
   int nest = 0;
+  std::set<std::string> staged = {};  // for the whole kernel, by all nests so far
   void add(const std::string& line) { lines += line + "\n"; }
   std::string param(const std::string& base) const { return nest == 0 ? base : base + std::to_string(nest); }
 };

@@ -168,7 +168,7 @@ class ReductionTemplate {
     if (choice_.lane.empty() || !turning_.empty()) return;
     const TiledReduction tiled{&program_,           plan_.update,   choice_.lane,     choice_.row,  script_.param("Nr"),
                                script_.param("Mr"), choice_.packed, choice_.in_place, choice_.order};
-    for (const std::string& line : operand_stages(tiled)) script_.add(line);
+    for (const std::string& line : operand_stages(tiled, script_.staged)) script_.add(line);
   }
 };
 

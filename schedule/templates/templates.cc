@@ -29,7 +29,7 @@ std::string header(const ir::Program& program, const Machine& machine) {
 
 Result<Script> make_template(const ir::Program& program, const Machine& machine) {
   const State reference = reference_state(std::make_shared<const ir::Program>(program));
-  ScriptText text{header(program, machine), 0};
+  ScriptText text{header(program, machine)};
   const std::vector<NestPlan> plans = plan_nests(program);
   std::string reason;
   const auto is_empty = [&](const ir::Statement* s) {
