@@ -35,12 +35,10 @@ bool writes(const ir::Statement& s, const std::string& buffer) {
   return std::ranges::any_of(s.writes, [&](const ir::Access& write) { return write.buffer == buffer; });
 }
 
-bool stays_in_registers(const ir::Program& program, const std::string& buffer, const ir::Statement& main,
-                        std::span<const ir::Statement* const> others) {
-  if (others.empty()) return false;
-  const bool written = writes(main, buffer) || std::ranges::any_of(others.first(others.size() - 1),
-                                                                   [&](auto* s) { return writes(*s, buffer); });
-  return written && program.buffer(buffer).role == ir::Role::Temp;
+bool reads(const ir::Statement& s, const std::string& buffer) {
+  return std::ranges::any_of(s.values, [&](const ir::Expr& value) {
+    return std::ranges::any_of(ir::loads_of(value), [&](const ir::Load* load) { return load->buffer == buffer; });
+  });
 }
 
 }  // namespace
@@ -105,6 +103,15 @@ std::int64_t NestAccesses::extent(const std::string& name) const {
   return number == loops.size() ? 1 : std::max<std::int64_t>(1, loops[number].extent);
 }
 
+bool stays_inside(const ir::Program& program, const std::string& buffer, const ir::Statement& main,
+                  std::span<const ir::Statement* const> others) {
+  if (program.buffer(buffer).role != ir::Role::Temp) return false;
+  return std::ranges::all_of(program.statements, [&](const ir::Statement& s) {
+    const bool is_here = s.name == main.name || std::ranges::find(others, s.name, &ir::Statement::name) != others.end();
+    return is_here || !(reads(s, buffer) || writes(s, buffer));
+  });
+}
+
 NestAccesses nest_accesses(const ir::Program& program, const ir::Statement& main,
                            std::span<const ir::Statement* const> others, std::vector<PricedLoop> loops) {
   NestAccesses result;
@@ -112,7 +119,7 @@ NestAccesses nest_accesses(const ir::Program& program, const ir::Statement& main
   result.dtype = program.buffer(main.writes[0].buffer).dtype;
   result.accumulator = describe(program, main.writes[0], result.loops);
   const auto add = [&](const auto& access, const ir::Load* load, bool each_step) {
-    if (stays_in_registers(program, access.buffer, main, others)) return;
+    if (stays_inside(program, access.buffer, main, others)) return;
     NestAccess described = describe(program, access, result.loops);
     described.load = load;
     described.each_step = each_step;

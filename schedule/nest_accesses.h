@@ -54,8 +54,12 @@ struct NestAccesses {
   std::int64_t extent(const std::string& name) const;      // 1: none
 };
 
-// `main`: the reduction, or the definition, whose loops these are; `others`: what runs at its points beside it. A
-// temporary that both writes and reads are here stays in registers and is left out.
+// True for a temporary that no statement but these writes or reads: its elements need not leave the registers.
+bool stays_inside(const ir::Program& program, const std::string& buffer, const ir::Statement& main,
+                  std::span<const ir::Statement* const> others);
+
+// `main`: the reduction, or the definition, whose loops these are; `others`: what runs at its points beside it. What
+// stays inside is left out.
 NestAccesses nest_accesses(const ir::Program& program, const ir::Statement& main,
                            std::span<const ir::Statement* const> others, std::vector<PricedLoop> loops);
 

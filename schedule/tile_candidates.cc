@@ -77,7 +77,7 @@ class TileFinder {
     const auto carries = [&](const ir::Statement* s) { return can_carry_lanes(*q_.program, *s, loop); };
     if (!carries(q_.main) || !std::ranges::all_of(q_.others, carries)) return false;
     const std::int64_t stride = ir::stride_of(*q_.program, q_.main->writes[0], loop).value_or(0);
-    const bool is_kept = q_.program->buffer(q_.main->writes[0].buffer).role == ir::Role::Temp;
+    const bool is_kept = stays_inside(*q_.program, q_.main->writes[0].buffer, *q_.main, q_.others);
     return is_kept ? stride != 0 : stride == 1;
   }
 
