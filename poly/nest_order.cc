@@ -1,6 +1,7 @@
 #include "poly/nest_order.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace polyte::poly {
 namespace {
@@ -33,7 +34,7 @@ bool is_interleaved(const std::vector<std::size_t>& numbers) {
 
 std::string order_of_nests(const schedule::State& reference, const std::vector<Core>& nests) {
   const std::map<std::string, std::size_t> nest_of = nest_of_statement(nests);
-  std::vector<Tree> children = top_level(reference.tree);
+  const std::vector<Tree> children = top_level(reference.tree);
   const auto number = [&](const Tree& child) {
     const auto found = nest_of.find(schedule::leaves_of(child).front()->statement);
     return found == nest_of.end() ? nests.size() : found->second;  // isl leaves out what has no iterations
@@ -41,8 +42,10 @@ std::string order_of_nests(const schedule::State& reference, const std::vector<C
   std::vector<std::size_t> numbers;
   for (const Tree& child : children) numbers.push_back(number(child));
   if (!is_interleaved(numbers)) return {};
-  std::ranges::stable_sort(children, {}, number);
-  return "nest " + schedule::print_nest(schedule::make_sequence(children)) + "  #: isl\n";
+  std::vector<Tree> in_order;
+  for (std::size_t n = 0; n <= nests.size(); ++n)
+    std::ranges::copy_if(children, std::back_inserter(in_order), [&](const Tree& child) { return number(child) == n; });
+  return "nest " + schedule::print_nest(schedule::make_sequence(in_order)) + "  #: isl\n";
 }
 
 }  // namespace polyte::poly
