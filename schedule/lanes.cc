@@ -8,8 +8,6 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr std::int64_t kNearLanes = 4;  // elements apart: whole vectors are loaded and shuffled anyway
-
 bool is_linear(const ir::Affine& value, const std::string& loop) {
   return !(value - ir::Affine::symbol(loop) * value.coefficient(loop)).uses(loop);
 }

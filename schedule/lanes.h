@@ -5,11 +5,14 @@
 //   y[i, j] = t[k[i, j], j]                j: no (gathers), i: no
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "ir/program.h"
 
 namespace polyte::schedule {
+
+inline constexpr std::int64_t kNearLanes = 4;  // elements from lane to lane: whole vectors are loaded and shuffled
 
 // Every subscript and index value is linear in `loop`, no subscript comes from data that moves with it, no guard
 // asks for its remainder. Border tests are fine: the loop is cut there.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "schedule/lanes.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {
@@ -15,7 +16,6 @@ constexpr double kUnhidden = 0.1;        // of loads behind operations, or the o
 constexpr double kElementCycles = 1;     // a lane loaded by itself and put into its vector
 constexpr double kScatterCycles = 1.5;   // a lane taken out of its vector and stored
 constexpr double kTurnedCycles = 3;      // a vector of a square that is turned in registers
-constexpr std::int64_t kNearLanes = 4;   // elements apart: whole vectors are loaded and shuffled
 constexpr double kNearVectorCycles = 6;  // of one of these, its gathered neighbours at the ends of rows included
 
 bool is_operation(const ir::ExprNode& node) {

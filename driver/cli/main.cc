@@ -1,5 +1,5 @@
 // polyte: the one binary. The verbs are listed below, one file each; errors become messages and exit statuses here
-// and nowhere else.
+// and nowhere else, but for a wrong command line (verb.cc).
 #include <cstdio>
 #include <iostream>
 

@@ -445,11 +445,13 @@ void write_operands(Writer& w) {
   });
 }
 
+// An operand that is a constant list.
+std::function<void(ModelBuilder&)> listed(const std::string& name, const List& list) {
+  return [=](ModelBuilder& b) { b.integers(name, {static_cast<std::int64_t>(list.size())}, list); };
+}
+
 // Attributes and operands of the operators that are put together from others.
-void write_composed(Writer& w) {
-  const auto listed = [](const std::string& name, const List& list) {
-    return [=](ModelBuilder& b) { b.integers(name, {static_cast<std::int64_t>(list.size())}, list); };
-  };
+void write_resizes(Writer& w) {
   const auto resize = [&](const std::string& name, ExitStatus expected, const std::vector<float>& scales,
                           const std::function<void(onnx::NodeProto&)>& attributes = {}) {
     w.one(
@@ -473,7 +475,9 @@ void write_composed(Writer& w) {
   w.one("resize_negative_size", InvalidInput, "Resize", {"x", "", "", "s"}, listed("s", {-1, 2}));
   w.one("resize_huge_size", ResourceLimit, "Resize", {"x", "", "", "s"}, listed("s", {kMost, 2}));
   w.one("resize_without_anything", InvalidInput, "Resize", {"x"});
+}
 
+void write_einsums(Writer& w) {
   const auto einsum = [&](const std::string& name, ExitStatus expected, const std::string& equation) {
     w.one("einsum_" + name, expected, "Einsum", {"x"}, {}, [&](onnx::NodeProto& n) { set(n, "equation", equation); });
   };
@@ -489,7 +493,9 @@ void write_composed(Writer& w) {
   einsum("dots", InvalidInput, "i.j->i");
   einsum("long", InvalidInput, std::string(100000, 'i') + "->");
   einsum("escape_codes", InvalidInput, "\x1b[31m->");
+}
 
+void write_indexing(Writer& w) {
   const auto indexed = [&](const std::string& name, ExitStatus expected, const std::string& op, const List& shape,
                            const List& indices) {
     w.one(name, expected, op, {"x", "i"}, [&](ModelBuilder& b) { b.integers("i", shape, indices); });
@@ -518,6 +524,9 @@ void write_composed(Writer& w) {
   scatter("scatter_nd_sound", Success, "ScatterND", {4, 1}, {4, 3});
   scatter("scatter_nd_other_updates", InvalidInput, "ScatterND", {4, 1}, {4, 2});
   scatter("scatter_nd_long_tuple", InvalidInput, "ScatterND", {4, 3}, {4});
+}
+
+void write_top_k(Writer& w) {
   const auto top_k = [&](const std::string& name, ExitStatus expected, const List& k) {
     w.one("top_k_" + name, expected, "TopK", {"x", "k"}, listed("k", k));
   };
@@ -530,6 +539,9 @@ void write_composed(Writer& w) {
     b.input("z", {1 << 20});
     b.integers("k", {1}, {1});
   });
+}
+
+void write_composed(Writer& w) {
   w.one("compress_too_long", InvalidInput, "Compress", {"x", "c"},
         [](ModelBuilder& b) { b.tensor("c", {7}, TensorProto::BOOL).set_raw_data(std::string(7, '\1')); });
   w.one("non_zero_at_run_time", Unsupported, "NonZero", {"x"});
@@ -578,6 +590,10 @@ std::vector<HostileModel> write_hostile_models(const fs::path& folder) {
   write_attributes(writer);
   write_operands(writer);
   write_branches(writer);
+  write_resizes(writer);
+  write_einsums(writer);
+  write_indexing(writer);
+  write_top_k(writer);
   write_composed(writer);
   return std::move(writer.models);
 }
