@@ -71,6 +71,19 @@ TEST_CASE("an accumulator is copied in after the first block and out before the 
         "acc.update; [m.i] > <n.i> > y when last k.o; [acc.m] > <acc.n> > acc.out }");
 }
 
+TEST_CASE("a copy below skewed loops is not larger than the tensor") {
+  const char* const weighted =
+      "program f()\n  in da: f32[3, 5, 2]\n  in db: f32[5, 2]\n  inout dc: f32[3, 5]\n"
+      "  U: dc[r, i] += da[r, i, k] * db[i, k]  for r in 0..3, i in 0..5, k in 0..2\n";
+  const std::string lines =
+      "map U (r, i - r, k + 2*i) as (m0, m1, m2)\nskew m0 by 3*m2\naffine (m2, m1) by [[1, 2], [3, 7]] as (a, b)\n"
+      "split b by 7\nstage da at U:b.o";
+  const State state = state_of(bound_program(weighted, {}), lines);
+  REQUIRE(state.staged.size() == 1);
+  CHECK(state.staged.front().shape == std::vector<std::int64_t>{3, 5, 2});
+  CHECK(problem_of(bound_program(weighted, {}), lines, kProof, "exact") == "");
+}
+
 TEST_CASE("an unsplit k gives no copies") {
   const auto program = bound_program(kDenseRelu, {{"M", 7}, {"N", 9}, {"K", 10}});
   const State state =

@@ -117,37 +117,65 @@ std::vector<std::string> consumers_below(const State& state, const Loop& loop, c
   return consumers;
 }
 
+namespace {
+
+// What one dimension of the accesses needs: an offset that moves with the loops of `outer`, and a rest.
+Result<OffsetPart> moving_part(const State& state, const std::vector<BoxAccess>& accesses, std::size_t d,
+                               const std::string& buffer, const LoopNames& outer) {
+  const Affine extent = state.shape_of(buffer)[d];
+  std::optional<OffsetPart> all;
+  for (const BoxAccess& access : accesses) {
+    std::string why;
+    std::optional<OffsetPart> part;
+    if (access.indices[d].indirect) {
+      if (!extent.is_constant())
+        return Decline{"dimension " + std::to_string(d) + " of " + buffer + " has no constant extent"};
+      part = OffsetPart{0, 0, extent.constant() - 1};
+    } else {
+      part = split_offset(state, *access.statement, access.indices[d].affine, outer, why);
+    }
+    if (!part) return Decline{why};
+    if (!all) {
+      all = part;
+      continue;
+    }
+    const Affine difference = part->offset - all->offset;
+    if (!difference.is_constant())
+      return Decline{"accesses to " + buffer + " move differently: at " + ir::to_string(all->offset) + " and at " +
+                     ir::to_string(part->offset)};
+    all->min = std::min(all->min, part->min + difference.constant());
+    all->max = std::max(all->max, part->max + difference.constant());
+  }
+  POLYTE_CHECK(all.has_value(), "a box of no access");
+  return *all;
+}
+
+// All that the accesses ever touch of one dimension, the loops of no site fixed.
+std::optional<OffsetPart> resting_part(const State& state, const std::vector<BoxAccess>& accesses, std::size_t d) {
+  std::optional<OffsetPart> all;
+  for (const BoxAccess& access : accesses) {
+    if (access.indices[d].indirect) return std::nullopt;
+    const ir::Interval range = ir::range_of(access.indices[d].affine, iterator_ranges(state, *access.statement));
+    if (!range.min || !range.max) return std::nullopt;
+    all = all ? OffsetPart{0, std::min(all->min, *range.min), std::max(all->max, *range.max)}
+              : OffsetPart{0, *range.min, *range.max};
+  }
+  return all;
+}
+
+}  // namespace
+
 Result<Box> box_of(const State& state, const std::vector<BoxAccess>& accesses, const std::string& buffer,
                    const LoopNames& outer) {
-  const std::vector<Affine> shape = state.shape_of(buffer);
   Box box;
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    std::optional<OffsetPart> all;
-    for (const BoxAccess& access : accesses) {
-      std::string why;
-      std::optional<OffsetPart> part;
-      if (access.indices[d].indirect) {
-        if (!shape[d].is_constant())
-          return Decline{"dimension " + std::to_string(d) + " of " + buffer + " has no constant extent"};
-        part = OffsetPart{0, 0, shape[d].constant() - 1};
-      } else {
-        part = split_offset(state, *access.statement, access.indices[d].affine, outer, why);
-      }
-      if (!part) return Decline{why};
-      if (!all) {
-        all = part;
-        continue;
-      }
-      const Affine difference = part->offset - all->offset;
-      if (!difference.is_constant())
-        return Decline{"accesses to " + buffer + " move differently: at " + ir::to_string(all->offset) + " and at " +
-                       ir::to_string(part->offset)};
-      all->min = std::min(all->min, part->min + difference.constant());
-      all->max = std::max(all->max, part->max + difference.constant());
-    }
-    POLYTE_CHECK(all.has_value(), "a box of no access");
-    box.origin.push_back(all->offset + all->min);
-    box.extent.push_back(std::max<std::int64_t>(0, all->max - all->min + 1));
+  for (std::size_t d = 0; d < state.shape_of(buffer).size(); ++d) {
+    Result<OffsetPart> part = moving_part(state, accesses, d, buffer, outer);
+    if (!part) return part.error();
+    // Intervals of skewed loops are wide: a window that moves may then be larger than all it moves over.
+    const std::optional<OffsetPart> whole = resting_part(state, accesses, d);
+    if (whole && whole->max - whole->min < part->max - part->min) part = *whole;
+    box.origin.push_back(part->offset + part->min);
+    box.extent.push_back(std::max<std::int64_t>(0, part->max - part->min + 1));
   }
   return box;
 }
