@@ -64,7 +64,7 @@ struct OperatorSupport {
   std::string restrictions;  // empty: all of it
 };
 std::vector<OperatorSupport> supported_operators();
-inline constexpr int kLeastOpset = 1, kGreatestOpset = 22;
+inline constexpr int kLeastOpset = 1, kGreatestOpset = 28;
 
 // A tensor stored by itself (TensorProto), as conformance cases have them: input_0.pb. Sequences and optionals
 // are UserError(Unsupported). `name`, if given, receives the tensor's name.

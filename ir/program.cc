@@ -140,16 +140,19 @@ Expr combine(Combiner combiner, const Expr& value, const Expr& current) {
   POLYTE_CHECK(false, "'" + to_string(combiner) + "' combines pairs");
 }
 
-// The new pair wins by its value, or by the lower position where the values are equal.
+// The new pair wins by its value, or by the lower position where the values are equal (0 and -0 are). The position is
+// stored first: the value goes with it where it is the new one already.
 std::vector<Expr> combine_pair(const Statement& statement, const std::vector<Expr>& current) {
   const Expr &value = statement.values[0], &position = statement.values[1];
   const bool is_max = statement.combiner == Combiner::ArgMax;
   const Expr better =
       is_max ? make_binary(BinaryOp::Lt, current[0], value) : make_binary(BinaryOp::Lt, value, current[0]);
-  const Expr tie = make_binary(BinaryOp::And, make_binary(BinaryOp::Eq, current[0], value),
-                               make_binary(BinaryOp::Lt, position, current[1]));
-  const Expr wins = make_binary(BinaryOp::Or, better, tie);
-  return {make_select(wins, value, current[0]), make_select(wins, position, current[1])};
+  const Expr equal = make_binary(BinaryOp::Eq, current[0], value);
+  const auto wins = [&](BinaryOp before) {
+    const Expr tie = make_binary(BinaryOp::And, equal, make_binary(before, position, current[1]));
+    return make_binary(BinaryOp::Or, better, tie);
+  };
+  return {make_select(wins(BinaryOp::Le), value, current[0]), make_select(wins(BinaryOp::Lt), position, current[1])};
 }
 
 }  // namespace

@@ -158,26 +158,55 @@ void import_pow(NodeContext& c) {
   c.finish(OpKind::Cast, graph::CastAttributes{type}, {whole});
 }
 
+namespace {
+
+// Since opset 28: a - floor(a / b) * b of floats, from C's remainder, with zeros of the divisor's sign.
+void finish_float_floor_mod(NodeContext& c, ValueId a, ValueId b) {
+  const Build build(c);
+  const ValueId zero = build.number(a, 0), r = build.binary(OpKind::Mod, a, b);
+  const ValueId is_below = build.less(b, zero);
+  const ValueId signs_differ = build.binary(OpKind::Xor, build.less(r, zero), is_below);
+  const ValueId signed_zero = build.where(is_below, build.number(a, -0.0), zero);
+  c.finish_output(0, build.where(build.equal(r, zero), signed_zero, build.where(signs_differ, build.add(r, b), r)));
+}
+
+constexpr std::int64_t kSignedShifts = 28, kFloatFloorMod = 28;  // opsets
+
+}  // namespace
+
 void import_mod(NodeContext& c) {
   const DType type = c.type(c.input(0)).dtype;
   const bool fmod = c.flag("fmod", false);
-  if (is_float(type) && !fmod)
+  const ValueId a = c.input(0), b = c.input(1);
+  if (is_float(type) && !fmod) {
+    if (c.opset() >= kFloatFloorMod) return finish_float_floor_mod(c, a, b);
     throw Invalid{"operands are " + std::string(to_string(type)) + ", expected integers with fmod = 0"};
+  }
   if (is_float(type) || !fmod) return import_binary(c);
   // C's remainder is a - (a / b) * b, division truncating.
-  const ValueId a = c.input(0), b = c.input(1);
   const ValueId quotient = c.emit(OpKind::Div, graph::NoAttributes{}, {a, b});
   c.finish(OpKind::Sub, graph::NoAttributes{}, {a, c.emit(OpKind::Mul, graph::NoAttributes{}, {quotient, b})});
 }
 
+// Amounts below zero or beyond the width leave what the sign fills in: -1 right of a negative number, else 0.
 void import_bit_shift(NodeContext& c) {
   const std::string direction = c.text("direction");
   if (direction != "LEFT" && direction != "RIGHT")
     throw Invalid{"direction is '" + direction + "', expected LEFT or RIGHT"};
-  if (!is_unsigned_integer(c.type(c.input(0)).dtype))
-    throw Invalid{"input 0 is " + std::string(to_string(c.type(c.input(0)).dtype)) + ", expected an unsigned type"};
-  c.finish(direction == "LEFT" ? OpKind::ShiftLeft : OpKind::ShiftRight, graph::NoAttributes{},
-           {c.input(0), c.input(1)});
+  const Build build(c);
+  const ValueId x = c.input(0), amount = c.input(1);
+  const DType type = c.type(x).dtype;
+  const bool is_unsigned = is_unsigned_integer(type);
+  if (!is_unsigned && (c.opset() < kSignedShifts || !is_integer(type)))
+    throw Invalid{"input 0 is " + std::string(to_string(type)) + ", expected an unsigned type" +
+                  (c.opset() < kSignedShifts ? "" : " or a signed integer")};
+  const double last = 8.0 * static_cast<double>(size_in_bytes(type)) - 1;
+  ValueId is_beyond = build.less(build.number(amount, last), amount);
+  if (!is_unsigned) is_beyond = build.binary(OpKind::Or, is_beyond, build.less(amount, build.number(amount, 0)));
+  const bool fills = !is_unsigned && direction == "RIGHT";
+  const ValueId within = fills ? build.where(is_beyond, build.number(amount, last), amount) : amount;
+  const ValueId shifted = build.binary(direction == "LEFT" ? OpKind::ShiftLeft : OpKind::ShiftRight, x, within);
+  c.finish_output(0, fills ? shifted : build.where(is_beyond, build.number(x, 0), shifted));
 }
 
 // BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot: the graph's And, Or, Xor and Not of integers.

@@ -344,4 +344,32 @@ LoopNames loops_down_to(const Tree& tree, const std::string& statement, int loop
   return names;
 }
 
+namespace {
+
+// 0, or what an equality of the domain says is 0.
+bool vanishes(const Affine& e, const std::vector<Constraint>& domain, const Ranges& ranges) {
+  const Affine rest = simplified(e, ranges);
+  return rest == Affine(0) || std::any_of(domain.begin(), domain.end(), [&](const Constraint& c) {
+           if (!c.equality) return false;
+           const Affine zero = simplified(c.expr, ranges);
+           return zero == rest || zero == -rest;
+         });
+}
+
+}  // namespace
+
+ir::Bindings wrong_inverses(const State& state, const ScheduledStatement& s) {
+  ir::Bindings values, wrong;
+  for (const LoopRow& row : s.rows) values[row.loop] = row.value;
+  const Ranges ranges = iterator_ranges(state, s);
+  for (const std::string& iterator : s.body.iterators) {
+    const auto found = s.inverse.find(iterator);
+    if (found == s.inverse.end()) continue;
+    const Affine got = ir::substitute(found->second, values);
+    if (!vanishes(got - Affine::symbol(iterator), s.body.domain, ranges)) wrong[iterator] = got;
+  }
+  if (!wrong.empty() && is_empty(state, s)) wrong.clear();
+  return wrong;
+}
+
 }  // namespace polyte::schedule

@@ -44,6 +44,8 @@ std::optional<ir::Affine> last_value(const State& state, const ScheduledStatemen
                                      const LoopNames& outer, const ir::Bindings& known = {});
 // Proves a constraint over the loops of `outer` wherever the statement has an instance.
 bool proves(const State& state, const ScheduledStatement& s, const LoopNames& outer, const ir::Constraint& c);
+// Iterators whose value over the loops is not what the rows say, with what comes out instead.
+ir::Bindings wrong_inverses(const State& state, const ScheduledStatement& s);
 // True where intervals show that the statement has no instance at all.
 bool is_empty(const State& state, const ScheduledStatement& s);
 

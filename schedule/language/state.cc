@@ -99,13 +99,6 @@ void add_loads(const ir::Expr& e, std::vector<AccessRef>& into) {
   });
 }
 
-// 0, or what an equality of the domain says is 0.
-bool vanishes(const Affine& e, const std::vector<ir::Constraint>& domain) {
-  return e == Affine(0) || std::any_of(domain.begin(), domain.end(), [&](const ir::Constraint& c) {
-           return c.equality && (c.expr == e || c.expr == -e);
-         });
-}
-
 void verify_statement(const State& state, const ScheduledStatement& s, std::vector<std::string>& problems) {
   const std::string& name = s.body.name;
   std::vector<std::string> path;
@@ -115,24 +108,14 @@ void verify_statement(const State& state, const ScheduledStatement& s, std::vect
     path.push_back(loop->name);
   }
   std::vector<std::string> rows;
-  ir::Bindings values;
-  for (const LoopRow& row : s.rows) {
-    rows.push_back(row.loop);
-    values[row.loop] = row.value;
-  }
+  for (const LoopRow& row : s.rows) rows.push_back(row.loop);
   if (rows != path) problems.push_back("statement '" + name + "': its rows are not the loops above it, in order");
-  const ir::Ranges ranges = iterator_ranges(state, s);
-  for (const std::string& iterator : s.body.iterators) {
-    const auto found = s.inverse.find(iterator);
-    if (found == s.inverse.end()) {
+  for (const std::string& iterator : s.body.iterators)
+    if (s.inverse.count(iterator) == 0)
       problems.push_back("statement '" + name + "': iterator '" + iterator + "' has no inverse");
-      continue;
-    }
-    const Affine got = ir::substitute(found->second, values);
-    if (!vanishes(simplified(got - Affine::symbol(iterator), ranges), s.body.domain) && !is_empty(state, s))
-      problems.push_back("statement '" + name + "': rows and inverse disagree on '" + iterator + "': got " +
-                         ir::to_string(got));
-  }
+  for (const auto& [iterator, got] : wrong_inverses(state, s))
+    problems.push_back("statement '" + name + "': rows and inverse disagree on '" + iterator + "': got " +
+                       ir::to_string(got));
   const bool is_copy = s.kind == StatementKind::Copy;
   if (is_copy != s.reference.empty()) problems.push_back("statement '" + name + "': only a copy has no reference");
   if (!is_copy && s.phi.size() != state.basis->statement(s.reference).iterators.size())

@@ -12,6 +12,7 @@
 #include "schedule/language/contract.h"
 #include "schedule/proof/clock.h"
 #include "schedule/proof/prover_impl.h"
+#include "schedule/proof/reduction_paths.h"
 
 namespace polyte::schedule {
 namespace {
@@ -205,13 +206,16 @@ isl::union_map with_fill(const isl::union_map& sources, const Sink& sink) {
 class FamilyCheck {
  public:
   FamilyCheck(const Basis& basis, const IslModel& model, std::string family)
-      : basis_(basis), model_(model), family_(std::move(family)), then_(basis.model), now_(model) {}
+      : basis_(basis),
+        model_(model),
+        family_(std::move(family)),
+        then_(basis.model),
+        now_(model),
+        paths_(model, basis.model) {}
 
   std::optional<Refusal> run() {
     if (!decidable()) return not_decided("accesses of '" + family_ + "' are not affine, and its storage has changed");
     if (auto refusal = follow_copies_of()) return refusal;
-    isl_space* params = isl_set_get_space(model_.context.get());
-    continued_ = isl::manage(isl_union_set_empty(params));
     // Updates first: readers are held against the values that updates go on from.
     for (const bool updates : {true, false}) {
       for (std::size_t i = 0; i < model_.statements.size(); ++i) {
@@ -234,7 +238,7 @@ class FamilyCheck {
   SourceFinder then_, now_;
   isl::union_map copies_;  // copy instance -> its source
   isl::union_set copy_instances_;
-  isl::union_set continued_;  // sources that an update goes on from, under `reassoc`
+  ReductionPaths paths_;
 
   bool decidable() {
     for (const IslModel* model : {&basis_.model, &model_}) {
@@ -379,27 +383,44 @@ class FamilyCheck {
     if (!undefined.is_empty()) return undefined_read(sink, undefined);
     isl::union_map wrong = up_to_reduction(mapped(actual)).subtract(up_to_reduction(expected));
     if (!wrong.is_empty()) return wrong_source(sink, wrong, expected);
-    return reduction_path(sink, actual);
+    return reduction_path(sink, actual, expected);
   }
 
-  // Under `reassoc`: no value is continued twice, and readers take the end of the path.
-  std::optional<Refusal> reduction_path(const Sink& sink, const isl::union_map& actual) {
+  std::optional<Refusal> reduction_path(const Sink& sink, const isl::union_map& actual,
+                                        const isl::union_map& expected) {
     if (!is_relaxed()) return std::nullopt;
-    if (continues_a_sum(sink)) {
-      if (!actual.is_injective()) return counted_twice(sink);
-      continued_ = continued_.unite(actual.range());
-      return std::nullopt;
-    }
-    isl::union_map early = actual.intersect_range(continued_);
+    if (continues_a_sum(sink)) return link_refusal(sink, actual);
+    const isl::union_map early = paths_.early(actual, expected);
     if (early.is_empty()) return std::nullopt;
-    isl::map map = *first_map(early);
-    Point point = first_point(map.domain(), model_.params);
+    return path_refusal(sink, early, "a sum would be read before it is complete",
+                        " reads a partial sum of " + family_ + ", ");
+  }
+
+  // An update takes its place in the path of its element.
+  std::optional<Refusal> link_refusal(const Sink& sink, const isl::union_map& actual) {
+    if (!actual.is_injective()) return counted_twice(sink);
+    const isl::union_map leaving = paths_.leaving(sink.statement, actual);
+    if (!leaving.is_empty())
+      return path_refusal(sink, leaving, "a sum would go on from what an earlier computation of it has left",
+                          " goes on from ");
+    paths_.add(actual);
+    const isl::union_map twins = paths_.twin_starts();
+    if (twins.is_empty()) return std::nullopt;
+    return path_refusal(sink, actual.intersect_range(twins.domain()), "a sum would be cut in two",
+                        " does not go on from the others, but from ");
+  }
+
+  Refusal path_refusal(const Sink& sink, const isl::union_map& pairs, const std::string& headline,
+                       const std::string& does) {
+    const isl::map map = *first_map(pairs);
+    const Point point = first_point(isl::manage(isl_map_wrap(map.copy())), model_.params);
+    const auto own = static_cast<std::size_t>(isl_map_dim(map.get(), isl_dim_in));
     Counterexample c;
     c.sizes = point.params;
     c.size_names = model_.params;
-    c.sink = sink_instance(sink, point.values);
-    c.scheduled = to_string(c.sink) + " reads a partial sum of " + family_ + " that an update goes on from";
-    return illegal("a sum would be read before it is complete", c);
+    c.sink = sink_instance(sink, {point.values.begin(), point.values.begin() + static_cast<std::ptrdiff_t>(own)});
+    c.scheduled = to_string(c.sink) + does + describe(map, point, model_);
+    return illegal(headline, c);
   }
 
   bool continues_a_sum(const Sink& sink) const {

@@ -158,6 +158,12 @@ TEST_CASE("registers is a stage in registers") {
   CHECK(a.staged.front().memory == Memory::Register);
 }
 
+TEST_CASE("a double buffer whose first fill is at the value of another loop") {
+  const char* const triangle =
+      "program f(N)\n  in x: f32[N]\n  inout y: f32[N, N]\n  S: y[i, j] = x[i] * 2  for i in 0..N, j in i..N\n";
+  check(triangle, "split i by 4 tail cut\nstage x at j\ndouble_buffer x at j", {{{"N", 2}}, {{"N", 6}}});
+}
+
 TEST_CASE("a double buffer fills one half while the other is read") {
   const std::string nest = "split m by 2, n by 4\nnest par m.o > n.o > { m.i > <n.i> > y }\nstage x at n.o\n";
   check(kTranspose, nest + "double_buffer x at n.o",

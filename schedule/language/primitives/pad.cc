@@ -93,6 +93,9 @@ Applied pad(const State& state, const Pad& directive, const PrimitiveContext& co
     if (!extent) return conservative(directive.dimension + " of " + name + " has no constant extent");
     const std::int64_t whole = checked_mul((*extent + *multiple - 1) / *multiple, *multiple);
     fill_up(copy, directive.dimension, whole);
+    if (!wrong_inverses(next, copy).empty())
+      return malformed("the loops of " + name + " count along " + directive.dimension +
+                       " as it was: pad comes before they are split or fused");
     grow(next, next.staged[*buffer], copy);
   }
   if (auto refusal = settle(next)) return *refusal;

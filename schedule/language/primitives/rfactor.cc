@@ -234,6 +234,9 @@ class Factoring {
     init.rows = merge.rows;
     init.inverse = merge.inverse;
     init.loop_domain = merge.loop_domain;
+    if (!wrong_inverses(next_, merge).empty())
+      return conservative("loops of " + update_ +
+                          " count no more than the elements that it adds to: rfactor comes before");
     const auto at = std::find_if(next_.statements.begin(), next_.statements.end(),
                                  [&](const ScheduledStatement& s) { return s.body.name == update_; });
     *at = std::move(update_now);
