@@ -39,7 +39,7 @@ void describe_target(const codegen::Target& target, runtime::ArtifactManifest& m
 // The constants member under construction: 64-byte aligned pieces, equal sources once.
 class ConstantPool {
  public:
-  std::int64_t add(const std::vector<std::byte>& bytes) {
+  std::int64_t add(std::span<const std::byte> bytes) {
     const std::int64_t offset = ceil_div(static_cast<std::int64_t>(bytes_.size()), kAlignment) * kAlignment;
     bytes_.resize(static_cast<std::size_t>(offset));
     if (bytes_.empty() && bytes.empty()) bytes_.resize(kAlignment);  // what has no elements has a place all the same
@@ -49,7 +49,7 @@ class ConstantPool {
   std::int64_t add_shared(const std::shared_ptr<const graph::Bytes>& data) {
     auto it = known_.find(data);
     if (it != known_.end()) return it->second;
-    const std::int64_t offset = add(*data);
+    const std::int64_t offset = add({data->data(), data->size()});
     known_.emplace(data, offset);
     return offset;
   }

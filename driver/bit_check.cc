@@ -135,6 +135,8 @@ class KernelCheck {
       KernelOptions kernel;
       kernel.arm = arm;
       const CompiledOperator op = compile_operator(program_, target_, kernel);
+      if (op.built.fell_back)
+        report_.fallbacks.push_back("'" + program_->name + "', " + to_string(arm) + ": " + op.built.notes.front());
       for (const int threads : {1, 2}) {
         Tensors tensors = clone(inputs_);
         OperatorRunner(op, tensors, threads).run();
@@ -188,11 +190,9 @@ void BitCheck::kernel(const ir::Program& program) {
 }
 
 void BitCheck::model(graph::Graph graph) {
-  ModelOptions reference;
-  reference.arm = Arm::Naive;
-  reference.jobs = 1;
-  const CompiledModel model = schedule_model(std::move(graph), target_, reference);
-  for (const BuiltKernel& built : model.kernels) kernel(*built.program);
+  const CompiledModel model = partition_model(std::move(graph), {});
+  for (const GroupPlan& group : model.groups)
+    if (!group.view) kernel(group.expansion.program);
 }
 
 }  // namespace polyte::driver

@@ -73,9 +73,11 @@ class InstanceCount {
 
 }  // namespace
 
-double count_flops(const ir::Program& program) {
+double count_flops(const ir::Program& program) { return count_flops(program.statements); }
+
+double count_flops(const std::vector<ir::Statement>& statements) {
   double total = 0;
-  for (const ir::Statement& statement : program.statements) {
+  for (const ir::Statement& statement : statements) {
     double each = statement.combiner == ir::Combiner::None ? 0 : 1;
     for (const ir::Expr& value : statement.values) each += operations_of(value);
     if (each == 0) continue;

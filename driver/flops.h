@@ -1,6 +1,8 @@
 // How much work a Program is: floating-point operations of its reference execution, for shares of peak.
 #pragma once
 
+#include <vector>
+
 #include "ir/program.h"
 
 namespace polyte::driver {
@@ -8,5 +10,6 @@ namespace polyte::driver {
 // Arithmetic operations of every instance, an fma as two; 0, not known, where a domain takes too long to count. Sizes
 // must be bound.
 double count_flops(const ir::Program& program);
+double count_flops(const std::vector<ir::Statement>& statements);
 
 }  // namespace polyte::driver

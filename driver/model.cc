@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <set>
 
 #include "codegen/link.h"
 #include "driver/assemble.h"
@@ -23,10 +24,10 @@ void run(CompiledModel& model, const char* stage, F f) {
   model.times.push_back({stage, std::chrono::duration<double, std::milli>(Clock::now() - start).count()});
 }
 
-// "g2_conv_relu": the position and up to three operators, a name that Program text accepts.
-std::string group_name(const graph::Graph& graph, std::size_t number, const std::vector<graph::NodeId>& nodes) {
+// "g2_conv_relu": the group's label and up to three operators, a name that Program text accepts.
+std::string group_name(const graph::Graph& graph, const std::string& label, const std::vector<graph::NodeId>& nodes) {
   constexpr std::size_t kShown = 3;
-  std::string name = "g" + std::to_string(number);
+  std::string name = "g" + label;
   for (std::size_t i = 0; i < std::min(kShown, nodes.size()); ++i) {
     name += '_';
     for (char c : graph::info(graph.node(nodes[i]).op).name) {
@@ -36,18 +37,50 @@ std::string group_name(const graph::Graph& graph, std::size_t number, const std:
   return name;
 }
 
-void partition(CompiledModel& model, const ModelOptions& options) {
-  model.fusion_graph = graph::make_fusion_graph(model.graph);
-  graph::FusionOptions fusion;
-  fusion.enabled = options.fuse;
-  model.fusion = graph::fuse(model.fusion_graph, fusion);
+// The label of a group is its position in the first partition; a part of a group that was split adds a letter.
+class Labels {
+ public:
+  explicit Labels(const std::vector<GroupPlan>& before) {
+    for (const GroupPlan& group : before) {
+      for (const graph::NodeId node : group.nodes) before_[node] = &group;
+    }
+  }
+
+  std::string next(const std::vector<graph::NodeId>& nodes) {
+    if (before_.empty()) return std::to_string(count_++);
+    const GroupPlan& old = *before_.at(nodes.front());
+    const std::string label = old.name.substr(1, old.name.find('_') - 1);
+    if (old.nodes == nodes) return label;
+    const int part = parts_[label]++;
+    return label + (part < 26 ? std::string(1, static_cast<char>('a' + part)) : "p" + std::to_string(part));
+  }
+
+ private:
+  std::map<graph::NodeId, const GroupPlan*> before_;
+  std::map<std::string, int> parts_;
+  int count_ = 0;
+};
+
+void form_groups(CompiledModel& model) {
+  model.fusion = graph::fuse(model.fusion_graph, model.fusion_options);
+  const std::vector<GroupPlan> before = std::move(model.groups);
+  model.groups.clear();
+  Labels labels(before);
   for (const std::vector<int>& nodes : model.fusion.groups) {
     GroupPlan group;
     group.nodes = nodes;
-    group.name = group_name(model.graph, model.groups.size(), nodes);
+    group.name = group_name(model.graph, labels.next(nodes), nodes);
     group.view = nodes.size() == 1 && graph::is_view(model.graph.node(nodes[0]).op);
     model.groups.push_back(std::move(group));
   }
+}
+
+void partition(CompiledModel& model, const ModelOptions& options, const std::set<std::string>& model_nodes) {
+  model.fusion_graph = graph::make_fusion_graph(model.graph);
+  model.fusion_options.enabled = options.fuse;
+  apply_requests(options.fusion, model.fusion_graph, model_nodes, model.fusion_options);
+  form_groups(model);
+  check_granted(options.fusion, model.fusion);
 }
 
 void expand_groups(CompiledModel& model) {
@@ -73,9 +106,12 @@ std::string kernel_key(const GroupPlan& group, const ModelOptions& options) {
   return how + "\n" + ir::canonical_text(group.expansion.program);
 }
 
+int jobs_of(const ModelOptions& options) { return options.jobs > 0 ? options.jobs : default_jobs(); }
+
 struct KernelRequest {
   const GroupPlan* group = nullptr;
   KernelOptions options;
+  std::string key;
 };
 
 std::vector<KernelRequest> distinct_kernels(CompiledModel& model, const ModelOptions& options) {
@@ -86,7 +122,7 @@ std::vector<KernelRequest> distinct_kernels(CompiledModel& model, const ModelOpt
     auto [it, fresh] = known.try_emplace(kernel_key(group, options), static_cast<int>(requests.size()));
     group.kernel = it->second;
     if (!fresh) continue;
-    KernelRequest request{&group, {}};
+    KernelRequest request{&group, {}, it->first};
     request.options.arm = arm_of(group, options);
     request.options.proof = options.proof;
     request.options.strict = options.strict;
@@ -101,17 +137,47 @@ std::vector<KernelRequest> distinct_kernels(CompiledModel& model, const ModelOpt
   return requests;
 }
 
-void schedule_kernels(CompiledModel& model, const codegen::Target& target, const ModelOptions& options, int jobs) {
+using KernelsByKey = std::map<std::string, BuiltKernel>;
+
+// Those in `known` are not built again; all that are built are added to it.
+void schedule_kernels(CompiledModel& model, const codegen::Target& target, const ModelOptions& options, int jobs,
+                      KernelsByKey& known) {
   const std::vector<KernelRequest> requests = distinct_kernels(model, options);
-  model.kernels.resize(requests.size());
+  model.kernels.assign(requests.size(), {});
   run_jobs(jobs, requests.size(), [&](std::size_t i) {
-    auto program = std::make_shared<const ir::Program>(requests[i].group->expansion.program);
-    model.kernels[i] = build_kernel(program, target.machine, requests[i].options);
+    if (auto built = known.find(requests[i].key); built != known.end()) {
+      model.kernels[i] = built->second;
+    } else {
+      auto program = std::make_shared<const ir::Program>(requests[i].group->expansion.program);
+      model.kernels[i] = build_kernel(program, target.machine, requests[i].options);
+    }
     model.kernels[i].kernel.program.name = "k" + std::to_string(i);
   });
-  for (const BuiltKernel& kernel : model.kernels) {
-    model.notes.insert(model.notes.end(), kernel.notes.begin(), kernel.notes.end());
+  for (std::size_t i = 0; i < requests.size(); ++i) known.try_emplace(requests[i].key, model.kernels[i]);
+}
+
+// Groups that the loop side hands back are split, until none is.
+void schedule_and_split(CompiledModel& model, const codegen::Target& target, const ModelOptions& options) {
+  const int jobs = jobs_of(options);
+  KernelsByKey known;
+  for (;;) {
+    schedule_kernels(model, target, options, jobs, known);
+    std::vector<std::string> kept;
+    const std::vector<graph::KeepApart> apart = groups_to_split(model, options, kept);
+    if (apart.empty()) {
+      model.notes.insert(model.notes.end(), kept.begin(), kept.end());
+      break;
+    }
+    for (const graph::KeepApart& one : apart) {
+      const auto name = [&](int node) { return "'" + model.graph.node(node).name + "'"; };
+      model.notes.push_back(one.reason + "; split between " + name(one.nodes[0]) + " and " + name(one.nodes[1]));
+      model.fusion_options.keep_apart.push_back(one);
+    }
+    form_groups(model);
+    expand_groups(model);
   }
+  for (const BuiltKernel& kernel : model.kernels)
+    model.notes.insert(model.notes.end(), kernel.notes.begin(), kernel.notes.end());
 }
 
 void check_scripts_used(const CompiledModel& model, const ModelOptions& options) {
@@ -146,8 +212,6 @@ CompiledCode generate_code(CompiledModel& model, const codegen::Target& target, 
   return code;
 }
 
-int jobs_of(const ModelOptions& options) { return options.jobs > 0 ? options.jobs : default_jobs(); }
-
 }  // namespace
 
 std::string missing_kernel(const CompiledModel& model, const std::string& group) {
@@ -162,12 +226,14 @@ std::string missing_kernel(const CompiledModel& model, const std::string& group)
 CompiledModel partition_model(graph::Graph graph, const ModelOptions& options) {
   CompiledModel model;
   model.graph = std::move(graph);
+  std::set<std::string> model_nodes;
+  for (const graph::Node& node : model.graph.nodes) model_nodes.insert(node.name);
   if (options.optimize) {
     graph::OptimizeOptions passes;
     passes.exact = options.exact;
     run(model, "graph passes", [&] { model.passes = graph::optimize(model.graph, passes); });
   }
-  run(model, "fusion", [&] { partition(model, options); });
+  run(model, "fusion", [&] { partition(model, options, model_nodes); });
   run(model, "expansion", [&] { expand_groups(model); });
   return model;
 }
@@ -175,7 +241,7 @@ CompiledModel partition_model(graph::Graph graph, const ModelOptions& options) {
 CompiledModel schedule_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options) {
   CompiledModel model = partition_model(std::move(graph), options);
   check_scripts_used(model, options);
-  run(model, "schedules", [&] { schedule_kernels(model, target, options, jobs_of(options)); });
+  run(model, "schedules", [&] { schedule_and_split(model, target, options); });
   return model;
 }
 
@@ -187,6 +253,8 @@ CompiledModel compile_model(graph::Graph graph, const codegen::Target& target, c
   return model;
 }
 
-ir::Contents to_contents(const graph::Tensor& tensor) { return {tensor.type.dtype, tensor.type.shape, *tensor.bytes}; }
+ir::Contents to_contents(const graph::Tensor& tensor) {
+  return {tensor.type.dtype, tensor.type.shape, tensor.bytes->copy()};
+}
 
 }  // namespace polyte::driver

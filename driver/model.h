@@ -13,6 +13,8 @@
 
 #include "codegen/target.h"
 #include "driver/build_kernel.h"
+#include "driver/fusion_feedback.h"
+#include "driver/fusion_file.h"
 #include "graph/expand.h"
 #include "graph/fuse.h"
 #include "graph/optimize.h"
@@ -31,9 +33,11 @@ struct ModelOptions {
   std::vector<NamedScript> scripts;       // for the groups that their headers name
   schedule::ProofLevel proof = schedule::ProofLevel::Full;
   bool strict = false, exact = false;
-  bool optimize = true;  // graph passes
-  bool fuse = true;      // false: every operator is its own kernel
-  int jobs = 0;          // 0: one a processor
+  bool optimize = true;               // graph passes
+  bool fuse = true;                   // false: every operator is its own kernel
+  std::vector<FusionRequest> fusion;  // what a person wants fused or not
+  FusionLimits limits;                // of a group; one above them is split
+  int jobs = 0;                       // 0: one a processor
 };
 
 // A group of fused nodes and the kernel that computes it.
@@ -49,6 +53,7 @@ struct CompiledModel {
   graph::Graph graph;  // after the passes
   graph::OptimizeReport passes;
   graph::FusionGraph fusion_graph;
+  graph::FusionOptions fusion_options;  // with what was asked for, and what was handed back
   graph::FusionReport fusion;
   std::vector<GroupPlan> groups;     // in execution order
   std::vector<BuiltKernel> kernels;  // distinct ones, in order of first use
@@ -57,7 +62,8 @@ struct CompiledModel {
   runtime::ArtifactParts parts;
 };
 
-// Its first half, up to a Program a group: no schedules, no kernels.
+// Its first half, up to a Program a group: no schedules, no kernels. Scheduling may split groups (fusion_feedback.h);
+// those that stay keep their names, the parts of "g3_conv_relu" are "g3a_conv", "g3b_relu".
 CompiledModel partition_model(graph::Graph graph, const ModelOptions& options);
 // Why no kernel can be scheduled for `group`: an unknown name, with the known ones, or a view. Empty: one can.
 std::string missing_kernel(const CompiledModel& model, const std::string& group);

@@ -1,6 +1,7 @@
 #include "frontend/external_data.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,7 +63,8 @@ void open_beneath(Descriptor& at, const std::filesystem::path& folder, const std
   refuse(location, std::string("cannot be opened: ") + std::strerror(errno));
 }
 
-void read_fully(int fd, const std::string& location, std::int64_t offset, graph::Bytes& into) {
+graph::Bytes read_fully(int fd, const std::string& location, std::int64_t offset, std::int64_t size) {
+  graph::Bytes into(static_cast<std::size_t>(size));
   std::size_t done = 0;
   while (done < into.size()) {
     const ssize_t got = pread(fd, into.data() + done, into.size() - done, offset + static_cast<std::int64_t>(done));
@@ -70,11 +72,23 @@ void read_fully(int fd, const std::string& location, std::int64_t offset, graph:
     if (got <= 0) refuse(location, "ended while it was read");
     done += static_cast<std::size_t>(got);
   }
+  return into;
+}
+
+// A mapping begins at a page; the bytes lie somewhere after.
+graph::Bytes map(int fd, const std::string& location, std::int64_t offset, std::int64_t size) {
+  const std::int64_t before = offset % sysconf(_SC_PAGESIZE);
+  const auto length = static_cast<std::size_t>(size + before);
+  void* mapping = mmap(nullptr, length, PROT_READ, MAP_PRIVATE, fd, offset - before);
+  if (mapping == MAP_FAILED) refuse(location, std::string("cannot be mapped: ") + std::strerror(errno));
+  const std::shared_ptr<const void> owner(mapping, [length](const void* at) { munmap(const_cast<void*>(at), length); });
+  return {{static_cast<const std::byte*>(mapping) + before, static_cast<std::size_t>(size)}, owner};
 }
 
 }  // namespace
 
-graph::Bytes read_external_data(const std::filesystem::path& folder, const ExternalData& data, std::int64_t size) {
+graph::Bytes read_external_data(const std::filesystem::path& folder, const ExternalData& data, std::int64_t size,
+                                std::int64_t alignment) {
   Descriptor file(-1);
   open_beneath(file, folder, data.location);
   struct stat info{};
@@ -91,9 +105,9 @@ graph::Bytes read_external_data(const std::filesystem::path& folder, const Exter
   }
   if (length != size)
     refuse(data.location, "has " + std::to_string(length) + " bytes for the tensor, expected " + std::to_string(size));
-  graph::Bytes bytes(static_cast<std::size_t>(size));
-  read_fully(file.get(), data.location, data.offset, bytes);
-  return bytes;
+  if (size >= kLeastMappedBytes && data.offset % alignment == 0)
+    return map(file.get(), data.location, data.offset, size);
+  return read_fully(file.get(), data.location, data.offset, size);
 }
 
 }  // namespace polyte::frontend

@@ -25,11 +25,12 @@ namespace polyte::frontend {
 using Offer = std::function<std::optional<graph::Tensor>(const std::string& input, std::size_t position)>;
 
 struct ImportOptions {
-  std::map<std::string, graph::Dims> shapes;    // inputs bound to a shape: --shape x=1x3x224x224
+  std::map<std::string, graph::Dims> shapes;    // of inputs, or the extent of a symbol: --shape x=1x3x224x224, N=4
   std::map<std::string, graph::Tensor> values;  // inputs bound to a constant: --value shape=...
   Offer offer;                                  // asked only for inputs that decide a shape, or whose own is open
   std::int64_t max_file_bytes = (std::int64_t{1} << 31) - 1;
   std::int64_t max_tensor_bytes = std::int64_t{1} << 34;  // any value of the graph
+  std::int64_t max_made_bytes = std::int64_t{1} << 30;    // of all constants that are not stored but computed
   std::int64_t max_nodes = 1'000'000;
 };
 
@@ -44,7 +45,8 @@ Imported import_onnx(const std::filesystem::path& file, const ImportOptions& opt
 Imported import_onnx_bytes(std::string_view bytes, const std::string& name, const std::filesystem::path& folder,
                            const ImportOptions& options = {});
 
-// Every node of the model, in its order. An invalid model throws as above; unsupported nodes are listed here.
+// Every node of the model, in its order, its names as they can be shown. An invalid model throws as above; unsupported
+// nodes are listed here.
 struct NodeCoverage {
   std::string name, op;  // op with its domain where that is not ONNX's own: "com.acme::Foo"
   std::int64_t opset = 0;

@@ -77,20 +77,19 @@ graph::Bytes typed_payload(const TensorProto& proto, DType type, std::int64_t co
   return narrowed<std::uint8_t>(proto.int32_data(), count);
 }
 
-graph::Bytes raw_payload(const std::string& raw, std::int64_t size) {
+graph::Bytes raw_payload(std::string raw, std::int64_t size) {
   if (static_cast<std::int64_t>(raw.size()) != size) {
     invalid("holds " + std::to_string(raw.size()) + " bytes of raw data, expected " + std::to_string(size));
   }
-  graph::Bytes bytes(raw.size());
-  if (!raw.empty()) std::memcpy(bytes.data(), raw.data(), raw.size());
-  return bytes;
+  const auto owner = std::make_shared<const std::string>(std::move(raw));
+  return {std::as_bytes(std::span(*owner)), owner};
 }
 
 }  // namespace
 
 std::string onnx_type_name(int type) {
   const std::string& name = TensorProto::DataType_Name(static_cast<TensorProto::DataType>(type));
-  return name.empty() ? "element type " + std::to_string(type) : name;
+  return name.empty() ? std::to_string(type) : name;
 }
 
 std::optional<DType> dtype_from_onnx(int type) {
@@ -137,8 +136,7 @@ void check_size(const graph::TensorType& type, const ImportOptions& options) {
   }
 }
 
-graph::Tensor tensor_from_onnx(const TensorProto& proto, const std::filesystem::path& folder,
-                               const ImportOptions& options) {
+graph::Tensor tensor_from_onnx(TensorProto proto, const std::filesystem::path& folder, const ImportOptions& options) {
   const auto dtype = dtype_from_onnx(proto.data_type());
   if (!dtype && proto.data_type() == TensorProto::UNDEFINED) invalid("has no element type");
   if (!dtype)
@@ -150,13 +148,15 @@ graph::Tensor tensor_from_onnx(const TensorProto& proto, const std::filesystem::
   const std::int64_t size = graph::size_in_bytes(tensor.type);
   graph::Bytes bytes;
   if (proto.data_location() == TensorProto::EXTERNAL)
-    bytes = read_external_data(folder, external_of(proto), size);
+    bytes = read_external_data(folder, external_of(proto), size, size_in_bytes(*dtype));
   else if (proto.has_raw_data())
-    bytes = raw_payload(proto.raw_data(), size);
+    bytes = raw_payload(std::move(*proto.mutable_raw_data()), size);
   else
     bytes = typed_payload(proto, *dtype, graph::element_count(tensor.type.shape));
   if (*dtype == DType::Bool) {
-    for (std::byte& b : bytes) b = b == std::byte{0} ? b : std::byte{1};
+    std::vector<std::byte> flags = bytes.copy();
+    for (std::byte& b : flags) b = b == std::byte{0} ? b : std::byte{1};
+    bytes = std::move(flags);
   }
   tensor.bytes = std::make_shared<const graph::Bytes>(std::move(bytes));
   return tensor;

@@ -48,7 +48,7 @@ void Evaluator::run(const std::vector<NodeId>& group) {
     if (interface[i]->role == ir::Role::Out) continue;
     const Tensor& operand = values_.at(static_cast<std::size_t>(expansion.arguments[i]));
     POLYTE_CHECK(operand.bytes != nullptr, "groups are evaluated in topological order");
-    environment[interface[i]->name] = {interface[i]->dtype, ir::constant_shape(*interface[i]), *operand.bytes};
+    environment[interface[i]->name] = {interface[i]->dtype, ir::constant_shape(*interface[i]), operand.bytes->copy()};
   }
   ir::interpret(expansion.program, environment, {});
   for (std::size_t i = 0; i < interface.size(); ++i) {

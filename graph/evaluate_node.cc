@@ -15,7 +15,7 @@ std::vector<Tensor> evaluate(const Graph& graph, NodeId id) {
     if (interface[i]->role == ir::Role::Out) continue;
     const Value& value = graph.value(expansion.arguments[i]);
     POLYTE_CHECK(value.is_constant(), "evaluate: operand '" + value.name + "' is not a constant");
-    buffers[interface[i]->name] = {value.type.dtype, value.type.shape, *value.data};
+    buffers[interface[i]->name] = {value.type.dtype, value.type.shape, value.data->copy()};
   }
   ir::interpret(expansion.program, buffers, {});
   std::vector<Tensor> results(node.outputs.size());

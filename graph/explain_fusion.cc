@@ -21,6 +21,8 @@ std::string rule_text(FusionRule rule) {
       return "an injective source needs groups that are at most Injective";
     case FusionRule::IntoTuple:
       return "a tuple takes a source only after it was fused into injective operators";
+    case FusionRule::AskedFor:
+      return "none";
   }
   return {};
 }
@@ -97,7 +99,7 @@ std::string refusal_text(const FusionGraph& graph, const FusionOptions& options,
     case FusionVerdict::TupleIsOutside:
       return producer + " only picks a value of its tuple (rule: it stays where the tuple is made)";
     case FusionVerdict::KeptApart:
-      return "handed back: " + options.keep_apart[decision.keep_apart].reason;
+      return options.keep_apart[decision.keep_apart].reason;
   }
   return {};
 }
@@ -105,6 +107,7 @@ std::string refusal_text(const FusionGraph& graph, const FusionOptions& options,
 std::string decision_text(const FusionGraph& graph, const FusionOptions& options, const EdgeDecision& decision,
                           const Labels& label) {
   if (!decision.fused()) return "not fused: " + refusal_text(graph, options, decision, label);
+  if (decision.rule == FusionRule::AskedFor) return "fused: " + options.keep_together[decision.keep_together].reason;
   const std::string where =
       decision.producer == decision.source && decision.consumer == decision.post_dominator
           ? label(decision.post_dominator) + " post-dominates " + label(decision.source)

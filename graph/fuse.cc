@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "graph/join_groups.h"
 #include "graph/post_dominators.h"
 #include "support/error.h"
 
@@ -291,9 +292,10 @@ FusionReport fuse(const FusionGraph& graph, const FusionOptions& options) {
   if (options.enabled) {
     for (int phase = 0; phase < kPhases; ++phase) partitioner.run_phase(phase);
     partitioner.release_tuple_gets();
-    // A policy that goes beyond TVM's comes here and marks its edges with a rule of its own.
   }
-  return partitioner.report();
+  FusionReport report = partitioner.report();
+  if (!options.keep_together.empty()) join_groups(graph, options, report);
+  return report;
 }
 
 }  // namespace polyte::graph

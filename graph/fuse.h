@@ -47,14 +47,22 @@ struct KeepApart {
   std::string reason;
 };
 
+// These two nodes, and all on the paths between them, are to be one group (join_groups.h).
+struct KeepTogether {
+  int first = 0;
+  int second = 0;
+  std::string reason;
+};
+
 struct FusionOptions {
   bool enabled = true;  // false: every node is its own group
   int max_group_nodes = 256;
   std::vector<KeepApart> keep_apart;
+  std::vector<KeepTogether> keep_together = {};
 };
 
-// A row of the table in fuse.cc: which sources may follow which paths.
-enum class FusionRule { ElementwiseTail, ElementwiseSource, InjectiveSource, IntoTuple };
+// A row of the table in fuse.cc: which sources may follow which paths. AskedFor: no rule, but keep_together.
+enum class FusionRule { ElementwiseTail, ElementwiseSource, InjectiveSource, IntoTuple, AskedFor };
 
 enum class FusionVerdict {
   Fused,
@@ -83,14 +91,17 @@ struct EdgeDecision {
   int witness = -1;                               // node on the path that stands in the way
   OpPattern witness_pattern = OpPattern::Opaque;  // its own or its group's pattern
   int keep_apart = -1;                            // index into FusionOptions::keep_apart
+  int keep_together = -1;                         // of AskedFor: index into FusionOptions::keep_together
   bool fused() const { return verdict == FusionVerdict::Fused; }
 };
 
-// Groups are in topological order (by their last node), nodes ascending within; edges in the order given.
+// Groups are in topological order (by their last node, where nothing was joined), nodes ascending within; edges in the
+// order given.
 struct FusionReport {
   std::vector<std::vector<int>> groups;
   std::vector<int> group_of;
   std::vector<EdgeDecision> edges;
+  std::vector<std::string> not_joined = {};  // by FusionOptions::keep_together: why it cannot be, or empty
 };
 
 FusionReport fuse(const FusionGraph& graph, const FusionOptions& options = {});

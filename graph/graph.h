@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/bytes.h"
 #include "graph/op_kind.h"
 #include "support/result.h"
 
@@ -23,8 +24,6 @@ using ValueId = int;
 using NodeId = int;
 inline constexpr ValueId kNoValue = -1;  // an optional input that is absent, an output that nobody asked for
 inline constexpr NodeId kNoNode = -1;    // the producer of inputs and constants
-
-using Bytes = std::vector<std::byte>;
 
 struct TensorType {
   DType dtype = DType::F32;

@@ -10,6 +10,18 @@
 #include "support/error.h"
 
 namespace polyte::runtime {
+
+std::string digest_of(Bytes data) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(data.data(), data.size()));
+  std::string text;
+  for (const unsigned char byte : canonical.digest) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
 namespace {
 
 constexpr std::uint64_t kMaxManifest = std::uint64_t{256} << 20;
@@ -19,17 +31,6 @@ constexpr const char* kReport = "report.json";
 
 [[noreturn]] void refuse(const std::string& source, const std::string& why) {
   throw UserError(ExitStatus::Artifact, "artifact '" + source + "': " + why);
-}
-
-std::string digest(Bytes data) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(data.data(), data.size()));
-  std::string text;
-  for (const unsigned char byte : canonical.digest) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
 }
 
 Bytes bytes_of(const AlignedBuffer& buffer) { return {buffer.data(), static_cast<std::size_t>(buffer.bytes())}; }
@@ -116,7 +117,7 @@ void check_digests(Bytes file, const std::vector<ZipEntry>& entries, const Artif
     if (entry.name != listed.name || static_cast<std::int64_t>(entry.bytes) != listed.bytes) {
       refuse(source, "has other members than its manifest lists");
     }
-    if (digest(file.subspan(entry.data_at, entry.bytes)) != listed.xxh3_128) {
+    if (digest_of(file.subspan(entry.data_at, entry.bytes)) != listed.xxh3_128) {
       refuse(source, "member '" + entry.name + "' is damaged (its digest differs)");
     }
   }
@@ -135,7 +136,7 @@ void write_artifact(const std::string& path, const ArtifactParts& parts) {
   ArtifactManifest manifest = parts.manifest;
   manifest.members.clear();
   for (const Member& member : members) {
-    manifest.members.push_back({member.name, static_cast<std::int64_t>(member.data.size()), digest(member.data)});
+    manifest.members.push_back({member.name, static_cast<std::int64_t>(member.data.size()), digest_of(member.data)});
   }
   ZipWriter zip(path);
   zip.add(kManifest, as_bytes(manifest_to_json(manifest)));

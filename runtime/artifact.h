@@ -32,6 +32,8 @@ struct ArtifactParts {
   std::string report{};                                        // JSON; may be empty
 };
 
+std::string digest_of(Bytes data);  // XXH3-128, 32 hexadecimal digits
+
 void write_artifact(const std::string& path, const ArtifactParts& parts);
 
 class Artifact {

@@ -41,6 +41,13 @@ Json step_to_json(const StepSpec& s) {
           {"parallel", s.parallel}};
 }
 
+Json fixed_to_json(const FixedInput& f) {
+  return {{"name", f.tensor.name},
+          {"dtype", to_string(f.tensor.dtype)},
+          {"shape", f.tensor.shape},
+          {"xxh3_128", f.xxh3_128}};
+}
+
 // A number by its exact type: json would turn 1e99 or true into an int64_t without a word.
 std::int64_t as_integer(const Json& value, const char* key) {
   if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() >> 63 != 0)) {
@@ -115,6 +122,8 @@ ArtifactManifest read_all(const Json& json) {
   for (const Json& item : list_of(json, "options")) m.options.emplace_back(item.at(0), item.at(1));
   m.inputs = tensors_from_json(json, "inputs");
   m.outputs = tensors_from_json(json, "outputs");
+  for (const TensorSpec& tensor : tensors_from_json(json, "fixed")) m.fixed.push_back({tensor, {}});
+  for (std::size_t i = 0; i < m.fixed.size(); ++i) m.fixed[i].xxh3_128 = text(json.at("fixed").at(i), "xxh3_128");
   for (const Json& item : list_of(json, "buffers")) m.buffers.push_back(buffer_from_json(item));
   for (const Json& item : list_of(json, "steps")) m.steps.push_back(step_from_json(item));
   m.arena_bytes = integer(json, "arena_bytes");
@@ -134,6 +143,7 @@ class Checker {
     if (m_.arena_bytes < 0 || m_.arena_bytes > kLimit) problem("arena of " + std::to_string(m_.arena_bytes) + " bytes");
     for (const auto& tensor : m_.inputs) check_tensor(tensor);
     for (const auto& tensor : m_.outputs) check_tensor(tensor);
+    for (const auto& fixed : m_.fixed) check_tensor(fixed.tensor);
     for (const BufferSpec& buffer : m_.buffers) check_buffer(buffer);
     for (const StepSpec& step : m_.steps) check_step(step);
     return std::move(problems_);
@@ -234,6 +244,8 @@ std::string manifest_to_json(const ArtifactManifest& m) {
   for (const auto& [key, value] : m.options) json["options"].push_back(Json::array({key, value}));
   json["inputs"] = tensors_to_json(m.inputs);
   json["outputs"] = tensors_to_json(m.outputs);
+  json["fixed"] = Json::array();
+  for (const FixedInput& f : m.fixed) json["fixed"].push_back(fixed_to_json(f));
   json["buffers"] = Json::array();
   for (const BufferSpec& b : m.buffers) json["buffers"].push_back(buffer_to_json(b));
   json["steps"] = Json::array();

@@ -49,6 +49,12 @@ struct MemberDigest {
   std::string xxh3_128{};  // 32 hexadecimal digits
 };
 
+// An input of the model that is a constant here: what decided shapes was known when it was compiled.
+struct FixedInput {
+  TensorSpec tensor{};
+  std::string xxh3_128{};  // of its elements
+};
+
 struct ArtifactManifest {
   int format = kArtifactFormat;
   int kernel_abi = kKernelAbi;
@@ -58,6 +64,7 @@ struct ArtifactManifest {
   std::string model_digest{};           // of the source model; may be empty
   std::vector<std::pair<std::string, std::string>> options{};
   std::vector<TensorSpec> inputs{}, outputs{};
+  std::vector<FixedInput> fixed{};
   std::vector<BufferSpec> buffers{};
   std::vector<StepSpec> steps{};
   std::int64_t arena_bytes = 0;

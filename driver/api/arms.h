@@ -3,11 +3,12 @@
 
 #include "codegen/target.h"
 #include "driver/api/polyte.h"
-#include "driver/build_kernel.h"
+#include "driver/model.h"
 
 namespace polyte::api {
 
 driver::Arm arm_of(Scheduler scheduler);
+driver::ModelOptions driver_options(const ModelOptions& options);
 codegen::Target target_named(const std::string& name);  // "native" or an LLVM CPU name
 
 }  // namespace polyte::api

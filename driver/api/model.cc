@@ -9,20 +9,6 @@
 namespace polyte::api {
 namespace {
 
-driver::ModelOptions driver_options(const ModelOptions& options) {
-  driver::ModelOptions result;
-  result.arm = arm_of(options.scheduler);
-  for (const auto& [group, scheduler] : options.groups) result.group_arms[group] = arm_of(scheduler);
-  result.strict = options.strict;
-  result.exact = options.exact;
-  result.optimize = result.fuse = options.optimize;
-  for (std::size_t i = 0; i < options.scripts.size(); ++i) {
-    const std::string origin = "script " + std::to_string(i + 1);
-    result.scripts.push_back({origin, schedule::parse_script(options.scripts[i], origin)});
-  }
-  return result;
-}
-
 ModelReport report_of(const driver::CompiledModel& model, std::vector<std::string> notes) {
   ModelReport report{{}, std::move(notes)};
   report.notes.insert(report.notes.end(), model.notes.begin(), model.notes.end());
@@ -36,6 +22,20 @@ ModelReport report_of(const driver::CompiledModel& model, std::vector<std::strin
 }
 
 }  // namespace
+
+driver::ModelOptions driver_options(const ModelOptions& options) {
+  driver::ModelOptions result;
+  result.arm = arm_of(options.scheduler);
+  for (const auto& [group, scheduler] : options.groups) result.group_arms[group] = arm_of(scheduler);
+  result.strict = options.strict;
+  result.exact = options.exact;
+  result.optimize = result.fuse = options.optimize;
+  for (std::size_t i = 0; i < options.scripts.size(); ++i) {
+    const std::string origin = "script " + std::to_string(i + 1);
+    result.scripts.push_back({origin, schedule::parse_script(options.scripts[i], origin)});
+  }
+  return result;
+}
 
 driver::Arm arm_of(Scheduler scheduler) {
   switch (scheduler) {

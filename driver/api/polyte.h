@@ -165,4 +165,45 @@ struct ModelReport {
 Outcome<ModelReport> compile_model(const std::string& onnx, const std::string& artifact,
                                    const ModelOptions& options = {});
 
+// A network that is run where it is compiled. Dimensions that the file leaves open, and inputs whose values decide
+// shapes, are settled by what it is run on: the first run of a kind compiles, later ones find it compiled.
+//
+//   auto network = api::Network::open("detector.onnx", {.scheduler = api::Scheduler::Template}, 2);
+//   auto outputs = network->run({api::tensor<const float>("image", {1, 3, 480, 640}, pixels)});
+struct NetworkTensor {  // memory of the caller, row-major
+  std::string name;
+  DType dtype = DType::F32;
+  std::vector<std::int64_t> shape;
+  const void* data = nullptr;
+  std::size_t elements = 0;
+};
+
+template <class T>
+NetworkTensor tensor(std::string name, std::vector<std::int64_t> shape, std::span<T> data,
+                     DType dtype = dtype_of<T>()) {
+  return {std::move(name), dtype, std::move(shape), data.data(), data.size()};
+}
+
+struct NetworkOutput {
+  std::string name;
+  DType dtype = DType::F32;
+  std::vector<std::int64_t> shape;
+  std::vector<std::byte> bytes;
+};
+
+class Network {
+ public:
+  // Reads nothing yet. `threads` 0: as many as processors. Shapes of `options` are bound for good.
+  static Outcome<Network> open(const std::string& onnx, const ModelOptions& options = {}, int threads = 0);
+  // From any number of threads. What lacks, is not known or does not fit is listed.
+  Outcome<std::vector<NetworkOutput>> run(const std::vector<NetworkTensor>& inputs) const;
+  int compilations() const;                // how often a run had to compile
+  std::vector<std::string> notes() const;  // of the last time
+
+ private:
+  Network() = default;
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
 }  // namespace polyte::api

@@ -20,7 +20,7 @@ struct CheckOptions {
   std::string script;
   std::vector<std::string> params;
   std::string target = "cpu:native";
-  bool json = false, by_execution = false, strict = false;
+  bool json = false, by_execution = false, strict = false, bits = false;
 };
 
 std::string verdict_of(const schedule::Refusal& refusal) {
@@ -80,7 +80,19 @@ void print_recompute(const schedule::State& state) {
     std::cout << "recomputed: " << schedule::print(each) << "\n";
 }
 
+int run_bits(const CheckOptions& options) {
+  const std::string& source = options.source.source;
+  if (!is_model(source)) throw UserError(ExitStatus::Usage, source + ": --bits takes an ONNX file");
+  if (!options.script.empty())
+    throw UserError(ExitStatus::Usage, "--bits checks what the schedulers write: no --script");
+  ModelVerbOptions model = options.model;
+  model.shapes = options.source.shape;
+  return check_bits(source, model, options.target, options.json);
+}
+
 int run_check(const CheckOptions& options) {
+  if (options.bits) return run_bits(options);
+  if (options.script.empty()) throw UserError(ExitStatus::Usage, "--script is required, or --bits for a model");
   schedule::Script script = load_script(options.script, options.params);
   const Subject subject = subject_of(options, script);
   if (options.by_execution) require_sizes(*subject.program, {});
@@ -130,11 +142,13 @@ void add_check(const Verb& app) {
   add_operator_options(verb, options->source);
   verb.existing("program").description("a file of Program text, index notation in quotes, or an ONNX file");
   add_group_options(verb, options->model);
-  verb.option("--script", options->script, "the schedule").required();
+  verb.option("--script", options->script, "the schedule");
   add_param_option(verb, options->params);
   verb.flag("--strict", options->strict, "a directive without effect is an error");
   verb.option("--group", options->group, "of a model: the group, where it is not the one that the header names");
   verb.option("--target", options->target, "cpu:native or an LLVM CPU name").shows_default();
+  verb.flag("--bits", options->bits,
+            "of a model: every group by every scheduler, 1 and 2 threads, interpreter: equal bits");
   verb.flag("--by-execution", options->by_execution, "decide by interpreting the loops (sizes must be bound)");
   verb.flag("--json", options->json, "the verdict as JSON");
   verb.example("polyte check jacobi.program --script jacobi.sched");

@@ -75,7 +75,7 @@ void emit(const CompileOptions& options, const driver::CompiledModel& model, con
 }
 
 void explain(const CompileOptions& options, const driver::CompiledModel& model, const Machine& machine) {
-  std::cout << graph::explain_fusion(model.fusion_graph, {}, model.fusion);
+  std::cout << graph::explain_fusion(model.fusion_graph, model.fusion_options, model.fusion);
   for (const driver::GroupPlan& group : model.groups) {
     if (group.view) continue;
     const driver::BuiltKernel& kernel = model.kernels[static_cast<std::size_t>(group.kernel)];
@@ -94,7 +94,8 @@ int run_compile(const CompileOptions& options) {
   if (options.emit_dir.empty() && options.emit.size() > 1)
     throw UserError(ExitStatus::Usage, "--emit of several kinds needs --emit-dir DIR");
   const codegen::Target target = target_from(options.verb.target);
-  frontend::Imported imported = frontend::import_onnx(options.model, import_options(options.verb));
+  const frontend::ImportOptions import = import_options(options.verb);
+  frontend::Imported imported = frontend::import_onnx(options.model, import);
   const driver::ModelOptions model_opts = model_options(options.verb);
   driver::CompiledModel model = options.output.empty()
                                     ? driver::schedule_model(std::move(imported.graph), target, model_opts)
@@ -105,6 +106,7 @@ int run_compile(const CompileOptions& options) {
   if (options.explain) explain(options, model, target.machine);
   emit(options, model, target);
   if (options.output.empty()) return 0;
+  model.parts.manifest.fixed = fixed_inputs(import);
   runtime::write_artifact(options.output, model.parts);
   std::cerr << options.output << ": " << model.groups.size() << " groups, " << model.kernels.size()
             << " kernels, arena " << model.parts.manifest.arena_bytes << " bytes\n";

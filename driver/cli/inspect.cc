@@ -95,14 +95,14 @@ void add_groups(const driver::CompiledModel& model, Report& report) {
 }
 
 void add_fusion(const driver::CompiledModel& model, Report& report) {
-  if (!report.as_json) std::cout << graph::explain_fusion(model.fusion_graph, {}, model.fusion);
+  if (!report.as_json) std::cout << graph::explain_fusion(model.fusion_graph, model.fusion_options, model.fusion);
   report.json["fusion"] = nlohmann::json::array();
   for (const graph::EdgeDecision& edge : model.fusion.edges) {
     auto name = [&](int node) { return model.fusion_graph.nodes[static_cast<std::size_t>(node)].name; };
     report.json["fusion"].push_back({{"from", name(edge.producer)},
                                      {"to", name(edge.consumer)},
                                      {"fused", edge.fused()},
-                                     {"why", graph::explain_edge(model.fusion_graph, {}, edge)}});
+                                     {"why", graph::explain_edge(model.fusion_graph, model.fusion_options, edge)}});
   }
 }
 

@@ -69,13 +69,14 @@ graph::Tensor parse_value(const std::string& item, const std::string& text) {
 void add_model_options(const Verb& verb, ModelVerbOptions& options) {
   add_schedule_options(verb, options.schedule);
   verb.option("--schedule", options.group_arms, "GROUP=ARM: another arm for one group; repeatable");
-  verb.option("--shape", options.shapes, "NAME=1x3x224x224: binds an input's shape; repeatable");
+  verb.option("--shape", options.shapes, "NAME=1x3x224x224: binds an input's shape, or a symbol: N=4; repeatable");
   verb.option("--target", options.target, "cpu:native or an LLVM CPU name").shows_default();
   add_group_options(verb, options);
 }
 
 void add_group_options(const Verb& verb, ModelVerbOptions& options) {
   verb.option("--value", options.values, "NAME=1,2,3 or NAME=@x.npy: binds an input to a constant; repeatable");
+  verb.option("--fusion", options.fusion, "a file that says what is fused and what is not (docs/fusion.md)");
   verb.option("--opt-level", options.opt_level, "0: neither graph passes nor fusion").within(0, 3).shows_default();
 }
 
@@ -99,6 +100,12 @@ driver::ModelOptions model_options(const ModelVerbOptions& options) {
   result.exact = options.schedule.exact;
   if (options.schedule.no_proof) result.proof = schedule::ProofLevel::Off;
   result.optimize = result.fuse = options.opt_level > 0;
+  if (!options.fusion.empty()) {
+    const driver::FusionFile file = driver::read_fusion_file(options.fusion);
+    result.fusion = file.requests;
+    result.limits.temporaries = file.temporaries.value_or(result.limits.temporaries);
+    result.limits.recompute = file.recompute.value_or(result.limits.recompute);
+  }
   for (const std::string& item : options.group_arms) {
     const auto [group, name] = key_value("--schedule", item);
     const std::optional<driver::Arm> arm = driver::arm_from_string(name);
@@ -109,6 +116,14 @@ driver::ModelOptions model_options(const ModelVerbOptions& options) {
     result.scripts.push_back({path, load_script(path, options.schedule.params)});
   }
   return result;
+}
+
+std::vector<runtime::FixedInput> fixed_inputs(const frontend::ImportOptions& options) {
+  std::vector<runtime::FixedInput> fixed;
+  for (const auto& [name, value] : options.values)
+    fixed.push_back(
+        {{name, value.type.dtype, value.type.shape}, runtime::digest_of({value.bytes->data(), value.bytes->size()})});
+  return fixed;
 }
 
 bool is_model(const std::string& path) { return path.ends_with(".onnx"); }

@@ -12,14 +12,18 @@ struct ModelVerbOptions {
   std::vector<std::string> group_arms, shapes, values;
   std::string target = "cpu:native";
   int opt_level = 2;
+  std::string fusion;  // a file
 };
 void add_model_options(const Verb& verb, ModelVerbOptions& options);
 frontend::ImportOptions import_options(const ModelVerbOptions& options);
 driver::ModelOptions model_options(const ModelVerbOptions& options);
+// The inputs that --value has made constants, for the manifest of the artifact.
+std::vector<runtime::FixedInput> fixed_inputs(const frontend::ImportOptions& options);
 
 graph::Tensor to_graph(const runtime::Tensor& tensor);
 
-// The part of them that decides which groups a model has: --value and --opt-level (--shape is the verb's own).
+// The part of them that decides which groups a model has: --value, --fusion and --opt-level (--shape is the verb's
+// own).
 void add_group_options(const Verb& verb, ModelVerbOptions& options);
 
 bool is_model(const std::string& path);     // by its name: MODEL.onnx
@@ -40,6 +44,10 @@ struct GroupRequest {
   const ModelVerbOptions& options;
 };
 std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, schedule::Script* script);
+
+// The groups of an ONNX file by every arm, with one thread and two, and in the interpreter: equal bits, no fallback.
+// Returns the exit status.
+int check_bits(const std::string& path, const ModelVerbOptions& model, const std::string& target, bool json);
 
 // An ONNX file in the interpreter, without graph passes. Returns the exit status.
 int interpret_model(const std::string& path, const ModelVerbOptions& model, const DataOptions& data);

@@ -64,6 +64,7 @@ void refuse_compile_options(const RunOptions& options) {
   add(!given.values.empty(), "--value");
   add(given.target != none.target, "--target");
   add(given.opt_level != none.opt_level, "--opt-level");
+  add(given.fusion != none.fusion, "--fusion");
   if (!names.empty())
     throw UserError(ExitStatus::Usage, names + ": " + options.model + " is an artifact, which is compiled already");
 }
@@ -76,10 +77,28 @@ LoadedModel load_for(const RunOptions& options, const runtime::NamedTensors& giv
   });
 }
 
+// Values that an artifact was compiled for may be given again, but not others. Those that are given are named.
+std::vector<std::string> check_fixed(const runtime::ArtifactManifest& manifest, const runtime::NamedTensors& given) {
+  std::vector<std::string> names, problems;
+  for (const runtime::FixedInput& fixed : manifest.fixed) {
+    const auto found = std::ranges::find_if(given, [&](const auto& one) { return one.first == fixed.tensor.name; });
+    if (found == given.end()) continue;
+    const runtime::Tensor& tensor = found->second;
+    names.push_back(fixed.tensor.name);
+    if (tensor.dtype() != fixed.tensor.dtype || tensor.shape() != fixed.tensor.shape ||
+        runtime::digest_of(tensor.raw()) != fixed.xxh3_128)
+      problems.push_back("input '" + fixed.tensor.name + "' has another value than the one that the artifact was " +
+                         "compiled for; compile with --value " + fixed.tensor.name + "=...");
+  }
+  if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
+  return names;
+}
+
 int run_run(const RunOptions& options) {
   if (is_artifact(options.model)) refuse_compile_options(options);
   const runtime::NamedTensors given = read_inputs(options.data);
-  const LoadedModel model = load_for(options, given);
+  LoadedModel model = load_for(options, given);
+  for (std::string& name : check_fixed(model.artifact->manifest(), given)) model.specialised.push_back(std::move(name));
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
   runtime::Session session(model.artifact, {.threads = options.threads});
   std::vector<NamedBuffer> buffers;

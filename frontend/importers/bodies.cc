@@ -4,14 +4,14 @@
 
 namespace polyte::frontend {
 
-void rename_values(onnx::NodeProto& node, const Rename& rename) {
-  for (std::string& input : *node.mutable_input()) input = input.empty() ? "" : rename(input);
-  for (std::string& output : *node.mutable_output()) output = output.empty() ? "" : rename(output);
+void remove_operands(onnx::NodeProto& node, const std::unordered_set<std::string>& names) {
+  if (names.empty()) return;
+  for (std::string& input : *node.mutable_input()) {
+    if (names.contains(input)) input.clear();
+  }
   for (auto& attribute : *node.mutable_attribute()) {
     if (!attribute.has_g()) continue;
-    for (auto& inner : *attribute.mutable_g()->mutable_node()) rename_values(inner, rename);
-    for (auto& tensor : *attribute.mutable_g()->mutable_initializer()) tensor.set_name(rename(tensor.name()));
-    for (auto& output : *attribute.mutable_g()->mutable_output()) output.set_name(rename(output.name()));
+    for (auto& inner : *attribute.mutable_g()->mutable_node()) remove_operands(inner, names);
   }
 }
 

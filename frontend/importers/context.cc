@@ -21,6 +21,13 @@ std::string dims_text(const Dims& dims) {
   return "[" + text + "]";
 }
 
+std::string ImportState::value_name(const std::string& output) {
+  if (prefix.empty()) return output;
+  std::string name = prefix + output;
+  while (names.contains(name)) name = prefix + output + ":" + std::to_string(intermediates++);
+  return name;
+}
+
 std::optional<Tensor> ImportState::offered(const std::string& input) const {
   const auto position = input_positions.find(input);
   if (!options->offer || position == input_positions.end()) return std::nullopt;
@@ -109,8 +116,7 @@ std::optional<Tensor> NodeContext::tensor(const std::string& name) {
 std::vector<ValueId> NodeContext::body(const std::string& name) {
   const auto* found = find(name, AttributeProto::GRAPH);
   if (!found) missing(name);
-  const auto import_body = state_.import_body;  // a copy: nodes of the body put theirs in its place
-  return import_body(found->g(), name_ + "/" + name + "/");
+  return state_.import_body(found->g(), name_ + "/" + name + "/", opset_);
 }
 
 std::int64_t NodeContext::resolve_axis(std::int64_t axis, std::int64_t rank) {
@@ -212,7 +218,16 @@ ValueId NodeContext::emit(OpKind op, Attributes attributes, std::vector<ValueId>
   return id;
 }
 
+// A few bytes of a model can ask for many: ConstantOfShape, EyeLike, a window.
+void NodeContext::count_made(const TensorType& type) {
+  state_.made_bytes += graph::size_in_bytes(type);
+  if (state_.made_bytes > state_.options->max_made_bytes)
+    throw UserError(ExitStatus::ResourceLimit, "the constants that the model computes have more than " +
+                                                   std::to_string(state_.options->max_made_bytes) + " bytes");
+}
+
 ValueId NodeContext::add_constant(const Tensor& tensor) {
+  count_made(tensor.type);
   return state_.graph.add_constant(intermediate_name(), tensor);
 }
 
@@ -237,7 +252,9 @@ bool NodeContext::wants_output(std::size_t i) const {
 void NodeContext::finish(OpKind op, Attributes attributes, std::vector<ValueId> inputs) {
   std::vector<std::string> names(node_.output().begin(), node_.output().begin() + static_cast<int>(output_count()));
   if (names.empty() || names[0].empty()) throw Unsupported{"its first output has no name"};
-  add(op, std::move(attributes), std::move(inputs), names);
+  std::vector<std::string> value_names;
+  for (const std::string& name : names) value_names.push_back(name.empty() ? name : state_.value_name(name));
+  add(op, std::move(attributes), std::move(inputs), value_names);
   const std::vector<ValueId> outputs = state_.graph.nodes.back().outputs;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (outputs[i] != graph::kNoValue) state_.values[names[i]] = outputs[i];
@@ -247,13 +264,15 @@ void NodeContext::finish(OpKind op, Attributes attributes, std::vector<ValueId> 
 
 void NodeContext::finish_constant(const Tensor& tensor) {
   if (output_count() != 1) throw Invalid{"has " + std::to_string(output_count()) + " outputs, expected 1"};
-  state_.values[node_.output(0)] = state_.graph.add_constant(node_.output(0), tensor);
+  if (node_.op_type() != "Constant") count_made(tensor.type);  // a Constant's elements are stored in the model
+  const std::string& output = node_.output(0);
+  state_.values[output] = state_.graph.add_constant(state_.value_name(output), tensor);
 }
 
 void NodeContext::finish_output(std::size_t i, OpKind op, Attributes attributes, std::vector<ValueId> inputs) {
   if (!wants_output(i)) return;
   const std::string& output = node_.output(static_cast<int>(i));
-  add(op, std::move(attributes), std::move(inputs), {output});
+  add(op, std::move(attributes), std::move(inputs), {state_.value_name(output)});
   state_.values[output] = state_.graph.nodes.back().outputs[0];
   fold_last_node();
 }

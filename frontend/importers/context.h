@@ -40,17 +40,23 @@ struct Invalid {
 // What the adapters of one model share.
 struct ImportState {
   graph::Graph graph;
-  std::unordered_map<std::string, ValueId> values;  // by ONNX name
+  std::unordered_map<std::string, ValueId> values;  // by ONNX name, of the scope that is being imported
+  std::unordered_set<std::string> unknown;          // names of that scope whose nodes have failed
+  std::string prefix;                               // of the names that the scope gives to values and nodes
   std::unordered_set<std::string> names;            // every name of the model: not for intermediate values
   std::filesystem::path folder;
   const ImportOptions* options = nullptr;
   int intermediates = 0;
+  std::int64_t made_bytes = 0;                         // of constants that no tensor of the model holds
   std::map<std::string, std::size_t> input_positions;  // of the model's inputs that are no initializers
   std::vector<std::string> specialised;                // inputs that became constants, see specialise.h
   std::map<ValueId, Tensor> evaluated;                 // values whose elements an adapter has needed
   // Imports the nodes of a subgraph; what it defines gets names that begin with `prefix`. Its outputs.
-  std::function<std::vector<ValueId>(const onnx::GraphProto& body, const std::string& prefix)> import_body;
+  std::function<std::vector<ValueId>(const onnx::GraphProto& body, const std::string& prefix, std::int64_t opset)>
+      import_body;
 
+  // The name in the graph of a value of the scope: none that the model's own values have.
+  std::string value_name(const std::string& output);
   // The value that ImportOptions::offer has for an input.
   std::optional<Tensor> offered(const std::string& input) const;
 };
@@ -111,6 +117,7 @@ class NodeContext {
  private:
   const onnx::AttributeProto* find(const std::string& name, onnx::AttributeProto::AttributeType type);
   std::string intermediate_name();
+  void count_made(const TensorType& type);
   void add(OpKind op, Attributes attributes, std::vector<ValueId> inputs, const std::vector<std::string>& names);
   void fold_last_node();
 

@@ -500,6 +500,7 @@ void write_indexing(Writer& w) {
                            const List& indices) {
     w.one(name, expected, op, {"x", "i"}, [&](ModelBuilder& b) { b.integers("i", shape, indices); });
   };
+  w.one("gather_by_floats", InvalidInput, "Gather", {"x", "i"}, [](ModelBuilder& b) { b.floats("i", {1}, {0}); });
   indexed("gather_nd_sound", Success, "GatherND", {1, 2}, {1, 2});
   indexed("gather_nd_long_tuple", InvalidInput, "GatherND", {1, 3}, {0, 0, 0});
   indexed("gather_nd_scalar", InvalidInput, "GatherND", {}, {0});

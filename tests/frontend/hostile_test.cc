@@ -2,19 +2,11 @@
 #include <doctest/doctest.h>
 #include "frontend/onnx_import.h"
 #include "tests/frontend/hostile_models.h"
+#include "tests/frontend/temporary_folder.h"
 
 using namespace polyte;
 
 namespace {
-
-struct TemporaryFolder {
-  std::filesystem::path path;
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "polyte-hostile-XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path); }
-};
 
 bool is_plain(const std::string& text) {
   for (char c : text) {
@@ -26,7 +18,7 @@ bool is_plain(const std::string& text) {
 }  // namespace
 
 TEST_CASE("hostile models: every one gets its exit status") {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   const auto models = testing::write_hostile_models(folder.path);
   CHECK(models.size() >= 150);
   for (const auto& model : models) {

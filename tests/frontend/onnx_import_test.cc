@@ -96,7 +96,8 @@ TEST_CASE("onnx_import: a symbolic extent is bound by the caller") {
   b.node("Relu", {"x"}, {"y"});
   b.output("y");
   CHECK(error_of(b, ExitStatus::Unsupported) ==
-        "m.onnx: input 'x' has a shape that is not static: dimension 0 is 'N'; give the shape with --shape");
+        "m.onnx: input 'x' has a shape that is not static: dimension 0 is 'N'; give the shape, or a symbol, with "
+        "--shape");
   frontend::ImportOptions options;
   options.shapes["x"] = {5, 3};
   const graph::Graph graph = import_model(b, options).graph;
@@ -106,6 +107,36 @@ TEST_CASE("onnx_import: a symbolic extent is bound by the caller") {
         "m.onnx: input 'x' is bound to shape [5, 4], but dimension 1 is 3");
   options.shapes = {{"z", {1}}};
   CHECK(error_of(b, ExitStatus::InvalidInput, options).find("--shape names 'z', which is no input") !=
+        std::string::npos);
+}
+
+TEST_CASE("onnx_import: a symbol has one extent, and any input may give it") {
+  ModelBuilder b;
+  const auto open = [&](const std::string& name, const std::vector<std::string>& symbols) {
+    auto& shape =
+        *b.input(name, testing::List(symbols.size(), 1)).mutable_type()->mutable_tensor_type()->mutable_shape();
+    for (std::size_t d = 0; d < symbols.size(); ++d) shape.mutable_dim(static_cast<int>(d))->set_dim_param(symbols[d]);
+  };
+  open("x", {"N", "C"});
+  open("z", {"N", "D"});
+  testing::set(b.node("Concat", {"x", "z"}, {"y"}), "axis", std::int64_t{1});
+  b.output("y");
+  CHECK(
+      error_of(b, ExitStatus::Unsupported) ==
+      "m.onnx: input 'x' has a shape that is not static: dimension 0 is 'N', dimension 1 is 'C'; give the shape, or a "
+      "symbol, with --shape\n"
+      "m.onnx: input 'z' has a shape that is not static: dimension 0 is 'N', dimension 1 is 'D'; give the shape, or a "
+      "symbol, with --shape");
+  frontend::ImportOptions options;
+  options.shapes = {{"x", {2, 3}}, {"D", {4}}};
+  const graph::Graph graph = import_model(b, options).graph;
+  CHECK(graph.value(graph.outputs[0]).type.shape == graph::Dims{2, 7});
+  options.shapes = {{"x", {2, 3}}, {"z", {5, 4}}};
+  CHECK(error_of(b, ExitStatus::InvalidInput, options) ==
+        "m.onnx: symbol 'N' is 2 by input 'x' and 5 by input 'z'\n"
+        "m.onnx: node 'y' (Concat, opset 13): input 1 has shape [5, 4], which does not fit [2, 3] along axis 1");
+  options.shapes = {{"N", {2, 3}}, {"C", {1}}, {"D", {1}}};
+  CHECK(error_of(b, ExitStatus::InvalidInput, options).find("--shape gives symbol 'N' 2 extents, expected one") !=
         std::string::npos);
 }
 
@@ -151,9 +182,46 @@ TEST_CASE("onnx_import: an initializer that is also an input becomes a constant,
   const frontend::Imported imported = import_model(b);
   CHECK(imported.graph.inputs.size() == 1);
   REQUIRE(imported.notes.size() == 1);
-  CHECK(imported.notes[0] == "input 'w' has a default value: it is compiled as a constant and cannot be overridden");
+  CHECK(imported.notes[0] ==
+        "input 'w' has a default value: it is compiled as a constant, which only --value replaces");
   b.model.set_ir_version(3);  // there, initializers had to be inputs
   CHECK(import_model(b).notes.empty());
+}
+
+TEST_CASE("onnx_import: --value replaces the default of an input") {
+  ModelBuilder b;
+  b.input("x", {3});
+  b.input("w", {3});
+  b.floats("w", {3}, {1, 2, 3});
+  b.node("Add", {"x", "w"}, {"y"});
+  b.output("y");
+  frontend::ImportOptions options;
+  options.values["w"] = graph::make_tensor({DType::F32, {3}}, {10, 20, 30});
+  const frontend::Imported imported = import_model(b, options);
+  CHECK(imported.notes.empty());
+  const graph::Tensor x = graph::make_tensor({DType::F32, {3}}, {1, 1, 1});
+  CHECK(elements_as_real(evaluate_graph(imported.graph, std::vector{x})[0]) == std::vector<double>{11, 21, 31});
+  options.values["w"] = graph::make_int64s({1, 2});
+  options.shapes["w"] = {3};
+  CHECK(error_of(b, ExitStatus::InvalidInput, options) ==
+        "m.onnx: initializer 'w' is bound to a value of i64[2], expected f32[3]\n"
+        "m.onnx: --shape names 'w', whose default value has a shape");
+}
+
+TEST_CASE("onnx_import: what is invalid, too large and not supported is said at once") {
+  ModelBuilder b;
+  b.input("x", {2, 3});
+  b.input("z", {std::int64_t{1} << 40});
+  b.input("s", {2}, TensorProto::STRING);
+  testing::set(b.node("Softmax", {"x"}, {"b"}, "soft"), "axis", std::int64_t{2});
+  b.node("Teleport", {"x"}, {"a"}, "away");
+  b.output("a");
+  CHECK(error_of(b, ExitStatus::InvalidInput) ==
+        "m.onnx: node 'soft' (Softmax, opset 13): axis is 2, expected one of -2 to 1\n"
+        "m.onnx: input 'z' has type f32[1099511627776], 4398046511104 bytes; the limit is 17179869184\n"
+        "m.onnx: input 's' has element type STRING: supported are f64 f32 f16 bf16 i8..i64 u8..u64 bool\n"
+        "m.onnx: 1 of 2 nodes are not supported\n"
+        "  'away' (Teleport, opset 13)    operator not supported");
 }
 
 TEST_CASE("onnx_import: broadcasting of opset 6 follows axis") {

@@ -80,8 +80,9 @@ TEST_CASE("every verdict has its words") {
   CHECK(words({transpose, sum}, {{0, 1, CommReduce}}, {}) ==
         "not fused: the group of ReduceSum is CommReduce (rule: an injective source needs groups that are at most "
         "Injective)");
-  CHECK(words({relu, tanh}, {{0, 1, ElemWise}}, {.keep_apart = {{{0, 1}, "no schedule fits in 32 KiB"}}}) ==
-        "not fused: handed back: no schedule fits in 32 KiB");
+  CHECK(
+      words({relu, tanh}, {{0, 1, ElemWise}}, {.keep_apart = {{{0, 1}, "handed back: no schedule fits in 32 KiB"}}}) ==
+      "not fused: handed back: no schedule fits in 32 KiB");
 }
 
 }  // namespace polyte::graph

@@ -44,7 +44,7 @@ Graph residual_network() {
 }
 
 std::vector<std::byte> result(const Graph& graph) {
-  return *evaluate_graph(graph, std::vector<Tensor>{random_integers(f32({1, 2, 4, 4}), 9)}).at(0).bytes;
+  return evaluate_graph(graph, std::vector<Tensor>{random_integers(f32({1, 2, 4, 4}), 9)}).at(0).bytes->copy();
 }
 
 }  // namespace

@@ -1,0 +1,35 @@
+// polyte check MODEL.onnx --bits: the groups of a model by every arm, against each other and against the interpreter.
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+
+#include "driver/bit_check.h"
+#include "driver/cli/model_options.h"
+
+namespace polyte::cli {
+
+int check_bits(const std::string& path, const ModelVerbOptions& model, const std::string& target, bool json) {
+  driver::BitCheck check(target_from(target), {});
+  check.model(frontend::import_onnx(path, import_options(model)).graph);
+  const driver::BitReport& report = check.report();
+  const bool good = report.problems.empty() && report.fallbacks.empty();
+  if (json) {
+    std::cout << nlohmann::ordered_json{{"model", path},
+                                        {"kernels", report.kernels},
+                                        {"verdict", good ? "equal" : "different"},
+                                        {"problems", report.problems},
+                                        {"fallbacks", report.fallbacks},
+                                        {"not_interpreted", report.skipped}}
+                     .dump(2)
+              << "\n";
+    return good ? 0 : static_cast<int>(ExitStatus::Refused);
+  }
+  for (const std::string& line : report.problems) std::cout << "different: " << line << "\n";
+  for (const std::string& line : report.fallbacks) std::cout << "fallback: " << line << "\n";
+  for (const std::string& line : report.skipped) std::cout << "not interpreted: " << line << "\n";
+  std::cout << report.kernels << " kernels by naive, template and poly, with 1 and 2 threads: "
+            << (good ? "equal bits, no fallback" : "not as they should be") << "\n";
+  return good ? 0 : static_cast<int>(ExitStatus::Refused);
+}
+
+}  // namespace polyte::cli
