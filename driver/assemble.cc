@@ -1,16 +1,13 @@
 #include "driver/assemble.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
+#include "driver/constant_pool.h"
 #include "runtime/memory_plan.h"
-#include "support/checked.h"
 
 namespace polyte::driver {
 namespace {
-
-constexpr std::int64_t kAlignment = 64;
 
 bool has_parallel_loop(const ir::LoopProgram& program) {
   bool found = false;
@@ -36,34 +33,11 @@ void describe_target(const codegen::Target& target, runtime::ArtifactManifest& m
   }
 }
 
-// The constants member under construction: 64-byte aligned pieces, equal sources once.
-class ConstantPool {
- public:
-  std::int64_t add(const std::vector<std::byte>& bytes) {
-    const std::int64_t offset = ceil_div(static_cast<std::int64_t>(bytes_.size()), kAlignment) * kAlignment;
-    bytes_.resize(static_cast<std::size_t>(offset));
-    if (bytes_.empty() && bytes.empty()) bytes_.resize(kAlignment);  // what has no elements has a place all the same
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-    return offset;
-  }
-  std::int64_t add_shared(const std::shared_ptr<const graph::Bytes>& data) {
-    auto it = known_.find(data);
-    if (it != known_.end()) return it->second;
-    const std::int64_t offset = add(*data);
-    known_.emplace(data, offset);
-    return offset;
-  }
-  runtime::AlignedBuffer finish() const {
-    runtime::AlignedBuffer buffer(static_cast<std::int64_t>(bytes_.size()));
-    if (!bytes_.empty()) std::memcpy(buffer.data(), bytes_.data(), bytes_.size());
-    return buffer;
-  }
-  bool empty() const { return bytes_.empty(); }
-
- private:
-  std::vector<std::byte> bytes_;
-  std::map<std::shared_ptr<const graph::Bytes>, std::int64_t> known_;  // by address: looked up, never iterated
-};
+std::vector<std::int64_t> packed_sizes(const BuiltKernel& kernel) {
+  std::vector<std::int64_t> sizes;
+  for (const PackedBuffer& buffer : kernel.packed) sizes.push_back(buffer.bytes());
+  return sizes;
+}
 
 class Assembler {
  public:
@@ -79,7 +53,7 @@ class Assembler {
     describe(options);
     const auto* code = reinterpret_cast<const std::byte*>(library.data());
     parts_.kernels.assign(code, code + library.size());
-    if (!constants_.empty()) parts_.constants.push_back(constants_.finish());
+    if (!constants_.empty()) parts_.constants.push_back(constants_.finish(jobs_of(options)));
     return std::move(parts_);
   }
 
@@ -203,17 +177,18 @@ class Assembler {
   // Constants in the kernel's own layout. Equal kernels have their own weights, so packing is per group.
   void add_packed(const GroupPlan& group, const BuiltKernel& kernel, runtime::StepSpec& step) {
     if (kernel.packed.empty()) return;
-    ir::Environment constants;
+    std::map<std::string, std::span<const std::byte>> constants;
     const std::vector<const ir::Buffer*> names = kernel.program->interface();
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (names[i]->role != ir::Role::Const) continue;
-      constants[names[i]->name] = to_contents(graph_.value(group.expansion.arguments[i]).tensor());
+      constants[names[i]->name] = *graph_.value(group.expansion.arguments[i]).data;
     }
-    const ir::Environment packed = pack_constants(kernel, constants);
-    for (const PackedBuffer& buffer : kernel.packed) {
-      const std::vector<std::byte>& bytes = packed.at(buffer.name).bytes;
-      step.buffers.push_back(add_buffer(group.name + "." + buffer.name, runtime::BufferPlace::Constant, 0,
-                                        constants_.add(bytes), static_cast<std::int64_t>(bytes.size())));
+    const std::vector<std::int64_t> sizes = packed_sizes(kernel);
+    const std::vector<std::int64_t> offsets =
+        constants_.add(sizes, [&kernel, constants](auto packed) { pack_constants(kernel, constants, packed); });
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      step.buffers.push_back(add_buffer(group.name + "." + kernel.packed[i].name, runtime::BufferPlace::Constant, 0,
+                                        offsets[i], sizes[i]));
     }
   }
 
@@ -270,7 +245,7 @@ class OperatorAssembler {
     parts_.scripts.emplace_back(op_.built.program->name, schedule::print(op_.built.script));
     const auto* code = reinterpret_cast<const std::byte*>(op_.library.data());
     parts_.kernels.assign(code, code + op_.library.size());
-    if (!pool_.empty()) parts_.constants.push_back(pool_.finish());
+    if (!pool_.empty()) parts_.constants.push_back(pool_.finish(1));
     return std::move(parts_);
   }
 
@@ -281,7 +256,7 @@ class OperatorAssembler {
   runtime::ArtifactParts parts_;
   runtime::StepSpec step_;
   ConstantPool pool_;
-  ir::Environment constants_;
+  std::map<std::string, std::span<const std::byte>> constants_;
 
   void add_buffer(const std::string& name, runtime::BufferPlace place, std::size_t index, std::int64_t offset,
                   std::int64_t bytes) {
@@ -313,22 +288,20 @@ class OperatorAssembler {
 
   // What is only read packed leaves no bytes of its own behind.
   void add_constant(const ir::Buffer& buffer, const runtime::Tensor& tensor) {
-    ir::Contents contents = to_contents(tensor);
     if (read_.contains(buffer.name)) {
-      add_buffer(buffer.name, runtime::BufferPlace::Constant, 0, pool_.add(contents.bytes), tensor.bytes());
+      add_buffer(buffer.name, runtime::BufferPlace::Constant, 0, pool_.add(tensor.raw()), tensor.bytes());
     } else {
       add_buffer(buffer.name, runtime::BufferPlace::Arena, 0, 0, 0);
     }
-    constants_[buffer.name] = std::move(contents);
+    constants_[buffer.name] = tensor.raw();
   }
 
   void add_packed() {
-    const ir::Environment packed = pack_constants(op_.built, constants_);
-    for (const PackedBuffer& buffer : op_.built.packed) {
-      const std::vector<std::byte>& bytes = packed.at(buffer.name).bytes;
-      add_buffer(buffer.name, runtime::BufferPlace::Constant, 0, pool_.add(bytes),
-                 static_cast<std::int64_t>(bytes.size()));
-    }
+    const std::vector<std::int64_t> sizes = packed_sizes(op_.built);
+    const std::vector<std::int64_t> offsets =
+        pool_.add(sizes, [this](auto packed) { pack_constants(op_.built, constants_, packed); });
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      add_buffer(op_.built.packed[i].name, runtime::BufferPlace::Constant, 0, offsets[i], sizes[i]);
   }
 
   void add_step() {

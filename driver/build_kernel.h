@@ -8,14 +8,17 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "codegen/codegen.h"
 #include "ir/interpret.h"
 #include "schedule/language/replay.h"
+#include "support/checked.h"
 
 namespace polyte::driver {
 
@@ -42,6 +45,7 @@ struct PackedBuffer {
   std::string name;
   DType dtype = DType::F32;
   std::vector<std::int64_t> shape;
+  std::int64_t bytes() const { return checked_mul(checked_product(shape), size_in_bytes(dtype)); }
 };
 
 struct BuiltKernel {
@@ -64,7 +68,8 @@ Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const
 BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,
                          const KernelOptions& options);
 
-// Contents of the packed buffers for given constants.
-ir::Environment pack_constants(const BuiltKernel& kernel, const ir::Environment& constants);
+// Fills the packed buffers, in their order and zeroed by the caller, from the Program's constants by name.
+void pack_constants(const BuiltKernel& kernel, const std::map<std::string, std::span<const std::byte>>& constants,
+                    std::span<const std::span<std::byte>> packed);
 
 }  // namespace polyte::driver

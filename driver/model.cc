@@ -146,9 +146,9 @@ CompiledCode generate_code(CompiledModel& model, const codegen::Target& target, 
   return code;
 }
 
-int jobs_of(const ModelOptions& options) { return options.jobs > 0 ? options.jobs : default_jobs(); }
-
 }  // namespace
+
+int jobs_of(const ModelOptions& options) { return options.jobs > 0 ? options.jobs : default_jobs(); }
 
 std::string missing_kernel(const CompiledModel& model, const std::string& group) {
   std::string known;
@@ -186,7 +186,5 @@ CompiledModel compile_model(graph::Graph graph, const codegen::Target& target, c
   run(model, "assembly", [&] { model.parts = assemble(model, code.scratch, code.library, target, options); });
   return model;
 }
-
-ir::Contents to_contents(const graph::Tensor& tensor) { return {tensor.type.dtype, tensor.type.shape, *tensor.bytes}; }
 
 }  // namespace polyte::driver

@@ -35,6 +35,7 @@ struct ModelOptions {
   bool fuse = true;      // false: every operator is its own kernel
   int jobs = 0;          // 0: one a processor
 };
+int jobs_of(const ModelOptions& options);  // at least 1
 
 // A group of fused nodes and the kernel that computes it.
 struct GroupPlan {
@@ -65,8 +66,5 @@ std::string missing_kernel(const CompiledModel& model, const std::string& group)
 CompiledModel schedule_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options);
 // All of it.
 CompiledModel compile_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options);
-
-// Graph tensors <-> the interpreter's contents.
-ir::Contents to_contents(const graph::Tensor& tensor);
 
 }  // namespace polyte::driver
