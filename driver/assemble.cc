@@ -14,8 +14,12 @@ namespace {
 class Assembler {
  public:
   Assembler(const CompiledModel& model, const std::vector<codegen::ScratchLayout>& scratch,
-            const codegen::Target& target)
-      : model_(model), graph_(model.graph), scratch_(scratch), target_(target), storage_(plan_model_storage(model)) {}
+            const codegen::Target& target, bool share)
+      : model_(model),
+        graph_(model.graph),
+        scratch_(scratch),
+        target_(target),
+        storage_(plan_model_storage(model, share)) {}
 
   runtime::ArtifactParts run(const std::string& library, const ModelOptions& options) {
     for (const graph::ValueId id : graph_.inputs) manifest().inputs.push_back(spec_of(id));
@@ -169,7 +173,7 @@ class Assembler {
 runtime::ArtifactParts assemble(const CompiledModel& model, const std::vector<codegen::ScratchLayout>& scratch,
                                 const std::string& library, const codegen::Target& target,
                                 const ModelOptions& options) {
-  return Assembler(model, scratch, target).run(library, options);
+  return Assembler(model, scratch, target, options.share).run(library, options);
 }
 
 }  // namespace polyte::driver

@@ -12,11 +12,11 @@ class StorageBuilder {
  public:
   explicit StorageBuilder(const CompiledModel& model) : model_(model), graph_(model.graph) {}
 
-  ModelStorage run() {
+  ModelStorage run(bool share) {
     for (const graph::ValueId id : graph_.inputs) value(id);
     for (const GroupPlan& group : model_.groups) group.view ? add_view(group) : add_kernel(group);
     add_outputs();
-    storage_.plan = runtime::plan_storage(storage_.values, storage_.steps);
+    storage_.plan = plan(share);
     const std::vector<std::string> problems = runtime::check_storage(storage_.values, storage_.steps, storage_.plan);
     POLYTE_CHECK(problems.empty(), "memory plan: " + problems.front());
     return std::move(storage_);
@@ -26,6 +26,15 @@ class StorageBuilder {
   const CompiledModel& model_;
   const graph::Graph& graph_;
   ModelStorage storage_;
+
+  // Results over operands tie values together, which once in a while makes the arena larger.
+  runtime::StoragePlan plan(bool share) const {
+    using Level = runtime::SharingLevel;
+    if (!share) return runtime::plan_storage(storage_.values, storage_.steps, Level::None);
+    runtime::StoragePlan all = runtime::plan_storage(storage_.values, storage_.steps, Level::All);
+    runtime::StoragePlan copies = runtime::plan_storage(storage_.values, storage_.steps, Level::Copies);
+    return copies.arena_bytes < all.arena_bytes ? copies : all;
+  }
 
   int add_value(graph::ValueId id, runtime::Home home) {
     storage_.values.push_back({graph::size_in_bytes(graph_.value(id).type), home});
@@ -88,6 +97,6 @@ class StorageBuilder {
 
 }  // namespace
 
-ModelStorage plan_model_storage(const CompiledModel& model) { return StorageBuilder(model).run(); }
+ModelStorage plan_model_storage(const CompiledModel& model, bool share) { return StorageBuilder(model).run(share); }
 
 }  // namespace polyte::driver

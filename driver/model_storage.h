@@ -19,6 +19,7 @@ struct ModelStorage {
   runtime::StoragePlan plan;                // checked
 };
 
-ModelStorage plan_model_storage(const CompiledModel& model);
+// `share`: as ModelOptions has it.
+ModelStorage plan_model_storage(const CompiledModel& model, bool share);
 
 }  // namespace polyte::driver

@@ -56,10 +56,10 @@ class Planner {
     for (std::size_t s = 0; s < steps.size(); ++s) add_step(static_cast<int>(s));
   }
 
-  StoragePlan run() {
+  StoragePlan run(SharingLevel level) {
     plan_.shares.resize(values_.size());
-    for (std::size_t s = 0; s < steps_.size(); ++s) save_copies(s);
-    for (std::size_t s = 0; s < steps_.size(); ++s) write_in_place(s);
+    for (std::size_t s = 0; s < steps_.size() && level != SharingLevel::None; ++s) save_copies(s);
+    for (std::size_t s = 0; s < steps_.size() && level == SharingLevel::All; ++s) write_in_place(s);
     place();
     list_what_is_left();
     return std::move(plan_);
@@ -292,8 +292,8 @@ class Planner {
 
 }  // namespace
 
-StoragePlan plan_storage(std::span<const StoredValue> values, std::span<const StorageStep> steps) {
-  return Planner(values, steps).run();
+StoragePlan plan_storage(std::span<const StoredValue> values, std::span<const StorageStep> steps, SharingLevel level) {
+  return Planner(values, steps).run(level);
 }
 
 }  // namespace polyte::runtime

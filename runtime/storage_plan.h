@@ -66,7 +66,10 @@ struct StoragePlan {
   std::int64_t arena_bytes = 0;
 };
 
-StoragePlan plan_storage(std::span<const StoredValue> values, std::span<const StorageStep> steps);
+enum class SharingLevel { None, Copies, All };  // nothing; views and parts; results over operands as well
+
+StoragePlan plan_storage(std::span<const StoredValue> values, std::span<const StorageStep> steps,
+                         SharingLevel level = SharingLevel::All);
 
 // Every read that would find other bytes than the value's own, and every write to where none may; empty if sound.
 std::vector<std::string> check_storage(std::span<const StoredValue> values, std::span<const StorageStep> steps,

@@ -148,6 +148,25 @@ TEST_CASE("runs in several threads do not disturb each other") {
   CHECK(wrong == 0);
 }
 
+TEST_CASE("sessions of one artifact, each with its own threads, do not disturb each other") {
+  const auto artifact = Artifact::from_parts(example());
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 1; t <= 3; ++t) {
+    threads.emplace_back([&, t] {
+      const Session session(artifact, {.threads = t});
+      Arguments a;
+      fill(a.x, {Fill::Kind::Int, static_cast<std::uint64_t>(t)});
+      for (int round = 0; round < 100; ++round) {
+        a.run(session);
+        wrong += a.wrong(t);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("a run allocates nothing, a profile has every step") {
   const Session session(Artifact::from_parts(example()), {.threads = 2});
   Arguments a;
