@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "driver/storage_facts.h"
 #include "ir/copy_loops.h"
 #include "ir/interpret.h"
 #include "lower/lower.h"
@@ -155,6 +156,7 @@ BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machi
   lower_options.strict = options.strict;
   lower_options.on_pass = [&](const lower::PassRun& pass) { kernel.times.push_back({pass.name, pass.milliseconds}); };
   kernel.kernel.program = lower::lower(*kernel.state, lower_options);
+  kernel.kernel.in_place = in_place_pairs(*kernel.state);
   for (const schedule::StagedBuffer& staged : kernel.state->staged) {
     if (staged.at_compile_time) kernel.packed.push_back({staged.name, staged.dtype, staged.shape});
   }

@@ -33,6 +33,7 @@ struct ModelOptions {
   bool strict = false, exact = false;
   bool optimize = true;  // graph passes
   bool fuse = true;      // false: every operator is its own kernel
+  bool share = true;     // false: values share no bytes on purpose, views are copied; to compare with
   int jobs = 0;          // 0: one a processor
 };
 int jobs_of(const ModelOptions& options);  // at least 1

@@ -34,6 +34,8 @@ struct ArtifactParts {
 
 void write_artifact(const std::string& path, const ArtifactParts& parts);
 
+struct ZipEntry;
+
 class Artifact {
  public:
   static std::shared_ptr<const Artifact> open(const std::string& path);
@@ -57,7 +59,7 @@ class Artifact {
   std::vector<std::pair<std::string, std::string>> scripts_;
   std::string report_;
 
-  Bytes in_fast_memory(Bytes data);
+  Bytes read_member(const ZipEntry& entry, const std::string& expected);
   void take_member(const std::string& name, Bytes data);
 };
 
