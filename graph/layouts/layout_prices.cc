@@ -8,14 +8,14 @@ namespace polyte::graph {
 
 namespace {
 
-// Shares of the peak that kernels reach (bench/results), and cycles an element.
-constexpr double kDense = 0.92;                          // a dense convolution, its lanes filled
-constexpr double kWindow = 0.33, kStridedWindow = 0.11;  // depthwise convolutions and pools
-constexpr double kBlockedWindow = 0.58;
-constexpr double kTurnedStore = 2;  // an element of a vector that is stored with a stride
-constexpr double kMove = 0.5;       // an element that is reordered
-constexpr double kKernel = 3000;    // a kernel more
-constexpr double kTouch = 0.1;      // an element of padding that is read and written
+// Shares of the peak that kernels reach, and cycles an element; docs/layouts.md has the measurements.
+constexpr double kDense = 0.90, kBlockedDense = 0.93;    // a dense convolution, its lanes filled
+constexpr double kWindow = 0.36, kStridedWindow = 0.09;  // a depthwise convolution or a pool
+constexpr double kBlockedWindow = 0.58;                  // the same, strided or not
+constexpr double kTurnedStore = 2;                       // an element of a vector that is stored with a stride
+constexpr double kMove = 1, kMovePadded = 2;             // an element that is reordered
+constexpr double kKernel = 3000;                         // a kernel more
+constexpr double kTouch = 0.2;                           // an element that is written and read once more
 
 double share(std::int64_t used, std::int64_t lanes) {
   return static_cast<double>(used) / static_cast<double>(blocks_of(used, lanes) * lanes);
@@ -71,7 +71,7 @@ double LayoutPrices::blocked_conv(const Node& node) const {
   const double cycles = vectors(window_operations(node)) / filling(node.outputs[0]);
   if (shape(node.inputs[1])[1] == 1 && conv.group > 1) return cycles / kBlockedWindow;
   const bool is_small = shape(node.inputs[0])[1] < forms_.block();
-  return cycles / (kDense * (is_small ? 1 : filling(node.inputs[0])));
+  return cycles / (kBlockedDense * (is_small ? 1 : filling(node.inputs[0])));
 }
 
 std::int64_t LayoutPrices::plain(NodeId id) const {
@@ -92,11 +92,22 @@ std::int64_t LayoutPrices::blocked(NodeId id) const {
   return static_cast<std::int64_t>(kTouch * elements * (1 / filling(image) - 1));
 }
 
+// Element-wise operators behind a convolution or a pool are part of its kernel, unless a reorder stands between.
+bool LayoutPrices::parts_a_kernel(ValueId id) const {
+  const NodeId maker = graph_.value(id).producer;
+  if (maker == kNoNode || info(graph_.node(maker).op).pattern != OpPattern::OutEWiseFusable) return false;
+  const std::vector<NodeId>& readers = readers_[static_cast<std::size_t>(id)];
+  return !readers.empty() && std::ranges::all_of(readers, [&](NodeId reader) {
+    return info(graph_.node(reader).op).pattern <= OpPattern::Broadcast;
+  });
+}
+
 std::int64_t LayoutPrices::reorder(ValueId id) const {
   const Dims& dims = shape(id);
   const bool is_padded = dims[1] % forms_.block() != 0;
-  if (spatial_size(dims) == 1 && !is_padded) return 0;
-  return static_cast<std::int64_t>(kKernel + kMove * static_cast<double>(element_count(dims)) / filling(id));
+  if (spatial_size(dims) == 1 && !is_padded) return parts_a_kernel(id) ? static_cast<std::int64_t>(kKernel) : 0;
+  const double moves = (is_padded ? kMovePadded : kMove) + (parts_a_kernel(id) ? kTouch : 0);
+  return static_cast<std::int64_t>(kKernel + moves * static_cast<double>(element_count(dims)));
 }
 
 }  // namespace polyte::graph

@@ -18,20 +18,22 @@ struct VectorUnit {
 class LayoutPrices {
  public:
   LayoutPrices(const Graph& graph, const BlockForms& forms, const VectorUnit& unit)
-      : graph_(graph), forms_(forms), unit_(unit) {}
+      : graph_(graph), forms_(forms), unit_(unit), readers_(consumers_of(graph)) {}
 
   // What the layouts do not change is left out of both: element-wise operators cost their padding.
   std::int64_t plain(NodeId id) const;
   std::int64_t blocked(NodeId id) const;
-  // To blocks or back; free where the elements keep their order.
+  // To blocks or back; free where the elements keep their order and no kernel is parted.
   std::int64_t reorder(ValueId id) const;
 
  private:
   const Graph& graph_;
   const BlockForms& forms_;
   VectorUnit unit_;
+  std::vector<std::vector<NodeId>> readers_;  // by value
 
   const Dims& shape(ValueId id) const { return graph_.value(id).type.shape; }
+  bool parts_a_kernel(ValueId id) const;
   double filling(ValueId image) const;
   double vectors(double operations) const;
   double window_operations(const Node& node) const;
