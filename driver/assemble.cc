@@ -160,6 +160,7 @@ class Assembler {
     describe_target(target_, manifest());
     manifest().options = {{"scheduler", to_string(options.arm)},
                           {"fusion", options.fuse ? "on" : "off"},
+                          {"layout", std::string(graph::to_string(options.layout))},
                           {"exact", options.exact ? "on" : "off"}};
     for (const GroupPlan& group : model_.groups) {
       if (group.view) continue;

@@ -191,6 +191,7 @@ void BitCheck::model(graph::Graph graph) {
   ModelOptions reference;
   reference.arm = Arm::Naive;
   reference.jobs = 1;
+  reference.layout = options_.layout;
   const CompiledModel model = schedule_model(std::move(graph), target_, reference);
   for (const BuiltKernel& built : model.kernels) kernel(*built.program);
 }

@@ -13,6 +13,7 @@
 
 #include "codegen/target.h"
 #include "graph/graph.h"
+#include "graph/passes/choose_layouts.h"
 #include "ir/program.h"
 
 namespace polyte::driver {
@@ -22,6 +23,7 @@ inline constexpr double kApproximationUlp = 4;
 struct BitCheckOptions {
   std::int64_t max_steps = 50'000'000;  // of the interpreter; a longer kernel is compared between the arms only
   std::uint64_t seed = 1;
+  graph::Layout layout = graph::Layout::Auto;  // of a model
 };
 
 struct BitReport {

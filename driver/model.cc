@@ -159,12 +159,13 @@ std::string missing_kernel(const CompiledModel& model, const std::string& group)
   return "the model has no group '" + group + "' (there are " + (known.empty() ? "none" : known) + ")";
 }
 
-CompiledModel partition_model(graph::Graph graph, const ModelOptions& options) {
+CompiledModel partition_model(graph::Graph graph, const Machine& machine, const ModelOptions& options) {
   CompiledModel model;
   model.graph = std::move(graph);
   if (options.optimize) {
     graph::OptimizeOptions passes;
     passes.exact = options.exact;
+    passes.layout = {options.layout, {machine.lanes(DType::F32), machine.fma_per_cycle}};
     run(model, "graph passes", [&] { model.passes = graph::optimize(model.graph, passes); });
   }
   run(model, "fusion", [&] { partition(model, options); });
@@ -173,7 +174,7 @@ CompiledModel partition_model(graph::Graph graph, const ModelOptions& options) {
 }
 
 CompiledModel schedule_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options) {
-  CompiledModel model = partition_model(std::move(graph), options);
+  CompiledModel model = partition_model(std::move(graph), target.machine, options);
   check_scripts_used(model, options);
   run(model, "schedules", [&] { schedule_kernels(model, target, options, jobs_of(options)); });
   return model;

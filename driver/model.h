@@ -32,6 +32,7 @@ struct ModelOptions {
   schedule::ProofLevel proof = schedule::ProofLevel::Full;
   bool strict = false, exact = false;
   bool optimize = true;  // graph passes
+  graph::Layout layout = graph::Layout::Auto;
   bool fuse = true;      // false: every operator is its own kernel
   bool share = true;     // false: values share no bytes on purpose, views are copied; to compare with
   int jobs = 0;          // 0: one a processor
@@ -60,7 +61,7 @@ struct CompiledModel {
 };
 
 // Its first half, up to a Program a group: no schedules, no kernels.
-CompiledModel partition_model(graph::Graph graph, const ModelOptions& options);
+CompiledModel partition_model(graph::Graph graph, const Machine& machine, const ModelOptions& options);
 // Why no kernel can be scheduled for `group`: an unknown name, with the known ones, or a view. Empty: one can.
 std::string missing_kernel(const CompiledModel& model, const std::string& group);
 // The list without code generation: for looking at groups, programs and scripts.

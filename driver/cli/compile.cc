@@ -75,6 +75,7 @@ void emit(const CompileOptions& options, const driver::CompiledModel& model, con
 }
 
 void explain(const CompileOptions& options, const driver::CompiledModel& model, const Machine& machine) {
+  std::cout << layouts_text(model.passes) << "\n";
   std::cout << graph::explain_fusion(model.fusion_graph, {}, model.fusion);
   for (const driver::GroupPlan& group : model.groups) {
     if (group.view) continue;

@@ -10,7 +10,7 @@ namespace polyte::cli {
 struct ModelVerbOptions {
   ScheduleOptions schedule;
   std::vector<std::string> group_arms, shapes, values;
-  std::string target = "cpu:native";
+  std::string target = "cpu:native", layout = "auto";
   int opt_level = 2;
 };
 void add_model_options(const Verb& verb, ModelVerbOptions& options);
@@ -19,7 +19,7 @@ driver::ModelOptions model_options(const ModelVerbOptions& options);
 
 graph::Tensor to_graph(const runtime::Tensor& tensor);
 
-// The part of them that decides which groups a model has: --value and --opt-level (--shape is the verb's own).
+// The part of them that decides which groups a model has: --value, --layout and --opt-level (--shape is the verb's own).
 void add_group_options(const Verb& verb, ModelVerbOptions& options);
 
 bool is_model(const std::string& path);     // by its name: MODEL.onnx

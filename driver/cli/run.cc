@@ -56,6 +56,7 @@ void refuse_compile_options(const RunOptions& options) {
   add(!given.shapes.empty(), "--shape");
   add(!given.values.empty(), "--value");
   add(given.target != none.target, "--target");
+  add(given.layout != none.layout, "--layout");
   add(given.opt_level != none.opt_level, "--opt-level");
   if (!names.empty())
     throw UserError(ExitStatus::Usage, names + ": " + options.model + " is an artifact, which is compiled already");

@@ -63,6 +63,19 @@ bool sharing_keeps_bits(const graph::Graph& g, std::span<const Tensor> inputs, s
   });
 }
 
+// Channels in blocks wherever they can be, of a length that few extents are multiples of.
+std::optional<GraphFault> check_in_blocks(graph::Graph g, std::uint64_t seed, const std::vector<Tensor>& inputs,
+                                          const std::vector<Tensor>& expected) {
+  const std::string text = graph::print(g);
+  graph::OptimizeOptions options;
+  options.layout = {graph::Layout::Blocked, {std::int64_t{2} << seed % 4, 1}};
+  graph::optimize(g, options);
+  const std::vector<Tensor> in_blocks = graph::evaluate_graph(g, inputs);
+  if (!same_numbers(in_blocks, expected)) return GraphFault{"layouts", "channels in blocks change a result", text};
+  if (!groups_give(g, inputs, in_blocks)) return GraphFault{"layouts", "fused in blocks, bits differ", text};
+  return std::nullopt;
+}
+
 std::optional<GraphFault> check(graph::Graph g, std::uint64_t seed, bool native, const codegen::Target& target) {
   const std::string text = graph::print(g);
   std::vector<Tensor> inputs;
@@ -74,8 +87,11 @@ std::optional<GraphFault> check(graph::Graph g, std::uint64_t seed, bool native,
   const std::vector<Tensor> optimized = graph::evaluate_graph(g, inputs);
   if (!same_numbers(optimized, expected)) return GraphFault{"passes", "the passes change a result", text};
   if (!groups_give(g, inputs, optimized)) return GraphFault{"passes", "fused after the passes, bits differ", text};
+  if (auto fault = check_in_blocks(original, seed, inputs, expected)) return fault;
   if (!native) return std::nullopt;
-  driver::BitCheck bits(target, {});
+  driver::BitCheckOptions roads;
+  roads.layout = seed % 2 == 0 ? graph::Layout::Blocked : graph::Layout::Plain;
+  driver::BitCheck bits(target, roads);
   bits.model(original);
   if (!bits.report().problems.empty()) return GraphFault{"native", bits.report().problems.front(), text};
   if (!sharing_keeps_bits(original, inputs, seed, target))

@@ -45,6 +45,7 @@ Tensor scaled_weight(const Node& node, const Tensor& weight, const std::vector<d
 
 std::optional<Contraction> as_contraction(const Graph& graph, const Node& node) {
   const bool is_conv = node.op == OpKind::Conv || node.op == OpKind::ConvTranspose;
+  if (is_conv && std::get<ConvAttributes>(node.attributes).output_block != 0) return std::nullopt;
   if (!is_conv && node.op != OpKind::Gemm && node.op != OpKind::MatMul) return std::nullopt;
   const Value& weight = graph.value(node.inputs.at(1));
   const Dims& shape = graph.value(node.outputs.at(0)).type.shape;
