@@ -19,7 +19,7 @@ class ConstantPool {
 
   // Offsets of new pieces. `fill` is called once, by finish(), with their bytes, which are zero.
   std::vector<std::int64_t> add(const std::vector<std::int64_t>& sizes, Filler fill);
-  std::int64_t add(std::span<const std::byte> bytes);  // copied by finish()
+  std::int64_t add(std::span<const std::byte> bytes);                        // copied by finish()
   std::int64_t add_shared(const std::shared_ptr<const graph::Bytes>& data);  // equal sources once
   bool empty() const { return size_ == 0; }
   runtime::AlignedBuffer finish(int jobs);
