@@ -37,7 +37,7 @@ runtime::AlignedBuffer ConstantPool::finish(int jobs) {
   const auto bytes_of = [](const Piece& piece) {
     return std::accumulate(piece.sizes.begin(), piece.sizes.end(), std::int64_t{0});
   };
-  std::ranges::stable_sort(pieces_, std::ranges::greater(), bytes_of);
+  std::ranges::sort(pieces_, std::ranges::greater(), bytes_of);
   run_jobs(jobs, pieces_.size(), [&](std::size_t i) {
     const Piece& piece = pieces_[i];
     std::vector<std::span<std::byte>> into;

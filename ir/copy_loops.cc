@@ -117,8 +117,8 @@ class Copier {
     if (!is_even(*copy.to, slot)) return false;
     if (!copy.from) return true;
     return is_even(*copy.from, slot) && std::ranges::all_of(*copy.guard, [&](const Test& test) {
-      return is_even(test.value, slot) && (!test.equality || step_of(test.value, slot) == 0);
-    });
+             return is_even(test.value, slot) && (!test.equality || step_of(test.value, slot) == 0);
+           });
   }
 
   // Iterations [begin, end) of the loop at `slot`; without a loop one.

@@ -59,7 +59,8 @@ TEST_CASE("panels of a matrix, with rows that it has not") {
   for o in 0..2
     for k in 0..7
       for l in 0..8
-        p[56*o + 8*k + l] = (w[56*o + 7*l + k] where 8*o + l <= 12 else )" + type + "(3))\n");
+        p[56*o + 8*k + l] = (w[56*o + 7*l + k] where 8*o + l <= 12 else )" +
+               type + "(3))\n");
   }
 }
 
