@@ -101,12 +101,8 @@ Sharing sharing_from(const std::string& name) {
 }
 
 BufferSpec buffer_from_json(const Json& json) {
-  return {text(json, "name"),
-          place_from(text(json, "place")),
-          integer(json, "index"),
-          integer(json, "offset"),
-          integer(json, "bytes"),
-          sharing_from(text(json, "sharing")),
+  return {text(json, "name"),       place_from(text(json, "place")), integer(json, "index"),
+          integer(json, "offset"),  integer(json, "bytes"),          sharing_from(text(json, "sharing")),
           text(json, "shared_with")};
 }
 

@@ -108,7 +108,8 @@ TEST_CASE("several kernels and objects become one library") {
 TEST_CASE("a result that may be an operand is in its alias scope, all others have their own") {
   Kernel kernel{
       ir::parse_loop_program(
-          "loops k\n  in x: f32[8]\n  in b: f32[8]\n  out y: f32[8]\n\n  for i in 0..8\n    y[i] = (x[i] + b[i])\n", "t"),
+          "loops k\n  in x: f32[8]\n  in b: f32[8]\n  out y: f32[8]\n\n  for i in 0..8\n    y[i] = (x[i] + b[i])\n",
+          "t"),
       {}};
   const auto scopes = [&] {
     const std::string text = emit_llvm_ir({&kernel, 1}, detect_host());
