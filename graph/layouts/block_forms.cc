@@ -62,11 +62,10 @@ class Former {
   }
 
   Result<BlockForm> form_of(const Node& node, Padding& padding) const {
+    if (node.op == OpKind::Conv) return conv(node);
     if (!is_image(node.inputs.at(0)) && info(node.op).pattern != OpPattern::Broadcast)
       return Decline{"its input has no channels and spatial dimensions"};
     switch (node.op) {
-      case OpKind::Conv:
-        return conv(node);
       case OpKind::MaxPool:
       case OpKind::AveragePool:
         return pool(node, padding);

@@ -11,7 +11,8 @@ namespace polyte::graph {
 
 namespace {
 
-constexpr double kWorthwhile = 0.03;  // of a region's cycles; the prices are no better than that
+constexpr double kWorthwhile = 0.03;        // of a region's cycles; the prices are no better than that
+constexpr std::int64_t kLeastGain = 20000;  // cycles; of kernels this short they know little
 
 constexpr std::array<std::string_view, 3> kNames = {"auto", "plain", "blocked"};
 
@@ -39,7 +40,7 @@ class Chooser {
       std::vector<bool> without = in_blocks;
       for (const NodeId id : region) without[at(id)] = false;
       const std::int64_t gain = choice_.cost(without) - choice_.cost(in_blocks), now = plain_cost(region);
-      const bool pays = static_cast<double>(gain) >= kWorthwhile * static_cast<double>(now);
+      const bool pays = gain >= kLeastGain && static_cast<double>(gain) >= kWorthwhile * static_cast<double>(now);
       const std::string what = region_text(region);
       const std::string why =
           cycles_text(now) + " cycles as they are, " + cycles_text(now - gain) + " in blocks and with the reorders";

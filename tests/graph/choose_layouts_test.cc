@@ -129,6 +129,8 @@ TEST_CASE("convolutions of every kind give the same bits in blocks") {
     const Window cube{{2, 1, 3}, {1, 2, 1}, {1, 1, 1}, {1, 0, 1}, {0, 0, 1}};
     in_blocks(Net({1, channels, 3, 4, 5}).conv("a", 6, cube).conv("b", 6, cube, 6).done());
   }
+  CHECK(in_blocks(Net({1, 1, 5, 5}).conv("a", 8, window_2d(3)).then("pool", OpKind::GlobalMaxPool).done()) ==
+        "Conv ReduceMax Reshape");
   CHECK(in_blocks(Net({1, 16, 5, 5}).conv("a", 8, window_2d(3), 2).done()) ==
         "Reshape Transpose Conv Transpose Reshape");
   CHECK(in_blocks(Net({1, 6, 5, 5}).conv("a", 6, window_2d(1), 2).done()) == "Conv");
