@@ -50,7 +50,7 @@ schedule::Script choose_script(BuiltKernel& kernel, const Machine& machine, cons
     POLYTE_CHECK(options.script != nullptr, "the script arm needs a script");
     return *options.script;
   }
-  Result<schedule::Script> script = write_script(*kernel.program, options.arm, machine);
+  Result<schedule::Script> script = write_script(*kernel.program, options.arm, machine, options.exact);
   if (script) return *std::move(script);
   kernel.notes.push_back(to_string(options.arm) + " declined '" + kernel.program->name + "': " + script.error().reason +
                          "; the reference order is used");
@@ -121,16 +121,16 @@ std::optional<Arm> arm_from_string(std::string_view name) {
   return std::nullopt;
 }
 
-Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine) {
+Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact) {
   switch (arm) {
     case Arm::Naive:
       return reference_script(program, machine);
     case Arm::Isl:
-      return poly::auto_schedule(program, machine, {.affine_core_only = true});
+      return poly::auto_schedule(program, machine, {.affine_core_only = true, .keep_order = exact});
     case Arm::Poly:
-      return poly::auto_schedule(program, machine, {});
+      return poly::auto_schedule(program, machine, {.keep_order = exact});
     case Arm::Template:
-      return schedule::make_template(program, machine);
+      return schedule::make_template(program, machine, {.keep_order = exact});
     case Arm::Script:
       break;
   }

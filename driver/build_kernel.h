@@ -34,7 +34,7 @@ struct KernelOptions {
   std::string script_origin;                 // its file name, for messages
   schedule::ProofLevel proof = schedule::ProofLevel::Full;
   bool strict = false;  // what was not done as asked is an error
-  bool exact = false;   // refuses contracts that change the order of floating-point operations
+  bool exact = false;   // keeps the order of floating-point operations, refuses contracts that change it
 };
 
 // A Const buffer in the layout that the kernel reads, computed at compile time from the Program's constants.
@@ -56,8 +56,9 @@ struct BuiltKernel {
   bool fell_back = false;  // the arm declined and the reference order was taken
 };
 
-// The script that an arm writes for a Program (empty directives for naive), or why it declines.
-Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine);
+// The script that an arm writes for a Program (empty directives for naive), or why it declines. `exact`: one that keeps
+// the order of every floating-point sum.
+Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact = false);
 
 // Parameters of the Program must be bound. UserError(Refused or Unknown) with the refusal's text where a script is
 // refused. A poly or template arm that declines falls back to the reference order; notes and fell_back say so.
