@@ -178,8 +178,8 @@ class KernelCheck {
   }
 
   struct Slack {
-    double ulp = 0;             // of an element
-    double of_largest = 0;      // of the tensor's largest, in the same units
+    double ulp = 0;         // of an element
+    double of_largest = 0;  // of the tensor's largest, in the same units
   };
 
   void compare(const Tensors& got, bool is_reordered, const std::string& how) {
@@ -200,8 +200,7 @@ class KernelCheck {
   }
 
   // Bits, but any NaN equals any.
-  static std::string first_difference(const runtime::Tensor& got, const runtime::Tensor& expected,
-                                      const Slack& slack) {
+  static std::string first_difference(const runtime::Tensor& got, const runtime::Tensor& expected, const Slack& slack) {
     const double unit = is_float(got.dtype()) ? 2 * schedule::unit_roundoff(got.dtype()) : 0;
     const double step = slack.ulp * unit, rest = slack.of_largest * unit * largest_magnitude(expected);
     for (std::int64_t e = 0; e < got.elements(); ++e) {

@@ -44,8 +44,8 @@ Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine
   const std::string text = "schedule " + program.name + (options.affine_core_only ? "/isl" : "/poly") + " for " +
                            program.name + "@" + ir::digest(program) +
                            (machine.cpu.empty() ? "" : " on " + machine.cpu) + " " +
-                           std::string(to_string(result_type(program))) + " " + (contract.empty() ? "exact" : contract) +
-                           "\n" + schedule->lines;
+                           std::string(to_string(result_type(program))) + " " +
+                           (contract.empty() ? "exact" : contract) + "\n" + schedule->lines;
   schedule::Script script = schedule::parse_script(text, "poly");
   for (schedule::Directive& directive : script.directives) directive.line = 0;
   return script;

@@ -66,9 +66,8 @@ class NestStrategy {
                ir::stride_of(program_, *load, it).value_or(1) == 0;
       });
     };
-    return std::ranges::all_of(update.values, [&](const ir::Expr& value) {
-      return std::ranges::all_of(ir::loads_of(value), is_read_again);
-    });
+    return std::ranges::all_of(
+        update.values, [&](const ir::Expr& value) { return std::ranges::all_of(ir::loads_of(value), is_read_again); });
   }
 
   // The list: tiles with their order and blocks, parallel loop, nest, staging.
@@ -287,7 +286,7 @@ class NestStrategy {
       if (s == cluster().update()) {
         before = false;
         for (const std::string& loop : s->reductions)
-          steps_path += (loop != tile_.block                ? loop
+          steps_path += (loop != tile_.block               ? loop
                          : schedule::is_short_block(tile_) ? "[" + loop + ".i]"
                                                            : loop + ".i") +
                         " > ";
@@ -378,7 +377,8 @@ std::optional<CpuSchedule> schedule_for_cpu(const ir::Program& program, const sc
   for (std::size_t i = 0; i < nests.size(); ++i) {
     const Core& nest = nests[i];
     if (has_no_iterations(nest, reference)) continue;  // of tensors without elements: nothing is to schedule
-    if (const std::size_t rows = options.affine_core_only ? 0 : take_rows(rows_question, std::span(nests).subspan(i), number, schedule)) {
+    if (const std::size_t rows =
+            options.affine_core_only ? 0 : take_rows(rows_question, std::span(nests).subspan(i), number, schedule)) {
       ++number;
       i += rows - 1;
       continue;

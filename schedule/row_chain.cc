@@ -11,11 +11,11 @@ namespace polyte::schedule {
 namespace {
 
 constexpr int kPointwiseVectors = 4, kMostVectors = 8;
-constexpr double kTurnCycles = 30;    // of a square of lanes
-constexpr double kCombineCycles = 3;  // one step of a chain
+constexpr double kTurnCycles = 30;                // of a square of lanes
+constexpr double kCombineCycles = 3;              // one step of a chain
 constexpr double kTurnedStep = 3, kLaneStep = 1;  // a vector of a row: turned in registers, or as it lies
-constexpr double kL2Rate = 24, kL3Rate = 8, kUsableShare = 0.75;
-constexpr double kUnhidden = 0.5;  // of what comes from the second level
+constexpr double kAloneShare = 1.5;               // where a single row's lanes are taken out of their vector one by one
+constexpr double kL2Rate = 24, kL3Rate = 8;
 constexpr std::int64_t kMostRows = 16;
 
 bool is_update(const ir::Statement& s) { return s.combiner != ir::Combiner::None; }
@@ -83,9 +83,8 @@ class RowPlanner {
     for (const std::string& it : first_sum_->iterators)
       if (!contains(first_sum_->reductions, it)) chain_.rows.push_back(it);
     chain_.type = program_.buffer(first_sum_->writes[0].buffer).dtype;
-    const auto longest = std::ranges::find_if(chain_.rows.rbegin(), chain_.rows.rend(), [&](const std::string& row) {
-      return extent(*first_sum_, row) > 1;
-    });
+    const auto longest = std::ranges::find_if(chain_.rows.rbegin(), chain_.rows.rend(),
+                                              [&](const std::string& row) { return extent(*first_sum_, row) > 1; });
     if (longest != chain_.rows.rend()) std::rotate(longest.base() - 1, longest.base(), chain_.rows.end());
     return true;
   }
@@ -128,9 +127,8 @@ class RowPlanner {
     const ir::Access& write = s.writes[0];
     std::vector<std::size_t> own;
     for (const std::string& row : chain_.rows) {
-      const auto at = std::ranges::find_if(write.indices, [&](const ir::Index& index) {
-        return !index.indirect && index.affine.as_symbol() == row;
-      });
+      const auto at = std::ranges::find_if(
+          write.indices, [&](const ir::Index& index) { return !index.indirect && index.affine.as_symbol() == row; });
       if (at == write.indices.end()) return false;
       own.push_back(static_cast<std::size_t>(at - write.indices.begin()));
     }
@@ -148,8 +146,7 @@ class RowPlanner {
   }
 
   bool is_written(const std::string& buffer) const {
-    return std::ranges::any_of(q_.statements,
-                               [&](const ir::Statement* s) { return s->writes[0].buffer == buffer; });
+    return std::ranges::any_of(q_.statements, [&](const ir::Statement* s) { return s->writes[0].buffer == buffer; });
   }
 
   // Vectors of neighbours, or of one value for all lanes.
@@ -189,8 +186,8 @@ class RowPlanner {
 
   bool runs_in_lanes(const ir::Statement& s) const {
     const std::string lane = own_of(s).back();
-    return ir::stride_of(program_, s.writes[0], lane) == 1 && extent(s, lane) >= lanes() &&
-           reads_neighbours(s, lane) && can_carry_lanes(program_, s, lane);
+    return ir::stride_of(program_, s.writes[0], lane) == 1 && extent(s, lane) >= lanes() && reads_neighbours(s, lane) &&
+           can_carry_lanes(program_, s, lane);
   }
 
   // ---- passes
@@ -246,18 +243,17 @@ class RowPlanner {
     for (RowPass& pass : chain_.passes) {
       if (pass.own.empty()) continue;
       const std::int64_t whole = extent(*pass.body.front(), pass.own.back()) / lanes();
-      const int wanted = pass.sums.empty() ? kPointwiseVectors
-                                           : std::min(kMostVectors, machine_.fma_latency * machine_.fma_per_cycle);
+      const int wanted =
+          pass.sums.empty() ? kPointwiseVectors : std::min(kMostVectors, machine_.fma_latency * machine_.fma_per_cycle);
       pass.vectors = 1;
       while (2 * pass.vectors <= std::min<std::int64_t>(wanted, whole)) pass.vectors *= 2;
-      pass.is_whole =
-          pass.sums.empty() && extent(*pass.body.front(), pass.own.back()) <= kPointwiseVectors * lanes();
+      pass.is_whole = pass.sums.empty() && extent(*pass.body.front(), pass.own.back()) <= kPointwiseVectors * lanes();
     }
   }
 
-  // Bytes of a row in the passes, each buffer once; and those that a later pass reads again.
+  // Bytes of a row that a later pass reads again, and how many of them wait at a time.
   struct RowBytes {
-    double all = 0, again = 0;
+    double again = 0, waiting = 0;
   };
   RowBytes row_bytes() const {
     RowBytes bytes;
@@ -274,8 +270,10 @@ class RowPlanner {
         for (const ir::Load* load : loads_of(*s)) add(load->buffer, ir::stride_of(program_, *load, pass.own.back()));
         add(s->writes[0].buffer, ir::stride_of(program_, s->writes[0], pass.own.back()));
       }
-      for (const auto& [buffer, size] : here) (seen.insert(buffer).second ? bytes.all : bytes.again) += size;
+      for (const auto& [buffer, size] : here)
+        if (!seen.insert(buffer).second) bytes.again += size;
     }
+    bytes.waiting = bytes.again / static_cast<double>(std::max<std::size_t>(2, chain_.passes.size()) - 1);
     return bytes;
   }
 
@@ -285,16 +283,16 @@ class RowPlanner {
     return count;
   }
 
-  // A row's share of combining the lanes, and of bringing it near again.
+  // A row's share of combining the lanes, and of what it reads again: the more rows wait, the more comes from further
+  // off.
   double block_cycles(std::int64_t rows, const RowBytes& bytes) const {
     const double steps = static_cast<double>(lanes()) * kCombineCycles, here = static_cast<double>(rows);
-    const double combined = static_cast<double>(sums()) * (rows == 1 ? steps : (steps + kTurnCycles) / here);
-    const auto exceeds = [&](const Cache& cache) {
-      return here * bytes.all > static_cast<double>(cache.bytes) * kUsableShare;
+    const double combined =
+        static_cast<double>(sums()) * (rows == 1 ? steps * kAloneShare : (steps + kTurnCycles) / here);
+    const auto beyond = [&](const Cache& cache) {
+      return std::min(1.0, here * bytes.waiting / static_cast<double>(std::max<std::int64_t>(1, cache.bytes)));
     };
-    return combined + (exceeds(machine_.l2)   ? bytes.again / kL3Rate
-                       : exceeds(machine_.l1) ? bytes.again / kL2Rate * kUnhidden
-                                              : 0);
+    return combined + bytes.again * (beyond(machine_.l1) / kL2Rate + beyond(machine_.l2) / kL3Rate);
   }
 
   void choose_block() {

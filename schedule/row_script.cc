@@ -78,7 +78,8 @@ class RowWriter {
     std::string loop = lane(pass);
     if (pass.vectors > 1) {
       parts.wide = fresh(sum + "_v");
-      add("split_reduction " + sum + ": " + loop + " by " + vectors(pass.vectors) + " as " + parts.wide + " interleaved");
+      add("split_reduction " + sum + ": " + loop + " by " + vectors(pass.vectors) + " as " + parts.wide +
+          " interleaved");
       loop += ".i";
     }
     add("split_reduction " + sum + ": " + loop + " by " + vectors(1) + " as " + parts.narrow + " interleaved");
@@ -111,7 +112,7 @@ class RowWriter {
     for (const ir::Statement* s : pass.body) {
       const auto parts = parts_.find(s->writes[0].buffer);
       const bool is_sum = parts != parts_.end() && std::ranges::find(pass.sums, s) != pass.sums.end();
-      leaves.push_back(lanes + (!is_sum                     ? s->name
+      leaves.push_back(lanes + (!is_sum                      ? s->name
                                 : parts->second.wide.empty() ? parts->second.narrow + ".update"
                                                              : parts->second.wide + ".update"));
     }
@@ -201,7 +202,8 @@ class RowWriter {
     const std::string& buffer = s.writes[0].buffer;
     if (s.combiner != ir::Combiner::None || program_.buffer(buffer).role != ir::Role::Temp) return false;
     return std::ranges::all_of(program_.statements, [&](const ir::Statement& other) {
-      const bool is_here = std::ranges::any_of(q_.statements, [&](const ir::Statement* o) { return o->name == other.name; });
+      const bool is_here =
+          std::ranges::any_of(q_.statements, [&](const ir::Statement* o) { return o->name == other.name; });
       if (is_here) return other.name == s.name || other.writes[0].buffer != buffer;
       const bool is_read = std::ranges::any_of(other.values, [&](const ir::Expr& value) {
         return std::ranges::any_of(ir::loads_of(value), [&](const ir::Load* load) { return load->buffer == buffer; });

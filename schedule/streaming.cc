@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "ir/contraction.h"
+
 namespace polyte::schedule {
 namespace {
 
-constexpr double kBeyond = 4;  // times the share of a core: until then neighbours may leave it room
+constexpr double kBeyond = 2;  // times the share of a core: until then neighbours may leave it room
 
 double bytes_of(const ir::Buffer& buffer) {
   double bytes = size_in_bytes(buffer.dtype);
@@ -33,12 +35,21 @@ bool is_defined_once(const ir::Program& program, const std::string& buffer) {
   return writers == 1;
 }
 
+// Products whose operands are used again: stores then wait behind the arithmetic.
+bool has_contraction(const ir::Program& program) {
+  return std::ranges::any_of(program.statements, [&](const ir::Statement& s) {
+    return s.combiner != ir::Combiner::None && s.iterators.size() > s.reductions.size() + 1 &&
+           static_cast<bool>(ir::classify_contraction(program, s));
+  });
+}
+
 }  // namespace
 
 std::vector<std::string> stream_lines(const ir::Program& program, const Machine& machine) {
   double all = 0;
   for (const ir::Buffer* buffer : program.interface()) all += bytes_of(*buffer);
   std::vector<std::string> lines;
+  if (has_contraction(program)) return lines;
   if (all < static_cast<double>(machine.l3.bytes) * kBeyond) return lines;
   for (const ir::Buffer* buffer : program.interface()) {
     const bool is_large = bytes_of(*buffer) >= static_cast<double>(machine.l2.bytes);

@@ -13,8 +13,8 @@ constexpr double kUnhidden = 0.1;      // of what the less busy resources do
 constexpr double kNoise = 0.995;       // what is cheaper by less is no better
 constexpr double kWorthAnOrder = 1.6;  // times the cheapest pair: above, no order will help
 constexpr std::size_t kMostOrdered = 4;
-constexpr double kCopyCycles = 0.5;               // an element of a padded copy
-constexpr double kCheapCopy = 0.1;                // of the steps that read it
+constexpr double kCopyCycles = 0.5;                // an element of a padded copy
+constexpr double kCheapCopy = 0.1;                 // of the steps that read it
 constexpr double kPageWalk = 7, kNearPages = 64;   // a page beyond these is looked up in the second level
 constexpr double kFarWalk = 64, kFarPages = 2048;  // and beyond these in the tables, which nothing hides
 // Lines that follow each other are fetched ahead, in so many streams at once; where a run begins they are waited for.
@@ -224,8 +224,7 @@ class TileChooser {
     return buffers;
   }
 
-  TileChoice choice(const TileCandidate& candidate, const Block& block, const TileLoops& tile,
-                    double cycles) const {
+  TileChoice choice(const TileCandidate& candidate, const Block& block, const TileLoops& tile, double cycles) const {
     TileChoice result{name(candidate.at.lane),
                       name(candidate.at.row),
                       name(candidate.at.outer_row),

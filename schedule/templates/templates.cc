@@ -24,8 +24,8 @@ std::string header(const ir::Program& program, const Machine& machine, const std
   std::string contract;
   for (const std::string& loop : reassociated) contract += (contract.empty() ? "reassoc " : ", ") + loop;
   return "schedule " + program.name + "/template for " + program.name + "@" + ir::digest(program) +
-         (machine.cpu.empty() ? "" : " on " + machine.cpu) + " " + std::string(to_string(result_type(program))) +
-         " " + (contract.empty() ? "exact" : contract) + "\n";
+         (machine.cpu.empty() ? "" : " on " + machine.cpu) + " " + std::string(to_string(result_type(program))) + " " +
+         (contract.empty() ? "exact" : contract) + "\n";
 }
 
 }  // namespace

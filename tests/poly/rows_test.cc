@@ -49,6 +49,8 @@ TEST_CASE("a contract that keeps the order") {
   CHECK_FALSE(has(script, "as total_"));
 }
 
-TEST_CASE("isl's order alone has no lanes of rows") { CHECK_FALSE(has(script_of({.affine_core_only = true}), "split_reduction")); }
+TEST_CASE("isl's order alone has no lanes of rows") {
+  CHECK_FALSE(has(script_of({.affine_core_only = true}), "split_reduction"));
+}
 
 }  // namespace polyte::poly
