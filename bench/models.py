@@ -52,6 +52,7 @@ def ours(polyte, path, arm, inputs, options, row):
     start = time.perf_counter()
     artifact, notes = polyte.model(path, ["--scheduler", arm, *options.compile_options], arm)
     row["compile_seconds"] = time.perf_counter() - start
+    row.update(polyte.compile_cost)
     start = time.perf_counter()
     session = polyte.session(artifact, options.threads)
     row["open_ms"] = (time.perf_counter() - start) * 1e3
@@ -118,7 +119,8 @@ def print_row(row):
         low, high = row["ours_over_peer_interval"]
         text += f"  ours/peer {row['ours_over_peer']:6.2f} [{low:.2f}, {high:.2f}]"
     if "compile_seconds" in row:
-        text += f"  compiled in {row['compile_seconds']:.1f} s, open {row['open_ms']:.0f} ms, " \
+        text += f"  compiled in {row['compile_seconds']:.1f} s ({row['compile_processor_seconds']:.1f} s of processor, " \
+                f"{row['compile_peak_megabytes']:.0f} MB), open {row['open_ms']:.0f} ms, " \
                 f"first run {row['first_run_ms']:.1f} ms" if "open_ms" in row else ""
     print(text + (f"  {len(row['notes'])} notes" if row.get("notes") else ""), flush=True)
 

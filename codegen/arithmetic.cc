@@ -7,6 +7,7 @@
 #include "support/error.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 namespace polyte::codegen {
@@ -188,12 +189,39 @@ Value* Arithmetic::float_binary(BinaryOp op, DType type, Value* a, Value* b) {
     case BinaryOp::Pow:
       return round_short(type, call_libm("powf", "pow", {a, b}));
     case BinaryOp::Min:
-      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, a, b);
+      return extremum(llvm::Intrinsic::minimum, a, b);
     case BinaryOp::Max:
-      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, a, b);
+      return extremum(llvm::Intrinsic::maximum, a, b);
     default:
       undefined_operation(to_string(op), type);
   }
+}
+
+// An x86 maximum gives its second operand where the two are zeros or one is NaN; the two ways of asking differ there
+// alone. Of both, magnitudes by `or` keep a NaN one, and +0 has its sign by `and`; a minimum has its sign by `or` too.
+Value* Arithmetic::extremum(llvm::Intrinsic::ID which, Value* a, Value* b) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(a->getType());
+  const bool is_constant = llvm::isa<llvm::Constant>(a) || llvm::isa<llvm::Constant>(b);
+  const unsigned bits = vector == nullptr ? 0 : vector->getNumElements() * vector->getScalarSizeInBits();
+  const bool suits = bits == 512 ? has("avx512f") : (bits == 256 || bits == 128) && has("avx512vl");
+  if (is_constant || !suits) return b_.CreateBinaryIntrinsic(which, a, b);
+  const bool is_max = which == llvm::Intrinsic::maximum;
+  const auto one_way = [&](Value* x, Value* y) {
+    return b_.CreateSelect(is_max ? b_.CreateFCmpOGT(x, y) : b_.CreateFCmpOLT(x, y), x, y);
+  };
+  const bool wide = vector->getScalarSizeInBits() == 64;
+  llvm::Type* as_bits = a->getType()->getWithNewType(b_.getIntNTy(wide ? 64 : 32));
+  Value* first = b_.CreateBitCast(one_way(a, b), as_bits);
+  Value* second = b_.CreateBitCast(one_way(b, a), as_bits);
+  if (!is_max) return b_.CreateBitCast(b_.CreateOr(first, second), a->getType());
+  namespace id = llvm::Intrinsic;
+  const auto ternary = bits == 512   ? (wide ? id::x86_avx512_pternlog_q_512 : id::x86_avx512_pternlog_d_512)
+                       : bits == 256 ? (wide ? id::x86_avx512_pternlog_q_256 : id::x86_avx512_pternlog_d_256)
+                                     : (wide ? id::x86_avx512_pternlog_q_128 : id::x86_avx512_pternlog_d_128);
+  constexpr int kAndWhereSetElseOr = 0xd4;  // of the third operand
+  Value* sign = llvm::ConstantInt::get(as_bits, llvm::APInt::getSignMask(wide ? 64 : 32));
+  Value* both = b_.CreateIntrinsic(ternary, {}, {first, second, sign, b_.getInt32(kAndWhereSetElseOr)});
+  return b_.CreateBitCast(both, a->getType());
 }
 
 Value* Arithmetic::bool_binary(BinaryOp op, Value* a, Value* b) {

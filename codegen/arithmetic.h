@@ -49,6 +49,7 @@ class Arithmetic {
   llvm::Type* shaped(llvm::Type* scalar, const Value* like) const;
   Value* float_unary(ir::UnaryOp op, DType type, Value* a);
   Value* float_binary(ir::BinaryOp op, DType type, Value* a, Value* b);
+  Value* extremum(llvm::Intrinsic::ID which, Value* a, Value* b);
   Value* integer_unary(ir::UnaryOp op, DType type, Value* a);
   Value* integer_binary(ir::BinaryOp op, DType type, Value* a, Value* b);
   Value* integer_division(bool remainder, DType type, Value* a, Value* b);

@@ -16,6 +16,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Pass.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetOptions.h>
@@ -24,6 +25,19 @@
 
 namespace polyte::codegen {
 
+namespace {
+
+// LLVM's schedulers compare every memory access of a block with every other one, and search each list of them: hundreds
+// of scattered stores after a register tile took half of the time of code generation. Beyond this many the accesses of
+// a block are ordered in groups. Loops have fewer, so their code stays as it is.
+void limit_compared_accesses() {
+  auto& options = llvm::cl::getRegisteredOptions();
+  const auto found = options.find("dag-maps-huge-region");
+  if (found != options.end()) found->second->addOccurrence(0, found->first(), "100");
+}
+
+}  // namespace
+
 const llvm::Target& llvm_target() {
   static const llvm::Target* target = [] {
     LLVMInitializeX86TargetInfo();
@@ -31,6 +45,7 @@ const llvm::Target& llvm_target() {
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
     LLVMInitializeX86AsmParser();
+    limit_compared_accesses();
     std::string error;
     const llvm::Target* found = llvm::TargetRegistry::lookupTarget(kTriple, error);
     POLYTE_CHECK(found != nullptr, "LLVM does not know its own x86-64 target: " + error);

@@ -10,6 +10,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/scratch.h"
@@ -21,6 +22,8 @@ namespace polyte::codegen {
 struct Kernel {
   ir::LoopProgram program;    // Flat form, parameters bound to numbers
   std::vector<bool> aligned;  // per interface buffer: its address is a multiple of 64; empty: none is known to be
+  // Interface buffers (result, operand) that may be one and the same memory; all others never overlap.
+  std::vector<std::pair<std::size_t, std::size_t>> in_place = {};
 };
 
 struct CodegenOptions {

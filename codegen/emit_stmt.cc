@@ -194,7 +194,7 @@ void FunctionEmitter::annotate_scope(BufferSlot& slot, const std::string& name) 
   slot.scope = llvm::MDNode::get(b_.getContext(), {context_.scopes.at(name)});
   std::vector<llvm::Metadata*> others;
   for (const auto& [other, scope] : context_.scopes) {
-    if (other != name) others.push_back(scope);
+    if (scope != context_.scopes.at(name)) others.push_back(scope);
   }
   slot.no_alias = llvm::MDNode::get(b_.getContext(), others);
 }

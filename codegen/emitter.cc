@@ -65,7 +65,8 @@ void FunctionEmitter::finish() {
 
 namespace {
 
-// One alias scope a buffer: accesses to different buffers never overlap. Sees whether a store is to be streamed.
+// One alias scope a buffer, or one for those that may be the same memory: accesses to different scopes never overlap.
+// Sees whether a store is to be streamed.
 void make_scopes(KernelContext& context) {
   llvm::MDBuilder metadata(context.module.getContext());
   llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain(context.kernel.program.name);
@@ -73,7 +74,13 @@ void make_scopes(KernelContext& context) {
     const bool fresh = context.scopes.emplace(name, metadata.createAnonymousAliasScope(domain, name)).second;
     POLYTE_CHECK(fresh, "kernel '" + context.kernel.program.name + "': two buffers named '" + name + "'");
   };
-  for (const ir::Buffer& buffer : context.kernel.program.buffers) add(buffer.name);
+  const std::vector<ir::Buffer>& interface = context.kernel.program.buffers;
+  for (const ir::Buffer& buffer : interface) add(buffer.name);
+  for (const auto& [result, operand] : context.kernel.in_place) {
+    llvm::MDNode* const one = context.scopes.at(interface.at(operand).name);
+    llvm::MDNode* const other = context.scopes.at(interface.at(result).name);
+    for (auto& [name, scope] : context.scopes) scope = scope == other ? one : scope;
+  }
   ir::for_each_stmt(context.kernel.program.body, [&](const ir::Stmt& s) {
     const auto* store = std::get_if<ir::Store>(&s->op);
     context.has_streams = context.has_streams || (store != nullptr && store->nontemporal);

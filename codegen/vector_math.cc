@@ -68,18 +68,21 @@ Value* VectorMath::power_of_two(Value* exponent) {
 //
 // n is rounded by adding 1.5 * 2^p, which leaves it in the low bits as an integer: no conversion, NaN included.
 // 2^n is applied in two halves: each is normal, so overflow and subnormal results round once. AVX-512 has an
-// instruction for just that.
+// instruction for just that, which takes any n, infinities and NaN included: then r alone has to stay in its range,
+// instead of x, by one instruction more.
 
 Value* VectorMath::exp(Value* x) {
   // ln 2 in two parts, the first short enough that n times it is exact (|n| < 2^8 and 2^11).
   const double high = wide_ ? 0x1.62e42feep-1 : 0x1.62e4p-1;
   const double low = wide_ ? 0x1.a39ef35793c76p-33 : 0x1.7f7d1cp-20;
-  x = at_least(at_most(x, wide_ ? 710 : 89), wide_ ? -746 : -105);
+  const bool any_exponent = clamps_by_instruction();
+  if (!any_exponent) x = at_least(at_most(x, wide_ ? 710 : 89), wide_ ? -746 : -105);
   Value* magic = constant(wide_ ? 0x1.8p52 : 0x1.8p23);
   Value* shifted = a_.mul_add(x, constant(1.4426950408889634), magic);
   Value* n = b_.CreateFSub(shifted, magic);
   Value* r = a_.mul_add(n, constant(-high), x);
   r = a_.mul_add(n, constant(-low), r);
+  if (any_exponent) r = within_by_instruction(r, 0.5);
   Value* tail = wide_ ? polynomial(r, tables::kExpF64) : polynomial(r, tables::kExpF32);
   Value* value = b_.CreateFAdd(a_.mul_add(b_.CreateFMul(r, r), tail, r), constant(1));
   if (Value* scaled = scale_by_instruction(value, n)) return scaled;
@@ -87,6 +90,22 @@ Value* VectorMath::exp(Value* x) {
   Value* half = b_.CreateAShr(exponent, 1);
   value = b_.CreateFMul(value, power_of_two(half));
   return b_.CreateFMul(value, power_of_two(b_.CreateSub(exponent, half)));
+}
+
+bool VectorMath::clamps_by_instruction() const {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type_);
+  const unsigned bits = vector == nullptr ? 0 : vector->getNumElements() * vector->getScalarSizeInBits();
+  return bits == 512 && a_.has("avx512f") && a_.has("avx512dq");
+}
+
+// The smaller magnitude of x and the limit, with the sign of x; the limit where x is NaN.
+Value* VectorMath::within_by_instruction(Value* x, double limit) {
+  namespace id = llvm::Intrinsic;
+  Value* all = llvm::Constant::getAllOnesValue(b_.getIntNTy(wide_ ? 8 : 16));
+  Value* smaller_magnitude = b_.getInt32(2);
+  Value* as_the_thread_rounds = b_.getInt32(4);
+  return b_.CreateIntrinsic(wide_ ? id::x86_avx512_mask_range_pd_512 : id::x86_avx512_mask_range_ps_512, {},
+                            {x, constant(limit), smaller_magnitude, x, all, as_the_thread_rounds});
 }
 
 // value * 2^n with one rounding by vscalef; null where the target has none for as many lanes.

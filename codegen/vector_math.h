@@ -31,6 +31,8 @@ class VectorMath {
   Value* at_most(Value* x, double limit);   // NaN stays NaN
   Value* at_least(Value* x, double limit);  // NaN stays NaN
   Value* power_of_two(Value* exponent);     // 2^exponent, a normal number
+  bool clamps_by_instruction() const;
+  Value* within_by_instruction(Value* x, double limit);
   Value* scale_by_instruction(Value* value, Value* n);
   Value* exp(Value* x);
   Value* log(Value* x);

@@ -1,7 +1,11 @@
 #include "driver/build_kernel.h"
 
+#include <algorithm>
 #include <chrono>
 
+#include "driver/storage_facts.h"
+#include "ir/copy_loops.h"
+#include "ir/interpret.h"
 #include "lower/lower.h"
 #include "poly/auto_schedule.h"
 #include "schedule/templates/templates.h"
@@ -50,7 +54,7 @@ schedule::Script choose_script(BuiltKernel& kernel, const Machine& machine, cons
     POLYTE_CHECK(options.script != nullptr, "the script arm needs a script");
     return *options.script;
   }
-  Result<schedule::Script> script = write_script(*kernel.program, options.arm, machine);
+  Result<schedule::Script> script = write_script(*kernel.program, options.arm, machine, options.exact);
   if (script) return *std::move(script);
   kernel.notes.push_back(to_string(options.arm) + " declined '" + kernel.program->name + "': " + script.error().reason +
                          "; the reference order is used");
@@ -121,16 +125,16 @@ std::optional<Arm> arm_from_string(std::string_view name) {
   return std::nullopt;
 }
 
-Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine) {
+Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact) {
   switch (arm) {
     case Arm::Naive:
       return reference_script(program, machine);
     case Arm::Isl:
-      return poly::auto_schedule(program, machine, {.affine_core_only = true});
+      return poly::auto_schedule(program, machine, {.affine_core_only = true, .keep_order = exact});
     case Arm::Poly:
-      return poly::auto_schedule(program, machine, {});
+      return poly::auto_schedule(program, machine, {.keep_order = exact});
     case Arm::Template:
-      return schedule::make_template(program, machine);
+      return schedule::make_template(program, machine, {.keep_order = exact});
     case Arm::Script:
       break;
   }
@@ -152,6 +156,7 @@ BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machi
   lower_options.strict = options.strict;
   lower_options.on_pass = [&](const lower::PassRun& pass) { kernel.times.push_back({pass.name, pass.milliseconds}); };
   kernel.kernel.program = lower::lower(*kernel.state, lower_options);
+  kernel.kernel.in_place = in_place_pairs(*kernel.state);
   for (const schedule::StagedBuffer& staged : kernel.state->staged) {
     if (staged.at_compile_time) kernel.packed.push_back({staged.name, staged.dtype, staged.shape});
   }
@@ -159,17 +164,33 @@ BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machi
   return kernel;
 }
 
-ir::Environment pack_constants(const BuiltKernel& kernel, const ir::Environment& constants) {
-  ir::Environment packed;
-  if (kernel.packed.empty()) return packed;
+namespace {
+
+// What a packing computes besides moving elements; slow.
+void interpret_packing(const ir::LoopProgram& packing, const ir::CopyMemory& memory) {
   ir::Environment buffers;
-  for (const ir::Buffer& buffer : kernel.packing.buffers) {
-    auto it = constants.find(buffer.name);
-    if (it != constants.end()) buffers.insert(*it);
+  for (const ir::Buffer& buffer : packing.buffers) {
+    const auto from = memory.from.find(buffer.name);
+    if (from == memory.from.end()) continue;
+    ir::Contents contents{buffer.dtype, ir::constant_shape(buffer), {from->second.begin(), from->second.end()}};
+    buffers.emplace(buffer.name, std::move(contents));
   }
-  ir::interpret(kernel.packing, buffers, {});
-  for (const PackedBuffer& buffer : kernel.packed) packed.insert(*buffers.find(buffer.name));
-  return packed;
+  ir::interpret(packing, buffers, {});
+  for (const auto& [name, bytes] : memory.to) std::ranges::copy(buffers.at(name).bytes, bytes.begin());
+}
+
+}  // namespace
+
+void pack_constants(const BuiltKernel& kernel, const std::map<std::string, std::span<const std::byte>>& constants,
+                    std::span<const std::span<std::byte>> packed) {
+  if (kernel.packed.empty()) return;
+  ir::CopyMemory memory;
+  for (const ir::Buffer& buffer : kernel.packing.buffers) {
+    if (const auto it = constants.find(buffer.name); it != constants.end()) memory.from.insert(*it);
+  }
+  for (std::size_t i = 0; i < kernel.packed.size(); ++i) memory.to.emplace(kernel.packed[i].name, packed[i]);
+  if (ir::only_copies(kernel.packing)) return ir::run_copies(kernel.packing, memory);
+  interpret_packing(kernel.packing, memory);
 }
 
 }  // namespace polyte::driver

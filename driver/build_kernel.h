@@ -8,14 +8,17 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "codegen/codegen.h"
 #include "ir/interpret.h"
 #include "schedule/language/replay.h"
+#include "support/checked.h"
 
 namespace polyte::driver {
 
@@ -34,7 +37,7 @@ struct KernelOptions {
   std::string script_origin;                 // its file name, for messages
   schedule::ProofLevel proof = schedule::ProofLevel::Full;
   bool strict = false;  // what was not done as asked is an error
-  bool exact = false;   // refuses contracts that change the order of floating-point operations
+  bool exact = false;   // keeps the order of floating-point operations, refuses contracts that change it
 };
 
 // A Const buffer in the layout that the kernel reads, computed at compile time from the Program's constants.
@@ -42,6 +45,7 @@ struct PackedBuffer {
   std::string name;
   DType dtype = DType::F32;
   std::vector<std::int64_t> shape;
+  std::int64_t bytes() const { return checked_mul(checked_product(shape), size_in_bytes(dtype)); }
 };
 
 struct BuiltKernel {
@@ -56,15 +60,17 @@ struct BuiltKernel {
   bool fell_back = false;  // the arm declined and the reference order was taken
 };
 
-// The script that an arm writes for a Program (empty directives for naive), or why it declines.
-Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine);
+// The script that an arm writes for a Program (empty directives for naive), or why it declines. `exact`: one that keeps
+// the order of every floating-point sum.
+Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact = false);
 
 // Parameters of the Program must be bound. UserError(Refused or Unknown) with the refusal's text where a script is
 // refused. A poly or template arm that declines falls back to the reference order; notes and fell_back say so.
 BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,
                          const KernelOptions& options);
 
-// Contents of the packed buffers for given constants.
-ir::Environment pack_constants(const BuiltKernel& kernel, const ir::Environment& constants);
+// Fills the packed buffers, in their order and zeroed by the caller, from the Program's constants by name.
+void pack_constants(const BuiltKernel& kernel, const std::map<std::string, std::span<const std::byte>>& constants,
+                    std::span<const std::span<std::byte>> packed);
 
 }  // namespace polyte::driver

@@ -214,6 +214,8 @@ CompiledCode generate_code(CompiledModel& model, const codegen::Target& target, 
 
 }  // namespace
 
+int jobs_of(const ModelOptions& options) { return options.jobs > 0 ? options.jobs : default_jobs(); }
+
 std::string missing_kernel(const CompiledModel& model, const std::string& group) {
   std::string known;
   for (const GroupPlan& each : model.groups) {
@@ -223,7 +225,7 @@ std::string missing_kernel(const CompiledModel& model, const std::string& group)
   return "the model has no group '" + group + "' (there are " + (known.empty() ? "none" : known) + ")";
 }
 
-CompiledModel partition_model(graph::Graph graph, const ModelOptions& options) {
+CompiledModel partition_model(graph::Graph graph, const Machine& machine, const ModelOptions& options) {
   CompiledModel model;
   model.graph = std::move(graph);
   std::set<std::string> model_nodes;
@@ -231,6 +233,7 @@ CompiledModel partition_model(graph::Graph graph, const ModelOptions& options) {
   if (options.optimize) {
     graph::OptimizeOptions passes;
     passes.exact = options.exact;
+    passes.layout = {options.layout, {machine.lanes(DType::F32), machine.fma_per_cycle}};
     run(model, "graph passes", [&] { model.passes = graph::optimize(model.graph, passes); });
   }
   run(model, "fusion", [&] { partition(model, options, model_nodes); });
@@ -239,7 +242,7 @@ CompiledModel partition_model(graph::Graph graph, const ModelOptions& options) {
 }
 
 CompiledModel schedule_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options) {
-  CompiledModel model = partition_model(std::move(graph), options);
+  CompiledModel model = partition_model(std::move(graph), target.machine, options);
   check_scripts_used(model, options);
   run(model, "schedules", [&] { schedule_and_split(model, target, options); });
   return model;
@@ -251,10 +254,6 @@ CompiledModel compile_model(graph::Graph graph, const codegen::Target& target, c
   run(model, "code", [&] { code = generate_code(model, target, jobs_of(options)); });
   run(model, "assembly", [&] { model.parts = assemble(model, code.scratch, code.library, target, options); });
   return model;
-}
-
-ir::Contents to_contents(const graph::Tensor& tensor) {
-  return {tensor.type.dtype, tensor.type.shape, tensor.bytes->copy()};
 }
 
 }  // namespace polyte::driver

@@ -33,12 +33,15 @@ struct ModelOptions {
   std::vector<NamedScript> scripts;       // for the groups that their headers name
   schedule::ProofLevel proof = schedule::ProofLevel::Full;
   bool strict = false, exact = false;
-  bool optimize = true;               // graph passes
+  bool optimize = true;  // graph passes
+  graph::Layout layout = graph::Layout::Auto;
   bool fuse = true;                   // false: every operator is its own kernel
   std::vector<FusionRequest> fusion;  // what a person wants fused or not
   FusionLimits limits;                // of a group; one above them is split
+  bool share = true;                  // false: values share no bytes on purpose, views are copied; to compare with
   int jobs = 0;                       // 0: one a processor
 };
+int jobs_of(const ModelOptions& options);  // at least 1
 
 // A group of fused nodes and the kernel that computes it.
 struct GroupPlan {
@@ -64,15 +67,12 @@ struct CompiledModel {
 
 // Its first half, up to a Program a group: no schedules, no kernels. Scheduling may split groups (fusion_feedback.h);
 // those that stay keep their names, the parts of "g3_conv_relu" are "g3a_conv", "g3b_relu".
-CompiledModel partition_model(graph::Graph graph, const ModelOptions& options);
+CompiledModel partition_model(graph::Graph graph, const Machine& machine, const ModelOptions& options);
 // Why no kernel can be scheduled for `group`: an unknown name, with the known ones, or a view. Empty: one can.
 std::string missing_kernel(const CompiledModel& model, const std::string& group);
 // The list without code generation: for looking at groups, programs and scripts.
 CompiledModel schedule_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options);
 // All of it.
 CompiledModel compile_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options);
-
-// Graph tensors <-> the interpreter's contents.
-ir::Contents to_contents(const graph::Tensor& tensor);
 
 }  // namespace polyte::driver

@@ -14,13 +14,19 @@ runtime::Bytes to_bytes(const std::string& text) {
   return {data, text.size()};
 }
 
-ir::Environment constants_of(const ir::Program& program, std::span<runtime::Tensor> tensors) {
-  ir::Environment constants;
-  const std::vector<const ir::Buffer*> interface = program.interface();
+// The constants in the kernel's own layouts.
+std::vector<runtime::Tensor> packed_constants(const BuiltKernel& kernel, std::span<runtime::Tensor> tensors) {
+  std::map<std::string, std::span<const std::byte>> constants;
+  const std::vector<const ir::Buffer*> interface = kernel.program->interface();
   for (std::size_t i = 0; i < interface.size(); ++i) {
-    if (interface[i]->role == ir::Role::Const) constants[interface[i]->name] = to_contents(tensors[i]);
+    if (interface[i]->role == ir::Role::Const) constants[interface[i]->name] = tensors[i].raw();
   }
-  return constants;
+  std::vector<runtime::Tensor> packed;
+  for (const PackedBuffer& buffer : kernel.packed) packed.emplace_back(buffer.dtype, buffer.shape);
+  std::vector<std::span<std::byte>> bytes;
+  for (runtime::Tensor& tensor : packed) bytes.push_back(tensor.raw());
+  pack_constants(kernel, constants, bytes);
+  return packed;
 }
 
 }  // namespace
@@ -46,11 +52,10 @@ OperatorRunner::OperatorRunner(const CompiledOperator& op, std::span<runtime::Te
     : library_(to_bytes(op.library), op.built.kernel.program.name),
       pool_(threads),
       kernel_(library_.kernel(op.built.kernel.program.name)),
+      packed_(packed_constants(op.built, tensors)),
       scratch_(DType::U8, {op.scratch.total_bytes(threads)}) {
   POLYTE_CHECK(tensors.size() == op.built.program->interface().size(), "one tensor an interface buffer");
   for (runtime::Tensor& tensor : tensors) buffers_.push_back(tensor.data());
-  ir::Environment packed = pack_constants(op.built, constants_of(*op.built.program, tensors));
-  for (const PackedBuffer& buffer : op.built.packed) packed_.push_back(to_tensor(packed.at(buffer.name)));
   for (runtime::Tensor& tensor : packed_) buffers_.push_back(tensor.data());
 }
 

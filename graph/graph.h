@@ -46,6 +46,8 @@ double element_as_real(const Tensor& tensor, std::int64_t position);
 std::int64_t element_as_int(const Tensor& tensor, std::int64_t position);  // integer and Bool types
 std::vector<double> elements_as_real(const Tensor& tensor);
 Dims elements_as_int(const Tensor& tensor);
+// Of floats: element i times factors[i / run % factors.size()], in doubles and rounded once.
+Tensor scale_runs(const Tensor& tensor, const std::vector<double>& factors, std::size_t run);
 
 struct Value {
   std::string name;  // unique in the graph, not empty; ONNX's names, so any characters

@@ -154,6 +154,10 @@ struct ConvAttributes {  // Conv, ConvTranspose; inputs x, w, bias or kNoValue
   Window window;
   std::int64_t group = 1;
   Dims output_padding;  // ConvTranspose only
+  // Conv only: channels in blocks along a last dimension, as many as these say; 0: none. The output is then
+  // [n, channels / block, spatial..., block], the weight [outputs / block, inputs / group, kernel..., block], the
+  // bias [outputs / block, block]; an input in blocks has the output's (docs/layouts.md).
+  std::int64_t input_block = 0, output_block = 0;
   bool operator==(const ConvAttributes&) const = default;
 };
 struct PoolAttributes {  // MaxPool (a second output holds indices), AveragePool

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "graph/passes/choose_layouts.h"
 #include "graph/passes/fold_constants.h"
 #include "graph/passes/fold_scales.h"
 #include "graph/passes/merge_common_nodes.h"
@@ -21,7 +22,8 @@ enum class Rounding { Kept, Changed };
 
 // The list. `run(name, pass)` is called for every entry in order.
 template <class Run>
-void for_each_pass(const Run& run) {
+void for_each_pass(const OptimizeOptions& options, const Run& run) {
+  const auto choose = [&options](Graph& graph) { return choose_layouts(graph, options.layout); };
   run("remove dead nodes", remove_dead_nodes, Rounding::Kept);
   run("fold constants", fold_constants, Rounding::Kept);
   run("merge transposes", merge_transposes, Rounding::Kept);
@@ -29,6 +31,7 @@ void for_each_pass(const Run& run) {
   run("remove identities", remove_identities, Rounding::Kept);
   run("fold scales", fold_scales, Rounding::Changed);  // contractions see what follows them once identities are gone
   run("simplify batch norms", simplify_batch_norms, Rounding::Changed);  // only those that were not folded
+  run("choose layouts", choose, Rounding::Kept);                         // every convolution as it will be
   run("merge common nodes", merge_common_nodes, Rounding::Kept);         // last: the others make equal constants
 }
 
@@ -37,7 +40,8 @@ void check_after(std::string_view pass, const Graph& graph) {
   POLYTE_CHECK(problems.empty(), "after pass '" + std::string(pass) + "': " + problems.front());
 }
 
-PassRecord run_pass(const char* name, Pass pass, Graph& graph) {
+template <class AnyPass>
+PassRecord run_pass(const char* name, const AnyPass& pass, Graph& graph) {
   const auto start = std::chrono::steady_clock::now();
   PassResult result = pass(graph);
   const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
@@ -65,7 +69,7 @@ void check_names(const std::vector<std::string>& names) {
 OptimizeReport optimize(Graph& graph, const OptimizeOptions& options) {
   check_names(options.skip);
   OptimizeReport report;
-  for_each_pass([&](const char* name, Pass pass, Rounding rounding) {
+  for_each_pass(options, [&](const char* name, const auto& pass, Rounding rounding) {
     const bool skipped = std::find(options.skip.begin(), options.skip.end(), name) != options.skip.end();
     if (skipped || (options.exact && rounding == Rounding::Changed)) {
       report.passes.push_back({.name = name});
@@ -80,7 +84,7 @@ OptimizeReport optimize(Graph& graph, const OptimizeOptions& options) {
 
 std::vector<std::string> optimize_pass_names() {
   std::vector<std::string> names;
-  for_each_pass([&](const char* name, Pass, Rounding) { names.emplace_back(name); });
+  for_each_pass({}, [&](const char* name, const auto&, Rounding) { names.emplace_back(name); });
   return names;
 }
 

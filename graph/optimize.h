@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/passes/choose_layouts.h"
 
 namespace polyte::graph {
 
@@ -17,6 +18,7 @@ struct OptimizeOptions {
   std::vector<std::string> skip = {};  // names of passes; UserError(Usage) for one that does not exist
   // Floating-point results stay what the model says, bit for bit: passes that change roundings do not run.
   bool exact = false;
+  LayoutOptions layout = {};  // no vectors: no layout is chosen
   std::function<void(std::string_view pass, const Graph& graph)> after_pass = {};
 };
 

@@ -46,6 +46,7 @@ struct Printer {
     add_window(pairs, a.window);
     pairs.add("group", a.group);
     if (!a.output_padding.empty()) pairs.add("output_padding", list(a.output_padding));
+    if (a.output_block != 0) pairs.add("blocks", std::to_string(a.input_block) + "->" + std::to_string(a.output_block));
   }
   void operator()(const PoolAttributes& a) {
     add_window(pairs, a.window);

@@ -1,4 +1,5 @@
 // Tensors known at compile time: making them, and reading their elements as numbers.
+#include <algorithm>
 #include <cstring>
 
 #include "graph/graph.h"
@@ -46,6 +47,17 @@ void store_real(DType type, std::byte* to, double value) {
   }
   const auto whole = static_cast<std::int64_t>(value);
   std::memcpy(to, &whole, static_cast<std::size_t>(size_in_bytes(type)));
+}
+
+// scale(position, factor) for every element.
+template <class Scale>
+void for_each_run(std::size_t elements, const std::vector<double>& factors, std::size_t run, const Scale& scale) {
+  std::size_t factor = 0;
+  for (std::size_t begin = 0; begin < elements; begin += run) {
+    const std::size_t end = std::min(elements, begin + run);
+    for (std::size_t i = begin; i < end; ++i) scale(i, factors[factor]);
+    factor = factor + 1 == factors.size() ? 0 : factor + 1;
+  }
 }
 
 }  // namespace
@@ -116,6 +128,26 @@ std::vector<double> elements_as_real(const Tensor& tensor) {
   std::vector<double> elements(static_cast<std::size_t>(element_count(tensor.type.shape)));
   for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = element_as_real(tensor, static_cast<std::int64_t>(i));
   return elements;
+}
+
+Tensor scale_runs(const Tensor& tensor, const std::vector<double>& factors, std::size_t run) {
+  POLYTE_CHECK(is_float(tensor.type.dtype) && run > 0 && !factors.empty(), "runs of floats");
+  const auto elements = static_cast<std::size_t>(element_count(tensor.type.shape));
+  const auto width = static_cast<std::size_t>(size_in_bytes(tensor.type.dtype));
+  auto scaled = std::make_shared<Bytes>(elements * width);
+  const std::byte* from = tensor.bytes->data();
+  std::byte* to = scaled->data();
+  if (tensor.type.dtype == DType::F32) {  // weights of a network: no question an element
+    for_each_run(elements, factors, run, [&](std::size_t i, double factor) {
+      store_as(to + i * sizeof(float),
+               static_cast<float>(static_cast<double>(load_as<float>(from + i * sizeof(float))) * factor));
+    });
+  } else {
+    for_each_run(elements, factors, run, [&](std::size_t i, double factor) {
+      store_real(tensor.type.dtype, to + i * width, element_as_real(tensor, static_cast<std::int64_t>(i)) * factor);
+    });
+  }
+  return {tensor.type, std::move(scaled)};
 }
 
 Dims elements_as_int(const Tensor& tensor) {

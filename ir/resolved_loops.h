@@ -1,5 +1,5 @@
 // Loop programs with every name resolved: variables are slots of one array, buffers are numbers, an expression node
-// has room for its value. Private to interpret_loops.cc, which executes them.
+// has room for its value. Private to interpret_loops.cc and copy_loops.cc, which execute them.
 #pragma once
 
 #include <algorithm>

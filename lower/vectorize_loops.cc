@@ -1,6 +1,7 @@
 #include "lower/vectorize_loops.h"
 
 #include <algorithm>
+#include <set>
 
 #include "lower/lane_rewriter.h"
 #include "lower/names.h"
@@ -48,6 +49,8 @@ class Vectorizer {
 
   Stmt statement(const Stmt& s) {
     if (const auto* loop = std::get_if<ir::For>(&s->op)) return visit_loop(s, *loop);
+    if (const auto* alloc = std::get_if<ir::Alloc>(&s->op); alloc && alloc->buffer.memory == ir::Memory::Register)
+      return visit_registers(s, *alloc);
     const Facts::Scope scope(facts_);
     if (const auto* branch = std::get_if<ir::If>(&s->op))
       for (const ir::Constraint& c : branch->conditions) facts_.assume(c);
@@ -60,6 +63,31 @@ class Vectorizer {
   Names names_;
   Facts facts_;
   Shapes shapes_;
+  bool whole_ = false;  // what is left over keeps a vector's length, masked
+
+  // A register is written in one length: where some vectors are shorter than others, they are masked instead.
+  Stmt visit_registers(const Stmt& s, const ir::Alloc& alloc) {
+    const auto lanes_within = [&] {
+      return ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
+    };
+    const std::size_t notes = notes_.size();
+    const Stmt once = lanes_within();
+    if (whole_ || !has_several_lengths(once, alloc.buffer.name)) return once;
+    notes_.resize(notes);
+    whole_ = true;
+    const Stmt again = lanes_within();
+    whole_ = false;
+    return again;
+  }
+
+  static bool has_several_lengths(const Stmt& s, const std::string& buffer) {
+    std::set<int> lengths;
+    ir::for_each_stmt(s, [&](const Stmt& each) {
+      const auto* store = std::get_if<ir::Store>(&each->op);
+      if (store && store->buffer == buffer && store->lanes.count > 1) lengths.insert(store->lanes.count);
+    });
+    return lengths.size() > 1;
+  }
 
   Stmt visit_loop(const Stmt& s, const ir::For& loop) {
     ir::For copy = loop;
@@ -130,7 +158,7 @@ class Vectorizer {
   }
 
   Piece piece(const Affine& base, const Affine& left, std::int64_t lanes) const {
-    if (left.is_constant() && left.constant() < lanes) lanes = next_power_of_two(left.constant());
+    if (!whole_ && left.is_constant() && left.constant() < lanes) lanes = next_power_of_two(left.constant());
     Piece result{base, static_cast<int>(lanes), std::nullopt};
     if (!facts_.proves(left - lanes)) result.active = left;
     return result;

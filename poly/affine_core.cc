@@ -424,6 +424,7 @@ Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineC
   AffineCore result;
   std::vector<Attempt> attempts(std::begin(kAttempts), std::end(kAttempts));
   if (ordered) attempts = {kTimeTiled};
+  if (!options.fuse) std::erase_if(attempts, [](const Attempt& attempt) { return !attempt.serialize; });
   for (const Attempt& attempt : attempts) {
     context.limit(options.quota);
     try {

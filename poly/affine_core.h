@@ -51,6 +51,7 @@ struct CoreNode {
 struct AffineCoreOptions {
   std::uint64_t quota = 0;  // isl operations an attempt
   bool allow_maps = true;   // skewed, shifted and reversed loops; else such attempts are declined
+  bool fuse = true;         // else one strongly connected component a nest
 };
 
 struct AffineCore {

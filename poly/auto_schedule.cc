@@ -2,6 +2,7 @@
 
 #include "poly/affine_core.h"
 #include "poly/strategy_cpu.h"
+#include "schedule/streaming.h"
 
 namespace polyte::poly {
 namespace {
@@ -18,20 +19,33 @@ DType result_type(const ir::Program& program) {
 
 Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine, const PolyOptions& options) {
   const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(program));
-  const StrategyOptions strategy{.affine_core_only = options.affine_core_only};
+  const StrategyOptions strategy{.affine_core_only = options.affine_core_only, .keep_order = options.keep_order};
   Result<AffineCore> core = compute_affine_core(program, {.quota = options.quota});
   if (!core) return core.error();
-  std::optional<std::string> lines = schedule_for_cpu(program, reference, *core, machine, strategy);
-  if (!lines) {
+  std::optional<CpuSchedule> schedule = schedule_for_cpu(program, reference, *core, machine, strategy);
+  if (!schedule) {
     core = compute_affine_core(program, {.quota = options.quota, .allow_maps = false});
     if (!core) return core.error();
-    lines = schedule_for_cpu(program, reference, *core, machine, strategy);
+    schedule = schedule_for_cpu(program, reference, *core, machine, strategy);
   }
-  if (!lines) return Decline{"no nest of isl's order is worth scheduling"};
+  if (schedule && schedule->loses_tiles) {
+    core = compute_affine_core(program, {.quota = options.quota, .allow_maps = false, .fuse = false});
+    if (core) {
+      auto apart = schedule_for_cpu(program, reference, *core, machine, strategy);
+      if (apart) schedule = std::move(apart);
+    }
+  }
+  if (!schedule) return Decline{"no nest of isl's order is worth scheduling"};
+  if (!options.affine_core_only)
+    for (const std::string& line : schedule::stream_lines(program, machine))
+      schedule->lines += line + "  #: tile-model\n";
+  std::string contract;
+  for (const std::string& loop : schedule->reassociated) contract += (contract.empty() ? "reassoc " : ", ") + loop;
   const std::string text = "schedule " + program.name + (options.affine_core_only ? "/isl" : "/poly") + " for " +
                            program.name + "@" + ir::digest(program) +
                            (machine.cpu.empty() ? "" : " on " + machine.cpu) + " " +
-                           std::string(to_string(result_type(program))) + " exact\n" + *lines;
+                           std::string(to_string(result_type(program))) + " " +
+                           (contract.empty() ? "exact" : contract) + "\n" + schedule->lines;
   schedule::Script script = schedule::parse_script(text, "poly");
   for (schedule::Directive& directive : script.directives) directive.line = 0;
   return script;

@@ -11,6 +11,7 @@ namespace polyte::poly {
 
 struct PolyOptions {
   bool affine_core_only = false;    // the `isl` arm: isl's order with fixed tiles, nothing else
+  bool keep_order = false;          // of floating-point sums: no `reassoc`
   std::uint64_t quota = 5'000'000;  // isl operations a scheduling attempt; then the next, simpler one
 };
 

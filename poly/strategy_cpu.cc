@@ -1,6 +1,7 @@
 #include "poly/strategy_cpu.h"
 
 #include <algorithm>
+#include <span>
 
 #include "ir/contraction.h"
 #include "poly/nest_order.h"
@@ -9,6 +10,7 @@
 #include "schedule/lanes.h"
 #include "schedule/language/digits.h"
 #include "schedule/operand_staging.h"
+#include "schedule/row_chain.h"
 #include "schedule/tile_choice.h"
 #include "support/checked.h"
 
@@ -38,12 +40,45 @@ class NestStrategy {
     collect(core);
   }
 
+  // Whether most of the work is a contraction that in this nest, for the sake of what it shares loops with, would go
+  // without a tile of registers.
+  bool loses_tiles() const {
+    if (options_.affine_core_only || (parts_.size() == 1 && outer_.empty())) return false;
+    double all = 0, tiled = 0;
+    for (const Cluster* part : parts_) {
+      const ir::Statement* update = part->update();
+      const ir::Statement& s = update ? *update : *part->statements.back();
+      double points = 1;
+      for (const std::string& it : s.iterators) points *= static_cast<double>(iterations_of(reference_, s, it));
+      all += points;
+      if (update && shares_operands(*update)) tiled += points;
+    }
+    return 2 * tiled > all;
+  }
+
+  // A product of which each operand is read again by iterations of some free loop.
+  bool shares_operands(const ir::Statement& update) const {
+    if (!ir::classify_contraction(program_, update)) return false;
+    const auto is_read_again = [&](const ir::Load* load) {
+      return std::ranges::any_of(update.iterators, [&](const std::string& it) {
+        const bool is_free = std::ranges::find(update.reductions, it) == update.reductions.end();
+        return is_free && iterations_of(reference_, update, it) > 1 &&
+               ir::stride_of(program_, *load, it).value_or(1) == 0;
+      });
+    };
+    return std::ranges::all_of(
+        update.values, [&](const ir::Expr& value) { return std::ranges::all_of(ir::loads_of(value), is_read_again); });
+  }
+
   // The list: tiles with their order and blocks, parallel loop, nest, staging.
   std::string run() {
     if (options_.affine_core_only) return schedule_shared_nest(shared_nest());
     if (parts_.size() != 1 || !outer_.empty()) return schedule_shared_nest(shared_nest());
     leave_reductions_inside();
     choose_tiles();
+    if (!tile_.lane.empty() && tile_.cycles >= kParallelCycles)
+      share_ = schedule::lanes_a_thread(tile_, extent(tile_.lane), machine_.lanes(dtype()), machine_.cores);
+    lane_ = tile_.lane + (share_ > 0 ? ".i" : "");
     if (tile_.turned) return schedule_shared_nest(shared_nest());
     write_params_and_splits();
     order_outer_loops();
@@ -65,6 +100,8 @@ class NestStrategy {
   std::vector<const Cluster*> parts_;
   std::vector<Core> keep_;  // owns what parts_ points to
   schedule::TileChoice tile_;
+  std::int64_t share_ = 0;  // lanes of a thread, cut before all else; 0: none
+  std::string lane_;        // the loop of lanes, within a thread's share
   std::vector<OuterLoop> order_;
   std::string parallel_;
   std::string text_;
@@ -128,7 +165,7 @@ class NestStrategy {
       if (member.coincident) candidates.push_back(member.loop);
     }
     tile_ = schedule::choose_tile(question(candidates), machine_);
-    if (cluster().update() == nullptr && tile_.lane.empty()) choose_square(candidates);
+    if (cluster().update() == nullptr) choose_square(candidates);
     if (tile_.row.empty() && cluster().update() == nullptr && !tile_.lane.empty()) {
       tile_.row.clear();  // a definition has no value to keep: vectors side by side are enough
       const std::int64_t most = ceil_div(extent(tile_.lane), machine_.lanes(dtype()));
@@ -165,7 +202,7 @@ class NestStrategy {
 
   void split(const std::string& loop, const std::string& size) {
     for (const ir::Statement* s : cluster().statements) {
-      if (std::ranges::find(s->iterators, loop) == s->iterators.end()) continue;
+      if (std::ranges::find(s->iterators, loop.substr(0, loop.find('.'))) == s->iterators.end()) continue;
       add("split " + s->name + ": " + loop + " by " + size + " tail cut  #: tile-model");
     }
   }
@@ -187,7 +224,8 @@ class NestStrategy {
     if (!params.empty()) add(params + "  #: tile-model");
     if (!tile_.outer_row.empty()) split(tile_.outer_row, param("Mo"));
     if (!tile_.row.empty()) split(tile_.row, param("Mr"));
-    if (!tile_.lane.empty()) split(tile_.lane, param("Nr"));
+    if (share_ > 0) split(tile_.lane, std::to_string(share_));
+    if (!tile_.lane.empty()) split(lane_, param("Nr"));
     if (!tile_.block.empty()) split(tile_.block, param("Kc"));
   }
 
@@ -202,9 +240,10 @@ class NestStrategy {
 
   void order_outer_loops() {
     if (!cluster().update()) order_by_band();
+    if (share_ > 0) order_.push_back({tile_.lane + ".o", machine_.cores, true});
     for (const std::string& loop : tile_.order) {
       if (loop == tile_.lane + ".o") {
-        order_.push_back({loop, ceil_div(extent(tile_.lane), lane_size()), true});
+        order_.push_back({lane_ + ".o", ceil_div(extent(tile_.lane), lane_size()), true});
       } else if (loop == tile_.outer_row + ".o") {
         order_.push_back({loop, ceil_div(extent(tile_.outer_row), tile_.tile.outer_rows), true});
       } else if (loop == tile_.row + ".o") {
@@ -232,7 +271,7 @@ class NestStrategy {
     std::string path;
     if (!tile_.outer_row.empty()) path += "[" + tile_.outer_row + ".i] > ";
     if (!tile_.row.empty()) path += "[" + tile_.row + ".i] > ";
-    if (!tile_.lane.empty()) path += "<" + tile_.lane + ".i> > ";
+    if (!tile_.lane.empty()) path += "<" + lane_ + ".i> > ";
     return path;
   }
 
@@ -246,7 +285,11 @@ class NestStrategy {
       std::string when, steps_path;
       if (s == cluster().update()) {
         before = false;
-        for (const std::string& loop : s->reductions) steps_path += (loop == tile_.block ? loop + ".i" : loop) + " > ";
+        for (const std::string& loop : s->reductions)
+          steps_path += (loop != tile_.block               ? loop
+                         : schedule::is_short_block(tile_) ? "[" + loop + ".i]"
+                                                           : loop + ".i") +
+                        " > ";
       } else if (!tile_.block.empty()) {
         when = std::string(before ? " when first " : " when last ") + tile_.block + ".o";
       }
@@ -289,6 +332,28 @@ void top_nests(const Core& core, std::vector<Core>& nests) {
   }
 }
 
+schedule::Statements statements_of(const Core& nest) {
+  schedule::Statements all;
+  for (const Cluster* cluster : clusters_of(nest))
+    all.insert(all.end(), cluster->statements.begin(), cluster->statements.end());
+  return all;
+}
+
+// Sums of rows and what is made of them, in one nest that isl fused or in several: how many.
+std::size_t take_rows(const schedule::RowQuestion& question, std::span<const Core> nests, int number,
+                      CpuSchedule& schedule) {
+  std::vector<schedule::Statements> groups;
+  for (const Core& nest : nests) {
+    if (is_mapped(nest)) break;
+    groups.push_back(statements_of(nest));
+  }
+  const schedule::RowRun run = longest_rows(question, groups, number == 0 ? "" : std::to_string(number));
+  for (const std::string& line : run.script.lines)
+    schedule.lines += line + (line.starts_with("nest") ? "  #: isl\n" : "  #: tile-model\n");
+  schedule.reassociated.insert(run.script.reassociated.begin(), run.script.reassociated.end());
+  return run.groups;
+}
+
 bool has_no_iterations(const Core& nest, const schedule::State& reference) {
   return std::ranges::any_of(clusters_of(nest), [&](const Cluster* cluster) {
     return std::ranges::any_of(cluster->statements, [&](const ir::Statement* s) {
@@ -299,25 +364,36 @@ bool has_no_iterations(const Core& nest, const schedule::State& reference) {
 
 }  // namespace
 
-std::optional<std::string> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
+std::optional<CpuSchedule> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
                                             const AffineCore& core, const Machine& machine,
                                             const StrategyOptions& options) {
   std::vector<Core> nests;
   top_nests(core.root, nests);
-  std::string text = order_of_nests(reference, nests);
+  CpuSchedule schedule{order_of_nests(reference, nests), {}};
+  std::string& text = schedule.lines;
   int number = 0;
   std::set<std::string> staged;
-  for (const Core& nest : nests) {
+  const schedule::RowQuestion rows_question{&program, &reference, &machine, {}, options.keep_order};
+  for (std::size_t i = 0; i < nests.size(); ++i) {
+    const Core& nest = nests[i];
     if (has_no_iterations(nest, reference)) continue;  // of tensors without elements: nothing is to schedule
+    if (const std::size_t rows =
+            options.affine_core_only ? 0 : take_rows(rows_question, std::span(nests).subspan(i), number, schedule)) {
+      ++number;
+      i += rows - 1;
+      continue;
+    }
     if (is_mapped(nest)) {
       const std::string lines = schedule_mapped_nest(program, nest, machine, options.affine_core_only, text);
       if (lines.empty()) return std::nullopt;
       text += lines;
       continue;
     }
-    text += NestStrategy(program, reference, nest, machine, options, number++, staged).run();
+    NestStrategy strategy(program, reference, nest, machine, options, number++, staged);
+    schedule.loses_tiles = schedule.loses_tiles || strategy.loses_tiles();
+    text += strategy.run();
   }
-  return text;
+  return schedule;
 }
 
 }  // namespace polyte::poly

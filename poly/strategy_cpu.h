@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "poly/affine_core.h"
@@ -13,10 +14,17 @@ namespace polyte::poly {
 
 struct StrategyOptions {
   bool affine_core_only = false;  // isl's order with fixed tiles
+  bool keep_order = false;        // of floating-point sums: no `reassoc`
 };
 
-// Script lines (without the header); none where a nest is not worth the map that it needs.
-std::optional<std::string> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
+struct CpuSchedule {
+  std::string lines;                   // of the script, without the header
+  std::set<std::string> reassociated;  // loops that the contract has to name
+  bool loses_tiles = false;            // a contraction that isl fused would do better in a nest of its own
+};
+
+// None where a nest is not worth the map that it needs.
+std::optional<CpuSchedule> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
                                             const AffineCore& core, const Machine& machine,
                                             const StrategyOptions& options);
 

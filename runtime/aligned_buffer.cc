@@ -43,6 +43,15 @@ AlignedBuffer::AlignedBuffer(std::int64_t bytes) : bytes_(bytes) {
   madvise(data_, static_cast<std::size_t>(ceil_div(bytes, kHugePage) * kHugePage), MADV_HUGEPAGE);
 }
 
+void AlignedBuffer::populate() {
+  if (mapping_ == nullptr) return;  // zeroed by hand, so touched
+#ifdef MADV_POPULATE_WRITE
+  if (madvise(data_, static_cast<std::size_t>(bytes_), MADV_POPULATE_WRITE) == 0) return;
+#endif
+  constexpr std::int64_t kPage = 4096;
+  for (std::int64_t at = 0; at < bytes_; at += kPage) static_cast<volatile std::byte*>(data_)[at] = std::byte{0};
+}
+
 AlignedBuffer::~AlignedBuffer() {
   if (mapping_ != nullptr) {
     munmap(mapping_, mapping_bytes_);

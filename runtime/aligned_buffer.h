@@ -21,6 +21,8 @@ class AlignedBuffer {
 
   std::byte* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
+  // Makes the system hand out all pages now and not at the first touch.
+  void populate();
 
  private:
   std::byte* data_ = nullptr;

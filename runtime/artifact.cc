@@ -11,9 +11,11 @@
 
 namespace polyte::runtime {
 
-std::string digest_of(Bytes data) {
+namespace {
+
+std::string text_of(const XXH128_hash_t& hash) {
   XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(data.data(), data.size()));
+  XXH128_canonicalFromHash(&canonical, hash);
   std::string text;
   for (const unsigned char byte : canonical.digest) {
     text += "0123456789abcdef"[byte >> 4];
@@ -21,6 +23,10 @@ std::string digest_of(Bytes data) {
   }
   return text;
 }
+
+}  // namespace
+
+std::string digest_of(Bytes data) { return text_of(XXH3_128bits(data.data(), data.size())); }
 
 namespace {
 
@@ -108,19 +114,30 @@ ArtifactManifest read_manifest(Bytes file, const std::vector<ZipEntry>& entries,
   return manifest_from_json(text_of(data), source);
 }
 
-void check_digests(Bytes file, const std::vector<ZipEntry>& entries, const ArtifactManifest& manifest,
-                   const std::string& source) {
-  if (entries.size() != manifest.members.size() + 1) refuse(source, "has other members than its manifest lists");
-  for (std::size_t i = 1; i < entries.size(); ++i) {
-    const ZipEntry& entry = entries[i];
+void check_members(const std::vector<ZipEntry>& entries, const ArtifactManifest& manifest, const std::string& source) {
+  bool same = entries.size() == manifest.members.size() + 1;
+  for (std::size_t i = 1; same && i < entries.size(); ++i) {
     const MemberDigest& listed = manifest.members[i - 1];
-    if (entry.name != listed.name || static_cast<std::int64_t>(entry.bytes) != listed.bytes) {
-      refuse(source, "has other members than its manifest lists");
-    }
-    if (digest_of(file.subspan(entry.data_at, entry.bytes)) != listed.xxh3_128) {
-      refuse(source, "member '" + entry.name + "' is damaged (its digest differs)");
-    }
+    same = entries[i].name == listed.name && static_cast<std::int64_t>(entries[i].bytes) == listed.bytes;
   }
+  if (!same) refuse(source, "has other members than its manifest lists");
+}
+
+// The member in memory of its own, read and digested piece by piece: each piece is still in the cache when it is
+// digested, and the file's pages never add to the process's memory.
+AlignedBuffer read_digested(const MappedFile& file, const ZipEntry& entry, std::string& digest) {
+  constexpr std::size_t kPiece = std::size_t{1} << 18;
+  AlignedBuffer buffer(static_cast<std::int64_t>(entry.bytes));
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
+  if (!state) throw std::bad_alloc();
+  XXH3_128bits_reset(state.get());
+  for (std::size_t at = 0; at < entry.bytes; at += kPiece) {
+    const std::span<std::byte> piece(buffer.data() + at, std::min<std::size_t>(kPiece, entry.bytes - at));
+    file.read(entry.data_at + at, piece);
+    XXH3_128bits_update(state.get(), piece.data(), piece.size());
+  }
+  digest = text_of(XXH3_128bits_digest(state.get()));
+  return buffer;
 }
 
 std::vector<std::int64_t> sizes_of(const std::vector<Bytes>& parts) {
@@ -145,20 +162,25 @@ void write_artifact(const std::string& path, const ArtifactParts& parts) {
 }
 
 // A file's pages are small, and reading weights from them misses the TLB at every step through a panel: 1.7 times the
-// time of a 3x3 convolution over 7x7 points. What is large enough for huge pages is copied to such.
-Bytes Artifact::in_fast_memory(Bytes data) {
-  if (static_cast<std::int64_t>(data.size()) < AlignedBuffer::kHugeFrom) return data;
-  AlignedBuffer& copy = owned_constants_.emplace_back(static_cast<std::int64_t>(data.size()));
-  std::memcpy(copy.data(), data.data(), data.size());
-  file_->release(data);
-  return bytes_of(copy);
+// time of a 3x3 convolution over 7x7 points. What is large enough for huge pages is read to such.
+Bytes Artifact::read_member(const ZipEntry& entry, const std::string& expected) {
+  Bytes data = file_->bytes().subspan(entry.data_at, entry.bytes);
+  std::string found;
+  const bool is_large = static_cast<std::int64_t>(entry.bytes) >= AlignedBuffer::kHugeFrom;
+  if (is_large && entry.name == constants_name(constants_.size())) {
+    data = bytes_of(owned_constants_.emplace_back(read_digested(*file_, entry, found)));
+  } else {
+    found = digest_of(data);
+  }
+  if (found != expected) refuse(source_, "member '" + entry.name + "' is damaged (its digest differs)");
+  return data;
 }
 
 void Artifact::take_member(const std::string& name, Bytes data) {
   if (name == kKernels) {
     kernels_ = data;
   } else if (name == constants_name(constants_.size())) {
-    constants_.push_back(in_fast_memory(data));
+    constants_.push_back(data);
   } else if (name.starts_with("scripts/") && name.ends_with(".sched")) {
     scripts_.emplace_back(name.substr(8, name.size() - 14), text_of(data));
   } else if (name == kReport) {
@@ -176,9 +198,10 @@ std::shared_ptr<const Artifact> Artifact::open(const std::string& path) {
   const std::vector<ZipEntry> entries = read_directory(file, path);
   artifact->manifest_ = read_manifest(file, entries, path);
   check_frame(file, entries, path);
-  check_digests(file, entries, artifact->manifest_, path);
+  check_members(entries, artifact->manifest_, path);
   for (std::size_t i = 1; i < entries.size(); ++i) {
-    artifact->take_member(entries[i].name, file.subspan(entries[i].data_at, entries[i].bytes));
+    artifact->take_member(entries[i].name,
+                          artifact->read_member(entries[i], artifact->manifest_.members[i - 1].xxh3_128));
   }
   check_manifest(artifact->manifest_, sizes_of(artifact->constants_), path);
   return artifact;

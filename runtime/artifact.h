@@ -36,6 +36,8 @@ std::string digest_of(Bytes data);  // XXH3-128, 32 hexadecimal digits
 
 void write_artifact(const std::string& path, const ArtifactParts& parts);
 
+struct ZipEntry;
+
 class Artifact {
  public:
   static std::shared_ptr<const Artifact> open(const std::string& path);
@@ -59,7 +61,7 @@ class Artifact {
   std::vector<std::pair<std::string, std::string>> scripts_;
   std::string report_;
 
-  Bytes in_fast_memory(Bytes data);
+  Bytes read_member(const ZipEntry& entry, const std::string& expected);
   void take_member(const std::string& name, Bytes data);
 };
 

@@ -25,7 +25,7 @@ std::string reason() { return std::strerror(errno); }
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
   // Without O_NONBLOCK a pipe would wait for its writer here.
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int descriptor = descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) refuse(path, reason());
   struct stat status{};
   std::string problem;
@@ -42,24 +42,30 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
       data_ = static_cast<std::byte*>(data);
     }
   }
+  if (problem.empty()) return;
   close(descriptor);
-  if (!problem.empty()) refuse(path, problem);
+  refuse(path, problem);
 }
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) munmap(data_, size_);
+  if (descriptor_ >= 0) close(descriptor_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
       data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, std::size_t{0})) {}
 
-void MappedFile::release(Bytes part) const {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = static_cast<std::size_t>(part.data() - data_);  // the mapping begins at a page
-  const std::size_t first = (begin + page - 1) / page * page, last = (begin + part.size()) / page * page;
-  if (first < last) madvise(data_ + first, last - first, MADV_DONTNEED);  // a refusal costs memory only
+void MappedFile::read(std::size_t offset, std::span<std::byte> into) const {
+  while (!into.empty()) {
+    const ssize_t count = pread(descriptor_, into.data(), into.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) refuse(path_, count < 0 ? reason() : "has become shorter");
+    into = into.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::size_t>(count);
+  }
 }
 
 OutputFile::OutputFile(const std::string& path) : path_(path) {

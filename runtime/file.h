@@ -20,11 +20,13 @@ class MappedFile {
   MappedFile& operator=(MappedFile&&) = delete;
   Bytes bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
-  // Gives the memory of `part` back; its bytes are read from the file again when they are wanted.
-  void release(Bytes part) const;
+  // The bytes at `offset`, without a mapping's page faults: for what is wanted in other memory. UserError where the
+  // file has become shorter.
+  void read(std::size_t offset, std::span<std::byte> into) const;
 
  private:
   std::string path_;
+  int descriptor_ = -1;
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };

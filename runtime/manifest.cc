@@ -16,6 +16,8 @@ constexpr std::pair<BufferPlace, const char*> kPlaces[] = {{BufferPlace::Arena, 
                                                            {BufferPlace::Input, "input"},
                                                            {BufferPlace::Output, "output"}};
 
+constexpr const char* kSharing[] = {"", "view of", "part of", "over"};
+
 Json tensors_to_json(const std::vector<TensorSpec>& tensors) {
   Json list = Json::array();
   for (const TensorSpec& t : tensors) {
@@ -29,7 +31,9 @@ Json buffer_to_json(const BufferSpec& b) {
           {"place", kPlaces[static_cast<std::size_t>(b.place)].second},
           {"index", b.index},
           {"offset", b.offset},
-          {"bytes", b.bytes}};
+          {"bytes", b.bytes},
+          {"sharing", kSharing[static_cast<std::size_t>(b.sharing)]},
+          {"shared_with", b.shared_with}};
 }
 
 Json step_to_json(const StepSpec& s) {
@@ -38,7 +42,8 @@ Json step_to_json(const StepSpec& s) {
           {"buffers", s.buffers},
           {"scratch_shared_bytes", s.scratch_shared_bytes},
           {"scratch_bytes_per_worker", s.scratch_bytes_per_worker},
-          {"parallel", s.parallel}};
+          {"parallel", s.parallel},
+          {"nodes", s.nodes}};
 }
 
 Json fixed_to_json(const FixedInput& f) {
@@ -89,13 +94,23 @@ std::vector<TensorSpec> tensors_from_json(const Json& json, const char* key) {
   return tensors;
 }
 
-BufferSpec buffer_from_json(const Json& json) {
-  const std::string name = text(json, "place");
+BufferPlace place_from(const std::string& name) {
   for (const auto& [place, place_name] : kPlaces) {
-    if (name != place_name) continue;
-    return {text(json, "name"), place, integer(json, "index"), integer(json, "offset"), integer(json, "bytes")};
+    if (name == place_name) return place;
   }
   throw UserError(ExitStatus::Artifact, "unknown place '" + name + "'");
+}
+
+Sharing sharing_from(const std::string& name) {
+  const auto* found = std::ranges::find(kSharing, name);
+  if (found == std::end(kSharing)) throw UserError(ExitStatus::Artifact, "unknown sharing '" + name + "'");
+  return static_cast<Sharing>(found - std::begin(kSharing));
+}
+
+BufferSpec buffer_from_json(const Json& json) {
+  return {text(json, "name"),       place_from(text(json, "place")), integer(json, "index"),
+          integer(json, "offset"),  integer(json, "bytes"),          sharing_from(text(json, "sharing")),
+          text(json, "shared_with")};
 }
 
 StepSpec step_from_json(const Json& json) {
@@ -104,7 +119,8 @@ StepSpec step_from_json(const Json& json) {
           integers(json, "buffers"),
           integer(json, "scratch_shared_bytes"),
           integer(json, "scratch_bytes_per_worker"),
-          json.at("parallel").get<bool>()};
+          json.at("parallel").get<bool>(),
+          list_of(json, "nodes").get<std::vector<std::string>>()};
 }
 
 ArtifactManifest read_all(const Json& json) {
@@ -171,7 +187,7 @@ class Checker {
   }
 
   void check_region(const BufferSpec& b, std::int64_t total, const std::string& where) {
-    if (b.offset < 0 || b.offset % kAlignment != 0 || b.bytes < 0 || b.bytes > total || b.offset > total - b.bytes) {
+    if (b.offset < 0 || b.bytes < 0 || b.bytes > total || b.offset > total - b.bytes) {
       problem("buffer '" + b.name + "' (offset " + std::to_string(b.offset) + ", " + std::to_string(b.bytes) +
               " bytes) does not fit in " + where + " of " + std::to_string(total) + " bytes");
     }
@@ -181,11 +197,7 @@ class Checker {
     const auto index = static_cast<std::uint64_t>(b.index);
     if (index >= tensors.size())
       return problem("buffer '" + b.name + "' names " + what + " " + std::to_string(b.index));
-    const std::int64_t expected = size_of(tensors[index]);
-    if (b.bytes != expected || b.offset != 0) {
-      problem("buffer '" + b.name + "' has " + std::to_string(b.bytes) + " bytes, its tensor " +
-              std::to_string(expected));
-    }
+    check_region(b, size_of(tensors[index]), what + " '" + tensors[index].name + "'");
   }
 
   void check_buffer(const BufferSpec& b) {

@@ -2,7 +2,8 @@
 // memory plan, the target. The driver fills it, the session executes it, manifest.json holds it as text.
 //
 // A step calls one kernel on buffers; a step without a kernel copies buffers[0] to buffers[1] (equal sizes). Steps
-// run in order. A buffer lives in the arena, in a constants member, or is the caller's input or output.
+// run in order. A buffer lies in the arena, in a constants member, or in the caller's input or output. Several may lie
+// in the same bytes, by a plan that the driver has checked (runtime/storage_plan.h).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace polyte::runtime {
 
-inline constexpr int kArtifactFormat = 1;
+inline constexpr int kArtifactFormat = 2;
 inline constexpr int kKernelAbi = 1;
 
 struct TensorSpec {
@@ -25,13 +26,17 @@ struct TensorSpec {
 };
 
 enum class BufferPlace { Arena, Constant, Input, Output };
+enum class Sharing { None, View, Part, Over };
 
 struct BufferSpec {
   std::string name{};  // for reports
   BufferPlace place = BufferPlace::Arena;
   std::int64_t index = 0;   // which input, output or constants member; 0 for the arena
-  std::int64_t offset = 0;  // in the arena or the constants member, a multiple of 64; 0 for inputs and outputs
+  std::int64_t offset = 0;  // in it
   std::int64_t bytes = 0;
+  // For reports: a view of, a part of, or written over the value named; all other reuse is by lifetimes.
+  Sharing sharing = Sharing::None;
+  std::string shared_with{};
 };
 
 struct StepSpec {
@@ -40,7 +45,8 @@ struct StepSpec {
   std::vector<std::int64_t> buffers{};        // numbers of ArtifactManifest::buffers, in the kernel's order
   std::int64_t scratch_shared_bytes = 0;      // workspace that all workers share; it comes first
   std::int64_t scratch_bytes_per_worker = 0;  // then one slice a worker; both multiples of 64
-  bool parallel = false;                      // whether the kernel calls parallel_for
+  bool parallel = false;                      // runs on all workers; else the kernel is given one
+  std::vector<std::string> nodes{};           // of the model, for reports: "Conv 'conv1'"
 };
 
 struct MemberDigest {

@@ -13,41 +13,63 @@ namespace {
 
 bool meet(const Lifetime& a, const Lifetime& b) { return a.first_step <= b.last_step && b.first_step <= a.last_step; }
 
-struct Placed {
-  std::size_t buffer;
-  std::int64_t offset, end;
-};
+std::int64_t end_of(const Lifetime& life) { return checked_add(life.offset, life.bytes); }
 
-// Lowest offset at which `bytes` fit between the placed buffers, which are sorted by offset.
-std::int64_t lowest_gap(const std::vector<Placed>& placed, std::span<const Lifetime> lifetimes, const Lifetime& life,
-                        std::int64_t bytes) {
+std::int64_t size_of(const Block& block) {
+  std::int64_t bytes = 0;
+  for (const Lifetime& life : block) bytes = std::max(bytes, end_of(life));
+  return bytes;
+}
+
+std::int64_t rounded_up(std::int64_t bytes) { return ceil_div(bytes, kAlignment) * kAlignment; }
+
+// The offsets, exclusive at both ends, at which a block would meet what is placed already.
+using Forbidden = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+void forbid(const Block& block, std::span<const Lifetime> placed, Forbidden& forbidden) {
+  for (const Lifetime& life : block) {
+    for (const Lifetime& other : placed) {
+      if (life.bytes > 0 && other.bytes > 0 && meet(life, other))
+        forbidden.emplace_back(other.offset - end_of(life), end_of(other) - life.offset);
+    }
+  }
+}
+
+std::int64_t lowest_offset(Forbidden forbidden) {
+  std::ranges::sort(forbidden);
   std::int64_t offset = 0;
-  for (const Placed& other : placed) {
-    if (!meet(lifetimes[other.buffer], life)) continue;
-    if (checked_add(offset, bytes) <= other.offset) return offset;
-    offset = std::max(offset, other.end);
+  for (const auto& [after, before] : forbidden) {
+    if (offset > after && offset < before) offset = rounded_up(before);
   }
   return offset;
 }
 
+void check(const Block& block) {
+  for (const Lifetime& life : block) {
+    POLYTE_CHECK(life.bytes >= 0 && life.offset >= 0 && life.first_step <= life.last_step,
+                 "lifetime that ends before it begins");
+  }
+}
+
 }  // namespace
 
-ArenaPlan plan_arena(std::span<const Lifetime> lifetimes) {
-  std::vector<std::size_t> order(lifetimes.size());
+ArenaPlan plan_arena(std::span<const Block> blocks) {
+  for (const Block& block : blocks) check(block);
+  std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(-lifetimes[i].bytes, i); });
-  ArenaPlan plan{std::vector<std::int64_t>(lifetimes.size(), 0), 0};
-  std::vector<Placed> placed;
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(-size_of(blocks[i]), i); });
+  ArenaPlan plan{std::vector<std::int64_t>(blocks.size(), 0), 0};
+  std::vector<Lifetime> placed;
   for (const std::size_t i : order) {
-    const Lifetime& life = lifetimes[i];
-    POLYTE_CHECK(life.bytes >= 0 && life.first_step <= life.last_step, "lifetime that ends before it begins");
-    if (life.bytes == 0) continue;
-    const std::int64_t bytes = ceil_div(life.bytes, kAlignment) * kAlignment;
-    const std::int64_t offset = lowest_gap(placed, lifetimes, life, bytes);
-    const Placed entry{i, offset, checked_add(offset, bytes)};
-    placed.insert(std::ranges::upper_bound(placed, offset, {}, &Placed::offset), entry);
+    Forbidden forbidden;
+    forbid(blocks[i], placed, forbidden);
+    const std::int64_t offset = lowest_offset(std::move(forbidden));
     plan.offsets[i] = offset;
-    plan.total = std::max(plan.total, entry.end);
+    for (Lifetime life : blocks[i]) {
+      life.offset = checked_add(life.offset, offset);
+      plan.total = std::max(plan.total, rounded_up(end_of(life)));
+      placed.push_back(life);
+    }
   }
   return plan;
 }

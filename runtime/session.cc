@@ -1,7 +1,6 @@
 #include "runtime/session.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -20,18 +19,23 @@ struct Context {
   std::vector<const void*> pointers;  // the buffers of all steps, one after the other
 };
 
-// A place in Context::pointers that holds the caller's buffer.
+// A place in Context::pointers that holds an address in the caller's buffer.
 struct ExternalSlot {
   std::size_t slot;
   bool output;
   std::size_t index;
+  std::int64_t offset;
 };
 
 struct Step {
   polyte_kernel kernel = nullptr;  // null: a copy
   std::size_t first_pointer = 0;
   std::size_t copy_bytes = 0;
+  bool parallel = false;
 };
+
+// For steps that are not worth a second thread: who is given this runs all by himself.
+constexpr polyte_host kOneWorker{sizeof(polyte_host), 1, nullptr, nullptr};
 
 std::string describe(DType dtype, std::span<const std::int64_t> shape) {
   return std::string(to_string(dtype)) + to_string(shape);
@@ -78,11 +82,6 @@ bool overlap(const TensorView& a, std::int64_t a_bytes, const TensorView& b, std
   const auto b_at = reinterpret_cast<std::uintptr_t>(b.data);
   return a_bytes > 0 && b_bytes > 0 && a_at < b_at + static_cast<std::uintptr_t>(b_bytes) &&
          b_at < a_at + static_cast<std::uintptr_t>(a_bytes);
-}
-
-std::int64_t now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
 std::vector<std::int64_t> sizes_of(const std::vector<TensorSpec>& specs) {
@@ -139,6 +138,7 @@ struct Session::State {
     } else {
       step.kernel = library->kernel(spec.kernel);
     }
+    step.parallel = spec.parallel;
     const std::int64_t workers = spec.parallel ? pool.workers() : 1;
     const std::int64_t slices = checked_mul(workers, spec.scratch_bytes_per_worker);
     scratch_bytes = std::max(scratch_bytes, checked_add(spec.scratch_shared_bytes, slices));
@@ -157,10 +157,10 @@ struct Session::State {
         pointer = artifact->constants()[index].data() + buffer.offset;
         break;
       case BufferPlace::Input:
-        external_slots.push_back({slot, false, index});
+        external_slots.push_back({slot, false, index, buffer.offset});
         break;
       case BufferPlace::Output:
-        external_slots.push_back({slot, true, index});
+        external_slots.push_back({slot, true, index, buffer.offset});
         break;
     }
     template_pointers.push_back(pointer);
@@ -179,6 +179,8 @@ struct Session::State {
     auto context = std::make_unique<Context>();
     context->arena = AlignedBuffer(artifact->manifest().arena_bytes);
     context->scratch = AlignedBuffer(scratch_bytes);
+    context->arena.populate();
+    context->scratch.populate();
     context->pointers = template_pointers;
     for (const auto& [slot, offset] : arena_slots) context->pointers[slot] = context->arena.data() + offset;
     return context;
@@ -215,33 +217,33 @@ struct Session::State {
     if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, std::move(problems));
   }
 
+  int execute(const Step& step, Context& context, const polyte_host& workers) const {
+    const void* const* buffers = context.pointers.data() + step.first_pointer;
+    if (step.kernel != nullptr)
+      return step.kernel(buffers, context.scratch.data(), step.parallel ? &workers : &kOneWorker);
+    if (step.copy_bytes > 0) std::memcpy(const_cast<void*>(buffers[1]), buffers[0], step.copy_bytes);
+    return 0;
+  }
+
   // Number of the step that failed and the kernel's code; nothing when all went well.
-  std::optional<std::pair<std::size_t, int>> execute(Context& context, std::span<std::int64_t> step_ns) const {
-    std::int64_t before = step_ns.empty() ? 0 : now_ns();
+  std::optional<std::pair<std::size_t, int>> execute(Context& context, Recorder* recorder) const {
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      const Step& step = steps[i];
-      const void* const* buffers = context.pointers.data() + step.first_pointer;
-      if (step.kernel == nullptr) {
-        if (step.copy_bytes > 0) std::memcpy(const_cast<void*>(buffers[1]), buffers[0], step.copy_bytes);
-      } else if (const int code = step.kernel(buffers, context.scratch.data(), &pool.host()); code != 0) {
-        return std::pair{i, code};
-      }
-      if (step_ns.empty()) continue;
-      const std::int64_t after = now_ns();
-      step_ns[i] += after - before;
-      before = after;
+      if (recorder != nullptr) recorder->begin_step();
+      const int code = execute(steps[i], context, recorder != nullptr ? recorder->host() : pool.host());
+      if (recorder != nullptr) recorder->end_step();
+      if (code != 0) return std::pair{i, code};
     }
     return std::nullopt;
   }
 
-  void run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, std::span<std::int64_t> step_ns) {
+  void run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, Recorder* recorder) {
     check_arguments(inputs, outputs);
-    POLYTE_CHECK(step_ns.empty() || step_ns.size() == steps.size(), "step_ns needs one element a step");
     std::unique_ptr<Context> context = acquire();
     for (const ExternalSlot& external : external_slots) {
-      context->pointers[external.slot] = (external.output ? outputs : inputs)[external.index].data;
+      const TensorView& view = (external.output ? outputs : inputs)[external.index];
+      context->pointers[external.slot] = static_cast<const std::byte*>(view.data) + external.offset;
     }
-    const auto failure = execute(*context, step_ns);
+    const auto failure = execute(*context, recorder);
     release(std::move(context));
     if (!failure) return;
     const StepSpec& step = artifact->manifest().steps[failure->first];
@@ -263,9 +265,14 @@ const std::vector<StepSpec>& Session::steps() const { return artifact().manifest
 const Artifact& Session::artifact() const { return *state_->artifact; }
 int Session::threads() const { return state_->pool.workers(); }
 
-void Session::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
-                  std::span<std::int64_t> step_ns) const {
-  state_->run(inputs, outputs, step_ns);
+void Session::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const {
+  state_->run(inputs, outputs, nullptr);
+}
+
+RunProfile Session::profile(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const {
+  Recorder recorder(state_->pool, state_->steps.size());
+  state_->run(inputs, outputs, &recorder);
+  return recorder.finish();
 }
 
 void Session::run(std::initializer_list<TensorView> inputs, std::initializer_list<TensorView> outputs) const {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/artifact.h"
+#include "runtime/run_profile.h"
 #include "runtime/tensor.h"
 #include "runtime/thread_pool.h"
 
@@ -38,12 +39,12 @@ class Session {
   int threads() const;
 
   // Tensors in the order of inputs() and outputs(), type and shape exactly theirs; outputs must not overlap
-  // inputs or each other. All problems of the arguments are listed at once (UserError(InvalidInput)). With
-  // `step_ns` (one element a step) the time of every step is added to it, in nanoseconds.
-  void run(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
-           std::span<std::int64_t> step_ns = {}) const;
+  // inputs or each other. All problems of the arguments are listed at once (UserError(InvalidInput)).
+  void run(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
   void run(std::initializer_list<TensorView> inputs, std::initializer_list<TensorView> outputs) const;
   std::vector<Tensor> run(std::span<const Tensor> inputs) const;  // allocates the outputs
+  // The same run, with the time of every step and of every worker's part.
+  RunProfile profile(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
 
  private:
   struct State;

@@ -129,8 +129,9 @@ class TileFinder {
 
   // The best heights of each width: panels of other widths meet the caches differently.
   void add_tiles(const TileLoopNumbers& at, std::vector<TileCandidate>& all) const {
-    for (int vectors : {2, 1, 3, 4}) {
+    for (int vectors : {2, 1, 3, 4, 8}) {
       if (vectors > steps_.lane_vectors(at.lane)) continue;
+      if (vectors > 4 && (at.row != none() || q_.main->reductions.empty())) continue;  // rows fill the registers
       std::vector<TileCandidate> tiles;
       const int most = (accumulators() - vectors) / vectors;
       const bool is_coupled = are_coupled(at.lane, at.row);

@@ -13,9 +13,13 @@ constexpr double kUnhidden = 0.1;      // of what the less busy resources do
 constexpr double kNoise = 0.995;       // what is cheaper by less is no better
 constexpr double kWorthAnOrder = 1.6;  // times the cheapest pair: above, no order will help
 constexpr std::size_t kMostOrdered = 4;
-constexpr double kCopyCycles = 0.5;               // an element of a padded copy
-constexpr double kCheapCopy = 0.1;                // of the steps that read it
-constexpr double kPageWalk = 7, kNearPages = 64;  // a page beyond these is looked up in the second level
+constexpr double kCopyCycles = 0.5;                // an element of a padded copy
+constexpr double kCheapCopy = 0.1;                 // of the steps that read it
+constexpr double kPageWalk = 7, kNearPages = 64;   // a page beyond these is looked up in the second level
+constexpr double kFarWalk = 64, kFarPages = 2048;  // and beyond these in the tables, which nothing hides
+// Lines that follow each other are fetched ahead, in so many streams at once; where a run begins they are waited for.
+constexpr double kRunStart = 10, kStreams = 16;
+constexpr std::int64_t kStreamedBlocks[] = {4, 8};  // rows of a reduction that has no tile's rows
 
 class TileChooser {
  public:
@@ -30,9 +34,8 @@ class TileChooser {
     best.cycles = -1;
     for (const TileCandidate& candidate : candidates) {
       if (candidate.together() > candidates.front().together() * kWorthAnOrder) continue;
-      consider_orders(candidate, "", best);
-      const std::string block = block_loop(candidate);
-      if (!block.empty()) consider_orders(candidate, block, best);
+      consider_orders(candidate, {}, best);
+      for (const Block& block : blocks(candidate)) consider_orders(candidate, block, best);
     }
     return best;
   }
@@ -53,31 +56,53 @@ class TileChooser {
     return product;
   }
 
-  // One long reduction may be blocked, so that a panel stays in cache.
-  std::string block_loop(const TileCandidate& candidate) const {
-    if (q_.main->reductions.size() != 1 || candidate.at.lane == none() || candidate.at.row == none()) return "";
-    if (nest_.accumulator.strides[candidate.at.lane] != 1) return "";  // what leaves the registers leaves in vectors
-    return block_size(candidate) < reduction_steps() ? q_.main->reductions[0] : "";
-  }
-  std::int64_t block_size(const TileCandidate& candidate) const {
-    const ContractionShape shape{extent(candidate.at.row), extent(candidate.at.lane), reduction_steps(), nest_.dtype};
-    return choose_reduction_block(machine_, shape, candidate.tile);
+  struct Block {
+    std::string loop;  // empty: none
+    std::int64_t size = 0;
+  };
+
+  // One long reduction may be blocked: so that a panel stays in cache, or, where nothing is used twice, so that few
+  // rows are read at once, each along its length.
+  std::vector<Block> blocks(const TileCandidate& candidate) const {
+    if (q_.main->reductions.size() != 1 || candidate.at.lane == none() || candidate.at.turned) return {};
+    if (nest_.accumulator.strides[candidate.at.lane] != 1) return {};  // what leaves the registers leaves in vectors
+    std::vector<Block> all;
+    const auto add = [&](std::int64_t size) {
+      if (size < reduction_steps()) all.push_back({q_.main->reductions[0], size});
+    };
+    if (candidate.at.row != none()) {
+      const ContractionShape shape{extent(candidate.at.row), extent(candidate.at.lane), reduction_steps(), nest_.dtype};
+      add(choose_reduction_block(machine_, shape, candidate.tile));
+    } else if (streams_only(candidate)) {
+      for (const std::int64_t size : kStreamedBlocks) add(size);
+    }
+    return all;
   }
 
-  std::int64_t points(std::size_t loop, const TileCandidate& candidate, const std::string& block) const {
+  // Each step reads its own elements, along the lanes.
+  bool streams_only(const TileCandidate& candidate) const {
+    return std::ranges::all_of(nest_.all, [&](const NestAccess& access) {
+      if (!access.each_step) return true;
+      for (std::size_t l = 0; l < none(); ++l)
+        if (nest_.loops[l].extent > 1 && !access.moves_with(l)) return false;
+      return access.strides[candidate.at.lane] == 1 && access.load && !access.load->otherwise;
+    });
+  }
+
+  std::int64_t points(std::size_t loop, const TileCandidate& candidate, const Block& block) const {
     if (loop == candidate.at.lane)
       return std::min<std::int64_t>(extent(loop), std::int64_t{candidate.tile.vectors} * machine_.lanes(nest_.dtype));
     if (loop == candidate.at.row) return candidate.tile.rows;
     if (loop == candidate.at.outer_row) return candidate.tile.outer_rows;
     if (!nest_.loops[loop].reduction) return 1;
-    return name(loop) == block ? block_size(candidate) : extent(loop);
+    return name(loop) == block.loop ? block.size : extent(loop);
   }
 
   // The loops around in isl's or the text's order, the tile's last; those of one iteration and the fixed ones apart.
   struct Around {
     std::vector<std::size_t> fixed, moving, single;
   };
-  Around loops_around(const TileCandidate& candidate, const std::string& block) const {
+  Around loops_around(const TileCandidate& candidate, const Block& block) const {
     Around around;
     const auto place = [&](std::size_t loop) {
       const bool is_single = points(loop, candidate, block) >= extent(loop);
@@ -97,12 +122,12 @@ class TileChooser {
     return around;
   }
 
-  void consider_orders(const TileCandidate& candidate, const std::string& block, TileChoice& best) const {
+  void consider_orders(const TileCandidate& candidate, const Block& block, TileChoice& best) const {
     const Around around = loops_around(candidate, block);
     TileLoops tile;
     for (std::size_t l = 0; l < none(); ++l) tile.points.push_back(points(l, candidate, block));
     tile.packed = candidate.at.packed;
-    tile.blocked = !block.empty();
+    tile.blocked = !block.loop.empty();
     const double extra = candidate.copies + page_walks(candidate, tile);
     // Positions among those that move: the identity first, so that equals keep the order that was given.
     const std::size_t still = around.moving.size() - std::min(around.moving.size(), kMostOrdered);
@@ -115,7 +140,7 @@ class TileChooser {
       for (const std::size_t i : positions) tile.order.push_back(around.moving[i]);
       tile.order.insert(tile.order.end(), around.single.begin(), around.single.end());
       if (runs_backwards(tile.order)) continue;
-      const double cycles = price(candidate, tile, extra);
+      const double cycles = price(candidate, tile, extra + run_starts(candidate, tile) + block_ends(candidate, block));
       if (best.cycles < 0 || cycles < best.cycles * kNoise) best = choice(candidate, block, tile, cycles);
     } while (std::ranges::next_permutation(positions).found);
   }
@@ -153,9 +178,37 @@ class TileChooser {
     for (const NestAccess& access : nest_.all) {
       if (!access.each_step || candidate.at.packed.contains(access.buffer)) continue;
       const double pages = access.pages(tile.points);
-      if (pages > kNearPages) walks += pages;
+      if (pages > kNearPages) walks += pages * (pages > kFarPages ? kFarWalk : kPageWalk * kUnhidden);
     }
-    return walks * kPageWalk * tiles * kUnhidden;
+    return walks * tiles;
+  }
+
+  // Where no rows share a load, leaving the registers and coming back counts beside the steps.
+  double block_ends(const TileCandidate& candidate, const Block& block) const {
+    if (block.loop.empty() || candidate.at.row != none()) return 0;
+    const double times = static_cast<double>(ceil_div(reduction_steps(), block.size));
+    return nest_.accumulator.elements() / machine_.lanes(nest_.dtype) * times;
+  }
+
+  // Of what is read once from beyond the second cache. Where the tile reads few runs, the innermost loop around goes on
+  // with each.
+  double run_starts(const TileCandidate& candidate, const TileLoops& tile) const {
+    if (candidate.at.lane == none() || candidate.at.row != none() || q_.main->reductions.empty()) return 0;
+    double starts = 0;
+    for (const NestAccess& access : nest_.all) {
+      const double bytes = access.elements() * static_cast<double>(access.element_bytes);
+      if (!access.each_step || candidate.at.packed.contains(access.buffer) ||
+          bytes < static_cast<double>(machine_.l2.bytes))
+        continue;
+      std::vector<std::int64_t> points = tile.points;
+      const bool goes_on = access.runs(points).count <= kStreams && !tile.order.empty();
+      if (goes_on) points[tile.order.back()] = nest_.loops[tile.order.back()].extent;
+      double times = 1;
+      for (std::size_t l = 0; l < none(); ++l)
+        times *= static_cast<double>(ceil_div(std::max<std::int64_t>(1, nest_.loops[l].extent), points[l]));
+      starts += access.runs(points).count * times;
+    }
+    return starts * kRunStart;
   }
 
   // A guard costs little where all lanes of a vector agree on it; then a copy must be cheap beside the steps.
@@ -171,8 +224,7 @@ class TileChooser {
     return buffers;
   }
 
-  TileChoice choice(const TileCandidate& candidate, const std::string& block, const TileLoops& tile,
-                    double cycles) const {
+  TileChoice choice(const TileCandidate& candidate, const Block& block, const TileLoops& tile, double cycles) const {
     TileChoice result{name(candidate.at.lane),
                       name(candidate.at.row),
                       name(candidate.at.outer_row),
@@ -181,12 +233,11 @@ class TileChooser {
                       {},
                       candidate.at.packed,
                       guards_in_place(candidate),
-                      block,
-                      0,
+                      block.loop,
+                      block.size,
                       cycles};
-    if (!block.empty()) result.block_size = block_size(candidate);
     for (const std::size_t loop : tile.order) {
-      const bool is_split = candidate.at.tiles(loop) || name(loop) == block;
+      const bool is_split = candidate.at.tiles(loop) || name(loop) == block.loop;
       result.order.push_back(name(loop) + (is_split ? ".o" : ""));
     }
     return result;
@@ -194,6 +245,15 @@ class TileChooser {
 };
 
 }  // namespace
+
+bool is_short_block(const TileChoice& choice) { return !choice.block.empty() && choice.row.empty(); }
+
+std::int64_t lanes_a_thread(const TileChoice& choice, std::int64_t extent, std::int64_t lanes, int threads) {
+  if (choice.block.empty() || !choice.row.empty() || choice.order.size() != 2 || threads < 2) return 0;
+  if (choice.order.front() != choice.block + ".o") return 0;
+  const std::int64_t tile = choice.tile.vectors * lanes;
+  return extent < 2 * threads * tile ? 0 : ceil_div(ceil_div(extent, threads), tile) * tile;
+}
 
 TileChoice choose_tile(const TileQuestion& question, const Machine& machine) {
   return TileChooser(question, machine).run();

@@ -39,6 +39,13 @@ struct TileChoice {
   double cycles = 0;  // predicted, for the whole nest
 };
 
+// So few steps that they are written one after the other.
+bool is_short_block(const TileChoice& choice);
+
+// Blocks of a reduction are a loop outside that of the lanes: so that threads share lanes all the same, these are cut
+// in a part for each before. 0: no need.
+std::int64_t lanes_a_thread(const TileChoice& choice, std::int64_t extent, std::int64_t lanes, int threads);
+
 TileChoice choose_tile(const TileQuestion& question, const Machine& machine);
 
 }  // namespace polyte::schedule

@@ -1,8 +1,8 @@
 // The binary contract between compiled kernels and whoever calls them. Plain C, append-only.
 //
 // A kernel is `int k(const void* const* buffers, void* scratch, const polyte_host* host)`:
-//   buffers  one pointer per interface buffer, in the order of the Program's declarations (64-byte aligned
-//            for planner buffers; caller's own buffers may be aligned to their element only)
+//   buffers  one pointer per interface buffer, in the order of the Program's declarations, each aligned to its
+//            element (a buffer may be a part of another one); a result may be an operand where the compiler knew so
 //   scratch  the kernel's workspace, `scratch_bytes` of the artifact's manifest, 64-byte aligned; below a
 //            parallel loop each worker uses its own slice: scratch + worker * scratch_bytes_per_worker
 //   returns  0, or POLYTE_OUT_OF_BOUNDS; never crashes by design

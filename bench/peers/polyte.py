@@ -128,10 +128,19 @@ class Polyte:
         return os.path.join(self._folder.name, name)
 
     def compile(self, arguments, artifact):
-        done = subprocess.run([self.command, *arguments], capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(done.stderr.strip())
-        return artifact, [line for line in done.stderr.splitlines() if "fall" in line or "declin" in line]
+        with tempfile.TemporaryFile("w+") as said:
+            started = subprocess.Popen([self.command, *arguments], stdout=subprocess.DEVNULL, stderr=said)
+            _, status, used = os.wait4(started.pid, 0)
+            started.returncode = os.waitstatus_to_exitcode(status)
+            said.seek(0)
+            lines = said.read().splitlines()
+        if started.returncode != 0:
+            raise RuntimeError("\n".join(lines).strip())
+        self.compile_cost = {"compile_processor_seconds": used.ru_utime + used.ru_stime}
+        for line in lines:
+            if line.endswith(" MB  peak memory"):
+                self.compile_cost["compile_peak_megabytes"] = float(line.split()[0])
+        return artifact, [line for line in lines if "fall" in line or "declin" in line]
 
     def operator(self, variant, constants, number):
         """A compiled artifact of variant.program; the constants go into it."""
@@ -147,7 +156,7 @@ class Polyte:
 
     def model(self, path, options, number):
         artifact = self._path(f"{number}.polyte")
-        return self.compile(["compile", path, "-o", artifact, *options], artifact)
+        return self.compile(["compile", path, "-o", artifact, "--time-passes", *options], artifact)
 
     def session(self, artifact, threads):
         return Session(self._api, artifact, threads)

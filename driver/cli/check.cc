@@ -55,6 +55,7 @@ Subject subject_of(const CheckOptions& options, schedule::Script& script) {
   if (is_model(source)) {
     ModelVerbOptions model = options.model;
     model.shapes = options.source.shape;
+    model.target = options.target;
     const auto program = load_group({source, options.group, options.script, model}, &script);
     return {program, source + " --group " + program->name};
   }

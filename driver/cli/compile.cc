@@ -1,5 +1,6 @@
 // polyte compile: a model to an artifact, or to any stage on the way.
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 
 #include "driver/cli/model_options.h"
@@ -47,6 +48,15 @@ std::string stage_text(const std::string& kind, const driver::CompiledModel& mod
   return text;
 }
 
+// The most memory that this process has had resident, in megabytes, by the system's account.
+double peak_megabytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) * 1024 / 1e6;
+  }
+  return 0;
+}
+
 void print_times(const driver::CompiledModel& model) {
   for (const driver::StageTime& time : model.times)
     std::fprintf(stderr, "%10.2f ms  %s\n", time.milliseconds, time.stage.c_str());
@@ -60,6 +70,7 @@ void print_times(const driver::CompiledModel& model) {
   for (const auto& [stage, milliseconds] : kernels) {
     std::fprintf(stderr, "%10.2f ms    kernels, all jobs: %s\n", milliseconds, stage.c_str());
   }
+  std::fprintf(stderr, "%10.1f MB  peak memory\n", peak_megabytes());
 }
 
 void emit(const CompileOptions& options, const driver::CompiledModel& model, const codegen::Target& target) {
@@ -75,6 +86,7 @@ void emit(const CompileOptions& options, const driver::CompiledModel& model, con
 }
 
 void explain(const CompileOptions& options, const driver::CompiledModel& model, const Machine& machine) {
+  std::cout << layouts_text(model.passes) << "\n";
   std::cout << graph::explain_fusion(model.fusion_graph, model.fusion_options, model.fusion);
   for (const driver::GroupPlan& group : model.groups) {
     if (group.view) continue;
@@ -126,7 +138,7 @@ void add_compile(const Verb& app) {
       .one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
   verb.flag("--explain", options->explain, "why operators were fused or not, and what was decided for each kernel");
-  verb.flag("--time-passes", options->time_passes, "how long each stage took, on stderr");
+  verb.flag("--time-passes", options->time_passes, "how long each stage took and the memory it needed, on stderr");
   verb.example("polyte compile digits.onnx --scheduler poly -o digits.polyte");
   verb.calls([options] { return run_compile(*options); });
 }

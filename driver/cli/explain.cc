@@ -80,6 +80,17 @@ std::string proof_line(const driver::BuiltKernel& kernel, bool proved) {
   return proved ? "legal, end to end" : "none, as --no-proof asks";
 }
 
+std::vector<std::string> layout_notes(const graph::OptimizeReport& passes) {
+  const auto found = std::ranges::find(passes.passes, "choose layouts", &graph::PassRecord::name);
+  return found == passes.passes.end() ? std::vector<std::string>{} : found->notes;
+}
+
+std::string layouts_text(const graph::OptimizeReport& passes) {
+  std::string text;
+  for (const std::string& note : layout_notes(passes)) text += "layout  " + note + "\n";
+  return text.empty() ? "layout  as the model has it: no region would win by channels in blocks\n" : text;
+}
+
 std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& machine, bool proved) {
   const schedule::Script& script = kernel.script;
   std::vector<std::string> directives = lines_of(schedule::print(script)), reasons, notes;

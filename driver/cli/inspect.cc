@@ -14,7 +14,7 @@ namespace {
 struct InspectOptions {
   std::string model;
   ModelVerbOptions verb;
-  bool coverage = false, groups = false, explain_fusion = false, memory = false, json = false;
+  bool coverage = false, groups = false, explain_fusion = false, layouts = false, memory = false, json = false;
 };
 
 // What a section adds: text for a person, keys of the one document for --json.
@@ -56,9 +56,9 @@ std::string tensor_text(const runtime::TensorSpec& spec) {
 }
 
 int print_artifact(const InspectOptions& options) {
-  if (options.coverage || options.explain_fusion)
-    throw UserError(ExitStatus::Usage,
-                    options.model + ": --coverage and --explain-fusion need the ONNX file, this is an artifact");
+  if (options.coverage || options.explain_fusion || options.layouts)
+    throw UserError(ExitStatus::Usage, options.model + ": --coverage, --explain-fusion and --layouts need the ONNX " +
+                                           "file, this is an artifact");
   const auto artifact = runtime::Artifact::open(options.model);
   const runtime::ArtifactManifest& manifest = artifact->manifest();
   if (options.json) {
@@ -106,6 +106,11 @@ void add_fusion(const driver::CompiledModel& model, Report& report) {
   }
 }
 
+void add_layouts(const driver::CompiledModel& model, Report& report) {
+  report.json["layouts"] = layout_notes(model.passes);
+  if (!report.as_json) std::cout << layouts_text(model.passes);
+}
+
 // The plan of the artifact that `compile` would write with the same options.
 void add_memory(const driver::CompiledModel& model, Report& report) {
   report.json["memory"] = memory_json(model.parts.manifest);
@@ -115,12 +120,14 @@ void add_memory(const driver::CompiledModel& model, Report& report) {
 void add_model_sections(const InspectOptions& options, Report& report) {
   frontend::Imported imported = frontend::import_onnx(options.model, import_options(options.verb));
   const driver::ModelOptions model_opts = model_options(options.verb);
+  const codegen::Target target = target_from(options.verb.target);
   const driver::CompiledModel model =
-      options.memory ? driver::compile_model(std::move(imported.graph), target_from(options.verb.target), model_opts)
-                     : driver::partition_model(std::move(imported.graph), model_opts);
+      options.memory ? driver::compile_model(std::move(imported.graph), target, model_opts)
+                     : driver::partition_model(std::move(imported.graph), target.machine, model_opts);
   for (const std::string& note : imported.notes) std::cerr << "note: " << note << "\n";
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
-  if (options.groups || (!options.explain_fusion && !options.memory)) add_groups(model, report);
+  if (options.groups || (!options.explain_fusion && !options.layouts && !options.memory)) add_groups(model, report);
+  if (options.layouts) add_layouts(model, report);
   if (options.explain_fusion) add_fusion(model, report);
   if (options.memory) add_memory(model, report);
 }
@@ -129,7 +136,7 @@ int run_inspect(const InspectOptions& options) {
   if (is_artifact(options.model)) return print_artifact(options);
   Report report{options.json, {}};
   const int status = options.coverage ? add_coverage(options, report) : 0;
-  const bool more = options.groups || options.explain_fusion || options.memory || !options.coverage;
+  const bool more = options.groups || options.explain_fusion || options.layouts || options.memory || !options.coverage;
   if (more && status == 0) add_model_sections(options, report);
   report.print();
   return status;
@@ -172,6 +179,7 @@ void add_inspect(const Verb& app) {
   verb.flag("--coverage", options->coverage, "every node: supported or not, and why");
   verb.flag("--groups", options->groups, "the fused groups (what is shown by default)");
   verb.flag("--explain-fusion", options->explain_fusion, "why operators were fused or not");
+  verb.flag("--layouts", options->layouts, "which nodes compute on channels in blocks, and why");
   verb.flag("--memory", options->memory,
             "every value: bytes, offset, first and last kernel that uses it; weights; totals");
   verb.flag("--json", options->json, "as JSON");

@@ -107,7 +107,11 @@ void check_watched(const std::string& watch, const ir::Program& program) {
 std::shared_ptr<const ir::Program> program_of(const InterpretVerbOptions& options, schedule::Script* script,
                                               const Machine& machine) {
   const std::string& source = options.source.source;
-  if (is_model(source)) return load_group({source, options.group, options.script, options.model}, script);
+  if (is_model(source)) {
+    ModelVerbOptions model = options.model;
+    model.target = options.target;
+    return load_group({source, options.group, options.script, model}, script);
+  }
   if (!options.group.empty())
     throw UserError(ExitStatus::Usage, "--group " + options.group + ": only a model has groups");
   return with_counterexample_sizes(load_symbolic_program(options.source, script ? script->program : ""), script,

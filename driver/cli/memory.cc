@@ -47,6 +47,13 @@ constexpr Section kSections[] = {{"inputs", BufferPlace::Input, false},
                                  {"weights", BufferPlace::Constant, false},
                                  {"packed", BufferPlace::Constant, true}};
 
+// "part of 'w'": what is written to w's bytes and stays there.
+std::string share_text(const BufferSpec& buffer) {
+  constexpr const char* kWords[] = {"", "view of", "part of", "over"};
+  if (buffer.sharing == runtime::Sharing::None) return "";
+  return kWords[static_cast<std::size_t>(buffer.sharing)] + std::string(" '") + buffer.shared_with + "'";
+}
+
 nlohmann::ordered_json row_of(const BufferSpec& buffer, const Use& use, const ArtifactManifest& manifest) {
   auto step_name = [&](int step) -> nlohmann::ordered_json {
     if (step < 0) return nullptr;
@@ -55,6 +62,7 @@ nlohmann::ordered_json row_of(const BufferSpec& buffer, const Use& use, const Ar
   return {{"name", buffer.name},
           {"bytes", buffer.bytes},
           {"offset", buffer.offset},
+          {"shares", share_text(buffer)},
           {"first_use", step_name(use.first)},
           {"last_use", step_name(use.last)}};
 }
@@ -102,7 +110,10 @@ nlohmann::ordered_json memory_json(const ArtifactManifest& manifest) {
   }
   const Scratch scratch = scratch_of(manifest);
   std::int64_t unplanned = 0;
-  for (const auto& row : json["values"]) unplanned += row["bytes"].get<std::int64_t>();
+  for (const auto& row : json["values"]) {
+    const std::string shares = row["shares"].get<std::string>();
+    if (shares.empty() || shares.starts_with("over")) unplanned += row["bytes"].get<std::int64_t>();
+  }
   json["arena_bytes"] = manifest.arena_bytes;
   json["arena_bytes_without_reuse"] = unplanned;
   json["constant_bytes"] = constant_bytes(manifest);
@@ -127,9 +138,13 @@ std::string memory_text(const ArtifactManifest& manifest) {
     columns(section.name, "bytes", "offset", "first to last use");
     for (const auto& row : json[section.name]) {
       auto group = [&](const char* key) { return row[key].is_null() ? "unused" : row[key].get<std::string>(); };
+      auto shares = [](const auto& entry) {
+        const std::string with = entry["shares"].template get<std::string>();
+        return with.empty() ? "" : ", " + with;
+      };
       const std::string first = group("first_use"), last = group("last_use");
       columns("  " + row["name"].get<std::string>(), row["bytes"].get<std::int64_t>(),
-              row["offset"].get<std::int64_t>(), first == last ? first : first + " to " + last);
+              row["offset"].get<std::int64_t>(), (first == last ? first : first + " to " + last) + shares(row));
     }
   }
   text << "arena " << number("arena_bytes") << " bytes (" << number("arena_bytes_without_reuse")

@@ -77,6 +77,10 @@ void add_model_options(const Verb& verb, ModelVerbOptions& options) {
 void add_group_options(const Verb& verb, ModelVerbOptions& options) {
   verb.option("--value", options.values, "NAME=1,2,3 or NAME=@x.npy: binds an input to a constant; repeatable");
   verb.option("--fusion", options.fusion, "a file that says what is fused and what is not (docs/fusion.md)");
+  verb.option("--layout", options.layout,
+              "auto: channels in blocks where that pays; plain; blocked: wherever it can be")
+      .one_of({"auto", "plain", "blocked"})
+      .shows_default();
   verb.option("--opt-level", options.opt_level, "0: neither graph passes nor fusion").within(0, 3).shows_default();
 }
 
@@ -100,6 +104,7 @@ driver::ModelOptions model_options(const ModelVerbOptions& options) {
   result.exact = options.schedule.exact;
   if (options.schedule.no_proof) result.proof = schedule::ProofLevel::Off;
   result.optimize = result.fuse = options.opt_level > 0;
+  result.layout = *graph::layout_from_string(options.layout);
   if (!options.fusion.empty()) {
     const driver::FusionFile file = driver::read_fusion_file(options.fusion);
     result.fusion = file.requests;
@@ -137,8 +142,8 @@ bool is_artifact(const std::string& path) {
 
 std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, schedule::Script* script) {
   frontend::Imported imported = frontend::import_onnx(request.model, import_options(request.options));
-  const driver::CompiledModel model =
-      driver::partition_model(std::move(imported.graph), model_options(request.options));
+  const driver::CompiledModel model = driver::partition_model(
+      std::move(imported.graph), target_from(request.options.target).machine, model_options(request.options));
   const bool by_header = request.group.empty() && script;
   const std::string name = by_header ? script->program : request.group;
   std::string problem = missing_kernel(model, name);

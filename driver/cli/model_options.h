@@ -10,7 +10,7 @@ namespace polyte::cli {
 struct ModelVerbOptions {
   ScheduleOptions schedule;
   std::vector<std::string> group_arms, shapes, values;
-  std::string target = "cpu:native";
+  std::string target = "cpu:native", layout = "auto";
   int opt_level = 2;
   std::string fusion;  // a file
 };
@@ -22,8 +22,8 @@ std::vector<runtime::FixedInput> fixed_inputs(const frontend::ImportOptions& opt
 
 graph::Tensor to_graph(const runtime::Tensor& tensor);
 
-// The part of them that decides which groups a model has: --value, --fusion and --opt-level (--shape is the verb's
-// own).
+// The part of them that decides which groups a model has: --value, --fusion, --layout and --opt-level (--shape is the
+// verb's own).
 void add_group_options(const Verb& verb, ModelVerbOptions& options);
 
 bool is_model(const std::string& path);     // by its name: MODEL.onnx

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/cli/cli.h"
+#include "graph/optimize.h"
 #include "runtime/manifest.h"
 
 namespace polyte::cli {
@@ -18,6 +19,10 @@ std::string nest_line(const driver::BuiltKernel& kernel);
 std::vector<std::string> storage_lines(const driver::BuiltKernel& kernel);
 std::vector<std::string> order_lines(const driver::BuiltKernel& kernel);
 std::string proof_line(const driver::BuiltKernel& kernel, bool proved);
+
+// inspect --layouts: which nodes compute on channels in blocks, and why.
+std::vector<std::string> layout_notes(const graph::OptimizeReport& passes);
+std::string layouts_text(const graph::OptimizeReport& passes);
 
 // inspect --memory: every value with its bytes, its place, and the first and last kernel that uses it.
 std::string memory_text(const runtime::ArtifactManifest& manifest);

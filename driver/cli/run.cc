@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "driver/cli/model_options.h"
+#include "driver/cli/profile.h"
 #include "runtime/npy.h"
 #include "runtime/session.h"
 
@@ -16,8 +17,8 @@ struct RunOptions {
   std::string model;
   ModelVerbOptions verb;
   DataOptions data;
+  ProfileOptions profile;
   int threads = 0, print_top = 0;
-  bool profile = false;
 };
 
 void print_top(const NamedBuffer& buffer, int count) {
@@ -39,14 +40,6 @@ void print_top(const NamedBuffer& buffer, int count) {
   }
 }
 
-void print_profile(const runtime::Session& session, const std::vector<std::int64_t>& step_ns) {
-  for (std::size_t i = 0; i < step_ns.size(); ++i) {
-    const runtime::StepSpec& step = session.steps()[i];
-    std::fprintf(stderr, "%10.1f us  %-8s %s\n", static_cast<double>(step_ns[i]) / 1e3,
-                 step.kernel.empty() ? "copy" : step.kernel.c_str(), step.group.c_str());
-  }
-}
-
 // How to compile says nothing to an artifact: that is refused, not ignored.
 void refuse_compile_options(const RunOptions& options) {
   const ModelVerbOptions &given = options.verb, none;
@@ -63,6 +56,7 @@ void refuse_compile_options(const RunOptions& options) {
   add(!given.shapes.empty(), "--shape");
   add(!given.values.empty(), "--value");
   add(given.target != none.target, "--target");
+  add(given.layout != none.layout, "--layout");
   add(given.opt_level != none.opt_level, "--opt-level");
   add(given.fusion != none.fusion, "--fusion");
   if (!names.empty())
@@ -119,9 +113,11 @@ int run_run(const RunOptions& options) {
     results.push_back({spec.name, false, true, runtime::Tensor(spec.dtype, spec.shape)});
   }
   for (const NamedBuffer& buffer : results) outputs.push_back(buffer.tensor.view());
-  std::vector<std::int64_t> step_ns(options.profile ? session.steps().size() : 0);
-  session.run(inputs, outputs, step_ns);
-  if (options.profile) print_profile(session, step_ns);
+  if (options.profile.is_wanted()) {
+    report_profile(session, session.profile(inputs, outputs), options.profile);
+  } else {
+    session.run(inputs, outputs);
+  }
   for (const NamedBuffer& buffer : results) {
     if (options.print_top > 0) print_top(buffer, options.print_top);
   }
@@ -140,7 +136,7 @@ void add_run(const Verb& app) {
       .within(0, 1024)
       .shows_default();
   verb.option("--print-top", options->print_top, "print the N largest elements of every output").within(1, 1'000'000);
-  verb.flag("--profile", options->profile, "time of every step, on stderr");
+  add_profile_options(verb, options->profile);
   verb.example("polyte run digits.polyte -i image=@x.npy --print-top 3");
   verb.calls([options] { return run_run(*options); });
 }

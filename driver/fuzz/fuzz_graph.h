@@ -1,5 +1,6 @@
 // fuzz graph: a random graph of exact arithmetic keeps its results in single nodes and in fused groups, before and
-// after the passes; natively compiled ones give the same bits under naive, template and poly, with one thread and two.
+// after the passes, with channels in blocks wherever they can be; natively compiled ones give the same bits under
+// naive, template and poly, with one thread and two.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,7 @@
 namespace polyte::fuzz {
 
 struct GraphFault {
-  std::string kind, detail;  // "fusion", "passes", "native"
+  std::string kind, detail;  // "fusion", "passes", "layouts", "native"
   std::string graph;         // its text
 };
 

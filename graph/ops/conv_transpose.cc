@@ -40,7 +40,8 @@ Types infer_conv_transpose(const Graph& graph, const Node& node) {
   if (auto no = expect_rank_at_least(graph, node, 0, 3)) return *no;
   const TensorType& x = input_type(graph, node, 0);
   const Dims& w = input_type(graph, node, 1).shape;
-  const auto& [window, group, output_padding] = std::get<ConvAttributes>(node.attributes);
+  const auto& [window, group, output_padding, input_block, output_block] = std::get<ConvAttributes>(node.attributes);
+  if (input_block != 0 || output_block != 0) return Decline{"channels lie in blocks"};
   if (w.size() != x.shape.size())
     return Decline{"weight has shape " + shape_text(w) + ", input " + shape_text(x.shape)};
   if (auto no = expect_window(window, x.shape.size() - 2)) return *no;

@@ -9,13 +9,12 @@ Moments add_moments(Expander& expander, ValueId x, std::size_t axis, double epsi
   const Dims& shape = expander.shape(x);
   const DType wide = accumulator_of(expander.type(x).dtype);
   const Dims outer(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axis));
-  const Ranges ranges = ranges_over(outer);
-  Ranges reductions;
+  // One name a dimension in all statements, so that their loops can be fused.
+  const Ranges all = ranges_over(shape);
+  const auto first_reduced = all.begin() + static_cast<std::ptrdiff_t>(axis);
+  const Ranges ranges(all.begin(), first_reduced), reductions(first_reduced, all.end());
   double count = 1;
-  for (std::size_t d = axis; d < shape.size(); ++d) {
-    reductions.push_back({"r" + std::to_string(d - axis), 0, shape[d]});
-    count *= static_cast<double>(shape[d]);
-  }
+  for (std::size_t d = axis; d < shape.size(); ++d) count *= static_cast<double>(shape[d]);
   auto element = [&](const Subscripts& at) {
     Subscripts from = at;
     for (const ir::Range& r : reductions) from.push_back(ir::Affine::symbol(r.name));

@@ -31,14 +31,13 @@ struct Split {
 
 Split split_of(const Dims& shape, const SoftmaxAttributes& attributes) {
   Split split{static_cast<std::size_t>(attributes.axis), static_cast<std::size_t>(attributes.end), {}, {}, {}};
-  for (std::size_t d = 0; d < shape.size(); ++d) {
+  // One name a dimension in all statements, so that their loops can be fused.
+  for (const ir::Range& range : ranges_over(shape)) {
+    const std::size_t d = split.outer.size() + split.reductions.size();
     const bool inside = d >= split.axis && d < split.end;
-    if (inside)
-      split.reductions.push_back({"r" + std::to_string(split.reductions.size()), 0, shape[d]});
-    else
-      split.outer.push_back(shape[d]);
+    (inside ? split.reductions : split.ranges).push_back(range);
+    if (!inside) split.outer.push_back(shape[d]);
   }
-  split.ranges = ranges_over(split.outer);
   return split;
 }
 

@@ -66,10 +66,11 @@ Ranges output_ranges(const Dims& shape, const std::string& channel) {
   return ranges;
 }
 
-Expander::Post bias_added(Expander& expander, ValueId bias, DType sum_type) {
+Expander::Post bias_added(Expander& expander, ValueId bias, DType sum_type, bool in_blocks) {
   if (bias == kNoValue) return {};
-  return [bias, sum_type, &expander](const ir::Expr& sum, const Subscripts& at) {
-    return ir::make_binary(ir::BinaryOp::Add, sum, ir::make_cast(sum_type, expander.read(bias, {at[1]})));
+  return [bias, sum_type, in_blocks, &expander](const ir::Expr& sum, const Subscripts& at) {
+    const Subscripts from = in_blocks ? Subscripts{at[1], at.back()} : Subscripts{at[1]};
+    return ir::make_binary(ir::BinaryOp::Add, sum, ir::make_cast(sum_type, expander.read(bias, from)));
   };
 }
 

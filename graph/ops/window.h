@@ -23,7 +23,7 @@ Ranges kernel_ranges(const Window& window);
 ir::Affine kernel_subscript(const Window& window, std::size_t d);
 // Input subscript that output subscript `at` and the kernel's iterator touch: at * stride + k * dilation - pad.
 ir::Affine window_subscript(const Window& window, std::size_t d, const ir::Affine& at);
-// Adds the bias of the output's channel to a sum of this type; nothing without a bias.
-Expander::Post bias_added(Expander& expander, ValueId bias, DType sum);
+// Adds the bias of the output's channel to a sum of this type; nothing without a bias. In blocks: bias[block, channel].
+Expander::Post bias_added(Expander& expander, ValueId bias, DType sum, bool in_blocks = false);
 
 }  // namespace polyte::graph

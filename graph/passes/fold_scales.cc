@@ -9,45 +9,43 @@ namespace polyte::graph {
 
 namespace {
 
-// A contraction whose weights and bias can be rescaled: everything in doubles.
+// A contraction whose weights and bias can be rescaled. The weights stay where they are until it is known that they
+// will be: most contractions are asked and keep theirs.
 struct Contraction {
-  std::size_t axis = 1;                 // of the output channels
-  std::vector<double> weight;           // elements
-  std::vector<std::size_t> channel_of;  // output channel of each element of the weight
-  std::vector<double> bias;             // one a channel, zeros where there is none
+  std::size_t axis = 1;      // of the output channels
+  std::vector<double> bias;  // one a channel, zeros where there is none
   bool may_have_bias = true;
 };
 
-// The output channel of each element of a weight [.., channels, ..] with `inner` elements after the channel.
-std::vector<std::size_t> channels_of(std::size_t elements, std::size_t channels, std::size_t inner) {
-  std::vector<std::size_t> channel(elements);
-  for (std::size_t i = 0; i < elements; ++i) channel[i] = i / inner % channels;
-  return channel;
-}
-
-std::vector<std::size_t> channels_of_weight(const Node& node, const Dims& shape, std::size_t elements) {
-  const auto dim = [&](std::size_t d) { return static_cast<std::size_t>(shape.at(d)); };
+// The weight with each output channel times its scale. It is [.., channels, ..] with runs of elements of one channel.
+Tensor scaled_weight(const Node& node, const Tensor& weight, const std::vector<double>& scale) {
+  const auto dim = [&](std::size_t d) { return static_cast<std::size_t>(weight.type.shape.at(d)); };
+  const auto elements = static_cast<std::size_t>(element_count(weight.type.shape));
   switch (node.op) {
     case OpKind::Conv:
-      return channels_of(elements, dim(0), elements / dim(0));
+      return scale_runs(weight, scale, elements / dim(0));
     case OpKind::ConvTranspose: {
       // [inputs, channels / group, window]: the group follows from the input.
-      const auto group = static_cast<std::size_t>(std::get<ConvAttributes>(node.attributes).group);
-      const std::size_t window = elements / (dim(0) * dim(1));
-      std::vector<std::size_t> channel = channels_of(elements, dim(1), window);
-      for (std::size_t i = 0; i < elements; ++i) channel[i] += i / (window * dim(1)) / (dim(0) / group) * dim(1);
-      return channel;
+      const std::size_t inputs_in_group =
+          dim(0) / static_cast<std::size_t>(std::get<ConvAttributes>(node.attributes).group);
+      std::vector<double> factors;
+      for (std::size_t input = 0; input < dim(0); ++input) {
+        const auto first = scale.begin() + static_cast<std::ptrdiff_t>(input / inputs_in_group * dim(1));
+        factors.insert(factors.end(), first, first + static_cast<std::ptrdiff_t>(dim(1)));
+      }
+      return scale_runs(weight, factors, elements / factors.size());
     }
     case OpKind::Gemm:
-      if (std::get<GemmAttributes>(node.attributes).trans_b) return channels_of(elements, dim(0), dim(1));
-      return channels_of(elements, dim(1), 1);
+      if (std::get<GemmAttributes>(node.attributes).trans_b) return scale_runs(weight, scale, dim(1));
+      return scale_runs(weight, scale, 1);
     default:  // MatMul
-      return channels_of(elements, dim(1), 1);
+      return scale_runs(weight, scale, 1);
   }
 }
 
 std::optional<Contraction> as_contraction(const Graph& graph, const Node& node) {
   const bool is_conv = node.op == OpKind::Conv || node.op == OpKind::ConvTranspose;
+  if (is_conv && std::get<ConvAttributes>(node.attributes).output_block != 0) return std::nullopt;
   if (!is_conv && node.op != OpKind::Gemm && node.op != OpKind::MatMul) return std::nullopt;
   const Value& weight = graph.value(node.inputs.at(1));
   const Dims& shape = graph.value(node.outputs.at(0)).type.shape;
@@ -58,8 +56,6 @@ std::optional<Contraction> as_contraction(const Graph& graph, const Node& node) 
   Contraction contraction;
   contraction.axis = is_conv ? 1 : shape.size() - 1;
   contraction.may_have_bias = node.op != OpKind::MatMul;
-  contraction.weight = elements_as_real(weight.tensor());
-  contraction.channel_of = channels_of_weight(node, weight.type.shape, contraction.weight.size());
   contraction.bias.assign(static_cast<std::size_t>(shape.at(contraction.axis)), 0);
   if (node.inputs.size() < 3 || node.inputs[2] == kNoValue) return contraction;
 
@@ -71,23 +67,16 @@ std::optional<Contraction> as_contraction(const Graph& graph, const Node& node) 
   return contraction;
 }
 
-void rescale(Contraction& contraction, const ChannelAffine& affine) {
-  for (std::size_t i = 0; i < contraction.weight.size(); ++i) {
-    contraction.weight[i] *= affine.scale[contraction.channel_of[i]];
-  }
-  for (std::size_t c = 0; c < contraction.bias.size(); ++c) {
-    contraction.bias[c] = contraction.bias[c] * affine.scale[c] + affine.shift[c];
-  }
-}
-
-void store(Graph& graph, NodeId id, const Contraction& contraction) {
+void rescale(Graph& graph, NodeId id, const Contraction& contraction, const ChannelAffine& affine) {
   const Node node = graph.node(id);
-  const TensorType type = graph.value(node.inputs[1]).type;
-  std::vector<ValueId> inputs = {node.inputs[0], graph.add_constant(graph.value(node.inputs[1]).name + ".scaled",
-                                                                    make_tensor(type, contraction.weight))};
+  const Value weight = graph.value(node.inputs[1]);
+  std::vector<ValueId> inputs = {
+      node.inputs[0], graph.add_constant(weight.name + ".scaled", scaled_weight(node, weight.tensor(), affine.scale))};
   if (contraction.may_have_bias) {
-    const TensorType bias_type = {type.dtype, {static_cast<std::int64_t>(contraction.bias.size())}};
-    inputs.push_back(graph.add_constant(node.name + ".bias.scaled", make_tensor(bias_type, contraction.bias)));
+    std::vector<double> bias = contraction.bias;
+    for (std::size_t c = 0; c < bias.size(); ++c) bias[c] = bias[c] * affine.scale[c] + affine.shift[c];
+    const TensorType bias_type = {weight.type.dtype, {static_cast<std::int64_t>(bias.size())}};
+    inputs.push_back(graph.add_constant(node.name + ".bias.scaled", make_tensor(bias_type, bias)));
   }
   Node& stored = graph.nodes[static_cast<std::size_t>(id)];
   stored.inputs = std::move(inputs);
@@ -97,15 +86,14 @@ void store(Graph& graph, NodeId id, const Contraction& contraction) {
 // Folds `id` into the contraction that gives its operand `x`; false where that cannot be.
 bool fold_into_producer(Graph& graph, NodeId id, ValueId x, Replacements& replacements) {
   const NodeId producer = graph.value(x).producer;
-  std::optional<Contraction> contraction = as_contraction(graph, graph.node(producer));
+  const std::optional<Contraction> contraction = as_contraction(graph, graph.node(producer));
   if (!contraction) return false;
   const std::optional<ChannelAffine> affine = channel_affine(graph, graph.node(id), x, contraction->axis);
   if (!affine) return false;
   const bool has_shift = std::any_of(affine->shift.begin(), affine->shift.end(), [](double s) { return s != 0; });
   if (has_shift && !contraction->may_have_bias) return false;
   if (!replacements.replace(graph.node(id).outputs[0], x)) return false;
-  rescale(*contraction, *affine);
-  store(graph, producer, *contraction);
+  rescale(graph, producer, *contraction, *affine);
   graph.nodes[static_cast<std::size_t>(producer)].folded.emplace_back(to_string(graph.node(id).op));
   return true;
 }

@@ -56,11 +56,10 @@ class DependenceBuilder {
   void add(DependenceKind kind, int source, int sink, const IslAccess& a, const IslAccess& b) {
     std::string key = std::to_string(source) + ">" + std::to_string(sink) + access_text(a.text) + access_text(b.text);
     if (!seen_.insert(key).second) return;
-    isl::map same_cell = a.cells.apply_range(b.cells.reverse());
-    isl::union_map forwards = isl::manage(
-        isl_union_map_lex_lt_at_multi_union_pw_aff(isl_union_map_from_map(same_cell.release()), basis_.order.copy()));
+    if (is_never_before(basis_, source, sink)) return;
+    isl::map forwards = forward_pairs(basis_, source, sink, a.cells.apply_range(b.cells.reverse()));
     if (forwards.is_empty()) return;
-    Dependence dependence{kind, source, sink, a.buffer, a.text, b.text, false, forwards.as_map()};
+    Dependence dependence{kind, source, sink, a.buffer, a.text, b.text, false, std::move(forwards)};
     const ir::Statement& s = at(source).statement->body;
     dependence.reduction = source == sink && s.combiner != ir::Combiner::None && writes(s, a.text) && writes(s, b.text);
     result_.push_back(std::move(dependence));

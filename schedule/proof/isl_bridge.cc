@@ -260,38 +260,10 @@ class ModelBuilder {
     builder.visit(model_.state->tree);
     model_.depth_of_loop = builder.depth_of_loop;
     std::size_t depth = 0;
-    for (const auto& [name, steps] : builder.steps) {
-      if (steps.size() > depth) {
-        depth = steps.size();
-        model_.order_names.clear();
-        for (const auto& step : steps) model_.order_names.push_back(step.loop);
-      }
+    for (const auto& [name, steps] : builder.steps) depth = std::max(depth, steps.size());
+    for (IslStatement& s : model_.statements) {
+      for (std::size_t d = 0; d < depth; ++d) s.time.push_back(time(builder, s, d));
     }
-    isl_space* params = isl_set_get_space(model_.context.get());
-    isl_space* range = isl_space_add_unnamed_tuple_ui(isl_space_copy(params), static_cast<unsigned>(depth));
-    isl_union_pw_aff_list* list = isl_union_pw_aff_list_alloc(context_.get().get(), static_cast<int>(depth));
-    for (std::size_t d = 0; d < depth; ++d) {
-      isl_union_pw_aff* column = isl_union_pw_aff_empty(isl_space_copy(params));
-      for (IslStatement& s : model_.statements) {
-        s.time.push_back(time(builder, s, d));
-        isl_pw_aff* value = isl_pw_aff_from_aff(s.time.back().copy());
-        column = isl_union_pw_aff_add_pw_aff(column, isl_pw_aff_intersect_domain(value, s.domain.copy()));
-      }
-      list = isl_union_pw_aff_list_add(list, column);
-    }
-    isl_space_free(params);
-    if (depth == 0) {
-      isl_union_pw_aff_list_free(list);
-      isl_union_set* all = isl_union_set_empty(isl_space_copy(range));
-      for (const IslStatement& s : model_.statements) all = isl_union_set_add_set(all, s.domain.copy());
-      model_.order = isl::manage(isl_multi_union_pw_aff_from_domain_zero(range, all));
-    } else {
-      model_.order = isl::manage(isl_multi_union_pw_aff_from_union_pw_aff_list(range, list));
-    }
-  }
-
-  static isl_multi_union_pw_aff* isl_multi_union_pw_aff_from_domain_zero(isl_space* range, isl_union_set* domain) {
-    return isl_multi_union_pw_aff_multi_val_on_domain(domain, isl_multi_val_zero(range));
   }
 
   isl::aff time(const OrderBuilder& builder, const IslStatement& s, std::size_t d) {
@@ -400,6 +372,35 @@ std::optional<BackwardPairs> find_backwards(const IslModel& model, int a, int b,
     if (pairs.is_empty()) return std::nullopt;
   }
   return BackwardPairs{dims, pairs};
+}
+
+// A dimension whose times are constants decides for all pairs at once, so that most pairs of statements need no set.
+isl::map forward_pairs(const IslModel& model, int a, int b, isl::map pairs) {
+  const IslStatement& source = model.statements[static_cast<std::size_t>(a)];
+  const IslStatement& sink = model.statements[static_cast<std::size_t>(b)];
+  isl::map forwards = isl::manage(isl_map_empty(isl_map_get_space(pairs.get())));
+  for (std::size_t d = 0; d < source.time.size() && !pairs.is_empty(); ++d) {
+    const isl::aff &x = source.time[d], &y = sink.time[d];
+    if (std::optional<int> order = constant_order(x, y)) {
+      if (*order < 0) return forwards.unite(pairs);
+      if (*order > 0) return forwards;
+      continue;
+    }
+    isl::map early = isl::manage(isl_map_intersect(pairs.copy(), isl_pw_aff_lt_map(as_piece(x), as_piece(y))));
+    if (!early.is_empty()) forwards = forwards.unite(early);
+    pairs = isl::manage(isl_map_intersect(pairs.release(), isl_pw_aff_eq_map(as_piece(x), as_piece(y))));
+  }
+  return forwards;
+}
+
+bool is_never_before(const IslModel& model, int a, int b) {
+  const std::vector<isl::aff>& source = model.statements[static_cast<std::size_t>(a)].time;
+  const std::vector<isl::aff>& sink = model.statements[static_cast<std::size_t>(b)].time;
+  for (std::size_t d = 0; d < source.size(); ++d) {
+    const std::optional<int> order = constant_order(source[d], sink[d]);
+    if (!order || *order != 0) return order.value_or(-1) > 0;
+  }
+  return true;
 }
 
 const ir::Affine& row_at(const ScheduledStatement& statement, const std::string& loop) {

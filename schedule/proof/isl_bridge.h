@@ -73,9 +73,7 @@ struct IslModel {
   isl::set context;  // of the parameters
   std::vector<IslStatement> statements;
   std::vector<IslBuffer> buffers;
-  isl::multi_union_pw_aff order;         // instance -> time, lexicographic
-  std::vector<std::string> order_names;  // a dimension's loop name; empty for a sequence position
-  std::map<int, int> depth_of_loop;      // loop id -> its dimension
+  std::map<int, int> depth_of_loop;  // loop id -> its dimension of the order
 };
 
 IslModel make_model(const IslContext& context, const State& state);
@@ -87,6 +85,9 @@ struct BackwardPairs {
   isl::map pairs;
 };
 std::optional<BackwardPairs> find_backwards(const IslModel& model, int a, int b, isl::map pairs);
+// Those of `pairs` whose source comes strictly before its sink; and where the tree alone says that there are none.
+isl::map forward_pairs(const IslModel& model, int a, int b, isl::map pairs);
+bool is_never_before(const IslModel& model, int a, int b);
 
 const ir::Affine& row_at(const ScheduledStatement& statement, const std::string& loop);
 int buffer_index(const IslModel& model, const std::string& name);     // -1 if absent

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,11 +46,15 @@ double work_of(const std::vector<IteratorFacts>& facts);
 struct ScriptText {
   std::string lines;
   int nest = 0;
-  std::set<std::string> staged = {};  // for the whole kernel, by all nests so far
+  std::set<std::string> staged = {};        // for the whole kernel, by all nests so far
+  std::set<std::string> reassociated = {};  // loops that the contract has to name
   void add(const std::string& line) { lines += line + "\n"; }
   std::string param(const std::string& base) const { return nest == 0 ? base : base + std::to_string(nest); }
 };
 
+// From the front, as many nests as run over the same rows and go together; 0 where none does.
+std::size_t schedule_rows(const ir::Program& program, const State& reference, const Machine& machine,
+                          std::span<const NestPlan> plans, bool keep_order, ScriptText& script);
 // One nest each; true if the template took it, else nothing was added and `reason` says why not.
 bool schedule_reduction(const ir::Program& program, const State& reference, const Machine& machine,
                         const NestPlan& plan, ScriptText& script, std::string& reason);

@@ -37,6 +37,9 @@ class ReductionTemplate {
   void run() {
     choice_ = choose_tile(question(), machine_);
     if (choice_.turned) turning_ = plan_.update->reductions.back();
+    if (!choice_.lane.empty() && work_of(facts_) >= kParallelWork)
+      share_ = lanes_a_thread(choice_, extent(choice_.lane), machine_.lanes(dtype_), machine_.cores);
+    lane_ = choice_.lane + (share_ > 0 ? ".i" : "");
     splits();
     nest();
     stages();
@@ -51,7 +54,9 @@ class ReductionTemplate {
   std::vector<IteratorFacts> facts_;
   DType dtype_;
   TileChoice choice_;
-  std::string turning_;  // the reduction loop of square tiles; empty: none
+  std::string turning_;     // the reduction loop of square tiles; empty: none
+  std::int64_t share_ = 0;  // lanes of a thread, cut before all else; 0: none
+  std::string lane_;        // the loop of lanes, within a thread's share
 
   const std::string& accumulator() const { return plan_.update->writes[0].buffer; }
   std::int64_t extent(const std::string& loop) const { return find(facts_, loop)->extent; }
@@ -96,7 +101,7 @@ class ReductionTemplate {
 
   void split(const std::string& loop, const std::string& factor) {
     for (const ir::Statement* s : members()) {
-      if (std::ranges::find(s->iterators, loop) == s->iterators.end()) continue;
+      if (std::ranges::find(s->iterators, loop.substr(0, loop.find('.'))) == s->iterators.end()) continue;
       script_.add("split " + s->name + ": " + loop + " by " + factor + " tail cut");
     }
   }
@@ -113,10 +118,13 @@ class ReductionTemplate {
     if (!params.empty()) script_.add(params);
     if (!choice_.outer_row.empty()) split(choice_.outer_row, script_.param("Mo"));
     if (!choice_.row.empty()) split(choice_.row, script_.param("Mr"));
-    if (!choice_.lane.empty()) split(choice_.lane, script_.param("Nr"));
+    if (share_ > 0) split(choice_.lane, std::to_string(share_));
+    if (!choice_.lane.empty()) split(lane_, script_.param("Nr"));
     if (!choice_.block.empty()) split(choice_.block, script_.param("Kc"));
     if (!turning_.empty()) script_.add("split " + plan_.update->name + ": " + turning_ + " by L   tail cut");
   }
+
+  std::string around(const std::string& loop) const { return loop == choice_.lane + ".o" ? lane_ + ".o" : loop; }
 
   std::int64_t trips(const std::string& loop) const {
     if (loop == choice_.lane + ".o")
@@ -140,19 +148,19 @@ class ReductionTemplate {
       if (loop == turning_) {
         steps += loop + ".o > [" + loop + ".i] > ";
       } else {
-        steps += (loop == choice_.block ? loop + ".i" : loop) + " > ";
+        steps += (loop != choice_.block ? loop : is_short_block(choice_) ? "[" + loop + ".i]" : loop + ".i") + " > ";
       }
     }
     return steps;
   }
 
   void nest() {
-    const std::string par = parallel_loop();
-    std::string path, tile;
-    for (const std::string& loop : choice_.order) path += (loop == par ? "par " : "") + loop + " > ";
+    const std::string par = share_ > 0 ? "" : parallel_loop();
+    std::string path = share_ > 0 ? "par " + choice_.lane + ".o > " : "", tile;
+    for (const std::string& loop : choice_.order) path += (loop == par ? "par " : "") + around(loop) + " > ";
     if (!choice_.outer_row.empty()) tile += "[" + choice_.outer_row + ".i] > ";
     if (!choice_.row.empty()) tile += "[" + choice_.row + ".i] > ";
-    if (!choice_.lane.empty()) tile += "<" + choice_.lane + ".i> > ";
+    if (!choice_.lane.empty()) tile += "<" + lane_ + ".i> > ";
     const std::string first = choice_.block.empty() ? "" : " when first " + choice_.block + ".o";
     const std::string last = choice_.block.empty() ? "" : " when last " + choice_.block + ".o";
     std::string body = plan_.init ? tile + plan_.init->name + first + "; " : "";
@@ -164,7 +172,8 @@ class ReductionTemplate {
   // A loop name that several nests share is said with a statement of this one.
   void stages() {
     if (!choice_.order.empty() && can_stage_accumulator(program_, *plan_.update, false))
-      script_.add("stage " + accumulator() + " at " + plan_.update->name + ":" + choice_.order.back() + " in register");
+      script_.add("stage " + accumulator() + " at " + plan_.update->name + ":" + around(choice_.order.back()) +
+                  " in register");
     if (choice_.lane.empty() || !turning_.empty()) return;
     const TiledReduction tiled{&program_,           plan_.update,   choice_.lane,     choice_.row,  script_.param("Nr"),
                                script_.param("Mr"), choice_.packed, choice_.in_place, choice_.order};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/language/digits.h"
+#include "schedule/streaming.h"
 #include "schedule/templates/nests.h"
 
 namespace polyte::schedule {
@@ -19,17 +20,19 @@ DType result_type(const ir::Program& program) {
   return type;
 }
 
-std::string header(const ir::Program& program, const Machine& machine) {
+std::string header(const ir::Program& program, const Machine& machine, const std::set<std::string>& reassociated) {
+  std::string contract;
+  for (const std::string& loop : reassociated) contract += (contract.empty() ? "reassoc " : ", ") + loop;
   return "schedule " + program.name + "/template for " + program.name + "@" + ir::digest(program) +
-         (machine.cpu.empty() ? "" : " on " + machine.cpu) + " " + std::string(to_string(result_type(program))) +
-         " exact\n";
+         (machine.cpu.empty() ? "" : " on " + machine.cpu) + " " + std::string(to_string(result_type(program))) + " " +
+         (contract.empty() ? "exact" : contract) + "\n";
 }
 
 }  // namespace
 
-Result<Script> make_template(const ir::Program& program, const Machine& machine) {
+Result<Script> make_template(const ir::Program& program, const Machine& machine, const TemplateOptions& options) {
   const State reference = reference_state(std::make_shared<const ir::Program>(program));
-  ScriptText text{header(program, machine)};
+  ScriptText text{""};
   const std::vector<NestPlan> plans = plan_nests(program);
   std::string reason;
   const auto is_empty = [&](const ir::Statement* s) {
@@ -37,14 +40,20 @@ Result<Script> make_template(const ir::Program& program, const Machine& machine)
   };
   const auto takes = [&](const NestPlan& plan) {
     if (is_empty(plan.update) || is_empty(plan.plain)) return true;  // without iterations nothing is to schedule
-    const bool taken = std::ranges::any_of(
+    return std::ranges::any_of(
         kTemplates, [&](Template schedule) { return schedule(program, reference, machine, plan, text, reason); });
-    ++text.nest;
-    return taken;
   };
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < plans.size(); ++text.nest) {
+    const std::size_t rows =
+        schedule_rows(program, reference, machine, std::span(plans).subspan(i), options.keep_order, text);
+    taken += rows + (rows == 0 && takes(plans[i]));
+    i += std::max<std::size_t>(rows, 1);
+  }
   // What no template takes stays in reference order beside the others; alone it is declined.
-  if (std::ranges::count_if(plans, takes) == 0 && !plans.empty()) return Decline{reason};
-  Script script = parse_script(text.lines, "template");
+  if (taken == 0 && !plans.empty()) return Decline{reason};
+  for (const std::string& line : stream_lines(program, machine)) text.add(line);
+  Script script = parse_script(header(program, machine, text.reassociated) + text.lines, "template");
   for (Directive& directive : script.directives) {
     directive.provenance = Provenance::Template;
     directive.line = 0;

@@ -2,6 +2,7 @@
 // knows the machine would write, with sizes from schedule/tile_model.h.
 //
 //   contraction   register tile, packed operands, padded copy of a guarded input, epilogue on the registers
+//   rows          sums of rows and what is made of them, in passes over a few rows at a time, lanes along the row
 //   reduction     vectors over a free dimension, accumulators in registers, epilogue in the same nest
 //   element-wise  parallel outermost, vectors innermost
 //
@@ -14,7 +15,11 @@
 
 namespace polyte::schedule {
 
+struct TemplateOptions {
+  bool keep_order = false;  // of floating-point sums: no `reassoc`
+};
+
 // A Script whose directives carry Provenance::Template. Sizes of the Program must be numbers.
-Result<Script> make_template(const ir::Program& program, const Machine& machine);
+Result<Script> make_template(const ir::Program& program, const Machine& machine, const TemplateOptions& options = {});
 
 }  // namespace polyte::schedule

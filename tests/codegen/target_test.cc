@@ -105,6 +105,23 @@ TEST_CASE("several kernels and objects become one library") {
   CHECK_THROWS_AS(compile(twice, host), InternalError);
 }
 
+TEST_CASE("a result that may be an operand is in its alias scope, all others have their own") {
+  Kernel kernel{
+      ir::parse_loop_program(
+          "loops k\n  in x: f32[8]\n  in b: f32[8]\n  out y: f32[8]\n\n  for i in 0..8\n    y[i] = (x[i] + b[i])\n",
+          "t"),
+      {}};
+  const auto scopes = [&] {
+    const std::string text = emit_llvm_ir({&kernel, 1}, detect_host());
+    std::size_t count = 0;
+    for (const char* name : {"!\"x\"", "!\"b\"", "!\"y\""}) count += text.find(name) != std::string::npos;
+    return count;
+  };
+  CHECK(scopes() == 3);
+  kernel.in_place = {{2, 0}};
+  CHECK(scopes() == 2);
+}
+
 TEST_CASE("symbolic sizes and too much stack are refused") {
   Kernel symbolic{ir::parse_loop_program("loops k(N)\n  out y: f32[N]\n\n  for i in 0..N\n    y[i] = f32(0)\n", "t"),
                   {}};

@@ -24,18 +24,22 @@ std::vector<std::string> interface(const Graph& graph) {
 
 }  // namespace
 
+void check_same_results(const Graph& before, const Graph& after) {
+  REQUIRE(verify(after) == std::vector<std::string>{});
+  CHECK(interface(after) == interface(before));
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    const std::vector<Tensor> expected = results(before, seed);
+    const std::vector<Tensor> got = results(after, seed);
+    REQUIRE(got.size() == expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(*got[i].bytes == *expected[i].bytes);
+  }
+}
+
 PassResult check_pass(Graph& graph, Pass pass) {
   REQUIRE(verify(graph) == std::vector<std::string>{});
   const Graph before = graph;
   const PassResult result = pass(graph);
-  REQUIRE(verify(graph) == std::vector<std::string>{});
-  CHECK(interface(graph) == interface(before));
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const std::vector<Tensor> expected = results(before, seed);
-    const std::vector<Tensor> got = results(graph, seed);
-    REQUIRE(got.size() == expected.size());
-    for (std::size_t i = 0; i < got.size(); ++i) CHECK(*got[i].bytes == *expected[i].bytes);
-  }
+  check_same_results(before, graph);
   CHECK(pass(graph).rewrites == 0);  // nothing is left to do
   return result;
 }

@@ -11,7 +11,9 @@
 
 namespace polyte::graph::testing {
 
-// Runs `pass` and checks it on three random inputs.
+// `after` is well formed, has the interface of `before` and gives the same bits on three random inputs.
+void check_same_results(const Graph& before, const Graph& after);
+// Runs `pass` and checks it so; a second time it finds nothing to do.
 PassResult check_pass(Graph& graph, Pass pass);
 
 // The operators of the graph, in order: "Conv Relu".

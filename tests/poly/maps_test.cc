@@ -102,7 +102,7 @@ program few(M, N)
   CHECK(!has(few, "<i.i>"));
 }
 
-TEST_CASE("a product among the sums of a nest has lanes of its own") {
+TEST_CASE("products that are most of a nest have nests of their own, in tiles of registers") {
   const std::string script = checked_script(R"(
 program scores(M, N, D)
   in  q: f32[M, D]
@@ -115,8 +115,8 @@ program scores(M, N, D)
   y[i, c] = o[i, c] - t[i]
 )",
                                             {{"M", 9}, {"N", 10}, {"D", 9}});
-  CHECK(has(script, "[d.i] > <j.i> > s.update"));
-  CHECK(has(script, "j > <c.i> > o.update"));
+  CHECK(has(script, "stage s at s.update"));
+  CHECK(has(script, "stage o at o.update"));
 }
 
 TEST_CASE("a statement of a region that sums is left to the reference order") {

@@ -41,7 +41,11 @@ static void who_body(void* context, int64_t begin, int64_t end, int64_t worker) 
 
 int who(const void* const* buffers, void* scratch, const polyte_host* host) {
   (void)scratch;
-  host->parallel_for(host->self, who_body, (void*)buffers[0], 0, kN);
+  if (host->parallel_for != 0) {
+    host->parallel_for(host->self, who_body, (void*)buffers[0], 0, kN);
+  } else {
+    who_body((void*)buffers[0], 0, kN, 0);
+  }
   return 0;
 }
 

@@ -41,10 +41,11 @@ ArtifactParts example() {
   m.options = {{"scheduler", "poly"}};
   m.inputs = {{"x", DType::F32, {10, 100}}};
   m.outputs = {{"y", DType::F32, {10, 100}}, {"workers", DType::I64, {kN}}, {"copy", DType::F32, {10, 100}}};
-  m.buffers = {{"x", BufferPlace::Input, 0, 0, 4 * kN},      {"t", BufferPlace::Arena, 0, 0, 4 * kN},
-               {"y", BufferPlace::Output, 0, 0, 4 * kN},     {"three", BufferPlace::Constant, 1, 0, 4 * kN},
-               {"w", BufferPlace::Output, 1, 0, 8 * kN},     {"c", BufferPlace::Output, 2, 0, 4 * kN},
-               {"two", BufferPlace::Constant, 0, 0, 4 * kN}, {"u", BufferPlace::Arena, 0, 4032, 4 * kN}};
+  m.buffers = {
+      {"x", BufferPlace::Input, 0, 0, 4 * kN},      {"t", BufferPlace::Arena, 0, 0, 4 * kN},
+      {"y", BufferPlace::Output, 0, 0, 4 * kN},     {"three", BufferPlace::Constant, 1, 0, 4 * kN},
+      {"w", BufferPlace::Output, 1, 0, 8 * kN},     {"c", BufferPlace::Output, 2, 0, 4 * kN},
+      {"two", BufferPlace::Constant, 0, 0, 4 * kN}, {"u", BufferPlace::Arena, 0, 4032, 4 * kN, Sharing::Over, "t"}};
   m.steps = {{.kernel = "add", .group = "g0", .buffers = {0, 3, 1}},
              {.kernel = "mul_through_scratch",
               .group = "g1",
@@ -111,6 +112,24 @@ TEST_CASE("a session in memory computes, with any number of threads") {
   }
 }
 
+TEST_CASE("constants that are read into memory of their own are the file's, and damage to them is found") {
+  const TempDir dir;
+  ArtifactParts parts = example();
+  parts.constants.emplace_back(AlignedBuffer::kHugeFrom + 1000);
+  for (std::int64_t i = 0; i < parts.constants[2].bytes(); ++i)
+    parts.constants[2].data()[i] = static_cast<std::byte>(i * 7 % 251);
+  write_artifact(dir.file("a.polyte"), parts);
+  const auto artifact = Artifact::open(dir.file("a.polyte"));
+  const Bytes large = artifact->constants()[2];
+  REQUIRE(static_cast<std::int64_t>(large.size()) == parts.constants[2].bytes());
+  CHECK(std::memcmp(large.data(), parts.constants[2].data(), large.size()) == 0);
+  std::vector<std::byte> file = read_file(dir.file("a.polyte"));
+  file[file.size() / 2] ^= std::byte{1};
+  testing::write_file(dir.file("b.polyte"), file);
+  CHECK(problem_of([&] { Artifact::open(dir.file("b.polyte")); }).find("'constants.2.bin' is damaged") !=
+        std::string::npos);
+}
+
 TEST_CASE("runs in several threads do not disturb each other") {
   const Session session(Artifact::from_parts(example()), {.threads = 2});
   std::atomic<int> wrong{0};
@@ -129,6 +148,25 @@ TEST_CASE("runs in several threads do not disturb each other") {
   CHECK(wrong == 0);
 }
 
+TEST_CASE("sessions of one artifact, each with its own threads, do not disturb each other") {
+  const auto artifact = Artifact::from_parts(example());
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 1; t <= 3; ++t) {
+    threads.emplace_back([&, t] {
+      const Session session(artifact, {.threads = t});
+      Arguments a;
+      fill(a.x, {Fill::Kind::Int, static_cast<std::uint64_t>(t)});
+      for (int round = 0; round < 100; ++round) {
+        a.run(session);
+        wrong += a.wrong(t);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("a run allocates nothing, a profile has every step") {
   const Session session(Artifact::from_parts(example()), {.threads = 2});
   Arguments a;
@@ -138,12 +176,43 @@ TEST_CASE("a run allocates nothing, a profile has every step") {
   CHECK(testing::allocations_of_this_thread() == before);
   const TensorView inputs[] = {a.x.view()};
   const TensorView outputs[] = {a.y.view(), a.workers.view(), a.copy.view()};
-  std::vector<std::int64_t> step_ns(5);
-  for (int round = 0; round < 100; ++round) session.run(inputs, outputs, step_ns);
-  std::int64_t sum = 0;
-  for (const std::int64_t ns : step_ns) sum += ns;
-  CHECK(sum > 0);
+  const RunProfile profile = session.profile(inputs, outputs);
+  REQUIRE(profile.steps.size() == 5);
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(profile.steps[i].step == i);
+    CHECK(profile.steps[i].nanoseconds() >= 0);
+    if (i > 0) CHECK(profile.steps[i].begin_ns >= profile.steps[i - 1].end_ns);
+  }
+  REQUIRE(profile.parts.size() == 4);  // two parallel steps, two workers
+  for (const Span& part : profile.parts) {
+    const Span& step = profile.steps[part.step];
+    CHECK((part.step == 1 || part.step == 3));
+    CHECK((part.begin_ns >= step.begin_ns && part.end_ns <= step.end_ns));
+  }
+  CHECK(profile.parts[0].worker == 0);
+  CHECK(profile.parts[3].worker == 1);
+  CHECK(a.wrong(2) == 0);
   CHECK(session.steps()[1].group == "g1");
+}
+
+TEST_CASE("a step that is not worth threads is given one worker") {
+  ArtifactParts parts = example();
+  parts.manifest.steps[3].parallel = false;
+  const Session session(Artifact::from_parts(std::move(parts)), {.threads = 3});
+  Arguments a;
+  a.run(session);
+  for (const std::int64_t worker : a.workers.as<std::int64_t>()) REQUIRE(worker == 0);
+}
+
+TEST_CASE("a buffer may be a part of an input and of an output") {
+  ArtifactParts parts = example();
+  ArtifactManifest& m = parts.manifest;
+  m.buffers.push_back({"x.tail", BufferPlace::Input, 0, 2000, 2000, Sharing::View, "x"});
+  m.buffers.push_back({"c.head", BufferPlace::Output, 2, 0, 2000, Sharing::Part, "c"});
+  m.steps.push_back({.group = "copy", .buffers = {8, 9}});
+  Arguments a;
+  a.run(Session(Artifact::from_parts(std::move(parts)), {.threads = 1}));
+  for (std::size_t i = 0; i < 500; ++i) REQUIRE(a.copy.as<float>()[i] == a.x.as<float>()[i + 500]);
 }
 
 TEST_CASE("wrong arguments are all listed") {
@@ -256,12 +325,13 @@ TEST_CASE("a manifest that lies is refused") {
   const std::string prefix = "artifact 'in memory': ";
   CHECK(with([](auto& m) { m.buffers[1].offset = 4096; }) ==
         prefix + "buffer 't' (offset 4096, 4000 bytes) does not fit in an arena of 8064 bytes");
-  CHECK(with([](auto& m) { m.buffers[1].offset = 1; }).find("does not fit") != std::string::npos);
+  CHECK(with([](auto& m) { m.buffers[1].offset = -64; }).find("does not fit") != std::string::npos);
   CHECK(with([](auto& m) { m.buffers[3].bytes = 1 << 20; }).find("does not fit in constants") != std::string::npos);
   CHECK(with([](auto& m) { m.buffers[3].index = 9; }) == prefix + "buffer 'three' names constants 9");
   CHECK(with([](auto& m) { m.buffers[0].index = -1; }) == prefix + "buffer 'x' names input -1");
-  CHECK(with([](auto& m) { m.buffers[0].bytes = 8; }) ==
-        prefix + "buffer 'x' has 8 bytes, its tensor 4000\n" + prefix + "copy from 'x' to 'c' of another size");
+  CHECK(with([](auto& m) { m.buffers[0].bytes = 8; }) == prefix + "copy from 'x' to 'c' of another size");
+  CHECK(with([](auto& m) { m.buffers[4].offset = 4; }) ==
+        prefix + "buffer 'w' (offset 4, 8000 bytes) does not fit in output 'workers' of 8000 bytes");
   CHECK(with([](auto& m) { m.steps[0].buffers[1] = 77; }) == prefix + "kernel 'add' names buffer 77");
   CHECK(with([](auto& m) { m.steps[1].scratch_shared_bytes = -64; }) ==
         prefix + "kernel 'mul_through_scratch' has an impossible scratch size");
@@ -285,10 +355,11 @@ TEST_CASE("manifest text that is malformed is refused") {
     REQUIRE(at != std::string::npos);
     return problem_of([&] { manifest_from_json(text.replace(at, from.size(), to), "x"); });
   };
-  CHECK(replaced("\"format\": 1", "\"format\": 99") == "artifact 'x': manifest.json: format version is 99, expected 1");
+  CHECK(replaced("\"format\": 2", "\"format\": 1") == "artifact 'x': manifest.json: format version is 1, expected 2");
   CHECK(replaced("\"arena_bytes\": 8064", "\"arena_bytes\": 1e99") ==
         "artifact 'x': manifest.json: 'arena_bytes' is no 63-bit integer");
   CHECK(replaced("\"f32\"", "\"f33\"") == "artifact 'x': manifest.json: unknown element type 'f33'");
+  CHECK(replaced("\"over\"", "\"beside\"") == "artifact 'x': manifest.json: unknown sharing 'beside'");
   CHECK(replaced("\"arena\"", "\"moon\"") == "artifact 'x': manifest.json: unknown place 'moon'");
   CHECK(replaced("\"steps\": [", "\"steps\": 3, \"x\": [") == "artifact 'x': manifest.json: 'steps' is no list");
 }

@@ -1,0 +1,35 @@
+#include "driver/assemble_parts.h"
+
+namespace polyte::driver {
+
+bool has_parallel_loop(const ir::LoopProgram& program) {
+  bool found = false;
+  ir::for_each_stmt(program.body, [&](const ir::Stmt& s) {
+    const auto* loop = std::get_if<ir::For>(&s->op);
+    found = found || (loop && loop->kind == ir::LoopKind::Parallel);
+  });
+  return found;
+}
+
+std::set<std::string> buffers_read(const ir::LoopProgram& program) {
+  std::set<std::string> names;
+  ir::for_each_expr(program.body, [&](const ir::Expr& root) {
+    for (const ir::Load* load : ir::loads_of(root)) names.insert(load->buffer);
+  });
+  return names;
+}
+
+void describe_target(const codegen::Target& target, runtime::ArtifactManifest& manifest) {
+  manifest.cpu = target.machine.cpu;
+  for (const std::string& feature : target.machine.features) {
+    if (!feature.empty() && feature[0] == '+') manifest.features.push_back(feature);
+  }
+}
+
+std::vector<std::int64_t> packed_sizes(const BuiltKernel& kernel) {
+  std::vector<std::int64_t> sizes;
+  for (const PackedBuffer& buffer : kernel.packed) sizes.push_back(buffer.bytes());
+  return sizes;
+}
+
+}  // namespace polyte::driver

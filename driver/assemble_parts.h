@@ -1,0 +1,21 @@
+// What the artifacts of models and of operators have in common: what the loops say of their kernel, and the
+// description of the target.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/target.h"
+#include "driver/build_kernel.h"
+#include "ir/loop_program.h"
+#include "runtime/artifact.h"
+
+namespace polyte::driver {
+
+bool has_parallel_loop(const ir::LoopProgram& program);
+std::set<std::string> buffers_read(const ir::LoopProgram& program);
+std::vector<std::int64_t> packed_sizes(const BuiltKernel& kernel);  // bytes of what it wants packed
+void describe_target(const codegen::Target& target, runtime::ArtifactManifest& manifest);
+
+}  // namespace polyte::driver

@@ -1,0 +1,25 @@
+// run --profile and --trace: where the time of a run went, as a table of kernels and as a trace.
+#pragma once
+
+#include <string>
+
+#include "driver/cli/verb.h"
+#include "runtime/session.h"
+
+namespace polyte::cli {
+
+struct ProfileOptions {
+  bool table = false;
+  std::string trace;  // file; empty: none
+  bool is_wanted() const { return table || !trace.empty(); }
+};
+void add_profile_options(const Verb& verb, ProfileOptions& options);
+
+// The table goes to stderr, the trace to its file.
+void report_profile(const runtime::Session& session, const runtime::RunProfile& profile, const ProfileOptions& options);
+
+// Chrome's trace events (https://ui.perfetto.dev opens them): a track a worker, times in microseconds. The first track
+// is the calling thread's: every step, and in it the part of a parallel loop that this thread ran.
+std::string trace_text(const runtime::Session& session, const runtime::RunProfile& profile);
+
+}  // namespace polyte::cli

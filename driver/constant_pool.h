@@ -1,0 +1,37 @@
+// The constants member of an artifact under construction: 64-byte aligned pieces in one buffer. Pieces are placed
+// first and filled at the end, straight into the buffer and by several jobs, so that no weight is held twice.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "graph/graph.h"
+#include "runtime/aligned_buffer.h"
+
+namespace polyte::driver {
+
+class ConstantPool {
+ public:
+  using Filler = std::function<void(std::span<const std::span<std::byte>>)>;
+
+  // Offsets of new pieces. `fill` is called once, by finish(), with their bytes, which are zero.
+  std::vector<std::int64_t> add(const std::vector<std::int64_t>& sizes, Filler fill);
+  std::int64_t add(std::span<const std::byte> bytes);                        // copied by finish()
+  std::int64_t add_shared(const std::shared_ptr<const graph::Bytes>& data);  // equal sources once
+  bool empty() const { return size_ == 0; }
+  runtime::AlignedBuffer finish(int jobs);
+
+ private:
+  struct Piece {
+    std::vector<std::int64_t> offsets, sizes;
+    Filler fill;
+  };
+  std::int64_t size_ = 0;
+  std::vector<Piece> pieces_;
+  std::map<std::shared_ptr<const graph::Bytes>, std::int64_t> known_;  // by address: looked up, never iterated
+};
+
+}  // namespace polyte::driver

@@ -1,0 +1,25 @@
+// A model as the planner of its memory sees it, and the plan: values, what each group reads, writes, only copies or
+// may write in place, and the outputs that no group writes (repeated ones, inputs and constants handed through).
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "driver/model.h"
+#include "runtime/storage_plan.h"
+
+namespace polyte::driver {
+
+struct ModelStorage {
+  std::vector<runtime::StoredValue> values;
+  std::vector<graph::ValueId> ids;          // of values; an output that is a copy has the id of what it copies
+  std::map<graph::ValueId, int> value_of;   // where a step that reads it finds it
+  std::vector<runtime::StorageStep> steps;  // one a group, then one for each output to be copied
+  std::vector<int> outputs;                 // values, one an output of the graph
+  runtime::StoragePlan plan;                // checked
+};
+
+// `share`: as ModelOptions has it.
+ModelStorage plan_model_storage(const CompiledModel& model, bool share);
+
+}  // namespace polyte::driver

@@ -1,0 +1,14 @@
+// Which kernels are worth more than one thread. The time that a kernel takes at least, by its operations at the peak
+// of one core and by the bytes of its buffers, against what it costs to hand work to another thread and to wait for
+// it. Decided when a model is compiled and written into its artifact: a run does not depend on a clock.
+#pragma once
+
+#include "ir/program.h"
+#include "support/machine.h"
+
+namespace polyte::driver {
+
+double least_microseconds(const ir::Program& program, const Machine& machine);
+bool is_worth_threads(const ir::Program& program, const Machine& machine);
+
+}  // namespace polyte::driver

@@ -1,0 +1,48 @@
+// Which nodes can compute on channels in blocks, and what they then read: legality only, prices are elsewhere.
+//
+// In blocks of c a value [n, channels, spatial...] is [n, ceil(channels / c), spatial..., c]; where c does not divide
+// the channels the last block is padded. Padding is never taken for a channel, but weights of zero multiply it, so it
+// must be finite: what each node leaves there is followed from zero on, and a node that might leave anything has no
+// form in blocks.
+#pragma once
+
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace polyte::graph {
+
+// How a node in blocks wants an operand.
+enum class OperandForm {
+  AsIs,      // absent, or one element
+  Plain,     // has no channels: gets a last dimension of extent 1
+  Blocked,   // in blocks
+  Either,    // as it comes: a dense convolution
+  Constant,  // a weight or bias: rewritten when it is compiled
+};
+
+struct BlockForm {
+  std::vector<OperandForm> operands;  // one an input
+  bool plain_result = false;          // [n, channels] or [n, channels, 1...]: given as it would be without blocks
+};
+
+class BlockForms {
+ public:
+  BlockForms(const Graph& graph, std::int64_t block);
+
+  std::int64_t block() const { return block_; }
+  // Its form, or why it has none.
+  const Result<BlockForm>& of(NodeId id) const { return forms_.at(static_cast<std::size_t>(id)); }
+  bool has(NodeId id) const { return static_cast<bool>(of(id)); }
+
+ private:
+  std::int64_t block_;
+  std::vector<Result<BlockForm>> forms_;
+};
+
+// Blocks of `block` that hold so many channels.
+inline std::int64_t blocks_of(std::int64_t channels, std::int64_t block) { return (channels + block - 1) / block; }
+// The axes that a reduction or a global pool folds.
+Dims reduced_axes(const Graph& graph, const Node& node);
+
+}  // namespace polyte::graph

@@ -1,0 +1,21 @@
+// What lies in the padding of a last block of channels, followed from node to node: zeros to begin with (a reorder
+// and a convolution leave zeros there), then what element-wise operators make of them. Finite: of the magnitude of a
+// constant at most, so that it neither grows nor becomes a NaN.
+#pragma once
+
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace polyte::graph {
+
+enum class Padding { Zero, Finite, Unknown };
+
+// Of an element-wise node's result, from those of its operands.
+Padding element_wise_padding(const Graph& graph, const Node& node, const std::vector<Padding>& operands);
+// Of a reduction's or a pool's over spatial dimensions.
+Padding folded_padding(OpKind op, Padding operand);
+// Of a constant's one element.
+Padding padding_of_number(const Tensor& number);
+
+}  // namespace polyte::graph

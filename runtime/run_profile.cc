@@ -1,0 +1,63 @@
+#include "runtime/run_profile.h"
+
+#include <chrono>
+
+namespace polyte::runtime {
+namespace {
+
+constexpr std::size_t kPartsPerStep = 16;
+
+std::int64_t clock_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+}  // namespace
+
+struct Recorder::Call {
+  Recorder* recorder;
+  polyte_parallel_body body;
+  void* context;
+
+  static void run(void* self, std::int64_t begin, std::int64_t end, std::int64_t worker) {
+    const Call& call = *static_cast<const Call*>(self);
+    Span span{call.recorder->steps_.size() - 1, worker, call.recorder->now(), 0};
+    call.body(call.context, begin, end, worker);
+    span.end_ns = call.recorder->now();
+    call.recorder->note(span);
+  }
+};
+
+Recorder::Recorder(ThreadPool& pool, std::size_t steps)
+    : pool_(pool), host_(pool.host()), begin_ns_(clock_ns()), lanes_(static_cast<std::size_t>(pool.workers())) {
+  host_.self = this;
+  host_.parallel_for = parallel_for;
+  steps_.reserve(steps);
+  for (Lane& lane : lanes_) lane.spans.reserve(steps * kPartsPerStep);
+}
+
+std::int64_t Recorder::now() const { return clock_ns() - begin_ns_; }
+
+void Recorder::note(const Span& span) {
+  std::vector<Span>& spans = lanes_[static_cast<std::size_t>(span.worker)].spans;
+  if (spans.size() < spans.capacity()) return spans.push_back(span);
+  if (spans.back().step == span.step) spans.back().end_ns = span.end_ns;
+}
+
+void Recorder::parallel_for(void* self, polyte_parallel_body body, void* context, std::int64_t begin,
+                            std::int64_t end) {
+  auto* recorder = static_cast<Recorder*>(self);
+  Call call{recorder, body, context};
+  recorder->pool_.parallel_for(Call::run, &call, begin, end);
+}
+
+void Recorder::begin_step() { steps_.push_back({steps_.size(), 0, now(), 0}); }
+void Recorder::end_step() { steps_.back().end_ns = now(); }
+
+RunProfile Recorder::finish() const {
+  RunProfile profile{steps_, {}};
+  for (const Lane& lane : lanes_) profile.parts.insert(profile.parts.end(), lane.spans.begin(), lane.spans.end());
+  return profile;
+}
+
+}  // namespace polyte::runtime

@@ -1,0 +1,56 @@
+// Sums of rows and what is made of them: one nest of passes with lanes along the row, whatever isl fused.
+#include "poly/auto_schedule.h"
+#include "tests/schedule/schedule_testing.h"
+
+namespace polyte::poly {
+
+namespace {
+
+constexpr const char* kSoftmaxLike = R"(
+program chain(M, N)
+  in  x: f32[M, N]
+  out y: f32[M, N]
+  top[i]   = max[j] x[i, j]
+  e[i, j]  = top[i] - x[i, j]
+  total[i] = sum[j] e[i, j]
+  y[i, j]  = e[i, j] + total[i]
+)";
+
+std::string script_of(const PolyOptions& options) {
+  Machine machine = schedule::test_machine();
+  machine.vector_bits = 512;
+  machine.l1.bytes = 32 << 10;
+  machine.l2.bytes = 1 << 20;
+  const auto program = schedule::bound_program(kSoftmaxLike, {{"M", 21}, {"N", 200}});
+  const auto script = auto_schedule(*program, machine, options);
+  REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
+  const std::string printed = schedule::print(*script);
+  CAPTURE(printed);
+  const auto state = schedule::replay(program, *script, machine, {schedule::ProofLevel::Full, {}});
+  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+  CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
+  return printed;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("rows of a chain in passes, sums in several vectors") {
+  const std::string script = script_of({});
+  CHECK(has(script, "reassoc j"));
+  CHECK(has(script, "as total_v interleaved"));
+  CHECK(has(script, "{ <j.i> > e; <j.i> > total_v.update }"));
+}
+
+TEST_CASE("a contract that keeps the order") {
+  const std::string script = script_of({.keep_order = true});
+  CHECK(has(script, " exact"));
+  CHECK_FALSE(has(script, "as total_"));
+}
+
+TEST_CASE("isl's order alone has no lanes of rows") {
+  CHECK_FALSE(has(script_of({.affine_core_only = true}), "split_reduction"));
+}
+
+}  // namespace polyte::poly

@@ -1,0 +1,155 @@
+// Chains of rows: which statements go together, in how many lanes their sums are taken, and that what the templates
+// write of them is proved and gives the reference's bits (sums of small integers are exact in any order).
+#include "schedule/row_chain.h"
+
+#include <doctest/doctest.h>
+
+#include "schedule/streaming.h"
+#include "schedule/templates/templates.h"
+#include "tests/schedule/schedule_testing.h"
+
+using namespace polyte;
+
+namespace {
+
+Machine wide_machine() {
+  Machine machine = schedule::test_machine();
+  machine.vector_bits = 512;
+  machine.fma_per_cycle = 1;
+  machine.l1 = {32 * 1024, 8, 64};
+  machine.l2 = {1024 * 1024, 8, 64};
+  machine.l3 = {4096 * 1024, 16, 64};
+  return machine;
+}
+
+// Shaped like a softmax, on integers.
+constexpr const char* kChain = R"(
+program chain(M, N)
+  in  x: f32[M, N]
+  in  g: f32[N]
+  out y: f32[M, N]
+  top[i]   = max[j] x[i, j]
+  e[i, j]  = (top[i] - x[i, j]) * g[j]
+  total[i] = sum[j] e[i, j]
+  y[i, j]  = e[i, j] + total[i]
+)";
+
+std::string checked(const char* text, const ir::Values& sizes, const schedule::TemplateOptions& options = {}) {
+  const auto program = schedule::bound_program(text, sizes);
+  const auto script = schedule::make_template(*program, wide_machine(), options);
+  REQUIRE(script);
+  const std::string printed = schedule::print(*script);
+  CAPTURE(printed);
+  const auto state = schedule::replay(program, *script, wide_machine(), {schedule::ProofLevel::Full, {}});
+  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+  CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
+  return printed;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("rows: a chain is one nest of three passes, its sums in several vectors of lanes") {
+  const std::string script = checked(kChain, {{"M", 21}, {"N", 200}});
+  CHECK(has(script, "reassoc j"));
+  CHECK(has(script, "split_reduction total: j by 4*L as total_v interleaved"));
+  CHECK(has(script, "{ <j.i> > e; <j.i> > total_v.update }"));  // one pass makes the terms and adds them up
+  CHECK(has(script, "stage total_v at total_v.update:i.i in register"));
+  CHECK(has(script, "stage e at e:i.o"));
+  CHECK(script.find("nest") == script.rfind("nest"));
+}
+
+TEST_CASE("rows: what is left over of rows and of their elements, and a single row") {
+  for (const ir::Values& sizes : {ir::Values{{"M", 1}, {"N", 200}}, ir::Values{{"M", 3}, {"N", 33}},
+                                  ir::Values{{"M", 17}, {"N", 104}}, ir::Values{{"M", 5}, {"N", 64}}})
+    CHECK(has(checked(kChain, sizes), "total_v"));
+}
+
+TEST_CASE("rows: a contract that keeps the order has no sums in parts, maxima still are") {
+  const std::string script = checked(kChain, {{"M", 21}, {"N", 200}}, {.keep_order = true});
+  CHECK(has(script, "exact"));
+  CHECK_FALSE(has(script, "as total_"));
+  CHECK(has(script, "as top_v interleaved"));
+}
+
+TEST_CASE("rows: sums of one pass that do not need each other run together; the next waits for both") {
+  const std::string script = checked(R"(
+program two_sums(M, N)
+  in  x: f32[M, N]
+  out y: f32[M, N]
+  s[i] = sum[j] x[i, j]
+  q[i] = sum[j] x[i, j] * x[i, j]
+  d[i] = q[i] - s[i]
+  y[i, j] = x[i, j] - d[i]
+)",
+                                     {{"M", 9}, {"N", 130}});
+  CHECK(has(script, "{ <j.i> > s_v.update; <j.i> > q_v.update }"));
+  CHECK(script.find("nest") == script.rfind("nest"));
+}
+
+TEST_CASE("rows: all of a tensor is one row") {
+  const std::string script = checked(R"(
+program all(M, N)
+  in  x: f32[M, N]
+  out s: f32[]
+  s[] = sum[i, j] x[i, j]
+)",
+                                     {{"M", 5}, {"N", 100}});
+  CHECK(has(script, "i > j.o > <j.i> > s_v.update"));
+}
+
+TEST_CASE("rows: operands that rows share are for tiles, and rows too short for lanes are lanes themselves") {
+  CHECK_FALSE(has(checked(R"(
+program product(M, N, K)
+  in  a: f32[M, K]
+  in  b: f32[N, K]
+  out c: f32[M, N]
+  c[m, n] = sum[k] a[m, k] * b[n, k]
+)",
+                          {{"M", 20}, {"N", 20}, {"K", 64}}),
+                  "split_reduction"));
+  CHECK_FALSE(has(checked(kChain, {{"M", 21}, {"N", 19}}), "split_reduction"));
+}
+
+TEST_CASE("rows: another row's result cannot be read in the same chain") {
+  const std::string script = checked(R"(
+program shifted(M, N)
+  in  x: f32[M, N]
+  out y: f32[M, N]
+  s[i] = sum[j] x[i, j]
+  y[i, j] = x[i, j] + (s[i - 1] else 0)
+)",
+                                     {{"M", 20}, {"N", 96}});
+  CHECK(script.find("nest") != script.rfind("nest"));
+}
+
+TEST_CASE("rows: sums along the slow axis read few rows at once where these are far apart") {
+  const auto program = schedule::bound_program(R"(
+program columns(M, N)
+  in  x: f32[M, N]
+  out s: f32[N]
+  s[j] = sum[i] x[i, j]
+)",
+                                               {{"M", 4096}, {"N", 4096}});
+  const auto script = schedule::make_template(*program, wide_machine());
+  REQUIRE(script);
+  const std::string printed = schedule::print(*script);
+  CAPTURE(printed);
+  CHECK(has(printed, "exact"));
+  CHECK(has(printed, "[i.i] > <j.i.i> > s.update"));
+  CHECK(has(printed, "par j.o > i.o > j.i.o"));
+}
+
+TEST_CASE("rows: results are stored past the caches where all together exceed them by far") {
+  constexpr const char* kCopy = R"(
+program copy(M, N)
+  in  x: f32[M, N]
+  out y: f32[M, N]
+  y[i, j] = x[i, j] + 1
+)";
+  const auto large = schedule::bound_program(kCopy, {{"M", 4096}, {"N", 4096}});
+  const auto small = schedule::bound_program(kCopy, {{"M", 512}, {"N", 512}});
+  CHECK(schedule::stream_lines(*large, wide_machine()) == std::vector<std::string>{"stream y"});
+  CHECK(schedule::stream_lines(*small, wide_machine()).empty());
+}
