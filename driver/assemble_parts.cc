@@ -1,5 +1,9 @@
 #include "driver/assemble_parts.h"
 
+#include <algorithm>
+
+#include "support/x86_features.h"
+
 namespace polyte::driver {
 
 bool has_parallel_loop(const ir::LoopProgram& program) {
@@ -19,11 +23,15 @@ std::set<std::string> buffers_read(const ir::LoopProgram& program) {
   return names;
 }
 
+// A named processor's features are instructions and what is fast on it; only instructions that the runtime can ask the
+// processor for are needs.
 void describe_target(const codegen::Target& target, runtime::ArtifactManifest& manifest) {
   manifest.cpu = target.machine.cpu;
-  for (const std::string& feature : target.machine.features) {
-    if (!feature.empty() && feature[0] == '+') manifest.features.push_back(feature);
-  }
+  const std::vector<std::string> known = detect_x86_features();
+  const auto has = [&](const std::string& feature) { return std::ranges::find(known, feature) != known.end(); };
+  for (const std::string& feature : target.machine.features)
+    if (feature.starts_with('+') && (known.empty() || has(feature) || has("-" + feature.substr(1))))
+      manifest.features.push_back(feature);
 }
 
 std::vector<std::int64_t> packed_sizes(const BuiltKernel& kernel) {

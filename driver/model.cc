@@ -106,8 +106,6 @@ std::string kernel_key(const GroupPlan& group, const ModelOptions& options) {
   return how + "\n" + ir::canonical_text(group.expansion.program);
 }
 
-int jobs_of(const ModelOptions& options) { return options.jobs > 0 ? options.jobs : default_jobs(); }
-
 struct KernelRequest {
   const GroupPlan* group = nullptr;
   KernelOptions options;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "codegen/target.h"
 #include "driver/model.h"
 #include "tests/driver/integer_network.h"
 
@@ -21,7 +22,8 @@ driver::ModelOptions options_of(const std::string& text, driver::Arm arm = drive
 }
 
 CompiledModel partitioned(const std::string& text) {
-  return driver::partition_model(testing::integer_network(), options_of(text));
+  return driver::partition_model(testing::integer_network(), codegen::target_for_cpu("x86-64-v3").machine,
+                                 options_of(text));
 }
 
 // "conv1 relu1 | pool | ..."
