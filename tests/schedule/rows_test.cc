@@ -12,16 +12,6 @@ using namespace polyte;
 
 namespace {
 
-Machine wide_machine() {
-  Machine machine = schedule::test_machine();
-  machine.vector_bits = 512;
-  machine.fma_per_cycle = 1;
-  machine.l1 = {32 * 1024, 8, 64};
-  machine.l2 = {1024 * 1024, 8, 64};
-  machine.l3 = {4096 * 1024, 16, 64};
-  return machine;
-}
-
 // Shaped like a softmax, on integers.
 constexpr const char* kChain = R"(
 program chain(M, N)
@@ -36,11 +26,11 @@ program chain(M, N)
 
 std::string checked(const char* text, const ir::Values& sizes, const schedule::TemplateOptions& options = {}) {
   const auto program = schedule::bound_program(text, sizes);
-  const auto script = schedule::make_template(*program, wide_machine(), options);
+  const auto script = schedule::make_template(*program, schedule::wide_machine(), options);
   REQUIRE(script);
   const std::string printed = schedule::print(*script);
   CAPTURE(printed);
-  const auto state = schedule::replay(program, *script, wide_machine(), {schedule::ProofLevel::Full, {}});
+  const auto state = schedule::replay(program, *script, schedule::wide_machine(), {schedule::ProofLevel::Full, {}});
   REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
   CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
   return printed;
@@ -132,7 +122,7 @@ program columns(M, N)
   s[j] = sum[i] x[i, j]
 )",
                                                {{"M", 4096}, {"N", 4096}});
-  const auto script = schedule::make_template(*program, wide_machine());
+  const auto script = schedule::make_template(*program, schedule::wide_machine());
   REQUIRE(script);
   const std::string printed = schedule::print(*script);
   CAPTURE(printed);
@@ -150,6 +140,6 @@ program copy(M, N)
 )";
   const auto large = schedule::bound_program(kCopy, {{"M", 4096}, {"N", 4096}});
   const auto small = schedule::bound_program(kCopy, {{"M", 512}, {"N", 512}});
-  CHECK(schedule::stream_lines(*large, wide_machine()) == std::vector<std::string>{"stream y"});
-  CHECK(schedule::stream_lines(*small, wide_machine()).empty());
+  CHECK(schedule::stream_lines(*large, schedule::wide_machine()) == std::vector<std::string>{"stream y"});
+  CHECK(schedule::stream_lines(*small, schedule::wide_machine()).empty());
 }

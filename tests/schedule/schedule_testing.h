@@ -25,6 +25,17 @@ inline Machine test_machine() {
   return machine;
 }
 
+// 16 lanes of f32, 32 registers, one FMA a cycle, caches of 32 KiB, 1 MiB and 4 MiB.
+inline Machine wide_machine() {
+  Machine machine = test_machine();
+  machine.vector_bits = 512;
+  machine.fma_per_cycle = 1;
+  machine.l1 = {32 * 1024, 8, 64};
+  machine.l2 = {1024 * 1024, 8, 64};
+  machine.l3 = {4096 * 1024, 16, 64};
+  return machine;
+}
+
 inline Script script_of(const ir::Program& program, const std::string& lines, const std::string& contract = "exact") {
   return parse_script("schedule s/1 for " + program.name + " f32 " + contract + "\n" + lines, "s.sched");
 }

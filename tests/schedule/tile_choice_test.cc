@@ -14,17 +14,6 @@ using namespace polyte;
 
 namespace {
 
-// 16 lanes of f32, 32 registers, one FMA a cycle, caches of 32 KiB, 1 MiB and 4 MiB.
-Machine wide_machine() {
-  Machine machine = schedule::test_machine();
-  machine.vector_bits = 512;
-  machine.fma_per_cycle = 1;
-  machine.l1 = {32 * 1024, 8, 64};
-  machine.l2 = {1024 * 1024, 8, 64};
-  machine.l3 = {4096 * 1024, 16, 64};
-  return machine;
-}
-
 schedule::TileChoice choice_of(const std::string& text, std::size_t update,
                                const std::map<std::string, std::int64_t>& extents) {
   const auto program = schedule::bound_program(text, {});
@@ -37,7 +26,7 @@ schedule::TileChoice choice_of(const std::string& text, std::size_t update,
     question.loops.push_back({it, extents.at(it), is_sum});
     if (!is_sum) question.candidates.push_back(it);
   }
-  return schedule::choose_tile(question, wide_machine());
+  return schedule::choose_tile(question, schedule::wide_machine());
 }
 
 }  // namespace
@@ -133,7 +122,8 @@ program product()
   const auto nest = schedule::nest_accesses(*program, program->statements[1], std::span(&init, 1),
                                             {{"i", 1024, false}, {"j", 1024, false}, {"k", 1024, true}});
   const auto cycles = [&](std::vector<std::size_t> order, std::set<std::string> packed) {
-    return schedule::traffic_cycles(nest, {{14, 32, 1024}, std::move(order), std::move(packed), false}, wide_machine());
+    return schedule::traffic_cycles(nest, {{14, 32, 1024}, std::move(order), std::move(packed), false},
+                                    schedule::wide_machine());
   };
   const auto column_first = cycles({1, 0}, {"B"}), row_first = cycles({0, 1}, {"B"}), in_place = cycles({1, 0}, {});
   CHECK(column_first[1] < row_first[1]);  // a panel of B waits in the second cache while A streams
