@@ -130,9 +130,10 @@ class Former {
   // Along channels all but the last operand must end with a block.
   Result<BlockForm> concat(const Node& node, Padding& padding) const {
     const std::int64_t axis = std::get<AxisAttributes>(node.attributes).axis;
-    for (const ValueId operand : node.inputs) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId operand = node.inputs[i];  // one value may stand several times
       if (!is_image(operand)) return Decline{"an operand has no channels and spatial dimensions"};
-      if (axis == 1 && operand != node.inputs.back() && is_padded(operand))
+      if (axis == 1 && i + 1 < node.inputs.size() && is_padded(operand))
         return Decline{"an operand of " + std::to_string(shape(operand)[1]) +
                        " channels does not end with a block of " + std::to_string(block_)};
       padding = std::max(padding, this->padding(operand));

@@ -153,6 +153,14 @@ TEST_CASE("pools, parts and joins of whole blocks") {
         "Reshape Transpose AveragePool Transpose Reshape");
 }
 
+TEST_CASE("a value joined with itself needs whole blocks in every place but the last") {
+  Net net({1, 3, 8, 8});
+  net.conv("a", 3, window_2d(1));
+  const ValueId a = net.last;
+  net.then("twice", OpKind::Concat, AxisAttributes{1}, {a}).conv("b", 6, window_2d(1), 6);
+  in_blocks(net.done());  // compares the results
+}
+
 TEST_CASE("operands that broadcast: of a channel, of a place, of a number") {
   Net net({1, 3, 4, 4});
   const ValueId x = net.last;
