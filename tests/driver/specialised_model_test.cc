@@ -11,6 +11,7 @@
 #include "driver/api/polyte.h"
 #include "runtime/fill.h"
 #include "tests/frontend/model_builder.h"
+#include "tests/frontend/temporary_folder.h"
 
 using namespace polyte;
 using onnx::TensorProto;
@@ -21,7 +22,8 @@ namespace {
 
 // y = ReduceSum(x, axes) * w, x of [N, 4]: N is open, axes are known when it runs.
 struct ModelFile {
-  std::filesystem::path path;
+  testing::TemporaryFolder folder;
+  std::filesystem::path path = folder.path / "m.onnx";
   ModelFile() {
     testing::ModelBuilder b;
     b.input("x", {1, 4}).mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("N");
@@ -30,13 +32,8 @@ struct ModelFile {
     testing::set(b.node("ReduceSum", {"x", "axes"}, {"s"}), "keepdims", std::int64_t{0});
     b.node("Mul", {"s", "w"}, {"y"});
     b.output("y");
-    std::string name = (std::filesystem::temp_directory_path() / "polyte-specialised-XXXXXX").string();
-    path = std::filesystem::path(mkdtemp(name.data())) / "m.onnx";
     std::ofstream(path, std::ios::binary) << b.bytes();
   }
-  ModelFile(const ModelFile&) = delete;
-  ModelFile& operator=(const ModelFile&) = delete;
-  ~ModelFile() { std::filesystem::remove_all(path.parent_path()); }
 };
 
 NamedTensors inputs_of(std::int64_t rows, std::int64_t axis, float first = 1) {

@@ -11,7 +11,7 @@ namespace polyte::testing {
 struct TemporaryFolder {
   std::filesystem::path path;
   TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "polyte-frontend-XXXXXX").string();
+    std::string name = (std::filesystem::temp_directory_path() / "polyte-test-XXXXXX").string();
     path = mkdtemp(name.data());
   }
   TemporaryFolder(TemporaryFolder&& other) noexcept : path(std::exchange(other.path, {})) {}
