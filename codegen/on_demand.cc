@@ -8,9 +8,9 @@ namespace polyte::codegen {
 namespace {
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw UserError(ExitStatus::InvalidInput, std::string(POLYTE_CODEGEN_MODULE) +
-                                                ", which polyte needs to compile, cannot be loaded: " + why +
-                                                "; expected where the installation has put it");
+  throw UserError(ExitStatus::InvalidInput,
+                  std::string(POLYTE_CODEGEN_MODULE) + ", which polyte needs to compile, cannot be loaded: " + why +
+                      "; a copy of the program alone cannot compile, run it from its build folder or installation");
 }
 
 // Never closed: errors that it throws outlive the call. Found beside the program, by the run path of its file.
