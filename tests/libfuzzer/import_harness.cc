@@ -54,6 +54,7 @@ void keep_slow(std::string_view input) {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): libFuzzer calls them so
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   google::protobuf::SetLogHandler(nullptr);  // names that are no UTF-8 are what is tried
   return 0;
@@ -75,3 +76,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (cpu_seconds() - start >= 1) keep_slow(input);
   return 0;
 }
+// NOLINTEND(readability-identifier-naming)

@@ -1,12 +1,16 @@
 // Runs one input of the importer's fuzzer without sanitizers and prints how many seconds of CPU time it took.
+#include <cstddef>
+#include <cstdint>
 #include <ctime>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <string>
 
+// NOLINTBEGIN(readability-identifier-naming): libFuzzer calls them so
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+// NOLINTEND(readability-identifier-naming)
 
 int main(int argc, char** argv) {
   std::ifstream file(argc == 2 ? argv[1] : "", std::ios::binary);
