@@ -321,11 +321,21 @@ class Proposer {
     }
     return compute_at();
   }
+  // A temporary and a tensor of its shape, where there are such.
+  Reuse reuse() {
+    std::vector<Reuse> found;
+    for (const ir::Buffer& own : state_.basis->buffers)
+      for (const ir::Buffer& other : state_.basis->buffers)
+        if (own.role == ir::Role::Temp && other.role != ir::Role::In && &other != &own && other.shape == own.shape)
+          found.push_back({other.name, own.name});
+    return found.empty() || random_.chance(5) ? Reuse{tensor(), tensor()} : random_.pick(found);
+  }
   // A prefetch, a store past the caches, or another tail for a split.
   Operation hint_or_tail() {
     const std::string what = tensor();
     if (random_.chance(35)) return Prefetch{what, touching_loop(what), {number()}, random_.between(1, 3)};
     if (random_.chance(20)) return StoreNonTemporal{what};
+    if (random_.chance(40)) return reuse();
     std::vector<std::string> inner;
     for (const SplitRecord& record : state_.splits) inner.push_back(record.loop + ".i");
     const LoopName any = loop_name();

@@ -261,6 +261,10 @@ struct HoistStorage {
   std::string tensor;
   LoopName at;  // or "root"
 };  // allocated there; its contents still begin anew where they did
+// reuse y for e: the elements of e live in the memory of y until y's own are written.
+struct Reuse {
+  std::string tensor, temporary;
+};
 struct SetScope {
   std::string tensor;
   Memory memory = Memory::Heap;

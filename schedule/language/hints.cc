@@ -54,6 +54,12 @@ std::optional<Refusal> check_prefetch(const State& state, const PrefetchHint& hi
   return std::nullopt;
 }
 
+// True where the statement reads what lies in the memory of the buffer (`reuse`).
+bool holds_read(const State& state, const ScheduledStatement& s, const std::string& buffer) {
+  return std::ranges::any_of(state.reused,
+                             [&](const auto& pair) { return pair.second == buffer && reads(s, pair.first); });
+}
+
 // Statements of one nest of the root that write the buffer, and one that reads it there.
 std::optional<Refusal> check_stream(const State& state, const std::string& buffer) {
   const StagedBuffer* b = staged(state, buffer);
@@ -64,7 +70,7 @@ std::optional<Refusal> check_stream(const State& state, const std::string& buffe
     for (const Leaf* leaf : leaves_of(nest)) {
       const ScheduledStatement& s = state.at(leaf->statement);
       if (writes(s, buffer)) writer = leaf->statement;
-      if (reads(s, buffer)) reader = leaf->statement;
+      if (reads(s, buffer) || holds_read(state, s, buffer)) reader = leaf->statement;
     }
     if (!writer.empty() && !reader.empty())
       return malformed(buffer + " is read by " + reader + " in the nest where " + writer +

@@ -77,6 +77,13 @@ void double_buffer(LineParser& line, std::vector<Operation>& into) {
   into.push_back(DoubleBuffer{tensor, line.loop_name()});
 }
 
+// reuse y for e
+void reuse(LineParser& line, std::vector<Operation>& into) {
+  const std::string tensor = line.name("a tensor");
+  line.expect("for");
+  into.push_back(Reuse{tensor, line.name("a temporary")});
+}
+
 // prefetch B at k distance 4 level 2
 void prefetch(LineParser& line, std::vector<Operation>& into) {
   Prefetch directive;
@@ -146,6 +153,7 @@ const std::vector<DirectiveSyntax>& storage_syntax() {
                                                       {"bound_storage", bound_storage},
                                                       {"storage_align", storage_align},
                                                       {"hoist_storage", hoist_storage},
+                                                      {"reuse", reuse},
                                                       {"set_scope", set_scope},
                                                       {"transform_layout", transform_layout},
                                                       {"double_buffer", double_buffer},

@@ -210,6 +210,7 @@ struct Printer {
     return d.offset.text.empty() ? text : text + " from " + d.offset.text;
   }
   std::string operator()(const HoistStorage& d) const { return "hoist_storage " + d.tensor + " at " + print(d.at); }
+  std::string operator()(const Reuse& d) const { return "reuse " + d.tensor + " for " + d.temporary; }
   std::string operator()(const SetScope& d) const { return "set_scope " + d.tensor + " " + ir::to_string(d.memory); }
   std::string operator()(const TransformLayout& d) const {
     return "transform_layout " + d.tensor + " (" + list(d.names, ", ") + ") [" + list(d.layout, ", ") + "]";

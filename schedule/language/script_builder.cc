@@ -197,6 +197,9 @@ ScriptBuilder& ScriptBuilder::storage_align(const std::string& tensor, const std
 ScriptBuilder& ScriptBuilder::hoist_storage(const std::string& tensor, const std::string& loop) {
   return add(HoistStorage{tensor, loop_name(loop)});
 }
+ScriptBuilder& ScriptBuilder::reuse(const std::string& tensor, const std::string& temporary) {
+  return add(Reuse{tensor, temporary});
+}
 ScriptBuilder& ScriptBuilder::set_scope(const std::string& tensor, Memory memory) {
   return add(SetScope{tensor, memory});
 }

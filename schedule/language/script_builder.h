@@ -93,6 +93,7 @@ class ScriptBuilder {
   ScriptBuilder& storage_align(const std::string& tensor, const std::string& dimension, const std::string& factor,
                                const std::string& offset = "");
   ScriptBuilder& hoist_storage(const std::string& tensor, const std::string& loop);
+  ScriptBuilder& reuse(const std::string& tensor, const std::string& temporary);
   ScriptBuilder& set_scope(const std::string& tensor, Memory memory);
   ScriptBuilder& transform_layout(const std::string& tensor, std::vector<std::string> names,
                                   std::vector<std::string> layout);

@@ -133,7 +133,8 @@ struct State {
   std::vector<MapRecord> maps = {};
   std::vector<CutRecord> cuts = {};
   std::vector<PrefetchHint> prefetches;
-  std::set<std::string> nontemporal;  // buffers whose stores go past the caches
+  std::set<std::string> nontemporal;               // buffers whose stores go past the caches
+  std::map<std::string, std::string> reused = {};  // temporary -> the tensor in whose memory its elements lie
   std::vector<TensorizedLoop> tensorized = {};
   Contract contract = Contract::Exact;
   std::set<std::string> reassociable;                         // loops named by `reassoc`

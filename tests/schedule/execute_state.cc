@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ir/arithmetic.h"
+#include "schedule/language/reuse.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {
@@ -298,7 +299,8 @@ class Executor {
 }  // namespace
 
 std::vector<std::string> execute_state(const State& state, ir::Environment& buffers) {
-  return Executor(state).run(buffers);
+  const State placed = in_place(state);
+  return Executor(placed).run(buffers);
 }
 
 // Extent that the elements of a buffer index; 0: they are no subscripts.

@@ -54,6 +54,7 @@ Applied fold_storage(const State& state, const FoldStorage& directive, const Pri
 Applied bound_storage(const State& state, const BoundStorage& directive, const PrimitiveContext& context);
 Applied storage_align(const State& state, const StorageAlign& directive, const PrimitiveContext& context);
 Applied hoist_storage(const State& state, const HoistStorage& directive, const PrimitiveContext& context);
+Applied reuse(const State& state, const Reuse& directive, const PrimitiveContext& context);
 Applied set_scope(const State& state, const SetScope& directive, const PrimitiveContext& context);
 Applied transform_layout(const State& state, const TransformLayout& directive, const PrimitiveContext& context);
 Applied double_buffer(const State& state, const DoubleBuffer& directive, const PrimitiveContext& context);
