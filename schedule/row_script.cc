@@ -6,6 +6,7 @@
 #include "schedule/lanes.h"
 #include "schedule/language/digits.h"
 #include "schedule/row_chain.h"
+#include "schedule/row_memory.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {
@@ -23,7 +24,12 @@ class RowWriter {
     }
     for (const RowPass& pass : chain_.passes) splits(pass);
     nest();
+    places_ = rows_in_place(q_);
     for (const RowPass& pass : chain_.passes) stages(pass);
+    for (const auto& [temporary, result] : places_) {
+      add("reuse " + result + " for " + temporary);
+      script_.in_place.insert(result);
+    }
     return std::move(script_);
   }
 
@@ -33,6 +39,7 @@ class RowWriter {
   const RowChain& chain_;
   std::string block_;
   RowScript script_;
+  std::map<std::string, std::string> places_;  // temporary -> the result in whose memory it lies
 
   struct Parts {  // of a sum: in several vectors, empty where one is enough; in one
     std::string wide, narrow;
@@ -188,7 +195,8 @@ class RowWriter {
       add("stage " + parts.wide + (within.empty() ? "" : " at " + parts.wide + ".update:" + within) + " in register");
     }
     for (const ir::Statement* s : pass.body)
-      if (!site.empty() && is_ours_alone(*s)) add("stage " + s->writes[0].buffer + " at " + s->name + ":" + site);
+      if (!site.empty() && is_ours_alone(*s) && !places_.contains(s->writes[0].buffer))
+        add("stage " + s->writes[0].buffer + " at " + s->name + ":" + site);
   }
 
   static std::string lanes_last(std::size_t dimensions) {
