@@ -188,6 +188,10 @@ struct Reassociate {
   std::string tensor;
   std::vector<std::string> loops;
 };
+// reciprocal S: a / b in S becomes a * (1 / b) where b stays the same while S runs on.
+struct Reciprocal {
+  std::string statement;
+};
 // rewrite online A, B from MX over L: sums of exp(e - MX) * v along with the maximum MX, in one pass.
 struct Online {
   std::vector<std::string> sums;

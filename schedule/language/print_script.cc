@@ -176,6 +176,7 @@ struct Printer {
   std::string operator()(const Reassociate& d) const {
     return "reassociate " + d.tensor + " over " + list(d.loops, ", ");
   }
+  std::string operator()(const Reciprocal& d) const { return "reciprocal " + d.statement; }
   std::string operator()(const Online& d) const {
     return "rewrite online " + list(d.sums, ", ") + " from " + d.from + " over " + print(d.loop);
   }

@@ -146,6 +146,7 @@ ScriptBuilder& ScriptBuilder::split_reduction(const std::string& tensor, const s
 ScriptBuilder& ScriptBuilder::reassociate(const std::string& tensor, std::vector<std::string> loops) {
   return add(Reassociate{tensor, std::move(loops)});
 }
+ScriptBuilder& ScriptBuilder::reciprocal(const std::string& statement) { return add(Reciprocal{statement}); }
 ScriptBuilder& ScriptBuilder::online(std::vector<std::string> sums, const std::string& from, const std::string& loop) {
   return add(Online{std::move(sums), from, loop_name(loop)});
 }

@@ -79,6 +79,7 @@ class ScriptBuilder {
                                  const std::string& partial,
                                  SplitReduction::Form form = SplitReduction::Form::Interleaved);
   ScriptBuilder& reassociate(const std::string& tensor, std::vector<std::string> loops);
+  ScriptBuilder& reciprocal(const std::string& statement);
   ScriptBuilder& online(std::vector<std::string> sums, const std::string& from, const std::string& loop);
   ScriptBuilder& atomic(std::vector<std::string> statements);
   ScriptBuilder& compute_at(const std::string& producer, const std::string& loop, const std::string& once_per = "");

@@ -97,8 +97,9 @@ TEST_CASE("every problem of a file at once") {
           "unroll, unroll_and_jam, cut, peel, tensorize, vectorize, parallel, map, skew, shift, reverse, rename, "
           "affine, "
           "interchange, wavefront, compute_inline, compute_at, compute_root, store_at, compute_with, "
-          "reverse_compute_at, place, nest, rewrite, rfactor, split_reduction, reassociate, atomic, specialize, stage, "
-          "cache_read, cache_write, pack, registers, fold_storage, bound_storage, storage_align, hoist_storage, "
+          "reverse_compute_at, place, nest, rewrite, rfactor, split_reduction, reassociate, reciprocal, atomic, "
+          "specialize, "
+          "stage, cache_read, cache_write, pack, registers, fold_storage, bound_storage, storage_align, hoist_storage, "
           "set_scope, transform_layout, double_buffer, prefetch, stream, pad are)",
           "f:5: tail 'soft': expected guard, mask, cut, round or shift"});
   CHECK(problems_of("") == List{"f:1: the script is empty"});
