@@ -340,12 +340,18 @@ class Proposer {
   // A prefetch, a store past the caches, or another tail for a split.
   Operation hint_or_tail() {
     const std::string what = tensor();
-    if (random_.chance(35)) return Prefetch{what, touching_loop(what), {number()}, random_.between(1, 3)};
+    if (random_.chance(35)) return prefetch(what);
     if (random_.chance(20)) return StoreNonTemporal{what};
     std::vector<std::string> inner;
     for (const SplitRecord& record : state_.splits) inner.push_back(record.loop + ".i");
     const LoopName any = loop_name();
     return SetTail{{random_.chance(75) ? any.statement : "", inner.empty() ? any.loop : random_.pick(inner)}, tail()};
+  }
+  // Now and then along another loop, outside its own or not.
+  Operation prefetch(const std::string& what) {
+    Prefetch d{what, touching_loop(what), {number()}, random_.between(1, 3), {}};
+    if (random_.chance(40)) d.along = other_loop(d.at);
+    return d;
   }
   // Something done to a buffer that there is.
   Operation storage() {

@@ -286,8 +286,9 @@ struct DoubleBuffer {
 struct Prefetch {
   std::string tensor;
   LoopName at;
-  Size distance = {};  // in iterations of the loop; empty: 1
-  int level = 1;       // of the cache
+  Size distance = {};      // in iterations of the loop; empty: 1
+  int level = 1;           // of the cache
+  std::string along = {};  // a loop outside, whose iterations the distance counts; empty: the loop itself
 };
 struct ComputeWith {
   std::string statement, with;

@@ -213,8 +213,8 @@ ScriptBuilder& ScriptBuilder::compute_with(const std::string& statement, const s
   return add(ComputeWith{statement, with, through});
 }
 ScriptBuilder& ScriptBuilder::prefetch(const std::string& tensor, const std::string& loop, const std::string& distance,
-                                       int level) {
-  return add(Prefetch{tensor, loop_name(loop), {distance}, level});
+                                       int level, const std::string& along) {
+  return add(Prefetch{tensor, loop_name(loop), {distance}, level, along});
 }
 ScriptBuilder& ScriptBuilder::stream(const std::string& tensor) { return add(StoreNonTemporal{tensor}); }
 ScriptBuilder& ScriptBuilder::tail(const std::string& loop, Tail tail) { return add(SetTail{loop_name(loop), tail}); }

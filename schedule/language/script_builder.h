@@ -100,7 +100,7 @@ class ScriptBuilder {
   ScriptBuilder& double_buffer(const std::string& tensor, const std::string& loop);
   ScriptBuilder& compute_with(const std::string& statement, const std::string& with, const std::string& through);
   ScriptBuilder& prefetch(const std::string& tensor, const std::string& loop, const std::string& distance = "1",
-                          int level = 1);
+                          int level = 1, const std::string& along = "");
   ScriptBuilder& stream(const std::string& tensor);
   ScriptBuilder& tail(const std::string& loop, Tail tail);
   ScriptBuilder& pad(const std::string& tensor, const std::string& dimension, const std::string& multiple);

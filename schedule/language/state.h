@@ -88,10 +88,11 @@ struct StagedBuffer {
   static constexpr int kAtScope = -2;
 };
 
-// A hint: in every iteration of the loop, bring what it touches of the buffer `distance` iterations later.
+// A hint: in every iteration of the loop, bring what it touches of the buffer `distance` iterations of `along` later.
 struct PrefetchHint {
   std::string buffer;
   int loop = -1;
+  int along = -1;  // id of the same loop or of one outside it
   std::int64_t distance = 0;
   int level = 1;
 };
