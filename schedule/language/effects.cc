@@ -111,7 +111,7 @@ std::string peel_note(const State& before, const State& after, const Peel& peel)
 
 // A prefetch that comes too late to be used, or brings what is there.
 std::string prefetch_note(const State& after, const PrefetchHint& hint) {
-  const Loop& loop = *find_loop(after.tree, hint.loop);
+  const Loop& loop = *find_loop(after.tree, hint.along);
   const auto trips = trips_of(after, loop);
   if (trips && *trips <= hint.distance)
     return loop.name + " runs " + std::to_string(*trips) + " iterations, " + std::to_string(hint.distance) +

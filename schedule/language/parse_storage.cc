@@ -84,13 +84,14 @@ void reuse(LineParser& line, std::vector<Operation>& into) {
   into.push_back(Reuse{tensor, line.name("a temporary")});
 }
 
-// prefetch B at k distance 4 level 2
+// prefetch B at k distance 4 along i level 2
 void prefetch(LineParser& line, std::vector<Operation>& into) {
   Prefetch directive;
   directive.tensor = line.name("a buffer");
   line.expect("at");
   directive.at = line.loop_name();
   if (line.accept("distance")) directive.distance = line.size();
+  if (line.accept("along")) directive.along = line.name("a loop");
   if (line.accept("level")) {
     const std::string level = line.raw();
     if (level.size() != 1 || level < "0" || level > "9") line.fail("a cache level is 1, 2 or 3, not " + level);

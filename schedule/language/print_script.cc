@@ -176,6 +176,7 @@ struct Printer {
   std::string operator()(const Reassociate& d) const {
     return "reassociate " + d.tensor + " over " + list(d.loops, ", ");
   }
+  std::string operator()(const Reciprocal& d) const { return "reciprocal " + d.statement; }
   std::string operator()(const Online& d) const {
     return "rewrite online " + list(d.sums, ", ") + " from " + d.from + " over " + print(d.loop);
   }
@@ -221,7 +222,8 @@ struct Printer {
   }
   std::string operator()(const Prefetch& d) const {
     return "prefetch " + d.tensor + " at " + print(d.at) + " distance " +
-           (d.distance.text.empty() ? "1" : d.distance.text) + " level " + std::to_string(d.level);
+           (d.distance.text.empty() ? "1" : d.distance.text) + (d.along.empty() ? "" : " along " + d.along) +
+           " level " + std::to_string(d.level);
   }
   std::string operator()(const StoreNonTemporal& d) const { return "stream " + d.tensor; }
   std::string operator()(const SetTail& d) const { return "tail " + print(d.loop) + " " + print(d.tail); }

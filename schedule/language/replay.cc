@@ -105,6 +105,7 @@ struct Application {
   Applied operator()(const InlineAll& d) const { return inline_all(state, d, context); }
   Applied operator()(const SplitReduction& d) const { return split_reduction(state, d, context); }
   Applied operator()(const Reassociate& d) const { return reassociate(state, d, context); }
+  Applied operator()(const Reciprocal& d) const { return reciprocal(state, d, context); }
   Applied operator()(const Online& d) const { return online(state, d, context); }
   Applied operator()(const Atomic& d) const { return atomic(state, d, context); }
   Applied operator()(const Specialize& d) const { return specialize(d); }

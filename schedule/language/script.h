@@ -44,7 +44,7 @@ using Operation =
                  Parallel, ComputeInline, InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic, Specialize,
                  ComputeAt, ComputeRoot, StoreAt, ReverseComputeAt, Place, Nest, Stage, FoldStorage, BoundStorage,
                  StorageAlign, HoistStorage, Reuse, SetScope, TransformLayout, DoubleBuffer, ComputeWith, Prefetch,
-                 StoreNonTemporal, Pad, SetTail, Tensorize, Transaction>;
+                 StoreNonTemporal, Pad, SetTail, Tensorize, Transaction, Reciprocal>;
 
 struct Directive {
   Operation operation;

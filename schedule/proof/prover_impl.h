@@ -56,6 +56,7 @@ std::optional<Refusal> check_loop_points(const IslContext& context, const IslMod
 // The steps from the reference to the basis; each by the argument of its kind, from the two Programs alone.
 std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state);
 std::optional<Refusal> check_inlining(const ir::Program& before, const ir::Program& after);
+std::optional<Refusal> check_reciprocals(const ir::Program& before, const Rewrite& rewrite);
 std::optional<Refusal> check_factor(const State& state, const Rewrite& rewrite, const ir::Program& before,
                                     const Basis& after);
 std::optional<Refusal> check_online(const State& state, const Rewrite& rewrite, const Basis& before,

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ir/arithmetic.h"
+#include "schedule/language/contract.h"
 #include "schedule/language/reuse.h"
 #include "support/checked.h"
 
@@ -340,7 +341,7 @@ ir::Environment make_inputs(const ir::Program& program, int seed) {
 
 std::vector<std::string> compare_with_reference(const State& state, int seed) {
   ir::Environment expected = make_inputs(*state.reference, seed), got = expected;
-  ir::interpret(*state.reference, expected, {});
+  ir::interpret(has_reciprocals(state) ? *state.basis : *state.reference, expected, {});
   std::vector<std::string> problems = execute_state(state, got);
   for (const ir::Buffer* buffer : state.reference->interface()) {
     const ir::Contents &a = expected.at(buffer->name), &b = got.at(buffer->name);

@@ -40,6 +40,7 @@ Applied compute_inline(const State& state, const ComputeInline& directive, const
 Applied rfactor(const State& state, const Rfactor& directive, const PrimitiveContext& context);
 Applied split_reduction(const State& state, const SplitReduction& directive, const PrimitiveContext& context);
 Applied reassociate(const State& state, const Reassociate& directive, const PrimitiveContext& context);
+Applied reciprocal(const State& state, const Reciprocal& directive, const PrimitiveContext& context);
 Applied online(const State& state, const Online& directive, const PrimitiveContext& context);
 Applied atomic(const State& state, const Atomic& directive, const PrimitiveContext& context);
 Applied inline_all(const State& state, const InlineAll& directive, const PrimitiveContext& context);
