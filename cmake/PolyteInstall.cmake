@@ -22,6 +22,12 @@ foreach(component runtime compiler)
           DESTINATION "${polyte_config_dir}" COMPONENT ${component})
 endforeach()
 install(TARGETS polyte_runtime_shared LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime)
+if(TARGET polyte_codegen_module)
+  set(polyte_module_dir "${CMAKE_INSTALL_LIBDIR}/polyte")
+  install(TARGETS polyte_codegen_module LIBRARY DESTINATION "${polyte_module_dir}" COMPONENT compiler)
+  file(RELATIVE_PATH polyte_module_path "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}/polyte")
+  set_target_properties(polyte PROPERTIES INSTALL_RPATH "$ORIGIN/${polyte_module_path}")
+endif()
 install(TARGETS polyte RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT compiler)
 
 # Headers keep their folders: #include "runtime/session.h".

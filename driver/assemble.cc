@@ -30,7 +30,7 @@ class Assembler {
     describe(options);
     const auto* code = reinterpret_cast<const std::byte*>(library.data());
     parts_.kernels.assign(code, code + library.size());
-    if (!constants_.empty()) parts_.constants.push_back(constants_.finish(jobs_of(options)));
+    take_constants(constants_, jobs_of(options), parts_);
     return std::move(parts_);
   }
 

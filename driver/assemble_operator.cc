@@ -23,7 +23,7 @@ class OperatorAssembler {
     parts_.scripts.emplace_back(op_.built.program->name, schedule::print(op_.built.script));
     const auto* code = reinterpret_cast<const std::byte*>(op_.library.data());
     parts_.kernels.assign(code, code + op_.library.size());
-    if (!pool_.empty()) parts_.constants.push_back(pool_.finish(1));
+    take_constants(pool_, 1, parts_);
     return std::move(parts_);
   }
 

@@ -40,4 +40,12 @@ std::vector<std::int64_t> packed_sizes(const BuiltKernel& kernel) {
   return sizes;
 }
 
+void take_constants(ConstantPool& pool, int jobs, runtime::ArtifactParts& parts) {
+  if (pool.empty()) return;
+  Constants constants = pool.finish(jobs);
+  for (runtime::BufferSpec& buffer : parts.manifest.buffers)
+    if (buffer.place == runtime::BufferPlace::Constant) buffer.offset = constants.offset_of(buffer.offset);
+  parts.constants.push_back(std::move(constants.bytes));
+}
+
 }  // namespace polyte::driver

@@ -1,5 +1,5 @@
-// What the artifacts of models and of operators have in common: what the loops say of their kernel, and the
-// description of the target.
+// What the artifacts of models and of operators have in common: what the loops say of their kernel, the constants, and
+// the description of the target.
 #pragma once
 
 #include <set>
@@ -8,6 +8,7 @@
 
 #include "codegen/target.h"
 #include "driver/build_kernel.h"
+#include "driver/constant_pool.h"
 #include "ir/loop_program.h"
 #include "runtime/artifact.h"
 
@@ -16,6 +17,8 @@ namespace polyte::driver {
 bool has_parallel_loop(const ir::LoopProgram& program);
 std::set<std::string> buffers_read(const ir::LoopProgram& program);
 std::vector<std::int64_t> packed_sizes(const BuiltKernel& kernel);  // bytes of what it wants packed
+// Fills the pool, which may be empty, and tells the buffers where their constants are.
+void take_constants(ConstantPool& pool, int jobs, runtime::ArtifactParts& parts);
 void describe_target(const codegen::Target& target, runtime::ArtifactManifest& manifest);
 
 }  // namespace polyte::driver

@@ -1,5 +1,6 @@
 // The constants member of an artifact under construction: 64-byte aligned pieces in one buffer. Pieces are placed
-// first and filled at the end, straight into the buffer and by several jobs, so that no weight is held twice.
+// first and filled at the end, straight into the buffer and by several jobs, so that no weight is held twice. Pieces
+// that are then equal are stored once, wherever they came from: two layers with the same weights, zeros of one size.
 #pragma once
 
 #include <functional>
@@ -13,16 +14,24 @@
 
 namespace polyte::driver {
 
+// Filled, and without repetitions.
+struct Constants {
+  runtime::AlignedBuffer bytes;
+  std::map<std::int64_t, std::int64_t> moved;  // the offset that a piece was placed at -> its offset in `bytes`
+  // Of a byte in a piece, by where it was placed.
+  std::int64_t offset_of(std::int64_t placed) const;
+};
+
 class ConstantPool {
  public:
   using Filler = std::function<void(std::span<const std::span<std::byte>>)>;
 
-  // Offsets of new pieces. `fill` is called once, by finish(), with their bytes, which are zero.
+  // Where new pieces are placed. `fill` is called once, by finish(), with their bytes, which are zero.
   std::vector<std::int64_t> add(const std::vector<std::int64_t>& sizes, Filler fill);
   std::int64_t add(std::span<const std::byte> bytes);                        // copied by finish()
-  std::int64_t add_shared(const std::shared_ptr<const graph::Bytes>& data);  // equal sources once
+  std::int64_t add_shared(const std::shared_ptr<const graph::Bytes>& data);  // equal sources are placed once
   bool empty() const { return size_ == 0; }
-  runtime::AlignedBuffer finish(int jobs);
+  Constants finish(int jobs);
 
  private:
   struct Piece {

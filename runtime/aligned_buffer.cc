@@ -52,6 +52,17 @@ void AlignedBuffer::populate() {
   for (std::int64_t at = 0; at < bytes_; at += kPage) static_cast<volatile std::byte*>(data_)[at] = std::byte{0};
 }
 
+void AlignedBuffer::shrink(std::int64_t bytes) {
+  POLYTE_CHECK(bytes >= 0 && bytes <= bytes_,
+               "a buffer of " + std::to_string(bytes_) + " bytes shrinks to " + std::to_string(bytes));
+  if (mapping_ != nullptr) {
+    const std::int64_t kept = ceil_div(bytes, kHugePage) * kHugePage;  // a part of a huge page is no page
+    const std::int64_t held = ceil_div(bytes_, kHugePage) * kHugePage;
+    if (kept < held) madvise(data_ + kept, static_cast<std::size_t>(held - kept), MADV_DONTNEED);
+  }
+  bytes_ = bytes;
+}
+
 AlignedBuffer::~AlignedBuffer() {
   if (mapping_ != nullptr) {
     munmap(mapping_, mapping_bytes_);

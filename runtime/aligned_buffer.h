@@ -23,6 +23,8 @@ class AlignedBuffer {
   std::int64_t bytes() const { return bytes_; }
   // Makes the system hand out all pages now and not at the first touch.
   void populate();
+  // Keeps the first `bytes` and gives the pages behind them back.
+  void shrink(std::int64_t bytes);
 
  private:
   std::byte* data_ = nullptr;

@@ -3,14 +3,20 @@ cmake_minimum_required(VERSION 3.25)
 set(scratch "${BUILD}/package-test")
 file(REMOVE_RECURSE "${scratch}")
 
-# must(WORDS COMMAND...): the command succeeds and prints the words.
-function(must words)
+# must_exit(STATUS WORDS COMMAND...): the command ends with that status and prints the words.
+function(must_exit expected words)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
-  if(NOT status EQUAL 0 OR NOT out MATCHES "${words}")
+  if(NOT status EQUAL expected OR NOT out MATCHES "${words}")
     list(JOIN ARGN " " command)
-    message(FATAL_ERROR "${command}\nexit status ${status}, expected 0 and '${words}' in:\n${out}")
+    message(FATAL_ERROR "${command}\nexit status ${status}, expected ${expected} and '${words}' in:\n${out}")
   endif()
   set(printed "${out}" PARENT_SCOPE)
+endfunction()
+
+# must(WORDS COMMAND...): the command succeeds and prints the words.
+function(must words)
+  must_exit(0 "${words}" ${ARGN})
+  set(printed "${printed}" PARENT_SCOPE)
 endfunction()
 
 function(build_example name prefix)
@@ -36,6 +42,20 @@ must("" ldd "${scratch}/run_artifact/run_artifact")
 if(printed MATCHES "LLVM|isl|protobuf")
   message(FATAL_ERROR "the runtime alone needs the compiler's libraries:\n${printed}")
 endif()
+
+# The command line loads its compiler, and with it LLVM, at the first call: what runs an artifact needs neither.
+set(polyte "${scratch}/all/bin/polyte")
+must("" ldd "${polyte}")
+if(printed MATCHES "LLVM")
+  message(FATAL_ERROR "the command line is linked with LLVM:\n${printed}")
+endif()
+file(GLOB_RECURSE module "${scratch}/all/libpolyte_codegen.so")
+file(REMOVE "${module}")
+must("polyte [0-9.]+" "${polyte}" --version)
+must("compile" "${polyte}" --help)
+must("probabilities" "${polyte}" run "${scratch}/digits.polyte" --fill normal:1 --print-top 1)
+must_exit(3 "libpolyte_codegen.so, which polyte needs to compile, cannot be loaded" "${polyte}" compile
+          "${SOURCE}/examples/digits/digits.onnx" -o "${scratch}/never.polyte")
 
 # The runtime as one shared library, for those who load it by name: small, and nothing seen but the C API.
 file(GLOB_RECURSE shared "${scratch}/runtime/libpolyte_runtime.so")

@@ -1,0 +1,50 @@
+// The functions of this folder for a program without LLVM: each asks the library that holds them. See functions.h.
+#include <dlfcn.h>
+
+#include "codegen/functions.h"
+#include "support/error.h"
+
+namespace polyte::codegen {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw UserError(ExitStatus::InvalidInput,
+                  std::string(POLYTE_CODEGEN_MODULE) + ", which polyte needs to compile, cannot be loaded: " + why +
+                      "; a copy of the program alone cannot compile, run it from its build folder or installation");
+}
+
+// Never closed: errors that it throws outlive the call. Found beside the program, by the run path of its file.
+const Functions& load() {
+  void* const library = dlopen(POLYTE_CODEGEN_MODULE, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) refuse(dlerror());
+  void* const symbol = dlsym(library, "polyte_codegen_functions");
+  if (symbol == nullptr) refuse(dlerror());
+  return *reinterpret_cast<decltype(polyte_codegen_functions)*>(symbol)();
+}
+
+const Functions& functions() {
+  static const Functions& loaded = load();
+  return loaded;
+}
+
+}  // namespace
+
+Target detect_host() { return functions().detect_host(); }
+Target target_for_cpu(const std::string& name) { return functions().target_for_cpu(name); }
+std::vector<std::string> known_cpus() { return functions().known_cpus(); }
+
+ObjectCode compile(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
+  return functions().compile(kernels, target, options);
+}
+
+std::string emit_llvm_ir(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
+  return functions().emit_llvm_ir(kernels, target, options);
+}
+
+std::string emit_asm(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
+  return functions().emit_asm(kernels, target, options);
+}
+
+std::string link(std::span<const std::string> objects) { return functions().link(objects); }
+
+}  // namespace polyte::codegen
