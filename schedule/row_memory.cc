@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/contraction.h"
 #include "schedule/streaming.h"
 
 namespace polyte::schedule {
@@ -45,7 +46,39 @@ bool is_definition(const ir::Statement& s) {
   return s.combiner == ir::Combiner::None && !s.guard && s.writes.size() == 1 && s.region_depth == 0;
 }
 
+// Bytes of the operand's rows of one block; 0 where it is not read in rows along the pass's lanes.
+double bytes_of_block(const ir::Program& program, const RowChain& chain, const RowPass& pass, const ir::Load& load) {
+  const bool in_rows = ir::stride_of(program, load, pass.own.back()) == 1 &&
+                       std::ranges::any_of(load.indices, [&](const ir::Index& index) {
+                         return index.affine.as_symbol() == chain.rows.back();
+                       });
+  if (!in_rows || load.otherwise) return 0;
+  const ir::Buffer& buffer = program.buffer(load.buffer);
+  return static_cast<double>(ir::constant_shape(buffer).back() * size_in_bytes(buffer.dtype) * chain.block);
+}
+
 }  // namespace
+
+std::vector<RowAhead> rows_ahead(const RowQuestion& question, const RowChain& chain) {
+  const ir::Program& program = *question.program;
+  std::vector<RowAhead> all;
+  if (chain.rows.empty() || bytes_of_interface(program) < static_cast<double>(question.machine->l2.bytes)) return all;
+  for (const RowPass& pass : chain.passes) {
+    if (pass.own.empty() || pass.is_whole) continue;
+    for (const ir::Statement* s : pass.body) {
+      if (std::ranges::find(pass.sums, s) != pass.sums.end()) continue;
+      for (const ir::Buffer* operand : program.interface()) {
+        const std::vector<const ir::Load*> reads = reads_of(*s, operand->name);
+        const double bytes = reads.empty() ? 0 : bytes_of_block(program, chain, pass, *reads.front());
+        if (operand->role != ir::Role::In || bytes == 0) continue;
+        std::erase_if(all, [&](const RowAhead& ahead) { return ahead.operand == operand->name; });
+        const bool is_near = 3 * bytes <= static_cast<double>(question.machine->l1.bytes);
+        all.push_back({operand->name, s->name, &pass, is_near ? 1 : 2});
+      }
+    }
+  }
+  return all;
+}
 
 std::map<std::string, std::string> rows_in_place(const RowQuestion& question) {
   const ir::Program& program = *question.program;

@@ -6,6 +6,7 @@
 #include "schedule/lanes.h"
 #include "schedule/language/digits.h"
 #include "schedule/row_chain.h"
+#include "schedule/row_divisions.h"
 #include "schedule/row_memory.h"
 #include "support/checked.h"
 
@@ -18,6 +19,7 @@ class RowWriter {
       : q_(question), program_(*question.program), chain_(chain), block_("R" + suffix) {}
 
   RowScript run() {
+    reciprocals();
     if (chain_.block > 1) {
       add("param " + block_ + " = " + std::to_string(chain_.block));
       for (const ir::Statement* s : q_.statements) split(*s, row(), block_);
@@ -30,6 +32,9 @@ class RowWriter {
       add("reuse " + result + " for " + temporary);
       script_.in_place.insert(result);
     }
+    for (const RowAhead& ahead : rows_ahead(q_, chain_))
+      add("prefetch " + ahead.operand + " at " + ahead.statement + ":" + lane(*ahead.pass) + ".o distance 1 along " +
+          row_steps() + " level " + std::to_string(ahead.level));
     return std::move(script_);
   }
 
@@ -66,6 +71,16 @@ class RowWriter {
   std::string fresh(std::string name) const {
     while (program_.find_buffer(name) || program_.find_statement(name)) name += "_";
     return name;
+  }
+
+  // The loop over blocks of rows.
+  std::string row_steps() const { return row() + (chain_.block > 1 ? ".o" : ""); }
+
+  void reciprocals() {
+    if (q_.keep_order) return;
+    for (const RowPass& pass : chain_.passes)
+      for (const ir::Statement* s : pass.body)
+        if (may_take_reciprocals(program_, *s, lane(pass))) add("reciprocal " + s->name);
   }
 
   void splits(const RowPass& pass) {
@@ -184,7 +199,7 @@ class RowWriter {
 
   // Lanes of a block's rows lie row by row, so that combining them turns a square.
   void stages(const RowPass& pass) {
-    const std::string site = chain_.rows.empty() ? "" : row() + (chain_.block > 1 ? ".o" : "");
+    const std::string site = chain_.rows.empty() ? "" : row_steps();
     for (const ir::Statement* s : pass.sums) {
       const Parts& parts = parts_.at(s->writes[0].buffer);
       if (!site.empty())
