@@ -159,12 +159,23 @@ class NestStrategy {
       if (member.coincident) candidates.push_back(member.loop);
     }
     tile_ = schedule::choose_tile(question(candidates), machine_);
+    if (cluster().update() == nullptr && !shares_loads(tile_.row)) tile_.row.clear();
     if (cluster().update() == nullptr) choose_square(candidates);
     if (tile_.row.empty() && cluster().update() == nullptr && !tile_.lane.empty()) {
       tile_.row.clear();  // a definition has no value to keep: vectors side by side are enough
       const std::int64_t most = ceil_div(extent(tile_.lane), machine_.lanes(dtype()));
       tile_.tile = {1, static_cast<int>(std::min<std::int64_t>(kPointwiseVectors, most))};
     }
+  }
+
+  // Rows of a definition are worth their streams where they share a read, or where a lane loop fills few vectors.
+  bool shares_loads(const std::string& row) const {
+    if (row.empty() || extent(tile_.lane) < kPointwiseVectors * machine_.lanes(dtype())) return true;
+    return std::ranges::any_of(main().values, [&](const ir::Expr& value) {
+      return std::ranges::any_of(ir::loads_of(value), [&](const ir::Load* load) {
+        return ir::stride_of(program_, *load, row).value_or(1) == 0;
+      });
+    });
   }
 
   // Reads that stride along the lanes: a square tile with the loop along which they do not, turned in registers.
