@@ -10,6 +10,7 @@
 #include "ir/interpret.h"
 #include "runtime/compare.h"
 #include "runtime/fill.h"
+#include "schedule/language/contract.h"
 #include "schedule/proof/rounding.h"
 
 namespace polyte::driver {
@@ -48,6 +49,10 @@ bool leaves_integers(const ir::Program& program) {
   for (const ir::Statement& statement : program.statements)
     for (const ir::Expr& value : statement.values) ir::for_each_node(value, look);
   return found;
+}
+
+bool changes_rounding(const schedule::State& state) {
+  return schedule::relaxes_order(state) || schedule::has_reciprocals(state);
 }
 
 double largest_magnitude(const runtime::Tensor& tensor) {
@@ -161,7 +166,7 @@ class KernelCheck {
       KernelOptions kernel;
       kernel.arm = arm;
       const CompiledOperator op = compile_operator(program_, target_, kernel);
-      const bool is_reordered = op.built.state->contract != schedule::Contract::Exact && leaves_integers(*program_);
+      const bool is_reordered = changes_rounding(*op.built.state) && leaves_integers(*program_);
       Tensors alone;
       if (op.built.fell_back)
         report_.fallbacks.push_back("'" + program_->name + "', " + to_string(arm) + ": " + op.built.notes.front());

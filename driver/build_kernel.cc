@@ -8,6 +8,7 @@
 #include "ir/interpret.h"
 #include "lower/lower.h"
 #include "poly/auto_schedule.h"
+#include "schedule/language/contract.h"
 #include "schedule/templates/templates.h"
 
 namespace polyte::driver {
@@ -94,10 +95,12 @@ schedule::State replay_script(BuiltKernel& kernel, const Machine& machine, const
 }
 
 void check_contract(const BuiltKernel& kernel, const KernelOptions& options) {
-  if (!options.exact || (kernel.state->contract == schedule::Contract::Exact && kernel.state->reassociated.empty()))
-    return;
-  throw UserError(ExitStatus::Refused, "script '" + kernel.script.name +
-                                           "' changes the order of floating-point operations, and --exact is set");
+  if (!options.exact) return;
+  const auto refuse_what = [&](const std::string& what) {
+    throw UserError(ExitStatus::Refused, "script '" + kernel.script.name + "' " + what + ", and --exact is set");
+  };
+  if (schedule::relaxes_order(*kernel.state)) refuse_what("changes the order of floating-point operations");
+  if (schedule::has_reciprocals(*kernel.state)) refuse_what("multiplies by reciprocals in place of dividing");
 }
 
 }  // namespace

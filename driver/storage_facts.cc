@@ -215,6 +215,7 @@ std::vector<std::pair<std::size_t, std::size_t>> in_place_pairs(const schedule::
   const std::vector<const ir::Buffer*> interface = state.reference->interface();
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   if (std::ranges::count(interface, ir::Role::Out, &ir::Buffer::role) != 1) return pairs;
+  if (!state.reused.empty()) return pairs;  // a result's memory is written before its own elements are
   for (std::size_t result = 0; result < interface.size(); ++result) {
     if (interface[result]->role != ir::Role::Out) continue;
     const InPlaceProof proof(state, *interface[result]);

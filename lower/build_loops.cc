@@ -9,6 +9,7 @@
 #include "lower/simplify.h"
 #include "schedule/language/digits.h"
 #include "schedule/language/hints.h"
+#include "schedule/language/reuse.h"
 #include "support/error.h"
 
 namespace polyte::lower {
@@ -466,7 +467,8 @@ std::vector<ir::Buffer> interface_of(const State& state, Part part) {
 
 }  // namespace
 
-ir::LoopProgram build_loops(const State& state, Part part) {
+ir::LoopProgram build_loops(const State& scheduled, Part part) {
+  const State state = schedule::in_place(scheduled);
   ir::LoopProgram program;
   program.name = state.reference->name;
   program.params = state.basis->params;

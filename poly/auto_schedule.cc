@@ -37,7 +37,7 @@ Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine
   }
   if (!schedule) return Decline{"no nest of isl's order is worth scheduling"};
   if (!options.affine_core_only)
-    for (const std::string& line : schedule::stream_lines(program, machine))
+    for (const std::string& line : schedule::stream_lines(program, machine, schedule->in_place))
       schedule->lines += line + "  #: tile-model\n";
   std::string contract;
   for (const std::string& loop : schedule->reassociated) contract += (contract.empty() ? "reassoc " : ", ") + loop;

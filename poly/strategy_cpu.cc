@@ -355,6 +355,7 @@ std::size_t take_rows(const schedule::RowQuestion& question, std::span<const Cor
   for (const std::string& line : run.script.lines)
     schedule.lines += line + (line.starts_with("nest") ? "  #: isl\n" : "  #: tile-model\n");
   schedule.reassociated.insert(run.script.reassociated.begin(), run.script.reassociated.end());
+  schedule.in_place.insert(run.script.in_place.begin(), run.script.in_place.end());
   return run.groups;
 }
 
@@ -373,7 +374,7 @@ std::optional<CpuSchedule> schedule_for_cpu(const ir::Program& program, const sc
                                             const StrategyOptions& options) {
   std::vector<Core> nests;
   top_nests(core.root, nests);
-  CpuSchedule schedule{order_of_nests(reference, nests), {}};
+  CpuSchedule schedule{order_of_nests(reference, nests), {}, {}};
   std::string& text = schedule.lines;
   int number = 0;
   std::set<std::string> staged;

@@ -61,7 +61,13 @@ std::int64_t as_integer(const Json& value, const char* key) {
   return value.get<std::int64_t>();
 }
 
-std::int64_t integer(const Json& json, const char* key) { return as_integer(json.at(key), key); }
+const Json& member(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end()) throw UserError(ExitStatus::Artifact, std::string("'") + key + "' is missing");
+  return *found;
+}
+
+std::int64_t integer(const Json& json, const char* key) { return as_integer(member(json, key), key); }
 
 int small_integer(const Json& json, const char* key) {
   const std::int64_t value = integer(json, key);
@@ -71,7 +77,7 @@ int small_integer(const Json& json, const char* key) {
 
 // The array behind a key: iterating an object or a number would be accepted silently.
 const Json& list_of(const Json& json, const char* key) {
-  const Json& list = json.at(key);
+  const Json& list = member(json, key);
   if (!list.is_array()) throw UserError(ExitStatus::Artifact, std::string("'") + key + "' is no list");
   return list;
 }
@@ -82,16 +88,25 @@ std::vector<std::int64_t> integers(const Json& json, const char* key) {
   return values;
 }
 
-std::string text(const Json& json, const char* key) { return json.at(key).get<std::string>(); }
+std::string text(const Json& json, const char* key) {
+  const Json& value = member(json, key);
+  if (!value.is_string()) throw UserError(ExitStatus::Artifact, std::string("'") + key + "' is no text");
+  return value.get<std::string>();
+}
 
-std::vector<TensorSpec> tensors_from_json(const Json& json, const char* key) {
-  std::vector<TensorSpec> tensors;
-  for (const Json& item : list_of(json, key)) {
-    const auto dtype = dtype_from_string(text(item, "dtype"));
-    if (!dtype) throw UserError(ExitStatus::Artifact, "unknown element type '" + text(item, "dtype") + "'");
-    tensors.push_back({text(item, "name"), *dtype, integers(item, "shape")});
-  }
-  return tensors;
+TensorSpec tensor_from_json(const Json& json) {
+  const auto dtype = dtype_from_string(text(json, "dtype"));
+  if (!dtype) throw UserError(ExitStatus::Artifact, "unknown element type '" + text(json, "dtype") + "'");
+  return {text(json, "name"), *dtype, integers(json, "shape")};
+}
+
+FixedInput fixed_from_json(const Json& json) {
+  FixedInput fixed{tensor_from_json(json), {}};
+  if (!json.contains("xxh3_128"))
+    throw UserError(ExitStatus::Artifact,
+                    "input '" + fixed.tensor.name + "' is fixed, but the digest of its value ('xxh3_128') is missing");
+  fixed.xxh3_128 = text(json, "xxh3_128");
+  return fixed;
 }
 
 BufferPlace place_from(const std::string& name) {
@@ -119,7 +134,7 @@ StepSpec step_from_json(const Json& json) {
           integers(json, "buffers"),
           integer(json, "scratch_shared_bytes"),
           integer(json, "scratch_bytes_per_worker"),
-          json.at("parallel").get<bool>(),
+          member(json, "parallel").get<bool>(),
           list_of(json, "nodes").get<std::vector<std::string>>()};
 }
 
@@ -136,10 +151,9 @@ ArtifactManifest read_all(const Json& json) {
   m.features = list_of(json, "features").get<std::vector<std::string>>();
   m.model_digest = text(json, "model_digest");
   for (const Json& item : list_of(json, "options")) m.options.emplace_back(item.at(0), item.at(1));
-  m.inputs = tensors_from_json(json, "inputs");
-  m.outputs = tensors_from_json(json, "outputs");
-  for (const TensorSpec& tensor : tensors_from_json(json, "fixed")) m.fixed.push_back({tensor, {}});
-  for (std::size_t i = 0; i < m.fixed.size(); ++i) m.fixed[i].xxh3_128 = text(json.at("fixed").at(i), "xxh3_128");
+  for (const Json& item : list_of(json, "inputs")) m.inputs.push_back(tensor_from_json(item));
+  for (const Json& item : list_of(json, "outputs")) m.outputs.push_back(tensor_from_json(item));
+  for (const Json& item : list_of(json, "fixed")) m.fixed.push_back(fixed_from_json(item));
   for (const Json& item : list_of(json, "buffers")) m.buffers.push_back(buffer_from_json(item));
   for (const Json& item : list_of(json, "steps")) m.steps.push_back(step_from_json(item));
   m.arena_bytes = integer(json, "arena_bytes");
@@ -159,7 +173,7 @@ class Checker {
     if (m_.arena_bytes < 0 || m_.arena_bytes > kLimit) problem("arena of " + std::to_string(m_.arena_bytes) + " bytes");
     for (const auto& tensor : m_.inputs) check_tensor(tensor);
     for (const auto& tensor : m_.outputs) check_tensor(tensor);
-    for (const auto& fixed : m_.fixed) check_tensor(fixed.tensor);
+    for (const auto& fixed : m_.fixed) check_fixed(fixed);
     for (const BufferSpec& buffer : m_.buffers) check_buffer(buffer);
     for (const StepSpec& step : m_.steps) check_step(step);
     return std::move(problems_);
@@ -184,6 +198,16 @@ class Checker {
 
   void check_tensor(const TensorSpec& tensor) {
     if (size_of(tensor) < 0) problem("tensor '" + tensor.name + "' has impossible shape " + to_string(tensor.shape));
+  }
+
+  // The digest is all that a value which is given for the input can be held against.
+  void check_fixed(const FixedInput& fixed) {
+    check_tensor(fixed.tensor);
+    const bool is_digest =
+        fixed.xxh3_128.size() == 32 && fixed.xxh3_128.find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (!is_digest)
+      problem("input '" + fixed.tensor.name + "' is fixed to a value of digest '" + fixed.xxh3_128 +
+              "', expected 32 hexadecimal digits");
   }
 
   void check_region(const BufferSpec& b, std::int64_t total, const std::string& where) {

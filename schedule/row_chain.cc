@@ -283,6 +283,18 @@ class RowPlanner {
     return count;
   }
 
+  // What comes from the second cache hides behind a function that takes many steps.
+  bool hides_l2() const {
+    bool found = false;
+    for (const ir::Statement* s : q_.statements)
+      for (const ir::Expr& value : s->values)
+        ir::for_each_node(value, [&](const ir::ExprNode& node) {
+          const auto* function = std::get_if<ir::Unary>(&node.op);
+          found = found || (function && function->op >= ir::UnaryOp::Exp);
+        });
+    return found;
+  }
+
   // A row's share of combining the lanes, and of what it reads again: the more rows wait, the more comes from further
   // off.
   double block_cycles(std::int64_t rows, const RowBytes& bytes) const {
@@ -292,7 +304,8 @@ class RowPlanner {
     const auto beyond = [&](const Cache& cache) {
       return std::min(1.0, here * bytes.waiting / static_cast<double>(std::max<std::int64_t>(1, cache.bytes)));
     };
-    return combined + bytes.again * (beyond(machine_.l1) / kL2Rate + beyond(machine_.l2) / kL3Rate);
+    const double from_l2 = hides_l2() ? 0 : beyond(machine_.l1) / kL2Rate;
+    return combined + bytes.again * (from_l2 + beyond(machine_.l2) / kL3Rate);
   }
 
   void choose_block() {

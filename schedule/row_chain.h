@@ -56,6 +56,7 @@ std::optional<RowChain> plan_rows(const RowQuestion& question);
 struct RowScript {
   std::vector<std::string> lines;      // directives
   std::set<std::string> reassociated;  // loops whose terms change places
+  std::set<std::string> in_place;      // results in whose memory a temporary lies
 };
 // `suffix` keeps the params of several nests apart.
 RowScript write_rows(const RowQuestion& question, const RowChain& chain, const std::string& suffix);

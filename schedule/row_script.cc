@@ -6,6 +6,8 @@
 #include "schedule/lanes.h"
 #include "schedule/language/digits.h"
 #include "schedule/row_chain.h"
+#include "schedule/row_divisions.h"
+#include "schedule/row_memory.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {
@@ -17,13 +19,22 @@ class RowWriter {
       : q_(question), program_(*question.program), chain_(chain), block_("R" + suffix) {}
 
   RowScript run() {
+    reciprocals();
     if (chain_.block > 1) {
       add("param " + block_ + " = " + std::to_string(chain_.block));
       for (const ir::Statement* s : q_.statements) split(*s, row(), block_);
     }
     for (const RowPass& pass : chain_.passes) splits(pass);
     nest();
+    places_ = rows_in_place(q_);
     for (const RowPass& pass : chain_.passes) stages(pass);
+    for (const auto& [temporary, result] : places_) {
+      add("reuse " + result + " for " + temporary);
+      script_.in_place.insert(result);
+    }
+    for (const RowAhead& ahead : rows_ahead(q_, chain_))
+      add("prefetch " + ahead.operand + " at " + ahead.statement + ":" + lane(*ahead.pass) + ".o distance 1 along " +
+          row_steps() + " level " + std::to_string(ahead.level));
     return std::move(script_);
   }
 
@@ -33,6 +44,7 @@ class RowWriter {
   const RowChain& chain_;
   std::string block_;
   RowScript script_;
+  std::map<std::string, std::string> places_;  // temporary -> the result in whose memory it lies
 
   struct Parts {  // of a sum: in several vectors, empty where one is enough; in one
     std::string wide, narrow;
@@ -59,6 +71,16 @@ class RowWriter {
   std::string fresh(std::string name) const {
     while (program_.find_buffer(name) || program_.find_statement(name)) name += "_";
     return name;
+  }
+
+  // The loop over blocks of rows.
+  std::string row_steps() const { return row() + (chain_.block > 1 ? ".o" : ""); }
+
+  void reciprocals() {
+    if (q_.keep_order) return;
+    for (const RowPass& pass : chain_.passes)
+      for (const ir::Statement* s : pass.body)
+        if (may_take_reciprocals(program_, *s, lane(pass))) add("reciprocal " + s->name);
   }
 
   void splits(const RowPass& pass) {
@@ -177,7 +199,7 @@ class RowWriter {
 
   // Lanes of a block's rows lie row by row, so that combining them turns a square.
   void stages(const RowPass& pass) {
-    const std::string site = chain_.rows.empty() ? "" : row() + (chain_.block > 1 ? ".o" : "");
+    const std::string site = chain_.rows.empty() ? "" : row_steps();
     for (const ir::Statement* s : pass.sums) {
       const Parts& parts = parts_.at(s->writes[0].buffer);
       if (!site.empty())
@@ -188,7 +210,8 @@ class RowWriter {
       add("stage " + parts.wide + (within.empty() ? "" : " at " + parts.wide + ".update:" + within) + " in register");
     }
     for (const ir::Statement* s : pass.body)
-      if (!site.empty() && is_ours_alone(*s)) add("stage " + s->writes[0].buffer + " at " + s->name + ":" + site);
+      if (!site.empty() && is_ours_alone(*s) && !places_.contains(s->writes[0].buffer))
+        add("stage " + s->writes[0].buffer + " at " + s->name + ":" + site);
   }
 
   static std::string lanes_last(std::size_t dimensions) {

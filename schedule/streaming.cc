@@ -45,16 +45,21 @@ bool has_contraction(const ir::Program& program) {
 
 }  // namespace
 
-std::vector<std::string> stream_lines(const ir::Program& program, const Machine& machine) {
+double bytes_of_interface(const ir::Program& program) {
   double all = 0;
   for (const ir::Buffer* buffer : program.interface()) all += bytes_of(*buffer);
+  return all;
+}
+
+std::vector<std::string> stream_lines(const ir::Program& program, const Machine& machine,
+                                      const std::set<std::string>& in_place) {
   std::vector<std::string> lines;
   if (has_contraction(program)) return lines;
-  if (all < static_cast<double>(machine.l3.bytes) * kBeyond) return lines;
+  if (bytes_of_interface(program) < static_cast<double>(machine.l3.bytes) * kBeyond) return lines;
   for (const ir::Buffer* buffer : program.interface()) {
     const bool is_large = bytes_of(*buffer) >= static_cast<double>(machine.l2.bytes);
     if (buffer->role == ir::Role::Out && is_large && is_defined_once(program, buffer->name) &&
-        !is_read(program, buffer->name))
+        !is_read(program, buffer->name) && !in_place.contains(buffer->name))
       lines.push_back("stream " + buffer->name);
   }
   return lines;

@@ -2,6 +2,7 @@
 // is read exceed by far the last cache that a core can count on. Then no line is fetched before it is overwritten.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,10 @@
 
 namespace polyte::schedule {
 
-// The `stream` directives, a line each. Sizes of the Program must be numbers.
-std::vector<std::string> stream_lines(const ir::Program& program, const Machine& machine);
+// The `stream` directives, a line each, but for results in whose memory something else lies. Sizes of the Program must
+// be numbers.
+std::vector<std::string> stream_lines(const ir::Program& program, const Machine& machine,
+                                      const std::set<std::string>& in_place);
+double bytes_of_interface(const ir::Program& program);
 
 }  // namespace polyte::schedule

@@ -34,13 +34,14 @@ missing_packages() {
   comm -23 <(printf '%s\n' "$@" | sort -u) <(printf '%s\n' "$installed")
 }
 
-# Configures a preset where that has not been done, and builds it.
+# Configures a preset where that has not been done, and builds it: its targets, or those named.
 build_preset() {
   local preset=$1
+  shift
   if [[ ! -f build/$preset/build.ninja ]]; then
     say "configuring preset $preset"
     cmake --preset "$preset" </dev/null
   fi
   say "building preset $preset with $(build_jobs) jobs"
-  cmake --build "build/$preset" -j "$(build_jobs)" </dev/null
+  cmake --build --preset "$preset" -j "$(build_jobs)" ${1:+--target "$@"} </dev/null
 }

@@ -66,6 +66,8 @@ std::vector<std::string> storage_lines(const driver::BuiltKernel& kernel) {
   std::vector<std::string> lines;
   for (const schedule::StagedBuffer& staged : kernel.state->staged)
     lines.push_back(storage_line(staged, *kernel.state));
+  for (const auto& [temporary, tensor] : kernel.state->reused)
+    lines.push_back(temporary + ": in the memory of " + tensor);
   return lines;
 }
 

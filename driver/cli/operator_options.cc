@@ -132,7 +132,7 @@ void add_schedule_options(const Verb& verb, ScheduleOptions& options) {
   verb.option("--script", options.scripts, "a schedule for the program that its header names; repeatable");
   add_param_option(verb, options.params);
   verb.flag("--strict", options.strict, "what was not done as asked is an error");
-  verb.flag("--exact", options.exact, "keep the order of floating-point sums; refuse scripts that may change it");
+  verb.flag("--exact", options.exact, "keep the order of floating-point sums; refuse scripts that may round otherwise");
   verb.flag("--no-proof", options.no_proof, "check the structure only: for tuning, never for results");
 }
 

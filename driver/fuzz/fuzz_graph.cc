@@ -1,6 +1,7 @@
 #include "driver/fuzz/fuzz_graph.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -18,12 +19,13 @@ namespace {
 
 using graph::Tensor;
 
-// Equal as numbers: -0 equals 0.
+// Equal as numbers: -0 equals 0. No number equals no number: a maximum over padding alone is -inf, and -inf * 0 NaN.
+bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
 bool same_numbers(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (graph::elements_as_real(a[i]) != graph::elements_as_real(b[i])) return false;
-  return true;
+  return std::ranges::equal(a, b, [](const Tensor& x, const Tensor& y) {
+    return std::ranges::equal(graph::elements_as_real(x), graph::elements_as_real(y), same_number);
+  });
 }
 
 bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
@@ -76,7 +78,9 @@ std::optional<GraphFault> check_in_blocks(graph::Graph g, std::uint64_t seed, co
   return std::nullopt;
 }
 
-std::optional<GraphFault> check(graph::Graph g, std::uint64_t seed, bool native, const codegen::Target& target) {
+}  // namespace
+
+std::optional<GraphFault> check_graph(graph::Graph g, std::uint64_t seed, bool native, const codegen::Target& target) {
   const std::string text = graph::print(g);
   std::vector<Tensor> inputs;
   for (const graph::ValueId id : g.inputs) inputs.push_back(graph::random_integers(g.value(id).type, seed));
@@ -99,15 +103,13 @@ std::optional<GraphFault> check(graph::Graph g, std::uint64_t seed, bool native,
   return std::nullopt;
 }
 
-}  // namespace
-
 std::optional<GraphFault> check_random_graph(std::uint64_t seed, int nodes, bool native,
                                              const codegen::Target& target) {
   std::string text;
   try {
     graph::Graph g = graph::random_graph(seed, {.most_nodes = nodes, .most_elements = 512});
     text = graph::print(g);
-    return check(std::move(g), seed, native, target);
+    return check_graph(std::move(g), seed, native, target);
   } catch (const std::exception& e) {
     return GraphFault{"exception", e.what(), text};
   }

@@ -7,13 +7,18 @@
 #include <string>
 
 #include "codegen/target.h"
+#include "graph/graph.h"
 
 namespace polyte::fuzz {
 
 struct GraphFault {
-  std::string kind, detail;  // "fusion", "passes", "layouts", "native"
+  std::string kind, detail;  // "fusion", "passes", "layouts", "native", "memory", "exception"
   std::string graph;         // its text
 };
+
+// On small integers of this seed; which NaN a result is does not matter. Throws what its passes and kernels throw.
+std::optional<GraphFault> check_graph(graph::Graph graph, std::uint64_t seed, bool native,
+                                      const codegen::Target& target);
 
 // The graph of this seed with at most `nodes` nodes.
 std::optional<GraphFault> check_random_graph(std::uint64_t seed, int nodes, bool native, const codegen::Target& target);

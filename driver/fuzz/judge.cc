@@ -7,6 +7,7 @@
 #include "driver/operator.h"
 #include "ir/program_text.h"
 #include "lower/lower.h"
+#include "schedule/language/contract.h"
 
 namespace polyte::fuzz {
 namespace {
@@ -93,15 +94,14 @@ class Judge {
 
   Verdict decide() {
     program_ = bound_program(case_.program);
-    inputs_ = expected_ = random_environment(*program_, case_.data_seed);
-    ir::InterpretOptions options;
-    options.max_steps = kMaxSteps;
-    ir::interpret(*program_, expected_, options);
+    inputs_ = random_environment(*program_, case_.data_seed);
+    interpret_expected(*program_);
     stage_ = "script text";
     const Script parsed = through_text(case_.script);
     stage_ = "replay";
     const auto state = replayed(parsed, ProofLevel::Full);
     if (!state) return refused(parsed, state.error());
+    if (has_reciprocals(*state)) interpret_expected(*state->basis);  // proved to differ in divisions alone
     stage_ = "lowering";
     const std::string loops = ir::print(lower::lower(*state, {.machine = machine()}));
     stage_ = "script text";
@@ -115,6 +115,13 @@ class Judge {
     stage_ = "native";
     if (case_.native) run_native();
     return {.outcome = Outcome::Accepted};
+  }
+
+  void interpret_expected(const ir::Program& program) {
+    ir::InterpretOptions options;
+    options.max_steps = kMaxSteps;
+    expected_ = inputs_;
+    ir::interpret(program, expected_, options);
   }
 
   static Script through_text(const Script& script) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "driver/fuzz/random_nest.h"
+#include "schedule/language/divisions.h"
 #include "schedule/language/tensorized.h"
 
 namespace polyte::fuzz {
@@ -22,6 +23,8 @@ class Proposer {
   }
 
   Operation propose() {
+    if (const std::vector<Operation> fitting = reciprocals(); !fitting.empty() && random_.chance(20))
+      return random_.pick(fitting);
     if (random_.chance(30))
       if (const std::vector<Operation> fitting = tensorized(); !fitting.empty()) return random_.pick(fitting);
     if (random_.chance(5))
@@ -72,6 +75,19 @@ class Proposer {
           if (ir::missing_for(row, machine_).empty() && !difference(state_, row, *nest))
             fitting.push_back(Tensorize{{statement, loop.name}, row.name});
       }
+    }
+    return fitting;
+  }
+
+  // Statements that divide by the same number again and again.
+  std::vector<Operation> reciprocals() const {
+    std::vector<Operation> fitting;
+    for (const std::string& name : statements_) {
+      if (state_.at(name).reference.empty()) continue;
+      const ir::Statement& s = state_.basis->statement(state_.at(name).reference);
+      const std::vector<ir::Expr> divisions = divisions_of(s);
+      if (std::ranges::any_of(divisions, [&](const ir::Expr& d) { return why_not_shared(s, d).empty(); }))
+        fitting.emplace_back(Reciprocal{name});
     }
     return fitting;
   }
@@ -321,15 +337,31 @@ class Proposer {
     }
     return compute_at();
   }
+  // A temporary and a tensor of its shape, where there are such.
+  Reuse reuse() {
+    std::vector<Reuse> found;
+    for (const ir::Buffer& own : state_.basis->buffers)
+      for (const ir::Buffer& other : state_.basis->buffers)
+        if (own.role == ir::Role::Temp && other.role != ir::Role::In && &other != &own && other.shape == own.shape)
+          found.push_back({other.name, own.name});
+    return found.empty() || random_.chance(5) ? Reuse{tensor(), tensor()} : random_.pick(found);
+  }
   // A prefetch, a store past the caches, or another tail for a split.
   Operation hint_or_tail() {
     const std::string what = tensor();
-    if (random_.chance(35)) return Prefetch{what, touching_loop(what), {number()}, random_.between(1, 3)};
+    if (random_.chance(35)) return prefetch(what);
     if (random_.chance(20)) return StoreNonTemporal{what};
+    if (random_.chance(40)) return reuse();
     std::vector<std::string> inner;
     for (const SplitRecord& record : state_.splits) inner.push_back(record.loop + ".i");
     const LoopName any = loop_name();
     return SetTail{{random_.chance(75) ? any.statement : "", inner.empty() ? any.loop : random_.pick(inner)}, tail()};
+  }
+  // Now and then along another loop, outside its own or not.
+  Operation prefetch(const std::string& what) {
+    Prefetch d{what, touching_loop(what), {number()}, random_.between(1, 3), {}};
+    if (random_.chance(40)) d.along = other_loop(d.at);
+    return d;
   }
   // Something done to a buffer that there is.
   Operation storage() {

@@ -16,6 +16,12 @@ bool names(const std::set<std::string>& loops, const std::string& iterator) {
 
 }  // namespace
 
+bool relaxes_order(const State& state) { return state.contract != Contract::Exact || !state.reassociated.empty(); }
+
+bool has_reciprocals(const State& state) {
+  return std::ranges::any_of(state.rewrites, [](const Rewrite& r) { return r.kind == Rewrite::Kind::Reciprocal; });
+}
+
 bool is_reorderable(const ir::Statement& update) {
   const bool rounds = update.combiner == ir::Combiner::Sum || update.combiner == ir::Combiner::Product;
   return update.combiner != ir::Combiner::None && !(rounds && is_float(update.values.front()->type));

@@ -7,6 +7,11 @@
 
 namespace polyte::schedule {
 
+// True where terms of sums may change places: by the contract, or by a word for one tensor.
+bool relaxes_order(const State& state);
+// True where a division became a product with a reciprocal, which is rounded once more.
+bool has_reciprocals(const State& state);
+
 // Reduction iterators of this update of the basis.
 std::set<std::string> reorderable_iterators(const State& state, const ir::Statement& update);
 

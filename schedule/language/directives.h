@@ -188,6 +188,10 @@ struct Reassociate {
   std::string tensor;
   std::vector<std::string> loops;
 };
+// reciprocal S: a / b in S becomes a * (1 / b) where b stays the same while S runs on.
+struct Reciprocal {
+  std::string statement;
+};
 // rewrite online A, B from MX over L: sums of exp(e - MX) * v along with the maximum MX, in one pass.
 struct Online {
   std::vector<std::string> sums;
@@ -261,6 +265,10 @@ struct HoistStorage {
   std::string tensor;
   LoopName at;  // or "root"
 };  // allocated there; its contents still begin anew where they did
+// reuse y for e: the elements of e live in the memory of y until y's own are written.
+struct Reuse {
+  std::string tensor, temporary;
+};
 struct SetScope {
   std::string tensor;
   Memory memory = Memory::Heap;
@@ -282,8 +290,9 @@ struct DoubleBuffer {
 struct Prefetch {
   std::string tensor;
   LoopName at;
-  Size distance = {};  // in iterations of the loop; empty: 1
-  int level = 1;       // of the cache
+  Size distance = {};      // in iterations of the loop; empty: 1
+  int level = 1;           // of the cache
+  std::string along = {};  // a loop outside, whose iterations the distance counts; empty: the loop itself
 };
 struct ComputeWith {
   std::string statement, with;

@@ -30,7 +30,7 @@ bool same_split(const SplitRecord& a, const SplitRecord& b) {
 bool is_same(const State& a, const State& b) {
   if (!a.tree || !b.tree) return !a.tree && !b.tree;
   return a.basis == b.basis && a.reassociated == b.reassociated && a.cuts.size() == b.cuts.size() &&
-         a.prefetches.size() == b.prefetches.size() && a.nontemporal == b.nontemporal &&
+         a.prefetches.size() == b.prefetches.size() && a.nontemporal == b.nontemporal && a.reused == b.reused &&
          a.tensorized.size() == b.tensorized.size() &&
          std::equal(a.staged.begin(), a.staged.end(), b.staged.begin(), b.staged.end(), same_storage) &&
          std::equal(a.splits.begin(), a.splits.end(), b.splits.begin(), b.splits.end(), same_split) &&
@@ -111,7 +111,7 @@ std::string peel_note(const State& before, const State& after, const Peel& peel)
 
 // A prefetch that comes too late to be used, or brings what is there.
 std::string prefetch_note(const State& after, const PrefetchHint& hint) {
-  const Loop& loop = *find_loop(after.tree, hint.loop);
+  const Loop& loop = *find_loop(after.tree, hint.along);
   const auto trips = trips_of(after, loop);
   if (trips && *trips <= hint.distance)
     return loop.name + " runs " + std::to_string(*trips) + " iterations, " + std::to_string(hint.distance) +

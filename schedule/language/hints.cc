@@ -32,7 +32,7 @@ LoopNames standing(const State& state, const std::string& statement, int loop_id
   return names;
 }
 
-// Nothing can be brought near that does not exist before the iteration begins.
+// Nothing can be brought near that does not exist before the iteration of the counted loop begins.
 std::optional<Refusal> check_storage(const State& state, const StagedBuffer& b, const Loop& loop) {
   if (b.memory == Memory::Register) return malformed(b.name + " is kept in registers: there is nothing to prefetch");
   const int place = b.alloc_loop == StagedBuffer::kAtScope ? b.scope_loop : b.alloc_loop;
@@ -44,14 +44,26 @@ std::optional<Refusal> check_storage(const State& state, const StagedBuffer& b, 
 
 std::optional<Refusal> check_prefetch(const State& state, const PrefetchHint& hint) {
   const Loop* loop = find_loop(state.tree, hint.loop);
+  const Loop* along = find_loop(state.tree, hint.along);
   if (!loop) return malformed(hint.buffer + " is prefetched at a loop that would be gone: prefetch comes after");
-  if (loop->kind == LoopKind::Vector)
-    return malformed(loop->name + " is a vector loop, its iterations are lanes: prefetch " + hint.buffer +
-                     " at a loop outside it");
+  if (!along) return malformed(hint.buffer + " is prefetched along a loop that would be gone: prefetch comes after");
+  if (along != loop && !find_loop(along->body, hint.loop))
+    return malformed(hint.buffer + " is prefetched along " + along->name + ", which would not be outside " +
+                     loop->name + ": prefetch comes after");
+  for (const Loop* lanes : {loop, along})
+    if (lanes->kind == LoopKind::Vector)
+      return malformed(lanes->name + " is a vector loop, its iterations are lanes: prefetch " + hint.buffer +
+                       " at a loop outside it");
   if (reads_below(state, *loop, hint.buffer).empty())
     return malformed("nothing below " + loop->name + " reads " + hint.buffer + ": there is nothing to prefetch");
-  if (const StagedBuffer* b = staged(state, hint.buffer)) return check_storage(state, *b, *loop);
+  if (const StagedBuffer* b = staged(state, hint.buffer)) return check_storage(state, *b, *along);
   return std::nullopt;
+}
+
+// True where the statement reads what lies in the memory of the buffer (`reuse`).
+bool holds_read(const State& state, const ScheduledStatement& s, const std::string& buffer) {
+  return std::ranges::any_of(state.reused,
+                             [&](const auto& pair) { return pair.second == buffer && reads(s, pair.first); });
 }
 
 // Statements of one nest of the root that write the buffer, and one that reads it there.
@@ -64,7 +76,7 @@ std::optional<Refusal> check_stream(const State& state, const std::string& buffe
     for (const Leaf* leaf : leaves_of(nest)) {
       const ScheduledStatement& s = state.at(leaf->statement);
       if (writes(s, buffer)) writer = leaf->statement;
-      if (reads(s, buffer)) reader = leaf->statement;
+      if (reads(s, buffer) || holds_read(state, s, buffer)) reader = leaf->statement;
     }
     if (!writer.empty() && !reader.empty())
       return malformed(buffer + " is read by " + reader + " in the nest where " + writer +
@@ -81,7 +93,8 @@ Result<AheadBox> ahead_of(const State& state, const PrefetchHint& hint) {
   const LoopNames outer = standing(state, reads.front().statement->body.name, hint.loop);
   auto box = box_of(state, reads, hint.buffer, outer);
   if (!box) return Decline{box.error().reason};
-  const ir::Bindings later = {{loop->name, ir::Affine::symbol(loop->name) + hint.distance}};
+  const std::string& counted = find_loop(state.tree, hint.along)->name;
+  const ir::Bindings later = {{counted, ir::Affine::symbol(counted) + hint.distance}};
   for (ir::Affine& origin : box->origin) origin = ir::substitute(origin, later);
   return AheadBox{std::move(box->origin), std::move(box->extent)};
 }

@@ -8,8 +8,8 @@ namespace polyte::schedule {
 
 namespace {
 
-const std::set<std::string> kStops = {"by",  "into", "from",   "tail", "where", "as",   "at",   "in",
-                                      "for", "with", "layout", "pad",  "when",  "copy", "fold", "level"};
+const std::set<std::string> kStops = {"by",   "into",   "from", "tail", "where", "as",   "at",    "in",   "for",
+                                      "with", "layout", "pad",  "when", "copy",  "fold", "level", "along"};
 
 }  // namespace
 

@@ -49,6 +49,10 @@ void reassociate(LineParser& line, std::vector<Operation>& into) {
   into.push_back(Reassociate{tensor, line.names(",", "a loop")});
 }
 
+void reciprocal(LineParser& line, std::vector<Operation>& into) {
+  into.push_back(Reciprocal{line.name("a statement")});
+}
+
 void atomic(LineParser& line, std::vector<Operation>& into) { into.push_back(Atomic{line.names(",", "a statement")}); }
 
 void specialize(LineParser& line, std::vector<Operation>& into) {
@@ -66,8 +70,9 @@ void rewrite(LineParser& line, std::vector<Operation>& into) {
 
 const std::vector<DirectiveSyntax>& algebra_syntax() {
   static const std::vector<DirectiveSyntax> kTable = {
-      {"rewrite", rewrite},         {"rfactor", rfactor}, {"split_reduction", split_reduction},
-      {"reassociate", reassociate}, {"atomic", atomic},   {"specialize", specialize}};
+      {"rewrite", rewrite},         {"rfactor", rfactor},       {"split_reduction", split_reduction},
+      {"reassociate", reassociate}, {"reciprocal", reciprocal}, {"atomic", atomic},
+      {"specialize", specialize}};
   return kTable;
 }
 

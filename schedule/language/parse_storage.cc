@@ -77,13 +77,21 @@ void double_buffer(LineParser& line, std::vector<Operation>& into) {
   into.push_back(DoubleBuffer{tensor, line.loop_name()});
 }
 
-// prefetch B at k distance 4 level 2
+// reuse y for e
+void reuse(LineParser& line, std::vector<Operation>& into) {
+  const std::string tensor = line.name("a tensor");
+  line.expect("for");
+  into.push_back(Reuse{tensor, line.name("a temporary")});
+}
+
+// prefetch B at k distance 4 along i level 2
 void prefetch(LineParser& line, std::vector<Operation>& into) {
   Prefetch directive;
   directive.tensor = line.name("a buffer");
   line.expect("at");
   directive.at = line.loop_name();
   if (line.accept("distance")) directive.distance = line.size();
+  if (line.accept("along")) directive.along = line.name("a loop");
   if (line.accept("level")) {
     const std::string level = line.raw();
     if (level.size() != 1 || level < "0" || level > "9") line.fail("a cache level is 1, 2 or 3, not " + level);
@@ -146,6 +154,7 @@ const std::vector<DirectiveSyntax>& storage_syntax() {
                                                       {"bound_storage", bound_storage},
                                                       {"storage_align", storage_align},
                                                       {"hoist_storage", hoist_storage},
+                                                      {"reuse", reuse},
                                                       {"set_scope", set_scope},
                                                       {"transform_layout", transform_layout},
                                                       {"double_buffer", double_buffer},

@@ -176,6 +176,7 @@ struct Printer {
   std::string operator()(const Reassociate& d) const {
     return "reassociate " + d.tensor + " over " + list(d.loops, ", ");
   }
+  std::string operator()(const Reciprocal& d) const { return "reciprocal " + d.statement; }
   std::string operator()(const Online& d) const {
     return "rewrite online " + list(d.sums, ", ") + " from " + d.from + " over " + print(d.loop);
   }
@@ -210,6 +211,7 @@ struct Printer {
     return d.offset.text.empty() ? text : text + " from " + d.offset.text;
   }
   std::string operator()(const HoistStorage& d) const { return "hoist_storage " + d.tensor + " at " + print(d.at); }
+  std::string operator()(const Reuse& d) const { return "reuse " + d.tensor + " for " + d.temporary; }
   std::string operator()(const SetScope& d) const { return "set_scope " + d.tensor + " " + ir::to_string(d.memory); }
   std::string operator()(const TransformLayout& d) const {
     return "transform_layout " + d.tensor + " (" + list(d.names, ", ") + ") [" + list(d.layout, ", ") + "]";
@@ -220,7 +222,8 @@ struct Printer {
   }
   std::string operator()(const Prefetch& d) const {
     return "prefetch " + d.tensor + " at " + print(d.at) + " distance " +
-           (d.distance.text.empty() ? "1" : d.distance.text) + " level " + std::to_string(d.level);
+           (d.distance.text.empty() ? "1" : d.distance.text) + (d.along.empty() ? "" : " along " + d.along) +
+           " level " + std::to_string(d.level);
   }
   std::string operator()(const StoreNonTemporal& d) const { return "stream " + d.tensor; }
   std::string operator()(const SetTail& d) const { return "tail " + print(d.loop) + " " + print(d.tail); }

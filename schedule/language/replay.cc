@@ -6,6 +6,7 @@
 #include "schedule/language/effects.h"
 #include "schedule/language/hints.h"
 #include "schedule/language/primitives/edit.h"
+#include "schedule/language/reuse.h"
 #include "schedule/language/script_text.h"
 #include "schedule/language/size_expr.h"
 #include "schedule/language/tensorized.h"
@@ -104,6 +105,7 @@ struct Application {
   Applied operator()(const InlineAll& d) const { return inline_all(state, d, context); }
   Applied operator()(const SplitReduction& d) const { return split_reduction(state, d, context); }
   Applied operator()(const Reassociate& d) const { return reassociate(state, d, context); }
+  Applied operator()(const Reciprocal& d) const { return reciprocal(state, d, context); }
   Applied operator()(const Online& d) const { return online(state, d, context); }
   Applied operator()(const Atomic& d) const { return atomic(state, d, context); }
   Applied operator()(const Specialize& d) const { return specialize(d); }
@@ -118,6 +120,7 @@ struct Application {
   Applied operator()(const BoundStorage& d) const { return bound_storage(state, d, context); }
   Applied operator()(const StorageAlign& d) const { return storage_align(state, d, context); }
   Applied operator()(const HoistStorage& d) const { return hoist_storage(state, d, context); }
+  Applied operator()(const Reuse& d) const { return reuse(state, d, context); }
   Applied operator()(const SetScope& d) const { return set_scope(state, d, context); }
   Applied operator()(const TransformLayout& d) const { return transform_layout(state, d, context); }
   Applied operator()(const DoubleBuffer& d) const { return double_buffer(state, d, context); }
@@ -232,6 +235,9 @@ Result<State, Refusal> apply(const State& state, const Directive& directive, Scr
   Applied applied = std::visit(Application{state, environment, {environment, prover}}, directive.operation);
   if (!applied) return applied.error().directive.empty() ? located(applied.error(), directive) : applied.error();
   if (auto refusal = check_hints(*applied)) return located(*refusal, directive);
+  if (auto refusal = check_reused(*applied)) return located(*refusal, directive);
+  if (prover && !applied->reused.empty())
+    if (auto refusal = prover->check_reuse(*applied)) return located(*refusal, directive);
   if (auto refusal = check_tensorized(*applied)) return located(*refusal, directive);
   if (const std::vector<std::string> problems = verify(*applied); !problems.empty())
     POLYTE_CHECK(false, "after '" + print(directive) + "': " + joined(problems));

@@ -43,8 +43,8 @@ using Operation =
                  Reverse, Rename, AffineMap, Interchange, Wavefront, UnrollAndJam, Cut, Peel, Unroll, Vectorize,
                  Parallel, ComputeInline, InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic, Specialize,
                  ComputeAt, ComputeRoot, StoreAt, ReverseComputeAt, Place, Nest, Stage, FoldStorage, BoundStorage,
-                 StorageAlign, HoistStorage, SetScope, TransformLayout, DoubleBuffer, ComputeWith, Prefetch,
-                 StoreNonTemporal, Pad, SetTail, Tensorize, Transaction>;
+                 StorageAlign, HoistStorage, Reuse, SetScope, TransformLayout, DoubleBuffer, ComputeWith, Prefetch,
+                 StoreNonTemporal, Pad, SetTail, Tensorize, Transaction, Reciprocal>;
 
 struct Directive {
   Operation operation;

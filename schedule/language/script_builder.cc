@@ -146,6 +146,7 @@ ScriptBuilder& ScriptBuilder::split_reduction(const std::string& tensor, const s
 ScriptBuilder& ScriptBuilder::reassociate(const std::string& tensor, std::vector<std::string> loops) {
   return add(Reassociate{tensor, std::move(loops)});
 }
+ScriptBuilder& ScriptBuilder::reciprocal(const std::string& statement) { return add(Reciprocal{statement}); }
 ScriptBuilder& ScriptBuilder::online(std::vector<std::string> sums, const std::string& from, const std::string& loop) {
   return add(Online{std::move(sums), from, loop_name(loop)});
 }
@@ -197,6 +198,9 @@ ScriptBuilder& ScriptBuilder::storage_align(const std::string& tensor, const std
 ScriptBuilder& ScriptBuilder::hoist_storage(const std::string& tensor, const std::string& loop) {
   return add(HoistStorage{tensor, loop_name(loop)});
 }
+ScriptBuilder& ScriptBuilder::reuse(const std::string& tensor, const std::string& temporary) {
+  return add(Reuse{tensor, temporary});
+}
 ScriptBuilder& ScriptBuilder::set_scope(const std::string& tensor, Memory memory) {
   return add(SetScope{tensor, memory});
 }
@@ -212,8 +216,8 @@ ScriptBuilder& ScriptBuilder::compute_with(const std::string& statement, const s
   return add(ComputeWith{statement, with, through});
 }
 ScriptBuilder& ScriptBuilder::prefetch(const std::string& tensor, const std::string& loop, const std::string& distance,
-                                       int level) {
-  return add(Prefetch{tensor, loop_name(loop), {distance}, level});
+                                       int level, const std::string& along) {
+  return add(Prefetch{tensor, loop_name(loop), {distance}, level, along});
 }
 ScriptBuilder& ScriptBuilder::stream(const std::string& tensor) { return add(StoreNonTemporal{tensor}); }
 ScriptBuilder& ScriptBuilder::tail(const std::string& loop, Tail tail) { return add(SetTail{loop_name(loop), tail}); }

@@ -79,6 +79,7 @@ class ScriptBuilder {
                                  const std::string& partial,
                                  SplitReduction::Form form = SplitReduction::Form::Interleaved);
   ScriptBuilder& reassociate(const std::string& tensor, std::vector<std::string> loops);
+  ScriptBuilder& reciprocal(const std::string& statement);
   ScriptBuilder& online(std::vector<std::string> sums, const std::string& from, const std::string& loop);
   ScriptBuilder& atomic(std::vector<std::string> statements);
   ScriptBuilder& compute_at(const std::string& producer, const std::string& loop, const std::string& once_per = "");
@@ -93,13 +94,14 @@ class ScriptBuilder {
   ScriptBuilder& storage_align(const std::string& tensor, const std::string& dimension, const std::string& factor,
                                const std::string& offset = "");
   ScriptBuilder& hoist_storage(const std::string& tensor, const std::string& loop);
+  ScriptBuilder& reuse(const std::string& tensor, const std::string& temporary);
   ScriptBuilder& set_scope(const std::string& tensor, Memory memory);
   ScriptBuilder& transform_layout(const std::string& tensor, std::vector<std::string> names,
                                   std::vector<std::string> layout);
   ScriptBuilder& double_buffer(const std::string& tensor, const std::string& loop);
   ScriptBuilder& compute_with(const std::string& statement, const std::string& with, const std::string& through);
   ScriptBuilder& prefetch(const std::string& tensor, const std::string& loop, const std::string& distance = "1",
-                          int level = 1);
+                          int level = 1, const std::string& along = "");
   ScriptBuilder& stream(const std::string& tensor);
   ScriptBuilder& tail(const std::string& loop, Tail tail);
   ScriptBuilder& pad(const std::string& tensor, const std::string& dimension, const std::string& multiple);

@@ -88,10 +88,11 @@ struct StagedBuffer {
   static constexpr int kAtScope = -2;
 };
 
-// A hint: in every iteration of the loop, bring what it touches of the buffer `distance` iterations later.
+// A hint: in every iteration of the loop, bring what it touches of the buffer `distance` iterations of `along` later.
 struct PrefetchHint {
   std::string buffer;
   int loop = -1;
+  int along = -1;  // id of the same loop or of one outside it
   std::int64_t distance = 0;
   int level = 1;
 };
@@ -109,9 +110,10 @@ enum class Contract { Exact, Reassoc, Unsafe };
 // the two Programs alone (schedule/proof/rewrites.cc); the words here say which argument to look for.
 struct Rewrite {
   enum class Kind {
-    Inline,  // reads of `tensor` replaced by its definition
-    Factor,  // the reduction of `tensor` in parts: `other` holds them
-    Online   // sums of exponentials along with the maximum `tensor`; `sums` are named
+    Inline,     // reads of `tensor` replaced by its definition
+    Factor,     // the reduction of `tensor` in parts: `other` holds them
+    Online,     // sums of exponentials along with the maximum `tensor`; `sums` are named
+    Reciprocal  // the statement `tensor` multiplies by 1 / b where it divided by b
   };
   Kind kind = Kind::Inline;
   std::string tensor;
@@ -133,7 +135,8 @@ struct State {
   std::vector<MapRecord> maps = {};
   std::vector<CutRecord> cuts = {};
   std::vector<PrefetchHint> prefetches;
-  std::set<std::string> nontemporal;  // buffers whose stores go past the caches
+  std::set<std::string> nontemporal;               // buffers whose stores go past the caches
+  std::map<std::string, std::string> reused = {};  // temporary -> the tensor in whose memory its elements lie
   std::vector<TensorizedLoop> tensorized = {};
   Contract contract = Contract::Exact;
   std::set<std::string> reassociable;                         // loops named by `reassoc`

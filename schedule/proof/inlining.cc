@@ -4,7 +4,7 @@
 // what the definition reads must not change between the definition and its use.
 #include <algorithm>
 
-#include "schedule/proof/prover_impl.h"
+#include "schedule/proof/rewrites.h"
 
 namespace polyte::schedule {
 namespace {
@@ -25,8 +25,7 @@ class InlineMatcher {
     if (ir::equal(now, then)) return true;
     if (const auto* load = std::get_if<ir::Load>(&then->op))
       return match_same_load(now, *load) || match_padded(now, *load) || match_definition(now, *load);
-    if (now->op.index() != then->op.index() || now->type != then->type) return false;
-    return match_children(now, then);
+    return same_operation(now, then, [&](const ir::Expr& a, const ir::Expr& b) { return match(a, b); });
   }
 
  private:
@@ -140,27 +139,6 @@ class InlineMatcher {
     }
     if (bindings.size() != definition->iterators.size()) return false;
     return match(now, ir::substitute(definition->values[0], bindings));
-  }
-
-  bool match_children(const ir::Expr& now, const ir::Expr& then) {
-    if (const auto* a = std::get_if<ir::Unary>(&now->op)) {
-      const auto& b = std::get<ir::Unary>(then->op);
-      return a->op == b.op && match(a->a, b.a);
-    }
-    if (const auto* a = std::get_if<ir::Binary>(&now->op)) {
-      const auto& b = std::get<ir::Binary>(then->op);
-      return a->op == b.op && match(a->a, b.a) && match(a->b, b.b);
-    }
-    if (const auto* a = std::get_if<ir::Fma>(&now->op)) {
-      const auto& b = std::get<ir::Fma>(then->op);
-      return match(a->a, b.a) && match(a->b, b.b) && match(a->c, b.c);
-    }
-    if (const auto* a = std::get_if<ir::Select>(&now->op)) {
-      const auto& b = std::get<ir::Select>(then->op);
-      return match(a->condition, b.condition) && match(a->a, b.a) && match(a->b, b.b);
-    }
-    if (const auto* a = std::get_if<ir::Cast>(&now->op)) return match(a->a, std::get<ir::Cast>(then->op).a);
-    return false;
   }
 };
 

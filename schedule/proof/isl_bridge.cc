@@ -152,6 +152,11 @@ class ModelBuilder {
       b.digits = digits_of(staged);
       model_.buffers.push_back(std::move(b));
     }
+    for (std::size_t i = 0; i < model_.buffers.size(); ++i) {
+      const auto reused = model_.state->reused.find(model_.buffers[i].name);
+      model_.buffers[i].place =
+          reused == model_.state->reused.end() ? static_cast<int>(i) : buffer_index(model_, reused->second);
+    }
   }
 
   isl::set parameter_context() {

@@ -64,6 +64,7 @@ struct IslBuffer {
   int alloc_loop = -1;  // where its storage begins: the scope's loop, or one outside
   bool interface = false, input = false, output = false;
   std::vector<CellDigits> digits;
+  int place = -1;  // the buffer in whose memory it lies: itself unless reused
 };
 
 // A State (or, through reference_state, a Program) in isl.

@@ -283,9 +283,20 @@ bool private_to(const State& state, const IslBuffer& buffer, int loop_id) {
   return buffer.alloc_loop == loop_id || find_loop(loop->body, buffer.alloc_loop) != nullptr;
 }
 
-// Places in memory: the cells of a buffer that is allocated outside its scope, without the iterations of the scope.
+const IslBuffer& buffer_of(const IslModel& model, const IslAccess& access) {
+  return model.buffers[static_cast<std::size_t>(access.buffer)];
+}
+
+// Places in memory: the cells of a buffer that is allocated outside its scope, without the iterations of the scope;
+// those of the tensor in whose memory it lies.
 isl::map places(const IslModel& model, int statement, const IslAccess& access) {
-  const IslBuffer& buffer = model.buffers[static_cast<std::size_t>(access.buffer)];
+  const IslBuffer& buffer = buffer_of(model, access);
+  if (buffer.place != access.buffer) {
+    isl_map* cells = access.cells.copy();
+    const std::string tuple = "B" + std::to_string(buffer.place);
+    return isl::manage(
+        isl_map_set_tuple_id(cells, isl_dim_out, isl_id_alloc(isl_map_get_ctx(cells), tuple.c_str(), nullptr)));
+  }
   if (buffer.alloc_loop == buffer.scope_loop) return access.cells;
   const isl::multi_aff rows = rows_down_to(model, statement, buffer.scope_loop, true);
   const auto scoped = static_cast<unsigned>(isl_multi_aff_dim(rows.get(), isl_dim_out));
@@ -325,14 +336,14 @@ std::optional<RaceSite> find_race(const IslModel& model, const State& state, int
   for (const std::string& first : below) {
     int a = statement_index(model, first);
     for (const IslAccess& x : model.statements[static_cast<std::size_t>(a)].accesses) {
-      const IslBuffer& buffer = model.buffers[static_cast<std::size_t>(x.buffer)];
+      const IslBuffer& buffer = buffer_of(model, x);
       if (!x.write || private_to(state, buffer, loop_id)) continue;
       const bool is_hoisted = buffer.alloc_loop != buffer.scope_loop;
-      if (!is_hoisted && cell_fixes_iteration(model, x.buffer, loop_id)) continue;
+      if (!is_hoisted && state.reused.empty() && cell_fixes_iteration(model, x.buffer, loop_id)) continue;
       for (const std::string& second : below) {
         int b = statement_index(model, second);
         for (const IslAccess& y : model.statements[static_cast<std::size_t>(b)].accesses) {
-          if (y.buffer != x.buffer || is_atomic(model, a, b, x, y, loop_kind)) continue;
+          if (buffer_of(model, y).place != buffer.place || is_atomic(model, a, b, x, y, loop_kind)) continue;
           isl::map pairs = conflict(model, a, x, b, y, loop_id);
           if (!pairs.is_empty()) return RaceSite{a, b, &x, &y, pairs};
         }
@@ -411,6 +422,7 @@ std::optional<Refusal> end_to_end_refusal(Prover::Impl& impl, const State& state
   if (auto refusal = check_loop_points(impl.context, model)) return refusal;
   if (auto refusal = check_rewrites(impl, state)) return refusal;
   if (auto refusal = check_sources(impl.basis_of(state), model, "")) return refusal;
+  if (auto refusal = check_reuse(model)) return refusal;
   for (int loop : concurrent_loops(state.tree)) {
     if (auto refusal = independence_refusal(model, loop)) return refusal;
   }
@@ -454,6 +466,9 @@ std::optional<Refusal> Prover::check_storage(const State& state, const std::stri
     const Basis& basis = impl_->basis_of(state);
     return check_sources(basis, make_model(impl_->context, state), buffer);
   });
+}
+std::optional<Refusal> Prover::check_reuse(const State& state) {
+  return guarded(*impl_, [&] { return schedule::check_reuse(make_model(impl_->context, state)); });
 }
 std::vector<std::string> Prover::reordered(const State& state) {
   impl_->context.limit(impl_->options.quota);

@@ -39,6 +39,8 @@ class Prover {
   // What a lifted or copy statement produces covers what is read below its site; nothing undefined is read;
   // sources of the reads of `buffer` (of the reference) are those of the reference.
   std::optional<Refusal> check_storage(const State& state, const std::string& buffer);
+  // No element of reused storage is touched by its tensor before its own last access.
+  std::optional<Refusal> check_reuse(const State& state);
   // Reductions of the basis whose updates of one cell run in another order than the basis has them.
   std::vector<std::string> reordered(const State& state);
   // Every rewrite of the Program, from the reference to the State's basis, computes what stood before it.

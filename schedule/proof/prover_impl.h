@@ -49,11 +49,14 @@ std::vector<std::string> order_advice(const Basis& basis, const State& state, co
 
 // Storage and sources: the end-to-end criterion for the reads of `buffer` of the reference (all: empty).
 std::optional<Refusal> check_sources(const Basis& basis, const IslModel& model, const std::string& buffer);
+// Elements that lie in the memory of another tensor are gone before it is written.
+std::optional<Refusal> check_reuse(const IslModel& model);
 // Lowering reaches the instances of mapped statements, each of them and nothing else.
 std::optional<Refusal> check_loop_points(const IslContext& context, const IslModel& model);
 // The steps from the reference to the basis; each by the argument of its kind, from the two Programs alone.
 std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state);
 std::optional<Refusal> check_inlining(const ir::Program& before, const ir::Program& after);
+std::optional<Refusal> check_reciprocals(const ir::Program& before, const Rewrite& rewrite);
 std::optional<Refusal> check_factor(const State& state, const Rewrite& rewrite, const ir::Program& before,
                                     const Basis& after);
 std::optional<Refusal> check_online(const State& state, const Rewrite& rewrite, const Basis& before,

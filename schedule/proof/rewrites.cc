@@ -98,6 +98,29 @@ const IslAccess& access_of(const IslModel& model, std::size_t statement, const s
   POLYTE_CHECK(false, "an access to '" + buffer + "' is missing");
 }
 
+bool same_operation(const ir::Expr& now, const ir::Expr& then,
+                    const std::function<bool(const ir::Expr& now, const ir::Expr& then)>& match) {
+  if (now->op.index() != then->op.index() || now->type != then->type) return false;
+  if (const auto* a = std::get_if<ir::Unary>(&now->op)) {
+    const auto& b = std::get<ir::Unary>(then->op);
+    return a->op == b.op && match(a->a, b.a);
+  }
+  if (const auto* a = std::get_if<ir::Binary>(&now->op)) {
+    const auto& b = std::get<ir::Binary>(then->op);
+    return a->op == b.op && match(a->a, b.a) && match(a->b, b.b);
+  }
+  if (const auto* a = std::get_if<ir::Fma>(&now->op)) {
+    const auto& b = std::get<ir::Fma>(then->op);
+    return match(a->a, b.a) && match(a->b, b.b) && match(a->c, b.c);
+  }
+  if (const auto* a = std::get_if<ir::Select>(&now->op)) {
+    const auto& b = std::get<ir::Select>(then->op);
+    return match(a->condition, b.condition) && match(a->a, b.a) && match(a->b, b.b);
+  }
+  if (const auto* a = std::get_if<ir::Cast>(&now->op)) return match(a->a, std::get<ir::Cast>(then->op).a);
+  return false;
+}
+
 bool touches(const ir::Statement& s, const std::string& buffer) {
   ScheduledStatement plain;
   plain.body = s;
@@ -119,6 +142,9 @@ std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state) {
         break;
       case Rewrite::Kind::Online:
         refusal = check_online(state, rewrite, impl.basis_of(before), impl.basis_of(rewrite.after));
+        break;
+      case Rewrite::Kind::Reciprocal:
+        refusal = check_reciprocals(*before, rewrite);
         break;
     }
     if (refusal) return refusal;

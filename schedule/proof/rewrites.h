@@ -2,6 +2,7 @@
 // schedule/proof.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,9 @@ std::optional<std::string> replaced_group(const ir::Program& before, const ir::P
 std::string region_text(const std::string& iterator, const ir::Affine& begin, const ir::Affine& end, int step);
 // An access of the model's statement to this buffer.
 const IslAccess& access_of(const IslModel& model, std::size_t statement, const std::string& buffer, bool write);
+// True where both do the same to operands of which `match` holds, one pair after the other; false for leaves.
+bool same_operation(const ir::Expr& now, const ir::Expr& then,
+                    const std::function<bool(const ir::Expr& now, const ir::Expr& then)>& match);
 // True where the statement reads or writes the buffer.
 bool touches(const ir::Statement& s, const std::string& buffer);
 

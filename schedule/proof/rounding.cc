@@ -5,7 +5,9 @@
 #include <limits>
 #include <sstream>
 
+#include "schedule/language/contract.h"
 #include "schedule/language/digits.h"
+#include "schedule/language/divisions.h"
 
 namespace polyte::schedule {
 
@@ -72,6 +74,23 @@ std::string online_note(const State& state, const Rewrite& rewrite, const std::s
          bound(state, *update, all);
 }
 
+// A quotient is rounded once, a product with a reciprocal twice.
+std::string reciprocal_note(const ir::Program& before, const Rewrite& rewrite) {
+  const ir::Statement& s = before.statement(rewrite.tensor);
+  std::string divisors;
+  DType type = DType::F64;  // the narrowest
+  for (const ir::Expr& division : divisions_of(s)) {
+    if (!why_not_shared(s, division).empty()) continue;
+    const std::string divisor = ir::to_string(std::get<ir::Binary>(division->op).b);
+    divisors += (divisors.empty() ? "" : ", ") + divisor;
+    if (unit_roundoff(division->type) > unit_roundoff(type)) type = division->type;
+  }
+  return s.name + " multiplies by the reciprocal of " + divisors +
+         ": |error| <= gamma(2) * |quotient|, gamma(2) = " + number(gamma(2, type)) + " for " +
+         std::string(to_string(type)) +
+         " (1.5 units in the last place, where a division has 0.5), as long as the reciprocal is a normal number";
+}
+
 }  // namespace
 
 double unit_roundoff(DType type) {
@@ -111,8 +130,13 @@ std::vector<std::string> rounding_notes(const State& state, Prover& prover) {
     if (s.atomic && !is_reorderable(state.basis->statement(s.reference)))
       add(s.body.writes.front().buffer + " is combined in the order of the threads: " +
           bound(state, state.basis->statement(s.reference), terms_of(state, s.reference)));
-  const bool relaxed = state.contract != Contract::Exact || !state.reassociated.empty();
-  if (relaxed && notes.empty()) add("the contract is wider than needed: every sum keeps its order, exact will do");
+  if (relaxes_order(state) && notes.empty())
+    add("the contract is wider than needed: every sum keeps its order, exact will do");
+  const ir::Program* before = state.reference.get();
+  for (const Rewrite& rewrite : state.rewrites) {
+    if (rewrite.kind == Rewrite::Kind::Reciprocal) add(reciprocal_note(*before, rewrite));
+    before = rewrite.after.get();
+  }
   return notes;
 }
 

@@ -45,6 +45,7 @@ struct ScriptText {
   int nest = 0;
   std::set<std::string> staged = {};        // for the whole kernel, by all nests so far
   std::set<std::string> reassociated = {};  // loops that the contract has to name
+  std::set<std::string> in_place = {};      // results in whose memory a temporary lies
   void add(const std::string& line) { lines += line + "\n"; }
   std::string param(const std::string& base) const { return nest == 0 ? base : base + std::to_string(nest); }
 };

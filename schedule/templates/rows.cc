@@ -25,6 +25,7 @@ std::size_t schedule_rows(const ir::Program& program, const State& reference, co
   const RowRun run = longest_rows({&program, &reference, &machine, {}, keep_order}, groups, script.param(""));
   for (const std::string& line : run.script.lines) script.add(line);
   script.reassociated.insert(run.script.reassociated.begin(), run.script.reassociated.end());
+  script.in_place.insert(run.script.in_place.begin(), run.script.in_place.end());
   return run.groups;
 }
 

@@ -1,17 +1,19 @@
 // Import and shape inference of any bytes: a graph that verifies, or a UserError that says something in printable
 // words. Anything else, a sanitizer's finding, a second or half a gigabyte is a fault (tools/fuzz_import sets the
-// limits). Graph passes are not run: they see graphs that were verified, and `polyte fuzz graph` has them.
+// limits; inputs that take a second of CPU time here are kept in $POLYTE_SLOW_INPUTS). Graph passes are not run: they
+// see graphs that were verified, and `polyte fuzz graph` has them.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <string_view>
 
 #include "frontend/onnx_import.h"
 #include "support/error.h"
-#include "tests/libfuzzer/mutate_model.h"
-
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
 namespace {
 
@@ -35,15 +37,24 @@ void check_answer(const UserError& error) {
   }
 }
 
-std::size_t write(const polyte::onnx::ModelProto& model, std::uint8_t* data, std::size_t max_size) {
-  const std::size_t size = model.ByteSizeLong();
-  if (size == 0 || size > max_size) return 0;
-  model.SerializeToArray(data, static_cast<int>(max_size));
-  return size;
+// Of this thread: other work on the machine does not count.
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+// Kept for tools/fuzz_import, which asks a build without sanitizers.
+void keep_slow(std::string_view input) {
+  const char* folder = std::getenv("POLYTE_SLOW_INPUTS");
+  if (!folder) return;
+  const std::string name = "slow-" + std::to_string(std::hash<std::string_view>()(input));
+  std::ofstream(std::filesystem::path(folder) / name, std::ios::binary) << input;
 }
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): libFuzzer calls them so
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   google::protobuf::SetLogHandler(nullptr);  // names that are no UTF-8 are what is tried
   return 0;
@@ -53,34 +64,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   polyte::frontend::ImportOptions options;
   options.max_tensor_bytes = std::int64_t{1} << 24;
   options.max_made_bytes = std::int64_t{1} << 26;
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  const double start = cpu_seconds();
   try {
-    polyte::frontend::import_onnx_bytes({reinterpret_cast<const char*>(data), size}, "m.onnx", "/nonexistent", options);
+    polyte::frontend::import_onnx_bytes(input, "m.onnx", "/nonexistent", options);
   } catch (const UserError& error) {
     check_answer(error);
   } catch (const std::exception& error) {
     fault(error.what());
   }
+  if (cpu_seconds() - start >= 1) keep_slow(input);
   return 0;
 }
-
-extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
-                                               unsigned seed) {
-  polyte::fuzz::Generator random(seed);
-  polyte::onnx::ModelProto model;
-  if (random() % 8 == 0 || !model.ParseFromArray(data, static_cast<int>(size)))
-    return LLVMFuzzerMutate(data, size, max_size);
-  polyte::fuzz::mutate_model(model, random);
-  const std::size_t written = write(model, data, max_size);
-  return written ? written : LLVMFuzzerMutate(data, size, max_size);
-}
-
-extern "C" std::size_t LLVMFuzzerCustomCrossOver(const std::uint8_t* a, std::size_t a_size, const std::uint8_t* b,
-                                                 std::size_t b_size, std::uint8_t* out, std::size_t max_size,
-                                                 unsigned seed) {
-  polyte::fuzz::Generator random(seed);
-  polyte::onnx::ModelProto model, other;
-  if (!model.ParseFromArray(a, static_cast<int>(a_size)) || !other.ParseFromArray(b, static_cast<int>(b_size)))
-    return 0;
-  polyte::fuzz::cross_models(model, other, random);
-  return write(model, out, max_size);
-}
+// NOLINTEND(readability-identifier-naming)

@@ -152,6 +152,16 @@ TEST_CASE("softmax with its sum running along with the maximum") {
   }
 }
 
+TEST_CASE("softmax by one reciprocal a row, each quotient rounded twice") {
+  const std::string lines =
+      "compute_inline e\nreciprocal y\nnest par i > { top.init; j > top.update; total.init; j > total.update; <j> > y "
+      "}\n";
+  for (const std::int64_t n : {10, 8, 1}) {
+    check(kSoftmax, {{"M", 3}, {"N", n}}, "exact", lines, 0x1.1p-52);
+    check(kSoftmax, {{"M", 3}, {"N", n}}, "exact", "reciprocal y\ncompute_inline e", 0x1.1p-52);
+  }
+}
+
 TEST_CASE("maximum and sum of a block in lanes, each block by itself") {
   const std::string lines =
       "compute_inline e\nsplit top: j by 8\nsplit total: j by 8\nrewrite online total from top over j.o\n"

@@ -345,10 +345,12 @@ TEST_CASE("a manifest that lies is refused") {
 TEST_CASE("manifest text that is malformed is refused") {
   const std::string good = manifest_to_json(example().manifest);
   CHECK(manifest_to_json(manifest_from_json(good, "x")) == good);
-  for (const std::string& bad : {std::string(), std::string("{}"), std::string("[1"), std::string("null"),
-                                 std::string(100000, '['), good.substr(0, good.size() / 2)}) {
+  for (const std::string& bad :
+       {std::string(), std::string("[1"), std::string(100000, '['), good.substr(0, good.size() / 2)}) {
     CHECK(problem_of([&] { manifest_from_json(bad, "x"); }) == "artifact 'x': manifest.json is malformed");
   }
+  for (const char* bad : {"{}", "null", "[]", "3"})
+    CHECK(problem_of([&] { manifest_from_json(bad, "x"); }) == "artifact 'x': manifest.json: 'format' is missing");
   const auto replaced = [&](const std::string& from, const std::string& to) {
     std::string text = good;
     const std::size_t at = text.find(from);
@@ -362,6 +364,31 @@ TEST_CASE("manifest text that is malformed is refused") {
   CHECK(replaced("\"over\"", "\"beside\"") == "artifact 'x': manifest.json: unknown sharing 'beside'");
   CHECK(replaced("\"arena\"", "\"moon\"") == "artifact 'x': manifest.json: unknown place 'moon'");
   CHECK(replaced("\"steps\": [", "\"steps\": 3, \"x\": [") == "artifact 'x': manifest.json: 'steps' is no list");
+  CHECK(replaced("\"test\"", "[]") == "artifact 'x': manifest.json: 'cpu' is no text");
+  CHECK(replaced("\"fixed\"", "\"fixing\"") == "artifact 'x': manifest.json: 'fixed' is missing");
+}
+
+TEST_CASE("a manifest without the values of the inputs that are fixed is refused") {
+  ArtifactParts parts = example();
+  const FixedInput sound{{"shape", DType::I64, {2}}, digest_of(testing::to_bytes("0123456789abcdef"))};
+  parts.manifest.fixed = {sound};
+  const std::string good = manifest_to_json(parts.manifest);
+  CHECK(manifest_from_json(good, "x").fixed[0].xxh3_128 == sound.xxh3_128);
+  std::string without = good;
+  const std::string digest = "\"" + sound.xxh3_128 + "\"";
+  without.replace(without.find("\"xxh3_128\": " + digest), 10, "\"xxh3_129\"");
+  CHECK(problem_of([&] { manifest_from_json(without, "x"); }) ==
+        "artifact 'x': manifest.json: input 'shape' is fixed, but the digest of its value ('xxh3_128') is missing");
+  without = good;
+  CHECK(problem_of([&] { manifest_from_json(without.replace(without.find(digest), digest.size(), "7"), "x"); }) ==
+        "artifact 'x': manifest.json: 'xxh3_128' is no text");
+  for (const std::string& bad : {std::string(), std::string(31, 'a'), std::string(32, 'g')}) {
+    ArtifactParts unknown = example();
+    unknown.manifest.fixed = {sound, {{"repeats", DType::I64, {2}}, bad}};
+    CHECK(problem_of([&] { Session(Artifact::from_parts(std::move(unknown)), {.threads = 1}); }) ==
+          "artifact 'in memory': input 'repeats' is fixed to a value of digest '" + bad +
+              "', expected 32 hexadecimal digits");
+  }
 }
 
 TEST_CASE("shared objects are checked before they are opened") {

@@ -24,6 +24,20 @@ program chain(N)
   b[i] = a[i] * 2
   y[i] = b[i] + a[i]
 )";
+const char* const kShares = R"(
+program shares(M, N)
+  in  x: f32[M, N]
+  in  w: f32[M]
+  in  n: i32[M]
+  out y: f32[M, N]
+  out z: f32[M, N]
+  out k: i32[M, N]
+  out c: f32[M, N]
+  y[i, j] = x[i, j] / w[i] + x[i, j] / 3
+  z[i, j] = w[i] / x[i, j] + 1 / w[i]
+  k[i, j] = n[i] / n[i]
+  c[i, j] = select(x[i, j] / w[i] < 1, x[i, n[i] / 2], 0)
+)";
 const char* const kOnline =
     "split top: j by 4\nsplit total: j by 4\nsplit second: j by 4\n"
     "rewrite online total, second from top over j.o";
@@ -45,12 +59,12 @@ TEST_CASE("algebraic directives print as they are parsed") {
   const auto program = bound_program(kSoftmax, {{"M", 3}, {"N", 10}});
   const Script script =
       script_of(*program,
-                "compute_inline all\nsplit_reduction total: j by 8 as p tree\nreassociate top over j\n"
+                "compute_inline all\nsplit_reduction total: j by 8 as p tree\nreassociate top over j\nreciprocal y\n"
                 "rewrite online total, second from top over j.o\natomic total.update, second.update\n"
                 "specialize N % 4 == 0\n  split top: j by 4\n  specialize N > 8\n    unroll top.update:j.i\n"
                 "  else\n    unroll top.update:j.o\nelse\n  split top: j by 2\nunroll top.update:i");
   const std::string text = print(script);
-  CHECK(script.directives.size() == 7);
+  CHECK(script.directives.size() == 8);
   CHECK(print(parse_script(text, "again")) == text);
   CHECK(
       text.find("specialize N % 4 == 0\n  split top: j by 4   tail guard\n  specialize N > 8\n    unroll "
@@ -102,6 +116,39 @@ TEST_CASE("reassociate lets one sum change its order, and says by how much") {
   CHECK(refused(kSoftmax, "reassociate second over j") == "the updates of second may run in any order already");
 }
 
+TEST_CASE("reciprocal multiplies where it divided by the same number again and again") {
+  const auto state = replayed(kShares, "reciprocal y\nreciprocal c\nvectorize y:j", "exact");
+  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : to_string(state.error(), "s", "")));
+  CHECK(ir::to_string(state->at("y").body.values.front()) == "x[i, j] * (1 / w[i]) + x[i, j] / 3");
+  CHECK(ir::to_string(state->at("c").body.values.front()) == "select(x[i, j] * (1 / w[i]) < 1, x[i, (n[i] / 2)], 0)");
+  CHECK(joined_problems(compare_with_reference(*state)).empty());
+  Prover prover(state->reference);
+  CHECK(rounding_notes(*state, prover).front() ==
+        "y multiplies by the reciprocal of w[i]: |error| <= gamma(2) * |quotient|, gamma(2) = 1.2e-07 for f32 (1.5 "
+        "units in the last place, where a division has 0.5), as long as the reciprocal is a normal number");
+}
+
+TEST_CASE("reciprocal is refused where it means nothing, in these words") {
+  CHECK(refused(kShares, "reciprocal q") == "no statement is called q (statements are y, z, k, c)");
+  CHECK(refused(kShares, "reciprocal z") ==
+        "no reciprocal serves z twice: w[i] / x[i, j] has another divisor in every iteration, 1 / w[i] is a reciprocal "
+        "already");
+  CHECK(refused(kShares, "reciprocal k") == "no reciprocal serves k twice: n[i] / n[i] divides integers");
+  CHECK(refused(kShares, "reciprocal y\nreciprocal y") ==
+        "no reciprocal serves y twice: 1 / w[i] is a reciprocal already, x[i, j] / 3 divides by a constant");
+  CHECK(refused(kSoftmax, "reciprocal top.update") == "top.update divides nothing");
+  CHECK(refused(kShares, "stage w at y:i\nreciprocal y") == "y reads staged storage already: reciprocal comes before");
+  CHECK(refused(kShares, "stage w at y:i\nreciprocal w.in") == "w.in moves elements: it divides nothing");
+  const char* const kInPlace = R"(
+program in_place(M, N)
+  inout y: f32[M, N]
+  loop t in 0..M
+    S: y[t, j] = y[t, j] / y[t, 0]
+)";
+  CHECK(refused(kInPlace, "reciprocal S") ==
+        "no reciprocal serves S twice: y[t, j] / y[t, 0] divides by what S computes");
+}
+
 TEST_CASE("rewrite online makes one loop in which the maximum and the sums advance") {
   const auto state = replayed(kSoftmax, kOnline, "reassoc j");
   REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : to_string(state.error(), "s", "")));
@@ -138,6 +185,41 @@ std::string verdict(const std::function<void(ir::Program&)>& damage) {
 }
 
 }  // namespace
+
+TEST_CASE("faults in a Program with reciprocals are refused by the proof of the step") {
+  const auto state = replayed(kShares, "reciprocal y", "exact");
+  REQUIRE(static_cast<bool>(state));
+  const auto verdict_of = [&](const std::function<void(ir::Program&)>& damage) {
+    const std::string start = "the Program with reciprocals in y is not the Program: ";
+    const std::string headline = verdict_after(*state, damage);
+    return headline.starts_with(start) ? headline.substr(start.size()) : headline;
+  };
+  const auto value_of = [](ir::Program& p, const std::string& name) -> ir::Expr& {
+    return statement(p, name).values[0];
+  };
+  const auto binary = [](const ir::Expr& e) { return std::get<ir::Binary>(e->op); };
+  const auto quotient = [](const ir::Expr& a, const ir::Expr& b) { return ir::make_binary(ir::BinaryOp::Div, a, b); };
+  const auto product = [](const ir::Expr& a, const ir::Expr& b) { return ir::make_binary(ir::BinaryOp::Mul, a, b); };
+  const ir::Expr one = ir::make_literal(DType::F32, 1), two = ir::make_literal(DType::F32, 2);
+  CHECK(verdict_of([](ir::Program&) {}) == "legal");
+  CHECK(verdict_of([&](ir::Program& p) {  // 2 / w in place of 1 / w
+          const ir::Binary sum = binary(value_of(p, "y")), term = binary(sum.a);
+          value_of(p, "y") = ir::make_binary(sum.op, product(term.a, quotient(two, binary(term.b).b)), sum.b);
+        }) == "y computes something else");
+  CHECK(verdict_of([&](ir::Program& p) {  // w * (1 / x)
+          const ir::Binary sum = binary(value_of(p, "y")), term = binary(sum.a);
+          value_of(p, "y") = ir::make_binary(sum.op, product(binary(term.b).b, quotient(one, term.a)), sum.b);
+        }) == "y computes something else");
+  CHECK(verdict_of([&](ir::Program& p) {  // a constant
+          const ir::Binary sum = binary(value_of(p, "y")), third = binary(sum.b);
+          value_of(p, "y") = ir::make_binary(sum.op, sum.a, product(third.a, quotient(one, third.b)));
+        }) == "y computes something else");
+  CHECK(verdict_of([&](ir::Program& p) { std::swap(value_of(p, "y"), value_of(p, "z")); }) == "z has changed");
+  CHECK(verdict_of([&](ir::Program& p) {
+          statement(p, "y").domain.push_back(ir::at_least(ir::Affine::symbol("j"), 1));
+        }) == "y has changed in more than its values");
+  CHECK(verdict_of([&](ir::Program& p) { std::swap(p.order[0], p.order[1]); }) == "another order");
+}
 
 TEST_CASE("faults in an online Program are refused by the proof of the step") {
   using ir::Affine;

@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "ir/arithmetic.h"
+#include "schedule/language/contract.h"
+#include "schedule/language/reuse.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {
@@ -298,7 +300,8 @@ class Executor {
 }  // namespace
 
 std::vector<std::string> execute_state(const State& state, ir::Environment& buffers) {
-  return Executor(state).run(buffers);
+  const State placed = in_place(state);
+  return Executor(placed).run(buffers);
 }
 
 // Extent that the elements of a buffer index; 0: they are no subscripts.
@@ -338,7 +341,7 @@ ir::Environment make_inputs(const ir::Program& program, int seed) {
 
 std::vector<std::string> compare_with_reference(const State& state, int seed) {
   ir::Environment expected = make_inputs(*state.reference, seed), got = expected;
-  ir::interpret(*state.reference, expected, {});
+  ir::interpret(has_reciprocals(state) ? *state.basis : *state.reference, expected, {});
   std::vector<std::string> problems = execute_state(state, got);
   for (const ir::Buffer* buffer : state.reference->interface()) {
     const ir::Contents &a = expected.at(buffer->name), &b = got.at(buffer->name);

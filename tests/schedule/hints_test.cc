@@ -58,11 +58,22 @@ TEST_CASE("a prefetch brings the box of an iteration further on") {
   CHECK(lines_of({{0, 0}, {3, 40}}, DType::F32) == 9);
 }
 
+TEST_CASE("a prefetch along a loop outside brings what the same iteration reads further on there") {
+  const AheadBox next_rows = box(kNest + "prefetch x at k.i along m.o");
+  CHECK(origin(next_rows) == "4*m.o + 4, k.i + 8*k.o");
+  CHECK(next_rows.extent == std::vector<std::int64_t>{4, 1});
+  CHECK(origin(box("prefetch x at acc.update:k distance 2 along m")) == "m + 2, k");
+  CHECK(origin(box("prefetch x at acc.update:k distance 5 along m\nsplit acc.update: m by 8")) == "m.i + 8*m.o + 5, k");
+  CHECK(origin(box("prefetch x at acc.update:k along m\nsplit acc.update: k by 8")) == "m + 1, k.i + 8*k.o");
+}
+
 TEST_CASE("prefetches change no value") {
   for (const ir::Values& sizes :
        {kDense, ir::Values{{"M", 5}, {"N", 9}, {"K", 7}}, ir::Values{{"M", 1}, {"N", 1}, {"K", 1}}}) {
     const auto program = bound_program(kDenseRelu, sizes);
-    CHECK(problem_of(program, kNest + "prefetch w at k.i distance 4\nprefetch x at m.o distance 1 level 3",
+    CHECK(problem_of(program,
+                     kNest + "prefetch w at k.i distance 4\nprefetch x at m.o distance 1 level 3\n"
+                             "prefetch x at k.o along m.o",
                      ProofLevel::Full) == "");
   }
 }
@@ -75,7 +86,8 @@ TEST_CASE("a split keeps the distance in the iterations it was said in") {
 TEST_CASE("prefetch reads back as it is printed") {
   const auto program = bound_program(kDenseRelu, kDense);
   for (const std::string line :
-       {"prefetch w at k distance 4 level 1", "prefetch x.c at acc.update:k.o distance 2*L level 3", "stream y"}) {
+       {"prefetch w at k distance 4 level 1", "prefetch x.c at acc.update:k.o distance 2*L level 3",
+        "prefetch x at k.i distance 2*L along m.o level 2", "stream y"}) {
     const Script script = script_of(*program, line);
     CHECK(print(script.directives.front()) == line);
   }
@@ -83,6 +95,8 @@ TEST_CASE("prefetch reads back as it is printed") {
   s.prefetch("w", "acc.update:k", "4", 2).stream("y");
   CHECK(print(s.script().directives[0]) == "prefetch w at acc.update:k distance 4 level 2");
   CHECK(print(s.script().directives[1]) == "stream y");
+  s.prefetch("x", "k", "1", 1, "m");
+  CHECK(print(s.script().directives[2]) == "prefetch x at k distance 1 along m level 1");
   CHECK(print(script_of(*program, "prefetch w at k").directives.front()) == "prefetch w at k distance 1 level 1");
 }
 
@@ -98,6 +112,14 @@ TEST_CASE("wrong prefetches") {
   CHECK(refusal(kNest + "prefetch acc.r at k.o") == "acc.r is kept in registers: there is nothing to prefetch");
   CHECK(refusal("split m by 4\nstage x at acc.update: m.o\nprefetch x.c at acc.update:m.o") ==
         "x.c begins anew in every iteration of m.o: nothing of it is there ahead of time");
+  CHECK(refusal("prefetch x at acc.update:m along k") == "k is no loop outside m: there is none");
+  CHECK(refusal("prefetch x at acc.update:k along k") == "k is no loop outside k (these are m, n)");
+  CHECK(refusal("prefetch x at acc.update:n along i") == "i is no loop outside n (these are m)");
+  CHECK(refusal("prefetch x at acc.update:k along m\nprefetch x at acc.update:k distance 2 along m") ==
+        "x is prefetched at k already, 1 ahead");
+  CHECK(refusal("prefetch x at acc.update:k along m\nprefetch x at acc.update:k") == "accepted");
+  CHECK(refusal("split m by 4\nstage x at acc.update: m.o\nprefetch x.c at acc.update:m.i along m.o") ==
+        "x.c begins anew in every iteration of m.o: nothing of it is there ahead of time");
   CHECK(refusal("vectorize y: n\nprefetch b at y:n") ==
         "n is a vector loop, its iterations are lanes: prefetch b at a loop outside it");
 }
@@ -107,6 +129,8 @@ TEST_CASE("a later step may not take a prefetch away") {
         "n is a vector loop, its iterations are lanes: prefetch b at a loop outside it");
   CHECK(refusal("prefetch b at y:m\nfuse y: m, n as mn") ==
         "b is prefetched at a loop that would be gone: prefetch comes after");
+  CHECK(refusal("prefetch x at acc.update:k along m\nfuse acc.update: m, n as mn") ==
+        "x is prefetched along a loop that would be gone: prefetch comes after");
   CHECK(refusal("prefetch w at acc.update:k\nstage w at acc.update:m") ==
         "nothing below k reads w: there is nothing to prefetch");
 }
@@ -119,6 +143,13 @@ TEST_CASE("a prefetch without effect is noted") {
   REQUIRE(same.size() == 1);
   CHECK(same.front().find("every iteration of n reads the same of x") != std::string::npos);
   CHECK(notes_of("prefetch w at acc.update:k distance 4").empty());
+  CHECK(notes_of("prefetch x at acc.update:k distance 17 along m").empty());
+  const auto beyond = notes_of("prefetch x at acc.update:k distance 18 along m");
+  REQUIRE(beyond.size() == 1);
+  CHECK(beyond.front().find("m runs 18 iterations, 18 ahead is past its end") != std::string::npos);
+  const auto still = notes_of("prefetch w at acc.update:k along m");
+  REQUIRE(still.size() == 1);
+  CHECK(still.front().find("every iteration of m reads the same of w") != std::string::npos);
 }
 
 TEST_CASE("stores past the caches") {

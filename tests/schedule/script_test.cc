@@ -87,20 +87,20 @@ stage w   layout (k, n) [n//Nr, k, n%Nr] pad 0 when compile
 }
 
 TEST_CASE("every problem of a file at once") {
-  CHECK(
-      problems_of("schedule s/1 for p f32 exact\nsplit m by\nnest a > b >\nturn m\nsplit k by 4 tail soft\n") ==
-      List{
-          "f:2: a size is missing before the end of the line",
-          "f:3: expected a loop or a statement, got the end of the line",
-          "f:4: 'turn' is not a directive (param, where, let, split, tile, reorder, order, fuse, merge, distribute, "
-          "tail, "
-          "unroll, unroll_and_jam, cut, peel, tensorize, vectorize, parallel, map, skew, shift, reverse, rename, "
-          "affine, "
-          "interchange, wavefront, compute_inline, compute_at, compute_root, store_at, compute_with, "
-          "reverse_compute_at, place, nest, rewrite, rfactor, split_reduction, reassociate, atomic, specialize, stage, "
-          "cache_read, cache_write, pack, registers, fold_storage, bound_storage, storage_align, hoist_storage, "
-          "set_scope, transform_layout, double_buffer, prefetch, stream, pad are)",
-          "f:5: tail 'soft': expected guard, mask, cut, round or shift"});
+  CHECK(problems_of("schedule s/1 for p f32 exact\nsplit m by\nnest a > b >\nturn m\nsplit k by 4 tail soft\n") ==
+        List{"f:2: a size is missing before the end of the line",
+             "f:3: expected a loop or a statement, got the end of the line",
+             "f:4: 'turn' is not a directive (param, where, let, split, tile, reorder, order, fuse, merge, distribute, "
+             "tail, "
+             "unroll, unroll_and_jam, cut, peel, tensorize, vectorize, parallel, map, skew, shift, reverse, rename, "
+             "affine, "
+             "interchange, wavefront, compute_inline, compute_at, compute_root, store_at, compute_with, "
+             "reverse_compute_at, place, nest, rewrite, rfactor, split_reduction, reassociate, reciprocal, atomic, "
+             "specialize, "
+             "stage, cache_read, cache_write, pack, registers, fold_storage, bound_storage, storage_align, "
+             "hoist_storage, reuse, "
+             "set_scope, transform_layout, double_buffer, prefetch, stream, pad are)",
+             "f:5: tail 'soft': expected guard, mask, cut, round or shift"});
   CHECK(problems_of("") == List{"f:1: the script is empty"});
   CHECK(problems_of("split m by 4\n") ==
         List{"f:1: a script begins with: schedule NAME/1 for PROGRAM@DIGEST on CPU TYPE CONTRACT"});

@@ -205,13 +205,85 @@ program pair(M, N)
   CHECK(refusal(pair, "compute_with y, q at u").find("no statement is called q") == 0);
 }
 
+namespace {
+
+// Rows scaled by their sums; and neighbours, for what is read to the right and to the left.
+const char* const kScaled = R"(
+program scaled(M, N)
+  in  x: f32[M, N]
+  out y: f32[M, N]
+  out z: f32[M, N]
+  e[i, j] = x[i, j] + 1
+  t[i]    = sum[j] e[i, j]
+  y[i, j] = e[i, j] * t[i]
+  z[i, j] = x[i, j] * 2
+)";
+
+std::string neighbours(const std::string& value) {
+  return "program neighbours(M, N)\n  in  x: f32[M, N]\n  out y: f32[M, N]\n  out z: f32[M, N]\n"
+         "  e[i, j] = x[i, j] + 1   for i in 0..M, j in 0..N\n"
+         "  y[i, j] = " +
+         value + "   for i in 0..M, j in 0..N\n  z[i, j] = y[i, j] * 2\n";
+}
+
+const std::string kReuse = "reuse y for e\n";
+
+}  // namespace
+
+TEST_CASE("a temporary lives in the memory of what is made of it") {
+  check(kScaled, kReuse);
+  check(kScaled, "nest par i > { <j> > e; t.init; j > t.update; <j> > y }\n" + kReuse);
+  check(kScaled, "split e: j by 4 tail mask\nsplit y: j by 4 tail cut\nparallel e: i\nvectorize e: j.i\n" + kReuse +
+                     "vectorize y: j.i\nreverse y: i\nprefetch e at y: j.o");
+  check(neighbours("e[i, j] + (e[i, j+1] else 0)"), kReuse);
+  check(neighbours("e[i, j] + (e[i, j-1] else 0)"), "reverse y: j\n" + kReuse);
+  const auto state = state_of(bound_program(kScaled, kSizes[0]), kReuse);
+  CHECK(state.reused == std::map<std::string, std::string>{{"e", "y"}});
+}
+
+TEST_CASE("what would be overwritten too early keeps its own memory") {
+  const Refusal left = refused(neighbours("e[i, j] + (e[i, j-1] else 0)"), kReuse);
+  CHECK(left.headline == "y would be touched while its memory holds an element of e");
+  REQUIRE(left.counterexamples.size() == 1);
+  CHECK(left.counterexamples.front().scheduled ==
+        "y(i=0, j=0) writes y[0, 0], and not before it y(i=0, j=1) reads e[0, 0] in the same place");
+  CHECK(refusal(neighbours("e[i, j] + (e[i, j+1] else 0)"), kReuse + "reverse y: j") == left.headline);
+  CHECK(refusal(neighbours("e[i, j] + (e[i, j+1] else 0)"), kReuse + "parallel y: j") ==
+        "parallel loop j carries a dependence through y[0, 1]");
+  CHECK(refusal(neighbours("e[i, j] + (e[i, j+1] else 0)"), "parallel y: j\n" + kReuse) ==
+        "parallel loop j carries a dependence through y[0, 1]");
+  const std::string part =
+      "program part(N)\n  in  x: f32[N]\n  out y: f32[N]\n  out z: f32[N]\n"
+      "  e[i] = x[i] + 1   for i in 0..N\n  y[i] = e[i] * 2   for i in 1..N\n"
+      "  z[i] = e[i] * 3   for i in 0..N\n";
+  CHECK(refusal(part, kReuse, {{"N", 5}}) == left.headline);
+  CHECK(refusal(part, "merge y, z through i\n" + kReuse, {{"N", 5}}) == left.headline);
+}
+
+TEST_CASE("memory that is nobody's to give") {
+  const auto of = [](const std::string& lines) { return refusal(kScaled, lines); };
+  CHECK(of("reuse y for q") == "no tensor is called q");
+  CHECK(of("reuse q for e") == "no tensor is called q");
+  CHECK(of("reuse e for e") == "e lies in its own memory already");
+  CHECK(of("reuse x for e") == "x is an in tensor: what it holds is read from outside");
+  CHECK(of("reuse y for z") == "z is an out tensor: only a temporary's memory is ours");
+  CHECK(of("reuse y for t") == "reuse needs one shape and type: y is f32[7, 9], t f32[7]");
+  CHECK(of("reuse y for e\nreuse z for e") == "e lies in y already");
+  CHECK(of("stage e\nreuse y for e") == "e is staged in e.c already: reuse comes before");
+  CHECK(of("stream y\nreuse y for e") == "y is streamed past the caches: what is read again stays in them");
+  CHECK(of("reuse y for e\nnest i > { j > e; t.init; j > t.update; j > y }\nstream y") ==
+        "y is read by y in the nest where y writes it: past the caches, it would come back from memory");
+  CHECK(of("reuse y for e\nstage e") == "e has no element left to lie in y: reuse comes last");
+}
+
 TEST_CASE("storage is written and read back") {
   const auto program = bound_program(kBlur, kSizes[0]);
   for (const std::string line :
        {"stage bx at y:u layout (u, x) [u%3, x] fold", "fold_storage bx: u by 3", "bound_storage bx: u by 2*L",
         "storage_align bx: u by 16", "storage_align bx: n.i by 16 from 4", "hoist_storage bx at root",
-        "hoist_storage bx at y:u.o", "set_scope bx register", "transform_layout bx (u, x) [x//4, u, x%4]",
-        "double_buffer bx at y:u", "compute_with y, bx at u", "registers bx at y:u.o"}) {
+        "hoist_storage bx at y:u.o", "reuse y for bx", "set_scope bx register",
+        "transform_layout bx (u, x) [x//4, u, x%4]", "double_buffer bx at y:u", "compute_with y, bx at u",
+        "registers bx at y:u.o"}) {
     CAPTURE(line);
     const Script script = script_of(*program, line);
     REQUIRE(script.directives.size() == 1);
@@ -221,7 +293,8 @@ TEST_CASE("storage is written and read back") {
   builder.fold_storage("bx", "u", "3")
       .bound_storage("bx", "u", "8")
       .storage_align("bx", "u", "16")
-      .hoist_storage("bx", "root");
+      .hoist_storage("bx", "root")
+      .reuse("y", "bx");
   builder.set_scope("bx", Memory::Stack)
       .transform_layout("bx", {"u", "x"}, {"x", "u"})
       .double_buffer("a", "y:u")
@@ -230,7 +303,8 @@ TEST_CASE("storage is written and read back") {
   for (const Directive& directive : builder.script().directives) text += print(directive) + "\n";
   CHECK(text ==
         "fold_storage bx: u by 3\nbound_storage bx: u by 8\nstorage_align bx: u by 16\nhoist_storage bx at root\n"
-        "set_scope bx stack\ntransform_layout bx (u, x) [x, u]\ndouble_buffer a at y:u\ncompute_with y, bx at u\n");
+        "reuse y for bx\nset_scope bx stack\ntransform_layout bx (u, x) [x, u]\ndouble_buffer a at y:u\ncompute_with "
+        "y, bx at u\n");
 }
 
 }  // namespace polyte::schedule

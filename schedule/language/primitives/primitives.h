@@ -40,6 +40,7 @@ Applied compute_inline(const State& state, const ComputeInline& directive, const
 Applied rfactor(const State& state, const Rfactor& directive, const PrimitiveContext& context);
 Applied split_reduction(const State& state, const SplitReduction& directive, const PrimitiveContext& context);
 Applied reassociate(const State& state, const Reassociate& directive, const PrimitiveContext& context);
+Applied reciprocal(const State& state, const Reciprocal& directive, const PrimitiveContext& context);
 Applied online(const State& state, const Online& directive, const PrimitiveContext& context);
 Applied atomic(const State& state, const Atomic& directive, const PrimitiveContext& context);
 Applied inline_all(const State& state, const InlineAll& directive, const PrimitiveContext& context);
@@ -54,6 +55,7 @@ Applied fold_storage(const State& state, const FoldStorage& directive, const Pri
 Applied bound_storage(const State& state, const BoundStorage& directive, const PrimitiveContext& context);
 Applied storage_align(const State& state, const StorageAlign& directive, const PrimitiveContext& context);
 Applied hoist_storage(const State& state, const HoistStorage& directive, const PrimitiveContext& context);
+Applied reuse(const State& state, const Reuse& directive, const PrimitiveContext& context);
 Applied set_scope(const State& state, const SetScope& directive, const PrimitiveContext& context);
 Applied transform_layout(const State& state, const TransformLayout& directive, const PrimitiveContext& context);
 Applied double_buffer(const State& state, const DoubleBuffer& directive, const PrimitiveContext& context);

@@ -128,7 +128,8 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
     for (StagedBuffer& buffer : next.staged)  // contents are those of one iteration of the inner loop
       if (buffer.scope_loop == id) buffer.scope_loop = next.next_loop_id;
     for (PrefetchHint& hint : next.prefetches)  // so many of the old iterations ahead
-      if (hint.loop == id) hint.loop = next.next_loop_id;
+      for (int* hinted : {&hint.loop, &hint.along})
+        if (*hinted == id) *hinted = next.next_loop_id;
     next.tree = replace_loop(next.tree, id, [&](const Loop& l) { return split_loop(next, l, directive.tail); });
   }
   next.tree = map_leaves(next.tree, [&](const Leaf& leaf) {

@@ -1,0 +1,99 @@
+#include "frontend/input_shapes.h"
+
+#include <algorithm>
+
+#include "frontend/names.h"
+
+namespace polyte::frontend {
+
+namespace {
+
+bool has_static_shape(const onnx::TypeProto::Tensor& type) {
+  return type.has_shape() &&
+         std::ranges::all_of(type.shape().dim(), [](const auto& dim) { return dim.has_dim_value(); });
+}
+
+}  // namespace
+
+InputShapes::InputShapes(const onnx::GraphProto& graph, const ImportState& state, ImportProblems& problems)
+    : state_(state), options_(*state.options) {
+  bind_by_name(graph, problems);
+  bind_by_inputs(graph, problems);
+}
+
+std::optional<Dims> InputShapes::given_shape(const onnx::ValueInfoProto& input) const {
+  if (const auto shape = options_.shapes.find(input.name()); shape != options_.shapes.end()) return shape->second;
+  if (const auto value = options_.values.find(input.name()); value != options_.values.end())
+    return value->second.type.shape;
+  if (has_static_shape(input.type().tensor_type())) return std::nullopt;
+  if (const auto offered = state_.offered(input.name())) return offered->type.shape;
+  return std::nullopt;
+}
+
+void InputShapes::bind(const std::string& symbol, std::int64_t extent, const std::string& by,
+                       ImportProblems& problems) {
+  const auto& [known, first] = symbols_.try_emplace(symbol, extent, by).first->second;
+  if (known != extent)
+    problems.invalid("symbol " + named(symbol) + " is " + std::to_string(known) + " by " + first + " and " +
+                     std::to_string(extent) + " by " + by);
+}
+
+void InputShapes::bind_by_name(const onnx::GraphProto& graph, ImportProblems& problems) {
+  std::unordered_set<std::string> inputs, known;
+  for (const auto& input : graph.input()) {
+    inputs.insert(input.name());
+    for (const auto& dim : input.type().tensor_type().shape().dim()) known.insert(dim.dim_param());
+  }
+  for (const auto& [name, dims] : options_.shapes) {
+    if (inputs.contains(name) || !known.contains(name) || name.empty()) continue;
+    if (dims.size() == 1)
+      bind(name, dims[0], "--shape", problems);
+    else
+      problems.invalid("--shape gives symbol " + named(name) + " " + std::to_string(dims.size()) +
+                       " extents, expected one");
+  }
+}
+
+void InputShapes::bind_by_inputs(const onnx::GraphProto& graph, ImportProblems& problems) {
+  for (const auto& input : graph.input()) {
+    if (!state_.input_positions.contains(input.name())) continue;
+    const auto& proto = input.type().tensor_type().shape();
+    const std::optional<Dims> dims = given_shape(input);
+    if (!dims || proto.dim_size() != static_cast<int>(dims->size())) continue;
+    for (int d = 0; d < proto.dim_size(); ++d) {
+      const std::string& symbol = proto.dim(d).dim_param();
+      if (!symbol.empty()) bind(symbol, (*dims)[static_cast<std::size_t>(d)], "input " + named(input.name()), problems);
+    }
+  }
+}
+
+Dims InputShapes::shape_of(const onnx::ValueInfoProto& input) const {
+  const auto& proto = input.type().tensor_type();
+  const std::optional<Dims> given = given_shape(input);
+  if (!proto.has_shape() && !given) throw UserError(ExitStatus::Unsupported, "has no shape: give it with --shape");
+  if (given && proto.has_shape() && proto.shape().dim_size() != static_cast<int>(given->size())) {
+    throw UserError(ExitStatus::InvalidInput, "is bound to shape " + dims_text(*given) + ", expected rank " +
+                                                  std::to_string(proto.shape().dim_size()));
+  }
+  Dims shape = given.value_or(Dims{});
+  std::string open;
+  for (int d = 0; d < proto.shape().dim_size(); ++d) {
+    const auto& dim = proto.shape().dim(d);
+    const auto symbol = symbols_.find(dim.dim_param());
+    if (dim.has_dim_value() && given && (*given)[static_cast<std::size_t>(d)] != dim.dim_value()) {
+      throw UserError(ExitStatus::InvalidInput, "is bound to shape " + dims_text(*given) + ", but dimension " +
+                                                    std::to_string(d) + " is " + std::to_string(dim.dim_value()));
+    }
+    if (given) continue;
+    if (!dim.has_dim_value() && symbol == symbols_.end())
+      open += (open.empty() ? "dimension " : ", dimension ") + std::to_string(d) +
+              (dim.dim_param().empty() ? " is not given" : " is " + named(dim.dim_param()));
+    shape.push_back(dim.has_dim_value() || symbol == symbols_.end() ? dim.dim_value() : symbol->second.first);
+  }
+  if (!open.empty())
+    throw UserError(ExitStatus::Unsupported,
+                    "has a shape that is not static: " + open + "; give the shape, or a symbol, with --shape");
+  return shape;
+}
+
+}  // namespace polyte::frontend

@@ -1,0 +1,20 @@
+// Divisions of floating-point numbers by what stays the same while a statement runs on, as the rows of a softmax have
+// them: y[i, j] = e[i, j] / total[i]. A product with 1 / total[i] costs one division a row. The rewrite, its proof and
+// its rounding note ask here which divisions are meant.
+#pragma once
+
+#include <functional>
+
+#include "ir/program.h"
+
+namespace polyte::schedule {
+
+// Divisions in the values of the statement, in order of appearance; those in subscripts are left out.
+std::vector<ir::Expr> divisions_of(const ir::Statement& s);
+// Empty where all iterations of one of the statement's own iterators (no region's) divide by the same number, which
+// is no constant; else why not: "x[i, j] / d[i, j] has another divisor in every iteration".
+std::string why_not_shared(const ir::Statement& s, const ir::Expr& division);
+// e with a * (1 / b) for every a / b that `chosen` accepts; subscripts stay.
+ir::Expr with_reciprocals(const ir::Expr& e, const std::function<bool(const ir::Expr& division)>& chosen);
+
+}  // namespace polyte::schedule

@@ -1,0 +1,79 @@
+#include "schedule/proof/source_finder.h"
+
+#include <isl/flow.h>
+#include <isl/map.h>
+#include <isl/set.h>
+#include <isl/union_map.h>
+
+namespace polyte::schedule {
+
+isl::union_map SourceFinder::sources(const Sink& sink) {
+  const Writers& writers = writers_of(sink.buffer);
+  isl::union_map reads = to_union(sink.cells);
+  if (!writers.injective) return flow(reads, writers, sink);
+  return in_order(reads.apply_range(writers.cells.reverse()), writers, sink);
+}
+
+isl::map SourceFinder::time_of(const Sink& sink) {
+  if (sink.statement >= 0) return clock_.of_statement(sink.statement, sink.buffer);
+  return clock_.of_virtual(sink.cells.domain(), sink.buffer, 1);
+}
+
+const SourceFinder::Writers& SourceFinder::writers_of(int buffer) {
+  auto [it, fresh] = writers_.try_emplace(buffer);
+  if (!fresh) return it->second;
+  Writers& w = it->second;
+  isl_space* params = isl_set_get_space(model_.context.get());
+  w.cells = isl::manage(isl_union_map_empty(isl_space_copy(params)));
+  w.times = isl::manage(isl_union_map_empty(params));
+  if (model_.buffers[static_cast<std::size_t>(buffer)].interface) {
+    const isl::map in = in_cells(model_, buffer);
+    w.add(in, clock_.of_virtual(in.domain(), buffer, -1));
+  }
+  for (std::size_t i = 0; i < model_.statements.size(); ++i) {
+    for (const IslAccess& access : model_.statements[i].accesses) {
+      if (access.write && access.buffer == buffer)
+        w.add(access.cells, clock_.of_statement(static_cast<int>(i), buffer));
+    }
+  }
+  return w;
+}
+
+void SourceFinder::Writers::add(const isl::map& more_cells, const isl::map& more_times) {
+  isl::union_map more = to_union(more_cells);
+  injective = injective && more_cells.is_injective() && cells.range().intersect(more.range()).is_empty();
+  cells = cells.unite(more);
+  times = times.unite(to_union(more_times));
+}
+
+// The pairs (sink -> source) whose source has run before the sink; the others found nothing written.
+isl::union_map SourceFinder::in_order(const isl::union_map& claimed, const Writers& writers, const Sink& sink) {
+  if (all_forwards(claimed, sink)) return claimed;
+  isl::union_map times = writers.times.unite(to_union(time_of(sink)));
+  isl::multi_union_pw_aff order = isl::manage(isl_multi_union_pw_aff_from_union_map(times.release()));
+  isl::union_map late = isl::manage(isl_union_map_lex_le_at_multi_union_pw_aff(claimed.copy(), order.release()));
+  return claimed.subtract(late);
+}
+
+bool SourceFinder::all_forwards(const isl::union_map& claimed, const Sink& sink) const {
+  if (sink.statement < 0) return true;
+  bool forwards = true;
+  claimed.foreach_map([&](isl::map map) {
+    const std::string source = isl_map_get_tuple_name(map.get(), isl_dim_out);
+    if (source[0] != 'S') return;
+    forwards = forwards && !find_backwards(model_, std::stoi(source.substr(1)), sink.statement, map.reverse());
+  });
+  return forwards;
+}
+
+isl::union_map SourceFinder::flow(const isl::union_map& reads, const Writers& writers, const Sink& sink) {
+  isl_union_access_info* info = isl_union_access_info_from_sink(reads.copy());
+  info = isl_union_access_info_set_must_source(info, writers.cells.copy());
+  info = isl_union_access_info_set_schedule_map(info, writers.times.unite(to_union(time_of(sink))).release());
+  isl_union_flow* result = isl_union_access_info_compute_flow(info);
+  isl::union_map dependence = isl::manage(isl_union_flow_get_must_dependence(result));
+  isl_union_flow_free(result);
+  return dependence.reverse();
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,119 @@
+#include "schedule/proof/source_refusals.h"
+
+#include <isl/map.h>
+#include <isl/set.h>
+
+namespace polyte::schedule {
+
+namespace {
+
+Refusal illegal(std::string headline, Counterexample example) {
+  Refusal refusal;
+  refusal.kind = RefusalKind::Illegal;
+  refusal.headline = std::move(headline);
+  refusal.counterexamples.push_back(std::move(example));
+  return refusal;
+}
+
+std::optional<isl::map> first_map(const isl::union_map& maps) {
+  std::optional<isl::map> first;
+  maps.foreach_map([&](isl::map map) {
+    if (!first) first = map;
+  });
+  return first;
+}
+
+}  // namespace
+
+Refusal SourceRefusals::wrong_path(const Sink& sink, const isl::union_map& pairs, const std::string& headline,
+                                   const std::string& does) const {
+  const isl::map map = *first_map(pairs);
+  const Point point = first_point(isl::manage(isl_map_wrap(map.copy())), model_.params);
+  const auto own = static_cast<std::size_t>(isl_map_dim(map.get(), isl_dim_in));
+  Counterexample c;
+  c.sizes = point.params;
+  c.size_names = model_.params;
+  c.sink = sink_instance(sink, {point.values.begin(), point.values.begin() + static_cast<std::ptrdiff_t>(own)});
+  c.scheduled = to_string(c.sink) + does + describe(map, point, model_);
+  return illegal(headline, c);
+}
+
+Refusal SourceRefusals::counted_twice(const Sink& sink) const {
+  const ScheduledStatement& s = *model_.statements[static_cast<std::size_t>(sink.statement)].statement;
+  Counterexample c;
+  c.scheduled = "two updates of '" + s.body.name + "' continue from one value";
+  return illegal("a partial sum would be counted twice", c);
+}
+
+std::string SourceRefusals::describe(const isl::map& map, const Point& point, const IslModel& of) const {
+  const char* tuple = isl_map_get_tuple_name(map.get(), isl_dim_out);
+  std::string name = tuple ? tuple : "";
+  std::vector<std::int64_t> values(point.values.begin() + isl_map_dim(map.get(), isl_dim_in), point.values.end());
+  if (name.rfind("FILL ", 0) == 0) return "the padding value " + name.substr(5);
+  std::string cell;
+  for (std::int64_t v : values) cell += (cell.empty() ? "" : ", ") + std::to_string(v);
+  if (name[0] == 'I') return "the input " + family_ + "[" + cell + "]";
+  if (name[0] == 'B') return "another partial sum of " + family_ + "[" + cell + "]";
+  const ir::Statement& s = of.statements[static_cast<std::size_t>(std::stoi(name.substr(1)))].statement->body;
+  return to_string(make_instance(s, values));
+}
+
+Instance SourceRefusals::sink_instance(const Sink& sink, const std::vector<std::int64_t>& values) const {
+  if (sink.statement < 0) {
+    Instance out{"the result " + family_, {}};
+    for (std::size_t i = 0; i < values.size(); ++i) out.iterators.emplace_back("d" + std::to_string(i), values[i]);
+    return out;
+  }
+  return make_instance(model_.statements[static_cast<std::size_t>(sink.statement)].statement->body, values);
+}
+
+std::string SourceRefusals::sink_cell(const Sink& sink, const Point& point) const {
+  if (sink.statement < 0) return family_;
+  const IslStatement& s = model_.statements[static_cast<std::size_t>(sink.statement)];
+  return cell_text(s.accesses[static_cast<std::size_t>(sink.read)].text, s.statement->body, point, 0);
+}
+
+Refusal SourceRefusals::undefined_read(const Sink& sink, const isl::union_set& instances) const {
+  Counterexample c;
+  instances.foreach_set([&](isl::set set) {
+    if (!c.scheduled.empty()) return;
+    Point point = first_point(set, model_.params);
+    c.sizes = point.params;
+    c.size_names = model_.params;
+    c.sink = sink_instance(sink, point.values);
+    c.watch = sink_cell(sink, point);
+    c.scheduled = to_string(c.sink) + " reads " + c.watch + ", which nothing has written";
+  });
+  return illegal("a value would be read that was never written", c);
+}
+
+Refusal SourceRefusals::wrong_source(const Sink& sink, const isl::union_map& wrong,
+                                     const isl::union_map& expected) const {
+  isl::map map = *first_map(wrong);
+  Counterexample c;
+  Point point = first_point(isl::manage(isl_map_wrap(map.copy())), model_.params);
+  Point reader = point;
+  reader.values.resize(static_cast<std::size_t>(isl_map_dim(map.get(), isl_dim_in)));
+  c.sizes = point.params;
+  c.size_names = model_.params;
+  c.sink = sink_instance(sink, reader.values);
+  c.watch = sink_cell(sink, reader);
+  c.scheduled = to_string(c.sink) + " reads " + c.watch + " and gets " + describe(map, point, reference_);
+  c.reference = to_string(c.sink) + " gets " + expected_source(map, reader, expected);
+  return illegal("a read would get another value", c);
+}
+
+std::string SourceRefusals::expected_source(const isl::map& map, const Point& reader,
+                                            const isl::union_map& expected) const {
+  isl_set* at = isl_set_universe(isl_space_domain(isl_map_get_space(map.get())));
+  for (std::size_t i = 0; i < reader.values.size(); ++i) {
+    at = isl_set_fix_si(at, isl_dim_set, static_cast<unsigned>(i), static_cast<int>(reader.values[i]));
+  }
+  isl::union_map here = expected.intersect_domain(isl::manage(isl_union_set_from_set(at)));
+  std::optional<isl::map> first = first_map(here);
+  if (!first) return "nothing";
+  Point point = first_point(isl::manage(isl_map_wrap(first->copy())), model_.params);
+  return describe(*first, point, reference_);
+}
+
+}  // namespace polyte::schedule
