@@ -46,7 +46,7 @@ TEST_CASE("rows: a chain is one nest of three passes, its sums in several vector
   CHECK(has(script, "split_reduction total: j by 4*L as total_v interleaved"));
   CHECK(has(script, "{ <j.i> > e; <j.i> > total_v.update }"));  // one pass makes the terms and adds them up
   CHECK(has(script, "stage total_v at total_v.update:i.i in register"));
-  CHECK(has(script, "stage e at e:i.o"));
+  CHECK(has(script, "reuse y for e"));  // until y's own elements are made of them
   CHECK(script.find("nest") == script.rfind("nest"));
 }
 
@@ -54,6 +54,45 @@ TEST_CASE("rows: what is left over of rows and of their elements, and a single r
   for (const ir::Values& sizes : {ir::Values{{"M", 1}, {"N", 200}}, ir::Values{{"M", 3}, {"N", 33}},
                                   ir::Values{{"M", 17}, {"N", 104}}, ir::Values{{"M", 5}, {"N", 64}}})
     CHECK(has(checked(kChain, sizes), "total_v"));
+}
+
+TEST_CASE("rows: what is read beside its own place keeps a buffer of its own") {
+  const std::string script = checked(R"(
+program beside(M, N)
+  in  x: f32[M, N]
+  out y: f32[M, N]
+  e[i, j]  = x[i, j] * x[i, j]
+  total[i] = sum[j] e[i, j]
+  y[i, j]  = total[i] - e[i, N - 1 - j]
+)",
+                                     {{"M", 9}, {"N", 130}});
+  CHECK_FALSE(has(script, "reuse"));
+}
+
+TEST_CASE("rows: one reciprocal a row, where the divisor is no number that overflows it") {
+  const auto divided_by = [](const std::string& divisor) {
+    return "program divided(M, N)\n  in  x: f32[M, N]\n  out y: f32[M, N]\n  top[i] = max[j] x[i, j]\n"
+           "  e[i, j] = exp(x[i, j] - top[i])\n  total[i] = sum[j] e[i, j]\n  plain[i] = sum[j] x[i, j]\n"
+           "  y[i, j] = x[i, j] / (" +
+           divisor + ")\n";
+  };
+  const ir::Values sizes = {{"M", 9}, {"N", 130}};
+  for (const char* tame : {"total[i]", "sqrt(plain[i])", "sqrt(plain[i]) + 0.00001", "max(sqrt(plain[i]), 0.5)"})
+    CHECK(has(checked(divided_by(tame).c_str(), sizes), "reciprocal y"));
+  for (const char* wild : {"plain[i]", "top[i]", "plain[i] + 1", "total[i] * plain[i]"})
+    CHECK_FALSE(has(checked(divided_by(wild).c_str(), sizes), "reciprocal"));
+  CHECK_FALSE(has(checked(divided_by("total[i]").c_str(), sizes, {.keep_order = true}), "reciprocal"));
+}
+
+TEST_CASE("rows: the next rows come ahead where all together is more than the second cache") {
+  const auto lines = [](const ir::Values& sizes) {
+    const auto program = schedule::bound_program(kChain, sizes);
+    const auto script = schedule::make_template(*program, schedule::wide_machine());
+    REQUIRE(script);
+    return schedule::print(*script);
+  };
+  CHECK(has(lines({{"M", 1024}, {"N", 1024}}), "prefetch x at e:j.o distance 1 along i.o"));
+  CHECK_FALSE(has(lines({{"M", 64}, {"N", 200}}), "prefetch"));
 }
 
 TEST_CASE("rows: a contract that keeps the order has no sums in parts, maxima still are") {
@@ -140,6 +179,7 @@ program copy(M, N)
 )";
   const auto large = schedule::bound_program(kCopy, {{"M", 4096}, {"N", 4096}});
   const auto small = schedule::bound_program(kCopy, {{"M", 512}, {"N", 512}});
-  CHECK(schedule::stream_lines(*large, schedule::wide_machine()) == std::vector<std::string>{"stream y"});
-  CHECK(schedule::stream_lines(*small, schedule::wide_machine()).empty());
+  CHECK(schedule::stream_lines(*large, schedule::wide_machine(), {}) == std::vector<std::string>{"stream y"});
+  CHECK(schedule::stream_lines(*small, schedule::wide_machine(), {}).empty());
+  CHECK(schedule::stream_lines(*large, schedule::wide_machine(), {"y"}).empty());  // what lies in it is read again
 }
