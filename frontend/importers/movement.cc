@@ -91,10 +91,9 @@ void import_reshape(NodeContext& c) {
 
 void import_flatten(NodeContext& c) {
   const Dims& from = c.type(c.input(0)).shape;
-  const std::int64_t axis = c.axis("axis", 1, c.rank(c.input(0)) + 1);
-  const std::int64_t given = c.integer("axis", 1);
-  const std::int64_t split = given < 0 ? axis - 1 : axis;  // negative axes count from the input's rank
-  const auto middle = from.begin() + split;
+  const std::int64_t axis = c.integer("axis", 1), rank = c.rank(c.input(0));
+  // Behind the last axis is a place, too; negative axes count from the input's rank.
+  const auto middle = from.begin() + NodeContext::resolve_axis(axis, axis < 0 ? rank : rank + 1);
   finish_reshape(c, {graph::element_count({from.begin(), middle}), graph::element_count({middle, from.end()})});
 }
 

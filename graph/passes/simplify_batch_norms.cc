@@ -16,8 +16,9 @@ PassResult simplify_batch_norms(Graph& graph) {
     const std::optional<ChannelAffine> affine = channel_affine(graph, node, node.inputs[0], 1);
     if (!affine) continue;
     const TensorType type = graph.value(node.outputs[0]).type;
+    // One a channel, aligned with dimension 1; a vector is of one channel.
     TensorType constant = {type.dtype, Dims(type.shape.size() - 1, 1)};
-    constant.shape.at(0) = type.shape.at(1);
+    if (!constant.shape.empty()) constant.shape[0] = type.shape.at(1);
     const ValueId scale = graph.add_constant(node.name + ".scale", make_tensor(constant, affine->scale));
     const ValueId shift = graph.add_constant(node.name + ".shift", make_tensor(constant, affine->shift));
     const std::string name = graph.value(node.outputs[0]).name;

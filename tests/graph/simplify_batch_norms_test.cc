@@ -22,6 +22,19 @@ TEST_CASE("a batch normalisation becomes a multiplication and an addition") {
   CHECK(operators(graph) == "Mul Add");
 }
 
+TEST_CASE("a batch normalisation of a vector has one channel") {
+  Graph graph;
+  const ValueId x = graph.add_input("x", f32({5}));
+  const auto constant = [&](const char* name, double element) {
+    return graph.add_constant(name, make_tensor(f32({1}), {element}));
+  };
+  const ValueId y = add(graph, "y", OpKind::BatchNormalization, NormAttributes{.epsilon = 0.5, .axis = 0},
+                        {x, constant("s", 4), constant("b", 1), constant("m", 2), constant("v", 3.5)});
+  graph.outputs = {y};
+  CHECK(check_pass(graph, simplify_batch_norms).rewrites == 1);
+  CHECK(operators(graph) == "Mul Add");
+}
+
 TEST_CASE("a batch normalisation with parameters known at run time only stays") {
   Graph graph;
   const ValueId x = graph.add_input("x", f32({2, 2, 3, 3}));

@@ -348,7 +348,7 @@ TEST_CASE("the loops of prefetches, streams and padding") {
   CHECK(hints.find("nontemporal y[") != std::string::npos);
   const std::string rows = loops_of(kDense, sizes, "prefetch x at acc.update:k distance 2 along m");
   CAPTURE(rows);
-  CHECK(rows.find("prefetch x[m + 2, k] level 1") != std::string::npos);
+  CHECK(rows.find("prefetch x[m_1 + 2, k] level 1") != std::string::npos);
   const std::string whole =
       loops_of(kDense, sizes,
                "split acc: m by 4\nnest m.o > { m.i > n > acc.init; k > m.i > n > acc.update }\n"

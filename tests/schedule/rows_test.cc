@@ -76,12 +76,19 @@ TEST_CASE("rows: one reciprocal a row, where the divisor is no number that overf
            "  y[i, j] = x[i, j] / (" +
            divisor + ")\n";
   };
-  const ir::Values sizes = {{"M", 9}, {"N", 130}};
+  // Proved; the sums of exponentials are no integers, whose bits would be the reference's.
+  const auto lines = [&](const std::string& divisor, bool keep_order) {
+    const auto program = schedule::bound_program(divided_by(divisor), {{"M", 9}, {"N", 130}});
+    const auto script = schedule::make_template(*program, schedule::wide_machine(), {.keep_order = keep_order});
+    REQUIRE(script);
+    CHECK(schedule::replay(program, *script, schedule::wide_machine(), {schedule::ProofLevel::Full, {}}));
+    return schedule::print(*script);
+  };
   for (const char* tame : {"total[i]", "sqrt(plain[i])", "sqrt(plain[i]) + 0.00001", "max(sqrt(plain[i]), 0.5)"})
-    CHECK(has(checked(divided_by(tame).c_str(), sizes), "reciprocal y"));
+    CHECK(has(lines(tame, false), "reciprocal y"));
   for (const char* wild : {"plain[i]", "top[i]", "plain[i] + 1", "total[i] * plain[i]"})
-    CHECK_FALSE(has(checked(divided_by(wild).c_str(), sizes), "reciprocal"));
-  CHECK_FALSE(has(checked(divided_by("total[i]").c_str(), sizes, {.keep_order = true}), "reciprocal"));
+    CHECK_FALSE(has(lines(wild, false), "reciprocal"));
+  CHECK_FALSE(has(lines("total[i]", true), "reciprocal"));
 }
 
 TEST_CASE("rows: the next rows come ahead where all together is more than the second cache") {

@@ -35,6 +35,13 @@ void write_indexing(HostileWriter& w) {
     w.one(name, expected, op, {"x", "i"}, [&](ModelBuilder& b) { b.integers("i", shape, indices); });
   };
   w.one("gather_by_floats", InvalidInput, "Gather", {"x", "i"}, [](ModelBuilder& b) { b.floats("i", {1}, {0}); });
+  const auto flattened = [&](const std::string& name, ExitStatus expected, std::int64_t axis) {
+    w.one("flatten_" + name, expected, "Flatten", {"x"}, {}, [&](onnx::NodeProto& n) { set(n, "axis", axis); });
+  };
+  flattened("behind_the_last_axis", Success, 2);
+  flattened("from_the_first_axis", Success, -2);
+  flattened("past_the_last_axis", InvalidInput, 3);
+  flattened("before_the_first_axis", InvalidInput, -3);
   indexed("gather_nd_sound", Success, "GatherND", {1, 2}, {1, 2});
   indexed("gather_nd_long_tuple", InvalidInput, "GatherND", {1, 3}, {0, 0, 0});
   indexed("gather_nd_scalar", InvalidInput, "GatherND", {}, {0});
