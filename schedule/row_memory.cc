@@ -33,12 +33,15 @@ std::size_t last_reader(const Statements& statements, const std::string& buffer)
   return last;
 }
 
+int mentions(const ir::Statement& s, const std::string& buffer) {
+  int count = static_cast<int>(reads_of(s, buffer).size());
+  for (const ir::Access& write : s.writes) count += write.buffer == buffer;
+  return count;
+}
+
 int mentions(const ir::Program& program, const std::string& buffer) {
   int count = 0;
-  for (const ir::Statement& s : program.statements) {
-    count += static_cast<int>(reads_of(s, buffer).size());
-    for (const ir::Access& write : s.writes) count += write.buffer == buffer;
-  }
+  for (const ir::Statement& s : program.statements) count += mentions(s, buffer);
   return count;
 }
 
@@ -58,6 +61,17 @@ double bytes_of_block(const ir::Program& program, const RowChain& chain, const R
 }
 
 }  // namespace
+
+bool is_defined_and_read_by(const RowQuestion& question, const ir::Statement& own) {
+  const std::string& buffer = own.writes[0].buffer;
+  if (!is_definition(own) || question.program->buffer(buffer).role != ir::Role::Temp) return false;
+  int reads = 0, all = 0;
+  for (const ir::Statement* s : question.statements) {
+    reads += static_cast<int>(reads_of(*s, buffer).size());
+    all += mentions(*s, buffer);
+  }
+  return all == reads + 1 && all == mentions(*question.program, buffer);
+}
 
 std::vector<RowAhead> rows_ahead(const RowQuestion& question, const RowChain& chain) {
   const ir::Program& program = *question.program;
@@ -85,9 +99,8 @@ std::map<std::string, std::string> rows_in_place(const RowQuestion& question) {
   std::map<std::string, std::string> places;
   if (bytes_of_interface(program) >= static_cast<double>(question.machine->l3.bytes) * kFarBeyond) return places;
   for (const ir::Statement* own : question.statements) {
-    if (!is_definition(*own)) continue;
+    if (!is_defined_and_read_by(question, *own)) continue;
     const ir::Buffer& kept = program.buffer(own->writes[0].buffer);
-    if (kept.role != ir::Role::Temp) continue;
     const ir::Statement& user = *question.statements[last_reader(question.statements, kept.name)];
     const ir::Buffer& host = program.buffer(user.writes[0].buffer);
     const std::vector<const ir::Load*> reads = reads_of(user, kept.name);

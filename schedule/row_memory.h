@@ -8,6 +8,9 @@
 
 namespace polyte::schedule {
 
+// `own` alone writes a temporary, each element once, and nothing outside the chain reads it.
+bool is_defined_and_read_by(const RowQuestion& question, const ir::Statement& own);
+
 // Temporary -> result: one shape and type, and its last reader writes the result at the element that it reads. Then
 // the lines of the result come while the row is computed, and not when all of it waits to be written. Nothing where the
 // kernel exceeds the last cache so far that results are better stored past it (streaming.h).

@@ -210,7 +210,7 @@ class RowWriter {
       add("stage " + parts.wide + (within.empty() ? "" : " at " + parts.wide + ".update:" + within) + " in register");
     }
     for (const ir::Statement* s : pass.body)
-      if (!site.empty() && is_ours_alone(*s) && !places_.contains(s->writes[0].buffer))
+      if (!site.empty() && is_defined_and_read_by(q_, *s) && !places_.contains(s->writes[0].buffer))
         add("stage " + s->writes[0].buffer + " at " + s->name + ":" + site);
   }
 
@@ -218,21 +218,6 @@ class RowWriter {
     std::string names;
     for (std::size_t d = 0; d < dimensions; ++d) names += "d" + std::to_string(d) + ", ";
     return " layout (l, " + names.substr(0, names.size() - 2) + ") [" + names + "l]";
-  }
-
-  // A temporary of this chain, whose elements are defined once.
-  bool is_ours_alone(const ir::Statement& s) const {
-    const std::string& buffer = s.writes[0].buffer;
-    if (s.combiner != ir::Combiner::None || program_.buffer(buffer).role != ir::Role::Temp) return false;
-    return std::ranges::all_of(program_.statements, [&](const ir::Statement& other) {
-      const bool is_here =
-          std::ranges::any_of(q_.statements, [&](const ir::Statement* o) { return o->name == other.name; });
-      if (is_here) return other.name == s.name || other.writes[0].buffer != buffer;
-      const bool is_read = std::ranges::any_of(other.values, [&](const ir::Expr& value) {
-        return std::ranges::any_of(ir::loads_of(value), [&](const ir::Load* load) { return load->buffer == buffer; });
-      });
-      return !is_read && other.writes[0].buffer != buffer;
-    });
   }
 };
 

@@ -69,6 +69,23 @@ program beside(M, N)
   CHECK_FALSE(has(script, "reuse"));
 }
 
+TEST_CASE("rows: what another nest reads later keeps a buffer of its own") {
+  const std::string script = checked(R"(
+program both(M, N)
+  in  x: f32[M, N]
+  out y: f32[M, N]
+  out c: f32[N]
+  e[i, j]  = x[i, j] * x[i, j]
+  total[i] = sum[j] e[i, j]
+  y[i, j]  = e[i, j] + total[i]
+  c[j]     = sum[i] e[i, j]
+)",
+                                     {{"M", 9}, {"N", 130}});
+  CHECK(has(script, "as total_v"));
+  CHECK_FALSE(has(script, "reuse"));
+  CHECK_FALSE(has(script, "stage e"));
+}
+
 TEST_CASE("rows: one reciprocal a row, where the divisor is no number that overflows it") {
   const auto divided_by = [](const std::string& divisor) {
     return "program divided(M, N)\n  in  x: f32[M, N]\n  out y: f32[M, N]\n  top[i] = max[j] x[i, j]\n"
