@@ -18,13 +18,14 @@ struct Recorder::Call {
   Recorder* recorder;
   polyte_parallel_body body;
   void* context;
+  std::uint64_t number;
 
   static void run(void* self, std::int64_t begin, std::int64_t end, std::int64_t worker) {
     const Call& call = *static_cast<const Call*>(self);
     Span span{call.recorder->steps_.size() - 1, worker, call.recorder->now(), 0};
     call.body(call.context, begin, end, worker);
     span.end_ns = call.recorder->now();
-    call.recorder->note(span);
+    call.recorder->note(span, call.number);
   }
 };
 
@@ -38,16 +39,22 @@ Recorder::Recorder(ThreadPool& pool, std::size_t steps)
 
 std::int64_t Recorder::now() const { return clock_ns() - begin_ns_; }
 
-void Recorder::note(const Span& span) {
-  std::vector<Span>& spans = lanes_[static_cast<std::size_t>(span.worker)].spans;
-  if (spans.size() < spans.capacity()) return spans.push_back(span);
-  if (spans.back().step == span.step) spans.back().end_ns = span.end_ns;
+// The chunks that a worker runs of one loop, one after the other, are one part.
+void Recorder::note(const Span& span, std::uint64_t call) {
+  Lane& lane = lanes_[static_cast<std::size_t>(span.worker)];
+  const bool is_full = lane.spans.size() == lane.spans.capacity();
+  if (lane.call == call || (is_full && lane.spans.back().step == span.step)) {
+    lane.spans.back().end_ns = span.end_ns;
+  } else if (!is_full) {
+    lane.spans.push_back(span);
+    lane.call = call;
+  }
 }
 
 void Recorder::parallel_for(void* self, polyte_parallel_body body, void* context, std::int64_t begin,
                             std::int64_t end) {
   auto* recorder = static_cast<Recorder*>(self);
-  Call call{recorder, body, context};
+  Call call{recorder, body, context, ++recorder->calls_};
   recorder->pool_.parallel_for(Call::run, &call, begin, end);
 }
 

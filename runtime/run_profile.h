@@ -1,4 +1,4 @@
-// What happened in one run, and when: a span a step, and a span for each part of a parallel loop that a worker ran.
+// What happened in one run, and when: a span a step, and a span for what each worker ran of a parallel loop.
 //
 //   const RunProfile profile = session.profile({x.view()}, {y.view()});
 //   profile.steps[3].nanoseconds()
@@ -6,6 +6,7 @@
 // Recorder stands between the kernels and the thread pool: a polyte_host that notes who worked and hands on.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -38,6 +39,7 @@ class Recorder {
   // full counts as one part with the last.
   struct alignas(64) Lane {
     std::vector<Span> spans;
+    std::uint64_t call = 0;  // which the last span is of
   };
   struct Call;
   ThreadPool& pool_;
@@ -45,9 +47,10 @@ class Recorder {
   std::int64_t begin_ns_;
   std::vector<Span> steps_;
   std::vector<Lane> lanes_;
+  std::atomic<std::uint64_t> calls_{0};  // of parallel_for, from 1
 
   std::int64_t now() const;
-  void note(const Span& span);
+  void note(const Span& span, std::uint64_t call);
   static void parallel_for(void* self, polyte_parallel_body body, void* context, std::int64_t begin, std::int64_t end);
 };
 

@@ -36,15 +36,50 @@ T await_change(const std::atomic<T>& word, T old, int spins) {
   return word.load(std::memory_order_acquire);
 }
 
+// Chunks a worker has at first: what he may be behind at the end is one of them.
+constexpr std::int64_t kChunksPerWorker = 8;
+
 struct Job {
   polyte_parallel_body body = nullptr;
   void* context = nullptr;
   std::int64_t begin = 0, end = 0;
-  std::int64_t parts = 0;
+  std::int64_t parts = 0;  // workers that have a share
+  std::int64_t chunks = 0;
 
-  void run(std::int64_t part) const {
-    const Chunk chunk = chunk_of(begin, end, part, parts);
-    body(context, chunk.begin, chunk.end, part);
+  void run(std::int64_t number, std::int64_t worker) const {
+    const Chunk chunk = chunk_of(begin, end, number, chunks);
+    body(context, chunk.begin, chunk.end, worker);
+  }
+};
+
+// The chunks of one job that a worker has before him: he takes the first, who has none left takes the last. The job's
+// number is part of the word, so that a worker who wakes late takes nothing of the next one.
+class Share {
+ public:
+  void fill(std::uint32_t job, Chunk chunks) {
+    left_.store(word(job, static_cast<std::uint64_t>(chunks.begin), static_cast<std::uint64_t>(chunks.end)),
+                std::memory_order_release);
+  }
+  std::int64_t take_first(std::uint32_t job) { return take(job, true); }
+  std::int64_t take_last(std::uint32_t job) { return take(job, false); }
+
+ private:
+  static constexpr int kBits = 16;
+  alignas(64) std::atomic<std::uint64_t> left_{0};  // job, begin, end
+
+  static std::uint64_t word(std::uint32_t job, std::uint64_t begin, std::uint64_t end) {
+    return std::uint64_t{job} << 2 * kBits | begin << kBits | end;
+  }
+  // -1: none is left.
+  std::int64_t take(std::uint32_t job, bool first) {
+    std::uint64_t old = left_.load(std::memory_order_acquire);
+    while (true) {
+      const std::uint64_t begin = old >> kBits & 0xffff, end = old & 0xffff;
+      if (old >> 2 * kBits != job || begin == end) return -1;
+      const std::uint64_t next = first ? word(job, begin + 1, end) : word(job, begin, end - 1);
+      if (left_.compare_exchange_weak(old, next, std::memory_order_acq_rel, std::memory_order_acquire))
+        return static_cast<std::int64_t>(first ? begin : end - 1);
+    }
   }
 };
 
@@ -75,57 +110,66 @@ Chunk chunk_of(std::int64_t begin, std::int64_t end, std::int64_t part, std::int
   return {first, first + size + (part < longer ? 1 : 0)};
 }
 
-// `ticket` changes once a job: its low 12 bits say how many parts the job has, so that a worker that has none
-// never looks at a job that may change under its eyes. `pending` counts the parts that others have not finished.
+// `ticket` changes once a job: its low 12 bits say how many workers have a share in it. `pending` counts the chunks
+// that are not done: while a worker holds one, the job does not change.
 struct ThreadPool::State {
   static constexpr int kPartBits = 12;
   alignas(64) std::atomic<std::uint64_t> ticket{0};
   alignas(64) std::atomic<std::uint32_t> pending{0};
   alignas(64) Job job;
+  std::vector<Share> shares;
   std::mutex busy;
   int workers = 1;
   int spins = kSpins;
   std::vector<std::thread> threads;
 
   static std::uint64_t parts_of(std::uint64_t value) { return value & ((std::uint64_t{1} << kPartBits) - 1); }
-
-  void publish(std::uint64_t parts) {
-    const std::uint64_t sequence = (ticket.load(std::memory_order_relaxed) >> kPartBits) + 1;
-    ticket.store(sequence << kPartBits | parts, std::memory_order_seq_cst);
+  static std::uint32_t number_of(std::uint64_t value) { return static_cast<std::uint32_t>(value >> kPartBits); }
+  std::uint64_t next_ticket(std::uint64_t parts) const {
+    return ((ticket.load(std::memory_order_relaxed) >> kPartBits) + 1) << kPartBits | parts;
+  }
+  void publish(std::uint64_t next) {
+    ticket.store(next, std::memory_order_seq_cst);
     ticket.notify_all();
+  }
+
+  // Own chunks in order, then those of the others from their ends.
+  void take_part(std::uint32_t number, std::int64_t worker, std::int64_t parts) {
+    const InsideBody inside(this, worker);
+    std::uint32_t done = 0;
+    for (std::int64_t turn = 0; turn < parts; ++turn) {
+      Share& share = shares[static_cast<std::size_t>((worker + turn) % parts)];
+      for (std::int64_t chunk; (chunk = turn == 0 ? share.take_first(number) : share.take_last(number)) >= 0; ++done)
+        job.run(chunk, worker);
+    }
+    if (done > 0 && pending.fetch_sub(done, std::memory_order_acq_rel) == done) pending.notify_one();
   }
 
   void work(std::int64_t worker) {
     std::uint64_t seen = 0;
     while (true) {
       seen = await_change(ticket, seen, spins);
-      const std::uint64_t parts = parts_of(seen);
+      const auto parts = static_cast<std::int64_t>(parts_of(seen));
       if (parts == 0) return;  // the pool closes
-      if (static_cast<std::uint64_t>(worker) >= parts) continue;
-      {
-        const InsideBody inside(this, worker);
-        job.run(worker);
-      }
-      if (pending.fetch_sub(1, std::memory_order_acq_rel) == 1) pending.notify_one();
+      if (worker < parts) take_part(number_of(seen), worker, parts);
     }
   }
 
   void run(const Job& next) {
     job = next;
-    const auto parts = static_cast<std::uint32_t>(next.parts);
-    pending.store(parts - 1, std::memory_order_relaxed);
-    publish(parts);
-    {
-      const InsideBody inside(this, 0);
-      job.run(0);
-    }
+    const std::uint64_t sequence = next_ticket(static_cast<std::uint64_t>(next.parts));
+    for (std::int64_t part = 0; part < next.parts; ++part)
+      shares[static_cast<std::size_t>(part)].fill(number_of(sequence), chunk_of(0, next.chunks, part, next.parts));
+    pending.store(static_cast<std::uint32_t>(next.chunks), std::memory_order_relaxed);
+    publish(sequence);
+    take_part(number_of(sequence), 0, next.parts);
     for (std::uint32_t left = pending.load(std::memory_order_acquire); left != 0;) {
       left = await_change(pending, left, spins);
     }
   }
 
   void close() {
-    publish(0);
+    publish(next_ticket(0));
     for (std::thread& thread : threads) thread.join();
   }
 };
@@ -133,6 +177,7 @@ struct ThreadPool::State {
 ThreadPool::ThreadPool(int workers) : state_(std::make_unique<State>()) {
   POLYTE_CHECK(workers >= 1 && workers < 1 << State::kPartBits, "number of workers out of range");
   state_->workers = workers;
+  state_->shares = std::vector<Share>(static_cast<std::size_t>(workers));
   // More workers than processors: spinning would keep the others from working.
   if (workers > processors()) state_->spins = 0;
   try {
@@ -159,13 +204,12 @@ int ThreadPool::workers() const { return state_->workers; }
 void ThreadPool::parallel_for(polyte_parallel_body body, void* context, std::int64_t begin, std::int64_t end) {
   if (begin >= end) return;
   if (inside_of.pool == state_.get()) return body(context, begin, end, inside_of.worker);
-  const Job job{body, context, begin, end, std::min<std::int64_t>(end - begin, state_->workers)};
+  Job job{body, context, begin, end, std::min<std::int64_t>(end - begin, state_->workers), 0};
+  job.chunks = std::min(end - begin, job.parts * kChunksPerWorker);
   const std::unique_lock<std::mutex> lock(state_->busy, std::try_to_lock);
   if (job.parts > 1 && lock.owns_lock()) return state_->run(job);
-  for (std::int64_t part = 0; part < job.parts; ++part) {
-    const InsideBody inside(state_.get(), part);
-    job.run(part);
-  }
+  const InsideBody inside(state_.get(), 0);
+  body(context, begin, end, 0);
 }
 
 int ThreadPool::processors() {

@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -35,31 +38,57 @@ TEST_CASE("chunks cover the range once, in order, evenly") {
   }
 }
 
-TEST_CASE("every iteration runs exactly once, under the worker of its chunk") {
+TEST_CASE("every iteration runs exactly once, under a worker that there is, in the same chunks every time") {
   for (const int workers : {1, 2, 8}) {
     CAPTURE(workers);
     ThreadPool pool(workers);
     CHECK(pool.host().workers == static_cast<unsigned>(workers));
-    for (int round = 0; round < 2000; ++round) {
-      const std::int64_t n = round % 23;
-      std::vector<int> count(23, 0);
-      std::vector<std::int64_t> who(23, -1);
-      loop(pool, 0, n, [&](std::int64_t begin, std::int64_t end, std::int64_t worker) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          ++count[static_cast<std::size_t>(i)];
-          who[static_cast<std::size_t>(i)] = worker;
-        }
-      });
-      const std::int64_t parts = std::min<std::int64_t>(n, workers);
-      for (std::int64_t part = 0; part < parts; ++part) {
-        const Chunk chunk = chunk_of(0, n, part, parts);
-        for (std::int64_t i = chunk.begin; i < chunk.end; ++i) {
-          REQUIRE(count[static_cast<std::size_t>(i)] == 1);
-          REQUIRE(who[static_cast<std::size_t>(i)] == part);
-        }
+    for (const std::int64_t n : {0, 1, 2, 7, 8, 9, 31, 1000}) {
+      std::set<std::int64_t> starts;
+      for (int round = 0; round < 300; ++round) {
+        std::vector<int> count(static_cast<std::size_t>(n), 0);
+        std::atomic<int> wrong{0};
+        std::mutex writing;
+        std::set<std::int64_t> here;
+        loop(pool, 0, n, [&](std::int64_t begin, std::int64_t end, std::int64_t worker) {
+          if (worker < 0 || worker >= workers) ++wrong;
+          for (std::int64_t i = begin; i < end; ++i) ++count[static_cast<std::size_t>(i)];
+          const std::scoped_lock lock(writing);
+          here.insert(begin);
+        });
+        REQUIRE(wrong == 0);
+        REQUIRE(std::ranges::all_of(count, [](int times) { return times == 1; }));
+        if (round == 0) starts = here;
+        REQUIRE(here == starts);
       }
     }
   }
+}
+
+TEST_CASE("no two bodies run under one worker number at a time") {
+  ThreadPool pool(4);
+  std::array<std::atomic<int>, 4> inside{};
+  std::atomic<int> wrong{0};
+  for (int round = 0; round < 500; ++round)
+    loop(pool, 0, 40, [&](std::int64_t, std::int64_t, std::int64_t worker) {
+      std::atomic<int>& here = inside[static_cast<std::size_t>(worker)];
+      if (++here != 1) ++wrong;
+      std::this_thread::yield();
+      --here;
+    });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("who is done takes what a slower worker has left") {
+  ThreadPool pool(2);
+  std::array<std::atomic<int>, 2> ran{};
+  loop(pool, 0, 16, [&](std::int64_t begin, std::int64_t end, std::int64_t worker) {
+    ran[static_cast<std::size_t>(worker)] += static_cast<int>(end - begin);
+    // Worker 0 stays in its first chunk until all the others have run.
+    while (worker == 0 && ran[0] + ran[1] < 16) std::this_thread::yield();
+  });
+  CHECK(ran[0] == 1);
+  CHECK(ran[1] == 15);
 }
 
 TEST_CASE("workers wake up after they parked") {
@@ -99,20 +128,18 @@ TEST_CASE("a loop in a loop runs whole, under the outer worker") {
   }
 }
 
-TEST_CASE("concurrent callers all get their whole range, in the same partition") {
+TEST_CASE("concurrent callers all get their whole range") {
   ThreadPool pool(2);
   std::atomic<int> wrong{0};
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 4; ++caller) {
     callers.emplace_back([&] {
       for (int round = 0; round < 500; ++round) {
-        std::vector<std::int64_t> worker_of(17, -1);
-        loop(pool, 0, 17, [&](std::int64_t begin, std::int64_t end, std::int64_t worker) {
-          for (std::int64_t i = begin; i < end; ++i) worker_of[static_cast<std::size_t>(i)] = worker;
+        std::array<std::atomic<int>, 17> count{};
+        loop(pool, 0, 17, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+          for (std::int64_t i = begin; i < end; ++i) ++count[static_cast<std::size_t>(i)];
         });
-        for (std::size_t i = 0; i < 17; ++i) {
-          if (worker_of[i] != (i < 9 ? 0 : 1)) ++wrong;
-        }
+        wrong += static_cast<int>(std::ranges::count_if(count, [](int times) { return times != 1; }));
       }
     });
   }
