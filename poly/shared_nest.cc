@@ -7,11 +7,14 @@
 #include "ir/contraction.h"
 #include "schedule/lanes.h"
 #include "schedule/language/digits.h"
+#include "schedule/nest_accesses.h"
+#include "schedule/operand_staging.h"
+#include "support/checked.h"
 
 namespace polyte::poly {
 namespace {
 
-constexpr int kPointwiseVectors = 4;
+constexpr std::int64_t kPointwiseVectors = 4;
 
 class SharedNestWriter {
  public:
@@ -24,16 +27,19 @@ class SharedNestWriter {
         as_isl_says_(nest.as_isl_says) {}
 
   std::string lines() {
-    const std::string lane = this->lane();
+    lies_along_ = is_along_innermost();
+    if (lies_along_) choose_vectors();
+    const std::string lane = lies_along_ ? shared_.back().loop : this->lane();
+    const std::string size = (vectors_ == 1 ? "" : std::to_string(vectors_) + "*") + "L";
     if (!lane.empty())
-      for (const Cluster* part : parts_)
-        for (const ir::Statement* s : part->statements)
-          add("split " + s->name + ": " + lane + " by L   tail cut  #: tile-model");
+      for (const ir::Statement* s : statements())
+        add("split " + s->name + ": " + lane + " by " + size + "   tail cut  #: tile-model");
     std::string path;
     bool parallel = machine_.cores > 1;
     for (const BandMember& member : shared_) {
       const bool is_lane = member.loop == lane;
-      const std::int64_t trips = iterations_of(reference_, main(), member.loop) / (is_lane ? lanes(main()) : 1);
+      const std::int64_t points = is_lane ? vectors_ * lanes(main()) : 1;
+      const std::int64_t trips = ceil_div(iterations_of(reference_, main(), member.loop), points);
       const bool lead = parallel && member.coincident && trips >= machine_.cores;
       path += (lead ? "par " : "") + member.loop + (is_lane ? ".o > " : " > ");
       if (lead) parallel = false;
@@ -41,14 +47,12 @@ class SharedNestWriter {
     std::set<std::string> taken;
     for (const BandMember& member : shared_) taken.insert(member.loop);
     std::string body;
-    int statements = 0;
-    for (const Cluster* part : parts_) {
-      for (const ir::Statement* s : part->statements) {
-        body += (body.empty() ? "" : "; ") + own_path(*s, taken, lane) + s->name;
-        ++statements;
-      }
-    }
-    add("nest " + path + (statements > 1 ? "{ " + body + " }" : body) + "  #: isl");
+    for (const ir::Statement* s : statements())
+      body += (body.empty() ? "" : "; ") + own_path(*s, taken, lane) + s->name;
+    add("nest " + path + (statements().size() > 1 ? "{ " + body + " }" : body) + "  #: isl");
+    if (lies_along_)
+      for (const ir::Statement* s : kept())
+        add("stage " + s->writes[0].buffer + " at " + s->name + ":" + lane + ".o in register  #: tile-model");
     return text_;
   }
 
@@ -72,13 +76,56 @@ class SharedNestWriter {
   const std::vector<const Cluster*>& parts_;
   const bool as_isl_says_;
   std::string text_;
+  bool lies_along_ = false;  // vectors of the innermost shared loop, innermost in every statement
+  std::int64_t vectors_ = 1;
 
   const ir::Statement& main() const {
     const Cluster& first = *parts_[0];
     return first.update() ? *first.update() : *first.statements.back();
   }
+  std::vector<const ir::Statement*> statements() const {
+    std::vector<const ir::Statement*> all;
+    for (const Cluster* part : parts_) all.insert(all.end(), part->statements.begin(), part->statements.end());
+    return all;
+  }
   void add(const std::string& line) { text_ += line + "\n"; }
   int lanes(const ir::Statement& s) const { return machine_.lanes(program_.buffer(s.writes[0].buffer).dtype); }
+
+  // Along the innermost shared loop every statement writes side by side and no read strides.
+  bool is_along_innermost() const {
+    if (shared_.empty() || !shared_.back().coincident || as_isl_says_) return false;
+    const std::string& lane = shared_.back().loop;
+    return std::ranges::all_of(statements(), [&](const ir::Statement* s) {
+      return carries_lanes(program_, reference_, machine_, *s, lane) && !strides(*s, lane) &&
+             lanes(*s) == lanes(main());
+    });
+  }
+
+  // Several chains of a sum where the registers hold what is kept of them.
+  void choose_vectors() {
+    const auto values = std::max<std::int64_t>(1, static_cast<std::int64_t>(kept().size()));
+    const std::int64_t most = iterations_of(reference_, main(), shared_.back().loop) / lanes(main());
+    vectors_ = std::clamp<std::int64_t>(machine_.vector_registers / 2 / values, 1, kPointwiseVectors);
+    vectors_ = std::max<std::int64_t>(1, std::min(vectors_, most));
+  }
+
+  // Who defines, for its own point of the shared loops, a temporary that this nest alone reads.
+  std::vector<const ir::Statement*> kept() const {
+    std::vector<const ir::Statement*> all;
+    if (!std::ranges::all_of(shared_, &BandMember::coincident)) return all;
+    const std::vector<const ir::Statement*> here = statements();
+    for (const Cluster* part : parts_) {
+      const ir::Statement* s = part->update() ? part->update() : part->statements.back();
+      const bool has_point = std::ranges::all_of(s->iterators, [&](const std::string& it) {
+        return std::ranges::find(s->reductions, it) != s->reductions.end() ||
+               std::ranges::find(shared_, it, &BandMember::loop) != shared_.end();
+      });
+      if (has_point && schedule::stays_inside(program_, s->writes[0].buffer, *s, here) &&
+          schedule::can_stage_accumulator(program_, *s, false))
+        all.push_back(s);
+    }
+    return all;
+  }
 
   bool turns(const ir::Statement& s, const std::string& lane) const {
     return !s.reductions.empty() && s.combiner != ir::Combiner::None &&
@@ -133,6 +180,11 @@ class SharedNestWriter {
   // definition of a point each; others have them outermost.
   std::string own_path(const ir::Statement& s, const std::set<std::string>& shared, const std::string& lane) {
     std::string path;
+    if (lies_along_) {
+      for (const std::string& it : s.iterators)
+        if (!shared.contains(it)) path += it + " > ";
+      return path + "<" + lane + ".i> > ";
+    }
     const bool turned = !lane.empty() && turns(s, lane);
     const std::string own = turned ? "" : own_lane(s, shared);
     if (!own.empty()) {

@@ -1,5 +1,9 @@
 // A nest of several clusters under the loops that they share, or isl's order as it is: no register tile. Sums that each
-// read a row take rows as lanes; the last loop of a definition is in vectors where it has stride 1.
+// read a row take rows as lanes; the last loop of a definition is in vectors where it has stride 1. Where every
+// statement writes and reads along the innermost shared loop, vectors of that loop are innermost in all of them, past
+// each reduction, and what only this nest reads stays in registers:
+//
+//   par u > x.o > { <x.i> > s.init; r > <x.i> > s.update; <x.i> > t.init; r > <x.i> > t.update; <x.i> > y }
 #pragma once
 
 #include <string>

@@ -11,20 +11,14 @@
 #include "schedule/language/digits.h"
 #include "schedule/operand_staging.h"
 #include "schedule/row_chain.h"
+#include "schedule/threads.h"
 #include "schedule/tile_choice.h"
 #include "support/checked.h"
 
 namespace polyte::poly {
 namespace {
 
-constexpr double kParallelCycles = 20'000;  // a region below this costs more than a second core gives
 constexpr int kPointwiseVectors = 4;
-
-struct OuterLoop {
-  std::string name;  // as the path writes it, "n.o"
-  std::int64_t trips = 1;
-  bool coincident = false;
-};
 
 // A top-level nest: shared bands, then clusters.
 class NestStrategy {
@@ -76,7 +70,7 @@ class NestStrategy {
     if (parts_.size() != 1 || !outer_.empty()) return schedule_shared_nest(shared_nest());
     leave_reductions_inside();
     choose_tiles();
-    if (!tile_.lane.empty() && tile_.cycles >= kParallelCycles)
+    if (!tile_.lane.empty() && schedule::is_worth_threads(machine_, tile_.cycles))
       share_ = schedule::lanes_a_thread(tile_, extent(tile_.lane), machine_.lanes(dtype()), machine_.cores);
     lane_ = tile_.lane + (share_ > 0 ? ".i" : "");
     if (tile_.turned) return schedule_shared_nest(shared_nest());
@@ -94,15 +88,15 @@ class NestStrategy {
   const Machine& machine_;
   const StrategyOptions& options_;
   int number_;
-  std::set<std::string>& staged_;  // for the whole kernel, by all nests so far
-  std::vector<OuterLoop> outer_;   // bands above a sequence of several clusters
-  std::vector<BandMember> own_;    // the band of a single cluster
+  std::set<std::string>& staged_;             // for the whole kernel, by all nests so far
+  std::vector<schedule::CountedLoop> outer_;  // bands above a sequence of several clusters
+  std::vector<BandMember> own_;               // the band of a single cluster
   std::vector<const Cluster*> parts_;
   std::vector<Core> keep_;  // owns what parts_ points to
   schedule::TileChoice tile_;
   std::int64_t share_ = 0;  // lanes of a thread, cut before all else; 0: none
   std::string lane_;        // the loop of lanes, within a thread's share
-  std::vector<OuterLoop> order_;
+  std::vector<schedule::CountedLoop> order_;
   std::string parallel_;
   std::string text_;
 
@@ -149,7 +143,7 @@ class NestStrategy {
 
   // Loops with carried dependences stay where isl put them, and with them all that it put outside.
   schedule::TileQuestion question(const std::vector<std::string>& candidates) const {
-    schedule::TileQuestion question{&program_, &main(), {}, loops(), candidates, {}, {}};
+    schedule::TileQuestion question{&program_, &main(), {}, loops(), candidates, {}, {}, 1};
     for (const ir::Statement* s : cluster().statements)
       if (s != &main()) question.others.push_back(s);
     if (const std::string lane = turned_lane(shared_nest()); !lane.empty()) question.turned.push_back(lane);
@@ -165,12 +159,23 @@ class NestStrategy {
       if (member.coincident) candidates.push_back(member.loop);
     }
     tile_ = schedule::choose_tile(question(candidates), machine_);
+    if (cluster().update() == nullptr && !shares_loads(tile_.row)) tile_.row.clear();
     if (cluster().update() == nullptr) choose_square(candidates);
     if (tile_.row.empty() && cluster().update() == nullptr && !tile_.lane.empty()) {
       tile_.row.clear();  // a definition has no value to keep: vectors side by side are enough
       const std::int64_t most = ceil_div(extent(tile_.lane), machine_.lanes(dtype()));
       tile_.tile = {1, static_cast<int>(std::min<std::int64_t>(kPointwiseVectors, most))};
     }
+  }
+
+  // Rows of a definition are worth their streams where they share a read, or where a lane loop fills few vectors.
+  bool shares_loads(const std::string& row) const {
+    if (row.empty() || extent(tile_.lane) < kPointwiseVectors * machine_.lanes(dtype())) return true;
+    return std::ranges::any_of(main().values, [&](const ir::Expr& value) {
+      return std::ranges::any_of(ir::loads_of(value), [&](const ir::Load* load) {
+        return ir::stride_of(program_, *load, row).value_or(1) == 0;
+      });
+    });
   }
 
   // Reads that stride along the lanes: a square tile with the loop along which they do not, turned in registers.
@@ -252,20 +257,13 @@ class NestStrategy {
         const auto member = std::ranges::find(own_, loop, &BandMember::loop);
         const bool is_block = loop == tile_.block + ".o";
         if (member != own_.end() || is_block)  // isl leaves loops of one iteration out
-          order_.push_back({loop, extent(loop), !is_block && member->coincident});
+          order_.push_back({loop, is_block ? ceil_div(extent(tile_.block), tile_.block_size) : extent(loop),
+                            !is_block && member->coincident});
       }
     }
   }
 
-  void choose_parallel_loop() {
-    if (machine_.cores < 2 || tile_.cycles < kParallelCycles) return;
-    for (const OuterLoop& loop : order_) {
-      if (loop.coincident && loop.trips >= machine_.cores) {
-        parallel_ = loop.name;
-        return;
-      }
-    }
-  }
+  void choose_parallel_loop() { parallel_ = schedule::loop_for_threads(machine_, tile_.cycles, order_); }
 
   std::string tile_path() const {
     std::string path;
@@ -277,7 +275,7 @@ class NestStrategy {
 
   void write_nest() {
     std::string path;
-    for (const OuterLoop& loop : order_) path += (loop.name == parallel_ ? "par " : "") + loop.name + " > ";
+    for (const schedule::CountedLoop& loop : order_) path += (loop.name == parallel_ ? "par " : "") + loop.name + " > ";
     const std::string tile = tile_path();
     std::string body;
     bool before = true;
@@ -317,9 +315,15 @@ class NestStrategy {
         " in register  #: tile-model");
     if (tile_.lane.empty()) return;
     std::vector<std::string> around;
-    for (const OuterLoop& loop : order_) around.push_back(loop.name);
-    const schedule::TiledReduction tiled{&program_,   &update,      tile_.lane,     tile_.row, param("Nr"),
-                                         param("Mr"), tile_.packed, tile_.in_place, around};
+    for (const schedule::CountedLoop& loop : order_) around.push_back(loop.name);
+    const schedule::TiledReduction tiled{&program_,
+                                         &machine_,
+                                         &update,
+                                         {tile_.lane, param("Nr"), ceil_div(extent(tile_.lane), lane_size())},
+                                         {tile_.row, param("Mr"), ceil_div(extent(tile_.row), tile_.tile.rows)},
+                                         tile_.packed,
+                                         tile_.in_place,
+                                         around};
     for (const std::string& line : schedule::operand_stages(tiled, staged_)) add(line + "  #: tile-model");
   }
 };

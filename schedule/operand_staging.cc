@@ -4,9 +4,14 @@
 #include <set>
 
 #include "ir/contraction.h"
+#include "schedule/language/dimension_names.h"
+#include "schedule/threads.h"
+#include "support/checked.h"
 
 namespace polyte::schedule {
 namespace {
+
+constexpr double kCopiedBytes = 4;  // a cycle, read or written
 
 // Each an iterator of its own, or a number.
 bool plain_subscripts(const ir::Load& load) {
@@ -70,20 +75,51 @@ std::string copy_site(const TiledReduction& r, const ir::Load& load) {
   return site;
 }
 
+struct Panels {
+  std::string layout;
+  std::vector<CountedLoop> loops;  // of the copy, without that of the lanes
+};
+
 // Elements in the order of their use: what the loops around hold first, then the steps of the reduction.
-std::string panel_layout(const TiledReduction& r, const ir::Load& load, const std::string& panel) {
-  const std::string size = panel == r.lane ? r.lane_size : r.row_size;
-  std::string names, around, steps;
+Panels panels_of(const TiledReduction& r, const ir::Load& load, const TiledReduction::Side& side) {
+  const std::vector<std::int64_t> shape = ir::constant_shape(r.program->buffer(load.buffer));
   const std::vector<std::string>& reductions = r.update->reductions;
+  std::string names;
+  std::vector<CountedLoop> around, steps(reductions.size());
   for (std::size_t d = 0; d < load.indices.size(); ++d) {
     const std::string name = load.indices[d].affine.as_symbol().value_or("at" + std::to_string(d));
     names += (names.empty() ? "" : ", ") + name;
-    if (name != panel && std::ranges::find(reductions, name) == reductions.end()) around += name + ", ";
+    const auto step = std::ranges::find(reductions, name);
+    if (step != reductions.end())
+      steps[static_cast<std::size_t>(step - reductions.begin())] = {name, shape[d]};
+    else if (name != side.loop)
+      around.push_back({name, shape[d]});
   }
-  for (const std::string& loop : reductions)
-    if (std::ranges::any_of(load.indices, [&](const ir::Index& index) { return index.affine.as_symbol() == loop; }))
-      steps += loop + ", ";
-  return "(" + names + ") [" + panel + "//" + size + ", " + around + steps + panel + "%" + size + "]";
+  std::erase_if(steps, [](const CountedLoop& step) { return step.name.empty(); });
+  around.insert(around.end(), steps.begin(), steps.end());
+  std::string between;
+  for (const CountedLoop& loop : around) between += loop.name + ", ";
+  around.insert(around.begin(), {side.loop + ".o", side.panels});
+  return {"(" + names + ") [" + side.loop + "//" + side.size + ", " + between + side.loop + "%" + side.size + "]",
+          around};
+}
+
+// The loops of a padded copy without the innermost, which is in vectors.
+std::vector<CountedLoop> padded_loops(const TiledReduction& r, const std::string& buffer) {
+  const std::vector<std::int64_t> shape = ir::constant_shape(r.program->buffer(buffer));
+  const std::vector<std::string> names = dimension_names(*r.program, buffer, std::vector<std::string>(shape.size()));
+  std::vector<CountedLoop> loops;
+  for (std::size_t d = 0; d + 1 < shape.size(); ++d) loops.push_back({names[d], shape[d]});
+  return loops;
+}
+
+// Empty: one thread copies.
+std::string shared_copy(const TiledReduction& r, const std::string& buffer, const std::vector<CountedLoop>& loops) {
+  const ir::Buffer& copied = r.program->buffer(buffer);
+  const double bytes = static_cast<double>(checked_product(ir::constant_shape(copied))) *
+                       static_cast<double>(size_in_bytes(copied.dtype));
+  const std::string loop = loop_for_threads(*r.machine, 2 * bytes / kCopiedBytes, loops);
+  return loop.empty() ? "" : "parallel " + buffer + ".in:" + loop;
 }
 
 }  // namespace
@@ -113,7 +149,7 @@ namespace {
 const ir::Load* panel_load(const TiledReduction& r, const ir::Load* first) {
   for (const ir::Expr& value : r.update->values)
     for (const ir::Load* load : ir::loads_of(value))
-      if (load->buffer == first->buffer && panel_iterator(*load, r.lane, "") == r.lane) return load;
+      if (load->buffer == first->buffer && panel_iterator(*load, r.lane.loop, "") == r.lane.loop) return load;
   return first;
 }
 
@@ -126,16 +162,23 @@ std::vector<std::string> operand_stages(const TiledReduction& r, std::set<std::s
     for (const ir::Load* load : ir::loads_of(value)) {
       const ir::Role role = r.program->buffer(load->buffer).role;
       if (role == ir::Role::Out || role == ir::Role::InOut || !seen.insert(load->buffer).second) continue;
+      const auto share = [&](const std::vector<CountedLoop>& loops) {
+        const std::string line = shared_copy(r, load->buffer, loops);
+        if (!line.empty()) lines.push_back(line);
+      };
       if (load->otherwise) {
         if (r.in_place.contains(load->buffer) || !wants_padded_copy(*r.program, *load)) continue;
         const std::string site = copy_site(r, *load);
         if (site.empty() && !whole.insert(load->buffer).second) continue;
         lines.push_back("stage " + load->buffer + (site.empty() ? "" : " at " + r.update->name + ":" + site));
+        if (site.empty()) share(padded_loops(r, load->buffer));
       } else if (r.packed.contains(load->buffer) && whole.insert(load->buffer).second) {
-        const ir::Load* panels = panel_load(r, load);
-        lines.push_back("stage " + load->buffer + " layout " +
-                        panel_layout(r, *panels, panel_iterator(*panels, r.lane, r.row)) +
+        const ir::Load* along = panel_load(r, load);
+        const bool is_lane = panel_iterator(*along, r.lane.loop, r.row.loop) == r.lane.loop;
+        const Panels panels = panels_of(r, *along, is_lane ? r.lane : r.row);
+        lines.push_back("stage " + load->buffer + " layout " + panels.layout +
                         (role == ir::Role::Const ? " when compile" : ""));
+        if (role != ir::Role::Const) share(panels.loops);
       }
     }
   }

@@ -3,24 +3,33 @@
 //
 //   w[k, n], lane n, Nr = 32      stage w layout (k, n) [n//Nr, k, n%Nr] when compile
 //   x[c, h+r, w+s] else 0         stage x, or stage x at acc.update:c where c is the outermost loop
+//
+// A copy for the whole kernel is a nest of its own, whose loops threads share where that pays: parallel w.in:n.o
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "ir/program.h"
+#include "support/machine.h"
 
 namespace polyte::schedule {
 
 struct TiledReduction {
   const ir::Program* program = nullptr;
+  const Machine* machine = nullptr;
   const ir::Statement* update = nullptr;
-  std::string lane, row;            // iterators; empty: none
-  std::string lane_size, row_size;  // as the script writes them, "Nr", "Mr"
-  std::set<std::string> packed;     // buffers that want panels
-  std::set<std::string> in_place;   // guarded reads that stay as they are
-  std::vector<std::string> order;   // the loops around the tile, outermost first
+  struct Side {
+    std::string loop;         // an iterator; empty: none
+    std::string size;         // of the tile, as the script writes it, "Nr"
+    std::int64_t panels = 0;  // tiles of it
+  };
+  Side lane, row;
+  std::set<std::string> packed;    // buffers that want panels
+  std::set<std::string> in_place;  // guarded reads that stay as they are
+  std::vector<std::string> order;  // the loops around the tile, outermost first
 };
 
 // False where its elements are written at some iterations only, known when it runs, or are read with a guard besides.

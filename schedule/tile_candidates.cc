@@ -6,6 +6,7 @@
 #include "ir/contraction.h"
 #include "schedule/lanes.h"
 #include "schedule/operand_staging.h"
+#include "support/checked.h"
 
 namespace polyte::schedule {
 namespace {
@@ -127,10 +128,18 @@ class TileFinder {
     return count;
   }
 
+  // The part of a loop that a tile may take.
+  std::int64_t most_of(std::int64_t extent) const { return std::max<std::int64_t>(1, ceil_div(extent, q_.parts)); }
+
+  std::int64_t most_vectors(const TileLoopNumbers& at) const {
+    const std::int64_t all = steps_.lane_vectors(at.lane);
+    return extent(at.row) > 1 ? all : most_of(all);
+  }
+
   // The best heights of each width: panels of other widths meet the caches differently.
   void add_tiles(const TileLoopNumbers& at, std::vector<TileCandidate>& all) const {
     for (int vectors : {2, 1, 3, 4, 8}) {
-      if (vectors > steps_.lane_vectors(at.lane)) continue;
+      if (vectors > most_vectors(at)) continue;
       if (vectors > 4 && (at.row != none() || q_.main->reductions.empty())) continue;  // rows fill the registers
       std::vector<TileCandidate> tiles;
       const int most = (accumulators() - vectors) / vectors;
@@ -141,9 +150,9 @@ class TileFinder {
         tiles.push_back({at, tile, steps_.cycles(at, tile), panel_cycles(at, tile)});
       };
       if (at.outer_row == none()) {
-        for (std::int64_t r = std::min<std::int64_t>(extent(at.row), most); r >= 1; --r) add(r, 1);
+        for (std::int64_t r = std::min<std::int64_t>(most_of(extent(at.row)), most); r >= 1; --r) add(r, 1);
       } else {  // the whole of the inner loop
-        for (std::int64_t r = std::min(extent(at.outer_row), most / extent(at.row)); r >= 2; --r)
+        for (std::int64_t r = std::min(most_of(extent(at.outer_row)), most / extent(at.row)); r >= 2; --r)
           if (extent(at.row) * r * vectors + kept(at, vectors) < machine_.vector_registers) add(extent(at.row), r);
       }
       keep_cheapest(tiles, kMostHeights);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/threads.h"
 #include "schedule/tile_candidates.h"
 #include "schedule/traffic.h"
 #include "support/checked.h"
@@ -13,6 +14,7 @@ constexpr double kUnhidden = 0.1;      // of what the less busy resources do
 constexpr double kNoise = 0.995;       // what is cheaper by less is no better
 constexpr double kWorthAnOrder = 1.6;  // times the cheapest pair: above, no order will help
 constexpr std::size_t kMostOrdered = 4;
+constexpr double kWorthSharing = 1.2;              // times the cheapest tile, for one of which threads get a part each
 constexpr double kCopyCycles = 0.5;                // an element of a padded copy
 constexpr double kCheapCopy = 0.1;                 // of the steps that read it
 constexpr double kPageWalk = 7, kNearPages = 64;   // a page beyond these is looked up in the second level
@@ -28,7 +30,7 @@ class TileChooser {
         machine_(machine),
         nest_(nest_accesses(*question.program, *question.main, question.others, question.loops)) {}
 
-  TileChoice run() {
+  TileChoice run() const {
     const std::vector<TileCandidate> candidates = cheapest_tiles(q_, nest_, machine_);
     TileChoice best;
     best.cycles = -1;
@@ -38,6 +40,17 @@ class TileChooser {
       for (const Block& block : blocks(candidate)) consider_orders(candidate, block, best);
     }
     return best;
+  }
+
+  // Some loop around the tile has iterations that threads may share.
+  bool leaves_iterations(const TileChoice& choice) const {
+    return std::ranges::any_of(q_.candidates, [&](const std::string& loop) {
+      const std::int64_t points = loop == choice.lane        ? choice.tile.vectors * machine_.lanes(nest_.dtype)
+                                  : loop == choice.row       ? choice.tile.rows
+                                  : loop == choice.outer_row ? choice.tile.outer_rows
+                                                             : 1;
+      return nest_.extent(loop) > points;
+    });
   }
 
  private:
@@ -256,7 +269,13 @@ std::int64_t lanes_a_thread(const TileChoice& choice, std::int64_t extent, std::
 }
 
 TileChoice choose_tile(const TileQuestion& question, const Machine& machine) {
-  return TileChooser(question, machine).run();
+  const TileChooser chooser(question, machine);
+  TileChoice best = chooser.run();
+  if (!is_worth_threads(machine, best.cycles) || chooser.leaves_iterations(best)) return best;
+  TileQuestion in_parts = question;
+  in_parts.parts = machine.cores;
+  TileChoice shared = TileChooser(in_parts, machine).run();
+  return chooser.leaves_iterations(shared) && shared.cycles < best.cycles * kWorthSharing ? shared : best;
 }
 
 }  // namespace polyte::schedule

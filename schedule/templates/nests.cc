@@ -128,10 +128,4 @@ std::optional<std::int64_t> load_stride(const ir::Program& program, const ir::St
   return largest;
 }
 
-double work_of(const std::vector<IteratorFacts>& facts) {
-  double work = 1;
-  for (const IteratorFacts& fact : facts) work *= static_cast<double>(std::max<std::int64_t>(1, fact.extent));
-  return work;
-}
-
 }  // namespace polyte::schedule

@@ -39,9 +39,6 @@ std::optional<std::int64_t> write_stride(const ir::Program& program, const ir::S
 std::optional<std::int64_t> load_stride(const ir::Program& program, const ir::Statement& statement,
                                         const std::string& iterator);
 
-// Instances times operations, roughly: whether a parallel region pays.
-double work_of(const std::vector<IteratorFacts>& facts);
-
 // Script lines in the making; `suffix` keeps the params of several nests apart.
 struct ScriptText {
   std::string lines;

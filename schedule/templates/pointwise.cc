@@ -1,18 +1,20 @@
-// Element-wise definitions: parallel outermost, the loop with stride 1 innermost and in vectors. What strides along it
-// is read in square tiles, of the loop along which it does not.
+// Element-wise definitions: threads share an outer loop, the loop with stride 1 is innermost and in vectors. What
+// strides along it is read in square tiles, of the loop along which it does not.
 //
-//   y[n, c, h, w] = ...      par n > c > h > w.o > <w.i> > y
+//   y[n, c, h, w] = ...      n > par c > h > w.o > <w.i> > y       n of one iteration
 //   y[m, n] = x[n, m]        par n.o > m.o > [m.i] > <n.i> > y    x is read along its rows
 #include <algorithm>
 
 #include "schedule/lanes.h"
 #include "schedule/templates/nests.h"
+#include "schedule/threads.h"
+#include "schedule/tile_choice.h"
+#include "support/checked.h"
 
 namespace polyte::schedule {
 namespace {
 
-constexpr double kParallelWork = 64 * 1024;  // points below which a parallel region costs more than it gives
-constexpr int kVectorsAStep = 4;
+constexpr std::int64_t kVectorsAStep = 4;
 
 struct PointwiseShape {
   std::vector<std::string> outer;  // in order, the lane loop not among them
@@ -40,6 +42,51 @@ PointwiseShape shape_of(const ir::Program& program, const ir::Statement& s, cons
   return shape;
 }
 
+struct NestPath {
+  std::string splits;               // empty: none
+  std::vector<CountedLoop> around;  // outermost first
+  std::string tile;                 // the loops inside
+};
+
+// Iterations that write the same elements depend on each other.
+bool owns_elements(const ir::Statement& s, const std::string& loop) {
+  return std::ranges::any_of(s.writes[0].indices,
+                             [&](const ir::Index& index) { return !index.indirect && index.affine.uses(loop); });
+}
+
+NestPath path_of(const ir::Statement& s, const std::vector<IteratorFacts>& facts, const PointwiseShape& shape,
+                 std::int64_t lanes) {
+  NestPath path;
+  const auto add = [&](const std::string& loop, const std::string& part, std::int64_t size) {
+    path.around.push_back({loop + part, ceil_div(find(facts, loop)->extent, size), owns_elements(s, loop)});
+  };
+  const std::int64_t step = kVectorsAStep * lanes;
+  for (const std::string& loop : shape.outer) add(loop, "", 1);
+  if (!shape.turning.empty()) {
+    path.splits = "split " + s.name + ": " + shape.turning + " by L, " + shape.lane + " by L   tail cut";
+    add(shape.lane, ".o", lanes);
+    add(shape.turning, ".o", lanes);
+    path.tile = "[" + shape.turning + ".i] > <" + shape.lane + ".i> > ";
+  } else if (!shape.lane.empty() && shape.lane_extent > step) {
+    path.splits = "split " + s.name + ": " + shape.lane + " by " + std::to_string(kVectorsAStep) + "*L tail cut";
+    add(shape.lane, ".o", step);
+    path.tile = "<" + shape.lane + ".i> > ";
+  } else if (!shape.lane.empty()) {
+    path.tile = "<" + shape.lane + "> > ";
+  }
+  return path;
+}
+
+double cycles_of(const ir::Program& program, const ir::Statement& s, const std::vector<IteratorFacts>& facts,
+                 const Machine& machine) {
+  TileQuestion question{&program, &s, {}, {}, {}, {}, {}, 1};
+  for (const IteratorFacts& fact : facts) {
+    question.loops.push_back({fact.name, fact.extent, false});
+    question.candidates.push_back(fact.name);
+  }
+  return choose_tile(question, machine).cycles;
+}
+
 }  // namespace
 
 bool schedule_pointwise(const ir::Program& program, const State& reference, const Machine& machine,
@@ -55,24 +102,12 @@ bool schedule_pointwise(const ir::Program& program, const State& reference, cons
   if (facts.empty()) return true;  // a single point has no loops
   const DType type = program.buffer(s.writes[0].buffer).dtype;
   const PointwiseShape shape = shape_of(program, s, facts, machine.lanes(type));
-  const std::int64_t step = std::int64_t{kVectorsAStep} * machine.lanes(type);
-  const bool parallel = machine.cores > 1 && work_of(facts) >= kParallelWork;
-  std::string path;
-  auto append = [&](const std::string& loop) { path += (path.empty() && parallel ? "par " : "") + loop + " > "; };
-  for (const std::string& loop : shape.outer) append(loop);
-  if (!shape.turning.empty()) {
-    script.add("split " + s.name + ": " + shape.turning + " by L, " + shape.lane + " by L   tail cut");
-    append(shape.lane + ".o");
-    append(shape.turning + ".o");
-    path += "[" + shape.turning + ".i] > <" + shape.lane + ".i> > ";
-  } else if (!shape.lane.empty() && shape.lane_extent > step) {
-    script.add("split " + s.name + ": " + shape.lane + " by " + std::to_string(kVectorsAStep) + "*L tail cut");
-    append(shape.lane + ".o");
-    path += "<" + shape.lane + ".i> > ";
-  } else if (!shape.lane.empty()) {
-    path += "<" + shape.lane + "> > ";
-  }
-  script.add("nest " + path + s.name);
+  const NestPath path = path_of(s, facts, shape, machine.lanes(type));
+  if (!path.splits.empty()) script.add(path.splits);
+  const std::string parallel = loop_for_threads(machine, cycles_of(program, s, facts, machine), path.around);
+  std::string around;
+  for (const CountedLoop& loop : path.around) around += (loop.name == parallel ? "par " : "") + loop.name + " > ";
+  script.add("nest " + around + path.tile + s.name);
   return true;
 }
 

@@ -15,13 +15,12 @@
 #include "schedule/lanes.h"
 #include "schedule/operand_staging.h"
 #include "schedule/templates/nests.h"
+#include "schedule/threads.h"
 #include "schedule/tile_choice.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {
 namespace {
-
-constexpr double kParallelWork = 32 * 1024;
 
 class ReductionTemplate {
  public:
@@ -37,7 +36,7 @@ class ReductionTemplate {
   void run() {
     choice_ = choose_tile(question(), machine_);
     if (choice_.turned) turning_ = plan_.update->reductions.back();
-    if (!choice_.lane.empty() && work_of(facts_) >= kParallelWork)
+    if (!choice_.lane.empty() && is_worth_threads(machine_, choice_.cycles))
       share_ = lanes_a_thread(choice_, extent(choice_.lane), machine_.lanes(dtype_), machine_.cores);
     lane_ = choice_.lane + (share_ > 0 ? ".i" : "");
     splits();
@@ -70,7 +69,7 @@ class ReductionTemplate {
   }
 
   TileQuestion question() const {
-    TileQuestion question{&program_, plan_.update, {}, {}, {}, {}, {}};
+    TileQuestion question{&program_, plan_.update, {}, {}, {}, {}, {}, 1};
     for (const ir::Statement* s : members())
       if (s != plan_.update) question.others.push_back(s);
     for (const IteratorFacts& fact : facts_) {
@@ -131,15 +130,14 @@ class ReductionTemplate {
       return ceil_div(extent(choice_.lane), std::int64_t{choice_.tile.vectors} * machine_.lanes(dtype_));
     if (loop == choice_.outer_row + ".o") return ceil_div(extent(choice_.outer_row), choice_.tile.outer_rows);
     if (loop == choice_.row + ".o") return ceil_div(extent(choice_.row), choice_.tile.rows);
+    if (loop == choice_.block + ".o") return ceil_div(extent(choice_.block), choice_.block_size);
     return extent(loop);
   }
 
-  // The outermost free loop with work for every core.
   std::string parallel_loop() const {
-    if (machine_.cores < 2 || work_of(facts_) < kParallelWork) return "";
-    for (const std::string& loop : choice_.order)
-      if (loop != choice_.block + ".o" && trips(loop) >= machine_.cores) return loop;
-    return "";
+    std::vector<CountedLoop> loops;
+    for (const std::string& loop : choice_.order) loops.push_back({loop, trips(loop), loop != choice_.block + ".o"});
+    return loop_for_threads(machine_, choice_.cycles, loops);
   }
 
   std::string reduction_path() const {
@@ -175,8 +173,15 @@ class ReductionTemplate {
       script_.add("stage " + accumulator() + " at " + plan_.update->name + ":" + around(choice_.order.back()) +
                   " in register");
     if (choice_.lane.empty() || !turning_.empty()) return;
-    const TiledReduction tiled{&program_,           plan_.update,   choice_.lane,     choice_.row,  script_.param("Nr"),
-                               script_.param("Mr"), choice_.packed, choice_.in_place, choice_.order};
+    const std::int64_t row_panels = choice_.row.empty() ? 0 : trips(choice_.row + ".o");
+    const TiledReduction tiled{&program_,
+                               &machine_,
+                               plan_.update,
+                               {choice_.lane, script_.param("Nr"), trips(choice_.lane + ".o")},
+                               {choice_.row, script_.param("Mr"), row_panels},
+                               choice_.packed,
+                               choice_.in_place,
+                               choice_.order};
     for (const std::string& line : operand_stages(tiled, script_.staged)) script_.add(line);
   }
 };

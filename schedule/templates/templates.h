@@ -4,7 +4,7 @@
 //   contraction   register tile, packed operands, padded copy of a guarded input, epilogue on the registers
 //   rows          sums of rows and what is made of them, in passes over a few rows at a time, lanes along the row
 //   reduction     vectors over a free dimension, accumulators in registers, epilogue in the same nest
-//   element-wise  parallel outermost, vectors innermost
+//   element-wise  threads outside, vectors innermost
 //
 // A Program is a sequence of nests; each gets the first template that takes it (templates.cc has the list).
 #pragma once

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedule/language/dimension_names.h"
+
 namespace polyte::schedule {
 
 namespace {}  // namespace
@@ -25,21 +27,8 @@ std::vector<BoxAccess> StagePlan::accesses() const {
 }
 
 Names StagePlan::plain_names() const {
-  Names names = directive.names;
-  if (names.empty()) names = Names(box.extent.size());
-  for (const bool of_writes : {true, false})
-    for (const ir::Statement& s : before.basis->statements) {
-      const ScheduledStatement plain = {s, StatementKind::Plain, {}, {}, {}, {}, {}, false, 0};
-      for (const AccessRef& ref : accesses_of(plain))
-        for (std::size_t d = 0; d < std::min(names.size(), ref.access.indices.size()); ++d) {
-          if (!names[d].empty() || ref.access.buffer != of || ref.write != of_writes) continue;
-          const auto symbol = ref.access.indices[d].affine.as_symbol();
-          if (symbol && !has(names, *symbol)) names[d] = *symbol;
-        }
-    }
-  for (std::size_t d = 0; d < names.size(); ++d)
-    if (names[d].empty()) names[d] = "d" + std::to_string(d);
-  return names;
+  return schedule::dimension_names(*before.basis, of,
+                                   directive.names.empty() ? Names(box.extent.size()) : directive.names);
 }
 
 Names StagePlan::dimension_names() const {

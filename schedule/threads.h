@@ -1,0 +1,30 @@
+// Which loop of a nest threads share, and whether it is worth their while: templates, poly and the copies of operands
+// ask the same question. A loop of few iterations leaves cores idle at its end; an inner one begins a region in each
+// iteration of the loops around.
+//
+//   n (1 iteration) > c (32) > h (56)     two cores: c      n has nothing to share
+//   c (3) > h (56)                        two cores: h where three regions cost less than the third iteration of c
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "support/machine.h"
+
+namespace polyte::schedule {
+
+struct CountedLoop {
+  std::string name;  // as the path writes it, "n.o"
+  std::int64_t trips = 1;
+  bool coincident = true;  // no dependence between its iterations
+};
+
+// By the predicted cycles of the nest: below, a region costs more than a second core gives.
+bool is_worth_threads(const Machine& machine, double cycles);
+
+// Of the loops of a nest, outermost first, the coincident one that ends it first. Empty: none ends it sooner than one
+// thread does, or the nest is not worth threads.
+std::string loop_for_threads(const Machine& machine, double cycles, std::span<const CountedLoop> loops);
+
+}  // namespace polyte::schedule

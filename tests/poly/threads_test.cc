@@ -1,0 +1,54 @@
+// Every nest of some size has a loop for threads, as isl's order and the tiles leave it.
+#include "poly/auto_schedule.h"
+#include "tests/schedule/schedule_testing.h"
+
+namespace polyte::poly {
+
+namespace {
+
+std::string script_of(const char* text, const ir::Values& sizes) {
+  const auto program = schedule::bound_program(text, sizes);
+  const auto script = auto_schedule(*program, schedule::wide_machine(), {});
+  REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
+  const std::string printed = schedule::print(*script);
+  CAPTURE(printed);
+  const auto state = schedule::replay(program, *script, schedule::wide_machine(), {schedule::ProofLevel::Full, {}});
+  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+  CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
+  return printed;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a mean over pixels leaves a part of its channels to each thread") {
+  const std::string script = script_of(R"(
+program mean(C, H)
+  in  x: f32[C, H, H, 16]
+  out y: f32[C, 16]
+  y[c, i] = sum[h, w] x[c, h, w, i]
+)",
+                                       {{"C", 6}, {"H", 32}});
+  CHECK(has(script, "par c.o >"));
+}
+
+TEST_CASE("a product's panels are copied by all threads") {
+  const auto program = schedule::bound_program(R"(
+program product(N)
+  in  A: f32[N, N]
+  in  B: f32[N, N]
+  out C: f32[N, N]
+  C[m, n] = sum[k] A[m, k] * B[k, n]
+)",
+                                               {{"N", 512}});
+  const auto script = auto_schedule(*program, schedule::wide_machine(), {});
+  REQUIRE(static_cast<bool>(script));
+  const std::string printed = schedule::print(*script);
+  CAPTURE(printed);
+  CHECK(has(printed, "parallel B.in:n.o"));
+  CHECK(static_cast<bool>(
+      schedule::replay(program, *script, schedule::wide_machine(), {schedule::ProofLevel::Full, {}})));
+}
+
+}  // namespace polyte::poly
