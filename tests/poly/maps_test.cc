@@ -34,8 +34,6 @@ std::string checked_script(const char* text, const ir::Values& sizes) {
   return printed;
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 }  // namespace
 
 TEST_CASE("both sweeps of jacobi in one nest, shifted") {

@@ -4,21 +4,16 @@
 
 namespace polyte::poly {
 
+using schedule::has;
+
 namespace {
 
 std::string script_of(const char* text, const ir::Values& sizes) {
   const auto program = schedule::bound_program(text, sizes);
   const auto script = auto_schedule(*program, schedule::wide_machine(), {});
   REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
-  const std::string printed = schedule::print(*script);
-  CAPTURE(printed);
-  const auto state = schedule::replay(program, *script, schedule::wide_machine(), {schedule::ProofLevel::Full, {}});
-  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
-  CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
-  return printed;
+  return schedule::checked_text(program, *script);
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

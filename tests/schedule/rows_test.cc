@@ -9,6 +9,7 @@
 #include "tests/schedule/schedule_testing.h"
 
 using namespace polyte;
+using schedule::has;
 
 namespace {
 
@@ -28,15 +29,8 @@ std::string checked(const char* text, const ir::Values& sizes, const schedule::T
   const auto program = schedule::bound_program(text, sizes);
   const auto script = schedule::make_template(*program, schedule::wide_machine(), options);
   REQUIRE(script);
-  const std::string printed = schedule::print(*script);
-  CAPTURE(printed);
-  const auto state = schedule::replay(program, *script, schedule::wide_machine(), {schedule::ProofLevel::Full, {}});
-  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
-  CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
-  return printed;
+  return schedule::checked_text(program, *script);
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

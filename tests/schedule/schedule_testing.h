@@ -54,6 +54,19 @@ inline std::string problem_of(std::shared_ptr<const ir::Program> program, const 
   return joined_problems(compare_with_reference(*state));
 }
 
+// What a scheduler wrote, as text, once it is proved and executed.
+inline std::string checked_text(std::shared_ptr<const ir::Program> program, const Script& script,
+                                const Machine& machine = wide_machine()) {
+  const std::string text = print(script);
+  CAPTURE(text);
+  const auto state = replay(program, script, machine, {ProofLevel::Full, {}});
+  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+  CHECK(joined_problems(compare_with_reference(*state)) == "");
+  return text;
+}
+
+inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 inline State state_of(std::shared_ptr<const ir::Program> program, const std::string& lines) {
   auto state = replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Off, {}});
   REQUIRE_MESSAGE(static_cast<bool>(state),
