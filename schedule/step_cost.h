@@ -33,6 +33,7 @@ class StepCost {
   const Machine& machine_;
   double operations_ = 1;  // a point
   bool is_reduction_ = false;
+  std::size_t taps_;  // the innermost loop of the reduction, where it is short; loops.size(): none
 
   struct Part {
     double vectors = 1;  // the last may be half a vector
@@ -47,6 +48,7 @@ class StepCost {
   };
   std::vector<std::pair<int, std::int64_t>> row_parts(std::size_t loop, int size) const;
   double copies(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows) const;
+  double shared(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows, double vectors) const;
   bool is_aligned(const NestAccess& access, const TileLoopNumbers& at) const;
   double step(const TileLoopNumbers& at, const Rows& rows, double vectors) const;
   double once(const TileLoopNumbers& at, const Rows& rows, double vectors) const;
