@@ -7,6 +7,9 @@ compared before anything is timed.
 
 `ours/peer` is our time divided by that of the better peer, from the rounds' pairs, with its 95 % interval. A network
 that does not compile is shown with the reasons; the geometric mean is over those that do.
+
+With several threads, `scales` is our time on one thread divided by that on all, in the same rounds. The row
+`multiply-adds` says the same of arithmetic in registers: a virtual processor is not always a core of its own.
 """
 import argparse
 import glob
@@ -61,7 +64,13 @@ def ours(polyte, path, arm, inputs, options, row):
     session.run()
     row["first_run_ms"] = (time.perf_counter() - start) * 1e3
     row["notes"] = notes
-    return timing.Contender(f"polyte {arm}", session.run, lambda: [array for _, array in session.outputs], ours=True)
+    results = lambda: [array for _, array in session.outputs]  # noqa: E731
+    contender = timing.Contender(f"polyte {arm}", session.run, results, ours=True)
+    if options.threads > 1:
+        single = polyte.session(artifact, 1)
+        single.set_inputs({name: aligned_copy(array) for name, array in inputs.items()})
+        contender.alone = timing.Contender(f"polyte {arm}, one thread", single.run, None)
+    return contender
 
 
 def contenders_of(path, polyte, peers, options, rows):
@@ -87,21 +96,33 @@ def contenders_of(path, polyte, peers, options, rows):
     return [c for c in contenders if rows[c.name].get("difference", 0) <= TOLERANCE]
 
 
+def multiply_adds(options):
+    peak = machine.Peak(options.build)
+    alone = timing.Contender("multiply-adds, one thread", lambda: peak.share_work(1), None)
+    return timing.Contender("multiply-adds", lambda: peak.share_work(options.threads), None, alone=alone)
+
+
 def time_model(path, polyte, peers, options):
     """Rows by contender; a difference too large or a failure leaves a row without a time."""
     rows = {}
     contenders = contenders_of(path, polyte, peers, options, rows)
-    timing.measure(contenders, options.rounds, options.round_seconds, warm_up=0.2)
     others = [c for c in contenders if not c.ours]
+    if options.threads > 1:
+        contenders.append(multiply_adds(options))
+    alone = [c.alone for c in contenders if c.alone]
+    timing.measure(contenders + alone, options.rounds, options.round_seconds, warm_up=0.2)
     best = min(others, key=lambda c: timing.median(c.rounds), default=None)
     for contender in contenders:
-        row = rows[contender.name]
+        row = rows.setdefault(contender.name, {})
         row["real_time"] = timing.median(contender.rounds) * 1e3
         row["interval"] = [t * 1e3 for t in timing.interval(contender.rounds)]
         if contender.ours and best:
             row["best_peer"] = best.name
             row["ours_over_peer"], low, high = timing.ratio(contender, best)
             row["ours_over_peer_interval"] = [low, high]
+        if contender.alone:
+            row["scales"], low, high = timing.ratio(contender.alone, contender)
+            row["scales_interval"] = [low, high]
     model = os.path.basename(path).removesuffix(".onnx")
     return [{"name": f"{model} / {name}", "time_unit": "ms", "threads": options.threads, **row}
             for name, row in rows.items()]
@@ -118,6 +139,9 @@ def print_row(row):
     if "ours_over_peer" in row:
         low, high = row["ours_over_peer_interval"]
         text += f"  ours/peer {row['ours_over_peer']:6.2f} [{low:.2f}, {high:.2f}]"
+    if "scales" in row:
+        low, high = row["scales_interval"]
+        text += f"  scales {row['scales']:.2f} [{low:.2f}, {high:.2f}]"
     if "compile_seconds" in row:
         text += f"  compiled in {row['compile_seconds']:.1f} s ({row['compile_processor_seconds']:.1f} s of processor, " \
                 f"{row['compile_peak_megabytes']:.0f} MB), open {row['open_ms']:.0f} ms, " \

@@ -1,11 +1,30 @@
 // What bench/*.py calls in its own process. Plain C: see bench/peers/machine.py.
 #include "bench/peak.h"
 
+#include <thread>
+#include <vector>
+
 // Single-precision operations a second of one thread; 0: no share of peak can be told on this machine.
 extern "C" double polyte_measure_fma_peak() noexcept {
   try {
     return polyte::bench::measure_peak(polyte::detect_machine(), polyte::DType::F32);
   } catch (...) {
     return 0;
+  }
+}
+
+// A fixed number of multiply-adds in registers, some milliseconds of one thread, shared by that many: how much faster
+// it ends says how many cores there are behind the threads at this moment.
+extern "C" void polyte_measure_fma_work(int threads) noexcept {
+  constexpr int kRounds = 16;
+  try {
+    std::vector<std::jthread> others;
+    const auto part = [&] {
+      for (int round = 0; round < kRounds / threads; ++round) polyte_measure_fma_peak();
+    };
+    for (int i = 1; i < threads; ++i) others.emplace_back(part);
+    part();
+  } catch (...) {
+    return;  // a thread could not start: the time says so
   }
 }

@@ -99,18 +99,23 @@ def first_axis_sum(rows, columns):
                 float(x.size), x.nbytes + 4.0 * columns, variants)
 
 
-def gemm(m, n, k, packed):
+def matrix_product(kind, m, n, k, variants):
     a, b = data(7, m, k), data(8, k, n)
-    how = {"to_ours": {}, "tag": ""}
-    if packed:
-        program, script = f"{SCHEDULES}/gemm_prepacked.program", "gemm_prepacked"
-        variants = schedulers(program, f"M={m},N={n},K={k}", [script], **how)
-    else:
-        variants = schedulers("bench/suites/gemm_1024.program", "", ["gemm_1024"])
-    inputs, constants = ({"A": a}, {"B": b}) if packed else ({"A": a, "B": b}, {})
+    inputs, constants = ({"A": a}, {"B": b}) if kind == "gemm_prepacked" else ({"A": a, "B": b}, {})
     reference = a.astype(np.float64) @ b.astype(np.float64)
-    return Case("gemm_prepacked" if packed else "gemm", (m, n, k), inputs, constants, reference, 2.0 * m * n * k,
-                total_bytes(a, b) + 4.0 * m * n, variants)
+    return Case(kind, (m, n, k), inputs, constants, reference, 2.0 * m * n * k, total_bytes(a, b) + 4.0 * m * n,
+                variants)
+
+
+def gemm(m, n, k):
+    suite = {1024: "gemm_1024", 1019: "gemm_odd", 17: "gemm_thin"}[n]
+    scripts = [] if suite == "gemm_thin" else [suite]
+    return matrix_product("gemm", m, n, k, schedulers(f"bench/suites/{suite}.program", "", scripts))
+
+
+def gemm_prepacked(m, n, k):
+    variants = schedulers(f"{SCHEDULES}/gemm_prepacked.program", f"M={m},N={n},K={k}", ["gemm_prepacked"])
+    return matrix_product("gemm_prepacked", m, n, k, variants)
 
 
 # ---- convolutions with bias and relu, square images, 3x3 taps, padding 1, channels in blocks of 16
@@ -169,16 +174,14 @@ def all_cases():
             (depthwise, (32, 112)), (depthwise, (144, 56)), (depthwise, (192, 28)), (depthwise, (384, 14)),
             (depthwise, (960, 7)),
             (conv, (64, 56, 64)), (conv, (128, 28, 128)), (conv, (256, 14, 256)), (conv, (512, 7, 512)),
-            (gemm, (1024, 1024, 1024, False)), (gemm, (1024, 1024, 1024, True)),
+            (gemm, (1024, 1024, 1024)), (gemm, (1021, 1019, 1013)), (gemm, (1000, 17, 333)),
+            (gemm_prepacked, (1024, 1024, 1024)),
             (softmax, (128, 128)), (softmax, (1024, 1024)), (softmax, (4096, 4096)),
             (layer_norm, (128, 768)), (layer_norm, (1024, 768)), (layer_norm, (1024, 1024)),
             (first_axis_sum, (1024, 1024)), (first_axis_sum, (4096, 4096))]
-    names = {conv: "conv_3x3"}
 
     def name(function, sizes):
-        kind = names.get(function, function.__name__)
-        if function is gemm:
-            kind, sizes = "gemm_prepacked" if sizes[3] else "gemm", sizes[:3]
+        kind = "conv_3x3" if function is conv else function.__name__
         return " ".join([kind, *map(str, sizes)])
 
     return [(name(function, sizes), lambda function=function, sizes=sizes: function(*sizes))

@@ -28,8 +28,10 @@ def cpu_name():
 
 class Peak:
     def __init__(self, build):
-        self._measure = ctypes.CDLL(os.path.join(build, "bench", "libpolyte_measure.so")).polyte_measure_fma_peak
+        library = ctypes.CDLL(os.path.join(build, "bench", "libpolyte_measure.so"))
+        self._measure = library.polyte_measure_fma_peak
         self._measure.restype = ctypes.c_double
+        self.share_work = library.polyte_measure_fma_work  # by so many threads
 
     def flops_per_second(self):
         """Of one thread, single precision; 0 where there is no FMA."""

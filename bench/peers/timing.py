@@ -11,6 +11,7 @@ class Contender:
     result: object  # the output of the last execution, in the case's plain layout
     ours: bool = False
     note: str = ""
+    alone: object = None  # the contender that does the same with one thread
     rounds: list = field(default_factory=list)  # seconds an execution
 
 
