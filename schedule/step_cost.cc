@@ -95,7 +95,7 @@ double StepCost::copies(const NestAccess& access, const TileLoopNumbers& at, con
   return (moves(at.row) ? rows.inner : 1.0) * (moves(at.outer_row) ? rows.outer : 1.0);
 }
 
-// The part of its loads that remains where rows read each other's elements some taps later, x[q + s]: these stay in
+// The part of its vectors' loads that remains where rows read each other's some taps later, x[q + s]: these stay in
 // registers where sums take no more than half of them.
 double StepCost::shared(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows, double vectors) const {
   if (at.row == nest_.loops.size() || taps_ == nest_.loops.size() || at.turned) return 1;
@@ -138,7 +138,7 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
     if (at.turned && stride > kNearLanes) {
       singles += times * vectors * kTurnedCycles;
     } else if (stride == 0) {
-      scalars += times * shared(access, at, rows, vectors);
+      scalars += times;  // an operand in memory: nothing to keep
     } else if (stride == 1) {
       wide +=
           times * shared(access, at, rows, vectors) * std::ceil(vectors) * (is_aligned(access, at) ? 1 : kCrossedLines);
