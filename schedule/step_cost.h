@@ -1,5 +1,6 @@
 // What one step of a register tile issues, in cycles: operations, loads by how lanes and rows meet memory (broadcast,
-// contiguous, strided, gathered), and what comes once a tile (results, what an epilogue reads).
+// contiguous, strided, gathered; once where taps read what their neighbours do), and what comes once a tile (results,
+// what an epilogue reads).
 #pragma once
 
 #include <set>
