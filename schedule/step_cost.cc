@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "schedule/lanes.h"
 #include "support/checked.h"
@@ -9,12 +10,15 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr double kLoadsACycle = 2;
-constexpr double kCrossedLines = 2;      // loads for one vector that does not begin where a line does
-constexpr double kL2Rate = 24;           // bytes a cycle, where the rows of a tile do not stay in the first level
-constexpr double kUnhidden = 0.1;        // of loads behind operations, or the other way round
-constexpr double kElementCycles = 1;     // a lane loaded by itself and put into its vector
-constexpr double kScatterCycles = 1.5;   // a lane taken out of its vector and stored
+constexpr double kLoadsACycle = 2;        // half as many of full width where one FMA of full width issues
+constexpr std::int64_t kMostTaps = 8;     // of a reduction's innermost loop that is unrolled
+constexpr double kCrossedLines = 1;       // loads besides for a vector that does not begin where a line does
+constexpr double kL2Rate = 24;            // bytes a cycle, where the rows of a tile do not stay in the first level
+constexpr double kUnhidden = 0.1;         // of loads behind operations, or the other way round
+constexpr double kElementCycles = 1;      // a lane loaded by itself and put into its vector
+constexpr double kScatterCycles = 1.5;    // a lane taken out of its vector and stored
+constexpr double kFarScatterCycles = 12;  // where each lane's place is on a page of its own
+constexpr std::int64_t kPage = 4096;
 constexpr double kTurnedCycles = 3;      // a vector of a square that is turned in registers
 constexpr double kNearVectorCycles = 6;  // of one of these, its gathered neighbours at the ends of rows included
 
@@ -23,10 +27,15 @@ bool is_operation(const ir::ExprNode& node) {
          std::holds_alternative<ir::Fma>(node.op);
 }
 
+// Vectors of full width are computed and loaded as two halves.
+bool has_halves(const Machine& machine) { return machine.fma_per_cycle == 1 && machine.vector_bits == 512; }
+
 }  // namespace
 
 StepCost::StepCost(const NestAccesses& nest, const ir::Statement& main, const Machine& machine)
-    : nest_(nest), machine_(machine), is_reduction_(main.combiner != ir::Combiner::None) {
+    : nest_(nest), machine_(machine), is_reduction_(main.combiner != ir::Combiner::None), taps_(nest.loops.size()) {
+  if (!main.reductions.empty() && nest.extent(main.reductions.back()) <= kMostTaps)
+    taps_ = nest.loop_number(main.reductions.back());
   double count = 0;
   for (const ir::Expr& value : main.values)
     ir::for_each_node(value, [&](const ir::ExprNode& node) { count += is_operation(node); });
@@ -48,8 +57,7 @@ std::vector<StepCost::Part> StepCost::lane_parts(std::size_t lane, int vectors) 
   if (lane == nest_.loops.size()) return {{1, 1}};
   if (extent(lane) >= whole) parts.push_back({static_cast<double>(vectors), extent(lane) / whole});
   if (rest == 0) return parts;
-  const bool halves = machine_.fma_per_cycle == 1 && machine_.vector_bits == 512;
-  const std::int64_t unit = halves ? lanes() / 2 : lanes();
+  const std::int64_t unit = has_halves(machine_) ? lanes() / 2 : lanes();
   parts.push_back({static_cast<double>(ceil_div(rest, unit)) * static_cast<double>(unit) / lanes(), 1});
   return parts;
 }
@@ -87,6 +95,21 @@ double StepCost::copies(const NestAccess& access, const TileLoopNumbers& at, con
   return (moves(at.row) ? rows.inner : 1.0) * (moves(at.outer_row) ? rows.outer : 1.0);
 }
 
+// The part of its vectors' loads that remains where rows read each other's some taps later, x[q + s]: these stay in
+// registers where sums take no more than half of them.
+double StepCost::shared(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows, double vectors) const {
+  if (at.row == nest_.loops.size() || taps_ == nest_.loops.size() || at.turned) return 1;
+  const std::int64_t taps = extent(taps_);
+  if (2 * rows.inner * rows.outer * vectors > machine_.vector_registers) return 1;
+  for (const std::vector<std::int64_t>& loops : access.subscripts) {
+    if (loops[at.row] == 0 || loops[taps_] == 0) continue;
+    const std::int64_t span = loops[at.row] * (rows.inner - 1) + loops[taps_] * (taps - 1);
+    const std::int64_t distinct = span / std::gcd(loops[at.row], loops[taps_]) + 1;
+    return std::min(1.0, static_cast<double>(distinct) / static_cast<double>(rows.inner * taps));
+  }
+  return 1;
+}
+
 // Elements from one lane to the next in memory.
 std::int64_t StepCost::across(const NestAccess& access, const TileLoopNumbers& at) const {
   if (at.lane == nest_.loops.size()) return 1;
@@ -103,7 +126,7 @@ bool StepCost::is_aligned(const NestAccess& access, const TileLoopNumbers& at) c
 }
 
 double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vectors) const {
-  double loads = 0, singles = 0, crowded = 0;
+  double wide = 0, scalars = 0, singles = 0, crowded = 0;
   const double fma_rate = std::max(1, machine_.fma_per_cycle);
   for (const NestAccess& access : nest_.all) {
     if (!access.each_step) continue;
@@ -114,8 +137,11 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
       crowded += times * machine_.l1.line_bytes / kL2Rate;
     if (at.turned && stride > kNearLanes) {
       singles += times * vectors * kTurnedCycles;
-    } else if (stride <= 1) {
-      loads += times * (stride == 0 ? 1 : std::ceil(vectors) * (is_aligned(access, at) ? 1 : kCrossedLines));
+    } else if (stride == 0) {
+      scalars += times;  // an operand in memory: nothing to keep
+    } else if (stride == 1) {
+      wide +=
+          times * shared(access, at, rows, vectors) * std::ceil(vectors) * (is_aligned(access, at) ? 1 : kCrossedLines);
     } else if (stride <= kNearLanes) {
       singles += times * vectors * kNearVectorCycles;
     } else {
@@ -124,7 +150,7 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
   }
   const double chain = is_reduction_ ? machine_.fma_latency : 0;
   const double operations = operations_ * rows.inner * rows.outer * vectors / fma_rate,
-               moves = loads / kLoadsACycle + singles;
+               moves = (scalars + wide) / kLoadsACycle + singles;
   return std::max({operations, moves, chain, crowded}) + kUnhidden * std::min(operations, moves);
 }
 
@@ -134,7 +160,8 @@ double StepCost::once(const TileLoopNumbers& at, const Rows& rows, double vector
     if (access.each_step) continue;
     const double times = copies(access, at, rows);
     const std::int64_t stride = across(access, at);
-    const double one = stride <= 1 ? 1 : lanes() * (access.load ? kElementCycles : kScatterCycles);
+    const double stored = stride * access.element_bytes < kPage ? kScatterCycles : kFarScatterCycles;
+    const double one = stride <= 1 ? 1 : lanes() * (access.load ? kElementCycles : stored);
     cycles += times * (stride == 0 ? 1 : vectors * one);
   }
   return cycles;

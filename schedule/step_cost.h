@@ -1,5 +1,6 @@
 // What one step of a register tile issues, in cycles: operations, loads by how lanes and rows meet memory (broadcast,
-// contiguous, strided, gathered), and what comes once a tile (results, what an epilogue reads).
+// contiguous, strided, gathered; once where taps read what their neighbours do), and what comes once a tile (results,
+// what an epilogue reads).
 #pragma once
 
 #include <set>
@@ -33,6 +34,7 @@ class StepCost {
   const Machine& machine_;
   double operations_ = 1;  // a point
   bool is_reduction_ = false;
+  std::size_t taps_;  // the innermost loop of the reduction, where it is short; loops.size(): none
 
   struct Part {
     double vectors = 1;  // the last may be half a vector
@@ -47,6 +49,7 @@ class StepCost {
   };
   std::vector<std::pair<int, std::int64_t>> row_parts(std::size_t loop, int size) const;
   double copies(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows) const;
+  double shared(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows, double vectors) const;
   bool is_aligned(const NestAccess& access, const TileLoopNumbers& at) const;
   double step(const TileLoopNumbers& at, const Rows& rows, double vectors) const;
   double once(const TileLoopNumbers& at, const Rows& rows, double vectors) const;

@@ -1,6 +1,7 @@
 #include "schedule/tile_candidates.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "ir/contraction.h"
@@ -34,11 +35,10 @@ class TileFinder {
 
   std::vector<TileCandidate> cheapest_steps() const {
     std::vector<std::size_t> lanes{none()}, rows{none()};
-    for (const std::string& loop : q_.candidates) {
-      if (nest_.extent(loop) < 2) continue;
-      rows.push_back(nest_.loop_number(loop));
-      if (suits_lanes(loop)) lanes.push_back(nest_.loop_number(loop));
-    }
+    for (const std::string& loop : q_.candidates)
+      if (nest_.extent(loop) > 1 && suits_lanes(loop)) lanes.push_back(nest_.loop_number(loop));
+    for (const std::string& loop : std::views::reverse(q_.candidates))  // of equals the one that is nearer in memory
+      if (nest_.extent(loop) > 1) rows.push_back(nest_.loop_number(loop));
     std::vector<TileCandidate> all;
     for (const std::size_t lane : lanes)
       for (const std::size_t row : rows)

@@ -3,6 +3,8 @@
 //
 //   for j.o, i.o { tile 14 x 32 over all k }     B[k, j] waits in L2 while i.o runs; A[i, k] streams once a j.o
 //
+//   for q.o, h { tile 16 pixels, taps r, s }      rows h + r of x: of three, two are there from the h before
+//
 // Prices orders of loops and sizes of blocks; capacity by three quarters of a cache.
 #pragma once
 

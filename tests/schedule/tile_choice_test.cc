@@ -109,6 +109,56 @@ program depthwise()
   CHECK(choice.in_place.contains("x"));
 }
 
+TEST_CASE("tiles: rows are the pixels whose taps share what they read, as many as leave registers for it") {
+  const auto choice = choice_of(R"(
+program depthwise()
+  in    x: f32[4, 58, 58, 16]
+  const w: f32[4, 3, 3, 16]
+  out   y: f32[4, 56, 56, 16]
+  y[c, h, q, g] = sum[r in 0..3, s in 0..3] x[c, h + r, q + s, g] * w[c, r, s, g]
+    for c in 0..4, h in 0..56, q in 0..56, g in 0..16
+)",
+                                1, {{"c", 4}, {"h", 56}, {"q", 56}, {"g", 16}, {"r", 3}, {"s", 3}});
+  CHECK(choice.lane == "g");
+  CHECK(choice.row == "q");  // and not h, whose taps are not the innermost ones
+  CHECK(choice.tile.rows > 8);
+  CHECK(2 * choice.tile.rows <= schedule::wide_machine().vector_registers);
+}
+
+TEST_CASE("tiles: lanes whose results lie on pages of their own are worth less than loads across lines") {
+  const auto choice = choice_of(R"(
+program conv()
+  in    x: f32[256, 66, 66]
+  const w: f32[128, 256, 3, 3]
+  in    b: f32[128]
+  out   y: f32[128, 64, 64]
+  acc[f, h, q] = sum[c in 0..256, r in 0..3, s in 0..3] x[c, h + r, q + s] * w[f, c, r, s]
+    for f in 0..128, h in 0..64, q in 0..64
+  y[f, h, q] = acc[f, h, q] + b[f]
+)",
+                                1, {{"f", 128}, {"h", 64}, {"q", 64}, {"c", 256}, {"r", 3}, {"s", 3}});
+  CHECK(choice.lane == "q");
+  CHECK(choice.row == "f");
+}
+
+TEST_CASE("traffic: a window that slides fetches what it has not seen") {
+  const auto program = schedule::bound_program(R"(
+program columns()
+  in    x: f32[66, 4096]
+  out   y: f32[64, 4096]
+  y[h, q] = sum[r in 0..3] x[h + r, q]   for h in 0..64, q in 0..4096
+)",
+                                               {});
+  const auto nest = schedule::nest_accesses(*program, program->statements[1], {},
+                                            {{"h", 64, false}, {"q", 4096, false}, {"r", 3, true}});
+  const auto cycles = [&](std::vector<std::size_t> order) {  // into the first cache
+    return schedule::traffic_cycles(nest, {{1, 64, 3}, std::move(order), {}, false}, schedule::wide_machine())[0];
+  };
+  const double down = cycles({1, 0}), along = cycles({0, 1});
+  CHECK(along > 1.8 * down);  // of x three rows for each of y, and not one: a row is longer than the cache
+  CHECK(down < 1.1 * (66 + 64) * 4096 * 4 / 24);
+}
+
 TEST_CASE("traffic: what a cache holds is fetched once, what it does not for each iteration around") {
   const auto program = schedule::bound_program(R"(
 program product()
