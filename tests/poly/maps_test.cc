@@ -7,6 +7,7 @@ namespace polyte::poly {
 
 namespace {
 
+using schedule::has;
 using schedule::ProofLevel;
 
 Machine one_core() {
