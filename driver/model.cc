@@ -49,7 +49,7 @@ class Labels {
   std::string next(const std::vector<graph::NodeId>& nodes) {
     if (before_.empty()) return std::to_string(count_++);
     const GroupPlan& old = *before_.at(nodes.front());
-    const std::string label = old.name.substr(1, old.name.find('_') - 1);
+    std::string label = old.name.substr(1, old.name.find('_') - 1);
     if (old.nodes == nodes) return label;
     const int part = parts_[label]++;
     return label + (part < 26 ? std::string(1, static_cast<char>('a' + part)) : "p" + std::to_string(part));

@@ -3,12 +3,26 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "runtime/thread_pool.h"
 
 namespace polyte::driver {
+namespace {
+
+// False: the system gives no more threads.
+bool start(std::vector<std::thread>& threads, const std::function<void()>& work) {
+  try {
+    threads.emplace_back(work);
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
+}  // namespace
 
 int default_jobs() { return runtime::ThreadPool::processors(); }
 
@@ -24,9 +38,9 @@ void run_jobs(int jobs, std::size_t count, const std::function<void(std::size_t)
       }
     }
   };
+  const std::size_t at_once = std::min(static_cast<std::size_t>(std::max(1, jobs)), count);
   std::vector<std::thread> threads;
-  const std::size_t wanted = std::min<std::size_t>(static_cast<std::size_t>(std::max(1, jobs)), count);
-  for (std::size_t i = 1; i < wanted; ++i) threads.emplace_back(work);
+  while (threads.size() + 1 < at_once && start(threads, work)) continue;
   work();
   for (std::thread& thread : threads) thread.join();
   for (const std::exception_ptr& failure : failures) {

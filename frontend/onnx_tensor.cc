@@ -156,7 +156,7 @@ graph::Tensor tensor_from_onnx(TensorProto proto, const std::filesystem::path& f
   if (*dtype == DType::Bool) {
     std::vector<std::byte> flags = bytes.copy();
     for (std::byte& b : flags) b = b == std::byte{0} ? b : std::byte{1};
-    bytes = std::move(flags);
+    bytes = graph::Bytes(std::move(flags));
   }
   tensor.bytes = std::make_shared<const graph::Bytes>(std::move(bytes));
   return tensor;

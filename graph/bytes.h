@@ -20,7 +20,7 @@ class Bytes {
  public:
   Bytes() = default;
   explicit Bytes(std::size_t size) : Bytes(std::vector<std::byte>(size)) {}
-  Bytes(std::vector<std::byte> own) : own_(std::move(own)), view_(own_) {}
+  explicit Bytes(std::vector<std::byte> own) : own_(std::move(own)), view_(own_) {}
   template <class Iterator>
   Bytes(Iterator first, Iterator last) : Bytes(std::vector<std::byte>(first, last)) {}
   Bytes(std::span<const std::byte> view, std::shared_ptr<const void> owner) : owner_(std::move(owner)), view_(view) {}

@@ -41,7 +41,7 @@ class Joiner {
     const std::set<int> below = reach(ends, true), above = reach(ends, false);
     std::set<int> joined = ends;
     std::ranges::set_intersection(below, above, std::inserter(joined, joined.end()));
-    const bool is_path = below.size() > 0 && std::ranges::any_of(ends, [&](int g) { return below.contains(g); });
+    const bool is_path = std::ranges::any_of(ends, [&](int g) { return below.contains(g); });
     std::vector<int> nodes;
     for (int group : joined) nodes.insert(nodes.end(), groups_[group].begin(), groups_[group].end());
     std::ranges::sort(nodes);

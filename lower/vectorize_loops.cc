@@ -71,7 +71,7 @@ class Vectorizer {
       return ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
     };
     const std::size_t notes = notes_.size();
-    const Stmt once = lanes_within();
+    Stmt once = lanes_within();
     if (whole_ || !has_several_lengths(once, alloc.buffer.name)) return once;
     notes_.resize(notes);
     whole_ = true;

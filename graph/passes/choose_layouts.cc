@@ -73,7 +73,7 @@ class Chooser {
   }
 
   std::string region_text(const std::vector<NodeId>& region) const {
-    const std::string first = "'" + graph_.node(region.front()).name + "'";
+    std::string first = "'" + graph_.node(region.front()).name + "'";
     if (region.size() == 1) return first;
     return std::to_string(region.size()) + " nodes, " + first + " to '" + graph_.node(region.back()).name + "',";
   }

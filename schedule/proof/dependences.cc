@@ -57,9 +57,9 @@ class DependenceBuilder {
     std::string key = std::to_string(source) + ">" + std::to_string(sink) + access_text(a.text) + access_text(b.text);
     if (!seen_.insert(key).second) return;
     if (is_never_before(basis_, source, sink)) return;
-    isl::map forwards = forward_pairs(basis_, source, sink, a.cells.apply_range(b.cells.reverse()));
+    const isl::map forwards = forward_pairs(basis_, source, sink, a.cells.apply_range(b.cells.reverse()));
     if (forwards.is_empty()) return;
-    Dependence dependence{kind, source, sink, a.buffer, a.text, b.text, false, std::move(forwards)};
+    Dependence dependence{kind, source, sink, a.buffer, a.text, b.text, false, forwards};
     const ir::Statement& s = at(source).statement->body;
     dependence.reduction = source == sink && s.combiner != ir::Combiner::None && writes(s, a.text) && writes(s, b.text);
     result_.push_back(std::move(dependence));

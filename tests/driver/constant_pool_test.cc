@@ -35,7 +35,7 @@ bool holds(const Constants& constants, std::int64_t placed, const std::vector<st
 }
 
 TEST_CASE("constant pool: equal bytes of different sources are kept once") {
-  const auto a = counted(100, 1), b = counted(100, 2), c = counted(7, 1), copy = a;
+  const auto a = counted(100, 1), b = counted(100, 2), c = counted(7, 1), copy = counted(100, 1);
   ConstantPool pool;
   const std::vector<std::int64_t> placed = {pool.add(a),    add_made(pool, a), pool.add(b),
                                             pool.add(copy), add_made(pool, b), pool.add(c)};

@@ -84,9 +84,10 @@ Result<std::int64_t, Refusal> factor_of(const State& state, const Split& directi
 
 }  // namespace
 
-void split_row(ScheduledStatement& s, const std::string& name, std::int64_t factor, std::int64_t from) {
-  const std::string loop = name;  // which may be that of a row
+// `loop` may be the name in a row of s: it is not read once the rows are replaced.
+void split_row(ScheduledStatement& s, const std::string& loop, std::int64_t factor, std::int64_t from) {
   const std::string outer = loop + ".o", inner = loop + ".i";
+  const ir::Bindings whole = {{loop, ir::Affine::symbol(outer) * factor + ir::Affine::symbol(inner) + from}};
   std::vector<LoopRow> rows;
   for (const LoopRow& row : s.rows) {
     if (row.loop != loop) {
@@ -97,7 +98,6 @@ void split_row(ScheduledStatement& s, const std::string& name, std::int64_t fact
     rows.push_back({inner, ir::mod(row.value - from, factor)});
   }
   s.rows = std::move(rows);
-  const ir::Bindings whole = {{loop, ir::Affine::symbol(outer) * factor + ir::Affine::symbol(inner) + from}};
   for (auto& [iterator, value] : s.inverse) value = ir::substitute(value, whole);
   for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, whole);
   s.loop_domain.push_back(ir::at_least(ir::Affine::symbol(inner), 0));
