@@ -1,7 +1,6 @@
 #include "lower/vectorize_loops.h"
 
 #include <algorithm>
-#include <set>
 
 #include "lower/lane_rewriter.h"
 #include "lower/names.h"
@@ -65,7 +64,8 @@ class Vectorizer {
   Shapes shapes_;
   bool whole_ = false;  // what is left over keeps a vector's length, masked
 
-  // A register is written in one length: where some vectors are shorter than others, they are masked instead.
+  // An element is kept in one register, which has one length: where vectors that meet in some elements have several,
+  // the shorter ones are masked instead.
   Stmt visit_registers(const Stmt& s, const ir::Alloc& alloc) {
     const auto lanes_within = [&] {
       return ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
@@ -80,13 +80,29 @@ class Vectorizer {
     return again;
   }
 
+  // In some subscript, by a distance that is the same in every iteration.
+  static bool are_apart(const ir::Store& a, const ir::Store& b) {
+    for (std::size_t d = 0; d < a.indices.size(); ++d) {
+      if (a.indices[d].indirect || b.indices[d].indirect) continue;
+      const Affine distance = b.indices[d].affine - a.indices[d].affine;
+      const std::int64_t reach_a = a.lanes.strides[d] * (a.lanes.count - 1);
+      const std::int64_t reach_b = b.lanes.strides[d] * (b.lanes.count - 1);
+      if (!distance.is_constant() || reach_a < 0 || reach_b < 0) continue;
+      if (distance.constant() > reach_a || distance.constant() + reach_b < 0) return true;
+    }
+    return false;
+  }
+
   static bool has_several_lengths(const Stmt& s, const std::string& buffer) {
-    std::set<int> lengths;
+    std::vector<const ir::Store*> stores;
     ir::for_each_stmt(s, [&](const Stmt& each) {
       const auto* store = std::get_if<ir::Store>(&each->op);
-      if (store && store->buffer == buffer && store->lanes.count > 1) lengths.insert(store->lanes.count);
+      if (store && store->buffer == buffer && store->lanes.count > 1) stores.push_back(store);
     });
-    return lengths.size() > 1;
+    return std::ranges::any_of(stores, [&](const ir::Store* a) {
+      return std::ranges::any_of(
+          stores, [&](const ir::Store* b) { return a->lanes.count != b->lanes.count && !are_apart(*a, *b); });
+    });
   }
 
   Stmt visit_loop(const Stmt& s, const ir::For& loop) {

@@ -16,6 +16,7 @@ constexpr std::size_t kMostCandidates = 48, kMostHeights = 2;
 // An element into a panel: along the lanes, across, across where the lanes' lines fall into few sets of the cache.
 constexpr double kCopyCycles = 0.5, kTurnCycles = 1, kCrowdedTurnCycles = 5;
 constexpr double kPanelCycles = 200;  // to begin with
+constexpr double kCutTiles = 0.25;    // whole tiles that one cut at a diagonal costs besides, for each accumulator
 
 // Cheapest first; equals stay in their order.
 void keep_cheapest(std::vector<TileCandidate>& all, std::size_t count) {
@@ -117,6 +118,12 @@ class TileFinder {
            });
   }
 
+  // Of the tiles in a triangle: each row of them has one at the diagonal.
+  double cut_share(const TileLoopNumbers& at, int vectors) const {
+    const double tiles = static_cast<double>(extent(at.lane)) / (2.0 * vectors * machine_.lanes(nest_.dtype));
+    return 1 / std::max(1.0, tiles);
+  }
+
   // Registers for operands: what the outer row loop uses again waits for all of the inner one.
   std::int64_t kept(const TileLoopNumbers& at, int vectors) const {
     std::int64_t count = 0;
@@ -147,7 +154,8 @@ class TileFinder {
       const auto add = [&](std::int64_t rows, std::int64_t outer_rows) {
         if (is_coupled && vectors * machine_.lanes(nest_.dtype) % rows != 0) return;
         const RegisterTile tile{static_cast<int>(rows), vectors, static_cast<int>(outer_rows)};
-        tiles.push_back({at, tile, steps_.cycles(at, tile), panel_cycles(at, tile)});
+        const double cut = is_coupled ? kCutTiles * static_cast<double>(rows * vectors) * cut_share(at, vectors) : 0;
+        tiles.push_back({at, tile, steps_.cycles(at, tile) * (1 + cut), panel_cycles(at, tile)});
       };
       if (at.outer_row == none()) {
         for (std::int64_t r = std::min<std::int64_t>(most_of(extent(at.row)), most); r >= 1; --r) add(r, 1);

@@ -131,6 +131,20 @@ TEST_CASE("vectors: whole, narrow, masked and long") {
   CHECK(notes == std::vector<std::string>{});
 }
 
+TEST_CASE("vectors of a register are short beside whole ones, masked where they meet longer ones") {
+  std::vector<std::string> notes;
+  const std::string rows = "    for i in 0..2\n      vector j in 0..6\n        t[i, j] = x[i, j]\n",
+                    end = "    y[0, 0] = t[1, 5]\n";
+  const std::string apart = vectorized("  alloc t: f32[2, 6] in register\n" + rows + end, notes);
+  CHECK(apart.find("t[i, 0; 4 by 0,1]") != std::string::npos);
+  CHECK(apart.find("t[i, 4; 2 by 0,1]") != std::string::npos);
+  const std::string met = vectorized(
+      "  alloc t: f32[2, 6] in register\n" + rows + "    vector j in 0..2\n      t[1, j] = x[2, j]\n" + end, notes);
+  CHECK(met.find("t[i, 4; 4 by 0,1 if 2]") != std::string::npos);
+  CHECK(met.find("t[1, 0; 4 by 0,1 if 2]") != std::string::npos);
+  CHECK(notes == std::vector<std::string>{});
+}
+
 TEST_CASE("an empty vector loop reads nothing, not even what its lanes share") {
   std::vector<std::string> notes;
   CHECK(vectorized("  for i in 0..6\n    vector j in 0..i\n      y[i, j] = x[i - 1, 0]\n", notes).find("if i >= 1\n") !=
