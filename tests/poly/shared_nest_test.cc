@@ -1,20 +1,12 @@
 // Several sums that isl fuses: vectors of the innermost shared loop in all of them, what only the nest reads in
 // registers.
-#include "poly/auto_schedule.h"
-#include "tests/schedule/schedule_testing.h"
+#include "tests/poly/poly_testing.h"
 
 namespace polyte::poly {
 
 using schedule::has;
 
 namespace {
-
-std::string script_of(const char* text, const ir::Values& sizes) {
-  const auto program = schedule::bound_program(text, sizes);
-  const auto script = auto_schedule(*program, schedule::wide_machine(), {});
-  REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
-  return schedule::checked_text(program, *script);
-}
 
 constexpr const char* kWindows = R"(
 program windows(M, N)

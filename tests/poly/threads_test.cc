@@ -1,21 +1,9 @@
 // Every nest of some size has a loop for threads, as isl's order and the tiles leave it.
-#include "poly/auto_schedule.h"
-#include "tests/schedule/schedule_testing.h"
+#include "tests/poly/poly_testing.h"
 
 namespace polyte::poly {
 
 using schedule::has;
-
-namespace {
-
-std::string script_of(const char* text, const ir::Values& sizes) {
-  const auto program = schedule::bound_program(text, sizes);
-  const auto script = auto_schedule(*program, schedule::wide_machine(), {});
-  REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
-  return schedule::checked_text(program, *script);
-}
-
-}  // namespace
 
 TEST_CASE("a mean over pixels leaves a part of its channels to each thread") {
   const std::string script = script_of(R"(
