@@ -19,11 +19,11 @@ extern "C" void polyte_measure_fma_work(int threads) noexcept {
   constexpr int kRounds = 16;
   try {
     std::vector<std::jthread> others;
-    const auto part = [&] {
-      for (int round = 0; round < kRounds / threads; ++round) polyte_measure_fma_peak();
+    const auto part = [&](int first) {
+      for (int round = first; round < kRounds; round += threads) polyte_measure_fma_peak();
     };
-    for (int i = 1; i < threads; ++i) others.emplace_back(part);
-    part();
+    for (int i = 1; i < threads; ++i) others.emplace_back(part, i);
+    part(0);
   } catch (...) {
     return;  // a thread could not start: the time says so
   }

@@ -10,9 +10,8 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr double kLoadsACycle = 2;        // half as many of full width where one FMA of full width issues
+constexpr double kLoadsACycle = 2;
 constexpr std::int64_t kMostTaps = 8;     // of a reduction's innermost loop that is unrolled
-constexpr double kCrossedLines = 1;       // loads besides for a vector that does not begin where a line does
 constexpr double kL2Rate = 24;            // bytes a cycle, where the rows of a tile do not stay in the first level
 constexpr double kUnhidden = 0.1;         // of loads behind operations, or the other way round
 constexpr double kElementCycles = 1;      // a lane loaded by itself and put into its vector
@@ -27,7 +26,7 @@ bool is_operation(const ir::ExprNode& node) {
          std::holds_alternative<ir::Fma>(node.op);
 }
 
-// Vectors of full width are computed and loaded as two halves.
+// Vectors of full width are computed as two halves.
 bool has_halves(const Machine& machine) { return machine.fma_per_cycle == 1 && machine.vector_bits == 512; }
 
 }  // namespace
@@ -117,16 +116,8 @@ std::int64_t StepCost::across(const NestAccess& access, const TileLoopNumbers& a
   return stride != 0 && at.packed.contains(access.buffer) ? 1 : stride;
 }
 
-// Whether vectors begin where lines do, or halves of them.
-bool StepCost::is_aligned(const NestAccess& access, const TileLoopNumbers& at) const {
-  if (at.packed.contains(access.buffer)) return true;
-  for (std::size_t l = 0; l < nest_.loops.size(); ++l)
-    if (l != at.lane && extent(l) > 1 && access.strides[l] % lanes() != 0) return false;
-  return true;
-}
-
 double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vectors) const {
-  double wide = 0, scalars = 0, singles = 0, crowded = 0;
+  double loads = 0, singles = 0, crowded = 0;
   const double fma_rate = std::max(1, machine_.fma_per_cycle);
   for (const NestAccess& access : nest_.all) {
     if (!access.each_step) continue;
@@ -138,10 +129,9 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
     if (at.turned && stride > kNearLanes) {
       singles += times * vectors * kTurnedCycles;
     } else if (stride == 0) {
-      scalars += times;  // an operand in memory: nothing to keep
+      loads += times;  // an operand in memory: nothing to keep
     } else if (stride == 1) {
-      wide +=
-          times * shared(access, at, rows, vectors) * std::ceil(vectors) * (is_aligned(access, at) ? 1 : kCrossedLines);
+      loads += times * shared(access, at, rows, vectors) * std::ceil(vectors);
     } else if (stride <= kNearLanes) {
       singles += times * vectors * kNearVectorCycles;
     } else {
@@ -150,7 +140,7 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
   }
   const double chain = is_reduction_ ? machine_.fma_latency : 0;
   const double operations = operations_ * rows.inner * rows.outer * vectors / fma_rate,
-               moves = (scalars + wide) / kLoadsACycle + singles;
+               moves = loads / kLoadsACycle + singles;
   return std::max({operations, moves, chain, crowded}) + kUnhidden * std::min(operations, moves);
 }
 

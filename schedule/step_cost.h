@@ -50,7 +50,6 @@ class StepCost {
   std::vector<std::pair<int, std::int64_t>> row_parts(std::size_t loop, int size) const;
   double copies(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows) const;
   double shared(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows, double vectors) const;
-  bool is_aligned(const NestAccess& access, const TileLoopNumbers& at) const;
   double step(const TileLoopNumbers& at, const Rows& rows, double vectors) const;
   double once(const TileLoopNumbers& at, const Rows& rows, double vectors) const;
 };

@@ -14,8 +14,6 @@ Refusal rewrite_fault(const std::string& headline) {
   return refusal;
 }
 
-namespace {}  // namespace
-
 std::string region_text(const std::string& iterator, const ir::Affine& begin, const ir::Affine& end, int step) {
   return "loop " + iterator + " " + ir::to_string(begin) + " " + ir::to_string(end) + " " + std::to_string(step);
 }

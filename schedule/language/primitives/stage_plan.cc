@@ -6,8 +6,6 @@
 
 namespace polyte::schedule {
 
-namespace {}  // namespace
-
 std::string fresh(const std::string& base, const std::function<bool(const std::string&)>& taken) {
   std::string name = base;
   for (int i = 2; taken(name); ++i) name = base + "_" + std::to_string(i);
