@@ -6,13 +6,7 @@ namespace polyte::poly {
 using schedule::has;
 
 TEST_CASE("a mean over pixels leaves a part of its channels to each thread") {
-  const std::string script = script_of(R"(
-program mean(C, H)
-  in  x: f32[C, H, H, 16]
-  out y: f32[C, 16]
-  y[c, i] = sum[h, w] x[c, h, w, i]
-)",
-                                       {{"C", 6}, {"H", 32}});
+  const std::string script = script_of(schedule::kMean, {{"C", 6}, {"H", 32}});
   CHECK(has(script, "par c.o >"));
 }
 

@@ -95,6 +95,13 @@ program dense_relu(M, N, K)
   y[m, n]   = max(acc[m, n] + b[n], 0)
 )";
 
+inline constexpr const char* kMean = R"(
+program mean(C, H)
+  in  x: f32[C, H, H, 16]
+  out y: f32[C, 16]
+  y[c, i] = sum[h, w] x[c, h, w, i]
+)";
+
 inline constexpr const char* kBlur = R"(
 program blur(M, N)
   in  a: f32[M + 2, N + 2]
