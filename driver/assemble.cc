@@ -121,8 +121,8 @@ class Assembler {
     step.group = group.name;
     step.scratch_shared_bytes = scratch.shared_bytes;
     step.scratch_bytes_per_worker = scratch.bytes_per_worker;
-    step.parallel =
-        has_parallel_loop(kernel.kernel.program) && is_worth_threads(group.expansion.program, target_.machine);
+    step.parallel = has_parallel_loop(kernel.kernel.program) &&
+                    is_worth_threads(ir::bind(*kernel.program, kernel.typical), target_.machine);
     for (const graph::NodeId id : group.nodes) {
       const graph::Node& node = graph_.node(id);
       step.nodes.push_back(std::string(graph::info(node.op).name) + " '" + node.name + "'");

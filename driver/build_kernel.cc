@@ -55,8 +55,12 @@ schedule::Script choose_script(BuiltKernel& kernel, const Machine& machine, cons
     POLYTE_CHECK(options.script != nullptr, "the script arm needs a script");
     return *options.script;
   }
-  Result<schedule::Script> script = write_script(*kernel.program, options.arm, machine, options.exact);
-  if (script) return *std::move(script);
+  Result<schedule::Script> script =
+      write_script(ir::bind(*kernel.program, kernel.typical), options.arm, machine, options.exact);
+  if (script) {
+    script->digest = ir::digest(*kernel.program);
+    return *std::move(script);
+  }
   kernel.notes.push_back(to_string(options.arm) + " declined '" + kernel.program->name + "': " + script.error().reason +
                          "; the reference order is used");
   kernel.fell_back = true;
@@ -144,10 +148,19 @@ Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const
   throw InternalError("a person's script is not written by the compiler");
 }
 
+ir::Values typical_sizes(const ir::Program& program, std::span<const std::int64_t> typical) {
+  ir::Values sizes;
+  if (program.params.empty()) return sizes;
+  POLYTE_CHECK(typical.size() == program.params.size(), "program '" + program.name + "': one typical size a parameter");
+  for (std::size_t i = 0; i < typical.size(); ++i) sizes[program.params[i]] = typical[i];
+  return sizes;
+}
+
 BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,
                          const KernelOptions& options) {
   BuiltKernel kernel;
   kernel.program = std::move(program);
+  kernel.typical = typical_sizes(*kernel.program, options.typical);
   StageLog log(kernel.times);
   kernel.script = log.run("schedule", [&] { return choose_script(kernel, machine, options); });
   kernel.state = log.run("replay and proof", [&] {

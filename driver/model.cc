@@ -24,6 +24,24 @@ void run(CompiledModel& model, const char* stage, F f) {
   model.times.push_back({stage, std::chrono::duration<double, std::milli>(Clock::now() - start).count()});
 }
 
+// All graphs alike: what a pass decides by a size must not tell them apart.
+void optimize(CompiledModel& model, const Machine& machine, const ModelOptions& options) {
+  graph::OptimizeOptions passes;
+  passes.exact = options.exact;
+  passes.layout = {options.layout, {machine.lanes(DType::F32), machine.fma_per_cycle}};
+  model.passes = graph::optimize(model.graph, passes);
+  if (model.others.empty()) return;
+  std::vector<graph::Graph> graphs{model.graph};
+  for (graph::Graph& other : model.others) {
+    graph::optimize(other, passes);
+    graphs.push_back(std::move(other));
+  }
+  std::vector<std::string> problems = differences(model.sizes, graphs);
+  if (!problems.empty()) throw UserError(ExitStatus::Unsupported, std::move(problems));
+  share_constants(graphs);
+  model.others.assign(std::move_iterator(graphs.begin() + 1), std::move_iterator(graphs.end()));
+}
+
 // "g2_conv_relu": the group's label and up to three operators, a name that Program text accepts.
 std::string group_name(const graph::Graph& graph, const std::string& label, const std::vector<graph::NodeId>& nodes) {
   constexpr std::size_t kShown = 3;
@@ -83,10 +101,28 @@ void partition(CompiledModel& model, const ModelOptions& options, const std::set
   check_granted(options.fusion, model.fusion);
 }
 
+// The group's Program at each point, as one that leaves the sizes open.
+Result<ir::Program> open_group(const CompiledModel& model, const GroupPlan& group) {
+  std::vector<ir::Program> programs{group.expansion.program};
+  for (const graph::Graph& other : model.others)
+    programs.push_back(graph::expand(other, group.nodes, group.name).program);
+  std::vector<ir::SizeRange> ranges;
+  for (const OpenSymbol& symbol : model.symbols) ranges.push_back({symbol.least, symbol.most});
+  return ir::open_program(model.sizes, ranges, programs);
+}
+
 void expand_groups(CompiledModel& model) {
+  std::vector<std::string> problems;
   for (GroupPlan& group : model.groups) {
-    if (!group.view) group.expansion = graph::expand(model.graph, group.nodes, group.name);
+    if (group.view) continue;
+    group.expansion = graph::expand(model.graph, group.nodes, group.name);
+    if (model.others.empty()) continue;
+    Result<ir::Program> open = open_group(model, group);
+    if (!open)
+      problems.push_back("group '" + group.name + "' is no affine function of the sizes: " + open.error().reason);
+    if (open) group.expansion.program = *std::move(open);
   }
+  if (!problems.empty()) throw UserError(ExitStatus::Unsupported, problems);
 }
 
 Arm arm_of(const GroupPlan& group, const ModelOptions& options) {
@@ -125,6 +161,7 @@ std::vector<KernelRequest> distinct_kernels(CompiledModel& model, const ModelOpt
     request.options.proof = options.proof;
     request.options.strict = options.strict;
     request.options.exact = options.exact;
+    for (const OpenSymbol& symbol : model.symbols) request.options.typical.push_back(symbol.typical);
     if (const NamedScript* script = script_of(group, options)) {
       request.options.arm = Arm::Script;
       request.options.script = &script->script;
@@ -214,6 +251,18 @@ CompiledCode generate_code(CompiledModel& model, const codegen::Target& target, 
 
 int jobs_of(const ModelOptions& options) { return options.jobs > 0 ? options.jobs : default_jobs(); }
 
+std::vector<ir::Affine> shape_of(const CompiledModel& model, graph::ValueId id) {
+  std::vector<ir::Affine> shape;
+  for (std::size_t d = 0; d < model.graph.value(id).type.shape.size(); ++d) {
+    std::vector<std::int64_t> extents{model.graph.value(id).type.shape[d]};
+    for (const graph::Graph& other : model.others) extents.push_back(other.value(id).type.shape.at(d));
+    const std::optional<ir::Affine> extent = ir::fit(model.sizes, extents);
+    POLYTE_CHECK(extent, "value '" + model.graph.value(id).name + "' has no shape over the symbols");
+    shape.push_back(*extent);
+  }
+  return shape;
+}
+
 std::string missing_kernel(const CompiledModel& model, const std::string& group) {
   std::string known;
   for (const GroupPlan& each : model.groups) {
@@ -223,31 +272,29 @@ std::string missing_kernel(const CompiledModel& model, const std::string& group)
   return "the model has no group '" + group + "' (there are " + (known.empty() ? "none" : known) + ")";
 }
 
-CompiledModel partition_model(graph::Graph graph, const Machine& machine, const ModelOptions& options) {
+CompiledModel partition_model(Network network, const Machine& machine, const ModelOptions& options) {
   CompiledModel model;
-  model.graph = std::move(graph);
+  model.symbols = std::move(network.symbols);
+  model.sizes = std::move(network.sizes);
+  model.others.assign(std::move_iterator(network.graphs.begin() + 1), std::move_iterator(network.graphs.end()));
+  model.graph = std::move(network.graphs.front());
   std::set<std::string> model_nodes;
   for (const graph::Node& node : model.graph.nodes) model_nodes.insert(node.name);
-  if (options.optimize) {
-    graph::OptimizeOptions passes;
-    passes.exact = options.exact;
-    passes.layout = {options.layout, {machine.lanes(DType::F32), machine.fma_per_cycle}};
-    run(model, "graph passes", [&] { model.passes = graph::optimize(model.graph, passes); });
-  }
+  if (options.optimize) run(model, "graph passes", [&] { optimize(model, machine, options); });
   run(model, "fusion", [&] { partition(model, options, model_nodes); });
   run(model, "expansion", [&] { expand_groups(model); });
   return model;
 }
 
-CompiledModel schedule_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options) {
-  CompiledModel model = partition_model(std::move(graph), target.machine, options);
+CompiledModel schedule_model(Network network, const codegen::Target& target, const ModelOptions& options) {
+  CompiledModel model = partition_model(std::move(network), target.machine, options);
   check_scripts_used(model, options);
   run(model, "schedules", [&] { schedule_and_split(model, target, options); });
   return model;
 }
 
-CompiledModel compile_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options) {
-  CompiledModel model = schedule_model(std::move(graph), target, options);
+CompiledModel compile_model(Network network, const codegen::Target& target, const ModelOptions& options) {
+  CompiledModel model = schedule_model(std::move(network), target, options);
   CompiledCode code;
   run(model, "code", [&] { code = generate_code(model, target, jobs_of(options)); });
   run(model, "assembly", [&] { model.parts = assemble(model, code.scratch, code.library, target, options); });

@@ -1,0 +1,41 @@
+// Network: what the driver compiles. A graph, or, where sizes of it stay open, the same graph at several sizes: all
+// that is later made of it, Programs, shapes and places in memory, is made at each of them and is one affine function
+// of the sizes (ir/open_program.h).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "ir/open_program.h"
+
+namespace polyte::driver {
+
+// A size that runs choose, by its name in the model: an artifact takes least to most. Graph passes and schedulers
+// choose as for `typical`.
+struct OpenSymbol {
+  std::string name;
+  std::int64_t least = 1, typical = 16, most = 65536;
+};
+
+using GraphOfSizes = std::function<graph::Graph(const ir::Values& sizes)>;
+
+struct Network {
+  Network(graph::Graph graph);  // NOLINT: implicit by design; nothing is open
+  // Asks for the graph at typical sizes, near them, and at the ends of the ranges. UserError(Unsupported) lists what is
+  // no affine function of the sizes; UserError(Usage) an impossible range.
+  Network(std::vector<OpenSymbol> open, const GraphOfSizes& graph_of);
+
+  std::vector<OpenSymbol> symbols;
+  ir::SizePoints sizes;              // all at which there is a graph
+  std::vector<graph::Graph> graphs;  // of the same nodes and values; the first is that of the typical sizes
+};
+
+// Everything that is not the same network at every point, one message a node or value: other nodes, attributes, shapes
+// or constants than an affine function of the sizes has there.
+std::vector<std::string> differences(const ir::SizePoints& sizes, const std::vector<graph::Graph>& graphs);
+
+void share_constants(std::vector<graph::Graph>& graphs);  // equal ones, of graphs without differences, are held once
+
+}  // namespace polyte::driver
