@@ -7,6 +7,7 @@
 
 #include "codegen/link.h"
 #include "driver/assemble.h"
+#include "driver/open_model.h"
 #include "driver/parallel_jobs.h"
 #include "graph/fusion_graph.h"
 #include "graph/op.h"
@@ -24,22 +25,12 @@ void run(CompiledModel& model, const char* stage, F f) {
   model.times.push_back({stage, std::chrono::duration<double, std::milli>(Clock::now() - start).count()});
 }
 
-// All graphs alike: what a pass decides by a size must not tell them apart.
 void optimize(CompiledModel& model, const Machine& machine, const ModelOptions& options) {
   graph::OptimizeOptions passes;
   passes.exact = options.exact;
   passes.layout = {options.layout, {machine.lanes(DType::F32), machine.fma_per_cycle}};
   model.passes = graph::optimize(model.graph, passes);
-  if (model.others.empty()) return;
-  std::vector<graph::Graph> graphs{model.graph};
-  for (graph::Graph& other : model.others) {
-    graph::optimize(other, passes);
-    graphs.push_back(std::move(other));
-  }
-  std::vector<std::string> problems = differences(model.sizes, graphs);
-  if (!problems.empty()) throw UserError(ExitStatus::Unsupported, std::move(problems));
-  share_constants(graphs);
-  model.others.assign(std::move_iterator(graphs.begin() + 1), std::move_iterator(graphs.end()));
+  optimize_others(model, passes);
 }
 
 // "g2_conv_relu": the group's label and up to three operators, a name that Program text accepts.
@@ -101,28 +92,11 @@ void partition(CompiledModel& model, const ModelOptions& options, const std::set
   check_granted(options.fusion, model.fusion);
 }
 
-// The group's Program at each point, as one that leaves the sizes open.
-Result<ir::Program> open_group(const CompiledModel& model, const GroupPlan& group) {
-  std::vector<ir::Program> programs{group.expansion.program};
-  for (const graph::Graph& other : model.others)
-    programs.push_back(graph::expand(other, group.nodes, group.name).program);
-  std::vector<ir::SizeRange> ranges;
-  for (const OpenSymbol& symbol : model.symbols) ranges.push_back({symbol.least, symbol.most});
-  return ir::open_program(model.sizes, ranges, programs);
-}
-
 void expand_groups(CompiledModel& model) {
-  std::vector<std::string> problems;
   for (GroupPlan& group : model.groups) {
-    if (group.view) continue;
-    group.expansion = graph::expand(model.graph, group.nodes, group.name);
-    if (model.others.empty()) continue;
-    Result<ir::Program> open = open_group(model, group);
-    if (!open)
-      problems.push_back("group '" + group.name + "' is no affine function of the sizes: " + open.error().reason);
-    if (open) group.expansion.program = *std::move(open);
+    if (!group.view) group.expansion = graph::expand(model.graph, group.nodes, group.name);
   }
-  if (!problems.empty()) throw UserError(ExitStatus::Unsupported, problems);
+  open_groups(model);
 }
 
 Arm arm_of(const GroupPlan& group, const ModelOptions& options) {
@@ -250,18 +224,6 @@ CompiledCode generate_code(CompiledModel& model, const codegen::Target& target, 
 }  // namespace
 
 int jobs_of(const ModelOptions& options) { return options.jobs > 0 ? options.jobs : default_jobs(); }
-
-std::vector<ir::Affine> shape_of(const CompiledModel& model, graph::ValueId id) {
-  std::vector<ir::Affine> shape;
-  for (std::size_t d = 0; d < model.graph.value(id).type.shape.size(); ++d) {
-    std::vector<std::int64_t> extents{model.graph.value(id).type.shape[d]};
-    for (const graph::Graph& other : model.others) extents.push_back(other.value(id).type.shape.at(d));
-    const std::optional<ir::Affine> extent = ir::fit(model.sizes, extents);
-    POLYTE_CHECK(extent, "value '" + model.graph.value(id).name + "' has no shape over the symbols");
-    shape.push_back(*extent);
-  }
-  return shape;
-}
 
 std::string missing_kernel(const CompiledModel& model, const std::string& group) {
   std::string known;

@@ -69,9 +69,6 @@ struct CompiledModel {
   runtime::ArtifactParts parts;
 };
 
-// Over the symbols, for values of `graph`.
-std::vector<ir::Affine> shape_of(const CompiledModel& model, graph::ValueId id);
-
 // Its first half, up to a Program a group: no schedules, no kernels. Scheduling may split groups (fusion_feedback.h);
 // those that stay keep their names, the parts of "g3_conv_relu" are "g3a_conv", "g3b_relu".
 CompiledModel partition_model(Network network, const Machine& machine, const ModelOptions& options);

@@ -91,11 +91,15 @@ void add_group_options(const Verb& verb, ModelVerbOptions& options) {
   verb.option("--opt-level", options.opt_level, "0: neither graph passes nor fusion").within(0, 3).shows_default();
 }
 
+std::pair<std::string, graph::Dims> parse_shape(const std::string& item) {
+  const auto [name, value] = key_value("--shape", item);
+  return {name, parse_sizes("--shape " + item, value, "x")};
+}
+
 frontend::ImportOptions import_options(const ModelVerbOptions& options) {
   frontend::ImportOptions result;
   for (const std::string& item : options.shapes) {
-    const auto [name, value] = key_value("--shape", item);
-    if (!is_range(value)) result.shapes[name] = parse_sizes("--shape " + item, value, "x");
+    if (!is_range(item)) result.shapes.insert_or_assign(parse_shape(item).first, parse_shape(item).second);
   }
   for (const std::string& item : options.values) {
     const auto [name, value] = key_value("--value", item);
