@@ -6,6 +6,7 @@
 #include "driver/storage_facts.h"
 #include "ir/copy_loops.h"
 #include "ir/interpret.h"
+#include "ir/open_program.h"
 #include "lower/lower.h"
 #include "poly/auto_schedule.h"
 #include "schedule/language/contract.h"
@@ -56,7 +57,7 @@ schedule::Script choose_script(BuiltKernel& kernel, const Machine& machine, cons
     return *options.script;
   }
   Result<schedule::Script> script =
-      write_script(ir::bind(*kernel.program, kernel.typical), options.arm, machine, options.exact);
+      write_script(ir::at_typical(*kernel.program, kernel.typical), options.arm, machine, options.exact);
   if (script) {
     script->digest = ir::digest(*kernel.program);
     return *std::move(script);

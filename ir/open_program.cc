@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "ir/domain.h"
 #include "ir/program_text.h"
 #include "support/checked.h"
 
@@ -156,6 +157,14 @@ std::string header(const std::string& program, const std::vector<std::string>& n
   return "program " + program + "(" + list + ") where " + context;
 }
 
+// Whether the range of iterator i of the statement depends on a parameter.
+bool is_open(const Program& program, const IteratorBounds& bounds) {
+  const auto depends = [&](const Affine& bound) {
+    return std::ranges::any_of(program.params, [&](const std::string& param) { return bound.uses(param); });
+  };
+  return std::ranges::any_of(bounds.lower, depends) || std::ranges::any_of(bounds.upper, depends);
+}
+
 }  // namespace
 
 std::string SizePoints::text(std::size_t point) const {
@@ -206,6 +215,16 @@ Result<Program> open_program(const SizePoints& sizes, std::span<const SizeRange>
   } catch (const UserError& error) {
     return Decline{error.what()};
   }
+}
+
+Program at_typical(const Program& program, const Values& sizes) {
+  Program result = bind(program, sizes);
+  for (const Statement& statement : program.statements) {
+    const DomainBounds bounds = bounds_of(statement.domain, statement.iterators);
+    for (std::size_t i = 0; i < statement.iterators.size(); ++i)
+      if (is_open(program, bounds.of[i])) result.open.insert(statement.iterators[i]);
+  }
+  return result;
 }
 
 }  // namespace polyte::ir

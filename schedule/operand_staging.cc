@@ -130,6 +130,13 @@ bool can_stage_accumulator(const ir::Program& program, const ir::Statement& upda
                                                    [](const ir::Load* load) { return load->otherwise != nullptr; });
 }
 
+// No box is large enough for a copy of the whole.
+bool has_open_size(const ir::Program& program, const ir::Load& load) {
+  return std::ranges::any_of(program.open, [&](const std::string& iterator) {
+    return std::ranges::any_of(load.indices, [&](const ir::Index& index) { return index.affine.uses(iterator); });
+  });
+}
+
 bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load, const std::string& lane,
               const std::string& row) {
   const ir::Role role = program.buffer(load.buffer).role;
@@ -140,7 +147,7 @@ bool can_pack(const ir::Program& program, const ir::Statement& update, const ir:
   const bool all_plain = std::ranges::all_of(loads_of(program, load.buffer), [](const ir::Load* other) {
     return !other->otherwise && plain_subscripts(*other);
   });
-  return !is_result && moves && all_plain && !panel_iterator(load, lane, row).empty();
+  return !is_result && moves && all_plain && !has_open_size(program, load) && !panel_iterator(load, lane, row).empty();
 }
 
 namespace {
@@ -169,7 +176,7 @@ std::vector<std::string> operand_stages(const TiledReduction& r, std::set<std::s
       if (load->otherwise) {
         if (r.in_place.contains(load->buffer) || !wants_padded_copy(*r.program, *load)) continue;
         const std::string site = copy_site(r, *load);
-        if (site.empty() && !whole.insert(load->buffer).second) continue;
+        if (site.empty() && (has_open_size(*r.program, *load) || !whole.insert(load->buffer).second)) continue;
         lines.push_back("stage " + load->buffer + (site.empty() ? "" : " at " + r.update->name + ":" + site));
         if (site.empty()) share(padded_loops(r, load->buffer));
       } else if (r.packed.contains(load->buffer) && whole.insert(load->buffer).second) {
