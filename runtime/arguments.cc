@@ -102,17 +102,15 @@ ArgumentChecker::ArgumentChecker(const ArtifactManifest& manifest)
   }
 }
 
-// False where something is wrong.
+// False where something is wrong; inputs that disagree about a size show when their shapes are held against it.
 bool ArgumentChecker::find_sizes(std::span<const TensorView> inputs, std::span<std::int64_t> sizes) const {
   if (inputs.size() != manifest_.inputs.size()) return false;
-  std::ranges::fill(sizes, kUnknown);
   for (const Carrier& carrier : carriers_) {
     if (!fits_pattern(inputs[carrier.input], manifest_.inputs[carrier.input])) return false;
     const std::int64_t value = inputs[carrier.input].shape[carrier.axis];
     const SymbolSpec& symbol = manifest_.symbols[carrier.symbol];
-    std::int64_t& size = sizes[carrier.symbol];
-    if (value < symbol.least || value > symbol.most || (size != kUnknown && size != value)) return false;
-    size = value;
+    if (value < symbol.least || value > symbol.most) return false;
+    sizes[carrier.symbol] = value;
   }
   return true;
 }

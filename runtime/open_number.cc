@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "support/checked.h"
-
 namespace polyte::runtime {
 namespace {
 
@@ -36,13 +34,6 @@ void append_term(std::string& text, std::int64_t factor, const std::string& symb
 }
 
 }  // namespace
-
-std::int64_t OpenNumber::at(std::span<const std::int64_t> sizes) const {
-  std::int64_t value = constant;
-  for (std::size_t i = 0; i < coefficients.size(); ++i)
-    value = checked_add(value, checked_mul(coefficients[i], sizes[i]));
-  return value;
-}
 
 std::int64_t least_of(const OpenNumber& number, std::span<const SymbolSpec> symbols) {
   return extreme(number, symbols, false);

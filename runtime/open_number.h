@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "support/checked.h"
+
 namespace polyte::runtime {
 
 struct SymbolSpec {
@@ -31,13 +33,19 @@ struct OpenNumber {
   std::vector<std::int64_t> coefficients{};  // one a symbol; none: the constant alone
 
   // Its value where symbol i is sizes[i]. Overflow is a UserError(ResourceLimit), also below.
-  std::int64_t at(std::span<const std::int64_t> sizes) const;
+  std::int64_t at(std::span<const std::int64_t> sizes) const {
+    std::int64_t value = constant;
+    for (std::size_t i = 0; i < coefficients.size(); ++i)
+      value = checked_add(value, checked_mul(coefficients[i], sizes[i]));
+    return value;
+  }
 };
 
 // The smallest and the largest value for sizes in their ranges.
 std::int64_t least_of(const OpenNumber& number, std::span<const SymbolSpec> symbols);
 std::int64_t most_of(const OpenNumber& number, std::span<const SymbolSpec> symbols);
 
+// Coefficients that are not there count as 0, and none is needed.
 OpenNumber times(const OpenNumber& number, std::int64_t factor);
 OpenNumber minus(const OpenNumber& a, const OpenNumber& b);
 bool is_same(const OpenNumber& a, const OpenNumber& b);

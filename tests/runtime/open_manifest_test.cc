@@ -108,6 +108,11 @@ TEST_CASE("open tensors that lie are refused") {
   CHECK(output({0, {1, 0}}, kHuge) == "tensor 'y' has impossible shape [batch, 9223372036854775807]");
   CHECK(output({0, {1, 0}}, kHuge / 8).ends_with("bytes of tensor 'y', 4611686018427387900*batch, may exceed 63 bits"));
   CHECK(output({0, {1, 0}}, -4) == "tensor 'y' has impossible shape [batch, -4]");
+  CHECK(with([](auto& m) {  // no value of it exceeds 63 bits, but its positive parts together do
+          m.symbols[0].least = 1000;
+          m.outputs[0] = {"y", DType::U8, {kOpenExtent}, {{kHuge, {-3, 1}}}};
+        })
+            .ends_with("tensor 'y', -3*batch + seq + 9223372036854775807, may exceed 63 bits"));
   CHECK(with([](auto& m) { m.outputs[0].open.clear(); }) == "tensor 'y' has 1 open extents, but numbers for 0");
   CHECK(with([](auto& m) { m.outputs[0].shape[0] = 7; }) == "tensor 'y' has 0 open extents, but numbers for 1");
   CHECK(with([](auto& m) {
@@ -138,6 +143,11 @@ TEST_CASE("buffers of open sizes that lie are refused") {
   CHECK(exact(8, {0, {12, 0}}).ends_with("may exceed the 4*batch + 8*seq that there are"));
   CHECK(exact(9, {0, {8, 0}}) ==
         "the exact number of bytes of buffer 'sizes', 8*batch, may exceed the 16 that there are");
+  CHECK(with([](auto& m) {
+          m.inputs.push_back({"b", DType::F32, {4}});
+          m.buffers.push_back({.name = "b", .place = BufferPlace::Input, .index = 4, .bytes = 16});
+          m.buffers.back().exact = OpenNumber{0, {0, 1}};
+        }) == "the exact number of bytes of buffer 'b', seq, may exceed the 16 that there are");
   CHECK(with([](auto& m) { m.buffers[9].bytes = 8; }) ==
         "buffer 'sizes' (offset 0, 8 bytes) is not all of the sizes, expected offset 0 and 16 bytes");
   CHECK(with([](auto& m) { m.buffers[9].offset = 8; }) ==
