@@ -135,7 +135,7 @@ std::vector<KernelRequest> distinct_kernels(CompiledModel& model, const ModelOpt
     request.options.proof = options.proof;
     request.options.strict = options.strict;
     request.options.exact = options.exact;
-    for (const OpenSymbol& symbol : model.symbols) request.options.typical.push_back(symbol.typical);
+    for (const OpenSymbol& symbol : model.symbols) request.options.typical.push_back(symbol.chosen_for());
     if (const NamedScript* script = script_of(group, options)) {
       request.options.arm = Arm::Script;
       request.options.script = &script->script;

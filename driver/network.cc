@@ -129,22 +129,28 @@ void check_ranges(const std::vector<OpenSymbol>& symbols) {
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
-std::vector<std::int64_t> values_of(const std::vector<OpenSymbol>& symbols, std::int64_t OpenSymbol::* member,
-                                    std::int64_t more = 0) {
+bool is_prime(std::int64_t n) {
+  for (std::int64_t d = 2; d * d <= n; ++d)
+    if (n % d == 0) return false;
+  return n > 1;
+}
+
+template <class F>
+std::vector<std::int64_t> values_of(const std::vector<OpenSymbol>& symbols, F value) {
   std::vector<std::int64_t> values;
-  for (const OpenSymbol& symbol : symbols) values.push_back(symbol.*member + more);
+  for (const OpenSymbol& symbol : symbols) values.push_back(value(symbol));
   return values;
 }
 
-// Typical sizes; one more of each; and one point to check, beyond both.
+// What is chosen for; one more of each; and one point to check, beyond both.
 std::vector<std::vector<std::int64_t>> near_points(const std::vector<OpenSymbol>& symbols) {
-  const std::vector<std::int64_t> base = values_of(symbols, &OpenSymbol::typical);
+  const std::vector<std::int64_t> base = values_of(symbols, [](const OpenSymbol& s) { return s.chosen_for(); });
   std::vector<std::vector<std::int64_t>> points{base};
   for (std::size_t s = 0; s < symbols.size(); ++s) {
     points.push_back(base);
     ++points.back()[s];
   }
-  points.push_back(values_of(symbols, &OpenSymbol::typical, 2));
+  points.push_back(values_of(symbols, [](const OpenSymbol& s) { return s.chosen_for() + 2; }));
   return points;
 }
 
@@ -156,6 +162,13 @@ Graph graph_at(const GraphOfSizes& graph_of, const ir::SizePoints& sizes, std::s
 
 }  // namespace
 
+std::int64_t OpenSymbol::chosen_for() const {
+  constexpr std::int64_t kLeast = 17;  // more rows than a register tile has
+  std::int64_t size = std::max(typical, kLeast);
+  while (!is_prime(size)) ++size;
+  return size;
+}
+
 Network::Network(Graph graph) : sizes{{}, {{}}} { graphs.push_back(std::move(graph)); }
 
 Network::Network(std::vector<OpenSymbol> open, const GraphOfSizes& graph_of) : symbols(std::move(open)) {
@@ -163,8 +176,8 @@ Network::Network(std::vector<OpenSymbol> open, const GraphOfSizes& graph_of) : s
   for (const OpenSymbol& symbol : symbols) sizes.symbols.push_back(symbol.name);
   sizes.points = near_points(symbols);
   ir::SizePoints all = sizes;
-  all.points.push_back(values_of(symbols, &OpenSymbol::least));
-  all.points.push_back(values_of(symbols, &OpenSymbol::most));
+  all.points.push_back(values_of(symbols, [](const OpenSymbol& s) { return s.least; }));
+  all.points.push_back(values_of(symbols, [](const OpenSymbol& s) { return s.most; }));
   for (std::size_t p = 0; p < all.points.size(); ++p) graphs.push_back(graph_at(graph_of, all, p));
   std::vector<std::string> problems = differences(all, graphs);
   if (!problems.empty()) throw UserError(ExitStatus::Unsupported, std::move(problems));

@@ -12,24 +12,27 @@
 
 namespace polyte::driver {
 
-// A size that runs choose, by its name in the model: an artifact takes least to most. Graph passes and schedulers
-// choose as for `typical`.
+// A size that runs choose, by its name in the model: an artifact takes least to most.
 struct OpenSymbol {
   std::string name;
   std::int64_t least = 1, typical = 16, most = 65536;
+
+  // What graph passes and schedulers choose for: the next prime, and none so small that one tile is all of it. No
+  // choice then rests on a tile that happens to divide the size.
+  std::int64_t chosen_for() const;
 };
 
 using GraphOfSizes = std::function<graph::Graph(const ir::Values& sizes)>;
 
 struct Network {
   Network(graph::Graph graph);  // NOLINT: implicit by design; nothing is open
-  // Asks for the graph at typical sizes, near them, and at the ends of the ranges. UserError(Unsupported) lists what is
-  // no affine function of the sizes; UserError(Usage) an impossible range.
+  // Asks for the graph at the sizes chosen for, near them, and at the ends of the ranges. UserError(Unsupported) lists
+  // what is no affine function of the sizes; UserError(Usage) an impossible range.
   Network(std::vector<OpenSymbol> open, const GraphOfSizes& graph_of);
 
   std::vector<OpenSymbol> symbols;
   ir::SizePoints sizes;              // all at which there is a graph
-  std::vector<graph::Graph> graphs;  // of the same nodes and values; the first is that of the typical sizes
+  std::vector<graph::Graph> graphs;  // of the same nodes and values; the first is that of the sizes chosen for
 };
 
 // Everything that is not the same network at every point, one message a node or value: other nodes, attributes, shapes

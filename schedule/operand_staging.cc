@@ -62,17 +62,27 @@ std::string panel_iterator(const ir::Load& load, const std::string& lane, const 
   return "";
 }
 
+// The iterator of a loop of the order: n of n, and of n.o where it is tiled.
+std::string iterator_of(const std::string& loop) {
+  return loop.ends_with(".o") ? loop.substr(0, loop.size() - 2) : loop;
+}
+
 // The last of the outermost loops that each own a subscript of the load: a part copied there is copied once, and is
-// small. Empty: none.
+// small. Empty: none. But a copy has no size outside of a loop of open size, so that it may be made several times.
 std::string copy_site(const TiledReduction& r, const ir::Load& load) {
-  std::string site;
-  for (const std::string& loop : r.order) {
-    const auto uses = [&](const ir::Index& index) { return index.affine.uses(loop); };
-    const auto owns = [&](const ir::Index& index) { return index.affine.as_symbol() == loop; };
-    if (std::ranges::count_if(load.indices, uses) != 1 || std::ranges::count_if(load.indices, owns) != 1) break;
-    site = loop;
+  const auto uses = [&](const std::string& iterator) {
+    return std::ranges::count_if(load.indices, [&](const ir::Index& i) { return i.affine.uses(iterator); });
+  };
+  const auto owns = [&](const std::string& iterator) {
+    return std::ranges::count_if(load.indices, [&](const ir::Index& i) { return i.affine.as_symbol() == iterator; });
+  };
+  std::size_t sites = 0;
+  while (sites < r.order.size() && uses(r.order[sites]) == 1 && owns(r.order[sites]) == 1) ++sites;
+  for (std::size_t i = sites; i < r.order.size(); ++i) {
+    const std::string iterator = iterator_of(r.order[i]);
+    if (r.program->open.contains(iterator) && uses(iterator) > 0) sites = i + 1;
   }
-  return site;
+  return sites == 0 ? "" : r.order[sites - 1];
 }
 
 struct Panels {

@@ -126,9 +126,6 @@ class TileChooser {
       const std::size_t number = nest_.loop_number(loop);
       if (!candidate.at.tiles(number)) around.fixed.push_back(number);
     }
-    for (std::size_t l = 0; l < nest_.loops.size(); ++l)
-      if (is_open(l) && !candidate.at.tiles(l) && std::ranges::find(around.fixed, l) == around.fixed.end())
-        around.fixed.push_back(l);
     for (std::size_t l = 0; l < nest_.loops.size(); ++l) {
       const bool is_fixed = std::ranges::find(around.fixed, l) != around.fixed.end();
       if (!candidate.at.tiles(l) && !is_fixed) place(l);
@@ -136,11 +133,6 @@ class TileChooser {
     for (const std::size_t loop : {candidate.at.lane, candidate.at.outer_row, candidate.at.row})
       if (loop != none()) place(loop);
     return around;
-  }
-
-  // Outside, where what is copied for one of its iterations has a size; and nothing rests on how many there are.
-  bool is_open(std::size_t loop) const {
-    return !nest_.loops[loop].reduction && q_.program->open.contains(name(loop));
   }
 
   void consider_orders(const TileCandidate& candidate, const Block& block, TileChoice& best) const {
