@@ -109,7 +109,7 @@ class Comparison {
       const graph::Value& other = graphs_[p].values[v];
       const bool both = value.is_constant() && other.is_constant();
       if (value.is_constant() != other.is_constant() ||
-          (both && (!(value.type == other.type) || !std::ranges::equal(*value.data, *other.data))))
+          (both && (!(value.type == other.type) || value.data != other.data)))
         return problems_.push_back("constant '" + value.name + "' is another one where " + sizes_.text(p));
     }
     if (value.producer == graph::kNoNode && !value.is_constant())
@@ -178,21 +178,35 @@ Network::Network(std::vector<OpenSymbol> open, const GraphOfSizes& graph_of) : s
   ir::SizePoints all = sizes;
   all.points.push_back(values_of(symbols, [](const OpenSymbol& s) { return s.least; }));
   all.points.push_back(values_of(symbols, [](const OpenSymbol& s) { return s.most; }));
-  for (std::size_t p = 0; p < all.points.size(); ++p) graphs.push_back(graph_at(graph_of, all, p));
-  std::vector<std::string> problems = differences(all, graphs);
-  if (!problems.empty()) throw UserError(ExitStatus::Unsupported, std::move(problems));
+  for (std::size_t p = 0; p < all.points.size(); ++p) {
+    graphs.push_back(graph_at(graph_of, all, p));
+    share_constants(graphs.front(), graphs.back());
+  }
+  refuse_open_sizes(sizes, differences(all, graphs));
   graphs.erase(graphs.begin() + static_cast<std::ptrdiff_t>(sizes.points.size()), graphs.end());
-  share_constants(graphs);
+}
+
+void refuse_open_sizes(const ir::SizePoints& sizes, std::vector<std::string> problems) {
+  if (problems.empty()) return;
+  std::string names, options;
+  for (const std::string& symbol : sizes.symbols) {
+    names += (names.empty() ? "" : ", ") + symbol;
+    options += " --shape " + symbol + "=...";
+  }
+  problems.insert(problems.begin(), names + " cannot stay open, for not every use is affine; give a size with" + options);
+  throw UserError(ExitStatus::Unsupported, std::move(problems));
 }
 
 std::vector<std::string> differences(const ir::SizePoints& sizes, const std::vector<Graph>& graphs) {
   return Comparison(sizes, graphs).run();
 }
 
-void share_constants(std::vector<Graph>& graphs) {
-  for (std::size_t p = 1; p < graphs.size(); ++p)
-    for (std::size_t v = 0; v < graphs[p].values.size(); ++v)
-      if (graphs[p].values[v].is_constant()) graphs[p].values[v].data = graphs[0].values[v].data;
+void share_constants(const Graph& other, Graph& graph) {
+  for (std::size_t v = 0; v < std::min(other.values.size(), graph.values.size()); ++v) {
+    const graph::Value& held = other.values[v];
+    graph::Value& value = graph.values[v];
+    if (held.is_constant() && value.is_constant() && *held.data == *value.data) value.data = held.data;
+  }
 }
 
 }  // namespace polyte::driver

@@ -57,11 +57,10 @@ void optimize_others(CompiledModel& model, const graph::OptimizeOptions& passes)
   std::vector<graph::Graph> graphs{model.graph};
   for (graph::Graph& other : model.others) {
     graph::optimize(other, passes);
+    share_constants(model.graph, other);
     graphs.push_back(std::move(other));
   }
-  std::vector<std::string> problems = differences(model.sizes, graphs);
-  if (!problems.empty()) throw UserError(ExitStatus::Unsupported, std::move(problems));
-  share_constants(graphs);
+  refuse_open_sizes(model.sizes, differences(model.sizes, graphs));
   model.others.assign(std::move_iterator(graphs.begin() + 1), std::move_iterator(graphs.end()));
 }
 
@@ -78,7 +77,7 @@ void open_groups(CompiledModel& model) {
       problems.push_back("group '" + group.name + "' is no affine function of the sizes: " + open.error().reason);
     }
   }
-  if (!problems.empty()) throw UserError(ExitStatus::Unsupported, problems);
+  refuse_open_sizes(model.sizes, std::move(problems));
 }
 
 runtime::TensorSpec spec_of(const CompiledModel& model, graph::ValueId id) {

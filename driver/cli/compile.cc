@@ -122,7 +122,7 @@ int run_compile(const CompileOptions& options) {
   model.parts.manifest.fixed = fixed_inputs(import);
   runtime::write_artifact(options.output, model.parts);
   std::cerr << options.output << ": " << model.groups.size() << " groups, " << model.kernels.size()
-            << " kernels, arena " << model.parts.manifest.arena_bytes << " bytes\n";
+            << " kernels, arena " << arena_text(model.parts.manifest) << "\n";
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <fstream>
 
+#include "driver/import_network.h"
 #include "frontend/onnx_import.h"
 #include "runtime/npy.h"
 
@@ -165,9 +166,10 @@ bool is_artifact(const std::string& path) {
 }
 
 std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, schedule::Script* script) {
-  frontend::Imported imported = frontend::import_onnx(request.model, import_options(request.options));
+  driver::ImportedNetwork imported =
+      driver::import_network(request.model, import_options(request.options), open_ranges(request.options));
   const driver::CompiledModel model = driver::partition_model(
-      std::move(imported.graph), target_from(request.options.target).machine, model_options(request.options));
+      std::move(imported.network), target_from(request.options.target).machine, model_options(request.options));
   const bool by_header = request.group.empty() && script;
   const std::string name = by_header ? script->program : request.group;
   std::string problem = missing_kernel(model, name);
