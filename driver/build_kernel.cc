@@ -99,6 +99,14 @@ schedule::State replay_script(BuiltKernel& kernel, const Machine& machine, const
   return schedule::reference_state(kernel.program);
 }
 
+ir::Values typical_sizes(const ir::Program& program, std::span<const std::int64_t> typical) {
+  constexpr std::int64_t kUnknown = 67;  // more than a tile, and no multiple of one
+  ir::Values sizes;
+  for (std::size_t i = 0; i < program.params.size(); ++i)
+    sizes[program.params[i]] = i < typical.size() ? typical[i] : kUnknown;
+  return sizes;
+}
+
 void check_contract(const BuiltKernel& kernel, const KernelOptions& options) {
   if (!options.exact) return;
   const auto refuse_what = [&](const std::string& what) {
@@ -147,14 +155,6 @@ Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const
       break;
   }
   throw InternalError("a person's script is not written by the compiler");
-}
-
-ir::Values typical_sizes(const ir::Program& program, std::span<const std::int64_t> typical) {
-  ir::Values sizes;
-  if (program.params.empty()) return sizes;
-  POLYTE_CHECK(typical.size() == program.params.size(), "program '" + program.name + "': one typical size a parameter");
-  for (std::size_t i = 0; i < typical.size(); ++i) sizes[program.params[i]] = typical[i];
-  return sizes;
 }
 
 BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,

@@ -38,7 +38,7 @@ struct KernelOptions {
   schedule::ProofLevel proof = schedule::ProofLevel::Full;
   bool strict = false;  // what was not done as asked is an error
   bool exact = false;   // keeps the order of floating-point operations, refuses contracts that change it
-  std::vector<std::int64_t> typical = {};  // of the Program's parameters, if it has any: what an arm schedules for
+  std::vector<std::int64_t> typical = {};  // of the Program's parameters, if any, in order: what an arm schedules for
 };
 
 // A Const buffer in the layout that the kernel reads, computed at compile time from the Program's constants.
@@ -65,9 +65,6 @@ struct BuiltKernel {
 // The script that an arm writes for a Program (empty directives for naive), or why it declines. `exact`: one that keeps
 // the order of every floating-point sum.
 Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact = false);
-
-// Typical sizes under the names of the Program's parameters; none where it has no parameters.
-ir::Values typical_sizes(const ir::Program& program, std::span<const std::int64_t> typical);
 
 // Parameters stay open: the script is proved for all their values, and the kernel is given them. UserError(Refused or
 // Unknown) with the refusal's text where a script is refused. A poly or template arm that declines falls back to the

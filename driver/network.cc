@@ -163,7 +163,7 @@ Graph graph_at(const GraphOfSizes& graph_of, const ir::SizePoints& sizes, std::s
 }  // namespace
 
 std::int64_t OpenSymbol::chosen_for() const {
-  constexpr std::int64_t kLeast = 17;  // more rows than a register tile has
+  constexpr std::int64_t kLeast = 67;  // more than a tile of four long vectors
   std::int64_t size = std::max(typical, kLeast);
   while (!is_prime(size)) ++size;
   return size;

@@ -454,6 +454,18 @@ std::vector<ir::Buffer> interface_of(const State& state, Part part) {
   return buffers;
 }
 
+// What is packed is packed whatever the sizes are: conditions on these alone are left out.
+Stmt without_sizes(const Stmt& s, const std::vector<std::string>& params) {
+  const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return without_sizes(child, params); });
+  const auto* branch = std::get_if<ir::If>(&below->op);
+  if (!branch) return below;
+  ir::If copy = *branch;
+  std::erase_if(copy.conditions, [&](const ir::Constraint& c) {
+    return std::ranges::any_of(params, [&](const std::string& param) { return c.expr.uses(param); });
+  });
+  return ir::make_if(std::move(copy));
+}
+
 }  // namespace
 
 ir::LoopProgram build_loops(const State& scheduled, Part part) {
@@ -463,6 +475,7 @@ ir::LoopProgram build_loops(const State& scheduled, Part part) {
   if (part == Part::Kernel) program.params = state.basis->params;
   program.buffers = interface_of(state, part);
   Stmt body = Builder(state, part).build();
+  if (part == Part::Packing) body = without_sizes(body, state.basis->params);
   for (const schedule::StagedBuffer& b : state.staged)
     if (allocated_at(b) < 0 && !b.at_compile_time && touches(body, b.name)) body = allocate(b, std::move(body));
   for (const ir::Buffer& b : state.basis->buffers) {

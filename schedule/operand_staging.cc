@@ -128,7 +128,7 @@ std::string shared_copy(const TiledReduction& r, const std::string& buffer, cons
   const ir::Buffer& copied = r.program->buffer(buffer);
   const double bytes = static_cast<double>(checked_product(ir::constant_shape(copied))) *
                        static_cast<double>(size_in_bytes(copied.dtype));
-  const std::string loop = loop_for_threads(*r.machine, 2 * bytes / kCopiedBytes, loops);
+  const std::string loop = loop_for_threads(*r.machine, 2 * bytes / kCopiedBytes, loops, r.program->open);
   return loop.empty() ? "" : "parallel " + buffer + ".in:" + loop;
 }
 
