@@ -125,8 +125,10 @@ class Assembler {
     step.group = group.name;
     step.scratch_shared_bytes = scratch.shared_bytes;
     step.scratch_bytes_per_worker = scratch.bytes_per_worker;
+    const bool is_open = !kernel.program->params.empty();
     step.parallel = has_parallel_loop(kernel.kernel.program) &&
-                    is_worth_threads(ir::bind(*kernel.program, kernel.typical), target_.machine);
+                    (is_open || is_worth_threads(group.expansion.program, target_.machine));
+    step.parallel_from = least_scale_for_threads(*kernel.program, kernel.typical, target_.machine);
     for (const graph::NodeId id : group.nodes) {
       const graph::Node& node = graph_.node(id);
       step.nodes.push_back(std::string(graph::info(node.op).name) + " '" + node.name + "'");

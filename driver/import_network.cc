@@ -37,7 +37,8 @@ graph::Graph graph_at(const std::filesystem::path& file, frontend::ImportOptions
   try {
     return frontend::import_onnx(file, import).graph;
   } catch (const UserError& error) {
-    std::vector<std::string> problems{"open sizes: where " + where + ", the network is not valid; give sizes, or other ranges, with --shape"};
+    std::vector<std::string> problems{"open sizes: where " + where +
+                                      ", the network is not valid; give sizes, or other ranges, with --shape"};
     problems.insert(problems.end(), error.problems().begin(), error.problems().end());
     throw UserError(error.status(), problems);
   }

@@ -193,7 +193,8 @@ void refuse_open_sizes(const ir::SizePoints& sizes, std::vector<std::string> pro
     names += (names.empty() ? "" : ", ") + symbol;
     options += " --shape " + symbol + "=...";
   }
-  problems.insert(problems.begin(), names + " cannot stay open, for not every use is affine; give a size with" + options);
+  problems.insert(problems.begin(),
+                  names + " cannot stay open, for not every use is affine; give a size with" + options);
   throw UserError(ExitStatus::Unsupported, std::move(problems));
 }
 

@@ -149,7 +149,9 @@ bool covers_results(const ir::Program& program, const std::vector<CopiedRun>& ru
 
 bool have_one_size(const ir::Buffer& a, const ir::Buffer& b) {
   if (size_in_bytes(a.dtype) != size_in_bytes(b.dtype)) return false;
-  const auto is_closed = [](const ir::Buffer& buffer) { return std::ranges::all_of(buffer.shape, &ir::Affine::is_constant); };
+  const auto is_closed = [](const ir::Buffer& buffer) {
+    return std::ranges::all_of(buffer.shape, &ir::Affine::is_constant);
+  };
   return is_closed(a) && is_closed(b) ? bytes_of(a) == bytes_of(b) : a.shape == b.shape;
 }
 

@@ -218,7 +218,9 @@ Result<Program> open_program(const SizePoints& sizes, std::span<const SizeRange>
 }
 
 Program at_typical(const Program& program, const Values& sizes) {
-  Program result = bind(program, sizes);
+  Program anywhere = program;
+  anywhere.context.clear();
+  Program result = ir::bind(anywhere, sizes);
   for (const Statement& statement : program.statements) {
     const DomainBounds bounds = bounds_of(statement.domain, statement.iterators);
     for (std::size_t i = 0; i < statement.iterators.size(); ++i)

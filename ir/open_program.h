@@ -38,8 +38,8 @@ struct SizeRange {
 Result<Program> open_program(const SizePoints& sizes, std::span<const SizeRange> ranges,
                              std::span<const Program> programs);
 
-// The Program as schedulers that choose by numbers see it: bound to typical sizes, with Program::open the iterators
-// whose ranges these decide. What is chosen for it holds for other sizes as far as it does not rest on them.
+// The Program as schedulers that choose by numbers see it: bound to typical sizes, inside of its context or not, with
+// Program::open the iterators whose ranges these decide.
 Program at_typical(const Program& program, const Values& sizes);
 
 }  // namespace polyte::ir

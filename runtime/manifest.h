@@ -72,6 +72,7 @@ struct StepSpec {
   std::int64_t scratch_shared_bytes = 0;      // workspace that all workers share; it comes first
   std::int64_t scratch_bytes_per_worker = 0;  // then one slice a worker; both multiples of 64
   bool parallel = false;                      // runs on all workers; else the kernel is given one
+  std::int64_t parallel_from = 1;             // and does so in runs of this scale and larger ones
   std::vector<std::string> nodes{};           // of the model, for reports: "Conv 'conv1'"
 };
 

@@ -58,6 +58,7 @@ Json step_to_json(const StepSpec& s) {
           {"scratch_shared_bytes", s.scratch_shared_bytes},
           {"scratch_bytes_per_worker", s.scratch_bytes_per_worker},
           {"parallel", s.parallel},
+          {"parallel_from", s.parallel_from},
           {"nodes", s.nodes}};
 }
 
@@ -156,6 +157,7 @@ StepSpec step_from_json(const Json& json) {
           integer(json, "scratch_shared_bytes"),
           integer(json, "scratch_bytes_per_worker"),
           member(json, "parallel").get<bool>(),
+          integer(json, "parallel_from"),
           list_of(json, "nodes").get<std::vector<std::string>>()};
 }
 

@@ -35,6 +35,7 @@ struct Step {
   std::size_t first_pointer = 0;
   OpenNumber copy_bytes{};
   bool parallel = false;
+  std::int64_t parallel_from = 1;
 };
 
 // For steps that are not worth a second thread: who is given this runs all by himself.
@@ -88,6 +89,7 @@ struct Session::State {
       step.kernel = library->kernel(spec.kernel);
     }
     step.parallel = spec.parallel;
+    step.parallel_from = spec.parallel_from;
     const std::int64_t workers = spec.parallel ? pool.workers() : 1;
     const std::int64_t slices = checked_mul(workers, spec.scratch_bytes_per_worker);
     scratch_bytes = std::max(scratch_bytes, checked_add(spec.scratch_shared_bytes, slices));
@@ -192,8 +194,8 @@ struct Session::State {
 
   int execute(const Step& step, Context& context, const polyte_host& workers) const {
     const void* const* buffers = context.pointers.data() + step.first_pointer;
-    if (step.kernel != nullptr)
-      return step.kernel(buffers, context.scratch.data(), step.parallel ? &workers : &kOneWorker);
+    const bool by_all = step.parallel && scale_of(context.sizes) >= step.parallel_from;
+    if (step.kernel != nullptr) return step.kernel(buffers, context.scratch.data(), by_all ? &workers : &kOneWorker);
     const auto bytes = static_cast<std::size_t>(step.copy_bytes.at(context.sizes));
     if (bytes > 0) std::memcpy(const_cast<void*>(buffers[1]), buffers[0], bytes);
     return 0;

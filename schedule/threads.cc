@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kRegionCycles = 10'000;  // work is handed over, and the last is waited for: assumed
 
-constexpr double kNearly = 1.25;          // as good as the best
+constexpr double kNearly = 1.25;  // as good as the best
 
 }  // namespace
 
@@ -30,7 +30,8 @@ std::string loop_for_threads(const Machine& machine, double cycles, std::span<co
     const double time =
         cycles * static_cast<double>(rounds) / static_cast<double>(loop.trips) + regions * kRegionCycles;
     if (loop.coincident) take(loop, time, best, least);
-    if (loop.coincident && !open.contains(loop.name.substr(0, loop.name.find('.')))) take(loop, time, sure, least_of_sure);
+    if (loop.coincident && !open.contains(loop.name.substr(0, loop.name.find('.'))))
+      take(loop, time, sure, least_of_sure);
     regions *= static_cast<double>(loop.trips);
   }
   return least_of_sure <= kNearly * least ? sure : best;

@@ -74,7 +74,8 @@ int print_artifact(const InspectOptions& options) {
   for (const runtime::SymbolSpec& symbol : manifest.symbols)
     std::cout << "  open " << symbol.name << ": " << symbol.least << " to " << symbol.most << "\n";
   for (const runtime::TensorSpec& spec : manifest.inputs) std::cout << "  in   " << tensor_text(spec, manifest) << "\n";
-  for (const runtime::TensorSpec& spec : manifest.outputs) std::cout << "  out  " << tensor_text(spec, manifest) << "\n";
+  for (const runtime::TensorSpec& spec : manifest.outputs)
+    std::cout << "  out  " << tensor_text(spec, manifest) << "\n";
   for (const runtime::StepSpec& step : manifest.steps) {
     std::cout << "  " << (step.kernel.empty() ? "copy" : step.kernel) << "  " << step.group << "\n";
   }

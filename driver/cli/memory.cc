@@ -126,7 +126,8 @@ nlohmann::ordered_json memory_json(const ArtifactManifest& manifest) {
 std::string arena_text(const ArtifactManifest& manifest) {
   std::string symbols;
   for (const runtime::SymbolSpec& symbol : manifest.symbols) symbols += (symbols.empty() ? "" : ", ") + symbol.name;
-  const std::string factor = symbols.empty() ? "" : " times " + (manifest.symbols.size() > 1 ? "the largest of " + symbols : symbols);
+  const std::string factor =
+      symbols.empty() ? "" : " times " + (manifest.symbols.size() > 1 ? "the largest of " + symbols : symbols);
   return std::to_string(manifest.arena_bytes) + " bytes" + factor;
 }
 

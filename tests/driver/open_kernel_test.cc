@@ -77,7 +77,8 @@ std::string different_output(const ir::Program& program, const ir::Environment& 
   return "";
 }
 
-// Sums of whole numbers are the same in any order; quotients and exponentials are not, so that sums of them stay in theirs.
+// Sums of whole numbers are the same in any order; quotients and exponentials are not, so that sums of them stay in
+// theirs.
 driver::BuiltKernel kernel_of(const std::shared_ptr<const ir::Program>& program, driver::Arm arm) {
   driver::KernelOptions options;
   options.arm = arm;
@@ -134,8 +135,8 @@ TEST_CASE("a padded copy has a size within the loop of open size, and stays with
   const driver::BuiltKernel kernel = built(" at y.update:n.o");
   for (const std::int64_t size : {1, 3, 4, 6}) {
     const ir::Values sizes{{"N", size}};
-    CHECK(different_output(*program, reference_of(*program, sizes),
-                           outputs_of(kernel, kernel.kernel.program, sizes)) == "");
+    CHECK(different_output(*program, reference_of(*program, sizes), outputs_of(kernel, kernel.kernel.program, sizes)) ==
+          "");
   }
   CHECK_THROWS_AS(built(""), UserError);  // the whole of x has no size
 }

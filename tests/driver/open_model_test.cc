@@ -186,9 +186,10 @@ TEST_CASE("what is no affine function of the sizes is refused, each node once") 
   };
   const std::vector<std::string> pooled = problems_of(halves, {{"n", 2, 16, 64}});
   REQUIRE(pooled.size() == 2);  // relu reads what pool is refused for
-  CHECK(pooled[1] == "node 'pool' (MaxPool): its result is no affine function of the sizes: f32[1, 2, 33] where n = 67, "
-                     "f32[1, 2, 34] where n = 68, f32[1, 2, 34] where n = 69, f32[1, 2, 1] where n = 2, f32[1, 2, 32] "
-                     "where n = 64");
+  CHECK(pooled[1] ==
+        "node 'pool' (MaxPool): its result is no affine function of the sizes: f32[1, 2, 33] where n = 67, "
+        "f32[1, 2, 34] where n = 68, f32[1, 2, 34] where n = 69, f32[1, 2, 1] where n = 2, f32[1, 2, 32] "
+        "where n = 64");
   const Model columns = [](ModelBuilder& b, const Sizes& sizes) {
     b.input("x", {sizes.at("n"), 4});
     set(b.node("Transpose", {"x"}, {"t"}, "turn"), "perm", List{1, 0});
@@ -197,8 +198,9 @@ TEST_CASE("what is no affine function of the sizes is refused, each node once") 
   };
   const std::vector<std::string> turned = problems_of(columns, {{"n"}});
   REQUIRE(turned.size() == 4);
-  CHECK(turned[1] == "'t' of 'turn' is [4, n]: an open size that is not the outermost extent puts elements at products "
-                     "of sizes");
+  CHECK(turned[1] ==
+        "'t' of 'turn' is [4, n]: an open size that is not the outermost extent puts elements at products "
+        "of sizes");
 }
 
 TEST_CASE("ranges that are none") {
@@ -207,8 +209,8 @@ TEST_CASE("ranges that are none") {
     b.node("Relu", {"x"}, {"y"}, "relu");
     b.output("y");
   };
-  for (const driver::OpenSymbol& symbol : {driver::OpenSymbol{"n", 0, 16, 64}, driver::OpenSymbol{"n", 8, 4, 64},
-                                           driver::OpenSymbol{"n", 1, 80, 64}})
+  for (const driver::OpenSymbol& symbol :
+       {driver::OpenSymbol{"n", 0, 16, 64}, driver::OpenSymbol{"n", 8, 4, 64}, driver::OpenSymbol{"n", 1, 80, 64}})
     CHECK_THROWS_AS(network_of(model, {symbol}), UserError);
   CHECK(driver::OpenSymbol{"n", 1, 1, 1}.chosen_for() == 67);
   CHECK(driver::OpenSymbol{"n", 1, 100, 128}.chosen_for() == 101);
