@@ -20,7 +20,7 @@
 namespace polyte::codegen {
 
 struct Kernel {
-  ir::LoopProgram program;    // Flat form, parameters bound to numbers
+  ir::LoopProgram program;    // Flat form; parameters are read at run time, from the buffer behind the last one
   std::vector<bool> aligned;  // per interface buffer: its address is a multiple of 64; empty: none is known to be
   // Interface buffers (result, operand) that may be one and the same memory; all others never overlap.
   std::vector<std::pair<std::size_t, std::size_t>> in_place = {};
@@ -41,7 +41,7 @@ struct ObjectCode {
   std::vector<KernelInfo> kernels;
 };
 
-// Throws UserError for what the loops cannot ask for (symbolic parameters, too much stack, types that do not
+// Throws UserError for what the loops cannot ask for (too much stack, types that do not
 // compute an operation), InternalError naming the kernel where LLVM itself gives up.
 ObjectCode compile(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options = {});
 

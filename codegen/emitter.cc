@@ -44,6 +44,17 @@ void FunctionEmitter::bind_interface(Value* buffers) {
     annotate_scope(slot, buffer.name);
     buffers_[buffer.name] = std::move(slot);
   }
+  if (!kernel.program.params.empty()) bind_params(b_.CreateGEP(b_.getPtrTy(), buffers, b_.getInt64(position)));
+}
+
+// The sizes that the caller chose: one number a parameter, behind the last pointer.
+void FunctionEmitter::bind_params(Value* place) {
+  Value* sizes = b_.CreateLoad(b_.getPtrTy(), place, "sizes");
+  std::uint64_t position = 0;
+  for (const std::string& param : context_.kernel.program.params) {
+    Value* size = b_.CreateGEP(b_.getInt64Ty(), sizes, b_.getInt64(position++));
+    variables_[param] = {b_.CreateLoad(b_.getInt64Ty(), size, param), 0};
+  }
 }
 
 void FunctionEmitter::set_workspace(Value* scratch, Value* host) {
@@ -92,10 +103,6 @@ void make_scopes(KernelContext& context) {
 
 void emit_kernel(KernelContext& context) {
   const ir::LoopProgram& program = context.kernel.program;
-  if (!program.params.empty()) {
-    throw UserError(ExitStatus::Unsupported, "kernel '" + program.name + "': parameter '" + program.params.front() +
-                                                 "' has no value, expected sizes bound to numbers");
-  }
   make_scopes(context);
   llvm::LLVMContext& llvm_context = context.module.getContext();
   auto* pointer = llvm::PointerType::getUnqual(llvm_context);

@@ -63,6 +63,7 @@ class FunctionEmitter {
 
   FunctionEmitter(KernelContext& context, llvm::Function* function, bool in_parallel);
   void bind_interface(Value* buffers);
+  void bind_params(Value* place);
   void set_workspace(Value* scratch, Value* host);
   void open_level();             // emit_affine.cc; the first one once the arguments are bound
   void emit(const ir::Stmt& s);  // emit_stmt.cc

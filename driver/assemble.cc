@@ -6,6 +6,7 @@
 #include "driver/assemble_parts.h"
 #include "driver/constant_pool.h"
 #include "driver/model_storage.h"
+#include "driver/open_model.h"
 #include "driver/thread_cost.h"
 #include "graph/op.h"
 
@@ -23,8 +24,10 @@ class Assembler {
         storage_(plan_model_storage(model, share)) {}
 
   runtime::ArtifactParts run(const std::string& library, const ModelOptions& options) {
-    for (const graph::ValueId id : graph_.inputs) manifest().inputs.push_back(spec_of(id));
-    for (const graph::ValueId id : graph_.outputs) manifest().outputs.push_back(spec_of(id));
+    for (const OpenSymbol& symbol : model_.symbols)
+      manifest().symbols.push_back({symbol.name, symbol.least, symbol.most});
+    for (const graph::ValueId id : graph_.inputs) manifest().inputs.push_back(spec_of(model_, id));
+    for (const graph::ValueId id : graph_.outputs) manifest().outputs.push_back(spec_of(model_, id));
     for (std::size_t step = 0; step < storage_.steps.size(); ++step) add_step(step);
     manifest().arena_bytes = storage_.plan.arena_bytes;
     describe(options);
@@ -43,15 +46,11 @@ class Assembler {
   runtime::ArtifactParts parts_;
   ConstantPool constants_;
   std::map<int, std::int64_t> buffer_of_;  // value of storage_ -> buffer number
+  std::optional<std::int64_t> sizes_buffer_;
 
   runtime::ArtifactManifest& manifest() { return parts_.manifest; }
 
-  runtime::TensorSpec spec_of(graph::ValueId id) const {
-    const graph::Value& value = graph_.value(id);
-    return {value.name, value.type.dtype, value.type.shape};
-  }
-
-  const std::string& name_of(int value) const { return graph_.value(storage_.ids.at(at(value))).name; }
+  const std::string& name_of(int value) const { return storage_.names.at(at(value)); }
 
   static std::size_t at(int position) { return static_cast<std::size_t>(position); }
 
@@ -100,7 +99,7 @@ class Assembler {
     const bool is_group = step < model_.groups.size();
     const bool has_kernel = is_group && !model_.groups[step].view;
     const runtime::StoragePlan::Left& left = storage_.plan.steps[step];
-    if (has_kernel && left.runs) return add_kernel(model_.groups[step]);
+    if (has_kernel && left.runs) return add_kernel(step);
     for (const runtime::Copy& copy : left.runs ? storage_.steps[step].copies : left.copies)
       add_copy(copy, is_group ? model_.groups[step].name : "output " + name_of(copy.to));
   }
@@ -108,12 +107,17 @@ class Assembler {
   void add_copy(const runtime::Copy& copy, const std::string& group) {
     runtime::StepSpec step;
     step.group = group;
-    step.buffers = {add_buffer(region(copy.from, copy.from_offset, copy.bytes)),
-                    add_buffer(region(copy.to, copy.to_offset, copy.bytes))};
+    for (runtime::BufferSpec buffer :
+         {region(copy.from, copy.from_offset, copy.bytes), region(copy.to, copy.to_offset, copy.bytes)}) {
+      const runtime::TensorSpec spec = spec_of(model_, storage_.ids.at(at(copy.to)));
+      if (is_open(spec)) buffer.exact = runtime::byte_count(spec);  // of open values all is copied
+      step.buffers.push_back(add_buffer(std::move(buffer)));
+    }
     manifest().steps.push_back(std::move(step));
   }
 
-  void add_kernel(const GroupPlan& group) {
+  void add_kernel(std::size_t number) {
+    const GroupPlan& group = model_.groups[number];
     const BuiltKernel& kernel = model_.kernels[at(group.kernel)];
     const codegen::ScratchLayout& scratch = scratch_[at(group.kernel)];
     runtime::StepSpec step;
@@ -121,8 +125,10 @@ class Assembler {
     step.group = group.name;
     step.scratch_shared_bytes = scratch.shared_bytes;
     step.scratch_bytes_per_worker = scratch.bytes_per_worker;
-    step.parallel =
-        has_parallel_loop(kernel.kernel.program) && is_worth_threads(group.expansion.program, target_.machine);
+    const bool is_open = !kernel.program->params.empty();
+    step.parallel = has_parallel_loop(kernel.kernel.program) &&
+                    (is_open || is_worth_threads(group.expansion.program, target_.machine));
+    step.parallel_from = least_scale_for_threads(*kernel.program, kernel.typical, target_.machine);
     for (const graph::NodeId id : group.nodes) {
       const graph::Node& node = graph_.node(id);
       step.nodes.push_back(std::string(graph::info(node.op).name) + " '" + node.name + "'");
@@ -135,7 +141,15 @@ class Assembler {
                                          : buffer_of(storage_.value_of.at(group.expansion.arguments.at(i))));
     }
     add_packed(group, kernel, step);
+    for (const int room : storage_.rooms[number]) step.buffers.push_back(buffer_of(room));
+    if (!kernel.program->params.empty()) step.buffers.push_back(sizes_buffer());
     manifest().steps.push_back(std::move(step));
+  }
+
+  std::int64_t sizes_buffer() {
+    const auto bytes = static_cast<std::int64_t>(model_.symbols.size() * sizeof(std::int64_t));
+    if (!sizes_buffer_) sizes_buffer_ = add_buffer({"sizes", runtime::BufferPlace::Sizes, 0, 0, bytes});
+    return *sizes_buffer_;
   }
 
   // Constants in the kernel's own layout. Equal kernels have their own weights, so packing is per group.

@@ -6,6 +6,7 @@
 #include "driver/storage_facts.h"
 #include "ir/copy_loops.h"
 #include "ir/interpret.h"
+#include "ir/open_program.h"
 #include "lower/lower.h"
 #include "poly/auto_schedule.h"
 #include "schedule/language/contract.h"
@@ -55,8 +56,12 @@ schedule::Script choose_script(BuiltKernel& kernel, const Machine& machine, cons
     POLYTE_CHECK(options.script != nullptr, "the script arm needs a script");
     return *options.script;
   }
-  Result<schedule::Script> script = write_script(*kernel.program, options.arm, machine, options.exact);
-  if (script) return *std::move(script);
+  Result<schedule::Script> script =
+      write_script(ir::at_typical(*kernel.program, kernel.typical), options.arm, machine, options.exact);
+  if (script) {
+    script->digest = ir::digest(*kernel.program);
+    return *std::move(script);
+  }
   kernel.notes.push_back(to_string(options.arm) + " declined '" + kernel.program->name + "': " + script.error().reason +
                          "; the reference order is used");
   kernel.fell_back = true;
@@ -92,6 +97,14 @@ schedule::State replay_script(BuiltKernel& kernel, const Machine& machine, const
   kernel.fell_back = true;
   kernel.script = reference_script(*kernel.program, machine);
   return schedule::reference_state(kernel.program);
+}
+
+ir::Values typical_sizes(const ir::Program& program, std::span<const std::int64_t> typical) {
+  constexpr std::int64_t kUnknown = 67;  // more than a tile, and no multiple of one
+  ir::Values sizes;
+  for (std::size_t i = 0; i < program.params.size(); ++i)
+    sizes[program.params[i]] = i < typical.size() ? typical[i] : kUnknown;
+  return sizes;
 }
 
 void check_contract(const BuiltKernel& kernel, const KernelOptions& options) {
@@ -148,6 +161,7 @@ BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machi
                          const KernelOptions& options) {
   BuiltKernel kernel;
   kernel.program = std::move(program);
+  kernel.typical = typical_sizes(*kernel.program, options.typical);
   StageLog log(kernel.times);
   kernel.script = log.run("schedule", [&] { return choose_script(kernel, machine, options); });
   kernel.state = log.run("replay and proof", [&] {

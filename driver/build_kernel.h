@@ -38,6 +38,7 @@ struct KernelOptions {
   schedule::ProofLevel proof = schedule::ProofLevel::Full;
   bool strict = false;  // what was not done as asked is an error
   bool exact = false;   // keeps the order of floating-point operations, refuses contracts that change it
+  std::vector<std::int64_t> typical = {};  // of the Program's parameters, if any, in order: what an arm schedules for
 };
 
 // A Const buffer in the layout that the kernel reads, computed at compile time from the Program's constants.
@@ -58,14 +59,16 @@ struct BuiltKernel {
   std::vector<std::string> notes;  // declines, fallbacks, loops left serial: shown in every report
   std::vector<StageTime> times;
   bool fell_back = false;  // the arm declined and the reference order was taken
+  ir::Values typical;      // what its parameters were taken to be where something was chosen
 };
 
 // The script that an arm writes for a Program (empty directives for naive), or why it declines. `exact`: one that keeps
 // the order of every floating-point sum.
 Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact = false);
 
-// Parameters of the Program must be bound. UserError(Refused or Unknown) with the refusal's text where a script is
-// refused. A poly or template arm that declines falls back to the reference order; notes and fell_back say so.
+// Parameters stay open: the script is proved for all their values, and the kernel is given them. UserError(Refused or
+// Unknown) with the refusal's text where a script is refused. A poly or template arm that declines falls back to the
+// reference order; notes and fell_back say so.
 BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,
                          const KernelOptions& options);
 

@@ -22,8 +22,8 @@ double operations_of(const ir::Expr& e) {
 // Iterator by iterator: one that no later bound mentions multiplies, the others are run through.
 class InstanceCount {
  public:
-  explicit InstanceCount(const ir::Statement& statement)
-      : iterators_(statement.iterators), bounds_(ir::bounds_of(statement.domain, statement.iterators)) {
+  InstanceCount(const ir::Statement& statement, const ir::Values& sizes)
+      : iterators_(statement.iterators), bounds_(ir::bounds_of(statement.domain, statement.iterators)), at_(sizes) {
     for (const std::string& iterator : iterators_) is_needed_.push_back(is_mentioned(iterator));
   }
 
@@ -73,15 +73,15 @@ class InstanceCount {
 
 }  // namespace
 
-double count_flops(const ir::Program& program) { return count_flops(program.statements); }
+double count_flops(const ir::Program& program) { return count_flops(program.statements, {}); }
 
-double count_flops(const std::vector<ir::Statement>& statements) {
+double count_flops(const std::vector<ir::Statement>& statements, const ir::Values& sizes) {
   double total = 0;
   for (const ir::Statement& statement : statements) {
     double each = statement.combiner == ir::Combiner::None ? 0 : 1;
     for (const ir::Expr& value : statement.values) each += operations_of(value);
     if (each == 0) continue;
-    const std::optional<double> instances = InstanceCount(statement).run();
+    const std::optional<double> instances = InstanceCount(statement, sizes).run();
     if (!instances) return 0;
     total += each * *instances;
   }

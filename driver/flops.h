@@ -7,9 +7,9 @@
 
 namespace polyte::driver {
 
-// Arithmetic operations of every instance, an fma as two; 0, not known, where a domain takes too long to count. Sizes
-// must be bound.
+// Arithmetic operations of every instance, an fma as two; 0, not known, where a domain takes too long to count.
+// `sizes` has the values of parameters that are not bound.
 double count_flops(const ir::Program& program);
-double count_flops(const std::vector<ir::Statement>& statements);
+double count_flops(const std::vector<ir::Statement>& statements, const ir::Values& sizes);
 
 }  // namespace polyte::driver

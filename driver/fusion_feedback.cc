@@ -78,7 +78,8 @@ std::int64_t scratch_bytes(const BuiltKernel& kernel) {
 double recompute_factor(const BuiltKernel& kernel) {
   std::vector<ir::Statement> scheduled;
   for (const schedule::ScheduledStatement& statement : kernel.state->statements) scheduled.push_back(statement.body);
-  const double wanted = count_flops(kernel.state->basis->statements), done = count_flops(scheduled);
+  const double wanted = count_flops(kernel.state->basis->statements, kernel.typical),
+               done = count_flops(scheduled, kernel.typical);
   return wanted > 0 && done > 0 ? done / wanted : 1;
 }
 

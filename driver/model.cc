@@ -7,6 +7,7 @@
 
 #include "codegen/link.h"
 #include "driver/assemble.h"
+#include "driver/open_model.h"
 #include "driver/parallel_jobs.h"
 #include "graph/fusion_graph.h"
 #include "graph/op.h"
@@ -22,6 +23,14 @@ void run(CompiledModel& model, const char* stage, F f) {
   const auto start = Clock::now();
   f();
   model.times.push_back({stage, std::chrono::duration<double, std::milli>(Clock::now() - start).count()});
+}
+
+void optimize(CompiledModel& model, const Machine& machine, const ModelOptions& options) {
+  graph::OptimizeOptions passes;
+  passes.exact = options.exact;
+  passes.layout = {options.layout, {machine.lanes(DType::F32), machine.fma_per_cycle}};
+  model.passes = graph::optimize(model.graph, passes);
+  optimize_others(model, passes);
 }
 
 // "g2_conv_relu": the group's label and up to three operators, a name that Program text accepts.
@@ -87,6 +96,7 @@ void expand_groups(CompiledModel& model) {
   for (GroupPlan& group : model.groups) {
     if (!group.view) group.expansion = graph::expand(model.graph, group.nodes, group.name);
   }
+  open_groups(model);
 }
 
 Arm arm_of(const GroupPlan& group, const ModelOptions& options) {
@@ -125,6 +135,7 @@ std::vector<KernelRequest> distinct_kernels(CompiledModel& model, const ModelOpt
     request.options.proof = options.proof;
     request.options.strict = options.strict;
     request.options.exact = options.exact;
+    for (const OpenSymbol& symbol : model.symbols) request.options.typical.push_back(symbol.chosen_for());
     if (const NamedScript* script = script_of(group, options)) {
       request.options.arm = Arm::Script;
       request.options.script = &script->script;
@@ -223,31 +234,29 @@ std::string missing_kernel(const CompiledModel& model, const std::string& group)
   return "the model has no group '" + group + "' (there are " + (known.empty() ? "none" : known) + ")";
 }
 
-CompiledModel partition_model(graph::Graph graph, const Machine& machine, const ModelOptions& options) {
+CompiledModel partition_model(Network network, const Machine& machine, const ModelOptions& options) {
   CompiledModel model;
-  model.graph = std::move(graph);
+  model.symbols = std::move(network.symbols);
+  model.sizes = std::move(network.sizes);
+  model.others.assign(std::move_iterator(network.graphs.begin() + 1), std::move_iterator(network.graphs.end()));
+  model.graph = std::move(network.graphs.front());
   std::set<std::string> model_nodes;
   for (const graph::Node& node : model.graph.nodes) model_nodes.insert(node.name);
-  if (options.optimize) {
-    graph::OptimizeOptions passes;
-    passes.exact = options.exact;
-    passes.layout = {options.layout, {machine.lanes(DType::F32), machine.fma_per_cycle}};
-    run(model, "graph passes", [&] { model.passes = graph::optimize(model.graph, passes); });
-  }
+  if (options.optimize) run(model, "graph passes", [&] { optimize(model, machine, options); });
   run(model, "fusion", [&] { partition(model, options, model_nodes); });
   run(model, "expansion", [&] { expand_groups(model); });
   return model;
 }
 
-CompiledModel schedule_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options) {
-  CompiledModel model = partition_model(std::move(graph), target.machine, options);
+CompiledModel schedule_model(Network network, const codegen::Target& target, const ModelOptions& options) {
+  CompiledModel model = partition_model(std::move(network), target.machine, options);
   check_scripts_used(model, options);
   run(model, "schedules", [&] { schedule_and_split(model, target, options); });
   return model;
 }
 
-CompiledModel compile_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options) {
-  CompiledModel model = schedule_model(std::move(graph), target, options);
+CompiledModel compile_model(Network network, const codegen::Target& target, const ModelOptions& options) {
+  CompiledModel model = schedule_model(std::move(network), target, options);
   CompiledCode code;
   run(model, "code", [&] { code = generate_code(model, target, jobs_of(options)); });
   run(model, "assembly", [&] { model.parts = assemble(model, code.scratch, code.library, target, options); });

@@ -15,6 +15,7 @@
 #include "driver/build_kernel.h"
 #include "driver/fusion_feedback.h"
 #include "driver/fusion_file.h"
+#include "driver/network.h"
 #include "graph/expand.h"
 #include "graph/fuse.h"
 #include "graph/optimize.h"
@@ -53,7 +54,10 @@ struct GroupPlan {
 };
 
 struct CompiledModel {
-  graph::Graph graph;  // after the passes
+  graph::Graph graph;                // after the passes
+  std::vector<OpenSymbol> symbols;   // the sizes that runs choose; the graph is that of the typical ones,
+  ir::SizePoints sizes;              // and of the first of these points,
+  std::vector<graph::Graph> others;  // and these are the same graph at the others
   graph::OptimizeReport passes;
   graph::FusionGraph fusion_graph;
   graph::FusionOptions fusion_options;  // with what was asked for, and what was handed back
@@ -67,12 +71,12 @@ struct CompiledModel {
 
 // Its first half, up to a Program a group: no schedules, no kernels. Scheduling may split groups (fusion_feedback.h);
 // those that stay keep their names, the parts of "g3_conv_relu" are "g3a_conv", "g3b_relu".
-CompiledModel partition_model(graph::Graph graph, const Machine& machine, const ModelOptions& options);
+CompiledModel partition_model(Network network, const Machine& machine, const ModelOptions& options);
 // Why no kernel can be scheduled for `group`: an unknown name, with the known ones, or a view. Empty: one can.
 std::string missing_kernel(const CompiledModel& model, const std::string& group);
 // The list without code generation: for looking at groups, programs and scripts.
-CompiledModel schedule_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options);
+CompiledModel schedule_model(Network network, const codegen::Target& target, const ModelOptions& options);
 // All of it.
-CompiledModel compile_model(graph::Graph graph, const codegen::Target& target, const ModelOptions& options);
+CompiledModel compile_model(Network network, const codegen::Target& target, const ModelOptions& options);
 
 }  // namespace polyte::driver

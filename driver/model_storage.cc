@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "driver/open_model.h"
 #include "driver/storage_facts.h"
 #include "support/error.h"
 
@@ -14,7 +15,10 @@ class StorageBuilder {
 
   ModelStorage run(bool share) {
     for (const graph::ValueId id : graph_.inputs) value(id);
-    for (const GroupPlan& group : model_.groups) group.view ? add_view(group) : add_kernel(group);
+    for (const GroupPlan& group : model_.groups) {
+      storage_.rooms.emplace_back();
+      group.view ? add_view(group) : add_kernel(group);
+    }
     add_outputs();
     storage_.plan = plan(share);
     const std::vector<std::string> problems = runtime::check_storage(storage_.values, storage_.steps, storage_.plan);
@@ -36,11 +40,14 @@ class StorageBuilder {
     return copies.arena_bytes < all.arena_bytes ? copies : all;
   }
 
-  int add_value(graph::ValueId id, runtime::Home home) {
-    storage_.values.push_back({graph::size_in_bytes(graph_.value(id).type), home});
+  int add_value(const runtime::TensorSpec& spec, graph::ValueId id, runtime::Home home) {
+    storage_.values.push_back({runtime::unit_bytes(spec), home});
     storage_.ids.push_back(id);
+    storage_.names.push_back(spec.name);
     return static_cast<int>(storage_.values.size()) - 1;
   }
+
+  int add_value(graph::ValueId id, runtime::Home home) { return add_value(spec_of(model_, id), id, home); }
 
   int value(graph::ValueId id) {
     const auto known = storage_.value_of.find(id);
@@ -71,7 +78,10 @@ class StorageBuilder {
       arguments.push_back(value(group.expansion.arguments.at(i)));
       (interface[i]->role == ir::Role::Out ? step.writes : step.reads).push_back(arguments.back());
     }
-    if (const auto runs = copied_runs(group.expansion.program)) {
+    add_rooms(group, step);
+    // A part of a value lies at a distance that a larger scale would stretch.
+    const auto runs = model_.symbols.empty() ? copied_runs(group.expansion.program) : std::nullopt;
+    if (runs) {
       for (const CopiedRun& run : *runs)
         step.copies.push_back({arguments[run.from], run.from_offset, arguments[run.to], run.to_offset, run.bytes});
     } else {
@@ -79,6 +89,16 @@ class StorageBuilder {
         step.in_place.push_back({arguments[result], arguments[operand]});
     }
     storage_.steps.push_back(std::move(step));
+  }
+
+  void add_rooms(const GroupPlan& group, runtime::StorageStep& step) {
+    const ir::LoopProgram& kernel = model_.kernels[static_cast<std::size_t>(group.kernel)].kernel.program;
+    for (const ir::Buffer& buffer : kernel.buffers) {
+      if (buffer.role != ir::Role::Temp) continue;
+      const auto spec = spec_of(group.name + "." + buffer.name, buffer.dtype, buffer.shape, kernel.params);
+      storage_.rooms.back().push_back(add_value(spec, graph::kNoValue, runtime::Home::Arena));
+      step.writes.push_back(storage_.rooms.back().back());
+    }
   }
 
   // The first output of a value that a group computes is that value; all others are copied from it.

@@ -147,6 +147,30 @@ bool covers_results(const ir::Program& program, const std::vector<CopiedRun>& ru
   return true;
 }
 
+bool have_one_size(const ir::Buffer& a, const ir::Buffer& b) {
+  if (size_in_bytes(a.dtype) != size_in_bytes(b.dtype)) return false;
+  const auto is_closed = [](const ir::Buffer& buffer) {
+    return std::ranges::all_of(buffer.shape, &ir::Affine::is_constant);
+  };
+  return is_closed(a) && is_closed(b) ? bytes_of(a) == bytes_of(b) : a.shape == b.shape;
+}
+
+// y[n, c]: each iterator is a subscript of its own.
+bool is_identity(const ir::Statement& statement) {
+  std::set<std::string> subscripts;
+  for (const ir::Index& index : statement.writes[0].indices) {
+    const auto iterator = index.affine.as_symbol();
+    if (index.indirect || (iterator && !subscripts.insert(*iterator).second)) return false;
+  }
+  return std::ranges::all_of(statement.iterators, [&](const std::string& i) { return subscripts.contains(i); });
+}
+
+bool have_same_subscripts(const ir::Access& a, const ir::Access& b) {
+  return std::ranges::equal(a.indices, b.indices, [](const ir::Index& i, const ir::Index& j) {
+    return !i.indirect && !j.indirect && i.affine == j.affine;
+  });
+}
+
 bool reads(const schedule::ScheduledStatement& statement, const std::string& buffer) {
   return std::ranges::any_of(schedule::accesses_of(statement),
                              [&](const schedule::AccessRef& ref) { return !ref.write && ref.access.buffer == buffer; });
@@ -173,21 +197,20 @@ class InPlaceProof {
  public:
   InPlaceProof(const schedule::State& state, const ir::Buffer& result)
       : state_(state), result_(result), definition_(definition_of(state, result.name)) {
-    if (definition_ == nullptr) return;
+    if (definition_ == nullptr || is_identity(definition_->body)) return;
     const std::optional<Box> box = box_of(definition_->body);
-    write_ = position_of(definition_->body.writes[0].indices, result.shape);
-    const auto walk = box && write_ ? walk_of(*write_, *box) : std::nullopt;
+    const auto write = position_of(definition_->body.writes[0].indices, result.shape);
+    const auto walk = box && write ? walk_of(*write, *box) : std::nullopt;
     if (!walk || !is_injective(*walk, *box)) definition_ = nullptr;
   }
 
   bool may_lie_over(const ir::Buffer& operand) const {
-    if (definition_ == nullptr || bytes_of(operand) != bytes_of(result_)) return false;
-    if (size_in_bytes(operand.dtype) != size_in_bytes(result_.dtype)) return false;
+    if (definition_ == nullptr || !have_one_size(operand, result_)) return false;
     for (const schedule::ScheduledStatement& s : state_.statements) {
       if (&s != definition_ && reads(s, operand.name)) return false;
     }
     return std::ranges::all_of(schedule::accesses_of(*definition_), [&](const schedule::AccessRef& ref) {
-      return ref.write || ref.access.buffer != operand.name || position_of(ref.access.indices, operand.shape) == write_;
+      return ref.write || ref.access.buffer != operand.name || is_own_element(ref.access, operand);
     });
   }
 
@@ -195,7 +218,14 @@ class InPlaceProof {
   const schedule::State& state_;
   const ir::Buffer& result_;
   const schedule::ScheduledStatement* definition_;
-  std::optional<ir::Affine> write_;
+
+  // The element of the operand where the result's lies that is written.
+  bool is_own_element(const ir::Access& read, const ir::Buffer& operand) const {
+    const ir::Access& write = definition_->body.writes[0];
+    if (operand.shape == result_.shape && have_same_subscripts(read, write)) return true;
+    const auto position = position_of(read.indices, operand.shape);
+    return position && position == position_of(write.indices, result_.shape);
+  }
 };
 
 }  // namespace

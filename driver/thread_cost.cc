@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "driver/flops.h"
+#include "ir/open_program.h"
 #include "support/checked.h"
 
 namespace polyte::driver {
@@ -30,6 +31,14 @@ double least_microseconds(const ir::Program& program, const Machine& machine) {
 // Two threads save half of the time, more threads little more than that.
 bool is_worth_threads(const ir::Program& program, const Machine& machine) {
   return least_microseconds(program, machine) / 2 > kHandOverMicroseconds;
+}
+
+std::int64_t least_scale_for_threads(const ir::Program& program, const ir::Values& typical, const Machine& machine) {
+  if (program.params.empty()) return 1;
+  std::int64_t scale = 1;
+  for (const auto& [param, size] : typical) scale = std::max(scale, size);
+  const double each = least_microseconds(ir::at_typical(program, typical), machine) / static_cast<double>(scale);
+  return static_cast<std::int64_t>(std::clamp(2 * kHandOverMicroseconds / each, 1.0, 1e12));
 }
 
 }  // namespace polyte::driver

@@ -19,6 +19,7 @@ InputShapes::InputShapes(const onnx::GraphProto& graph, const ImportState& state
     : state_(state), options_(*state.options) {
   bind_by_name(graph, problems);
   bind_by_inputs(graph, problems);
+  if (options_.extent_of) bind_open(graph, problems);
 }
 
 std::optional<Dims> InputShapes::given_shape(const onnx::ValueInfoProto& input) const {
@@ -63,6 +64,17 @@ void InputShapes::bind_by_inputs(const onnx::GraphProto& graph, ImportProblems& 
     for (int d = 0; d < proto.dim_size(); ++d) {
       const std::string& symbol = proto.dim(d).dim_param();
       if (!symbol.empty()) bind(symbol, (*dims)[static_cast<std::size_t>(d)], "input " + named(input.name()), problems);
+    }
+  }
+}
+
+void InputShapes::bind_open(const onnx::GraphProto& graph, ImportProblems& problems) {
+  for (const auto& input : graph.input()) {
+    if (!state_.input_positions.contains(input.name()) || given_shape(input)) continue;
+    for (const auto& dim : input.type().tensor_type().shape().dim()) {
+      if (dim.dim_param().empty() || symbols_.contains(dim.dim_param())) continue;
+      open_.push_back(dim.dim_param());
+      bind(open_.back(), options_.extent_of(open_.back()), "the caller", problems);
     }
   }
 }

@@ -1,11 +1,12 @@
 // The shapes of a model's inputs: what the file fixes, what a caller gives (--shape, the shape of a --value, what is
-// offered for the run), and symbols, which have one extent in the whole model: that of --shape N=4, or of an input
-// whose shape is given.
+// offered for the run), and symbols, which have one extent in the whole model: that of --shape N=4, of an input whose
+// shape is given, or else the one that ImportOptions::extent_of has for it.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "frontend/import_problems.h"
 #include "frontend/importers/context.h"
@@ -20,6 +21,7 @@ class InputShapes {
   // UserError(Unsupported) where something stays open, all of it named.
   Dims shape_of(const onnx::ValueInfoProto& input) const;
   bool is_bound_symbol(const std::string& name) const { return symbols_.contains(name); }
+  const std::vector<std::string>& open() const { return open_; }  // symbols that extent_of was asked for
 
  private:
   using Binding = std::pair<std::int64_t, std::string>;  // the extent, and what gave it
@@ -28,10 +30,12 @@ class InputShapes {
   void bind(const std::string& symbol, std::int64_t extent, const std::string& by, ImportProblems& problems);
   void bind_by_name(const onnx::GraphProto& graph, ImportProblems& problems);
   void bind_by_inputs(const onnx::GraphProto& graph, ImportProblems& problems);
+  void bind_open(const onnx::GraphProto& graph, ImportProblems& problems);
 
   const ImportState& state_;
   const ImportOptions& options_;
   std::map<std::string, Binding> symbols_;
+  std::vector<std::string> open_;
 };
 
 }  // namespace polyte::frontend

@@ -57,7 +57,7 @@ class Importer {
   ImportProblems problems_;
   ModelOutline outline_;
   ImportState state_;
-  std::vector<std::string> notes_;
+  std::vector<std::string> notes_, open_;
 };
 
 // The default of an input gives way to the value that a caller binds it to.
@@ -92,6 +92,7 @@ void Importer::import_inputs() {
       state_.input_positions.emplace(input.name(), state_.input_positions.size());
   }
   const InputShapes shapes(onnx_, state_, problems_);
+  open_ = shapes.open();
   for (const auto& input : onnx_.input()) {
     if (outline_.initializers.count(input.name())) {
       note_default(input.name());
@@ -261,7 +262,7 @@ Imported Importer::result() {
   state_.graph.normalise();
   const std::vector<std::string> problems = graph::verify(state_.graph);
   POLYTE_CHECK(problems.empty(), "the importer built a broken graph: " + problems.front());
-  return {std::move(state_.graph), std::move(state_.specialised), std::move(notes_)};
+  return {std::move(state_.graph), std::move(state_.specialised), std::move(notes_), std::move(open_)};
 }
 
 Coverage Importer::coverage() {

@@ -1,4 +1,4 @@
-// From an ONNX file to a Graph: opsets 1 to 22, static shapes. Everything wrong with a model is reported at once:
+// From an ONNX file to a Graph: opsets 1 to 28, static shapes. Everything wrong with a model is reported at once:
 //
 //   yolo.onnx: 3 of 241 nodes are not supported
 //     'nms' (NonMaxSuppression, opset 13)    operator not supported
@@ -28,6 +28,8 @@ struct ImportOptions {
   std::map<std::string, graph::Dims> shapes;    // of inputs, or the extent of a symbol: --shape x=1x3x224x224, N=4
   std::map<std::string, graph::Tensor> values;  // inputs bound to a constant: --value shape=...
   Offer offer;                                  // asked only for inputs that decide a shape, or whose own is open
+  // The extent of a symbol that nothing else binds; without it such an input is refused.
+  std::function<std::int64_t(const std::string& symbol)> extent_of;
   std::int64_t max_file_bytes = (std::int64_t{1} << 31) - 1;
   std::int64_t max_tensor_bytes = std::int64_t{1} << 34;  // any value of the graph
   std::int64_t max_made_bytes = std::int64_t{1} << 30;    // of all constants that are not stored but computed
@@ -38,6 +40,7 @@ struct Imported {
   graph::Graph graph;                    // normalised and verified
   std::vector<std::string> specialised;  // inputs that became constants with the value that was offered
   std::vector<std::string> notes;        // what a user may want to know: a default input became a constant, ...
+  std::vector<std::string> open;         // symbols that extent_of was asked for, in the order of the inputs
 };
 
 Imported import_onnx(const std::filesystem::path& file, const ImportOptions& options = {});

@@ -258,11 +258,36 @@ Interval range_of(const Atom& atom, const Ranges& ranges) {
   return at == ranges.end() ? Interval{} : at->second;
 }
 
+// (x + c)//d - x//d is c//d or one more: two such terms of e, and what is left of it.
+struct DivisionPair {
+  Interval range;
+  Affine rest;
+};
+
+std::optional<DivisionPair> find_division_pair(const Affine& e) {
+  for (const Term& up : e.terms()) {
+    for (const Term& down : e.terms()) {
+      if (!up.atom.div || !down.atom.div || up.coefficient <= 0 || down.coefficient != -up.coefficient) continue;
+      const FloorDiv &a = *up.atom.div, &b = *down.atom.div;
+      const Affine apart = a.numerator - b.numerator;
+      if (a.denominator != b.denominator || !apart.is_constant()) continue;
+      const Interval steps{polyte::floor_div(apart.constant(), a.denominator),
+                           polyte::ceil_div(apart.constant(), a.denominator)};
+      const Affine pair = floor_div(a.numerator, a.denominator) - floor_div(b.numerator, b.denominator);
+      return DivisionPair{scale(steps, up.coefficient), e - pair * up.coefficient};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Interval range_of(const Affine& e, const Ranges& ranges) {
   Interval result{e.constant(), e.constant()};
   for (const Term& term : e.terms()) result = add(result, scale(range_of(term.atom, ranges), term.coefficient));
+  if (!result.min || !result.max)
+    if (const auto pair = find_division_pair(e))
+      result = intersect(result, add(range_of(pair->rest, ranges), pair->range));
   if (const auto split = find_remainder(e)) {
     const Interval numerator = range_of(split->div->numerator, ranges);
     Interval remainder{0, split->div->denominator - 1};

@@ -14,6 +14,7 @@
 // (left-hand side first, then reductions in order of appearance); a Region runs its body once per iteration.
 #pragma once
 
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -78,6 +79,8 @@ struct Program {
   std::vector<Statement> statements;  // in text order
   std::vector<Item> order;
   Values sizes = {};  // what bind() has put in for parameters: names for scripts, no part of the text
+  // Iterators whose ranges are as if: at_typical (ir/open_program.h). No part of the text either.
+  std::set<std::string> open = {};
 
   const Buffer* find_buffer(const std::string& name) const;        // null if absent
   const Statement* find_statement(const std::string& name) const;  // null if absent

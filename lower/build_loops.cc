@@ -441,17 +441,6 @@ class Uniquify {
   Names& names_;
 };
 
-std::vector<std::int64_t> constant_extents(const ir::Buffer& buffer) {
-  std::vector<std::int64_t> shape;
-  for (const Affine& extent : buffer.shape) {
-    if (!extent.is_constant())
-      throw UserError(ExitStatus::Unsupported, "buffer '" + buffer.name + "': extent " + ir::to_string(extent) +
-                                                   " of a temporary must be a number to be allocated");
-    shape.push_back(extent.constant());
-  }
-  return shape;
-}
-
 ir::Buffer packed_buffer(const schedule::StagedBuffer& b, ir::Role role) {
   return {b.name, role, b.dtype, {b.shape.begin(), b.shape.end()}};
 }
@@ -465,20 +454,37 @@ std::vector<ir::Buffer> interface_of(const State& state, Part part) {
   return buffers;
 }
 
+// What is packed is packed whatever the sizes are: conditions on these alone are left out.
+Stmt without_sizes(const Stmt& s, const std::vector<std::string>& params) {
+  const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return without_sizes(child, params); });
+  const auto* branch = std::get_if<ir::If>(&below->op);
+  if (!branch) return below;
+  ir::If copy = *branch;
+  std::erase_if(copy.conditions, [&](const ir::Constraint& c) {
+    return std::ranges::any_of(params, [&](const std::string& param) { return c.expr.uses(param); });
+  });
+  return ir::make_if(std::move(copy));
+}
+
 }  // namespace
 
 ir::LoopProgram build_loops(const State& scheduled, Part part) {
   const State state = schedule::in_place(scheduled);
   ir::LoopProgram program;
   program.name = state.reference->name;
-  program.params = state.basis->params;
+  if (part == Part::Kernel) program.params = state.basis->params;
   program.buffers = interface_of(state, part);
   Stmt body = Builder(state, part).build();
+  if (part == Part::Packing) body = without_sizes(body, state.basis->params);
   for (const schedule::StagedBuffer& b : state.staged)
     if (allocated_at(b) < 0 && !b.at_compile_time && touches(body, b.name)) body = allocate(b, std::move(body));
-  for (const ir::Buffer& b : state.basis->buffers)
-    if (b.role == ir::Role::Temp && touches(body, b.name))
-      body = ir::make_alloc({{b.name, b.dtype, constant_extents(b), ir::Memory::Heap}, std::move(body)});
+  for (const ir::Buffer& b : state.basis->buffers) {
+    if (b.role != ir::Role::Temp || !touches(body, b.name)) continue;
+    if (std::ranges::all_of(b.shape, &Affine::is_constant))
+      body = ir::make_alloc({{b.name, b.dtype, ir::constant_shape(b), ir::Memory::Heap}, std::move(body)});
+    else
+      program.buffers.push_back(b);  // its size is the caller's business
+  }
   program.body = body;
   Names names(program);  // allocations below loops are taken, too
   program.body = Uniquify(names)(body);

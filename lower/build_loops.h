@@ -9,7 +9,8 @@
 //                                                      for m.i in 0..min(14, 1021 - 14*m.o)  acc[...] = 0
 //                                                    for k.i ...
 //
-// Temporaries and staged buffers become allocations, inside the loop that scopes them. Legality is the State's.
+// Temporaries and staged buffers become allocations, inside the loop that scopes them; a temporary whose extents stay
+// open is a buffer of the interface, behind all others. Legality is the State's.
 #pragma once
 
 #include "ir/loop_program.h"
@@ -19,7 +20,7 @@ namespace polyte::lower {
 
 enum class Part { Kernel, Packing };  // Packing: only the copies that run at compile time
 
-// UserError(Unsupported) where a loop has no bounds that these rules find, or a temporary no constant shape.
+// UserError(Unsupported) where a loop has no bounds that these rules find.
 ir::LoopProgram build_loops(const schedule::State& state, Part part = Part::Kernel);
 
 }  // namespace polyte::lower

@@ -20,20 +20,26 @@ Strides strides_of(const std::vector<std::int64_t>& shape) {
   return strides;
 }
 
+// Of an interface buffer, whose outermost extent may be symbolic. Dimensions of one element before it take no step.
+Strides strides_of(const ir::Buffer& buffer, std::vector<std::string>& problems) {
+  std::vector<std::int64_t> shape;
+  for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
+    const Affine& extent = buffer.shape[d];
+    const auto is_one = [](const Affine& e) { return e == Affine(1); };
+    if (!extent.is_constant() && !std::all_of(buffer.shape.begin(), buffer.shape.begin() + static_cast<int>(d), is_one))
+      problems.push_back("buffer '" + buffer.name + "': extent " + ir::to_string(extent) +
+                         " is symbolic and not the outermost, so that places of elements are products of sizes; " +
+                         "expected a number (give the sizes)");
+    shape.push_back(extent.is_constant() ? extent.constant() : 0);
+  }
+  return strides_of(shape);
+}
+
 class Flattener {
  public:
   explicit Flattener(const ir::LoopProgram& program) {
     std::vector<std::string> problems;
-    for (const ir::Buffer& b : program.buffers) {
-      std::vector<std::int64_t> shape;
-      for (const Affine& extent : b.shape) {
-        if (!extent.is_constant())
-          problems.push_back("buffer '" + b.name + "': extent " + ir::to_string(extent) +
-                             " is symbolic, expected a number (give the sizes)");
-        shape.push_back(extent.constant());
-      }
-      strides_[b.name] = strides_of(shape);
-    }
+    for (const ir::Buffer& b : program.buffers) strides_[b.name] = strides_of(b, problems);
     if (!problems.empty()) throw UserError(ExitStatus::Unsupported, problems);
     ir::for_each_stmt(program.body, [&](const Stmt& s) {
       if (const auto* alloc = std::get_if<ir::Alloc>(&s->op))

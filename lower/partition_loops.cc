@@ -127,6 +127,42 @@ class CutFinder {
   }
 };
 
+// How often an Unrolled loop runs, where that is no number but lies within few.
+struct OpenTrips {
+  Affine count;
+  std::int64_t least = 0, most = 0;
+};
+
+// By the sizes alone: a loop outside would have to ask in each of its trips.
+std::optional<OpenTrips> open_trips(const Stmt& s, const Facts& facts, const std::vector<std::string>& params) {
+  constexpr std::int64_t kMostBranches = 16;
+  std::optional<OpenTrips> found;
+  ir::for_each_stmt(s, [&](const Stmt& each) {
+    const auto* loop = std::get_if<ir::For>(&each->op);
+    if (found || !loop || loop->kind != LoopKind::Unrolled || loop->lower.size() != 1 || loop->upper.size() != 1)
+      return;
+    const Affine count = loop->upper[0] - loop->lower[0];
+    std::set<std::string> symbols;
+    count.collect_symbols(symbols);
+    const bool of_sizes = !symbols.empty() && std::ranges::all_of(symbols, [&](const std::string& symbol) {
+      return std::ranges::find(params, symbol) != params.end();
+    });
+    const ir::Interval range = of_sizes ? facts.range(count) : ir::Interval{};
+    if (range.min && range.max && *range.max - *range.min < kMostBranches) found = {count, *range.min, *range.max};
+  });
+  return found;
+}
+
+Stmt with_trips(const Stmt& s, const Affine& count, std::int64_t number) {
+  const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return with_trips(child, count, number); });
+  const auto* loop = std::get_if<ir::For>(&below->op);
+  if (!loop || loop->lower.size() != 1 || loop->upper.size() != 1 || loop->upper[0] - loop->lower[0] != count)
+    return below;
+  ir::For copy = *loop;
+  copy.upper = {loop->lower[0] + number};
+  return ir::make_for(std::move(copy));
+}
+
 std::int64_t budget_of(std::int64_t stores, const PartitionOptions& options) {
   return std::min((options.growth - 1) * stores, std::max<std::int64_t>(options.max_stores - stores, 0));
 }
@@ -135,6 +171,7 @@ class Partitioner {
  public:
   Partitioner(const ir::LoopProgram& program, const PartitionOptions& options)
       : options_(options),
+        params_(program.params),
         names_(program, true),
         facts_(facts_of(program)),
         budget_(budget_of(count_unrolled_stores(program.body), options)) {}
@@ -154,6 +191,7 @@ class Partitioner {
   };
 
   const PartitionOptions& options_;
+  const std::vector<std::string>& params_;
   Names names_;
   Facts facts_;
   std::int64_t budget_;
@@ -218,9 +256,38 @@ class Partitioner {
       for (const Affine& high : part.upper)
         if (facts_.proves(low - high)) return nullptr;
     const Facts::Scope scope(facts_);
-    facts_.bind(loop.var, part.lower, part.upper);
-    const Stmt simple = simplify(loop.body, facts_);
-    return simple ? statement(simple) : nullptr;
+    const bool once = runs_once(part);
+    if (!once) facts_.bind(loop.var, part.lower, part.upper);
+    const Stmt body = once ? ir::substitute(loop.body, {{loop.var, part.lower[0]}}) : loop.body;
+    const Stmt simple = simplify(body, facts_);
+    return simple ? statement(by_trips(simple)) : nullptr;
+  }
+
+  // At most once, that is.
+  bool runs_once(const Part& part) const {
+    if (part.lower.size() != 1 || part.upper.size() != 1) return false;
+    const Affine trips = part.upper[0] - part.lower[0];
+    return !trips.is_constant() && facts_.proves(1 - trips);
+  }
+
+  // Trips of an Unrolled loop that sizes decide: one branch for each number of them, in which it is known.
+  Stmt by_trips(const Stmt& s) {
+    const std::optional<OpenTrips> trips = open_trips(s, facts_, params_);
+    if (!trips) return s;
+    std::vector<Stmt> branches;
+    std::int64_t stores = 0;
+    for (std::int64_t count = std::max<std::int64_t>(trips->least, 1); count <= trips->most; ++count) {
+      const Constraint known = ir::equal(trips->count, count);
+      const Facts::Scope scope(facts_);
+      facts_.assume(known);
+      const Stmt body = simplify(with_trips(s, trips->count, count), facts_);
+      if (!body) continue;
+      stores += count_unrolled_stores(body);
+      branches.push_back(ir::make_if({{known}, nullptr, branches.empty() ? body : renamed(body)}));
+    }
+    if (stores > budget_) return s;
+    budget_ -= stores;
+    return ir::make_block(std::move(branches));
   }
 
   Stmt renamed(const Stmt& s) {

@@ -6,8 +6,9 @@
 //     unrolled m.i in 0..min(14, 1021 - 14*m.o)   ->      unrolled m.i in 0..14  ...
 //       ...                                             unrolled m.i in 0..13  ...       (m.o = 72)
 //
-// A Parallel loop stays one loop, its body chooses. Tails of splits that are not `cut` are left to masks and
-// guards, and so is what would exceed the limit on growth.
+// Where sizes are open, the tail runs any number of times below a tile's: one branch for each number. A Parallel loop
+// stays one loop, its body chooses. Tails of splits that are not `cut` are left to masks and guards, and so is what
+// would exceed the limit on growth.
 #pragma once
 
 #include <set>

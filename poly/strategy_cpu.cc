@@ -263,7 +263,7 @@ class NestStrategy {
     }
   }
 
-  void choose_parallel_loop() { parallel_ = schedule::loop_for_threads(machine_, tile_.cycles, order_); }
+  void choose_parallel_loop() { parallel_ = schedule::loop_for_threads(machine_, tile_.cycles, order_, program_.open); }
 
   std::string tile_path() const {
     std::string path;

@@ -4,39 +4,65 @@
 // A step calls one kernel on buffers; a step without a kernel copies buffers[0] to buffers[1] (equal sizes). Steps
 // run in order. A buffer lies in the arena, in a constants member, or in the caller's input or output. Several may lie
 // in the same bytes, by a plan that the driver has checked (runtime/storage_plan.h).
+//
+// An artifact may leave sizes open: `symbols` names them with their ranges, and a run takes their values from its
+// inputs. `x f32[batch, 4]` is shape {kOpenExtent, 4} with open {{0, {1}}}. What follows from it:
+//   arena   offsets and bytes are those of scale 1 (runtime/open_number.h) and are multiplied by the scale of the run.
+//           So a buffer has unit_bytes of its number of bytes, and buffers meet at run time only where they meet here;
+//           but one that is a part of another lies at the scaled offset too, wherever the elements there are.
+//   inputs, outputs   the buffer of an open tensor is all of it: offset 0 and unit_bytes(tensor).
+//   kernels get the sizes through a buffer of their own, BufferPlace::Sizes. Constants and scratch do not scale.
+// Without symbols the scale is 1 and nothing of this shows.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "runtime/open_number.h"
 #include "support/dtype.h"
 
 namespace polyte::runtime {
 
-inline constexpr int kArtifactFormat = 2;
+inline constexpr int kArtifactFormat = 3;
 inline constexpr int kKernelAbi = 1;
+inline constexpr std::int64_t kOpenExtent = -1;
+inline constexpr std::int64_t kMostArenaBytes = std::int64_t{1} << 50;  // of a run, so after scaling
 
 struct TensorSpec {
   std::string name{};
   DType dtype = DType::F32;
-  std::vector<std::int64_t> shape{};
+  std::vector<std::int64_t> shape{};  // kOpenExtent where it depends on the sizes, in one dimension at most
+  std::vector<OpenNumber> open{};     // one for each such dimension, in order
 };
 
-enum class BufferPlace { Arena, Constant, Input, Output };
+bool is_open(const TensorSpec& tensor);
+std::vector<std::int64_t> shape_at(const TensorSpec& tensor, std::span<const std::int64_t> sizes);
+std::string shape_text(const TensorSpec& tensor, std::span<const SymbolSpec> symbols);  // "[2*batch + 1, 4]"
+// Its bytes as a number of the sizes, and what a buffer of it says: those at scale 1. Both refuse what overflows and
+// what no tensor can be (UserError).
+OpenNumber byte_count(const TensorSpec& tensor);
+std::int64_t unit_bytes(const TensorSpec& tensor);
+
+// Sizes: the int64 values of all symbols, in order; a kernel reads them.
+enum class BufferPlace { Arena, Constant, Input, Output, Sizes };
 enum class Sharing { None, View, Part, Over };
 
 struct BufferSpec {
   std::string name{};  // for reports
   BufferPlace place = BufferPlace::Arena;
-  std::int64_t index = 0;   // which input, output or constants member; 0 for the arena
+  std::int64_t index = 0;   // which input, output or constants member; else 0
   std::int64_t offset = 0;  // in it
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0;   // at scale 1: in the arena, and of an open tensor
   // For reports: a view of, a part of, or written over the value named; all other reuse is by lifetimes.
   Sharing sharing = Sharing::None;
   std::string shared_with{};
+  // What a copy of it moves, at most what it has room for; absent: all of an open tensor, else `bytes` at any scale.
+  std::optional<OpenNumber> exact{};
 };
 
 struct StepSpec {
@@ -46,6 +72,7 @@ struct StepSpec {
   std::int64_t scratch_shared_bytes = 0;      // workspace that all workers share; it comes first
   std::int64_t scratch_bytes_per_worker = 0;  // then one slice a worker; both multiples of 64
   bool parallel = false;                      // runs on all workers; else the kernel is given one
+  std::int64_t parallel_from = 1;             // and does so in runs of this scale and larger ones
   std::vector<std::string> nodes{};           // of the model, for reports: "Conv 'conv1'"
 };
 
@@ -69,18 +96,24 @@ struct ArtifactManifest {
   std::vector<std::string> features{};  // needed ones, "+avx2"; entries with '-' are ignored
   std::string model_digest{};           // of the source model; may be empty
   std::vector<std::pair<std::string, std::string>> options{};
+  std::vector<SymbolSpec> symbols{};  // each is alone the extent of a dimension of some input
   std::vector<TensorSpec> inputs{}, outputs{};
   std::vector<FixedInput> fixed{};
   std::vector<BufferSpec> buffers{};
   std::vector<StepSpec> steps{};
-  std::int64_t arena_bytes = 0;
+  std::int64_t arena_bytes = 0;         // at scale 1
   std::vector<MemberDigest> members{};  // filled by the writer
 };
+
+// What a copy from or to the buffer moves.
+OpenNumber copied_bytes(const ArtifactManifest& manifest, const BufferSpec& buffer);
 
 std::string manifest_to_json(const ArtifactManifest& manifest);
 
 // Checks every number and reference (buffers in range, offsets within arena and constants, sizes of interface
-// buffers equal to their tensors). UserError(Artifact) with all problems; `source` names the artifact.
+// buffers equal to their tensors), so that a run leaves no buffer with any sizes in their ranges and computes no size
+// beyond 63 bits but the arena's, which the session checks. UserError(Artifact) with all problems of a kind (symbols,
+// tensors, buffers, steps), for the next kind rests on it; `source` names the artifact.
 void check_manifest(const ArtifactManifest& manifest, const std::vector<std::int64_t>& constants_bytes,
                     const std::string& source);
 ArtifactManifest manifest_from_json(std::string_view json, const std::string& source);

@@ -1,5 +1,6 @@
 #include "runtime/polyte_runtime.h"
 
+#include <algorithm>
 #include <new>
 #include <string>
 
@@ -121,6 +122,32 @@ int session_run(const polyte_session* session, const polyte_dl_tensor* inputs, i
   return session_run_timed(session, inputs, inputs_given, outputs, outputs_given, nullptr, problem);
 }
 
+int32_t symbol_count(const polyte_session* s) { return static_cast<int32_t>(s->session.symbols().size()); }
+int symbol_info(const polyte_session* s, int32_t index, polyte_symbol_info* info) {
+  const std::vector<SymbolSpec>& symbols = s->session.symbols();
+  if (index < 0 || static_cast<std::size_t>(index) >= symbols.size() || info == nullptr)
+    return static_cast<int>(ExitStatus::Usage);
+  const SymbolSpec& symbol = symbols[static_cast<std::size_t>(index)];
+  *info = {symbol.name.c_str(), symbol.least, symbol.most};
+  return 0;
+}
+
+int output_shape(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t inputs_given, int32_t index,
+                 int64_t* shape, polyte_problem** problem) {
+  return guarded(problem, [&] {
+    if (session == nullptr) throw UserError(ExitStatus::Usage, "session is null");
+    const std::size_t outputs = session->session.outputs().size();
+    if (index < 0 || static_cast<std::size_t>(index) >= outputs)
+      throw UserError(ExitStatus::Usage,
+                      "output is " + std::to_string(index) + ", expected one of " + std::to_string(outputs));
+    std::vector<TensorView> views;
+    read_tensors(inputs, inputs_given, views);
+    const std::vector<std::int64_t> found = session->session.output_shapes(views)[static_cast<std::size_t>(index)];
+    if (shape == nullptr && !found.empty()) throw UserError(ExitStatus::Usage, "shape is null");
+    std::ranges::copy(found, shape);
+  });
+}
+
 const char* problem_text(const polyte_problem* problem) { return problem == nullptr ? "" : problem->text.c_str(); }
 int problem_status(const polyte_problem* problem) { return problem == nullptr ? 0 : problem->status; }
 void problem_free(polyte_problem* problem) { delete problem; }
@@ -140,7 +167,10 @@ constexpr polyte_runtime_api kApi{sizeof(polyte_runtime_api),
                                   step_count,
                                   step_group,
                                   step_kernel,
-                                  session_run_timed};
+                                  session_run_timed,
+                                  symbol_count,
+                                  symbol_info,
+                                  output_shape};
 
 }  // namespace
 

@@ -27,8 +27,14 @@ typedef struct polyte_tensor_info {
   const char* name; /* valid as long as the session */
   polyte_dl_type dtype;
   int32_t ndim;
-  const int64_t* shape; /* valid as long as the session */
+  const int64_t* shape; /* valid as long as the session; -1 where the extent depends on the sizes of a run */
 } polyte_tensor_info;
+
+/* A size that an artifact leaves open; each run takes its value from the shapes of the inputs. */
+typedef struct polyte_symbol_info {
+  const char* name;    /* valid as long as the session */
+  int64_t least, most; /* its range, both included */
+} polyte_symbol_info;
 
 typedef struct polyte_runtime_api {
   uint32_t size;    /* sizeof(polyte_runtime_api) of the library */
@@ -59,6 +65,15 @@ typedef struct polyte_runtime_api {
   int (*session_run_timed)(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t input_count,
                            const polyte_dl_tensor* outputs, int32_t output_count, int64_t* step_ns,
                            polyte_problem** problem);
+
+  /* The sizes left open: how many (0: all shapes are fixed), and of each its name and range; 0, or 2 when there is no
+   * such symbol. */
+  int32_t (*symbol_count)(const polyte_session* session);
+  int (*symbol_info)(const polyte_session* session, int32_t index, polyte_symbol_info* info);
+  /* The shape of output `index` in a run on these inputs, into `shape`, which has the ndim of its info. The inputs'
+   * data is not looked at and may be null; inputs that a run would refuse are refused. */
+  int (*output_shape)(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t input_count, int32_t index,
+                      int64_t* shape, polyte_problem** problem);
 } polyte_runtime_api;
 
 /* The table, or null when the library is older than `version`. */

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 
+#include "runtime/arguments.h"
 #include "runtime/shared_library.h"
 #include "support/checked.h"
 #include "support/machine.h"
@@ -17,6 +18,8 @@ struct Context {
   AlignedBuffer arena;
   AlignedBuffer scratch;
   std::vector<const void*> pointers;  // the buffers of all steps, one after the other
+  std::vector<std::int64_t> sizes;    // of this run; kernels are given its address, so it stays as long as it is
+  std::int64_t scale = 0;             // which the pointers into the arena are for; 0: none yet
 };
 
 // A place in Context::pointers that holds an address in the caller's buffer.
@@ -30,65 +33,13 @@ struct ExternalSlot {
 struct Step {
   polyte_kernel kernel = nullptr;  // null: a copy
   std::size_t first_pointer = 0;
-  std::size_t copy_bytes = 0;
+  OpenNumber copy_bytes{};
   bool parallel = false;
+  std::int64_t parallel_from = 1;
 };
 
 // For steps that are not worth a second thread: who is given this runs all by himself.
 constexpr polyte_host kOneWorker{sizeof(polyte_host), 1, nullptr, nullptr};
-
-std::string describe(DType dtype, std::span<const std::int64_t> shape) {
-  return std::string(to_string(dtype)) + to_string(shape);
-}
-
-bool matches(const TensorView& view, const TensorSpec& spec) {
-  if (view.dtype != spec.dtype || !std::ranges::equal(view.shape, spec.shape)) return false;
-  const auto size = static_cast<std::uintptr_t>(size_in_bytes(spec.dtype));
-  const bool empty = std::ranges::find(spec.shape, 0) != spec.shape.end();
-  return empty || (view.data != nullptr && reinterpret_cast<std::uintptr_t>(view.data) % size == 0);
-}
-
-std::string mismatch(const TensorView& view, const TensorSpec& spec, const char* kind) {
-  const std::string name = std::string(kind) + " '" + spec.name + "'";
-  const std::string got = describe(view.dtype, view.shape);
-  const std::string expected = describe(spec.dtype, spec.shape);
-  if (got != expected) return name + " is " + got + ", expected " + expected;
-  if (view.data == nullptr) return name + " has no data";
-  return name + " is not aligned to its element";
-}
-
-bool all_match(std::span<const TensorView> views, const std::vector<TensorSpec>& specs) {
-  if (views.size() != specs.size()) return false;
-  for (std::size_t i = 0; i < views.size(); ++i) {
-    if (!matches(views[i], specs[i])) return false;
-  }
-  return true;
-}
-
-void list_mismatches(std::span<const TensorView> views, const std::vector<TensorSpec>& specs, const char* kind,
-                     std::vector<std::string>& problems) {
-  if (views.size() != specs.size()) {
-    problems.push_back("got " + std::to_string(views.size()) + " " + kind + "s, expected " +
-                       std::to_string(specs.size()));
-    return;
-  }
-  for (std::size_t i = 0; i < views.size(); ++i) {
-    if (!matches(views[i], specs[i])) problems.push_back(mismatch(views[i], specs[i], kind));
-  }
-}
-
-bool overlap(const TensorView& a, std::int64_t a_bytes, const TensorView& b, std::int64_t b_bytes) {
-  const auto a_at = reinterpret_cast<std::uintptr_t>(a.data);
-  const auto b_at = reinterpret_cast<std::uintptr_t>(b.data);
-  return a_bytes > 0 && b_bytes > 0 && a_at < b_at + static_cast<std::uintptr_t>(b_bytes) &&
-         b_at < a_at + static_cast<std::uintptr_t>(a_bytes);
-}
-
-std::vector<std::int64_t> sizes_of(const std::vector<TensorSpec>& specs) {
-  std::vector<std::int64_t> sizes;
-  for (const TensorSpec& spec : specs) sizes.push_back(count_bytes(spec.dtype, spec.shape));
-  return sizes;
-}
 
 int choose_threads(int wanted) {
   if (wanted < 0 || wanted > 1024) {
@@ -106,21 +57,20 @@ struct Session::State {
   std::vector<Step> steps;
   std::vector<const void*> template_pointers;                     // constants set, the rest null
   std::vector<std::pair<std::size_t, std::int64_t>> arena_slots;  // slot, offset
+  std::vector<std::size_t> sizes_slots;
   std::vector<ExternalSlot> external_slots;
-  std::vector<std::int64_t> input_bytes, output_bytes;
+  ArgumentChecker arguments;
   std::int64_t scratch_bytes = 0;
   std::mutex mutex;
   std::vector<std::unique_ptr<Context>> idle;  // guarded by mutex
   std::size_t made = 0;                        // guarded by mutex
 
   State(std::shared_ptr<const Artifact> a, const SessionOptions& options)
-      : artifact(std::move(a)), pool(choose_threads(options.threads)) {
+      : artifact(std::move(a)), pool(choose_threads(options.threads)), arguments(artifact->manifest()) {
     const ArtifactManifest& manifest = artifact->manifest();
     check_cpu(manifest, detect_machine().features, artifact->source());
     if (!artifact->kernels().empty()) library.emplace(artifact->kernels(), "polyte-kernels");
     for (const StepSpec& step : manifest.steps) add_step(step);
-    input_bytes = sizes_of(manifest.inputs);
-    output_bytes = sizes_of(manifest.outputs);
     release(acquire());
   }
 
@@ -132,13 +82,14 @@ struct Session::State {
     }
     if (spec.kernel.empty()) {
       const auto first = static_cast<std::size_t>(spec.buffers.front());
-      step.copy_bytes = static_cast<std::size_t>(artifact->manifest().buffers[first].bytes);
+      step.copy_bytes = copied_bytes(artifact->manifest(), artifact->manifest().buffers[first]);
     } else if (!library) {
       throw UserError(ExitStatus::Artifact, "artifact '" + artifact->source() + "': has no kernels.so");
     } else {
       step.kernel = library->kernel(spec.kernel);
     }
     step.parallel = spec.parallel;
+    step.parallel_from = spec.parallel_from;
     const std::int64_t workers = spec.parallel ? pool.workers() : 1;
     const std::int64_t slices = checked_mul(workers, spec.scratch_bytes_per_worker);
     scratch_bytes = std::max(scratch_bytes, checked_add(spec.scratch_shared_bytes, slices));
@@ -162,6 +113,9 @@ struct Session::State {
       case BufferPlace::Output:
         external_slots.push_back({slot, true, index, buffer.offset});
         break;
+      case BufferPlace::Sizes:
+        sizes_slots.push_back(slot);
+        break;
     }
     template_pointers.push_back(pointer);
   }
@@ -176,13 +130,18 @@ struct Session::State {
       }
       idle.reserve(++made);  // so that giving back never allocates
     }
+    return make_context();
+  }
+
+  // With an arena for the smallest sizes.
+  std::unique_ptr<Context> make_context() const {
     auto context = std::make_unique<Context>();
-    context->arena = AlignedBuffer(artifact->manifest().arena_bytes);
     context->scratch = AlignedBuffer(scratch_bytes);
-    context->arena.populate();
     context->scratch.populate();
     context->pointers = template_pointers;
-    for (const auto& [slot, offset] : arena_slots) context->pointers[slot] = context->arena.data() + offset;
+    for (const SymbolSpec& symbol : artifact->manifest().symbols) context->sizes.push_back(symbol.least);
+    for (const std::size_t slot : sizes_slots) context->pointers[slot] = context->sizes.data();
+    fit_arena(*context);
     return context;
   }
 
@@ -191,37 +150,54 @@ struct Session::State {
     idle.push_back(std::move(context));
   }
 
-  void check_arguments(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const {
-    const ArtifactManifest& manifest = artifact->manifest();
-    std::vector<std::string> problems;
-    if (!all_match(inputs, manifest.inputs) || !all_match(outputs, manifest.outputs)) {
-      list_mismatches(inputs, manifest.inputs, "input", problems);
-      list_mismatches(outputs, manifest.outputs, "output", problems);
-      throw UserError(ExitStatus::InvalidInput, std::move(problems));
-    }
-    const auto clash = [&](std::size_t o, const std::string& other) {
-      problems.push_back("output '" + manifest.outputs[o].name + "' overlaps " + other);
-    };
-    for (std::size_t o = 0; o < outputs.size(); ++o) {
-      for (std::size_t i = 0; i < inputs.size(); ++i) {
-        if (overlap(outputs[o], output_bytes[o], inputs[i], input_bytes[i])) {
-          clash(o, "input '" + manifest.inputs[i].name + "'");
-        }
-      }
-      for (std::size_t p = 0; p < o; ++p) {
-        if (overlap(outputs[o], output_bytes[o], outputs[p], output_bytes[p])) {
-          clash(o, "output '" + manifest.outputs[p].name + "'");
-        }
-      }
-    }
-    if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, std::move(problems));
+  // The arena only grows, so sizes that come in turn cost no memory of their own.
+  void fit_arena(Context& context) const {
+    const std::int64_t scale = scale_of(context.sizes);
+    if (scale == context.scale) return;
+    context.scale = 0;
+    const std::int64_t bytes = arena_bytes(scale, context.sizes);
+    if (context.arena.data() == nullptr || context.arena.bytes() < bytes) grow_arena(context, bytes);
+    for (const auto& [slot, offset] : arena_slots) context.pointers[slot] = context.arena.data() + offset * scale;
+    context.scale = scale;
   }
+
+  std::int64_t arena_bytes(std::int64_t scale, std::span<const std::int64_t> sizes) const {
+    const ArtifactManifest& manifest = artifact->manifest();
+    if (manifest.arena_bytes <= kMostArenaBytes / scale) return manifest.arena_bytes * scale;
+    throw UserError(ExitStatus::ResourceLimit, "an arena of " + std::to_string(manifest.arena_bytes) + " * " +
+                                                   std::to_string(scale) + " bytes, where " +
+                                                   sizes_text(manifest.symbols, sizes) + ", is above the limit of " +
+                                                   std::to_string(kMostArenaBytes));
+  }
+
+  void grow_arena(Context& context, std::int64_t bytes) const {
+    context.arena = AlignedBuffer();  // before the next, so that both are never held
+    try {
+      context.arena = AlignedBuffer(bytes);
+    } catch (const UserError& error) {
+      const std::string sizes = sizes_text(artifact->manifest().symbols, context.sizes);
+      throw UserError(error.status(),
+                      error.problems().front() + ", the arena" + (sizes.empty() ? "" : " where " + sizes));
+    }
+    context.arena.populate();
+  }
+
+  // A context for one run; what fails gives it back too.
+  struct Lease {
+    State& state;
+    std::unique_ptr<Context> context;
+    explicit Lease(State& s) : state(s), context(s.acquire()) {}
+    ~Lease() { state.release(std::move(context)); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+  };
 
   int execute(const Step& step, Context& context, const polyte_host& workers) const {
     const void* const* buffers = context.pointers.data() + step.first_pointer;
-    if (step.kernel != nullptr)
-      return step.kernel(buffers, context.scratch.data(), step.parallel ? &workers : &kOneWorker);
-    if (step.copy_bytes > 0) std::memcpy(const_cast<void*>(buffers[1]), buffers[0], step.copy_bytes);
+    const bool by_all = step.parallel && scale_of(context.sizes) >= step.parallel_from;
+    if (step.kernel != nullptr) return step.kernel(buffers, context.scratch.data(), by_all ? &workers : &kOneWorker);
+    const auto bytes = static_cast<std::size_t>(step.copy_bytes.at(context.sizes));
+    if (bytes > 0) std::memcpy(const_cast<void*>(buffers[1]), buffers[0], bytes);
     return 0;
   }
 
@@ -237,14 +213,15 @@ struct Session::State {
   }
 
   void run(std::span<const TensorView> inputs, std::span<const TensorView> outputs, Recorder* recorder) {
-    check_arguments(inputs, outputs);
-    std::unique_ptr<Context> context = acquire();
+    Lease lease(*this);
+    Context& context = *lease.context;
+    arguments.check(inputs, outputs, context.sizes);
+    fit_arena(context);
     for (const ExternalSlot& external : external_slots) {
       const TensorView& view = (external.output ? outputs : inputs)[external.index];
-      context->pointers[external.slot] = static_cast<const std::byte*>(view.data) + external.offset;
+      context.pointers[external.slot] = static_cast<const std::byte*>(view.data) + external.offset;
     }
-    const auto failure = execute(*context, recorder);
-    release(std::move(context));
+    const auto failure = execute(context, recorder);
     if (!failure) return;
     const StepSpec& step = artifact->manifest().steps[failure->first];
     const std::string reason = failure->second == POLYTE_OUT_OF_BOUNDS
@@ -261,9 +238,17 @@ Session::Session(Session&&) noexcept = default;
 
 const std::vector<TensorSpec>& Session::inputs() const { return artifact().manifest().inputs; }
 const std::vector<TensorSpec>& Session::outputs() const { return artifact().manifest().outputs; }
+const std::vector<SymbolSpec>& Session::symbols() const { return artifact().manifest().symbols; }
 const std::vector<StepSpec>& Session::steps() const { return artifact().manifest().steps; }
 const Artifact& Session::artifact() const { return *state_->artifact; }
 int Session::threads() const { return state_->pool.workers(); }
+
+std::vector<std::vector<std::int64_t>> Session::output_shapes(std::span<const TensorView> inputs) const {
+  const std::vector<std::int64_t> sizes = state_->arguments.sizes_of(inputs);
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const TensorSpec& spec : outputs()) shapes.push_back(shape_at(spec, sizes));
+  return shapes;
+}
 
 void Session::run(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const {
   state_->run(inputs, outputs, nullptr);
@@ -284,7 +269,8 @@ std::vector<Tensor> Session::run(std::span<const Tensor> inputs) const {
   std::vector<TensorView> input_views;
   std::vector<TensorView> output_views;
   for (const Tensor& input : inputs) input_views.push_back(input.view());
-  for (const TensorSpec& spec : outputs()) results.emplace_back(spec.dtype, spec.shape);
+  const std::vector<std::vector<std::int64_t>> shapes = output_shapes(input_views);
+  for (std::size_t i = 0; i < shapes.size(); ++i) results.emplace_back(outputs()[i].dtype, shapes[i]);
   for (const Tensor& result : results) output_views.push_back(result.view());
   run(input_views, output_views);
   return results;

@@ -6,6 +6,10 @@
 // `run` may be called from several threads at once: each run has its own arena and scratch, kept for the next; a
 // run allocates nothing once as many runs have been in flight before. Results do not depend on the number of
 // threads' timing. A processor without the needed features is refused by the constructor (UserError(Artifact)).
+//
+// Where the artifact leaves sizes open (symbols()), each run takes their values from the extents of its inputs. The
+// arena of a run grows with the largest scale that it has met (runtime/open_number.h) and is kept so; a run that finds
+// no memory for it fails with UserError(ResourceLimit).
 #pragma once
 
 #include <cstdint>
@@ -32,14 +36,19 @@ class Session {
   Session(Session&&) noexcept;
   Session& operator=(Session&&) = delete;
 
-  const std::vector<TensorSpec>& inputs() const;
+  const std::vector<TensorSpec>& inputs() const;  // as declared: kOpenExtent where a shape is open
   const std::vector<TensorSpec>& outputs() const;
+  const std::vector<SymbolSpec>& symbols() const;  // the sizes left open; none: all shapes are fixed
   const std::vector<StepSpec>& steps() const;
   const Artifact& artifact() const;
   int threads() const;
 
-  // Tensors in the order of inputs() and outputs(), type and shape exactly theirs; outputs must not overlap
-  // inputs or each other. All problems of the arguments are listed at once (UserError(InvalidInput)).
+  // Of what shape the outputs of a run on these inputs are; their data is not looked at and may be null. Wrong inputs
+  // are refused as by run.
+  std::vector<std::vector<std::int64_t>> output_shapes(std::span<const TensorView> inputs) const;
+  // Tensors in the order of inputs() and outputs(), type and shape exactly theirs, open extents by one value of each
+  // symbol; outputs must not overlap inputs or each other. All problems of the arguments are listed at once
+  // (UserError(InvalidInput)).
   void run(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
   void run(std::initializer_list<TensorView> inputs, std::initializer_list<TensorView> outputs) const;
   std::vector<Tensor> run(std::span<const Tensor> inputs) const;  // allocates the outputs

@@ -62,17 +62,27 @@ std::string panel_iterator(const ir::Load& load, const std::string& lane, const 
   return "";
 }
 
+// The iterator of a loop of the order: n of n, and of n.o where it is tiled.
+std::string iterator_of(const std::string& loop) {
+  return loop.ends_with(".o") ? loop.substr(0, loop.size() - 2) : loop;
+}
+
 // The last of the outermost loops that each own a subscript of the load: a part copied there is copied once, and is
-// small. Empty: none.
+// small. Empty: none. But a copy has no size outside of a loop of open size, so that it may be made several times.
 std::string copy_site(const TiledReduction& r, const ir::Load& load) {
-  std::string site;
-  for (const std::string& loop : r.order) {
-    const auto uses = [&](const ir::Index& index) { return index.affine.uses(loop); };
-    const auto owns = [&](const ir::Index& index) { return index.affine.as_symbol() == loop; };
-    if (std::ranges::count_if(load.indices, uses) != 1 || std::ranges::count_if(load.indices, owns) != 1) break;
-    site = loop;
+  const auto uses = [&](const std::string& iterator) {
+    return std::ranges::count_if(load.indices, [&](const ir::Index& i) { return i.affine.uses(iterator); });
+  };
+  const auto owns = [&](const std::string& iterator) {
+    return std::ranges::count_if(load.indices, [&](const ir::Index& i) { return i.affine.as_symbol() == iterator; });
+  };
+  std::size_t sites = 0;
+  while (sites < r.order.size() && uses(r.order[sites]) == 1 && owns(r.order[sites]) == 1) ++sites;
+  for (std::size_t i = sites; i < r.order.size(); ++i) {
+    const std::string iterator = iterator_of(r.order[i]);
+    if (r.program->open.contains(iterator) && uses(iterator) > 0) sites = i + 1;
   }
-  return site;
+  return sites == 0 ? "" : r.order[sites - 1];
 }
 
 struct Panels {
@@ -118,7 +128,7 @@ std::string shared_copy(const TiledReduction& r, const std::string& buffer, cons
   const ir::Buffer& copied = r.program->buffer(buffer);
   const double bytes = static_cast<double>(checked_product(ir::constant_shape(copied))) *
                        static_cast<double>(size_in_bytes(copied.dtype));
-  const std::string loop = loop_for_threads(*r.machine, 2 * bytes / kCopiedBytes, loops);
+  const std::string loop = loop_for_threads(*r.machine, 2 * bytes / kCopiedBytes, loops, r.program->open);
   return loop.empty() ? "" : "parallel " + buffer + ".in:" + loop;
 }
 
@@ -128,6 +138,13 @@ bool can_stage_accumulator(const ir::Program& program, const ir::Statement& upda
   if (update.guard) return false;
   return !for_whole_kernel || std::ranges::none_of(loads_of(program, update.writes[0].buffer),
                                                    [](const ir::Load* load) { return load->otherwise != nullptr; });
+}
+
+// No box is large enough for a copy of the whole.
+bool has_open_size(const ir::Program& program, const ir::Load& load) {
+  return std::ranges::any_of(program.open, [&](const std::string& iterator) {
+    return std::ranges::any_of(load.indices, [&](const ir::Index& index) { return index.affine.uses(iterator); });
+  });
 }
 
 bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load, const std::string& lane,
@@ -140,7 +157,7 @@ bool can_pack(const ir::Program& program, const ir::Statement& update, const ir:
   const bool all_plain = std::ranges::all_of(loads_of(program, load.buffer), [](const ir::Load* other) {
     return !other->otherwise && plain_subscripts(*other);
   });
-  return !is_result && moves && all_plain && !panel_iterator(load, lane, row).empty();
+  return !is_result && moves && all_plain && !has_open_size(program, load) && !panel_iterator(load, lane, row).empty();
 }
 
 namespace {
@@ -169,7 +186,7 @@ std::vector<std::string> operand_stages(const TiledReduction& r, std::set<std::s
       if (load->otherwise) {
         if (r.in_place.contains(load->buffer) || !wants_padded_copy(*r.program, *load)) continue;
         const std::string site = copy_site(r, *load);
-        if (site.empty() && !whole.insert(load->buffer).second) continue;
+        if (site.empty() && (has_open_size(*r.program, *load) || !whole.insert(load->buffer).second)) continue;
         lines.push_back("stage " + load->buffer + (site.empty() ? "" : " at " + r.update->name + ":" + site));
         if (site.empty()) share(padded_loops(r, load->buffer));
       } else if (r.packed.contains(load->buffer) && whole.insert(load->buffer).second) {

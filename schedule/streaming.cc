@@ -53,6 +53,7 @@ double bytes_of_interface(const ir::Program& program) {
 
 std::vector<std::string> stream_lines(const ir::Program& program, const Machine& machine,
                                       const std::set<std::string>& in_place) {
+  if (!program.open.empty()) return {};  // a run of small sizes stays in the caches
   std::vector<std::string> lines;
   if (has_contraction(program)) return lines;
   if (bytes_of_interface(program) < static_cast<double>(machine.l3.bytes) * kBeyond) return lines;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 
@@ -24,7 +25,9 @@ struct CountedLoop {
 bool is_worth_threads(const Machine& machine, double cycles);
 
 // Of the loops of a nest, outermost first, the coincident one that ends it first. Empty: none ends it sooner than one
-// thread does, or the nest is not worth threads.
-std::string loop_for_threads(const Machine& machine, double cycles, std::span<const CountedLoop> loops);
+// thread does, or the nest is not worth threads. Loops over iterators of `open` (ir::Program::open), n and n.o of n,
+// may have one trip in a run: another is taken that is nearly as good.
+std::string loop_for_threads(const Machine& machine, double cycles, std::span<const CountedLoop> loops,
+                             const std::set<std::string>& open = {});
 
 }  // namespace polyte::schedule

@@ -19,6 +19,7 @@ constexpr double kCopyCycles = 0.5;                // an element of a padded cop
 constexpr double kCheapCopy = 0.1;                 // of the steps that read it
 constexpr double kPageWalk = 7, kNearPages = 64;   // a page beyond these is looked up in the second level
 constexpr double kFarWalk = 64, kFarPages = 2048;  // and beyond these in the tables, which nothing hides
+constexpr double kOfOpenSize = 1.25;               // a run may have a part of the tile, or one row
 // Lines that follow each other are fetched ahead, in so many streams at once; where a run begins they are waited for.
 constexpr double kRunStart = 10, kStreams = 16;
 constexpr std::int64_t kStreamedBlocks[] = {4, 8};  // rows of a reduction that has no tile's rows
@@ -179,7 +180,14 @@ class TileChooser {
       busiest = std::max(busiest, cycles);
       sum += cycles;
     }
-    return busiest + kUnhidden * (sum - busiest) + extra;
+    return (busiest + kUnhidden * (sum - busiest) + extra) * (is_open(candidate) ? kOfOpenSize : 1);
+  }
+
+  bool is_open(const TileCandidate& candidate) const {
+    return std::ranges::any_of(q_.program->open, [&](const std::string& iterator) {
+      const std::size_t loop = nest_.loop_number(iterator);
+      return loop != none() && candidate.at.tiles(loop);
+    });
   }
 
   // Of operands read in place whose neighbours along the tile lie on pages of their own.

@@ -2,7 +2,9 @@
 //
 // A kernel is `int k(const void* const* buffers, void* scratch, const polyte_host* host)`:
 //   buffers  one pointer per interface buffer, in the order of the Program's declarations, each aligned to its
-//            element (a buffer may be a part of another one); a result may be an operand where the compiler knew so
+//            element (a buffer may be a part of another one); a result may be an operand where the compiler knew so.
+//            A kernel with open sizes gets one more, the last: the values of all symbols of the artifact as int64_t, in
+//            the order of its manifest, each in its range
 //   scratch  the kernel's workspace, `scratch_bytes` of the artifact's manifest, 64-byte aligned; below a
 //            parallel loop each worker uses its own slice: scratch + worker * scratch_bytes_per_worker
 //   returns  0, or POLYTE_OUT_OF_BOUNDS; never crashes by design

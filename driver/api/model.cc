@@ -2,7 +2,7 @@
 
 #include "driver/api/arms.h"
 #include "driver/api/guard.h"
-#include "frontend/onnx_import.h"
+#include "driver/import_network.h"
 #include "ir/loop_program_text.h"
 #include "ir/program_text.h"
 
@@ -61,10 +61,12 @@ Outcome<ModelReport> compile_model(const std::string& onnx, const std::string& a
     const driver::ModelOptions driver_opts = driver_options(options);
     frontend::ImportOptions import_options;
     import_options.shapes.insert(options.shapes.begin(), options.shapes.end());
-    frontend::Imported imported = frontend::import_onnx(onnx, import_options);
+    std::vector<driver::OpenSymbol> open;
+    for (const auto& [name, size] : options.open) open.push_back({name, size.least, size.typical, size.most});
+    driver::ImportedNetwork imported = driver::import_network(onnx, import_options, open);
     const driver::CompiledModel model = artifact.empty()
-                                            ? driver::schedule_model(std::move(imported.graph), target, driver_opts)
-                                            : driver::compile_model(std::move(imported.graph), target, driver_opts);
+                                            ? driver::schedule_model(std::move(imported.network), target, driver_opts)
+                                            : driver::compile_model(std::move(imported.network), target, driver_opts);
     if (!artifact.empty()) runtime::write_artifact(artifact, model.parts);
     return report_of(model, std::move(imported.notes));
   });

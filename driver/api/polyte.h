@@ -141,11 +141,17 @@ Outcome<Kernel> compile(const Program& program, const CompileOptions& options = 
 
 // ---- a network
 
+// Of a size that a model names and nothing binds: an artifact takes least to most, and is made for about `typical`.
+struct OpenSize {
+  std::int64_t least = 1, typical = 16, most = 65536;
+};
+
 struct ModelOptions {
   Scheduler scheduler = Scheduler::Poly;
   std::map<std::string, Scheduler> groups{};                  // another scheduler for one group
   std::vector<std::string> scripts{};                         // Script texts, for the groups that their headers name
-  std::map<std::string, std::vector<std::int64_t>> shapes{};  // inputs of symbolic shape
+  std::map<std::string, std::vector<std::int64_t>> shapes{};  // binds inputs of symbolic shape, or one symbol: {4}
+  std::map<std::string, OpenSize> open{};                     // of symbols that stay open, where not as by default
   std::string target = "native";
   bool strict = false;
   bool exact = false;

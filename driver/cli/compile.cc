@@ -5,6 +5,7 @@
 
 #include "driver/cli/model_options.h"
 #include "driver/cli/reports.h"
+#include "driver/import_network.h"
 #include "graph/explain_fusion.h"
 #include "ir/program_text.h"
 
@@ -107,11 +108,11 @@ int run_compile(const CompileOptions& options) {
     throw UserError(ExitStatus::Usage, "--emit of several kinds needs --emit-dir DIR");
   const codegen::Target target = target_from(options.verb.target);
   const frontend::ImportOptions import = import_options(options.verb);
-  frontend::Imported imported = frontend::import_onnx(options.model, import);
+  driver::ImportedNetwork imported = driver::import_network(options.model, import, open_ranges(options.verb));
   const driver::ModelOptions model_opts = model_options(options.verb);
   driver::CompiledModel model = options.output.empty()
-                                    ? driver::schedule_model(std::move(imported.graph), target, model_opts)
-                                    : driver::compile_model(std::move(imported.graph), target, model_opts);
+                                    ? driver::schedule_model(std::move(imported.network), target, model_opts)
+                                    : driver::compile_model(std::move(imported.network), target, model_opts);
   for (const std::string& note : imported.notes) std::cerr << "note: " << note << "\n";
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
   if (options.time_passes) print_times(model);
@@ -121,7 +122,7 @@ int run_compile(const CompileOptions& options) {
   model.parts.manifest.fixed = fixed_inputs(import);
   runtime::write_artifact(options.output, model.parts);
   std::cerr << options.output << ": " << model.groups.size() << " groups, " << model.kernels.size()
-            << " kernels, arena " << model.parts.manifest.arena_bytes << " bytes\n";
+            << " kernels, arena " << arena_text(model.parts.manifest) << "\n";
   return 0;
 }
 

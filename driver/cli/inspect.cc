@@ -5,6 +5,7 @@
 
 #include "driver/cli/model_options.h"
 #include "driver/cli/reports.h"
+#include "driver/import_network.h"
 #include "graph/explain_fusion.h"
 #include "graph/op.h"
 
@@ -28,7 +29,9 @@ struct Report {
 
 // Returns the exit status.
 int add_coverage(const InspectOptions& options, Report& report) {
-  const frontend::Coverage coverage = frontend::coverage(options.model, import_options(options.verb));
+  frontend::ImportOptions import = import_options(options.verb);
+  import.extent_of = [](const std::string&) { return driver::OpenSymbol().typical; };  // of what stays open
+  const frontend::Coverage coverage = frontend::coverage(options.model, import);
   int missing = 0;
   report.json["nodes"] = nlohmann::json::array();
   for (const frontend::NodeCoverage& node : coverage.nodes) {
@@ -51,8 +54,8 @@ int add_coverage(const InspectOptions& options, Report& report) {
   return missing || !coverage.problems.empty() ? static_cast<int>(ExitStatus::Unsupported) : 0;
 }
 
-std::string tensor_text(const runtime::TensorSpec& spec) {
-  return spec.name + ": " + std::string(to_string(spec.dtype)) + runtime::to_string(spec.shape);
+std::string tensor_text(const runtime::TensorSpec& spec, const runtime::ArtifactManifest& manifest) {
+  return spec.name + ": " + std::string(to_string(spec.dtype)) + shape_text(spec, manifest.symbols);
 }
 
 int print_artifact(const InspectOptions& options) {
@@ -67,9 +70,12 @@ int print_artifact(const InspectOptions& options) {
     return 0;
   }
   std::cout << "artifact for " << manifest.cpu << ", " << manifest.steps.size() << " steps, arena "
-            << manifest.arena_bytes << " bytes\n";
-  for (const runtime::TensorSpec& spec : manifest.inputs) std::cout << "  in   " << tensor_text(spec) << "\n";
-  for (const runtime::TensorSpec& spec : manifest.outputs) std::cout << "  out  " << tensor_text(spec) << "\n";
+            << arena_text(manifest) << "\n";
+  for (const runtime::SymbolSpec& symbol : manifest.symbols)
+    std::cout << "  open " << symbol.name << ": " << symbol.least << " to " << symbol.most << "\n";
+  for (const runtime::TensorSpec& spec : manifest.inputs) std::cout << "  in   " << tensor_text(spec, manifest) << "\n";
+  for (const runtime::TensorSpec& spec : manifest.outputs)
+    std::cout << "  out  " << tensor_text(spec, manifest) << "\n";
   for (const runtime::StepSpec& step : manifest.steps) {
     std::cout << "  " << (step.kernel.empty() ? "copy" : step.kernel) << "  " << step.group << "\n";
   }
@@ -118,12 +124,13 @@ void add_memory(const driver::CompiledModel& model, Report& report) {
 }
 
 void add_model_sections(const InspectOptions& options, Report& report) {
-  frontend::Imported imported = frontend::import_onnx(options.model, import_options(options.verb));
+  driver::ImportedNetwork imported =
+      driver::import_network(options.model, import_options(options.verb), open_ranges(options.verb));
   const driver::ModelOptions model_opts = model_options(options.verb);
   const codegen::Target target = target_from(options.verb.target);
   const driver::CompiledModel model =
-      options.memory ? driver::compile_model(std::move(imported.graph), target, model_opts)
-                     : driver::partition_model(std::move(imported.graph), target.machine, model_opts);
+      options.memory ? driver::compile_model(std::move(imported.network), target, model_opts)
+                     : driver::partition_model(std::move(imported.network), target.machine, model_opts);
   for (const std::string& note : imported.notes) std::cerr << "note: " << note << "\n";
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
   if (options.groups || (!options.explain_fusion && !options.layouts && !options.memory)) add_groups(model, report);

@@ -123,6 +123,14 @@ nlohmann::ordered_json memory_json(const ArtifactManifest& manifest) {
   return json;
 }
 
+std::string arena_text(const ArtifactManifest& manifest) {
+  std::string symbols;
+  for (const runtime::SymbolSpec& symbol : manifest.symbols) symbols += (symbols.empty() ? "" : ", ") + symbol.name;
+  const std::string factor =
+      symbols.empty() ? "" : " times " + (manifest.symbols.size() > 1 ? "the largest of " + symbols : symbols);
+  return std::to_string(manifest.arena_bytes) + " bytes" + factor;
+}
+
 std::string memory_text(const ArtifactManifest& manifest) {
   const nlohmann::ordered_json json = memory_json(manifest);
   auto number = [&](const char* key) { return std::to_string(json[key].get<std::int64_t>()); };
@@ -147,10 +155,11 @@ std::string memory_text(const ArtifactManifest& manifest) {
               row["offset"].get<std::int64_t>(), (first == last ? first : first + " to " + last) + shares(row));
     }
   }
-  text << "arena " << number("arena_bytes") << " bytes (" << number("arena_bytes_without_reuse")
+  text << "arena " << arena_text(manifest) << " (" << number("arena_bytes_without_reuse")
        << " without reuse), constants " << number("constant_bytes") << " bytes, scratch "
        << number("scratch_shared_bytes") << " bytes and " << number("scratch_bytes_per_worker") << " a worker\n"
-       << "total " << number("total_bytes") << " bytes with one worker\n";
+       << "total " << number("total_bytes") << " bytes with one worker"
+       << (manifest.symbols.empty() ? "" : ", where every open size is 1") << "\n";
   return text.str();
 }
 

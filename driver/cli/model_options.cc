@@ -5,6 +5,7 @@
 #include <charconv>
 #include <fstream>
 
+#include "driver/import_network.h"
 #include "frontend/onnx_import.h"
 #include "runtime/npy.h"
 
@@ -19,21 +20,25 @@ std::pair<std::string, std::string> key_value(const std::string& option, const s
   return {item.substr(0, at), item.substr(at + 1)};
 }
 
-graph::Dims parse_dims(const std::string& option, const std::string& text) {
+// Sizes with a separator between them, 1x3x224x224.
+graph::Dims parse_sizes(const std::string& option, const std::string& text, const std::string& separator) {
   graph::Dims dims;
   std::size_t begin = 0;
   while (begin <= text.size() && !text.empty()) {
-    const std::size_t end = std::min(text.find('x', begin), text.size());
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
     std::int64_t value = 0;
     const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, value);
     if (error != std::errc() || stop != text.data() + end || value < 0) {
-      throw UserError(ExitStatus::Usage, option + ": expected sizes such as 1x3x224x224");
+      throw UserError(ExitStatus::Usage,
+                      option + ": expected sizes such as 1x3x224x224, or a range of a symbol, 1..64 or 1..16..64");
     }
     dims.push_back(value);
-    begin = end + 1;
+    begin = end + separator.size();
   }
   return dims;
 }
+
+bool is_range(const std::string& text) { return text.find("..") != std::string::npos; }
 
 }  // namespace
 
@@ -69,7 +74,10 @@ graph::Tensor parse_value(const std::string& item, const std::string& text) {
 void add_model_options(const Verb& verb, ModelVerbOptions& options) {
   add_schedule_options(verb, options.schedule);
   verb.option("--schedule", options.group_arms, "GROUP=ARM: another arm for one group; repeatable");
-  verb.option("--shape", options.shapes, "NAME=1x3x224x224: binds an input's shape, or a symbol: N=4; repeatable");
+  verb.option(
+      "--shape", options.shapes,
+      "NAME=1x3x224x224: binds an input's shape, or a symbol: N=4; N=1..8..64: the least, typical and most that an "
+      "open one is; repeatable");
   verb.option("--target", options.target, "cpu:native or an LLVM CPU name").shows_default();
   add_group_options(verb, options);
 }
@@ -84,17 +92,34 @@ void add_group_options(const Verb& verb, ModelVerbOptions& options) {
   verb.option("--opt-level", options.opt_level, "0: neither graph passes nor fusion").within(0, 3).shows_default();
 }
 
+std::pair<std::string, graph::Dims> parse_shape(const std::string& item) {
+  const auto [name, value] = key_value("--shape", item);
+  return {name, parse_sizes("--shape " + item, value, "x")};
+}
+
 frontend::ImportOptions import_options(const ModelVerbOptions& options) {
   frontend::ImportOptions result;
   for (const std::string& item : options.shapes) {
-    const auto [name, value] = key_value("--shape", item);
-    result.shapes[name] = parse_dims("--shape " + item, value);
+    if (!is_range(item)) result.shapes.insert_or_assign(parse_shape(item).first, parse_shape(item).second);
   }
   for (const std::string& item : options.values) {
     const auto [name, value] = key_value("--value", item);
     result.values[name] = parse_value(item, value);
   }
   return result;
+}
+
+std::vector<driver::OpenSymbol> open_ranges(const ModelVerbOptions& options) {
+  std::vector<driver::OpenSymbol> ranges;
+  for (const std::string& item : options.shapes) {
+    const auto [name, value] = key_value("--shape", item);
+    if (!is_range(value)) continue;
+    const graph::Dims sizes = parse_sizes("--shape " + item, value, "..");
+    if (sizes.size() != 2 && sizes.size() != 3)
+      throw UserError(ExitStatus::Usage, "--shape " + item + ": expected LEAST..MOST or LEAST..TYPICAL..MOST");
+    ranges.push_back({name, sizes.front(), sizes[1], sizes.back()});
+  }
+  return ranges;
 }
 
 driver::ModelOptions model_options(const ModelVerbOptions& options) {
@@ -141,9 +166,10 @@ bool is_artifact(const std::string& path) {
 }
 
 std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, schedule::Script* script) {
-  frontend::Imported imported = frontend::import_onnx(request.model, import_options(request.options));
+  driver::ImportedNetwork imported =
+      driver::import_network(request.model, import_options(request.options), open_ranges(request.options));
   const driver::CompiledModel model = driver::partition_model(
-      std::move(imported.graph), target_from(request.options.target).machine, model_options(request.options));
+      std::move(imported.network), target_from(request.options.target).machine, model_options(request.options));
   const bool by_header = request.group.empty() && script;
   const std::string name = by_header ? script->program : request.group;
   std::string problem = missing_kernel(model, name);

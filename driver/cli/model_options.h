@@ -16,6 +16,8 @@ struct ModelVerbOptions {
 };
 void add_model_options(const Verb& verb, ModelVerbOptions& options);
 frontend::ImportOptions import_options(const ModelVerbOptions& options);
+std::pair<std::string, graph::Dims> parse_shape(const std::string& item);      // of --shape: x=1x3x224x224
+std::vector<driver::OpenSymbol> open_ranges(const ModelVerbOptions& options);  // --shape N=1..64
 driver::ModelOptions model_options(const ModelVerbOptions& options);
 // The inputs that --value has made constants, for the manifest of the artifact.
 std::vector<runtime::FixedInput> fixed_inputs(const frontend::ImportOptions& options);

@@ -26,6 +26,7 @@ std::string layouts_text(const graph::OptimizeReport& passes);
 
 // inspect --memory: every value with its bytes, its place, and the first and last kernel that uses it.
 std::string memory_text(const runtime::ArtifactManifest& manifest);
+std::string arena_text(const runtime::ArtifactManifest& manifest);  // "4096 bytes times batch"
 nlohmann::ordered_json memory_json(const runtime::ArtifactManifest& manifest);
 
 }  // namespace polyte::cli

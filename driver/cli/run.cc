@@ -7,6 +7,7 @@
 
 #include "driver/cli/model_options.h"
 #include "driver/cli/profile.h"
+#include "driver/cli/run_sizes.h"
 #include "runtime/npy.h"
 #include "runtime/session.h"
 
@@ -41,7 +42,7 @@ void print_top(const NamedBuffer& buffer, int count) {
 }
 
 // How to compile says nothing to an artifact: that is refused, not ignored.
-void refuse_compile_options(const RunOptions& options) {
+void refuse_compile_options(const RunOptions& options, bool has_open_sizes) {
   const ModelVerbOptions &given = options.verb, none;
   std::string names;
   auto add = [&](bool is_given, const char* name) {
@@ -53,7 +54,7 @@ void refuse_compile_options(const RunOptions& options) {
   add(given.schedule.exact, "--exact");
   add(given.schedule.no_proof, "--no-proof");
   add(!given.group_arms.empty(), "--schedule");
-  add(!given.shapes.empty(), "--shape");
+  add(!given.shapes.empty() && !has_open_sizes, "--shape");
   add(!given.values.empty(), "--value");
   add(given.target != none.target, "--target");
   add(given.layout != none.layout, "--layout");
@@ -89,15 +90,17 @@ std::vector<std::string> check_fixed(const runtime::ArtifactManifest& manifest, 
 }
 
 int run_run(const RunOptions& options) {
-  if (is_artifact(options.model)) refuse_compile_options(options);
   const runtime::NamedTensors given = read_inputs(options.data);
   LoadedModel model = load_for(options, given);
+  if (is_artifact(options.model)) refuse_compile_options(options, !model.artifact->manifest().symbols.empty());
   for (std::string& name : check_fixed(model.artifact->manifest(), given)) model.specialised.push_back(std::move(name));
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
   runtime::Session session(model.artifact, {.threads = options.threads});
+  const std::vector<std::int64_t> sizes =
+      session.symbols().empty() ? std::vector<std::int64_t>() : run_sizes(session, given, options.verb.shapes);
   std::vector<NamedBuffer> buffers;
   for (const runtime::TensorSpec& spec : session.inputs()) {
-    buffers.push_back({spec.name, true, false, runtime::Tensor(spec.dtype, spec.shape)});
+    buffers.push_back({spec.name, true, false, runtime::Tensor(spec.dtype, shape_at(spec, sizes))});
   }
   const std::size_t input_count = buffers.size();
   for (const auto& [name, tensor] : given) {
@@ -110,7 +113,7 @@ int run_run(const RunOptions& options) {
   for (const NamedBuffer& buffer : buffers) inputs.push_back(buffer.tensor.view());
   std::vector<NamedBuffer> results;
   for (const runtime::TensorSpec& spec : session.outputs()) {
-    results.push_back({spec.name, false, true, runtime::Tensor(spec.dtype, spec.shape)});
+    results.push_back({spec.name, false, true, runtime::Tensor(spec.dtype, shape_at(spec, sizes))});
   }
   for (const NamedBuffer& buffer : results) outputs.push_back(buffer.tensor.view());
   if (options.profile.is_wanted()) {

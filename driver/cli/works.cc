@@ -5,6 +5,7 @@
 #include <set>
 
 #include "bench/peak.h"
+#include "driver/cli/run_sizes.h"
 #include "driver/flops.h"
 
 namespace polyte::cli {
@@ -18,11 +19,14 @@ std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& op
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
   work->session = std::make_unique<runtime::Session>(model.artifact, runtime::SessionOptions{options.threads});
   const runtime::Fill fill = runtime::parse_fill(options.fill);
+  const std::vector<std::int64_t> sizes =
+      work->session->symbols().empty() ? std::vector<std::int64_t>() : run_sizes(*work->session, {}, verb.shapes);
   for (const runtime::TensorSpec& spec : work->session->inputs()) {
-    work->tensors.emplace_back(spec.dtype, spec.shape);
+    work->tensors.emplace_back(spec.dtype, shape_at(spec, sizes));
     runtime::fill(work->tensors.back(), fill, spec.name);
   }
-  for (const runtime::TensorSpec& spec : work->session->outputs()) work->results.emplace_back(spec.dtype, spec.shape);
+  for (const runtime::TensorSpec& spec : work->session->outputs())
+    work->results.emplace_back(spec.dtype, shape_at(spec, sizes));
   for (const runtime::Tensor& tensor : work->tensors) work->inputs.push_back(tensor.view());
   for (const runtime::Tensor& tensor : work->results) work->outputs.push_back(tensor.view());
   return work;

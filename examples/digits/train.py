@@ -1,4 +1,4 @@
-"""Trains the shipped digits network and writes digits.onnx and held_out.npz beside this file.
+"""Trains the shipped digits network and writes digits.onnx, digits_batch.onnx and held_out.npz beside this file.
 
     pip install numpy scikit-learn onnx
     python train.py                 # about a minute on one core
@@ -116,14 +116,14 @@ class Exporter:
         return x
 
 
-def export(network):
+def export(network, batch):
     exporter = Exporter()
     logits = exporter.sequence(network, "image")
     exporter.nodes.append(helper.make_node("Softmax", [logits], ["probabilities"], name="softmax", axis=-1))
     graph = helper.make_graph(
         exporter.nodes, "digits",
-        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 1, 8, 8])],
-        [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [1, 10])],
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [batch, 1, 8, 8])],
+        [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [batch, 10])],
         exporter.weights,
     )  # fmt: skip
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], producer_name="polyte digits")
@@ -171,7 +171,8 @@ def main():
     network = make_network(random)
     train(network, images, labels, random)
     logits, accuracy = report(network, held_images, held_labels)
-    onnx.save(export(network), HERE / "digits.onnx")
+    onnx.save(export(network, 1), HERE / "digits.onnx")
+    onnx.save(export(network, "batch"), HERE / "digits_batch.onnx")
     np.savez(HERE / "held_out.npz", images=held_images, labels=held_labels, logits=logits,
              probabilities=softmax(logits).astype(np.float32))  # fmt: skip
     return accuracy >= 0.975

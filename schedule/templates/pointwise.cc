@@ -104,7 +104,8 @@ bool schedule_pointwise(const ir::Program& program, const State& reference, cons
   const PointwiseShape shape = shape_of(program, s, facts, machine.lanes(type));
   const NestPath path = path_of(s, facts, shape, machine.lanes(type));
   if (!path.splits.empty()) script.add(path.splits);
-  const std::string parallel = loop_for_threads(machine, cycles_of(program, s, facts, machine), path.around);
+  const std::string parallel =
+      loop_for_threads(machine, cycles_of(program, s, facts, machine), path.around, program.open);
   std::string around;
   for (const CountedLoop& loop : path.around) around += (loop.name == parallel ? "par " : "") + loop.name + " > ";
   script.add("nest " + around + path.tile + s.name);

@@ -137,7 +137,7 @@ class ReductionTemplate {
   std::string parallel_loop() const {
     std::vector<CountedLoop> loops;
     for (const std::string& loop : choice_.order) loops.push_back({loop, trips(loop), loop != choice_.block + ".o"});
-    return loop_for_threads(machine_, choice_.cycles, loops);
+    return loop_for_threads(machine_, choice_.cycles, loops, program_.open);
   }
 
   std::string reduction_path() const {

@@ -42,9 +42,9 @@ class GuardedBytes {
   std::byte* data_ = nullptr;
 };
 
-std::vector<std::int64_t> constant_extents(const ir::Buffer& buffer) {
+std::vector<std::int64_t> extents(const ir::Buffer& buffer, const ir::Values& sizes) {
   std::vector<std::int64_t> shape;
-  for (const ir::Affine& extent : buffer.shape) shape.push_back(extent.constant());
+  for (const ir::Affine& extent : buffer.shape) shape.push_back(ir::evaluate(extent, sizes));
   return shape;
 }
 
@@ -86,10 +86,14 @@ void run_native(const ir::LoopProgram& program, ir::Environment& buffers, const 
   std::vector<std::unique_ptr<GuardedBytes>> memory;
   std::vector<const void*> pointers;
   for (const ir::Buffer& buffer : program.buffers) {
-    auto& contents = buffers.try_emplace(buffer.name, zeros(buffer.dtype, constant_extents(buffer))).first->second;
+    auto& contents =
+        buffers.try_emplace(buffer.name, zeros(buffer.dtype, extents(buffer, options.sizes))).first->second;
     memory.push_back(std::make_unique<GuardedBytes>(contents.bytes, options.aligned));
     pointers.push_back(memory.back()->data());
   }
+  std::vector<std::int64_t> sizes;
+  for (const std::string& param : program.params) sizes.push_back(options.sizes.at(param));
+  pointers.push_back(sizes.data());
   const auto scratch_bytes = static_cast<std::size_t>(object.kernels.front().scratch.total_bytes(options.workers));
   const GuardedBytes scratch(std::vector<std::byte>(scratch_bytes, std::byte{0xa5}), true);
   const int code = library.kernel(program.name)(pointers.data(), scratch.data(), options.host);
@@ -125,7 +129,7 @@ std::string against_interpreter(const ir::LoopProgram& program, const ir::Enviro
   const auto problems = verify(program, ir::Form::Flat);
   if (!problems.empty()) return "not in Flat form: " + problems.front();
   ir::Environment expected = inputs, got = inputs;
-  ir::interpret(program, expected, {});
+  ir::interpret(program, expected, {.sizes = options.sizes, .on_event = {}});
   run_native(program, got, options);
   return differences(program, expected, got);
 }

@@ -34,6 +34,7 @@ struct RunOptions {
   bool aligned = false;  // buffers at multiples of 64, and the kernel told so
   const polyte_host* host = nullptr;
   int workers = 1;
+  ir::Values sizes = {};  // of the program's parameters
 };
 
 // Out buffers are created (zeros) unless they are there.

@@ -102,3 +102,27 @@ TEST_CASE("scratch: shared part, slice per worker, siblings overlay") {
   CHECK(layout.bytes_per_worker == 192);
   CHECK(layout.total_bytes(3) == 384 + 3 * 192);
 }
+
+TEST_CASE("sizes are read at run time, inside of parallel loops as well") {
+  const std::string text = R"(loops open(M, N)
+  in x: f32[M + 2*N, 5]
+  out y: f32[M, 5]
+  temp t: f32[N, 5]
+
+  for n in 0..N
+    t[5*n; 5 by 1] = x[5*M + 5*n; 5 by 1]
+  parallel m in 0..M
+    for j in 0..5
+      y[5*m + j] = (x[5*m + j] + index_f32(N))
+    if m <= N - 1
+      y[5*m; 5 by 1] = t[5*m; 5 by 1]
+)";
+  for (const auto& [m, n] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {7, 3}, {3, 7}, {40, 1}}) {
+    CAPTURE(m);
+    RecordingHost host(3);
+    const RunOptions options{.host = &host.host, .workers = 3, .sizes = {{"M", m}, {"N", n}}};
+    CHECK(against_interpreter(text, {{"x", filled(DType::F32, {m + 2 * n, 5}, 1)}}, options) == "");
+    REQUIRE(host.calls.size() == 1);
+    CHECK(host.calls[0].end == m);
+  }
+}

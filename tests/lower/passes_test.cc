@@ -108,6 +108,24 @@ TEST_CASE("partition gives the hot part constant extents") {
                 "x[i_1 + r_3 - 1, j_3]\n") != std::string::npos);
 }
 
+TEST_CASE("partition: a tail of open size has a branch for each number of its trips") {
+  const std::string head = "loops p(N)\n  out y: f32[N, 2]\n\n";
+  const auto parts = [&](const std::string& text) {
+    return ir::print(partition_loops(simplify(ir::parse_loop_program(head + text, "test"))));
+  };
+  CHECK(parts("  for i in 0..((N + 2)//3)\n    for k in 0..2\n      unrolled j in 0..min(3, N - 3*i)\n"
+              "        y[3*i + j, k] = f32(1)\n") ==
+        head +
+            "  for i in 0..(N//3)\n    for k in 0..2\n      unrolled j in 0..3\n        y[3*i + j, k] = f32(1)\n"
+            "  for i_1 in (N//3)..((N + 2)//3) as i\n"
+            "    if N % 3 == 1\n      for k_2 in 0..2 as k\n        y[3*(N//3), k_2] = f32(1)\n"
+            "    if N % 3 == 2\n      for k_3 in 0..2 as k\n        unrolled j_2 in 0..2 as j\n"
+            "          y[j_2 + 3*(N//3), k_3] = f32(1)\n");
+  // A triangle's rows are no sizes: no loop asks in each of its trips.
+  const std::string triangle = "  for i in 0..2\n    unrolled j in 0..(i + 1)\n      y[i + j, 0] = index_f32(N)\n";
+  CHECK(parts(triangle) == head + triangle);
+}
+
 TEST_CASE("splits that keep their tails are left alone") {
   const std::string text = "  for i in 0..8\n    unrolled j in 0..min(14, 99 - 14*i)\n      y[0, 14*i + j] = f32(1)\n";
   CHECK(body_of(partition_loops(parsed(text), {.uncut = {"j"}})) == text);
@@ -248,9 +266,20 @@ TEST_CASE("hoisting loads and guards") {
 TEST_CASE("flatten") {
   CHECK(body_of(flatten(parsed("  y[1, 2; 4 by 1,2] = x[3, 0; 4 by 0,1]\n"))) ==
         "  y[102; 4 by 102] = x[300; 4 by 1]\n");
-  const ir::LoopProgram symbolic = ir::parse_loop_program("loops p(N)\n  out y: f32[N]\n\n  y[0] = f32(1)\n", "test");
-  CHECK_THROWS_WITH_AS(flatten(symbolic), "buffer 'y': extent N is symbolic, expected a number (give the sizes)",
-                       UserError);
+}
+
+TEST_CASE("flatten: the outermost extent may be open") {
+  const auto flat = [](const std::string& shape, const std::string& store) {
+    return ir::print(flatten(ir::parse_loop_program(
+        "loops p(N)\n  out y: f32[" + shape + "]\n\n  for i in 0..N\n    " + store + "\n", "test")));
+  };
+  CHECK(flat("N, 3", "y[i, 2] = f32(1)").find("y[3*i + 2] = f32(1)") != std::string::npos);
+  CHECK(flat("1, 2*N + 1, 4", "y[0, 2*i, 3] = f32(1)").find("y[8*i + 3] = f32(1)") != std::string::npos);
+  CHECK_THROWS_WITH_AS(
+      flat("3, N", "y[2, i] = f32(1)"),
+      "buffer 'y': extent N is symbolic and not the outermost, so that places of elements are products "
+      "of sizes; expected a number (give the sizes)",
+      UserError);
 }
 
 TEST_CASE("options of the list") {

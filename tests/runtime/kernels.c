@@ -58,3 +58,44 @@ int refuse_negative(const void* const* buffers, void* scratch, const polyte_host
   }
   return 0;
 }
+
+/* Kernels of open sizes: {batch, seq} is their last buffer. */
+
+/* t[b][j] = 2 * x[b][j] + z[b], four columns. */
+int open_rows(const void* const* buffers, void* scratch, const polyte_host* host) {
+  const float* x = buffers[0];
+  const float* z = buffers[1];
+  float* t = (float*)buffers[2];
+  const int64_t batch = ((const int64_t*)buffers[3])[0];
+  (void)scratch;
+  (void)host;
+  for (int64_t i = 0; i < 4 * batch; ++i) t[i] = 2 * x[i] + z[i / 4];
+  return 0;
+}
+
+/* u = first column of t, last column of t, p, 1000 * batch + seq. */
+int open_join(const void* const* buffers, void* scratch, const polyte_host* host) {
+  const float* t = buffers[0];
+  const float* p = buffers[1];
+  float* u = (float*)buffers[2];
+  const int64_t* sizes = buffers[3];
+  const int64_t batch = sizes[0];
+  const int64_t seq = sizes[1];
+  (void)scratch;
+  (void)host;
+  for (int64_t i = 0; i < batch; ++i) {
+    u[i] = t[4 * i];
+    u[batch + i] = t[4 * i + 3];
+  }
+  for (int64_t i = 0; i < seq; ++i) u[2 * batch + i] = p[i];
+  u[2 * batch + seq] = (float)(1000 * batch + seq);
+  return 0;
+}
+
+/* Where its first buffer lies. */
+int address(const void* const* buffers, void* scratch, const polyte_host* host) {
+  (void)scratch;
+  (void)host;
+  *(int64_t*)buffers[1] = (int64_t)(intptr_t)buffers[0];
+  return 0;
+}

@@ -355,7 +355,7 @@ TEST_CASE("manifest text that is malformed is refused") {
     REQUIRE(at != std::string::npos);
     return problem_of([&] { manifest_from_json(text.replace(at, from.size(), to), "x"); });
   };
-  CHECK(replaced("\"format\": 2", "\"format\": 1") == "artifact 'x': manifest.json: format version is 1, expected 2");
+  CHECK(replaced("\"format\": 3", "\"format\": 2") == "artifact 'x': manifest.json: format version is 2, expected 3");
   CHECK(replaced("\"arena_bytes\": 8064", "\"arena_bytes\": 1e99") ==
         "artifact 'x': manifest.json: 'arena_bytes' is no 63-bit integer");
   CHECK(replaced("\"f32\"", "\"f33\"") == "artifact 'x': manifest.json: unknown element type 'f33'");

@@ -1,6 +1,7 @@
 // The copies of a stage: statements that move the box element by element, and their loops.
 #include <algorithm>
 
+#include "ir/domain.h"
 #include "schedule/language/primitives/stage_plan.h"
 
 namespace polyte::schedule {
@@ -71,7 +72,17 @@ class CopyMaker {
       }
       if (touched.min) domain.push_back(ir::at_least(element, *touched.min));
       if (touched.max) domain.push_back(ir::at_least(*touched.max, element));
+      if (!shape[d].is_constant() && stays_below(d, shape[d])) domain.push_back(ir::less_than(element, shape[d]));
     }
+  }
+
+  // No access reaches beyond the buffer in dimension d, whatever its size: the padding is of others.
+  bool stays_below(std::size_t d, const Affine& extent) const {
+    return std::ranges::all_of(plan_.accesses(), [&](const BoxAccess& access) {
+      const ir::Statement& body = access.statement->body;
+      const ir::DomainFacts facts(body.iterators, body.domain, plan_.before.basis->context);
+      return !access.indices[d].indirect && facts.proves(ir::less_than(access.indices[d].affine, extent));
+    });
   }
 
   ir::Interval touched_range(std::size_t d) const {
