@@ -113,18 +113,20 @@ int count_cores() {
 
 // Full-width vector FMAs a cycle, from the makers' optimisation manuals: cores that execute a 512-bit
 // operation in two halves, and client cores with one 512-bit port, issue one.
-int fma_issue(const X86Model& model, int vector_bits) {
-  if (vector_bits < 512) return 2;
+int fma_issue(const X86Model& model, const Machine& machine) {
+  if (machine.vector_bits < 512) return 2;
   if (model.vendor == "AuthenticAMD") {
     const bool zen4 = model.family == 0x19;
     const bool zen5_mobile = model.family == 0x1a && ((model.model >= 0x20 && model.model < 0x40) ||
                                                       (model.model >= 0x60 && model.model < 0x70));
     return zen4 || zen5_mobile ? 1 : 2;
   }
-  // Ice Lake, Tiger Lake and Rocket Lake of the client.
+  // Ice Lake, Tiger Lake and Rocket Lake of the client. A virtual machine may call a server so, whose instructions say
+  // what it is.
   const bool client =
       model.model == 0x7d || model.model == 0x7e || model.model == 0x8c || model.model == 0x8d || model.model == 0xa7;
-  return model.vendor == "GenuineIntel" && client ? 1 : 2;
+  const bool server = machine.has("avx512bf16") || machine.has("amx-tile");
+  return model.vendor == "GenuineIntel" && client && !server ? 1 : 2;
 }
 
 void detect_vectors(Machine& machine, const X86Model& model) {
@@ -137,7 +139,7 @@ void detect_vectors(Machine& machine, const X86Model& model) {
   machine.has_fma = true;
   machine.vector_registers = 32;
 #endif
-  machine.fma_per_cycle = fma_issue(model, machine.vector_bits);
+  machine.fma_per_cycle = fma_issue(model, machine);
   machine.assumed.emplace_back("fma_per_cycle");
   machine.assumed.emplace_back("fma_latency");
 }
