@@ -174,7 +174,8 @@ class Partitioner {
         params_(program.params),
         names_(program, true),
         facts_(facts_of(program)),
-        budget_(budget_of(count_unrolled_stores(program.body), options)) {}
+        budget_(budget_of(count_unrolled_stores(program.body), options)),
+        budget_of_branches_(options.max_branch_stores) {}
 
   Stmt statement(const Stmt& s) {
     if (const auto* loop = std::get_if<ir::For>(&s->op)) return visit_loop(s, *loop);
@@ -194,7 +195,7 @@ class Partitioner {
   const std::vector<std::string>& params_;
   Names names_;
   Facts facts_;
-  std::int64_t budget_;
+  std::int64_t budget_, budget_of_branches_;
 
   Stmt visit_loop(const Stmt& s, const ir::For& loop) {
     if (loop.kind != LoopKind::Unrolled) {
@@ -285,8 +286,8 @@ class Partitioner {
       stores += count_unrolled_stores(body);
       branches.push_back(ir::make_if({{known}, nullptr, branches.empty() ? body : renamed(body)}));
     }
-    if (stores > budget_) return s;
-    budget_ -= stores;
+    if (stores > budget_of_branches_) return s;
+    budget_of_branches_ -= stores;
     return ir::make_block(std::move(branches));
   }
 
