@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lower/names.h"
+#include "lower/open_trips.h"
 #include "lower/simplify.h"
 #include "lower/unroll_loops.h"
 
@@ -126,42 +127,6 @@ class CutFinder {
     if (!hopeless && std::find(cuts.begin(), cuts.end(), at) == cuts.end()) cuts.push_back(at);
   }
 };
-
-// How often an Unrolled loop runs, where that is no number but lies within few.
-struct OpenTrips {
-  Affine count;
-  std::int64_t least = 0, most = 0;
-};
-
-// By the sizes alone: a loop outside would have to ask in each of its trips.
-std::optional<OpenTrips> open_trips(const Stmt& s, const Facts& facts, const std::vector<std::string>& params) {
-  constexpr std::int64_t kMostBranches = 16;
-  std::optional<OpenTrips> found;
-  ir::for_each_stmt(s, [&](const Stmt& each) {
-    const auto* loop = std::get_if<ir::For>(&each->op);
-    if (found || !loop || loop->kind != LoopKind::Unrolled || loop->lower.size() != 1 || loop->upper.size() != 1)
-      return;
-    const Affine count = loop->upper[0] - loop->lower[0];
-    std::set<std::string> symbols;
-    count.collect_symbols(symbols);
-    const bool of_sizes = !symbols.empty() && std::ranges::all_of(symbols, [&](const std::string& symbol) {
-      return std::ranges::find(params, symbol) != params.end();
-    });
-    const ir::Interval range = of_sizes ? facts.range(count) : ir::Interval{};
-    if (range.min && range.max && *range.max - *range.min < kMostBranches) found = {count, *range.min, *range.max};
-  });
-  return found;
-}
-
-Stmt with_trips(const Stmt& s, const Affine& count, std::int64_t number) {
-  const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return with_trips(child, count, number); });
-  const auto* loop = std::get_if<ir::For>(&below->op);
-  if (!loop || loop->lower.size() != 1 || loop->upper.size() != 1 || loop->upper[0] - loop->lower[0] != count)
-    return below;
-  ir::For copy = *loop;
-  copy.upper = {loop->lower[0] + number};
-  return ir::make_for(std::move(copy));
-}
 
 std::int64_t budget_of(std::int64_t stores, const PartitionOptions& options) {
   return std::min((options.growth - 1) * stores, std::max<std::int64_t>(options.max_stores - stores, 0));

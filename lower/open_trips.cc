@@ -1,0 +1,51 @@
+#include "lower/open_trips.h"
+
+#include <algorithm>
+
+namespace polyte::lower {
+
+using ir::Affine;
+using ir::Stmt;
+
+namespace {
+
+constexpr std::int64_t kMostBranches = 32;  // the rows of a tile
+
+std::optional<Affine> trips_of(const ir::For& loop) {
+  if (loop.lower.size() != 1 || loop.upper.size() != 1) return std::nullopt;
+  return loop.upper[0] - loop.lower[0];
+}
+
+bool is_of(const Affine& count, const std::vector<std::string>& params) {
+  std::set<std::string> symbols;
+  count.collect_symbols(symbols);
+  return !symbols.empty() && std::ranges::all_of(symbols, [&](const std::string& symbol) {
+    return std::ranges::find(params, symbol) != params.end();
+  });
+}
+
+}  // namespace
+
+std::optional<OpenTrips> open_trips(const Stmt& s, const Facts& facts, const std::vector<std::string>& params) {
+  std::optional<OpenTrips> found;
+  ir::for_each_stmt(s, [&](const Stmt& each) {
+    const auto* loop = std::get_if<ir::For>(&each->op);
+    if (found || !loop || loop->kind != ir::LoopKind::Unrolled) return;
+    const std::optional<Affine> count = trips_of(*loop);
+    if (!count || !is_of(*count, params)) return;
+    const ir::Interval range = facts.range(*count);
+    if (range.min && range.max && *range.max - *range.min < kMostBranches) found = {*count, *range.min, *range.max};
+  });
+  return found;
+}
+
+Stmt with_trips(const Stmt& s, const Affine& count, std::int64_t number) {
+  const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return with_trips(child, count, number); });
+  const auto* loop = std::get_if<ir::For>(&below->op);
+  if (!loop || trips_of(*loop) != count) return below;
+  ir::For copy = *loop;
+  copy.upper = {loop->lower[0] + number};
+  return ir::make_for(std::move(copy));
+}
+
+}  // namespace polyte::lower
