@@ -29,6 +29,7 @@ void optimize(CompiledModel& model, const Machine& machine, const ModelOptions& 
   graph::OptimizeOptions passes;
   passes.exact = options.exact;
   passes.layout = {options.layout, {machine.lanes(DType::F32), machine.fma_per_cycle}};
+  passes.unfolded = nodes_of_open_size(model);
   model.passes = graph::optimize(model.graph, passes);
   optimize_others(model, passes);
 }

@@ -129,6 +129,8 @@ void check_ranges(const std::vector<OpenSymbol>& symbols) {
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
+constexpr std::int64_t kReach = 2;  // of the points near the sizes chosen for
+
 bool is_prime(std::int64_t n) {
   for (std::int64_t d = 2; d * d <= n; ++d)
     if (n % d == 0) return false;
@@ -150,7 +152,7 @@ std::vector<std::vector<std::int64_t>> near_points(const std::vector<OpenSymbol>
     points.push_back(base);
     ++points.back()[s];
   }
-  points.push_back(values_of(symbols, [](const OpenSymbol& s) { return s.chosen_for() + 2; }));
+  points.push_back(values_of(symbols, [](const OpenSymbol& s) { return s.chosen_for() + kReach; }));
   return points;
 }
 
@@ -166,6 +168,9 @@ std::int64_t OpenSymbol::chosen_for() const {
   constexpr std::int64_t kLeast = 67;  // more than a tile of four long vectors
   std::int64_t size = std::max(typical, kLeast);
   while (!is_prime(size)) ++size;
+  if (size + kReach <= most || most - kReach < 2) return size;
+  size = most - kReach;
+  while (!is_prime(size)) --size;
   return size;
 }
 

@@ -18,7 +18,8 @@ struct OpenSymbol {
   std::int64_t least = 1, typical = 16, most = 65536;
 
   // What graph passes and schedulers choose for: the next prime, and none so small that one tile is all of it. No
-  // choice then rests on a tile that happens to divide the size.
+  // choice then rests on a tile that happens to divide the size. It stays within the range, beyond which the network
+  // may not be valid, unless that has no prime.
   std::int64_t chosen_for() const;
 };
 

@@ -52,6 +52,16 @@ std::vector<ir::Affine> shape_of(const CompiledModel& model, graph::ValueId id) 
 
 }  // namespace
 
+std::set<std::string> nodes_of_open_size(const CompiledModel& model) {
+  std::set<std::string> names;
+  for (const graph::Graph& other : model.others)
+    for (std::size_t n = 0; n < model.graph.nodes.size(); ++n)
+      for (const graph::ValueId id : model.graph.nodes[n].outputs)
+        if (id != graph::kNoValue && !(other.value(id).type == model.graph.value(id).type))
+          names.insert(model.graph.nodes[n].name);
+  return names;
+}
+
 void optimize_others(CompiledModel& model, const graph::OptimizeOptions& passes) {
   if (model.others.empty()) return;
   std::vector<graph::Graph> graphs{model.graph};

@@ -2,12 +2,16 @@
 // its groups become Programs of the sizes, and its values have shapes over them.
 #pragma once
 
-#include <span>
+#include <set>
+#include <string>
 
 #include "driver/model.h"
 #include "runtime/manifest.h"
 
 namespace polyte::driver {
+
+// Names of nodes whose results do not have the same shapes in all graphs.
+std::set<std::string> nodes_of_open_size(const CompiledModel& model);
 
 // The other graphs through the passes that model.graph went through. UserError(Unsupported) lists what a pass decided
 // by a size, so that the graphs are no longer the same.

@@ -24,8 +24,9 @@ enum class Rounding { Kept, Changed };
 template <class Run>
 void for_each_pass(const OptimizeOptions& options, const Run& run) {
   const auto choose = [&options](Graph& graph) { return choose_layouts(graph, options.layout); };
+  const auto fold = [&options](Graph& graph) { return fold_constants(graph, options.unfolded); };
   run("remove dead nodes", remove_dead_nodes, Rounding::Kept);
-  run("fold constants", fold_constants, Rounding::Kept);
+  run("fold constants", fold, Rounding::Kept);
   run("merge transposes", merge_transposes, Rounding::Kept);
   run("merge reshapes", merge_reshapes, Rounding::Kept);  // turns some transposes into reshapes
   run("remove identities", remove_identities, Rounding::Kept);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@ struct OptimizeOptions {
   // Floating-point results stay what the model says, bit for bit: passes that change roundings do not run.
   bool exact = false;
   LayoutOptions layout = {};  // no vectors: no layout is chosen
+  // Names of nodes that compute constants at run time all the same: of an open network those whose results have open
+  // sizes.
+  std::set<std::string> unfolded = {};
   std::function<void(std::string_view pass, const Graph& graph)> after_pass = {};
 };
 

@@ -41,13 +41,15 @@ std::vector<Tensor> outputs_of(const Graph& graph, NodeId id) {
 
 }  // namespace
 
-PassResult fold_constants(Graph& graph) {
+PassResult fold_constants(Graph& graph) { return fold_constants(graph, {}); }
+
+PassResult fold_constants(Graph& graph, const std::set<std::string>& unfolded) {
   PassResult result;
   Replacements replacements(graph);
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
     Node& node = graph.nodes[static_cast<std::size_t>(id)];
     replacements.update_operands(node);
-    if (!has_only_constants(graph, node)) continue;
+    if (!has_only_constants(graph, node) || unfolded.contains(node.name)) continue;
     if (!is_view(node.op) && !is_small(graph, node)) {
       result.notes.push_back("node '" + node.name + "' (" + std::string(to_string(node.op)) +
                              ") has constant operands, but is too large to be folded");

@@ -7,10 +7,15 @@
 // Nodes too large for an interpreter are left to run time, with a note.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "graph/passes/pass.h"
 
 namespace polyte::graph {
 
 PassResult fold_constants(Graph& graph);
+// But for the nodes of these names.
+PassResult fold_constants(Graph& graph, const std::set<std::string>& unfolded);
 
 }  // namespace polyte::graph

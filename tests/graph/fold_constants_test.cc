@@ -54,6 +54,15 @@ TEST_CASE("a reshaped constant shares its bytes") {
   CHECK(graph.value(graph.nodes.at(0).inputs[1]).data->data() == bytes);
 }
 
+TEST_CASE("a node that is named stays") {
+  Graph graph;
+  const ValueId c = graph.add_constant("c", make_tensor(f32({2}), {1, 2}));
+  const ValueId one = add(graph, "one", OpKind::Neg, NoAttributes{}, {c});
+  graph.outputs = {add(graph, "two", OpKind::Neg, NoAttributes{}, {one})};
+  CHECK(fold_constants(graph, {"one"}).rewrites == 0);  // two reads what is no constant then
+  CHECK(fold_constants(graph).rewrites == 2);
+}
+
 TEST_CASE("a node too large for an interpreter stays, with a note") {
   Graph graph;
   const ValueId c = graph.add_constant("c", make_tensor(f32({1}), {1}));

@@ -49,6 +49,12 @@ int who(const void* const* buffers, void* scratch, const polyte_host* host) {
   return 0;
 }
 
+int crew(const void* const* buffers, void* scratch, const polyte_host* host) {
+  (void)scratch;
+  *(int64_t*)buffers[0] = host->workers;
+  return 0;
+}
+
 int refuse_negative(const void* const* buffers, void* scratch, const polyte_host* host) {
   const float* x = buffers[0];
   (void)scratch;
