@@ -456,7 +456,7 @@ std::vector<ir::Buffer> interface_of(const State& state, Part part) {
 
 // What is packed is packed whatever the sizes are: conditions on these alone are left out.
 Stmt without_sizes(const Stmt& s, const std::vector<std::string>& params) {
-  const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return without_sizes(child, params); });
+  Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return without_sizes(child, params); });
   const auto* branch = std::get_if<ir::If>(&below->op);
   if (!branch) return below;
   ir::If copy = *branch;

@@ -40,7 +40,7 @@ std::optional<OpenTrips> open_trips(const Stmt& s, const Facts& facts, const std
 }
 
 Stmt with_trips(const Stmt& s, const Affine& count, std::int64_t number) {
-  const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return with_trips(child, count, number); });
+  Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return with_trips(child, count, number); });
   const auto* loop = std::get_if<ir::For>(&below->op);
   if (!loop || trips_of(*loop) != count) return below;
   ir::For copy = *loop;
