@@ -34,7 +34,8 @@ std::optional<OpenTrips> open_trips(const Stmt& s, const Facts& facts, const std
     const std::optional<Affine> count = trips_of(*loop);
     if (!count || !is_of(*count, params)) return;
     const ir::Interval range = facts.range(*count);
-    if (range.min && range.max && *range.max - *range.min < kMostBranches) found = {*count, *range.min, *range.max};
+    if (range.min && range.max && *range.min >= 0 && *range.max < kMostBranches)
+      found = {*count, *range.min, *range.max};
   });
   return found;
 }

@@ -242,7 +242,7 @@ class Partitioner {
     if (!trips) return s;
     std::vector<Stmt> branches;
     std::int64_t stores = 0;
-    for (std::int64_t count = std::max<std::int64_t>(trips->least, 1); count <= trips->most; ++count) {
+    for (std::int64_t count = trips->least; count <= trips->most; ++count) {  // 0: what stands beside the loop
       const Constraint known = ir::equal(trips->count, count);
       const Facts::Scope scope(facts_);
       facts_.assume(known);

@@ -107,7 +107,7 @@ int run_compile(const CompileOptions& options) {
   if (options.emit_dir.empty() && options.emit.size() > 1)
     throw UserError(ExitStatus::Usage, "--emit of several kinds needs --emit-dir DIR");
   const codegen::Target target = target_from(options.verb.target);
-  const frontend::ImportOptions import = import_options(options.verb);
+  const frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
   driver::ImportedNetwork imported = driver::import_network(options.model, import, open_ranges(options.verb));
   const driver::ModelOptions model_opts = model_options(options.verb);
   driver::CompiledModel model = options.output.empty()

@@ -29,7 +29,7 @@ struct Report {
 
 // Returns the exit status.
 int add_coverage(const InspectOptions& options, Report& report) {
-  frontend::ImportOptions import = import_options(options.verb);
+  frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
   import.extent_of = [](const std::string&) { return driver::OpenSymbol().typical; };  // of what stays open
   const frontend::Coverage coverage = frontend::coverage(options.model, import);
   int missing = 0;
@@ -125,7 +125,7 @@ void add_memory(const driver::CompiledModel& model, Report& report) {
 
 void add_model_sections(const InspectOptions& options, Report& report) {
   driver::ImportedNetwork imported =
-      driver::import_network(options.model, import_options(options.verb), open_ranges(options.verb));
+      driver::import_network(options.model, import_options(options.verb, Ranges::Taken), open_ranges(options.verb));
   const driver::ModelOptions model_opts = model_options(options.verb);
   const codegen::Target target = target_from(options.verb.target);
   const driver::CompiledModel model =

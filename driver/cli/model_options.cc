@@ -97,10 +97,15 @@ std::pair<std::string, graph::Dims> parse_shape(const std::string& item) {
   return {name, parse_sizes("--shape " + item, value, "x")};
 }
 
-frontend::ImportOptions import_options(const ModelVerbOptions& options) {
+frontend::ImportOptions import_options(const ModelVerbOptions& options, Ranges ranges) {
   frontend::ImportOptions result;
   for (const std::string& item : options.shapes) {
-    if (!is_range(item)) result.shapes.insert_or_assign(parse_shape(item).first, parse_shape(item).second);
+    const bool range = is_range(key_value("--shape", item).second);
+    if (range && ranges == Ranges::Refused)
+      throw UserError(ExitStatus::Usage, "--shape " + item + ": only what is compiled takes a range, expected a size");
+    if (range) continue;
+    const auto [name, shape] = parse_shape(item);
+    result.shapes[name] = shape;
   }
   for (const std::string& item : options.values) {
     const auto [name, value] = key_value("--value", item);
@@ -166,8 +171,8 @@ bool is_artifact(const std::string& path) {
 }
 
 std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, schedule::Script* script) {
-  driver::ImportedNetwork imported =
-      driver::import_network(request.model, import_options(request.options), open_ranges(request.options));
+  driver::ImportedNetwork imported = driver::import_network(
+      request.model, import_options(request.options, Ranges::Taken), open_ranges(request.options));
   const driver::CompiledModel model = driver::partition_model(
       std::move(imported.network), target_from(request.options.target).machine, model_options(request.options));
   const bool by_header = request.group.empty() && script;

@@ -15,7 +15,9 @@ struct ModelVerbOptions {
   std::string fusion;  // a file
 };
 void add_model_options(const Verb& verb, ModelVerbOptions& options);
-frontend::ImportOptions import_options(const ModelVerbOptions& options);
+// A range of a size, --shape N=1..64, is open_ranges' where it is taken, and else refused (UserError(Usage)).
+enum class Ranges { Refused, Taken };
+frontend::ImportOptions import_options(const ModelVerbOptions& options, Ranges ranges = Ranges::Refused);
 std::pair<std::string, graph::Dims> parse_shape(const std::string& item);      // of --shape: x=1x3x224x224
 std::vector<driver::OpenSymbol> open_ranges(const ModelVerbOptions& options);  // --shape N=1..64
 driver::ModelOptions model_options(const ModelVerbOptions& options);

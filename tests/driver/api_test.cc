@@ -231,6 +231,28 @@ TEST_CASE("a model to an artifact, which the runtime runs") {
   CHECK(sum == doctest::Approx(1));
 }
 
+TEST_CASE("a model whose batch stays open, for every batch of a range") {
+  const ScratchFile file;
+  const std::string model = "examples/digits/digits_batch.onnx";
+  const Outcome<ModelReport> report = compile_model(model, file.path, {.open = {{"batch", {1, 4, 8}}}});
+  REQUIRE_MESSAGE(static_cast<bool>(report), (report ? "" : joined(report.error())));
+  const runtime::Session session(runtime::Artifact::open(file.path), {.threads = 1});
+  for (const std::int64_t batch : {1, 3, 8}) {
+    const runtime::Tensor images(DType::F32, {batch, 1, 8, 8});
+    const std::vector<runtime::Tensor> outputs = session.run({&images, 1});
+    CHECK(outputs.at(0).shape() == std::vector<std::int64_t>{batch, 10});
+    float sum = 0;
+    for (const float p : outputs.at(0).as<float>()) sum += p;
+    CHECK(sum == doctest::Approx(batch));
+  }
+  const runtime::Tensor many(DType::F32, {9, 1, 8, 8});
+  CHECK_THROWS_WITH_AS(session.run({&many, 1}), "input 'image': batch is 9, expected 1 to 8", UserError);
+
+  const Outcome<ModelReport> unknown = compile_model(model, "", {.open = {{"size", {1, 4, 8}}}});
+  REQUIRE(!unknown);
+  CHECK(joined(unknown.error()).find("no open symbol has this name (open are batch)") != std::string::npos);
+}
+
 TEST_CASE("what is wrong with a model's options and file") {
   const Outcome<ModelReport> groups = compile_model("examples/digits/digits.onnx", "",
                                                     {.groups = {{"g77", Scheduler::Naive}, {"g78", Scheduler::Poly}}});

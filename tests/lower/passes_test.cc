@@ -121,6 +121,13 @@ TEST_CASE("partition: a tail of open size has a branch for each number of its tr
             "    if N % 3 == 1\n      for k_2 in 0..2 as k\n        y[3*(N//3), k_2] = f32(1)\n"
             "    if N % 3 == 2\n      for k_3 in 0..2 as k\n        unrolled j_2 in 0..2 as j\n"
             "          y[j_2 + 3*(N//3), k_3] = f32(1)\n");
+  // Where the loop has no trips, what stands beside it runs.
+  const ir::LoopProgram beside = ir::parse_loop_program(
+      "loops p(M, N)\n  out y: f32[N + 3, 2]\n\n  for i in 0..((N + 2)//3)\n    unrolled k in 0..(M % 3)\n"
+      "      y[N + k, 1] = f32(2)\n    unrolled j in 0..min(3, N - 3*i)\n      y[3*i + j, 0] = f32(1)\n",
+      "test");
+  for (const auto& [m, n] : {std::pair{3, 4}, {4, 4}, {6, 2}, {5, 3}})
+    CHECK(test::compare(beside, partition_loops(simplify(beside)), {{"M", m}, {"N", n}}) == "");
   // A triangle's rows are no sizes: no loop asks in each of its trips.
   const std::string triangle = "  for i in 0..2\n    unrolled j in 0..(i + 1)\n      y[i + j, 0] = index_f32(N)\n";
   CHECK(parts(triangle) == head + triangle);

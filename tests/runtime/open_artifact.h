@@ -17,6 +17,6 @@ namespace polyte::testing {
 runtime::ArtifactParts open_artifact();
 
 // What the action says when it is refused, "accepted" if it is not; another status is a failure.
-std::string problem_of(const std::function<void()>& action, ExitStatus status);
+std::string problem_of(const std::function<void()>& action, ExitStatus status = ExitStatus::Artifact);
 
 }  // namespace polyte::testing

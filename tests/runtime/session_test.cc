@@ -16,12 +16,14 @@
 #include "runtime/shared_library.h"
 #include "support/machine.h"
 #include "tests/runtime/count_allocations.h"
+#include "tests/runtime/open_artifact.h"
 #include "tests/runtime/temp_dir.h"
 
 namespace {
 
 using namespace polyte;
 using namespace polyte::runtime;
+using polyte::testing::problem_of;
 using polyte::testing::read_file;
 using polyte::testing::TempDir;
 
@@ -64,16 +66,6 @@ ArtifactParts example() {
   parts.scripts = {{"g0", "script v1\n"}, {"g1", ""}, {"../g 1", "a"}, {"___g_1", "b"}};
   parts.report = "{\"groups\": 2}";
   return parts;
-}
-
-std::string problem_of(const std::function<void()>& action, ExitStatus status = ExitStatus::Artifact) {
-  try {
-    action();
-    return "accepted";
-  } catch (const UserError& error) {
-    CHECK(error.status() == status);
-    return error.what();
-  }
 }
 
 struct Arguments {
