@@ -95,7 +95,7 @@ void add_loads(const ir::Expr& e, std::vector<AccessRef>& into) {
   if (!e) return;
   ir::for_each_node(e, [&](const ir::ExprNode& node) {
     if (const ir::Load* load = std::get_if<ir::Load>(&node.op))
-      into.push_back({{load->buffer, load->indices}, false, load->guard});
+      into.push_back({{load->buffer, load->indices}, false, load->guard, load});
   });
 }
 
@@ -183,7 +183,7 @@ std::vector<AccessRef> accesses_of(const ScheduledStatement& statement) {
   for (const ir::Access& write : statement.body.writes)
     for (const ir::Index& index : write.indices) add_loads(index.indirect, accesses);
   if (statement.kind == StatementKind::Update)
-    for (const ir::Access& write : statement.body.writes) accesses.push_back({write, false, {}});
+    for (const ir::Access& write : statement.body.writes) accesses.push_back({write, false, {}, nullptr, true});
   for (const ir::Access& write : statement.body.writes) accesses.push_back({write, true, {}});
   return accesses;
 }

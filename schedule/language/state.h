@@ -169,6 +169,8 @@ struct AccessRef {
   ir::Access access;
   bool write = false;
   std::vector<ir::Constraint> guard;  // of a guarded read
+  const ir::Load* load = nullptr;     // the expression that reads; lives as long as the statement
+  bool own = false;                   // an update's read of the element that it updates, which no expression states
 };
 std::vector<AccessRef> accesses_of(const ScheduledStatement& statement);
 

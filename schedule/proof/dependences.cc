@@ -9,12 +9,17 @@
 namespace polyte::schedule {
 namespace {
 
-std::string access_text(const ir::Access& access) {
-  std::string text = access.buffer;
-  for (const ir::Index& index : access.indices) {
+// Part of the one step in which an update reads, combines and writes its element.
+bool is_own(const IslAccess& access) { return access.write || access.own; }
+
+// Accesses of one pair of statements with equal keys relate the same instances: buffer, subscripts and guard. What an
+// expression reads and what an update reads of its own element are two things, whatever their subscripts.
+std::string access_key(const IslAccess& access) {
+  std::string text = access.text.buffer;
+  for (const ir::Index& index : access.text.indices)
     text += '|' + ir::to_string(index.affine) + (index.indirect ? ir::to_string(index.indirect) : "");
-  }
-  return text;
+  for (const ir::Constraint& c : access.guard) text += (c.equality ? "|0==" : "|0<=") + ir::to_string(c.expr);
+  return text + (is_own(access) ? "|own" : "");
 }
 
 DependenceKind kind_of(bool source_writes, bool sink_writes) {
@@ -54,22 +59,14 @@ class DependenceBuilder {
   }
 
   void add(DependenceKind kind, int source, int sink, const IslAccess& a, const IslAccess& b) {
-    std::string key = std::to_string(source) + ">" + std::to_string(sink) + access_text(a.text) + access_text(b.text);
+    const std::string key = std::to_string(source) + ">" + std::to_string(sink) + access_key(a) + ">" + access_key(b);
     if (!seen_.insert(key).second) return;
     if (is_never_before(basis_, source, sink)) return;
     const isl::map forwards = forward_pairs(basis_, source, sink, a.cells.apply_range(b.cells.reverse()));
     if (forwards.is_empty()) return;
-    Dependence dependence{kind, source, sink, a.buffer, a.text, b.text, false, forwards};
-    const ir::Statement& s = at(source).statement->body;
-    dependence.reduction = source == sink && s.combiner != ir::Combiner::None && writes(s, a.text) && writes(s, b.text);
-    result_.push_back(std::move(dependence));
-  }
-
-  static bool writes(const ir::Statement& s, const ir::Access& access) {
-    for (const ir::Access& write : s.writes) {
-      if (access_text(write) == access_text(access)) return true;
-    }
-    return false;
+    const bool is_update = at(source).statement->body.combiner != ir::Combiner::None;
+    const bool reduction = source == sink && is_update && is_own(a) && is_own(b);
+    result_.push_back({kind, source, sink, a.buffer, a.text, b.text, a.own || b.own, reduction, forwards});
   }
 };
 

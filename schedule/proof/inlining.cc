@@ -1,8 +1,9 @@
-// Inlining, proved on its own: the Program after compute_inline against the one before. Every value
-// expression is walked beside the original; where the original loads an element and the basis has an
-// expression instead, that expression must be the definition of exactly this element, at this instance, and
-// what the definition reads must not change between the definition and its use.
+// Inlining, proved on its own: the Program after compute_inline against the one before (docs/proof.md, section 4). The
+// same statements in the same order, but for the definition; every expression is walked beside the original, and where
+// the original loads an element of the tensor, there stands the definition of exactly this element. What the definition
+// reads must be at the reader what it was at the definition: nothing in between writes it.
 #include <algorithm>
+#include <set>
 
 #include "schedule/proof/rewrites.h"
 
@@ -16,47 +17,77 @@ Refusal illegal(const std::string& headline) {
   return refusal;
 }
 
+// The one statement that gives the tensor its values, if every element has one plain definition by plain subscripts.
+std::optional<std::size_t> definition_of(const ir::Program& program, const std::string& tensor) {
+  std::optional<std::size_t> definition;
+  for (std::size_t i = 0; i < program.statements.size(); ++i) {
+    const ir::Statement& s = program.statements[i];
+    if (std::ranges::none_of(s.writes, [&](const ir::Access& write) { return write.buffer == tensor; })) continue;
+    if (definition || s.combiner != ir::Combiner::None || s.guard || s.region_depth > 0 || s.writes.size() != 1)
+      return std::nullopt;
+    const std::vector<const ir::Load*> loads = ir::loads_of(s.values[0]);
+    if (std::ranges::any_of(loads, [&](const ir::Load* load) { return load->buffer == tensor; })) return std::nullopt;
+    definition = i;
+  }
+  return definition;
+}
+
 class InlineMatcher {
  public:
-  InlineMatcher(const ir::Program& reference, const ir::Program& basis) : reference_(reference), basis_(basis) {}
+  InlineMatcher(std::string tensor, const ir::Statement& definition)
+      : tensor_(std::move(tensor)), definition_(definition) {}
 
-  // True where `now` is `then` with loads replaced by their definitions.
+  // True where `now` is `then` with loads of the tensor replaced by their definitions.
   bool match(const ir::Expr& now, const ir::Expr& then) {
-    if (ir::equal(now, then)) return true;
-    if (const auto* load = std::get_if<ir::Load>(&then->op))
-      return match_same_load(now, *load) || match_padded(now, *load) || match_definition(now, *load);
-    return same_operation(now, then, [&](const ir::Expr& a, const ir::Expr& b) { return match(a, b); });
+    if (!now || !then) return !now && !then;
+    const auto* load = std::get_if<ir::Load>(&then->op);
+    if (load && load->buffer == tensor_) return match_padded(now, *load) || match_definition(now, *load);
+    if (load) return match_same_load(now, *load);
+    if (same_operation(now, then, [&](const ir::Expr& a, const ir::Expr& b) { return match(a, b); })) return true;
+    return ir::equal(now, then) && !reads(then);
+  }
+
+  bool match(const ir::Access& now, const ir::Access& then) {
+    return now.buffer == then.buffer && match(now.indices, then.indices);
   }
 
  private:
-  const ir::Program& reference_;
-  const ir::Program& basis_;
+  std::string tensor_;
+  const ir::Statement& definition_;
   std::vector<ir::Constraint> assumed_;  // hold where `now` is used: the guards of the padded reads around it
 
   bool assumed(const ir::Constraint& c) const {
     return std::find(assumed_.begin(), assumed_.end(), c) != assumed_.end();
   }
 
+  bool reads(const ir::Expr& e) const {
+    return std::ranges::any_of(ir::loads_of(e), [&](const ir::Load* load) { return load->buffer == tensor_; });
+  }
+
+  bool match(const std::vector<ir::Index>& now, const std::vector<ir::Index>& then) {
+    return std::ranges::equal(now, then, [&](const ir::Index& a, const ir::Index& b) {
+      return a.affine == b.affine && match(a.indirect, b.indirect);
+    });
+  }
+
   // The same element, guarded further by what holds anyway: what it is otherwise does not matter then.
   bool match_same_load(const ir::Expr& now, const ir::Load& then) {
     const auto* load = std::get_if<ir::Load>(&now->op);
-    if (!load || assumed_.empty()) return false;
-    std::vector<ir::Constraint> guard;
-    for (const ir::Constraint& c : load->guard)
-      if (!assumed(c)) guard.push_back(c);
-    std::vector<ir::Constraint> wanted;
-    for (const ir::Constraint& c : then.guard)
-      if (!assumed(c)) wanted.push_back(c);
-    if (guard != wanted || (!wanted.empty() && !ir::equal(load->otherwise, then.otherwise))) return false;
-    const ir::Expr plain = ir::make_load(now->type, load->buffer, load->indices);
-    return ir::equal(plain, ir::make_load(now->type, then.buffer, then.indices));
+    if (!load || load->buffer != then.buffer || !match(load->indices, then.indices)) return false;
+    const auto beyond_assumed = [&](std::vector<ir::Constraint> guard) {
+      std::erase_if(guard, [&](const ir::Constraint& c) { return assumed(c); });
+      return guard;
+    };
+    const std::vector<ir::Constraint> wanted = beyond_assumed(then.guard);
+    if (beyond_assumed(load->guard) != wanted) return false;
+    return wanted.empty() || match(load->otherwise, then.otherwise);
   }
 
   // A padded read of what is inlined: select(guard, its definition, what it is otherwise).
   bool match_padded(const ir::Expr& now, const ir::Load& load) {
     const auto* choice = std::get_if<ir::Select>(&now->op);
     if (!choice || load.guard.empty() || !is_conjunction(choice->condition, load.guard)) return false;
-    if (!ir::equal(choice->b, load.otherwise)) return false;
+    if (!match(choice->b, load.otherwise)) return false;
     const std::size_t before = assumed_.size();
     assumed_.insert(assumed_.end(), load.guard.begin(), load.guard.end());
     ir::Load plain = load;
@@ -84,90 +115,89 @@ class InlineMatcher {
            ir::equal(comparison.a, ir::make_index(0)) && ir::equal(comparison.b, ir::make_index(c.expr));
   }
 
-  // The only statement that writes the tensor, if it defines every element once by plain subscripts.
-  const ir::Statement* definition_of(const std::string& tensor) const {
-    const ir::Statement* definition = nullptr;
-    for (const ir::Statement& s : reference_.statements) {
-      for (const ir::Access& write : s.writes) {
-        if (write.buffer != tensor) continue;
-        if (definition || s.combiner != ir::Combiner::None || s.guard) return nullptr;
-        definition = &s;
-      }
-    }
-    return definition;
-  }
-
-  // A temporary input of the definition must itself be written once, before the definition: then its value at
-  // the use is its value at the definition.
-  bool stable(const ir::Expr& value) const {
-    for (const ir::Load* load : ir::loads_of(value)) {
-      const ir::Buffer& buffer = reference_.buffer(load->buffer);
-      bool constant = buffer.role == ir::Role::In || buffer.role == ir::Role::Const;
-      if (!constant && !written_before_use(load->buffer)) return false;
-    }
-    return true;
-  }
-  // No statement writes the buffer after its first reader.
-  bool written_before_use(const std::string& tensor) const {
-    bool read = false;
-    for (const ir::Statement& s : reference_.statements) {
-      if (s.region_depth > 0) return false;
-      for (const ir::Expr& value : s.values) {
-        for (const ir::Load* load : ir::loads_of(value)) read = read || load->buffer == tensor;
-      }
-      for (const ir::Access& write : s.writes) {
-        if (write.buffer == tensor && read) return false;
-      }
-    }
-    return true;
-  }
-
   bool match_definition(const ir::Expr& now, const ir::Load& load) {
     if (!load.guard.empty()) return false;
-    for (const ir::Statement& s : basis_.statements)
-      for (const ir::Access& write : s.writes)
-        if (write.buffer == load.buffer) return false;  // still there: it is read, not inlined
-    const ir::Statement* definition = definition_of(load.buffer);
-    if (!definition || definition->writes.size() != 1 || !stable(definition->values[0])) return false;
     ir::Bindings bindings;
     for (std::size_t i = 0; i < load.indices.size(); ++i) {
-      const ir::Index& written = definition->writes[0].indices[i];
+      const ir::Index& written = definition_.writes[0].indices[i];
       const std::int64_t offset = written.affine.constant();  // T[i + 2] = ..
       std::optional<std::string> iterator = (written.affine - offset).as_symbol();
       if (!iterator || written.indirect || load.indices[i].indirect || bindings.contains(*iterator)) return false;
       bindings[*iterator] = load.indices[i].affine - offset;
     }
-    if (bindings.size() != definition->iterators.size()) return false;
-    return match(now, ir::substitute(definition->values[0], bindings));
+    if (bindings.size() != definition_.iterators.size()) return false;
+    const ir::Expr value = ir::substitute(definition_.values[0], bindings);
+    return value->type == now->type && match(now, value);
   }
 };
 
-// Everything of a statement but its values.
-bool same_but_values(const ir::Statement& now, const ir::Statement& then) {
-  ir::Statement other = then;
-  other.values = now.values;
-  other.guard = now.guard;
-  return ir::equal(now, other);
+bool same_but_expressions(const ir::Statement& now, ir::Statement then) {
+  then.values = now.values;
+  then.guard = now.guard;
+  then.writes = now.writes;
+  return ir::equal(now, then);
+}
+
+bool matches(InlineMatcher& matcher, const ir::Statement& now, const ir::Statement& then) {
+  return same_but_expressions(now, then) && matcher.match(now.guard, then.guard) &&
+         std::ranges::equal(now.values, then.values,
+                            [&](const ir::Expr& a, const ir::Expr& b) { return matcher.match(a, b); }) &&
+         std::ranges::equal(now.writes, then.writes,
+                            [&](const ir::Access& a, const ir::Access& b) { return matcher.match(a, b); });
+}
+
+std::vector<std::size_t> statements_of(const ir::Item& item) {
+  if (const auto* index = std::get_if<std::size_t>(&item)) return {*index};
+  std::vector<std::size_t> all;
+  for (const ir::Item& inner : std::get<ir::Region>(item).body)
+    for (const std::size_t index : statements_of(inner)) all.push_back(index);
+  return all;
+}
+
+// The statement that may change, before a reader is done, what the definition reads; none: it reads the same there. A
+// reader may run after all of the statements that stand with it in a region, and after other instances of its own.
+std::optional<std::string> overwritten_by(const ir::Program& before, std::size_t definition) {
+  std::set<std::string> inputs;
+  for (const ir::Load* load : ir::loads_of(before.statements[definition].values[0])) inputs.insert(load->buffer);
+  const std::string& tensor = before.statements[definition].writes[0].buffer;
+  std::optional<std::string> writer;  // after the definition
+  bool defined = false;
+  for (const ir::Item& item : before.order) {
+    const std::vector<std::size_t> members = statements_of(item);
+    if (defined) {
+      for (const std::size_t i : members)
+        for (const ir::Access& write : before.statements[i].writes)
+          if (!writer && inputs.contains(write.buffer)) writer = before.statements[i].name;
+    }
+    const bool reads = std::ranges::any_of(
+        members, [&](std::size_t i) { return i != definition && touches(before.statements[i], tensor); });
+    if (reads && !defined) return before.statements[members.front()].name;
+    if (reads && writer) return writer;
+    defined = defined || std::ranges::find(members, definition) != members.end();
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<Refusal> check_inlining(const ir::Program& before, const ir::Program& after) {
-  InlineMatcher matcher(before, after);
-  for (const ir::Statement& now : after.statements) {
-    const ir::Statement* then = before.find_statement(now.name);
-    if (!then || then->values.size() != now.values.size() || !same_but_values(now, *then) ||
-        !then->guard != !now.guard) {
-      return illegal("statement '" + now.name + "' is not one of the Program's");
-    }
-    bool same = !now.guard || matcher.match(now.guard, then->guard);
-    for (std::size_t i = 0; i < now.values.size(); ++i) same = same && matcher.match(now.values[i], then->values[i]);
-    if (!same) return illegal("the inlined value of '" + now.name + "' is not what the Program computes");
-  }
-  for (const ir::Statement& then : before.statements) {
-    bool gone = after.find_statement(then.name) == nullptr;
-    bool interface = before.buffer(then.writes[0].buffer).role != ir::Role::Temp;
-    if (gone && interface) return illegal("statement '" + then.name + "' writes an output and was inlined away");
+std::optional<Refusal> check_inlining(const ir::Program& before, const Rewrite& rewrite) {
+  const std::string& tensor = rewrite.tensor;
+  const ir::Program& after = *rewrite.after;
+  const auto fault = [&](const std::string& why) {
+    return illegal("the Program without " + tensor + " is not the Program: " + why);
+  };
+  const ir::Buffer* buffer = before.find_buffer(tensor);
+  const std::optional<std::size_t> definition = definition_of(before, tensor);
+  if (!buffer || buffer->role != ir::Role::Temp || !definition) return fault(tensor + " has no single definition");
+  if (const auto other = dropped_statement(before, after, *definition, tensor)) return fault(*other);
+  if (const auto writer = overwritten_by(before, *definition))
+    return illegal(tensor + " would be computed from other values: " + *writer +
+                   " overwrites what its definition reads, before " + tensor + " is last used");
+  InlineMatcher matcher(tensor, before.statements[*definition]);
+  for (std::size_t i = 0; i < after.statements.size(); ++i) {
+    const ir::Statement& then = before.statements[i < *definition ? i : i + 1];
+    if (!matches(matcher, after.statements[i], then))
+      return illegal("the inlined value of '" + then.name + "' is not what the Program computes");
   }
   return std::nullopt;
 }

@@ -194,7 +194,9 @@ class ModelBuilder {
     access.buffer = buffer_index(model_, ref.access.buffer);
     POLYTE_CHECK(access.buffer >= 0, "statement '" + s.body.name + "' accesses unknown '" + ref.access.buffer + "'");
     access.write = ref.write;
+    access.own = ref.own;
     access.text = ref.access;
+    access.guard = ref.guard;
     const IslBuffer& buffer = model_.buffers[static_cast<std::size_t>(access.buffer)];
     std::vector<ir::Affine> values = scope_rows(s, buffer.scope_loop);
     const std::size_t scoped = values.size();

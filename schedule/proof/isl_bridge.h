@@ -38,9 +38,11 @@ struct IslAccess {
   int buffer = 0;
   isl::map cells;  // statement instance -> cell; over-approximated where a subscript is read at run time
   bool write = false;
-  bool exact = true;                // false: may-access (gather, scatter, guarded at run time)
-  std::optional<isl::set> outside;  // instances whose guarded read reads nothing; none if unguarded
-  ir::Access text;                  // as written, for messages
+  bool own = false;                   // AccessRef::own
+  bool exact = true;                  // false: may-access (gather, scatter, guarded at run time)
+  std::optional<isl::set> outside;    // instances whose guarded read reads nothing; none if unguarded
+  ir::Access text;                    // as written, for messages
+  std::vector<ir::Constraint> guard;  // as written; empty if unguarded
 };
 
 struct IslStatement {

@@ -111,6 +111,17 @@ std::string cell_text(const ir::Access& access, const ir::Statement& statement, 
   return text + "]";
 }
 
+isl::map ordered_pairs(const Dependence& d, const Basis& basis, const IslModel& model) {
+  if (!d.reduction) return d.pairs;
+  const ir::Statement& update = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body;
+  isl_map* pairs = d.pairs.copy();
+  for (const std::string& iterator : reorderable_iterators(*model.state, update)) {
+    const auto at = std::find(update.iterators.begin(), update.iterators.end(), iterator) - update.iterators.begin();
+    pairs = isl_map_equate(pairs, isl_dim_in, static_cast<int>(at), isl_dim_out, static_cast<int>(at));
+  }
+  return isl::manage(pairs);
+}
+
 std::string access_pattern(const ir::Access& access) {
   std::string text = access.buffer + "[";
   for (std::size_t i = 0; i < access.indices.size(); ++i) {
@@ -151,18 +162,6 @@ bool has_staged(const IslModel& model, const std::string& buffer) {
 bool concerns_order(const Dependence& d, const IslModel& model) {
   if (d.kind == DependenceKind::Flow) return true;
   return !has_staged(model, model.buffers[static_cast<std::size_t>(d.buffer)].name);
-}
-
-// Without the pairs of updates that differ in an iterator over which the contract lets terms change places.
-isl::map ordered_pairs(const Dependence& d, const Basis& basis, const IslModel& model) {
-  if (!d.reduction) return d.pairs;
-  const ir::Statement& update = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body;
-  isl_map* pairs = d.pairs.copy();
-  for (const std::string& iterator : reorderable_iterators(*model.state, update)) {
-    const auto at = std::find(update.iterators.begin(), update.iterators.end(), iterator) - update.iterators.begin();
-    pairs = isl_map_equate(pairs, isl_dim_in, static_cast<int>(at), isl_dim_out, static_cast<int>(at));
-  }
-  return isl::manage(pairs);
 }
 
 OrderViolation locate(const Dependence& d, const BackwardPairs& wrong, const IslModel& model) {
@@ -322,12 +321,17 @@ struct RaceSite {
   isl::map pairs;
 };
 
+// The update is one step, and its order does not count.
+bool state_permits(const IslModel& model, const ScheduledStatement& s) {
+  return s.body.writes.size() == 1 && model.state->may_reorder(model.state->basis->statement(s.reference));
+}
+
 // Both accesses are the one read and write of an atomic update, by two threads.
 bool is_atomic(const IslModel& model, int a, int b, const IslAccess& x, const IslAccess& y, LoopKind kind) {
   const ScheduledStatement& s = *model.statements[static_cast<std::size_t>(a)].statement;
   if (a != b || !s.atomic || kind != LoopKind::Parallel) return false;
-  const std::string cell = access_pattern(s.body.writes.front());
-  return access_pattern(x.text) == cell && access_pattern(y.text) == cell;
+  const auto is_own = [](const IslAccess& access) { return access.write || access.own; };
+  return is_own(x) && is_own(y) && state_permits(model, s);
 }
 
 std::optional<RaceSite> find_race(const IslModel& model, const State& state, int loop_id) {

@@ -35,6 +35,9 @@ struct OrderViolation {
 };
 std::optional<OrderViolation> find_order_violation(const Basis& basis, const IslModel& model,
                                                    const std::vector<std::string>& moved);
+// The pairs of a dependence that keep their order: without those of updates that differ in an iterator over which the
+// contract lets terms change places.
+isl::map ordered_pairs(const Dependence& d, const Basis& basis, const IslModel& model);
 // True where the order walk decides for this statement: not lifted, not a copy.
 bool keeps_instances(const ScheduledStatement& statement);
 
@@ -55,7 +58,7 @@ std::optional<Refusal> check_reuse(const IslModel& model);
 std::optional<Refusal> check_loop_points(const IslContext& context, const IslModel& model);
 // The steps from the reference to the basis; each by the argument of its kind, from the two Programs alone.
 std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state);
-std::optional<Refusal> check_inlining(const ir::Program& before, const ir::Program& after);
+std::optional<Refusal> check_inlining(const ir::Program& before, const Rewrite& rewrite);
 std::optional<Refusal> check_reciprocals(const ir::Program& before, const Rewrite& rewrite);
 std::optional<Refusal> check_factor(const State& state, const Rewrite& rewrite, const ir::Program& before,
                                     const Basis& after);

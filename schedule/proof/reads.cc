@@ -11,13 +11,8 @@ namespace {
 isl_id* make_id(isl_ctx* ctx, const std::string& name) { return isl_id_alloc(ctx, name.c_str(), nullptr); }
 
 std::string fill_name(const ScheduledStatement& s, int read) {
-  std::vector<const ir::Load*> loads;
-  for (const ir::Expr& value : s.body.values) {
-    for (const ir::Load* load : ir::loads_of(value)) loads.push_back(load);
-  }
-  const auto at = static_cast<std::size_t>(read);
-  if (at >= loads.size() || !loads[at]->otherwise) return "";
-  return "FILL " + ir::to_string(loads[at]->otherwise);
+  const ir::Load* load = accesses_of(s).at(static_cast<std::size_t>(read)).load;
+  return load && load->otherwise ? "FILL " + ir::to_string(load->otherwise) : "";
 }
 
 isl::set cells_of(const IslModel& model, int buffer, const std::string& tuple) {
@@ -59,7 +54,8 @@ std::vector<Sink> reads_of(const IslModel& model, int statement, const std::stri
   for (std::size_t k = 0; k < s.accesses.size(); ++k) {
     const IslAccess& access = s.accesses[k];
     if (access.write || model.buffers[static_cast<std::size_t>(access.buffer)].of != family) continue;
-    Sink sink{statement, static_cast<int>(k), access.buffer, access.cells, access.outside, "", access.exact};
+    Sink sink{statement, static_cast<int>(k), access.buffer, access.cells, access.outside,
+              "",        access.exact,        access.own};
     sink.fill = fill_name(*s.statement, static_cast<int>(k));
     sinks.push_back(std::move(sink));
   }

@@ -15,6 +15,7 @@ struct Sink {
   std::optional<isl::set> outside;  // where its guard is false; none: unguarded
   std::string fill;                 // name of the guard's value
   bool exact = true;
+  bool own = false;  // an update's read of the element that it updates
   isl::set instances() const { return outside ? cells.domain().unite(*outside) : cells.domain(); }
 };
 

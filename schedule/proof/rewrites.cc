@@ -90,6 +90,21 @@ std::optional<std::string> replaced_group(const ir::Program& before, const ir::P
   return std::nullopt;
 }
 
+std::optional<std::string> dropped_statement(const ir::Program& before, const ir::Program& after, std::size_t gone,
+                                             const std::string& temporary) {
+  if (!ir::equal(surroundings(before, {temporary}), surroundings(after, {}))) return "another interface";
+  if (after.statements.size() + 1 != before.statements.size()) return "statements are missing";
+  std::vector<std::string> expected;
+  for (const std::string& item : flat_order(before)) {
+    const bool is_statement = item.find_first_not_of("0123456789") == std::string::npos;
+    const std::size_t index = is_statement ? std::stoul(item) : 0;
+    if (is_statement && index == gone) continue;
+    expected.push_back(is_statement && index > gone ? std::to_string(index - 1) : item);
+  }
+  if (expected != flat_order(after)) return "another order";
+  return std::nullopt;
+}
+
 const IslAccess& access_of(const IslModel& model, std::size_t statement, const std::string& buffer, bool write) {
   for (const IslAccess& a : model.statements[statement].accesses)
     if (a.write == write && model.buffers[static_cast<std::size_t>(a.buffer)].name == buffer) return a;
@@ -133,7 +148,7 @@ std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state) {
     std::optional<Refusal> refusal;
     switch (rewrite.kind) {
       case Rewrite::Kind::Inline:
-        refusal = check_inlining(*before, *rewrite.after);
+        refusal = check_inlining(*before, rewrite);
         break;
       case Rewrite::Kind::Factor:
         refusal = check_factor(state, rewrite, *before, impl.basis_of(rewrite.after));

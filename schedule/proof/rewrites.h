@@ -27,6 +27,9 @@ struct GroupRegion {
 std::optional<std::string> replaced_group(const ir::Program& before, const ir::Program& after, const Group& group,
                                           const std::vector<std::string>& temporaries,
                                           const std::optional<GroupRegion>& region = std::nullopt);
+// The same without statement `gone` of the Program before and without the temporary that it alone writes.
+std::optional<std::string> dropped_statement(const ir::Program& before, const ir::Program& after, std::size_t gone,
+                                             const std::string& temporary);
 std::string region_text(const std::string& iterator, const ir::Affine& begin, const ir::Affine& end, int step);
 // An access of the model's statement to this buffer.
 const IslAccess& access_of(const IslModel& model, std::size_t statement, const std::string& buffer, bool write);

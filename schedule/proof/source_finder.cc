@@ -32,8 +32,10 @@ const SourceFinder::Writers& SourceFinder::writers_of(int buffer) {
   }
   for (std::size_t i = 0; i < model_.statements.size(); ++i) {
     for (const IslAccess& access : model_.statements[i].accesses) {
-      if (access.write && access.buffer == buffer)
-        w.add(access.cells, clock_.of_statement(static_cast<int>(i), buffer));
+      if (!access.write || access.buffer != buffer) continue;
+      const int statement = static_cast<int>(i);
+      const isl::map cells = writing_ ? access.cells.intersect_domain(writing_(statement)) : access.cells;
+      w.add(cells, clock_.of_statement(statement, buffer));
     }
   }
   return w;

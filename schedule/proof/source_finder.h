@@ -1,7 +1,9 @@
 // Sources of reads in one model (a State's or a basis'): who wrote the value that a read takes, before it, and last.
 // Where every cell is written once, the writer of the cell is the source if it comes before; elsewhere isl computes
-// flow.
+// flow. Asked about some writers only, it looks through the others: who wrote last among these.
 #pragma once
+
+#include <functional>
 
 #include "schedule/proof/clock.h"
 #include "schedule/proof/reads.h"
@@ -10,7 +12,11 @@ namespace polyte::schedule {
 
 class SourceFinder {
  public:
-  explicit SourceFinder(const IslModel& model) : model_(model), clock_(model) {}
+  // The instances of a statement that count as writers.
+  using Writing = std::function<isl::set(int statement)>;
+
+  explicit SourceFinder(const IslModel& model, Writing writing = {})
+      : model_(model), clock_(model), writing_(std::move(writing)) {}
 
   // sink instance -> source instance (a statement's tuple, or IN<buffer>), for the reads that read something.
   isl::union_map sources(const Sink& sink);
@@ -32,6 +38,7 @@ class SourceFinder {
 
   const IslModel& model_;
   Clock clock_;
+  Writing writing_;
   std::map<int, Writers> writers_;
 };
 

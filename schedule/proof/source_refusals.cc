@@ -1,5 +1,7 @@
 #include "schedule/proof/source_refusals.h"
 
+#include "schedule/proof/correspondence.h"
+
 #include <isl/map.h>
 #include <isl/set.h>
 
@@ -38,11 +40,49 @@ Refusal SourceRefusals::wrong_path(const Sink& sink, const isl::union_map& pairs
   return illegal(headline, c);
 }
 
-Refusal SourceRefusals::counted_twice(const Sink& sink) const {
-  const ScheduledStatement& s = *model_.statements[static_cast<std::size_t>(sink.statement)].statement;
+// Two instances of the State: source and sink of a pair.
+Counterexample SourceRefusals::example_of(const isl::map& pairs, Point& point) const {
+  point = first_point(isl::manage(isl_map_wrap(pairs.copy())), model_.params);
+  const auto own = static_cast<std::ptrdiff_t>(isl_map_dim(pairs.get(), isl_dim_in));
+  const auto instance = [&](isl_dim_type side, std::vector<std::int64_t> values) {
+    const int at = statement_of_tuple(isl_map_get_tuple_name(pairs.get(), side));
+    return make_instance(model_.statements[static_cast<std::size_t>(at)].statement->body, values);
+  };
   Counterexample c;
-  c.scheduled = "two updates of '" + s.body.name + "' continue from one value";
+  c.sizes = point.params;
+  c.size_names = model_.params;
+  c.source = instance(isl_dim_in, {point.values.begin(), point.values.begin() + own});
+  c.sink = instance(isl_dim_out, {point.values.begin() + own, point.values.end()});
+  return c;
+}
+
+Refusal SourceRefusals::counted_twice(const isl::union_map& pairs) const {
+  Point point;
+  Counterexample c = example_of(*first_map(pairs), point);
+  c.scheduled = to_string(c.source) + " and " + to_string(c.sink) + " both go on from one value of " + family_;
   return illegal("a partial sum would be counted twice", c);
+}
+
+Refusal SourceRefusals::cut_in_two(const isl::union_map& twins, const isl::union_map& links) const {
+  Point point;
+  const isl::map pairs = *first_map(twins);
+  Counterexample c = example_of(pairs, point);
+  const std::string again = to_string(c.sink);
+  const isl::map onward = *first_map(links.intersect_range(to_union(pairs.range())).reverse());
+  c = example_of(onward, point);
+  c.scheduled = to_string(c.sink) + " does not go on from the others, but from " + to_string(c.source) + ", and " +
+                again + " begins the same sum";
+  return illegal("a sum would be cut in two", c);
+}
+
+Refusal SourceRefusals::changed_order(int statement, const isl::map& pairs) const {
+  Point point;
+  Counterexample c = example_of(pairs, point);
+  const IslStatement& s = model_.statements[static_cast<std::size_t>(statement)];
+  c.watch = cell_text(s.accesses.back().text, s.statement->body, point, 0);
+  c.reference = to_string(c.source) + " updates " + c.watch + ", then " + to_string(c.sink);
+  c.scheduled = to_string(c.sink) + " comes first";
+  return illegal("updates of one element would change their order, and the contract does not let these loops", c);
 }
 
 std::string SourceRefusals::describe(const isl::map& map, const Point& point, const IslModel& of) const {
@@ -53,7 +93,6 @@ std::string SourceRefusals::describe(const isl::map& map, const Point& point, co
   std::string cell;
   for (std::int64_t v : values) cell += (cell.empty() ? "" : ", ") + std::to_string(v);
   if (name[0] == 'I') return "the input " + family_ + "[" + cell + "]";
-  if (name[0] == 'B') return "another partial sum of " + family_ + "[" + cell + "]";
   const ir::Statement& s = of.statements[static_cast<std::size_t>(std::stoi(name.substr(1)))].statement->body;
   return to_string(make_instance(s, values));
 }

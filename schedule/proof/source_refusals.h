@@ -18,9 +18,16 @@ class SourceRefusals {
   // Of a sum in another order: `pairs` of sink and source, not empty. The sink `does` something with the source.
   Refusal wrong_path(const Sink& sink, const isl::union_map& pairs, const std::string& headline,
                      const std::string& does) const;
-  Refusal counted_twice(const Sink& sink) const;
+  // Pairs of updates that go on from one value, not empty.
+  Refusal counted_twice(const isl::union_map& pairs) const;
+  // Pairs of instances that both begin one generation, not empty, of which something goes on (`links`).
+  Refusal cut_in_two(const isl::union_map& twins, const isl::union_map& links) const;
+  // Updates (pairs of a statement, the first before the second in the reference) that the contract keeps in order.
+  Refusal changed_order(int statement, const isl::map& pairs) const;
+  const std::string& family() const { return family_; }
 
  private:
+  Counterexample example_of(const isl::map& pairs, Point& point) const;
   std::string describe(const isl::map& map, const Point& point, const IslModel& of) const;
   Instance sink_instance(const Sink& sink, const std::vector<std::int64_t>& values) const;
   std::string sink_cell(const Sink& sink, const Point& point) const;

@@ -1,6 +1,7 @@
-// The end-to-end criterion: every read's source, followed through copies, is the reference's. Values are
-// uninterpreted, so equal sources and equal expressions give equal results, by induction along the execution.
-// Only buffers whose accesses or instances changed are examined; the rest is decided by the order walk.
+// The end-to-end criterion (docs/proof.md): every read's source, followed through copies, is the reference's. Values
+// are uninterpreted, so equal sources and equal expressions give equal results, by induction along the execution. Where
+// that fails and updates may change places, the relaxed criterion decides (relaxed_sources.h). Only tensors whose
+// accesses or instances changed are examined; the rest is decided by the order walk.
 #include <isl/map.h>
 #include <isl/set.h>
 #include <isl/union_map.h>
@@ -8,11 +9,8 @@
 
 #include <algorithm>
 
-#include "schedule/language/contract.h"
 #include "schedule/proof/prover_impl.h"
-#include "schedule/proof/reduction_paths.h"
-#include "schedule/proof/source_finder.h"
-#include "schedule/proof/source_refusals.h"
+#include "schedule/proof/relaxed_sources.h"
 
 namespace polyte::schedule {
 namespace {
@@ -26,6 +24,7 @@ Refusal not_decided(std::string reason) {
   return refusal;
 }
 
+// The reads of one tensor of the basis and of what holds its values.
 class FamilyCheck {
  public:
   FamilyCheck(const Basis& basis, const IslModel& model, std::string family)
@@ -34,25 +33,26 @@ class FamilyCheck {
         family_(std::move(family)),
         then_(basis.model),
         now_(model),
-        paths_(model, basis.model),
+        correspondence_(model, basis.model),
         refusals_(model, basis.model, family_) {}
 
   std::optional<Refusal> run() {
     if (!decidable()) return not_decided("accesses of '" + family_ + "' are not affine, and its storage has changed");
     follow_copies();
-    // Updates first: readers are held against the values that updates go on from.
-    for (const bool updates : {true, false}) {
-      for (std::size_t i = 0; i < model_.statements.size(); ++i) {
-        const StatementKind kind = model_.statements[i].statement->kind;
-        if (kind == StatementKind::Copy || (kind == StatementKind::Update) != updates) continue;
-        for (const Sink& sink : reads_of(model_, static_cast<int>(i), family_)) {
-          if (auto refusal = check(sink)) return refusal;
-        }
-      }
+    std::vector<ReadSources> reads;
+    std::optional<Refusal> inexact;
+    for (const Sink& sink : sinks()) {
+      std::optional<ReadSources> read = find(sink);
+      if (!read)
+        return not_decided("a chain of copies of '" + family_ + "' is longer than " + std::to_string(kMaxCopyRounds));
+      if (auto refusal = check_defined(*read)) return refusal;
+      if (!inexact) inexact = check_exact(*read);
+      reads.push_back(*std::move(read));
     }
-    int buffer = buffer_index(model_, family_);
-    if (model_.buffers[static_cast<std::size_t>(buffer)].output) return check(out_sink(model_, buffer));
-    return std::nullopt;
+    if (!inexact) return std::nullopt;
+    const Generations generations(basis_, *model_.state, family_, then_);
+    if (!generations.any()) return inexact;
+    return RelaxedSources(basis_, model_, correspondence_, generations, refusals_).check(reads);
   }
 
  private:
@@ -60,9 +60,9 @@ class FamilyCheck {
   const IslModel& model_;
   std::string family_;
   SourceFinder then_, now_;
+  Correspondence correspondence_;
   isl::union_map copies_;  // copy instance -> its source
   isl::union_set copy_instances_;
-  ReductionPaths paths_;
   SourceRefusals refusals_;
 
   bool decidable() {
@@ -76,17 +76,30 @@ class FamilyCheck {
     return true;
   }
 
+  // Updates first: what a person is told of is the first value that differs.
+  std::vector<Sink> sinks() const {
+    std::vector<Sink> result;
+    for (const bool updates : {true, false}) {
+      for (std::size_t i = 0; i < model_.statements.size(); ++i) {
+        const StatementKind kind = model_.statements[i].statement->kind;
+        if (kind == StatementKind::Copy || (kind == StatementKind::Update) != updates) continue;
+        for (Sink& sink : reads_of(model_, static_cast<int>(i), family_)) result.push_back(std::move(sink));
+      }
+    }
+    const int buffer = buffer_index(model_, family_);
+    if (model_.buffers[static_cast<std::size_t>(buffer)].output) result.push_back(out_sink(model_, buffer));
+    return result;
+  }
+
   void follow_copies() {
-    isl_space* params = isl_set_get_space(model_.context.get());
-    copies_ = isl::manage(isl_union_map_empty(isl_space_copy(params)));
-    copy_instances_ = isl::manage(isl_union_set_empty(params));
+    copies_ = no_pairs(model_);
+    copy_instances_ = no_instances(model_);
     for (std::size_t i = 0; i < model_.statements.size(); ++i) {
       const ScheduledStatement& s = *model_.statements[i].statement;
       if (s.kind != StatementKind::Copy) continue;
       for (const Sink& sink : reads_of(model_, static_cast<int>(i), family_)) {
         copies_ = copies_.unite(with_fill(now_.sources(sink), sink));
-        copy_instances_ =
-            copy_instances_.unite(isl::manage(isl_union_set_from_set(model_.statements[i].domain.copy())));
+        copy_instances_ = copy_instances_.unite(to_union(model_.statements[i].domain));
       }
     }
   }
@@ -101,87 +114,29 @@ class FamilyCheck {
     return std::nullopt;
   }
 
-  // Instances of the model and of IN as the reference's.
-  isl::union_map to_reference() {
-    isl_space* params = isl_set_get_space(model_.context.get());
-    isl::union_map map = isl::manage(isl_union_map_empty(params));
-    for (std::size_t i = 0; i < model_.statements.size(); ++i) {
-      std::optional<isl::map> phi = phi_of(model_, static_cast<int>(i), basis_.model);
-      if (phi) map = map.unite(to_union(*phi));
-    }
-    return map;
-  }
-
-  isl::union_map mapped(const isl::union_map& sources) {
-    isl::union_set virtual_range = isl::manage(isl_union_set_empty(isl_set_get_space(model_.context.get())));
-    sources.range().foreach_set([&](isl::set set) {
-      const char* name = isl_set_get_tuple_name(set.get());
-      if (name && name[0] != 'S') virtual_range = virtual_range.unite(isl::manage(isl_union_set_from_set(set.copy())));
-    });
-    isl::union_map plain = sources.subtract_range(virtual_range);
-    return plain.apply_range(to_reference()).unite(sources.intersect_range(virtual_range));
-  }
-
-  // True where the contract lets the updates of this buffer run in another order. Where it does so for some of their
-  // loops, the order walk has to say what happened to the others.
-  // Not where something else goes on from a partial sum (the scale of a running maximum): there sources are exact.
-  bool is_relaxed() const {
-    const std::vector<ScheduledStatement>& statements = basis_.state.statements;
-    const auto writes = [&](const ScheduledStatement& s) { return s.body.writes.front().buffer == family_; };
-    const auto is_walked = [&](const ScheduledStatement& update) {
-      return std::ranges::all_of(model_.state->statements, [&](const ScheduledStatement& s) {
-        return s.reference != update.reference || keeps_instances(s);
-      });
-    };
-    return std::ranges::any_of(statements,
-                               [&](const ScheduledStatement& s) {
-                                 return writes(s) && s.kind == StatementKind::Update &&
-                                        !reorderable_iterators(*model_.state, s.body).empty() &&
-                                        (model_.state->may_reorder(s.body) || is_walked(s));
-                               }) &&
-           std::ranges::none_of(
-               statements, [&](const ScheduledStatement& s) { return writes(s) && s.kind == StatementKind::Plain; });
-  }
-
-  // Under `reassoc` the updates and the initial value of one cell count as one source.
-  isl::union_map up_to_reduction(const isl::union_map& sources) {
-    isl::union_map result = sources;
-    if (!is_relaxed()) return result;
-    for (std::size_t i = 0; i < basis_.model.statements.size(); ++i) {
-      const IslStatement& s = basis_.model.statements[i];
-      if (s.statement->kind == StatementKind::Plain) continue;
-      for (const IslAccess& access : s.accesses) {
-        if (!access.write) continue;
-        isl::union_map here = result.intersect_range(isl::manage(isl_union_set_from_set(s.domain.copy())));
-        result = result.subtract(here).unite(here.apply_range(to_union(access.cells)));
-        break;
-      }
-    }
-    return result;
-  }
-
-  std::optional<Sink> reference_sink(const Sink& sink) {
+  Sink reference_sink(const Sink& sink) {
     if (sink.statement < 0) return out_sink(basis_.model, buffer_index(basis_.model, family_));
     const ScheduledStatement& s = *model_.statements[static_cast<std::size_t>(sink.statement)].statement;
     for (Sink& candidate : reads_of(basis_.model, statement_index(basis_.model, s.reference), family_)) {
       if (candidate.read == sink.read) return std::move(candidate);
     }
-    return std::nullopt;
+    throw InternalError("a read of '" + family_ + "' in '" + s.body.name + "' has no counterpart in the reference");
   }
 
-  isl::union_map phi_of_sink(const Sink& sink) {
-    if (sink.statement >= 0) return to_union(*phi_of(model_, sink.statement, basis_.model));
-    isl::set out = sink.cells.domain();
-    return to_union(isl::manage(isl_set_identity(out.copy())));
+  std::optional<ReadSources> find(const Sink& sink) {
+    std::optional<isl::union_map> actual = followed(with_fill(now_.sources(sink), sink));
+    if (!actual) return std::nullopt;
+    const Sink original = reference_sink(sink);
+    const isl::union_map reference = with_fill(then_.sources(original), original);
+    return ReadSources{sink, *std::move(actual), reference, correspondence_.of_sink(sink).apply_range(reference)};
   }
 
   // Instances of a padded statement that the reference has not. What they read has to exist; what they make is no
   // value of the reference, so that a read that takes it has another source than there.
   isl::union_set beyond_reference(const Sink& sink) {
-    isl::union_set none = isl::manage(isl_union_set_empty(isl_set_get_space(model_.context.get())));
-    if (sink.statement < 0) return none;
+    if (sink.statement < 0) return no_instances(model_);
     const IslStatement& s = model_.statements[static_cast<std::size_t>(sink.statement)];
-    if (!s.statement->padded) return none;
+    if (!s.statement->padded) return no_instances(model_);
     const int at = statement_index(basis_.model, s.statement->reference);
     const isl::set known = basis_.model.statements[static_cast<std::size_t>(at)].domain;
     const isl::map phi = *phi_of(model_, sink.statement, basis_.model);
@@ -189,57 +144,22 @@ class FamilyCheck {
     return isl::manage(isl_union_set_from_set(isl_set_subtract(s.domain.copy(), inside)));
   }
 
-  std::optional<Refusal> check(const Sink& sink) {
-    std::optional<Sink> original = reference_sink(sink);
-    POLYTE_CHECK(original.has_value(), "a read of '" + family_ + "' has no counterpart in the reference");
-    std::optional<isl::union_map> found = followed(with_fill(now_.sources(sink), sink));
-    if (!found)
-      return not_decided("a chain of copies of '" + family_ + "' is longer than " + std::to_string(kMaxCopyRounds));
-    isl::union_map actual = *found;
-    isl::union_set undefined =
-        isl::manage(isl_union_set_from_set(sink.instances().release())).subtract(actual.domain());
-    const isl::union_set beyond = beyond_reference(sink);
+  // Every read takes something. Leaves the instances beyond the reference out of what it found.
+  std::optional<Refusal> check_defined(ReadSources& read) {
+    const isl::union_set undefined = to_union(read.sink.instances()).subtract(read.actual.domain());
+    const isl::union_set beyond = beyond_reference(read.sink);
     const isl::union_set unfilled = undefined.intersect(beyond);
-    if (!unfilled.is_empty()) return refusals_.undefined_read(sink, unfilled);
-    actual = actual.subtract_domain(beyond);
-    isl::union_map expected = phi_of_sink(sink).apply_range(with_fill(then_.sources(*original), *original));
-    undefined = undefined.intersect(expected.domain());
-    if (!undefined.is_empty()) return refusals_.undefined_read(sink, undefined);
-    isl::union_map wrong = up_to_reduction(mapped(actual)).subtract(up_to_reduction(expected));
-    if (!wrong.is_empty()) return refusals_.wrong_source(sink, wrong, expected);
-    return reduction_path(sink, actual, expected);
+    if (!unfilled.is_empty()) return refusals_.undefined_read(read.sink, unfilled);
+    read.actual = read.actual.subtract_domain(beyond);
+    const isl::union_set missing = undefined.intersect(read.expected.domain());
+    if (!missing.is_empty()) return refusals_.undefined_read(read.sink, missing);
+    return std::nullopt;
   }
 
-  std::optional<Refusal> reduction_path(const Sink& sink, const isl::union_map& actual,
-                                        const isl::union_map& expected) {
-    if (!is_relaxed()) return std::nullopt;
-    if (continues_a_sum(sink)) return link_refusal(sink, actual);
-    const isl::union_map early = paths_.early(actual, expected);
-    if (early.is_empty()) return std::nullopt;
-    return refusals_.wrong_path(sink, early, "a sum would be read before it is complete",
-                                " reads a partial sum of " + family_ + ", ");
-  }
-
-  // An update takes its place in the path of its element.
-  std::optional<Refusal> link_refusal(const Sink& sink, const isl::union_map& actual) {
-    if (!actual.is_injective()) return refusals_.counted_twice(sink);
-    const isl::union_map leaving = paths_.leaving(sink.statement, actual);
-    if (!leaving.is_empty())
-      return refusals_.wrong_path(sink, leaving, "a sum would go on from what an earlier computation of it has left",
-                                  " goes on from ");
-    paths_.add(actual);
-    const isl::union_map twins = paths_.twin_starts();
-    if (twins.is_empty()) return std::nullopt;
-    return refusals_.wrong_path(sink, actual.intersect_range(twins.domain()), "a sum would be cut in two",
-                                " does not go on from the others, but from ");
-  }
-
-  bool continues_a_sum(const Sink& sink) const {
-    if (sink.statement < 0) return false;
-    const ScheduledStatement& s = *model_.statements[static_cast<std::size_t>(sink.statement)].statement;
-    const IslBuffer& buffer = model_.buffers[static_cast<std::size_t>(sink.buffer)];
-    return s.kind == StatementKind::Update &&
-           std::ranges::any_of(s.body.writes, [&](const ir::Access& write) { return write.buffer == buffer.name; });
+  std::optional<Refusal> check_exact(const ReadSources& read) {
+    const isl::union_map wrong = correspondence_.of_range(read.actual).subtract(read.expected);
+    if (wrong.is_empty()) return std::nullopt;
+    return refusals_.wrong_source(read.sink, wrong, read.expected);
   }
 };
 

@@ -1,14 +1,45 @@
 // atomic S:   par n > h.update      h[bin[n]] += 1, reading, adding and writing one element being one step
 // The conflicts of S with itself through the element that it updates do not count between iterations of parallel
 // loops. The order of the updates is then that of the threads: bits do not change for integers, minima and maxima;
-// a sum or product of floating-point numbers needs a contract that lets its order change.
+// a sum or product of floating-point numbers needs a contract that lets its order change. What the value, the guard or
+// a subscript reads of h is no part of the step, and refused.
 #include <algorithm>
 
 #include "schedule/language/primitives/edit.h"
 
 namespace polyte::schedule {
 
-Applied atomic(const State& state, const Atomic& directive, const PrimitiveContext&) {
+namespace {
+
+bool states_a_read(const ScheduledStatement& s, const std::string& tensor) {
+  return std::ranges::any_of(accesses_of(s),
+                             [&](const AccessRef& ref) { return ref.load && ref.access.buffer == tensor; });
+}
+
+// What an expression of the update reads of the tensor is no part of the step. Two threads of a loop above it that show
+// that, else that such an update is not made.
+Refusal no_single_step(const State& state, const std::string& statement, const std::string& tensor,
+                       const PrimitiveContext& context) {
+  for (const Loop* loop : path_to(state.tree, statement)) {
+    State threads = state;
+    statement_of(threads, statement).atomic = true;
+    threads.tree = map_loops(state.tree, [&](Loop each) {
+      if (each.id == loop->id) each.kind = LoopKind::Parallel;
+      return each;
+    });
+    if (!context.prover) break;
+    auto race = context.prover->check_independent(threads, loop->id);
+    if (!race || race->kind != RefusalKind::Illegal) continue;
+    race->headline = statement + " reads elements of " + tensor +
+                     " besides the one that it updates, and these reads are " + "no part of the atomic step";
+    return *race;
+  }
+  return conservative(statement + " reads other elements of " + tensor);
+}
+
+}  // namespace
+
+Applied atomic(const State& state, const Atomic& directive, const PrimitiveContext& context) {
   State next = state;
   for (const std::string& name : directive.statements) {
     const auto statement = the_statement(state, name);
@@ -26,10 +57,8 @@ Applied atomic(const State& state, const Atomic& directive, const PrimitiveConte
     if (size_in_bytes(state.dtype_of(tensor)) < 4)
       return conservative(tensor + " has elements of " + std::to_string(8 * size_in_bytes(state.dtype_of(tensor))) +
                           " bits: atomic updates need 32 or 64");
-    for (const ir::Expr& value : s.body.values)
-      for (const ir::Load* load : ir::loads_of(value))
-        if (load->buffer == tensor) return conservative(*statement + " reads other elements of " + tensor);
     const ir::Statement& update = state.basis->statement(s.reference);
+    if (states_a_read(s, tensor)) return no_single_step(state, *statement, tensor, context);
     if (!state.may_reorder(update))
       return malformed("atomic updates of " + tensor + " add up in the order of the threads, and the contract is " +
                        (state.contract == Contract::Exact ? "exact" : "reassoc of other loops") + ": say `reassoc " +
