@@ -4,6 +4,7 @@
 #include <set>
 
 #include "driver/assemble_parts.h"
+#include "driver/scheduling.h"
 #include "driver/constant_pool.h"
 #include "driver/model_storage.h"
 #include "driver/open_model.h"
@@ -122,6 +123,7 @@ class Assembler {
     const codegen::ScratchLayout& scratch = scratch_[at(group.kernel)];
     runtime::StepSpec step;
     step.kernel = kernel.kernel.program.name;
+    step.scheduling = scheduling_of(kernel);
     step.group = group.name;
     step.scratch_shared_bytes = scratch.shared_bytes;
     step.scratch_bytes_per_worker = scratch.bytes_per_worker;

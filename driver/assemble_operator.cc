@@ -1,5 +1,6 @@
 #include "driver/assemble.h"
 #include "driver/assemble_parts.h"
+#include "driver/scheduling.h"
 #include "driver/constant_pool.h"
 #include "driver/thread_cost.h"
 
@@ -84,6 +85,7 @@ class OperatorAssembler {
 
   void add_step(const codegen::Target& target) {
     step_.kernel = op_.built.kernel.program.name;
+    step_.scheduling = scheduling_of(op_.built);
     step_.group = op_.built.program->name;
     step_.scratch_shared_bytes = op_.scratch.shared_bytes;
     step_.scratch_bytes_per_worker = op_.scratch.bytes_per_worker;

@@ -168,8 +168,9 @@ class KernelCheck {
       const CompiledOperator op = compile_operator(program_, target_, kernel);
       const bool is_reordered = changes_rounding(*op.built.state) && leaves_integers(*program_);
       Tensors alone;
-      if (op.built.fell_back)
-        report_.fallbacks.push_back("'" + program_->name + "', " + to_string(arm) + ": " + op.built.notes.front());
+      if (op.built.declined)
+        report_.fallbacks.push_back({program_->name, to_string(arm), to_string(op.built.used()),
+                                     op.built.declined->reason, op.built.declined->where});
       for (const int threads : {1, 2}) {
         Tensors tensors = clone(inputs_);
         OperatorRunner(op, tensors, threads).run();

@@ -29,11 +29,15 @@ struct BitCheckOptions {
   graph::Layout layout = graph::Layout::Auto;  // of a model
 };
 
+struct BitFallback {  // an arm that declined, so that the reference order was taken
+  std::string kernel, asked, used, reason, where;
+};
+
 struct BitReport {
-  int kernels = 0;                     // compared
-  std::vector<std::string> skipped;    // a line each: too long to interpret, or data that the kernel refuses
-  std::vector<std::string> fallbacks;  // a line each: an arm that declined, so that the reference order was taken
-  std::vector<std::string> problems;   // a line each: kernel, arm, threads, what differs
+  int kernels = 0;                   // compared
+  std::vector<std::string> skipped;  // a line each: too long to interpret, or data that the kernel refuses
+  std::vector<BitFallback> fallbacks;
+  std::vector<std::string> problems;  // a line each: kernel, arm, threads, what differs
 };
 
 class BitCheck {

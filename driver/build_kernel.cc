@@ -22,11 +22,10 @@ class StageLog {
  public:
   explicit StageLog(std::vector<StageTime>& times) : times_(times) {}
   template <class F>
-  auto run(const char* stage, F f) {
+  void run(const char* stage, F f) {
     const auto start = Clock::now();
-    auto result = f();
+    f();
     times_.push_back({stage, std::chrono::duration<double, std::milli>(Clock::now() - start).count()});
-    return result;
   }
 
  private:
@@ -45,27 +44,42 @@ schedule::Script reference_script(const ir::Program& program, const Machine& mac
   return script;
 }
 
-[[noreturn]] void refuse(const schedule::Refusal& refusal, const std::string& origin) {
-  std::string text = schedule::to_string(refusal, origin, "");
+std::string without_newlines_at_end(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  throw UserError(schedule::exit_status(refusal.kind), text);
+  return text;
 }
 
-schedule::Script choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options) {
+[[noreturn]] void refuse(const schedule::Refusal& refusal, const std::string& origin) {
+  throw UserError(schedule::exit_status(refusal.kind),
+                  without_newlines_at_end(schedule::to_string(refusal, origin, "")));
+}
+
+void fall_back(BuiltKernel& kernel, const Machine& machine, Declined why) {
+  kernel.declined = std::move(why);
+  kernel.script = reference_script(*kernel.program, machine);
+  kernel.notes.push_back(fallback_text(kernel));
+}
+
+void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options) {
   if (options.arm == Arm::Script) {
     POLYTE_CHECK(options.script != nullptr, "the script arm needs a script");
-    return *options.script;
+    kernel.script = *options.script;
+    return;
   }
   Result<schedule::Script> script =
       write_script(ir::at_typical(*kernel.program, kernel.typical), options.arm, machine, options.exact);
   if (script) {
     script->digest = ir::digest(*kernel.program);
-    return *std::move(script);
+    kernel.script = *std::move(script);
+    return;
   }
-  kernel.notes.push_back(to_string(options.arm) + " declined '" + kernel.program->name + "': " + script.error().reason +
-                         "; the reference order is used");
-  kernel.fell_back = true;
-  return reference_script(*kernel.program, machine);
+  fall_back(kernel, machine,
+            {script.error().reason, to_string(options.arm) + ", program '" + kernel.program->name + "'"});
+}
+
+std::string place_of(const schedule::Refusal& refusal, const schedule::Script& script) {
+  if (refusal.directive.empty()) return "the whole of " + script.name;
+  return script.name + ": " + refusal.directive;
 }
 
 // What a person's directives did not do.
@@ -91,11 +105,10 @@ schedule::State replay_script(BuiltKernel& kernel, const Machine& machine, const
   }
   if (options.arm == Arm::Script) refuse(state.error(), options.script_origin);
   // A derived script that does not replay is a fault of ours, but not a reason to give no program.
-  kernel.notes.push_back(to_string(options.arm) + " wrote a script for '" + kernel.program->name +
-                         "' that was refused: " + schedule::to_string(state.error(), kernel.script.name, "") +
-                         "; the reference order is used");
-  kernel.fell_back = true;
-  kernel.script = reference_script(*kernel.program, machine);
+  fall_back(kernel, machine,
+            {"its own script is refused: " +
+                 without_newlines_at_end(schedule::to_string(state.error(), kernel.script.name, "")),
+             place_of(state.error(), kernel.script)});
   return schedule::reference_state(kernel.program);
 }
 
@@ -141,6 +154,21 @@ std::optional<Arm> arm_from_string(std::string_view name) {
   return std::nullopt;
 }
 
+std::string fallback_text(const BuiltKernel& kernel) {
+  POLYTE_CHECK(kernel.declined, "'" + kernel.program->name + "' did not fall back");
+  return to_string(kernel.asked) + " declined '" + kernel.program->name + "': " + kernel.declined->reason + " (" +
+         kernel.declined->where + "); the reference order is used";
+}
+
+void refuse_fallbacks(std::span<const BuiltKernel> kernels) {
+  std::vector<std::string> problems;
+  for (const BuiltKernel& kernel : kernels)
+    if (kernel.declined)
+      problems.push_back(to_string(kernel.asked) + " declined '" + kernel.program->name + "': " +
+                         kernel.declined->reason + " (" + kernel.declined->where + "), and --strict is set");
+  if (!problems.empty()) throw UserError(ExitStatus::Refused, problems);
+}
+
 Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact) {
   switch (arm) {
     case Arm::Naive:
@@ -161,12 +189,14 @@ BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machi
                          const KernelOptions& options) {
   BuiltKernel kernel;
   kernel.program = std::move(program);
+  kernel.asked = options.arm;
   kernel.typical = typical_sizes(*kernel.program, options.typical);
   StageLog log(kernel.times);
-  kernel.script = log.run("schedule", [&] { return choose_script(kernel, machine, options); });
-  kernel.state = log.run("replay and proof", [&] {
-    return std::make_shared<const schedule::State>(replay_script(kernel, machine, options));
+  log.run("schedule", [&] { choose_script(kernel, machine, options); });
+  log.run("replay and proof", [&] {
+    kernel.state = std::make_shared<const schedule::State>(replay_script(kernel, machine, options));
   });
+  if (options.strict && !options.defer_fallback) refuse_fallbacks({&kernel, 1});
   check_contract(kernel, options);
   lower::LowerOptions lower_options{.machine = machine};
   lower_options.notes = &kernel.notes;

@@ -37,6 +37,8 @@ struct KernelOptions {
   std::string script_origin;                 // its file name, for messages
   schedule::ProofLevel proof = schedule::ProofLevel::Full;
   bool strict = false;  // what was not done as asked is an error
+  // A fallback is the caller's to judge, also under `strict`: a group that is handed back may be split.
+  bool defer_fallback = false;
   bool exact = false;   // keeps the order of floating-point operations, refuses contracts that change it
   std::vector<std::int64_t> typical = {};  // of the Program's parameters, if any, in order: what an arm schedules for
 };
@@ -49,6 +51,12 @@ struct PackedBuffer {
   std::int64_t bytes() const { return checked_mul(checked_product(shape), size_in_bytes(dtype)); }
 };
 
+// Why a kernel runs in reference order in place of what was asked for.
+struct Declined {
+  std::string reason;  // the scheduler's words, or the refusal of the script that it wrote
+  std::string where;   // "poly, program 'f'", "line 3 of f/poly: fuse i, j as q"
+};
+
 struct BuiltKernel {
   std::shared_ptr<const ir::Program> program;
   schedule::Script script;
@@ -58,17 +66,23 @@ struct BuiltKernel {
   ir::LoopProgram packing;         // reads Const buffers, writes the packed ones
   std::vector<std::string> notes;  // declines, fallbacks, loops left serial: shown in every report
   std::vector<StageTime> times;
-  bool fell_back = false;  // the arm declined and the reference order was taken
-  ir::Values typical;      // what its parameters were taken to be where something was chosen
+  Arm asked = Arm::Naive;
+  std::optional<Declined> declined = {};  // then the reference order was taken
+  Arm used() const { return declined ? Arm::Naive : asked; }
+  ir::Values typical;  // what its parameters were taken to be where something was chosen
 };
+// "poly declined 'f': REASON (WHERE); the reference order is used"; only of a kernel that has a `declined`.
+std::string fallback_text(const BuiltKernel& kernel);
+// Of kernels that were asked for with `strict`: UserError(Refused) with every fallback among them.
+void refuse_fallbacks(std::span<const BuiltKernel> kernels);
 
 // The script that an arm writes for a Program (empty directives for naive), or why it declines. `exact`: one that keeps
 // the order of every floating-point sum.
 Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact = false);
 
 // Parameters stay open: the script is proved for all their values, and the kernel is given them. UserError(Refused or
-// Unknown) with the refusal's text where a script is refused. A poly or template arm that declines falls back to the
-// reference order; notes and fell_back say so.
+// Unknown) with the refusal's text where a script is refused. An arm that declines, or whose own script is refused,
+// falls back to the reference order; `declined` and the notes say so. Under `strict` that is UserError(Refused).
 BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,
                          const KernelOptions& options);
 

@@ -136,8 +136,9 @@ frontend::Imported import_for(const fs::path& folder, const fs::path& set, DataS
 }
 
 std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph, Arm arm, const codegen::Target& target,
-                                                      std::string& notes) {
+                                                      bool strict, std::string& notes) {
   ModelOptions options;
+  options.strict = strict;
   options.arm = arm;
   options.jobs = 1;
   CompiledModel model = compile_model(std::move(graph), target, options);
@@ -145,7 +146,7 @@ std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph, Arm ar
   return runtime::Artifact::from_parts(std::move(model.parts));
 }
 
-void compile_and_compare(const fs::path& folder, const codegen::Target& target, CaseResult& result) {
+void compile_and_compare(const fs::path& folder, const codegen::Target& target, bool strict, CaseResult& result) {
   std::optional<runtime::Session> session;
   std::string notes;
   std::vector<std::string> specialised;
@@ -160,8 +161,9 @@ void compile_and_compare(const fs::path& folder, const codegen::Target& target, 
       return;
     }
     if (!reused)
-      session.emplace(compile_case(std::move(imported.graph), result.arm, target, notes),
+      session.emplace(compile_case(std::move(imported.graph), result.arm, target, strict, notes),
                       runtime::SessionOptions{.threads = 2});
+    result.steps = session->steps();
     const std::string wrong = difference(*session, set, tolerance_of(folder));
     if (wrong.empty()) continue;
     result.outcome = CaseOutcome::Fail;
@@ -197,25 +199,26 @@ std::vector<fs::path> find_cases(const std::vector<std::string>& folders, const 
   return cases;
 }
 
-CaseResult run_case(const fs::path& folder, Arm arm, const codegen::Target& target) {
+CaseResult run_case(const fs::path& folder, Arm arm, const codegen::Target& target, bool strict) {
   const std::string name = folder.parent_path().filename().string() + "/" + folder.filename().string();
-  CaseResult result{name, arm, CaseOutcome::Pass, ""};
+  CaseResult result{name, arm, CaseOutcome::Pass, "", {}};
   try {
-    compile_and_compare(folder, target, result);
+    compile_and_compare(folder, target, strict, result);
   } catch (const UserError& e) {
     const bool refused = e.status() == ExitStatus::Unsupported;
-    return {name, arm, refused ? CaseOutcome::Unsupported : CaseOutcome::Error, one_line(e.what())};
+    return {name, arm, refused ? CaseOutcome::Unsupported : CaseOutcome::Error, one_line(e.what()), {}};
   } catch (const std::exception& e) {
-    return {name, arm, CaseOutcome::Error, one_line(e.what())};
+    return {name, arm, CaseOutcome::Error, one_line(e.what()), {}};
   }
   return result;
 }
 
 std::vector<CaseResult> run_cases(const std::vector<fs::path>& cases, const std::vector<Arm>& arms,
-                                  const codegen::Target& target, int jobs) {
+                                  const codegen::Target& target, int jobs, bool strict) {
   std::vector<CaseResult> results(cases.size() * arms.size());
-  run_jobs(jobs, results.size(),
-           [&](std::size_t i) { results[i] = run_case(cases[i / arms.size()], arms[i % arms.size()], target); });
+  run_jobs(jobs, results.size(), [&](std::size_t i) {
+    results[i] = run_case(cases[i / arms.size()], arms[i % arms.size()], target, strict);
+  });
   return results;
 }
 

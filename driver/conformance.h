@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "driver/build_kernel.h"
+#include "runtime/manifest.h"
 
 namespace polyte::driver {
 
@@ -21,6 +22,7 @@ struct CaseResult {
   Arm arm = Arm::Poly;
   CaseOutcome outcome = CaseOutcome::Pass;
   std::string detail;  // one line: the notes of a pass, the difference, every reason of a refusal
+  std::vector<runtime::StepSpec> steps = {};  // of what was compiled: who scheduled each kernel
 };
 
 // Sorted. Each of `folders` is a case or has cases somewhere below; `filter` is a glob over names of cases.
@@ -29,10 +31,11 @@ std::vector<std::filesystem::path> find_cases(const std::vector<std::string>& fo
 
 // Never throws for what a case does. Unsupported: the importer refuses it, or its data contradicts its own model
 // (bf16 tensors stored as u16, an input of another shape), so that what it asks for is not defined.
-CaseResult run_case(const std::filesystem::path& folder, Arm arm, const codegen::Target& target);
+// With `strict` a case of which not all was done as asked is an error.
+CaseResult run_case(const std::filesystem::path& folder, Arm arm, const codegen::Target& target, bool strict = false);
 
 // All cases by all arms, `jobs` at a time; results are ordered by case, then as `arms` is.
 std::vector<CaseResult> run_cases(const std::vector<std::filesystem::path>& cases, const std::vector<Arm>& arms,
-                                  const codegen::Target& target, int jobs);
+                                  const codegen::Target& target, int jobs, bool strict = false);
 
 }  // namespace polyte::driver

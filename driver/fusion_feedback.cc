@@ -18,7 +18,7 @@ std::string text_of(double factor) {
 
 // Why a group cannot stay as it is; empty if it can.
 std::string objection(const BuiltKernel& kernel, const FusionLimits& limits) {
-  if (kernel.fell_back) return "no schedule takes it whole";
+  if (kernel.declined) return "no schedule takes it whole";
   const std::int64_t scratch = scratch_bytes(kernel);
   if (scratch > limits.temporaries)
     return "its temporaries need " + std::to_string(scratch) + " bytes, the limit is " +

@@ -135,6 +135,7 @@ std::vector<KernelRequest> distinct_kernels(CompiledModel& model, const ModelOpt
     request.options.arm = arm_of(group, options);
     request.options.proof = options.proof;
     request.options.strict = options.strict;
+    request.options.defer_fallback = true;
     request.options.exact = options.exact;
     for (const OpenSymbol& symbol : model.symbols) request.options.typical.push_back(symbol.chosen_for());
     if (const NamedScript* script = script_of(group, options)) {
@@ -186,6 +187,7 @@ void schedule_and_split(CompiledModel& model, const codegen::Target& target, con
     form_groups(model);
     expand_groups(model);
   }
+  if (options.strict) refuse_fallbacks(model.kernels);
   for (const BuiltKernel& kernel : model.kernels)
     model.notes.insert(model.notes.end(), kernel.notes.begin(), kernel.notes.end());
 }

@@ -65,6 +65,13 @@ struct BufferSpec {
   std::optional<OpenNumber> exact{};
 };
 
+// Who scheduled a kernel, for reports: the scheduler that was asked ("poly", "script") and whose schedule it has, and
+// where these differ why, and of what: the reference order ("naive") was taken. All empty in a copy's step.
+struct StepScheduling {
+  std::string asked{}, used{}, reason{}, where{};
+  bool is_declined() const { return !reason.empty(); }
+};
+
 struct StepSpec {
   std::string kernel{};                       // symbol; empty: a copy
   std::string group{};                        // the group of operators that it came from, for reports
@@ -74,6 +81,7 @@ struct StepSpec {
   bool parallel = false;                      // runs on all workers; else the kernel is given one
   std::int64_t parallel_from = 1;             // and does so in runs of this scale and larger ones
   std::vector<std::string> nodes{};           // of the model, for reports: "Conv 'conv1'"
+  StepScheduling scheduling{};
 };
 
 struct MemberDigest {

@@ -51,6 +51,11 @@ Json buffer_to_json(const BufferSpec& b) {
           {"exact", b.exact ? number_to_json(*b.exact) : Json()}};
 }
 
+Json scheduling_to_json(const StepScheduling& s) {
+  if (s.asked.empty()) return {};
+  return {{"asked", s.asked}, {"used", s.used}, {"reason", s.reason}, {"where", s.where}};
+}
+
 Json step_to_json(const StepSpec& s) {
   return {{"kernel", s.kernel},
           {"group", s.group},
@@ -59,7 +64,8 @@ Json step_to_json(const StepSpec& s) {
           {"scratch_bytes_per_worker", s.scratch_bytes_per_worker},
           {"parallel", s.parallel},
           {"parallel_from", s.parallel_from},
-          {"nodes", s.nodes}};
+          {"nodes", s.nodes},
+          {"scheduling", scheduling_to_json(s.scheduling)}};
 }
 
 Json fixed_to_json(const FixedInput& f) {
@@ -150,6 +156,13 @@ BufferSpec buffer_from_json(const Json& json) {
   return buffer;
 }
 
+// For reports alone: an artifact that does not say it runs as well.
+StepScheduling scheduling_from_json(const Json& step) {
+  const auto found = step.find("scheduling");
+  if (found == step.end() || found->is_null()) return {};
+  return {text(*found, "asked"), text(*found, "used"), text(*found, "reason"), text(*found, "where")};
+}
+
 StepSpec step_from_json(const Json& json) {
   return {text(json, "kernel"),
           text(json, "group"),
@@ -158,7 +171,8 @@ StepSpec step_from_json(const Json& json) {
           integer(json, "scratch_bytes_per_worker"),
           member(json, "parallel").get<bool>(),
           integer(json, "parallel_from"),
-          list_of(json, "nodes").get<std::vector<std::string>>()};
+          list_of(json, "nodes").get<std::vector<std::string>>(),
+          scheduling_from_json(json)};
 }
 
 ArtifactManifest read_all(const Json& json) {

@@ -100,6 +100,18 @@ const char* step_kernel(const polyte_session* s, int32_t index) {
   const StepSpec* step = step_at(s, index);
   return step == nullptr ? nullptr : step->kernel.c_str();
 }
+const char* step_scheduler_asked(const polyte_session* s, int32_t index) {
+  const StepSpec* step = step_at(s, index);
+  return step == nullptr ? nullptr : step->scheduling.asked.c_str();
+}
+const char* step_scheduler_used(const polyte_session* s, int32_t index) {
+  const StepSpec* step = step_at(s, index);
+  return step == nullptr ? nullptr : step->scheduling.used.c_str();
+}
+const char* step_declined(const polyte_session* s, int32_t index) {
+  const StepSpec* step = step_at(s, index);
+  return step == nullptr ? nullptr : step->scheduling.reason.c_str();
+}
 
 int session_run_timed(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t inputs_given,
                       const polyte_dl_tensor* outputs, int32_t outputs_given, int64_t* step_ns,
@@ -170,7 +182,10 @@ constexpr polyte_runtime_api kApi{sizeof(polyte_runtime_api),
                                   session_run_timed,
                                   symbol_count,
                                   symbol_info,
-                                  output_shape};
+                                  output_shape,
+                                  step_scheduler_asked,
+                                  step_scheduler_used,
+                                  step_declined};
 
 }  // namespace
 

@@ -74,6 +74,13 @@ typedef struct polyte_runtime_api {
    * data is not looked at and may be null; inputs that a run would refuse are refused. */
   int (*output_shape)(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t input_count, int32_t index,
                       int64_t* shape, polyte_problem** problem);
+
+  /* Who scheduled the kernel of a step: the scheduler that was asked for it ("poly", "script"), the one whose schedule
+   * it has ("naive" where that one declined), and why it declined: "" where it did not, and of a copy. Null when there
+   * is no such step; valid as long as the session. */
+  const char* (*step_scheduler_asked)(const polyte_session* session, int32_t index);
+  const char* (*step_scheduler_used)(const polyte_session* session, int32_t index);
+  const char* (*step_declined)(const polyte_session* session, int32_t index);
 } polyte_runtime_api;
 
 /* The table, or null when the library is older than `version`. */

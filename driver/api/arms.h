@@ -9,6 +9,7 @@ namespace polyte::api {
 
 driver::Arm arm_of(Scheduler scheduler);
 driver::ModelOptions driver_options(const ModelOptions& options);
+Scheduling scheduling_of(const driver::BuiltKernel& kernel);
 codegen::Target target_named(const std::string& name);  // "native" or an LLVM CPU name
 
 }  // namespace polyte::api

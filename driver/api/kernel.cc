@@ -107,6 +107,7 @@ std::vector<TensorInfo> Kernel::tensors() const {
 }
 
 const std::vector<std::string>& Kernel::notes() const { return impl_->op.built.notes; }
+Scheduling Kernel::scheduling() const { return scheduling_of(impl_->op.built); }
 std::string Kernel::script() const { return schedule::print(impl_->op.built.script); }
 std::string Kernel::directives() const {
   return schedule::print(schedule::expand_to_directives(impl_->op.built.script, *impl_->op.built.state));

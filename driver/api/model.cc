@@ -16,7 +16,7 @@ ModelReport report_of(const driver::CompiledModel& model, std::vector<std::strin
     if (group.view) continue;
     const driver::BuiltKernel& kernel = model.kernels.at(static_cast<std::size_t>(group.kernel));
     report.groups.push_back({group.name, ir::print(group.expansion.program), schedule::print(kernel.script),
-                             ir::print(kernel.kernel.program)});
+                             ir::print(kernel.kernel.program), scheduling_of(kernel)});
   }
   return report;
 }
@@ -35,6 +35,12 @@ driver::ModelOptions driver_options(const ModelOptions& options) {
     result.scripts.push_back({origin, schedule::parse_script(options.scripts[i], origin)});
   }
   return result;
+}
+
+Scheduling scheduling_of(const driver::BuiltKernel& kernel) {
+  Scheduling how{to_string(kernel.asked), to_string(kernel.used())};
+  if (kernel.declined) how.declined = Declined{kernel.declined->reason, kernel.declined->where};
+  return how;
 }
 
 driver::Arm arm_of(Scheduler scheduler) {

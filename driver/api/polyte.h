@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -118,10 +119,21 @@ class Execution {
   std::shared_ptr<Impl> impl_;
 };
 
+// Who scheduled a kernel: what was asked ("poly", "script"), whose schedule it has, and where these differ why, and of
+// what. Then it runs in reference order ("naive"); with `strict` that is a failure.
+struct Declined {
+  std::string reason, where;
+};
+struct Scheduling {
+  std::string asked, used;
+  std::optional<Declined> declined{};
+};
+
 class Kernel {
  public:
   std::vector<TensorInfo> tensors() const;        // the interface, in the Program's order
   const std::vector<std::string>& notes() const;  // declines, fallbacks, what is not as asked
+  Scheduling scheduling() const;                  // whose schedule it has, and why it was declined if it was
   std::string script() const;                     // the schedule; give it back as CompileOptions::script
   std::string directives() const;                 // the same, one step a line, with who chose it
   std::string loops() const;                      // the loops that it led to
@@ -160,6 +172,7 @@ struct ModelOptions {
 
 struct GroupInfo {  // of the fused operators that became one kernel
   std::string name, program, script, loops;
+  Scheduling scheduling{};
 };
 
 struct ModelReport {

@@ -14,18 +14,25 @@ int check_bits(const std::string& path, const ModelVerbOptions& model, const std
   const driver::BitReport& report = check.report();
   const bool good = report.problems.empty() && report.fallbacks.empty();
   if (json) {
+    nlohmann::ordered_json fallbacks = nlohmann::ordered_json::array();
+    for (const driver::BitFallback& one : report.fallbacks)
+      fallbacks.push_back({{"kernel", one.kernel},
+                           {"scheduler_asked", one.asked},
+                           {"scheduler_used", one.used},
+                           {"declined", {{"reason", one.reason}, {"where", one.where}}}});
     std::cout << nlohmann::ordered_json{{"model", path},
                                         {"kernels", report.kernels},
                                         {"verdict", good ? "equal" : "different"},
                                         {"problems", report.problems},
-                                        {"fallbacks", report.fallbacks},
+                                        {"fallbacks", fallbacks},
                                         {"not_interpreted", report.skipped}}
                      .dump(2)
               << "\n";
     return good ? 0 : static_cast<int>(ExitStatus::Refused);
   }
   for (const std::string& line : report.problems) std::cout << "different: " << line << "\n";
-  for (const std::string& line : report.fallbacks) std::cout << "fallback: " << line << "\n";
+  for (const driver::BitFallback& one : report.fallbacks)
+    std::cout << "fallback: '" << one.kernel << "', " << one.asked << ": " << one.reason << " (" << one.where << ")\n";
   for (const std::string& line : report.skipped) std::cout << "not interpreted: " << line << "\n";
   std::cout << report.kernels << " kernels by naive, template and poly, with 1 and 2 threads: "
             << (good ? "equal bits, no fallback" : "not as they should be") << "\n";

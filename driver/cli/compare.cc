@@ -116,6 +116,7 @@ void print_side_by_side(const std::vector<std::unique_ptr<Work>>& works, const s
   std::vector<Lines> names, outputs;
   for (std::size_t i = 0; i < works.size(); ++i) {
     names.push_back({works[i]->name});
+    if (!works[i]->identical_to.empty()) names.back().push_back("the loops of " + works[i]->identical_to);
     outputs.push_back({i == 0 ? "the first" : verdicts[i]});
   }
   table.add("", names);

@@ -5,7 +5,9 @@
 
 #include "driver/cli/model_options.h"
 #include "driver/cli/reports.h"
+#include "driver/cli/scheduling_report.h"
 #include "driver/import_network.h"
+#include "driver/scheduling.h"
 #include "graph/explain_fusion.h"
 #include "ir/program_text.h"
 
@@ -18,7 +20,7 @@ struct CompileOptions {
   ModelVerbOptions verb;
   std::vector<std::string> emit;
   std::string emit_dir;
-  bool explain = false, time_passes = false;
+  bool explain = false, time_passes = false, json = false;
 };
 
 std::string groups_text(const driver::CompiledModel& model) {
@@ -100,12 +102,35 @@ void explain(const CompileOptions& options, const driver::CompiledModel& model, 
   }
 }
 
-int run_compile(const CompileOptions& options) {
-  if (options.output.empty() && options.emit.empty() && !options.explain) {
-    throw UserError(ExitStatus::Usage, "nothing to do: give -o OUT.polyte, --emit KIND or --explain");
+void print_json(const CompileOptions& options, const driver::CompiledModel& model) {
+  Scheduling all;
+  nlohmann::ordered_json groups = nlohmann::ordered_json::array();
+  for (const driver::GroupPlan& group : model.groups) {
+    if (group.view) continue;
+    const driver::BuiltKernel& kernel = model.kernels[static_cast<std::size_t>(group.kernel)];
+    all.push_back({group.name, driver::scheduling_of(kernel)});
+    nlohmann::ordered_json row{{"name", group.name}, {"kernel", kernel.kernel.program.name}};
+    row.update(scheduling_json({all.back()}, ""));
+    groups.push_back(std::move(row));
   }
+  nlohmann::ordered_json json{{"model", options.model}, {"artifact", options.output}};
+  json.update(scheduling_json(all, ""));
+  json["groups"] = std::move(groups);
+  json["notes"] = model.notes;
+  std::cout << json.dump(2) << "\n";
+}
+
+void check_combination(const CompileOptions& options) {
+  if (options.output.empty() && options.emit.empty() && !options.explain && !options.json)
+    throw UserError(ExitStatus::Usage, "nothing to do: give -o OUT.polyte, --emit KIND, --explain or --json");
   if (options.emit_dir.empty() && options.emit.size() > 1)
     throw UserError(ExitStatus::Usage, "--emit of several kinds needs --emit-dir DIR");
+  if (options.json && (options.explain || (!options.emit.empty() && options.emit_dir.empty())))
+    throw UserError(ExitStatus::Usage, "--json with --explain or --emit: stdout has room for one of them");
+}
+
+int run_compile(const CompileOptions& options) {
+  check_combination(options);
   const codegen::Target target = target_from(options.verb.target);
   const frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
   driver::ImportedNetwork imported = driver::import_network(options.model, import, open_ranges(options.verb));
@@ -118,6 +143,7 @@ int run_compile(const CompileOptions& options) {
   if (options.time_passes) print_times(model);
   if (options.explain) explain(options, model, target.machine);
   emit(options, model, target);
+  if (options.json) print_json(options, model);
   if (options.output.empty()) return 0;
   model.parts.manifest.fixed = fixed_inputs(import);
   runtime::write_artifact(options.output, model.parts);
@@ -139,6 +165,7 @@ void add_compile(const Verb& app) {
       .one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
   verb.flag("--explain", options->explain, "why operators were fused or not, and what was decided for each kernel");
+  verb.flag("--json", options->json, "which scheduler each group has, as JSON");
   verb.flag("--time-passes", options->time_passes, "how long each stage took and the memory it needed, on stderr");
   verb.example("polyte compile digits.onnx --scheduler poly -o digits.polyte");
   verb.calls([options] { return run_compile(*options); });

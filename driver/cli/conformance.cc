@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "driver/cli/model_options.h"
+#include "driver/cli/scheduling_report.h"
 #include "driver/conformance.h"
 
 namespace polyte::cli {
@@ -17,13 +18,17 @@ struct ConformanceOptions {
   std::vector<std::string> schedulers{"poly"};
   std::string filter = "*", json, junit, target = "cpu:native";
   int jobs = 1;
+  bool strict = false;
 };
 
 nlohmann::json to_json(const std::vector<CaseResult>& results) {
   nlohmann::json json{{"cases", nlohmann::json::array()}, {"summary", nlohmann::json::object()}};
   for (const CaseResult& r : results) {
     const std::string scheduler = to_string(r.arm), result = to_string(r.outcome);
-    json["cases"].push_back({{"name", r.name}, {"scheduler", scheduler}, {"result", result}, {"detail", r.detail}});
+    nlohmann::json row{{"name", r.name}, {"scheduler", scheduler}, {"result", result}, {"detail", r.detail}};
+    row.update(scheduling_json(scheduling_of(r.steps), ""));
+    row["scheduler_asked"] = scheduler;
+    json["cases"].push_back(std::move(row));
     nlohmann::json& summary = json["summary"][scheduler];
     if (summary.is_null()) summary = {{"pass", 0}, {"fail", 0}, {"unsupported", 0}, {"error", 0}};
     summary[result] = summary[result].get<int>() + 1;
@@ -70,7 +75,7 @@ int run_conformance(const ConformanceOptions& options) {
     throw UserError(ExitStatus::InvalidInput,
                     "no case matches '" + options.filter + "': a case is a folder with model.onnx and test_data_set_*");
   }
-  const std::vector<CaseResult> results = run_cases(cases, arms, target, options.jobs);
+  const std::vector<CaseResult> results = run_cases(cases, arms, target, options.jobs, options.strict);
   int status = 0;
   for (const CaseResult& r : results) {
     if (r.outcome != CaseOutcome::Fail && r.outcome != CaseOutcome::Error) continue;
@@ -104,6 +109,7 @@ void add_conformance(const Verb& app) {
   verb.option("--json", options->json, "write all results to this file; - for stdout");
   verb.option("--junit", options->junit, "write JUnit XML to this file");
   verb.option("--jobs", options->jobs, "cases at a time").within(1, 256).shows_default();
+  verb.flag("--strict", options->strict, "a case of which not all was done as asked is an error");
   verb.option("--target", options->target, "cpu:native or an LLVM CPU name").shows_default();
   verb.example("polyte conformance CASES --scheduler poly,template --json results.json");
   verb.calls([options] { return run_conformance(*options); });

@@ -104,7 +104,8 @@ std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& mac
   }
   for (const std::string& note : kernel.notes) std::ranges::copy(lines_of(note), std::back_inserter(notes));
   std::string text = kernel.program->name + "@" + ir::digest(*kernel.program) + "\n";
-  add(text, "schedule", {script.name + (kernel.fell_back ? ", what was asked for was declined" : "")});
+  const std::string declined = kernel.declined ? ", " + to_string(kernel.asked) + " was asked for and declined" : "";
+  add(text, "schedule", {script.name + declined});
   add(text, "directives", directives);
   add(text, "chosen by", reasons);
   add(text, "nest", {nest_line(kernel)});

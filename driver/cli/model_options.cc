@@ -5,6 +5,7 @@
 #include <charconv>
 #include <fstream>
 
+#include "driver/cli/scheduling_report.h"
 #include "driver/import_network.h"
 #include "frontend/onnx_import.h"
 #include "runtime/npy.h"
@@ -209,6 +210,7 @@ LoadedModel load_model(const std::string& path, const ModelVerbOptions& options,
   driver::CompiledModel model =
       driver::compile_model(std::move(imported.graph), target_from(options.target), model_options(options));
   result.notes.insert(result.notes.end(), model.notes.begin(), model.notes.end());
+  result.loops = loops_digest(model.kernels);
   result.artifact = runtime::Artifact::from_parts(std::move(model.parts));
   return result;
 }

@@ -37,6 +37,7 @@ struct LoadedModel {
   std::shared_ptr<const runtime::Artifact> artifact;
   std::vector<std::string> specialised;  // inputs of the file that are constants now
   std::vector<std::string> notes;
+  std::string loops;  // digest of what was compiled here (scheduling_report.h); empty of an artifact
 };
 // An artifact as it is, or an ONNX file compiled in this process; `offer` has the values of inputs that decide shapes.
 LoadedModel load_model(const std::string& path, const ModelVerbOptions& options, const frontend::Offer& offer = {});

@@ -5,6 +5,7 @@
 #include "bench/peak.h"
 #include "driver/assemble.h"
 #include "driver/cli/reports.h"
+#include "driver/cli/scheduling_report.h"
 #include "driver/flops.h"
 #include "driver/operator.h"
 
@@ -84,12 +85,14 @@ nlohmann::json run_bench(const OpOptions& options, const driver::CompiledOperato
       bench::measure({{op.built.program->name, [&] { runner.run(); }}}, measure_options);
   peak = std::max(peak, bench::measure_peak(machine, op.built.script.dtype));
   const double flops = driver::count_flops(*op.built.program);
-  const nlohmann::json row = bench_row(op.built.program->name, timings[0], flops, peak, options.threads);
+  nlohmann::json row = bench_row(op.built.program->name, timings[0], flops, peak, options.threads);
+  row.update(scheduling_json(scheduling_of(op.built), ""));
   if (options.json) return row;
   std::printf("%-24s %12.1f us  %8.2f GF/s", op.built.program->name.c_str(), timings[0].median() / 1e3,
               flops / timings[0].median());
   if (peak > 0) std::printf("  %.3f of the FMA peak", row["peak_fraction"].get<double>());
-  std::printf("  (%d thread%s, %s)\n", options.threads, options.threads == 1 ? "" : "s", op.built.script.name.c_str());
+  std::printf("  (%d thread%s, %s)\n", options.threads, options.threads == 1 ? "" : "s",
+              arm_title(op.built.script.name, scheduling_of(op.built)).c_str());
   return row;
 }
 

@@ -51,6 +51,13 @@ std::vector<double> directive_times(const ProofCost& cost) {
 nlohmann::ordered_json to_json(const ProofCost& cost) {
   nlohmann::ordered_json json{
       {"program", cost.program}, {"scheduler", cost.scheduler}, {"final_ms", cost.final_milliseconds}};
+  const bool is_declined = !cost.declined.empty();
+  json["scheduler_asked"] = cost.scheduler;
+  json["scheduler_used"] = is_declined ? "naive" : cost.scheduler;
+  json["declined"] = nullptr;
+  if (is_declined)
+    json["declined"] = {{"reason", cost.declined}, {"where", cost.scheduler + ", program '" + cost.program + "'"}};
+  json["identical_to"] = nullptr;
   for (const DirectiveCost& directive : cost.directives)
     json["directives"].push_back({{"text", directive.text}, {"ms", directive.milliseconds}});
   return json;
@@ -67,9 +74,12 @@ double median(std::vector<double> values) {
 
 ProofCost proof_cost(const std::shared_ptr<const ir::Program>& program, driver::Arm arm, const Machine& machine,
                      int rounds) {
-  ProofCost cost{program->name, driver::to_string(arm), {}, 0};
+  ProofCost cost{program->name, driver::to_string(arm), {}, 0, {}};
   const Result<schedule::Script> script = driver::write_script(*program, arm, machine);
-  if (!script) return cost;
+  if (!script) {
+    cost.declined = script.error().reason;
+    return cost;
+  }
   for (int round = 0; round < rounds; ++round) {
     std::vector<DirectiveCost> directives;
     replay_once(program, *script, machine, ProofLevel::Directive, &directives);
@@ -95,6 +105,7 @@ void print_proof_costs(const std::vector<ProofCost>& costs, bool json) {
     if (!json)
       std::printf("%-32s %-10s %10zu %10.2f %10.2f %10.2f\n", cost.program.c_str(), cost.scheduler.c_str(),
                   times.size(), median(times), largest(times), cost.final_milliseconds);
+    if (!json && !cost.declined.empty()) std::printf("  declined: reference order, nothing to prove\n");
   }
   const nlohmann::ordered_json summary{{"directive_median_ms", median(all)},
                                        {"directive_worst_ms", largest(all)},

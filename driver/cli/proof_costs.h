@@ -19,6 +19,7 @@ struct ProofCost {
   std::string program, scheduler;
   std::vector<DirectiveCost> directives;
   double final_milliseconds = 0;
+  std::string declined = {};  // why there is no script, and so no proof
 };
 
 // InternalError where the scheduler's own script is refused.

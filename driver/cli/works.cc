@@ -13,9 +13,12 @@ namespace {
 
 std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& options, const ModelVerbOptions& verb) {
   auto work = std::make_unique<Work>();
-  work->name = path;
-  if (!is_artifact(path)) work->name += verb.schedule.scripts.empty() ? " " + verb.schedule.scheduler : " scripts";
   const LoadedModel model = load_model(path, verb);
+  work->source = work->name = path;
+  work->arm = verb.schedule.scripts.empty() ? verb.schedule.scheduler : "scripts";
+  work->scheduling = scheduling_of(model.artifact->manifest().steps);
+  work->loops = model.loops;
+  if (!is_artifact(path)) work->name += " " + arm_title(work->arm, work->scheduling);
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
   work->session = std::make_unique<runtime::Session>(model.artifact, runtime::SessionOptions{options.threads});
   const runtime::Fill fill = runtime::parse_fill(options.fill);
@@ -39,7 +42,11 @@ std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& pr
   const driver::KernelOptions kernel = kernel_options(schedule, *program, script);
   work->op = std::make_unique<driver::CompiledOperator>(driver::compile_operator(program, target, kernel));
   for (const std::string& note : work->op->built.notes) std::cerr << "note: " << note << "\n";
-  work->name = program->name + " " + (kernel.arm == driver::Arm::Script ? kernel.script_origin : schedule.scheduler);
+  work->source = program->name + "@" + ir::digest(*program);
+  work->arm = kernel.arm == driver::Arm::Script ? kernel.script_origin : schedule.scheduler;
+  work->scheduling = scheduling_of(work->op->built);
+  work->loops = loops_digest({&work->op->built, 1});
+  work->name = program->name + " " + arm_title(work->arm, work->scheduling);
   work->flops = driver::count_flops(*program);
   work->dtype = work->op->built.script.dtype;
   work->script = schedule::print(work->op->built.script);
@@ -65,6 +72,16 @@ void add_model_work(const std::string& path, const BenchOptions& options, const 
     works.push_back(model_work(path, options, verb));
   }
   if (!options.verb.schedule.scripts.empty()) works.push_back(model_work(path, options, options.verb));
+}
+
+// Where an arm made the loops of one before it, on the same source.
+void find_identical(std::vector<std::unique_ptr<Work>>& works) {
+  for (auto work = works.begin(); work != works.end(); ++work) {
+    const auto same = std::find_if(works.begin(), work, [&](const std::unique_ptr<Work>& before) {
+      return !before->loops.empty() && before->loops == (*work)->loops && before->source == (*work)->source;
+    });
+    if (same != work) (*work)->identical_to = (*same)->arm;
+  }
 }
 
 nlohmann::json context_json(const Machine& machine, int rounds) {
@@ -120,6 +137,7 @@ std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options) {
     if (!used.contains(script))
       throw UserError(ExitStatus::Usage, script + ": no source has the program of this script");
   }
+  find_identical(works);
   return works;
 }
 
@@ -147,6 +165,7 @@ nlohmann::json to_json(const Work& work, const bench::Timing& timing, double pea
                      {"cpu_time", timing.median()},
                      {"iterations", timing.iterations},
                      {"interval", {timing.interval().first, timing.interval().second}}};
+  row.update(scheduling_json(work.scheduling, work.identical_to));
   if (work.flops > 0) row["flops_per_second"] = work.flops / (timing.median() * 1e-9);
   if (work.bytes > 0) row["bytes_per_second"] = work.bytes / (timing.median() * 1e-9);
   if (work.flops > 0 && peak > 0) row["peak_fraction"] = work.flops / (timing.median() * 1e-9) / (peak * threads);
@@ -162,6 +181,7 @@ void print_row(const nlohmann::json& row) {
   if (row.contains("bytes_per_second")) std::printf("  %7.2f GB/s", row["bytes_per_second"].get<double>() / 1e9);
   if (row.contains("flops_per_second")) std::printf("  %8.2f GF/s", row["flops_per_second"].get<double>() / 1e9);
   if (row.contains("peak_fraction")) std::printf("  %.3f of the FMA peak", row["peak_fraction"].get<double>());
+  if (!row["identical_to"].is_null()) std::printf("  the loops of %s", row["identical_to"].get<std::string>().c_str());
   std::printf("\n");
 }
 

@@ -7,6 +7,7 @@
 
 #include "bench/measure.h"
 #include "driver/cli/model_options.h"
+#include "driver/cli/scheduling_report.h"
 #include "driver/operator.h"
 #include "runtime/session.h"
 
@@ -29,6 +30,10 @@ struct Work {
   double bytes = 0;  // of the operator's interface, each element once
   DType dtype = DType::F32;
   std::string script;
+  std::string source, arm;   // what is computed, and by which scheduler or script
+  Scheduling scheduling;     // of its kernels
+  std::string loops;         // digest of them; empty: not known
+  std::string identical_to;  // the arm of an earlier one of the same source with the same loops
   std::vector<runtime::Tensor> tensors;
   std::vector<runtime::Tensor> results;
   std::unique_ptr<driver::CompiledOperator> op;

@@ -34,7 +34,7 @@ runtime::Session session_of(const driver::Network& network, Arm arm, int threads
   options.arm = arm;
   options.strict = true;
   driver::CompiledModel compiled = driver::compile_model(network, codegen::detect_host(), options);
-  for (const driver::BuiltKernel& kernel : compiled.kernels) CHECK_FALSE(kernel.fell_back);
+  for (const driver::BuiltKernel& kernel : compiled.kernels) CHECK_FALSE(kernel.declined);
   return runtime::Session(runtime::Artifact::from_parts(std::move(compiled.parts)), {.threads = threads});
 }
 

@@ -49,7 +49,10 @@ ArtifactParts example() {
       {"y", BufferPlace::Output, 0, 0, 4 * kN},     {"three", BufferPlace::Constant, 1, 0, 4 * kN},
       {"w", BufferPlace::Output, 1, 0, 8 * kN},     {"c", BufferPlace::Output, 2, 0, 4 * kN},
       {"two", BufferPlace::Constant, 0, 0, 4 * kN}, {"u", BufferPlace::Arena, 0, 4032, 4 * kN, Sharing::Over, "t"}};
-  m.steps = {{.kernel = "add", .group = "g0", .buffers = {0, 3, 1}},
+  m.steps = {{.kernel = "add",
+              .group = "g0",
+              .buffers = {0, 3, 1},
+              .scheduling = {"poly", "naive", "no row fits", "poly, program 'g0'"}},
              {.kernel = "mul_through_scratch",
               .group = "g1",
               .buffers = {1, 6, 7},
@@ -429,6 +432,11 @@ TEST_CASE("the C API runs an artifact and reports problems as text") {
   CHECK(std::string(api->step_kernel(session, 0)) == example().manifest.steps[0].kernel);
   CHECK(std::string(api->step_group(session, 0)) == example().manifest.steps[0].group);
   CHECK((api->step_group(session, api->step_count(session)) == nullptr && api->step_kernel(session, -1) == nullptr));
+  CHECK(std::string(api->step_scheduler_asked(session, 0)) == "poly");
+  CHECK(std::string(api->step_scheduler_used(session, 0)) == "naive");
+  CHECK(std::string(api->step_declined(session, 0)) == "no row fits");
+  CHECK(std::string(api->step_declined(session, 1)).empty());
+  CHECK((api->step_scheduler_asked(session, -1) == nullptr && api->step_declined(session, -1) == nullptr));
   std::vector<std::int64_t> step_ns(static_cast<std::size_t>(api->step_count(session)));
   CHECK(api->session_run_timed(session, &input, 1, outputs, 3, step_ns.data(), &problem) == 0);
   CHECK(std::accumulate(step_ns.begin(), step_ns.end(), std::int64_t{0}) > 0);

@@ -1,0 +1,111 @@
+// What was asked of a scheduler and not done is a fact: a field of the kernel, of the manifest and of every JSON, and
+// an error under `strict`.
+#include <doctest/doctest.h>
+
+#include "driver/assemble.h"
+#include "driver/cli/scheduling_report.h"
+#include "driver/operator.h"
+#include "driver/scheduling.h"
+#include "ir/program_text.h"
+#include "schedule/language/script.h"
+
+namespace {
+
+using namespace polyte;
+
+// An ordered region: no template takes it.
+constexpr const char* kSweep = R"(
+program sweep(T, N)
+  in  x: f32[N]
+  out y: f32[T, N]
+  loop t in 0..T
+    S: y[t, i] = x[i] + 1
+)";
+constexpr const char* kAdd = R"(
+program add(N)
+  in  a: f32[N]
+  out y: f32[N]
+  S: y[i] = a[i] + 1
+)";
+
+std::shared_ptr<const ir::Program> program(const char* text) {
+  ir::Program parsed = ir::parse_program(text, "test");
+  ir::Values sizes;
+  for (const std::string& param : parsed.params) sizes[param] = param == "T" ? 3 : 64;
+  return std::make_shared<const ir::Program>(ir::bind(parsed, sizes));
+}
+
+driver::KernelOptions asking(driver::Arm arm, bool strict = false) {
+  driver::KernelOptions options;
+  options.arm = arm;
+  options.strict = strict;
+  return options;
+}
+
+driver::BuiltKernel built(const char* text, driver::Arm arm, bool strict = false) {
+  return driver::build_kernel(program(text), codegen::detect_host().machine, asking(arm, strict));
+}
+
+}  // namespace
+
+TEST_CASE("an arm that declines leaves who was asked, who was used, why and where") {
+  const driver::BuiltKernel kernel = built(kSweep, driver::Arm::Template);
+  CHECK((kernel.asked == driver::Arm::Template && kernel.used() == driver::Arm::Naive));
+  REQUIRE(kernel.declined);
+  CHECK(kernel.declined->reason == "no template for S in an ordered region");
+  CHECK(kernel.declined->where == "template, program 'sweep'");
+  const driver::BuiltKernel taken = built(kAdd, driver::Arm::Template);
+  CHECK((!taken.declined && taken.used() == driver::Arm::Template));
+}
+
+TEST_CASE("under strict a fallback is a refusal, with the scheduler's reason") {
+  try {
+    built(kSweep, driver::Arm::Template, true);
+    FAIL("the fallback was accepted");
+  } catch (const UserError& e) {
+    CHECK(e.status() == ExitStatus::Refused);
+    CHECK(std::string(e.what()) == "template declined 'sweep': no template for S in an ordered region (template, "
+                                   "program 'sweep'), and --strict is set");
+  }
+  CHECK_NOTHROW(built(kAdd, driver::Arm::Template, true));
+  CHECK_NOTHROW(built(kSweep, driver::Arm::Naive, true));  // the reference order is what was asked for
+}
+
+TEST_CASE("the manifest of an artifact has who scheduled each kernel") {
+  const codegen::Target target = codegen::detect_host();
+  const driver::CompiledOperator op =
+      driver::compile_operator(program(kSweep), target, asking(driver::Arm::Template));
+  const runtime::ArtifactParts parts = driver::assemble(op, driver::make_tensors(*op.built.program), target);
+  const runtime::ArtifactManifest read =
+      runtime::manifest_from_json(runtime::manifest_to_json(parts.manifest), "test");
+  REQUIRE(read.steps.size() == 1);
+  const runtime::StepScheduling& how = read.steps[0].scheduling;
+  CHECK((how.asked == "template" && how.used == "naive" && how.is_declined()));
+  CHECK((how.reason == op.built.declined->reason && how.where == op.built.declined->where));
+}
+
+TEST_CASE("JSON has the same four fields of every kind of work") {
+  const cli::Scheduling declined = cli::scheduling_of(built(kSweep, driver::Arm::Template));
+  const nlohmann::ordered_json one = cli::scheduling_json(declined, "poly");
+  CHECK(one.dump() == R"({"scheduler_asked":"template","scheduler_used":"naive","declined":{"reason":)"
+                      R"("no template for S in an ordered region","where":"template, program 'sweep'"},)"
+                      R"("identical_to":"poly"})");
+  cli::Scheduling both = cli::scheduling_of(built(kAdd, driver::Arm::Template));
+  CHECK(cli::scheduling_json(both, "").dump() ==
+        R"({"scheduler_asked":"template","scheduler_used":"template","declined":null,"identical_to":null})");
+  CHECK(cli::arm_title("template", both) == "template");
+  both.push_back(declined[0]);
+  const nlohmann::ordered_json mixed = cli::scheduling_json(both, "");
+  CHECK(mixed["scheduler_used"] == "template+naive");
+  CHECK(mixed["groups_declined"].size() == 1);
+  CHECK(mixed["groups_declined"][0]["group"] == "sweep");
+  CHECK(cli::arm_title("template", both) == "template (1 of 2 kernels declined: reference order)");
+  CHECK(cli::arm_title("poly", declined) == "poly (declined: reference order)");
+}
+
+TEST_CASE("two arms with the same loops have one digest, others have others") {
+  const driver::BuiltKernel naive = built(kSweep, driver::Arm::Naive), fallen = built(kSweep, driver::Arm::Template),
+                            other = built(kAdd, driver::Arm::Naive);
+  CHECK(cli::loops_digest({&naive, 1}) == cli::loops_digest({&fallen, 1}));
+  CHECK(cli::loops_digest({&naive, 1}) != cli::loops_digest({&other, 1}));
+}
