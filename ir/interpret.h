@@ -35,8 +35,10 @@ struct Event {
     bool write = false;
     double value = 0;  // as read or written, converted
     int lane = -1;     // -1: of all lanes
+    std::int64_t position = 0;  // row-major, of the index
+    bool combined = false;      // of a Program: the update's own read of what it writes
   };
-  std::vector<Cell> cells;  // reads in order of appearance, then writes
+  std::vector<Cell> cells;  // reads in order of appearance, a run-time guard's first, then writes
 };
 
 struct InterpretOptions {

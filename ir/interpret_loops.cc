@@ -59,6 +59,7 @@ class Machine {
   std::int64_t executions_ = 0, executed_ = 0;
   const Step* current_ = nullptr;
   Event event_;
+  std::vector<Event::Cell> guards_;  // what the run-time guards around this statement have read
   std::vector<char> undefined_;  // of a copy: lanes whose element was never written; empty: no copy
 
   // "acc.update(3, 0)", or the buffer of a copy
@@ -109,8 +110,13 @@ class Machine {
   void branch(Step& step) {
     if (!all_hold(step.tests)) return;
     current_ = nullptr;
-    if (!step.value.empty() && evaluate(step.value[0])[0].integer == 0) return;
+    if (step.value.empty()) return run(step.body);
+    event_.cells.clear();
+    if (evaluate(step.value[0])[0].integer == 0) return;
+    const std::size_t outside = guards_.size();
+    guards_.insert(guards_.end(), event_.cells.begin(), event_.cells.end());
     run(step.body);
+    guards_.resize(outside);
   }
 
   void allocate(Step& step) {
@@ -154,11 +160,11 @@ class Machine {
     event_.lanes = step.access.lanes;
     if (step.access.active)
       event_.lanes = static_cast<int>(std::min<std::int64_t>(event_.lanes, step.access.active->at(slots_)));
-    event_.cells.clear();
+    event_.cells = guards_;
   }
 
   void note(const Cells& cells, std::int64_t position, bool write, int lane) {
-    Event::Cell cell{cells.name, {position}, write, 0, lane};
+    Event::Cell cell{cells.name, {position}, write, 0, lane, position, false};
     if (!cells.shape.empty()) {
       cell.index.assign(cells.shape.size(), 0);
       std::int64_t rest = position;

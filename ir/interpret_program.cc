@@ -81,6 +81,7 @@ struct Node {
   SlotAffine index;
   CellAccess access;
   std::vector<SlotConstraint> guard;
+  bool combined = false;  // the update's own read of what it writes
 };
 
 struct Level {  // one iterator
@@ -106,13 +107,12 @@ class Compiler {
     const DomainBounds bounds = bounds_of(statement_.domain, statement_.iterators);
     for (const IteratorBounds& b : bounds.of) code.levels.push_back({all(b.lower), all(b.upper), all(b.checks)});
     for (const Constraint& c : bounds.constant) code.feasible = code.feasible && holds(c, {});
-    std::vector<Expr> current;
     for (std::size_t i = 0; i < statement_.writes.size(); ++i) {
       const Access& write = statement_.writes[i];
       code.writes.push_back(access(write.buffer, write.indices));
-      current.push_back(make_load(statement_.values[i]->type, write.buffer, write.indices));
+      current_.push_back(make_load(statement_.values[i]->type, write.buffer, write.indices));
     }
-    for (const Expr& value : combined_values(statement_, current)) code.values.push_back(node(value));
+    for (const Expr& value : combined_values(statement_, current_)) code.values.push_back(node(value));
     if (statement_.guard) code.guard = boxed(statement_.guard);
     return code;
   }
@@ -120,6 +120,7 @@ class Compiler {
  private:
   const Statement& statement_;
   std::map<std::string, Cells>& cells_;
+  std::vector<Expr> current_;  // what the update combines with: these nodes, not others that read the same element
 
   SlotAffine compile(const Affine& e) const {
     SlotAffine result;
@@ -160,6 +161,7 @@ class Compiler {
 
   Node node(const Expr& e) {
     Node n{e, e->type, e->type, nullptr, nullptr, nullptr, {}, {}, {}, {}};
+    n.combined = std::ranges::find(current_, e) != current_.end();
     std::visit([&](const auto& op) { fill(n, op); }, e->op);
     return n;
   }
@@ -326,19 +328,23 @@ class Machine {
     return result;
   }
 
-  void record(const CellAccess& access, bool is_write, Scalar value) {
+  void record(const CellAccess& access, std::int64_t position, bool is_write, Scalar value, bool combined = false) {
     if (!options_.on_event) return;
     const double real = arithmetic::cast(DType::F64, access.cells->dtype, value).real;
-    event_.cells.push_back({access.cells->name, subscripts_of(access), is_write, real});
+    Point index(access.cells->shape.size(), 0);
+    std::int64_t rest = position;
+    for (std::size_t d = index.size(); d-- > 0; rest /= access.cells->shape[d]) index[d] = rest % access.cells->shape[d];
+    event_.cells.push_back({access.cells->name, std::move(index), is_write, real, -1, position, combined});
   }
 
-  Scalar read(const CellAccess& access) {
+  Scalar read(const Node& node) {
+    const CellAccess& access = node.access;
     const Cells& cells = *access.cells;
     const std::int64_t at = position(access, "reads");
     if (!cells.written.empty() && !cells.written[static_cast<std::size_t>(at)])
       fail("reads " + cells.name + print_point(subscripts_of(access)) + ", which nothing has written");
     const Scalar value = arithmetic::load(cells.dtype, cells.bytes + at * size_in_bytes(cells.dtype));
-    record(access, false, value);
+    record(access, at, false, value, node.combined);
     return value;
   }
 
@@ -347,7 +353,7 @@ class Machine {
     const std::int64_t at = position(access, "writes");
     if (!cells.written.empty()) cells.written[static_cast<std::size_t>(at)] = true;
     arithmetic::store(cells.dtype, cells.bytes + at * size_in_bytes(cells.dtype), value);
-    record(access, true, value);
+    record(access, at, true, value);
   }
 
   Scalar eval(const Node& n) {
@@ -357,7 +363,7 @@ class Machine {
       case 1:
         return arithmetic::cast(n.type, DType::I64, arithmetic::of_integer(n.index(point_)));
       case 2:
-        return all_hold(n.guard, point_) ? read(n.access) : eval(*n.a);
+        return all_hold(n.guard, point_) ? read(n) : eval(*n.a);
       case 3:
         return arithmetic::apply(std::get<Unary>(n.source->op).op, n.type, eval(*n.a));
       case 4: {

@@ -15,37 +15,137 @@ namespace polyte::lower {
 
 using ir::Event;
 
+namespace {
+
+// What the reference does in one instance.
+struct Instance {
+  int number = -1;      // in Known; numbers grow in reference order
+  Sources reads;        // an update's own reads of what it writes left out
+  std::string buffer;   // of the first write
+  std::int64_t element = 0;
+  std::size_t writes = 0;
+  int group = -1;               // of updates that may change places; -1: keeps its order
+  std::vector<Sources> starts;  // a write: what its generation began with
+};
+
+struct PointHash {
+  std::size_t operator()(const Point& point) const {
+    std::uint64_t h = point.size();
+    for (const std::int64_t i : point) h = (h ^ static_cast<std::uint64_t>(i)) * 0x9e3779b97f4a7c15U;
+    return h ^ (h >> 31U);
+  }
+};
+using Instances = std::unordered_map<Point, Instance, PointHash>;
+
+// Integers of this magnitude have sums without rounding.
+double exact_below(DType type) {
+  if (!is_float(type)) return INFINITY;
+  return type == DType::F64 ? 0x1p53 : type == DType::F32 ? 0x1p24 : type == DType::F16 ? 0x1p11 : 0x1p8;
+}
+
+}  // namespace
+
 struct ReferenceTrace::Impl {
   Impl(const ir::Program& p, ir::Environment in, TraceOptions o)
-      : program(p), inputs(std::move(in)), options(o), follower(program, options, known) {
-    expected = inputs;
-    ir::InterpretOptions interpret_options;
-    interpret_options.on_event = [&](const Event& event) { see(event); };
-    ir::interpret(program, expected, interpret_options);
+      : program(p), inputs(std::move(in)), options(std::move(o)) {
+    // An update that reads its own element besides is none, and keeps its order: known once it has been seen to.
+    do run();
+    while (std::erase_if(options.any_order, [&](const auto& entry) { return no_updates_.contains(entry.first); }) > 0);
   }
 
   const ir::Program& program;
   ir::Environment inputs, expected;
   TraceOptions options;
   mutable Known known;
-  mutable Follower follower;
-  std::map<std::pair<std::string, Point>, Instance> instances;
-  // What the first update of an element finds there; several where a region sums anew in each iteration.
-  std::map<std::pair<std::string, Point>, std::set<Sources>> starts;
+  mutable std::optional<Follower> follower;
+  std::map<std::string, Instances> instances;
+  std::unordered_map<int, std::pair<const std::string*, const Point*>> of_number;
+  bool exact = true;  // sums in another order have the same bits on these inputs
+
+  const Instance& at(int number) const {
+    const auto& [statement, point] = of_number.at(number);
+    return instances.at(*statement).at(*point);
+  }
 
  private:
+  std::set<std::string> no_updates_;
+  std::unordered_map<int, double> magnitudes_;  // of a generation: of all its terms together
+
+  void run() {
+    known = {};
+    follower.emplace(program, known);
+    instances.clear(), of_number.clear(), magnitudes_.clear();
+    exact = true;
+    expected = inputs;
+    ir::InterpretOptions interpret_options;
+    interpret_options.max_steps = options.max_steps;
+    interpret_options.on_event = [&](const Event& event) { see(event); };
+    ir::interpret(program, expected, interpret_options);
+  }
+
+  // Updates of one kind belong to one generation, whatever statement they are of; where the contract names loops of a
+  // statement, only those of this statement.
+  int group_of(const ir::Statement& s) {
+    const auto free = options.any_order.find(s.name);
+    if (free == options.any_order.end()) return -1;
+    return known.name(ir::to_string(s.combiner) + " of " + s.writes.front().buffer +
+                      (free->second.all ? "" : " by " + s.name));
+  }
+
   void see(const Event& event) {
-    Instance instance{follower.reads_of(event, 0), {}};
-    for (auto cell = event.cells.rbegin(); cell != event.cells.rend() && cell->write; ++cell)
-      instance.written = {cell->buffer, cell->index};
-    const Sources own = follower.of(instance.written);
-    const Sources* start = nullptr;
-    const int result =
-        follower.result_of(*event.statement, event.instance, instance.written, own, instance.reads, &start);
-    if (start != nullptr) starts[{*event.statement, instance.written.index}].insert(*start);
+    const ir::Statement& s = program.statement(*event.statement);
+    Instance instance;
+    std::vector<const Event::Cell*> writes;
     for (const Event::Cell& cell : event.cells)
-      if (cell.write) follower.set({cell.buffer, cell.index}, {result});
-    instances[{*event.statement, event.instance}] = std::move(instance);
+      if (cell.write) writes.push_back(&cell);
+    instance.group = group_of(s);
+    for (const Event::Cell& cell : event.cells) {
+      if (cell.write || (cell.combined && instance.group >= 0)) continue;
+      unite(instance.reads, follower->of(cell));
+      const auto is_own = [&](const Event::Cell* w) { return w->buffer == cell.buffer && w->position == cell.position; };
+      if (instance.group >= 0 && std::ranges::any_of(writes, is_own)) no_updates_.insert(s.name);
+    }
+    instance.number =
+        known.number({Source::Kind::Instance, known.name(s.name), event.instance, {}, {}});
+    instance.writes = writes.size();
+    instance.buffer = writes.front()->buffer;
+    instance.element = writes.front()->position;
+    for (const Event::Cell* cell : writes) follower->set(*cell, {result_of(s, instance, *cell, event)});
+    const auto entry = instances[s.name].insert_or_assign(event.instance, std::move(instance)).first;
+    of_number[entry->second.number] = {&s.name, &entry->first};
+  }
+
+  int result_of(const ir::Statement& s, Instance& instance, const Event::Cell& cell, const Event& event) {
+    if (instance.group < 0) return instance.number;
+    const Sources own = follower->of(cell);
+    const int before = generation_of(known, own, instance);
+    instance.starts.push_back(before < 0 ? own : known[before].start);
+    const int result = known.updated(instance.group, instance.element, own, before, instance.number);
+    if (s.combiner == ir::Combiner::Sum || s.combiner == ir::Combiner::Product)
+      weigh(s, cell, event, before, result);
+    return result;
+  }
+
+  void weigh(const ir::Statement& s, const Event::Cell& cell, const Event& event, int before, int result) {
+    const DType type = program.buffer(cell.buffer).dtype;
+    if (!is_float(type)) return;
+    double found = 0;
+    for (const Event::Cell& other : event.cells)
+      if (other.combined && other.buffer == cell.buffer) found = other.value;
+    const double sum = (before < 0 ? std::fabs(found) : magnitudes_[before]) + std::fabs(cell.value - found);
+    magnitudes_[result] = sum;
+    const bool is_whole = std::nearbyint(cell.value) == cell.value && std::nearbyint(found) == found;
+    exact = exact && s.combiner == ir::Combiner::Sum && is_whole && sum < exact_below(type);
+  }
+
+ public:
+  // The number of what its element holds, where that is a generation that this update goes on with.
+  static int generation_of(const Known& known, const Sources& own, const Instance& instance) {
+    if (own.size() != 1) return -1;
+    const Source& source = known[own[0]];
+    const bool is_one = source.kind == Source::Kind::Updates && source.name == instance.group &&
+                        source.at[0] == instance.element;
+    return is_one ? own[0] : -1;
   }
 };
 
@@ -53,11 +153,12 @@ namespace {
 
 class Comparison {
  public:
-  Comparison(const ReferenceTrace::Impl& reference, const std::set<std::string>& padded)
-      : reference_(reference), padded_(padded), follower_(reference.program, reference.options, reference.known) {}
+  Comparison(const ReferenceTrace::Impl& reference, const std::set<std::string>& padded, const ir::Values& sizes)
+      : reference_(reference), padded_(padded), sizes_(sizes), follower_(reference.program, reference.known) {}
 
   std::vector<TraceFault> run(const ir::LoopProgram& packing, const ir::LoopProgram& loops) {
     ir::InterpretOptions options;
+    options.sizes = sizes_;
     options.max_steps = reference_.options.max_steps;
     options.on_event = [&](const Event& event) { see(event); };
     ir::Environment buffers = reference_.inputs;
@@ -65,6 +166,7 @@ class Comparison {
       pack(packing, buffers, options);
       ir::interpret(loops, buffers, options);
     } catch (const UserError& error) {
+      if (error.status() == ExitStatus::ResourceLimit) throw;
       report(TraceFault::Kind::Fault, error.what());
       return faults_;
     }
@@ -76,15 +178,9 @@ class Comparison {
  private:
   const ReferenceTrace::Impl& reference_;
   const std::set<std::string>& padded_;
+  const ir::Values& sizes_;
   Follower follower_;
-  std::set<std::pair<std::string, Point>> seen_;
-  std::map<std::pair<std::string, Point>, Point> last_;  // of the updates of an element that keep their order
-  struct Stored {
-    std::string buffer;
-    int result = 0;
-  };
-  std::map<const std::pair<std::string, Point>*, Stored>
-      stored_;                          // instances whose first store was the last; looked up
+  std::set<int> seen_;                  // instances, by number
   std::set<int> spare_;                 // what spare lanes left
   std::set<std::string> not_followed_;  // statements whose lanes have no known instances
   std::map<TraceFault::Kind, std::size_t> counts_;
@@ -93,6 +189,7 @@ class Comparison {
   void report(TraceFault::Kind kind, const std::string& text) {
     if (counts_[kind]++ < reference_.options.max_faults) faults_.push_back({kind, text});
   }
+  Known& known() const { return reference_.known; }
 
   static void pack(const ir::LoopProgram& packing, ir::Environment& buffers, const ir::InterpretOptions& options) {
     if (packing.buffers.empty()) return;
@@ -108,144 +205,158 @@ class Comparison {
     std::vector<Sources> results;
     for (int lane = 0; lane < event.lanes; ++lane) results.push_back(result_of(event, lane));
     for (const Event::Cell& cell : event.cells)
-      if (cell.write)
-        follower_.set({cell.buffer, cell.index}, results[static_cast<std::size_t>(std::max(cell.lane, 0))]);
+      if (cell.write) follower_.set(cell, results[static_cast<std::size_t>(std::max(cell.lane, 0))]);
   }
 
-  static std::string written_buffer(const Event& event) {
-    return event.cells.empty() || !event.cells.back().write ? "" : event.cells.back().buffer;
-  }
+  static bool is_of(const Event::Cell& cell, int lane) { return cell.lane < 0 || cell.lane == lane; }
 
-  // What the element that a lane writes holds.
-  Sources own_of(const Event& event, int lane) {
+  static const Event::Cell* written(const Event& event, int lane) {
     for (const Event::Cell& cell : event.cells)
-      if (cell.write && (cell.lane < 0 || cell.lane == lane)) return follower_.of({cell.buffer, cell.index});
-    return {};
+      if (cell.write && is_of(cell, lane)) return &cell;
+    return nullptr;
   }
 
-  void check_start(const std::string& statement, const Point& element, const Sources& start) {
-    const auto expected = reference_.starts.find({statement, element});
-    if (expected != reference_.starts.end() && expected->second.contains(start)) return;
-    report(TraceFault::Kind::Order,
-           "the first " + statement + " of element [" + list(element) + "] finds what " + text_of(start) + " left");
-  }
-
-  // Updates of an element that differ in no iterator over which terms may change places come in order.
-  void check_place(const std::pair<std::string, Point>& instance, const Point& element) {
-    const auto free = reference_.options.any_order.find(instance.first);
-    if (free == reference_.options.any_order.end()) return;
-    const auto& iterators = reference_.program.statement(instance.first).iterators;
-    Point place = element;
-    for (std::size_t i = 0; i < iterators.size(); ++i)
-      if (free->second.contains(iterators[i])) place.push_back(instance.second[i]);
-    const auto last = last_.try_emplace({instance.first, place}, instance.second).first;
-    if (instance.second < last->second)
-      report(TraceFault::Kind::Order, instance.first + "(" + list(instance.second) + ") runs after " + instance.first +
-                                          "(" + list(last->second) + "), and their order may not change");
-    last->second = instance.second;
-  }
-
-  // An instance that writes two elements is two stores (other lanes' may be between them): the second may read what
-  // the first wrote. The result of the first, once.
-  std::optional<int> first_store(const std::pair<std::string, Point>& instance, const Event& event, int result) {
-    const std::string buffer = event.cells.empty() || !event.cells.back().write ? "" : event.cells.back().buffer;
-    const auto [open, is_new] = stored_.try_emplace(&instance, Stored{buffer, result});
-    if (is_new) return std::nullopt;
-    const Stored first = std::exchange(open->second, Stored{buffer, result});
-    if (first.buffer == buffer) return std::nullopt;
-    stored_.erase(open);
-    return first.result;
+  Sources reads_of(const Event& event, int lane, const Event::Cell* but) {
+    Sources all;
+    for (const Event::Cell& cell : event.cells) {
+      if (cell.write || !is_of(cell, lane)) continue;
+      if (but && cell.buffer == but->buffer && cell.position == but->position) continue;
+      unite(all, follower_.of(cell));
+    }
+    return all;
   }
 
   // A lane past the last iteration that fills a place of its own in a private buffer: masks are dropped there. Who
   // reads what it leaves is told by the order.
   bool is_spare(const Event& event, int lane) const {
     return event.lanes > 1 && std::none_of(event.cells.begin(), event.cells.end(), [&](const Event::Cell& cell) {
-             return cell.write && (cell.lane < 0 || cell.lane == lane) && reference_.program.find_buffer(cell.buffer);
+             return cell.write && is_of(cell, lane) && reference_.program.find_buffer(cell.buffer);
            });
   }
 
   // A spare lane may have the number of an instance that runs later, in a tile that begins there: its own place holds
   // nothing to go on from, or what such lanes left. The instance itself is yet to be seen.
-  bool is_early(const std::pair<std::string, Point>& update, const Sources& own) const {
-    const auto expected = reference_.starts.find(update);
-    return expected != reference_.starts.end() && !expected->second.contains(Sources{}) &&
+  bool is_early(const Instance& update, const Sources& own) const {
+    return update.group >= 0 && std::ranges::find(update.starts, Sources{}) == update.starts.end() &&
            std::ranges::all_of(own, [&](int source) { return spare_.contains(source); });
   }
 
   Sources result_of(const Event& event, int lane) {
-    Sources reads = follower_.reads_of(event, lane);
-    if (event.statement->empty()) return reads;
+    if (event.statement->empty()) return reads_of(event, lane, nullptr);
     if (event.lanes > 1 && event.strides.empty() && !event.instance.empty()) not_followed_.insert(*event.statement);
-    Point instance = event.instance;
-    for (std::size_t i = 0; i < event.strides.size(); ++i) instance[i] += lane * event.strides[i];
-    const auto known = reference_.instances.find({*event.statement, instance});
-    const std::string shown = *event.statement + "(" + list(instance) + ")";
-    if (known == reference_.instances.end()) {
+    Point point = event.instance;
+    for (std::size_t i = 0; i < event.strides.size(); ++i) point[i] += lane * event.strides[i];
+    const int number = known().number({Source::Kind::Instance, known().name(*event.statement), point, {}, {}});
+    const auto of_statement = reference_.instances.find(*event.statement);
+    if (of_statement == reference_.instances.end() || !of_statement->second.contains(point)) {
       if (!is_spare(event, lane) && !padded_.contains(*event.statement))
-        report(TraceFault::Kind::Coverage, shown + " runs, which the reference does not");
-      return {reference_.known.number({*event.statement, instance, 0})};
+        report(TraceFault::Kind::Coverage, known().text(number) + " runs, which the reference does not");
+      return {number};
     }
-    const Sources own = own_of(event, lane);
-    if (is_spare(event, lane) && is_early({*event.statement, known->second.written.index}, own)) {
-      const int left = reference_.known.number({*event.statement, instance, 0});
+    const Instance& instance = of_statement->second.at(point);
+    return {instance.group < 0 ? plain_result(event, lane, instance) : updated_result(event, lane, instance)};
+  }
+
+  // An instance that writes two elements is two stores: the second may read what the first wrote.
+  int plain_result(const Event& event, int lane, const Instance& instance) {
+    seen_.insert(instance.number);
+    Sources reads = reads_of(event, lane, nullptr);
+    if (instance.writes > 1) std::erase(reads, instance.number);
+    check_reads(instance, reads);
+    return instance.number;
+  }
+
+  int updated_result(const Event& event, int lane, const Instance& instance) {
+    const Event::Cell* cell = written(event, lane);
+    const Sources own = cell ? follower_.of(*cell) : Sources{};
+    if (is_spare(event, lane) && is_early(instance, own)) {
+      const int left = known().number({Source::Kind::Instance, instance.group, {instance.number}, {}, {}});
       spare_.insert(left);
-      return {left};
+      return left;
     }
-    seen_.insert(known->first);
-    check_place(known->first, known->second.written.index);
-    const Sources* start = nullptr;
-    int result = follower_.result_of(*event.statement, instance, known->second.written, own, reads, &start);
-    if (const auto first = first_store(known->first, event, result)) {
-      result = *first;
-      std::erase(reads, result);
-    } else if (start != nullptr) {
-      check_start(*event.statement, known->second.written.index, *start);
-    }
+    seen_.insert(instance.number);
+    const int before = ReferenceTrace::Impl::generation_of(known(), own, instance);
+    check_start(instance, before < 0 ? own : known()[before].start);
+    check_place(instance, before);
+    Sources reads = reads_of(event, lane, cell);
+    if (instance.writes > 1) std::erase_if(reads, [&](int read) { return is_partner(instance, read, before); });
+    check_reads(instance, reads);
+    return known().updated(instance.group, instance.element, own, before, instance.number);
+  }
+
+  // Of an update of a pair: the other element as this update finds it or has left it.
+  bool is_partner(const Instance& instance, int read, int before) const {
+    if (ReferenceTrace::Impl::generation_of(known(), {read}, instance) < 0)
+      return std::ranges::any_of(instance.starts, [&](const Sources& s) { return std::ranges::find(s, read) != s.end(); });
+    const InstanceSum had = before < 0 ? InstanceSum{} : known()[before].sum;
+    const InstanceSum& has = known()[read].sum;
+    return has == had || has == had.with(instance.number);
+  }
+
+  void check_reads(const Instance& instance, const Sources& reads) {
     for (const int source : reads)
-      if (!std::binary_search(known->second.reads.begin(), known->second.reads.end(), source))
-        report(TraceFault::Kind::Order, shown + " reads what " + reference_.known[source].text() +
-                                            " left; the reference reads " + text_of(known->second.reads));
-    return {result};
+      if (!std::ranges::binary_search(instance.reads, source))
+        report(TraceFault::Kind::Order, known().text(instance.number) + " reads what " + known().text(source) +
+                                            " left; the reference reads " + known().text(instance.reads));
   }
 
-  std::string text_of(const Sources& sources) const {
-    std::string text;
-    for (const int source : sources) text += (text.empty() ? "" : ", ") + reference_.known[source].text();
-    return text.empty() ? "nothing" : text;
+  void check_start(const Instance& instance, const Sources& start) {
+    if (std::ranges::find(instance.starts, start) != instance.starts.end()) return;
+    report(TraceFault::Kind::Order, known().text(instance.number) + " adds to what " + known().text(start) +
+                                        " left; in the reference to what " + known().text(instance.starts[0]) +
+                                        " left");
   }
 
-  // Instances of the reference whose values reach an output.
-  std::set<std::pair<std::string, Point>> needed() const {
-    std::map<std::pair<std::string, Point>, std::vector<Point>> updates;
-    for (const auto& [key, instance] : reference_.instances)
-      updates[{key.first, instance.written.index}].push_back(key.second);
-    std::set<std::pair<std::string, Point>> result;
-    std::vector<int> open;
-    for (const auto& [key, instance] : reference_.instances) {
-      if (reference_.program.buffer(instance.written.buffer).role == ir::Role::Temp) continue;
-      result.insert(key);
-      open.insert(open.end(), instance.reads.begin(), instance.reads.end());
+  // Updates of a generation that differ in no iterator over which terms may change places come in order.
+  void check_place(const Instance& instance, int before) {
+    const std::string& statement = *reference_.of_number.at(instance.number).first;
+    const TraceOptions::Relaxed& relaxed = reference_.options.any_order.at(statement);
+    if (relaxed.all) return;
+    known().for_each_update(before, [&](int other) {
+      if (other > instance.number && is_same_place(statement, relaxed.iterators, instance.number, other))
+        report(TraceFault::Kind::Order, known().text(instance.number) + " runs after " + known().text(other) +
+                                            ", and their order may not change");
+    });
+  }
+
+  bool is_same_place(const std::string& statement, const std::set<std::string>& free, int a, int b) const {
+    const auto& iterators = reference_.program.statement(statement).iterators;
+    const Point &one = *reference_.of_number.at(a).second, &other = *reference_.of_number.at(b).second;
+    for (std::size_t i = 0; i < iterators.size(); ++i)
+      if (free.contains(iterators[i]) && one[i] != other[i]) return false;
+    return true;
+  }
+
+  // Instances of the reference whose values reach an output, by number.
+  std::set<int> needed() const {
+    std::set<int> result, looked_at;
+    std::vector<int> open;  // sources
+    for (const auto& [statement, instances] : reference_.instances) {
+      for (const auto& [point, instance] : instances)
+        if (reference_.program.buffer(instance.buffer).role != ir::Role::Temp) open.push_back(instance.number);
     }
+    const auto need = [&](const Sources& sources) { open.insert(open.end(), sources.begin(), sources.end()); };
     while (!open.empty()) {
-      const Source source = reference_.known[open.back()];
+      const int number = open.back();
       open.pop_back();
-      std::vector<Point> points;
-      if (source.updates == 0) points = {source.at};
-      if (source.updates > 0) points = updates[{source.name, source.at}];
-      for (const Point& point : points) {
-        const auto instance = reference_.instances.find({source.name, point});
-        if (instance == reference_.instances.end() || !result.insert(instance->first).second) continue;
-        open.insert(open.end(), instance->second.reads.begin(), instance->second.reads.end());
+      if (!looked_at.insert(number).second) continue;
+      const Source& source = known()[number];
+      if (source.kind == Source::Kind::Updates) {
+        need(source.start);
+        known().for_each_update(number, [&](int instance) { open.push_back(instance); });
+      } else if (source.kind == Source::Kind::Instance && reference_.of_number.contains(number)) {
+        result.insert(number);
+        need(reference_.at(number).reads);
+        for (const Sources& start : reference_.at(number).starts) need(start);
       }
     }
     return result;
   }
 
   void check_coverage() {
-    for (const auto& key : needed())
-      if (seen_.count(key) == 0 && not_followed_.count(key.first) == 0)
-        report(TraceFault::Kind::Coverage, key.first + "(" + list(key.second) + ") never runs");
+    for (const int number : needed())
+      if (!seen_.contains(number) && !not_followed_.contains(*reference_.of_number.at(number).first))
+        report(TraceFault::Kind::Coverage, known().text(number) + " never runs");
   }
 
   void check_outputs(const ir::Environment& buffers) {
@@ -259,19 +370,20 @@ class Comparison {
         const bool same = std::equal(begin, begin + static_cast<std::ptrdiff_t>(width),
                                      got.bytes.begin() + static_cast<std::ptrdiff_t>(at * width));
         const std::string shown = buffer->name + "[" + list(index) + "]";
-        if (!same && !both_nan(expected, got, static_cast<std::int64_t>(at)))
+        if (reference_.exact && !same && !both_nan(expected, got, static_cast<std::int64_t>(at)))
           report(TraceFault::Kind::Values,
                  shown + " is " + number(got, at) + ", in the reference " + number(expected, at));
-        check_source(shown, {buffer->name, index});
+        check_source(shown, buffer->name, static_cast<std::int64_t>(at), index);
       }
     }
   }
 
-  void check_source(const std::string& shown, const Cell& cell) {
-    const Sources &expected = reference_.follower.of(cell), &got = follower_.of(cell);
+  void check_source(const std::string& shown, const std::string& buffer, std::int64_t position, const Point& index) {
+    const Sources &expected = reference_.follower->of(buffer, position, index),
+                  &got = follower_.of(buffer, position, index);
     if (not_followed_.empty() && got != expected)
       report(TraceFault::Kind::Order,
-             shown + " is what " + text_of(got) + " left; in the reference " + text_of(expected));
+             shown + " is what " + known().text(got) + " left; in the reference " + known().text(expected));
   }
 
   static void advance(Point& index, const Point& shape) {
@@ -309,17 +421,13 @@ ReferenceTrace::ReferenceTrace(const ir::Program& program, ir::Environment input
 ReferenceTrace::~ReferenceTrace() = default;
 ReferenceTrace::ReferenceTrace(ReferenceTrace&&) noexcept = default;
 
-// What is computed several times has to come in order where terms of some iterators have to: nothing else would tell
-// its sums apart.
-std::map<std::string, std::set<std::string>> reorderable_updates(const schedule::State& state) {
-  std::map<std::string, std::set<std::string>> result;
-  for (const ir::Statement& s : state.basis->statements)
-    if (s.combiner != ir::Combiner::None) result[s.name] = schedule::reorderable_iterators(state, s);
-  for (const schedule::ScheduledStatement& s : state.statements) {
-    const auto at = result.find(s.reference);
-    if (at != result.end() && s.lifted > 0 && !state.may_reorder(state.basis->statement(s.reference))) result.erase(at);
+std::map<std::string, TraceOptions::Relaxed> reorderable_updates(const schedule::State& state) {
+  std::map<std::string, TraceOptions::Relaxed> result;
+  for (const ir::Statement& s : state.basis->statements) {
+    if (s.combiner == ir::Combiner::None) continue;
+    TraceOptions::Relaxed relaxed{state.may_reorder(s), schedule::reorderable_iterators(state, s)};
+    if (relaxed.all || !relaxed.iterators.empty()) result.emplace(s.name, std::move(relaxed));
   }
-  std::erase_if(result, [](const auto& entry) { return entry.second.empty(); });
   return result;
 }
 
@@ -331,8 +439,9 @@ std::set<std::string> padded_statements(const schedule::State& state) {
 }
 
 std::vector<TraceFault> compare_traces(const ReferenceTrace& reference, const ir::LoopProgram& packing,
-                                       const ir::LoopProgram& loops, const std::set<std::string>& padded) {
-  return Comparison(reference.impl(), padded).run(packing, loops);
+                                       const ir::LoopProgram& loops, const std::set<std::string>& padded,
+                                       const ir::Values& sizes) {
+  return Comparison(reference.impl(), padded, sizes).run(packing, loops);
 }
 
 }  // namespace polyte::lower
