@@ -36,9 +36,9 @@ void on_crash(int signal) {
 
 void watch_crashes(const std::string& kind, FuzzVerbOptions& options) {
   for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL}) std::signal(signal, on_crash);
-  options.fuzz.on_start = [kind, seed = options.fuzz.seed](std::uint64_t run) {
-    std::snprintf(crash_line, sizeof crash_line, "polyte fuzz %s --seed %llu --only %llu\n", kind.c_str(),
-                  static_cast<unsigned long long>(seed), static_cast<unsigned long long>(run));
+  options.fuzz.on_start = [kind, seed = options.fuzz.seed, open = options.fuzz.open](std::uint64_t run) {
+    std::snprintf(crash_line, sizeof crash_line, "polyte fuzz %s --seed %llu --only %llu%s\n", kind.c_str(),
+                  static_cast<unsigned long long>(seed), static_cast<unsigned long long>(run), open ? " --open" : "");
   };
 }
 
@@ -59,6 +59,7 @@ void print_summary(const fuzz::FuzzReport& report) {
             << " of " << report.illegal_executed << " executed show it), " << report.malformed << " malformed, "
             << report.undecided << " undecided, " << report.doubted.size() << " refused without a visible fault, "
             << report.skipped << " skipped, " << report.failures.size() << " failures\n";
+  if (!report.coverage.features.empty()) std::cout << "\n" << to_table(report.coverage);
 }
 
 void print_cases(const fuzz::FuzzOptions& options, const codegen::Target& target) {
@@ -93,7 +94,8 @@ int run_fuzzer(const std::string& kind, FuzzVerbOptions& options) {
   options.fuzz.shrink = !options.no_shrink;
   watch_crashes(kind, options);
   if (options.show) print_cases(options.fuzz, target_from(options.target));
-  const FuzzIdentity identity{kind, options.fuzz.seed, options.target, options.fuzz.native_percent};
+  const FuzzIdentity identity{kind, options.fuzz.seed, options.target, options.fuzz.native_percent,
+                              options.fuzz.open};
   const fuzz::FuzzReport report = fuzz_logged(identity, options);
   print_failures(identity, report);
   if (options.json) {
@@ -117,6 +119,7 @@ void add_fuzz_options(const Verb& verb, FuzzVerbOptions& options) {
       .within(0, 100)
       .shows_default();
   verb.option("--target", options.target, "an LLVM CPU name, or cpu:native").shows_default();
+  verb.flag("--open", options.fuzz.open, "all runs with open sizes: proved once, executed at twelve");
   verb.flag("--show", options.show, "print each Program and Script");
   verb.flag("--no-shrink", options.no_shrink, "report failures as they were found");
 }

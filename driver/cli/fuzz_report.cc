@@ -24,7 +24,40 @@ Json identity_json(const FuzzIdentity& identity) {
   return {{"fuzzer", identity.fuzzer},
           {"seed", identity.seed},
           {"target", identity.target},
-          {"native_percent", identity.native_percent}};
+          {"native_percent", identity.native_percent},
+          {"open", identity.open}};
+}
+
+Json rows_json(const std::vector<std::string>& names, const std::map<std::string, fuzz::CoverageRow>& rows) {
+  Json json = Json::object();
+  for (const std::string& name : names) {
+    const auto at = rows.find(name);
+    const fuzz::CoverageRow row = at == rows.end() ? fuzz::CoverageRow{} : at->second;
+    json[name] = {row.drawn, row.accepted, row.refused, row.executed};
+  }
+  return json;
+}
+
+// Rows as [drawn, accepted, refused, executed].
+Json coverage_json(const fuzz::Coverage& coverage) {
+  Json json = {{"columns", {"drawn", "accepted", "refused", "executed"}},
+               {"features", rows_json(fuzz::feature_names(), coverage.features)},
+               {"directives", rows_json(fuzz::directive_names(), coverage.directives)},
+               {"empty_rows", fuzz::empty_rows(coverage)},
+               {"possible_pairs", fuzz::possible_pairs()},
+               {"pairs", Json::array()}};
+  for (const auto& [a, b] : coverage.pairs) json["pairs"].push_back({a, b});
+  return json;
+}
+
+void read_rows(const Json& json, std::map<std::string, fuzz::CoverageRow>& rows) {
+  for (const auto& [name, row] : json.items()) rows[name] = {row.at(0), row.at(1), row.at(2), row.at(3)};
+}
+
+void read_coverage(const Json& json, fuzz::Coverage& coverage) {
+  read_rows(json.at("features"), coverage.features);
+  read_rows(json.at("directives"), coverage.directives);
+  for (const Json& pair : json.at("pairs")) coverage.pairs.emplace(pair.at(0), pair.at(1));
 }
 
 }  // namespace
@@ -32,6 +65,7 @@ Json identity_json(const FuzzIdentity& identity) {
 std::string replay_line(const FuzzIdentity& identity, std::uint64_t run) {
   std::string text = "polyte fuzz " + identity.fuzzer + " --seed " + std::to_string(identity.seed) + " --only " +
                      std::to_string(run) + " --native " + std::to_string(identity.native_percent);
+  if (identity.open) text += " --open";
   if (identity.target != "x86-64-v3") text += " --target " + identity.target;
   return text;
 }
@@ -45,6 +79,7 @@ Json to_json(const FuzzIdentity& identity, const FuzzReport& report) {
     const int legal = applied == report.statistics.applied.end() ? 0 : applied->second;
     json["directives"][name] = {{"tried", count}, {"legal", legal}};
   }
+  json["coverage"] = coverage_json(report.coverage);
   json["refused_without_visible_fault"] = Json::array();
   for (const fuzz::FuzzRefusal& refusal : report.doubted)
     json["refused_without_visible_fault"].push_back(
@@ -74,6 +109,7 @@ FuzzReport read_report(const std::string& text, const FuzzIdentity& identity, co
       report.statistics.proposed[name] = counts.at("tried");
       report.statistics.applied[name] = counts.at("legal");
     }
+    read_coverage(json.at("coverage"), report.coverage);
     for (const Json& refusal : json.at("refused_without_visible_fault"))
       report.doubted.push_back({refusal.at("run"), refusal.at("verdict") == "illegal", refusal.at("reason")});
     for (const Json& failure : json.at("failures"))

@@ -12,6 +12,7 @@ struct FuzzIdentity {  // what the runs of one report have in common
   std::uint64_t seed = 1;
   std::string target;
   int native_percent = 0;
+  bool open = false;
 };
 
 // "polyte fuzz schedule --seed 9 --only 853".

@@ -14,6 +14,7 @@ struct RunResult {
   std::uint64_t run = 0;
   Verdict verdict;
   ScriptStatistics statistics;
+  Coverage coverage;
   std::size_t directives = 0;
   bool native = false;
   std::optional<FuzzFailure> failure;
@@ -69,6 +70,7 @@ FuzzFailure describe(const Case& found, std::uint64_t run, const codegen::Target
 void run_script(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options, RunResult& result) {
   const Case c = random_case(options, run, target, result.statistics);
   result.verdict = judged(c, target, options);
+  add(result.coverage, c, result.verdict);
   result.directives = c.script.directives.size();
   result.native = c.native;
   if (result.verdict.outcome == Outcome::Failed) result.failure = describe(c, run, target, options);
@@ -137,6 +139,7 @@ void add(FuzzReport& report, const RunResult& result) {
   if (verdict.outcome == Outcome::Accepted) report.native += result.native, report.directives += result.directives;
   for (const auto& [name, count] : result.statistics.proposed) report.statistics.proposed[name] += count;
   for (const auto& [name, count] : result.statistics.applied) report.statistics.applied[name] += count;
+  append(report.coverage, result.coverage);
   if (result.failure) report.failures.push_back(*result.failure);
 }
 
@@ -148,12 +151,16 @@ Case random_case(const FuzzOptions& options, std::uint64_t run, const codegen::T
   Case c;
   c.native = random.chance(options.native_percent);
   c.data_seed = random.next();
+  c.open = options.open || (options.kind == FuzzKind::Schedule && random.chance(5));
+  c.includes = random.chance(20), c.has_hole = random.chance(20);
   c.program = random_program(random);
   if (options.kind == FuzzKind::Poly) {
     derive_script(c, run, target);
     return c;
   }
-  c.script = random_script(bound_program(c.program), target.machine, c.program.exact_sums, random, statistics);
+  const auto program = c.open ? std::make_shared<const ir::Program>(ir::parse_program(c.program.text, "random.program"))
+                              : bound_program(c.program);
+  c.script = random_script(program, target.machine, c.program.exact_sums, random, statistics);
   return c;
 }
 
@@ -164,6 +171,7 @@ void append(FuzzReport& report, const FuzzReport& more) {
     report.*count += more.*count;
   for (const auto& [name, count] : more.statistics.proposed) report.statistics.proposed[name] += count;
   for (const auto& [name, count] : more.statistics.applied) report.statistics.applied[name] += count;
+  append(report.coverage, more.coverage);
   report.doubted.insert(report.doubted.end(), more.doubted.begin(), more.doubted.end());
   report.failures.insert(report.failures.end(), more.failures.begin(), more.failures.end());
 }

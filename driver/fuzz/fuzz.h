@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 
+#include "driver/fuzz/coverage.h"
 #include "driver/fuzz/judge.h"
 #include "driver/fuzz/random_script.h"
 
@@ -25,6 +26,7 @@ struct FuzzOptions {
   int native_percent = 10;
   std::optional<std::uint64_t> only = {};  // one run alone
   bool shrink = true;
+  bool open = false;  // all runs with open sizes
   std::function<void(std::uint64_t run)> on_start = {};  // in the thread that runs it; may be empty
 };
 
@@ -46,6 +48,7 @@ struct FuzzReport {
   std::uint64_t illegal = 0, illegal_executed = 0, illegal_justified = 0;
   std::uint64_t directives = 0;  // in accepted scripts
   ScriptStatistics statistics;
+  Coverage coverage;                  // of schedule and poly
   std::vector<FuzzFailure> failures;  // by run
   std::vector<FuzzRefusal> doubted;   // by run
 };

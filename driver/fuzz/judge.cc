@@ -21,21 +21,31 @@ struct Failure {
   std::string kind, detail;
 };
 
-bool same_element(const ir::Contents& a, const ir::Contents& b, std::size_t i) {
+// What counts as equal: the bits, or where a script may reorder sums of floats the number, up to a tolerance.
+struct Equality {
+  bool of_bits = true;
+  double tolerance = 0;
+};
+
+bool same_element(const ir::Contents& a, const ir::Contents& b, std::size_t i, const Equality& equality) {
   const auto width = static_cast<std::size_t>(size_in_bytes(a.dtype));
   if (std::memcmp(&a.bytes[i * width], &b.bytes[i * width], width) == 0) return true;
+  if (!is_float(a.dtype)) return false;
   const auto at = static_cast<std::int64_t>(i);
-  return is_float(a.dtype) && std::isnan(ir::get_real(a, at)) && std::isnan(ir::get_real(b, at));
+  const double x = ir::get_real(a, at), y = ir::get_real(b, at);
+  if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
+  return !equality.of_bits && (x == y || std::abs(x - y) <= equality.tolerance * std::max(1.0, std::abs(y)));
 }
 
 // Empty where all outputs agree; which NaN it is does not matter.
-std::string difference(const ir::Program& program, const ir::Environment& got, const ir::Environment& expected) {
+std::string difference(const ir::Program& program, const ir::Environment& got, const ir::Environment& expected,
+                       const Equality& equality) {
   for (const ir::Buffer* buffer : program.interface()) {
     if (buffer->role != ir::Role::Out && buffer->role != ir::Role::InOut) continue;
     const ir::Contents &a = got.at(buffer->name), &b = expected.at(buffer->name);
     const std::size_t count = b.bytes.size() / static_cast<std::size_t>(size_in_bytes(b.dtype));
     for (std::size_t i = 0; i < count; ++i) {
-      if (same_element(a, b, i)) continue;
+      if (same_element(a, b, i, equality)) continue;
       const auto at = static_cast<std::int64_t>(i);
       return "output '" + buffer->name + "' element " + std::to_string(i) + ": got " +
              std::to_string(ir::get_real(a, at)) + ", expected " + std::to_string(ir::get_real(b, at));
@@ -85,6 +95,7 @@ class Judge {
   ProgramPointer program_;
   ir::Environment inputs_, expected_;
   std::string stage_ = "program";
+  Equality equality_;
 
   const Machine& machine() const { return target_.machine; }
 
@@ -93,28 +104,133 @@ class Judge {
   }
 
   Verdict decide() {
-    program_ = bound_program(case_.program);
-    inputs_ = random_environment(*program_, case_.data_seed);
-    interpret_expected(*program_);
+    if (case_.open) return decide_open();
+    use_sizes(case_.program.sizes);
     stage_ = "script text";
     const Script parsed = through_text(case_.script);
     stage_ = "replay";
     const auto state = replayed(parsed, ProofLevel::Full);
     if (!state) return refused(parsed, state.error());
-    if (has_reciprocals(*state)) interpret_expected(*state->basis);  // proved to differ in divisions alone
+    set_equality(*state);
     stage_ = "lowering";
     const std::string loops = ir::print(lower::lower(*state, {.machine = machine()}));
     stage_ = "script text";
     expect_same_loops(parsed, loops, "printed and parsed");
     stage_ = "directives";
     expect_same_loops(through_text(expand_to_directives(case_.script, *state)), loops, "expanded to directives");
-    stage_ = "execution";
-    if (const std::string text = executed_difference(*state); !text.empty()) throw Failure{"execution", text};
-    if (const auto faults = driver::faults_by_execution(*state, machine(), inputs_); !faults.empty())
-      throw Failure{"trace", lower::to_string(faults.front().kind) + ": " + faults.front().text};
+    execute(*state);
     stage_ = "native";
     if (case_.native) run_native();
     return {.outcome = Outcome::Accepted};
+  }
+
+  // Accepted for all sizes, it has to be right at each.
+  Verdict decide_open() {
+    const ProgramPointer open = std::make_shared<const ir::Program>(ir::parse_program(case_.program.text, "random"));
+    stage_ = "script text";
+    Script parsed = through_text(case_.script);
+    stage_ = "replay";
+    const auto proved = replay(open, parsed, machine(), {ProofLevel::Full, {}});
+    parsed.digest.clear();  // it is that of the open Program
+    if (!proved) {
+      use_sizes(case_.program.sizes);
+      return refused(parsed, proved.error());
+    }
+    stage_ = "lowering";
+    const std::optional<ir::LoopProgram> loops = loops_of_open_size(*proved);
+    for (const ir::Values& sizes : twelve_sizes(*open)) {
+      try {
+        execute_at(sizes, *proved, loops, parsed);
+      } catch (const Failure& failure) {
+        throw Failure{failure.kind, at(sizes) + ": " + failure.detail};
+      }
+    }
+    return {.outcome = Outcome::Accepted};
+  }
+
+  // The loops of open size; and the script replayed at these sizes, where what it names is still there.
+  void execute_at(const ir::Values& sizes, const State& proved, const std::optional<ir::LoopProgram>& loops, const Script& script) {
+    use_sizes(sizes);
+    if (loops) execute_open(proved, *loops);
+    stage_ = "replay";
+    if (const auto state = replayed(script, ProofLevel::Off)) {
+      set_equality(*state);
+      execute(*state);
+    }
+  }
+
+  // None where these loops would need sizes.
+  static std::optional<ir::LoopProgram> loops_of_open_size(const State& state) {
+    try {
+      return lower::lower_to_nest(state);
+    } catch (const UserError&) {
+      return std::nullopt;
+    }
+  }
+
+  void execute_open(const State& proved, const ir::LoopProgram& loops) {
+    if (has_reciprocals(proved)) interpret_expected(ir::bind(*proved.basis, program_->sizes));
+    equality_ = {!relaxes_order(proved), case_.program.tolerance};
+    stage_ = "execution";
+    ir::InterpretOptions options;
+    options.max_steps = 10 * kMaxSteps;
+    options.sizes = program_->sizes;
+    ir::Environment nest = inputs_;
+    try {
+      pack(proved, nest, options.sizes);
+      ir::interpret(loops, nest, options);
+    } catch (const UserError& e) {
+      if (e.status() == ExitStatus::ResourceLimit) throw;
+      throw Failure{"execution", e.what()};
+    }
+    if (const std::string text = difference(*program_, nest, expected_, equality_); !text.empty())
+      throw Failure{"execution", "loops of open size: " + text};
+  }
+
+  static std::string at(const ir::Values& sizes) {
+    std::string text = "at";
+    for (const auto& [name, value] : sizes) text += " " + name + "=" + std::to_string(value);
+    return text;
+  }
+
+  // The least that the context allows, the case's own, then sizes about the borders of tiles, primes among them.
+  std::vector<ir::Values> twelve_sizes(const ir::Program& open) const {
+    static const std::vector<std::int64_t> kSizes = {0, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 11};
+    std::vector<ir::Values> found;
+    const auto add = [&](const auto& size_of) {
+      ir::Values sizes;
+      for (const std::string& param : open.params) sizes[param] = size_of(param);
+      if (allows(open, sizes) && std::ranges::find(found, sizes) == found.end()) found.push_back(sizes);
+    };
+    for (std::int64_t least = 0; found.empty() && least < 4; ++least) add([&](const std::string&) { return least; });
+    add([&](const std::string& param) { return case_.program.sizes.at(param); });
+    Random random(case_.data_seed, 12);
+    for (int trial = 0; trial < 60 && found.size() < 12; ++trial)
+      add([&](const std::string& param) {
+        return param == "T" ? static_cast<std::int64_t>(random.between(0, 4)) : random.pick(kSizes);
+      });
+    return found;
+  }
+
+  void use_sizes(const ir::Values& sizes) {
+    RandomProgram program = case_.program;
+    program.sizes = sizes;
+    program_ = bound_program(program);
+    inputs_ = random_environment(*program_, case_.data_seed);
+    interpret_expected(*program_);
+  }
+
+  void set_equality(const State& state) {
+    equality_ = {!relaxes_order(state), case_.program.tolerance};
+    if (has_reciprocals(state)) interpret_expected(*state.basis);  // proved to differ in divisions alone
+  }
+
+  void execute(const State& state) {
+    stage_ = "execution";
+    if (const std::string text = executed_difference(state); !text.empty()) throw Failure{"execution", text};
+    for (const lower::TraceFault& fault : driver::faults_by_execution(state, machine(), inputs_))
+      if (equality_.of_bits || fault.kind != lower::TraceFault::Kind::Values)
+        throw Failure{"trace", lower::to_string(fault.kind) + ": " + fault.text};
   }
 
   void interpret_expected(const ir::Program& program) {
@@ -124,12 +240,40 @@ class Judge {
     ir::interpret(program, expected_, options);
   }
 
-  static Script through_text(const Script& script) {
+  Script through_text(const Script& script) const {
     const std::string text = print(script);
     Script parsed = parse_script(text, "random.sched");
-    if (const std::string again = print(parsed); again != text)
-      throw Failure{"script text", "printed again it reads\n" + again};
+    expect_same_text(parsed, text);
+    if (case_.includes) expect_same_text(included(text), text);
+    if (case_.has_hole) expect_same_text(filled(text), text);
     return parsed;
+  }
+
+  static void expect_same_text(const Script& script, const std::string& text) {
+    if (const std::string again = print(script); again != text)
+      throw Failure{"script text", "printed again it reads\n" + again};
+  }
+
+  // The lines below the header come from a file.
+  static Script included(const std::string& text) {
+    const std::size_t body = text.find('\n') + 1;
+    const auto includer = [&](const std::string& name, const std::string&) {
+      return IncludedText{name, text.substr(body)};
+    };
+    return parse_script(text.substr(0, body) + "include \"rest.part\"\n", "random.sched", includer);
+  }
+
+  // F1 has no value in the text, and gets it by name.
+  static Script filled(std::string text) {
+    const std::string name = "param F1 = ";
+    const std::size_t at = text.find(name);
+    if (at == std::string::npos) return parse_script(text, "random.sched");
+    const std::size_t value = at + name.size(), end = text.find_first_of(",\n", value);
+    const std::string was = text.substr(value, end - value);
+    text.replace(value, end - value, "?");
+    Script script = parse_script(text, "random.sched");
+    fill(script, {{"F1", was}});
+    return script;
   }
 
   void expect_same_loops(const Script& script, const std::string& loops, const std::string& how) const {
@@ -149,23 +293,25 @@ class Judge {
       pack(state, buffers);
       ir::Environment nest = buffers;
       ir::interpret(lower::lower_to_nest(state), nest, options);
-      if (std::string text = difference(*program_, nest, expected_); !text.empty()) return "before the passes: " + text;
+      if (std::string text = difference(*program_, nest, expected_, equality_); !text.empty()) return "before the passes: " + text;
       ir::interpret(lower::lower(state, {.machine = machine()}), buffers, options);
     } catch (const UserError& e) {
       if (e.status() == ExitStatus::ResourceLimit) throw;
       return e.what();
     }
-    std::string text = difference(*program_, buffers, expected_);
+    std::string text = difference(*program_, buffers, expected_, equality_);
     return text.empty() ? text : "after the passes: " + text;
   }
 
-  void pack(const State& state, ir::Environment& buffers) const {
+  void pack(const State& state, ir::Environment& buffers, const ir::Values& sizes = {}) const {
     const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine()});
     if (packing.buffers.empty()) return;
     ir::Environment constants;
     for (const ir::Buffer& buffer : packing.buffers)
       if (auto it = buffers.find(buffer.name); it != buffers.end()) constants.insert(*it);
-    ir::interpret(packing, constants, {});
+    ir::InterpretOptions options;
+    options.sizes = sizes;
+    ir::interpret(packing, constants, options);
     for (auto& [name, contents] : constants) buffers.try_emplace(name, contents);
   }
 
@@ -184,7 +330,7 @@ class Judge {
       driver::OperatorRunner(op, tensors, threads).run();
       ir::Environment got;
       for (std::size_t i = 0; i < tensors.size(); ++i) got[interface[i]->name] = driver::to_contents(tensors[i]);
-      if (const std::string text = difference(*program_, got, expected_); !text.empty())
+      if (const std::string text = difference(*program_, got, expected_, equality_); !text.empty())
         throw Failure{"native", std::to_string(threads) + (threads == 1 ? " thread: " : " threads: ") + text};
     }
   }

@@ -5,6 +5,8 @@
 //   accepted                          loops before and after the passes interpreted (bounds, initialisation, races),
 //                                     every value followed to the instance that computed it (lower/trace_check.h),
 //                                     machine code on 1 and 2 threads if `native`: all equal to the reference order
+//   open sizes                        proved with all sizes open, then bound to twelve (the least, odd, prime, those of
+//                                     tiles and one off) and executed at each
 //   refused, but not as malformed     the lines up to the refused one executed without proof: is there a difference?
 //
 // A difference after an acceptance, an internal error, or a text that does not come back is a failure.
@@ -23,6 +25,8 @@ struct Case {
   schedule::Script script;
   bool native = false;
   std::uint64_t data_seed = 0;
+  bool open = false;                         // proved once for all sizes, executed at twelve
+  bool includes = false, has_hole = false;  // the text comes with an `include`, with `param F1 = ?`
 };
 
 enum class Outcome { Accepted, Illegal, Malformed, Undecided, Skipped, Failed };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "driver/fuzz/random_updates.h"
 #include "ir/program_text.h"
 
 namespace polyte::fuzz {
@@ -54,13 +55,16 @@ class Writer {
     static const std::vector<std::string> kFloats = {"f32", "f32", "f32", "f64", "f16", "bf16"};
     is_integer_ = random_.chance(67);
     type_ = random_.pick(is_integer_ ? kIntegers : kFloats);
+    is_exact_ = !is_integer_ && random_.chance(30);
+    if (is_exact_) type_ = "f64";
   }
 
   RandomProgram write() {
-    if (random_.chance(6)) {
+    if (random_.chance(9)) {
       instructions();
       return finish();
     }
+    if (random_.chance(6)) return softmax();
     const int style = random_.between(0, 99);
     if (style < 60) {
       pipeline(random_.between(1, 4));
@@ -79,6 +83,7 @@ class Writer {
   Random& random_;
   std::string type_;
   bool is_integer_ = true;
+  bool is_exact_ = false;               // floats, whole and small: sums have the same bits in any order
   std::vector<Tensor> pool_;            // can be read everywhere within their extents
   std::vector<std::string> interface_;  // declarations that stay as they are
   std::vector<std::string> body_;
@@ -129,7 +134,12 @@ class Writer {
     }
     tensor.was_read = true;
     const std::string access = tensor.name + "[" + list(subscripts) + "]";
-    return padded ? "(" + access + " else " + literal() + ")" : access;
+    if (!padded) return access;
+    if (random_.chance(70)) return "(" + access + " else " + literal() + ")";
+    std::string inside = random_.pick(iterators).name + " >= " + std::to_string(random_.between(0, 3));
+    for (std::size_t d = 0; d < subscripts.size(); ++d)
+      inside += " and " + subscripts[d] + " >= 0 and " + subscripts[d] + " < " + tensor.shape[d].text();
+    return "(" + access + " if " + inside + " else " + literal() + ")";
   }
 
   std::string read_new(const std::vector<Iterator>& iterators) {
@@ -197,10 +207,12 @@ class Writer {
     if (form < 80) return "(" + operand() + " - " + random_.pick(iterators).name + ")";
     if (form < 86) return "select(" + operand() + " < " + operand() + ", " + operand() + ", " + literal() + ")";
     if (form < 90) return "(-" + operand() + ")";
-    if (form < 94) return "(" + operand() + " / " + operand() + ")";
+    if (form < 94 && !is_exact_) return "(" + operand() + " / " + operand() + ")";
     if (form < 97) return type_ + "(" + (is_integer_ ? "i64" : "f64") + "(" + operand() + ") + 1)";
     return std::string("abs") + "(" + operand() + ")";
   }
+
+  std::string clamped(const std::string& value) { return is_exact_ ? "min(max(" + value + ", -9), 9)" : value; }
 
   // --- statements ---
 
@@ -249,7 +261,7 @@ class Writer {
   void pointwise() {
     const std::vector<Iterator> its = free_iterators();
     const std::string name = fresh("t");
-    body_.push_back(name + "[" + list(names_of(its)) + "] = " + value(its, random_.between(1, 3)) + "  for " +
+    body_.push_back(name + "[" + list(names_of(its)) + "] = " + clamped(value(its, random_.between(1, 3))) + "  for " +
                     ranges_text(its));
     pool_.push_back({name, type_, shape_of(its)});
   }
@@ -264,10 +276,11 @@ class Writer {
     std::vector<Iterator> all = its;
     all.insert(all.end(), reduced.begin(), reduced.end());
     std::string combiner = random_.pick(kAny);
+    if (is_exact_ && combiner == "product") combiner = "sum";
     if (is_integer_ && random_.chance(10)) combiner = random_.chance(50) ? "and" : "or";
     const std::string name = fresh("t");
     const std::string product = random_.chance(60) ? read(all) + " * " + read(all) : value(all, 2);
-    body_.push_back(name + "[" + list(names_of(its)) + "] = " + combiner + "[" + over + "] " + product + "  for " +
+    body_.push_back(name + "[" + list(names_of(its)) + "] = " + combiner + "[" + over + "] " + clamped(product) + "  for " +
                     ranges_text(its));
     pool_.push_back({name, type_, shape_of(its)});
   }
@@ -300,8 +313,10 @@ class Writer {
     all.push_back(k);
     const std::string best = fresh("v"), place = fresh("p");
     const std::string subscripts = "[" + list(names_of(its)) + "]";
+    // Positions that several terms share: which of equal values it is shows in their bits.
+    const std::string position = random_.chance(80) ? "k" : random_.chance(50) ? "k // 3" : "k % 2";
     body_.push_back("(" + best + ", " + place + ")" + subscripts + " = " + (random_.chance(50) ? "argmax" : "argmin") +
-                    "[k in 0.." + k.extent.text() + "] (" + value(all, 1) + ", k)  for " + ranges_text(its));
+                    "[k in 0.." + k.extent.text() + "] (" + value(all, 1) + ", " + position + ")  for " + ranges_text(its));
     pool_.push_back({best, type_, shape_of(its)});
     pool_.push_back({place, "i64", shape_of(its)});
   }
@@ -316,7 +331,7 @@ class Writer {
       time_indexed();
     else if (form < 75)
       recurrence();
-    else if (form < 85)
+    else if (form < 85 && !is_exact_)
       elimination();
     else
       scan();
@@ -414,6 +429,7 @@ class Writer {
     std::string sign = " = ";
     if (form < 60) {
       sign = random_.pick(std::vector<std::string>{" += ", " += ", " max= ", " min= ", " *= "});
+      if (is_exact_ && sign == " *= ") sign = " += ";
       if (random_.chance(60)) all.push_back({"k", random_extent()});
     }
     std::vector<std::string> parts, predicates;
@@ -433,9 +449,9 @@ class Writer {
     }
     if (random_.chance(15)) predicates.push_back(all[0].name + " % " + literal_above_one() + " == 0");
     std::string text = fresh("S") + ": " + c.name + "[" + list(names_of(its)) + "]" + sign;
-    text += form < 60            ? value(all, 2)
-            : random_.chance(50) ? value(its, 2)
-                                 : shifted_self(c, its) + " + " + value(its, 1);
+    text += clamped(form < 60            ? value(all, 2)
+                    : random_.chance(50) ? value(its, 2)
+                                         : shifted_self(c, its) + " + " + value(its, 1));
     text += "  for " + list(parts);
     for (std::size_t p = 0; p < predicates.size(); ++p) text += (p == 0 ? " if " : " and ") + predicates[p];
     if (random_.chance(12)) text += "  when " + read_plain(its) + " < 2";
@@ -491,6 +507,21 @@ class Writer {
     body_.push_back("U: dc[r] += da[r, i]  for r in 0.." + rows + ", i in 0.." + lanes);
   }
 
+  // --- maxima and the sums that can run along with them ---
+
+  RandomProgram softmax() {
+    const bool weighs = random_.chance(50), lives_on = random_.chance(30);
+    std::string text = "program f(M, N, K)\n  in    x: f64[M, N]\n";
+    if (weighs) text += "  in    v: f64[N, K]\n  out   o: f64[M, K]\n";
+    text += "  out   y: f64[M, N]\n\n  top[i] = max[j] x[i, j]\n";
+    const std::string term = lives_on ? "e[i, j]" : "exp(x[i, j] - top[i])";
+    if (lives_on) text += "  e[i, j] = exp(x[i, j] - top[i])\n";
+    text += "  total[i] = sum[j in 0..N] " + term + "\n";
+    if (weighs) text += "  w[i, d] = sum[j] " + term + " * v[j, d]\n  o[i, d] = w[i, d] / total[i]\n";
+    text += "  y[i, j] = " + term + " / total[i]\n";
+    return {.text = text, .exact_sums = true, .tolerance = 1e-9};
+  }
+
   // --- the end ---
 
   RandomProgram finish() {
@@ -500,24 +531,45 @@ class Writer {
       if (computed && (!t.was_read || random_.chance(12))) declare("out", t);
     }
     RandomProgram result;
-    result.exact_sums = is_integer_;
+    result.exact_sums = is_integer_ || is_exact_;
     result.text = "program f(M, N, K, P, T)\n";
     for (const std::string& line : interface_) result.text += "  " + line + "\n";
     result.text += "\n";
     for (const std::string& line : body_) result.text += "  " + line + "\n";
-    for (const std::string& param : kParams) result.sizes[param] = random_size();
-    result.sizes["T"] = random_.between(0, 4);
     return result;
   }
-
-  std::int64_t random_size() {
-    const int form = random_.between(0, 99);
-    if (form < 4) return 0;
-    if (form < 18) return 1;
-    if (form < 80) return random_.between(2, 7);
-    return random_.between(8, 12);
-  }
 };
+
+std::int64_t random_size(Random& random) {
+  const int form = random.between(0, 99);
+  if (form < 4) return 0;
+  if (form < 18) return 1;
+  if (form < 80) return random.between(2, 7);
+  return random.between(8, 12);
+}
+
+// What a person may know of the sizes, said in the header of one Program of six.
+void draw_context(RandomProgram& program, Random& random) {
+  static const std::vector<std::string> kFacts = {"M >= 1", "M <= N",     "K >= 2",     "N >= 1 and K >= 1",
+                                                  "T >= 1", "N <= K + 2", "2*M >= N",   "P == 3",
+                                                  "K >= M", "T <= 3",     "M + N <= 14"};
+  if (!random.chance(16)) return;
+  const std::size_t end = program.text.find('\n');
+  if (program.text.substr(0, end).find("T)") == std::string::npos) return;
+  const bool has_one = program.text.substr(0, end).find(" where ") != std::string::npos;
+  program.text.insert(end, (has_one ? " and " : " where ") + random.pick(kFacts));
+}
+
+// Sizes that the Program's context allows.
+void draw_sizes(RandomProgram& program, Random& random) {
+  const ir::Program parsed = ir::parse_program(program.text, "random.program");
+  for (int trial = 0; trial < 200; ++trial) {
+    for (const std::string& param : kParams) program.sizes[param] = random_size(random);
+    program.sizes["T"] = random.between(0, 4);
+    if (allows(parsed, program.sizes)) return;
+  }
+  throw InternalError("no sizes for\n" + program.text);
+}
 
 // Extents that indirect subscripts select from, by the tensor that holds them.
 std::map<std::string, std::int64_t> subscript_limits(const ir::Program& program) {
@@ -526,7 +578,10 @@ std::map<std::string, std::int64_t> subscript_limits(const ir::Program& program)
     for (std::size_t d = 0; d < indices.size(); ++d) {
       if (!indices[d].indirect) continue;
       const std::int64_t extent = ir::constant_shape(program.buffer(buffer))[d];
-      for (const ir::Load* load : ir::loads_of(indices[d].indirect)) limits[load->buffer] = extent;
+      for (const ir::Load* load : ir::loads_of(indices[d].indirect)) {
+        const auto at = limits.try_emplace(load->buffer, extent).first;
+        at->second = std::min(at->second, extent);
+      }
     }
   };
   for (const ir::Statement& s : program.statements) {
@@ -536,12 +591,34 @@ std::map<std::string, std::int64_t> subscript_limits(const ir::Program& program)
     for (const ir::Expr& value : read)
       for (const ir::Load* load : ir::loads_of(value)) note(load->buffer, load->indices);
   }
+  // What is copied into a tensor of subscripts is one itself.
+  for (auto s = program.statements.rbegin(); s != program.statements.rend(); ++s) {
+    const auto copied = limits.find(s->writes.front().buffer);
+    if (copied == limits.end()) continue;
+    const std::int64_t limit = copied->second;
+    for (const ir::Load* load : ir::loads_of(s->values.front())) {
+      const auto at = limits.try_emplace(load->buffer, limit).first;
+      at->second = std::min(at->second, limit);
+    }
+  }
   return limits;
 }
 
 }  // namespace
 
-RandomProgram random_program(Random& random) { return Writer(random).write(); }
+RandomProgram random_program(Random& random) {
+  RandomProgram program = random.chance(45) ? random_updates(random) : Writer(random).write();
+  draw_context(program, random);
+  draw_sizes(program, random);
+  return program;
+}
+
+bool allows(const ir::Program& program, const ir::Values& sizes) {
+  return std::ranges::all_of(program.context, [&](const ir::Constraint& c) {
+    const std::int64_t value = ir::evaluate(c.expr, sizes);
+    return c.equality ? value == 0 : value >= 0;
+  });
+}
 
 std::shared_ptr<const ir::Program> bound_program(const RandomProgram& program) {
   const ir::Program parsed = ir::parse_program(program.text, "random.program");
@@ -559,6 +636,7 @@ ir::Environment random_environment(const ir::Program& program, std::uint64_t see
     if (buffer->role == ir::Role::Out) continue;
     ir::Contents contents = ir::make_contents(buffer->dtype, ir::constant_shape(*buffer));
     const bool wide = is_integer(buffer->dtype) && random.chance(30);
+    const bool has_signs = is_float(buffer->dtype) && random.chance(20);
     const auto limit = limits.find(buffer->name);
     const auto width = static_cast<std::size_t>(size_in_bytes(buffer->dtype));
     const std::size_t count = contents.bytes.size() / width;
@@ -570,7 +648,8 @@ ir::Environment random_environment(const ir::Program& program, std::uint64_t see
         for (std::size_t b = 0; b < width; ++b) contents.bytes[i * width + b] = static_cast<std::byte>(random.next());
       } else {
         const int low = is_unsigned_integer(buffer->dtype) ? 0 : -4;
-        ir::set_real(contents, static_cast<std::int64_t>(i), random.between(low, 4));
+        const int whole = random.between(low, 4);
+        ir::set_real(contents, static_cast<std::int64_t>(i), has_signs && whole == 0 && random.chance(50) ? -0.0 : whole);
       }
     }
     buffers[buffer->name] = std::move(contents);

@@ -4,6 +4,8 @@
 //                 reads shifted, transposed, strided, halved, padded (`else 0`), gathered
 //   regions       stencils in time, in place, scans up and down, recurrences, triangular eliminations
 //   in place      updates of inout tensors, with predicates and run-time guards
+//   updates       several generations of one accumulator, reads under conditions, scatters (random_updates.h)
+//   softmax       sums of exponentials along with their maximum, for `rewrite online`
 //   instructions  what rows of ir/intrinsics.h compute, for tensorize
 //
 // Element types are integers (which wrap, so that every order of a sum gives the same bits) two times of three.
@@ -19,16 +21,20 @@ namespace polyte::fuzz {
 
 struct RandomProgram {
   std::string text;        // one program, sizes open
-  ir::Values sizes;        // all of them
-  bool exact_sums = true;  // reordering its sums keeps every bit: integers
+  ir::Values sizes = {};   // all of them
+  bool exact_sums = true;  // its sums may be reordered: integers, floats that are small whole numbers
+  double tolerance = 0;    // ... or this is how far they may then be off, relative to 1 and more
 };
 RandomProgram random_program(Random& random);
+
+// True where the sizes satisfy what the Program's header says of them.
+bool allows(const ir::Program& program, const ir::Values& sizes);
 
 // The Program with its sizes bound. UserError where the text is not valid.
 std::shared_ptr<const ir::Program> bound_program(const RandomProgram& program);
 
-// Contents of the interface: integers of full width now and then, whole numbers in -4..4 otherwise; what subscripts
-// a tensor stays within its extent.
+// Contents of the interface: integers of full width now and then, whole numbers in -4..4 otherwise, with zeros of both
+// signs; what subscripts a tensor stays within its extent.
 ir::Environment random_environment(const ir::Program& program, std::uint64_t seed);
 
 }  // namespace polyte::fuzz

@@ -4,6 +4,7 @@
 
 #include "driver/fuzz/random_nest.h"
 #include "schedule/language/divisions.h"
+#include "schedule/language/softmax_sum.h"
 #include "schedule/language/tensorized.h"
 
 namespace polyte::fuzz {
@@ -23,7 +24,12 @@ class Proposer {
   }
 
   Operation propose() {
+    if (const std::vector<Operation> fitting = online(); !fitting.empty() && random_.chance(30))
+      return random_.pick(fitting);
     if (const std::vector<Operation> fitting = reciprocals(); !fitting.empty() && random_.chance(20))
+      return random_.pick(fitting);
+    if (!state_.staged.empty() && random_.chance(9)) return storage();
+    if (const std::vector<Operation> fitting = recomputed(); !fitting.empty() && random_.chance(12))
       return random_.pick(fitting);
     if (random_.chance(30))
       if (const std::vector<Operation> fitting = tensorized(); !fitting.empty()) return random_.pick(fitting);
@@ -50,9 +56,10 @@ class Proposer {
     if (form < 73) return store_at();
     if (form < 75) return reverse_compute_at();
     if (form < 78) return place();
-    if (form < 88) return Nest{"", random_nest(state_, random_)};
+    if (form < 86) return Nest{"", random_nest(state_, random_)};
+    if (form < 88) return as_transaction({"", random_nest(state_, random_)});
     if (form < 90) return hint_or_tail();
-    if (form < 94 && !state_.staged.empty()) return storage();
+    if (form < 92) return compute_at();
     return stage();
   }
 
@@ -90,6 +97,40 @@ class Proposer {
         fitting.emplace_back(Reciprocal{name});
     }
     return fitting;
+  }
+
+  // Maxima along with all sums that name them.
+  std::vector<Operation> online() const {
+    std::vector<Operation> fitting;
+    for (const std::string& name : statements_) {
+      const ScheduledStatement& s = state_.at(name);
+      if (s.body.combiner != ir::Combiner::Max || s.reference.empty() || !is_float(s.body.values.front()->type)) continue;
+      const std::string maximum = s.body.writes.front().buffer;
+      std::vector<std::string> sums;
+      for (const ir::Statement& sum : state_.basis->statements)
+        if (softmax_sum(sum, maximum)) sums.push_back(sum.writes.front().buffer);
+      if (sums.empty()) continue;
+      for (const Loop* loop : path_to(state_.tree, name)) fitting.emplace_back(Online{sums, maximum, {"", loop->name}});
+    }
+    return fitting;
+  }
+
+  // Storage further out for what is computed at a loop.
+  std::vector<Operation> recomputed() {
+    std::vector<Operation> fitting;
+    for (const Leaf* leaf : leaves_of(state_.tree)) {
+      if (leaf->at.empty()) continue;
+      fitting.emplace_back(StoreAt{written_by(leaf->statement), {"", "root"}, {}});
+      for (const std::string& loop : loops_of(leaf->statement))
+        fitting.emplace_back(StoreAt{written_by(leaf->statement), {"", loop}, {}});
+    }
+    return fitting;
+  }
+
+  Operation as_transaction(const Nest& nest) const {
+    Script script;
+    script.directives.push_back({nest, Provenance::Person, 0});
+    return expand_to_directives(script, state_).directives.front().operation;
   }
 
   std::string nonsense(const std::string& name) { return random_.chance(2) ? "nowhere" : name; }
@@ -349,7 +390,7 @@ class Proposer {
   // A prefetch, a store past the caches, or another tail for a split.
   Operation hint_or_tail() {
     const std::string what = tensor();
-    if (random_.chance(35)) return prefetch(what);
+    if (random_.chance(25)) return prefetch(what);
     if (random_.chance(20)) return StoreNonTemporal{what};
     if (random_.chance(40)) return reuse();
     std::vector<std::string> inner;
@@ -473,8 +514,36 @@ class Proposer {
       d.fold = true;
     }
     if (random_.chance(10)) d.pad = {std::to_string(random_.between(1, 3))};
-    d.when_compile = random_.chance(8);
+    const ir::Buffer* buffer = state_.basis->find_buffer(d.tensor);
+    d.when_compile = random_.chance(buffer && buffer->role == ir::Role::Const ? 35 : 3);
+    if (d.when_compile && random_.chance(70)) d.at.reset();
+    if (random_.chance(15)) d.copy = copy_nest(d);
     return d;
+  }
+  // The loops that the copies would have, in another order and of other kinds; null where the stage does not apply.
+  NestTree copy_nest(const Stage& stage) {
+    ScriptEnvironment environment;
+    environment.values = {{"L", 4}, {"F1", 2}};
+    const auto staged = apply(state_, {stage, Provenance::Person, 0}, environment, nullptr);
+    if (!staged) return nullptr;
+    NestSequence copies;
+    for (const Leaf* leaf : leaves_of(staged->tree))
+      if (state_.find(leaf->statement) == nullptr) copies.children.push_back(copy_path(*staged, stage, *leaf));
+    if (copies.children.empty()) return nullptr;
+    if (copies.children.size() == 1) return copies.children.front();
+    return std::make_shared<const NestNode>(NestNode{std::move(copies)});
+  }
+  NestTree copy_path(const State& staged, const Stage& stage, const Leaf& leaf) {
+    static const std::vector<LoopKind> kKinds = {LoopKind::Serial, LoopKind::Serial, LoopKind::Unrolled,
+                                                 LoopKind::Vector};
+    std::vector<const Loop*> own = path_to(staged.tree, leaf.statement);
+    const auto site = std::ranges::find_if(own, [&](const Loop* l) { return stage.at && l->name == stage.at->loop; });
+    if (site != own.end()) own.erase(own.begin(), site + 1);
+    random_.shuffle(own);
+    NestTree tree = std::make_shared<const NestNode>(NestNode{Leaf{leaf.statement, {}, {}, {}}});
+    for (const Loop* loop : own)
+      tree = std::make_shared<const NestNode>(NestNode{NestLoop{loop->name, random_.pick(kKinds), tree}});
+    return tree;
   }
   // A permutation of the dimensions, one of them cut into tiles now and then.
   void layout(Stage& d) {
@@ -507,8 +576,10 @@ bool is_kept(RefusalKind kind, Random& random) {
 }  // namespace
 
 std::string name_of(const Operation& operation) {
+  if (std::holds_alternative<Transaction>(operation)) return "transaction";
   const std::string text = print(Directive{operation, Provenance::Person, 0});
-  return text.substr(0, text.find(' '));
+  const std::size_t space = text.find(' ');
+  return text.substr(0, text.starts_with("rewrite ") ? text.find(' ', space + 1) : space);
 }
 
 Operation random_operation(const State& state, const Machine& machine, Random& random) {
@@ -522,10 +593,15 @@ Script random_script(std::shared_ptr<const ir::Program> program, const Machine& 
   script.program = program->name;
   script.digest = ir::digest(*program);
   script.dtype = program->buffers.front().dtype;
-  if (reassociate && random.chance(30)) {
+  if (reassociate && random.chance(is_float(script.dtype) ? 60 : 30)) {
     script.contract = Contract::Reassoc;
-    script.reassociable = {"k", "r"};
-    if (random.chance(30)) script.reassociable.erase(script.reassociable.begin() + random.between(0, 1));
+    for (const ir::Statement& s : program->statements)
+      for (const std::string& iterator : s.reductions)
+        if (std::ranges::find(script.reassociable, iterator) == script.reassociable.end())
+          script.reassociable.push_back(iterator);
+    if (script.reassociable.empty()) script.reassociable = {"k"};
+    if (script.reassociable.size() > 1 && random.chance(30))
+      script.reassociable.erase(script.reassociable.begin() + random.between(0, 1));
   }
   for (const Operation& operation : opening(random)) script.directives.push_back({operation, Provenance::Person, 0});
   ScriptEnvironment environment = initial_environment(script, *program, machine);

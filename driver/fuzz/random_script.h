@@ -1,6 +1,8 @@
 // Random Scripts for a Program: up to twelve directives over all primitives, with real names of loops, statements and
 // tensors as they stand after the directives so far, and now and then a name that means nothing.
 //
+// `program` may have open sizes.
+//
 // Most are legal by their own obligation (each proposal is tried with a Prover), so that long scripts stay accepted;
 // some illegal ones are kept on purpose. The whole script's proof is the caller's business.
 #pragma once
@@ -25,7 +27,7 @@ schedule::Operation random_operation(const schedule::State& state, const Machine
 schedule::Script random_script(std::shared_ptr<const ir::Program> program, const Machine& machine, bool reassociate,
                                Random& random, ScriptStatistics& statistics);
 
-// First word of the directive's text: "split".
+// First word of the directive's text, "split"; both of a rewrite.
 std::string name_of(const schedule::Operation& operation);
 
 }  // namespace polyte::fuzz

@@ -44,7 +44,8 @@ class Shrinker {
   bool accept(Case candidate) {
     if (trials_-- <= 0) return false;
     try {  // the digest follows the Program
-      candidate.script.digest = ir::digest(*bound_program(candidate.program));
+      candidate.script.digest = candidate.open ? ir::digest(ir::parse_program(candidate.program.text, "shrink"))
+                                              : ir::digest(*bound_program(candidate.program));
       if (options_.derive && !options_.derive(candidate)) return false;
     } catch (const std::exception&) {
       return false;
