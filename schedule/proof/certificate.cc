@@ -60,7 +60,7 @@ class OperationText {
     std::string text = "#" + std::to_string(reads_++);
     const bool gathers = std::ranges::any_of(o.indices, [](const ir::Index& i) { return i.indirect != nullptr; });
     if (gathers) text += subscripts(o.indices);
-    if (o.otherwise) text += " else " + of(o.otherwise);
+    if (o.otherwise) of(o.otherwise);  // the value of a guard is a source; reads in it count
     return text;
   }
 
