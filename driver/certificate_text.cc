@@ -29,9 +29,9 @@ ordered_json to_json(const schedule::CertificateAccess& a) {
 }
 
 ordered_json to_json(const schedule::CertificateStatement& s) {
-  ordered_json json{{"id", s.id},           {"name", s.name},         {"kind", s.kind},
-                    {"combiner", s.combiner}, {"iterators", s.iterators}, {"domain", s.domain},
-                    {"time", s.time}};
+  ordered_json json{
+      {"id", s.id},         {"name", s.name}, {"kind", s.kind}, {"combiner", s.combiner}, {"iterators", s.iterators},
+      {"domain", s.domain}, {"time", s.time}};
   if (!s.phi.empty()) json["phi"] = s.phi;
   json.update({{"operation", s.operation},
                {"indices", s.indices},

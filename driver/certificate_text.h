@@ -1,4 +1,5 @@
-// A certificate as JSON text: what `check --certificate` writes and tools/verify_certificate reads (docs/certificate.md).
+// A certificate as JSON text: what `check --certificate` writes and tools/verify_certificate reads
+// (docs/certificate.md).
 #pragma once
 
 #include <string>

@@ -37,13 +37,13 @@ struct CertificateStatement {
 };
 
 struct CertificateBuffer {
-  std::string id, name, of;       // `of`: the buffer whose elements a staged one holds
-  std::string role = {};          // in, const, out, inout, temp, staged
+  std::string id, name, of;  // `of`: the buffer whose elements a staged one holds
+  std::string role = {};     // in, const, out, inout, temp, staged
   std::string dtype = {};
-  std::string box = {};           // its cells, with the rows of its scope in front
-  int scope_rows = 0;             // rows that tell its contents apart
-  int alloc_rows = 0;             // of them, those that tell its memory apart
-  std::string place = {};         // the buffer in whose memory it lies
+  std::string box = {};    // its cells, with the rows of its scope in front
+  int scope_rows = 0;      // rows that tell its contents apart
+  int alloc_rows = 0;      // of them, those that tell its memory apart
+  std::string place = {};  // the buffer in whose memory it lies
   bool at_compile_time = false;
 };
 
