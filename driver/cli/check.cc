@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+#include "driver/certificate_text.h"
 #include "driver/cli/model_options.h"
 #include "driver/execution_check.h"
 #include "schedule/language/recompute.h"
@@ -20,6 +21,8 @@ struct CheckOptions {
   std::string script;
   std::vector<std::string> params;
   std::string target = "cpu:native";
+  std::string certificate;
+  bool no_proof = false;
   bool json = false, by_execution = false, strict = false, bits = false;
 };
 
@@ -99,7 +102,7 @@ int run_check(const CheckOptions& options) {
   if (options.by_execution) require_sizes(*subject.program, {});
   const Machine machine = target_from(options.target).machine;
   schedule::ReplayOptions replay_options;
-  if (options.by_execution) replay_options.proof = schedule::ProofLevel::Off;
+  if (options.by_execution || options.no_proof) replay_options.proof = schedule::ProofLevel::Off;
   std::vector<std::string> notes;
   replay_options.notes = &notes;
   const auto state = schedule::replay(subject.program, script, machine, replay_options);
@@ -112,7 +115,8 @@ int run_check(const CheckOptions& options) {
     return static_cast<int>(schedule::exit_status(state.error().kind));
   }
   const bool too_idle = options.strict && !notes.empty();
-  json["verdict"] = too_idle ? "refused" : "legal";
+  json["verdict"] = too_idle ? "refused" : options.no_proof && !options.by_execution ? "not proved" : "legal";
+  if (!options.certificate.empty()) write_file(options.certificate, driver::certificate_text(*state));
   std::string explanation;
   for (const std::string& note : notes)
     explanation += too_idle ? options.script + ": " + note + "\n" : "note: " + note + "\n";
@@ -129,7 +133,7 @@ int run_check(const CheckOptions& options) {
   for (const schedule::Recompute& each : schedule::recompute_factors(*state))
     json["recomputed"].push_back(
         {{"statement", each.statement}, {"instances", each.instances}, {"reference", each.reference}});
-  const bool legal = json["verdict"] == "legal";
+  const bool legal = json["verdict"] == "legal" || json["verdict"] == "not proved";
   print_verdict(options, json, explanation);
   if (legal && !options.json) print_recompute(*state);
   return static_cast<int>(legal ? ExitStatus::Success : ExitStatus::Refused);
@@ -150,6 +154,8 @@ void add_check(const Verb& app) {
   verb.option("--target", options->target, "cpu:native or an LLVM CPU name").shows_default();
   verb.flag("--bits", options->bits,
             "of a model: every group by every scheduler, 1 and 2 threads, interpreter: equal bits");
+  verb.option("--certificate", options->certificate, "write what the verdict rests on (docs/certificate.md)");
+  verb.flag("--no-proof", options->no_proof, "replay only: with --certificate, another judge decides");
   verb.flag("--by-execution", options->by_execution, "decide by interpreting the loops (sizes must be bound)");
   verb.flag("--json", options->json, "the verdict as JSON");
   verb.example("polyte check jacobi.program --script jacobi.sched");

@@ -1,0 +1,62 @@
+// write_certificates FOLDER: the certificates of all labelled schedules of tests/legality/cases at their first sizes,
+// FOLDER/legal of the proved ones, FOLDER/illegal of those that are wrong, replayed without a proof.
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "driver/certificate_text.h"
+#include "ir/program_text.h"
+#include "schedule/language/replay.h"
+#include "tests/legality/legality_cases.h"
+
+namespace polyte::legality {
+namespace {
+
+namespace fs = std::filesystem;
+
+Machine test_machine() {
+  Machine machine;
+  machine.cpu = "test";
+  machine.vector_bits = 128;
+  machine.vector_registers = 32;
+  machine.cores = 2;
+  return machine;
+}
+
+// False where the script is refused without a proof too.
+bool write_case(const LegalityCase& c, const fs::path& folder) {
+  const bool legal = c.label == Label::Legal;
+  const auto program =
+      std::make_shared<const ir::Program>(ir::bind(ir::parse_program(c.program, c.file), c.sizes.front()));
+  const schedule::Script script =
+      schedule::parse_script("schedule s/1 for " + program->name + " f32 " + c.contract + "\n" + c.script, c.file);
+  const auto level = legal ? schedule::ProofLevel::Full : schedule::ProofLevel::Off;
+  const auto state = schedule::replay(program, script, test_machine(), {.proof = level, .on_applied = {}});
+  if (!state) return false;
+  const fs::path to = folder / (legal ? "legal" : "illegal");
+  fs::create_directories(to);
+  std::ofstream(to / (fs::path(c.file).stem().string() + "_" + std::to_string(c.line) + ".json"))
+      << driver::certificate_text(*state);
+  return true;
+}
+
+int write_cases(const fs::path& folder) {
+  int written = 0, refused = 0;
+  for (const LegalityCase& c : read_cases("tests/legality/cases")) {
+    if (c.label != Label::Legal && c.label != Label::Illegal) continue;
+    ++(write_case(c, folder) ? written : refused);
+  }
+  std::cout << written << " certificates written, " << refused << " scripts refused\n";
+  return written > 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace polyte::legality
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: write_certificates FOLDER\n";
+    return 2;
+  }
+  return polyte::legality::write_cases(argv[1]);
+}
