@@ -2,8 +2,9 @@
 // same statements in the same order, but for the definition; every expression is walked beside the original, and where
 // the original loads an element of the tensor, there stands the definition of exactly this element. What the definition
 // reads must be at the reader what it was at the definition: nothing in between writes it.
+#include <isl/map.h>
+
 #include <algorithm>
-#include <set>
 
 #include "schedule/proof/rewrites.h"
 
@@ -146,42 +147,78 @@ bool matches(InlineMatcher& matcher, const ir::Statement& now, const ir::Stateme
                             [&](const ir::Access& a, const ir::Access& b) { return matcher.match(a, b); });
 }
 
-std::vector<std::size_t> statements_of(const ir::Item& item) {
-  if (const auto* index = std::get_if<std::size_t>(&item)) return {*index};
-  std::vector<std::size_t> all;
-  for (const ir::Item& inner : std::get<ir::Region>(item).body)
-    for (const std::size_t index : statements_of(inner)) all.push_back(index);
-  return all;
-}
+// What the definition reads must not be overwritten after it and before a use of the tensor.
+class OverwrittenInputs {
+ public:
+  OverwrittenInputs(const Basis& before, std::size_t definition, const std::string& tensor)
+      : model_(before.model),
+        definition_(static_cast<int>(definition)),
+        tensor_(buffer_index(model_, tensor)),
+        defined_(access_of(model_, definition, tensor, true).cells) {}
 
-// The statement that may change, before a reader is done, what the definition reads; none: it reads the same there. A
-// reader may run after all of the statements that stand with it in a region, and after other instances of its own.
-std::optional<std::string> overwritten_by(const ir::Program& before, std::size_t definition) {
-  std::set<std::string> inputs;
-  for (const ir::Load* load : ir::loads_of(before.statements[definition].values[0])) inputs.insert(load->buffer);
-  const std::string& tensor = before.statements[definition].writes[0].buffer;
-  std::optional<std::string> writer;  // after the definition
-  bool defined = false;
-  for (const ir::Item& item : before.order) {
-    const std::vector<std::size_t> members = statements_of(item);
-    if (defined) {
-      for (const std::size_t i : members)
-        for (const ir::Access& write : before.statements[i].writes)
-          if (!writer && inputs.contains(write.buffer)) writer = before.statements[i].name;
+  std::optional<Refusal> find() const {
+    for (const IslAccess& input : model_.statements[static_cast<std::size_t>(definition_)].accesses) {
+      if (input.write) continue;
+      for (std::size_t reader = 0; reader < model_.statements.size(); ++reader)
+        for (const IslAccess& use : model_.statements[reader].accesses) {
+          if (use.write || use.buffer != tensor_) continue;
+          if (auto refusal = between(input, static_cast<int>(reader), use)) return refusal;
+        }
     }
-    const bool reads = std::ranges::any_of(
-        members, [&](std::size_t i) { return i != definition && touches(before.statements[i], tensor); });
-    if (reads && !defined) return before.statements[members.front()].name;
-    if (reads && writer) return writer;
-    defined = defined || std::ranges::find(members, definition) != members.end();
+    return std::nullopt;
   }
-  return std::nullopt;
-}
+
+ private:
+  const IslModel& model_;
+  int definition_, tensor_;
+  isl::map defined_;  // definition -> element
+
+  const ir::Statement& body(int statement) const {
+    return model_.statements[static_cast<std::size_t>(statement)].statement->body;
+  }
+
+  // The definition stands outside all regions: a statement is before all of its instances, or after all.
+  std::optional<Refusal> between(const IslAccess& input, int reader, const IslAccess& use) const {
+    const isl::map needed = use.cells.apply_range(defined_.reverse()).apply_range(input.cells);
+    for (std::size_t i = 0; i < model_.statements.size(); ++i) {
+      const int writer = static_cast<int>(i);
+      if (is_never_before(model_, definition_, writer)) continue;
+      for (const IslAccess& write : model_.statements[i].accesses) {
+        if (!write.write || write.buffer != input.buffer) continue;
+        const isl::map late = forward_pairs(model_, writer, reader, write.cells.apply_range(needed.reverse()));
+        if (!late.is_empty()) return refusal(writer, write, reader, late, write.exact && input.exact && use.exact);
+      }
+    }
+    return std::nullopt;
+  }
+
+  Refusal refusal(int writer, const IslAccess& write, int reader, const isl::map& late, bool is_exact) const {
+    const std::string& tensor = model_.buffers[static_cast<std::size_t>(tensor_)].name;
+    const Point point = first_point(isl::manage(isl_map_wrap(late.copy())), model_.params);
+    const auto split = static_cast<std::ptrdiff_t>(body(writer).iterators.size());
+    Counterexample c;
+    c.sizes = point.params;
+    c.size_names = model_.params;
+    c.source = make_instance(body(writer), {point.values.begin(), point.values.begin() + split});
+    c.sink = make_instance(body(reader), {point.values.begin() + split, point.values.end()});
+    c.watch = cell_text(write.text, body(writer), point, 0);
+    c.reference = body(definition_).name + " reads " + c.watch + ", then " + to_string(c.source) +
+                  " overwrites it, then " + to_string(c.sink) + " takes what " + body(definition_).name + " made of it";
+    c.scheduled = to_string(c.sink) + " makes it of what " + to_string(c.source) + " has left in " + c.watch;
+    Refusal refusal;
+    refusal.kind = is_exact ? RefusalKind::Illegal : RefusalKind::Unknown;
+    refusal.headline = "'" + tensor + "' would be computed from other values" +
+                       (is_exact ? "" : std::string(": which elements are overwritten is known at run time only"));
+    if (is_exact) refusal.counterexamples.push_back(std::move(c));
+    return refusal;
+  }
+};
 
 }  // namespace
 
-std::optional<Refusal> check_inlining(const ir::Program& before, const Rewrite& rewrite) {
+std::optional<Refusal> check_inlining(const Basis& basis, const Rewrite& rewrite) {
   const std::string& tensor = rewrite.tensor;
+  const ir::Program& before = *basis.program;
   const ir::Program& after = *rewrite.after;
   const auto fault = [&](const std::string& why) {
     return illegal("the Program without " + tensor + " is not the Program: " + why);
@@ -190,9 +227,7 @@ std::optional<Refusal> check_inlining(const ir::Program& before, const Rewrite& 
   const std::optional<std::size_t> definition = definition_of(before, tensor);
   if (!buffer || buffer->role != ir::Role::Temp || !definition) return fault(tensor + " has no single definition");
   if (const auto other = dropped_statement(before, after, *definition, tensor)) return fault(*other);
-  if (const auto writer = overwritten_by(before, *definition))
-    return illegal(tensor + " would be computed from other values: " + *writer +
-                   " overwrites what its definition reads, before " + tensor + " is last used");
+  if (auto refusal = OverwrittenInputs(basis, *definition, tensor).find()) return refusal;
   InlineMatcher matcher(tensor, before.statements[*definition]);
   for (std::size_t i = 0; i < after.statements.size(); ++i) {
     const ir::Statement& then = before.statements[i < *definition ? i : i + 1];

@@ -142,6 +142,9 @@ class OnlineCheck {
   std::optional<std::string> wrong_maximum() const {
     const std::size_t at = first_ + inits_;
     if (auto why = wrong_points(at + 1, *maximum_)) return why;
+    if (!state_.may_reorder(*maximum_)) return maximum_->name + " is no maximum whose terms may change places";
+    for (const std::string& sum : rewrite_.sums)
+      if (touches(*maximum_, sum)) return maximum_->name + " reads " + sum;
     const ir::Statement& old = after_.statements[at];
     if (old.combiner != ir::Combiner::None || old.guard || old.writes.size() != 1 ||
         old.writes.front().buffer != rewrite_.other || old.region_depth != 1)
@@ -167,7 +170,7 @@ class OnlineCheck {
     for (const ir::Load* load : ir::loads_of(then.values.front()))
       if (is_sum(load->buffer)) return then.name + " reads " + load->buffer;
     for (const ir::Statement& s : before_.statements)
-      if (s.combiner == ir::Combiner::None && s.writes.front().buffer == buffer && !is_zero(s))
+      if (&s != &then && s.writes.front().buffer == buffer && (s.combiner != ir::Combiner::None || !is_zero(s)))
         return s.name + " does not begin at 0";
     const IslModel& model = is_.model;
     const IslAccess& cells = access_of(model, scale_at + 1, buffer, true);

@@ -58,7 +58,7 @@ std::optional<Refusal> check_reuse(const IslModel& model);
 std::optional<Refusal> check_loop_points(const IslContext& context, const IslModel& model);
 // The steps from the reference to the basis; each by the argument of its kind, from the two Programs alone.
 std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state);
-std::optional<Refusal> check_inlining(const ir::Program& before, const Rewrite& rewrite);
+std::optional<Refusal> check_inlining(const Basis& before, const Rewrite& rewrite);
 std::optional<Refusal> check_reciprocals(const ir::Program& before, const Rewrite& rewrite);
 std::optional<Refusal> check_factor(const State& state, const Rewrite& rewrite, const ir::Program& before,
                                     const Basis& after);

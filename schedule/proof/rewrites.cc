@@ -148,7 +148,7 @@ std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state) {
     std::optional<Refusal> refusal;
     switch (rewrite.kind) {
       case Rewrite::Kind::Inline:
-        refusal = check_inlining(*before, rewrite);
+        refusal = check_inlining(impl.basis_of(before), rewrite);
         break;
       case Rewrite::Kind::Factor:
         refusal = check_factor(state, rewrite, *before, impl.basis_of(rewrite.after));
