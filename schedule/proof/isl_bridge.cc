@@ -171,7 +171,7 @@ class ModelBuilder {
     std::vector<ir::Constraint> known = model_.state->basis->context;
     for (const IslBuffer& buffer : model_.buffers) {
       for (const ir::Affine& extent : buffer.shape) {
-        if (!extent.is_constant()) known.push_back(ir::at_least(extent, 1));
+        if (!extent.is_constant()) known.push_back(ir::at_least(extent, 0));
       }
     }
     return isl::manage(isl_set_params(to_set(as_set, {}, model_.params, known).release()));
