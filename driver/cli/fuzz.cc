@@ -92,6 +92,7 @@ fuzz::FuzzReport fuzz_logged(const FuzzIdentity& identity, const FuzzVerbOptions
 int run_fuzzer(const std::string& kind, FuzzVerbOptions& options) {
   if (options.only >= 0) options.fuzz.only = static_cast<std::uint64_t>(options.only);
   options.fuzz.shrink = !options.no_shrink;
+  if (!options.fuzz.certificates.empty()) std::filesystem::create_directories(options.fuzz.certificates);
   watch_crashes(kind, options);
   if (options.show) print_cases(options.fuzz, target_from(options.target));
   const FuzzIdentity identity{kind, options.fuzz.seed, options.target, options.fuzz.native_percent,
@@ -120,6 +121,7 @@ void add_fuzz_options(const Verb& verb, FuzzVerbOptions& options) {
       .shows_default();
   verb.option("--target", options.target, "an LLVM CPU name, or cpu:native").shows_default();
   verb.flag("--open", options.fuzz.open, "all runs with open sizes: proved once, executed at twelve");
+  verb.option("--certificates", options.fuzz.certificates, "a folder for the certificate of each accepted script");
   verb.flag("--show", options.show, "print each Program and Script");
   verb.flag("--no-shrink", options.no_shrink, "report failures as they were found");
 }

@@ -1,6 +1,10 @@
 #include "driver/fuzz/fuzz.h"
 
+#include <filesystem>
+#include <fstream>
+
 #include "driver/build_kernel.h"
+#include "driver/certificate_text.h"
 #include "driver/fuzz/fuzz_graph.h"
 #include "driver/fuzz/fuzz_import.h"
 #include "driver/fuzz/shrink.h"
@@ -67,12 +71,25 @@ FuzzFailure describe(const Case& found, std::uint64_t run, const codegen::Target
   return {run, kind, judged(small, target, options).detail, shown(small.program), print(small.script)};
 }
 
+// For a judge outside of this program.
+void write_certificate(const Case& c, std::uint64_t run, const codegen::Target& target, const std::string& folder) {
+  const auto program = c.open ? std::make_shared<const ir::Program>(ir::parse_program(c.program.text, "random"))
+                              : bound_program(c.program);
+  const auto state = schedule::replay(program, c.script, target.machine, {schedule::ProofLevel::Off, {}});
+  POLYTE_CHECK(bool(state), "an accepted script is refused without a proof");
+  const std::filesystem::path path = std::filesystem::path(folder) / (std::to_string(run) + ".json");
+  if (!(std::ofstream(path) << driver::certificate_text(*state)))
+    throw UserError(ExitStatus::InvalidInput, path.string() + ": cannot be written");
+}
+
 void run_script(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options, RunResult& result) {
   const Case c = random_case(options, run, target, result.statistics);
   result.verdict = judged(c, target, options);
   add(result.coverage, c, result.verdict);
   result.directives = c.script.directives.size();
   result.native = c.native;
+  if (result.verdict.outcome == Outcome::Accepted && !options.certificates.empty())
+    write_certificate(c, run, target, options.certificates);
   if (result.verdict.outcome == Outcome::Failed) result.failure = describe(c, run, target, options);
 }
 

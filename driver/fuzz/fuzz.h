@@ -27,6 +27,7 @@ struct FuzzOptions {
   std::optional<std::uint64_t> only = {};  // one run alone
   bool shrink = true;
   bool open = false;  // all runs with open sizes
+  std::string certificates = {};  // a folder for RUN.json of each accepted script; empty: none
   std::function<void(std::uint64_t run)> on_start = {};  // in the thread that runs it; may be empty
 };
 

@@ -1,0 +1,151 @@
+"""Certificates of everything at hand, judged by tools/verify_certificate.
+
+  cases      all labelled schedules of tests/legality, the cases and examples: yes to the right ones, no to the wrong ones
+  faults     faults planted in certificates of right schedules (faults.py): no to each
+  fuzz RUNS  accepted scripts of polyte fuzz schedule: yes to all (a few may stay undecided)
+
+Exit status 77 (ctest: skipped) where python has no islpy.
+"""
+import argparse
+import importlib.machinery
+import importlib.util
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+loader = importlib.machinery.SourceFileLoader("verify_certificate", str(ROOT / "tools" / "verify_certificate"))
+verify = importlib.util.module_from_spec(importlib.util.spec_from_loader("verify_certificate", loader))
+loader.exec_module(verify)  # exits with 77 where islpy is missing
+sys.path.insert(0, str(ROOT / "tests" / "certificate"))
+
+BUDGET = 100_000_000
+ANSWERS = {verify.YES: "yes", verify.NO: "no", verify.UNKNOWN: "unknown"}
+EXAMPLES = [  # program, script, sizes
+    ("examples/schedules/blur_3x3", "blur_strips", "M=9,N=7"), ("examples/schedules/blur_3x3", "blur_tile", ""),
+    ("examples/schedules/blur_3x3", "blur_window", "M=9,N=7"), ("examples/schedules/blur_3x3", "blur_inline", ""),
+    ("examples/schedules/blur_3x3", "blur_root", ""), ("examples/schedules/harris", "harris_tile", ""),
+    ("examples/schedules/depthwise", "depthwise_rows", ""), ("examples/schedules/transpose", "transpose_tile", ""),
+    ("examples/schedules/gemm_prepacked", "gemm_prepacked", "M=30,N=40,K=20"),
+    ("examples/schedules/conv_nchwc", "conv_nchwc_rows", ""), ("examples/schedules/conv_nchwc", "conv_nchwc_blocks", ""),
+    ("examples/programs/dot", "dot", ""), ("examples/programs/first_axis_sum", "first_axis_sum", ""),
+    ("examples/programs/first_axis_sum", "first_axis_parts", "M=40,N=6"), ("examples/programs/scan", "scan", ""),
+    ("examples/programs/histogram", "histogram_atomic", ""), ("examples/programs/histogram", "histogram_parts", "N=64,B=5"),
+    ("examples/programs/jacobi_2d", "jacobi_2d_wavefront", "T=4,N=9"),
+    ("examples/programs/jacobi_2d", "jacobi_2d_time", "T=4,N=9"),
+    ("examples/programs/seidel_2d", "seidel_2d_wavefront", "T=4,N=9"), ("examples/programs/trmm", "trmm", ""),
+    ("examples/programs/syrk", "syrk", "N=13,K=5"), ("examples/programs/softmax", "softmax_online", ""),
+    ("examples/programs/softmax", "softmax_passes", "M=4,N=9"), ("examples/programs/layer_norm", "layer_norm", "M=4,N=9"),
+    ("examples/programs/attention", "attention_online", "M=8,N=12,D=4"),
+    ("examples/programs/batched_matmul", "batched_matmul", "B=2,M=5,N=6,K=7"),
+    ("bench/suites/gemm_1024", "gemm_1024", ""), ("bench/suites/gemm_odd", "gemm_odd", ""),
+    ("bench/suites/conv_nhwc", "conv_nhwc", ""),
+]
+
+problems = []
+
+
+def answer_to(path):
+    status, words = verify.judge_file(path, {}, BUDGET)
+    return ANSWERS[status], words
+
+
+def expect(what, wanted, path):
+    answer, words = answer_to(path)
+    if answer not in wanted:
+        problems.append(f"{what}: {answer}, expected {' or '.join(wanted)}: {words}")
+    return answer
+
+
+def certificate_of(polyte, program, script, sizes, to, *options):
+    command = [polyte, "check", program, "--script", script, "--certificate", to, *options]
+    done = subprocess.run([str(c) for c in command + (["--shape", sizes] if sizes else [])], cwd=ROOT,
+                          capture_output=True, text=True)
+    if not to.exists():
+        problems.append(f"{script}: no certificate: {done.stdout}{done.stderr}")
+    return to.exists()
+
+
+def note(script, key):
+    found = re.search(rf"^# {key}: (.*)$", script.read_text(), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def check_labels(writer, folder):
+    subprocess.run([writer, str(folder)], cwd=ROOT, check=True)
+    for path in sorted((folder / "legal").glob("*.json")):
+        expect(f"legal {path.stem}", ["yes"], path)
+    cases = {}
+    for path in sorted((folder / "illegal").glob("*.json")):
+        cases.setdefault(path.stem.rpartition("_at_")[0], []).append(path)
+    for name, paths in cases.items():
+        if not any(answer_to(path)[0] == "no" for path in paths):
+            problems.append(f"illegal {name}: expected no at one of its {len(paths)} sizes")
+    return len(cases)
+
+
+def check_cases(polyte, writer, folder):
+    illegal = check_labels(writer, folder)
+    for script in sorted((ROOT / "tests/certificate/cases").glob("*.sched")):
+        to = folder / (script.stem + ".json")
+        if certificate_of(polyte, script.with_suffix(".program"), script, note(script, "sizes"), to, "--no-proof"):
+            expect(script.name, [note(script, "judged")], to)
+    for program, script, sizes in EXAMPLES:
+        to = folder / f"example_{script}.json"
+        if certificate_of(polyte, program + ".program", f"examples/schedules/{script}.sched", sizes, to):
+            expect(script, ["yes", "unknown"] if script == "histogram_parts" else ["yes"], to)
+    if illegal < 400:
+        problems.append(f"{illegal} illegal schedules, expected 400 and more")
+
+
+def check_faults(polyte, folder):
+    import faults
+    for name in sorted({base for base, _, _ in faults.FAULTS}):
+        script = ROOT / f"tests/certificate/bases/{name}.sched"
+        certificate_of(polyte, script.with_suffix(".program"), script, note(script, "sizes"), folder / f"{name}.json")
+    for planted, wanted in ((faults.FAULTS, "no"), (faults.CONTROLS, "yes")):
+        for base, what, plant in planted:
+            certificate = json.loads((folder / f"{base}.json").read_text())
+            plant(certificate)
+            path = folder / "planted.json"
+            path.write_text(json.dumps(certificate))
+            expect(f"{base}: {what}", [wanted], path)
+    print(f"{len(faults.FAULTS)} faults, {len(faults.CONTROLS)} that are none")
+
+
+def check_fuzz(polyte, runs, folder):
+    subprocess.run([polyte, "fuzz", "schedule", "--runs", str(runs), "--native", "0", "--certificates", str(folder)],
+                   cwd=ROOT, check=True)
+    answers = [expect(f"polyte fuzz schedule --only {path.stem}", ["yes", "unknown"], path)
+               for path in sorted(folder.glob("*.json"))]
+    undecided = answers.count("unknown")
+    print(f"{len(answers)} accepted, {undecided} undecided by the second judge")
+    if not answers or undecided * 50 > len(answers):
+        problems.append(f"{undecided} of {len(answers)} undecided, expected 2 percent at most")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["cases", "faults", "fuzz"])
+    parser.add_argument("runs", nargs="?", type=int, default=200)
+    parser.add_argument("--polyte", default=ROOT / "build/release/polyte")
+    parser.add_argument("--writer", default=ROOT / "build/release/tests/certificate/polyte_write_certificates")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        if options.what == "cases":
+            check_cases(options.polyte, options.writer, folder)
+        elif options.what == "faults":
+            check_faults(options.polyte, folder)
+        else:
+            check_fuzz(options.polyte, options.runs, folder)
+    print("\n".join(problems) or "all judged as expected")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
