@@ -136,17 +136,6 @@ std::string archive_of(std::span<const std::string> objects) {
   return archive;
 }
 
-bool says_exhausted(const std::string& text) {
-  for (const int error : {EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSPC})
-    if (text.find(text_of_errno(error)) != std::string::npos) return true;
-  return text.find("out of memory") != std::string::npos;
-}
-
-[[noreturn]] void give_up(const std::string& text) {
-  if (says_exhausted(text)) throw UserError(ExitStatus::ResourceLimit, "linking: " + text);
-  throw InternalError("lld failed: " + text);
-}
-
 void run_lld(const std::vector<std::string>& arguments) {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
@@ -158,8 +147,10 @@ void run_lld(const std::vector<std::string>& arguments) {
     llvm::raw_string_ostream stream(text);
     code = lld::lldMain(argv, stream, stream, {{lld::Gnu, &lld::elf::link}}).retCode;
   });
-  if (failure) give_up(*failure);
-  if (code != 0) give_up(text);
+  if (failure) throw InternalError("lld gave up: " + *failure);
+  if (code == 0) return;
+  check_exhaustion(text);
+  throw InternalError("lld failed: " + text);
 }
 
 // Links `objects` with `options`; `libraries` are shared objects to link against.

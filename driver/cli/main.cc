@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "driver/cli/cli.h"
+#include "driver/cli/out_of_memory.h"
 #include "driver/cli/plain_stream.h"
 #include "driver/cli/reproducer.h"
 #include "support/system_error.h"
@@ -30,6 +31,7 @@ int internal_error(int argc, char** argv, const std::string& message) {
 
 int main(int argc, char** argv) {
   using namespace polyte;
+  cli::end_with_words_without_memory();
   const cli::PlainStream plain(std::cerr);
   std::optional<cli::PlainStream> plain_results;
   if (isatty(STDOUT_FILENO) != 0) plain_results.emplace(std::cout);  // elsewhere it is data
