@@ -105,21 +105,21 @@ class Mutator {
 
   void try_numbers(Json& at, const std::string& key, const std::string& where) {
     const auto old = at.get<std::int64_t>();
-    for (const std::int64_t value : {std::int64_t{0}, std::int64_t{-1}, old - 1, old + 1, old - 4, old + 4, old - 64,
-                                     old + 64, old * 2, old / 2, std::int64_t{1} << 45, INT64_MAX, INT64_MIN})
+    for (const std::int64_t value :
+         {std::int64_t{0}, std::int64_t{-1}, old + 1, old - 4, old + 64, old * 2, std::int64_t{1} << 45, INT64_MAX})
       try_value(at, value, where);
     int tries = 0;
     for (const std::int64_t other : numbers_[key])
-      if (tries++ < 12) try_value(at, other, where);
+      if (tries++ < 4) try_value(at, other, where);
     try_value(at, "text", where);
   }
 
   void try_strings(Json& at, const std::string& key, const std::string& where) {
     const auto old = at.get<std::string>();
-    for (const std::string& value : {std::string(), old + "x", std::string(300, 'x')}) try_value(at, value, where);
+    for (const std::string& value : {std::string(), old + "x"}) try_value(at, value, where);
     int tries = 0;
     for (const std::string& other : strings_[key])
-      if (tries++ < 12) try_value(at, other, where);
+      if (tries++ < 4) try_value(at, other, where);
     try_value(at, nullptr, where);
   }
 
@@ -158,7 +158,7 @@ std::vector<runtime::Tensor> inputs_of(const runtime::Session& session) {
 
 // The bytes of all outputs.
 std::string results_of(const std::shared_ptr<const Artifact>& artifact) {
-  const runtime::Session session(artifact, {.threads = 2});
+  const runtime::Session session(artifact, {.threads = 1});
   std::string text;
   for (const runtime::Tensor& output : session.run(inputs_of(session)))
     text.append(reinterpret_cast<const char*>(output.raw().data()), output.raw().size());

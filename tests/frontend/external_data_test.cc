@@ -135,6 +135,21 @@ TEST_CASE("external data: of a constant, of a branch, of a function") {
   }
 }
 
+TEST_CASE("external data: beside the model, not beside a link to it") {
+  const TemporaryFolder folder = folder_with_floats(4), elsewhere;
+  ModelBuilder b;
+  b.input("x", {4});
+  make_external(b.tensor("w", {4}), {{"location", "w.bin"}});
+  b.node("Add", {"x", "w"}, {"y"});
+  b.output("y");
+  std::ofstream(folder.path / "m.onnx", std::ios::binary) << b.bytes();
+  std::filesystem::create_symlink(folder.path / "m.onnx", elsewhere.path / "link.onnx");
+  const graph::Graph graph = frontend::import_onnx(elsewhere.path / "link.onnx").graph;
+  const auto weights = std::ranges::find_if(graph.values, [](const auto& value) { return value.name == "w"; });
+  REQUIRE(weights != graph.values.end());
+  CHECK(element_as_real(weights->tensor(), 3) == 3);
+}
+
 TEST_CASE("external data: a file that is changed and cut off after it was read changes nothing") {
   constexpr std::int64_t kElements = std::int64_t{3} << 20;
   const TemporaryFolder folder;
