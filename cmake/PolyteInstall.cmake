@@ -26,9 +26,33 @@ if(TARGET polyte_codegen_module)
   set(polyte_module_dir "${CMAKE_INSTALL_LIBDIR}/polyte")
   install(TARGETS polyte_codegen_module LIBRARY DESTINATION "${polyte_module_dir}" COMPONENT compiler)
   file(RELATIVE_PATH polyte_module_path "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}/polyte")
-  set_target_properties(polyte PROPERTIES INSTALL_RPATH "$ORIGIN/${polyte_module_path}")
+  set(polyte_rpath "$ORIGIN/${polyte_module_path}")
+  # CMake fills a build's run path with ':' to the length of the installed one, and an empty element is the current
+  # folder, where anybody may put a library. Slashes at the end of a folder mean nothing.
+  set(polyte_build_rpath "$ORIGIN/codegen")
+  string(LENGTH "${polyte_rpath}" polyte_rpath_length)
+  string(LENGTH "${polyte_build_rpath}" polyte_build_rpath_length)
+  math(EXPR polyte_missing "${polyte_rpath_length} - ${polyte_build_rpath_length}")
+  if(polyte_missing GREATER 0)
+    string(REPEAT "/" ${polyte_missing} polyte_slashes)
+    string(APPEND polyte_build_rpath "${polyte_slashes}")
+  endif()
+  set_target_properties(polyte PROPERTIES BUILD_RPATH "${polyte_build_rpath}" INSTALL_RPATH "${polyte_rpath}")
 endif()
 install(TARGETS polyte RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT compiler)
+
+# Whose software is in these files; from what this machine has installed, when it is installed.
+install(CODE "
+  set(notices \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/doc/polyte/THIRD-PARTY-NOTICES\")
+  get_filename_component(folder \"\${notices}\" DIRECTORY)
+  file(MAKE_DIRECTORY \"\${folder}\")
+  execute_process(COMMAND \"${PROJECT_SOURCE_DIR}/tools/third_party_notices\" OUTPUT_FILE \"\${notices}\"
+                  RESULT_VARIABLE status)
+  if(status)
+    message(WARNING \"\${notices} is not complete\")
+  endif()
+" COMPONENT runtime)
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/polyte" COMPONENT runtime)
 
 # Headers keep their folders: #include "runtime/session.h".
 install(DIRECTORY support runtime DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/polyte" COMPONENT runtime

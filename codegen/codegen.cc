@@ -5,12 +5,15 @@
 
 #include "codegen/crash_guard.h"
 #include "codegen/emitter.h"
+#include "codegen/kernel_interface.h"
 #include "codegen/llvm_setup.h"
 #include "ir/intrinsics.h"
 #include "support/error.h"
+#include "support/kernel_abi.h"
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/Constants.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
@@ -94,6 +97,17 @@ class Job {
     if (failure) throw InternalError("kernel '" + names() + "': LLVM gave up: " + *failure);
     return std::string(text);
   }
+  // For objects: what people read as text stays the code alone.
+  void add_interfaces() {
+    for (std::size_t i = 0; i < kernels_.size(); ++i) {
+      const std::vector<std::int64_t> numbers = interface_of(kernels_[i], infos_[i].scratch);
+      const std::vector<std::uint64_t> words(numbers.begin(), numbers.end());
+      llvm::Constant* data = llvm::ConstantDataArray::get(context_, words);
+      // The module owns it.
+      new llvm::GlobalVariable(*module_, data->getType(), true, llvm::GlobalValue::ExternalLinkage, data,
+                               kernels_[i].program.name + POLYTE_INTERFACE_SUFFIX);
+    }
+  }
   std::vector<ObjectCode::KernelInfo> take_infos() { return std::move(infos_); }
 
  private:
@@ -163,6 +177,7 @@ class Job {
 
 ObjectCode compile(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
   Job job(kernels, target, options);
+  job.add_interfaces();
   ObjectCode object;
   object.bytes = job.run(Job::Output::Object);
   object.kernels = job.take_infos();

@@ -1,6 +1,9 @@
 #include "codegen/crash_guard.h"
 
+#include <cerrno>
 #include <mutex>
+
+#include "support/system_error.h"
 
 #include <llvm/Support/CrashRecoveryContext.h>
 #include <llvm/Support/ErrorHandling.h>
@@ -29,16 +32,30 @@ void set_up_once() {
   std::call_once(once, [] {
     llvm::CrashRecoveryContext::Enable();
     llvm::install_fatal_error_handler(on_fatal_error);
+    llvm::install_bad_alloc_error_handler(on_fatal_error);
   });
 }
 
+bool says_exhausted(const std::string& text) {
+  for (const int error : {EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSPC})
+    if (text.find(text_of_errno(error)) != std::string::npos) return true;
+  for (const char* words : {"out of memory", "Allocation failed", "Buffer allocation failed"})
+    if (text.find(words) != std::string::npos) return true;
+  return false;
+}
+
 }  // namespace
+
+void check_exhaustion(const std::string& text) {
+  if (says_exhausted(text)) throw UserError(ExitStatus::ResourceLimit, "LLVM: " + text);
+}
 
 std::optional<std::string> run_guarded(const std::function<void()>& work) {
   set_up_once();
   fatal_message.clear();
   llvm::CrashRecoveryContext context;
   if (context.RunSafely([&] { work(); })) return std::nullopt;
+  check_exhaustion(fatal_message);
   return fatal_message.empty() ? "it crashed" : fatal_message;
 }
 

@@ -1,5 +1,6 @@
 // Links relocatable objects into one shared object, in this process, with lld. Nothing outside is referenced but
 // libm (only where a kernel calls it); an undefined symbol is an error. lld is not thread-safe: calls take turns.
+// Everything is in memory; memory, descriptors or threads that run out are UserError(ResourceLimit).
 #pragma once
 
 #include <span>

@@ -7,7 +7,11 @@
 namespace polyte::codegen {
 namespace {
 
+// The loader's words tell what has run out from what is not there.
 [[noreturn]] void refuse(const std::string& why) {
+  for (const char* limit : {"Cannot allocate memory", "Too many open files", "failed to map", "cannot create"})
+    if (why.find(limit) != std::string::npos)
+      throw UserError(ExitStatus::ResourceLimit, std::string(POLYTE_CODEGEN_MODULE) + " cannot be loaded: " + why);
   throw UserError(ExitStatus::InvalidInput,
                   std::string(POLYTE_CODEGEN_MODULE) + ", which polyte needs to compile, cannot be loaded: " + why +
                       "; a copy of the program alone cannot compile, run it from its build folder or installation");

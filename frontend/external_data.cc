@@ -5,15 +5,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
-#include "support/error.h"
+#include "support/system_error.h"
 
 namespace polyte::frontend {
 
 namespace {
+
+constexpr std::int64_t kManyBytes = std::int64_t{1} << 20;
 
 class Descriptor {
  public:
@@ -33,6 +38,13 @@ class Descriptor {
 
 [[noreturn]] void refuse(const std::string& location, const std::string& why) {
   throw UserError(ExitStatus::InvalidInput, "external data '" + location + "': " + why);
+}
+
+// With the reason in errno.
+[[noreturn]] void refuse_errno(const std::string& location, const std::string& what) {
+  const int error = errno;
+  throw UserError(status_of_errno(error, ExitStatus::InvalidInput),
+                  "external data '" + location + "': " + what + text_of_errno(error));
 }
 
 std::vector<std::string> components_of(const std::string& location) {
@@ -60,35 +72,53 @@ void open_beneath(Descriptor& at, const std::filesystem::path& folder, const std
   }
   if (at.get() >= 0) return;
   if (errno == ELOOP || errno == ENOTDIR) refuse(location, "the path goes through a symbolic link or no folder");
-  refuse(location, std::string("cannot be opened: ") + std::strerror(errno));
+  refuse_errno(location, "cannot be opened: ");
 }
 
-graph::Bytes read_fully(int fd, const std::string& location, std::int64_t offset, std::int64_t size) {
-  graph::Bytes into(static_cast<std::size_t>(size));
-  std::size_t done = 0;
-  while (done < into.size()) {
-    const ssize_t got = pread(fd, into.data() + done, into.size() - done, offset + static_cast<std::int64_t>(done));
+void read_fully(int fd, const std::string& location, std::int64_t offset, std::span<std::byte> into) {
+  while (!into.empty()) {
+    const ssize_t got = pread(fd, into.data(), into.size(), offset);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) refuse(location, "ended while it was read");
-    done += static_cast<std::size_t>(got);
+    if (got < 0) refuse_errno(location, "cannot be read: ");
+    if (got == 0) refuse(location, "became shorter while it was read");
+    into = into.subspan(static_cast<std::size_t>(got));
+    offset += got;
   }
-  return into;
 }
 
-// A mapping begins at a page; the bytes lie somewhere after.
-graph::Bytes map(int fd, const std::string& location, std::int64_t offset, std::int64_t size) {
-  const std::int64_t before = offset % sysconf(_SC_PAGESIZE);
-  const auto length = static_cast<std::size_t>(size + before);
-  void* mapping = mmap(nullptr, length, PROT_READ, MAP_PRIVATE, fd, offset - before);
-  if (mapping == MAP_FAILED) refuse(location, std::string("cannot be mapped: ") + std::strerror(errno));
-  const std::shared_ptr<const void> owner(mapping, [length](const void* at) { munmap(const_cast<void*>(at), length); });
-  return {{static_cast<const std::byte*>(mapping) + before, static_cast<std::size_t>(size)}, owner};
+// Memory that the system hands out as it is written to.
+std::pair<std::span<std::byte>, std::shared_ptr<const void>> fresh_memory(const std::string& location,
+                                                                          std::int64_t size) {
+  const auto length = static_cast<std::size_t>(size);
+  void* memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) refuse_errno(location, "no memory for " + std::to_string(size) + " bytes: ");
+  return {{static_cast<std::byte*>(memory), length},
+          std::shared_ptr<const void>(memory, [length](const void* at) { munmap(const_cast<void*>(at), length); })};
+}
+
+// Holes of the file are zeros and cost neither time nor memory.
+graph::Bytes read_around_holes(int fd, const std::string& location, std::int64_t offset, std::int64_t size) {
+  auto [into, owner] = fresh_memory(location, size);
+  const std::int64_t end = offset + size;
+  for (std::int64_t at = offset; at < end;) {
+    std::int64_t first = lseek(fd, at, SEEK_DATA);
+    if (first < 0 && errno == ENXIO) break;  // a hole to the end
+    if (first < 0) first = at;               // a file system that knows no holes
+    const std::int64_t hole = lseek(fd, first, SEEK_HOLE);
+    const std::int64_t last = hole < 0 ? end : std::min(hole, end);
+    if (first < last)
+      read_fully(fd, location, first,
+                 into.subspan(static_cast<std::size_t>(first - offset), static_cast<std::size_t>(last - first)));
+    at = std::max(first, last);
+  }
+  struct stat info{};
+  if (fstat(fd, &info) != 0 || info.st_size < end) refuse(location, "became shorter while it was read");
+  return {into, std::move(owner)};
 }
 
 }  // namespace
 
-graph::Bytes read_external_data(const std::filesystem::path& folder, const ExternalData& data, std::int64_t size,
-                                std::int64_t alignment) {
+graph::Bytes read_external_data(const std::filesystem::path& folder, const ExternalData& data, std::int64_t size) {
   Descriptor file(-1);
   open_beneath(file, folder, data.location);
   struct stat info{};
@@ -105,9 +135,10 @@ graph::Bytes read_external_data(const std::filesystem::path& folder, const Exter
   }
   if (length != size)
     refuse(data.location, "has " + std::to_string(length) + " bytes for the tensor, expected " + std::to_string(size));
-  if (size >= kLeastMappedBytes && data.offset % alignment == 0)
-    return map(file.get(), data.location, data.offset, size);
-  return read_fully(file.get(), data.location, data.offset, size);
+  if (size >= kManyBytes) return read_around_holes(file.get(), data.location, data.offset, size);
+  graph::Bytes bytes(static_cast<std::size_t>(size));
+  read_fully(file.get(), data.location, data.offset, {bytes.data(), bytes.size()});
+  return bytes;
 }
 
 }  // namespace polyte::frontend

@@ -1,9 +1,8 @@
 // External data of a model: the only code that opens a file which a model names. The location is resolved
 // strictly beneath the model's folder, component by component: no absolute path, no "..", no symbolic link, a
 // regular file; offset and length are checked against the file's size before anything is read. The file is opened
-// once: what was checked is what is read. Large tensors are not read but mapped, so that a model of many gigabytes
-// costs memory where it is used; a file that is cut off while it is mapped ends the process (SIGBUS), as for any
-// reader that maps.
+// once: what was checked is what is read, to memory of our own: a file that is changed or cut off later changes nothing
+// (a mapping would show it, or end the process).
 #pragma once
 
 #include <cstdint>
@@ -20,10 +19,8 @@ struct ExternalData {
   std::int64_t length = -1;  // -1: to the end of the file
 };
 
-// `size` bytes, what the tensor needs; mapped where they are many and begin at a multiple of `alignment`.
+// `size` bytes, what the tensor needs.
 // UserError(InvalidInput), the message beginning with the location.
-graph::Bytes read_external_data(const std::filesystem::path& folder, const ExternalData& data, std::int64_t size,
-                                std::int64_t alignment);
-inline constexpr std::int64_t kLeastMappedBytes = std::int64_t{1} << 20;
+graph::Bytes read_external_data(const std::filesystem::path& folder, const ExternalData& data, std::int64_t size);
 
 }  // namespace polyte::frontend

@@ -281,6 +281,13 @@ Imported import_model(ModelProto model, const std::string& name, const std::file
   return importer.result();
 }
 
+// Data lies beside the model itself, wherever the link lies by which it is named.
+std::filesystem::path folder_of(const std::filesystem::path& file) {
+  std::error_code unknown;
+  const std::filesystem::path itself = std::filesystem::canonical(file, unknown);
+  return unknown ? file.parent_path() : itself.parent_path();
+}
+
 }  // namespace
 
 Imported import_onnx_bytes(std::string_view bytes, const std::string& name, const std::filesystem::path& folder,
@@ -290,12 +297,12 @@ Imported import_onnx_bytes(std::string_view bytes, const std::string& name, cons
 
 Imported import_onnx(const std::filesystem::path& file, const ImportOptions& options) {
   const std::string name = file.filename().string();  // the file's bytes are gone once they are parsed
-  return import_model(parse_model(read_file(file, options.max_file_bytes), name), name, file.parent_path(), options);
+  return import_model(parse_model(read_file(file, options.max_file_bytes), name), name, folder_of(file), options);
 }
 
 Coverage coverage(const std::filesystem::path& file, const ImportOptions& options) {
   ModelProto model = parse_model(read_file(file, options.max_file_bytes), file.filename().string());
-  Importer importer(model, file.filename().string(), file.parent_path(), options);
+  Importer importer(model, file.filename().string(), folder_of(file), options);
   importer.run();
   return importer.coverage();
 }

@@ -148,7 +148,7 @@ graph::Tensor tensor_from_onnx(TensorProto proto, const std::filesystem::path& f
   const std::int64_t size = graph::size_in_bytes(tensor.type);
   graph::Bytes bytes;
   if (proto.data_location() == TensorProto::EXTERNAL)
-    bytes = read_external_data(folder, external_of(proto), size, size_in_bytes(*dtype));
+    bytes = read_external_data(folder, external_of(proto), size);
   else if (proto.has_raw_data())
     bytes = raw_payload(std::move(*proto.mutable_raw_data()), size);
   else

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "runtime/signature.h"
 #include "runtime/zip.h"
 #include "support/error.h"
 
@@ -39,6 +40,8 @@ constexpr const char* kReport = "report.json";
   throw UserError(ExitStatus::Artifact, "artifact '" + source + "': " + why);
 }
 
+std::string text_of(Bytes data) { return {reinterpret_cast<const char*>(data.data()), data.size()}; }
+
 Bytes bytes_of(const AlignedBuffer& buffer) { return {buffer.data(), static_cast<std::size_t>(buffer.bytes())}; }
 
 std::string constants_name(std::size_t index) {
@@ -63,9 +66,34 @@ struct Member {
   Bytes data;
 };
 
-std::vector<Member> list_members(const ArtifactParts& parts) {
+// Digests of the members show damage; that kernels and manifest belong together shows this line, which stands behind
+// the shared object: the digest of the manifest that the kernels were assembled with.
+constexpr std::string_view kBelongs = "\npolyte manifest ";
+constexpr std::size_t kBelongsBytes = kBelongs.size() + 32;
+
+std::string belongs_to(ArtifactManifest manifest) {
+  manifest.members.clear();  // among them the kernels
+  return std::string(kBelongs) + digest_of(as_bytes(manifest_to_json(manifest)));
+}
+
+std::vector<std::byte> with_line(std::vector<std::byte> kernels, const std::string& line) {
+  const Bytes bytes = as_bytes(line);
+  kernels.insert(kernels.end(), bytes.begin(), bytes.end());
+  return kernels;
+}
+
+// The kernels without the line.
+Bytes check_belong(Bytes kernels, const ArtifactManifest& manifest, const std::string& source) {
+  const std::size_t bytes = kernels.size() - std::min(kernels.size(), kBelongsBytes);
+  if (text_of(kernels.subspan(bytes)) != belongs_to(manifest))
+    refuse(source, "manifest.json is not the one that kernels.so was assembled with");
+  return kernels.first(bytes);
+}
+
+// `kernels` with its line.
+std::vector<Member> list_members(const ArtifactParts& parts, const std::vector<std::byte>& kernels) {
   std::vector<Member> members;
-  if (!parts.kernels.empty()) members.push_back({kKernels, parts.kernels});
+  if (!parts.kernels.empty()) members.push_back({kKernels, kernels});
   for (std::size_t i = 0; i < parts.constants.size(); ++i) {
     members.push_back({constants_name(i), bytes_of(parts.constants[i])});
   }
@@ -75,41 +103,44 @@ std::vector<Member> list_members(const ArtifactParts& parts) {
   return members;
 }
 
-std::string text_of(Bytes data) { return {reinterpret_cast<const char*>(data.data()), data.size()}; }
-
 bool equal(Bytes a, const std::vector<std::byte>& b) { return std::ranges::equal(a, b); }
 
 // All bytes outside the members must be exactly those that the writer puts there.
-void check_frame(Bytes file, const std::vector<ZipEntry>& entries, const std::string& source) {
+void check_frame(FileContent& file, const std::vector<ZipEntry>& entries, const std::string& source) {
   std::uint64_t at = 0;
   for (const ZipEntry& entry : entries) {
     const std::string what = "the header of member '" + entry.name + "' is damaged";
     if (entry.deflated || entry.header_at != at) refuse(source, what);
     const std::vector<std::byte> header = zip_local_header(entry);
-    if (file.size() - at < header.size() || !equal(file.subspan(at, header.size()), header)) refuse(source, what);
+    if (file.size() - at < header.size() || !equal(file.bytes(at, header.size()), header)) refuse(source, what);
     if (entry.data_at != at + header.size()) refuse(source, what);
     at = entry.data_at + entry.bytes;
   }
-  if (!equal(file.subspan(at), zip_directory(entries, at))) refuse(source, "the directory is damaged");
+  if (!equal(file.bytes(at, file.size() - at), zip_directory(entries, at))) refuse(source, "the directory is damaged");
 }
 
 // Zip's own problems, in the terms of an artifact.
-std::vector<ZipEntry> read_directory(Bytes file, const std::string& source) {
+UserError as_artifact(const UserError& error) {
+  if (error.status() == ExitStatus::ResourceLimit) return error;
+  return UserError(ExitStatus::Artifact, error.problems());
+}
+
+std::vector<ZipEntry> read_directory(FileContent& file, const std::string& source) {
   try {
     return read_zip_directory(file, source);
   } catch (const UserError& error) {
-    throw UserError(ExitStatus::Artifact, error.problems());
+    throw as_artifact(error);
   }
 }
 
-ArtifactManifest read_manifest(Bytes file, const std::vector<ZipEntry>& entries, const std::string& source) {
+ArtifactManifest read_manifest(FileContent& file, const std::vector<ZipEntry>& entries, const std::string& source) {
   if (entries.empty() || entries.front().name != kManifest) refuse(source, "does not begin with manifest.json");
   if (entries.front().bytes > kMaxManifest) refuse(source, "manifest.json is larger than 256 MiB");
   std::vector<std::byte> data;
   try {
     data = read_zip_member(file, entries.front(), source);
   } catch (const UserError& error) {
-    throw UserError(ExitStatus::Artifact, error.problems());
+    throw as_artifact(error);
   }
   return manifest_from_json(text_of(data), source);
 }
@@ -123,21 +154,17 @@ void check_members(const std::vector<ZipEntry>& entries, const ArtifactManifest&
   if (!same) refuse(source, "has other members than its manifest lists");
 }
 
-// The member in memory of its own, read and digested piece by piece: each piece is still in the cache when it is
-// digested, and the file's pages never add to the process's memory.
-AlignedBuffer read_digested(const MappedFile& file, const ZipEntry& entry, std::string& digest) {
-  constexpr std::size_t kPiece = std::size_t{1} << 18;
-  AlignedBuffer buffer(static_cast<std::int64_t>(entry.bytes));
+// Read and digested piece by piece: each piece is still in the cache when it is digested.
+std::string read_digested(FileContent& file, const ZipEntry& entry) {
+  constexpr std::uint64_t kPiece = std::uint64_t{1} << 18;
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
   if (!state) throw std::bad_alloc();
   XXH3_128bits_reset(state.get());
-  for (std::size_t at = 0; at < entry.bytes; at += kPiece) {
-    const std::span<std::byte> piece(buffer.data() + at, std::min<std::size_t>(kPiece, entry.bytes - at));
-    file.read(entry.data_at + at, piece);
+  for (std::uint64_t at = 0; at < entry.bytes; at += kPiece) {
+    const Bytes piece = file.bytes(entry.data_at + at, std::min(kPiece, entry.bytes - at));
     XXH3_128bits_update(state.get(), piece.data(), piece.size());
   }
-  digest = text_of(XXH3_128bits_digest(state.get()));
-  return buffer;
+  return text_of(XXH3_128bits_digest(state.get()));
 }
 
 std::vector<std::int64_t> sizes_of(const std::vector<Bytes>& parts) {
@@ -149,7 +176,8 @@ std::vector<std::int64_t> sizes_of(const std::vector<Bytes>& parts) {
 }  // namespace
 
 void write_artifact(const std::string& path, const ArtifactParts& parts) {
-  const std::vector<Member> members = list_members(parts);
+  const std::vector<std::byte> kernels = with_line(parts.kernels, belongs_to(parts.manifest));
+  const std::vector<Member> members = list_members(parts, kernels);
   ArtifactManifest manifest = parts.manifest;
   manifest.members.clear();
   for (const Member& member : members) {
@@ -161,24 +189,17 @@ void write_artifact(const std::string& path, const ArtifactParts& parts) {
   zip.finish();
 }
 
-// A file's pages are small, and reading weights from them misses the TLB at every step through a panel: 1.7 times the
-// time of a 3x3 convolution over 7x7 points. What is large enough for huge pages is read to such.
+// A large file lies in huge pages: reading weights from small ones misses the TLB at every step through a panel, 1.7
+// times the time of a 3x3 convolution over 7x7 points.
 Bytes Artifact::read_member(const ZipEntry& entry, const std::string& expected) {
-  Bytes data = file_->bytes().subspan(entry.data_at, entry.bytes);
-  std::string found;
-  const bool is_large = static_cast<std::int64_t>(entry.bytes) >= AlignedBuffer::kHugeFrom;
-  if (is_large && entry.name == constants_name(constants_.size())) {
-    data = bytes_of(owned_constants_.emplace_back(read_digested(*file_, entry, found)));
-  } else {
-    found = digest_of(data);
-  }
-  if (found != expected) refuse(source_, "member '" + entry.name + "' is damaged (its digest differs)");
-  return data;
+  if (read_digested(*file_, entry) != expected)
+    refuse(source_, "member '" + entry.name + "' is damaged (its digest differs)");
+  return file_->bytes(entry.data_at, entry.bytes);
 }
 
 void Artifact::take_member(const std::string& name, Bytes data) {
   if (name == kKernels) {
-    kernels_ = data;
+    kernels_ = check_belong(data, manifest_, source_);
   } else if (name == constants_name(constants_.size())) {
     constants_.push_back(data);
   } else if (name.starts_with("scripts/") && name.ends_with(".sched")) {
@@ -190,11 +211,12 @@ void Artifact::take_member(const std::string& name, Bytes data) {
   }
 }
 
-std::shared_ptr<const Artifact> Artifact::open(const std::string& path) {
+std::shared_ptr<const Artifact> Artifact::open(const std::string& path, const std::string& signed_by) {
   auto artifact = std::make_shared<Artifact>();
   artifact->source_ = path;
   artifact->file_.emplace(path);
-  const Bytes file = artifact->file_->bytes();
+  FileContent& file = *artifact->file_;
+  if (!signed_by.empty()) verify_signature(file.all(), path, signed_by);
   const std::vector<ZipEntry> entries = read_directory(file, path);
   artifact->manifest_ = read_manifest(file, entries, path);
   check_frame(file, entries, path);
@@ -203,6 +225,7 @@ std::shared_ptr<const Artifact> Artifact::open(const std::string& path) {
     artifact->take_member(entries[i].name,
                           artifact->read_member(entries[i], artifact->manifest_.members[i - 1].xxh3_128));
   }
+  file.close();
   check_manifest(artifact->manifest_, sizes_of(artifact->constants_), path);
   return artifact;
 }

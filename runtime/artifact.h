@@ -1,14 +1,17 @@
 // The `.polyte` artifact: a zip file (unzip lists it) of stored, 64-byte aligned members, written in this order:
 //
 //   manifest.json          ArtifactManifest, with the XXH3-128 digest of every other member
-//   kernels.so             the compiled kernels, one shared object; absent when there are only copies
-//   constants.bin, constants.1.bin, ...   weights, packed; used in place from the mapping where they are small
+//   kernels.so             the compiled kernels, one shared object, with the digest of the manifest that they were
+//                          assembled with behind it; absent when there are only copies
+//   constants.bin, constants.1.bin, ...   weights, packed
 //   scripts/<group>.sched  the schedule of each group
 //   report.json            what the compiler has to say
 //
-// open() checks everything: every byte of the file is either covered by a digest or compared with what the
-// writer would have written, so a damaged or truncated file is a UserError(Artifact), never a crash. Digests
-// find damage, not forgery: an artifact is code. Whether this processor can run it is the session's question.
+// open() reads the file to memory of its own, each byte once, and never looks at it again: what was checked is what
+// runs, whatever becomes of the file. It checks everything: every byte of the file is either covered by a digest or
+// compared with what the writer would have written, so a damaged or truncated file is a UserError(Artifact), never a
+// crash. Digests find damage, not forgery: an artifact is code. Whether this processor can run it is the session's
+// question.
 #pragma once
 
 #include <memory>
@@ -40,7 +43,9 @@ struct ZipEntry;
 
 class Artifact {
  public:
-  static std::shared_ptr<const Artifact> open(const std::string& path);
+  // `signed_by`: a file of public keys; where given, an artifact that none of them signed is a UserError(Artifact),
+  // before anything of it is read as anything (runtime/signature.h).
+  static std::shared_ptr<const Artifact> open(const std::string& path, const std::string& signed_by = "");
   static std::shared_ptr<const Artifact> from_parts(ArtifactParts parts);
 
   const std::string& source() const { return source_; }
@@ -53,7 +58,7 @@ class Artifact {
  private:
   std::string source_;
   ArtifactManifest manifest_;
-  std::optional<MappedFile> file_;        // owns the bytes of an opened file
+  std::optional<FileContent> file_;       // owns the bytes of an opened file
   std::vector<std::byte> owned_kernels_;  // of parts
   std::vector<AlignedBuffer> owned_constants_;
   Bytes kernels_;

@@ -1,5 +1,5 @@
-// Files: a read-only mapping, and output that appears under its name only when it is complete (written beside
-// it, then renamed). Only regular files are mapped. Problems are UserErrors that name the path.
+// Files: content read into memory of our own, and output that appears under its name only when it is complete (written
+// beside it, then renamed). Only regular files are read. Problems are UserErrors that name the path.
 #pragma once
 
 #include <cstddef>
@@ -7,32 +7,59 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "runtime/aligned_buffer.h"
 
 namespace polyte::runtime {
 
 using Bytes = std::span<const std::byte>;
 
-class MappedFile {
+// What a file holds, read where it is asked for and each byte once: whoever writes to the file or cuts it off later
+// changes nothing that was read, and a byte that was checked stays what it was. (A mapping shows every change, and a
+// page that the file has lost is a SIGBUS.) Memory is taken for what is read only.
+class FileContent {
  public:
-  explicit MappedFile(const std::string& path);
-  ~MappedFile();
-  MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&&) = delete;
-  Bytes bytes() const { return {data_, size_}; }
+  explicit FileContent(const std::string& path);
+  ~FileContent();
+  FileContent(FileContent&& other) noexcept;
+  FileContent& operator=(FileContent&&) = delete;
+
   const std::string& path() const { return path_; }
-  // The bytes at `offset`, without a mapping's page faults: for what is wanted in other memory. UserError where the
-  // file has become shorter.
-  void read(std::size_t offset, std::span<std::byte> into) const;
+  std::uint64_t size() const { return static_cast<std::uint64_t>(memory_.bytes()); }
+  // The bytes [at, at + count) of the file; they stay as long as this does. UserError where it has become shorter.
+  Bytes bytes(std::uint64_t at, std::uint64_t count);
+  Bytes all() { return bytes(0, size()); }
+  void close();  // nothing more will be asked for
 
  private:
   std::string path_;
   int descriptor_ = -1;
-  std::byte* data_ = nullptr;
-  std::size_t size_ = 0;
+  AlignedBuffer memory_;
+  std::vector<bool> is_read_;  // per block
+
+  void read_blocks(std::size_t first, std::size_t last);
+};
+
+// Bytes of memory, or of a file: what a reader takes that can do with parts.
+class ByteSource {
+ public:
+  ByteSource(Bytes memory) : memory_(memory) {}
+  ByteSource(const std::vector<std::byte>& memory) : memory_(memory) {}
+  ByteSource(FileContent& file) : file_(&file) {}
+  std::uint64_t size() const { return file_ != nullptr ? file_->size() : memory_.size(); }
+  Bytes bytes(std::uint64_t at, std::uint64_t count) const {
+    return file_ != nullptr ? file_->bytes(at, count) : memory_.subspan(at, count);
+  }
+
+ private:
+  Bytes memory_;
+  FileContent* file_ = nullptr;
 };
 
 // Writes pieces to `path`; finish() makes them appear. A path that exists and is no regular file (a pipe, a
-// terminal) is written directly. Without finish() nothing is left behind.
+// terminal) is written directly. Without finish() nothing is left behind, not even after a kill where the file system
+// has files without a name (O_TMPFILE); elsewhere it is written under a name of its own in the same folder.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -44,9 +71,14 @@ class OutputFile {
   void finish();
 
  private:
-  std::string path_, temporary_;  // temporary_ is empty when writing directly
+  enum class Way { Directly, Unnamed, Beside };
+  std::string path_, temporary_;  // temporary_ has a name while there is such a file
+  Way way_ = Way::Directly;
   int descriptor_ = -1;
   std::uint64_t written_ = 0;
+
+  void open_temporary();
+  void give_name();
 };
 
 Bytes as_bytes(std::string_view text);

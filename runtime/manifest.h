@@ -28,7 +28,7 @@
 
 namespace polyte::runtime {
 
-inline constexpr int kArtifactFormat = 3;
+inline constexpr int kArtifactFormat = 4;
 inline constexpr int kKernelAbi = 1;
 inline constexpr std::int64_t kOpenExtent = -1;
 inline constexpr std::int64_t kMostArenaBytes = std::int64_t{1} << 50;  // of a run, so after scaling

@@ -187,7 +187,7 @@ Tensor parse_npy(Bytes file, const std::string& source) {
   return tensor;
 }
 
-Tensor read_npy(const std::string& path) { return parse_npy(MappedFile(path).bytes(), path); }
+Tensor read_npy(const std::string& path) { return parse_npy(FileContent(path).all(), path); }
 
 std::vector<std::byte> npy_header(const TensorView& tensor) {
   const std::string_view code = kCodes[static_cast<std::size_t>(tensor.dtype)];
@@ -216,14 +216,14 @@ void write_npy(const std::string& path, const Tensor& tensor) {
 }
 
 NamedTensors read_npz(const std::string& path) {
-  const MappedFile file(path);
+  FileContent file(path);
   NamedTensors tensors;
-  for (const ZipEntry& entry : read_zip_directory(file.bytes(), path)) {
+  for (const ZipEntry& entry : read_zip_directory(file, path)) {
     if (!entry.name.ends_with(".npy")) {
       throw UserError(ExitStatus::InvalidInput, "archive '" + path + "': member '" + entry.name + "' is no .npy file");
     }
     const std::string name = entry.name.substr(0, entry.name.size() - 4);
-    const auto data = read_zip_member(file.bytes(), entry, path);
+    const auto data = read_zip_member(file, entry, path);
     tensors.emplace_back(name, parse_npy(data, path + ":" + entry.name));
   }
   return tensors;

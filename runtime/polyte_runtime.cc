@@ -57,6 +57,16 @@ int session_open(const char* path, int32_t threads, polyte_session** session, po
   });
 }
 
+int session_open_signed(const char* path, const char* public_keys, int32_t threads, polyte_session** session,
+                        polyte_problem** problem) {
+  return guarded(problem, [&] {
+    if (path == nullptr || public_keys == nullptr || public_keys[0] == 0 || session == nullptr)
+      throw UserError(ExitStatus::Usage, "path, public keys or session is null");
+    *session = nullptr;
+    *session = new polyte_session{Session(Artifact::open(path, public_keys), {.threads = threads})};
+  });
+}
+
 void session_close(polyte_session* session) { delete session; }
 
 int describe(const std::vector<TensorSpec>& tensors, int32_t index, polyte_tensor_info* info) {
@@ -69,13 +79,18 @@ int describe(const std::vector<TensorSpec>& tensors, int32_t index, polyte_tenso
   return 0;
 }
 
-int32_t input_count(const polyte_session* s) { return static_cast<int32_t>(s->session.inputs().size()); }
-int32_t output_count(const polyte_session* s) { return static_cast<int32_t>(s->session.outputs().size()); }
+// Of no session there is nothing: counts are 0, and no index is one.
+int32_t input_count(const polyte_session* s) {
+  return s == nullptr ? 0 : static_cast<int32_t>(s->session.inputs().size());
+}
+int32_t output_count(const polyte_session* s) {
+  return s == nullptr ? 0 : static_cast<int32_t>(s->session.outputs().size());
+}
 int input_info(const polyte_session* s, int32_t index, polyte_tensor_info* info) {
-  return describe(s->session.inputs(), index, info);
+  return s == nullptr ? static_cast<int>(ExitStatus::Usage) : describe(s->session.inputs(), index, info);
 }
 int output_info(const polyte_session* s, int32_t index, polyte_tensor_info* info) {
-  return describe(s->session.outputs(), index, info);
+  return s == nullptr ? static_cast<int>(ExitStatus::Usage) : describe(s->session.outputs(), index, info);
 }
 
 // Views of the caller's tensors in storage that each thread keeps, so that a run does not allocate.
@@ -86,12 +101,15 @@ void read_tensors(const polyte_dl_tensor* tensors, int32_t count, std::vector<Te
 }
 
 const StepSpec* step_at(const polyte_session* s, int32_t index) {
+  if (s == nullptr) return nullptr;
   const std::vector<StepSpec>& steps = s->session.steps();
   return index < 0 || static_cast<std::size_t>(index) >= steps.size() ? nullptr
                                                                       : &steps[static_cast<std::size_t>(index)];
 }
 
-int32_t step_count(const polyte_session* s) { return static_cast<int32_t>(s->session.steps().size()); }
+int32_t step_count(const polyte_session* s) {
+  return s == nullptr ? 0 : static_cast<int32_t>(s->session.steps().size());
+}
 const char* step_group(const polyte_session* s, int32_t index) {
   const StepSpec* step = step_at(s, index);
   return step == nullptr ? nullptr : step->group.c_str();
@@ -134,8 +152,11 @@ int session_run(const polyte_session* session, const polyte_dl_tensor* inputs, i
   return session_run_timed(session, inputs, inputs_given, outputs, outputs_given, nullptr, problem);
 }
 
-int32_t symbol_count(const polyte_session* s) { return static_cast<int32_t>(s->session.symbols().size()); }
+int32_t symbol_count(const polyte_session* s) {
+  return s == nullptr ? 0 : static_cast<int32_t>(s->session.symbols().size());
+}
 int symbol_info(const polyte_session* s, int32_t index, polyte_symbol_info* info) {
+  if (s == nullptr) return static_cast<int>(ExitStatus::Usage);
   const std::vector<SymbolSpec>& symbols = s->session.symbols();
   if (index < 0 || static_cast<std::size_t>(index) >= symbols.size() || info == nullptr)
     return static_cast<int>(ExitStatus::Usage);
@@ -185,7 +206,8 @@ constexpr polyte_runtime_api kApi{sizeof(polyte_runtime_api),
                                   output_shape,
                                   step_scheduler_asked,
                                   step_scheduler_used,
-                                  step_declined};
+                                  step_declined,
+                                  session_open_signed};
 
 }  // namespace
 

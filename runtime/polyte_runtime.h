@@ -1,6 +1,8 @@
 /* C API to run artifacts. Opaque handles, one table of functions fetched by version; the table only grows, and
  * `size` says how much of it there is. No C++ exception leaves it: a call that fails returns an exit status (see
- * docs/command-line.md) and, where asked for, a polyte_problem with the text of all problems.
+ * docs/command-line.md) and, where asked for, a polyte_problem with the text of all problems. Of a null session there
+ * is nothing: counts are 0 and calls fail with 2. A process that forked may run and close a session in its child; the
+ * threads stay with the parent, so the child runs alone.
  *
  *   const polyte_runtime_api* api = polyte_runtime_get_api(1);
  *   polyte_session* session = NULL;
@@ -81,6 +83,11 @@ typedef struct polyte_runtime_api {
   const char* (*step_scheduler_asked)(const polyte_session* session, int32_t index);
   const char* (*step_scheduler_used)(const polyte_session* session, int32_t index);
   const char* (*step_declined)(const polyte_session* session, int32_t index);
+
+  /* As session_open, of an artifact that a key of the file `public_keys` must have signed (polyte sign); 7 where none
+   * has. */
+  int (*session_open_signed)(const char* path, const char* public_keys, int32_t threads, polyte_session** session,
+                             polyte_problem** problem);
 } polyte_runtime_api;
 
 /* The table, or null when the library is older than `version`. */

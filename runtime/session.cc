@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "runtime/arguments.h"
+#include "runtime/kernel_interface.h"
 #include "runtime/shared_library.h"
 #include "support/checked.h"
 #include "support/machine.h"
@@ -87,6 +88,8 @@ struct Session::State {
       throw UserError(ExitStatus::Artifact, "artifact '" + artifact->source() + "': has no kernels.so");
     } else {
       step.kernel = library->kernel(spec.kernel);
+      const void* interface = library->find(spec.kernel + POLYTE_INTERFACE_SUFFIX);
+      check_step(artifact->manifest(), spec, static_cast<const std::int64_t*>(interface), artifact->source());
     }
     step.parallel = spec.parallel;
     step.parallel_from = spec.parallel_from;

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "support/error.h"
+#include "support/system_error.h"
 
 namespace polyte::runtime {
 namespace {
@@ -52,41 +53,59 @@ void check_elf(Bytes elf, const std::string& name) {
   }
 }
 
-class MemoryFile {
+// With the reason in errno.
+[[noreturn]] void refuse_errno(const std::string& name, const std::string& what) {
+  const int error = errno;
+  throw UserError(status_of_errno(error, ExitStatus::Artifact),
+                  "object '" + name + "': " + what + ": " + text_of_errno(error));
+}
+
+class Descriptor {
  public:
-  MemoryFile(Bytes content, const std::string& name) : descriptor_(memfd_create(name.c_str(), MFD_CLOEXEC)) {
-    if (descriptor_ < 0) refuse(name, std::string("no memory file: ") + std::strerror(errno));
-    while (!content.empty()) {
-      const ssize_t count = write(descriptor_, content.data(), content.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) {
-        const std::string why = std::strerror(errno);
-        close(descriptor_);
-        refuse(name, "cannot be copied to memory: " + why);
-      }
-      content = content.subspan(static_cast<std::size_t>(count));
-    }
-  }
-  ~MemoryFile() { close(descriptor_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() { close(number_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  std::string path() const { return "/proc/self/fd/" + std::to_string(number_); }
 
  private:
-  int descriptor_;
+  int number_;
 };
+
+// A file in memory that nobody can change any more, ourselves included.
+std::shared_ptr<const Descriptor> sealed_file(Bytes content, const std::string& name) {
+  const int file = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file < 0) refuse_errno(name, "no memory file");
+  auto owner = std::make_shared<const Descriptor>(file);
+  while (!content.empty()) {
+    const ssize_t count = write(file, content.data(), content.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) refuse_errno(name, "cannot be copied to memory");
+    content = content.subspan(static_cast<std::size_t>(count));
+  }
+  if (fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0)
+    refuse_errno(name, "cannot be sealed");
+  return owner;
+}
+
+// The loader has words only for what it ran out of.
+ExitStatus status_of_loader(const std::string& why) {
+  for (const char* limit : {"Cannot allocate memory", "Too many open files", "failed to map", "cannot create"})
+    if (why.find(limit) != std::string::npos) return ExitStatus::ResourceLimit;
+  return ExitStatus::Artifact;
+}
 
 }  // namespace
 
 SharedLibrary::SharedLibrary(Bytes elf, std::string name) : name_(std::move(name)) {
   check_elf(elf, name_);
-  const auto file = std::make_shared<const MemoryFile>(elf, name_.substr(0, 200));
+  const auto file = sealed_file(elf, name_.substr(0, 200));
   file_ = file;
   handle_ = dlopen(file->path().c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle_ == nullptr) {
-    const char* why = dlerror();
-    refuse(name_, std::string("cannot be loaded: ") + (why != nullptr ? why : "unknown reason"));
-  }
+  if (handle_ != nullptr) return;
+  const char* words = dlerror();
+  const std::string why = words != nullptr ? words : "unknown reason";
+  throw UserError(status_of_loader(why), "object '" + name_ + "': cannot be loaded: " + why);
 }
 
 SharedLibrary::~SharedLibrary() {

@@ -1,11 +1,12 @@
 // SharedLibrary: compiled kernels, loaded from memory. The bytes of an ELF shared object go to a memfd, which is
-// opened by /proc/self/fd (dlopen takes no offset into a file), with local symbols and no search path.
+// sealed against changes and opened by /proc/self/fd (dlopen takes no offset into a file), with local symbols and no
+// search path.
 //
 //   SharedLibrary library(object_bytes, "kernels.so");
 //   polyte_kernel kernel = library.kernel("k0");
 //
 // The object's headers are checked first, since a truncated object would crash the loader; what the code does is
-// the code's own affair. Problems are UserError(Artifact).
+// the code's own affair. Problems are UserError(Artifact), memory or descriptors that have run out ResourceLimit.
 #pragma once
 
 #include <memory>

@@ -175,6 +175,10 @@ TensorView from_dlpack(const polyte_dl_tensor& tensor) {
     return refuse("is on device type " + std::to_string(tensor.device.device_type) + ", expected CPU memory");
   }
   if (tensor.ndim < 0 || (tensor.ndim > 0 && tensor.shape == nullptr)) return refuse("has no valid shape");
+  constexpr std::int32_t kMostDimensions = 64;  // as many as NumPy has; a shape is read before it is compared
+  if (tensor.ndim > kMostDimensions)
+    return refuse("has " + std::to_string(tensor.ndim) + " dimensions, expected at most " +
+                  std::to_string(kMostDimensions));
   TensorView view;
   view.shape = {tensor.shape, static_cast<std::size_t>(tensor.ndim)};
   view.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;

@@ -1,9 +1,11 @@
 #include "runtime/thread_pool.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -122,6 +124,7 @@ struct ThreadPool::State {
   int workers = 1;
   int spins = kSpins;
   std::vector<std::thread> threads;
+  pid_t owner = getpid();
 
   static std::uint64_t parts_of(std::uint64_t value) { return value & ((std::uint64_t{1} << kPartBits) - 1); }
   static std::uint32_t number_of(std::uint64_t value) { return static_cast<std::uint32_t>(value >> kPartBits); }
@@ -168,7 +171,12 @@ struct ThreadPool::State {
     }
   }
 
+  // In a child that was forked there are no threads, only what the parent noted of them, which is given up.
   void close() {
+    if (getpid() != owner) {
+      std::make_unique<std::vector<std::thread>>(std::move(threads)).release();
+      return;
+    }
     publish(next_ticket(0));
     for (std::thread& thread : threads) thread.join();
   }

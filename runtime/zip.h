@@ -1,6 +1,6 @@
 // Zip archives (APPNOTE.TXT 6.3, with Zip64), for .npz files and artifacts. Written: stored members, their data
-// 64-byte aligned so that a mapping can be used in place, fixed dates, nothing optional: equal members give equal
-// bytes. Read: stored and deflated members of anyone's archive.
+// 64-byte aligned so that a file read to aligned memory can be used in place, fixed dates, nothing optional: equal
+// members give equal bytes. Read: stored and deflated members of anyone's archive.
 //
 // Archives are hostile until checked: names with separators upwards, absolute paths, duplicates, sizes outside
 // the file, overlapping members and expansion beyond 1100:1 (deflate's own limit is 1032:1) are UserErrors.
@@ -25,10 +25,10 @@ struct ZipEntry {
 };
 
 // The members in the order of the central directory. `source` names the archive in messages.
-std::vector<ZipEntry> read_zip_directory(Bytes archive, const std::string& source);
+std::vector<ZipEntry> read_zip_directory(ByteSource archive, const std::string& source);
 
 // The unpacked content of a member, its CRC checked.
-std::vector<std::byte> read_zip_member(Bytes archive, const ZipEntry& entry, const std::string& source);
+std::vector<std::byte> read_zip_member(ByteSource archive, const ZipEntry& entry, const std::string& source);
 
 class ZipWriter {
  public:

@@ -17,7 +17,7 @@ constexpr std::uint64_t kMaxComment = 0xffff;
 
 class Reader {
  public:
-  Reader(Bytes archive, const std::string& source) : archive_(archive), source_(source) {}
+  Reader(ByteSource archive, const std::string& source) : archive_(archive), source_(source) {}
 
   std::vector<ZipEntry> directory() const {
     const Extent extent = find_directory();
@@ -42,20 +42,23 @@ class Reader {
     std::uint64_t at, count;
   };
 
-  Bytes archive_;
+  ByteSource archive_;
   const std::string& source_;
 
   std::uint64_t number(std::uint64_t at, int bytes) const {
     if (at > archive_.size() || archive_.size() - at < static_cast<std::uint64_t>(bytes)) refuse("is truncated");
     std::uint64_t value = 0;
-    for (int i = 0; i < bytes; ++i)
-      value |= static_cast<std::uint64_t>(archive_[at + static_cast<std::uint64_t>(i)]) << (8 * i);
+    int shift = 0;
+    for (const std::byte byte : archive_.bytes(at, static_cast<std::uint64_t>(bytes))) {
+      value |= static_cast<std::uint64_t>(byte) << shift;
+      shift += 8;
+    }
     return value;
   }
 
   std::string text(std::uint64_t at, std::uint64_t bytes) const {
     if (at > archive_.size() || archive_.size() - at < bytes) refuse("is truncated");
-    return {reinterpret_cast<const char*>(archive_.data()) + at, bytes};
+    return {reinterpret_cast<const char*>(archive_.bytes(at, bytes).data()), bytes};
   }
 
   // The end record stands at the end of the file, followed only by a comment of at most 64 KiB.
@@ -181,15 +184,15 @@ bool inflate_all(Bytes from, std::vector<std::byte>& to) {
 
 }  // namespace
 
-std::vector<ZipEntry> read_zip_directory(Bytes archive, const std::string& source) {
+std::vector<ZipEntry> read_zip_directory(ByteSource archive, const std::string& source) {
   return Reader(archive, source).directory();
 }
 
-std::vector<std::byte> read_zip_member(Bytes archive, const ZipEntry& entry, const std::string& source) {
+std::vector<std::byte> read_zip_member(ByteSource archive, const ZipEntry& entry, const std::string& source) {
   const auto refuse = [&](const std::string& why) {
     throw UserError(ExitStatus::InvalidInput, "archive '" + source + "': member '" + entry.name + "' " + why);
   };
-  const Bytes stored = archive.subspan(entry.data_at, entry.stored_bytes);
+  const Bytes stored = archive.bytes(entry.data_at, entry.stored_bytes);
   std::vector<std::byte> data;
   try {
     data.resize(entry.bytes);

@@ -34,6 +34,20 @@ typedef struct polyte_host {
 
 typedef int (*polyte_kernel)(const void* const* buffers, void* scratch, const polyte_host* host);
 
+// What a kernel says of itself: read-only int64_t data under the symbol "<kernel>" POLYTE_INTERFACE_SUFFIX, by which a
+// loader checks what it is about to call the kernel with. In order:
+//   POLYTE_INTERFACE_VERSION, number of buffers, number of symbols (sizes that are open; the pointer to their values
+//   comes after those of the buffers and is not counted), scratch_shared_bytes, scratch_bytes_per_worker,
+//   number of pairs of buffers that may be one and the same memory
+//   per buffer: POLYTE_READS | POLYTE_WRITES or 0, which is never looked at; element type (the order of
+//               support/dtype.h); alignment in bytes; then the number of bytes: a constant, and a multiple of each
+//               symbol. A constant of -1: not known
+//   per pair:   the numbers of the two buffers
+#define POLYTE_INTERFACE_SUFFIX ".interface"
+#define POLYTE_INTERFACE_VERSION 1
+#define POLYTE_READS 1
+#define POLYTE_WRITES 2
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 
 #include "driver/api/arms.h"
 #include "driver/api/guard.h"
@@ -43,6 +44,8 @@ const Argument* find_argument(const std::vector<Argument>& arguments, const std:
   return it == arguments.end() ? nullptr : &*it;
 }
 
+bool is_written(const TensorInfo& tensor) { return tensor.role == ir::Role::Out || tensor.role == ir::Role::InOut; }
+
 // What is wrong with the argument for one tensor; nothing where it fits.
 void check_argument(const TensorInfo& tensor, const Argument* argument, std::vector<std::string>& problems) {
   auto complain = [&](const std::string& what) { problems.push_back("argument '" + tensor.name + "' " + what); };
@@ -56,8 +59,30 @@ void check_argument(const TensorInfo& tensor, const Argument* argument, std::vec
              runtime::to_string(tensor.shape));
   }
   if (!argument->data && expected > 0) complain("has no memory");
-  const bool written = tensor.role == ir::Role::Out || tensor.role == ir::Role::InOut;
-  if (written && !argument->writable) complain("is written: its memory must not be const");
+  if (reinterpret_cast<std::uintptr_t>(argument->data) % static_cast<std::uintptr_t>(size_in_bytes(tensor.dtype)) != 0)
+    complain("is not aligned to its element");
+  if (is_written(tensor) && !argument->writable) complain("is written: its memory must not be const");
+}
+
+bool overlap(const Argument& a, const Argument& b) {
+  const auto bytes = [](const Argument& x) { return x.elements * static_cast<std::size_t>(size_in_bytes(x.dtype)); };
+  const auto at = [](const Argument& x) { return reinterpret_cast<std::uintptr_t>(x.data); };
+  return bytes(a) > 0 && bytes(b) > 0 && at(a) < at(b) + bytes(b) && at(b) < at(a) + bytes(a);
+}
+
+// A kernel takes it that what it writes lies in no other tensor. One problem a pair; every argument is there.
+void check_overlaps(const std::vector<TensorInfo>& tensors, const std::vector<Argument>& arguments,
+                    std::vector<std::string>& problems) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    for (std::size_t j = i + 1; j < tensors.size(); ++j) {
+      const bool first = is_written(tensors[i]);
+      if (!first && !is_written(tensors[j])) continue;
+      const std::string &one = tensors[i].name, &other = tensors[j].name;
+      if (overlap(*find_argument(arguments, one), *find_argument(arguments, other)))
+        problems.push_back("argument '" + (first ? one : other) + "' is written and overlaps argument '" +
+                           (first ? other : one) + "'");
+    }
+  }
 }
 
 void check_arguments(const std::vector<TensorInfo>& tensors, const std::vector<Argument>& arguments, int threads) {
@@ -71,6 +96,7 @@ void check_arguments(const std::vector<TensorInfo>& tensors, const std::vector<A
     }
   }
   if (threads < 1) problems.push_back("threads is " + std::to_string(threads) + ", expected at least 1");
+  if (problems.empty()) check_overlaps(tensors, arguments, problems);
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
 }
 

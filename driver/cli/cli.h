@@ -27,6 +27,8 @@ void add_compare(const Verb& app);
 void add_conformance(const Verb& app);
 void add_fuzz(const Verb& app);
 void add_ops(const Verb& app);
+void add_keygen(const Verb& app);
+void add_sign(const Verb& app);
 
 // ---- options that several verbs share
 

@@ -1,18 +1,23 @@
 // polyte: the one binary. The verbs are listed below, one file each; errors become messages and exit statuses here
 // and nowhere else, but for a wrong command line (verb.cc).
-#include <cstdio>
+#include <unistd.h>
+
 #include <iostream>
+#include <optional>
+#include <system_error>
 
 #include "driver/cli/cli.h"
+#include "driver/cli/out_of_memory.h"
+#include "driver/cli/plain_stream.h"
 #include "driver/cli/reproducer.h"
-#include "support/error.h"
+#include "support/system_error.h"
 
 namespace polyte::cli {
 namespace {
 
 std::vector<AddVerb> verbs() {
-  return {add_compile, add_op,          add_run,  add_bench, add_inspect, add_check, add_interpret,
-          add_compare, add_conformance, add_fuzz, add_ops,   add_options, add_doctor};
+  return {add_compile,     add_op,   add_run, add_bench,   add_inspect, add_check,  add_interpret, add_compare,
+          add_conformance, add_fuzz, add_ops, add_options, add_doctor,  add_keygen, add_sign};
 }
 
 int internal_error(int argc, char** argv, const std::string& message) {
@@ -26,11 +31,19 @@ int internal_error(int argc, char** argv, const std::string& message) {
 
 int main(int argc, char** argv) {
   using namespace polyte;
+  cli::end_with_words_without_memory();
+  const cli::PlainStream plain(std::cerr);
+  std::optional<cli::PlainStream> plain_results;
+  if (isatty(STDOUT_FILENO) != 0) plain_results.emplace(std::cout);  // elsewhere it is data
   try {
     return cli::run_command_line(argc, argv, cli::verbs());
   } catch (const UserError& e) {
     std::cerr << e.what() << "\n";
     return static_cast<int>(e.status());
+  } catch (const std::system_error& e) {
+    if (!is_exhaustion(e.code().value())) return cli::internal_error(argc, argv, e.what());
+    std::cerr << "the system gives no more: " << e.what() << "\n";
+    return static_cast<int>(ExitStatus::ResourceLimit);
   } catch (const std::bad_alloc&) {
     std::cerr << "out of memory\n";
     return static_cast<int>(ExitStatus::ResourceLimit);

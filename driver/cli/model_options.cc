@@ -195,9 +195,11 @@ std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, sched
 LoadedModel load_model(const std::string& path, const ModelVerbOptions& options, const frontend::Offer& offer) {
   LoadedModel result;
   if (is_artifact(path)) {
-    result.artifact = runtime::Artifact::open(path);
+    result.artifact = runtime::Artifact::open(path, options.require_signature);
     return result;
   }
+  if (!options.require_signature.empty())
+    throw UserError(ExitStatus::Usage, "--require-signature: " + path + " is no artifact; only artifacts are signed");
   if (path.ends_with(".polyte") && std::ifstream(path).good())
     throw UserError(ExitStatus::Artifact, path + ": not an artifact: it does not begin as a zip file");
   if (path.ends_with(".program"))

@@ -12,7 +12,8 @@ struct ModelVerbOptions {
   std::vector<std::string> group_arms, shapes, values;
   std::string target = "cpu:native", layout = "auto";
   int opt_level = 2;
-  std::string fusion;  // a file
+  std::string fusion;             // a file
+  std::string require_signature;  // a file of public keys: of run
 };
 void add_model_options(const Verb& verb, ModelVerbOptions& options);
 // A range of a size, --shape N=1..64, is open_ranges' where it is taken, and else refused (UserError(Usage)).

@@ -138,6 +138,8 @@ void add_run(const Verb& app) {
   verb.option("--threads", options->threads, "worker threads; 0: as many as processors")
       .within(0, 1024)
       .shows_default();
+  verb.option("--require-signature", options->verb.require_signature,
+              "refuse an artifact that no key of this file has signed (polyte keygen, polyte sign)");
   verb.option("--print-top", options->print_top, "print the N largest elements of every output").within(1, 1'000'000);
   add_profile_options(verb, options->profile);
   verb.example("polyte run digits.polyte -i image=@x.npy --print-top 3");

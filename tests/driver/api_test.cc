@@ -212,6 +212,27 @@ struct ScratchFile {
   ~ScratchFile() { std::remove(path.c_str()); }
 };
 
+TEST_CASE("an output in the memory of another tensor is refused") {
+  const Outcome<Program> program = parse_program(
+      "program twice(N)\n  in  x: f32[N]\n  out y: f32[N]\n  out z: f32[N]\n\n  y[i] = x[N - 1 - i] * 2\n  z[i] = "
+      "x[i]\n");
+  REQUIRE(program);
+  const Outcome<Kernel> kernel = compile(*program, {.sizes = {{"N", 16}}});
+  REQUIRE(kernel);
+  std::vector<float> memory(48);
+  const auto run = [&](std::size_t x, std::size_t y, std::size_t z) {
+    const auto part = [&](std::size_t at) { return std::span<float>(memory).subspan(at, 16); };
+    const Outcome<Done> done =
+        kernel->run({argument<float>("x", part(x)), argument<float>("y", part(y)), argument<float>("z", part(z))}, 1);
+    return done ? std::string() : joined(done.error());
+  };
+  CHECK(run(0, 16, 32) == "");
+  CHECK(run(0, 0, 32) == "argument 'y' is written and overlaps argument 'x'\n");
+  CHECK(run(0, 15, 32) == "argument 'y' is written and overlaps argument 'x'\n");
+  CHECK(run(1, 32, 16) == "argument 'z' is written and overlaps argument 'x'\n");
+  CHECK(run(0, 16, 31) == "argument 'y' is written and overlaps argument 'z'\n");
+}
+
 TEST_CASE("a model to an artifact, which the runtime runs") {
   const ScratchFile file;
   const Outcome<ModelReport> report =

@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include "frontend/onnx_import.h"
@@ -132,8 +135,49 @@ TEST_CASE("external data: of a constant, of a branch, of a function") {
   }
 }
 
+TEST_CASE("external data: beside the model, not beside a link to it") {
+  const TemporaryFolder folder = folder_with_floats(4), elsewhere;
+  ModelBuilder b;
+  b.input("x", {4});
+  make_external(b.tensor("w", {4}), {{"location", "w.bin"}});
+  b.node("Add", {"x", "w"}, {"y"});
+  b.output("y");
+  std::ofstream(folder.path / "m.onnx", std::ios::binary) << b.bytes();
+  std::filesystem::create_symlink(folder.path / "m.onnx", elsewhere.path / "link.onnx");
+  const graph::Graph graph = frontend::import_onnx(elsewhere.path / "link.onnx").graph;
+  const auto weights = std::ranges::find_if(graph.values, [](const auto& value) { return value.name == "w"; });
+  REQUIRE(weights != graph.values.end());
+  CHECK(element_as_real(weights->tensor(), 3) == 3);
+}
+
+TEST_CASE("external data: a file that is changed and cut off after it was read changes nothing") {
+  constexpr std::int64_t kElements = std::int64_t{3} << 20;
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path / "w.bin";
+  std::vector<float> values(static_cast<std::size_t>(kElements), 7);
+  const auto write = [&] {
+    std::fstream stream(file, std::ios::binary | std::ios::out);
+    stream.write(reinterpret_cast<const char*>(values.data()), kElements * 4);
+  };
+  write();
+  ModelBuilder b;
+  b.input("x", {kElements});
+  make_external(b.tensor("w", {kElements}), {{"location", "w.bin"}});
+  b.node("Add", {"x", "w"}, {"y"});
+  b.output("y");
+  const graph::Graph graph = import_in(folder, b).graph;
+  const auto weights = std::ranges::find_if(graph.values, [](const auto& value) { return value.name == "w"; });
+  REQUIRE(weights != graph.values.end());
+  values.assign(values.size(), 8);
+  write();
+  CHECK(element_as_real(weights->tensor(), kElements - 1) == 7);
+  std::filesystem::resize_file(file, 0);
+  CHECK(element_as_real(weights->tensor(), 0) == 7);
+  CHECK(element_as_real(weights->tensor(), kElements - 1) == 7);
+}
+
 // 2.5 GB of which one page is there.
-TEST_CASE("external data: a tensor of more than 2 GB is mapped, not read") {
+TEST_CASE("external data: the holes of a file of more than 2 GB cost no memory") {
   constexpr std::int64_t kRows = 640, kColumns = std::int64_t{1} << 20;
   constexpr std::int64_t kBytes = kRows * kColumns * 4;
   const TemporaryFolder folder;

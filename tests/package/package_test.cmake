@@ -31,6 +31,14 @@ must("" ${CMAKE_COMMAND} --install "${BUILD}" --prefix "${scratch}/all")
 build_example(one_operator "${scratch}/all")
 must("y\\[0, 0\\] = 13.*schedule .*/poly for" "${scratch}/one_operator/one_operator")
 
+# With the notices of all that is in it.
+file(READ "${scratch}/all/share/doc/polyte/THIRD-PARTY-NOTICES" notices)
+foreach(software "LLVM" "isl" "GNU MP|gmp" "protobuf" "Boost" "xxhash|xxHash" "libsodium|sodium" "zlib" "nlohmann" "CLI11|cli11")
+  if(NOT notices MATCHES "${software}")
+    message(FATAL_ERROR "THIRD-PARTY-NOTICES does not name ${software}")
+  endif()
+endforeach()
+
 # An artifact, with the runtime alone: no LLVM, isl or protobuf to build, none to run.
 must("" ${CMAKE_COMMAND} --install "${BUILD}" --prefix "${scratch}/runtime" --component runtime)
 build_example(run_artifact "${scratch}/runtime" -DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON

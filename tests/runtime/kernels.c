@@ -1,7 +1,23 @@
 /* Kernels for the tests, as a compiler would write them: built as a shared object of their own. */
 #include "support/kernel_abi.h"
 
-enum { kN = 1000 };
+enum { kN = 1000, kF32 = 1, kI64 = 7 };
+
+/* What the compiler says of its kernels: buffers, symbols, scratch, pairs, then each buffer. */
+#define INTERFACE(kernel, ...)                                                           \
+  extern const int64_t kernel##_interface[] __asm__(#kernel POLYTE_INTERFACE_SUFFIX);    \
+  const int64_t kernel##_interface[] = {POLYTE_INTERFACE_VERSION, __VA_ARGS__}
+#define READS(type, ...) POLYTE_READS, k##type, (k##type == kI64 ? 8 : 4), __VA_ARGS__
+#define WRITES(type, ...) POLYTE_WRITES, k##type, (k##type == kI64 ? 8 : 4), __VA_ARGS__
+
+INTERFACE(add, 3, 0, 0, 0, 0, READS(F32, 4 * kN), READS(F32, 4 * kN), WRITES(F32, 4 * kN));
+INTERFACE(mul_through_scratch, 3, 0, 64, 4096, 0, READS(F32, 4 * kN), READS(F32, 4 * kN), WRITES(F32, 4 * kN));
+INTERFACE(who, 1, 0, 0, 0, 0, WRITES(I64, 8 * kN));
+INTERFACE(crew, 1, 0, 0, 0, 0, WRITES(I64, 8));
+INTERFACE(refuse_negative, 1, 0, 0, 0, 0, READS(F32, 4 * kN));
+INTERFACE(open_rows, 3, 2, 0, 0, 0, READS(F32, 0, 16, 0), READS(F32, 0, 4, 0), WRITES(F32, 0, 16, 0));
+INTERFACE(open_join, 3, 2, 0, 0, 0, READS(F32, 0, 16, 0), READS(F32, 0, 0, 4), WRITES(F32, 4, 8, 4));
+INTERFACE(address, 2, 0, 0, 0, 0, 0, 0, 1, 0, WRITES(I64, 8));
 
 int add(const void* const* buffers, void* scratch, const polyte_host* host) {
   const float* a = buffers[0];
@@ -10,6 +26,14 @@ int add(const void* const* buffers, void* scratch, const polyte_host* host) {
   (void)scratch;
   (void)host;
   for (int i = 0; i < kN; ++i) c[i] = a[i] + b[i];
+  return 0;
+}
+
+/* Says nothing of itself. */
+int not_described(const void* const* buffers, void* scratch, const polyte_host* host) {
+  (void)buffers;
+  (void)scratch;
+  (void)host;
   return 0;
 }
 

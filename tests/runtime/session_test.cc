@@ -4,9 +4,14 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <numeric>
 #include <thread>
@@ -14,6 +19,8 @@
 #include "runtime/fill.h"
 #include "runtime/polyte_runtime.h"
 #include "runtime/shared_library.h"
+#include "runtime/signature.h"
+#include "runtime/zip.h"
 #include "support/machine.h"
 #include "tests/runtime/count_allocations.h"
 #include "tests/runtime/open_artifact.h"
@@ -241,6 +248,56 @@ TEST_CASE("a kernel that refuses is reported, and the session lives on") {
   CHECK(a.y.as<float>()[0] == 12);
 }
 
+TEST_CASE("a step that does not fit what its kernel was compiled for is refused") {
+  const auto refusal = [](const std::function<void(ArtifactManifest&)>& change) {
+    ArtifactParts parts = example();
+    change(parts.manifest);
+    return problem_of([&] { Session(Artifact::from_parts(std::move(parts)), {.threads = 2}); });
+  };
+  const std::string add = "artifact 'in memory': kernel 'add': ";
+  CHECK(refusal([](ArtifactManifest& m) { m.steps[0].buffers = {0, 3}; }) == add + "is given 2 buffers, expected 3");
+  CHECK(refusal([](ArtifactManifest& m) { m.steps[0].buffers = {0, 1, 3}; }) ==
+        add + "buffer 2, 'three', is written but read-only");
+  CHECK(refusal([](ArtifactManifest& m) { m.steps[0].buffers = {0, 3, 4}; }) ==
+        add + "buffer 2, 'w', is of 'workers', i64, expected f32");
+  CHECK(refusal([](ArtifactManifest& m) {
+          m.buffers[1].bytes -= 4;
+        }).find("buffer 2, 't', has 3996 bytes, expected 4000") != std::string::npos);
+  CHECK(refusal([](ArtifactManifest& m) {
+          m.buffers[1].offset = 2;
+        }).find("is at offset 2, expected a multiple of 4") != std::string::npos);
+  CHECK(
+      refusal([](ArtifactManifest& m) { m.buffers[7].offset = 3996; }) ==
+      "artifact 'in memory': kernel 'mul_through_scratch': buffers 0 and 2, 't' and 'u', share bytes, of which it does "
+      "not know");
+  CHECK(refusal([](ArtifactManifest& m) { m.steps[1].scratch_shared_bytes = 0; }) ==
+        "artifact 'in memory': kernel 'mul_through_scratch': is given 0 bytes of shared scratch, expected 64");
+  CHECK(refusal([](ArtifactManifest& m) { m.steps[1].scratch_bytes_per_worker = 4032; }) ==
+        "artifact 'in memory': kernel 'mul_through_scratch': is given 4032 bytes of scratch a worker, expected 4096");
+  CHECK(refusal([](ArtifactManifest& m) { m.steps[0].kernel = "not_described"; }) ==
+        "artifact 'in memory': kernel 'not_described': its object does not say what it was compiled for");
+}
+
+TEST_CASE("a manifest that belongs to other kernels is refused") {
+  const TempDir dir;
+  const std::string path = dir.file("a.polyte");
+  ArtifactParts parts = example();
+  parts.manifest.cpu = "other";
+  write_artifact(path, parts);
+  const std::vector<std::byte> other = read_file(path);
+  write_artifact(path, example());
+  std::vector<ZipEntry> entries = read_zip_directory(other, "other");
+  const std::vector<std::byte> manifest = read_zip_member(other, entries[0], "other");
+  FileContent file(path);
+  ZipWriter zip(dir.file("b.polyte"));
+  zip.add("manifest.json", manifest);
+  // The digests that the manifest lists are those of its own kernels; all other members are the same.
+  for (const ZipEntry& entry : read_zip_directory(file, path))
+    if (entry.name != "manifest.json") zip.add(entry.name, read_zip_member(file, entry, path));
+  zip.finish();
+  CHECK(problem_of([&] { Artifact::open(dir.file("b.polyte")); }).find("'kernels.so' is damaged") != std::string::npos);
+}
+
 TEST_CASE("an artifact survives its file") {
   const TempDir dir;
   const std::string path = dir.file("a.polyte");
@@ -259,6 +316,32 @@ TEST_CASE("an artifact survives its file") {
   CHECK(a.wrong(2) == 0);
   write_artifact(dir.file("b.polyte"), example());
   CHECK(read_file(path) == read_file(dir.file("b.polyte")));
+}
+
+TEST_CASE("what becomes of the file changes nothing in a session that is open") {
+  const TempDir dir;
+  const std::string path = dir.file("a.polyte"), other = dir.file("b.polyte");
+  ArtifactParts parts = example();
+  write_artifact(path, parts);
+  for (AlignedBuffer& member : parts.constants)
+    for (std::int64_t i = 0; i < member.bytes(); ++i) member.data()[i] = std::byte{0x41};
+  write_artifact(other, parts);
+  const std::vector<std::byte> replacement = read_file(other);
+  REQUIRE(replacement.size() == read_file(path).size());
+  const Session session(Artifact::open(path), {.threads = 2});
+  const auto wrong = [&] {
+    Arguments a;
+    a.run(session);
+    return a.wrong(2);
+  };
+  CHECK(wrong() == 0);
+  {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);  // as `cp new live` does, in place
+    file.write(reinterpret_cast<const char*>(replacement.data()), static_cast<std::streamsize>(replacement.size()));
+  }
+  CHECK(wrong() == 0);
+  std::filesystem::resize_file(path, 0);
+  CHECK(wrong() == 0);
 }
 
 TEST_CASE("any damage to the file is found") {
@@ -350,7 +433,7 @@ TEST_CASE("manifest text that is malformed is refused") {
     REQUIRE(at != std::string::npos);
     return problem_of([&] { manifest_from_json(text.replace(at, from.size(), to), "x"); });
   };
-  CHECK(replaced("\"format\": 3", "\"format\": 2") == "artifact 'x': manifest.json: format version is 2, expected 3");
+  CHECK(replaced("\"format\": 4", "\"format\": 3") == "artifact 'x': manifest.json: format version is 3, expected 4");
   CHECK(replaced("\"arena_bytes\": 8064", "\"arena_bytes\": 1e99") ==
         "artifact 'x': manifest.json: 'arena_bytes' is no 63-bit integer");
   CHECK(replaced("\"f32\"", "\"f33\"") == "artifact 'x': manifest.json: unknown element type 'f33'");
@@ -443,7 +526,98 @@ TEST_CASE("the C API runs an artifact and reports problems as text") {
   CHECK(api->session_run(session, &input, 1, outputs, 1, &problem) == 3);
   CHECK(std::string(api->problem_text(problem)) == "got 1 outputs, expected 3");
   api->problem_free(problem);
+  std::vector<std::int64_t> many(1, 1);
+  polyte_dl_tensor deep = input;
+  deep.ndim = 1 << 30;
+  deep.shape = many.data();
+  CHECK(api->session_run(session, &deep, 1, outputs, 3, &problem) == 3);
+  CHECK(std::string(api->problem_text(problem)) == "tensor has 1073741824 dimensions, expected at most 64");
+  api->problem_free(problem);
   api->session_close(session);
+}
+
+TEST_CASE("the C API survives calls without a session") {
+  const polyte_runtime_api* api = polyte_runtime_get_api(1);
+  polyte_tensor_info info{};
+  polyte_symbol_info symbol{};
+  CHECK((api->input_count(nullptr) == 0 && api->output_count(nullptr) == 0));
+  CHECK((api->step_count(nullptr) == 0 && api->symbol_count(nullptr) == 0));
+  CHECK((api->input_info(nullptr, 0, &info) == 2 && api->output_info(nullptr, 0, &info) == 2));
+  CHECK((api->step_group(nullptr, 0) == nullptr && api->step_kernel(nullptr, 0) == nullptr));
+  CHECK(api->symbol_info(nullptr, 0, &symbol) == 2);
+  CHECK(api->session_run(nullptr, nullptr, 0, nullptr, 0, nullptr) == 2);
+  CHECK(api->output_shape(nullptr, nullptr, 0, 0, nullptr, nullptr) == 2);
+  CHECK(api->session_open(nullptr, 1, nullptr, nullptr) == 2);
+  api->session_close(nullptr);
+}
+
+TEST_CASE("a forked child runs and closes its parent's session") {
+  auto session = std::make_unique<Session>(Artifact::from_parts(example()), SessionOptions{.threads = 3});
+  Arguments a;
+  a.run(*session);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    Arguments b;
+    b.run(*session);
+    session.reset();
+    _exit(b.wrong(3) == 0 ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  a.run(*session);
+  CHECK(a.wrong(3) == 0);
+}
+
+TEST_CASE("a signature is that of the bytes, by a key that is listed") {
+  const TempDir dir;
+  const std::string path = dir.file("a.polyte"), sig = path + kSignatureSuffix;
+  write_artifact(path, example());
+  make_keys(dir.file("me"));
+  make_keys(dir.file("you"));
+  const std::string mine = dir.file("me.pub"), yours = dir.file("you.pub");
+  const auto sign = [&](const std::string& file) {
+    const std::string text = sign_bytes(read_file(file), dir.file("me.key"));
+    testing::write_file(sig, testing::to_bytes(text));
+    return text;
+  };
+  CHECK((std::filesystem::status(dir.file("me.key")).permissions() & std::filesystem::perms::mask) ==
+        (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+  CHECK(problem_of([&] { make_keys(dir.file("me")); }, ExitStatus::InvalidInput).find("File exists") !=
+        std::string::npos);
+  CHECK(problem_of([&] { Artifact::open(path, mine); }) ==
+        "artifact '" + path + "': is not signed: there is no '" + sig + "'");
+  const std::string text = sign(path);
+  CHECK(Artifact::open(path, mine) != nullptr);
+  CHECK(problem_of([&] { Artifact::open(path, yours); }).find("does not list") != std::string::npos);
+  // Both keys in one file: either will do.
+  const auto both = [&] {
+    std::vector<std::byte> keys = read_file(yours);
+    const std::vector<std::byte> more = read_file(mine);
+    keys.insert(keys.end(), more.begin() + static_cast<std::ptrdiff_t>(std::strlen("polyte public key v1\n")),
+                more.end());
+    return keys;
+  };
+  testing::write_file(dir.file("both.pub"), both());
+  CHECK(Artifact::open(path, dir.file("both.pub")) != nullptr);
+  // Another artifact that is whole, and every bit of the signature.
+  ArtifactParts other = example();
+  other.report = "{\"groups\": 3}";
+  write_artifact(dir.file("b.polyte"), other);
+  std::filesystem::copy(sig, dir.file("b.polyte") + kSignatureSuffix);
+  CHECK(problem_of([&] { Artifact::open(dir.file("b.polyte"), mine); }).find("is not what was signed") !=
+        std::string::npos);
+  const std::size_t first = text.find('\n') + 66;  // behind the header and the key
+  for (std::size_t i = first; i + 1 < text.size(); i += 5) {
+    std::string bad = text;
+    bad[i] = bad[i] == '0' ? '1' : '0';
+    testing::write_file(sig, testing::to_bytes(bad));
+    CHECK_THROWS_AS(Artifact::open(path, mine), UserError);
+  }
+  testing::write_file(sig, testing::to_bytes(text.substr(0, 100)));
+  CHECK(problem_of([&] { Artifact::open(path, mine); }, ExitStatus::InvalidInput).find("is no signature") !=
+        std::string::npos);
 }
 
 }  // namespace

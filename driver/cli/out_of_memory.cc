@@ -1,0 +1,38 @@
+#include "driver/cli/out_of_memory.h"
+
+#include <gmp.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "support/error.h"
+
+namespace polyte::cli {
+namespace {
+
+// Takes no memory itself.
+[[noreturn]] void end_process() {
+  constexpr char kWords[] = "out of memory\n";
+  if (write(STDERR_FILENO, kWords, sizeof kWords - 1) < 0) _exit(static_cast<int>(ExitStatus::Internal));
+  _exit(static_cast<int>(ExitStatus::ResourceLimit));
+}
+
+void* allocate(std::size_t bytes) {
+  void* const memory = std::malloc(bytes);
+  if (memory == nullptr) end_process();
+  return memory;
+}
+
+void* reallocate(void* old, std::size_t, std::size_t bytes) {
+  void* const memory = std::realloc(old, bytes);
+  if (memory == nullptr) end_process();
+  return memory;
+}
+
+void release(void* memory, std::size_t) { std::free(memory); }
+
+}  // namespace
+
+void end_with_words_without_memory() { mp_set_memory_functions(allocate, reallocate, release); }
+
+}  // namespace polyte::cli

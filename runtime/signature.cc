@@ -1,0 +1,167 @@
+#include "runtime/signature.h"
+
+#include <fcntl.h>
+#include <sodium.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+#include <vector>
+
+#include "support/system_error.h"
+
+namespace polyte::runtime {
+namespace {
+
+constexpr const char* kSecretHeader = "polyte secret key v1";
+constexpr const char* kPublicHeader = "polyte public key v1";
+constexpr const char* kSignatureHeader = "polyte signature v1";
+constexpr std::string_view kContext = "polyte artifact v1\n";  // a signature of ours means this and nothing else
+
+using PublicKey = std::array<unsigned char, crypto_sign_PUBLICKEYBYTES>;
+using Signature = std::array<unsigned char, crypto_sign_BYTES>;
+
+// Overwritten when it goes.
+struct SecretKey {
+  std::array<unsigned char, crypto_sign_SECRETKEYBYTES> bytes{};
+  SecretKey() = default;
+  SecretKey(const SecretKey&) = delete;
+  SecretKey& operator=(const SecretKey&) = delete;
+  ~SecretKey() { sodium_memzero(bytes.data(), bytes.size()); }
+};
+
+[[noreturn]] void refuse_file(const std::string& path, const std::string& why) {
+  throw UserError(ExitStatus::InvalidInput, "file '" + path + "': " + why);
+}
+
+void prepare() {
+  if (sodium_init() < 0) throw UserError(ExitStatus::ResourceLimit, "libsodium finds no source of random numbers");
+}
+
+template <std::size_t N>
+std::string to_hex(const std::array<unsigned char, N>& bytes) {
+  std::string text(2 * N + 1, '\0');
+  sodium_bin2hex(text.data(), text.size(), bytes.data(), N);
+  text.pop_back();
+  return text;
+}
+
+template <std::size_t N>
+bool from_hex(const std::string& text, std::array<unsigned char, N>& bytes) {
+  std::size_t count = 0;
+  return text.size() == 2 * N &&
+         sodium_hex2bin(bytes.data(), N, text.data(), text.size(), nullptr, &count, nullptr) == 0 && count == N;
+}
+
+// The lines of a small text file behind its header.
+std::vector<std::string> lines_of(const std::string& path, const std::string& header) {
+  constexpr std::uint64_t kMost = 1 << 16;
+  FileContent file(path);
+  if (file.size() > kMost) refuse_file(path, "is too large for keys or a signature");
+  const Bytes bytes = file.all();
+  std::istringstream text(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  std::string line;
+  if (!std::getline(text, line) || line != header) refuse_file(path, "does not begin with '" + header + "'");
+  std::vector<std::string> lines;
+  while (std::getline(text, line))
+    if (!line.empty()) lines.push_back(line);
+  return lines;
+}
+
+std::vector<unsigned char> message_of(Bytes artifact) {
+  std::vector<unsigned char> message(kContext.begin(), kContext.end());
+  message.resize(kContext.size() + crypto_generichash_BYTES_MAX);
+  crypto_generichash(message.data() + kContext.size(), crypto_generichash_BYTES_MAX,
+                     reinterpret_cast<const unsigned char*>(artifact.data()), artifact.size(), nullptr, 0);
+  return message;
+}
+
+// A file that was not there, with this mode from its first moment.
+void write_new(const std::string& path, const std::string& text, mode_t mode) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  const int error = errno;
+  if (file < 0)
+    throw UserError(status_of_errno(error, ExitStatus::InvalidInput), "file '" + path + "': " + text_of_errno(error));
+  const bool is_whole = write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (close(file) == 0 && is_whole) return;
+  unlink(path.c_str());
+  throw UserError(ExitStatus::ResourceLimit, "file '" + path + "': cannot be written");
+}
+
+void read_secret_key(const std::string& path, SecretKey& key) {
+  const std::vector<std::string> lines = lines_of(path, kSecretHeader);
+  if (lines.size() != 1 || !from_hex(lines[0], key.bytes)) refuse_file(path, "is no secret key");
+}
+
+struct NamedSignature {
+  PublicKey key{};
+  Signature signature{};
+};
+
+NamedSignature read_signature(const std::string& path) {
+  const std::vector<std::string> lines = lines_of(path, kSignatureHeader);
+  NamedSignature read;
+  if (lines.size() != 2 || !from_hex(lines[0], read.key) || !from_hex(lines[1], read.signature))
+    refuse_file(path, "is no signature");
+  return read;
+}
+
+bool lists_key(const std::string& path, const PublicKey& key) {
+  bool found = false;
+  for (const std::string& line : lines_of(path, kPublicHeader)) {
+    PublicKey listed{};
+    if (!from_hex(line, listed)) refuse_file(path, "has the line '" + line.substr(0, 80) + "', which is no public key");
+    found = found || listed == key;
+  }
+  return found;
+}
+
+}  // namespace
+
+void make_keys(const std::string& stem) {
+  prepare();
+  PublicKey open{};
+  SecretKey secret;
+  crypto_sign_keypair(open.data(), secret.bytes.data());
+  std::string text = std::string(kSecretHeader) + "\n" + to_hex(secret.bytes) + "\n";
+  write_new(stem + ".key", text, 0600);
+  sodium_memzero(text.data(), text.size());
+  try {
+    write_new(stem + ".pub", std::string(kPublicHeader) + "\n" + to_hex(open) + "\n", 0666);
+  } catch (...) {
+    unlink((stem + ".key").c_str());
+    throw;
+  }
+}
+
+std::string sign_bytes(Bytes artifact, const std::string& secret_key_file) {
+  prepare();
+  SecretKey secret;
+  read_secret_key(secret_key_file, secret);
+  const std::vector<unsigned char> message = message_of(artifact);
+  Signature signature{};
+  PublicKey open{};
+  crypto_sign_detached(signature.data(), nullptr, message.data(), message.size(), secret.bytes.data());
+  crypto_sign_ed25519_sk_to_pk(open.data(), secret.bytes.data());
+  return std::string(kSignatureHeader) + "\n" + to_hex(open) + "\n" + to_hex(signature) + "\n";
+}
+
+void verify_signature(Bytes artifact, const std::string& path, const std::string& public_keys_file) {
+  prepare();
+  const auto refuse = [&](const std::string& why) {
+    throw UserError(ExitStatus::Artifact, "artifact '" + path + "': " + why);
+  };
+  const std::string file = path + kSignatureSuffix;
+  if (access(file.c_str(), F_OK) != 0) refuse("is not signed: there is no '" + file + "'");
+  const NamedSignature given = read_signature(file);
+  if (!lists_key(public_keys_file, given.key))
+    refuse("is signed by the key " + to_hex(given.key) + ", which '" + public_keys_file + "' does not list");
+  const std::vector<unsigned char> message = message_of(artifact);
+  if (crypto_sign_verify_detached(given.signature.data(), message.data(), message.size(), given.key.data()) != 0)
+    refuse("is not what was signed in '" + file + "'");
+}
+
+}  // namespace polyte::runtime

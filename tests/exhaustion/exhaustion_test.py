@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""exhaustion_test.py POLYTE CC: what happens where the system gives no more memory, descriptors, space or threads.
+
+Each call of a kind fails in turn, alone or with all that follow, in `polyte run` and in `polyte compile`; where there
+are many, a sample. Allowed is success with the right result, or exit status 5 with words and nothing left behind.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+MODEL = "examples/digits/digits.onnx"
+CALLS = ["memfd_create", "pipe2", "pthread_create", "write", "open", "mmap", "malloc"]
+MOST_POINTS = {"run": 60, "compile": 24}  # of a kind of call
+FILL = ["--fill", "int:1", "--threads", "2"]
+
+
+class Bench:
+    def __init__(self, polyte, cc, folder):
+        self.polyte, self.folder = polyte, Path(folder)
+        self.library = self.folder / "fail_call.so"
+        source = Path(__file__).with_name("fail_call.c")
+        subprocess.run([cc, "-O1", "-shared", "-fPIC", source, "-o", self.library, "-ldl"], check=True)
+
+    def start(self, arguments, name, **environment):
+        env = dict(os.environ, LD_PRELOAD=str(self.library), TMPDIR=str(self.folder / "absent"), **environment)
+        return subprocess.run([self.polyte, *arguments], env=env, capture_output=True, text=True, errors="replace",
+                              timeout=120)
+
+    def calls_of(self, arguments, call):
+        report = self.folder / "calls"
+        done = self.start(arguments, "count", FAIL_CALL=call, FAIL_REPORT=str(report))
+        assert done.returncode == 0, done.stderr
+        return int(report.read_text())
+
+
+def points(calls, most):
+    """The first third one by one, then ever fewer, and the last."""
+    if calls <= most:
+        return list(range(1, calls + 1))
+    one_by_one = most // 3
+    rest = most - one_by_one
+    step = (calls / max(one_by_one, 1)) ** (1 / rest)
+    later = {min(calls, round(max(one_by_one, 1) * step**i)) for i in range(1, rest + 1)}
+    return sorted(set(range(1, one_by_one + 1)) | later | {calls})
+
+
+def verdict(done, right):
+    if done.returncode == 0:
+        return None if right() else "exit 0 with another result"
+    if done.returncode != 5:
+        return f"exit {done.returncode}, expected 0 or 5"
+    return None if done.stderr.strip() else "exit 5 without a word"
+
+
+def main():
+    polyte, cc = sys.argv[1:3]
+    failures, tried = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(polyte, cc, folder)
+        artifact = Path(folder) / "digits.polyte"
+        subprocess.run([polyte, "compile", MODEL, "-o", artifact], check=True, capture_output=True)
+        expected = subprocess.run([polyte, "run", artifact, *FILL, "--print-top", "10"], check=True, capture_output=True,
+                                  text=True).stdout
+        output = Path(folder) / "out"
+        output.mkdir()
+
+        def try_one(verb, call, at, count):
+            target = output / f"{verb}-{call}-{at}-{count}"
+            arguments = ["run", str(artifact), *FILL, "--print-top", "10"] if verb == "run" else [
+                "compile", MODEL, "-o", str(target)]
+            done = bench.start(arguments, target.name, FAIL_CALL=call, FAIL_AT=str(at), FAIL_COUNT=str(count))
+
+            def right():
+                if verb == "run":
+                    return done.stdout == expected
+                again = subprocess.run([polyte, "run", target, *FILL, "--print-top", "10"], capture_output=True,
+                                       text=True)
+                return again.stdout == expected
+
+            problem = verdict(done, right)
+            if problem is None and done.returncode != 0 and target.exists():
+                problem = "a file is left behind"
+            if target.exists():
+                target.unlink()
+            return problem and f"{verb}: {call} {at}{'' if count else ' and after'}: {problem}: {done.stderr.strip()[-300:]}"
+
+        with ThreadPoolExecutor(2) as pool:
+            jobs = []
+            for verb in MOST_POINTS:
+                arguments = ["run", str(artifact), *FILL] if verb == "run" else [
+                    "compile", MODEL, "-o", str(output / "count")]
+                for call in CALLS:
+                    for at in points(bench.calls_of(arguments, call), MOST_POINTS[verb]):
+                        jobs += [pool.submit(try_one, verb, call, at, count) for count in (1, 0)]
+            (output / "count").unlink(missing_ok=True)
+            for job in jobs:
+                tried += 1
+                if job.result():
+                    failures.append(job.result())
+        left = [path.name for path in output.iterdir()]
+        if left:
+            failures.append(f"left behind: {left}")
+    print(f"{tried} failing calls, {len(failures)} not as they should be")
+    for failure in failures[:60]:
+        print("  " + failure.replace("\n", "\n    "))
+    sys.exit(1 if failures or tried < 100 else 0)
+
+
+main()
