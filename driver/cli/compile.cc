@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "driver/cli/model_options.h"
+#include "driver/cli/output_files.h"
 #include "driver/cli/reports.h"
 #include "driver/import_network.h"
 #include "graph/explain_fusion.h"
@@ -75,7 +76,6 @@ void print_times(const driver::CompiledModel& model) {
 }
 
 void emit(const CompileOptions& options, const driver::CompiledModel& model, const codegen::Target& target) {
-  if (!options.emit_dir.empty()) make_folder(options.emit_dir);
   for (const std::string& kind : options.emit) {
     const std::string text = stage_text(kind, model, target);
     if (options.emit_dir.empty()) {
@@ -100,6 +100,18 @@ void explain(const CompileOptions& options, const driver::CompiledModel& model, 
   }
 }
 
+// What is written, checked before anything is compiled. `files`: what is read besides the options' own.
+void check_files(const CompileOptions& options, std::vector<std::string> files) {
+  add_files(options.verb, files);
+  if (!options.output.empty()) check_output_file("-o " + options.output, options.output, files);
+  if (options.emit_dir.empty()) return;
+  make_folder(options.emit_dir);
+  for (const std::string& kind : options.emit) {
+    const std::string path = options.emit_dir + "/" + kind + ".txt";
+    check_output_file("--emit-dir: " + path, path, files);
+  }
+}
+
 int run_compile(const CompileOptions& options) {
   if (options.output.empty() && options.emit.empty() && !options.explain) {
     throw UserError(ExitStatus::Usage, "nothing to do: give -o OUT.polyte, --emit KIND or --explain");
@@ -107,8 +119,12 @@ int run_compile(const CompileOptions& options) {
   if (options.emit_dir.empty() && options.emit.size() > 1)
     throw UserError(ExitStatus::Usage, "--emit of several kinds needs --emit-dir DIR");
   const codegen::Target target = target_from(options.verb.target);
-  const frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
+  check_files(options, {options.model});
+  frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
+  std::vector<std::string> external;
+  import.reads = [&](const std::filesystem::path& file) { external.push_back(file.string()); };
   driver::ImportedNetwork imported = driver::import_network(options.model, import, open_ranges(options.verb));
+  check_files(options, external);
   const driver::ModelOptions model_opts = model_options(options.verb);
   driver::CompiledModel model = options.output.empty()
                                     ? driver::schedule_model(std::move(imported.network), target, model_opts)
