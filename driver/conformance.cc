@@ -146,14 +146,23 @@ std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph, Arm ar
   return runtime::Artifact::from_parts(std::move(model.parts));
 }
 
+// Whether a session was compiled for the sizes of this graph: each set may bind symbols to its own.
+bool fits(const runtime::Session& session, const graph::Graph& graph) {
+  return std::ranges::equal(session.inputs(), graph.inputs, [&](const runtime::TensorSpec& spec, graph::ValueId id) {
+    const graph::TensorType& type = graph.value(id).type;
+    return spec.dtype == type.dtype && spec.shape == type.shape;
+  });
+}
+
 void compile_and_compare(const fs::path& folder, const codegen::Target& target, bool strict, CaseResult& result) {
   std::optional<runtime::Session> session;
   std::string notes;
   std::vector<std::string> specialised;
   for (const fs::path& path : data_sets(folder)) {
-    const bool reused = session && specialised.empty();
     DataSet set;
     frontend::Imported imported = import_for(folder, path, set);
+    const bool reused =
+        session && specialised.empty() && imported.specialised.empty() && fits(*session, imported.graph);
     specialised = imported.specialised;
     result.detail = contradictions(imported.graph, set);
     if (!result.detail.empty()) {

@@ -30,6 +30,7 @@ struct ImportOptions {
   Offer offer;                                  // asked only for inputs that decide a shape, or whose own is open
   // The extent of a symbol that nothing else binds; without it such an input is refused.
   std::function<std::int64_t(const std::string& symbol)> extent_of;
+  std::function<void(const std::filesystem::path& file)> reads;  // told of each file of external data
   std::int64_t max_file_bytes = (std::int64_t{1} << 31) - 1;
   std::int64_t max_tensor_bytes = std::int64_t{1} << 34;  // any value of the graph
   std::int64_t max_made_bytes = std::int64_t{1} << 30;    // of all constants that are not stored but computed
@@ -48,13 +49,14 @@ Imported import_onnx(const std::filesystem::path& file, const ImportOptions& opt
 Imported import_onnx_bytes(std::string_view bytes, const std::string& name, const std::filesystem::path& folder,
                            const ImportOptions& options = {});
 
-// Every node of the model, in its order, its names as they can be shown. An invalid model throws as above; unsupported
-// nodes are listed here.
+// Every node of the model, in its order, those of its branches after it, names as they can be shown. An invalid model
+// throws as above; unsupported nodes are listed here.
 struct NodeCoverage {
   std::string name, op;  // op with its domain where that is not ONNX's own: "com.acme::Foo"
   std::int64_t opset = 0;
   bool supported = false;
-  std::string reason;  // why not; or what could not be checked because an earlier node is not supported
+  std::string reason;   // why not; or what could not be checked because an earlier node is not supported
+  bool checked = true;  // false: the operator is known, but its operands are not
 };
 struct Coverage {
   std::vector<NodeCoverage> nodes;

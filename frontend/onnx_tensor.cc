@@ -85,6 +85,13 @@ graph::Bytes raw_payload(std::string raw, std::int64_t size) {
   return {std::as_bytes(std::span(*owner)), owner};
 }
 
+graph::Bytes external_payload(const TensorProto& proto, const std::filesystem::path& folder,
+                              const ImportOptions& options, std::int64_t size) {
+  const ExternalData external = external_of(proto);
+  if (options.reads) options.reads(folder / external.location);
+  return read_external_data(folder, external, size);
+}
+
 }  // namespace
 
 std::string onnx_type_name(int type) {
@@ -148,7 +155,7 @@ graph::Tensor tensor_from_onnx(TensorProto proto, const std::filesystem::path& f
   const std::int64_t size = graph::size_in_bytes(tensor.type);
   graph::Bytes bytes;
   if (proto.data_location() == TensorProto::EXTERNAL)
-    bytes = read_external_data(folder, external_of(proto), size);
+    bytes = external_payload(proto, folder, options, size);
   else if (proto.has_raw_data())
     bytes = raw_payload(std::move(*proto.mutable_raw_data()), size);
   else

@@ -21,7 +21,7 @@ Expr lane_values(const ir::Affine& first, int lanes, std::int64_t stride) {
 
 Expr to_lanes(Expr e, int lanes) { return e->lanes == lanes ? e : ir::make_broadcast(std::move(e), lanes); }
 
-Index checked(const Index& index, std::int64_t stride, const Lanes& access, std::int64_t extent) {
+Index checked(const Index& index, std::int64_t stride, const Lanes& access, const ir::Affine& extent) {
   const int lanes = stride == 0 ? index.indirect->lanes : access.count;
   const Expr moved = to_lanes(ir::make_cast(DType::I64, index.indirect), lanes);
   Expr place = ir::make_binary(BinaryOp::Add, lane_values(index.affine, lanes, stride), moved);
@@ -30,16 +30,16 @@ Index checked(const Index& index, std::int64_t stride, const Lanes& access, std:
     const Expr touches = ir::make_binary(BinaryOp::Lt, lane_values(0, lanes, 1), count);
     place = ir::make_select(touches, place, to_lanes(ir::make_int(DType::I64, 0), lanes));
   }
-  return {0, ir::make_binary(BinaryOp::Within, place, to_lanes(ir::make_int(DType::I64, extent), lanes))};
+  return {0, ir::make_binary(BinaryOp::Within, place, lane_values(extent, lanes, 0))};
 }
 
 class Checker {
  public:
   explicit Checker(const ir::LoopProgram& program) {
-    for (const ir::Buffer& buffer : program.buffers)
-      for (const ir::Affine& extent : buffer.shape) extents_[buffer.name].push_back(extent.constant());
+    for (const ir::Buffer& buffer : program.buffers) extents_[buffer.name] = buffer.shape;
     ir::for_each_stmt(program.body, [&](const ir::Stmt& s) {
-      if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) extents_[alloc->buffer.name] = alloc->buffer.shape;
+      if (const auto* alloc = std::get_if<ir::Alloc>(&s->op))
+        extents_[alloc->buffer.name] = {alloc->buffer.shape.begin(), alloc->buffer.shape.end()};
     });
   }
 
@@ -54,7 +54,7 @@ class Checker {
   }
 
  private:
-  std::map<std::string, std::vector<std::int64_t>> extents_;
+  std::map<std::string, std::vector<ir::Affine>> extents_;  // of sizes that may be open
 
   Expr load(const Expr& e) const {
     const auto* found = std::get_if<ir::Load>(&e->op);

@@ -34,14 +34,34 @@ missing_packages() {
   comm -23 <(printf '%s\n' "$@" | sort -u) <(printf '%s\n' "$installed")
 }
 
+# Runs a build and prints a line a tenth of it; all of its output is in the file LOG, its end is shown where it fails.
+build_quietly() {
+  local log=$1 status=0
+  shift
+  "$@" </dev/null 2>&1 | tee "$log" | awk '
+    match($0, /^\[[0-9]+\/[0-9]+\]/) {
+      split(substr($0, 2, RLENGTH - 2), step, "/")
+      tenth = int(10 * step[1] / step[2])
+      if (tenth == last && step[1] > 1) next
+      last = tenth
+      print "   " step[1] " of " step[2] " steps"
+      fflush()
+    }' || status=1  # pipefail: the build's own
+  (( status == 0 )) || tail -n 40 "$log"
+  return "$status"
+}
+
 # Configures a preset where that has not been done, and builds it: its targets, or those named.
 build_preset() {
   local preset=$1
   shift
+  mkdir -p "build/$preset"
   if [[ ! -f build/$preset/build.ninja ]]; then
-    say "configuring preset $preset"
-    cmake --preset "$preset" </dev/null
+    say "configuring preset $preset (all of its output: build/$preset/configure.log)"
+    cmake --preset "$preset" </dev/null >"build/$preset/configure.log" 2>&1 ||
+      { tail -n 40 "build/$preset/configure.log"; return 1; }
   fi
-  say "building preset $preset with $(build_jobs) jobs"
-  cmake --build --preset "$preset" -j "$(build_jobs)" ${1:+--target "$@"} </dev/null
+  say "building ${*:-everything} by preset $preset with $(build_jobs) jobs (all output: build/$preset/build.log)"
+  build_quietly "build/$preset/build.log" \
+    cmake --build --preset "$preset" -j "$(build_jobs)" ${1:+--target "$@"}
 }

@@ -2,6 +2,7 @@
 // errors are exceptions, main() turns them into messages and exit statuses (docs/command-line.md).
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,7 +63,7 @@ void require_sizes(const ir::Program& program, const ir::Values& known);
 
 struct DataOptions {                // inputs, fills, outputs
   std::vector<std::string> inputs;  // in.npz, NAME=@x.npy
-  std::string fill = "normal";
+  std::string fill;                 // empty: an input without a value is an error
   std::string output;
   std::string expect;
   double rtol = 0, atol = 0;
@@ -73,10 +74,24 @@ struct NamedBuffer {
   bool input = false, output = false;
   runtime::Tensor tensor;
 };
-// The tensors of -i, in order.
+// The tensors of -i, in order; that of a bare .npy has no name yet.
 std::vector<std::pair<std::string, runtime::Tensor>> read_inputs(const DataOptions& options);
-// Fills inputs from files or by `fill`; unknown names and wrong types or shapes are listed together.
+// Gives a bare .npy the name of the one input that there is; UserError(Usage) where there are more.
+void name_inputs(const std::vector<std::string>& inputs, std::vector<std::pair<std::string, runtime::Tensor>>& given);
+// UserError(Usage) that lists the inputs which neither `given` nor --fill gives a value.
+void require_inputs(const DataOptions& options, const std::vector<std::string>& inputs,
+                    const std::vector<std::pair<std::string, runtime::Tensor>>& given);
+// Fills inputs from files or by `fill`. Unknown names and wrong types or shapes are listed together, then what has no
+// value.
 void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers);
+void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers,
+                  const std::vector<std::pair<std::string, runtime::Tensor>>& given);  // named, of -i
+// What was done, in a line on stderr, and each output in one: type, least and greatest element, digest.
+void tell_outputs(const std::string& done, const std::vector<NamedBuffer>& buffers);
+// Parts of such a line: "0.412 ms", "2 threads".
+double milliseconds_since(std::chrono::steady_clock::time_point start);
+std::string milliseconds(double value);
+std::string threads_text(int threads);
 // Writes -o, compares --expect. Returns the exit status: 0, or 1 with the mismatches on stderr.
 int finish_outputs(const DataOptions& options, const std::vector<NamedBuffer>& buffers);
 

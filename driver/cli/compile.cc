@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "driver/cli/model_options.h"
+#include "driver/cli/output_files.h"
 #include "driver/cli/reports.h"
 #include "driver/cli/scheduling_report.h"
 #include "driver/import_network.h"
@@ -77,7 +78,6 @@ void print_times(const driver::CompiledModel& model) {
 }
 
 void emit(const CompileOptions& options, const driver::CompiledModel& model, const codegen::Target& target) {
-  if (!options.emit_dir.empty()) make_folder(options.emit_dir);
   for (const std::string& kind : options.emit) {
     const std::string text = stage_text(kind, model, target);
     if (options.emit_dir.empty()) {
@@ -99,6 +99,18 @@ void explain(const CompileOptions& options, const driver::CompiledModel& model, 
     } else {
       std::cout << "\n" << group.name << "\n  the same kernel as " << kernel.program->name << "\n";
     }
+  }
+}
+
+// What is written, checked before anything is compiled. `files`: what is read besides the options' own.
+void check_files(const CompileOptions& options, std::vector<std::string> files) {
+  add_files(options.verb, files);
+  if (!options.output.empty()) check_output_file("-o " + options.output, options.output, files);
+  if (options.emit_dir.empty()) return;
+  make_folder(options.emit_dir);
+  for (const std::string& kind : options.emit) {
+    const std::string path = options.emit_dir + "/" + kind + ".txt";
+    check_output_file("--emit-dir: " + path, path, files);
   }
 }
 
@@ -132,8 +144,12 @@ void check_combination(const CompileOptions& options) {
 int run_compile(const CompileOptions& options) {
   check_combination(options);
   const codegen::Target target = target_from(options.verb.target);
-  const frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
+  check_files(options, {options.model});
+  frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
+  std::vector<std::string> external;
+  import.reads = [&](const std::filesystem::path& file) { external.push_back(file.string()); };
   driver::ImportedNetwork imported = driver::import_network(options.model, import, open_ranges(options.verb));
+  check_files(options, external);
   const driver::ModelOptions model_opts = model_options(options.verb);
   driver::CompiledModel model = options.output.empty()
                                     ? driver::schedule_model(std::move(imported.network), target, model_opts)

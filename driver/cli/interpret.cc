@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "driver/cli/model_options.h"
+#include "driver/cli/output_files.h"
 #include "driver/execution_check.h"
 #include "driver/operator.h"
 #include "schedule/language/replay.h"
@@ -162,6 +163,7 @@ int run_interpret(InterpretVerbOptions options) {
   options.model.shapes = options.source.shape;
   if (is_artifact(source))
     throw UserError(ExitStatus::Usage, source + ": an artifact holds machine code, expected a Program or an ONNX file");
+  check_output(options.data, {source, options.script});
   if (is_model(source) && options.group.empty() && options.script.empty()) {
     if (!options.watch.empty())
       throw UserError(ExitStatus::Usage, "--watch " + options.watch + ": of a model, --group NAME is needed as well");
@@ -173,7 +175,10 @@ int run_interpret(InterpretVerbOptions options) {
   const auto program = program_of(options, script ? &*script : nullptr, machine);
   check_watched(options.watch, *program);
   std::vector<NamedBuffer> buffers = buffers_of(*program);
-  fill_buffers(options.data, buffers);
+  DataOptions data = options.data;
+  if (data.fill.empty() && !options.watch.empty() && data.output.empty() && data.expect.empty()) data.fill = "int:1";
+  fill_buffers(data, buffers);
+  const auto start = std::chrono::steady_clock::now();
   ir::Environment environment;
   for (const NamedBuffer& buffer : buffers) {
     if (buffer.input) environment[buffer.name] = driver::to_contents(buffer.tensor);
@@ -182,6 +187,9 @@ int run_interpret(InterpretVerbOptions options) {
   for (NamedBuffer& buffer : buffers) {
     if (buffer.output) buffer.tensor = driver::to_tensor(environment.at(buffer.name));
   }
+  tell_outputs(program->name + " (" + (script ? "loops of " + options.script : "reference order") +
+                   "): interpreted in " + milliseconds(milliseconds_since(start)),
+               buffers);
   return finish_outputs(options.data, buffers);
 }
 
@@ -195,11 +203,10 @@ void add_interpret(const Verb& app) {
   verb.existing("program").description("a file of Program text, index notation in quotes, or an ONNX file");
   add_group_options(verb, options->model);
   verb.option("--group", options->group, "of a model: the Program of this group");
-  options->data.fill = "int:1";
   add_data_options(verb, options->data);
   verb.option("--script", options->script, "interpret the loops of this schedule; it need not be legal");
   add_param_option(verb, options->params);
-  verb.option("--watch", options->watch, "print every touch of this element, 'B[2, 1]'");
+  verb.option("--watch", options->watch, "print every touch of this element, 'B[2, 1]'; inputs without a value are filled with int:1 then");
   verb.option("--target", options->target, "cpu:native or an LLVM CPU name").shows_default();
   verb.example("polyte interpret jacobi.program --shape T=1,N=4 --watch 'B[2, 1]'");
   verb.calls([options] { return run_interpret(*options); });

@@ -37,11 +37,15 @@ int interpret_model(const std::string& path, const ModelVerbOptions& model, cons
   fill_buffers(data, inputs);
   std::vector<graph::Tensor> tensors;
   for (const NamedBuffer& input : inputs) tensors.push_back(to_graph_tensor(input.tensor));
+  const auto start = std::chrono::steady_clock::now();
   const std::vector<graph::Tensor> results = graph::evaluate_graph(graph, tensors);
   std::vector<NamedBuffer> outputs;
   for (std::size_t i = 0; i < results.size(); ++i) {
     outputs.push_back({graph.value(graph.outputs[i]).name, false, true, from_graph_tensor(results[i])});
   }
+  tell_outputs(path + ": " + std::to_string(graph.nodes.size()) + " nodes interpreted in " +
+                   milliseconds(milliseconds_since(start)),
+               outputs);
   return finish_outputs(data, outputs);
 }
 

@@ -1,7 +1,9 @@
 // polyte: the one binary. The verbs are listed below, one file each; errors become messages and exit statuses here
 // and nowhere else, but for a wrong command line (verb.cc).
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <iostream>
 #include <optional>
 #include <system_error>
@@ -26,17 +28,33 @@ int internal_error(int argc, char** argv, const std::string& message) {
   return static_cast<int>(ExitStatus::Internal);
 }
 
+// A standard file that is closed would be the number of the next file opened, which would then hold our messages.
+void occupy_standard_files() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(number, F_GETFD) < 0) open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+// Results that did not arrive are an error, whichever verb wrote them.
+void check_stdout() {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return;
+  throw UserError(ExitStatus::ResourceLimit, "stdout: the results cannot be written (a full disk, or a closed stream)");
+}
+
 }  // namespace
 }  // namespace polyte::cli
 
 int main(int argc, char** argv) {
   using namespace polyte;
+  cli::occupy_standard_files();
   cli::end_with_words_without_memory();
   const cli::PlainStream plain(std::cerr);
   std::optional<cli::PlainStream> plain_results;
   if (isatty(STDOUT_FILENO) != 0) plain_results.emplace(std::cout);  // elsewhere it is data
   try {
-    return cli::run_command_line(argc, argv, cli::verbs());
+    const int status = cli::run_command_line(argc, argv, cli::verbs());
+    cli::check_stdout();
+    return status;
   } catch (const UserError& e) {
     std::cerr << e.what() << "\n";
     return static_cast<int>(e.status());

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <set>
 
+#include "driver/cli/output_files.h"
 #include "driver/cli/scheduling_report.h"
 #include "driver/import_network.h"
 #include "frontend/onnx_import.h"
@@ -19,6 +21,16 @@ std::pair<std::string, std::string> key_value(const std::string& option, const s
     throw UserError(ExitStatus::Usage, option + " " + item + ": expected NAME=VALUE");
   }
   return {item.substr(0, at), item.substr(at + 1)};
+}
+
+// That no name is given twice by one option.
+void check_once(const std::string& option, const std::vector<std::string>& items) {
+  std::set<std::string> names;
+  for (const std::string& item : items) {
+    const std::string name = key_value(option, item).first;
+    if (!names.insert(name).second)
+      throw UserError(ExitStatus::Usage, option + " " + item + ": '" + name + "' is given twice");
+  }
 }
 
 // Sizes with a separator between them, 1x3x224x224.
@@ -100,6 +112,8 @@ std::pair<std::string, graph::Dims> parse_shape(const std::string& item) {
 
 frontend::ImportOptions import_options(const ModelVerbOptions& options, Ranges ranges) {
   frontend::ImportOptions result;
+  check_once("--shape", options.shapes);
+  check_once("--value", options.values);
   for (const std::string& item : options.shapes) {
     const bool range = is_range(key_value("--shape", item).second);
     if (range && ranges == Ranges::Refused)
@@ -142,6 +156,7 @@ driver::ModelOptions model_options(const ModelVerbOptions& options) {
     result.limits.temporaries = file.temporaries.value_or(result.limits.temporaries);
     result.limits.recompute = file.recompute.value_or(result.limits.recompute);
   }
+  check_once("--schedule", options.group_arms);
   for (const std::string& item : options.group_arms) {
     const auto [group, name] = key_value("--schedule", item);
     const std::optional<driver::Arm> arm = driver::arm_from_string(name);
@@ -160,6 +175,15 @@ std::vector<runtime::FixedInput> fixed_inputs(const frontend::ImportOptions& opt
     fixed.push_back(
         {{name, value.type.dtype, value.type.shape}, runtime::digest_of({value.bytes->data(), value.bytes->size()})});
   return fixed;
+}
+
+void add_files(const ModelVerbOptions& options, std::vector<std::string>& files) {
+  add_files(options.schedule, files);
+  if (!options.fusion.empty()) files.push_back(options.fusion);
+  for (const std::string& item : options.values) {
+    const std::string value = key_value("--value", item).second;
+    if (value.starts_with("@")) files.push_back(value.substr(1));
+  }
 }
 
 bool is_model(const std::string& path) { return path.ends_with(".onnx"); }
@@ -192,7 +216,7 @@ std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, sched
   return std::make_shared<const ir::Program>(found->expansion.program);
 }
 
-LoadedModel load_model(const std::string& path, const ModelVerbOptions& options, const frontend::Offer& offer) {
+LoadedModel load_model(const std::string& path, const ModelVerbOptions& options, const LoadSteps& steps) {
   LoadedModel result;
   if (is_artifact(path)) {
     result.artifact = runtime::Artifact::open(path, options.require_signature);
@@ -205,8 +229,11 @@ LoadedModel load_model(const std::string& path, const ModelVerbOptions& options,
   if (path.ends_with(".program"))
     throw UserError(ExitStatus::Usage, path + ": Program text, expected an artifact or an ONNX file; see polyte op");
   frontend::ImportOptions import = import_options(options);
-  import.offer = offer;
+  std::vector<std::string> files;
+  import.offer = steps.offer;
+  import.reads = [&](const std::filesystem::path& file) { files.push_back(file.string()); };
   frontend::Imported imported = frontend::import_onnx(path, import);
+  if (steps.imported) steps.imported(imported, files);
   result.notes = std::move(imported.notes);
   result.specialised = std::move(imported.specialised);
   driver::CompiledModel model =

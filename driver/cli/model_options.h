@@ -40,8 +40,16 @@ struct LoadedModel {
   std::vector<std::string> notes;
   std::string loops;  // digest of what was compiled here (scheduling_report.h); empty of an artifact
 };
-// An artifact as it is, or an ONNX file compiled in this process; `offer` has the values of inputs that decide shapes.
-LoadedModel load_model(const std::string& path, const ModelVerbOptions& options, const frontend::Offer& offer = {});
+// What a caller of load_model takes part in, where it is given an ONNX file.
+struct LoadSteps {
+  frontend::Offer offer;  // values of inputs that decide shapes
+  // After the import, before the compile; `files` are those of external data.
+  std::function<void(const frontend::Imported& imported, const std::vector<std::string>& files)> imported;
+};
+// An artifact as it is, or an ONNX file compiled in this process.
+LoadedModel load_model(const std::string& path, const ModelVerbOptions& options, const LoadSteps& steps = {});
+// The files that these options read.
+void add_files(const ModelVerbOptions& options, std::vector<std::string>& files);
 
 // The Program of one group of an ONNX file: of `group`, or, where that is empty, of the one that the script's header
 // names. The script, if any, is given the group's name. UserError(Usage) lists the groups where there is none such.

@@ -1,13 +1,16 @@
 // polyte op: one operator from index notation or Program text: compile it, look at a stage, or time it.
+#include <chrono>
 #include <iostream>
 
 #include "bench/measure.h"
 #include "bench/peak.h"
 #include "driver/assemble.h"
+#include "driver/cli/output_files.h"
 #include "driver/cli/reports.h"
 #include "driver/cli/scheduling_report.h"
 #include "driver/flops.h"
 #include "driver/operator.h"
+#include "runtime/npy.h"
 
 namespace polyte::cli {
 namespace {
@@ -38,7 +41,6 @@ void emit(const OpOptions& options, const driver::BuiltKernel& kernel, const cod
     std::cout << emit_kernel(options.emit[0], kernel, target);
     return;
   }
-  make_folder(options.emit_dir);
   for (const std::string& kind : options.emit) {
     write_file(options.emit_dir + "/" + kernel.program->name + "." + kind, emit_kernel(kind, kernel, target));
   }
@@ -107,32 +109,76 @@ void show(const OpOptions& options, const driver::BuiltKernel& kernel, const cod
       << "  fusion         does not apply: one Program is one kernel\n";
 }
 
+bool wants_results(const OpOptions& options) { return !options.data.output.empty() || !options.data.expect.empty(); }
+
+// Whether the values of the inputs matter: --bench times them, an artifact keeps constants only.
+bool runs_once(const OpOptions& options) {
+  return wants_results(options) || (!options.bench && options.artifact.empty());
+}
+
+void fill_operator(const OpOptions& options, const ir::Program& program, std::vector<NamedBuffer>& buffers) {
+  if (runs_once(options)) return fill_buffers(options.data, buffers);
+  std::vector<std::string> inputs, kept;
+  for (const ir::Buffer* buffer : program.interface()) {
+    if (buffer->role != ir::Role::Out) inputs.push_back(buffer->name);
+    if (buffer->role == ir::Role::Const && !options.artifact.empty()) kept.push_back(buffer->name);
+  }
+  runtime::NamedTensors given = read_inputs(options.data);
+  name_inputs(inputs, given);
+  require_inputs(options.data, kept, given);
+  DataOptions data = options.data;
+  if (data.fill.empty()) data.fill = "normal";
+  fill_buffers(data, buffers, given);
+}
+
+int run_once(const OpOptions& options, const driver::CompiledOperator& op, std::vector<NamedBuffer>& buffers,
+             double compiled_ms) {
+  std::vector<runtime::Tensor> tensors = borrowed(buffers);
+  driver::OperatorRunner runner(op, tensors, options.threads);
+  const auto start = std::chrono::steady_clock::now();
+  runner.run();
+  tell_outputs(op.built.program->name + " (" + op.built.script.name + "): compiled in " + milliseconds(compiled_ms) +
+                   ", ran once in " + milliseconds(milliseconds_since(start)) + " by " + threads_text(options.threads),
+               buffers);
+  return finish_outputs(options.data, buffers);
+}
+
 // One program, compiled and run as far as the options ask; rows of --bench are added to `rows`.
 int run_program(const OpOptions& options, const std::shared_ptr<const ir::Program>& program,
                 const codegen::Target& target, nlohmann::json& rows) {
   schedule::Script script;
   const driver::KernelOptions kernel = kernel_options(options.schedule, *program, script);
   const bool looking = !options.emit.empty() || options.explain;
-  if (looking && !options.bench && options.artifact.empty() && options.data.output.empty() &&
-      options.data.expect.empty()) {
+  if (looking && !options.bench && options.artifact.empty() && !wants_results(options)) {
     show(options, driver::build_kernel(program, target.machine, kernel), target);
     return 0;
   }
+  const auto start = std::chrono::steady_clock::now();
   const driver::CompiledOperator op = driver::compile_operator(program, target, kernel);
+  const double compiled_ms = milliseconds_since(start);
   show(options, op.built, target);
   std::vector<NamedBuffer> buffers = named_buffers(*program);
-  fill_buffers(options.data, buffers);
-  if (!options.artifact.empty()) {
+  fill_operator(options, *program, buffers);
+  if (!options.artifact.empty())
     runtime::write_artifact(options.artifact, driver::assemble(op, borrowed(buffers), target));
-    if (!options.bench && options.data.output.empty() && options.data.expect.empty()) return 0;
-  }
-  if (options.bench) {
-    rows.push_back(run_bench(options, op, buffers, target.machine));
-    if (options.data.output.empty() && options.data.expect.empty()) return 0;
-  }
-  std::vector<runtime::Tensor> tensors = borrowed(buffers);
-  driver::OperatorRunner(op, tensors, options.threads).run();
-  return finish_outputs(options.data, buffers);
+  if (options.bench) rows.push_back(run_bench(options, op, buffers, target.machine));
+  return runs_once(options) ? run_once(options, op, buffers, compiled_ms) : 0;
+}
+
+// What is written, checked before anything is compiled.
+void check_files(const OpOptions& options, const std::vector<std::shared_ptr<const ir::Program>>& programs) {
+  std::vector<std::string> files = {options.source.source};
+  add_files(options.schedule, files);
+  check_output(options.data, files);
+  add_files(options.data, files);
+  if (!options.artifact.empty()) check_output_file("--artifact " + options.artifact, options.artifact, files);
+  if (options.emit_dir.empty()) return;
+  make_folder(options.emit_dir);
+  for (const auto& program : programs)
+    for (const std::string& kind : options.emit) {
+      const std::string path = options.emit_dir + "/" + program->name + "." + kind;
+      check_output_file("--emit-dir: " + path, path, files);
+    }
 }
 
 void check_combination(const OpOptions& options) {
@@ -154,6 +200,7 @@ int run_op(const OpOptions& options) {
   if (programs.size() > 1 && !options.artifact.empty())
     throw UserError(ExitStatus::Usage, "--artifact: " + options.source.source + " has " +
                                            std::to_string(programs.size()) + " programs, an artifact holds one");
+  check_files(options, programs);
   for (const std::shared_ptr<const ir::Program>& program : programs)
     status = std::max(status, run_program(options, program, target, rows));
   if (options.json) {

@@ -1,15 +1,12 @@
-// Options that several verbs share: where a Program comes from, which schedule, which data.
+// Options that several verbs share: where a Program comes from, and which schedule.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <sstream>
 
 #include "driver/cli/cli.h"
 #include "ir/program_text.h"
-#include "runtime/compare.h"
-#include "runtime/npy.h"
 #include "schedule/language/script.h"
 
 namespace polyte::cli {
@@ -36,7 +33,9 @@ ir::Values parse_sizes(const std::vector<std::string>& items) {
   for (const std::string& item : items) {
     const std::size_t at = item.find('=');
     if (at == std::string::npos) throw UserError(ExitStatus::Usage, "--shape " + item + ": expected NAME=SIZE");
-    sizes[item.substr(0, at)] = parse_size(item, item.substr(at + 1));
+    const std::string name = item.substr(0, at);
+    if (!sizes.try_emplace(name, parse_size(item, item.substr(at + 1))).second)
+      throw UserError(ExitStatus::Usage, "--shape " + item + ": '" + name + "' is given twice");
   }
   return sizes;
 }
@@ -56,7 +55,9 @@ std::vector<ir::Program> parse_source(const OperatorOptions& options) {
 std::shared_ptr<const ir::Program> bound(const ir::Program& program, const ir::Values& sizes) {
   ir::Values known;
   for (const auto& [name, value] : sizes)
-    if (const auto param = ir::find_param(program, name)) known[*param] = value;
+    if (const auto param = ir::find_param(program, name); param && !known.try_emplace(*param, value).second)
+      throw UserError(ExitStatus::Usage, "--shape " + name + "=" + std::to_string(value) + ": '" + *param +
+                                             "' is given twice");
   require_sizes(program, known);
   return std::make_shared<const ir::Program>(ir::bind(program, known));
 }
@@ -146,7 +147,8 @@ schedule::Script load_script(const std::string& path, const std::vector<std::str
     const std::size_t at = item.find('=');
     if (at == std::string::npos || at == 0 || at + 1 == item.size())
       throw UserError(ExitStatus::Usage, "--param " + item + ": expected NAME=VALUE");
-    values[item.substr(0, at)] = item.substr(at + 1);
+    if (!values.try_emplace(item.substr(0, at), item.substr(at + 1)).second)
+      throw UserError(ExitStatus::Usage, "--param " + item + ": '" + item.substr(0, at) + "' is given twice");
   }
   schedule::Script script = schedule::read_script(path);
   schedule::fill(script, values);
@@ -171,76 +173,6 @@ driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::P
     result.script_origin = path;
   }
   return result;
-}
-
-void add_data_options(const Verb& verb, DataOptions& options) {
-  verb.option("-i,--input", options.inputs, "in.npz, or NAME=@x.npy; repeatable");
-  verb.option("--fill", options.fill, "other inputs: zeros, ones, normal[:SEED] or int:SEED").shows_default();
-  verb.option("-o,--output", options.output, "write the outputs to this .npz");
-  verb.option("--expect", options.expect, "compare the outputs with this .npz");
-  verb.option("--rtol", options.rtol, "relative tolerance of --expect").shows_default();
-  verb.option("--atol", options.atol, "absolute tolerance of --expect").shows_default();
-}
-
-runtime::NamedTensors read_inputs(const DataOptions& options) {
-  runtime::NamedTensors given;
-  for (const std::string& item : options.inputs) {
-    const std::size_t at = item.find("=@");
-    if (at != std::string::npos) {
-      given.emplace_back(item.substr(0, at), runtime::read_npy(item.substr(at + 2)));
-    } else {
-      for (auto& [name, tensor] : runtime::read_npz(item)) given.emplace_back(name, std::move(tensor));
-    }
-  }
-  return given;
-}
-
-void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers) {
-  const runtime::Fill fill = runtime::parse_fill(options.fill);
-  runtime::NamedTensors given = read_inputs(options);
-  std::vector<std::string> problems, known;
-  for (const NamedBuffer& buffer : buffers)
-    if (buffer.input) known.push_back(buffer.name);
-  for (auto& [name, tensor] : given) {
-    auto it = std::ranges::find_if(buffers, [&, n = name](const NamedBuffer& b) { return b.input && b.name == n; });
-    if (it == buffers.end()) {
-      problems.push_back("input '" + name + "': there is no such input (there are " + join(known) + ")");
-    } else if (it->tensor.dtype() != tensor.dtype() || it->tensor.shape() != tensor.shape()) {
-      problems.push_back("input '" + name + "' is " + std::string(to_string(tensor.dtype())) +
-                         runtime::to_string(tensor.shape()) + ", expected " +
-                         std::string(to_string(it->tensor.dtype())) + runtime::to_string(it->tensor.shape()));
-    }
-  }
-  if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
-  for (NamedBuffer& buffer : buffers) {
-    if (buffer.input) runtime::fill(buffer.tensor, fill, buffer.name);
-  }
-  for (auto& [name, tensor] : given) {
-    auto it = std::ranges::find_if(buffers, [&, n = name](const NamedBuffer& b) { return b.input && b.name == n; });
-    std::ranges::copy(tensor.raw(), it->tensor.raw().begin());
-  }
-}
-
-int finish_outputs(const DataOptions& options, const std::vector<NamedBuffer>& buffers) {
-  runtime::NamedTensors outputs;
-  for (const NamedBuffer& buffer : buffers) {
-    if (buffer.output) outputs.emplace_back(buffer.name, buffer.tensor.clone());
-  }
-  if (!options.output.empty()) runtime::write_npz(options.output, outputs);
-  if (options.expect.empty()) return 0;
-  int status = 0;
-  const runtime::NamedTensors expected = runtime::read_npz(options.expect);
-  for (const auto& [name, tensor] : expected) {
-    auto it = std::ranges::find_if(outputs, [&, n = name](const auto& o) { return o.first == n; });
-    if (it == outputs.end()) {
-      throw UserError(ExitStatus::InvalidInput, options.expect + ": '" + name + "' is not an output");
-    }
-    const runtime::Comparison comparison = runtime::compare(it->second, tensor, {options.rtol, options.atol});
-    if (comparison.equal) continue;
-    std::cerr << "output '" << name << "': " << comparison.message << "\n";
-    status = static_cast<int>(ExitStatus::Refused);
-  }
-  return status;
 }
 
 codegen::Target target_from(const std::string& text) {

@@ -1,11 +1,13 @@
 // polyte run: executes an artifact, or an ONNX file compiled on the spot.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <limits>
 #include <numeric>
 
 #include "driver/cli/model_options.h"
+#include "driver/cli/output_files.h"
 #include "driver/cli/profile.h"
 #include "driver/cli/run_sizes.h"
 #include "runtime/npy.h"
@@ -41,6 +43,10 @@ void print_top(const NamedBuffer& buffer, int count) {
   }
 }
 
+std::string arm_text(const ModelVerbOptions& options) {
+  return options.schedule.scheduler + (options.group_arms.empty() && options.schedule.scripts.empty() ? "" : " and own");
+}
+
 // How to compile says nothing to an artifact: that is refused, not ignored.
 void refuse_compile_options(const RunOptions& options, bool has_open_sizes) {
   const ModelVerbOptions &given = options.verb, none;
@@ -64,12 +70,28 @@ void refuse_compile_options(const RunOptions& options, bool has_open_sizes) {
     throw UserError(ExitStatus::Usage, names + ": " + options.model + " is an artifact, which is compiled already");
 }
 
-// Values of the inputs that decide shapes are those of -i.
-LoadedModel load_for(const RunOptions& options, const runtime::NamedTensors& given) {
-  return load_model(options.model, options.verb, [&](const std::string& name, std::size_t) {
-    const auto found = std::ranges::find_if(given, [&](const auto& one) { return one.first == name; });
+std::vector<std::string> names_of(const frontend::Imported& imported) {
+  std::vector<std::string> names;
+  for (graph::ValueId id : imported.graph.inputs) names.push_back(imported.graph.value(id).name);
+  names.insert(names.end(), imported.specialised.begin(), imported.specialised.end());
+  return names;
+}
+
+// Values of the inputs that decide shapes are those of -i, a nameless one's of the first. What lacks or would be
+// overwritten is said before the compile.
+LoadedModel load_for(const RunOptions& options, runtime::NamedTensors& given) {
+  LoadSteps steps;
+  steps.offer = [&](const std::string& name, std::size_t position) {
+    const auto found = std::ranges::find_if(
+        given, [&](const auto& one) { return one.first == name || (one.first.empty() && position == 0); });
     return found == given.end() ? std::nullopt : std::optional(to_graph(found->second));
-  });
+  };
+  steps.imported = [&](const frontend::Imported& imported, const std::vector<std::string>& files) {
+    check_output(options.data, files);
+    name_inputs(names_of(imported), given);
+    require_inputs(options.data, names_of(imported), given);
+  };
+  return load_model(options.model, options.verb, steps);
 }
 
 // Values that an artifact was compiled for may be given again, but not others. Those that are given are named.
@@ -89,41 +111,67 @@ std::vector<std::string> check_fixed(const runtime::ArtifactManifest& manifest, 
   return names;
 }
 
-int run_run(const RunOptions& options) {
-  const runtime::NamedTensors given = read_inputs(options.data);
-  LoadedModel model = load_for(options, given);
-  if (is_artifact(options.model)) refuse_compile_options(options, !model.artifact->manifest().symbols.empty());
-  for (std::string& name : check_fixed(model.artifact->manifest(), given)) model.specialised.push_back(std::move(name));
-  for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
-  runtime::Session session(model.artifact, {.threads = options.threads});
-  const std::vector<std::int64_t> sizes =
-      session.symbols().empty() ? std::vector<std::int64_t>() : run_sizes(session, given, options.verb.shapes);
+void check_files(const RunOptions& options) {
+  std::vector<std::string> files = {options.model};
+  add_files(options.verb, files);
+  check_output(options.data, files);
+  add_files(options.data, files);
+  if (!options.profile.trace.empty())
+    check_output_file("--trace " + options.profile.trace, options.profile.trace, files);
+}
+
+// The session's own inputs, then those that the model was compiled for where they are given again.
+std::vector<NamedBuffer> input_buffers(const runtime::Session& session, const std::vector<std::int64_t>& sizes,
+                                       const LoadedModel& model, const runtime::NamedTensors& given) {
   std::vector<NamedBuffer> buffers;
-  for (const runtime::TensorSpec& spec : session.inputs()) {
+  for (const runtime::TensorSpec& spec : session.inputs())
     buffers.push_back({spec.name, true, false, runtime::Tensor(spec.dtype, shape_at(spec, sizes))});
-  }
-  const std::size_t input_count = buffers.size();
-  for (const auto& [name, tensor] : given) {
+  for (const auto& [name, tensor] : given)
     if (std::ranges::find(model.specialised, name) != model.specialised.end())
       buffers.push_back({name, true, false, tensor.clone()});
-  }
-  fill_buffers(options.data, buffers);
-  buffers.resize(input_count);  // what was specialised is no input any more
+  return buffers;
+}
+
+void execute(const RunOptions& options, runtime::Session& session, const std::vector<NamedBuffer>& buffers,
+             const std::vector<NamedBuffer>& results) {
   std::vector<runtime::TensorView> inputs, outputs;
-  for (const NamedBuffer& buffer : buffers) inputs.push_back(buffer.tensor.view());
-  std::vector<NamedBuffer> results;
-  for (const runtime::TensorSpec& spec : session.outputs()) {
-    results.push_back({spec.name, false, true, runtime::Tensor(spec.dtype, shape_at(spec, sizes))});
-  }
+  for (std::size_t i = 0; i < session.inputs().size(); ++i) inputs.push_back(buffers[i].tensor.view());
   for (const NamedBuffer& buffer : results) outputs.push_back(buffer.tensor.view());
-  if (options.profile.is_wanted()) {
+  if (options.profile.is_wanted())
     report_profile(session, session.profile(inputs, outputs), options.profile);
-  } else {
+  else
     session.run(inputs, outputs);
-  }
-  for (const NamedBuffer& buffer : results) {
+}
+
+int run_run(const RunOptions& options) {
+  check_files(options);
+  runtime::NamedTensors given = read_inputs(options.data);
+  const auto start = std::chrono::steady_clock::now();
+  LoadedModel model = load_for(options, given);
+  const bool compiled = !is_artifact(options.model);
+  if (!compiled) refuse_compile_options(options, !model.artifact->manifest().symbols.empty());
+  for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
+  runtime::Session session(model.artifact, {.threads = options.threads});
+  const double loaded_ms = milliseconds_since(start);
+  std::vector<std::string> names = model.specialised;
+  for (const runtime::TensorSpec& spec : session.inputs()) names.push_back(spec.name);
+  name_inputs(names, given);
+  for (std::string& name : check_fixed(model.artifact->manifest(), given)) model.specialised.push_back(std::move(name));
+  const std::vector<std::int64_t> sizes =
+      session.symbols().empty() ? std::vector<std::int64_t>() : run_sizes(session, given, options.verb.shapes);
+  std::vector<NamedBuffer> buffers = input_buffers(session, sizes, model, given), results;
+  fill_buffers(options.data, buffers, given);
+  for (const runtime::TensorSpec& spec : session.outputs())
+    results.push_back({spec.name, false, true, runtime::Tensor(spec.dtype, shape_at(spec, sizes))});
+  const auto begin = std::chrono::steady_clock::now();
+  execute(options, session, buffers, results);
+  const double ran_ms = milliseconds_since(begin);
+  for (const NamedBuffer& buffer : results)
     if (options.print_top > 0) print_top(buffer, options.print_top);
-  }
+  tell_outputs(options.model + (compiled ? " (" + arm_text(options.verb) + "): compiled in " : ": loaded in ") +
+                   milliseconds(loaded_ms) + ", " + std::to_string(session.steps().size()) + " steps run once in " +
+                   milliseconds(ran_ms) + " by " + threads_text(session.threads()),
+               results);
   return finish_outputs(options.data, results);
 }
 

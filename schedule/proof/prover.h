@@ -5,7 +5,7 @@
 // Two kinds of checks:
 //   obligations   after one primitive, for what it touched: cheap, refuses at once
 //   end_to_end    the final State, trusting no primitive: every read's source, followed through copies, is the
-//                 reference's (docs/architecture.md, "What is proved"); bounds, coverage, races included
+//                 reference's (docs/proof.md); bounds, coverage, races included
 #pragma once
 
 #include <memory>

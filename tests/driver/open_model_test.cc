@@ -155,6 +155,27 @@ TEST_CASE("sums over open sizes, and extents that are sums of them") {
   check_all_sizes(model, {{"M"}, {"N"}}, {{{"M", 1}, {"N", 1}}, {{"M", 4}, {"N", 20}}, {{"M", 40}, {"N", 3}}});
 }
 
+TEST_CASE("places read at run time are within an open dimension") {
+  const Model model = [](ModelBuilder& b, const Sizes& sizes) {
+    b.input("x", {sizes.at("n"), 4});
+    b.input("p", {3}, onnx::TensorProto::INT32);
+    set(b.node("Gather", {"x", "p"}, {"y"}, "rows"), "axis", std::int64_t{0});
+    b.output("y");
+  };
+  const runtime::Session session = session_of(network_of(model, {{"n", 1, 16, 64}}), Arm::Poly, 2);
+  for (const std::int64_t n : {1, 2, 5, 64}) {
+    runtime::Tensor x(DType::F32, {n, 4}), p(DType::I32, {3});
+    for (std::int64_t i = 0; i < x.elements(); ++i) x.as<float>()[static_cast<std::size_t>(i)] = static_cast<float>(i);
+    const std::int64_t places[] = {n - 1, 0, -n};
+    for (std::size_t i = 0; i < 3; ++i) p.as<std::int32_t>()[i] = static_cast<std::int32_t>(places[i]);
+    const std::vector<runtime::Tensor> y = session.run(std::vector<runtime::Tensor>{x.clone(), p.clone()});
+    for (std::size_t i = 0; i < 3; ++i)
+      CHECK(y[0].as<float>()[i * 4 + 1] == static_cast<float>((places[i] + n) % n * 4 + 1));
+    p.as<std::int32_t>()[1] = static_cast<std::int32_t>(n);
+    CHECK_THROWS_AS(session.run(std::vector<runtime::Tensor>{x.clone(), p.clone()}), UserError);
+  }
+}
+
 TEST_CASE("a range begins where the network does") {
   const Model model = [](ModelBuilder& b, const Sizes& sizes) {
     b.input("x", {sizes.at("n"), 8});

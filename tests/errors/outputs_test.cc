@@ -1,0 +1,125 @@
+// What becomes of results: a stream that cannot be written, a result over its own input, inputs that nobody gave.
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder with a model, a Program and an artifact; `run` is a shell command in it, `polyte` the binary.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "polyte_outputs_XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+    fs::copy_file("examples/digits/digits.onnx", path_ / "digits.onnx");
+    std::ofstream(path_ / "p.program") << "program p(N)\n  in A: f32[N]\n  out C: f32[N]\n  C[i] = A[i] * 2\n";
+    std::ofstream(path_ / "p.sched") << "schedule p/1 for p\nparallel i\n";
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  int run(const std::string& command) {
+    const std::string all = "cd '" + path_.string() + "' && polyte() { '" POLYTE_BINARY "' \"$@\"; }; { " + command +
+                            "; } 2>stderr.txt </dev/null";
+    const int status = std::system(all.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::string read(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(path_ / name, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  std::string words() const { return read("stderr.txt"); }
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("results that stdout does not take are an error of every verb") {
+  Folder folder;
+  REQUIRE(folder.run("polyte op p.program --shape N=8 --artifact p.polyte") == 0);
+  for (const char* command :
+       {"--help", "--version", "compile digits.onnx --emit groups", "op p.program --shape N=8 --emit script",
+        "op p.program --shape N=8 --bench --repetitions 1 --json", "run p.polyte --fill ones --print-top 1",
+        "bench p.polyte --repetitions 1", "inspect digits.onnx --coverage", "inspect p.polyte",
+        "check p.program --script p.sched", "interpret p.program --shape N=2 --watch 'C[0]'",
+        "compare p.program --shape N=8 --repetitions 1", "fuzz schedule --runs 1 --seed 1", "ops", "options",
+        "doctor --json"}) {
+    CAPTURE(command);
+    CHECK(folder.run("polyte " + std::string(command) + " >/dev/full") == 5);
+    CHECK(folder.words().ends_with("stdout: the results cannot be written (a full disk, or a closed stream)\n"));
+  }
+  CHECK(folder.run("polyte options >&-") == 5);
+  CHECK(folder.words() == "stdout: the results cannot be written (a full disk, or a closed stream)\n");
+}
+
+TEST_CASE("a closed stream is not the next file that is opened") {
+  Folder folder;
+  REQUIRE(folder.run("polyte op p.program --shape N=8 --artifact good.polyte") == 0);
+  CHECK(folder.run("polyte op p.program --shape N=8 --artifact a.polyte --explain >&-") == 5);
+  CHECK(folder.run("polyte op p.program --shape N=8 --artifact b.polyte 2>&-") == 0);
+  CHECK(folder.run("cmp good.polyte a.polyte && cmp good.polyte b.polyte") == 0);
+}
+
+TEST_CASE("no result is written over what is read, by whatever name") {
+  Folder folder;
+  REQUIRE(folder.run("ln digits.onnx hard.onnx && ln -s digits.onnx soft.onnx && ln -s p.sched soft.sched") == 0);
+  const std::string model = folder.read("digits.onnx"), program = folder.read("p.program");
+  for (const char* name : {"digits.onnx", "./digits.onnx", "hard.onnx", "soft.onnx"}) {
+    CAPTURE(name);
+    CHECK(folder.run("polyte compile digits.onnx -o " + std::string(name)) == 2);
+    CHECK(folder.words().find("read by this command, expected another file") != std::string::npos);
+    CHECK(folder.run("polyte run digits.onnx --fill ones -o " + std::string(name)) == 2);
+    CHECK(folder.run("polyte run digits.onnx --fill ones --profile --trace " + std::string(name)) == 2);
+    CHECK(folder.run("polyte interpret digits.onnx --fill ones -o " + std::string(name)) == 2);
+  }
+  CHECK(folder.run("polyte compile digits.onnx --script p.sched -o soft.sched") == 2);
+  CHECK(folder.words() == "-o soft.sched: is the same file as 'p.sched', read by this command, expected another file\n");
+  CHECK(folder.read("digits.onnx") == model);
+  REQUIRE(folder.run("polyte op p.program --shape N=8 --fill ones -o in.npz") == 0);
+  const std::string inputs = folder.read("in.npz");
+  CHECK(folder.run("polyte run digits.onnx -i in.npz -o in.npz") == 2);
+  CHECK(folder.read("in.npz") == inputs);
+}
+
+TEST_CASE("an output that cannot be is said before the work") {
+  Folder folder;
+  CHECK(folder.run("polyte compile digits.onnx -o nowhere/x.polyte --time-passes") == 3);
+  CHECK(folder.words() == "-o nowhere/x.polyte: cannot be written: folder 'nowhere': No such file or directory\n");
+  CHECK(folder.run("polyte run digits.onnx --fill ones -o .") == 3);
+  CHECK(folder.words() == "-o .: cannot be written: is a folder, expected a file\n");
+}
+
+TEST_CASE("what nobody gave is not made up, and what was done is said") {
+  Folder folder;
+  CHECK(folder.run("polyte run digits.onnx") == 2);
+  const std::string missing = "input 'image' has no value: give -i image=@x.npy or -i in.npz, or --fill normal "
+                              "(zeros, ones, int:SEED)\n";
+  CHECK(folder.words() == missing);
+  CHECK(folder.run("polyte interpret digits.onnx") == 2);
+  CHECK(folder.words() == missing);
+  REQUIRE(folder.run("polyte compile digits.onnx -o d.polyte") == 0);
+  CHECK(folder.run("polyte run d.polyte --expect nothing.npz") == 2);
+  CHECK(folder.words() == missing);
+  CHECK(folder.run("polyte run d.polyte --fill int:1 --threads 1 >out.txt") == 0);
+  CHECK(folder.read("out.txt").empty());
+  const std::string words = folder.words();
+  CHECK(words.starts_with("d.polyte: loaded in "));
+  CHECK(words.find(" by 1 thread\n  probabilities  f32[1, 10]  min ") != std::string::npos);
+  CHECK(folder.run("polyte op p.program --shape N=4 --fill ones") == 0);
+  CHECK(folder.words().find("\n  C  f32[4]  min 2  max 2  xxh3 ") != std::string::npos);
+  CHECK(folder.run("polyte interpret p.program --shape N=4 --fill ones") == 0);
+  CHECK(folder.words().starts_with("p (reference order): interpreted in "));
+}
