@@ -36,13 +36,6 @@ void for_each_pair(const isl::union_map& pairs, const std::function<void(int, in
 
 isl::map identity_on(const isl::map& pairs) { return isl::manage(isl_set_identity(pairs.domain().release())); }
 
-Refusal undecided(std::string headline) {
-  Refusal refusal;
-  refusal.kind = RefusalKind::Unknown;
-  refusal.headline = std::move(headline);
-  return refusal;
-}
-
 }  // namespace
 
 RelaxedSources::RelaxedSources(const Basis& basis, const IslModel& model, const Correspondence& correspondence,
@@ -56,7 +49,10 @@ RelaxedSources::RelaxedSources(const Basis& basis, const IslModel& model, const 
       links_(no_pairs(model)),
       continued_(no_instances(model)) {
   for (std::size_t i = 0; i < model.statements.size(); ++i)
-    if (is_relaxed(static_cast<int>(i))) updates_ = updates_.unite(to_union(model.statements[i].domain));
+    if (is_relaxed(static_cast<int>(i))) {
+      updates_ = updates_.unite(to_union(model.statements[i].domain));
+      updates_stay_ = updates_stay_ && keeps_instances(*model.statements[i].statement);
+    }
 }
 
 std::optional<Refusal> RelaxedSources::check(const std::vector<ReadSources>& reads) {
@@ -66,7 +62,6 @@ std::optional<Refusal> RelaxedSources::check(const std::vector<ReadSources>& rea
   for (const ReadSources& read : reads) {
     if (is_link(read.sink)) continue;
     if (auto refusal = check_read(read)) return refusal;
-    if (auto refusal = check_again(read)) return refusal;
   }
   return std::nullopt;
 }
@@ -194,58 +189,63 @@ std::optional<Refusal> RelaxedSources::check_read(const ReadSources& read) const
   const isl::union_map early = read.actual.intersect_range(continued_).unite(initial).subtract_domain(partial);
   if (!early.is_empty())
     return refusals_.wrong_path(read.sink, early, kIncomplete, " reads a partial sum of " + refusals_.family() + ", ");
-  if (partial.is_empty()) return std::nullopt;
-  ReadSources partly = read;
+  ReadSources finished = read, partly = read;
+  finished.actual = read.actual.subtract_domain(partial);
   partly.actual = read.actual.intersect_domain(partial);
-  return check_partial(partly, before, after);
+  if (auto refusal = check_again(finished)) return refusal;
+  return partial.is_empty() ? std::nullopt : check_partial(partly, before, after);
 }
 
-// A read in the middle of a sum: the updates up to the value that it takes are those that come before it there.
+// A read in the middle of a sum: the updates up to the value that it takes, where it lies, are those that come before
+// it there.
 std::optional<Refusal> RelaxedSources::check_partial(const ReadSources& read, const isl::union_map& before,
                                                      const isl::union_map& after) const {
   const isl::union_map readers = read.actual.reverse().apply_range(correspondence_.of_sink(read.sink));
-  isl::union_map wrong = no_pairs(model_);
+  isl::union_map wrong = no_pairs(model_), missing = readers.apply_range(before);
   for (std::size_t i = 0; i < model_.statements.size(); ++i) {
     const int update = static_cast<int>(i);
     if (!is_relaxed(update)) continue;
-    if (!keeps_instances(*model_.statements[i].statement))
-      return undecided("a partial sum of " + refusals_.family() + " is read, and " +
-                       model_.statements[i].statement->body.name + " runs in another order and in other places");
-    const isl::union_map here = to_union(*phi_of(model_, update, basis_.model)).reverse();
-    for_each_pair(readers.apply_range(before).apply_range(here), [&](int taken, int, const isl::map& pairs) {
+    const isl::union_map phi = to_union(*phi_of(model_, update, basis_.model));
+    const auto there = [&](const isl::union_map& pairs) { return of_one_location(pairs.apply_range(phi.reverse())); };
+    const isl::union_map needed = there(readers.apply_range(before));
+    missing = missing.subtract(needed.apply_range(phi));
+    for_each_pair(needed, [&](int taken, int, const isl::map& pairs) {
       wrong = wrong.unite(to_union(is_relaxed(taken) ? forward_pairs(model_, taken, update, pairs) : pairs));
     });
-    for_each_pair(readers.apply_range(after).apply_range(here), [&](int taken, int, const isl::map& pairs) {
+    for_each_pair(there(readers.apply_range(after)), [&](int taken, int, const isl::map& pairs) {
       if (taken < 0) return;
-      const isl::map early = forward_pairs(model_, update, taken, pairs.reverse()).reverse();
-      wrong = wrong.unite(to_union(early));
+      wrong = wrong.unite(to_union(forward_pairs(model_, update, taken, pairs.reverse()).reverse()));
       if (taken == update) wrong = wrong.unite(to_union(pairs.intersect(identity_on(pairs))));
     });
   }
-  if (wrong.is_empty()) return std::nullopt;
-  return refusals_.wrong_path(read.sink, read.actual.intersect_range(wrong.domain()),
+  const isl::union_set values = wrong.domain().unite(missing.domain());
+  if (values.is_empty()) return std::nullopt;
+  return refusals_.wrong_path(read.sink, read.actual.intersect_range(values),
                               "a partial sum would be read with other terms than in the reference",
                               " reads a partial sum of " + refusals_.family() + ", ");
 }
 
-// Of statements that do not keep their instances: all updates of the generation run at the location that is read.
-std::optional<Refusal> RelaxedSources::check_again(const ReadSources& read) const {
-  isl::union_map missing = no_pairs(model_);
-  const isl::union_map members = correspondence_.phi().intersect_domain(read.actual.range());
-  const isl::union_map needed = generations_.begun_by(members).apply_range(generations_.of_updates().reverse());
-  for_each_pair(needed, [&](int taken, int update, const isl::map& pairs) {
-    const int prefix = prefix_of(model_, taken);
-    isl::union_map found = no_pairs(model_);
-    for (std::size_t i = 0; i < model_.statements.size(); ++i) {
-      const int statement = static_cast<int>(i);
-      if (!is_relaxed(statement) || basis_statement(statement) != update) continue;
-      if (keeps_instances(*model_.statements[i].statement) && prefix == 0) return;
-      if (prefix_of(model_, statement) != prefix) continue;
-      const isl::map phi = *phi_of(model_, statement, basis_.model);
-      found = found.unite(to_union(same_prefix(pairs.apply_range(phi.reverse()), prefix).apply_range(phi)));
-    }
-    missing = missing.unite(to_union(pairs).subtract(found));
+// Of pairs of a value and an update: those that are computed in one iteration of the site.
+isl::union_map RelaxedSources::of_one_location(const isl::union_map& pairs) const {
+  isl::union_map here = no_pairs(model_);
+  for_each_pair(pairs, [&](int taken, int update, const isl::map& map) {
+    const int prefix = taken < 0 ? 0 : prefix_of(model_, taken);
+    if (prefix == prefix_of(model_, update)) here = here.unite(to_union(same_prefix(map, prefix)));
   });
+  return here;
+}
+
+// Of statements that do not keep their instances: all updates of the generation run where the value that is read lies.
+std::optional<Refusal> RelaxedSources::check_again(const ReadSources& read) const {
+  if (updates_stay_) return std::nullopt;
+  const isl::union_map members = correspondence_.phi().intersect_domain(read.actual.range());
+  isl::union_map missing = generations_.begun_by(members).apply_range(generations_.of_updates().reverse());
+  for (std::size_t i = 0; i < model_.statements.size(); ++i) {
+    const int update = static_cast<int>(i);
+    if (!is_relaxed(update)) continue;
+    const isl::union_map phi = to_union(*phi_of(model_, update, basis_.model));
+    missing = missing.subtract(of_one_location(missing.apply_range(phi.reverse())).apply_range(phi));
+  }
   if (missing.is_empty()) return std::nullopt;
   return refusals_.wrong_path(read.sink, read.actual.intersect_range(missing.domain()),
                               "a sum would be read that lacks some of its terms",

@@ -43,6 +43,7 @@ class RelaxedSources {
   int basis_statement(int statement) const;
   bool is_relaxed(int statement) const;  // of the model
   isl::union_map of_one_generation(const isl::union_map& links) const;
+  isl::union_map of_one_location(const isl::union_map& pairs) const;
   // Reader of the reference -> updates of the generation that it reads, before it and after it.
   std::pair<isl::union_map, isl::union_map> updates_around(const ReadSources& read) const;
 
@@ -52,6 +53,7 @@ class RelaxedSources {
   const Generations& generations_;
   const SourceRefusals& refusals_;
   isl::union_set updates_;    // relaxed ones, of the model
+  bool updates_stay_ = true;  // each keeps its instances: none is missing
   isl::union_map links_;      // relaxed update -> the value it goes on from
   isl::union_set continued_;  // values that an update of the same generation goes on from
 };
