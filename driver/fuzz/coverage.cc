@@ -9,23 +9,69 @@ namespace {
 using schedule::Operation;
 
 // As the alternatives of Operation.
-constexpr std::array kDirectives = {
-    "param",        "where",           "let",           "split",        "tile",          "reorder",
-    "order",        "fuse",            "merge",         "distribute",   "map",           "map in place",
-    "skew",         "shift",           "reverse",       "rename",       "affine",        "interchange",
-    "wavefront",    "unroll_and_jam",  "cut",           "peel",         "unroll",        "vectorize",
-    "parallel",     "compute_inline",  "inline all",    "rfactor",      "split_reduction", "reassociate",
-    "online",       "atomic",          "specialize",    "compute_at",   "compute_root",  "store_at",
-    "reverse_compute_at", "place",     "nest",          "stage",        "fold_storage",  "bound_storage",
-    "storage_align", "hoist_storage",  "reuse",         "set_scope",    "transform_layout", "double_buffer",
-    "compute_with", "prefetch",        "stream",        "pad",          "tail",          "tensorize",
-    "transaction",  "reciprocal"};
+constexpr std::array kDirectives = {"param",
+                                    "where",
+                                    "let",
+                                    "split",
+                                    "tile",
+                                    "reorder",
+                                    "order",
+                                    "fuse",
+                                    "merge",
+                                    "distribute",
+                                    "map",
+                                    "map in place",
+                                    "skew",
+                                    "shift",
+                                    "reverse",
+                                    "rename",
+                                    "affine",
+                                    "interchange",
+                                    "wavefront",
+                                    "unroll_and_jam",
+                                    "cut",
+                                    "peel",
+                                    "unroll",
+                                    "vectorize",
+                                    "parallel",
+                                    "compute_inline",
+                                    "inline all",
+                                    "rfactor",
+                                    "split_reduction",
+                                    "reassociate",
+                                    "online",
+                                    "atomic",
+                                    "specialize",
+                                    "compute_at",
+                                    "compute_root",
+                                    "store_at",
+                                    "reverse_compute_at",
+                                    "place",
+                                    "nest",
+                                    "stage",
+                                    "fold_storage",
+                                    "bound_storage",
+                                    "storage_align",
+                                    "hoist_storage",
+                                    "reuse",
+                                    "set_scope",
+                                    "transform_layout",
+                                    "double_buffer",
+                                    "compute_with",
+                                    "prefetch",
+                                    "stream",
+                                    "pad",
+                                    "tail",
+                                    "tensorize",
+                                    "transaction",
+                                    "reciprocal"};
 static_assert(kDirectives.size() == std::variant_size_v<Operation>, "each directive has a row");
 
 // What is said beside the name: rows of their own.
-constexpr std::array kForms = {"cache_read", "cache_write", "pack", "stage copy", "stage fold", "stage pad",
-                               "stage layout", "stage when compile", "split into", "split from", "once per",
-                               "merge with", "selector", "tail cut", "tail mask", "tail round", "tail shift"};
+constexpr std::array kForms = {
+    "cache_read",   "cache_write",        "pack",       "stage copy", "stage fold", "stage pad",
+    "stage layout", "stage when compile", "split into", "split from", "once per",   "merge with",
+    "selector",     "tail cut",           "tail mask",  "tail round", "tail shift"};
 
 constexpr std::array kFeatures = {
     // types and roles
@@ -43,7 +89,7 @@ constexpr std::array kFeatures = {
     "negative range", "triangle", "if", "when on an assignment", "when on an update", "region", "several regions",
     "nested regions", "downward region", "context", "extent 0", "extent 1",
     // scripts
-    "reassoc", "reassoc of floats", "softmax", "include", "hole", "open sizes"};
+    "reassoc", "reassoc of floats", "softmax", "include", "hole", "all loops renamed", "open sizes"};
 
 bool has_division(const ir::Affine& affine) {
   const std::string text = ir::to_string(affine);
@@ -84,7 +130,8 @@ class Finder {
     add(std::string(polyte::to_string(buffer.dtype)));
     add(ir::to_string(buffer.role),
         buffer.role == ir::Role::Const || buffer.role == ir::Role::InOut || buffer.role == ir::Role::Temp);
-    for (const std::int64_t extent : ir::constant_shape(buffer)) add("extent 0", extent == 0), add("extent 1", extent == 1);
+    for (const std::int64_t extent : ir::constant_shape(buffer))
+      add("extent 0", extent == 0), add("extent 1", extent == 1);
   }
 
   void look(const ir::Statement& s) {
@@ -100,7 +147,8 @@ class Finder {
       }
     }
     if (s.writes.size() == 2)
-      if (const auto* place = std::get_if<ir::IndexValue>(&s.values[1]->op)) add("shared position", has_division(place->value));
+      if (const auto* place = std::get_if<ir::IndexValue>(&s.values[1]->op))
+        add("shared position", has_division(place->value));
     std::vector<const ir::Load*> loads;
     for (const ir::Expr& value : s.values)
       for (const ir::Load* load : ir::loads_of(value)) loads.push_back(load), look_at_own(s, *load);
@@ -108,8 +156,8 @@ class Finder {
       for (const ir::Index& index : load->indices)
         add("gather", index.indirect != nullptr), add("// or % read", has_division(index.affine));
       for (const ir::Load* other : loads)
-        add("one element twice", load->buffer == other->buffer && same_place(load->indices, other->indices) &&
-                                     load->guard != other->guard);
+        add("one element twice",
+            load->buffer == other->buffer && same_place(load->indices, other->indices) && load->guard != other->guard);
     }
     if (s.guard)
       for (const ir::Load* load : ir::loads_of(s.guard))
@@ -165,7 +213,8 @@ class Finder {
     const bool relaxed = case_.script.contract != schedule::Contract::Exact;
     add("reassoc", relaxed);
     add("reassoc of floats", relaxed && is_float(program_.buffers.front().dtype));
-    add("include", case_.includes), add("hole", case_.has_hole), add("open sizes", case_.open);
+    add("include", case_.includes), add("hole", case_.has_hole), add("open sizes", case_.open),
+        add("all loops renamed", case_.renames);
   }
 };
 
@@ -274,7 +323,8 @@ std::set<std::string> features_of(const Case& c) { return Finder(c).run(); }
 
 std::set<std::string> directives_of(const schedule::Script& script) {
   std::set<std::string> names;
-  for (const schedule::Directive& d : script.directives) names.insert(directive_name(d.operation)), add_forms(d.operation, names);
+  for (const schedule::Directive& d : script.directives)
+    names.insert(directive_name(d.operation)), add_forms(d.operation, names);
   return names;
 }
 
@@ -304,9 +354,10 @@ std::vector<std::string> empty_rows(const Coverage& coverage) {
     for (const std::string& name : names) {
       const CoverageRow row = row_of(rows, name);
       if (row.drawn == 0 || row.accepted == 0 || row.executed == 0)
-        empty.push_back(what + " " + name + ": never " + (row.drawn == 0      ? "drawn"
-                                                         : row.accepted == 0 ? "accepted"
-                                                                             : "executed"));
+        empty.push_back(what + " " + name + ": never " +
+                        (row.drawn == 0      ? "drawn"
+                         : row.accepted == 0 ? "accepted"
+                                             : "executed"));
     }
   };
   look("feature", feature_names(), coverage.features);

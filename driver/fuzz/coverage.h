@@ -1,7 +1,7 @@
 // Coverage: what the random cases of a report have been. One row for each feature of Programs and each directive, with
-// the runs that had it: drawn, accepted, refused, executed (down every road where accepted, without proof where refused).
-// A row that stays empty is a hole in the generators: what is never drawn is never tested. Tables are written out here,
-// so that a new directive without a row does not compile.
+// the runs that had it: drawn, accepted, refused, executed (down every road where accepted, without proof where
+// refused). A row that stays empty is a hole in the generators: what is never drawn is never tested. Tables are written
+// out here, so that a new directive without a row does not compile.
 #pragma once
 
 #include <map>

@@ -169,7 +169,7 @@ Case random_case(const FuzzOptions& options, std::uint64_t run, const codegen::T
   c.native = random.chance(options.native_percent);
   c.data_seed = random.next();
   c.open = options.open || (options.kind == FuzzKind::Schedule && random.chance(5));
-  c.includes = random.chance(20), c.has_hole = random.chance(20);
+  c.includes = random.chance(20), c.has_hole = random.chance(20), c.renames = random.chance(40);
   c.program = random_program(random);
   if (options.kind == FuzzKind::Poly) {
     derive_script(c, run, target);

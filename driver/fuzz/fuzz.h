@@ -26,8 +26,8 @@ struct FuzzOptions {
   int native_percent = 10;
   std::optional<std::uint64_t> only = {};  // one run alone
   bool shrink = true;
-  bool open = false;  // all runs with open sizes
-  std::string certificates = {};  // a folder for RUN.json of each accepted script; empty: none
+  bool open = false;                                     // all runs with open sizes
+  std::string certificates = {};                         // a folder for RUN.json of each accepted script; empty: none
   std::function<void(std::uint64_t run)> on_start = {};  // in the thread that runs it; may be empty
 };
 

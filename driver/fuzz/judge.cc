@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "driver/execution_check.h"
+#include "driver/fuzz/rename_loops.h"
 #include "driver/operator.h"
 #include "ir/program_text.h"
 #include "lower/lower.h"
@@ -118,6 +119,8 @@ class Judge {
     expect_same_loops(parsed, loops, "printed and parsed");
     stage_ = "directives";
     expect_same_loops(through_text(expand_to_directives(case_.script, *state)), loops, "expanded to directives");
+    stage_ = "rename";
+    if (case_.renames) expect_same_loops_renamed(*state, loops);
     execute(*state);
     stage_ = "native";
     if (case_.native) run_native();
@@ -149,7 +152,8 @@ class Judge {
   }
 
   // The loops of open size; and the script replayed at these sizes, where what it names is still there.
-  void execute_at(const ir::Values& sizes, const State& proved, const std::optional<ir::LoopProgram>& loops, const Script& script) {
+  void execute_at(const ir::Values& sizes, const State& proved, const std::optional<ir::LoopProgram>& loops,
+                  const Script& script) {
     use_sizes(sizes);
     if (loops) execute_open(proved, *loops);
     stage_ = "replay";
@@ -284,6 +288,14 @@ class Judge {
       throw Failure{stage_, how + ", it gives other loops:\n" + other + "instead of\n" + loops};
   }
 
+  void expect_same_loops_renamed(const State& state, const std::string& loops) const {
+    Random random(case_.data_seed, 13);
+    const std::optional<State> renamed = renamed_loops(state, machine(), random);
+    if (!renamed) return;
+    const std::string text = difference_but_names(loops, ir::print(lower::lower(*renamed, {.machine = machine()})));
+    if (!text.empty()) throw Failure{stage_, "with all loops renamed: " + text};
+  }
+
   // Before the passes and after them.
   std::string executed_difference(const State& state) const {
     ir::InterpretOptions options;
@@ -293,7 +305,8 @@ class Judge {
       pack(state, buffers);
       ir::Environment nest = buffers;
       ir::interpret(lower::lower_to_nest(state), nest, options);
-      if (std::string text = difference(*program_, nest, expected_, equality_); !text.empty()) return "before the passes: " + text;
+      if (std::string text = difference(*program_, nest, expected_, equality_); !text.empty())
+        return "before the passes: " + text;
       ir::interpret(lower::lower(state, {.machine = machine()}), buffers, options);
     } catch (const UserError& e) {
       if (e.status() == ExitStatus::ResourceLimit) throw;
@@ -304,8 +317,8 @@ class Judge {
   }
 
   void pack(const State& state, ir::Environment& buffers, const ir::Values& sizes = {}) const {
+    if (std::ranges::none_of(state.staged, &StagedBuffer::at_compile_time)) return;
     const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine()});
-    if (packing.buffers.empty()) return;
     ir::Environment constants;
     for (const ir::Buffer& buffer : packing.buffers)
       if (auto it = buffers.find(buffer.name); it != buffers.end()) constants.insert(*it);

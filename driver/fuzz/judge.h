@@ -1,6 +1,7 @@
 // Judge: one random Program and Script taken down every road, the results compared bit for bit.
 //
 //   print -> parse -> print           the same text, and the same loops after replay (directives of nests too)
+//   all loops renamed                 the same loops up to names
 //   replay, proved                    accepted or refused
 //   accepted                          loops before and after the passes interpreted (bounds, initialisation, races),
 //                                     every value followed to the instance that computed it (lower/trace_check.h),
@@ -25,7 +26,8 @@ struct Case {
   schedule::Script script;
   bool native = false;
   std::uint64_t data_seed = 0;
-  bool open = false;                         // proved once for all sizes, executed at twelve
+  bool open = false;                        // proved once for all sizes, executed at twelve
+  bool renames = false;                     // all loops are renamed at the end: the same loops
   bool includes = false, has_hole = false;  // the text comes with an `include`, with `param F1 = ?`
 };
 

@@ -280,8 +280,8 @@ class Writer {
     if (is_integer_ && random_.chance(10)) combiner = random_.chance(50) ? "and" : "or";
     const std::string name = fresh("t");
     const std::string product = random_.chance(60) ? read(all) + " * " + read(all) : value(all, 2);
-    body_.push_back(name + "[" + list(names_of(its)) + "] = " + combiner + "[" + over + "] " + clamped(product) + "  for " +
-                    ranges_text(its));
+    body_.push_back(name + "[" + list(names_of(its)) + "] = " + combiner + "[" + over + "] " + clamped(product) +
+                    "  for " + ranges_text(its));
     pool_.push_back({name, type_, shape_of(its)});
   }
 
@@ -316,7 +316,8 @@ class Writer {
     // Positions that several terms share: which of equal values it is shows in their bits.
     const std::string position = random_.chance(80) ? "k" : random_.chance(50) ? "k // 3" : "k % 2";
     body_.push_back("(" + best + ", " + place + ")" + subscripts + " = " + (random_.chance(50) ? "argmax" : "argmin") +
-                    "[k in 0.." + k.extent.text() + "] (" + value(all, 1) + ", " + position + ")  for " + ranges_text(its));
+                    "[k in 0.." + k.extent.text() + "] (" + value(all, 1) + ", " + position + ")  for " +
+                    ranges_text(its));
     pool_.push_back({best, type_, shape_of(its)});
     pool_.push_back({place, "i64", shape_of(its)});
   }
@@ -649,7 +650,8 @@ ir::Environment random_environment(const ir::Program& program, std::uint64_t see
       } else {
         const int low = is_unsigned_integer(buffer->dtype) ? 0 : -4;
         const int whole = random.between(low, 4);
-        ir::set_real(contents, static_cast<std::int64_t>(i), has_signs && whole == 0 && random.chance(50) ? -0.0 : whole);
+        ir::set_real(contents, static_cast<std::int64_t>(i),
+                     has_signs && whole == 0 && random.chance(50) ? -0.0 : whole);
       }
     }
     buffers[buffer->name] = std::move(contents);

@@ -29,6 +29,9 @@ class Proposer {
     if (const std::vector<Operation> fitting = reciprocals(); !fitting.empty() && random_.chance(20))
       return random_.pick(fitting);
     if (!state_.staged.empty() && random_.chance(9)) return storage();
+    if (!state_.staged.empty() && !state_.splits.empty() && random_.chance(4))
+      return SetTail{{"", random_.pick(state_.splits).loop + ".i"}, Tail::Round};
+    if (random_.chance(2)) return reuse();
     if (const std::vector<Operation> fitting = recomputed(); !fitting.empty() && random_.chance(12))
       return random_.pick(fitting);
     if (random_.chance(30))
@@ -63,11 +66,36 @@ class Proposer {
     return stage();
   }
 
+  // What has to come together: a last tile that runs whole needs storage that is large enough, and filled.
+  std::vector<Operation> recipe() {
+    for (const std::string& name : statements_) {
+      const ScheduledStatement& s = state_.at(name);
+      const ir::Buffer* made = state_.basis->find_buffer(s.body.writes.front().buffer);
+      if (!made || made->role != ir::Role::Temp || s.kind == StatementKind::Copy || s.body.iterators.empty()) continue;
+      const std::string& loop = s.body.iterators[random_.below(s.body.iterators.size())];
+      std::vector<Operation> steps = {whole(made->name), BoundStorage{made->name, loop, {"16"}}};
+      for (const ir::Buffer& buffer : state_.basis->buffers) {
+        if (&buffer == made || !reads(name, buffer.name)) continue;
+        steps.insert(steps.begin(), whole(buffer.name));
+        steps.push_back(Pad{buffer.name, loop, {"16"}});
+      }
+      steps.push_back(Split{{name, loop}, {random_.chance(50) ? "4" : "8"}, false, {}, Tail::Round});
+      return steps;
+    }
+    return {};
+  }
+
  private:
   const State& state_;
   const Machine& machine_;
   Random& random_;
   std::vector<std::string> statements_, tensors_;
+
+  static Operation whole(const std::string& tensor) {
+    Stage d;
+    d.tensor = tensor;
+    return d;
+  }
 
   // Instructions of this processor that the nests below some loops are.
   std::vector<Operation> tensorized() const {
@@ -104,7 +132,8 @@ class Proposer {
     std::vector<Operation> fitting;
     for (const std::string& name : statements_) {
       const ScheduledStatement& s = state_.at(name);
-      if (s.body.combiner != ir::Combiner::Max || s.reference.empty() || !is_float(s.body.values.front()->type)) continue;
+      if (s.body.combiner != ir::Combiner::Max || s.reference.empty() || !is_float(s.body.values.front()->type))
+        continue;
       const std::string maximum = s.body.writes.front().buffer;
       std::vector<std::string> sums;
       for (const ir::Statement& sum : state_.basis->statements)
@@ -344,10 +373,11 @@ class Proposer {
   }
   std::string written_by(const std::string& statement) const { return state_.at(statement).body.writes.front().buffer; }
 
-  std::string temporary() {
+  std::string temporary() { return of_role(ir::Role::Temp); }
+  std::string of_role(ir::Role role) {
     std::vector<std::string> names;
     for (const ir::Buffer& buffer : state_.basis->buffers)
-      if (buffer.role == ir::Role::Temp) names.push_back(buffer.name);
+      if (buffer.role == role) names.push_back(buffer.name);
     return names.empty() ? tensor() : nonsense(random_.pick(names));
   }
   // (producer, consumer): what one writes and the other reads.
@@ -383,7 +413,8 @@ class Proposer {
     std::vector<Reuse> found;
     for (const ir::Buffer& own : state_.basis->buffers)
       for (const ir::Buffer& other : state_.basis->buffers)
-        if (own.role == ir::Role::Temp && other.role != ir::Role::In && &other != &own && other.shape == own.shape)
+        if (own.role == ir::Role::Temp && other.role != ir::Role::In && other.role != ir::Role::Const &&
+            other.role != ir::Role::InOut && &other != &own && other.shape == own.shape && other.dtype == own.dtype)
           found.push_back({other.name, own.name});
     return found.empty() || random_.chance(5) ? Reuse{tensor(), tensor()} : random_.pick(found);
   }
@@ -504,6 +535,7 @@ class Proposer {
              : form < 9 ? Stage::Form::CacheWrite
                         : Stage::Form::Pack;
     d.tensor = tensor();
+    if (random_.chance(12)) d.tensor = of_role(ir::Role::Const);
     if (random_.chance(80)) d.at = touching_loop(d.tensor);
     if (random_.chance(50)) d.memory = random_.pick(std::vector<Memory>{Memory::Register, Memory::Stack, Memory::Heap});
     if (d.form == Stage::Form::Pack || random_.chance(15)) layout(d);
@@ -611,8 +643,13 @@ Script random_script(std::shared_ptr<const ir::Program> program, const Machine& 
   for (const Directive& d : script.directives) (void)apply(state, d, environment, nullptr);
   Prover prover(program);
   const std::size_t wanted = script.directives.size() + static_cast<std::size_t>(random.between(1, 11));
+  std::vector<Operation> next;  // of a recipe
+  if (random.chance(4)) next = Proposer(state, machine, random).recipe();
+  std::ranges::reverse(next);
   for (int attempt = 0; attempt < 30 && script.directives.size() < std::min<std::size_t>(wanted, 12); ++attempt) {
-    const Directive directive{random_operation(state, machine, random), Provenance::Person, 0};
+    const Operation operation = next.empty() ? random_operation(state, machine, random) : next.back();
+    if (!next.empty()) next.pop_back();
+    const Directive directive{operation, Provenance::Person, 0};
     if (!reassociate && std::holds_alternative<Reassociate>(directive.operation)) continue;  // other bits are right too
     const std::string name = name_of(directive.operation);
     ++statistics.proposed[name];

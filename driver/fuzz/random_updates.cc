@@ -304,8 +304,8 @@ class Writer {
     const std::string term = array.type == "bool" ? truth(loops)
                              : random_.chance(18) ? value(loops, 10) + " - " + element(array, loops, 75)
                                                   : value(loops, 30);
-    const std::string tail = random_.chance(8) ? "  when " + element(array, loops, 75) + compared(array)
-                                               : clauses(loops, 10);
+    const std::string tail =
+        random_.chance(8) ? "  when " + element(array, loops, 75) + compared(array) : clauses(loops, 10);
     emit(fresh("U") + ": " + array.name + "[" + list(own) + "]" + combiner(array) + bounded(array, term) +
          ranges(loops) + tail);
   }
@@ -361,8 +361,8 @@ class Writer {
       places.push_back(loop.low < 0 ? "n // 2 + 1" : "n // 2");
     }
     for (std::size_t d = 1; d < array.shape.size(); ++d) {
-      loops.push_back({"j", array.shape[d], 0});
-      places.push_back("j");
+      loops.push_back({d == 1 ? "j" : "v", array.shape[d], 0});
+      places.push_back(loops.back().name);
     }
     const bool assigns = random_.chance(15);
     std::string text = fresh("H") + ": " + array.name + "[" + list(places) + "]" + (assigns ? " = " : combiner(array));

@@ -45,7 +45,7 @@ class Shrinker {
     if (trials_-- <= 0) return false;
     try {  // the digest follows the Program
       candidate.script.digest = candidate.open ? ir::digest(ir::parse_program(candidate.program.text, "shrink"))
-                                              : ir::digest(*bound_program(candidate.program));
+                                               : ir::digest(*bound_program(candidate.program));
       if (options_.derive && !options_.derive(candidate)) return false;
     } catch (const std::exception&) {
       return false;

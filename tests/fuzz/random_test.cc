@@ -39,10 +39,10 @@ TEST_CASE("random Programs are valid and of every style") {
     CHECK(ir::print(ir::parse_program(printed, "printed")) == printed);
     all += program.text;
   }
-  for (const char* style : {"sum[",    "product[", "min[",    "max[",  "and[", "or[", "argmax[", "argmin[", "loop t",
-                            "step -1", " else ",   "+= ",     "max= ", "// 2", "2*",  "% 3",     "index",   " when ",
-                            " if ",    "in i..",   "..i + 1", "bf16",  "u64",  "f64", "const",   "inout",
-                            "bool",    " where ",  "in -1..", "exp(",  "loop u", "n // 2", "or= "}) {
+  for (const char* style :
+       {"sum[", "product[", "min[",  "max[",  "and[", "or[",     "argmax[", "argmin[", "loop t", "step -1", " else ",
+        "+= ",  "max= ",    "// 2",  "2*",    "% 3",  "index",   " when ",  " if ",    "in i..", "..i + 1", "bf16",
+        "u64",  "f64",      "const", "inout", "bool", " where ", "in -1..", "exp(",    "loop u", "n // 2",  "or= "}) {
     INFO(style);
     CHECK(all.find(style) != std::string::npos);
   }
@@ -111,7 +111,8 @@ TEST_CASE("the report does not depend on the number of jobs, and a run repeats a
 
 TEST_CASE("600 runs leave no row of the coverage table empty") {
   // A fault of the compiler is not this test's business: tests/fuzz/CMakeLists.txt has the runs that may show none.
-  const FuzzReport report = fuzz::fuzz({.seed = 1, .runs = 600, .jobs = 2, .native_percent = 0, .shrink = false}, test_target());
+  const FuzzReport report =
+      fuzz::fuzz({.seed = 1, .runs = 600, .jobs = 2, .native_percent = 0, .shrink = false}, test_target());
   for (const std::string& row : empty_rows(report.coverage)) FAIL_CHECK(row);
   CHECK(report.coverage.pairs.size() > possible_pairs() / 2);
   Coverage none;
