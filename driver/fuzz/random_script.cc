@@ -73,13 +73,15 @@ class Proposer {
       const ir::Buffer* made = state_.basis->find_buffer(s.body.writes.front().buffer);
       if (!made || made->role != ir::Role::Temp || s.kind == StatementKind::Copy || s.body.iterators.empty()) continue;
       const std::string& loop = s.body.iterators[random_.below(s.body.iterators.size())];
-      std::vector<Operation> steps = {whole(made->name), BoundStorage{made->name, loop, {"16"}}};
-      for (const ir::Buffer& buffer : state_.basis->buffers) {
-        if (&buffer == made || !reads(name, buffer.name)) continue;
-        steps.insert(steps.begin(), whole(buffer.name));
-        steps.push_back(Pad{buffer.name, loop, {"16"}});
-      }
-      steps.push_back(Split{{name, loop}, {random_.chance(50) ? "4" : "8"}, false, {}, Tail::Round});
+      std::vector<std::string> read;
+      for (const ir::Buffer& buffer : state_.basis->buffers)
+        if (&buffer != made && reads(name, buffer.name)) read.push_back(buffer.name);
+      std::vector<Operation> steps;
+      for (const std::string& buffer : read) steps.emplace_back(whole(buffer));
+      steps.emplace_back(whole(made->name));
+      steps.emplace_back(BoundStorage{made->name, loop, {"16"}});
+      for (const std::string& buffer : read) steps.emplace_back(Pad{buffer, loop, {"16"}});
+      steps.emplace_back(Split{{name, loop}, {random_.chance(50) ? "4" : "8"}, false, {}, Tail::Round});
       return steps;
     }
     return {};
@@ -91,7 +93,7 @@ class Proposer {
   Random& random_;
   std::vector<std::string> statements_, tensors_;
 
-  static Operation whole(const std::string& tensor) {
+  static Stage whole(const std::string& tensor) {
     Stage d;
     d.tensor = tensor;
     return d;
@@ -643,12 +645,11 @@ Script random_script(std::shared_ptr<const ir::Program> program, const Machine& 
   for (const Directive& d : script.directives) (void)apply(state, d, environment, nullptr);
   Prover prover(program);
   const std::size_t wanted = script.directives.size() + static_cast<std::size_t>(random.between(1, 11));
-  std::vector<Operation> next;  // of a recipe
-  if (random.chance(4)) next = Proposer(state, machine, random).recipe();
-  std::ranges::reverse(next);
+  std::vector<Operation> recipe;  // what comes first
+  if (random.chance(4)) recipe = Proposer(state, machine, random).recipe();
+  std::size_t made = 0;
   for (int attempt = 0; attempt < 30 && script.directives.size() < std::min<std::size_t>(wanted, 12); ++attempt) {
-    const Operation operation = next.empty() ? random_operation(state, machine, random) : next.back();
-    if (!next.empty()) next.pop_back();
+    const Operation operation = made < recipe.size() ? recipe[made++] : random_operation(state, machine, random);
     const Directive directive{operation, Provenance::Person, 0};
     if (!reassociate && std::holds_alternative<Reassociate>(directive.operation)) continue;  // other bits are right too
     const std::string name = name_of(directive.operation);
