@@ -124,8 +124,8 @@ std::optional<Refusal> round_up(const State& state, ScheduledStatement& s, const
 
 std::optional<Refusal> check_twice(const ScheduledStatement& s, const Tiles& tiles) {
   if (s.kind == StatementKind::Update)
-    return malformed(s.body.name + " updates in place: an iteration of " + tiles.iterator +
-                     " that runs twice would count twice");
+    return malformed(s.body.name + " updates in place, each update once: an iteration of " + tiles.iterator +
+                     " would run twice");
   if (s.atomic) return malformed(s.body.name + " is atomic: it may not run twice");
   if (std::find(s.body.iterators.begin(), s.body.iterators.end(), tiles.outer) != s.body.iterators.end())
     return conservative(s.body.name + " is computed anew in every " + tiles.outer + " already");
