@@ -17,11 +17,10 @@ Tree lifted_nest(State& next, const State& before, const std::string& statement,
   const std::vector<const Loop*> old_path = path_to(before.tree, statement);
   Tree tree = make_leaf({statement, {}, site, per});
   for (std::size_t i = s.rows.size(); i > prefix; --i) {
-    const Loop& old = *old_path.at(i - 1 - prefix);
+    const LoopKind kind = old_path.at(i - 1 - prefix)->kind;
     tree = make_loop({.id = next.next_loop_id++,
                       .name = s.rows[i - 1].loop,
-                      .kind = old.kind == LoopKind::Parallel ? LoopKind::Serial : old.kind,
-                      .tail = old.tail,
+                      .kind = kind == LoopKind::Parallel ? LoopKind::Serial : kind,
                       .body = std::move(tree)});
   }
   return tree;

@@ -294,7 +294,7 @@ std::string fate_of(const State& state, const std::string& statement, const std:
   for (const MapRecord& record : state.maps)
     if (record.loop == loop && (statement.empty() || record.statement == statement)) return ": it became " + record.now;
   for (const SplitRecord& record : state.splits)
-    if (record.loop == loop && (statement.empty() || record.statement == statement))
+    if (record.factor > 0 && record.loop == loop && (statement.empty() || record.statement == statement))
       return ": it was split into " + loop + ".o and " + loop + ".i";
   return "";
 }

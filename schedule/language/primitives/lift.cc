@@ -1,5 +1,7 @@
 #include "schedule/language/primitives/lift.h"
 
+#include "schedule/language/primitives/tails.h"
+
 #include <algorithm>
 
 namespace polyte::schedule {
@@ -203,7 +205,10 @@ std::optional<Refusal> lift(State& state, const std::string& tensor, const LiftS
     std::vector<Subscript> subscripts;
     ScheduledStatement& s = statement_of(state, name);
     if (auto refusal = check_writer(s, tensor, subscripts)) return refusal;
+    const std::vector<LoopRow> before = s.rows;
     lift_statement(s, tensor, *box, site, subscripts, alive);
+    for (std::size_t i = 0; i < before.size(); ++i)
+      inherit_tail(state, name, before[i].loop, s.rows[site.prefix.size() + i].loop);
   }
   return site.per.empty() ? std::nullopt : slide(state, tensor, site);
 }
