@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "ir/builder.h"
-#include "ir/loop_program_text.h"
+#include "ir/loop_program.h"
 #include "ir/program_text.h"
 #include "support/error.h"
 
