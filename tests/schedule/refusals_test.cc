@@ -152,6 +152,24 @@ TEST_CASE("texts that are nested too deeply") {
   CHECK_FALSE(parse_nest(path));
 }
 
+TEST_CASE("a tensor is inlined under a scatter's subscript too") {
+  const auto program = bound_program(R"(
+program scatter(N)
+  in  p: i64[N]
+  in  v: f32[N]
+  out y: f32[N]
+  temp t: i64[N]
+  T: t[i] = p[i] + 1
+  Z: y[i] = 0
+  Y: y[t[i]] += v[i]    for i in 0..N
+)",
+                                     {{"N", 8}});
+  const auto state =
+      replay(program, script_of(*program, "compute_inline t"), test_machine(), {ProofLevel::Off, {}});
+  REQUIRE(state);
+  CHECK(ir::print(*state->basis).find("y[p[i] + 1]") != std::string::npos);
+}
+
 TEST_CASE("headers") {
   const auto program = bound_program(kDenseRelu, {{"M", 1}, {"N", 1}, {"K", 1}});
   const auto headline = [&](const std::string& header) {
