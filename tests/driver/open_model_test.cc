@@ -168,11 +168,17 @@ TEST_CASE("places read at run time are within an open dimension") {
     for (std::int64_t i = 0; i < x.elements(); ++i) x.as<float>()[static_cast<std::size_t>(i)] = static_cast<float>(i);
     const std::int64_t places[] = {n - 1, 0, -n};
     for (std::size_t i = 0; i < 3; ++i) p.as<std::int32_t>()[i] = static_cast<std::int32_t>(places[i]);
-    const std::vector<runtime::Tensor> y = session.run(std::vector<runtime::Tensor>{x.clone(), p.clone()});
+    const auto run = [&] {
+      std::vector<runtime::Tensor> inputs;
+      inputs.push_back(x.clone());
+      inputs.push_back(p.clone());
+      return session.run(inputs);
+    };
+    const std::vector<runtime::Tensor> y = run();
     for (std::size_t i = 0; i < 3; ++i)
       CHECK(y[0].as<float>()[i * 4 + 1] == static_cast<float>((places[i] + n) % n * 4 + 1));
     p.as<std::int32_t>()[1] = static_cast<std::int32_t>(n);
-    CHECK_THROWS_AS(session.run(std::vector<runtime::Tensor>{x.clone(), p.clone()}), UserError);
+    CHECK_THROWS_AS(run(), UserError);
   }
 }
 
