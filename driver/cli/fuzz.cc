@@ -95,8 +95,7 @@ int run_fuzzer(const std::string& kind, FuzzVerbOptions& options) {
   if (!options.fuzz.certificates.empty()) std::filesystem::create_directories(options.fuzz.certificates);
   watch_crashes(kind, options);
   if (options.show) print_cases(options.fuzz, target_from(options.target));
-  const FuzzIdentity identity{kind, options.fuzz.seed, options.target, options.fuzz.native_percent,
-                              options.fuzz.open};
+  const FuzzIdentity identity{kind, options.fuzz.seed, options.target, options.fuzz.native_percent, options.fuzz.open};
   const fuzz::FuzzReport report = fuzz_logged(identity, options);
   print_failures(identity, report);
   if (options.json) {
