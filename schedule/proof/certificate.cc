@@ -196,31 +196,7 @@ class SideWriter {
 
   void add_accesses(std::size_t index, const isl::set& domain, CertificateStatement& out) const {
     const ScheduledStatement& s = *model_.statements[index].statement;
-    const std::vector<AccessRef> accesses = accesses_of(s);
-    const std::vector<std::string> fills = fills_of(s);
-    const std::size_t writes = s.body.writes.size();
-    for (std::size_t i = 0; i < accesses.size(); ++i) {
-      CertificateAccess access = make_access(s, accesses[i], domain);
-      access.own = s.kind == StatementKind::Update && !access.write && i + 2 * writes >= accesses.size();
-      if (!access.outside.empty()) access.fill = fills.at(i);
-      out.accesses.push_back(std::move(access));
-    }
-  }
-
-  // One an access that is a load; empty where it has no guard.
-  static std::vector<std::string> fills_of(const ScheduledStatement& s) {
-    std::vector<const ir::Load*> loads;
-    const auto add = [&](const ir::Expr& e) {
-      if (!e) return;
-      for (const ir::Load* load : ir::loads_of(e)) loads.push_back(load);
-    };
-    for (const ir::Expr& value : s.body.values) add(value);
-    add(s.body.guard);
-    for (const ir::Access& write : s.body.writes)
-      for (const ir::Index& i : write.indices) add(i.indirect);
-    std::vector<std::string> fills;
-    for (const ir::Load* load : loads) fills.push_back(load->otherwise ? OperationText().of(load->otherwise) : "");
-    return fills;
+    for (const AccessRef& ref : accesses_of(s)) out.accesses.push_back(make_access(s, ref, domain));
   }
 
   CertificateAccess make_access(const ScheduledStatement& s, const AccessRef& ref, const isl::set& domain) const {
@@ -228,7 +204,7 @@ class SideWriter {
     const IslBuffer& buffer = model_.buffers.at(static_cast<std::size_t>(index));
     std::vector<ir::Affine> values = scope_rows(s, buffer);
     const std::size_t scoped = values.size();
-    CertificateAccess out{.buffer = "B" + std::to_string(index), .write = ref.write};
+    CertificateAccess out{.buffer = "B" + std::to_string(index), .write = ref.write, .own = ref.own};
     out.exact = !(s.body.guard && ref.write);
     std::vector<unsigned> free_dimensions;
     for (const ir::Index& i : ref.access.indices) {
@@ -239,6 +215,7 @@ class SideWriter {
     if (!ref.guard.empty()) {
       active = domain.intersect(to_set(domain.get_space(), s.body.iterators, model_.params, ref.guard));
       out.outside = text_of(domain.subtract(active));
+      out.fill = OperationText().of(ref.load->otherwise);
     }
     isl::map cells = map_to(out.buffer, values, s, active);
     if (!free_dimensions.empty()) {
