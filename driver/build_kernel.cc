@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "driver/settle_script.h"
 #include "driver/storage_facts.h"
 #include "ir/copy_loops.h"
 #include "ir/interpret.h"
@@ -10,6 +11,7 @@
 #include "lower/lower.h"
 #include "poly/auto_schedule.h"
 #include "schedule/language/contract.h"
+#include "schedule/language/digits.h"
 #include "schedule/templates/templates.h"
 
 namespace polyte::driver {
@@ -54,6 +56,10 @@ std::string without_newlines_at_end(std::string text) {
                   without_newlines_at_end(schedule::to_string(refusal, origin, "")));
 }
 
+std::string said_by(const BuiltKernel& kernel, const std::string& what) {
+  return to_string(kernel.asked) + ", '" + kernel.program->name + "': " + what;
+}
+
 void fall_back(BuiltKernel& kernel, const Machine& machine, Declined why) {
   kernel.declined = std::move(why);
   kernel.script = reference_script(*kernel.program, machine);
@@ -66,10 +72,12 @@ void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOpti
     kernel.script = *options.script;
     return;
   }
+  std::vector<std::string> notes;
   Result<schedule::Script> script =
-      write_script(ir::at_typical(*kernel.program, kernel.typical), options.arm, machine, options.exact);
+      write_script(ir::at_typical(*kernel.program, kernel.typical), options.arm, machine, options.exact, &notes);
   if (script) {
     script->digest = ir::digest(*kernel.program);
+    for (const std::string& note : notes) kernel.notes.push_back(said_by(kernel, note));
     kernel.script = *std::move(script);
     return;
   }
@@ -97,8 +105,11 @@ schedule::State replay_script(BuiltKernel& kernel, const Machine& machine, const
   replay_options.proof = derived ? schedule::ProofLevel::Final : options.proof;
   std::vector<std::string> idle;
   if (options.arm == Arm::Script) replay_options.notes = &idle;
+  std::vector<std::string> left_out;
   Result<schedule::State, schedule::Refusal> state =
-      schedule::replay(kernel.program, kernel.script, machine, replay_options);
+      options.arm == Arm::Script ? schedule::replay(kernel.program, kernel.script, machine, replay_options)
+                                 : settle_script(kernel.program, kernel.script, machine, replay_options, left_out);
+  for (const std::string& line : left_out) kernel.notes.push_back(said_by(kernel, line));
   if (state) {
     note_idle(kernel, idle, options);
     return *std::move(state);
@@ -110,6 +121,36 @@ schedule::State replay_script(BuiltKernel& kernel, const Machine& machine, const
                  without_newlines_at_end(schedule::to_string(state.error(), kernel.script.name, "")),
              place_of(state.error(), kernel.script)});
   return schedule::reference_state(kernel.program);
+}
+
+// Of the Program's own statement; the known extents only, where sizes are open.
+double iterations_of(const schedule::State& state, const schedule::ScheduledStatement& statement) {
+  double count = 1;
+  for (const auto& [iterator, range] : schedule::iterator_ranges(state, statement))
+    if (range.min && range.max) count *= static_cast<double>(std::max<std::int64_t>(0, *range.max - *range.min + 1));
+  return count;
+}
+
+bool is_scalar(const schedule::Tree& tree, const std::string& statement) {
+  return std::ranges::none_of(schedule::path_to(tree, statement), [](const schedule::Loop* loop) {
+    return loop->kind == ir::LoopKind::Vector || loop->kind == ir::LoopKind::Unrolled;
+  });
+}
+
+// Who asks poly or a template expects vectors: where most of the work has none, that is said.
+void note_scalar_loops(BuiltKernel& kernel) {
+  constexpr double kWorthIt = 1024, kMost = 0.5;  // iterations; share of the largest statement's
+  if (kernel.declined || (kernel.asked != Arm::Poly && kernel.asked != Arm::Template)) return;
+  const schedule::State& state = *kernel.state;
+  if (!state.tree) return;
+  const auto size = [&](const schedule::Leaf* leaf) { return iterations_of(state, state.at(leaf->statement)); };
+  double most = kWorthIt;
+  std::string names;
+  for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree)) most = std::max(most, size(leaf));
+  for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree))
+    if (size(leaf) >= kMost * most && is_scalar(state.tree, leaf->statement))
+      names += (names.empty() ? "'" : ", '") + leaf->statement + "'";
+  if (!names.empty()) kernel.notes.push_back(said_by(kernel, names + " in scalar loops: no loop carries lanes"));
 }
 
 ir::Values typical_sizes(const ir::Program& program, std::span<const std::int64_t> typical) {
@@ -169,16 +210,17 @@ void refuse_fallbacks(std::span<const BuiltKernel> kernels) {
   if (!problems.empty()) throw UserError(ExitStatus::Refused, problems);
 }
 
-Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact) {
+Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact,
+                                      std::vector<std::string>* notes) {
   switch (arm) {
     case Arm::Naive:
       return reference_script(program, machine);
     case Arm::Isl:
-      return poly::auto_schedule(program, machine, {.affine_core_only = true, .keep_order = exact});
+      return poly::auto_schedule(program, machine, {.affine_core_only = true, .keep_order = exact, .notes = notes});
     case Arm::Poly:
-      return poly::auto_schedule(program, machine, {.keep_order = exact});
+      return poly::auto_schedule(program, machine, {.keep_order = exact, .notes = notes});
     case Arm::Template:
-      return schedule::make_template(program, machine, {.keep_order = exact});
+      return schedule::make_template(program, machine, {.keep_order = exact, .notes = notes});
     case Arm::Script:
       break;
   }
@@ -196,6 +238,7 @@ BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machi
   log.run("replay and proof", [&] {
     kernel.state = std::make_shared<const schedule::State>(replay_script(kernel, machine, options));
   });
+  note_scalar_loops(kernel);
   if (options.strict && !options.defer_fallback) refuse_fallbacks({&kernel, 1});
   check_contract(kernel, options);
   lower::LowerOptions lower_options{.machine = machine};

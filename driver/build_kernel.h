@@ -77,8 +77,9 @@ std::string fallback_text(const BuiltKernel& kernel);
 void refuse_fallbacks(std::span<const BuiltKernel> kernels);
 
 // The script that an arm writes for a Program (empty directives for naive), or why it declines. `exact`: one that keeps
-// the order of every floating-point sum.
-Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact = false);
+// the order of every floating-point sum. `notes` receives what the arm could not do with parts of the Program.
+Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact = false,
+                                      std::vector<std::string>* notes = nullptr);
 
 // Parameters stay open: the script is proved for all their values, and the kernel is given them. UserError(Refused or
 // Unknown) with the refusal's text where a script is refused. An arm that declines, or whose own script is refused,

@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "codegen/link.h"
+#include "driver/assemble_parts.h"
+#include "support/x86_features.h"
 
 namespace polyte::driver {
 namespace {
@@ -29,6 +31,13 @@ std::vector<runtime::Tensor> packed_constants(const BuiltKernel& kernel, std::sp
   return packed;
 }
 
+void check_processor(const CompiledOperator& op) {
+  runtime::ArtifactManifest needs;
+  needs.cpu = op.cpu;
+  needs.features = op.features;
+  runtime::check_cpu(needs, detect_x86_features(), op.built.program->name);
+}
+
 }  // namespace
 
 CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, const codegen::Target& target,
@@ -41,6 +50,10 @@ CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, co
   op.library = codegen::link({&object.bytes, 1});
   const auto linked = std::chrono::steady_clock::now();
   op.scratch = object.kernels.at(0).scratch;
+  runtime::ArtifactManifest needs;
+  describe_target(target, needs);
+  op.cpu = needs.cpu;
+  op.features = needs.features;
   for (const std::string& note : object.kernels[0].notes) op.built.notes.push_back(note);
   using Milliseconds = std::chrono::duration<double, std::milli>;
   op.built.times.push_back({"code generation", Milliseconds(emitted - start).count()});
@@ -54,6 +67,7 @@ OperatorRunner::OperatorRunner(const CompiledOperator& op, std::span<runtime::Te
       kernel_(library_.kernel(op.built.kernel.program.name)),
       packed_(packed_constants(op.built, tensors)),
       scratch_(DType::U8, {op.scratch.total_bytes(threads)}) {
+  check_processor(op);
   POLYTE_CHECK(tensors.size() == op.built.program->interface().size(), "one tensor an interface buffer");
   for (runtime::Tensor& tensor : tensors) buffers_.push_back(tensor.data());
   for (runtime::Tensor& tensor : packed_) buffers_.push_back(tensor.data());

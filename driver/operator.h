@@ -22,6 +22,9 @@ struct CompiledOperator {
   BuiltKernel built;
   codegen::ScratchLayout scratch;
   std::string library;  // the shared object
+  // The processor that it is for, and what one must have to run it: checked on the way (runtime/manifest.h).
+  std::string cpu;
+  std::vector<std::string> features;
 };
 
 CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, const codegen::Target& target,
@@ -31,6 +34,7 @@ CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, co
 // one thread at a time and never allocates.
 class OperatorRunner {
  public:
+  // UserError(Artifact) where this processor lacks what the kernel was compiled for.
   OperatorRunner(const CompiledOperator& op, std::span<runtime::Tensor> tensors, int threads);
   void run();  // UserError if the kernel reports a failure
 

@@ -112,13 +112,33 @@ class Contraction {
       Cluster& before = clusters_[i - 1];
       Cluster& tail = clusters_[i];
       const bool plain = tail.statements.size() == 1 && tail.statements[0]->combiner == ir::Combiner::None;
-      if (plain && same_box(before, tail) && point_wise(i - 1, i)) {
+      if (plain && same_box(before, tail) && same_cells(before, *tail.statements[0]) && point_wise(i - 1, i)) {
         before.statements.push_back(tail.statements[0]);
         clusters_.erase(clusters_.begin() + static_cast<std::ptrdiff_t>(i));
       } else {
         ++i;
       }
     }
+  }
+
+  // What the cluster writes the tail reads and writes at the same subscripts: C[j, i] = C[i, j] is at the cluster's own
+  // point, but at a cell that a copy of C[i, j] has no room for.
+  static bool same_cells(const Cluster& before, const ir::Statement& tail) {
+    const auto fits = [&](const std::string& buffer, const std::vector<ir::Index>& indices) {
+      return std::ranges::all_of(before.statements, [&](const ir::Statement* s) {
+        const ir::Access& write = s->writes[0];
+        if (write.buffer != buffer) return true;
+        return std::ranges::equal(indices, write.indices, [](const ir::Index& a, const ir::Index& b) {
+          return !a.indirect && !b.indirect && a.affine == b.affine;
+        });
+      });
+    };
+    const bool writes_fit =
+        std::ranges::all_of(tail.writes, [&](const ir::Access& write) { return fits(write.buffer, write.indices); });
+    return writes_fit && std::ranges::all_of(tail.values, [&](const ir::Expr& value) {
+             return std::ranges::all_of(ir::loads_of(value),
+                                        [&](const ir::Load* load) { return fits(load->buffer, load->indices); });
+           });
   }
 
   bool point_wise(std::size_t a, std::size_t b) const {
@@ -400,8 +420,9 @@ std::optional<std::string> check_mapped(const Core& core) {
     node = band->child;
   }
   const std::vector<const Cluster*> clusters = clusters_of(node);
+  const auto is_leaf = [](const Core& child) { return std::holds_alternative<Cluster>(child->op); };
   const auto* sequence = std::get_if<CoreSequence>(&node->op);
-  if (sequence && sequence->children.size() != clusters.size())
+  if (sequence && !std::ranges::all_of(sequence->children, is_leaf))
     return "isl skews or shifts a nest with other nests inside";
   for (const Cluster* cluster : clusters)
     if (cluster->iterators.size() > depth)
@@ -440,8 +461,17 @@ Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineC
         return result;
       }
       result.notes.push_back(std::string(attempt.name) + ": " + core.error().reason);
+    } catch (const isl::exception_quota&) {
+      result.notes.push_back(std::string(attempt.name) + ": the scheduler's budget of " +
+                             std::to_string(options.quota) + " operations is spent");
+      result.given_up.push_back(result.notes.back());
+    } catch (const isl::exception_unsupported& e) {
+      result.notes.push_back(std::string(attempt.name) + ": the scheduler does not support this: " + e.what());
+      result.given_up.push_back(result.notes.back());
+    } catch (const isl::exception_unknown& e) {  // of its scheduler: dependences between whole clusters are cyclic
+      result.notes.push_back(std::string(attempt.name) + ": isl finds no order of whole clusters: " + e.what());
     } catch (const isl::exception& e) {
-      result.notes.push_back(std::string(attempt.name) + ": the scheduler gave up within its budget");
+      throw InternalError(std::string("isl's scheduler, '") + attempt.name + "': " + e.what());
     }
   }
   std::string reasons;

@@ -36,6 +36,10 @@ Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine
     }
   }
   if (!schedule) return Decline{"no nest of isl's order is worth scheduling"};
+  if (options.notes) {
+    if (core) options.notes->insert(options.notes->end(), core->given_up.begin(), core->given_up.end());
+    options.notes->insert(options.notes->end(), schedule->notes.begin(), schedule->notes.end());
+  }
   if (!options.affine_core_only)
     for (const std::string& line : schedule::stream_lines(program, machine, schedule->in_place))
       schedule->lines += line + "  #: tile-model\n";

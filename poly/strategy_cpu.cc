@@ -294,7 +294,17 @@ class NestStrategy {
       body += (body.empty() ? "" : "; ") + steps_path + tile + s->name + when;
     }
     const bool several = cluster().statements.size() > 1;
-    add("nest " + path + (several ? "{ " + body + " }" : body) + "  #: isl");
+    add("nest " + path + (several ? "{ " + body + " }" : body) + (follows_isl() ? "  #: isl" : "  #: tile-model"));
+  }
+
+  // The loops around the tile in the order of isl's bands; a sum's are those that choose_tile has put so.
+  bool follows_isl() const {
+    const bool is_tiled = !tile_.lane.empty() || !tile_.row.empty() || !tile_.block.empty();
+    if (cluster().update() && is_tiled) return false;
+    std::vector<std::string> bands, here;
+    for (const BandMember& member : own_) bands.push_back(member.loop);
+    for (const schedule::CountedLoop& loop : order_) here.push_back(loop.name.substr(0, loop.name.find('.')));
+    return here == bands;
   }
 
   static bool has_single_cell(const ir::Statement& update) {
@@ -353,7 +363,7 @@ std::size_t take_rows(const schedule::RowQuestion& question, std::span<const Cor
   }
   const schedule::RowRun run = longest_rows(question, groups, number == 0 ? "" : std::to_string(number));
   for (const std::string& line : run.script.lines)
-    schedule.lines += line + (line.starts_with("nest") ? "  #: isl\n" : "  #: tile-model\n");
+    schedule.lines += line + "  #: tile-model\n";
   schedule.reassociated.insert(run.script.reassociated.begin(), run.script.reassociated.end());
   schedule.in_place.insert(run.script.in_place.begin(), run.script.in_place.end());
   return run.groups;
@@ -389,9 +399,10 @@ std::optional<CpuSchedule> schedule_for_cpu(const ir::Program& program, const sc
       continue;
     }
     if (is_mapped(nest)) {
-      const std::string lines = schedule_mapped_nest(program, nest, machine, options.affine_core_only, text);
-      if (lines.empty()) return std::nullopt;
-      text += lines;
+      const MappedLines mapped = schedule_mapped_nest(program, nest, machine, options.affine_core_only, text);
+      if (mapped.lines.empty()) return std::nullopt;
+      text += mapped.lines;
+      schedule.notes.insert(schedule.notes.end(), mapped.notes.begin(), mapped.notes.end());
       continue;
     }
     NestStrategy strategy(program, reference, nest, machine, options, number++, staged);

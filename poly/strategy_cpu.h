@@ -22,6 +22,7 @@ struct CpuSchedule {
   std::set<std::string> reassociated;  // loops that the contract has to name
   std::set<std::string> in_place;      // results in whose memory a temporary lies
   bool loses_tiles = false;            // a contraction that isl fused would do better in a nest of its own
+  std::vector<std::string> notes = {};  // what could not be had: a tile in time
 };
 
 // None where a nest is not worth the map that it needs.

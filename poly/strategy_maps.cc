@@ -30,12 +30,25 @@ class MappedNest {
     choose_names();
   }
 
-  std::string run() {
+  // Simpler and simpler, until it is proved: tiles with a nest, the map with a nest, in time the map alone.
+  MappedLines run() {
     const std::size_t begin = text_.size();
     write_map();
-    if (permutable_ && members_.size() > 1 && is_in_time()) write_tile();
-    const bool has_nest = add_first(candidates());
-    return has_nest || is_in_time() ? text_.substr(begin) : "";
+    const std::string mapped = text_;
+    const bool wants_tile = members_.size() > 1 && is_in_time();
+    if (permutable_ && wants_tile) write_tile();
+    bool is_proved = add_first(candidates()) || (is_in_time() && replays(text_));
+    if (!is_proved && is_tiled_) {
+      text_ = mapped;
+      is_tiled_ = false;
+      is_proved = add_first(candidates()) || replays(text_);
+    }
+    if (!is_proved) return {};
+    MappedLines result{text_.substr(begin), {}};
+    if (wants_tile && !is_tiled_)
+      result.notes.push_back("no tile in time for '" + statement(0).name + "': " +
+                             (permutable_ ? "it is not proved" : "isl's band is not permutable"));
+    return result;
   }
 
  private:
@@ -161,14 +174,18 @@ class MappedNest {
     return nests;
   }
 
-  // The first that is proved; false if none is.
-  bool add_first(const std::vector<std::string>& nests) {
+  bool replays(const std::string& lines) const {
     const auto program = std::make_shared<const ir::Program>(program_);
-    const std::string header = "schedule mapped/1 for " + program_.name + " exact\n";
+    const schedule::Script script =
+        schedule::parse_script("schedule mapped/1 for " + program_.name + " exact\n" + lines, "poly");
+    return static_cast<bool>(schedule::replay(program, script, machine_, {schedule::ProofLevel::Directive, {}}));
+  }
+
+  // The first that is proved; false if none is. Lanes are put innermost by us, the other loops are in isl's order.
+  bool add_first(const std::vector<std::string>& nests) {
     for (const std::string& nest : nests) {
-      const schedule::Script script = schedule::parse_script(header + text_ + nest + "\n", "poly");
-      if (!schedule::replay(program, script, machine_, {schedule::ProofLevel::Directive, {}})) continue;
-      add(nest + "  #: isl");
+      if (!replays(text_ + nest + "\n")) continue;
+      add(nest + (nest.find('<') == std::string::npos ? "  #: isl" : "  #: tile-model"));
       return true;
     }
     return false;
@@ -177,7 +194,7 @@ class MappedNest {
 
 }  // namespace
 
-std::string schedule_mapped_nest(const ir::Program& program, const Core& nest, const Machine& machine,
+MappedLines schedule_mapped_nest(const ir::Program& program, const Core& nest, const Machine& machine,
                                  bool affine_core_only, const std::string& before) {
   return MappedNest(program, nest, machine, affine_core_only, before).run();
 }

@@ -2,15 +2,24 @@
 // loop in vectors where that is proved.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "poly/affine_core.h"
 #include "schedule/language/state.h"
 #include "support/machine.h"
 
 namespace polyte::poly {
 
-// Script lines of one mapped nest; `before`: the lines of the nests before it. Empty where the nest is not worth its
-// map: statements outside an ordered region whose lanes are not innermost, or that several cores could share.
-std::string schedule_mapped_nest(const ir::Program& program, const Core& nest, const Machine& machine,
+struct MappedLines {
+  std::string lines;
+  std::vector<std::string> notes;  // what could not be had
+};
+
+// Script lines of one mapped nest, which replay; `before`: the lines of the nests before it. None where the nest is not
+// worth its map: statements outside an ordered region whose lanes are not innermost, or that several cores could
+// share; or where the map itself is refused.
+MappedLines schedule_mapped_nest(const ir::Program& program, const Core& nest, const Machine& machine,
                                  bool affine_core_only, const std::string& before);
 
 }  // namespace polyte::poly

@@ -60,11 +60,15 @@ double distance(DType dtype, const Tensor& got, const Tensor& expected, std::int
   return std::abs(a - b);
 }
 
+// The value with its sign decides the bits of all that is no NaN.
+bool is_other_zero(double a, double b) { return a == 0 && b == 0 && std::signbit(a) != std::signbit(b); }
+
 }  // namespace
 
 Comparison compare(const Tensor& got, const Tensor& expected, const Tolerance& tolerance) {
   Comparison result;
   if (!same_layout(got, expected, result)) return result;
+  const bool by_bits = tolerance.rtol == 0 && tolerance.atol == 0;
   for (std::int64_t i = 0; i < got.elements(); ++i) {
     const double a = element_as_double(got.dtype(), got.data(), i);
     const double b = element_as_double(got.dtype(), expected.data(), i);
@@ -76,7 +80,8 @@ Comparison compare(const Tensor& got, const Tensor& expected, const Tolerance& t
     const double error = distance(got.dtype(), got, expected, i, a, b);
     result.max_absolute_error = std::max(result.max_absolute_error, error);
     if (b != 0) result.max_relative_error = std::max(result.max_relative_error, error / std::abs(b));
-    if (!(error <= tolerance.atol + tolerance.rtol * std::abs(b))) note_mismatch(result, i, got, expected);
+    const bool is_within = error <= tolerance.atol + tolerance.rtol * std::abs(b);
+    if (!is_within || (by_bits && is_other_zero(a, b))) note_mismatch(result, i, got, expected);
   }
   finish(result, got);
   return result;

@@ -136,6 +136,10 @@ std::string shared_copy(const TiledReduction& r, const std::string& buffer, cons
 
 bool can_stage_accumulator(const ir::Program& program, const ir::Statement& update, bool for_whole_kernel) {
   if (update.guard) return false;
+  for (const ir::Expr& value : update.values)
+    if (std::ranges::any_of(ir::loads_of(value),
+                            [&](const ir::Load* load) { return load->buffer == update.writes[0].buffer; }))
+      return false;
   return !for_whole_kernel || std::ranges::none_of(loads_of(program, update.writes[0].buffer),
                                                    [](const ir::Load* load) { return load->otherwise != nullptr; });
 }

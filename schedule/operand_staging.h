@@ -32,7 +32,8 @@ struct TiledReduction {
   std::vector<std::string> order;  // the loops around the tile, outermost first
 };
 
-// False where its elements are written at some iterations only, known when it runs, or are read with a guard besides.
+// False where its elements are written at some iterations only, known when it runs, where the update itself reads
+// others of them, or where they are read with a guard besides.
 bool can_stage_accumulator(const ir::Program& program, const ir::Statement& update, bool for_whole_kernel);
 
 // Whether a copy in panels of the lanes, else of the rows, is possible: each subscript an iterator of its own or a

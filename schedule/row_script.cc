@@ -161,10 +161,18 @@ class RowWriter {
       body.insert(body.end(), in_row.begin(), in_row.end());
   }
 
+  // A person may have called it anything.
+  const ir::Statement& init_of(const ir::Statement& update) const {
+    const auto at = std::ranges::find(q_.statements, &update);
+    POLYTE_CHECK(at != q_.statements.begin() && at != q_.statements.end(),
+                 "the sum '" + update.name + "' has its initial value before it");
+    return **std::prev(at);
+  }
+
   void combine(const RowPass& pass, std::vector<std::string>& body) const {
     for (const ir::Statement* s : pass.sums) {
       const std::string& sum = s->writes[0].buffer;
-      const ir::Statement& init = program_.statement(sum + ".init");
+      const ir::Statement& init = init_of(*s);
       const std::string lanes = row_lanes(init);
       body.push_back(lanes + init.name);
       body.push_back("[" + lane(pass) + (parts_.at(sum).wide.empty() ? ".i] > " : ".i.i] > ") + lanes + s->name);

@@ -1,13 +1,12 @@
 #include "support/machine.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <optional>
 #include <thread>
 
+#include "support/caches.h"
 #include "support/x86_features.h"
 
 namespace polyte {
@@ -104,11 +103,14 @@ std::string read_model_name() {
   return "";
 }
 
+// The machine's, or those that its container was given; not the affinity mask of the moment, for a schedule is one of
+// the machine. How many threads a run takes is the thread pool's question.
 int count_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);
-  return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+  const std::string online = read_line("/sys/devices/system/cpu/online");
+  int cores = online.empty() ? static_cast<int>(std::thread::hardware_concurrency()) : count_processors(online);
+  for (const char* file : {"/sys/fs/cgroup/cpuset.cpus.effective", "/sys/fs/cgroup/cpuset/cpuset.effective_cpus"})
+    if (const std::string given = read_line(file); !given.empty()) cores = std::min(cores, count_processors(given));
+  return std::max(cores, 1);
 }
 
 // Full-width vector FMAs a cycle, from the makers' optimisation manuals: cores that execute a 512-bit
@@ -148,6 +150,11 @@ void detect_vectors(Machine& machine, const X86Model& model) {
 
 bool Machine::has(const std::string& feature) const {
   return std::ranges::find(features, '+' + feature) != features.end();
+}
+
+SharedCache detect_last_cache() {
+  const auto found = find_cache(3);
+  return found ? SharedCache{found->cache.bytes, found->sharers} : SharedCache{};
 }
 
 Machine detect_machine() {

@@ -6,6 +6,7 @@
 #include "bench/peak.h"
 #include "driver/cli/cli.h"
 #include "lower/lower.h"
+#include "support/caches.h"
 
 namespace polyte::cli {
 namespace {
@@ -20,7 +21,10 @@ nlohmann::json describe(const Machine& machine) {
                       {"fma_latency", machine.fma_latency}};
   json["l1"] = machine.l1.bytes;
   json["l2"] = machine.l2.bytes;
-  json["l3"] = machine.l3.bytes;
+  const SharedCache last = detect_last_cache();
+  json["l3"] = last.bytes;
+  json["l3_sharers"] = last.sharers;
+  json["l3_a_core"] = machine.l3.bytes;
   json["assumed"] = machine.assumed;
   json["features"] = machine.features;
   return json;
@@ -39,9 +43,10 @@ void print_doctor(bool as_json) {
               machine.cores == 1 ? "" : "s");
   std::printf("vectors          %d bits, %d registers, %d FMA a cycle, latency %d\n", machine.vector_bits,
               machine.vector_registers, machine.fma_per_cycle, machine.fma_latency);
-  std::printf("caches           L1 %lld KiB, L2 %lld KiB, L3 %lld KiB a core\n",
-              static_cast<long long>(machine.l1.bytes / 1024), static_cast<long long>(machine.l2.bytes / 1024),
-              static_cast<long long>(machine.l3.bytes / 1024));
+  const auto kib = [](std::int64_t bytes) { return static_cast<long long>(bytes / 1024); };
+  const SharedCache last = detect_last_cache();
+  std::printf("caches           L1 %lld KiB, L2 %lld KiB, L3 %lld KiB shared by %d (a core counts on %lld KiB)\n",
+              kib(machine.l1.bytes), kib(machine.l2.bytes), kib(last.bytes), last.sharers, kib(machine.l3.bytes));
   std::printf("peak, measured   f32 %.1f GF/s, f64 %.1f GF/s, one thread\n", json["peak_f32_flops"].get<double>() / 1e9,
               json["peak_f64_flops"].get<double>() / 1e9);
   std::printf("assumed         ");

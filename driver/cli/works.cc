@@ -7,6 +7,7 @@
 #include "bench/peak.h"
 #include "driver/cli/run_sizes.h"
 #include "driver/flops.h"
+#include "support/caches.h"
 
 namespace polyte::cli {
 namespace {
@@ -90,7 +91,8 @@ nlohmann::json context_json(const Machine& machine, int rounds) {
           {"cores", machine.cores},
           {"l1", machine.l1.bytes},
           {"l2", machine.l2.bytes},
-          {"l3", machine.l3.bytes},
+          {"l3", detect_last_cache().bytes},
+          {"l3_a_core", machine.l3.bytes},
           {"vector_bits", machine.vector_bits},
           {"rounds", rounds}};
 }

@@ -33,22 +33,31 @@ bool same_domain(const ir::Statement& a, const ir::Statement& b) {
   return left == right;
 }
 
-// An epilogue runs at the point that the accumulator has just finished: it may read the nest's own results at its
-// own subscripts only.
-bool reads_own_point(const ir::Statement& epilogue, const std::vector<const ir::Statement*>& members) {
-  for (const ir::Expr& value : epilogue.values) {
-    for (const ir::Load* load : ir::loads_of(value)) {
-      for (const ir::Statement* member : members) {
-        if (load->buffer != member->writes[0].buffer) continue;
-        for (std::size_t i = 0; i < load->indices.size(); ++i) {
-          const ir::Index& written = member->writes[0].indices[i];
-          if (load->indices[i].indirect || written.indirect || !(load->indices[i].affine == written.affine))
-            return false;
-        }
-      }
-    }
-  }
-  return true;
+// Accesses to another buffer, or to the same element at each point.
+bool is_apart_or_same(const std::string& buffer, const std::vector<ir::Index>& indices, const std::string& other,
+                      const std::vector<ir::Index>& others) {
+  if (buffer != other) return true;
+  return std::ranges::equal(indices, others, [](const ir::Index& a, const ir::Index& b) {
+    return !a.indirect && !b.indirect && a.affine == b.affine;
+  });
+}
+
+// An epilogue runs at the point that the accumulator has just finished: what the nest writes it may read and write at
+// its own subscripts only, and it may not write what the nest reads elsewhere.
+bool stays_at_own_point(const ir::Statement& epilogue, const std::vector<const ir::Statement*>& members) {
+  const ir::Access& own = epilogue.writes[0];
+  return std::ranges::all_of(members, [&](const ir::Statement* member) {
+    const ir::Access& write = member->writes[0];
+    const auto reads_apart = [&](const ir::Statement& s, const ir::Access& from) {
+      return std::ranges::all_of(s.values, [&](const ir::Expr& value) {
+        return std::ranges::all_of(ir::loads_of(value), [&](const ir::Load* load) {
+          return is_apart_or_same(load->buffer, load->indices, from.buffer, from.indices);
+        });
+      });
+    };
+    return is_apart_or_same(own.buffer, own.indices, write.buffer, write.indices) && reads_apart(epilogue, write) &&
+           reads_apart(*member, own);
+  });
 }
 
 // C[i, j] += ... on what is there already, each element by itself.
@@ -75,7 +84,7 @@ std::vector<NestPlan> plan_nests(const ir::Program& program) {
       for (; i < all.size() && all[i].combiner == ir::Combiner::None && all[i].region_depth == 0; ++i) {
         bool next_reduction = i + 1 < all.size() && is_update_of(all[i + 1], all[i]);
         if (next_reduction || !same_iterators(all[i], plan.init->iterators) || !same_domain(all[i], *plan.init)) break;
-        if (!reads_own_point(all[i], members)) break;
+        if (!stays_at_own_point(all[i], members)) break;
         plan.epilogue.push_back(&all[i]);
         members.push_back(&all[i]);
       }

@@ -28,6 +28,12 @@ std::string header(const ir::Program& program, const Machine& machine, const std
          (contract.empty() ? "exact" : contract) + "\n";
 }
 
+// One iteration, or not even a loop: there is nothing that a template could do.
+bool is_single(const State& reference, const NestPlan& plan) {
+  const std::vector<IteratorFacts> facts = facts_of(reference, plan.update ? *plan.update : *plan.plain);
+  return std::ranges::all_of(facts, [](const IteratorFacts& fact) { return fact.extent <= 1; });
+}
+
 }  // namespace
 
 Result<Script> make_template(const ir::Program& program, const Machine& machine, const TemplateOptions& options) {
@@ -40,8 +46,13 @@ Result<Script> make_template(const ir::Program& program, const Machine& machine,
   };
   const auto takes = [&](const NestPlan& plan) {
     if (is_empty(plan.update) || is_empty(plan.plain)) return true;  // without iterations nothing is to schedule
-    return std::ranges::any_of(
+    const std::string before = text.lines;
+    const bool is_taken = std::ranges::any_of(
         kTemplates, [&](Template schedule) { return schedule(program, reference, machine, plan, text, reason); });
+    if (text.lines == before && options.notes && !is_single(reference, plan))
+      options.notes->push_back("'" + (plan.update ? plan.update : plan.plain)->name + "' stays in reference order: " +
+                               (is_taken ? "no loop of it is long enough for lanes or tiles" : reason));
+    return is_taken;
   };
   std::size_t taken = 0;
   for (std::size_t i = 0; i < plans.size(); ++text.nest) {

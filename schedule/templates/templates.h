@@ -9,6 +9,9 @@
 // A Program is a sequence of nests; each gets the first template that takes it (templates.cc has the list).
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "schedule/language/script.h"
 #include "support/machine.h"
 #include "support/result.h"
@@ -17,6 +20,7 @@ namespace polyte::schedule {
 
 struct TemplateOptions {
   bool keep_order = false;  // of floating-point sums: no `reassoc`
+  std::vector<std::string>* notes = nullptr;  // receives which statements stay in reference order, and why
 };
 
 // A Script whose directives carry Provenance::Template. Sizes of the Program must be numbers.

@@ -143,7 +143,10 @@ TEST_CASE("comparison of special values") {
   CHECK(compare(one(inf), one(inf), {}).equal);
   CHECK_FALSE(compare(one(inf), one(-inf), {.rtol = 1, .atol = 1}).equal);
   CHECK_FALSE(compare(one(1), one(inf), {.rtol = 1, .atol = 1}).equal);
-  CHECK(compare(one(-0.0F), one(0.0F), {}).equal);
+  CHECK_FALSE(compare(one(-0.0F), one(0.0F), {}).equal);  // bit for bit
+  CHECK(compare(one(-0.0F), one(-0.0F), {}).equal);
+  CHECK(compare(one(-0.0F), one(0.0F), {.atol = 1e-30}).equal);
+  CHECK(compare(one(nan), one(-nan), {}).equal);  // any NaN is any other
   CHECK_FALSE(compare_bits(one(-0.0F), one(0.0F)).equal);
   CHECK(compare_bits(one(nan), one(nan)).equal);
 }

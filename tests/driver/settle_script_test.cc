@@ -1,0 +1,63 @@
+// A line of our own script that is refused is left out and said; a kernel for another processor is not run.
+#include <doctest/doctest.h>
+
+#include "driver/operator.h"
+#include "driver/settle_script.h"
+#include "ir/program_text.h"
+
+namespace {
+
+using namespace polyte;
+
+constexpr const char* kGemv = R"(
+program gemv(N, K)
+  in  a: f64[N, K]
+  in  x: f64[K]
+  out y: f64[N]
+
+  y[i] = 0
+  y[i] += a[i, k] * x[k]
+)";
+
+std::shared_ptr<const ir::Program> gemv() {
+  return std::make_shared<const ir::Program>(ir::bind(ir::parse_program(kGemv, "test"), {{"N", 40}, {"K", 64}}));
+}
+
+}  // namespace
+
+TEST_CASE("a refused line that the rest does not need is left out, another is a refusal of the script") {
+  const auto bound = gemv();
+  const Machine machine = codegen::detect_host().machine;
+  const auto settle = [&](const std::string& lines, std::vector<std::string>& left_out) {
+    schedule::Script script = schedule::parse_script("schedule gemv/test for gemv f64 exact\n" + lines, "test");
+    schedule::ReplayOptions options;
+    options.proof = schedule::ProofLevel::Final;
+    return driver::settle_script(bound, script, machine, options, left_out);
+  };
+  std::vector<std::string> left_out;
+  CHECK(static_cast<bool>(settle("stage nothing in register\nparallel i\n", left_out)));
+  REQUIRE(left_out.size() == 1);
+  CHECK(left_out[0].starts_with("'stage nothing in register' is refused and left out: "));
+  left_out.clear();
+  CHECK_FALSE(static_cast<bool>(settle("split nothing by 4\n", left_out)));
+  CHECK(left_out.empty());
+}
+
+TEST_CASE("a kernel that was compiled for another processor is refused before it runs") {
+  const auto bound = gemv();
+  driver::KernelOptions options;
+  options.arm = driver::Arm::Naive;
+  driver::CompiledOperator op = driver::compile_operator(bound, codegen::detect_host(), options);
+  std::vector<runtime::Tensor> tensors = driver::make_tensors(*bound);
+  CHECK_NOTHROW(driver::OperatorRunner(op, tensors, 1).run());
+  op.cpu = "another";
+  op.features.emplace_back("+wings");
+  try {
+    driver::OperatorRunner(op, tensors, 1).run();
+    FAIL("it ran");
+  } catch (const UserError& e) {
+    CHECK(e.status() == ExitStatus::Artifact);
+    CHECK(std::string(e.what()).find("features that this machine lacks: wings (built for another)") !=
+          std::string::npos);
+  }
+}

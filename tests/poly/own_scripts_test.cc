@@ -1,0 +1,93 @@
+// What our schedulers write is accepted, line by line, and computes what the Program says: Programs on which a line of
+// theirs was refused, or which they could not schedule at all.
+#include <doctest/doctest.h>
+
+#include "schedule/templates/templates.h"
+#include "tests/poly/poly_testing.h"
+
+namespace polyte::poly {
+namespace {
+
+struct Example {
+  const char* what;
+  const char* text;
+  ir::Values sizes;
+};
+
+const Example kExamples[] = {
+    {"an initial value under a name of its own", R"(
+program gemv(N, K)
+  in  a: f64[N, K]
+  in  x: f64[K]
+  out y: f64[N]
+
+  y[i] = 0
+  y[i] += a[i, k] * x[k]
+)",
+     {{"N", 40}, {"K", 64}}},
+    {"a region with a loop of one trip", R"(
+program one_trip(T, N)
+  inout A: f32[N, 3]
+  loop t in 0..T
+    S0: A[i, j] = max(A[i, j + 1], A[i, j]) + A[i, j] - A[i - 1, j]  for i in 1..N-1, j in 1..2
+    S1: A[i, j] = A[i, j - 1] - A[i, j] + A[i, j]  for i in 1..N-1, j in 1..2 if j <= i
+)",
+     {{"T", 3}, {"N", 6}}},
+    {"a result that is mirrored", R"(
+program mirrored(N, K)
+  in  a: f32[K, N]
+  out c: f32[N, N]
+
+  S0: c[i, j] = 0  for i in 0..N, j in 0..N if j >= i
+  S1: c[i, j] += a[k, i] * a[k, j]  for i in 0..N, j in 0..N, k in 0..K if j >= i
+  S2: c[j, i] = c[i, j]  for i in 0..N, j in 0..N if j >= i
+)",
+     {{"N", 40}, {"K", 48}}},
+    {"a triangle that is updated in its own place", R"(
+program in_place(N, M)
+  in    a: f64[M, M]
+  inout b: f64[M, N]
+
+  S0: b[i, j] += a[k, i] * b[k, j]  for i in 0..M, j in 0..N, k in 0..M if k > i
+  S1: b[i, j] = b[i, j] * 2  for i in 0..M, j in 0..N
+)",
+     {{"N", 40}, {"M", 32}}},
+    {"a row that is replaced by its products", R"(
+program replaced(R, P)
+  in    c: f64[P, P]
+  inout a: f64[R, P]
+  out   s: f64[R, P]
+
+  S0: s[r, p] = 0
+  S1: s[r, p] += a[r, q] * c[q, p]
+  S2: a[r, p] = s[r, p]
+)",
+     {{"R", 24}, {"P", 40}}},
+};
+
+Result<schedule::Script> written(const Example& example, const std::string& arm) {
+  const auto program = schedule::bound_program(example.text, example.sizes);
+  if (arm == "template") return schedule::make_template(*program, schedule::wide_machine());
+  return auto_schedule(*program, schedule::wide_machine(), {.affine_core_only = arm == "isl"});
+}
+
+TEST_CASE("no line that poly, isl or a template writes is refused, and the result is the Program's") {
+  for (const Example& example : kExamples) {
+    for (const char* arm : {"poly", "isl", "template"}) {
+      CAPTURE(example.what);
+      CAPTURE(arm);
+      const auto script = written(example, arm);
+      if (script) schedule::checked_text(schedule::bound_program(example.text, example.sizes), *script);
+    }
+  }
+}
+
+TEST_CASE("a sum whose initial value has a name of its own is scheduled by every arm") {
+  for (const char* arm : {"poly", "isl", "template"}) {
+    CAPTURE(arm);
+    CHECK(static_cast<bool>(written(kExamples[0], arm)));
+  }
+}
+
+}  // namespace
+}  // namespace polyte::poly
