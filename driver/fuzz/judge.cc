@@ -6,6 +6,7 @@
 #include "driver/execution_check.h"
 #include "driver/operator.h"
 #include "ir/program_text.h"
+#include "lower/ast_oracle.h"
 #include "lower/lower.h"
 #include "schedule/language/contract.h"
 
@@ -119,6 +120,8 @@ class Judge {
     stage_ = "directives";
     expect_same_loops(through_text(expand_to_directives(case_.script, *state)), loops, "expanded to directives");
     execute(*state);
+    stage_ = "order";
+    if (case_.data_seed % 4 == 0) compare_with_isl(*state);
     stage_ = "native";
     if (case_.native) run_native();
     return {.outcome = Outcome::Accepted};
@@ -313,6 +316,14 @@ class Judge {
     options.sizes = sizes;
     ir::interpret(packing, constants, options);
     for (auto& [name, contents] : constants) buffers.try_emplace(name, contents);
+  }
+
+  // The nest against isl's own code for the same order.
+  void compare_with_isl(const State& state) const {
+    ir::Environment buffers = inputs_;
+    pack(state, buffers);
+    const std::string text = lower::order_difference(state, lower::lower_to_nest(state), std::move(buffers));
+    if (!text.empty()) throw Failure{"order", text};
   }
 
   void run_native() const {
