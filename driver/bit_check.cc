@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "driver/execution_check.h"
 #include "driver/model.h"
 #include "driver/operator.h"
 #include "ir/interpret.h"
@@ -64,55 +65,13 @@ double largest_magnitude(const runtime::Tensor& tensor) {
   return largest;
 }
 
-// Buffers whose elements are subscripts, and below what they must stay.
-class IndexLimits {
- public:
-  explicit IndexLimits(const ir::Program& program) : program_(program) {
-    for (const ir::Statement& statement : program.statements) {
-      for (const ir::Access& write : statement.writes) see(write.buffer, write.indices);
-      for (const ir::Expr& value : statement.values) see(value);
-      if (statement.guard) see(statement.guard);
-    }
-  }
-
-  std::int64_t of(const std::string& buffer) const {
-    auto it = limits_.find(buffer);
-    return it == limits_.end() ? 0 : it->second;
-  }
-
- private:
-  const ir::Program& program_;
-  std::map<std::string, std::int64_t> limits_;
-
-  void see(const ir::Expr& value) {
-    for (const ir::Load* load : ir::loads_of(value)) see(load->buffer, load->indices);
-  }
-  void see(const std::string& buffer, const std::vector<ir::Index>& indices) {
-    const std::vector<std::int64_t> shape = ir::constant_shape(program_.buffer(buffer));
-    for (std::size_t d = 0; d < indices.size(); ++d) {
-      if (!indices[d].indirect) continue;
-      for (const ir::Load* load : ir::loads_of(indices[d].indirect)) {
-        auto [it, fresh] = limits_.try_emplace(load->buffer, shape[d]);
-        it->second = std::min(it->second, shape[d]);
-      }
-    }
-  }
-};
-
 Tensors small_integers(const ir::Program& program, std::uint64_t seed) {
-  const IndexLimits limits(program);
+  const ir::Environment contents = small_integer_environment(program, seed);
   const std::vector<const ir::Buffer*> interface = program.interface();
   Tensors tensors = make_tensors(program);
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (interface[i]->role == ir::Role::Out) continue;
-    runtime::Tensor& tensor = tensors[i];
-    runtime::fill(tensor, {runtime::Fill::Kind::Int, seed}, interface[i]->name);
-    const std::int64_t limit = limits.of(interface[i]->name);
-    for (std::int64_t e = 0; limit > 0 && e < tensor.elements(); ++e) {
-      const double value = runtime::element_as_double(tensor.dtype(), tensor.data(), e);
-      runtime::set_element_int(tensor.dtype(), tensor.data(), e, static_cast<std::int64_t>(std::fabs(value)) % limit);
-    }
-  }
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (const auto given = contents.find(interface[i]->name); given != contents.end())
+      tensors[i] = to_tensor(given->second);
   return tensors;
 }
 
@@ -165,8 +124,10 @@ class KernelCheck {
     try {
       KernelOptions kernel;
       kernel.arm = arm;
+      kernel.judge_steps = options_.judge_steps;
       const CompiledOperator op = compile_operator(program_, target_, kernel);
       const bool is_reordered = changes_rounding(*op.built.state) && leaves_integers(*program_);
+      ++(op.built.second_judge.ran ? report_.executed : report_.not_executed);
       Tensors alone;
       if (op.built.declined)
         report_.fallbacks.push_back({program_->name, to_string(arm), to_string(op.built.used()),

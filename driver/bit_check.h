@@ -25,6 +25,7 @@ inline constexpr double kReorderedUlp = 64;
 
 struct BitCheckOptions {
   std::int64_t max_steps = 50'000'000;  // of the interpreter; a longer kernel is compared between the arms only
+  std::int64_t judge_steps = 50'000;    // of a kernel's loops in the interpreter (driver/second_judge.h)
   std::uint64_t seed = 1;
   graph::Layout layout = graph::Layout::Auto;  // of a model
 };
@@ -35,6 +36,8 @@ struct BitFallback {  // an arm that declined, so that the reference order was t
 
 struct BitReport {
   int kernels = 0;                   // compared
+  // Kernels of an arm whose loops the second judge ran, or would have run too long.
+  int executed = 0, not_executed = 0;
   std::vector<std::string> skipped;  // a line each: too long to interpret, or data that the kernel refuses
   std::vector<BitFallback> fallbacks;
   std::vector<std::string> problems;  // a line each: kernel, arm, threads, what differs

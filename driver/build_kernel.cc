@@ -170,6 +170,13 @@ void check_contract(const BuiltKernel& kernel, const KernelOptions& options) {
   if (schedule::has_reciprocals(*kernel.state)) refuse_what("multiplies by reciprocals in place of dividing");
 }
 
+void ask_about(BuiltKernel& kernel, const ir::LoopProgram& nest, const Machine& machine, const KernelOptions& options) {
+  const auto proof = std::ranges::find(kernel.times, "replay and proof", &StageTime::stage);
+  const AcceptedSchedule accepted{*kernel.state, kernel.script, options.open, &nest, &kernel.kernel.program};
+  kernel.second_judge = ask_second_judge(
+      accepted, machine, options.judge_steps > 0 ? options.judge_steps : judge_budget(proof->milliseconds));
+}
+
 }  // namespace
 
 std::string to_string(Arm arm) {
@@ -244,13 +251,19 @@ BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machi
   lower::LowerOptions lower_options{.machine = machine};
   lower_options.notes = &kernel.notes;
   lower_options.strict = options.strict;
-  lower_options.on_pass = [&](const lower::PassRun& pass) { kernel.times.push_back({pass.name, pass.milliseconds}); };
+  ir::LoopProgram nest;
+  lower_options.on_pass = [&](const lower::PassRun& pass) {
+    if (kernel.times.back().stage == "replay and proof") nest = *pass.program;
+    kernel.times.push_back({pass.name, pass.milliseconds});
+  };
   kernel.kernel.program = lower::lower(*kernel.state, lower_options);
   kernel.kernel.in_place = in_place_pairs(*kernel.state);
   for (const schedule::StagedBuffer& staged : kernel.state->staged) {
     if (staged.at_compile_time) kernel.packed.push_back({staged.name, staged.dtype, staged.shape});
   }
   if (!kernel.packed.empty()) kernel.packing = lower::lower_packing(*kernel.state, {.machine = machine});
+  if (options.second_judge && options.proof != schedule::ProofLevel::Off)
+    log.run("second judge", [&] { ask_about(kernel, nest, machine, options); });
   return kernel;
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "codegen/codegen.h"
+#include "driver/second_judge.h"
 #include "ir/interpret.h"
 #include "schedule/language/replay.h"
 #include "support/checked.h"
@@ -39,6 +40,9 @@ struct KernelOptions {
   bool strict = false;  // what was not done as asked is an error
   // A fallback is the caller's to judge, also under `strict`: a group that is handed back may be split.
   bool defer_fallback = false;
+  bool second_judge = true;      // what is proved is executed at small sizes too, where that is cheap
+  std::int64_t judge_steps = 0;  // its budget; 0: what the time of the proof is worth
+  std::shared_ptr<const ir::Program> open = nullptr;  // the Program before its sizes were bound: what it may shrink
   bool exact = false;   // keeps the order of floating-point operations, refuses contracts that change it
   std::vector<std::int64_t> typical = {};  // of the Program's parameters, if any, in order: what an arm schedules for
 };
@@ -66,6 +70,7 @@ struct BuiltKernel {
   ir::LoopProgram packing;         // reads Const buffers, writes the packed ones
   std::vector<std::string> notes;  // declines, fallbacks, loops left serial: shown in every report
   std::vector<StageTime> times;
+  SecondJudgement second_judge;
   Arm asked = Arm::Naive;
   std::optional<Declined> declined = {};  // then the reference order was taken
   Arm used() const { return declined ? Arm::Naive : asked; }
@@ -81,6 +86,7 @@ void refuse_fallbacks(std::span<const BuiltKernel> kernels);
 Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact = false,
                                       std::vector<std::string>* notes = nullptr);
 
+// Every accepted script goes before the second judge (driver/second_judge.h): InternalError where it disagrees.
 // Parameters stay open: the script is proved for all their values, and the kernel is given them. UserError(Refused or
 // Unknown) with the refusal's text where a script is refused. An arm that declines, or whose own script is refused,
 // falls back to the reference order; `declined` and the notes say so. Under `strict` that is UserError(Refused).

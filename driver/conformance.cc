@@ -135,13 +135,15 @@ frontend::Imported import_for(const fs::path& folder, const fs::path& set, DataS
   return imported;
 }
 
-std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph, Arm arm, const codegen::Target& target,
-                                                      bool strict, std::string& notes) {
+std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph, const codegen::Target& target,
+                                                      bool strict, CaseResult& result, std::string& notes) {
   ModelOptions options;
   options.strict = strict;
-  options.arm = arm;
+  options.arm = result.arm;
   options.jobs = 1;
+  options.judge_steps = 20'000;
   CompiledModel model = compile_model(std::move(graph), target, options);
+  for (const BuiltKernel& kernel : model.kernels) ++(kernel.second_judge.ran ? result.executed : result.not_executed);
   for (const std::string& note : model.notes) notes += (notes.empty() ? "" : "; ") + one_line(note);
   return runtime::Artifact::from_parts(std::move(model.parts));
 }
@@ -170,7 +172,7 @@ void compile_and_compare(const fs::path& folder, const codegen::Target& target, 
       return;
     }
     if (!reused)
-      session.emplace(compile_case(std::move(imported.graph), result.arm, target, strict, notes),
+      session.emplace(compile_case(std::move(imported.graph), target, strict, result, notes),
                       runtime::SessionOptions{.threads = 2});
     result.steps = session->steps();
     const std::string wrong = difference(*session, set, tolerance_of(folder));

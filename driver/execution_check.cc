@@ -1,20 +1,121 @@
 #include "driver/execution_check.h"
 
+#include <algorithm>
+#include <cmath>
+#include <map>
+
 #include "driver/operator.h"
 #include "lower/lower.h"
+#include "runtime/compare.h"
 #include "runtime/fill.h"
+#include "schedule/language/contract.h"
 
 namespace polyte::driver {
 
+namespace {
+
+// Buffers whose elements are subscripts, and below what they must stay.
+class IndexLimits {
+ public:
+  explicit IndexLimits(const ir::Program& program) : program_(program) {
+    for (const ir::Statement& statement : program.statements) {
+      for (const ir::Access& write : statement.writes) see(write.buffer, write.indices);
+      for (const ir::Expr& value : statement.values) see(value);
+      if (statement.guard) see(statement.guard);
+    }
+  }
+
+  std::int64_t of(const std::string& buffer) const {
+    auto it = limits_.find(buffer);
+    return it == limits_.end() ? 0 : it->second;
+  }
+
+ private:
+  const ir::Program& program_;
+  std::map<std::string, std::int64_t> limits_;
+
+  void see(const ir::Expr& value) {
+    for (const ir::Load* load : ir::loads_of(value)) see(load->buffer, load->indices);
+  }
+  void see(const std::string& buffer, const std::vector<ir::Index>& indices) {
+    const std::vector<std::int64_t> shape = ir::constant_shape(program_.buffer(buffer));
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      if (!indices[d].indirect) continue;
+      for (const ir::Load* load : ir::loads_of(indices[d].indirect)) {
+        auto [it, fresh] = limits_.try_emplace(load->buffer, shape[d]);
+        it->second = std::min(it->second, shape[d]);
+      }
+    }
+  }
+};
+
+bool agree(const ir::Contents& a, const ir::Contents& b, bool is_exact) {
+  if (is_exact) return a.bytes == b.bytes;
+  const auto count = static_cast<std::int64_t>(a.bytes.size()) / size_in_bytes(a.dtype);
+  double largest = 0;
+  for (std::int64_t i = 0; i < count; ++i)
+    if (const double value = std::fabs(ir::get_real(b, i)); std::isfinite(value)) largest = std::max(largest, value);
+  const double slack = (size_in_bytes(a.dtype) < 4 ? 0.1 : 1e-3) * largest;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double x = ir::get_real(a, i), y = ir::get_real(b, i);
+    if (std::isfinite(x) && std::isfinite(y) && std::fabs(x - y) > slack) return false;
+  }
+  return true;
+}
+
+// The Program after its rewrites has other instances: only what it computes can be compared. Other roundings are what
+// some rewrites are for.
+void compare_rewritten(const schedule::State& state, const ir::Environment& inputs, const ExecutionOptions& options,
+                       std::vector<lower::TraceFault>& faults) {
+  if (state.rewrites.empty()) return;
+  const bool only_inlined = std::ranges::all_of(
+      state.rewrites, [](const schedule::Rewrite& r) { return r.kind == schedule::Rewrite::Kind::Inline; });
+  ir::Environment before = inputs, after = inputs;
+  const ir::InterpretOptions limits{.sizes = options.sizes, .on_event = {}, .max_steps = options.max_steps};
+  ir::interpret(*state.reference, before, limits);
+  ir::interpret(*state.basis, after, limits);
+  for (const ir::Buffer* buffer : state.reference->interface()) {
+    if (buffer->role != ir::Role::Out && buffer->role != ir::Role::InOut) continue;
+    if (!agree(after.at(buffer->name), before.at(buffer->name), only_inlined || !is_float(buffer->dtype)))
+      faults.push_back({lower::TraceFault::Kind::Values, "the rewritten program computes another " + buffer->name});
+  }
+}
+
+}  // namespace
+
 ir::Environment small_integer_environment(const ir::Program& program, std::uint64_t seed) {
+  const IndexLimits limits(program);
   ir::Environment buffers;
   for (const ir::Buffer* buffer : program.interface()) {
     runtime::Tensor tensor(buffer->dtype, ir::constant_shape(*buffer));
     if (buffer->role == ir::Role::Out) continue;
     runtime::fill(tensor, {runtime::Fill::Kind::Int, seed}, buffer->name);
+    const std::int64_t limit = limits.of(buffer->name);
+    for (std::int64_t e = 0; limit > 0 && e < tensor.elements(); ++e) {
+      const double value = runtime::element_as_double(tensor.dtype(), tensor.data(), e);
+      runtime::set_element_int(tensor.dtype(), tensor.data(), e, static_cast<std::int64_t>(std::fabs(value)) % limit);
+    }
     buffers[buffer->name] = to_contents(tensor);
   }
   return buffers;
+}
+
+ir::Environment adverse_environment(const ir::Program& program, std::uint64_t seed, bool keeps_rounding) {
+  ir::Environment buffers = small_integer_environment(program, seed);
+  if (!keeps_rounding) return buffers;
+  for (auto& [name, contents] : buffers) {
+    if (!is_float(contents.dtype)) continue;
+    const auto count = static_cast<std::int64_t>(contents.bytes.size()) / size_in_bytes(contents.dtype);
+    for (std::int64_t e = 0, zeros = 0; e < count; ++e)
+      if (ir::get_real(contents, e) == 0 && zeros++ % 2 == 0) ir::set_real(contents, e, -0.0);
+  }
+  return buffers;
+}
+
+bool schedule_relaxes_rounding(const schedule::State& state) {
+  return schedule::relaxes_order(state) || std::ranges::any_of(state.rewrites, [](const schedule::Rewrite& r) {
+           return r.kind != schedule::Rewrite::Kind::Inline;
+         });
 }
 
 void run_loops(const schedule::State& state, const Machine& machine, ir::Environment& buffers,
@@ -32,14 +133,19 @@ void run_loops(const schedule::State& state, const Machine& machine, ir::Environ
 }
 
 std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state, const Machine& machine,
-                                                   const ir::Environment& inputs) {
-  const ir::Program& program = *state.basis;  // what was inlined has no instances any more
-  const lower::TraceOptions options{.any_order = lower::reorderable_updates(state)};
-  const lower::ReferenceTrace reference(program, inputs, options);
+                                                   const ir::Environment& inputs, const ExecutionOptions& options) {
+  // What was inlined has no instances any more: the rewritten Program is the reference.
+  const ir::Program program = options.sizes.empty() ? *state.basis : ir::bind(*state.basis, options.sizes);
+  const lower::TraceOptions trace{.any_order = lower::reorderable_updates(state), .max_steps = options.max_steps};
+  const lower::ReferenceTrace reference(program, inputs, trace);
   const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine});
   const std::set<std::string> padded = lower::padded_statements(state);
-  std::vector<lower::TraceFault> faults = compare_traces(reference, packing, lower::lower_to_nest(state), padded);
-  if (faults.empty()) faults = compare_traces(reference, packing, lower::lower(state, {.machine = machine}), padded);
+  const auto compare = [&](const ir::LoopProgram& loops) {
+    return compare_traces(reference, packing, loops, padded, options.sizes);
+  };
+  std::vector<lower::TraceFault> faults = compare(options.nest ? *options.nest : lower::lower_to_nest(state));
+  if (faults.empty()) faults = compare(options.loops ? *options.loops : lower::lower(state, {.machine = machine}));
+  if (faults.empty()) compare_rewritten(state, inputs, options, faults);
   return faults;
 }
 

@@ -22,23 +22,28 @@ double operations_of(const ir::Expr& e) {
 // Iterator by iterator: one that no later bound mentions multiplies, the others are run through.
 class InstanceCount {
  public:
-  InstanceCount(const ir::Statement& statement, const ir::Values& sizes)
-      : iterators_(statement.iterators), bounds_(ir::bounds_of(statement.domain, statement.iterators)), at_(sizes) {
+  static constexpr std::int64_t kMostSteps = 4'000'000;
+
+  InstanceCount(const ir::Statement& statement, const ir::Values& sizes, std::int64_t most_steps = kMostSteps)
+      : most_steps_(most_steps),
+        iterators_(statement.iterators),
+        bounds_(ir::bounds_of(statement.domain, statement.iterators)),
+        at_(sizes) {
     for (const std::string& iterator : iterators_) is_needed_.push_back(is_mentioned(iterator));
   }
 
-  // Nothing where some iterator has no bounds or more than kMostSteps steps are needed.
+  // Nothing where some iterator has no bounds or more than `most_steps` are needed to count.
   std::optional<double> run() {
     const bool is_bounded = std::ranges::all_of(
         bounds_.of, [](const ir::IteratorBounds& b) { return !b.lower.empty() && !b.upper.empty(); });
     if (!is_bounded) return std::nullopt;
     if (!std::ranges::all_of(bounds_.constant, [&](const ir::Constraint& c) { return ir::holds(c, at_); })) return 0;
     const double count = from(0);
-    return steps_ > kMostSteps ? std::nullopt : std::optional(count);
+    return steps_ > most_steps_ ? std::nullopt : std::optional(count);
   }
 
  private:
-  static constexpr std::int64_t kMostSteps = 4'000'000;
+  std::int64_t most_steps_;
   const std::vector<std::string>& iterators_;
   ir::DomainBounds bounds_;
   std::vector<bool> is_needed_;
@@ -64,7 +69,7 @@ class InstanceCount {
     here = first;
     if (!is_needed_[depth]) return static_cast<double>(last - first + 1) * from(depth + 1);
     double count = 0;
-    for (here = first; here <= last && ++steps_ <= kMostSteps; ++here)
+    for (here = first; here <= last && ++steps_ <= most_steps_; ++here)
       if (std::ranges::all_of(b.checks, [&](const ir::Constraint& c) { return ir::holds(c, at_); }))
         count += from(depth + 1);
     return count;
@@ -84,6 +89,17 @@ double count_flops(const std::vector<ir::Statement>& statements, const ir::Value
     const std::optional<double> instances = InstanceCount(statement, sizes).run();
     if (!instances) return 0;
     total += each * *instances;
+  }
+  return total;
+}
+
+std::optional<double> count_instances(const std::vector<ir::Statement>& statements, const ir::Values& sizes,
+                                      std::int64_t most_steps) {
+  double total = 0;
+  for (const ir::Statement& statement : statements) {
+    const std::optional<double> instances = InstanceCount(statement, sizes, most_steps).run();
+    if (!instances) return std::nullopt;
+    total += *instances;
   }
   return total;
 }

@@ -134,6 +134,8 @@ std::vector<KernelRequest> distinct_kernels(CompiledModel& model, const ModelOpt
     KernelRequest request{&group, {}, it->first};
     request.options.arm = arm_of(group, options);
     request.options.proof = options.proof;
+    request.options.second_judge = options.second_judge;
+    request.options.judge_steps = options.judge_steps;
     request.options.strict = options.strict;
     request.options.defer_fallback = true;
     request.options.exact = options.exact;

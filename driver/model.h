@@ -33,6 +33,8 @@ struct ModelOptions {
   std::map<std::string, Arm> group_arms;  // by group name
   std::vector<NamedScript> scripts;       // for the groups that their headers name
   schedule::ProofLevel proof = schedule::ProofLevel::Full;
+  bool second_judge = true;
+  std::int64_t judge_steps = 0;  // of a kernel; 0: what its proof is worth
   bool strict = false, exact = false;
   bool optimize = true;  // graph passes
   graph::Layout layout = graph::Layout::Auto;

@@ -19,9 +19,9 @@ namespace {
 
 // What the reference does in one instance.
 struct Instance {
-  int number = -1;      // in Known; numbers grow in reference order
-  Sources reads;        // an update's own reads of what it writes left out
-  std::string buffer;   // of the first write
+  int number = -1;     // in Known; numbers grow in reference order
+  Sources reads;       // an update's own reads of what it writes left out
+  std::string buffer;  // of the first write
   std::int64_t element = 0;
   std::size_t writes = 0;
   int group = -1;               // of updates that may change places; -1: keeps its order
@@ -102,11 +102,12 @@ struct ReferenceTrace::Impl {
     for (const Event::Cell& cell : event.cells) {
       if (cell.write || (cell.combined && instance.group >= 0)) continue;
       unite(instance.reads, follower->of(cell));
-      const auto is_own = [&](const Event::Cell* w) { return w->buffer == cell.buffer && w->position == cell.position; };
+      const auto is_own = [&](const Event::Cell* w) {
+        return w->buffer == cell.buffer && w->position == cell.position;
+      };
       if (instance.group >= 0 && std::ranges::any_of(writes, is_own)) no_updates_.insert(s.name);
     }
-    instance.number =
-        known.number({Source::Kind::Instance, known.name(s.name), event.instance, {}, {}});
+    instance.number = known.number({Source::Kind::Instance, known.name(s.name), event.instance, {}, {}});
     instance.writes = writes.size();
     instance.buffer = writes.front()->buffer;
     instance.element = writes.front()->position;
@@ -121,8 +122,7 @@ struct ReferenceTrace::Impl {
     const int before = generation_of(known, own, instance);
     instance.starts.push_back(before < 0 ? own : known[before].start);
     const int result = known.updated(instance.group, instance.element, own, before, instance.number);
-    if (s.combiner == ir::Combiner::Sum || s.combiner == ir::Combiner::Product)
-      weigh(s, cell, event, before, result);
+    if (s.combiner == ir::Combiner::Sum || s.combiner == ir::Combiner::Product) weigh(s, cell, event, before, result);
     return result;
   }
 
@@ -143,8 +143,8 @@ struct ReferenceTrace::Impl {
   static int generation_of(const Known& known, const Sources& own, const Instance& instance) {
     if (own.size() != 1) return -1;
     const Source& source = known[own[0]];
-    const bool is_one = source.kind == Source::Kind::Updates && source.name == instance.group &&
-                        source.at[0] == instance.element;
+    const bool is_one =
+        source.kind == Source::Kind::Updates && source.name == instance.group && source.at[0] == instance.element;
     return is_one ? own[0] : -1;
   }
 };
@@ -287,7 +287,8 @@ class Comparison {
   // Of an update of a pair: the other element as this update finds it or has left it.
   bool is_partner(const Instance& instance, int read, int before) const {
     if (ReferenceTrace::Impl::generation_of(known(), {read}, instance) < 0)
-      return std::ranges::any_of(instance.starts, [&](const Sources& s) { return std::ranges::find(s, read) != s.end(); });
+      return std::ranges::any_of(instance.starts,
+                                 [&](const Sources& s) { return std::ranges::find(s, read) != s.end(); });
     const InstanceSum had = before < 0 ? InstanceSum{} : known()[before].sum;
     const InstanceSum& has = known()[read].sum;
     return has == had || has == had.with(instance.number);

@@ -110,6 +110,8 @@ Outcome<Kernel> compile(const Program& program, const CompileOptions& options) {
     kernel_options.arm = arm_of(options.scheduler);
     kernel_options.strict = options.strict;
     kernel_options.exact = options.exact;
+    kernel_options.second_judge = options.second_judge;
+    kernel_options.open = program.shared();
     if (!options.script.empty()) {
       script = schedule::parse_script(options.script, "script");
       kernel_options.arm = driver::Arm::Script;

@@ -68,6 +68,7 @@ struct CompileOptions {
   std::string target = "native";  // or an LLVM CPU name; the kernel runs in this process
   bool strict = false;            // what was not done as asked is a failure
   bool exact = false;             // refuse schedules that change the order of floating-point operations
+  bool second_judge = true;       // what is proved is executed at small sizes too (docs/second-judge.md)
 };
 
 // Memory of the caller for one tensor, row-major. T may be const for tensors that are only read.

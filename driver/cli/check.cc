@@ -7,6 +7,7 @@
 #include "driver/certificate_text.h"
 #include "driver/cli/model_options.h"
 #include "driver/execution_check.h"
+#include "driver/second_judge.h"
 #include "schedule/language/recompute.h"
 #include "schedule/language/replay.h"
 #include "schedule/proof/rounding.h"
@@ -23,7 +24,7 @@ struct CheckOptions {
   std::string target = "cpu:native";
   std::string certificate;
   bool no_proof = false;
-  bool json = false, by_execution = false, strict = false, bits = false;
+  bool json = false, by_execution = false, strict = false, bits = false, no_second_judge = false;
 };
 
 std::string verdict_of(const schedule::Refusal& refusal) {
@@ -73,6 +74,7 @@ void print_verdict(const CheckOptions& options, nlohmann::json json, const std::
     return;
   }
   std::cout << "verdict: " << json["verdict"].get<std::string>() << "\n";
+  if (json.contains("second_judge")) std::cout << "second judge: " << json["second_judge"].get<std::string>() << "\n";
   if (json.contains("rounding"))
     for (const auto& note : json["rounding"]) std::cout << "rounding: " << note.get<std::string>() << "\n";
   std::cerr << explanation;
@@ -128,6 +130,9 @@ int run_check(const CheckOptions& options) {
       explanation += to_string(fault.kind) + ": " + fault.text + "\n";
     }
   }
+  if (!options.by_execution && !options.no_second_judge && json["verdict"] == "legal") {
+    json["second_judge"] = driver::ask_second_judge({*state, script}, machine, driver::kPatientJudgeSteps).text;
+  }
   schedule::Prover prover(subject.program);
   json["rounding"] = schedule::rounding_notes(*state, prover);
   for (const schedule::Recompute& each : schedule::recompute_factors(*state))
@@ -157,6 +162,7 @@ void add_check(const Verb& app) {
   verb.option("--certificate", options->certificate, "write what the verdict rests on (docs/certificate.md)");
   verb.flag("--no-proof", options->no_proof, "replay only: with --certificate, another judge decides");
   verb.flag("--by-execution", options->by_execution, "decide by interpreting the loops (sizes must be bound)");
+  add_judge_option(verb, options->no_second_judge);
   verb.flag("--json", options->json, "the verdict as JSON");
   verb.example("polyte check jacobi.program --script jacobi.sched");
   verb.calls([options] { return run_check(*options); });

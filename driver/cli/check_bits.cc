@@ -23,6 +23,8 @@ int check_bits(const std::string& path, const ModelVerbOptions& model, const std
     std::cout << nlohmann::ordered_json{{"model", path},
                                         {"kernels", report.kernels},
                                         {"verdict", good ? "equal" : "different"},
+                                        {"second_judge",
+                                         {{"executed", report.executed}, {"too_large", report.not_executed}}},
                                         {"problems", report.problems},
                                         {"fallbacks", fallbacks},
                                         {"not_interpreted", report.skipped}}
@@ -34,6 +36,8 @@ int check_bits(const std::string& path, const ModelVerbOptions& model, const std
   for (const driver::BitFallback& one : report.fallbacks)
     std::cout << "fallback: '" << one.kernel << "', " << one.asked << ": " << one.reason << " (" << one.where << ")\n";
   for (const std::string& line : report.skipped) std::cout << "not interpreted: " << line << "\n";
+  std::cout << "second judge: the loops of " << report.executed << " kernels executed, " << report.not_executed
+            << " too large\n";
   std::cout << report.kernels << " kernels by naive, template and poly, with 1 and 2 threads: "
             << (good ? "equal bits, no fallback" : "not as they should be") << "\n";
   return good ? 0 : static_cast<int>(ExitStatus::Refused);

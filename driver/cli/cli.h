@@ -37,9 +37,10 @@ struct ScheduleOptions {  // which arm, which script, how strictly
   std::string scheduler = "poly";
   std::vector<std::string> scripts;
   std::vector<std::string> params;  // Mr=14: of the scripts
-  bool strict = false, exact = false, no_proof = false;
+  bool strict = false, exact = false, no_proof = false, no_second_judge = false;
 };
 void add_schedule_options(const Verb& verb, ScheduleOptions& options);
+void add_judge_option(const Verb& verb, bool& off);
 void add_param_option(const Verb& verb, std::vector<std::string>& params);
 // The script of a file, its params filled.
 schedule::Script load_script(const std::string& path, const std::vector<std::string>& params);
@@ -54,8 +55,10 @@ struct OperatorOptions {           // where a Program comes from
 };
 void add_operator_options(const Verb& verb, OperatorOptions& options);
 // Every program of the file with sizes bound, or the one of the notation. UserError lists all sizes that lack.
-std::vector<std::shared_ptr<const ir::Program>> load_programs(const OperatorOptions& options);
-std::shared_ptr<const ir::Program> load_program(const OperatorOptions& options);  // exactly one
+// `open` receives the programs as they are before that.
+std::vector<std::shared_ptr<const ir::Program>> load_programs(
+    const OperatorOptions& options, std::vector<std::shared_ptr<const ir::Program>>* open = nullptr);
+std::shared_ptr<const ir::Program> load_program(const OperatorOptions& options);                     // exactly one
 // The same without binding sizes: for proofs. Of several programs the one called `name`.
 std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options, const std::string& name);
 // UserError(Usage) that lists the sizes of the Program which are not in `known`.

@@ -32,6 +32,10 @@ nlohmann::json to_json(const std::vector<CaseResult>& results) {
     nlohmann::json& summary = json["summary"][scheduler];
     if (summary.is_null()) summary = {{"pass", 0}, {"fail", 0}, {"unsupported", 0}, {"error", 0}};
     summary[result] = summary[result].get<int>() + 1;
+    nlohmann::json& judged = json["second_judge"][scheduler];
+    if (judged.is_null()) judged = {{"executed", 0}, {"too_large", 0}};
+    judged["executed"] = judged["executed"].get<int>() + r.executed;
+    judged["too_large"] = judged["too_large"].get<int>() + r.not_executed;
   }
   return json;
 }
@@ -90,7 +94,9 @@ int run_conformance(const ConformanceOptions& options) {
   } else {
     for (const auto& [scheduler, s] : json["summary"].items()) {
       std::cout << scheduler << ": " << s["pass"] << " pass, " << s["fail"] << " fail, " << s["unsupported"]
-                << " unsupported, " << s["error"] << " error\n";
+                << " unsupported, " << s["error"]
+                << " error; second judge: " << json["second_judge"][scheduler]["executed"] << " kernels executed, "
+                << json["second_judge"][scheduler]["too_large"] << " too large\n";
     }
   }
   return status;

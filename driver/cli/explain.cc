@@ -113,6 +113,7 @@ std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& mac
   add(text, "storage", storage_lines(kernel));
   add(text, "float order", order_lines(kernel));
   add(text, "proof", {proof_line(kernel, proved)});
+  add(text, "second judge", {kernel.second_judge.text});
   add(text, "declined", notes.empty() ? std::vector<std::string>{"nothing"} : notes);
   return text;
 }

@@ -89,6 +89,7 @@ nlohmann::json run_bench(const OpOptions& options, const driver::CompiledOperato
   const double flops = driver::count_flops(*op.built.program);
   nlohmann::json row = bench_row(op.built.program->name, timings[0], flops, peak, options.threads);
   row.update(scheduling_json(scheduling_of(op.built), ""));
+  row["second_judge"] = op.built.second_judge.text;
   if (options.json) return row;
   std::printf("%-24s %12.1f us  %8.2f GF/s", op.built.program->name.c_str(), timings[0].median() / 1e3,
               flops / timings[0].median());
@@ -145,9 +146,10 @@ int run_once(const OpOptions& options, const driver::CompiledOperator& op, std::
 
 // One program, compiled and run as far as the options ask; rows of --bench are added to `rows`.
 int run_program(const OpOptions& options, const std::shared_ptr<const ir::Program>& program,
-                const codegen::Target& target, nlohmann::json& rows) {
+                const std::shared_ptr<const ir::Program>& open, const codegen::Target& target, nlohmann::json& rows) {
   schedule::Script script;
-  const driver::KernelOptions kernel = kernel_options(options.schedule, *program, script);
+  driver::KernelOptions kernel = kernel_options(options.schedule, *program, script);
+  kernel.open = open;
   const bool looking = !options.emit.empty() || options.explain;
   if (looking && !options.bench && options.artifact.empty() && !wants_results(options)) {
     show(options, driver::build_kernel(program, target.machine, kernel), target);
@@ -196,13 +198,14 @@ int run_op(const OpOptions& options) {
   const codegen::Target target = target_from(options.target);
   nlohmann::json rows = nlohmann::json::array();
   int status = 0;
-  const std::vector<std::shared_ptr<const ir::Program>> programs = load_programs(options.source);
+  std::vector<std::shared_ptr<const ir::Program>> open;
+  const std::vector<std::shared_ptr<const ir::Program>> programs = load_programs(options.source, &open);
   if (programs.size() > 1 && !options.artifact.empty())
     throw UserError(ExitStatus::Usage, "--artifact: " + options.source.source + " has " +
                                            std::to_string(programs.size()) + " programs, an artifact holds one");
   check_files(options, programs);
-  for (const std::shared_ptr<const ir::Program>& program : programs)
-    status = std::max(status, run_program(options, program, target, rows));
+  for (std::size_t i = 0; i < programs.size(); ++i)
+    status = std::max(status, run_program(options, programs[i], open[i], target, rows));
   if (options.json) {
     const nlohmann::json context{{"cpu", target.machine.model_name}, {"target", target.machine.cpu}};
     std::cout << nlohmann::json{{"context", context}, {"benchmarks", rows}}.dump(2) << "\n";

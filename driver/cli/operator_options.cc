@@ -94,12 +94,16 @@ void require_sizes(const ir::Program& program, const ir::Values& known) {
                                          " (as NAME=SIZE, separated by commas)");
 }
 
-std::vector<std::shared_ptr<const ir::Program>> load_programs(const OperatorOptions& options) {
+std::vector<std::shared_ptr<const ir::Program>> load_programs(const OperatorOptions& options,
+                                                              std::vector<std::shared_ptr<const ir::Program>>* open) {
   const ir::Values sizes = parse_sizes(options.shape);
   const std::vector<ir::Program> programs = parse_source(options);
   check_known(programs, sizes);
   std::vector<std::shared_ptr<const ir::Program>> result;
-  for (const ir::Program& program : programs) result.push_back(bound(program, sizes));
+  for (const ir::Program& program : programs) {
+    result.push_back(bound(program, sizes));
+    if (open) open->push_back(std::make_shared<const ir::Program>(program));
+  }
   return result;
 }
 
@@ -135,6 +139,11 @@ void add_schedule_options(const Verb& verb, ScheduleOptions& options) {
   verb.flag("--strict", options.strict, "what was not done as asked is an error");
   verb.flag("--exact", options.exact, "keep the order of floating-point sums; refuse scripts that may round otherwise");
   verb.flag("--no-proof", options.no_proof, "check the structure only: for tuning, never for results");
+  add_judge_option(verb, options.no_second_judge);
+}
+
+void add_judge_option(const Verb& verb, bool& off) {
+  verb.flag("--no-second-judge", off, "do not execute what is proved at small sizes");
 }
 
 void add_param_option(const Verb& verb, std::vector<std::string>& params) {
@@ -162,6 +171,7 @@ driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::P
   result.strict = options.strict;
   result.exact = options.exact;
   if (options.no_proof) result.proof = schedule::ProofLevel::Off;
+  result.second_judge = !options.no_second_judge;
   if (options.scripts.empty() && !options.params.empty())
     throw UserError(ExitStatus::Usage, "--param " + options.params[0] + ": there is no --script");
   for (const std::string& path : options.scripts) {

@@ -59,6 +59,7 @@ void refuse_compile_options(const RunOptions& options, bool has_open_sizes) {
   add(given.schedule.strict, "--strict");
   add(given.schedule.exact, "--exact");
   add(given.schedule.no_proof, "--no-proof");
+  add(given.schedule.no_second_judge, "--no-second-judge");
   add(!given.group_arms.empty(), "--schedule");
   add(!given.shapes.empty() && !has_open_sizes, "--shape");
   add(!given.values.empty(), "--value");

@@ -7,6 +7,7 @@
 #include "driver/fuzz/rename_loops.h"
 #include "driver/operator.h"
 #include "ir/program_text.h"
+#include "lower/ast_oracle.h"
 #include "lower/lower.h"
 #include "schedule/language/contract.h"
 
@@ -122,6 +123,8 @@ class Judge {
     stage_ = "rename";
     if (case_.renames) expect_same_loops_renamed(*state, loops);
     execute(*state);
+    stage_ = "order";
+    if (case_.data_seed % 4 == 0) compare_with_isl(*state);
     stage_ = "native";
     if (case_.native) run_native();
     return {.outcome = Outcome::Accepted};
@@ -326,6 +329,14 @@ class Judge {
     options.sizes = sizes;
     ir::interpret(packing, constants, options);
     for (auto& [name, contents] : constants) buffers.try_emplace(name, contents);
+  }
+
+  // The nest against isl's own code for the same order.
+  void compare_with_isl(const State& state) const {
+    ir::Environment buffers = inputs_;
+    pack(state, buffers);
+    const std::string text = lower::order_difference(state, lower::lower_to_nest(state), std::move(buffers));
+    if (!text.empty()) throw Failure{"order", text};
   }
 
   void run_native() const {

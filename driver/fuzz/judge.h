@@ -5,6 +5,7 @@
 //   replay, proved                    accepted or refused
 //   accepted                          loops before and after the passes interpreted (bounds, initialisation, races),
 //                                     every value followed to the instance that computed it (lower/trace_check.h),
+//                                     of a sample: the instances of the nest in the order of isl's own code,
 //                                     machine code on 1 and 2 threads if `native`: all equal to the reference order
 //   open sizes                        proved with all sizes open, then bound to twelve (the least, odd, prime, those of
 //                                     tiles and one off) and executed at each

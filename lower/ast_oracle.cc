@@ -1,0 +1,284 @@
+#include "lower/ast_oracle.h"
+
+#include <isl/ast.h>
+#include <isl/ast_build.h>
+#include <isl/id.h>
+#include <isl/map.h>
+#include <isl/set.h>
+#include <isl/union_map.h>
+#include <isl/val.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "schedule/language/reuse.h"
+#include "schedule/proof/isl_bridge.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace polyte::lower {
+namespace {
+
+using schedule::ScheduledStatement;
+using schedule::State;
+
+// One store: of an instance of the reference, or of a copy, which has none.
+struct Done {
+  std::string statement;
+  std::vector<std::int64_t> instance;
+  std::string buffer;
+  std::vector<std::int64_t> index;  // empty where it is read at run time
+  bool operator==(const Done&) const = default;
+};
+
+std::string list(const std::vector<std::int64_t>& values) {
+  std::string text;
+  for (const std::int64_t value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
+  return text;
+}
+
+std::string text_of(const Done& done) {
+  const std::string store = done.buffer + "[" + list(done.index) + "]";
+  return done.statement.empty() ? "a copy to " + store : done.statement + "(" + list(done.instance) + ") -> " + store;
+}
+
+bool is_indirect(const ScheduledStatement& s) {
+  return std::ranges::any_of(s.body.writes, [](const ir::Access& write) {
+    return std::ranges::any_of(write.indices, [](const ir::Index& index) { return index.indirect != nullptr; });
+  });
+}
+
+// Statements of the reference that are left out, and those whose elements are.
+struct Exceptions {
+  std::set<std::string> statements, elements;
+
+  explicit Exceptions(const State& state) {
+    for (const ScheduledStatement& s : state.statements) {
+      if (s.body.guard) statements.insert(s.reference);
+      if (is_indirect(s)) elements.insert(s.reference);
+    }
+  }
+  bool has_left_out(const std::string& statement) const { return !statement.empty() && statements.contains(statement); }
+};
+
+// --- our loops ---------------------------------------------------------------------------------------------------
+
+std::vector<Done> done_by_loops(const ir::LoopProgram& nest, const Exceptions& exceptions, ir::Environment& buffers) {
+  std::vector<Done> result;
+  ir::InterpretOptions options;
+  options.check_races = false;
+  options.on_event = [&](const ir::Event& event) {
+    if (exceptions.has_left_out(*event.statement)) return;
+    POLYTE_CHECK(event.lanes == 1 && event.cells.back().write, "a store of a nest writes one element");
+    const ir::Event::Cell& cell = event.cells.back();
+    result.push_back({*event.statement, event.instance, cell.buffer, cell.index});
+    if (exceptions.elements.contains(*event.statement)) result.back().index.clear();
+  };
+  ir::interpret(nest, buffers, options);
+  return result;
+}
+
+// --- isl's code --------------------------------------------------------------------------------------------------
+
+template <class T, T* (*release)(T*)>
+struct Release {
+  void operator()(T* object) const { release(object); }
+};
+using AstNode = std::unique_ptr<isl_ast_node, Release<isl_ast_node, isl_ast_node_free>>;
+using AstExpr = std::unique_ptr<isl_ast_expr, Release<isl_ast_expr, isl_ast_expr_free>>;
+
+std::string name_of(isl_id* id) {
+  std::string name = isl_id_get_name(id);
+  isl_id_free(id);
+  return name;
+}
+
+// Runs an AST of isl: its iterators have values, its user nodes are instances of S<i>.
+class AstRun {
+ public:
+  AstRun(const State& state, const Exceptions& exceptions) : state_(state), exceptions_(exceptions) {}
+
+  std::vector<Done> result;
+
+  void run(const AstNode& node) {
+    POLYTE_CHECK(node != nullptr, "isl made no code");
+    switch (isl_ast_node_get_type(node.get())) {
+      case isl_ast_node_for:
+        return loop(node);
+      case isl_ast_node_if:
+        return branch(node);
+      case isl_ast_node_block:
+        return block(node);
+      case isl_ast_node_user:
+        return instance(node);
+      default:
+        throw InternalError("isl's code has a node that nobody asked for");
+    }
+  }
+
+ private:
+  const State& state_;
+  const Exceptions& exceptions_;
+  std::map<std::string, std::int64_t> values_;
+
+  void loop(const AstNode& node) {
+    const AstExpr iterator(isl_ast_node_for_get_iterator(node.get())), init(isl_ast_node_for_get_init(node.get()));
+    const AstNode body(isl_ast_node_for_get_body(node.get()));
+    const std::string name = name_of(isl_ast_expr_get_id(iterator.get()));
+    values_[name] = value(init);
+    if (isl_ast_node_for_is_degenerate(node.get()) == isl_bool_true) return run(body);
+    const AstExpr condition(isl_ast_node_for_get_cond(node.get())), step(isl_ast_node_for_get_inc(node.get()));
+    for (; value(condition) != 0; values_[name] += value(step)) run(body);
+  }
+
+  void branch(const AstNode& node) {
+    const AstExpr condition(isl_ast_node_if_get_cond(node.get()));
+    if (value(condition) != 0) return run(AstNode(isl_ast_node_if_get_then_node(node.get())));
+    if (isl_ast_node_if_has_else_node(node.get()) == isl_bool_true)
+      run(AstNode(isl_ast_node_if_get_else_node(node.get())));
+  }
+
+  void block(const AstNode& node) {
+    isl_ast_node_list* children = isl_ast_node_block_get_children(node.get());
+    for (int i = 0; i < isl_ast_node_list_n_ast_node(children); ++i)
+      run(AstNode(isl_ast_node_list_get_ast_node(children, i)));
+    isl_ast_node_list_free(children);
+  }
+
+  void instance(const AstNode& node) {
+    const AstExpr call(isl_ast_node_user_get_expr(node.get()));
+    const AstExpr called(isl_ast_expr_get_op_arg(call.get(), 0));
+    const std::string name = name_of(isl_ast_expr_get_id(called.get()));
+    const ScheduledStatement& s = state_.statements.at(static_cast<std::size_t>(std::stoi(name.substr(1))));
+    ir::Values point;
+    for (std::size_t i = 0; i < s.body.iterators.size(); ++i)
+      point[s.body.iterators[i]] = value(AstExpr(isl_ast_expr_get_op_arg(call.get(), static_cast<int>(i) + 1)));
+    if (!exceptions_.has_left_out(s.reference)) store(s, point);
+  }
+
+  // A pair's second element first, as the nest stores them.
+  void store(const ScheduledStatement& s, const ir::Values& point) {
+    for (std::size_t w = s.body.writes.size(); w-- > 0;) {
+      Done done{s.reference, {}, s.body.writes[w].buffer, {}};
+      for (const ir::Affine& e : s.phi) done.instance.push_back(ir::evaluate(e, point));
+      if (!exceptions_.elements.contains(s.reference))
+        for (const ir::Index& index : s.body.writes[w].indices) done.index.push_back(ir::evaluate(index.affine, point));
+      result.push_back(std::move(done));
+    }
+  }
+
+  std::int64_t value(const AstExpr& e) const {
+    switch (isl_ast_expr_get_type(e.get())) {
+      case isl_ast_expr_int: {
+        isl_val* number = isl_ast_expr_get_val(e.get());
+        const std::int64_t integer = isl_val_get_num_si(number);
+        isl_val_free(number);
+        return integer;
+      }
+      case isl_ast_expr_id:
+        return values_.at(name_of(isl_ast_expr_get_id(e.get())));
+      case isl_ast_expr_op:
+        return operation(e);
+      default:
+        throw InternalError("isl's code has an expression that is none");
+    }
+  }
+
+  std::int64_t operand(const AstExpr& e, int i) const { return value(AstExpr(isl_ast_expr_get_op_arg(e.get(), i))); }
+
+  std::int64_t operation(const AstExpr& e) const {
+    const isl_ast_expr_op_type type = isl_ast_expr_get_op_type(e.get());
+    std::int64_t a = operand(e, 0);
+    if (type == isl_ast_expr_op_minus) return -a;
+    if (type == isl_ast_expr_op_and_then && a == 0) return 0;
+    if (type == isl_ast_expr_op_or_else && a != 0) return 1;
+    if (type == isl_ast_expr_op_cond || type == isl_ast_expr_op_select) return operand(e, a != 0 ? 1 : 2);
+    for (int i = 1; i < isl_ast_expr_get_op_n_arg(e.get()); ++i) a = applied(type, a, operand(e, i));
+    return a;
+  }
+
+  static std::int64_t applied(isl_ast_expr_op_type type, std::int64_t a, std::int64_t b) {
+    switch (type) {
+      case isl_ast_expr_op_max:
+        return std::max(a, b);
+      case isl_ast_expr_op_min:
+        return std::min(a, b);
+      case isl_ast_expr_op_add:
+        return a + b;
+      case isl_ast_expr_op_sub:
+        return a - b;
+      case isl_ast_expr_op_mul:
+        return a * b;
+      case isl_ast_expr_op_div:
+      case isl_ast_expr_op_pdiv_q:
+      case isl_ast_expr_op_fdiv_q:
+        return polyte::floor_div(a, b);
+      case isl_ast_expr_op_pdiv_r:
+      case isl_ast_expr_op_zdiv_r:  // only whether it is 0 counts
+        return a - b * polyte::floor_div(a, b);
+      case isl_ast_expr_op_and:
+      case isl_ast_expr_op_and_then:
+        return a != 0 && b != 0;
+      case isl_ast_expr_op_or:
+      case isl_ast_expr_op_or_else:
+        return a != 0 || b != 0;
+      case isl_ast_expr_op_eq:
+        return a == b;
+      case isl_ast_expr_op_le:
+        return a <= b;
+      case isl_ast_expr_op_lt:
+        return a < b;
+      case isl_ast_expr_op_ge:
+        return a >= b;
+      case isl_ast_expr_op_gt:
+        return a > b;
+      default:
+        throw InternalError("isl's code has an operation that nobody asked for");
+    }
+  }
+};
+
+bool is_packed_early(const State& state, const ScheduledStatement& s) {
+  return std::ranges::any_of(state.staged, [&](const schedule::StagedBuffer& staged) {
+    return staged.at_compile_time && staged.name == s.body.writes.front().buffer;
+  });
+}
+
+std::vector<Done> done_by_isl(const State& state, const Exceptions& exceptions) {
+  const schedule::IslContext context;
+  const schedule::IslModel model = schedule::make_model(context, state);
+  isl_union_map* order = nullptr;
+  for (const schedule::IslStatement& s : model.statements) {
+    if (is_packed_early(state, *s.statement)) continue;
+    isl_map* time = isl_map_from_multi_aff(schedule::to_multi_aff(s.domain.get_space(), "T", s.time).release());
+    isl_union_map* one = isl_union_map_from_map(isl_map_intersect_domain(time, s.domain.copy()));
+    order = order ? isl_union_map_union(order, one) : one;
+  }
+  AstRun ast(state, exceptions);
+  if (!order) return {};
+  isl_ast_build* build = isl_ast_build_alloc(context.get().get());
+  const AstNode node(isl_ast_build_node_from_schedule_map(build, order));
+  isl_ast_build_free(build);
+  ast.run(node);
+  return std::move(ast.result);
+}
+
+}  // namespace
+
+std::string order_difference(const State& scheduled, const ir::LoopProgram& nest, ir::Environment buffers) {
+  const State state = schedule::in_place(scheduled);
+  if (!state.tensorized.empty()) return "";
+  POLYTE_CHECK(state.basis->params.empty(), "sizes must be bound");
+  const Exceptions exceptions(state);
+  const std::vector<Done> ours = done_by_loops(nest, exceptions, buffers), isls = done_by_isl(state, exceptions);
+  for (std::size_t i = 0; i < std::max(ours.size(), isls.size()); ++i) {
+    if (i < ours.size() && i < isls.size() && ours[i] == isls[i]) continue;
+    return "store " + std::to_string(i) + " is " + (i < ours.size() ? text_of(ours[i]) : "none") + ", in isl's code " +
+           (i < isls.size() ? text_of(isls[i]) : "none");
+  }
+  return "";
+}
+
+}  // namespace polyte::lower

@@ -1,0 +1,119 @@
+// The second judge: what is executed, at which sizes, and what happens where an accepted schedule is wrong.
+#include "driver/second_judge.h"
+
+#include <doctest/doctest.h>
+
+#include "driver/build_kernel.h"
+#include "ir/program_text.h"
+#include "schedule/language/replay.h"
+#include "support/error.h"
+
+namespace polyte::driver {
+
+namespace {
+
+constexpr const char* kGemm = R"(
+program gemm(M, N, K)
+  in  a: f32[M, K]
+  in  b: f32[K, N]
+  out c: f32[M, N]
+  c[m, n] = sum[k] a[m, k] * b[k, n]
+)";
+
+// The second sum is read where the first one should be.
+constexpr const char* kTwice = R"(
+program late(N, K)
+  in  a: i32[N, K]
+  in  b: i32[N, K]
+  out w: i32[N]
+  temp acc: i32[N]
+  I: acc[i] = 0
+  P: acc[i] += a[i, k]
+  Y: y[i] = acc[i] * 2
+  J: acc[i] = 0
+  S: acc[i] += b[i, k]
+  W: w[i] = y[i] + acc[i]
+)";
+constexpr const char* kWrong = "nest { i > I; i > k > P; i > J; i > k > S; i > Y; i > W }";
+
+std::shared_ptr<const ir::Program> open_program(const char* text) {
+  return std::make_shared<const ir::Program>(ir::parse_program(text, "test"));
+}
+
+std::shared_ptr<const ir::Program> bound_program(const char* text, const ir::Values& sizes) {
+  return std::make_shared<const ir::Program>(ir::bind(ir::parse_program(text, "test"), sizes));
+}
+
+Machine machine() {
+  Machine result;
+  result.cpu = "test";
+  result.vector_bits = 128;
+  result.vector_registers = 32;
+  result.cores = 2;
+  return result;
+}
+
+// Accepted without proof: what a wrong proof would say.
+std::string judged(const std::shared_ptr<const ir::Program>& program, const std::string& lines, std::int64_t budget,
+                   std::shared_ptr<const ir::Program> open = nullptr) {
+  const schedule::Script script =
+      schedule::parse_script("schedule s/1 for " + program->name + " f32 exact\n" + lines, "s.sched");
+  const auto state = schedule::replay(program, script, machine(), {schedule::ProofLevel::Off, {}});
+  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+  return ask_second_judge({*state, script, std::move(open)}, machine(), budget).text;
+}
+
+}  // namespace
+
+TEST_CASE("an accepted schedule is executed at small sizes") {
+  const std::string tiles = "split m by 4, n by 8\nnest m.o > n.o > { m.i > n.i > c.init; k > m.i > n.i > c.update }";
+  const auto open = open_program(kGemm);
+  CHECK(judged(open, tiles, 20'000) == "agrees (executed at K=7, M=5, N=10)");
+  CHECK(judged(open, tiles, 300) == "agrees (executed at K=7, M=5, N=6)");
+  const auto large = bound_program(kGemm, {{"M", 512}, {"N", 512}, {"K", 512}});
+  CHECK(judged(large, tiles, 20'000, open) == "agrees (executed at K=7, M=5, N=10)");
+  CHECK(judged(large, tiles, 20'000) == "not run (would take 1.3e+08 steps, budget 20000)");
+  CHECK(judged(bound_program(kGemm, {{"M", 6}, {"N", 9}, {"K", 3}}), tiles, 500) ==
+        "agrees (executed at its own sizes)");
+}
+
+TEST_CASE("an accepted schedule that is wrong is an internal error that shows the fault") {
+  const auto open = open_program(kTwice);
+  const auto bound = bound_program(kTwice, {{"N", 1000}, {"K", 1000}});
+  for (const bool is_bound : {false, true}) {
+    std::string message;
+    try {
+      judged(is_bound ? bound : open, kWrong, 20'000, is_bound ? open : nullptr);
+    } catch (const InternalError& error) {
+      message = error.what();
+    }
+    CAPTURE(message);
+    CHECK(message.find("the proof accepts schedule 's/1' of program 'late'") != std::string::npos);
+    CHECK(message.find("order: Y(0) reads what") != std::string::npos);
+    CHECK(message.find("i > k > P") != std::string::npos);
+  }
+}
+
+TEST_CASE("a kernel says what its second judge did") {
+  const auto program = bound_program(kGemm, {{"M", 4}, {"N", 5}, {"K", 3}});
+  for (const Arm arm : {Arm::Naive, Arm::Template, Arm::Poly}) {
+    KernelOptions options;
+    options.arm = arm;
+    CHECK(build_kernel(program, machine(), options).second_judge.ran);
+    options.second_judge = false;
+    CHECK_FALSE(build_kernel(program, machine(), options).second_judge.ran);
+    options.second_judge = true;
+    options.proof = schedule::ProofLevel::Off;
+    CHECK_FALSE(build_kernel(program, machine(), options).second_judge.ran);
+  }
+}
+
+TEST_CASE("the budget grows with the proof, by steps that a busy machine seldom changes") {
+  CHECK(judge_budget(0) == kLeastJudgeSteps);
+  CHECK(judge_budget(9) == kLeastJudgeSteps);
+  CHECK(judge_budget(10) == 4 * kLeastJudgeSteps);
+  CHECK(judge_budget(39) == 4 * kLeastJudgeSteps);
+  CHECK(judge_budget(1e9) == kLeastJudgeSteps << 12U);
+}
+
+}  // namespace polyte::driver
