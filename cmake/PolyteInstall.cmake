@@ -26,20 +26,18 @@ if(TARGET polyte_codegen_module)
   set(polyte_module_dir "${CMAKE_INSTALL_LIBDIR}/polyte")
   install(TARGETS polyte_codegen_module LIBRARY DESTINATION "${polyte_module_dir}" COMPONENT compiler)
   file(RELATIVE_PATH polyte_module_path "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}/polyte")
-  set(polyte_rpath "$ORIGIN/${polyte_module_path}")
-  # CMake fills a build's run path with ':' to the length of the installed one, and an empty element is the current
-  # folder, where anybody may put a library. Slashes at the end of a folder mean nothing.
-  set(polyte_build_rpath "$ORIGIN/codegen")
-  string(LENGTH "${polyte_rpath}" polyte_rpath_length)
-  string(LENGTH "${polyte_build_rpath}" polyte_build_rpath_length)
-  math(EXPR polyte_missing "${polyte_rpath_length} - ${polyte_build_rpath_length}")
-  if(polyte_missing GREATER 0)
-    string(REPEAT "/" ${polyte_missing} polyte_slashes)
-    string(APPEND polyte_build_rpath "${polyte_slashes}")
-  endif()
-  set_target_properties(polyte PROPERTIES BUILD_RPATH "${polyte_build_rpath}" INSTALL_RPATH "${polyte_rpath}")
+  # One run path for both places: to exchange it when it installs, CMake ends the build's with ':', and an empty element
+  # is the current folder, where anybody may put a library. The installed program then loses the build's part.
+  set(polyte_rpath "\$ORIGIN/${polyte_module_path}")
+  set_target_properties(polyte PROPERTIES BUILD_WITH_INSTALL_RPATH ON
+                        INSTALL_RPATH "$ORIGIN/codegen;$ORIGIN/${polyte_module_path}")
 endif()
 install(TARGETS polyte RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT compiler)
+if(TARGET polyte_codegen_module)
+  install(CODE "file(RPATH_CHANGE FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/polyte\"
+                OLD_RPATH \"\\\$ORIGIN/codegen:\\${polyte_rpath}\" NEW_RPATH \"\\${polyte_rpath}\")"
+          COMPONENT compiler)
+endif()
 
 # Whose software is in these files; from what this machine has installed, when it is installed.
 install(CODE "
