@@ -26,10 +26,9 @@ if(POLYTE_SANITIZE)
   target_link_options(polyte_flags INTERFACE -fsanitize=${POLYTE_SANITIZE})
 endif()
 
-# Hardening, for every target of the project: symbols are bound before main and their table is then read-only, frames
-# with arrays have a canary, copies of known size are checked by libc. Sanitizers bring checks of their own, and
-# libc's would hide theirs. No -fcf-protection: it takes effect only where all libraries of a process have it, and
-# Debian's have not.
+# Hardening, for every target of the project: symbols are bound before main and their table is then read-only, programs
+# lie where the loader likes, stacks are not code. No -fcf-protection: it takes effect only where all libraries of a
+# process have it, and Debian's have not.
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES C CXX)
 add_link_options(LINKER:-z,relro,-z,now,-z,noexecstack)
