@@ -54,7 +54,8 @@ std::optional<std::string> run_guarded(const std::function<void()>& work) {
   set_up_once();
   fatal_message.clear();
   llvm::CrashRecoveryContext context;
-  if (context.RunSafely([&] { work(); })) return std::nullopt;
+  // lld guards itself as well, and keeps to itself what stopped it.
+  if (context.RunSafely([&] { work(); }) && fatal_message.empty()) return std::nullopt;
   check_exhaustion(fatal_message);
   return fatal_message.empty() ? "it crashed" : fatal_message;
 }

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <limits>
 
-#include "support/error.h"
+#include "support/system_error.h"
 
 namespace polyte::frontend {
 
@@ -57,7 +57,11 @@ Message parse(std::string_view bytes, const std::string& name, const char* what)
 
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes) {
   const File file(path);
-  if (file.get() < 0) fail(path.string(), std::string("cannot be opened: ") + std::strerror(errno));
+  if (file.get() < 0) {
+    const int error = errno;
+    throw UserError(status_of_errno(error, ExitStatus::InvalidInput),
+                    path.string() + ": cannot be opened: " + text_of_errno(error));
+  }
   struct stat info{};
   if (fstat(file.get(), &info) != 0) fail(path.string(), std::string("cannot be read: ") + std::strerror(errno));
   if (!S_ISREG(info.st_mode)) fail(path.string(), "is not a regular file");

@@ -48,10 +48,10 @@ int main(int argc, char** argv) {
   using namespace polyte;
   cli::occupy_standard_files();
   cli::end_with_words_without_memory();
-  const cli::PlainStream plain(std::cerr);
-  std::optional<cli::PlainStream> plain_results;
-  if (isatty(STDOUT_FILENO) != 0) plain_results.emplace(std::cout);  // elsewhere it is data
+  std::optional<cli::PlainStream> plain, plain_results;
   try {
+    plain.emplace(std::cerr);
+    if (isatty(STDOUT_FILENO) != 0) plain_results.emplace(std::cout);  // elsewhere it is data
     const int status = cli::run_command_line(argc, argv, cli::verbs());
     cli::check_stdout();
     return status;

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <exception>
+#include <new>
 
 #include "support/error.h"
 
@@ -31,8 +33,27 @@ void* reallocate(void* old, std::size_t, std::size_t bytes) {
 
 void release(void* memory, std::size_t) { std::free(memory); }
 
+std::terminate_handler previous = nullptr;
+
+[[noreturn]] void terminated() {
+  try {
+    if (const std::exception_ptr failure = std::current_exception()) std::rethrow_exception(failure);
+  } catch (const std::bad_alloc&) {
+    end_process();
+  } catch (...) {  // the previous handler has words for it
+  }
+  previous();
+  std::abort();
+}
+
+// Before the initialisers of this program; those of its libraries come earlier still.
+__attribute__((constructor(101))) void at_start() { end_with_words_without_memory(); }
+
 }  // namespace
 
-void end_with_words_without_memory() { mp_set_memory_functions(allocate, reallocate, release); }
+void end_with_words_without_memory() {
+  mp_set_memory_functions(allocate, reallocate, release);
+  if (previous == nullptr) previous = std::set_terminate(terminated);
+}
 
 }  // namespace polyte::cli
