@@ -152,6 +152,7 @@ void Inliner::apply_node(const NodeProto& node, const std::string& own_name, std
     if (state_.values.contains(output)) throw Invalid{"computes " + named(output) + ", which is there already"};
   }
   apply(node, state_.prefix + own_name, opset);
+  state_.applied.insert(state_.prefix + own_name);
 }
 
 // The nodes of a body in the scope that was made for it.

@@ -8,9 +8,15 @@ namespace polyte::frontend {
 
 namespace {
 
+// A dimension that nobody has named: PaddlePaddle writes -1 or "?", each of them a size of its own.
+bool is_known(const onnx::TensorShapeProto::Dimension& dim) { return dim.has_dim_value() && dim.dim_value() != -1; }
+
+std::string symbol_of(const onnx::TensorShapeProto::Dimension& dim) {
+  return dim.dim_param() == "?" ? std::string() : dim.dim_param();
+}
+
 bool has_static_shape(const onnx::TypeProto::Tensor& type) {
-  return type.has_shape() &&
-         std::ranges::all_of(type.shape().dim(), [](const auto& dim) { return dim.has_dim_value(); });
+  return type.has_shape() && std::ranges::all_of(type.shape().dim(), [](const auto& dim) { return is_known(dim); });
 }
 
 }  // namespace
@@ -43,7 +49,7 @@ void InputShapes::bind_by_name(const onnx::GraphProto& graph, ImportProblems& pr
   std::unordered_set<std::string> inputs, known;
   for (const auto& input : graph.input()) {
     inputs.insert(input.name());
-    for (const auto& dim : input.type().tensor_type().shape().dim()) known.insert(dim.dim_param());
+    for (const auto& dim : input.type().tensor_type().shape().dim()) known.insert(symbol_of(dim));
   }
   for (const auto& [name, dims] : options_.shapes) {
     if (inputs.contains(name) || !known.contains(name) || name.empty()) continue;
@@ -62,7 +68,7 @@ void InputShapes::bind_by_inputs(const onnx::GraphProto& graph, ImportProblems& 
     const std::optional<Dims> dims = given_shape(input);
     if (!dims || proto.dim_size() != static_cast<int>(dims->size())) continue;
     for (int d = 0; d < proto.dim_size(); ++d) {
-      const std::string& symbol = proto.dim(d).dim_param();
+      const std::string symbol = symbol_of(proto.dim(d));
       if (!symbol.empty()) bind(symbol, (*dims)[static_cast<std::size_t>(d)], "input " + named(input.name()), problems);
     }
   }
@@ -72,8 +78,8 @@ void InputShapes::bind_open(const onnx::GraphProto& graph, ImportProblems& probl
   for (const auto& input : graph.input()) {
     if (!state_.input_positions.contains(input.name()) || given_shape(input)) continue;
     for (const auto& dim : input.type().tensor_type().shape().dim()) {
-      if (dim.dim_param().empty() || symbols_.contains(dim.dim_param())) continue;
-      open_.push_back(dim.dim_param());
+      if (symbol_of(dim).empty() || symbols_.contains(symbol_of(dim))) continue;
+      open_.push_back(symbol_of(dim));
       bind(open_.back(), options_.extent_of(open_.back()), "the caller", problems);
     }
   }
@@ -91,16 +97,16 @@ Dims InputShapes::shape_of(const onnx::ValueInfoProto& input) const {
   std::string open;
   for (int d = 0; d < proto.shape().dim_size(); ++d) {
     const auto& dim = proto.shape().dim(d);
-    const auto symbol = symbols_.find(dim.dim_param());
-    if (dim.has_dim_value() && given && (*given)[static_cast<std::size_t>(d)] != dim.dim_value()) {
+    const auto symbol = symbols_.find(symbol_of(dim));
+    if (is_known(dim) && given && (*given)[static_cast<std::size_t>(d)] != dim.dim_value()) {
       throw UserError(ExitStatus::InvalidInput, "is bound to shape " + dims_text(*given) + ", but dimension " +
                                                     std::to_string(d) + " is " + std::to_string(dim.dim_value()));
     }
     if (given) continue;
-    if (!dim.has_dim_value() && symbol == symbols_.end())
+    if (!is_known(dim) && symbol == symbols_.end())
       open += (open.empty() ? "dimension " : ", dimension ") + std::to_string(d) +
-              (dim.dim_param().empty() ? " is not given" : " is " + named(dim.dim_param()));
-    shape.push_back(dim.has_dim_value() || symbol == symbols_.end() ? dim.dim_value() : symbol->second.first);
+              (symbol_of(dim).empty() ? " is not given" : " is " + named(symbol_of(dim)));
+    shape.push_back(is_known(dim) || symbol == symbols_.end() ? dim.dim_value() : symbol->second.first);
   }
   if (!open.empty())
     throw UserError(ExitStatus::Unsupported,

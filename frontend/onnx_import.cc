@@ -49,6 +49,7 @@ class Importer {
   void import_node(const NodeProto& node, std::size_t number, Inliner& inliner);
   std::string check_operands(const NodeProto& node, const NodeCoverage& row);
   void import_outputs();
+  void add_bodies(const NodeProto& node, const NodeCoverage& around, std::vector<NodeCoverage>& rows) const;
   void check_declared(const onnx::ValueInfoProto& output, ValueId id);
 
   ModelProto& model_;
@@ -175,6 +176,7 @@ void Importer::import_node(const NodeProto& node, std::size_t number, Inliner& i
   const std::string unchecked = check_operands(node, row);
   if (!unchecked.empty() && (found || inliner.is_call(node))) {
     row.supported = true;
+    row.checked = false;
     row.reason = unchecked;
     return;
   }
@@ -189,6 +191,7 @@ void Importer::import_node(const NodeProto& node, std::size_t number, Inliner& i
     row.reason = problem.reason;
   } catch (const Unchecked& problem) {
     row.supported = true;
+    row.checked = false;
     row.reason = unchecked_text(problem.operand);
   } catch (const Invalid& problem) {
     row.reason = problem.reason;
@@ -226,7 +229,8 @@ void Importer::check_declared(const onnx::ValueInfoProto& output, ValueId id) {
   bool agrees = proto.shape().dim_size() == static_cast<int>(type.shape.size());
   for (int d = 0; agrees && d < proto.shape().dim_size(); ++d) {
     const auto& dim = proto.shape().dim(d);
-    agrees = !dim.has_dim_value() || dim.dim_value() == type.shape[static_cast<std::size_t>(d)];
+    agrees =
+        !dim.has_dim_value() || dim.dim_value() == -1 || dim.dim_value() == type.shape[static_cast<std::size_t>(d)];
   }
   if (!agrees)
     notes_.push_back("output " + named(output.name()) + " has another shape than declared: " + to_string(type));
@@ -267,11 +271,37 @@ Imported Importer::result() {
 
 Coverage Importer::coverage() {
   problems_.throw_if_invalid(outline_.rows);
-  for (NodeCoverage& row : outline_.rows) {
+  std::vector<NodeCoverage> rows;
+  for (int n = 0; n < onnx_.node_size(); ++n) {
+    rows.push_back(std::move(outline_.rows[static_cast<std::size_t>(n)]));
+    const NodeCoverage node = rows.back();
+    add_bodies(onnx_.node(n), node, rows);
+  }
+  for (NodeCoverage& row : rows) {
     row.name = printable(row.name);
     row.op = printable(row.op);
   }
-  return {std::move(outline_.rows), problems_.of_no_node()};
+  return {std::move(rows), problems_.of_no_node()};
+}
+
+// The nodes of the subgraphs of a node, after it. What was imported is known to be supported; of the others, those of
+// a branch that is never taken or of a node that failed, only the table is asked.
+void Importer::add_bodies(const NodeProto& node, const NodeCoverage& around, std::vector<NodeCoverage>& rows) const {
+  for (const auto& attribute : node.attribute()) {
+    for (int i = 0; i < attribute.g().node_size(); ++i) {
+      const NodeProto& inner = attribute.g().node(i);
+      const std::string own = inner.name().empty() ? std::to_string(i) : inner.name();
+      NodeCoverage row{around.name + "/" + attribute.name() + "/" + own, inner.op_type(), outline_.opset, false, {}};
+      const bool known = is_onnx_domain(inner.domain()) && find_row(inner.op_type(), outline_.opset);
+      if (!is_onnx_domain(inner.domain())) row.op = inner.domain() + "::" + row.op;
+      row.checked = state_.applied.contains(row.name);
+      row.supported = known || row.checked;
+      if (!row.supported) row.reason = "operator not supported";
+      if (row.supported && !row.checked) row.reason = "not checked further: its branch is not computed";
+      rows.push_back(row);
+      add_bodies(inner, row, rows);
+    }
+  }
 }
 
 Imported import_model(ModelProto model, const std::string& name, const std::filesystem::path& folder,

@@ -310,19 +310,19 @@ void Expander::scatter(const std::string& buffer, const Ranges& ranges, const Po
 }
 
 void Expander::accumulate(const std::string& buffer, const Ranges& ranges, const Ranges& reductions,
-                          ir::Combiner combiner, const Element& element) {
+                          ir::Combiner combiner, const Element& element, const Constraints& where) {
   scope_ = join(ranges, reductions);
   const Subscripts at = subscripts_of(ranges);
-  program_.reduce({buffer, indices_of(at)}, ranges, reductions, combiner, element(at));
+  program_.reduce({buffer, indices_of(at)}, ranges, reductions, combiner, element(at), where);
 }
 
 void Expander::accumulate_arg(const std::string& best, const std::string& position, const Ranges& ranges,
                               const Ranges& reductions, ir::Combiner combiner, const Element& value,
-                              const Element& place) {
+                              const Element& place, const Constraints& where) {
   scope_ = join(ranges, reductions);
   const Subscripts at = subscripts_of(ranges);
   program_.reduce_arg({{best, indices_of(at)}, {position, indices_of(at)}}, ranges, reductions, combiner, value(at),
-                      place(at));
+                      place(at), where);
 }
 
 // The names that an operand of the same shape has, so that a reduction and its tail share their loops' names.
@@ -355,14 +355,14 @@ void Expander::define_empty(ValueId output) {
 }
 
 void Expander::reduce(ValueId output, const Ranges& ranges, const Ranges& reductions, ir::Combiner combiner,
-                      const Element& element, const Post& post) {
+                      const Element& element, const Post& post, const Constraints& where) {
   const DType type = graph_.value(output).type.dtype, wide = accumulator_of(type);
   const Dims extents = shape(output);
   if (ranges.size() == extents.size()) iterators_[output] = ranges;
   if (!post && type == wide && needs_buffer(output))
-    return accumulate(store(output), ranges, reductions, combiner, element);
+    return accumulate(store(output), ranges, reductions, combiner, element, where);
   const std::string sum = temporary("acc", wide, extents);
-  accumulate(sum, ranges, reductions, combiner, element);
+  accumulate(sum, ranges, reductions, combiner, element, where);
   define(output, [this, sum, type, post](const Subscripts& at) {
     const ir::Expr total = program_.load(sum, at);
     return ir::make_cast(type, post ? post(total, at) : total);

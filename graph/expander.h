@@ -19,6 +19,7 @@ namespace polyte::graph {
 using Subscripts = std::vector<ir::Affine>;
 using Element = std::function<ir::Expr(const Subscripts& at)>;  // an element of a value
 using Ranges = std::vector<ir::Range>;
+using Constraints = std::vector<ir::Constraint>;
 
 class Expander {
  public:
@@ -43,10 +44,11 @@ class Expander {
   // The output as an expression of its subscripts: a statement, or inlined into its only reader.
   void define(ValueId output, Element element);
   // output[ranges] = post(combination of element over `reductions`); `post` may be empty. Short floats are summed
-  // in f32 and rounded at the end: `element` is then f32 (accumulator_of), and so is what `post` gets and gives.
+  // in f32 and rounded at the end: `element` is then f32 (accumulator_of), and so is what `post` gets and gives. Only
+  // elements where `where` holds are combined.
   using Post = std::function<ir::Expr(ir::Expr accumulated, const Subscripts& at)>;
   void reduce(ValueId output, const Ranges& ranges, const Ranges& reductions, ir::Combiner combiner,
-              const Element& element, const Post& post = {});
+              const Element& element, const Post& post = {}, const Constraints& where = {});
 
   // For operators that place statements themselves. store: the buffer of the output, to be filled part by part.
   std::string store(ValueId output);
@@ -57,9 +59,10 @@ class Expander {
   using Position = std::function<std::vector<ir::Index>(const Subscripts& at)>;
   void scatter(const std::string& buffer, const Ranges& ranges, const Position& to, const Element& element);
   void accumulate(const std::string& buffer, const Ranges& ranges, const Ranges& reductions, ir::Combiner combiner,
-                  const Element& element);
+                  const Element& element, const Constraints& where = {});
   void accumulate_arg(const std::string& best, const std::string& position, const Ranges& ranges,
-                      const Ranges& reductions, ir::Combiner combiner, const Element& value, const Element& place);
+                      const Ranges& reductions, ir::Combiner combiner, const Element& value, const Element& place,
+                      const Constraints& where = {});
   ir::Expr load(const std::string& buffer, const Subscripts& at) const { return program_.load(buffer, at); }
   ir::Expr load_at(const std::string& buffer, std::vector<ir::Index> at) const {
     return ir::make_load(program_.buffer(buffer).dtype, buffer, std::move(at));

@@ -86,13 +86,14 @@ void ProgramBuilder::reduce(Access write, std::vector<Range> ranges, std::vector
 }
 
 void ProgramBuilder::reduce_arg(std::vector<Access> writes, std::vector<Range> ranges, std::vector<Range> reductions,
-                                Combiner combiner, Expr value, Expr position) {
+                                Combiner combiner, Expr value, Expr position, std::vector<Constraint> where) {
   POLYTE_CHECK(writes.size() == 2, "a tuple reduction writes a value and a position");
   StatementParts parts;
   parts.name = writes[0].buffer;
   parts.regions = ranges_of(open_regions_);
   parts.ranges = std::move(ranges);
   parts.reductions = std::move(reductions);
+  parts.where = std::move(where);
   parts.combiner = combiner;
   parts.writes = std::move(writes);
   parts.values = {std::move(value), std::move(position)};

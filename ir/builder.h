@@ -37,7 +37,7 @@ class ProgramBuilder {
               std::vector<Constraint> where = {}, Expr initial = nullptr);
   // Tuple reduction (ArgMin, ArgMax): `value` over index `position`; writes[0] value, writes[1] position.
   void reduce_arg(std::vector<Access> writes, std::vector<Range> ranges, std::vector<Range> reductions,
-                  Combiner combiner, Expr value, Expr position);
+                  Combiner combiner, Expr value, Expr position, std::vector<Constraint> where = {});
   // A statement as it is.
   void add(Statement statement);
   // Everything added until end_region() runs inside the ordered region.

@@ -32,24 +32,30 @@ int add_coverage(const InspectOptions& options, Report& report) {
   frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
   import.extent_of = [](const std::string&) { return driver::OpenSymbol().typical; };  // of what stays open
   const frontend::Coverage coverage = frontend::coverage(options.model, import);
-  int missing = 0;
+  std::size_t missing = 0, unchecked = 0;
   report.json["nodes"] = nlohmann::json::array();
   for (const frontend::NodeCoverage& node : coverage.nodes) {
     missing += !node.supported;
+    unchecked += node.supported && !node.checked;
     report.json["nodes"].push_back({{"name", node.name},
                                     {"op", node.op},
                                     {"opset", node.opset},
-                                    {"supported", node.supported},
+                                    {"supported", node.supported && node.checked},
+                                    {"checked", !node.supported || node.checked},
                                     {"reason", node.reason}});
     if (report.as_json) continue;
-    std::cout << (node.supported ? "  yes  '" : "  no   '") << node.name << "' (" << node.op << ", opset " << node.opset
-              << ")" << (node.reason.empty() ? "" : "  " + node.reason) << "\n";
+    std::cout << (!node.supported ? "  no   '"
+                  : node.checked  ? "  yes  '"
+                                  : "  ?    '")
+              << node.name << "' (" << node.op << ", opset " << node.opset << ")"
+              << (node.reason.empty() ? "" : "  " + node.reason) << "\n";
   }
   report.json["problems"] = coverage.problems;
   if (!report.as_json) {
     for (const std::string& problem : coverage.problems) std::cout << "  " << problem << "\n";
-    std::cout << coverage.nodes.size() - static_cast<std::size_t>(missing) << " of " << coverage.nodes.size()
-              << " nodes are supported\n";
+    std::cout << coverage.nodes.size() - missing - unchecked << " of " << coverage.nodes.size()
+              << " nodes are supported" << (unchecked ? ", " + std::to_string(unchecked) + " could not be checked" : "")
+              << "\n";
   }
   return missing || !coverage.problems.empty() ? static_cast<int>(ExitStatus::Unsupported) : 0;
 }

@@ -51,6 +51,7 @@ struct ImportState {
   std::map<std::string, std::size_t> input_positions;  // of the model's inputs that are no initializers
   std::vector<std::string> specialised;                // inputs that became constants, see specialise.h
   std::map<ValueId, Tensor> evaluated;                 // values whose elements an adapter has needed
+  std::set<std::string> applied;                       // nodes of bodies that were imported, by prefixed name
   // Imports the nodes of a subgraph; what it defines gets names that begin with `prefix`. Its outputs.
   std::function<std::vector<ValueId>(const onnx::GraphProto& body, const std::string& prefix, std::int64_t opset)>
       import_body;

@@ -1,5 +1,5 @@
-// If. A condition known when compiling chooses a branch; else both are computed and the condition selects, which needs
-// results of equal types.
+// If. A condition known when compiling chooses a branch, and the other one is not looked at. Else both are computed and
+// the condition selects; where one of them cannot be, or their results differ in type, the condition must have a value.
 #include "frontend/importers/build.h"
 #include "frontend/importers/table.h"
 
@@ -22,6 +22,28 @@ void finish_branch(NodeContext& c, const std::vector<ValueId>& results) {
   }
 }
 
+struct Branch {
+  std::vector<ValueId> results;
+  std::string problem;  // why there are none
+};
+
+Branch branch_of(NodeContext& c, const std::string& name) {
+  try {
+    return {c.body(name), {}};
+  } catch (const Unsupported& problem) {
+    return {{}, problem.reason};
+  } catch (const Invalid& problem) {
+    return {{}, problem.reason};
+  }
+}
+
+// The condition chooses, for `why` its branches cannot both be computed.
+void choose_branch(NodeContext& c, const Branch& yes, const Branch& no, const std::string& why) {
+  const Branch& chosen = is_true(c.constant(0, ("the condition, " + why).c_str())) ? yes : no;
+  if (!chosen.problem.empty()) throw Invalid{chosen.problem};
+  finish_branch(c, chosen.results);
+}
+
 }  // namespace
 
 void import_if(NodeContext& c) {
@@ -32,17 +54,23 @@ void import_if(NodeContext& c) {
     const bool chosen = is_true(c.constant(0, "the condition"));
     return finish_branch(c, c.body(chosen ? "then_branch" : "else_branch"));
   }
-  const std::vector<ValueId> yes = c.body("then_branch"), no = c.body("else_branch");
-  if (yes.size() != no.size())
-    throw Invalid{"the branches have " + std::to_string(yes.size()) + " and " + std::to_string(no.size()) + " outputs"};
+  const Branch yes = branch_of(c, "then_branch"), no = branch_of(c, "else_branch");
+  if (!yes.problem.empty() && !no.problem.empty()) throw Invalid{yes.problem + "; " + no.problem};
+  if (!yes.problem.empty()) return choose_branch(c, yes, no, "as then_branch cannot be computed: " + yes.problem);
+  if (!no.problem.empty()) return choose_branch(c, yes, no, "as else_branch cannot be computed: " + no.problem);
+  if (yes.results.size() != no.results.size())
+    throw Invalid{"the branches have " + std::to_string(yes.results.size()) + " and " +
+                  std::to_string(no.results.size()) + " outputs"};
   bool equal_types = true;
-  for (std::size_t i = 0; i < yes.size(); ++i) equal_types = equal_types && c.type(yes[i]) == c.type(no[i]);
-  if (!equal_types) return finish_branch(c, is_true(c.constant(0, "the condition, as its branches differ")) ? yes : no);
+  for (std::size_t i = 0; i < yes.results.size(); ++i)
+    equal_types = equal_types && c.type(yes.results[i]) == c.type(no.results[i]);
+  if (!equal_types) return choose_branch(c, yes, no, "as its branches differ");
   if (c.type(condition).dtype != DType::Bool || graph::element_count(c.type(condition).shape) != 1)
     throw Invalid{"the condition is " + to_string(c.type(condition)) + ", expected one bool"};
   const ValueId scalar = c.reshape(condition, {});
   std::vector<ValueId> results;
-  for (std::size_t i = 0; i < yes.size(); ++i) results.push_back(Build(c).where(scalar, yes[i], no[i]));
+  for (std::size_t i = 0; i < yes.results.size(); ++i)
+    results.push_back(Build(c).where(scalar, yes.results[i], no.results[i]));
   finish_branch(c, results);
 }
 

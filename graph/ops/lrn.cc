@@ -1,6 +1,7 @@
 // LRN: x / (bias + alpha / size * sum of squares over neighbouring channels) ^ beta.
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
+#include "graph/ops/window.h"
 
 namespace polyte::graph {
 
@@ -18,8 +19,10 @@ void expand_lrn(Expander& expander, const Node& node) {
   const ValueId x = node.inputs[0];
   const DType wide = accumulator_of(expander.type(x).dtype);
   const std::int64_t before = (lrn.size - 1) / 2;
+  const Ranges ranges = ranges_over(expander.shape(x));
+  const Taps taps = clipped_taps("r", lrn.size, {.pad = before}, expander.shape(x)[1], ranges[1]);
   expander.reduce(
-      node.outputs[0], ranges_over(expander.shape(x)), {{"r", 0, lrn.size}}, ir::Combiner::Sum,
+      node.outputs[0], ranges, {taps.range}, ir::Combiner::Sum,
       [=, &expander](const Subscripts& at) {
         Subscripts from = at;
         from[1] = at[1] + ir::Affine::symbol("r") - ir::Affine(before);
@@ -34,7 +37,8 @@ void expand_lrn(Expander& expander, const Node& node) {
         const ir::Expr base = ir::make_binary(BinaryOp::Add, number(lrn.bias), mean);
         return ir::make_binary(BinaryOp::Div, ir::make_cast(squares->type, expander.read(x, at)),
                                ir::make_binary(BinaryOp::Pow, base, number(lrn.beta)));
-      });
+      },
+      taps.where);
 }
 
 }  // namespace polyte::graph

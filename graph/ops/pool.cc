@@ -4,6 +4,7 @@
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/window.h"
+#include "support/checked.h"
 
 namespace polyte::graph {
 
@@ -19,11 +20,25 @@ Subscripts window_subscripts(const Window& window, const Subscripts& at) {
   return from;
 }
 
+struct PoolLoops {
+  Ranges output, window;
+  Constraints where;
+};
+
 // A reduction needs an iterator; a 1x1 window keeps one of extent 1.
-Ranges window_ranges(const Window& window) {
-  Ranges ranges = kernel_ranges(window);
-  if (ranges.empty()) ranges.push_back({"k", 0, 1});
-  return ranges;
+PoolLoops loops_of(const Window& window, const Dims& input, const Dims& output) {
+  PoolLoops loops{output_ranges(output, "c"), kernel_ranges(window), {}};
+  for (std::size_t d = 0, at = 0; d < window.kernel.size(); ++d) {
+    if (window.kernel[d] <= 1) continue;
+    ir::Range& range = loops.window[at++];
+    Taps taps =
+        clipped_taps(range.name, window.kernel[d], {window.strides[d], window.dilations[d], window.pads_begin[d]},
+                     input[d + 2], loops.output[d + 2]);
+    range = taps.range;
+    loops.where.insert(loops.where.end(), taps.where.begin(), taps.where.end());
+  }
+  if (loops.window.empty()) loops.window.push_back({"k", 0, 1});
+  return loops;
 }
 
 // Position in the flattened input; column-major counts the spatial dimensions in reverse order.
@@ -67,8 +82,8 @@ void expand_max_pool_with_indices(Expander& expander, const Node& node, const Po
     }
     return flat;
   };
-  expander.accumulate_arg(best, place, output_ranges(result_shape, "c"), window_ranges(pool.window), Combiner::ArgMax,
-                          value, index);
+  const PoolLoops loops = loops_of(pool.window, shape, result_shape);
+  expander.accumulate_arg(best, place, loops.output, loops.window, Combiner::ArgMax, value, index, loops.where);
   expander.define(node.outputs[0], [&expander, best](const Subscripts& out) { return expander.load(best, out); });
   expander.define(node.outputs[1], [&expander, place](const Subscripts& out) { return expander.load(place, out); });
 }
@@ -147,7 +162,7 @@ Types infer_pool(const Graph& graph, const Node& node) {
   if (auto no = expect_window(pool.window, x.shape.size() - 2)) return *no;
   Dims shape = {x.shape[0], x.shape[1]};
   for (std::size_t d = 0; d + 2 < x.shape.size(); ++d) {
-    const std::int64_t reach = pool.window.dilations[d] * (pool.window.kernel[d] - 1) + 1;
+    const std::int64_t reach = checked_add(checked_mul(pool.window.dilations[d], pool.window.kernel[d] - 1), 1);
     if (pool.window.pads_begin[d] >= reach || pool.window.pads_end[d] >= reach) {
       return Decline{"pads " + shape_text(pool.window.pads_begin) + " and " + shape_text(pool.window.pads_end) +
                      " are not smaller than the kernel " + shape_text(pool.window.kernel)};
@@ -167,26 +182,31 @@ void expand_max_pool(Expander& expander, const Node& node) {
   const PoolAttributes pool = std::get<PoolAttributes>(node.attributes);
   if (node.outputs.size() > 1 && node.outputs[1] != kNoValue) return expand_max_pool_with_indices(expander, node, pool);
   const ValueId x = node.inputs[0];
-  expander.reduce(node.outputs[0], output_ranges(expander.shape(node.outputs[0]), "c"), window_ranges(pool.window),
-                  Combiner::Max, [=, &expander](const Subscripts& at) {
-                    return expander.read_padded(x, window_subscripts(pool.window, at),
-                                                ir::identity_of(Combiner::Max, expander.type(x).dtype));
-                  });
+  const PoolLoops loops = loops_of(pool.window, expander.shape(x), expander.shape(node.outputs[0]));
+  expander.reduce(
+      node.outputs[0], loops.output, loops.window, Combiner::Max,
+      [=, &expander](const Subscripts& at) {
+        return expander.read_padded(x, window_subscripts(pool.window, at),
+                                    ir::identity_of(Combiner::Max, expander.type(x).dtype));
+      },
+      {}, loops.where);
 }
 
 void expand_average_pool(Expander& expander, const Node& node) {
   const PoolAttributes pool = std::get<PoolAttributes>(node.attributes);
   const ValueId x = node.inputs[0];
   const DType wide = accumulator_of(expander.type(x).dtype);
+  const PoolLoops loops = loops_of(pool.window, expander.shape(x), expander.shape(node.outputs[0]));
   expander.reduce(
-      node.outputs[0], output_ranges(expander.shape(node.outputs[0]), "c"), window_ranges(pool.window), Combiner::Sum,
+      node.outputs[0], loops.output, loops.window, Combiner::Sum,
       [=, &expander](const Subscripts& at) {
         const Expr zero = ir::make_literal(expander.type(x).dtype, 0);
         return ir::make_cast(wide, expander.read_padded(x, window_subscripts(pool.window, at), zero));
       },
       [=, &expander](const Expr& sum, const Subscripts& at) {
         return ir::make_binary(BinaryOp::Div, sum, divisor(expander, node, pool, sum->type, at));
-      });
+      },
+      loops.where);
 }
 
 }  // namespace polyte::graph

@@ -153,6 +153,23 @@ Expr applied(const Node& node, const Expr& x) {
   return activation(node.op, x, attributes.alpha, attributes.beta);
 }
 
+// Operators of several roundings: a short float is widened, so that one rounding remains.
+bool has_steps(OpKind op) {
+  switch (op) {
+    case OpKind::HardSwish:
+    case OpKind::Softplus:
+    case OpKind::Softsign:
+    case OpKind::Mish:
+    case OpKind::Elu:
+    case OpKind::Celu:
+    case OpKind::Selu:
+    case OpKind::HardSigmoid:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool takes_any_number(OpKind op) {
   return op == OpKind::Abs || op == OpKind::Neg || op == OpKind::Sign || op == OpKind::Relu || op == OpKind::Shrink;
 }
@@ -179,8 +196,11 @@ Types infer_unary(const Graph& graph, const Node& node) {
 
 void expand_unary(Expander& expander, const Node& node) {
   const ValueId x = node.inputs[0];
-  expander.define(node.outputs[0],
-                  [&expander, &node, x](const Subscripts& at) { return applied(node, expander.read(x, at)); });
+  const DType type = expander.type(x).dtype, wide = has_steps(node.op) ? accumulator_of(type) : type;
+  expander.define(node.outputs[0], [&expander, &node, x, type, wide](const Subscripts& at) {
+    if (wide == type) return applied(node, expander.read(x, at));
+    return ir::make_cast(type, applied(node, ir::make_cast(wide, expander.read(x, at))));
+  });
 }
 
 }  // namespace polyte::graph

@@ -1,5 +1,7 @@
 #include "graph/ops/window.h"
 
+#include <algorithm>
+
 #include "support/checked.h"
 
 namespace polyte::graph {
@@ -64,6 +66,22 @@ Ranges output_ranges(const Dims& shape, const std::string& channel) {
   Ranges ranges = {{"n", 0, shape[0]}, {channel, 0, shape[1]}};
   for (std::size_t d = 0; d < spatial; ++d) ranges.push_back({spatial_name(d, spatial), 0, shape[d + 2]});
   return ranges;
+}
+
+Taps clipped_taps(const std::string& name, std::int64_t taps, const TapLayout& layout, std::int64_t input,
+                  const ir::Range& output) {
+  constexpr std::int64_t kFew = 64;
+  const auto& [stride, dilation, pad] = layout;
+  const std::int64_t inside = input / dilation + 1;
+  if (taps <= kFew || taps / 2 <= inside) return {{name, 0, taps}, {}};
+  const std::int64_t last = checked_mul(output.end.constant() - 1, stride);
+  const std::int64_t begin = std::clamp<std::int64_t>(ceil_div(pad - last, dilation), 0, taps - 1);
+  const std::int64_t end = std::clamp(floor_div(checked_add(pad, input - 1), dilation) + 1, begin + 1, taps);
+  Taps clipped{{name, begin, end}, {}};
+  if ((end - begin) / 2 <= inside) return clipped;
+  const ir::Affine touched = ir::Affine::symbol(output.name) * stride + ir::Affine::symbol(name) * dilation - pad;
+  clipped.where = {ir::at_least(touched, 0), ir::less_than(touched, input)};
+  return clipped;
 }
 
 Expander::Post bias_added(Expander& expander, ValueId bias, DType sum_type, bool in_blocks) {

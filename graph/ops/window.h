@@ -23,6 +23,18 @@ Ranges kernel_ranges(const Window& window);
 ir::Affine kernel_subscript(const Window& window, std::size_t d);
 // Input subscript that output subscript `at` and the kernel's iterator touch: at * stride + k * dilation - pad.
 ir::Affine window_subscript(const Window& window, std::size_t d, const ir::Affine& at);
+// Taps of a window of `taps` along an extent of which at most `inside` can meet an element at once, where tap t of
+// output o touches o * stride + t * dilation - pad. What an attribute says costs nothing to write, so a long window is
+// clipped to the input before it is walked; a short one is as fast whole, and keeps one form at every size.
+struct Taps {
+  ir::Range range;    // named `name`; not empty
+  Constraints where;  // the taps of one output that touch the input; empty where all do or the window is short
+};
+struct TapLayout {
+  std::int64_t stride = 1, dilation = 1, pad = 0;
+};
+Taps clipped_taps(const std::string& name, std::int64_t taps, const TapLayout& layout, std::int64_t input,
+                  const ir::Range& output);
 // Adds the bias of the output's channel to a sum of this type; nothing without a bias. In blocks: bias[block, channel].
 Expander::Post bias_added(Expander& expander, ValueId bias, DType sum, bool in_blocks = false);
 

@@ -231,3 +231,53 @@ TEST_CASE("If: branches within branches, an opset of a function between them, na
     CHECK(elements_as_real(y) == std::vector<double>(4, c ? 0.25 : 0.5));
   }
 }
+
+namespace {
+
+// If of `c`: then_branch is Relu of x, else_branch reshapes x to five elements.
+ModelBuilder with_bad_branch() {
+  ModelBuilder b;
+  b.input("x", {2});
+  b.input("c", {}, TensorProto::BOOL);
+  b.integers("five", {1}, {5});
+  onnx::NodeProto& node = b.node("If", {"c"}, {"y"}, "if");
+  for (const auto& [label, op] : {std::pair{"then_branch", "Relu"}, std::pair{"else_branch", "Reshape"}}) {
+    onnx::GraphProto& body = branch(node, label);
+    onnx::NodeProto& inner = *body.add_node();
+    inner.set_op_type(op);
+    inner.set_name("inner");
+    inner.add_input("x");
+    if (inner.op_type() == "Reshape") inner.add_input("five");
+    inner.add_output("r");
+    body.add_output()->set_name("r");
+  }
+  b.output("y");
+  return b;
+}
+
+}  // namespace
+
+TEST_CASE("If: a branch that cannot be computed is only wrong where it is taken") {
+  const ModelBuilder b = with_bad_branch();
+  const std::string words = refusal(b);
+  CHECK(words.find("the condition, as else_branch cannot be computed: in 'inner' (Reshape)") != std::string::npos);
+  CHECK(words.find("'c'") != std::string::npos);
+  frontend::ImportOptions options;
+  options.values["c"] = graph::make_scalar(DType::Bool, 1);
+  const frontend::Imported bound = frontend::import_onnx_bytes(b.bytes(), "m.onnx", ".", options);
+  CHECK(elements_as_real(run(bound.graph, {-3, 5})) == std::vector<double>{0, 5});
+  for (const double chosen : {1, 0}) {
+    frontend::ImportOptions offering;
+    offering.offer = [&](const std::string& name, std::size_t) -> std::optional<graph::Tensor> {
+      if (name != "c") return std::nullopt;
+      return graph::make_scalar(DType::Bool, chosen);
+    };
+    if (chosen == 0) {
+      CHECK_THROWS_AS(frontend::import_onnx_bytes(b.bytes(), "m.onnx", ".", offering), UserError);
+      continue;
+    }
+    const frontend::Imported offered = frontend::import_onnx_bytes(b.bytes(), "m.onnx", ".", offering);
+    CHECK(offered.specialised == std::vector<std::string>{"c"});
+    CHECK(elements_as_real(run(offered.graph, {-3, 5})) == std::vector<double>{0, 5});
+  }
+}

@@ -1,6 +1,8 @@
 // Importing: what the graph looks like, what a user reads when a model cannot be compiled, options.
 #include "frontend/onnx_import.h"
 
+#include <fstream>
+
 #include <doctest/doctest.h>
 #include "graph/evaluate.h"
 #include "support/error.h"
@@ -283,24 +285,75 @@ TEST_CASE("onnx_import: softmax before opset 13 is over all dimensions from the 
   CHECK(sum_of_first(13) == 0.5);
 }
 
-TEST_CASE("onnx_import: coverage lists every node") {
+namespace {
+
+frontend::Coverage coverage_of(const ModelBuilder& b) {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "polyte_coverage_test.onnx";
+  std::ofstream(file, std::ios::binary) << b.bytes();
+  const frontend::Coverage coverage = frontend::coverage(file);
+  std::filesystem::remove(file);
+  return coverage;
+}
+
+}  // namespace
+
+TEST_CASE("onnx_import: coverage lists every node, and tells what it has not checked") {
   ModelBuilder b;
   b.input("x", {2});
   b.node("Teleport", {"x"}, {"a"}, "t");
   b.node("Relu", {"a"}, {"y"}, "r");
   b.output("y");
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / "polyte_coverage_test.onnx";
-  {
-    std::FILE* out = std::fopen(file.c_str(), "wb");
-    const std::string bytes = b.bytes();
-    std::fwrite(bytes.data(), 1, bytes.size(), out);
-    std::fclose(out);
-  }
-  const frontend::Coverage coverage = frontend::coverage(file);
-  std::filesystem::remove(file);
+  const frontend::Coverage coverage = coverage_of(b);
   REQUIRE(coverage.nodes.size() == 2);
   CHECK(!coverage.nodes[0].supported);
   CHECK(coverage.nodes[0].reason == "operator not supported");
   CHECK(coverage.nodes[1].supported);
+  CHECK(!coverage.nodes[1].checked);
   CHECK(coverage.nodes[1].reason == "not checked further: operand 'a' is not available");
+}
+
+TEST_CASE("onnx_import: coverage goes into branches") {
+  ModelBuilder b;
+  b.input("x", {2});
+  b.tensor("yes", {}, onnx::TensorProto::BOOL).add_int32_data(1);
+  onnx::NodeProto& node = b.node("If", {"yes"}, {"y"}, "if");
+  for (const auto& [label, op] : {std::pair{"then_branch", "Relu"}, std::pair{"else_branch", "Teleport"}}) {
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name(label);
+    attribute.set_type(onnx::AttributeProto::GRAPH);
+    for (const char* name : {op, "Neg"}) {
+      onnx::NodeProto& inner = *attribute.mutable_g()->add_node();
+      inner.set_op_type(name);
+      inner.add_input("x");
+      inner.add_output(name);
+    }
+    attribute.mutable_g()->add_output()->set_name("Neg");
+  }
+  b.output("y");
+  std::string found;
+  for (const frontend::NodeCoverage& row : coverage_of(b).nodes)
+    found += row.name + (row.supported ? row.checked ? " yes" : " ?" : " no") + "\n";
+  CHECK(found == "if yes\nif/then_branch/0 yes\nif/then_branch/1 yes\nif/else_branch/0 no\nif/else_branch/1 ?\n");
+}
+
+TEST_CASE("onnx_import: sizes that PaddlePaddle writes -1 or ? are open, each by itself") {
+  ModelBuilder b;
+  auto dims = [](onnx::ValueInfoProto& value) { return value.mutable_type()->mutable_tensor_type()->mutable_shape(); };
+  dims(b.input("x", {-1, 2}))->mutable_dim(1)->set_dim_param("?");
+  dims(b.input("z", {-1, 2}))->mutable_dim(1)->set_dim_param("?");
+  b.node("MatMul", {"x", "z"}, {"y"}, "mm");
+  dims(b.output("y"))->add_dim()->set_dim_value(-1);
+  frontend::ImportOptions options;
+  options.shapes = {{"x", {3, 4}}, {"z", {4, 5}}};
+  const frontend::Imported imported = frontend::import_onnx_bytes(b.bytes(), "m.onnx", ".", options);
+  CHECK(imported.graph.value(imported.graph.outputs[0]).type.shape == graph::Dims{3, 5});
+  options.shapes.erase("z");
+  try {
+    frontend::import_onnx_bytes(b.bytes(), "m.onnx", ".", options);
+    FAIL("no error");
+  } catch (const UserError& error) {
+    CHECK(std::string(error.what()) ==
+          "m.onnx: input 'z' has a shape that is not static: dimension 0 is not given, "
+          "dimension 1 is not given; give the shape, or a symbol, with --shape");
+  }
 }

@@ -92,6 +92,53 @@ TEST_CASE("trigonometric functions at the ends of their domains") {
   CHECK(std::isnan(value(OpKind::Atan, kNaN)));
 }
 
+TEST_CASE("windows that are longer than their input cost what the input does") {
+  // alpha / size and beta are 1: x / (1 + the sum of all squares), as every channel is a neighbour of every other.
+  const Tensor channels = make_tensor({DType::F64, {1, 3}}, {1, 2, -3});
+  for (const std::int64_t size : {std::int64_t{101}, std::int64_t{1} << 32, (std::int64_t{1} << 40) + 1}) {
+    const LrnAttributes lrn{.alpha = static_cast<double>(size), .beta = 1, .bias = 1, .size = size};
+    CHECK(elements_as_real(run(OpKind::LRN, lrn, {channels})[0]) == std::vector<double>{1.0 / 15, 2.0 / 15, -0.2});
+  }
+  const Tensor row = make_tensor({DType::F64, {1, 1, 3}}, {6, -3, 9});
+  const std::int64_t most = std::int64_t{1} << 17;
+  const Window window{{most}, {1}, {1}, {most - 1}, {most - 1}};
+  const std::vector<Tensor> top = run(OpKind::MaxPool, PoolAttributes{.window = window}, {row}, 2);
+  const std::vector<double> average =
+      elements_as_real(run(OpKind::AveragePool, PoolAttributes{.window = window}, {row})[0]);
+  const std::vector<double> greatest = elements_as_real(top[0]);
+  REQUIRE(average.size() == static_cast<std::size_t>(most + 2));
+  const std::vector<double> ends{6, 1.5, 4, 4, 3, 9}, tops{6, 6, 9, 9, 9, 9};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(average[i] == ends[i]);
+    CHECK(average[average.size() - 3 + i] == ends[i + 3]);
+    CHECK(greatest[i] == tops[i]);
+    CHECK(greatest[greatest.size() - 3 + i] == tops[i + 3]);
+  }
+  CHECK(elements_as_int(top[1])[1] == 0);
+  CHECK(elements_as_int(top[1])[2] == 2);
+  // One window over all: few taps where the stride leaves no other.
+  const Window all{{most}, {most}, {1}, {most - 2}, {most - 2}};
+  CHECK(elements_as_real(run(OpKind::AveragePool, PoolAttributes{.window = all}, {row})[0]) ==
+        std::vector<double>{1.5});
+}
+
+TEST_CASE("activations of several steps round a short float once") {
+  std::vector<double> at;
+  for (int i = -400; i <= 400; ++i) at.push_back(i / 64.0);
+  for (const DType type : {DType::BF16, DType::F16}) {
+    const Tensor narrow = list(at, type);
+    const Tensor wide = run(OpKind::Cast, CastAttributes{DType::F32}, {narrow})[0];
+    for (const OpKind op : {OpKind::Celu, OpKind::Elu, OpKind::Selu, OpKind::HardSigmoid, OpKind::Softplus,
+                            OpKind::Softsign, OpKind::Mish, OpKind::HardSwish}) {
+      const bool plain =
+          op == OpKind::Softplus || op == OpKind::Softsign || op == OpKind::Mish || op == OpKind::HardSwish;
+      const Attributes attributes = plain ? Attributes(NoAttributes{}) : Attributes(ActivationAttributes{1.3, 0.7});
+      const Tensor rounded = run(OpKind::Cast, CastAttributes{type}, run(op, attributes, {wide}))[0];
+      CHECK(elements_as_real(run(op, attributes, {narrow})[0]) == elements_as_real(rounded));
+    }
+  }
+}
+
 TEST_CASE("TopK: ties keep the lower index, NaN is above all numbers") {
   const TopKAttributes largest{0, 4, true}, smallest{0, 3, false};
   const Tensor x = list({2, 7, kNaN, 7, -kInfinity, 2});
