@@ -280,6 +280,29 @@ std::optional<DivisionPair> find_division_pair(const Affine& e) {
   return std::nullopt;
 }
 
+// factor * (n//a) - factor * b * (n//(a*b)) is factor * ((n//a) % b): a digit in the middle of a number of several.
+struct MiddleDigit {
+  Interval range;
+  Affine rest;
+};
+
+std::optional<MiddleDigit> find_middle_digit(const Affine& e) {
+  for (const Term& high : e.terms()) {
+    for (const Term& low : e.terms()) {
+      if (!high.atom.div || !low.atom.div) continue;
+      const FloorDiv &whole = *high.atom.div, &part = *low.atom.div;
+      if (part.denominator >= whole.denominator || whole.denominator % part.denominator != 0) continue;
+      const std::int64_t base = whole.denominator / part.denominator;
+      if (high.coefficient % base != 0 || part.numerator != whole.numerator) continue;
+      const std::int64_t factor = -(high.coefficient / base);
+      if (factor > 0 ? low.coefficient < factor : low.coefficient > factor) continue;
+      const Affine digit = floor_div(part.numerator, part.denominator) * factor + of_term(high);
+      return MiddleDigit{scale(Interval{0, base - 1}, factor), e - digit};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Interval range_of(const Affine& e, const Ranges& ranges) {
@@ -295,6 +318,8 @@ Interval range_of(const Affine& e, const Ranges& ranges) {
       remainder = numerator;
     result = intersect(result, add(range_of(split->rest, ranges), scale(remainder, split->factor)));
   }
+  if (const auto digit = find_middle_digit(e))
+    result = intersect(result, add(range_of(digit->rest, ranges), digit->range));
   return result;
 }
 

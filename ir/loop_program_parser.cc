@@ -11,6 +11,8 @@
 namespace polyte::ir {
 namespace {
 
+constexpr int kDeepest = 200;  // what the recursive passes over loops and expressions follow
+
 struct Failure {
   std::string message;
 };
@@ -26,6 +28,12 @@ struct Line {
 class Cursor {
  public:
   explicit Cursor(const std::string& text) : text_(text) {}
+
+  // Brackets and calls within each other.
+  void enter() {
+    if (++depth_ > kDeepest) fail("the expression is nested too deeply");
+  }
+  void leave() { --depth_; }
 
   void skip_spaces() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
@@ -93,6 +101,7 @@ class Cursor {
  private:
   const std::string& text_;
   std::size_t at_ = 0;
+  int depth_ = 0;
 
   static bool is_name_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
   static bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
@@ -105,7 +114,9 @@ Affine parse_affine(Cursor& c);
 
 Affine parse_factor(Cursor& c) {
   if (c.accept("(")) {
+    c.enter();
     Affine inner = parse_affine(c);
+    c.leave();
     c.expect(")");
     return inner;
   }
@@ -216,6 +227,7 @@ class Parser {
   std::size_t next_ = 0;
   std::vector<std::string> problems_;
   std::map<std::string, DType> types_;
+  int depth_ = 0;  // of bodies
 
   void split_lines(std::string_view text) {
     int number = 0;
@@ -299,7 +311,11 @@ class Parser {
 
   Stmt nested(const Line& line) {
     if (next_ >= lines_.size() || lines_[next_].indent <= line.indent) fail("expected a body, indented");
-    return block(lines_[next_].indent);
+    if (depth_ == kDeepest) fail("the loops are nested more than " + std::to_string(kDeepest) + " deep");
+    ++depth_;
+    Stmt body = block(lines_[next_].indent);
+    --depth_;
+    return body;
   }
 
   Stmt statement(const Line& line) {
@@ -462,6 +478,13 @@ class Parser {
   }
 
   Expr expr(Cursor& c) {
+    c.enter();
+    Expr result = bare_expr(c);
+    c.leave();
+    return result;
+  }
+
+  Expr bare_expr(Cursor& c) {
     if (c.accept("(")) return bracketed(c);
     const std::string name = c.name();
     if (c.peek() == '[') return load(c, name);

@@ -15,6 +15,8 @@ using text::Cursor;
 using text::Fault;
 using text::Line;
 
+constexpr std::size_t kMostRegions = 64;  // within each other: what the proof of a schedule takes a second for
+
 constexpr std::string_view kTypes = "f64 f32 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool";
 
 std::optional<Role> role_of(std::string_view word) {
@@ -145,6 +147,8 @@ class ProgramParser {
     // Opened before its range is read: after a fault in it the body is still a body.
     regions_.push_back({{cursor.peek().text, 0, 0, 1, {}}, line.indent});
     body_indent_ = -1;
+    if (regions_.size() == kMostRegions + 1)  // said once, of the first
+      cursor.fail("more than " + std::to_string(kMostRegions) + " ordered regions are nested");
     Region& region = regions_.back().region;
     lines_.emplace("loop " + region.iterator, line.number);
     const text::WrittenRange range = text::parse_range(cursor);

@@ -9,6 +9,7 @@
 #include "lower/simplify.h"
 #include "schedule/language/digits.h"
 #include "schedule/language/hints.h"
+#include "schedule/language/primitives/tails.h"
 #include "schedule/language/reuse.h"
 #include "support/error.h"
 
@@ -165,10 +166,13 @@ class Builder {
     Stmt body = node(state_.tree, 0, all);
     return body ? body : ir::make_block({});
   }
+  const std::set<std::string>& uncut() const { return uncut_; }  // by variable
 
  private:
   const State& state_;
   const Part part_;
+  Names loop_names_;
+  std::set<std::string> uncut_;
   Names names_;  // of the allocations in the parts of a cut loop
   std::set<std::string> allocations_;
   std::vector<Instance> instances_;
@@ -260,6 +264,7 @@ class Builder {
   }
 
   Stmt build_part(const Loop& loop, const Bounds& bounds, std::size_t depth, const Instances& below) {
+    const std::string var = loop_names_.fresh(loop.name);  // of the loops of one name; inside, it has its own
     const Facts::Scope scope(facts_);
     facts_.bind(loop.name, bounds.lower, bounds.upper);
     bound_.push_back(loop.name);
@@ -269,7 +274,9 @@ class Builder {
     body = with_prefetches(loop, std::move(body));
     for (const schedule::StagedBuffer& b : state_.staged)
       if (allocated_at(b) == loop.id && touches(body, b.name)) body = allocate(b, std::move(body));
-    Stmt built = ir::make_for({loop.name, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body)});
+    if (var != loop.name) body = ir::substitute(body, {{loop.name, Affine::symbol(var)}});
+    if (const auto tail = schedule::tail_of(state_, loop); tail && tail != schedule::Tail::Cut) uncut_.insert(var);
+    Stmt built = ir::make_for({var, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body)});
     for (const schedule::TensorizedLoop& tensorized : state_.tensorized)
       if (tensorized.loop == loop.id)  // its extents are numbers once what is outside counts
         return ir::make_tensorized({tensorized.intrinsic, simplify(built, facts_)});
@@ -422,16 +429,17 @@ class Builder {
   }
 };
 
-// Loops of two branches may have one name: the later ones get fresh names.
+// Loops have names of their own by now; what a buffer or a parameter is called gets another.
 class Uniquify {
  public:
-  explicit Uniquify(Names& names) : names_(names) {}
+  Uniquify(Names& names, std::set<std::string>& uncut) : names_(names), uncut_(uncut) {}
 
   Stmt operator()(const Stmt& s) {
     const auto* loop = std::get_if<ir::For>(&s->op);
     if (!loop) return ir::rewrite_children(s, *this);
     ir::For copy = *loop;
     copy.var = names_.fresh(loop->var);
+    if (copy.var != loop->var && uncut_.erase(loop->var) > 0) uncut_.insert(copy.var);
     if (copy.var != loop->var) copy.body = ir::substitute(copy.body, {{loop->var, Affine::symbol(copy.var)}});
     copy.body = (*this)(copy.body);
     return ir::make_for(std::move(copy));
@@ -439,6 +447,7 @@ class Uniquify {
 
  private:
   Names& names_;
+  std::set<std::string>& uncut_;
 };
 
 ir::Buffer packed_buffer(const schedule::StagedBuffer& b, ir::Role role) {
@@ -468,13 +477,14 @@ Stmt without_sizes(const Stmt& s, const std::vector<std::string>& params) {
 
 }  // namespace
 
-ir::LoopProgram build_loops(const State& scheduled, Part part) {
+ir::LoopProgram build_loops(const State& scheduled, Part part, std::set<std::string>* uncut) {
   const State state = schedule::in_place(scheduled);
   ir::LoopProgram program;
   program.name = state.reference->name;
   if (part == Part::Kernel) program.params = state.basis->params;
   program.buffers = interface_of(state, part);
-  Stmt body = Builder(state, part).build();
+  Builder builder(state, part);
+  Stmt body = builder.build();
   if (part == Part::Packing) body = without_sizes(body, state.basis->params);
   for (const schedule::StagedBuffer& b : state.staged)
     if (allocated_at(b) < 0 && !b.at_compile_time && touches(body, b.name)) body = allocate(b, std::move(body));
@@ -487,7 +497,9 @@ ir::LoopProgram build_loops(const State& scheduled, Part part) {
   }
   program.body = body;
   Names names(program);  // allocations below loops are taken, too
-  program.body = Uniquify(names)(body);
+  std::set<std::string> kept = builder.uncut();
+  program.body = Uniquify(names, kept)(body);
+  if (uncut) *uncut = std::move(kept);
   return program;
 }
 

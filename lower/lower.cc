@@ -24,6 +24,7 @@ struct Context {
   const schedule::State& state;
   const LowerOptions& options;
   std::vector<std::string> notes;
+  std::set<std::string> uncut = {};  // variables of loops whose tails stay behind guards or masks
 };
 
 struct Pass {
@@ -46,22 +47,14 @@ LoopProgram all_serial(LoopProgram program) {
   return program;
 }
 
-// Names of inner loops whose splits ask for guards or masks and none for a tail cut off.
-std::set<std::string> uncut_loops(const schedule::State& state) {
-  std::set<std::string> uncut, cut;
-  for (const schedule::SplitRecord& split : state.splits)
-    (split.tail == schedule::Tail::Cut ? cut : uncut).insert(split.loop + ".i");
-  for (const std::string& name : cut) uncut.erase(name);
-  return uncut;
-}
-
 // The list. Tails are cut while loops are still loops; what is vectorised is unrolled after it, so that pieces stand
 // side by side inside; buffers find their places once subscripts are constants.
 constexpr Pass kPasses[] = {
-    {"build loops", Form::Nest, false, [](const LoopProgram&, Context& c) { return build_loops(c.state); }},
+    {"build loops", Form::Nest, false,
+     [](const LoopProgram&, Context& c) { return build_loops(c.state, Part::Kernel, &c.uncut); }},
     {"simplify", Form::Nest, false, [](const LoopProgram& p, Context&) { return simplify(p); }},
     {"partition loops", Form::Nest, true,
-     [](const LoopProgram& p, Context& c) { return partition_loops(p, {.uncut = uncut_loops(c.state)}); }},
+     [](const LoopProgram& p, Context& c) { return partition_loops(p, {.uncut = c.uncut}); }},
     {"simplify parts", Form::Nest, true, [](const LoopProgram& p, Context&) { return simplify(p); }},
     {"vectorize loops", Form::Nest, false,
      [](const LoopProgram& p, Context& c) { return vectorize_loops(p, c.options.machine, c.notes); }},
@@ -126,7 +119,7 @@ void report(const LoopProgram& program, const std::vector<std::string>& notes, c
 
 LoopProgram lower(const schedule::State& state, const LowerOptions& options) {
   check_skips(options.skip);
-  Context context{state, options, {}};
+  Context context{state, options, {}, {}};
   LoopProgram program;
   for (const Pass& pass : kPasses)
     if (!options.skip.count(pass.name)) run(pass, program, context);
@@ -137,7 +130,7 @@ LoopProgram lower(const schedule::State& state, const LowerOptions& options) {
 LoopProgram lower_to_nest(const schedule::State& state) { return build_loops(state); }
 
 LoopProgram lower_packing(const schedule::State& state, const LowerOptions& options) {
-  Context context{state, options, {}};
+  Context context{state, options, {}, {}};
   LoopProgram program;
   for (const Pass& pass : kPackingPasses) run(pass, program, context);
   return program;

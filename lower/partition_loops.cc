@@ -62,7 +62,7 @@ class CutFinder {
   }
 
   void visit_loop(const ir::For& loop, bool expanded) {
-    if (is_expanded(loop.kind) && !uncut_.count(loop.loop)) see_bounds(loop);
+    if (is_expanded(loop.kind) && !uncut_.count(loop.var)) see_bounds(loop);
     facts_.bind(loop.var, loop.lower, loop.upper);
     inner_.insert(loop.var);
     visit(loop.body, expanded || is_expanded(loop.kind));

@@ -19,7 +19,7 @@
 namespace polyte::lower {
 
 struct PartitionOptions {
-  std::set<std::string> uncut;            // schedule loops whose bounds are not worth a copy (tail guard or mask)
+  std::set<std::string> uncut;            // variables of loops whose bounds are not worth a copy (tail guard or mask)
   std::int64_t growth = 8;                // at most so many times the stores of the program, unrolled loops written out
   std::int64_t max_stores = 1200;         // and at most so many
   std::int64_t max_branch_stores = 2400;  // in the branches of open tails, of which a run takes one

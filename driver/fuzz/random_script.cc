@@ -353,7 +353,7 @@ class Proposer {
     if (random_.chance(20)) return StoreNonTemporal{what};
     if (random_.chance(40)) return reuse();
     std::vector<std::string> inner;
-    for (const SplitRecord& record : state_.splits) inner.push_back(record.loop + ".i");
+    for (const SplitRecord& record : state_.splits) inner.push_back(record.factor == 0 ? record.loop : record.loop + ".i");
     const LoopName any = loop_name();
     return SetTail{{random_.chance(75) ? any.statement : "", inner.empty() ? any.loop : random_.pick(inner)}, tail()};
   }

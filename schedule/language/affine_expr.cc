@@ -10,6 +10,8 @@ namespace {
 
 using ir::Affine;
 
+constexpr int kDeepest = 200;  // brackets and signs within each other
+
 // Recursive descent over the tokens; the first problem wins and every later step is void.
 class AffineParser {
  public:
@@ -31,6 +33,7 @@ class AffineParser {
   const std::map<std::string, std::int64_t>& values_;
   const std::vector<Token> tokens_;
   std::size_t at_ = 0;
+  int depth_ = 0;
   std::string problem_;
 
   const Token& peek() const { return tokens_[at_]; }
@@ -89,7 +92,16 @@ class AffineParser {
   }
 
   Affine factor() {
+    if (depth_ == kDeepest && problem_.empty())  // not with the text, which may be long
+      problem_ = "'" + text_.substr(0, 20) + "...': it is nested more than " + std::to_string(kDeepest) + " deep";
     if (!problem_.empty()) return 0;
+    ++depth_;
+    const Affine value = bare_factor();
+    --depth_;
+    return value;
+  }
+
+  Affine bare_factor() {
     if (accept("-")) return -factor();
     if (accept("(")) {
       const Affine value = sum();

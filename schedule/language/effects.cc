@@ -1,6 +1,7 @@
 #include "schedule/language/effects.h"
 
 #include <algorithm>
+#include <set>
 
 #include "schedule/language/digits.h"
 #include "schedule/language/hints.h"
@@ -17,13 +18,13 @@ bool same_rows(const ScheduledStatement& a, const ScheduledStatement& b) {
                     [](const LoopRow& x, const LoopRow& y) { return x.loop == y.loop && x.value == y.value; });
 }
 
+bool same_split(const SplitRecord& a, const SplitRecord& b) {
+  return a.statement == b.statement && a.loop == b.loop && a.tail == b.tail;
+}
+
 bool same_storage(const StagedBuffer& a, const StagedBuffer& b) {
   return a.name == b.name && a.shape == b.shape && a.memory == b.memory && a.scope_loop == b.scope_loop &&
          a.alloc_loop == b.alloc_loop;
-}
-
-bool same_split(const SplitRecord& a, const SplitRecord& b) {
-  return a.statement == b.statement && a.loop == b.loop && a.tail == b.tail;
 }
 
 // Nothing that a later stage sees has changed: tree, kinds, rows, storage.
@@ -97,13 +98,26 @@ std::string uncut_loop(const State& before, const CutRecord& cut) {
   return cut.loop + " runs from " + std::to_string(first) + " to " + std::to_string(last);
 }
 
-// A peel of all iterations, for every statement, leaves one part: the loop as it was.
-std::string peel_note(const State& before, const State& after, const Peel& peel) {
+// The same where no statement's loop is parted by what is new.
+std::string uncut_loop(const State& before, const State& after) {
   std::string loop;
   for (std::size_t i = before.cuts.size(); i < after.cuts.size(); ++i) {
     loop = uncut_loop(before, after.cuts[i]);
     if (loop.empty()) return "";
   }
+  return loop;
+}
+
+// Where the loop is short at the sizes at hand: what is legal whatever they are is no fault at some.
+std::string cut_note(const State& before, const State& after) {
+  const std::string loop = uncut_loop(before, after);
+  if (loop.empty()) return "";
+  return loop + ": a cut at " + ir::to_string(after.cuts.back().at) + " leaves one part empty, it has no effect";
+}
+
+// A peel of all iterations, for every statement, leaves one part: the loop as it was.
+std::string peel_note(const State& before, const State& after, const Peel& peel) {
+  const std::string loop = uncut_loop(before, after);
   if (loop.empty()) return "";
   return loop + ": with its " + (peel.first ? "first " : "last ") + (peel.count.text.empty() ? "1" : peel.count.text) +
          " peeled nothing is left, it has no effect";
@@ -127,10 +141,10 @@ bool is_setting(const Operation& operation) {
          std::holds_alternative<Let>(operation);
 }
 
-bool mentions(const std::string& text, const std::string& name) {
-  const std::vector<Token> tokens = tokenize(text);
-  return std::any_of(tokens.begin(), tokens.end(),
-                     [&](const Token& t) { return t.kind == Token::Kind::Name && t.text == name; });
+// The names that a text uses.
+void collect_names(const std::string& text, std::set<std::string>& into) {
+  for (const Token& token : tokenize(text))
+    if (token.kind == Token::Kind::Name) into.insert(token.text);
 }
 
 }  // namespace
@@ -150,6 +164,8 @@ std::vector<std::string> idle_parts(const State& before, const Directive& direct
                        std::holds_alternative<Parallel>(directive.operation);
   for (const Loop* loop : is_kind ? new_kinds(before, after) : std::vector<const Loop*>{})
     if (std::string note = replaced_kind(before, *loop); !note.empty()) notes.push_back(note);
+  if (std::holds_alternative<Cut>(directive.operation))
+    if (std::string note = cut_note(before, after); !note.empty()) notes.push_back(note);
   if (const Peel* peel = std::get_if<Peel>(&directive.operation))
     if (std::string note = peel_note(before, after, *peel); !note.empty()) notes.push_back(note);
   if (std::holds_alternative<Prefetch>(directive.operation)) {
@@ -164,20 +180,18 @@ std::vector<std::string> idle_parts(const State& before, const Directive& direct
 
 std::vector<std::pair<int, std::string>> unused_names(const Script& script) {
   std::vector<std::pair<int, std::string>> unused;
-  for (std::size_t i = 0; i < script.directives.size(); ++i) {
-    const Directive& directive = script.directives[i];
-    const SetParam* param = std::get_if<SetParam>(&directive.operation);
-    const Let* let = std::get_if<Let>(&directive.operation);
-    if (!param && !let) continue;
-    const std::string& name = param ? param->name : let->name;
-    const bool used = std::any_of(script.directives.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                                  script.directives.end(), [&](const Directive& later) {
-                                    Directive plain = later;
-                                    plain.provenance = Provenance::Person;
-                                    return mentions(print(plain), name);
-                                  });
-    if (!used) unused.emplace_back(directive.line, std::string(param ? "param " : "let ") + name + " is not used");
+  std::set<std::string> used;  // by the directives that come after
+  for (auto directive = script.directives.rbegin(); directive != script.directives.rend(); ++directive) {
+    const SetParam* param = std::get_if<SetParam>(&directive->operation);
+    const Let* let = std::get_if<Let>(&directive->operation);
+    if (param && !used.contains(param->name))
+      unused.emplace_back(directive->line, "param " + param->name + " is not used");
+    if (let && !used.contains(let->name)) unused.emplace_back(directive->line, "let " + let->name + " is not used");
+    Directive plain = *directive;
+    plain.provenance = Provenance::Person;
+    collect_names(print(plain), used);
   }
+  std::reverse(unused.begin(), unused.end());
   return unused;
 }
 

@@ -164,6 +164,15 @@ NestTree LineParser::sequence() {
 }
 
 NestTree LineParser::node() {
+  constexpr int kDeepest = 200;  // loops and braces within each other
+  if (depth_ == kDeepest) fail("the nest is more than " + std::to_string(kDeepest) + " deep");
+  ++depth_;
+  NestTree tree = bare_node();
+  --depth_;
+  return tree;
+}
+
+NestTree LineParser::bare_node() {
   if (is("...") || is("?"))
     fail("a hole ('" + peek().text + "') needs a name to be filled by: let rest = ... on a line before, and rest here");
   if (accept("{")) return sequence();

@@ -47,9 +47,11 @@ class LineParser {
   const std::string text_;
   std::vector<Token> tokens_;
   std::size_t at_ = 0;
+  int depth_ = 0;  // of nodes of a nest
 
   const Token& peek(std::size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
   std::string loop_pattern();
+  NestTree bare_node();
   NestTree sequence();
   NestTree loop_node(const std::string& loop, LoopKind kind);
   NestTree leaf();

@@ -10,6 +10,8 @@ namespace polyte::schedule {
 
 namespace {
 
+constexpr int kDeepest = 200;  // brackets and signs within each other
+
 // Recursive descent over the text; the first problem wins and every later step is void.
 class SizeParser {
  public:
@@ -28,10 +30,17 @@ class SizeParser {
   const std::string& text_;
   const std::map<std::string, std::int64_t>& values_;
   std::size_t at_ = 0;
+  int depth_ = 0;
   std::string problem_;
 
   void fail(const std::string& why) {
     if (problem_.empty()) problem_ = "size '" + text_ + "': " + why;
+  }
+  std::int64_t too_deep() {
+    if (problem_.empty())  // not with the text, which may be long
+      problem_ = "size '" + text_.substr(0, 20) + "...': it is nested more than " + std::to_string(kDeepest) + " deep";
+    at_ = text_.size();
+    return 0;
   }
   void skip_space() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
@@ -107,6 +116,13 @@ class SizeParser {
     return divided(a, b, false);
   }
   std::int64_t factor() {
+    if (depth_ == kDeepest) return too_deep();
+    ++depth_;
+    const std::int64_t value = bare_factor();
+    --depth_;
+    return value;
+  }
+  std::int64_t bare_factor() {
     skip_space();
     if (at_ >= text_.size()) {
       fail("a number or name is missing");

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "ir/builder.h"
+#include "ir/loop_program.h"
 #include "ir/program_text.h"
 #include "support/error.h"
 
@@ -150,6 +151,28 @@ TEST_CASE("index notation") {
   CHECK(notation_refusal("y[i] = x[i-1]") ==
         "notation:1: statement 'y': subscript i - 1 of x (dimension 0) goes below 0");
   CHECK(notation_refusal("y[i] = x[i] + z[j]") == "notation:1: 'j' is no iterator, parameter or tensor");
+}
+
+TEST_CASE("regions and loops within each other have a limit") {
+  const auto regions = [](int depth) {
+    std::string text = "program p(N)\n  out y: f32[N]\n", indent = "  ";
+    for (int i = 0; i < depth; ++i, indent += "  ") text += indent + "loop t" + std::to_string(i) + " in 0..1\n";
+    return text + indent + "y[i] = 1\n";
+  };
+  CHECK_NOTHROW(parse_program(regions(64), "p"));
+  CHECK_THROWS_WITH_AS(parse_program(regions(65), "p"), "p:67: more than 64 ordered regions are nested", UserError);
+  const std::string head = "loops p\n  out y: f32[1]\n\n";
+  const auto value = [&](int depth) {
+    const auto count = static_cast<std::size_t>(depth);
+    std::string text = head + "  y[0] = ";
+    for (std::size_t i = 0; i < count; ++i) text += "exp(";
+    return text + "f32(1)" + std::string(count, ')') + "\n";
+  };
+  CHECK_NOTHROW(parse_loop_program(value(100), "p"));
+  CHECK_THROWS_WITH_AS(parse_loop_program(value(20'000), "p"), "p:4: the expression is nested too deeply", UserError);
+  std::string loops = head, indent = "  ";
+  for (int i = 0; i < 300; ++i, indent += "  ") loops += indent + "for i" + std::to_string(i) + " in 0..1\n";
+  CHECK_THROWS_AS(parse_loop_program(loops + indent + "y[0] = f32(1)\n", "p"), UserError);
 }
 
 TEST_CASE("built programs are verified") {

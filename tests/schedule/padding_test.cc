@@ -139,7 +139,7 @@ TEST_CASE("the last tile shifted inwards") {
 
 TEST_CASE("shifts that count twice, or have nowhere to go") {
   CHECK(refusal("split acc.update: m by 4 tail shift") ==
-        "acc.update updates in place: an iteration of m that runs twice would count twice");
+        "acc.update updates in place, each update once: an iteration of m would run twice");
   CHECK(refusal("split i by 4 tail shift", kCopy, {{"M", 3}, {"N", 9}}) ==
         "i of S has 3 iterations, less than a tile of 4: it cannot move inwards");
   CHECK(refusal("tail j shift", kCopy, kPlain[0]) == "j is not the inner loop of a split: it has no tail");

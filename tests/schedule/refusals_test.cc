@@ -1,5 +1,6 @@
 // What a user reads when a script means nothing or names what is not there: the exact words. Refusals that need the
 // prover (illegal ones, with counterexamples) are in proof_*_test.cc.
+#include "schedule/language/script_text.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {
@@ -130,6 +131,46 @@ TEST_CASE("stages") {
   CHECK(gemm("stage acc at y:n pad 0 - 1") == "pad 0 - 1 is negative");
   CHECK(gemm("stage x at acc.update:m\nnest m > n > k > acc.update") ==
         "x is staged at a loop that acc.update would leave: stage comes after");
+}
+
+TEST_CASE("texts that are nested too deeply") {
+  const auto around = [](int depth, const std::string& text) {
+    return std::string(static_cast<std::size_t>(depth), '(') + text + std::string(static_cast<std::size_t>(depth), ')');
+  };
+  const std::string deep = "it is nested more than 200 deep";
+  CHECK(gemm("split m by " + around(150, "4")) == "accepted");
+  CHECK(gemm("split m by " + around(20'000, "4")) == "size '((((((((((((((((((((...': " + deep);
+  CHECK(gemm("split m by " + std::string(100'000, '-') + "4") == "size '--------------------...': " + deep);
+  CHECK(gemm("map y: m = " + around(150, "m") + " for m") == "accepted");
+  CHECK(gemm("map y: m = " + around(20'000, "m") + " for m") == "'((((((((((((((((((((...': " + deep);
+  CHECK(gemm("map y: m = " + std::string(100'000, '-') + "m for m") == "'--------------------...': " + deep);
+  const auto nest = parse_nest(std::string(20'000, '{') + "y" + std::string(20'000, '}'));
+  REQUIRE_FALSE(nest);
+  CHECK(nest.error().reason == "the nest is more than 200 deep");
+  std::string path = "y";
+  for (int i = 0; i < 20'000; ++i) path = "m > " + path;
+  CHECK_FALSE(parse_nest(path));
+}
+
+TEST_CASE("a tensor is inlined under a scatter's subscript too") {
+  const auto program = bound_program(R"(
+program scatter(N)
+  in  p: i64[N]
+  in  v: f32[N]
+  out y: f32[N]
+  temp t: i64[N]
+  T: t[i] = p[i] + 1
+  Z: y[i] = 0
+  Y: y[t[i]] += v[i]    for i in 0..N
+)",
+                                     {{"N", 8}});
+  const auto state =
+      replay(program, script_of(*program, "compute_inline t"), test_machine(), {ProofLevel::Off, {}});
+  REQUIRE(state);
+  const std::string text = ir::print(*state->basis);
+  CAPTURE(text);
+  CHECK(text.find("t[i]") == std::string::npos);
+  CHECK(text.find("p[i]") != std::string::npos);
 }
 
 TEST_CASE("headers") {

@@ -55,6 +55,24 @@ int instances_of(const State& state, const std::string& statement) {
 
 }  // namespace
 
+TEST_CASE("a tile has its box whatever its loops are fused to") {
+  const auto program = bound_program(R"(
+program cube(N)
+  in  x: f32[N, N, N]
+  out y: f32[N, N, N]
+  y[i, j, k] = x[i, j, k] * 2
+)",
+                                     {{"N", 18}});
+  const std::string tiles = "split i by 4, j by 4, k by 4\norder y: i.o > j.o > k.o > i.i > j.i > k.i\n";
+  for (const char* loops : {"", "fuse i.i, j.i as w\n", "fuse i.i, j.i as w\nfuse w, k.i as v\n",
+                                   "fuse j.i, k.i as w\nfuse i.i, w as v\n"}) {
+    const auto state =
+        replay(program, script_of(*program, tiles + loops + "stage x at y:k.o"), test_machine(), {ProofLevel::Off, {}});
+    REQUIRE(state);
+    CHECK(state->staged.front().shape == std::vector<std::int64_t>{4, 4, 4});
+  }
+}
+
 TEST_CASE("an accumulator is copied in after the first block and out before the last") {
   const auto program = bound_program(kDenseRelu, {{"M", 7}, {"N", 9}, {"K", 10}});
   const State state = state_of(program, std::string(kGemmNest) + "stage acc at m.o in register");

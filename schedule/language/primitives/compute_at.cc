@@ -10,20 +10,18 @@ namespace polyte::schedule {
 
 namespace {
 
-// The kinds that a statement's loops had keep on their lifted loops.
-Tree lifted_nest(State& next, const State& before, const std::string& statement, const std::string& tensor,
-                 std::size_t prefix, const std::string& site, const std::string& per) {
+// The kinds that a statement's loops had keep on their lifted loops, which are the same in number and order.
+Tree lifted_nest(State& next, const State& before, const std::string& statement, std::size_t prefix,
+                 const std::string& site, const std::string& per) {
   const ScheduledStatement& s = next.at(statement);
   const std::vector<const Loop*> old_path = path_to(before.tree, statement);
   Tree tree = make_leaf({statement, {}, site, per});
   for (std::size_t i = s.rows.size(); i > prefix; --i) {
-    Loop loop = {.id = next.next_loop_id++, .name = s.rows[i - 1].loop, .body = std::move(tree)};
-    for (const Loop* old : old_path)
-      if (old->name == loop.name || tensor + "." + old->name == loop.name) {
-        loop.kind = old->kind == LoopKind::Parallel ? LoopKind::Serial : old->kind;
-        loop.tail = old->tail;
-      }
-    tree = make_loop(std::move(loop));
+    const LoopKind kind = old_path.at(i - 1 - prefix)->kind;
+    tree = make_loop({.id = next.next_loop_id++,
+                      .name = s.rows[i - 1].loop,
+                      .kind = kind == LoopKind::Parallel ? LoopKind::Serial : kind,
+                      .body = std::move(tree)});
   }
   return tree;
 }
@@ -90,7 +88,7 @@ Applied compute_at(const State& state, const ComputeAt& directive, const Primiti
   if (auto refusal = lift(next, tensor, site)) return *refusal;
   std::vector<Tree> nests;
   for (const std::string& writer : writers)
-    nests.push_back(lifted_nest(next, state, writer, tensor, site.prefix.size(), (*loop)->name, site.per));
+    nests.push_back(lifted_nest(next, state, writer, site.prefix.size(), (*loop)->name, site.per));
   next.tree =
       replace_loop(next.tree, (*loop)->id, [&](const Loop& l) { return insert_before_consumers(l, nests, consumers); });
   if (auto refusal = settle(next)) return *refusal;

@@ -79,6 +79,9 @@ class Inliner {
     const auto leaf = [&](const ir::Expr& e) { return replaced(e, s.name); };
     for (ir::Expr& value : s.values) value = ir::rewrite(value, leaf);
     if (s.guard) s.guard = ir::rewrite(s.guard, leaf);
+    for (ir::Access& write : s.writes)
+      for (ir::Index& index : write.indices)
+        if (index.indirect) index.indirect = ir::rewrite(index.indirect, leaf);
   }
   std::optional<Refusal> refusal;
 

@@ -46,15 +46,6 @@ Applied cut(const State& state, const Cut& directive, const PrimitiveContext& co
   const auto at =
       parse_affine(directive.at.text, symbols, "loops outside " + target->loop->name, context.environment.values);
   if (!at) return malformed(at.error().reason);
-  const ir::Ranges ranges = loop_ranges(state, target->owners);
-  const auto range = ranges.find(target->loop->name);
-  if (at->is_constant() && range != ranges.end()) {
-    const ir::Interval& values = range->second;
-    if ((values.min && at->constant() <= *values.min) || (values.max && at->constant() > *values.max))
-      return malformed(target->loop->name + " runs from " + std::to_string(values.min.value_or(0)) +
-                       (values.max ? " to " + std::to_string(*values.max) : std::string(" on")) + ": a cut at " +
-                       std::to_string(at->constant()) + " leaves one part empty");
-  }
   return with_cut(state, *target, *at);
 }
 

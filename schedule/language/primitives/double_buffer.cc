@@ -131,8 +131,8 @@ class DoubleBuffering {
     const std::string& name = loop_->name;
     edit_accesses(next_, b.name, [&](const ScheduledStatement& s, std::vector<ir::Index> indices) {
       const LoopRow* row = row_of(s, name);
-      const bool is_copy = s.kind == StatementKind::Copy;
-      indices.insert(indices.begin(), ir::Index(ir::mod(is_copy ? Affine::symbol(name) : row->value, 2)));
+      const bool fills = writes(s, b.name);  // a reader may be a copy too, of another buffer
+      indices.insert(indices.begin(), ir::Index(ir::mod(fills ? Affine::symbol(name) : row->value, 2)));
       return indices;
     });
     b.shape.insert(b.shape.begin(), 2);

@@ -50,6 +50,25 @@ Refusal no_single_value(const std::string& statement, const When& when, const st
                       why);
 }
 
+// The sizes of the Program that, were they 1 or more, would prove it.
+std::string lacking_sizes(const State& state, const std::string& statement, const LoopNames& outer,
+                          const ir::Constraint& wanted) {
+  std::vector<std::vector<std::string>> choices;  // each by itself first
+  for (const std::string& param : state.basis->params) choices.push_back({param});
+  choices.push_back(state.basis->params);
+  for (const std::vector<std::string>& params : choices) {
+    auto program = std::make_shared<ir::Program>(*state.basis);
+    for (const std::string& param : params) program->context.push_back(ir::at_least(Affine::symbol(param), 1));
+    State larger = state;
+    larger.basis = program;
+    if (!proves(larger, larger.at(statement), outer, wanted)) continue;
+    std::string text;
+    for (const std::string& param : params) text += (text.empty() ? "" : ", ") + param + " >= 1";
+    return " (there is one where the Program's header says `where " + text + "`)";
+  }
+  return "";
+}
+
 // The value of `when.loop` for the placed statement: an affine over the loops above it.
 Result<Affine, Refusal> placed_value(const State& state, const std::string& statement, const Loop& loop,
                                      const When& when, const LoopNames& outer, const ir::Bindings& known) {
@@ -60,7 +79,9 @@ Result<Affine, Refusal> placed_value(const State& state, const std::string& stat
   const auto last = value_over(state, owners, loop.name, outer, false, known);
   if (!first || !last) return no_single_value(statement, when, "is not one affine value of the loops above it");
   if (!proves(state, state.at(statement), outer, ir::at_least(*last, *first)))
-    return no_single_value(statement, when, "may not exist: " + joined(owners) + " may have no iteration there");
+    return no_single_value(statement, when,
+                           "may not exist: " + joined(owners) + " may have no iteration there" +
+                               lacking_sizes(state, statement, outer, ir::at_least(*last, *first)));
   return *last;
 }
 
@@ -273,7 +294,7 @@ std::string fate_of(const State& state, const std::string& statement, const std:
   for (const MapRecord& record : state.maps)
     if (record.loop == loop && (statement.empty() || record.statement == statement)) return ": it became " + record.now;
   for (const SplitRecord& record : state.splits)
-    if (record.loop == loop && (statement.empty() || record.statement == statement))
+    if (record.factor > 0 && record.loop == loop && (statement.empty() || record.statement == statement))
       return ": it was split into " + loop + ".o and " + loop + ".i";
   return "";
 }

@@ -1,6 +1,6 @@
 // fuse i, j as ij:   i > j > body   ->   ij > body,   ij = i * E + (j - first j),  E the extent of j.
 // The order of the instances stays: nothing to prove.
-#include "schedule/language/primitives/edit.h"
+#include "schedule/language/primitives/tails.h"
 
 namespace polyte::schedule {
 
@@ -68,6 +68,10 @@ Applied fuse(const State& state, const Fuse& directive, const PrimitiveContext&)
   State next = state;
   for (const std::string& statement : below) {
     fuse_rows(statement_of(next, statement), directive, std::max<std::int64_t>(*extent, 1), first);
+    const bool has_own = tail_of(state, statement, (*inner)->name).has_value();
+    inherit_tail(next, statement, has_own ? (*inner)->name : (*outer)->name, directive.name);
+    for (const std::string& gone : {(*outer)->name, (*inner)->name})
+      if (gone != directive.name) forget_tail(next, statement, gone);
     for (const std::string& gone : {(*outer)->name, (*inner)->name})
       if (gone != directive.name) next.maps.push_back({statement, gone, directive.name});
   }

@@ -1,5 +1,7 @@
 #include "schedule/language/primitives/lift.h"
 
+#include "schedule/language/primitives/tails.h"
+
 #include <algorithm>
 
 namespace polyte::schedule {
@@ -47,21 +49,23 @@ std::optional<Refusal> check_writer(const ScheduledStatement& s, const std::stri
   return std::nullopt;
 }
 
-std::string fresh_name(const std::string& name, const std::string& tensor, const std::vector<std::string>& prefix) {
-  const bool clash = std::find(prefix.begin(), prefix.end(), name) != prefix.end();
-  return clash ? tensor + "." + name : name;
+// The name, or "tensor.name", or "tensor.name_2", .. where a loop above the site or another of its own has that.
+std::string fresh_name(const std::string& name, const std::string& tensor, Names& taken) {
+  std::string result = name;
+  for (int i = 1; has(taken, result); ++i) result = tensor + "." + name + (i == 1 ? "" : "_" + std::to_string(i));
+  taken.push_back(result);
+  return result;
 }
 
 void lift_statement(ScheduledStatement& s, const std::string& tensor, const Box& box, const LiftSite& site,
                     const std::vector<Subscript>& subscripts, const std::vector<ir::Constraint>& alive) {
   ir::Bindings names, shifted, loops;
-  for (const std::string& iterator : s.body.iterators) {
-    names[iterator] = Affine::symbol(fresh_name(iterator, tensor, site.prefix));
-    shifted[iterator] = names[iterator];
-  }
+  Names iterators_taken = site.prefix, loops_taken = site.prefix;
+  for (const std::string& iterator : s.body.iterators)
+    shifted[iterator] = names[iterator] = Affine::symbol(fresh_name(iterator, tensor, iterators_taken));
   for (std::size_t d = 0; d < subscripts.size(); ++d)
     shifted[subscripts[d].iterator] = box.origin[d] - subscripts[d].offset + names[subscripts[d].iterator];
-  for (const LoopRow& row : s.rows) loops[row.loop] = Affine::symbol(fresh_name(row.loop, tensor, site.prefix));
+  for (const LoopRow& row : s.rows) loops[row.loop] = Affine::symbol(fresh_name(row.loop, tensor, loops_taken));
 
   std::vector<ir::Constraint> domain = alive;
   for (const ir::Constraint& c : s.body.domain) domain.push_back(ir::substitute(c, shifted));
@@ -77,7 +81,7 @@ void lift_statement(ScheduledStatement& s, const std::string& tensor, const Box&
     rows.push_back({loop, Affine::symbol(loop)});
     inverse[loop] = Affine::symbol(loop);
   }
-  for (const LoopRow& row : s.rows) rows.push_back({*loops[row.loop].as_symbol(), ir::substitute(row.value, names)});
+  for (const LoopRow& row : s.rows)  rows.push_back({*loops[row.loop].as_symbol(), ir::substitute(row.value, names)});
   for (const auto& [iterator, value] : s.inverse) inverse[*names[iterator].as_symbol()] = ir::substitute(value, loops);
   for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, loops);
   s.rows = std::move(rows);
@@ -201,7 +205,10 @@ std::optional<Refusal> lift(State& state, const std::string& tensor, const LiftS
     std::vector<Subscript> subscripts;
     ScheduledStatement& s = statement_of(state, name);
     if (auto refusal = check_writer(s, tensor, subscripts)) return refusal;
+    const std::vector<LoopRow> before = s.rows;
     lift_statement(s, tensor, *box, site, subscripts, alive);
+    for (std::size_t i = 0; i < before.size(); ++i)
+      inherit_tail(state, name, before[i].loop, s.rows[site.prefix.size() + i].loop);
   }
   return site.per.empty() ? std::nullopt : slide(state, tensor, site);
 }

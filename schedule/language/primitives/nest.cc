@@ -48,17 +48,7 @@ class NestBuilder {
   }
 
   Tree around(const std::string& name, LoopKind kind, Tree body) {
-    const Tail tail = tail_of(name, body);
-    return make_loop({.id = state_.next_loop_id++, .name = name, .kind = kind, .tail = tail, .body = std::move(body)});
-  }
-
-  // What the splits of the statements below say of a part of them.
-  Tail tail_of(const std::string& name, const Tree& body) const {
-    for (const Leaf* leaf : leaves_of(body))
-      for (const SplitRecord& split : state_.splits)
-        if (split.statement == leaf->statement && (name == split.loop + ".i" || name == split.loop + ".o"))
-          return split.tail;
-    return Tail::Guard;
+    return make_loop({.id = state_.next_loop_id++, .name = name, .kind = kind, .body = std::move(body)});
   }
 
   Tree build_leaf(const Leaf& leaf) {

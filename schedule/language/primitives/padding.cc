@@ -69,6 +69,9 @@ std::string coordinate_name(std::size_t dimension) { return "$" + std::to_string
 Result<Padding, Refusal> padding_of(const State& state, const std::string& buffer,
                                     const std::vector<std::string>& users) {
   Padding padding;
+  const bool written =
+      std::any_of(users.begin(), users.end(), [&](const std::string& user) { return writes(state.at(user), buffer); });
+  if (written) return padding;
   std::vector<std::vector<Constraint>> guards;
   for (const std::string& user : users)
     for (const ir::Load* load : guarded_loads(state.at(user), buffer)) {
@@ -76,9 +79,6 @@ Result<Padding, Refusal> padding_of(const State& state, const std::string& buffe
       if (!guard) return guard.error();
       guards.push_back(*guard);
     }
-  const bool written =
-      std::any_of(users.begin(), users.end(), [&](const std::string& user) { return writes(state.at(user), buffer); });
-  if (padding.otherwise && written) return conservative(buffer + " is written there and read with a guard");
   const std::vector<Affine> shape = state.shape_of(buffer);
   const bool all_bounds = std::all_of(padding.guard.begin(), padding.guard.end(),
                                       [&](const Constraint& c) { return is_bounds_test(c, shape); });

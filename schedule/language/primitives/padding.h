@@ -15,7 +15,8 @@ struct Padding {
 
 std::string coordinate_name(std::size_t dimension);  // "$0"
 
-// Of all reads of `buffer` by `users`. Conservative where guards are not about single indices, or differ.
+// Of all reads of `buffer` by `users`; none where one of them writes it: only what exists is made there, and the reads
+// keep their guards. Conservative where guards are not about single indices, or differ.
 Result<Padding, Refusal> padding_of(const State& state, const std::string& buffer,
                                     const std::vector<std::string>& users);
 

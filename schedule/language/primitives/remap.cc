@@ -9,6 +9,7 @@
 #include "ir/domain.h"
 #include "schedule/language/affine_expr.h"
 #include "schedule/language/primitives/inversion.h"
+#include "schedule/language/primitives/tails.h"
 
 namespace polyte::schedule {
 
@@ -142,6 +143,9 @@ class Remapping {
   }
 
   bool keeps_names() const { return directive_.loops == directive_.replaced; }
+  bool is_rename() const {
+    return directive_.replaced.size() == 1 && directive_.values.front().text == directive_.replaced.front();
+  }
 
   std::optional<Refusal> check_loops() const {
     for (const StagedBuffer& buffer : state_.staged)
@@ -150,7 +154,7 @@ class Remapping {
                          ": stage comes after");
     for (const CutRecord& cut : state_.cuts)
       for (const std::string& loop : directive_.replaced)
-        if (has(targets_, cut.statement) && (cut.loop == loop || cut.at.uses(loop)))
+        if (has(targets_, cut.statement) && (cut.loop == loop || cut.at.uses(loop)) && !is_rename())
           return malformed(cut.loop + " is cut at " + ir::to_string(cut.at) + ": map comes before");
     for (const std::string& statement : below_) {
       const ScheduledStatement& s = state_.at(statement);
@@ -203,7 +207,19 @@ class Remapping {
     s.counted = s.inverse;
     for (const std::string& loop : directive_.replaced)
       if (!has(directive_.loops, loop)) next_.maps.push_back({s.body.name, loop, joined(directive_.loops)});
+    keep_tails(s.body.name);
     return std::nullopt;
+  }
+
+  // Those of the loops that are replaced, for the loops in their places.
+  void keep_tails(const std::string& statement) {
+    for (std::size_t i = 0; i < directive_.loops.size(); ++i) {
+      const std::string &loop = directive_.replaced[i], &now = directive_.loops[i];
+      if (loop == now) continue;
+      const std::optional<Tail> tail = tail_of(state_, statement, loop);
+      if (!has(directive_.loops, loop)) forget_tail(next_, statement, loop);
+      if (tail) next_.splits.push_back({statement, now, 0, *tail});
+    }
   }
 
   std::string new_name(const std::string& loop) const {
@@ -225,6 +241,12 @@ class Remapping {
         for (When& when : rebuilt.when) when.loop = new_name(when.loop);
       return rebuilt;
     });
+    const ir::Bindings renamed = {{directive_.replaced.front(), Affine::symbol(directive_.loops.front())}};
+    for (CutRecord& cut : next_.cuts) {  // of a rename: what another map makes is not cut
+      if (!has(below_, cut.statement)) continue;
+      cut.loop = new_name(cut.loop);
+      if (is_rename()) cut.at = ir::substitute(cut.at, renamed);
+    }
     for (const std::string& statement : below_) {  // rows and equalities of a `when` are made anew by their names
       if (has(targets_, statement)) continue;
       ScheduledStatement& s = statement_of(next_, statement);

@@ -122,6 +122,7 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
   State next = state;
   for (const std::string& statement : *targets) {
     split_row(statement_of(next, statement), loop, *factor, *from);
+    inherit_tail(next, statement, loop, loop + ".o");  // of an earlier split
     next.splits.push_back({statement, loop, *factor, directive.tail});
   }
   for (int id : ids) {

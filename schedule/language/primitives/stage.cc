@@ -6,7 +6,8 @@
 //
 //   acc.in  where k.o >= first + 1        acc.out  where k.o <= last - 1        (one pair a free loop, lexicographic)
 //
-// Guarded reads become a padded copy: the guard's value is stored outside. Copies are ordinary statements whose
+// Guarded reads become a padded copy: the guard's value is stored outside. Where X is made below L (compute_at) there
+// is nothing outside to store: only elements that exist are made, and the reads keep their guards. Copies are ordinary statements whose
 // leading iterators are the loops down to L. Decided by the form of the tree; Prover::check_storage judges.
 #include <algorithm>
 
@@ -227,7 +228,10 @@ class StageApplication {
       const auto leaf = [&](const ir::Expr& e) {
         const ir::Load* load = std::get_if<ir::Load>(&e->op);
         if (!load || load->buffer != plan_.buffer) return e;
-        return ir::make_load(e->type, plan_.local.name, local_indices(load->indices, rows));
+        std::vector<ir::Index> indices = local_indices(load->indices, rows);
+        if (!load->otherwise || plan_.padding.otherwise)  // what lies outside is in the copy, if anything is
+          return ir::make_load(e->type, plan_.local.name, std::move(indices));
+        return ir::make_guarded_load(e->type, plan_.local.name, std::move(indices), load->guard, load->otherwise);
       };
       for (ir::Expr& value : s.body.values) value = ir::rewrite(value, leaf);
       if (s.body.guard) s.body.guard = ir::rewrite(s.body.guard, leaf);

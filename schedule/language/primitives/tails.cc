@@ -26,20 +26,19 @@ struct Tiles {
   std::int64_t shift = 0, factor = 1;
 };
 
-std::string outer_of(const std::string& inner) { return inner.substr(0, inner.size() - 2) + ".o"; }
-
+// The outer loop is the one that counts the tiles, whatever it is called by now.
 std::optional<Tiles> tiles_of(const ScheduledStatement& s, const std::string& inner) {
-  if (inner.size() < 3 || inner.substr(inner.size() - 2) != ".i") return std::nullopt;
-  const LoopRow* outer_row = row_of(s, outer_of(inner));
   const LoopRow* inner_row = row_of(s, inner);
-  if (!outer_row || !inner_row || outer_row->value.terms().size() != 1 || outer_row->value.constant() != 0)
-    return std::nullopt;
-  const ir::Term& term = outer_row->value.terms().front();
-  if (!term.atom.div || term.coefficient != 1) return std::nullopt;
-  const Affine& n = term.atom.div->numerator;
-  const auto iterator = (n - n.constant()).as_symbol();
-  if (!iterator || inner_row->value != ir::mod(n, term.atom.div->denominator)) return std::nullopt;
-  return Tiles{outer_row->loop, inner, *iterator, n.constant(), term.atom.div->denominator};
+  for (const LoopRow& outer : s.rows) {
+    if (!inner_row || outer.value.terms().size() != 1 || outer.value.constant() != 0) continue;
+    const ir::Term& term = outer.value.terms().front();
+    if (!term.atom.div || term.coefficient != 1) continue;
+    const Affine& n = term.atom.div->numerator;
+    const auto iterator = (n - n.constant()).as_symbol();
+    if (iterator && inner_row->value == ir::mod(n, term.atom.div->denominator))
+      return Tiles{outer.loop, inner, *iterator, n.constant(), term.atom.div->denominator};
+  }
+  return std::nullopt;
 }
 
 Refusal no_tiles(const std::string& statement, const std::string& loop) {
@@ -124,8 +123,8 @@ std::optional<Refusal> round_up(const State& state, ScheduledStatement& s, const
 
 std::optional<Refusal> check_twice(const ScheduledStatement& s, const Tiles& tiles) {
   if (s.kind == StatementKind::Update)
-    return malformed(s.body.name + " updates in place: an iteration of " + tiles.iterator +
-                     " that runs twice would count twice");
+    return malformed(s.body.name + " updates in place, each update once: an iteration of " + tiles.iterator +
+                     " would run twice");
   if (s.atomic) return malformed(s.body.name + " is atomic: it may not run twice");
   if (std::find(s.body.iterators.begin(), s.body.iterators.end(), tiles.outer) != s.body.iterators.end())
     return conservative(s.body.name + " is computed anew in every " + tiles.outer + " already");
@@ -208,34 +207,70 @@ std::optional<Refusal> prove(const State& state, const std::vector<std::string>&
   return refusal;
 }
 
-bool is_of(const SplitRecord& record, const std::vector<std::string>& statements, const std::string& inner) {
-  return record.loop + ".i" == inner &&
-         std::find(statements.begin(), statements.end(), record.statement) != statements.end();
+// A record is of the inner loop of its split; one without a factor, of the loop itself: it has another name by now.
+bool is_of(const SplitRecord& record, const std::string& statement, const std::string& loop) {
+  return record.statement == statement && (record.factor == 0 ? record.loop : record.loop + ".i") == loop;
 }
 
 // A split has made the loop, and its last tile is still as it was.
 std::optional<Refusal> check_open(const State& state, const std::vector<std::string>& statements,
                                   const std::string& inner) {
-  bool is_split = false;
-  for (const SplitRecord& record : state.splits) {
-    if (!is_of(record, statements, inner)) continue;
-    is_split = true;
-    if (record.tail == Tail::Round || record.tail == Tail::Shift)
+  for (const std::string& statement : statements) {
+    const std::optional<Tail> tail = tail_of(state, statement, inner);
+    if (!tail) return malformed(inner + " is not the inner loop of a split: it has no tail");
+    if (tail == Tail::Round || tail == Tail::Shift)
       return malformed("the last tile of " + inner + " is " +
-                       (record.tail == Tail::Round ? "rounded up" : "shifted inwards") + " already");
+                       (tail == Tail::Round ? "rounded up" : "shifted inwards") + " already");
   }
-  if (!is_split) return malformed(inner + " is not the inner loop of a split: it has no tail");
   return std::nullopt;
+}
+
+// A tail that is cut off, guarded or masked is that of the loop: of all that run in it.
+Names sharing(const State& state, const Names& statements, const std::string& inner) {
+  Names all;
+  for (const std::string& name : statements)
+    for (const Loop* loop : path_to(state.tree, name))
+      for (const Leaf* leaf : loop->name == inner ? leaves_of(loop->body) : std::vector<const Leaf*>{})
+        if (!has(all, leaf->statement)) all.push_back(leaf->statement);
+  return all;
 }
 
 }  // namespace
 
+std::optional<Tail> tail_of(const State& state, const std::string& statement, const std::string& loop) {
+  std::optional<Tail> tail;
+  for (const SplitRecord& record : state.splits)  // the last one: a name may have been free in between
+    if (is_of(record, statement, loop)) tail = record.tail;
+  return tail;
+}
+
+std::optional<Tail> tail_of(const State& state, const Loop& loop) {
+  std::optional<Tail> tail;
+  for (const Leaf* leaf : leaves_of(loop.body)) {
+    const std::optional<Tail> own =
+        is_pinned(*leaf, loop.name) ? std::nullopt : tail_of(state, leaf->statement, loop.name);
+    if (own && tail != Tail::Cut) tail = own;
+  }
+  return tail;
+}
+
+void inherit_tail(State& state, const std::string& statement, const std::string& loop, const std::string& now) {
+  if (const std::optional<Tail> tail = tail_of(state, statement, loop); tail && loop != now)
+    state.splits.push_back({statement, now, 0, *tail});
+}
+
+void forget_tail(State& state, const std::string& statement, const std::string& loop) {
+  std::erase_if(state.splits, [&](const SplitRecord& record) { return is_of(record, statement, loop); });
+}
+
 Applied with_tail(const State& state, const std::vector<std::string>& statements, const std::string& inner, Tail tail,
                   const PrimitiveContext& context) {
   State next = state;
-  for (SplitRecord& record : next.splits)
-    if (is_of(record, statements, inner)) record.tail = tail;
-  if (tail != Tail::Round && tail != Tail::Shift) return next;
+  const bool moves_instances = tail == Tail::Round || tail == Tail::Shift;
+  for (const std::string& name : moves_instances ? statements : sharing(state, statements, inner))
+    for (SplitRecord& record : next.splits)
+      if (is_of(record, name, inner)) record.tail = tail;
+  if (!moves_instances) return next;
   for (const std::string& name : statements) {
     ScheduledStatement& s = statement_of(next, name);
     const auto tiles = tiles_of(s, inner);

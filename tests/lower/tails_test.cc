@@ -1,0 +1,158 @@
+// A tail belongs to its loop: not to a name, not to another nest whose loop is called the same. The loops that come out
+// of a script are the same, up to names, whatever its loops are called.
+#include <doctest/doctest.h>
+
+#include <cctype>
+#include <map>
+
+#include "ir/program_text.h"
+#include "lower/lower.h"
+#include "schedule/language/replay.h"
+#include "support/error.h"
+
+using namespace polyte;
+
+namespace {
+
+const char* const kTwo = R"(
+program two(N)
+  in  x: f32[N]
+  out y: f32[N]
+  out z: f32[N]
+  A: y[i] = x[i] * 2
+  B: z[i] = x[i] + 1
+)";
+const char* const kDense = R"(
+program dense(M, N, K)
+  in    x: f32[M, K]
+  const w: f32[K, N]
+  out   y: f32[M, N]
+  acc[m, n] = sum[k] x[m, k] * w[k, n]
+  y[m, n]   = max(acc[m, n], 0)
+)";
+
+schedule::State scheduled(const std::string& program, const ir::Values& sizes, const std::string& script) {
+  const auto bound = std::make_shared<const ir::Program>(ir::bind(ir::parse_program(program, "p"), sizes));
+  const std::string text = "schedule s/1 for " + bound->name + "\n" + script;
+  auto state = schedule::replay(bound, schedule::parse_script(text, "s"), Machine{}, {schedule::ProofLevel::Full, {}});
+  if (!state) FAIL(schedule::to_string(state.error(), "s", ""));
+  return *std::move(state);
+}
+
+// The loops with every name replaced by its number in order of appearance, and no ` as NAME`.
+std::string shape_of(const schedule::State& state) {
+  Machine machine;
+  machine.vector_bits = 128;
+  std::string text = ir::print(lower::lower(state, {.machine = machine}));
+  for (std::size_t at = text.find(" as "); at != std::string::npos; at = text.find(" as ", at))
+    text.erase(at, text.find('\n', at) - at);
+  const auto is_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
+  std::map<std::string, std::size_t> numbers;
+  std::string shape;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && is_name(text[end])) ++end;
+    const std::string word = text.substr(i, end - i);
+    i = end == i ? i + 1 : end;
+    if (word.empty())
+      shape += text[i - 1];
+    else if (std::isdigit(static_cast<unsigned char>(word[0])))
+      shape += word;
+    else
+      shape += "n" + std::to_string(numbers.emplace(word, numbers.size()).first->second);
+  }
+  return shape;
+}
+
+// A loop that is not called z... yet; null where there is none.
+const schedule::Loop* old_loop(const schedule::Tree& tree) {
+  for (const schedule::Leaf* leaf : schedule::leaves_of(tree))
+    for (const schedule::Loop* loop : schedule::path_to(tree, leaf->statement))
+      if (loop->name[0] != 'z') return loop;
+  return nullptr;
+}
+
+// Every loop of the state called otherwise: by itself where one statement runs in it, else with all of its name. The
+// new names sort as the old ones did, as terms of sums are printed in that order.
+schedule::State renamed(schedule::State state) {
+  schedule::ScriptEnvironment environment;
+  while (const schedule::Loop* loop = old_loop(state.tree)) {
+    const std::vector<std::string> below = schedule::statements_below(state.tree, loop->id);
+    const schedule::LoopName name = {below.size() == 1 ? below.front() : std::string(), loop->name};
+    const schedule::Directive directive{schedule::Rename{name, "z" + loop->name}};
+    auto applied = schedule::apply(state, directive, environment, nullptr);
+    if (!applied) FAIL(schedule::to_string(applied.error(), "s", ""));
+    state = *std::move(applied);
+  }
+  return state;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+std::string loops_of(const std::string& program, const ir::Values& sizes, const std::string& script) {
+  Machine machine;
+  machine.vector_bits = 128;
+  return ir::print(lower::lower(scheduled(program, sizes, script), {.machine = machine}));
+}
+
+}  // namespace
+
+TEST_CASE("a rename keeps the tail") {
+  const ir::Values sizes = {{"N", 10}};
+  const std::string masked = "split A: i by 4   tail mask\nvectorize A:i.i";
+  const std::string cut = "split A: i by 4   tail cut\nvectorize A:i.i";
+  CHECK(shape_of(scheduled(kTwo, sizes, masked)) != shape_of(scheduled(kTwo, sizes, cut)));
+  for (const std::string& script : {masked, cut})
+    CHECK(shape_of(scheduled(kTwo, sizes, script + "\nrename A:i.i as q")) == shape_of(scheduled(kTwo, sizes, script)));
+  // Said later, by the name that the loop has then.
+  const std::string later = "split A: i by 4   tail cut\nrename A:i.i as q\ntail A:q mask\nvectorize A:q";
+  CHECK(shape_of(scheduled(kTwo, sizes, later)) ==
+        shape_of(scheduled(kTwo, sizes, masked)));
+}
+
+TEST_CASE("the tail of one nest is not that of another") {
+  const ir::Values sizes = {{"N", 10}};
+  const std::string both = loops_of(kTwo, sizes, "split A: i by 4   tail mask\nsplit B: i by 4   tail cut\n"
+                                                 "vectorize A:i.i\nvectorize B:i.i");
+  const std::string alone = loops_of(kTwo, sizes, "split A: i by 4   tail mask\nvectorize A:i.i");
+  CHECK(count(both, " if ") == count(alone, " if "));
+  const std::string none = loops_of(kTwo, sizes, "split A: i by 4   tail cut\nvectorize A:i.i");
+  CHECK(count(alone, " if ") > count(none, " if "));
+}
+
+TEST_CASE("a tail goes through fuse and further splits") {
+  const ir::Values sizes = {{"M", 10}, {"N", 7}, {"K", 5}};
+  const auto shape = [&](const std::string& tail) {
+    return shape_of(scheduled(kDense, sizes,
+                              "split y: m by 4   tail " + tail + "\nfuse y:m.i, y:n as w\nunroll y:w"));
+  };
+  CHECK(shape("mask") != shape("cut"));
+  const auto twice = [&](const std::string& tail) {
+    return shape_of(scheduled(kDense, sizes,
+                              "split y: m by 8   tail " + tail + "\nsplit y: m.i by 4   tail cut\nunroll y:m.i.o"));
+  };
+  CHECK(twice("mask") != twice("cut"));
+}
+
+TEST_CASE("loops are the same whatever they are called") {
+  const ir::Values two = {{"N", 10}}, dense = {{"M", 10}, {"N", 7}, {"K", 5}};
+  const std::string tiles =
+      "nest n.o > k.o > m.o > { [m.i] > <n.i> > acc.init when first k.o; k.i > [m.i] > <n.i> > acc.update; "
+      "m.i > <n.i> > y when last k.o }";
+  const std::vector<std::tuple<std::string, ir::Values, std::string>> scripts = {
+      {kTwo, two, "split A: i by 4   tail mask\nsplit B: i by 4   tail cut\nvectorize A:i.i\nvectorize B:i.i"},
+      {kTwo, two, "split i by 4   tail guard\nunroll A:i.i\nunroll B:i.i\ntail B:i.i cut"},
+      {kTwo, two, "cut A:i at 3\nvectorize A:i\npeel B:i last"},
+      {kDense, dense, "split m by 4, n by 4, k by 2   tail mask\n" + tiles},
+      {kDense, dense, "split m by 4, n by 4, k by 2   tail cut\n" + tiles},
+      {kDense, dense, "split y: m by 4, n by 4   tail mask\nfuse y:n.o, y:n.i as w\nunroll y:w"}};
+  for (const auto& [program, sizes, script] : scripts) {
+    CAPTURE(script);
+    const schedule::State state = scheduled(program, sizes, script);
+    CHECK(shape_of(renamed(state)) == shape_of(state));
+  }
+}
