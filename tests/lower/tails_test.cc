@@ -64,7 +64,7 @@ std::string shape_of(const schedule::State& state) {
   return shape;
 }
 
-// A loop that is not called z0, z1, ... yet; null where there is none.
+// A loop that is not called z... yet; null where there is none.
 const schedule::Loop* old_loop(const schedule::Tree& tree) {
   for (const schedule::Leaf* leaf : schedule::leaves_of(tree))
     for (const schedule::Loop* loop : schedule::path_to(tree, leaf->statement))
@@ -72,14 +72,14 @@ const schedule::Loop* old_loop(const schedule::Tree& tree) {
   return nullptr;
 }
 
-// Every loop of the state called otherwise: by itself where one statement runs in it, else with all of its name.
+// Every loop of the state called otherwise: by itself where one statement runs in it, else with all of its name. The
+// new names sort as the old ones did, as terms of sums are printed in that order.
 schedule::State renamed(schedule::State state) {
   schedule::ScriptEnvironment environment;
-  int next = 0;
   while (const schedule::Loop* loop = old_loop(state.tree)) {
     const std::vector<std::string> below = schedule::statements_below(state.tree, loop->id);
     const schedule::LoopName name = {below.size() == 1 ? below.front() : std::string(), loop->name};
-    const schedule::Directive directive{schedule::Rename{name, "z" + std::to_string(next++)}};
+    const schedule::Directive directive{schedule::Rename{name, "z" + loop->name}};
     auto applied = schedule::apply(state, directive, environment, nullptr);
     if (!applied) FAIL(schedule::to_string(applied.error(), "s", ""));
     state = *std::move(applied);
