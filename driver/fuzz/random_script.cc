@@ -32,6 +32,7 @@ class Proposer {
     if (!state_.staged.empty() && !state_.splits.empty() && random_.chance(4))
       return SetTail{{"", random_.pick(state_.splits).loop + ".i"}, Tail::Round};
     if (random_.chance(2)) return reuse();
+    if (random_.chance(2)) return reassociated();
     if (const std::vector<Operation> fitting = recomputed(); !fitting.empty() && random_.chance(12))
       return random_.pick(fitting);
     if (random_.chance(30))
@@ -504,8 +505,6 @@ class Proposer {
             tensor, loop, factor(), parts,
             random_.pick(std::vector<SplitReduction::Form>{
                 SplitReduction::Form::Interleaved, SplitReduction::Form::Blocks, SplitReduction::Form::Halves})};
-      case 1:
-        return Reassociate{tensor, {loop}};
       case 2:
       case 3:
         return Atomic{{update}};
@@ -516,6 +515,14 @@ class Proposer {
       default:
         return Rfactor{tensor, {random_.chance(50) ? update : "", loop}, parts};
     }
+  }
+  // The order of one tensor's updates along one of their reduction loops.
+  Operation reassociated() {
+    std::vector<Operation> fitting;
+    for (const ir::Statement& s : state_.basis->statements)
+      for (const std::string& iterator : s.reductions)
+        if (s.combiner != ir::Combiner::None) fitting.emplace_back(Reassociate{s.writes.front().buffer, {iterator}});
+    return fitting.empty() ? Operation{Reassociate{tensor(), {"k"}}} : random_.pick(fitting);
   }
   std::vector<Directive> directives() { return {{split(), Provenance::Person, 0}}; }
 

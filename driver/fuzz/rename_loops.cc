@@ -11,14 +11,6 @@ namespace {
 
 using namespace schedule;
 
-// A statement below the loop that has a row for it.
-std::string owner_of(const State& state, const Loop& loop) {
-  for (const std::string& name : statements_below(state.tree, loop.id))
-    for (const LoopRow& row : state.at(name).rows)
-      if (row.loop == loop.name) return name;
-  return "";
-}
-
 bool is_part_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
 // Names and single other characters; blanks go, as names may have other lengths. `0..4` is a number and no name.
@@ -59,27 +51,21 @@ class Names {
 }  // namespace
 
 std::optional<State> renamed_loops(const State& state, const Machine& machine, Random& random) {
-  std::vector<Loop> loops;
   std::map<std::string, std::string> names;
   map_loops(state.tree, [&](const Loop& loop) {
-    loops.push_back(loop);
     names[loop.name];
     return loop;
   });
   int rank = 100 + random.between(0, 50);
   for (auto& [old, name] : names) name = "loop" + std::to_string(rank += random.between(1, 3));
-  random.shuffle(loops);
+  std::vector<std::pair<std::string, std::string>> changes(names.begin(), names.end());
+  random.shuffle(changes);
   Script none;
   none.dtype = state.basis->buffers.front().dtype;
   ScriptEnvironment environment = initial_environment(none, *state.basis, machine);
   State renamed = state;
-  for (const Loop& old : loops) {
-    const Loop* loop = find_loop(renamed.tree, old.id);
-    if (loop && loop->name == names.at(old.name)) continue;  // along with another one
-    const std::string owner = loop ? owner_of(renamed, *loop) : "";
-    if (owner.empty()) return std::nullopt;
-    auto next =
-        apply(renamed, {Rename{{owner, loop->name}, names.at(old.name)}, Provenance::Person, 0}, environment, nullptr);
+  for (const auto& [old, name] : changes) {  // of all statements that own such a loop
+    auto next = apply(renamed, {Rename{{"", old}, name}, Provenance::Person, 0}, environment, nullptr);
     if (!next) return std::nullopt;
     renamed = *std::move(next);
   }
