@@ -77,7 +77,10 @@ class ProgramParser {
     if (cursor.accept("where")) {
       text::Scope scope;
       scope.program = &program_;
-      program_.context = to_constraints(text::parse_conjunction(cursor), scope);
+      do {
+        for (const Constraint& c : to_constraints(text::parse_conjunction(cursor), scope))
+          program_.context.push_back(c);
+      } while (cursor.accept(","));
     }
     if (!cursor.at_end()) cursor.fail_expected("the end of the line");
   }

@@ -164,26 +164,42 @@ void normalise_bools(Tensor& tensor) {
   for (std::uint8_t& value : tensor.as<std::uint8_t>()) value = value != 0 ? 1 : 0;
 }
 
-}  // namespace
+struct Layout {
+  ElementType type;
+  Shape shape;
+  std::size_t data_at;
+  std::int64_t bytes;  // of the data
+};
 
-Tensor parse_npy(Bytes file, const std::string& source) {
-  const Prefix prefix = read_prefix(file, HeaderParser("", source));
-  const std::string_view text(reinterpret_cast<const char*>(file.data()) + prefix.header_at,
+// Of a file of `size` bytes that begins with `begin`.
+Layout layout_of(Bytes begin, std::size_t size, const std::string& source) {
+  const Prefix prefix = read_prefix(begin, HeaderParser("", source));
+  const std::string_view text(reinterpret_cast<const char*>(begin.data()) + prefix.header_at,
                               prefix.data_at - prefix.header_at);
   HeaderParser parser(text, source);
   const Header header = parser.parse();
   const ElementType type = element_type(*header.descr, parser);
   if (*header.fortran_order) parser.refuse("is in Fortran order; save it with numpy.ascontiguousarray");
   const std::int64_t expected = count_bytes(type.dtype, *header.shape);
-  const auto present = static_cast<std::int64_t>(file.size() - prefix.data_at);
+  const auto present = static_cast<std::int64_t>(size - prefix.data_at);
   if (present != expected) {
     parser.refuse("has " + std::to_string(present) + " bytes of data, its shape " + to_string(*header.shape) +
                   " needs " + std::to_string(expected));
   }
-  Tensor tensor(type.dtype, *header.shape);
-  if (expected > 0) std::memcpy(tensor.data(), file.data() + prefix.data_at, static_cast<std::size_t>(expected));
-  if (type.swap) swap_bytes(tensor);
-  if (type.dtype == DType::Bool) normalise_bools(tensor);
+  return {type, *header.shape, prefix.data_at, expected};
+}
+
+std::string member_source(const std::string& path, const ZipEntry& entry) { return path + ":" + entry.name; }
+
+}  // namespace
+
+Tensor parse_npy(Bytes file, const std::string& source) {
+  const Layout layout = layout_of(file, file.size(), source);
+  Tensor tensor(layout.type.dtype, layout.shape);
+  if (layout.bytes > 0)
+    std::memcpy(tensor.data(), file.data() + layout.data_at, static_cast<std::size_t>(layout.bytes));
+  if (layout.type.swap) swap_bytes(tensor);
+  if (layout.type.dtype == DType::Bool) normalise_bools(tensor);
   return tensor;
 }
 
@@ -215,17 +231,26 @@ void write_npy(const std::string& path, const Tensor& tensor) {
   file.finish();
 }
 
-NamedTensors read_npz(const std::string& path) {
-  FileContent file(path);
-  NamedTensors tensors;
-  for (const ZipEntry& entry : read_zip_directory(file, path)) {
-    if (!entry.name.ends_with(".npy")) {
+NpzArchive::NpzArchive(const std::string& path) : file_(path), entries_(read_zip_directory(file_, path)) {
+  for (const ZipEntry& entry : entries_) {
+    if (!entry.name.ends_with(".npy"))
       throw UserError(ExitStatus::InvalidInput, "archive '" + path + "': member '" + entry.name + "' is no .npy file");
-    }
-    const std::string name = entry.name.substr(0, entry.name.size() - 4);
-    const auto data = read_zip_member(file, entry, path);
-    tensors.emplace_back(name, parse_npy(data, path + ":" + entry.name));
+    const std::vector<std::byte> begin = read_zip_begin(file_, entry, kMaxHeader + 12);
+    Layout layout = layout_of(begin, entry.bytes, member_source(path, entry));
+    members_.push_back({entry.name.substr(0, entry.name.size() - 4), layout.type.dtype, std::move(layout.shape)});
   }
+}
+
+Tensor NpzArchive::read(std::size_t member) {
+  const ZipEntry& entry = entries_.at(member);
+  return parse_npy(read_zip_member(file_, entry, file_.path()), member_source(file_.path(), entry));
+}
+
+NamedTensors read_npz(const std::string& path) {
+  NpzArchive archive(path);
+  NamedTensors tensors;
+  for (std::size_t i = 0; i < archive.members().size(); ++i)
+    tensors.emplace_back(archive.members()[i].name, archive.read(i));
   return tensors;
 }
 

@@ -2,8 +2,8 @@
 // 2-byte records ('<V2'; ml_dtypes reads them by view). Both byte orders are read.
 //
 // Files are hostile until checked: the header is parsed by its grammar and never evaluated, sizes are compared
-// with the file before memory is taken; objects (pickles), strings, structures, complex numbers and
-// Fortran-ordered arrays are refused by name.
+// with the file before memory is taken, and an archive's members are unpacked one by one, when they are asked for;
+// objects (pickles), strings, structures, complex numbers and Fortran-ordered arrays are refused by name.
 #pragma once
 
 #include <string>
@@ -12,6 +12,7 @@
 
 #include "runtime/file.h"
 #include "runtime/tensor.h"
+#include "runtime/zip.h"
 
 namespace polyte::runtime {
 
@@ -22,6 +23,23 @@ Tensor read_npy(const std::string& path);
 std::vector<std::byte> npy_header(const TensorView& tensor);  // a multiple of 64 bytes; the data follows
 void write_npy(const std::string& path, const Tensor& tensor);
 
+// An archive of which only the headers have been read: what has the wrong type is never unpacked.
+class NpzArchive {
+ public:
+  struct Member {
+    std::string name;  // without ".npy"
+    DType dtype;
+    Shape shape;
+  };
+  explicit NpzArchive(const std::string& path);
+  const std::vector<Member>& members() const { return members_; }  // in the order of the archive
+  Tensor read(std::size_t member);
+
+ private:
+  FileContent file_;
+  std::vector<ZipEntry> entries_;
+  std::vector<Member> members_;
+};
 NamedTensors read_npz(const std::string& path);  // in the order of the archive, names without ".npy"
 void write_npz(const std::string& path, const NamedTensors& tensors);
 

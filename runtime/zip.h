@@ -30,6 +30,9 @@ std::vector<ZipEntry> read_zip_directory(ByteSource archive, const std::string& 
 // The unpacked content of a member, its CRC checked.
 std::vector<std::byte> read_zip_member(ByteSource archive, const ZipEntry& entry, const std::string& source);
 
+// At most its first `most` bytes, unchecked: for looking at a header before the rest is unpacked.
+std::vector<std::byte> read_zip_begin(ByteSource archive, const ZipEntry& entry, std::size_t most);
+
 class ZipWriter {
  public:
   // Zip64 fields are used for sizes and offsets of at least `zip64_from` bytes (lower only in tests).

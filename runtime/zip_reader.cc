@@ -210,4 +210,24 @@ std::vector<std::byte> read_zip_member(ByteSource archive, const ZipEntry& entry
   return data;
 }
 
+std::vector<std::byte> read_zip_begin(ByteSource archive, const ZipEntry& entry, std::size_t most) {
+  constexpr std::uint64_t kOverhead = 4096;  // what deflate adds where it does not compress
+  const Bytes stored = archive.bytes(entry.data_at, std::min(entry.stored_bytes, most + kOverhead));
+  std::vector<std::byte> data(std::min<std::uint64_t>(most, entry.bytes));
+  if (!entry.deflated) {
+    std::ranges::copy(stored.first(data.size()), data.begin());
+    return data;
+  }
+  z_stream stream{};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return {};
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(stored.data()));
+  stream.avail_in = static_cast<uInt>(stored.size());
+  stream.next_out = reinterpret_cast<Bytef*>(data.data());
+  stream.avail_out = static_cast<uInt>(data.size());
+  inflate(&stream, Z_SYNC_FLUSH);
+  data.resize(data.size() - stream.avail_out);
+  inflateEnd(&stream);
+  return data;
+}
+
 }  // namespace polyte::runtime

@@ -26,7 +26,8 @@ int run_proofs(const BenchOptions& options) {
 
 int run_bench(const BenchOptions& options) {
   if (options.proof) return run_proofs(options);
-  std::vector<std::unique_ptr<Work>> works = all_work(options);
+  int status = 0;
+  std::vector<std::unique_ptr<Work>> works = all_work(options, status);
   const Machine machine = target_from(options.verb.target).machine;
   const Figures figures = time_all(works, options, machine);
   nlohmann::json rows = nlohmann::json::array();
@@ -35,7 +36,7 @@ int run_bench(const BenchOptions& options) {
     if (!options.json) print_row(rows.back());
   }
   if (options.json) print_json(rows, machine, options.repetitions);
-  return 0;
+  return status;
 }
 
 }  // namespace

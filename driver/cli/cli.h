@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -77,18 +78,23 @@ struct NamedBuffer {
   bool input = false, output = false;
   runtime::Tensor tensor;
 };
-// The tensors of -i, in order; that of a bare .npy has no name yet.
-std::vector<std::pair<std::string, runtime::Tensor>> read_inputs(const DataOptions& options);
+// A tensor of -i; what an archive has packed is unpacked by `read`, when its type is known to be right.
+struct GivenTensor {
+  std::string name;  // empty: a bare .npy
+  DType dtype;
+  runtime::Shape shape;
+  std::function<runtime::Tensor()> read;
+};
+using GivenTensors = std::vector<GivenTensor>;
+GivenTensors read_inputs(const DataOptions& options);  // in order
 // Gives a bare .npy the name of the one input that there is; UserError(Usage) where there are more.
-void name_inputs(const std::vector<std::string>& inputs, std::vector<std::pair<std::string, runtime::Tensor>>& given);
+void name_inputs(const std::vector<std::string>& inputs, GivenTensors& given);
 // UserError(Usage) that lists the inputs which neither `given` nor --fill gives a value.
-void require_inputs(const DataOptions& options, const std::vector<std::string>& inputs,
-                    const std::vector<std::pair<std::string, runtime::Tensor>>& given);
+void require_inputs(const DataOptions& options, const std::vector<std::string>& inputs, const GivenTensors& given);
 // Fills inputs from files or by `fill`. Unknown names and wrong types or shapes are listed together, then what has no
 // value.
 void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers);
-void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers,
-                  const std::vector<std::pair<std::string, runtime::Tensor>>& given);  // named, of -i
+void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers, const GivenTensors& given);  // named
 // What was done, in a line on stderr, and each output in one: type, least and greatest element, digest.
 void tell_outputs(const std::string& done, const std::vector<NamedBuffer>& buffers);
 // Parts of such a line: "0.412 ms", "2 threads".

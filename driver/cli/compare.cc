@@ -132,7 +132,8 @@ void print_side_by_side(const std::vector<std::unique_ptr<Work>>& works, const s
 
 int run_compare(BenchOptions options) {
   if (options.schedulers.empty()) options.schedulers = {"poly", "template"};
-  std::vector<std::unique_ptr<Work>> works = all_work(options);
+  int status = 0;
+  std::vector<std::unique_ptr<Work>> works = all_work(options, status);
   const Machine machine = target_from(options.verb.target).machine;
   const Lines verdicts = agreement(works);
   const Figures figures = time_all(works, options, machine);
@@ -149,7 +150,7 @@ int run_compare(BenchOptions options) {
   }
   if (options.json) {
     print_json(rows, machine, options.repetitions);
-    return 0;
+    return status;
   }
   std::printf("%s, %d thread%s, %d interleaved rounds\n\n", machine.model_name.c_str(), options.threads,
               options.threads == 1 ? "" : "s", options.repetitions);
@@ -157,7 +158,7 @@ int run_compare(BenchOptions options) {
   for (const std::unique_ptr<Work>& work : works) {
     if (!work->script.empty()) std::printf("\n# %s\n%s", work->name.c_str(), work->script.c_str());
   }
-  return 0;
+  return status;
 }
 
 }  // namespace

@@ -12,8 +12,14 @@
 namespace polyte::cli {
 namespace {
 
-std::string type_text(const runtime::Tensor& tensor) {
-  return std::string(to_string(tensor.dtype())) + runtime::to_string(tensor.shape());
+std::string type_text(DType dtype, const runtime::Shape& shape) {
+  return std::string(to_string(dtype)) + runtime::to_string(shape);
+}
+
+std::string type_text(const runtime::Tensor& tensor) { return type_text(tensor.dtype(), tensor.shape()); }
+
+bool has_type(const runtime::Tensor& tensor, DType dtype, const runtime::Shape& shape) {
+  return tensor.dtype() == dtype && tensor.shape() == shape;
 }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -31,18 +37,18 @@ std::vector<std::string> input_names(const std::vector<NamedBuffer>& buffers) {
 }
 
 // Of what -i gives: names without an input, names given twice, other types or shapes.
-std::vector<std::string> problems_of(const runtime::NamedTensors& given, const std::vector<NamedBuffer>& buffers) {
+std::vector<std::string> problems_of(const GivenTensors& given, const std::vector<NamedBuffer>& buffers) {
   std::vector<std::string> problems, seen;
   const std::vector<std::string> known = input_names(buffers);
-  for (const auto& [name, tensor] : given) {
+  for (const auto& [name, dtype, shape, read] : given) {
     const auto it =
         std::ranges::find_if(buffers, [&, n = name](const NamedBuffer& b) { return b.input && b.name == n; });
     if (std::ranges::find(seen, name) != seen.end())
       problems.push_back("input '" + name + "' is given twice");
     else if (it == buffers.end())
       problems.push_back("input '" + name + "': there is no such input (" + listed(known) + ")");
-    else if (it->tensor.dtype() != tensor.dtype() || it->tensor.shape() != tensor.shape())
-      problems.push_back("input '" + name + "' is " + type_text(tensor) + ", expected " + type_text(it->tensor));
+    else if (!has_type(it->tensor, dtype, shape))
+      problems.push_back("input '" + name + "' is " + type_text(dtype, shape) + ", expected " + type_text(it->tensor));
     seen.push_back(name);
   }
   return problems;
@@ -84,66 +90,82 @@ void add_data_options(const Verb& verb, DataOptions& options) {
   verb.option("--atol", options.atol, "absolute tolerance of --expect").shows_default();
 }
 
-runtime::NamedTensors read_inputs(const DataOptions& options) {
-  runtime::NamedTensors given;
+namespace {
+
+GivenTensor given_tensor(const std::string& name, const std::string& path) {
+  auto tensor = std::make_shared<runtime::Tensor>(runtime::read_npy(path));
+  return {name, tensor->dtype(), tensor->shape(), [tensor] { return tensor->clone(); }};
+}
+
+void add_archive(const std::string& path, GivenTensors& given) {
+  const auto archive = std::make_shared<runtime::NpzArchive>(path);
+  for (std::size_t i = 0; i < archive->members().size(); ++i) {
+    const auto& [name, dtype, shape] = archive->members()[i];
+    given.push_back({name, dtype, shape, [archive, i] { return archive->read(i); }});
+  }
+}
+
+}  // namespace
+
+GivenTensors read_inputs(const DataOptions& options) {
+  GivenTensors given;
   for (const std::string& item : options.inputs) {
     const std::size_t at = item.find("=@");
     if (at != std::string::npos) {
-      given.emplace_back(item.substr(0, at), runtime::read_npy(item.substr(at + 2)));
+      given.push_back(given_tensor(item.substr(0, at), item.substr(at + 2)));
     } else if (begins_with(item, "\x93NUMPY")) {
-      given.emplace_back("", runtime::read_npy(item));
+      given.push_back(given_tensor("", item));
     } else {
       if (std::filesystem::is_regular_file(item) && !begins_with(item, "PK"))
         throw UserError(ExitStatus::Usage, "-i " + item + ": neither an .npz nor an .npy file; expected in.npz, " +
                                                "NAME=@x.npy or x.npy (numpy.save writes an array so)");
-      for (auto& [name, tensor] : runtime::read_npz(item)) given.emplace_back(name, std::move(tensor));
+      add_archive(item, given);
     }
   }
   return given;
 }
 
-void name_inputs(const std::vector<std::string>& inputs, runtime::NamedTensors& given) {
-  const auto bare = std::ranges::count_if(given, [](const auto& one) { return one.first.empty(); });
+void name_inputs(const std::vector<std::string>& inputs, GivenTensors& given) {
+  const auto bare = std::ranges::count_if(given, [](const GivenTensor& one) { return one.name.empty(); });
   if (bare == 0) return;
   if (inputs.size() != 1 || bare > 1)
-    throw UserError(ExitStatus::Usage, "-i with a bare .npy is for one single input (" + listed(inputs) +
-                                           "), expected -i NAME=@x.npy");
-  for (auto& [name, tensor] : given)
-    if (name.empty()) name = inputs[0];
+    throw UserError(ExitStatus::Usage,
+                    "-i with a bare .npy is for one single input (" + listed(inputs) + "), expected -i NAME=@x.npy");
+  for (GivenTensor& one : given)
+    if (one.name.empty()) one.name = inputs[0];
 }
 
-void require_inputs(const DataOptions& options, const std::vector<std::string>& inputs,
-                    const runtime::NamedTensors& given) {
+void require_inputs(const DataOptions& options, const std::vector<std::string>& inputs, const GivenTensors& given) {
   if (!options.fill.empty()) return;
   std::vector<std::string> missing;
   for (const std::string& name : inputs)
-    if (std::ranges::none_of(given, [&](const auto& one) { return one.first == name; })) missing.push_back(name);
+    if (std::ranges::none_of(given, [&](const GivenTensor& one) { return one.name == name; })) missing.push_back(name);
   if (missing.empty()) return;
   std::string names;
   for (const std::string& name : missing) names += (names.empty() ? "'" : ", '") + name + "'";
   throw UserError(ExitStatus::Usage, (missing.size() == 1 ? "input " : "inputs ") + names +
-                                         (missing.size() == 1 ? " has" : " have") + " no value: give -i " +
-                                         missing[0] + "=@x.npy or -i in.npz, or --fill normal (zeros, ones, int:SEED)");
+                                         (missing.size() == 1 ? " has" : " have") + " no value: give -i " + missing[0] +
+                                         "=@x.npy or -i in.npz, or --fill normal (zeros, ones, int:SEED)");
 }
 
 void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers) {
-  runtime::NamedTensors given = read_inputs(options);
+  GivenTensors given = read_inputs(options);
   name_inputs(input_names(buffers), given);
   fill_buffers(options, buffers, given);
 }
 
-void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers, const runtime::NamedTensors& given) {
+void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers, const GivenTensors& given) {
   const std::vector<std::string> problems = problems_of(given, buffers);
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
   require_inputs(options, input_names(buffers), given);
   const runtime::Fill fill = runtime::parse_fill(options.fill.empty() ? "zeros" : options.fill);
   for (NamedBuffer& buffer : buffers) {
     if (!buffer.input) continue;
-    const auto it = std::ranges::find_if(given, [&](const auto& one) { return one.first == buffer.name; });
+    const auto it = std::ranges::find(given, buffer.name, &GivenTensor::name);
     if (it == given.end())
       runtime::fill(buffer.tensor, fill, buffer.name);
     else
-      std::ranges::copy(it->second.raw(), buffer.tensor.raw().begin());
+      buffer.tensor = it->read();
   }
 }
 
@@ -177,13 +199,19 @@ int finish_outputs(const DataOptions& options, const std::vector<NamedBuffer>& b
   if (!options.output.empty()) runtime::write_npz(options.output, outputs);
   if (options.expect.empty()) return 0;
   int status = 0;
-  const runtime::NamedTensors expected = runtime::read_npz(options.expect);
-  for (const auto& [name, tensor] : expected) {
+  runtime::NpzArchive expected(options.expect);
+  for (std::size_t i = 0; i < expected.members().size(); ++i) {
+    const auto& [name, dtype, shape] = expected.members()[i];
     auto it = std::ranges::find_if(outputs, [&, n = name](const auto& o) { return o.first == n; });
-    if (it == outputs.end()) {
+    if (it == outputs.end())
       throw UserError(ExitStatus::InvalidInput, options.expect + ": '" + name + "' is not an output");
+    runtime::Comparison comparison;
+    if (has_type(it->second, dtype, shape)) {
+      comparison = runtime::compare(it->second, expected.read(i), {options.rtol, options.atol});
+    } else {
+      comparison.equal = false;
+      comparison.message = "got " + type_text(it->second) + ", expected " + type_text(dtype, shape);
     }
-    const runtime::Comparison comparison = runtime::compare(it->second, tensor, {options.rtol, options.atol});
     if (comparison.equal) continue;
     std::cerr << "output '" << name << "': " << comparison.message << "\n";
     status = static_cast<int>(ExitStatus::Refused);

@@ -54,12 +54,16 @@ void print_doctor(bool as_json) {
   std::printf("\n");
 }
 
-void print_options(bool as_json) {
+void print_options(const Verb& app, bool as_json) {
   const std::vector<std::string> passes = lower::pass_names();
   if (as_json) {
+    nlohmann::json switches = nlohmann::json::array();
+    for (const auto& [verb, names, help] : app.switches())
+      switches.push_back({{"verb", verb}, {"switch", names}, {"help", help}});
     std::cout << nlohmann::json{{"schedulers", {"naive", "isl", "poly", "template"}},
                                 {"emit", emit_kinds()},
-                                {"passes", passes}}
+                                {"passes", passes},
+                                {"switches", switches}}
                      .dump(2)
               << "\n";
     return;
@@ -68,6 +72,12 @@ void print_options(bool as_json) {
   for (const std::string& kind : emit_kinds()) std::printf(" %s", kind.c_str());
   std::printf("\nloop passes, in order\n");
   for (const std::string& pass : passes) std::printf("  %s\n", pass.c_str());
+  std::string last;
+  for (const auto& [verb, names, help] : app.switches()) {
+    if (verb != last) std::printf("%s\n", verb.c_str());
+    last = verb;
+    std::printf("  %-20s  %s\n", names.c_str(), help.c_str());
+  }
 }
 
 }  // namespace
@@ -88,8 +98,8 @@ void add_options(const Verb& app) {
   auto json = std::make_shared<bool>(false);
   verb.flag("--json", *json, "as JSON");
   verb.example("polyte options");
-  verb.calls([json] {
-    print_options(*json);
+  verb.calls([json, app] {
+    print_options(app, *json);
     return 0;
   });
 }

@@ -10,7 +10,6 @@
 #include "driver/cli/scheduling_report.h"
 #include "driver/flops.h"
 #include "driver/operator.h"
-#include "runtime/npy.h"
 
 namespace polyte::cli {
 namespace {
@@ -124,7 +123,7 @@ void fill_operator(const OpOptions& options, const ir::Program& program, std::ve
     if (buffer->role != ir::Role::Out) inputs.push_back(buffer->name);
     if (buffer->role == ir::Role::Const && !options.artifact.empty()) kept.push_back(buffer->name);
   }
-  runtime::NamedTensors given = read_inputs(options.data);
+  GivenTensors given = read_inputs(options.data);
   name_inputs(inputs, given);
   require_inputs(options.data, kept, given);
   DataOptions data = options.data;

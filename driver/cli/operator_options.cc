@@ -40,14 +40,46 @@ ir::Values parse_sizes(const std::vector<std::string>& items) {
   return sizes;
 }
 
+// Our names, and NumPy's: float32, int8, bfloat16.
 DType parse_dtype(const std::string& name) {
   if (std::optional<DType> type = dtype_from_string(name)) return *type;
+  static const std::pair<const char*, const char*> kPrefixes[] = {
+      {"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}};
+  for (const auto& [longer, shorter] : kPrefixes) {
+    if (!name.starts_with(longer)) continue;
+    if (std::optional<DType> type = dtype_from_string(shorter + name.substr(std::string(longer).size()))) return *type;
+  }
   throw UserError(ExitStatus::Usage, "--dtype " + name + ": expected one of f64 f32 f16 bf16 i8..i64 u8..u64 bool");
+}
+
+// What `mk,kn->mn` is in index notation.
+[[noreturn]] void refuse_einsum(const std::string& source) {
+  const std::size_t arrow = source.find("->");
+  const std::string operands = source.substr(0, arrow), output = source.substr(arrow + 2);
+  auto access = [](char name, const std::string& letters) {
+    std::string text = std::string(1, name) + "[";
+    for (const char c : letters) text += (text.size() > 2 ? "," : "") + std::string(1, c);
+    return text + "]";
+  };
+  std::string product, reduced, of;
+  char name = 'A';
+  std::istringstream stream(operands);
+  for (std::string letters; std::getline(stream, letters, ',') && name < 'Y'; ++name) {
+    product += (product.empty() ? "" : "*") + access(name, letters);
+    for (const char c : letters)
+      if (output.find(c) == std::string::npos && reduced.find(c) == std::string::npos) reduced += c;
+  }
+  for (const char c : reduced) of += (of.empty() ? "" : ",") + std::string(1, c);
+  throw UserError(ExitStatus::Usage, "'" + source + "' is einsum notation, expected index notation: '" +
+                                         access(name, output) + " = " + (of.empty() ? "" : "sum[" + of + "] ") +
+                                         product + "'");
 }
 
 std::vector<ir::Program> parse_source(const OperatorOptions& options) {
   const bool notation = options.source.find('[') != std::string::npos && options.source.find('=') != std::string::npos;
   if (notation) return {ir::parse_index_notation(options.source, parse_dtype(options.dtype))};
+  if (options.source.find("->") != std::string::npos && options.source.find('.') == std::string::npos)
+    refuse_einsum(options.source);
   return ir::parse_programs(read_text_file(options.source), options.source);
 }
 
@@ -56,8 +88,8 @@ std::shared_ptr<const ir::Program> bound(const ir::Program& program, const ir::V
   ir::Values known;
   for (const auto& [name, value] : sizes)
     if (const auto param = ir::find_param(program, name); param && !known.try_emplace(*param, value).second)
-      throw UserError(ExitStatus::Usage, "--shape " + name + "=" + std::to_string(value) + ": '" + *param +
-                                             "' is given twice");
+      throw UserError(ExitStatus::Usage,
+                      "--shape " + name + "=" + std::to_string(value) + ": '" + *param + "' is given twice");
   require_sizes(program, known);
   return std::make_shared<const ir::Program>(ir::bind(program, known));
 }
@@ -186,6 +218,11 @@ driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::P
 }
 
 codegen::Target target_from(const std::string& text) {
+  for (const char* other : {"cuda", "gpu", "sm_", "rocm", "metal", "opencl"})
+    if (text.starts_with(other))
+      throw UserError(ExitStatus::Usage, "--target " + text +
+                                             ": there is no GPU target yet, expected cpu:native or an " +
+                                             "x86 processor by LLVM's name, cpu:skylake-avx512");
   std::string name = text.rfind("cpu:", 0) == 0 ? text.substr(4) : text;
   return name == "native" ? codegen::detect_host() : codegen::target_for_cpu(name);
 }

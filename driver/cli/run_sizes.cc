@@ -24,9 +24,9 @@ class SizeFinder {
       problems_.push_back("--shape " + item + ": the artifact has no open size and no input of this name");
   }
 
-  void see_tensor(const std::string& name, const runtime::Tensor& tensor) {
-    const auto input = std::ranges::find(session_.inputs(), name, &runtime::TensorSpec::name);
-    if (input != session_.inputs().end()) see_extents(*input, tensor.shape(), "input '" + name + "'");
+  void see_tensor(const GivenTensor& given) {
+    const auto input = std::ranges::find(session_.inputs(), given.name, &runtime::TensorSpec::name);
+    if (input != session_.inputs().end()) see_extents(*input, given.shape, "input '" + given.name + "'");
   }
 
   std::vector<std::int64_t> values() {
@@ -72,10 +72,10 @@ class SizeFinder {
 
 }  // namespace
 
-std::vector<std::int64_t> run_sizes(const runtime::Session& session, const runtime::NamedTensors& given,
+std::vector<std::int64_t> run_sizes(const runtime::Session& session, const GivenTensors& given,
                                     const std::vector<std::string>& shapes) {
   SizeFinder finder(session);
-  for (const auto& [name, tensor] : given) finder.see_tensor(name, tensor);
+  for (const GivenTensor& one : given) finder.see_tensor(one);
   for (const std::string& item : shapes) finder.see_shape(item);
   return finder.values();
 }

@@ -86,6 +86,17 @@ void Verb::calls(const std::function<int()>& run) const {
   app_->callback([status = status_, run] { *status = run(); });
 }
 
+std::vector<Verb::Switch> Verb::switches() const {
+  std::vector<Switch> result;
+  for (const CLI::App* app : app_->get_subcommands([](const CLI::App*) { return true; }))
+    for (const CLI::Option* option : app->get_options()) {
+      const bool positional = option->get_positional();
+      const std::string names = positional ? option->get_name(true) : option->get_name(false, true);
+      result.push_back({app->get_name(), names, option->get_description()});
+    }
+  return result;
+}
+
 int run_command_line(int argc, char** argv, const std::vector<AddVerb>& verbs) {
   CLI::App app("Polyte: a tensor compiler with two schedulers and one schedule language", "polyte");
   app.set_version_flag("--version", "polyte 0.1.0");

@@ -51,6 +51,11 @@ class Verb {
   void flag(const std::string& name, bool& value, const std::string& help) const;
   Option existing(const std::string& name) const;  // an option that was added before
   void example(const std::string& command) const;  // last line of the help
+  // Every option of this one and the verbs below it: which verb, how it is written, what it does.
+  struct Switch {
+    std::string verb, names, help;
+  };
+  std::vector<Switch> switches() const;
   void calls(const std::function<int()>& run) const;
 
  private:

@@ -103,7 +103,7 @@ bool is_operator(const std::string& source) {
   return source.find('[') != std::string::npos || source.ends_with(".program");
 }
 
-std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options) {
+std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options, int& status) {
   const codegen::Target target = target_from(options.verb.target);
   std::vector<std::string> schedulers = options.schedulers;
   if (schedulers.empty()) schedulers = {options.verb.schedule.scheduler};
@@ -126,13 +126,17 @@ std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options) {
         plain.scheduler = scheduler;
         works.push_back(operator_work(program, options, plain, target));
       }
-      for (const std::string& script : options.verb.schedule.scripts) {
-        if (load_script(script, options.verb.schedule.params).program != program->name) continue;
-        ScheduleOptions one = options.verb.schedule;
-        one.scripts = {script};
-        works.push_back(operator_work(program, options, one, target));
-        used.insert(script);
-      }
+      for (const std::string& script : options.verb.schedule.scripts) try {
+          if (load_script(script, options.verb.schedule.params).program != program->name) continue;
+          used.insert(script);
+          ScheduleOptions one = options.verb.schedule;
+          one.scripts = {script};
+          works.push_back(operator_work(program, options, one, target));
+        } catch (const UserError& e) {  // the others are still worth their time
+          std::cerr << e.what() << "\n";
+          used.insert(script);
+          status = static_cast<int>(ExitStatus::Refused);
+        }
     }
   }
   for (const std::string& script : options.verb.schedule.scripts) {
@@ -179,7 +183,9 @@ void print_json(const nlohmann::json& rows, const Machine& machine, int rounds) 
 }
 
 void print_row(const nlohmann::json& row) {
-  std::printf("%-44s %12.1f us", row["name"].get<std::string>().c_str(), row["real_time"].get<double>() / 1e3);
+  std::printf("%-44s %12.1f us  (%.1f to %.1f)", row["name"].get<std::string>().c_str(),
+              row["real_time"].get<double>() / 1e3, row["interval"][0].get<double>() / 1e3,
+              row["interval"][1].get<double>() / 1e3);
   if (row.contains("bytes_per_second")) std::printf("  %7.2f GB/s", row["bytes_per_second"].get<double>() / 1e9);
   if (row.contains("flops_per_second")) std::printf("  %8.2f GF/s", row["flops_per_second"].get<double>() / 1e9);
   if (row.contains("peak_fraction")) std::printf("  %.3f of the FMA peak", row["peak_fraction"].get<double>());

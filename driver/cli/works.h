@@ -54,8 +54,9 @@ struct Work {
 std::shared_ptr<BenchOptions> bench_options(const Verb& verb);
 
 bool is_operator(const std::string& source);
-// Of all sources, each by every scheduler and script that was asked for.
-std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options);
+// Of all sources, each by every scheduler and script that was asked for. A script of an operator that is refused is
+// reported on stderr and left out; `status` is then what the process returns.
+std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options, int& status);
 
 struct Figures {
   std::vector<bench::Timing> timings;

@@ -1,7 +1,7 @@
 // Scripts in files: what `include` may reach, and values for holes.
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <vector>
 
 #include "schedule/language/script.h"
 #include "schedule/language/script_text.h"
@@ -17,13 +17,15 @@ std::string read_file(const fs::path& path, const std::string& shown) {
   constexpr std::uintmax_t kLimit = 16U << 20U;
   std::error_code error;
   if (!fs::exists(path, error)) throw UserError(ExitStatus::InvalidInput, shown + ": there is no such file");
-  const auto bytes = fs::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
-  if (error || !file) throw UserError(ExitStatus::InvalidInput, shown + ": cannot be read");
-  if (bytes > kLimit) throw UserError(ExitStatus::ResourceLimit, shown + ": more than 16 MiB of text");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  if (fs::is_directory(path, error) || !file) throw UserError(ExitStatus::InvalidInput, shown + ": cannot be read");
+  std::string text;  // of a pipe too, which has no size
+  for (std::vector<char> piece(1U << 16U);
+       file.read(piece.data(), static_cast<std::streamsize>(piece.size())), file.gcount() > 0;) {
+    text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kLimit) throw UserError(ExitStatus::ResourceLimit, shown + ": more than 16 MiB of text");
+  }
+  return text;
 }
 
 // Below `folder` once links and dots are resolved.

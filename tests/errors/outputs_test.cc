@@ -39,6 +39,7 @@ class Folder {
     text << std::ifstream(path_ / name, std::ios::binary).rdbuf();
     return text.str();
   }
+  const fs::path& path() const { return path_; }
   std::string words() const { return read("stderr.txt"); }
 
  private:
@@ -86,7 +87,8 @@ TEST_CASE("no result is written over what is read, by whatever name") {
     CHECK(folder.run("polyte interpret digits.onnx --fill ones -o " + std::string(name)) == 2);
   }
   CHECK(folder.run("polyte compile digits.onnx --script p.sched -o soft.sched") == 2);
-  CHECK(folder.words() == "-o soft.sched: is the same file as 'p.sched', read by this command, expected another file\n");
+  CHECK(folder.words() ==
+        "-o soft.sched: is the same file as 'p.sched', read by this command, expected another file\n");
   CHECK(folder.read("digits.onnx") == model);
   REQUIRE(folder.run("polyte op p.program --shape N=8 --fill ones -o in.npz") == 0);
   const std::string inputs = folder.read("in.npz");
@@ -105,8 +107,9 @@ TEST_CASE("an output that cannot be is said before the work") {
 TEST_CASE("what nobody gave is not made up, and what was done is said") {
   Folder folder;
   CHECK(folder.run("polyte run digits.onnx") == 2);
-  const std::string missing = "input 'image' has no value: give -i image=@x.npy or -i in.npz, or --fill normal "
-                              "(zeros, ones, int:SEED)\n";
+  const std::string missing =
+      "input 'image' has no value: give -i image=@x.npy or -i in.npz, or --fill normal "
+      "(zeros, ones, int:SEED)\n";
   CHECK(folder.words() == missing);
   CHECK(folder.run("polyte interpret digits.onnx") == 2);
   CHECK(folder.words() == missing);
@@ -122,4 +125,41 @@ TEST_CASE("what nobody gave is not made up, and what was done is said") {
   CHECK(folder.words().find("\n  C  f32[4]  min 2  max 2  xxh3 ") != std::string::npos);
   CHECK(folder.run("polyte interpret p.program --shape N=4 --fill ones") == 0);
   CHECK(folder.words().starts_with("p (reference order): interpreted in "));
+}
+
+TEST_CASE("one refused script leaves the others their comparison") {
+  Folder folder;
+  REQUIRE(folder.run("printf 'schedule bad/1 for p\\nparallel q\\n' > bad.sched") == 0);
+  CHECK(
+      folder.run("polyte compare p.program --shape N=8 --repetitions 1 --schedulers naive --script bad.sched --script "
+                 "p.sched >out.txt") == 1);
+  CHECK(folder.words().starts_with("bad.sched:2: "));
+  CHECK(folder.read("out.txt").find("p p.sched") != std::string::npos);
+  CHECK(folder.run("polyte bench p.program --shape N=8 --repetitions 1 --script bad.sched >out.txt") == 1);
+  CHECK(folder.read("out.txt").find(" us  (") != std::string::npos);
+}
+
+TEST_CASE("options lists every switch of every verb; a script may be a pipe; types have NumPy's names too") {
+  Folder folder;
+  REQUIRE(folder.run("polyte options >options.txt") == 0);
+  const std::string all = folder.read("options.txt");
+  for (const char* words : {"\nrun\n", "--print-top", "--no-proof", "--emit-dir", "--by-execution", "\nfuzz\n"})
+    CHECK(all.find(words) != std::string::npos);
+  CHECK(folder.run("cat p.sched | polyte op p.program --shape N=8 --fill ones --script /dev/stdin") == 0);
+  CHECK(folder.run("polyte op 'y[i] = x[i]' --shape i=2 --fill ones --dtype float32") == 0);
+  CHECK(folder.words().find("  y  f32[2]  min 1  max 1") != std::string::npos);
+}
+
+TEST_CASE("an archive's member of the wrong type is refused before it is unpacked") {
+  Folder folder;
+  std::ofstream(folder.path() / "make.py") << R"(import zipfile
+header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (629145600,), }".ljust(117) + b"\n"
+with zipfile.ZipFile("in.npz", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("A.npy", "w") as member:
+    member.write(b"\x93NUMPY\x01\x00" + bytes([len(header), 0]) + header)
+    for _ in range(600):
+        member.write(bytes(1 << 20))
+)";
+  REQUIRE(folder.run("python3 make.py") == 0);
+  CHECK(folder.run("ulimit -v 400000; polyte interpret p.program --shape N=4 -i in.npz") == 3);
+  CHECK(folder.words() == "input 'A' is u8[629145600], expected f32[4]\n");
 }
