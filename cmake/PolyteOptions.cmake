@@ -32,6 +32,11 @@ endif()
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES C CXX)
 add_link_options(LINKER:-z,relro,-z,now,-z,noexecstack)
+if(NOT POLYTE_SANITIZE)
+  add_compile_options(-fstack-protector-strong)
+  add_compile_definitions($<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:_FORTIFY_SOURCE=2>)
+endif()
+
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   # What is compiled with a precompiled header is cached only if asked for.
