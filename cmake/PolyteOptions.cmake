@@ -28,8 +28,8 @@ endif()
 
 # Hardening, for every target of the project: symbols are bound before main and their table is then read-only, programs
 # lie where the loader likes, stacks are not code; frames with arrays have a canary, copies of known size are checked by
-# libc (sanitizers bring checks of their own, which libc's would hide). No -fcf-protection: it takes effect only where all libraries of a
-# process have it, and Debian's have not.
+# libc (sanitizers bring checks of their own). No -fcf-protection: it takes effect only where all libraries of a process
+# have it, and Debian's have not.
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES C CXX)
 add_link_options(LINKER:-z,relro,-z,now,-z,noexecstack)
