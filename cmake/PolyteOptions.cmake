@@ -27,11 +27,17 @@ if(POLYTE_SANITIZE)
 endif()
 
 # Hardening, for every target of the project: symbols are bound before main and their table is then read-only, programs
-# lie where the loader likes, stacks are not code. No -fcf-protection: it takes effect only where all libraries of a
-# process have it, and Debian's have not.
+# lie where the loader likes, stacks are not code; frames with arrays have a canary, copies of known size are checked by
+# libc (sanitizers bring checks of their own). No -fcf-protection: it takes effect only where all libraries of a process
+# have it, and Debian's have not.
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES C CXX)
 add_link_options(LINKER:-z,relro,-z,now,-z,noexecstack)
+if(NOT POLYTE_SANITIZE)
+  add_compile_options(-fstack-protector-strong)
+  add_compile_definitions($<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:_FORTIFY_SOURCE=2>)
+endif()
+
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   # What is compiled with a precompiled header is cached only if asked for.
