@@ -161,14 +161,20 @@ std::optional<int> vector_bits_of(const std::string& cpu) {
   return found->second;
 }
 
+Refusal stale(std::string headline) {
+  Refusal refusal = malformed(std::move(headline));
+  refusal.kind = RefusalKind::Stale;
+  return refusal;
+}
+
 std::optional<Refusal> check_header(const Script& script, const ir::Program& program, const Machine& machine) {
   if (!script.program.empty() && script.program != program.name)
     return malformed("the script is for program " + script.program + ", this is " + program.name);
   if (!script.digest.empty()) {
     const std::string digest = ir::digest(program);
-    if (digest != script.digest)
-      return malformed("the script is for " + script.program + "@" + script.digest + ", this program is " +
-                       program.name + "@" + digest + ": it has changed since");
+    if (digest != script.digest && ir::digest_of_text(program) != script.digest)
+      return stale("the script is stale: it is for " + script.program + "@" + script.digest + ", this program is " +
+                   program.name + "@" + digest);
   }
   if (script.target.empty() || script.target == machine.cpu) return std::nullopt;
   const auto bits = vector_bits_of(script.target);
