@@ -371,6 +371,7 @@ Program bind(const Program& program, const Values& sizes) {
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
   std::erase_if(bound.params, [&](const std::string& param) { return rebuild.bindings.count(param) > 0; });
   for (const auto& [name, value] : rebuild.bindings) bound.sizes[name] = value.constant();
+  if (!rebuild.bindings.empty()) bound.open_digest = digest(program);
   return bound;
 }
 
@@ -429,6 +430,10 @@ std::string canonical_text(const Program& program) {
 }
 
 std::string digest(const Program& program) {
+  return program.open_digest.empty() ? digest_of_text(program) : program.open_digest;
+}
+
+std::string digest_of_text(const Program& program) {
   // FNV-1a, 64 bits.
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : canonical_text(program)) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;

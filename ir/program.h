@@ -79,6 +79,7 @@ struct Program {
   std::vector<Statement> statements;  // in text order
   std::vector<Item> order;
   Values sizes = {};  // what bind() has put in for parameters: names for scripts, no part of the text
+  std::string open_digest = {};  // of the Program that bind() was given; empty: nothing is bound. No part of the text
   // Iterators whose ranges are as if: at_typical (ir/open_program.h). No part of the text either.
   std::set<std::string> open = {};
 
@@ -108,8 +109,10 @@ Program bind(const Program& program, const Values& sizes);
 // Elements of a buffer whose shape is constant.
 std::vector<std::int64_t> constant_shape(const Buffer& buffer);
 
-// First 6 hex digits of a hash of the canonical text (tensors and iterators renamed by order of appearance).
+// First 6 hex digits of a hash of the canonical text (tensors and iterators renamed by order of appearance). That of
+// the Program before its sizes were bound: a script is for all of them.
 std::string digest(const Program& program);
+std::string digest_of_text(const Program& program);  // of the text as it stands, sizes and all
 std::string canonical_text(const Program& program);
 
 }  // namespace polyte::ir

@@ -28,8 +28,18 @@ struct CheckOptions {
 };
 
 std::string verdict_of(const schedule::Refusal& refusal) {
-  const bool undecided = schedule::exit_status(refusal.kind) == ExitStatus::Unknown;
-  return undecided ? "unknown" : "illegal";
+  switch (refusal.kind) {
+    case schedule::RefusalKind::Malformed:
+      return "malformed";
+    case schedule::RefusalKind::Stale:
+      return "stale";
+    case schedule::RefusalKind::Illegal:
+      return "illegal";
+    case schedule::RefusalKind::Unknown:
+    case schedule::RefusalKind::Conservative:
+      break;
+  }
+  return "unknown";
 }
 
 nlohmann::json to_json(const schedule::Refusal& refusal) {

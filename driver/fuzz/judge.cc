@@ -57,7 +57,7 @@ std::string difference(const ir::Program& program, const ir::Environment& got, c
 }
 
 Outcome outcome_of(RefusalKind kind) {
-  if (kind == RefusalKind::Malformed) return Outcome::Malformed;
+  if (kind == RefusalKind::Malformed || kind == RefusalKind::Stale) return Outcome::Malformed;
   return kind == RefusalKind::Illegal ? Outcome::Illegal : Outcome::Undecided;
 }
 

@@ -151,13 +151,15 @@ struct UnrollAndJam {
 // One loop as two, one after the other: below a point and from it on.
 struct Cut {
   LoopName loop;
-  Size at;  // over the loops outside
+  Size at;                              // over the loops outside
+  std::vector<std::string> parts = {};  // names of the two: they are loops of their own then; empty: one loop still
 };
 // The first (last) iterations of a loop by themselves.
 struct Peel {
   LoopName loop;
   bool first = true;
-  Size count;  // empty: 1
+  Size count;                           // empty: 1
+  std::vector<std::string> parts = {};  // as of Cut
 };
 struct Vectorize {
   LoopName loop;

@@ -105,19 +105,31 @@ void unroll_and_jam(LineParser& line, std::vector<Operation>& into) {
   into.push_back(jam);
 }
 
+// as lo, hi
+std::vector<std::string> part_names(LineParser& line) {
+  if (!line.accept("as")) return {};
+  std::vector<std::string> parts = {line.name("a loop")};
+  line.expect(",");
+  parts.push_back(line.name("a loop"));
+  return parts;
+}
+
+// cut i at 4, cut i at 4 as lo, hi
 void cut(LineParser& line, std::vector<Operation>& into) {
   Cut cut{selected_loop(line), {}};
   line.expect("at");
   cut.at = line.size();
+  cut.parts = part_names(line);
   into.push_back(cut);
 }
 
-// peel i, peel i last 2
+// peel i, peel i last 2, peel i last as body, end
 void peel(LineParser& line, std::vector<Operation>& into) {
   Peel peel{selected_loop(line), true, {}};
   peel.first = !line.accept("last");
   if (peel.first) line.accept("first");
-  if (!line.at_end()) peel.count = line.size();
+  if (!line.at_end() && !line.is("as")) peel.count = line.size();
+  peel.parts = part_names(line);
   into.push_back(peel);
 }
 

@@ -21,6 +21,7 @@ std::string list(const std::vector<Size>& sizes) {
 std::string selector(const std::string& statement) { return statement.empty() ? "" : statement + ": "; }
 
 std::string spaced(const LoopName& loop) { return selector(loop.statement) + loop.loop; }
+std::string parts(const std::vector<std::string>& names) { return names.empty() ? "" : " as " + list(names, ", "); }
 std::string named(const std::string& name) { return name.empty() ? "" : " as " + name; }
 
 std::string print(Tail tail) {
@@ -158,9 +159,10 @@ struct Printer {
     return "unroll " + print(d.loop) + (d.by.text.empty() ? "" : " by " + d.by.text);
   }
   std::string operator()(const UnrollAndJam& d) const { return "unroll_and_jam " + print(d.loop) + " by " + d.by.text; }
-  std::string operator()(const Cut& d) const { return "cut " + print(d.loop) + " at " + d.at.text; }
+  std::string operator()(const Cut& d) const { return "cut " + print(d.loop) + " at " + d.at.text + parts(d.parts); }
   std::string operator()(const Peel& d) const {
-    return "peel " + print(d.loop) + (d.first ? " first" : " last") + (d.count.text.empty() ? "" : " " + d.count.text);
+    return "peel " + print(d.loop) + (d.first ? " first" : " last") + (d.count.text.empty() ? "" : " " + d.count.text) +
+           parts(d.parts);
   }
   std::string operator()(const Vectorize& d) const { return "vectorize " + print(d.loop); }
   std::string operator()(const Parallel& d) const { return "parallel " + print(d.loop); }

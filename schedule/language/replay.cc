@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "schedule/language/effects.h"
+#include "schedule/language/explain.h"
 #include "schedule/language/hints.h"
 #include "schedule/language/primitives/edit.h"
 #include "schedule/language/reuse.h"
@@ -161,14 +162,20 @@ std::optional<int> vector_bits_of(const std::string& cpu) {
   return found->second;
 }
 
+Refusal stale(std::string headline) {
+  Refusal refusal = malformed(std::move(headline));
+  refusal.kind = RefusalKind::Stale;
+  return refusal;
+}
+
 std::optional<Refusal> check_header(const Script& script, const ir::Program& program, const Machine& machine) {
   if (!script.program.empty() && script.program != program.name)
     return malformed("the script is for program " + script.program + ", this is " + program.name);
   if (!script.digest.empty()) {
     const std::string digest = ir::digest(program);
-    if (digest != script.digest)
-      return malformed("the script is for " + script.program + "@" + script.digest + ", this program is " +
-                       program.name + "@" + digest + ": it has changed since");
+    if (digest != script.digest && ir::digest_of_text(program) != script.digest)
+      return stale("the script is stale: it is for " + script.program + "@" + script.digest + ", this program is " +
+                   program.name + "@" + digest);
   }
   if (script.target.empty() || script.target == machine.cpu) return std::nullopt;
   const auto bits = vector_bits_of(script.target);
@@ -179,15 +186,6 @@ std::optional<Refusal> check_header(const Script& script, const ir::Program& pro
     return malformed("the script is for " + script.target + " with vectors of " + std::to_string(*bits) + " bits, " +
                      machine.cpu + " has " + std::to_string(machine.vector_bits));
   return std::nullopt;
-}
-
-Refusal located(Refusal refusal, const Directive& directive) {
-  refusal.line = directive.line;
-  refusal.file = directive.file;
-  Directive bare = directive;
-  bare.provenance = Provenance::Person;
-  refusal.directive = print(bare);
-  return refusal;
 }
 
 std::string place_of(const Directive& directive) {
@@ -244,58 +242,6 @@ Result<State, Refusal> apply(const State& state, const Directive& directive, Scr
   return applied;
 }
 
-namespace {
-
-// The directive that brought the race with which a script ends. Races over what is recomputed are judged at the end
-// only: a stage that comes later may settle them.
-const Directive* racing_directive(const State& initial, const Script& script, ScriptEnvironment environment,
-                                  Prover& prover) {
-  const Directive* found = nullptr;
-  bool was_racing = false;
-  State state = initial;
-  for (const Directive& directive : script.directives) {
-    Applied applied = apply(state, directive, environment, nullptr);
-    if (!applied) return nullptr;
-    state = std::move(*applied);
-    const bool is_racing = check_all_races(state, prover).has_value();
-    if (is_racing && !was_racing) found = &directive;
-    was_racing = is_racing;
-  }
-  return found;
-}
-
-// Storage of its own where something is recomputed, each proved to settle all.
-std::vector<std::string> storage_advice(const State& state, ScriptEnvironment environment, Prover& prover) {
-  std::vector<std::string> advice;
-  for (const Leaf* leaf : leaves_of(state.tree)) {
-    if (leaf->at.empty()) continue;
-    Stage stage;
-    stage.tensor = state.at(leaf->statement).body.writes.front().buffer;
-    for (const std::string& owner : {std::string(), leaf->statement}) {
-      stage.at = LoopName{owner, leaf->per.empty() ? leaf->at : leaf->per};
-      const Directive directive{stage, Provenance::Person, 0};
-      const Applied applied = apply(state, directive, environment, nullptr);
-      if (!applied || prover.check_end_to_end(*applied)) continue;
-      const std::string text = print(directive);
-      if (std::find(advice.begin(), advice.end(), text) == advice.end()) advice.push_back(text);
-      break;
-    }
-  }
-  return advice;
-}
-
-Refusal explained(Refusal refusal, const State& initial, const State& end, const Script& script,
-                  const ScriptEnvironment& at_start, const ScriptEnvironment& at_end, Prover& prover) {
-  const auto race = check_all_races(end, prover);
-  if (!race || race->headline != refusal.headline || !refusal.directive.empty()) return refusal;
-  for (std::string& text : storage_advice(end, at_end, prover)) refusal.advice.push_back(std::move(text));
-  if (const Directive* directive = racing_directive(initial, script, at_start, prover))
-    return located(std::move(refusal), *directive);
-  return refusal;
-}
-
-}  // namespace
-
 Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const Script& script, const Machine& machine,
                               const ReplayOptions& options) {
   if (auto refusal = check_header(script, *program, machine)) return *refusal;
@@ -310,7 +256,8 @@ Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const 
   for (const Directive& directive : script.directives) {
     const auto start = std::chrono::steady_clock::now();
     Applied applied = apply(state, directive, environment, step_by_step ? &*prover : nullptr);
-    if (!applied) return applied.error();
+    if (!applied) return step_by_step ? with_race_advice(applied.error(), state, directive, environment, *prover)
+                                      : applied.error();
     if (options.notes) note_idle(state, directive, *applied, environment, *options.notes);
     state = std::move(*applied);
     const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
@@ -320,7 +267,7 @@ Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const 
     if (auto refusal = check_all_races(state, *prover)) return *refusal;
   if (options.proof == ProofLevel::Full || options.proof == ProofLevel::Final)
     if (auto refusal = prover->check_end_to_end(state))
-      return explained(*refusal, initial, state, script, at_start, environment, *prover);
+      return explained(*refusal, {initial, at_start}, {state, environment}, script, *prover);
   return state;
 }
 

@@ -31,8 +31,8 @@ ScriptEnvironment initial_environment(const Script& script, const ir::Program& p
 Result<State, Refusal> apply(const State& state, const Directive& directive, ScriptEnvironment& environment,
                              Prover* prover);  // null: structure only
 
-// The State at the end, or the first refusal (with its line). A stale digest, another program's name or a
-// target whose vector length differs is a Malformed refusal.
+// The State at the end, or the first refusal (with its line). A stale digest is a Stale refusal, another program's
+// name or a target whose vector length differs a Malformed one.
 Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const Script& script, const Machine& machine,
                               const ReplayOptions& options);
 

@@ -25,6 +25,8 @@ std::string verdict(RefusalKind kind) {
   switch (kind) {
     case RefusalKind::Malformed:
       return "is not a schedule";
+    case RefusalKind::Stale:
+      return "is stale";
     case RefusalKind::Illegal:
       return "is illegal";
     case RefusalKind::Unknown:
@@ -49,7 +51,8 @@ std::string to_string(const Refusal& refusal, const std::string& origin, const s
   std::string text = refusal.file.empty() ? origin : refusal.file;
   if (refusal.line > 0) text += ":" + std::to_string(refusal.line);
   if (!text.empty()) text += ": ";
-  const bool is_header = refusal.directive.empty() && refusal.kind == RefusalKind::Malformed;
+  const bool is_header = refusal.directive.empty() &&
+                         (refusal.kind == RefusalKind::Malformed || refusal.kind == RefusalKind::Stale);
   if (!is_header)
     text += (refusal.directive.empty() ? "the schedule" : refusal.directive) + "  " + verdict(refusal.kind) + ": ";
   text += refusal.headline + "\n";

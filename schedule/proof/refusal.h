@@ -12,6 +12,7 @@ namespace polyte::schedule {
 
 enum class RefusalKind {
   Malformed,    // the directive names what is not there, or means nothing: exit 1
+  Stale,        // the script is for another Program of this name: exit 1
   Illegal,      // it would change the result: exit 1, with a counterexample
   Unknown,      // not decided (non-affine, budget spent): exit 8
   Conservative  // legal perhaps, but not expressible or not provable by this primitive: exit 8

@@ -23,6 +23,7 @@ std::string verdict_of(const Result<State, Refusal>& state) {
     case RefusalKind::Conservative:
       return "unknown";
     case RefusalKind::Malformed:
+    case RefusalKind::Stale:
       return "malformed";
   }
   return "";

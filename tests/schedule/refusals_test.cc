@@ -183,7 +183,15 @@ TEST_CASE("headers") {
   CHECK(headline("schedule s/1 for dense_relu@" + digest + " f32 exact") == "accepted");
   CHECK(headline("schedule s/1 for other f32 exact") == "the script is for program other, this is dense_relu");
   CHECK(headline("schedule s/1 for dense_relu@000000 f32 exact") ==
-        "the script is for dense_relu@000000, this program is dense_relu@" + digest + ": it has changed since");
+        "the script is stale: it is for dense_relu@000000, this program is dense_relu@" + digest);
+  // One digest for all sizes; that of the text with its sizes put in, which scripts had before, counts too.
+  const auto larger = bound_program(kDenseRelu, {{"M", 2}, {"N", 3}, {"K", 4}});
+  CHECK(ir::digest(*larger) == digest);
+  CHECK(ir::digest_of_text(*larger) != digest);
+  CHECK(headline("schedule s/1 for dense_relu@" + ir::digest_of_text(*program) + " f32 exact") == "accepted");
+  CHECK(headline("schedule s/1 for dense_relu@" + ir::digest_of_text(*larger) + " f32 exact") ==
+        "the script is stale: it is for dense_relu@" + ir::digest_of_text(*larger) + ", this program is dense_relu@" +
+            digest);
   CHECK(headline("schedule s/1 for dense_relu on znver5 f32 exact") ==
         "the script is for znver5 with vectors of 512 bits, test has 128");
   CHECK(headline("schedule s/1 for dense_relu on x86-64-v2 f32 exact") == "accepted");

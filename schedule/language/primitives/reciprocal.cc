@@ -38,9 +38,10 @@ Applied reciprocal(const State& state, const Reciprocal& directive, const Primit
   const std::string& reference = s.reference;
   if (reference.empty()) return malformed(*name + " moves elements: it divides nothing");
   ir::Statement body = state.basis->statement(reference);
-  if (!same_values(body, s.body))
-    return malformed(*name + (s.lifted > 0 ? " is recomputed at a loop" : " reads staged storage") +
-                     " already: reciprocal comes before");
+  for (const ScheduledStatement& part : state.statements)  // of a loop that is cut: all of them are rewritten
+    if (part.reference == reference && !same_values(body, part.body))
+      return malformed(part.body.name + (part.lifted > 0 ? " is recomputed at a loop" : " reads staged storage") +
+                       " already: reciprocal comes before");
   if (auto refusal = check_divisions(body)) return *refusal;
   for (ir::Expr& value : body.values)
     value = with_reciprocals(value, [&](const ir::Expr& division) {
@@ -51,7 +52,8 @@ Applied reciprocal(const State& state, const Reciprocal& directive, const Primit
   if (!program) return program.error();
   next.basis = *program;
   next.rewrites.push_back({Rewrite::Kind::Reciprocal, reference, {}, {}, {}, {}, next.basis});
-  statement_of(next, *name).body.values = body.values;
+  for (ScheduledStatement& part : next.statements)
+    if (part.reference == reference) part.body.values = body.values;
   if (!context.prover) return next;
   if (auto refusal = context.prover->check_rewrites(next)) return *refusal;
   return next;
