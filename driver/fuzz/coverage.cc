@@ -71,7 +71,7 @@ static_assert(kDirectives.size() == std::variant_size_v<Operation>, "each direct
 constexpr std::array kForms = {
     "cache_read",   "cache_write",        "pack",       "stage copy", "stage fold", "stage pad",
     "stage layout", "stage when compile", "split into", "split from", "once per",   "merge with",
-    "selector",     "tail cut",           "tail mask",  "tail round", "tail shift"};
+    "cut as",       "selector",           "tail cut",   "tail mask",  "tail round", "tail shift"};
 
 constexpr std::array kFeatures = {
     // types and roles
@@ -252,6 +252,10 @@ void add_forms(const Operation& operation, std::set<std::string>& names) {
     add_stage(*stage, names);
   } else if (const auto* at = std::get_if<schedule::ComputeAt>(&operation)) {
     if (!at->per.empty()) names.insert("once per");
+  } else if (const auto* cut = std::get_if<schedule::Cut>(&operation)) {
+    if (!cut->parts.empty()) names.insert("cut as");
+  } else if (const auto* peel = std::get_if<schedule::Peel>(&operation)) {
+    if (!peel->parts.empty()) names.insert("cut as");
   } else if (const auto* merge = std::get_if<schedule::Merge>(&operation)) {
     if (!merge->with.empty()) names.insert("merge with");
   } else if (const auto* vectorize = std::get_if<schedule::Vectorize>(&operation)) {

@@ -233,12 +233,21 @@ class Proposer {
       case 1:
         return UnrollAndJam{loop, {std::to_string(random_.between(1, 4))}};
       case 2:
-        return Cut{loop, {random_.chance(70) ? std::to_string(random_.between(-1, 6)) : other_loop(loop) + " + 1"}};
+        return Cut{
+            loop, {random_.chance(70) ? std::to_string(random_.between(-1, 6)) : other_loop(loop) + " + 1"}, parts()};
       case 3:
-        return Peel{loop, random_.chance(50), {random_.chance(50) ? "" : std::to_string(random_.between(0, 3))}};
+        return Peel{
+            loop, random_.chance(50), {random_.chance(50) ? "" : std::to_string(random_.between(0, 3))}, parts()};
       default:
         return Unroll{loop, {}};
     }
+  }
+
+  // Names of the parts of a cut, or none.
+  std::vector<std::string> parts() {
+    if (random_.chance(40)) return {};
+    const std::string base = "part" + number_name();
+    return {base + "a", base + "b"};
   }
 
   // --- maps
@@ -428,7 +437,8 @@ class Proposer {
     if (random_.chance(20)) return StoreNonTemporal{what};
     if (random_.chance(40)) return reuse();
     std::vector<std::string> inner;
-    for (const SplitRecord& record : state_.splits) inner.push_back(record.factor == 0 ? record.loop : record.loop + ".i");
+    for (const SplitRecord& record : state_.splits)
+      inner.push_back(record.factor == 0 ? record.loop : record.loop + ".i");
     const LoopName any = loop_name();
     return SetTail{{random_.chance(75) ? any.statement : "", inner.empty() ? any.loop : random_.pick(inner)}, tail()};
   }

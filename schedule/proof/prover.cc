@@ -133,23 +133,34 @@ std::string access_pattern(const ir::Access& access) {
 
 namespace {
 
-// Statement tuples of the basis renamed to those of the model; null where the order walk does not decide.
-std::vector<int> positions_in(const Basis& basis, const IslModel& model) {
-  std::vector<int> position(basis.model.statements.size(), -1);
+// For each statement of the basis, those of the model that run its instances: itself, or the parts that a cut has made
+// of it; none where the order walk does not decide.
+std::vector<std::vector<int>> parts_in(const Basis& basis, const IslModel& model) {
+  std::vector<std::vector<int>> parts(basis.model.statements.size());
   for (std::size_t i = 0; i < model.statements.size(); ++i) {
     const ScheduledStatement& s = *model.statements[i].statement;
     if (!keeps_instances(s)) continue;
     int at = statement_index(basis.model, s.reference);
-    if (at >= 0) position[static_cast<std::size_t>(at)] = static_cast<int>(i);
+    if (at >= 0) parts[static_cast<std::size_t>(at)].push_back(static_cast<int>(i));
   }
-  return position;
+  return parts;
 }
 
-isl::map renamed(const isl::map& pairs, int source, int sink) {
+// Pairs of two statements of the basis as those of two of their parts.
+isl::map between(const isl::map& pairs, const IslModel& model, int source, int sink) {
   isl_map* map = pairs.copy();
   isl_ctx* ctx = isl_map_get_ctx(map);
   map = isl_map_set_tuple_id(map, isl_dim_in, isl_id_alloc(ctx, ("S" + std::to_string(source)).c_str(), nullptr));
   map = isl_map_set_tuple_id(map, isl_dim_out, isl_id_alloc(ctx, ("S" + std::to_string(sink)).c_str(), nullptr));
+  const auto is_part = [&](int statement) {
+    const ScheduledStatement& s = *model.statements[static_cast<std::size_t>(statement)].statement;
+    return s.body.name != s.reference;
+  };
+  const auto domain = [&](int statement) {
+    return model.statements[static_cast<std::size_t>(statement)].domain.copy();
+  };
+  if (is_part(source)) map = isl_map_intersect_domain(map, domain(source));
+  if (is_part(sink)) map = isl_map_intersect_range(map, domain(sink));
   return isl::manage(map);
 }
 
@@ -193,13 +204,12 @@ std::string loop_at(const IslModel& model, const std::string& statement, int dep
   return found;
 }
 
-bool involves(const Dependence& d, const Basis& basis, const std::vector<std::string>& moved) {
-  if (moved.empty()) return true;
+bool involves(const IslModel& model, int source, int sink, const std::vector<std::string>& moved) {
   auto named = [&](int i) {
-    const std::string& name = basis.model.statements[static_cast<std::size_t>(i)].statement->body.name;
+    const std::string& name = model.statements[static_cast<std::size_t>(i)].statement->body.name;
     return std::find(moved.begin(), moved.end(), name) != moved.end();
   };
-  return named(d.source) || named(d.sink);
+  return moved.empty() || named(source) || named(sink);
 }
 
 bool smaller(const OrderViolation& a, const OrderViolation& b) {
@@ -211,17 +221,21 @@ bool smaller(const OrderViolation& a, const OrderViolation& b) {
 
 std::optional<OrderViolation> find_order_violation(const Basis& basis, const IslModel& model,
                                                    const std::vector<std::string>& moved) {
-  std::vector<int> position = positions_in(basis, model);
+  const std::vector<std::vector<int>> parts = parts_in(basis, model);
   std::optional<OrderViolation> worst;
   for (const Dependence& d : basis.dependences) {
-    int source = position[static_cast<std::size_t>(d.source)], sink = position[static_cast<std::size_t>(d.sink)];
-    if (source < 0 || sink < 0 || !involves(d, basis, moved) || !concerns_order(d, model)) continue;
+    if (!concerns_order(d, model)) continue;
     const isl::map pairs = ordered_pairs(d, basis, model);
-    std::optional<BackwardPairs> wrong = find_backwards(model, source, sink, renamed(pairs, source, sink));
-    if (!wrong) continue;
-    OrderViolation found = locate(d, *wrong, model);
-    found.loop = loop_at(model, model.statements[static_cast<std::size_t>(sink)].statement->body.name, found.depth);
-    if (!worst || smaller(found, *worst)) worst = found;
+    for (const int source : parts[static_cast<std::size_t>(d.source)]) {
+      for (const int sink : parts[static_cast<std::size_t>(d.sink)]) {
+        if (!involves(model, source, sink, moved)) continue;
+        const auto wrong = find_backwards(model, source, sink, between(pairs, model, source, sink));
+        if (!wrong) continue;
+        OrderViolation found = locate(d, *wrong, model);
+        found.loop = loop_at(model, model.statements[static_cast<std::size_t>(sink)].statement->body.name, found.depth);
+        if (!worst || smaller(found, *worst)) worst = found;
+      }
+    }
   }
   return worst;
 }
@@ -478,18 +492,29 @@ std::vector<std::string> Prover::reordered(const State& state) {
   impl_->context.limit(impl_->options.quota);
   const Basis& basis = impl_->basis_of(state);
   const IslModel model = make_model(impl_->context, state);
-  const std::vector<int> position = positions_in(basis, model);
+  const std::vector<std::vector<int>> parts = parts_in(basis, model);
+  const auto is_backwards = [&](const Dependence& d) {
+    const std::vector<int>& own = parts[static_cast<std::size_t>(d.source)];
+    return std::ranges::any_of(own, [&](int source) {
+      return std::ranges::any_of(own, [&](int sink) {
+        return find_backwards(model, source, sink, between(d.pairs, model, source, sink)).has_value();
+      });
+    });
+  };
   std::vector<std::string> names;
   bool spent = false;  // what is not decided counts as reordered
   for (const Dependence& d : basis.dependences) {
-    const int at = position[static_cast<std::size_t>(d.source)];
     const std::string& name = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body.name;
-    if (!d.reduction || at < 0 || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    if (!d.reduction || parts[static_cast<std::size_t>(d.source)].empty() ||
+        std::ranges::find(names, name) != names.end())
+      continue;
     try {
-      if (spent || find_backwards(model, at, at, renamed(d.pairs, at, at))) names.push_back(name);
+      if (spent || is_backwards(d)) names.push_back(name);
     } catch (const isl::exception_quota&) {
       spent = true;
       names.push_back(name);
+    } catch (const isl::exception& e) {
+      throw InternalError(std::string("integer set library: ") + e.what());
     }
   }
   return names;

@@ -163,13 +163,18 @@ class FamilyCheck {
   }
 };
 
+bool runs(const IslModel& model, const std::string& reference) {
+  return std::ranges::any_of(model.statements,
+                             [&](const IslStatement& s) { return s.statement->reference == reference; });
+}
+
 bool changed(const IslModel& model, const Basis& basis, const std::string& buffer) {
   bool written = false;
   for (const IslStatement& s : basis.model.statements) {
     for (const IslAccess& a : s.accesses) {
       if (!a.write || basis.model.buffers[static_cast<std::size_t>(a.buffer)].name != buffer) continue;
       written = true;
-      if (statement_index(model, s.statement->body.name) < 0) return true;
+      if (!runs(model, s.statement->body.name)) return true;
     }
   }
   for (const IslBuffer& b : model.buffers) {
@@ -185,17 +190,23 @@ bool changed(const IslModel& model, const Basis& basis, const std::string& buffe
   return false;
 }
 
-// Statements that keep their instances must run all of them, and no others.
+// Statements that keep their instances must run all of them, once, and no others: by themselves, or in the parts that a
+// cut has made of them.
 void check_domains(const Basis& basis, const IslModel& model) {
-  for (const IslStatement& s : model.statements) {
-    if (!keeps_instances(*s.statement)) continue;
-    int at = statement_index(basis.model, s.statement->reference);
-    isl_set* then = basis.model.statements[static_cast<std::size_t>(at)].domain.copy();
-    isl_set* now = isl_set_set_tuple_id(s.domain.copy(), isl_set_get_tuple_id(then));
-    bool same = isl_set_is_equal(now, then) == isl_bool_true;
-    isl_set_free(now);
-    isl_set_free(then);
-    POLYTE_CHECK(same, "statement '" + s.statement->body.name + "' lost or gained instances");
+  for (const IslStatement& then : basis.model.statements) {
+    std::optional<isl::set> now;
+    bool all_keep = true;
+    for (const IslStatement& s : model.statements) {
+      if (s.statement->reference != then.statement->body.name) continue;
+      all_keep = all_keep && keeps_instances(*s.statement);
+      if (!keeps_instances(*s.statement)) continue;
+      const isl::set part = isl::manage(isl_set_set_tuple_id(s.domain.copy(), isl_set_get_tuple_id(then.domain.get())));
+      POLYTE_CHECK(!now || now->intersect(part).is_empty(), "'" + s.statement->body.name + "' repeats instances");
+      now = now ? now->unite(part) : part;
+    }
+    if (!now) continue;
+    const bool same = all_keep ? now->is_equal(then.domain) : now->is_subset(then.domain);
+    POLYTE_CHECK(same, "statement '" + then.statement->body.name + "' lost or gained instances");
   }
 }
 
