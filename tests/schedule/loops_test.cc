@@ -36,7 +36,7 @@ Refusal refused(const char* text, const ir::Values& sizes, const std::string& li
   return state.error();
 }
 std::string headline(const char* text, const ir::Values& sizes, const std::string& lines) {
-  static const char* const kKinds[] = {"malformed: ", "illegal: ", "unknown: ", "conservative: "};
+  static const char* const kKinds[] = {"malformed: ", "stale: ", "illegal: ", "unknown: ", "conservative: "};
   const Refusal refusal = refused(text, sizes, lines);
   return kKinds[static_cast<int>(refusal.kind)] + refusal.headline;
 }

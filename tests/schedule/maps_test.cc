@@ -45,7 +45,7 @@ std::string refusal(const char* text, const ir::Values& sizes, const std::string
   const auto program = bound_program(text, sizes);
   const auto state = replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Full, {}});
   if (state) return "accepted";
-  static const char* const kKinds[] = {"malformed: ", "illegal: ", "unknown: ", "conservative: "};
+  static const char* const kKinds[] = {"malformed: ", "stale: ", "illegal: ", "unknown: ", "conservative: "};
   return kKinds[static_cast<int>(state.error().kind)] + state.error().headline;
 }
 std::string plain(const std::string& lines) { return refusal(kPlain, {{"M", 7}, {"N", 9}}, lines); }
