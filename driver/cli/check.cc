@@ -62,6 +62,16 @@ struct Subject {
   std::string source;  // as `polyte interpret` takes it
 };
 
+// The sizes that were given, for the line that replays a refusal; a range is left to the counterexample.
+std::string shape_text(const std::vector<std::string>& shape) {
+  std::string text;
+  for (const std::string& size : shape) {
+    if (size.find("..") != std::string::npos) return "";
+    text += (text.empty() ? " --shape " : ",") + size;
+  }
+  return text;
+}
+
 Subject subject_of(const CheckOptions& options, schedule::Script& script) {
   const std::string& source = options.source.source;
   if (is_artifact(source))
@@ -71,11 +81,12 @@ Subject subject_of(const CheckOptions& options, schedule::Script& script) {
     model.shapes = options.source.shape;
     model.target = options.target;
     const auto program = load_group({source, options.group, options.script, model}, &script);
-    return {program, source + " --group " + program->name};
+    return {program, source + " --group " + program->name + shape_text(options.source.shape)};
   }
   if (!options.group.empty())
     throw UserError(ExitStatus::Usage, "--group " + options.group + ": only a model has groups");
-  return {load_symbolic_program(options.source, script.program), source};
+  const std::string quoted = source.find(' ') == std::string::npos ? source : "'" + source + "'";
+  return {load_symbolic_program(options.source, script.program), quoted + shape_text(options.source.shape)};
 }
 
 void print_verdict(const CheckOptions& options, nlohmann::json json, const std::string& explanation) {
