@@ -35,16 +35,23 @@ std::string without_spaces(std::string text) {
   return text;
 }
 
-// Prints events that touch the watched element.
+constexpr std::size_t kMostLines = 200;
+
+// Prints events that touch the watched element, or any of a tensor.
 struct Watcher {
   std::string watched;
   const ir::Program* program = nullptr;
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = {};
 
   void operator()(const ir::Event& event) {
     if (event.statement->empty()) return;  // a copy
     for (const ir::Event::Cell& cell : event.cells) {
-      if (without_spaces(element_text(cell)) != watched) continue;
+      if (cell.buffer != watched && without_spaces(element_text(cell)) != watched) continue;
+      if (lines.size() > kMostLines) return;
+      if (lines.size() == kMostLines) {
+        lines.emplace_back("... and more");
+        return;
+      }
       lines.push_back(instance_text(event, std::max(cell.lane, 0)) + (cell.write ? " writes " : " reads ") +
                       element_text(cell) + " = " + number_text(cell.value));
     }
@@ -96,11 +103,18 @@ std::vector<NamedBuffer> buffers_of(const ir::Program& program) {
   return buffers;
 }
 
-void check_watched(const std::string& watch, const ir::Program& program) {
+// What is watched in the reference order: the element, or the tensor whose elements staged storage holds.
+std::string watched_in_reference(const std::string& watch, const ir::Program& program, const schedule::State* state) {
   const std::string tensor = watch.substr(0, watch.find('['));
-  if (watch.empty() || program.find_buffer(tensor)) return;
+  if (watch.empty() || program.find_buffer(tensor)) return watch;
   std::string known;
   for (const ir::Buffer& buffer : program.buffers) known += (known.empty() ? "" : ", ") + buffer.name;
+  if (state) {
+    for (const schedule::StagedBuffer& staged : state->staged) {
+      if (staged.name == tensor) return staged.of;
+      known += ", " + staged.name;
+    }
+  }
   throw UserError(ExitStatus::Usage,
                   "--watch '" + watch + "': no tensor is called " + tensor + " (there are " + known + ")");
 }
@@ -129,31 +143,47 @@ schedule::State unproved_state(const InterpretVerbOptions& options, const std::s
                   schedule::to_string(state.error(), options.script, options.source.source));
 }
 
+// What stops the loops; empty where they end.
+std::string loops_failure(const schedule::State& state, const Machine& machine, ir::Environment& environment,
+                          const ir::InterpretOptions& options) {
+  try {
+    driver::run_loops(state, machine, environment, options);
+    return "";
+  } catch (const UserError& e) {
+    return e.what();
+  }
+}
+
 // Runs the Program, or its loops; with --watch both, and what stops the loops is printed, not thrown.
 // False where nothing came out.
 bool interpret(const InterpretVerbOptions& options, const std::shared_ptr<const ir::Program>& program,
                const schedule::Script* script, const Machine& machine, ir::Environment& environment) {
   const bool watching = !options.watch.empty();
-  Watcher watcher{without_spaces(options.watch), program.get(), {}};
+  std::optional<schedule::State> state;
+  if (script) state = unproved_state(options, program, *script, machine);
+  const std::string there = watched_in_reference(options.watch, *program, state ? &*state : nullptr);
+  Watcher watcher{without_spaces(there), program.get()};
   ir::InterpretOptions interpret_options;
   if (watching) interpret_options.on_event = [&](const ir::Event& event) { watcher(event); };
   if (watching || !script) {
     ir::Environment copy = environment;
     ir::interpret(*program, script ? copy : environment, interpret_options);
     if (watching) print_lines("reference", watcher.lines);
-    watcher.lines.clear();
+    watcher = {without_spaces(options.watch), program.get()};
   }
-  if (!script) return true;
-  const schedule::State state = unproved_state(options, program, *script, machine);
-  interpret_options.check_races = !watching;
-  std::string failure;
-  try {
-    driver::run_loops(state, machine, environment, interpret_options);
-  } catch (const UserError& e) {
-    if (!watching) throw;
-    failure = e.what();
+  if (!state) return true;
+  if (!watching) {
+    driver::run_loops(*state, machine, environment, interpret_options);
+    return true;
   }
-  if (watching) print_lines("with " + options.script, watcher.lines);
+  const ir::Environment inputs = environment;
+  interpret_options.check_races = false;
+  std::string failure = loops_failure(*state, machine, environment, interpret_options);
+  print_lines("with " + options.script, watcher.lines);
+  if (failure.empty()) {  // threads one after the other may come out right: are they races all the same?
+    ir::Environment copy = inputs;
+    failure = loops_failure(*state, machine, copy, {});
+  }
   if (!failure.empty()) std::cout << "  then: " << failure << "\n";
   return failure.empty();
 }
@@ -173,7 +203,7 @@ int run_interpret(InterpretVerbOptions options) {
   std::optional<schedule::Script> script;
   if (!options.script.empty()) script = load_script(options.script, options.params);
   const auto program = program_of(options, script ? &*script : nullptr, machine);
-  check_watched(options.watch, *program);
+  if (!script) watched_in_reference(options.watch, *program, nullptr);
   std::vector<NamedBuffer> buffers = buffers_of(*program);
   DataOptions data = options.data;
   if (data.fill.empty() && !options.watch.empty() && data.output.empty() && data.expect.empty()) data.fill = "int:1";
@@ -206,7 +236,8 @@ void add_interpret(const Verb& app) {
   add_data_options(verb, options->data);
   verb.option("--script", options->script, "interpret the loops of this schedule; it need not be legal");
   add_param_option(verb, options->params);
-  verb.option("--watch", options->watch, "print every touch of this element, 'B[2, 1]'; inputs without a value are filled with int:1 then");
+  verb.option("--watch", options->watch,
+              "print every touch of this element, 'B[2, 1]'; inputs without a value are filled with int:1 then");
   verb.option("--target", options->target, "cpu:native or an LLVM CPU name").shows_default();
   verb.example("polyte interpret jacobi.program --shape T=1,N=4 --watch 'B[2, 1]'");
   verb.calls([options] { return run_interpret(*options); });
