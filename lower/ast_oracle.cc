@@ -63,9 +63,21 @@ struct Exceptions {
   bool has_left_out(const std::string& statement) const { return !statement.empty() && statements.contains(statement); }
 };
 
+// The parts of a cut have allocations of their own, of fresh names: t.p_1 is t.p.
+std::string without_copies(const State& state, std::string name) {
+  const auto is_known = [&](const schedule::StagedBuffer& staged) { return staged.name == name; };
+  while (!state.basis->find_buffer(name) && std::ranges::none_of(state.staged, is_known)) {
+    const std::size_t end = name.find_last_not_of("0123456789");
+    if (end == std::string::npos || end == 0 || end + 1 == name.size() || name[end] != '_') break;
+    name.resize(end);
+  }
+  return name;
+}
+
 // --- our loops ---------------------------------------------------------------------------------------------------
 
-std::vector<Done> done_by_loops(const ir::LoopProgram& nest, const Exceptions& exceptions, ir::Environment& buffers) {
+std::vector<Done> done_by_loops(const State& state, const ir::LoopProgram& nest, const Exceptions& exceptions,
+                                ir::Environment& buffers) {
   std::vector<Done> result;
   ir::InterpretOptions options;
   options.check_races = false;
@@ -73,7 +85,7 @@ std::vector<Done> done_by_loops(const ir::LoopProgram& nest, const Exceptions& e
     if (exceptions.has_left_out(*event.statement)) return;
     POLYTE_CHECK(event.lanes == 1 && event.cells.back().write, "a store of a nest writes one element");
     const ir::Event::Cell& cell = event.cells.back();
-    result.push_back({*event.statement, event.instance, cell.buffer, cell.index});
+    result.push_back({*event.statement, event.instance, without_copies(state, cell.buffer), cell.index});
     if (exceptions.elements.contains(*event.statement)) result.back().index.clear();
   };
   ir::interpret(nest, buffers, options);
@@ -272,7 +284,8 @@ std::string order_difference(const State& scheduled, const ir::LoopProgram& nest
   if (!state.tensorized.empty()) return "";
   POLYTE_CHECK(state.basis->params.empty(), "sizes must be bound");
   const Exceptions exceptions(state);
-  const std::vector<Done> ours = done_by_loops(nest, exceptions, buffers), isls = done_by_isl(state, exceptions);
+  const std::vector<Done> ours = done_by_loops(state, nest, exceptions, buffers),
+                          isls = done_by_isl(state, exceptions);
   for (std::size_t i = 0; i < std::max(ours.size(), isls.size()); ++i) {
     if (i < ours.size() && i < isls.size() && ours[i] == isls[i]) continue;
     return "store " + std::to_string(i) + " is " + (i < ours.size() ? text_of(ours[i]) : "none") + ", in isl's code " +

@@ -1,5 +1,6 @@
 #include "driver/fuzz/rename_loops.h"
 
+#include <algorithm>
 #include <cctype>
 #include <map>
 #include <sstream>
@@ -31,10 +32,21 @@ bool is_name(const std::string& token) {
   return std::isalpha(static_cast<unsigned char>(token.front())) || token.front() == '_';
 }
 
+using Tokens = std::vector<std::string>;
+
+// "for i_1 in 0..4 as i": what the schedule calls it, said where another thing has its name.
+Tokens without_own_name(Tokens tokens) {
+  if (const auto as = std::ranges::find(tokens, "as"); as != tokens.end() && tokens.end() - as == 2)
+    tokens.erase(as, tokens.end());
+  return tokens;
+}
+
 class Names {
  public:
-  bool agree(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  bool agree(const Tokens& a, const Tokens& b) {
     if (a.size() != b.size()) return false;
+    if (!a.empty() && a.front() == "if" && b.front() == "if")
+      return sorted_conditions(translated(a)) == sorted_conditions(b);
     for (std::size_t i = 0; i < a.size(); ++i) {
       const bool same = is_name(a[i]) && is_name(b[i]) ? there_.try_emplace(a[i], b[i]).first->second == b[i] &&
                                                              back_.try_emplace(b[i], a[i]).first->second == a[i]
@@ -46,6 +58,28 @@ class Names {
 
  private:
   std::map<std::string, std::string> there_, back_;
+
+  // All names of a condition are known by the lines above.
+  Tokens translated(Tokens tokens) const {
+    for (std::string& token : tokens)
+      if (const auto at = there_.find(token); at != there_.end()) token = at->second;
+    return tokens;
+  }
+
+  // if c and a and b   ->   if a and b and c. A map may give them in another order than the same map renamed.
+  static Tokens sorted_conditions(const Tokens& tokens) {
+    std::vector<Tokens> conditions(1);
+    for (auto token = std::next(tokens.begin()); token != tokens.end(); ++token) {
+      if (*token == "and")
+        conditions.emplace_back();
+      else
+        conditions.back().push_back(*token);
+    }
+    std::ranges::sort(conditions);
+    Tokens all = {tokens.front()};
+    for (const Tokens& condition : conditions) all.insert(all.end(), condition.begin(), condition.end());
+    return all;
+  }
 };
 
 }  // namespace
@@ -81,7 +115,7 @@ std::string difference_but_names(const std::string& a, const std::string& b) {
                has_right = static_cast<bool>(std::getline(right, y));
     if (!has_left && !has_right) return "";
     if (!has_left || !has_right) return has_left ? "'" + x + "' is gone" : "'" + y + "' has come";
-    if (!names.agree(tokens_of(x), tokens_of(y))) return "'" + x + "' has become '" + y + "'";
+    if (!names.agree(without_own_name(tokens_of(x)), without_own_name(tokens_of(y)))) return "'" + x + "' has become '" + y + "'";
   }
 }
 

@@ -35,7 +35,7 @@ TEST_CASE("a refused line that the rest does not need is left out, another is a 
     return driver::settle_script(bound, script, machine, options, left_out);
   };
   std::vector<std::string> left_out;
-  CHECK(static_cast<bool>(settle("stage nothing in register\nparallel i\n", left_out)));
+  CHECK(static_cast<bool>(settle("stage nothing in register\nparallel y:i\n", left_out)));
   REQUIRE(left_out.size() == 1);
   CHECK(left_out[0].starts_with("'stage nothing in register' is refused and left out: "));
   left_out.clear();

@@ -3,18 +3,11 @@
 // loops. The order of the updates is then that of the threads: bits do not change for integers, minima and maxima;
 // a sum or product of floating-point numbers needs a contract that lets its order change. What the value, the guard or
 // a subscript reads of h is no part of the step, and refused.
-#include <algorithm>
-
-#include "schedule/language/primitives/edit.h"
+#include "schedule/language/primitives/rewriting.h"
 
 namespace polyte::schedule {
 
 namespace {
-
-bool states_a_read(const ScheduledStatement& s, const std::string& tensor) {
-  return std::ranges::any_of(accesses_of(s),
-                             [&](const AccessRef& ref) { return ref.load && ref.access.buffer == tensor; });
-}
 
 // What an expression of the update reads of the tensor is no part of the step. Two threads of a loop above it that show
 // that, else that such an update is not made.

@@ -106,6 +106,14 @@ class Inliner {
   }
 };
 
+// The definition may read what the statement updates.
+std::optional<Refusal> check_single_step(const ScheduledStatement& s) {
+  const std::string& updated = s.body.writes.front().buffer;
+  if (!s.atomic || !states_a_read(s, updated)) return std::nullopt;
+  return conservative("inlined, " + s.body.name + " reads " + updated +
+                      " besides the element that it updates, and it is atomic: such a read is no part of its step");
+}
+
 void drop_statement(std::vector<ir::Item>& items, std::size_t index) {
   std::erase_if(items, [&](const ir::Item& item) {
     const std::size_t* at = std::get_if<std::size_t>(&item);
@@ -151,6 +159,7 @@ Applied compute_inline(const State& state, const ComputeInline& directive, const
     if (writes(s, tensor) || !reads(s, tensor)) continue;
     inliner.into(s.body);
     changed.push_back(s.body.name);
+    if (auto refusal = check_single_step(s)) return *refusal;
   }
   if (inliner.refusal) return *inliner.refusal;
   if (changed.empty()) return malformed("nothing reads " + tensor);

@@ -139,6 +139,11 @@ Result<std::shared_ptr<const ir::Program>, Refusal> replace_by_region(const ir::
   return std::shared_ptr<const ir::Program>(std::move(result));
 }
 
+bool states_a_read(const ScheduledStatement& s, const std::string& tensor) {
+  return std::ranges::any_of(accesses_of(s),
+                             [&](const AccessRef& ref) { return ref.load && ref.access.buffer == tensor; });
+}
+
 std::string inlined_text(const State& state, const std::string& name) {
   const ir::Statement* statement = state.reference->find_statement(name);
   for (const Rewrite& rewrite : state.rewrites) {

@@ -26,6 +26,9 @@ Result<std::shared_ptr<const ir::Program>, Refusal> replace_by_region(const ir::
                                                                       std::size_t in_front, ir::Region region,
                                                                       const std::vector<ir::Buffer>& temporaries);
 
+// Whether an expression of the statement reads the tensor: a value, a guard, a subscript.
+bool states_a_read(const ScheduledStatement& s, const std::string& tensor);
+
 // ": it was inlined" where `name` was a tensor, or a statement of one, that is gone; else empty.
 std::string inlined_text(const State& state, const std::string& name);
 
