@@ -438,10 +438,14 @@ Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineC
     return Decline{"statement '" + ordered->name + "' is inside an ordered region"};
   IslContext context;
   const schedule::State state = schedule::reference_state(std::make_shared<const ir::Program>(program));
-  const IslModel model = schedule::make_model(context, state);
-  std::vector<Dependence> dependences = schedule::compute_dependences(model);
+  const IslModel model =
+      schedule::translated(context, kLibrary, [&] { return schedule::make_model(context, state); });
+  std::vector<Dependence> dependences =
+      schedule::translated(context, kLibrary, [&] { return schedule::compute_dependences(model); });
   std::erase_if(dependences, [](const Dependence& d) { return d.reduction; });
-  const Contraction contraction(model, dependences, make_clusters(program), ordered == nullptr);
+  const Contraction contraction = schedule::translated(context, kLibrary, [&] {
+    return Contraction(model, dependences, make_clusters(program), ordered == nullptr);
+  });
   AffineCore result;
   std::vector<Attempt> attempts(std::begin(kAttempts), std::end(kAttempts));
   if (ordered) attempts = {kTimeTiled};
@@ -471,7 +475,7 @@ Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineC
     } catch (const isl::exception_unknown& e) {  // of its scheduler: dependences between whole clusters are cyclic
       result.notes.push_back(std::string(attempt.name) + ": isl finds no order of whole clusters: " + e.what());
     } catch (const isl::exception& e) {
-      throw InternalError(std::string("isl's scheduler, '") + attempt.name + "': " + e.what());
+      schedule::throw_isl_fault(context, e, std::string("isl's scheduler, '") + attempt.name + "'");
     }
   }
   std::string reasons;
