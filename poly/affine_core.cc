@@ -10,6 +10,7 @@
 #include <set>
 
 #include "schedule/proof/dependences.h"
+#include "schedule/proof/isl_faults.h"
 
 namespace polyte::poly {
 namespace {
@@ -430,22 +431,15 @@ std::optional<std::string> check_mapped(const Core& core) {
   return std::nullopt;
 }
 
-}  // namespace
-
-Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineCoreOptions& options) {
+Result<AffineCore> core_in(IslContext& context, const ir::Program& program, const AffineCoreOptions& options) {
   const ir::Statement* ordered = in_region(program);
   if (ordered && (has_updates(program) || !options.allow_maps))
     return Decline{"statement '" + ordered->name + "' is inside an ordered region"};
-  IslContext context;
   const schedule::State state = schedule::reference_state(std::make_shared<const ir::Program>(program));
-  const IslModel model =
-      schedule::translated(context, kLibrary, [&] { return schedule::make_model(context, state); });
-  std::vector<Dependence> dependences =
-      schedule::translated(context, kLibrary, [&] { return schedule::compute_dependences(model); });
+  const IslModel model = schedule::make_model(context, state);
+  std::vector<Dependence> dependences = schedule::compute_dependences(model);
   std::erase_if(dependences, [](const Dependence& d) { return d.reduction; });
-  const Contraction contraction = schedule::translated(context, kLibrary, [&] {
-    return Contraction(model, dependences, make_clusters(program), ordered == nullptr);
-  });
+  const Contraction contraction(model, dependences, make_clusters(program), ordered == nullptr);
   AffineCore result;
   std::vector<Attempt> attempts(std::begin(kAttempts), std::end(kAttempts));
   if (ordered) attempts = {kTimeTiled};
@@ -481,6 +475,13 @@ Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineC
   std::string reasons;
   for (const std::string& note : result.notes) reasons += (reasons.empty() ? "" : "; ") + note;
   return Decline{reasons};
+}
+
+}  // namespace
+
+Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineCoreOptions& options) {
+  IslContext context;
+  return schedule::translated(context, "integer set library", [&] { return core_in(context, program, options); });
 }
 
 std::vector<const Cluster*> clusters_of(const Core& core) {

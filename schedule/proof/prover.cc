@@ -71,12 +71,13 @@ Counterexample explain(const Basis& basis, const OrderViolation& v) {
 
 const Basis& Prover::Impl::basis_of(const std::shared_ptr<const ir::Program>& program) {
   std::unique_ptr<Basis>& slot = bases[program.get()];
-  if (!slot) {
-    slot = std::make_unique<Basis>();
-    slot->program = program;
-    slot->state = reference_state(program);
-    slot->model = make_model(context, slot->state);
-    slot->dependences = compute_dependences(slot->model);
+  if (!slot) {  // kept only when it is whole: a basis without its dependences would allow everything
+    auto basis = std::make_unique<Basis>();
+    basis->program = program;
+    basis->state = reference_state(program);
+    basis->model = make_model(context, basis->state);
+    basis->dependences = compute_dependences(basis->model);
+    slot = std::move(basis);
   }
   return *slot;
 }
