@@ -10,6 +10,7 @@
 #include <set>
 
 #include "schedule/proof/dependences.h"
+#include "schedule/proof/isl_faults.h"
 
 namespace polyte::poly {
 namespace {
@@ -430,13 +431,10 @@ std::optional<std::string> check_mapped(const Core& core) {
   return std::nullopt;
 }
 
-}  // namespace
-
-Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineCoreOptions& options) {
+Result<AffineCore> core_in(IslContext& context, const ir::Program& program, const AffineCoreOptions& options) {
   const ir::Statement* ordered = in_region(program);
   if (ordered && (has_updates(program) || !options.allow_maps))
     return Decline{"statement '" + ordered->name + "' is inside an ordered region"};
-  IslContext context;
   const schedule::State state = schedule::reference_state(std::make_shared<const ir::Program>(program));
   const IslModel model = schedule::make_model(context, state);
   std::vector<Dependence> dependences = schedule::compute_dependences(model);
@@ -471,12 +469,19 @@ Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineC
     } catch (const isl::exception_unknown& e) {  // of its scheduler: dependences between whole clusters are cyclic
       result.notes.push_back(std::string(attempt.name) + ": isl finds no order of whole clusters: " + e.what());
     } catch (const isl::exception& e) {
-      throw InternalError(std::string("isl's scheduler, '") + attempt.name + "': " + e.what());
+      schedule::throw_isl_fault(context, e, std::string("isl's scheduler, '") + attempt.name + "'");
     }
   }
   std::string reasons;
   for (const std::string& note : result.notes) reasons += (reasons.empty() ? "" : "; ") + note;
   return Decline{reasons};
+}
+
+}  // namespace
+
+Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineCoreOptions& options) {
+  IslContext context;
+  return schedule::translated(context, "integer set library", [&] { return core_in(context, program, options); });
 }
 
 std::vector<const Cluster*> clusters_of(const Core& core) {

@@ -24,23 +24,30 @@ void finish_branch(NodeContext& c, const std::vector<ValueId>& results) {
 
 struct Branch {
   std::vector<ValueId> results;
-  std::string problem;  // why there are none
+  std::string problem;   // why there are none
+  bool invalid = false;  // the problem; else what is not supported
 };
+
+// What is wrong with a node is that it is invalid, if anything is; else that something is not supported.
+[[noreturn]] void refuse(const std::string& problem, bool invalid) {
+  if (invalid) throw Invalid{problem};
+  throw Unsupported{problem};
+}
 
 Branch branch_of(NodeContext& c, const std::string& name) {
   try {
-    return {c.body(name), {}};
+    return {c.body(name), {}, false};
   } catch (const Unsupported& problem) {
-    return {{}, problem.reason};
+    return {{}, problem.reason, false};
   } catch (const Invalid& problem) {
-    return {{}, problem.reason};
+    return {{}, problem.reason, true};
   }
 }
 
 // The condition chooses, for `why` its branches cannot both be computed.
 void choose_branch(NodeContext& c, const Branch& yes, const Branch& no, const std::string& why) {
   const Branch& chosen = is_true(c.constant(0, ("the condition, " + why).c_str())) ? yes : no;
-  if (!chosen.problem.empty()) throw Invalid{chosen.problem};
+  if (!chosen.problem.empty()) refuse(chosen.problem, chosen.invalid);
   finish_branch(c, chosen.results);
 }
 
@@ -55,7 +62,8 @@ void import_if(NodeContext& c) {
     return finish_branch(c, c.body(chosen ? "then_branch" : "else_branch"));
   }
   const Branch yes = branch_of(c, "then_branch"), no = branch_of(c, "else_branch");
-  if (!yes.problem.empty() && !no.problem.empty()) throw Invalid{yes.problem + "; " + no.problem};
+  if (!yes.problem.empty() && !no.problem.empty())
+    refuse(yes.problem == no.problem ? yes.problem : yes.problem + "; " + no.problem, yes.invalid || no.invalid);
   if (!yes.problem.empty()) return choose_branch(c, yes, no, "as then_branch cannot be computed: " + yes.problem);
   if (!no.problem.empty()) return choose_branch(c, yes, no, "as else_branch cannot be computed: " + no.problem);
   if (yes.results.size() != no.results.size())

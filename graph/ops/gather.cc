@@ -16,15 +16,13 @@ Complaint expect_indices(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-// index, or index + extent where it is negative; clamped into the extent, so that a wrong one never leaves the
-// operand (Program semantics: reading outside is undefined).
+// index, or index + extent where it is negative. One that is outside all the same fails the run: loops check every
+// subscript read at run time (lower/check_subscripts.h).
 ir::Expr wrapped_index(const ir::Expr& index, std::int64_t extent) {
   const ir::Expr zero = ir::make_int(DType::I64, 0);
   const ir::Expr wide = ir::make_cast(DType::I64, index);
   const ir::Expr shifted = ir::make_binary(ir::BinaryOp::Add, wide, ir::make_int(DType::I64, extent));
-  const ir::Expr from_start = ir::make_select(ir::make_binary(ir::BinaryOp::Lt, wide, zero), shifted, wide);
-  const ir::Expr last = ir::make_int(DType::I64, extent - 1);
-  return ir::make_binary(ir::BinaryOp::Min, ir::make_binary(ir::BinaryOp::Max, from_start, zero), last);
+  return ir::make_select(ir::make_binary(ir::BinaryOp::Lt, wide, zero), shifted, wide);
 }
 
 Types infer_gather(const Graph& graph, const Node& node) {

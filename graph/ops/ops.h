@@ -40,7 +40,7 @@ Types infer_gather_elements(const Graph& graph, const Node& node);
 void expand_gather_elements(Expander& expander, const Node& node);
 Types infer_gather_nd(const Graph& graph, const Node& node);
 void expand_gather_nd(Expander& expander, const Node& node);
-// index, or index + extent where it is negative; clamped into the extent.
+// index, or index + extent where it is negative.
 ir::Expr wrapped_index(const ir::Expr& index, std::int64_t extent);
 Types infer_scatter_elements(const Graph& graph, const Node& node);  // scatter.cc
 void expand_scatter_elements(Expander& expander, const Node& node);

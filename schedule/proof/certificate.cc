@@ -9,6 +9,7 @@
 #include "ir/program_text.h"
 #include "schedule/language/contract.h"
 #include "schedule/proof/isl_bridge.h"
+#include "schedule/proof/isl_faults.h"
 #include "support/error.h"
 
 namespace polyte::schedule {
@@ -296,10 +297,7 @@ std::vector<CertificateLoop> concurrent_loops(const IslModel& model) {
   return loops;
 }
 
-}  // namespace
-
-Certificate make_certificate(const State& state) {
-  const IslContext context;
+Certificate certificate_in(const IslContext& context, const State& state) {
   const State reference = reference_state(state.basis);
   const IslModel then = make_model(context, reference), now = make_model(context, state);
   Certificate out{
@@ -320,6 +318,13 @@ Certificate make_certificate(const State& state) {
     out.schedule.push_back(SideWriter(context, now, "S").write(i, &then));
   out.concurrent = concurrent_loops(now);
   return out;
+}
+
+}  // namespace
+
+Certificate make_certificate(const State& state) {
+  const IslContext context;
+  return translated(context, "integer set library", [&] { return certificate_in(context, state); });
 }
 
 }  // namespace polyte::schedule

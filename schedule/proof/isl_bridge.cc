@@ -10,6 +10,7 @@
 #include <isl/val.h>
 
 #include <algorithm>
+#include <new>
 #include <set>
 
 #include "support/error.h"
@@ -288,7 +289,10 @@ class ModelBuilder {
 
 }  // namespace
 
-IslContext::IslContext() : ctx_(isl_ctx_alloc()) { isl_options_set_on_error(ctx_, ISL_ON_ERROR_CONTINUE); }
+IslContext::IslContext() : ctx_(isl_ctx_alloc()) {
+  if (!ctx_) throw std::bad_alloc();
+  isl_options_set_on_error(ctx_, ISL_ON_ERROR_CONTINUE);
+}
 IslContext::~IslContext() { isl_ctx_free(ctx_); }
 void IslContext::limit(std::uint64_t operations) {
   isl_ctx_reset_operations(ctx_);

@@ -9,6 +9,7 @@
 
 #include "schedule/language/contract.h"
 #include "schedule/proof/cell_iteration.h"
+#include "schedule/proof/isl_faults.h"
 #include "schedule/proof/prover_impl.h"
 
 namespace polyte::schedule {
@@ -70,12 +71,13 @@ Counterexample explain(const Basis& basis, const OrderViolation& v) {
 
 const Basis& Prover::Impl::basis_of(const std::shared_ptr<const ir::Program>& program) {
   std::unique_ptr<Basis>& slot = bases[program.get()];
-  if (!slot) {
-    slot = std::make_unique<Basis>();
-    slot->program = program;
-    slot->state = reference_state(program);
-    slot->model = make_model(context, slot->state);
-    slot->dependences = compute_dependences(slot->model);
+  if (!slot) {  // kept only when it is whole: a basis without its dependences would allow everything
+    auto basis = std::make_unique<Basis>();
+    basis->program = program;
+    basis->state = reference_state(program);
+    basis->model = make_model(context, basis->state);
+    basis->dependences = compute_dependences(basis->model);
+    slot = std::move(basis);
   }
   return *slot;
 }
@@ -447,6 +449,8 @@ std::optional<Refusal> end_to_end_refusal(Prover::Impl& impl, const State& state
   return std::nullopt;
 }
 
+constexpr const char* kLibrary = "integer set library";
+
 // Runs a test under the quota; a spent quota becomes an undecided answer, never a legal one.
 template <class Test>
 std::optional<Refusal> guarded(Prover::Impl& impl, Test test) {
@@ -456,7 +460,7 @@ std::optional<Refusal> guarded(Prover::Impl& impl, Test test) {
   } catch (const isl::exception_quota&) {
     return undecided("the proof took more than its budget of " + std::to_string(impl.options.quota) + " operations");
   } catch (const isl::exception& e) {
-    throw InternalError(std::string("integer set library: ") + e.what());
+    throw_isl_fault(impl.context, e, kLibrary);
   }
 }
 
@@ -488,7 +492,7 @@ std::optional<Refusal> Prover::check_storage(const State& state, const std::stri
 std::optional<Refusal> Prover::check_reuse(const State& state) {
   return guarded(*impl_, [&] { return schedule::check_reuse(make_model(impl_->context, state)); });
 }
-std::vector<std::string> Prover::reordered(const State& state) {
+std::vector<std::string> Prover::reordered(const State& state) try {
   impl_->context.limit(impl_->options.quota);
   const Basis& basis = impl_->basis_of(state);
   const IslModel model = make_model(impl_->context, state);
@@ -513,11 +517,11 @@ std::vector<std::string> Prover::reordered(const State& state) {
     } catch (const isl::exception_quota&) {
       spent = true;
       names.push_back(name);
-    } catch (const isl::exception& e) {
-      throw InternalError(std::string("integer set library: ") + e.what());
     }
   }
   return names;
+} catch (const isl::exception& e) {
+  throw_isl_fault(impl_->context, e, kLibrary);
 }
 std::optional<Refusal> Prover::check_rewrites(const State& state) {
   return guarded(*impl_, [&] { return schedule::check_rewrites(*impl_, state); });

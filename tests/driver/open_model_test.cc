@@ -177,8 +177,11 @@ TEST_CASE("places read at run time are within an open dimension") {
     const std::vector<runtime::Tensor> y = run();
     for (std::size_t i = 0; i < 3; ++i)
       CHECK(y[0].as<float>()[i * 4 + 1] == static_cast<float>((places[i] + n) % n * 4 + 1));
-    p.as<std::int32_t>()[1] = static_cast<std::int32_t>(n);
-    CHECK_THROWS_AS(run(), UserError);
+    for (const std::int64_t outside : {n, n + 100, std::int64_t{INT32_MAX}, -n - 1, std::int64_t{INT32_MIN}}) {
+      CAPTURE(outside);
+      p.as<std::int32_t>()[1] = static_cast<std::int32_t>(outside);
+      CHECK_THROWS_WITH_AS(run(), doctest::Contains("outside"), UserError);
+    }
   }
 }
 

@@ -234,14 +234,14 @@ TEST_CASE("If: branches within branches, an opset of a function between them, na
 
 namespace {
 
-// If of `c`: then_branch is Relu of x, else_branch reshapes x to five elements.
-ModelBuilder with_bad_branch() {
+// If of `c`: then_branch is an operator of x, else_branch too; Reshape is one to five elements.
+ModelBuilder with_branches(const char* yes, const char* no) {
   ModelBuilder b;
   b.input("x", {2});
   b.input("c", {}, TensorProto::BOOL);
   b.integers("five", {1}, {5});
   onnx::NodeProto& node = b.node("If", {"c"}, {"y"}, "if");
-  for (const auto& [label, op] : {std::pair{"then_branch", "Relu"}, std::pair{"else_branch", "Reshape"}}) {
+  for (const auto& [label, op] : {std::pair{"then_branch", yes}, std::pair{"else_branch", no}}) {
     onnx::GraphProto& body = branch(node, label);
     onnx::NodeProto& inner = *body.add_node();
     inner.set_op_type(op);
@@ -258,7 +258,7 @@ ModelBuilder with_bad_branch() {
 }  // namespace
 
 TEST_CASE("If: a branch that cannot be computed is only wrong where it is taken") {
-  const ModelBuilder b = with_bad_branch();
+  const ModelBuilder b = with_branches("Relu", "Reshape");
   const std::string words = refusal(b);
   CHECK(words.find("the condition, as else_branch cannot be computed: in 'inner' (Reshape)") != std::string::npos);
   CHECK(words.find("'c'") != std::string::npos);
@@ -279,5 +279,32 @@ TEST_CASE("If: a branch that cannot be computed is only wrong where it is taken"
     const frontend::Imported offered = frontend::import_onnx_bytes(b.bytes(), "m.onnx", ".", offering);
     CHECK(offered.specialised == std::vector<std::string>{"c"});
     CHECK(elements_as_real(run(offered.graph, {-3, 5})) == std::vector<double>{0, 5});
+  }
+}
+
+TEST_CASE("If: where neither branch can be computed the node is invalid if a branch is, else not supported") {
+  CHECK(refusal(with_branches("Teleport", "Levitate")) ==
+        "m.onnx: 1 of 1 node is not supported\n"
+        "  'if' (If, opset 13)    in 'inner' (Teleport): operator not supported; in 'inner' (Levitate): operator not "
+        "supported");
+  CHECK(refusal(with_branches("Teleport", "Teleport")) ==
+        "m.onnx: 1 of 1 node is not supported\n"
+        "  'if' (If, opset 13)    in 'inner' (Teleport): operator not supported");
+  const std::string mixed = refusal(with_branches("Teleport", "Reshape"), ExitStatus::InvalidInput);
+  CHECK(mixed.find("in 'inner' (Teleport): operator not supported; in 'inner' (Reshape)") != std::string::npos);
+}
+
+TEST_CASE("If: the branch that is taken says with its own status why it cannot be computed") {
+  frontend::ImportOptions offering;
+  offering.offer = [](const std::string&, std::size_t) { return graph::make_scalar(DType::Bool, 0); };
+  for (const auto& [op, status] : {std::pair{"Teleport", ExitStatus::Unsupported},
+                                   std::pair{"Reshape", ExitStatus::InvalidInput}}) {
+    CAPTURE(op);
+    try {
+      frontend::import_onnx_bytes(with_branches("Relu", op).bytes(), "m.onnx", ".", offering);
+      CHECK(false);
+    } catch (const UserError& error) {
+      CHECK(error.status() == status);
+    }
   }
 }
