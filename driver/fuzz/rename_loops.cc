@@ -115,7 +115,8 @@ std::string difference_but_names(const std::string& a, const std::string& b) {
                has_right = static_cast<bool>(std::getline(right, y));
     if (!has_left && !has_right) return "";
     if (!has_left || !has_right) return has_left ? "'" + x + "' is gone" : "'" + y + "' has come";
-    if (!names.agree(without_own_name(tokens_of(x)), without_own_name(tokens_of(y)))) return "'" + x + "' has become '" + y + "'";
+    if (!names.agree(without_own_name(tokens_of(x)), without_own_name(tokens_of(y))))
+      return "'" + x + "' has become '" + y + "'";
   }
 }
 

@@ -15,8 +15,8 @@ TEST_CASE("texts are compared up to a one-to-one change of names") {
   CHECK(difference_but_names("for i.o in 0..4\n  y[i.o] = x[i.o]\n", "for a in 0..4\n  y[a] = x[a]\n").empty());
   CHECK(difference_but_names("for i in 0..4\n  y[i]\n", "for i in 0..5\n  y[i]\n") ==
         "'for i in 0..4' has become 'for i in 0..5'");
-  CHECK(!difference_but_names("y[i] = x[j]\n", "y[k] = x[k]\n").empty());  // two names became one
-  CHECK(!difference_but_names("y[i] = x[i]\n", "y[i] = x[k]\n").empty());  // one became two
+  CHECK(!difference_but_names("y[i] = x[j]\n", "y[k] = x[k]\n").empty());                // two names became one
+  CHECK(!difference_but_names("y[i] = x[i]\n", "y[i] = x[k]\n").empty());                // one became two
   CHECK(difference_but_names("for i_1 in 0..2 as i\n", "for loop7 in 0..2\n").empty());  // its name was another's
   CHECK(!difference_but_names("for i_1 in 0..2 as i\n", "for loop7 in 0..3\n").empty());
   const std::string loops = "for a in 0..2\n for b in 0..2\n  ", others = "for u in 0..2\n for v in 0..2\n  ";
