@@ -4,10 +4,10 @@
 #include <set>
 
 #include "driver/assemble_parts.h"
-#include "driver/scheduling.h"
 #include "driver/constant_pool.h"
 #include "driver/model_storage.h"
 #include "driver/open_model.h"
+#include "driver/scheduling.h"
 #include "driver/thread_cost.h"
 #include "graph/op.h"
 

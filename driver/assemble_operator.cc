@@ -1,7 +1,7 @@
 #include "driver/assemble.h"
 #include "driver/assemble_parts.h"
-#include "driver/scheduling.h"
 #include "driver/constant_pool.h"
+#include "driver/scheduling.h"
 #include "driver/thread_cost.h"
 
 namespace polyte::driver {

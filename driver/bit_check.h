@@ -35,7 +35,7 @@ struct BitFallback {  // an arm that declined, so that the reference order was t
 };
 
 struct BitReport {
-  int kernels = 0;                   // compared
+  int kernels = 0;  // compared
   // Kernels of an arm whose loops the second judge ran, or would have run too long.
   int executed = 0, not_executed = 0;
   std::vector<std::string> skipped;  // a line each: too long to interpret, or data that the kernel refuses

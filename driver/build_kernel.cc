@@ -212,8 +212,8 @@ void refuse_fallbacks(std::span<const BuiltKernel> kernels) {
   std::vector<std::string> problems;
   for (const BuiltKernel& kernel : kernels)
     if (kernel.declined)
-      problems.push_back(to_string(kernel.asked) + " declined '" + kernel.program->name + "': " +
-                         kernel.declined->reason + " (" + kernel.declined->where + "), and --strict is set");
+      problems.push_back(to_string(kernel.asked) + " declined '" + kernel.program->name +
+                         "': " + kernel.declined->reason + " (" + kernel.declined->where + "), and --strict is set");
   if (!problems.empty()) throw UserError(ExitStatus::Refused, problems);
 }
 
@@ -242,9 +242,8 @@ BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machi
   kernel.typical = typical_sizes(*kernel.program, options.typical);
   StageLog log(kernel.times);
   log.run("schedule", [&] { choose_script(kernel, machine, options); });
-  log.run("replay and proof", [&] {
-    kernel.state = std::make_shared<const schedule::State>(replay_script(kernel, machine, options));
-  });
+  log.run("replay and proof",
+          [&] { kernel.state = std::make_shared<const schedule::State>(replay_script(kernel, machine, options)); });
   note_scalar_loops(kernel);
   if (options.strict && !options.defer_fallback) refuse_fallbacks({&kernel, 1});
   check_contract(kernel, options);

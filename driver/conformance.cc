@@ -135,8 +135,8 @@ frontend::Imported import_for(const fs::path& folder, const fs::path& set, DataS
   return imported;
 }
 
-std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph, const codegen::Target& target,
-                                                      bool strict, CaseResult& result, std::string& notes) {
+std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph, const codegen::Target& target, bool strict,
+                                                      CaseResult& result, std::string& notes) {
   ModelOptions options;
   options.strict = strict;
   options.arm = result.arm;

@@ -23,7 +23,7 @@ struct CaseResult {
   CaseOutcome outcome = CaseOutcome::Pass;
   std::string detail;  // one line: the notes of a pass, the difference, every reason of a refusal
   std::vector<runtime::StepSpec> steps = {};  // of what was compiled: who scheduled each kernel
-  int executed = 0, not_executed = 0;  // kernels whose loops the second judge ran, or would have run too long
+  int executed = 0, not_executed = 0;         // kernels whose loops the second judge ran, or would have run too long
 };
 
 // Sorted. Each of `folders` is a case or has cases somewhere below; `filter` is a glob over names of cases.

@@ -60,7 +60,7 @@ class Machine {
   const Step* current_ = nullptr;
   Event event_;
   std::vector<Event::Cell> guards_;  // what the run-time guards around this statement have read
-  std::vector<char> undefined_;  // of a copy: lanes whose element was never written; empty: no copy
+  std::vector<char> undefined_;      // of a copy: lanes whose element was never written; empty: no copy
 
   // "acc.update(3, 0)", or the buffer of a copy
   std::string where() const {

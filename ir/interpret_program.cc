@@ -333,7 +333,8 @@ class Machine {
     const double real = arithmetic::cast(DType::F64, access.cells->dtype, value).real;
     Point index(access.cells->shape.size(), 0);
     std::int64_t rest = position;
-    for (std::size_t d = index.size(); d-- > 0; rest /= access.cells->shape[d]) index[d] = rest % access.cells->shape[d];
+    for (std::size_t d = index.size(); d-- > 0; rest /= access.cells->shape[d])
+      index[d] = rest % access.cells->shape[d];
     event_.cells.push_back({access.cells->name, std::move(index), is_write, real, -1, position, combined});
   }
 

@@ -56,8 +56,8 @@ struct AffineCoreOptions {
 
 struct AffineCore {
   Core root;
-  std::string attempt;             // which of the fallback chain gave it: "fused", "serial components", ...
-  std::vector<std::string> notes;  // why earlier attempts were declined
+  std::string attempt;                     // which of the fallback chain gave it: "fused", "serial components", ...
+  std::vector<std::string> notes;          // why earlier attempts were declined
   std::vector<std::string> given_up = {};  // those of them that isl did not finish: told, as another run may
 };
 

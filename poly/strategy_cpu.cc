@@ -362,8 +362,7 @@ std::size_t take_rows(const schedule::RowQuestion& question, std::span<const Cor
     groups.push_back(statements_of(nest));
   }
   const schedule::RowRun run = longest_rows(question, groups, number == 0 ? "" : std::to_string(number));
-  for (const std::string& line : run.script.lines)
-    schedule.lines += line + "  #: tile-model\n";
+  for (const std::string& line : run.script.lines) schedule.lines += line + "  #: tile-model\n";
   schedule.reassociated.insert(run.script.reassociated.begin(), run.script.reassociated.end());
   schedule.in_place.insert(run.script.in_place.begin(), run.script.in_place.end());
   return run.groups;

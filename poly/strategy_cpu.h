@@ -18,10 +18,10 @@ struct StrategyOptions {
 };
 
 struct CpuSchedule {
-  std::string lines;                   // of the script, without the header
-  std::set<std::string> reassociated;  // loops that the contract has to name
-  std::set<std::string> in_place;      // results in whose memory a temporary lies
-  bool loses_tiles = false;            // a contraction that isl fused would do better in a nest of its own
+  std::string lines;                    // of the script, without the header
+  std::set<std::string> reassociated;   // loops that the contract has to name
+  std::set<std::string> in_place;       // results in whose memory a temporary lies
+  bool loses_tiles = false;             // a contraction that isl fused would do better in a nest of its own
   std::vector<std::string> notes = {};  // what could not be had: a tile in time
 };
 

@@ -46,8 +46,8 @@ class MappedNest {
     if (!is_proved) return {};
     MappedLines result{text_.substr(begin), {}};
     if (wants_tile && !is_tiled_)
-      result.notes.push_back("no tile in time for '" + statement(0).name + "': " +
-                             (permutable_ ? "it is not proved" : "isl's band is not permutable"));
+      result.notes.push_back("no tile in time for '" + statement(0).name +
+                             "': " + (permutable_ ? "it is not proved" : "isl's band is not permutable"));
     return result;
   }
 

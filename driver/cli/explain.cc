@@ -25,9 +25,9 @@ std::string reason_of(Provenance provenance, const Machine& machine) {
       return "isl          order, fusion and what may run in parallel, from the exact dependences";
     case Provenance::TileModel:
       return "tile-model   sizes, layouts, places and the loops around a tile by formulas over " +
-             std::to_string(machine.vector_registers) +
-             " registers of " + std::to_string(machine.vector_bits) + " bits, L1 " + kib(machine.l1.bytes) + ", L2 " +
-             kib(machine.l2.bytes) + ", L3 " + kib(machine.l3.bytes) + " a core";
+             std::to_string(machine.vector_registers) + " registers of " + std::to_string(machine.vector_bits) +
+             " bits, L1 " + kib(machine.l1.bytes) + ", L2 " + kib(machine.l2.bytes) + ", L3 " + kib(machine.l3.bytes) +
+             " a core";
   }
   return "";
 }

@@ -213,8 +213,12 @@ std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, sched
   }
   if (!problem.empty())
     throw UserError(ExitStatus::Usage, (by_header ? request.script_origin : "--group " + name) + ": " + problem);
-  if (script) script->program = name;
-  return std::make_shared<const ir::Program>(found->expansion.program);
+  // A script of another Program keeps the name that its header says: it is stale.
+  const ir::Program& program = found->expansion.program;
+  const bool fits = script && (script->digest.empty() || script->digest == ir::digest(program) ||
+                               script->digest == ir::digest_of_text(program));
+  if (fits) script->program = name;
+  return std::make_shared<const ir::Program>(program);
 }
 
 LoadedModel load_model(const std::string& path, const ModelVerbOptions& options, const LoadSteps& steps) {

@@ -169,14 +169,14 @@ Refusal stale(std::string headline) {
 }
 
 std::optional<Refusal> check_header(const Script& script, const ir::Program& program, const Machine& machine) {
-  if (!script.program.empty() && script.program != program.name)
-    return malformed("the script is for program " + script.program + ", this is " + program.name);
   if (!script.digest.empty()) {
     const std::string digest = ir::digest(program);
     if (digest != script.digest && ir::digest_of_text(program) != script.digest)
       return stale("the script is stale: it is for " + script.program + "@" + script.digest + ", this program is " +
                    program.name + "@" + digest);
   }
+  if (!script.program.empty() && script.program != program.name)
+    return malformed("the script is for program " + script.program + ", this is " + program.name);
   if (script.target.empty() || script.target == machine.cpu) return std::nullopt;
   const auto bits = vector_bits_of(script.target);
   if (!bits)

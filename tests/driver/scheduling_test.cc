@@ -64,8 +64,9 @@ TEST_CASE("under strict a fallback is a refusal, with the scheduler's reason") {
     FAIL("the fallback was accepted");
   } catch (const UserError& e) {
     CHECK(e.status() == ExitStatus::Refused);
-    CHECK(std::string(e.what()) == "template declined 'sweep': no template for S in an ordered region (template, "
-                                   "program 'sweep'), and --strict is set");
+    CHECK(std::string(e.what()) ==
+          "template declined 'sweep': no template for S in an ordered region (template, "
+          "program 'sweep'), and --strict is set");
   }
   CHECK_NOTHROW(built(kAdd, driver::Arm::Template, true));
   CHECK_NOTHROW(built(kSweep, driver::Arm::Naive, true));  // the reference order is what was asked for
@@ -73,11 +74,9 @@ TEST_CASE("under strict a fallback is a refusal, with the scheduler's reason") {
 
 TEST_CASE("the manifest of an artifact has who scheduled each kernel") {
   const codegen::Target target = codegen::detect_host();
-  const driver::CompiledOperator op =
-      driver::compile_operator(program(kSweep), target, asking(driver::Arm::Template));
+  const driver::CompiledOperator op = driver::compile_operator(program(kSweep), target, asking(driver::Arm::Template));
   const runtime::ArtifactParts parts = driver::assemble(op, driver::make_tensors(*op.built.program), target);
-  const runtime::ArtifactManifest read =
-      runtime::manifest_from_json(runtime::manifest_to_json(parts.manifest), "test");
+  const runtime::ArtifactManifest read = runtime::manifest_from_json(runtime::manifest_to_json(parts.manifest), "test");
   REQUIRE(read.steps.size() == 1);
   const runtime::StepScheduling& how = read.steps[0].scheduling;
   CHECK((how.asked == "template" && how.used == "naive" && how.is_declined()));

@@ -297,8 +297,8 @@ TEST_CASE("If: where neither branch can be computed the node is invalid if a bra
 TEST_CASE("If: the branch that is taken says with its own status why it cannot be computed") {
   frontend::ImportOptions offering;
   offering.offer = [](const std::string&, std::size_t) { return graph::make_scalar(DType::Bool, 0); };
-  for (const auto& [op, status] : {std::pair{"Teleport", ExitStatus::Unsupported},
-                                   std::pair{"Reshape", ExitStatus::InvalidInput}}) {
+  for (const auto& [op, status] :
+       {std::pair{"Teleport", ExitStatus::Unsupported}, std::pair{"Reshape", ExitStatus::InvalidInput}}) {
     CAPTURE(op);
     try {
       frontend::import_onnx_bytes(with_branches("Relu", op).bytes(), "m.onnx", ".", offering);

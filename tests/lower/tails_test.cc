@@ -110,14 +110,14 @@ TEST_CASE("a rename keeps the tail") {
     CHECK(shape_of(scheduled(kTwo, sizes, script + "\nrename A:i.i as q")) == shape_of(scheduled(kTwo, sizes, script)));
   // Said later, by the name that the loop has then.
   const std::string later = "split A: i by 4   tail cut\nrename A:i.i as q\ntail A:q mask\nvectorize A:q";
-  CHECK(shape_of(scheduled(kTwo, sizes, later)) ==
-        shape_of(scheduled(kTwo, sizes, masked)));
+  CHECK(shape_of(scheduled(kTwo, sizes, later)) == shape_of(scheduled(kTwo, sizes, masked)));
 }
 
 TEST_CASE("the tail of one nest is not that of another") {
   const ir::Values sizes = {{"N", 10}};
-  const std::string both = loops_of(kTwo, sizes, "split A: i by 4   tail mask\nsplit B: i by 4   tail cut\n"
-                                                 "vectorize A:i.i\nvectorize B:i.i");
+  const std::string both = loops_of(kTwo, sizes,
+                                    "split A: i by 4   tail mask\nsplit B: i by 4   tail cut\n"
+                                    "vectorize A:i.i\nvectorize B:i.i");
   const std::string alone = loops_of(kTwo, sizes, "split A: i by 4   tail mask\nvectorize A:i.i");
   CHECK(count(both, " if ") == count(alone, " if "));
   const std::string none = loops_of(kTwo, sizes, "split A: i by 4   tail cut\nvectorize A:i.i");
@@ -127,13 +127,12 @@ TEST_CASE("the tail of one nest is not that of another") {
 TEST_CASE("a tail goes through fuse and further splits") {
   const ir::Values sizes = {{"M", 10}, {"N", 7}, {"K", 5}};
   const auto shape = [&](const std::string& tail) {
-    return shape_of(scheduled(kDense, sizes,
-                              "split y: m by 4   tail " + tail + "\nfuse y:m.i, y:n as w\nunroll y:w"));
+    return shape_of(scheduled(kDense, sizes, "split y: m by 4   tail " + tail + "\nfuse y:m.i, y:n as w\nunroll y:w"));
   };
   CHECK(shape("mask") != shape("cut"));
   const auto twice = [&](const std::string& tail) {
-    return shape_of(scheduled(kDense, sizes,
-                              "split y: m by 8   tail " + tail + "\nsplit y: m.i by 4   tail cut\nunroll y:m.i.o"));
+    return shape_of(
+        scheduled(kDense, sizes, "split y: m by 8   tail " + tail + "\nsplit y: m.i by 4   tail cut\nunroll y:m.i.o"));
   };
   CHECK(twice("mask") != twice("cut"));
 }

@@ -15,7 +15,8 @@ struct Example {
 };
 
 const Example kExamples[] = {
-    {"an initial value under a name of its own", R"(
+    {"an initial value under a name of its own",
+     R"(
 program gemv(N, K)
   in  a: f64[N, K]
   in  x: f64[K]
@@ -25,7 +26,8 @@ program gemv(N, K)
   y[i] += a[i, k] * x[k]
 )",
      {{"N", 40}, {"K", 64}}},
-    {"a region with a loop of one trip", R"(
+    {"a region with a loop of one trip",
+     R"(
 program one_trip(T, N)
   inout A: f32[N, 3]
   loop t in 0..T
@@ -33,7 +35,8 @@ program one_trip(T, N)
     S1: A[i, j] = A[i, j - 1] - A[i, j] + A[i, j]  for i in 1..N-1, j in 1..2 if j <= i
 )",
      {{"T", 3}, {"N", 6}}},
-    {"a result that is mirrored", R"(
+    {"a result that is mirrored",
+     R"(
 program mirrored(N, K)
   in  a: f32[K, N]
   out c: f32[N, N]
@@ -43,7 +46,8 @@ program mirrored(N, K)
   S2: c[j, i] = c[i, j]  for i in 0..N, j in 0..N if j >= i
 )",
      {{"N", 40}, {"K", 48}}},
-    {"a triangle that is updated in its own place", R"(
+    {"a triangle that is updated in its own place",
+     R"(
 program in_place(N, M)
   in    a: f64[M, M]
   inout b: f64[M, N]
@@ -52,7 +56,8 @@ program in_place(N, M)
   S1: b[i, j] = b[i, j] * 2  for i in 0..M, j in 0..N
 )",
      {{"N", 40}, {"M", 32}}},
-    {"a row that is replaced by its products", R"(
+    {"a row that is replaced by its products",
+     R"(
 program replaced(R, P)
   in    c: f64[P, P]
   inout a: f64[R, P]
