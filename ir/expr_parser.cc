@@ -161,6 +161,7 @@ class Typer {
       case TreeKind::Call:
         return type_of_call(*t);
       case TreeKind::Infix: {
+        if (t->text == "//") return first_type(t->parts);  // affine, or refused where it is built
         const bool logical = t->text == "and" || t->text == "or" || t->text == ">" || t->text == ">=";
         if (logical || is_comparison(operator_of(*t))) return DType::Bool;
         return first_type(t->parts);

@@ -160,16 +160,6 @@ void add(FuzzReport& report, const RunResult& result) {
   if (result.failure) report.failures.push_back(*result.failure);
 }
 
-// What is drawn has to be a Program.
-std::shared_ptr<const ir::Program> checked_program(const Case& c) {
-  try {
-    return c.open ? std::make_shared<const ir::Program>(ir::parse_program(c.program.text, "random.program"))
-                  : bound_program(c.program);
-  } catch (const UserError& e) {
-    throw UserError(e.status(), std::string(e.what()) + "\n" + c.program.text);
-  }
-}
-
 }  // namespace
 
 Case random_case(const FuzzOptions& options, std::uint64_t run, const codegen::Target& target,
@@ -185,7 +175,8 @@ Case random_case(const FuzzOptions& options, std::uint64_t run, const codegen::T
     derive_script(c, run, target);
     return c;
   }
-  const auto program = checked_program(c);
+  const auto program = c.open ? std::make_shared<const ir::Program>(ir::parse_program(c.program.text, "random.program"))
+                              : bound_program(c.program);
   c.script = random_script(program, target.machine, c.program.exact_sums, random, statistics);
   return c;
 }

@@ -561,9 +561,18 @@ void draw_context(RandomProgram& program, Random& random) {
   program.text.insert(end, (has_one ? " and " : " where ") + random.pick(kFacts));
 }
 
+// What is drawn has to be a Program: where it is none, it is shown.
+ir::Program parsed_program(const RandomProgram& program) {
+  try {
+    return ir::parse_program(program.text, "random.program");
+  } catch (const UserError& e) {
+    throw UserError(e.status(), std::string(e.what()) + "\n" + program.text);
+  }
+}
+
 // Sizes that the Program's context allows.
 void draw_sizes(RandomProgram& program, Random& random) {
-  const ir::Program parsed = ir::parse_program(program.text, "random.program");
+  const ir::Program parsed = parsed_program(program);
   for (int trial = 0; trial < 200; ++trial) {
     for (const std::string& param : kParams) program.sizes[param] = random_size(random);
     program.sizes["T"] = random.between(0, 4);

@@ -50,7 +50,7 @@ class Proposer {
     if (form < 39) return fuse();
     if (form < 43) return merge();
     if (form < 44) return ComputeWith{statement(), statement(), random_.pick(loops_of(random_.pick(statements_)))};
-    if (form < 46) return Distribute{loop_name()};
+    if (form < 46) return distribute();
     if (form < 51) return unroll();
     if (form < 57) return Vectorize{loop_names()};
     if (form < 63) return Parallel{loop_names()};
@@ -241,6 +241,15 @@ class Proposer {
       default:
         return Unroll{loop, {}};
     }
+  }
+
+  // Mostly a loop that holds several nests.
+  Operation distribute() {
+    std::vector<LoopName> several;
+    for (const std::string& statement : statements_)
+      for (const Loop* loop : path_to(state_.tree, statement))
+        if (std::holds_alternative<Sequence>(loop->body->op)) several.push_back({statement, loop->name});
+    return Distribute{several.empty() || random_.chance(20) ? loop_name() : random_.pick(several)};
   }
 
   // Names of the parts of a cut, or none.

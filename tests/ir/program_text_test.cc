@@ -127,6 +127,8 @@ TEST_CASE("statement styles") {
         "y[i] = sum[j in 0..N, k in j..N] x[k]  for i in 0..N if i < k");
   CHECK(printed_statement("(best, where_)[i] = argmin[j] (x[j], j)") ==
         "(best, where_)[i] = argmin[j in 0..N] (x[j], j)  for i in 0..N");
+  CHECK(printed_statement("(best, where_)[i] = argmin[j] (x[j], j // 3)") ==
+        "(best, where_)[i] = argmin[j in 0..N] (x[j], j//3)  for i in 0..N");
   CHECK(printed_statement("(best[i], where_[i]) argmax= (x[i], i)") ==
         "(best, where_)[i] argmax= (x[i], i)  for i in 0..N");
   CHECK(printed_statement("t[j, i] = x[i] + j for i in 0..N, j in 0..M") ==
