@@ -33,8 +33,8 @@ struct Event {
     std::string buffer;
     std::vector<std::int64_t> index;
     bool write = false;
-    double value = 0;  // as read or written, converted
-    int lane = -1;     // -1: of all lanes
+    double value = 0;           // as read or written, converted
+    int lane = -1;              // -1: of all lanes
     std::int64_t position = 0;  // row-major, of the index
     bool combined = false;      // of a Program: the update's own read of what it writes
   };

@@ -78,7 +78,7 @@ struct Program {
   std::vector<Buffer> buffers;        // interface in order, then temporaries
   std::vector<Statement> statements;  // in text order
   std::vector<Item> order;
-  Values sizes = {};  // what bind() has put in for parameters: names for scripts, no part of the text
+  Values sizes = {};             // what bind() has put in for parameters: names for scripts, no part of the text
   std::string open_digest = {};  // of the Program that bind() was given; empty: nothing is bound. No part of the text
   // Iterators whose ranges are as if: at_typical (ir/open_program.h). No part of the text either.
   std::set<std::string> open = {};

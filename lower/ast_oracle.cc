@@ -284,8 +284,7 @@ std::string order_difference(const State& scheduled, const ir::LoopProgram& nest
   if (!state.tensorized.empty()) return "";
   POLYTE_CHECK(state.basis->params.empty(), "sizes must be bound");
   const Exceptions exceptions(state);
-  const std::vector<Done> ours = done_by_loops(state, nest, exceptions, buffers),
-                          isls = done_by_isl(state, exceptions);
+  const std::vector<Done> ours = done_by_loops(state, nest, exceptions, buffers), isls = done_by_isl(state, exceptions);
   for (std::size_t i = 0; i < std::max(ours.size(), isls.size()); ++i) {
     if (i < ours.size() && i < isls.size() && ours[i] == isls[i]) continue;
     return "store " + std::to_string(i) + " is " + (i < ours.size() ? text_of(ours[i]) : "none") + ", in isl's code " +

@@ -256,8 +256,8 @@ Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const 
   for (const Directive& directive : script.directives) {
     const auto start = std::chrono::steady_clock::now();
     Applied applied = apply(state, directive, environment, step_by_step ? &*prover : nullptr);
-    if (!applied) return step_by_step ? with_race_advice(applied.error(), state, directive, environment, *prover)
-                                      : applied.error();
+    if (!applied)
+      return step_by_step ? with_race_advice(applied.error(), state, directive, environment, *prover) : applied.error();
     if (options.notes) note_idle(state, directive, *applied, environment, *options.notes);
     state = std::move(*applied);
     const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;

@@ -51,8 +51,8 @@ std::string to_string(const Refusal& refusal, const std::string& origin, const s
   std::string text = refusal.file.empty() ? origin : refusal.file;
   if (refusal.line > 0) text += ":" + std::to_string(refusal.line);
   if (!text.empty()) text += ": ";
-  const bool is_header = refusal.directive.empty() &&
-                         (refusal.kind == RefusalKind::Malformed || refusal.kind == RefusalKind::Stale);
+  const bool is_header =
+      refusal.directive.empty() && (refusal.kind == RefusalKind::Malformed || refusal.kind == RefusalKind::Stale);
   if (!is_header)
     text += (refusal.directive.empty() ? "the schedule" : refusal.directive) + "  " + verdict(refusal.kind) + ": ";
   text += refusal.headline + "\n";

@@ -19,7 +19,7 @@
 namespace polyte::schedule {
 
 struct TemplateOptions {
-  bool keep_order = false;  // of floating-point sums: no `reassoc`
+  bool keep_order = false;                    // of floating-point sums: no `reassoc`
   std::vector<std::string>* notes = nullptr;  // receives which statements stay in reference order, and why
 };
 

@@ -164,8 +164,7 @@ program scatter(N)
   Y: y[t[i]] += v[i]    for i in 0..N
 )",
                                      {{"N", 8}});
-  const auto state =
-      replay(program, script_of(*program, "compute_inline t"), test_machine(), {ProofLevel::Off, {}});
+  const auto state = replay(program, script_of(*program, "compute_inline t"), test_machine(), {ProofLevel::Off, {}});
   REQUIRE(state);
   const std::string text = ir::print(*state->basis);
   CAPTURE(text);

@@ -65,7 +65,7 @@ program cube(N)
                                      {{"N", 18}});
   const std::string tiles = "split i by 4, j by 4, k by 4\norder y: i.o > j.o > k.o > i.i > j.i > k.i\n";
   for (const char* loops : {"", "fuse i.i, j.i as w\n", "fuse i.i, j.i as w\nfuse w, k.i as v\n",
-                                   "fuse j.i, k.i as w\nfuse i.i, w as v\n"}) {
+                            "fuse j.i, k.i as w\nfuse i.i, w as v\n"}) {
     const auto state =
         replay(program, script_of(*program, tiles + loops + "stage x at y:k.o"), test_machine(), {ProofLevel::Off, {}});
     REQUIRE(state);

@@ -81,7 +81,7 @@ void lift_statement(ScheduledStatement& s, const std::string& tensor, const Box&
     rows.push_back({loop, Affine::symbol(loop)});
     inverse[loop] = Affine::symbol(loop);
   }
-  for (const LoopRow& row : s.rows)  rows.push_back({*loops[row.loop].as_symbol(), ir::substitute(row.value, names)});
+  for (const LoopRow& row : s.rows) rows.push_back({*loops[row.loop].as_symbol(), ir::substitute(row.value, names)});
   for (const auto& [iterator, value] : s.inverse) inverse[*names[iterator].as_symbol()] = ir::substitute(value, loops);
   for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, loops);
   s.rows = std::move(rows);

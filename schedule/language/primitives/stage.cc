@@ -7,8 +7,9 @@
 //   acc.in  where k.o >= first + 1        acc.out  where k.o <= last - 1        (one pair a free loop, lexicographic)
 //
 // Guarded reads become a padded copy: the guard's value is stored outside. Where X is made below L (compute_at) there
-// is nothing outside to store: only elements that exist are made, and the reads keep their guards. Copies are ordinary statements whose
-// leading iterators are the loops down to L. Decided by the form of the tree; Prover::check_storage judges.
+// is nothing outside to store: only elements that exist are made, and the reads keep their guards. Copies are ordinary
+// statements whose leading iterators are the loops down to L. Decided by the form of the tree; Prover::check_storage
+// judges.
 #include <algorithm>
 
 #include "schedule/language/primitives/buffers.h"

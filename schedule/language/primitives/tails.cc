@@ -219,8 +219,8 @@ std::optional<Refusal> check_open(const State& state, const std::vector<std::str
     const std::optional<Tail> tail = tail_of(state, statement, inner);
     if (!tail) return malformed(inner + " is not the inner loop of a split: it has no tail");
     if (tail == Tail::Round || tail == Tail::Shift)
-      return malformed("the last tile of " + inner + " is " +
-                       (tail == Tail::Round ? "rounded up" : "shifted inwards") + " already");
+      return malformed("the last tile of " + inner + " is " + (tail == Tail::Round ? "rounded up" : "shifted inwards") +
+                       " already");
   }
   return std::nullopt;
 }

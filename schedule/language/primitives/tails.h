@@ -1,5 +1,5 @@
-// Tails: what the last tile of a loop does, by statement and loop as they are called now (State::splits). A loop that is
-// renamed, fused or split again keeps its tail. Of the tails, round (into padding) and shift (inwards, over what has
+// Tails: what the last tile of a loop does, by statement and loop as they are called now (State::splits). A loop that
+// is renamed, fused or split again keeps its tail. Of the tails, round (into padding) and shift (inwards, over what has
 // run) change what a statement runs; cut, guard and mask are for lowering.
 #pragma once
 
