@@ -1,5 +1,6 @@
 #include "driver/fuzz/judge.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
