@@ -66,7 +66,7 @@ class DependenceBuilder {
     if (forwards.is_empty()) return;
     const bool is_update = at(source).statement->body.combiner != ir::Combiner::None;
     const bool reduction = source == sink && is_update && is_own(a) && is_own(b);
-    result_.push_back({kind, source, sink, a.buffer, a.text, b.text, a.own || b.own, reduction, forwards});
+    result_.push_back({kind, source, sink, a.buffer, a.text, b.text, reduction, forwards});
   }
 };
 

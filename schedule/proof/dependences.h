@@ -14,7 +14,6 @@ struct Dependence {
   int source = 0, sink = 0;  // statements of the basis model
   int buffer = 0;
   ir::Access source_access, sink_access;
-  bool of_update = false;  // the read, if any, is an update's of its own element
   bool reduction = false;  // between updates of one cell by one statement: neither end is a read that it states
   isl::map pairs;          // source instance -> sink instance
 };
