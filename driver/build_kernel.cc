@@ -12,6 +12,7 @@
 #include "poly/auto_schedule.h"
 #include "schedule/language/contract.h"
 #include "schedule/language/digits.h"
+#include "schedule/language/own_script.h"
 #include "schedule/templates/templates.h"
 
 namespace polyte::driver {
@@ -34,18 +35,6 @@ class StageLog {
   std::vector<StageTime>& times_;
 };
 
-schedule::Script reference_script(const ir::Program& program, const Machine& machine) {
-  schedule::Script script;
-  script.name = program.name + "/naive";
-  script.program = program.name;
-  script.digest = ir::digest(program);
-  script.target = machine.cpu;
-  for (const ir::Buffer& buffer : program.buffers) {
-    if (buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut) script.dtype = buffer.dtype;
-  }
-  return script;
-}
-
 std::string without_newlines_at_end(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
@@ -62,7 +51,7 @@ std::string said_by(const BuiltKernel& kernel, const std::string& what) {
 
 void fall_back(BuiltKernel& kernel, const Machine& machine, Declined why) {
   kernel.declined = std::move(why);
-  kernel.script = reference_script(*kernel.program, machine);
+  kernel.script = schedule::own_script(*kernel.program, "naive", machine);
   kernel.notes.push_back(fallback_text(kernel));
 }
 
@@ -221,7 +210,7 @@ Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const
                                       std::vector<std::string>* notes) {
   switch (arm) {
     case Arm::Naive:
-      return reference_script(program, machine);
+      return schedule::own_script(program, "naive", machine);
     case Arm::Isl:
       return poly::auto_schedule(program, machine, {.affine_core_only = true, .keep_order = exact, .notes = notes});
     case Arm::Poly:

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/relations.h"
 #include "schedule/proof/dependences.h"
 #include "schedule/proof/isl_faults.h"
 
@@ -20,19 +21,6 @@ using schedule::DependenceKind;
 using schedule::IslContext;
 using schedule::IslModel;
 
-bool starts_reduction(const ir::Program& program, std::size_t i) {
-  if (i + 1 >= program.statements.size()) return false;
-  const ir::Statement& init = program.statements[i];
-  const ir::Statement& update = program.statements[i + 1];
-  if (init.combiner != ir::Combiner::None || update.combiner == ir::Combiner::None || init.guard) return false;
-  if (init.writes[0].buffer != update.writes[0].buffer) return false;
-  std::vector<std::string> free;
-  for (const std::string& it : update.iterators) {
-    if (std::ranges::find(update.reductions, it) == update.reductions.end()) free.push_back(it);
-  }
-  return free == init.iterators;
-}
-
 // Reductions with their initial values, every other statement by itself.
 std::vector<Cluster> make_clusters(const ir::Program& program) {
   std::vector<Cluster> clusters;
@@ -40,7 +28,9 @@ std::vector<Cluster> make_clusters(const ir::Program& program) {
     Cluster cluster;
     cluster.iterators = program.statements[i].iterators;
     cluster.statements.push_back(&program.statements[i]);
-    if (starts_reduction(program, i)) cluster.statements.push_back(&program.statements[++i]);
+    const bool has_next = i + 1 < program.statements.size();
+    if (has_next && ir::starts_reduction(program.statements[i], program.statements[i + 1]))
+      cluster.statements.push_back(&program.statements[++i]);
     clusters.push_back(std::move(cluster));
   }
   return clusters;
@@ -61,13 +51,15 @@ class Contraction {
   isl::union_set domain() const { return domain_; }
   isl::union_map validity() const { return validity_; }
   isl::union_map flow() const { return flow_; }
+  // A reduction may change places with another of its element, but not run beside it.
+  isl::union_map coincidence() const { return validity_.unite(reductions_); }
 
  private:
   const IslModel& model_;
   const std::vector<Dependence>& dependences_;
   std::vector<Cluster> clusters_;
   isl::union_set domain_;
-  isl::union_map validity_, flow_;
+  isl::union_map validity_, flow_, reductions_;
 
   int statement_number(const ir::Statement* s) const { return schedule::statement_index(model_, s->name); }
 
@@ -83,11 +75,18 @@ class Contraction {
     return isl::manage(isl_map_intersect_domain(isl_map_from_multi_aff(map.release()), domain.release()));
   }
 
+  enum class Kind { Flow, Order, Reduction };  // Order: all but those of a reduction on itself
+
+  static bool is_of(const Dependence& d, Kind kind) {
+    if (kind == Kind::Reduction) return d.reduction;
+    return !d.reduction && (kind == Kind::Order || d.kind == DependenceKind::Flow);
+  }
+
   // Contracted dependences between two clusters; empty where they do not depend on each other.
-  isl::union_map between(std::size_t a, std::size_t b, bool flow_only) const {
+  isl::union_map between(std::size_t a, std::size_t b, Kind kind) const {
     isl::union_map result = isl::manage(isl_union_map_empty(isl_set_get_space(model_.context.get())));
     for (const Dependence& d : dependences_) {
-      if (flow_only && d.kind != DependenceKind::Flow) continue;
+      if (!is_of(d, kind)) continue;
       for (const ir::Statement* s : clusters_[a].statements) {
         for (const ir::Statement* t : clusters_[b].statements) {
           if (statement_number(s) != d.source || statement_number(t) != d.sink) continue;
@@ -122,28 +121,14 @@ class Contraction {
     }
   }
 
-  // What the cluster writes the tail reads and writes at the same subscripts: C[j, i] = C[i, j] is at the cluster's own
-  // point, but at a cell that a copy of C[i, j] has no room for.
+  // C[j, i] = C[i, j] is at the cluster's own point, but at a cell that a copy of C[i, j] has no room for.
   static bool same_cells(const Cluster& before, const ir::Statement& tail) {
-    const auto fits = [&](const std::string& buffer, const std::vector<ir::Index>& indices) {
-      return std::ranges::all_of(before.statements, [&](const ir::Statement* s) {
-        const ir::Access& write = s->writes[0];
-        if (write.buffer != buffer) return true;
-        return std::ranges::equal(indices, write.indices, [](const ir::Index& a, const ir::Index& b) {
-          return !a.indirect && !b.indirect && a.affine == b.affine;
-        });
-      });
-    };
-    const bool writes_fit =
-        std::ranges::all_of(tail.writes, [&](const ir::Access& write) { return fits(write.buffer, write.indices); });
-    return writes_fit && std::ranges::all_of(tail.values, [&](const ir::Expr& value) {
-             return std::ranges::all_of(ir::loads_of(value),
-                                        [&](const ir::Load* load) { return fits(load->buffer, load->indices); });
-           });
+    return std::ranges::all_of(before.statements,
+                               [&](const ir::Statement* s) { return ir::stay_at_their_point(*s, tail); });
   }
 
   bool point_wise(std::size_t a, std::size_t b) const {
-    isl::union_map pairs = between(a, b, false);
+    isl::union_map pairs = between(a, b, Kind::Order);
     if (pairs.is_empty()) return false;
     bool identical = true;
     pairs.foreach_map([&](isl::map map) {
@@ -159,15 +144,22 @@ class Contraction {
   void build() {
     domain_ = isl::manage(isl_union_set_empty(isl_set_get_space(model_.context.get())));
     validity_ = isl::manage(isl_union_map_empty(isl_set_get_space(model_.context.get())));
-    flow_ = validity_;
+    flow_ = reductions_ = validity_;
     for (std::size_t a = 0; a < clusters_.size(); ++a) {
-      isl::set points = onto_cluster(*clusters_[a].statements[0], clusters_[a], a).range();
-      domain_ = domain_.unite(isl::manage(isl_union_set_from_set(points.release())));
+      for (const ir::Statement* s : clusters_[a].statements) {
+        isl::set points = onto_cluster(*s, clusters_[a], a).range();
+        domain_ = domain_.unite(isl::manage(isl_union_set_from_set(points.release())));
+      }
       for (std::size_t b = 0; b < clusters_.size(); ++b) {
-        isl::union_map pairs = between(a, b, false);
-        if (a == b) pairs = pairs.subtract(domain_.identity());
-        validity_ = validity_.unite(pairs);
-        if (a != b) flow_ = flow_.unite(between(a, b, true));
+        isl::union_map order = between(a, b, Kind::Order), reductions = between(a, b, Kind::Reduction);
+        if (a == b) {
+          order = order.subtract(domain_.identity());
+          reductions = reductions.subtract(domain_.identity());
+        } else {
+          flow_ = flow_.unite(between(a, b, Kind::Flow));
+        }
+        validity_ = validity_.unite(order);
+        reductions_ = reductions_.unite(reductions);
       }
     }
   }
@@ -374,12 +366,14 @@ isl::schedule run_isl(const IslContext& context, const Contraction& contraction,
   isl_options_set_schedule_outer_coincidence(ctx, attempt.outer_coincident ? 1 : 0);
   isl::union_set domain = contraction.domain();
   isl::union_map validity = contraction.validity(), proximity = contraction.flow();
+  isl::union_map coincidence = contraction.coincidence();
   if (attempt.gist) {
+    coincidence = coincidence.gist_domain(domain).gist_range(domain);
     validity = validity.gist_domain(domain).gist_range(domain);
     proximity = proximity.gist_domain(domain).gist_range(domain);
   }
   isl::schedule_constraints constraints = isl::schedule_constraints::on_domain(domain);
-  constraints = constraints.set_validity(validity).set_coincidence(validity).set_proximity(proximity);
+  constraints = constraints.set_validity(validity).set_coincidence(coincidence).set_proximity(proximity);
   return constraints.compute_schedule();
 }
 
@@ -437,8 +431,7 @@ Result<AffineCore> core_in(IslContext& context, const ir::Program& program, cons
     return Decline{"statement '" + ordered->name + "' is inside an ordered region"};
   const schedule::State state = schedule::reference_state(std::make_shared<const ir::Program>(program));
   const IslModel model = schedule::make_model(context, state);
-  std::vector<Dependence> dependences = schedule::compute_dependences(model);
-  std::erase_if(dependences, [](const Dependence& d) { return d.reduction; });
+  const std::vector<Dependence> dependences = schedule::compute_dependences(model);
   const Contraction contraction(model, dependences, make_clusters(program), ordered == nullptr);
   AffineCore result;
   std::vector<Attempt> attempts(std::begin(kAttempts), std::end(kAttempts));

@@ -2,20 +2,10 @@
 
 #include "poly/affine_core.h"
 #include "poly/strategy_cpu.h"
+#include "schedule/language/own_script.h"
 #include "schedule/streaming.h"
 
 namespace polyte::poly {
-namespace {
-
-DType result_type(const ir::Program& program) {
-  DType type = DType::F32;
-  for (const ir::Buffer& buffer : program.buffers) {
-    if (buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut) type = buffer.dtype;
-  }
-  return type;
-}
-
-}  // namespace
 
 Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine, const PolyOptions& options) {
   const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(program));
@@ -43,14 +33,9 @@ Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine
   if (!options.affine_core_only)
     for (const std::string& line : schedule::stream_lines(program, machine, schedule->in_place))
       schedule->lines += line + "  #: tile-model\n";
-  std::string contract;
-  for (const std::string& loop : schedule->reassociated) contract += (contract.empty() ? "reassoc " : ", ") + loop;
-  const std::string text = "schedule " + program.name + (options.affine_core_only ? "/isl" : "/poly") + " for " +
-                           program.name + "@" + ir::digest(program) +
-                           (machine.cpu.empty() ? "" : " on " + machine.cpu) + " " +
-                           std::string(to_string(result_type(program))) + " " +
-                           (contract.empty() ? "exact" : contract) + "\n" + schedule->lines;
-  schedule::Script script = schedule::parse_script(text, "poly");
+  const std::string arm = options.affine_core_only ? "isl" : "poly";
+  const schedule::Script header = schedule::own_script(program, arm, machine, schedule->reassociated);
+  schedule::Script script = schedule::parse_script(print(header) + schedule->lines, "poly");
   for (schedule::Directive& directive : script.directives) directive.line = 0;
   return script;
 }

@@ -9,6 +9,7 @@ namespace {
 using schedule::Tree;
 
 std::vector<Tree> top_level(const Tree& tree) {
+  if (!tree) return {};
   const auto* sequence = std::get_if<schedule::Sequence>(&tree->op);
   return sequence ? sequence->children : std::vector<Tree>{tree};
 }
@@ -19,15 +20,6 @@ std::map<std::string, std::size_t> nest_of_statement(const std::vector<Core>& ne
     for (const Cluster* cluster : clusters_of(nests[n]))
       for (const ir::Statement* s : cluster->statements) numbers[s->name] = n;
   return numbers;
-}
-
-// True where a nest's part comes again after another nest's.
-bool is_interleaved(const std::vector<std::size_t>& numbers) {
-  for (std::size_t i = 1; i < numbers.size(); ++i)
-    if (numbers[i] != numbers[i - 1] && std::find(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(i),
-                                                  numbers[i]) != numbers.begin() + static_cast<std::ptrdiff_t>(i))
-      return true;
-  return false;
 }
 
 }  // namespace
@@ -41,7 +33,7 @@ std::string order_of_nests(const schedule::State& reference, const std::vector<C
   };
   std::vector<std::size_t> numbers;
   for (const Tree& child : children) numbers.push_back(number(child));
-  if (!is_interleaved(numbers)) return {};
+  if (std::ranges::is_sorted(numbers)) return {};
   std::vector<Tree> in_order;
   for (std::size_t n = 0; n <= nests.size(); ++n)
     std::ranges::copy_if(children, std::back_inserter(in_order), [&](const Tree& child) { return number(child) == n; });

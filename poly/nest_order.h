@@ -1,4 +1,4 @@
-// A `nest` stands where its last statement stood. Where isl fuses nests around another one, that one would come before
+// A `nest` stands where its last statement stood. Where isl orders nests anew, one would come before
 // what it reads; then the order between nests is said first, each still as the reference has it:
 //
 //   for i { t0 }  for i { t3 reads t0 }  for i { t4 }      isl: { t0; t4 } then t3
@@ -13,7 +13,7 @@
 
 namespace polyte::poly {
 
-// The directive with its newline; empty where every nest lies in one piece.
+// The directive with its newline; empty where the nests are in the order of the text.
 std::string order_of_nests(const schedule::State& reference, const std::vector<Core>& nests);
 
 }  // namespace polyte::poly

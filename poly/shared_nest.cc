@@ -114,6 +114,7 @@ class SharedNestWriter {
     std::vector<const ir::Statement*> all;
     if (!std::ranges::all_of(shared_, &BandMember::coincident)) return all;
     const std::vector<const ir::Statement*> here = statements();
+    std::set<std::string> buffers;
     for (const Cluster* part : parts_) {
       const ir::Statement* s = part->update() ? part->update() : part->statements.back();
       const bool has_point = std::ranges::all_of(s->iterators, [&](const std::string& it) {
@@ -121,7 +122,7 @@ class SharedNestWriter {
                std::ranges::find(shared_, it, &BandMember::loop) != shared_.end();
       });
       if (has_point && schedule::stays_inside(program_, s->writes[0].buffer, *s, here) &&
-          schedule::can_stage_accumulator(program_, *s, false))
+          schedule::can_stage_accumulator(program_, *s, here, false) && buffers.insert(s->writes[0].buffer).second)
         all.push_back(s);
     }
     return all;

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "ir/contraction.h"
+#include "ir/relations.h"
 #include "poly/nest_order.h"
 #include "poly/shared_nest.h"
 #include "poly/strategy_maps.h"
@@ -67,7 +68,8 @@ class NestStrategy {
   // The list: tiles with their order and blocks, parallel loop, nest, staging.
   std::string run() {
     if (options_.affine_core_only) return schedule_shared_nest(shared_nest());
-    if (parts_.size() != 1 || !outer_.empty()) return schedule_shared_nest(shared_nest());
+    const bool is_apart = ir::stay_at_their_point(main(), main());  // else isl's order is what its reads allow
+    if (parts_.size() != 1 || !outer_.empty() || !is_apart) return schedule_shared_nest(shared_nest());
     leave_reductions_inside();
     choose_tiles();
     if (!tile_.lane.empty() && schedule::is_worth_threads(machine_, tile_.cycles))
@@ -317,8 +319,8 @@ class NestStrategy {
   void write_stages() {
     if (!cluster().update()) return;
     const ir::Statement& update = *cluster().update();
-    if (!schedule::can_stage_accumulator(program_, update, order_.empty())) return;
-    if (order_.empty() && has_single_cell(update))
+    if (!schedule::can_stage_accumulator(program_, update, cluster().statements, order_.empty())) return;
+    if (order_.empty() && has_single_cell(update) && staged_.insert(update.writes[0].buffer).second)
       add("stage " + update.writes[0].buffer + " in register  #: tile-model");
     if (order_.empty()) return;
     add("stage " + update.writes[0].buffer + " at " + update.name + ":" + order_.back().name +
@@ -376,6 +378,11 @@ bool has_no_iterations(const Core& nest, const schedule::State& reference) {
   });
 }
 
+bool is_in_region(const Core& nest) {
+  return std::ranges::any_of(clusters_of(nest),
+                             [](const Cluster* cluster) { return cluster->statements[0]->region_depth > 0; });
+}
+
 }  // namespace
 
 std::optional<CpuSchedule> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
@@ -404,6 +411,7 @@ std::optional<CpuSchedule> schedule_for_cpu(const ir::Program& program, const sc
       schedule.notes.insert(schedule.notes.end(), mapped.notes.begin(), mapped.notes.end());
       continue;
     }
+    if (is_in_region(nest)) return std::nullopt;  // a nest of its own would cut the region
     NestStrategy strategy(program, reference, nest, machine, options, number++, staged);
     schedule.loses_tiles = schedule.loses_tiles || strategy.loses_tiles();
     text += strategy.run();

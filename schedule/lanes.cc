@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "ir/contraction.h"
+#include "ir/relations.h"
 
 namespace polyte::schedule {
 namespace {
@@ -36,9 +37,7 @@ bool reads_beside(const ir::Statement& statement, const std::string& loop) {
       return false;
     });
   };
-  return std::ranges::any_of(statement.values, [&](const ir::Expr& value) {
-    return std::ranges::any_of(ir::loads_of(value), [&](const ir::Load* load) { return is_other(*load); });
-  });
+  return std::ranges::any_of(ir::reads_of(statement), [&](const ir::Load* load) { return is_other(*load); });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ir/contraction.h"
+#include "ir/relations.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {
@@ -36,9 +37,7 @@ bool writes(const ir::Statement& s, const std::string& buffer) {
 }
 
 bool reads(const ir::Statement& s, const std::string& buffer) {
-  return std::ranges::any_of(s.values, [&](const ir::Expr& value) {
-    return std::ranges::any_of(ir::loads_of(value), [&](const ir::Load* load) { return load->buffer == buffer; });
-  });
+  return std::ranges::any_of(ir::reads_of(s), [&](const ir::Load* load) { return load->buffer == buffer; });
 }
 
 }  // namespace

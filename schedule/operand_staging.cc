@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ir/contraction.h"
+#include "ir/relations.h"
 #include "schedule/language/dimension_names.h"
 #include "schedule/threads.h"
 #include "support/checked.h"
@@ -37,9 +38,8 @@ bool has_border(const ir::Load& load) {
 std::vector<const ir::Load*> loads_of(const ir::Program& program, const std::string& buffer) {
   std::vector<const ir::Load*> found;
   for (const ir::Statement& s : program.statements)
-    for (const ir::Expr& value : s.values)
-      for (const ir::Load* load : ir::loads_of(value))
-        if (load->buffer == buffer) found.push_back(load);
+    for (const ir::Load* load : ir::reads_of(s))
+      if (load->buffer == buffer) found.push_back(load);
   return found;
 }
 
@@ -134,14 +134,31 @@ std::string shared_copy(const TiledReduction& r, const std::string& buffer, cons
 
 }  // namespace
 
-bool can_stage_accumulator(const ir::Program& program, const ir::Statement& update, bool for_whole_kernel) {
-  if (update.guard) return false;
-  for (const ir::Expr& value : update.values)
-    if (std::ranges::any_of(ir::loads_of(value),
-                            [&](const ir::Load* load) { return load->buffer == update.writes[0].buffer; }))
-      return false;
-  return !for_whole_kernel || std::ranges::none_of(loads_of(program, update.writes[0].buffer),
-                                                   [](const ir::Load* load) { return load->otherwise != nullptr; });
+bool can_stage_accumulator(const ir::Program& program, const ir::Statement& update,
+                           std::span<const ir::Statement* const> nest, bool for_whole_kernel) {
+  const ir::Access& own = update.writes[0];
+  const auto at_own_elements = [&](const ir::Statement* s) {
+    return ir::reads_apart(*s, update) &&
+           std::ranges::all_of(s->writes, [&](const ir::Access& write) { return ir::is_apart_or_same(write, own); });
+  };
+  const auto is_gathered = [&](const auto& access) {
+    return access.buffer == own.buffer &&
+           std::ranges::any_of(access.indices, [](const ir::Index& index) { return index.indirect != nullptr; });
+  };
+  const auto is_divided = [](const ir::Index& index) {
+    return std::ranges::any_of(index.affine.terms(), [](const ir::Term& term) { return term.atom.div != nullptr; });
+  };
+  if (std::ranges::any_of(own.indices, is_divided) || !std::ranges::all_of(nest, at_own_elements)) return false;
+  for (const ir::Load* load : ir::reads_of(update))
+    if (load->buffer == own.buffer) return false;
+  for (const ir::Statement& s : program.statements) {
+    const bool is_elsewhere = for_whole_kernel && std::ranges::find(nest, &s) == nest.end();
+    for (const ir::Access& write : s.writes)
+      if (is_gathered(write) || ((s.guard || is_elsewhere) && write.buffer == own.buffer)) return false;
+    for (const ir::Load* load : ir::reads_of(s))
+      if (is_gathered(*load) || (for_whole_kernel && load->buffer == own.buffer && load->otherwise)) return false;
+  }
+  return true;
 }
 
 // No box is large enough for a copy of the whole.

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,9 +33,11 @@ struct TiledReduction {
   std::vector<std::string> order;  // the loops around the tile, outermost first
 };
 
-// False where its elements are written at some iterations only, known when it runs, where the update itself reads
-// others of them, or where they are read with a guard besides.
-bool can_stage_accumulator(const ir::Program& program, const ir::Statement& update, bool for_whole_kernel);
+// False where the update itself reads its elements, a statement of the nest is at others of them, or a subscript
+// divides; where the Program writes them at some iterations only, known when it runs, or at subscripts read from
+// memory; and for the whole kernel where another nest writes them or they are read with a guard.
+bool can_stage_accumulator(const ir::Program& program, const ir::Statement& update,
+                           std::span<const ir::Statement* const> nest, bool for_whole_kernel);
 
 // Whether a copy in panels of the lanes, else of the rows, is possible: each subscript an iterator of its own or a
 // number, no border, no result; and of use, since a step of the reduction moves.

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ir/contraction.h"
+#include "ir/relations.h"
 #include "schedule/lanes.h"
 #include "schedule/language/digits.h"
 
@@ -20,23 +21,12 @@ constexpr std::int64_t kMostRows = 16;
 
 bool is_update(const ir::Statement& s) { return s.combiner != ir::Combiner::None; }
 
-bool is_init_of(const ir::Statement& init, const ir::Statement& update) {
-  return !is_update(init) && !init.guard && is_update(update) && init.writes[0].buffer == update.writes[0].buffer;
-}
-
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-std::vector<const ir::Load*> loads_of(const ir::Statement& s) {
-  std::vector<const ir::Load*> all;
-  for (const ir::Expr& value : s.values)
-    for (const ir::Load* load : ir::loads_of(value)) all.push_back(load);
-  return all;
-}
-
 bool reads(const ir::Statement& s, const std::string& buffer) {
-  return std::ranges::any_of(loads_of(s), [&](const ir::Load* load) { return load->buffer == buffer; });
+  return std::ranges::any_of(ir::reads_of(s), [&](const ir::Load* load) { return load->buffer == buffer; });
 }
 
 class RowPlanner {
@@ -48,9 +38,9 @@ class RowPlanner {
     if (!find_rows() || !all_fit()) return std::nullopt;
     for (std::size_t i = 0; i < q_.statements.size(); ++i) {
       const ir::Statement& s = *q_.statements[i];
-      if (i + 1 < q_.statements.size() && is_init_of(s, *q_.statements[i + 1])) continue;
+      if (i + 1 < q_.statements.size() && ir::starts_reduction(s, *q_.statements[i + 1])) continue;
       if (is_update(s)) {
-        if (i == 0 || !is_init_of(*q_.statements[i - 1], s) || !sums_in_lanes(s)) return std::nullopt;
+        if (i == 0 || !ir::starts_reduction(*q_.statements[i - 1], s) || !sums_in_lanes(s)) return std::nullopt;
       } else if (!own_of(s).empty() && !runs_in_lanes(s)) {
         return std::nullopt;
       }
@@ -134,7 +124,7 @@ class RowPlanner {
     }
     const auto [known, fresh] = dimensions.try_emplace(write.buffer, own);
     if (!fresh && known->second != own) return false;
-    return std::ranges::all_of(loads_of(s), [&](const ir::Load* load) {
+    return std::ranges::all_of(ir::reads_of(s), [&](const ir::Load* load) {
       const auto of = dimensions.find(load->buffer);
       if (of == dimensions.end()) return !is_written(load->buffer);
       for (std::size_t r = 0; r < chain_.rows.size(); ++r) {
@@ -151,7 +141,7 @@ class RowPlanner {
 
   // Vectors of neighbours, or of one value for all lanes.
   bool reads_neighbours(const ir::Statement& s, const std::string& lane) const {
-    return std::ranges::all_of(loads_of(s), [&](const ir::Load* load) {
+    return std::ranges::all_of(ir::reads_of(s), [&](const ir::Load* load) {
       const auto stride = ir::stride_of(program_, *load, lane);
       return stride && (*stride == 0 || *stride == 1) && !load->otherwise;
     });
@@ -166,11 +156,18 @@ class RowPlanner {
 
   // Each row reads elements that no other row does: with operands to share, tiles of registers do better.
   bool reads_own_row(const ir::Statement& s, const std::string& lane) const {
-    return std::ranges::any_of(loads_of(s), [&](const ir::Load* load) {
+    return std::ranges::any_of(ir::reads_of(s), [&](const ir::Load* load) {
       const auto moves = [&](const std::string& row) {
         return extent(s, row) == 1 || ir::stride_of(program_, *load, row).value_or(0) != 0;
       };
       return ir::stride_of(program_, *load, lane) == 1 && std::ranges::all_of(chain_.rows, moves);
+    });
+  }
+
+  bool is_only_update(const ir::Statement& s) const {
+    return std::ranges::none_of(program_.statements, [&](const ir::Statement& other) {
+      return other.combiner != ir::Combiner::None && other.name != s.name &&
+             other.writes[0].buffer == s.writes[0].buffer;
     });
   }
 
@@ -181,7 +178,8 @@ class RowPlanner {
     if (s.iterators.size() != chain_.rows.size() + s.reductions.size() || !is_of_rows(s)) return false;
     const std::string& lane = s.iterators.back();
     return contains(s.reductions, lane) && extent(s, lane) >= 2 * lanes() && reads_neighbours(s, lane) &&
-           reads_own_row(s, lane) && can_carry_lanes(program_, s, lane) && !reads(s, s.writes[0].buffer);
+           reads_own_row(s, lane) && can_carry_lanes(program_, s, lane) && !reads(s, s.writes[0].buffer) &&
+           is_only_update(s);
   }
 
   bool runs_in_lanes(const ir::Statement& s) const {
@@ -199,7 +197,7 @@ class RowPlanner {
   }
 
   static bool reads_own_point(const ir::Statement& s, const ir::Statement& definition) {
-    return std::ranges::all_of(loads_of(s), [&](const ir::Load* load) {
+    return std::ranges::all_of(ir::reads_of(s), [&](const ir::Load* load) {
       const ir::Access& write = definition.writes[0];
       if (load->buffer != write.buffer) return true;
       for (std::size_t d = 0; d < write.indices.size(); ++d)
@@ -267,7 +265,8 @@ class RowPlanner {
           for (const std::string& loop : pass.own) elements *= static_cast<double>(extent(*s, loop));
           here[buffer] = elements * size_in_bytes(program_.buffer(buffer).dtype);
         };
-        for (const ir::Load* load : loads_of(*s)) add(load->buffer, ir::stride_of(program_, *load, pass.own.back()));
+        for (const ir::Load* load : ir::reads_of(*s))
+          add(load->buffer, ir::stride_of(program_, *load, pass.own.back()));
         add(s->writes[0].buffer, ir::stride_of(program_, s->writes[0], pass.own.back()));
       }
       for (const auto& [buffer, size] : here)

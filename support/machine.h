@@ -26,7 +26,7 @@ struct Machine {
   int fma_per_cycle = 2;              // vector FMAs issued a cycle
   int fma_latency = 4;                // cycles
   bool has_fma = false;
-  int cores = 1;                     // processors this process may run on
+  int cores = 1;                     // processors of the machine; schedules share loops among so many threads
   Cache l1, l2, l3;                  // data caches; l3 is the share that one core can count on
   std::vector<std::string> assumed;  // facts not read from the machine, "fma_per_cycle"
 

@@ -46,7 +46,10 @@ void add_bench(const Verb& app) {
   std::shared_ptr<BenchOptions> options = bench_options(verb);
   verb.flag("--proof", options->proof, "not the kernels: the proofs of their schedules, by directive and whole");
   verb.example("polyte bench poly.polyte template.polyte --threads 1");
-  verb.calls([options] { return run_bench(*options); });
+  verb.calls([options, verb] {
+    if (verb.is_given("--threads")) options->verb.schedule_threads = options->threads;
+    return run_bench(*options);
+  });
 }
 
 }  // namespace polyte::cli

@@ -104,7 +104,11 @@ std::string threads_text(int threads);
 // Writes -o, compares --expect. Returns the exit status: 0, or 1 with the mismatches on stderr.
 int finish_outputs(const DataOptions& options, const std::vector<NamedBuffer>& buffers);
 
-codegen::Target target_from(const std::string& text);  // "cpu:native", "cpu:skylake", "skylake"
+// Of --threads in verbs that compile and run.
+inline constexpr const char* kThreadsHelp =
+    "worker threads; given, schedules are made for so many, else for as many as processors";
+// "cpu:native", "cpu:skylake", "skylake". `threads`: that schedules are made for; 0: as many as processors.
+codegen::Target target_from(const std::string& text, int threads = 0);
 
 std::string read_text_file(const std::string& path);  // UserError(InvalidInput)
 void make_folder(const std::string& path);            // with those above it; UserError(InvalidInput)

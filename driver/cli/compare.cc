@@ -167,7 +167,10 @@ void add_compare(const Verb& app) {
   const Verb verb = app.verb("compare", "the same work under several schedulers or scripts, side by side");
   std::shared_ptr<BenchOptions> options = bench_options(verb);
   verb.example("polyte compare 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=256,n=256,k=256 --schedulers poly,template");
-  verb.calls([options] { return run_compare(*options); });
+  verb.calls([options, verb] {
+    if (verb.is_given("--threads")) options->verb.schedule_threads = options->threads;
+    return run_compare(*options);
+  });
 }
 
 }  // namespace polyte::cli

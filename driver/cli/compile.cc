@@ -143,7 +143,7 @@ void check_combination(const CompileOptions& options) {
 
 int run_compile(const CompileOptions& options) {
   check_combination(options);
-  const codegen::Target target = target_from(options.verb.target);
+  const codegen::Target target = target_from(options.verb.target, options.verb.schedule_threads);
   check_files(options, {options.model});
   frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
   std::vector<std::string> external;
@@ -176,6 +176,9 @@ void add_compile(const Verb& app) {
   verb.option("model", options->model, "an ONNX file").required();
   verb.option("-o,--output", options->output, "the artifact to write");
   add_model_options(verb, options->verb);
+  verb.option("--threads", options->verb.schedule_threads, "that schedules are made for; 0: as many as processors")
+      .within(0, 1024)
+      .shows_default();
   verb.option("--emit", options->emit, "print stages: graph groups program script directives nest loops llvm-ir asm")
       .separated()
       .one_of(emit_kinds());

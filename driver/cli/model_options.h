@@ -12,6 +12,7 @@ struct ModelVerbOptions {
   std::vector<std::string> group_arms, shapes, values;
   std::string target = "cpu:native", layout = "auto";
   int opt_level = 2;
+  int schedule_threads = 0;       // that schedules are made for; 0: as many as processors
   std::string fusion;             // a file
   std::string require_signature;  // a file of public keys: of run
 };

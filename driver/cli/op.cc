@@ -23,6 +23,7 @@ struct OpOptions {
   std::string emit_dir, artifact;
   bool bench = false, json = false, time_passes = false, explain = false;
   int threads = 1, repetitions = 15;
+  int schedule_threads = 0;  // of --threads, where it is given
 };
 
 void print_notes(const driver::BuiltKernel& kernel) {
@@ -194,7 +195,7 @@ void check_combination(const OpOptions& options) {
 
 int run_op(const OpOptions& options) {
   check_combination(options);
-  const codegen::Target target = target_from(options.target);
+  const codegen::Target target = target_from(options.target, options.schedule_threads);
   nlohmann::json rows = nlohmann::json::array();
   int status = 0;
   std::vector<std::shared_ptr<const ir::Program>> open;
@@ -229,12 +230,15 @@ void add_op(const Verb& app) {
               "write the operator, its constants inside, for polyte run and the runtime library");
   verb.flag("--explain", options->explain, "what was decided for the kernel, and why");
   verb.flag("--bench", options->bench, "time it");
-  verb.option("--threads", options->threads, "worker threads").within(1, 1024).shows_default();
+  verb.option("--threads", options->threads, kThreadsHelp).within(1, 1024).shows_default();
   verb.option("--repetitions", options->repetitions, "rounds of --bench").within(1, 10000).shows_default();
   verb.flag("--json", options->json, "figures of --bench as JSON");
   verb.flag("--time-passes", options->time_passes, "how long each stage took, on stderr");
   verb.example("polyte op 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=512,n=512,k=512 --bench");
-  verb.calls([options] { return run_op(*options); });
+  verb.calls([options, verb] {
+    if (verb.is_given("--threads")) options->schedule_threads = options->threads;
+    return run_op(*options);
+  });
 }
 
 }  // namespace polyte::cli

@@ -209,7 +209,10 @@ void add_run(const Verb& app) {
   verb.option("--print-top", options->print_top, "print the N largest elements of every output").within(1, 1'000'000);
   add_profile_options(verb, options->profile);
   verb.example("polyte run digits.polyte -i image=@x.npy --print-top 3");
-  verb.calls([options] { return run_run(*options); });
+  verb.calls([options] {
+    options->verb.schedule_threads = options->threads;
+    return run_run(*options);
+  });
 }
 
 }  // namespace polyte::cli

@@ -82,6 +82,8 @@ Option Verb::existing(const std::string& name) const { return Option(app_->get_o
 
 void Verb::example(const std::string& command) const { app_->footer("example: " + command); }
 
+bool Verb::is_given(const std::string& name) const { return app_->count(name) > 0; }
+
 void Verb::calls(const std::function<int()>& run) const {
   app_->callback([status = status_, run] { *status = run(); });
 }

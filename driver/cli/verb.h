@@ -50,6 +50,7 @@ class Verb {
   Option option(const std::string& names, double& value, const std::string& help) const;
   void flag(const std::string& name, bool& value, const std::string& help) const;
   Option existing(const std::string& name) const;  // an option that was added before
+  bool is_given(const std::string& name) const;    // on the command line, known when the verb is called
   void example(const std::string& command) const;  // last line of the help
   // Every option of this one and the verbs below it: which verb, how it is written, what it does.
   struct Switch {

@@ -104,7 +104,7 @@ bool is_operator(const std::string& source) {
 }
 
 std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options, int& status) {
-  const codegen::Target target = target_from(options.verb.target);
+  const codegen::Target target = target_from(options.verb.target, options.verb.schedule_threads);
   std::vector<std::string> schedulers = options.schedulers;
   if (schedulers.empty()) schedulers = {options.verb.schedule.scheduler};
   std::vector<std::unique_ptr<Work>> works;
@@ -203,7 +203,7 @@ std::shared_ptr<BenchOptions> bench_options(const Verb& verb) {
       .separated()
       .one_of({"naive", "isl", "poly", "template"});
   verb.option("--fill", options->fill, "zeros, ones, normal[:SEED] or int:SEED").shows_default();
-  verb.option("--threads", options->threads, "worker threads").within(1, 1024).shows_default();
+  verb.option("--threads", options->threads, kThreadsHelp).within(1, 1024).shows_default();
   verb.option("--repetitions", options->repetitions, "rounds").within(1, 10000).shows_default();
   verb.flag("--json", options->json, "as JSON, in Google Benchmark's layout");
   return options;

@@ -29,9 +29,11 @@ driver::Arm arm_of(std::uint64_t run) {
   return run % 4 == 3 ? driver::Arm::Template : run % 4 == 2 ? driver::Arm::Isl : driver::Arm::Poly;
 }
 
-// False where the scheduler declines.
+// False where the scheduler declines. A third of the runs have cores to share their loops among.
 bool derive_script(Case& c, std::uint64_t run, const codegen::Target& target) {
-  Result<schedule::Script> script = driver::write_script(*bound_program(c.program), arm_of(run), target.machine);
+  Machine machine = target.machine;
+  machine.cores = run % 3 == 0 ? 4 : 1;
+  Result<schedule::Script> script = driver::write_script(*bound_program(c.program), arm_of(run), machine);
   if (!script) return false;
   c.script = *std::move(script);
   return true;

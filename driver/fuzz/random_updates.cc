@@ -1,6 +1,7 @@
 #include "driver/fuzz/random_updates.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 namespace polyte::fuzz {
@@ -24,6 +25,9 @@ struct Loop {
   std::string subscript() const { return with_offset(name, -low); }
   std::string range() const { return name + " in " + std::to_string(low) + ".." + with_offset(extent, low); }
 };
+
+constexpr std::size_t kMostDimensions = 4;
+constexpr std::array<const char*, kMostDimensions> kNames = {"i", "j", "v", "w"};
 
 struct Array {
   std::string name, type;
@@ -92,7 +96,6 @@ class Writer {
   }
 
   std::vector<Loop> loops_over(const std::vector<std::string>& shape) {
-    static const std::vector<std::string> kNames = {"i", "j", "v"};
     std::vector<Loop> loops;
     for (std::size_t d = 0; d < shape.size(); ++d)
       loops.push_back({kNames[d], shape[d], random_.chance(7) ? random_.between(-2, -1) : 0});
@@ -317,7 +320,7 @@ class Writer {
   // y[i] = f(acc[i]); a new tensor, or one with the region's iterator in front.
   void consumer(const Array& array) {
     std::vector<Loop> loops = loops_over(array.shape);
-    const bool by_region = !regions_.empty() && random_.chance(50);
+    const bool by_region = !regions_.empty() && array.shape.size() < kMostDimensions && random_.chance(50);
     if (by_region) loops.insert(loops.begin(), regions_.back());
     std::vector<std::string> shape;
     for (const Loop& loop : loops) shape.push_back(loop.extent);
@@ -355,13 +358,13 @@ class Writer {
     if (form < 60 || array.shape[0] == "2") {
       places.push_back(selected(array, loop));
     } else if (array.shape[0] == "3") {
-      places.push_back(form < 80 ? loop.subscript() + " % 3" : "(" + loop.subscript() + " + 1) % 3");
+      places.push_back("(" + loop.subscript() + (form < 80 ? ") % 3" : " + 1) % 3"));
     } else {
       loops[0].extent = array.shape[0];
       places.push_back(loop.low < 0 ? "n // 2 + 1" : "n // 2");
     }
     for (std::size_t d = 1; d < array.shape.size(); ++d) {
-      loops.push_back({d == 1 ? "j" : "v", array.shape[d], 0});
+      loops.push_back({kNames[d], array.shape[d], 0});
       places.push_back(loops.back().name);
     }
     const bool assigns = random_.chance(15);

@@ -1,6 +1,7 @@
 // A script file: its header, then one logical line a directive. A problem ends its line; the next line is still read,
 // so that every problem of a file is reported at once.
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <sstream>
 #include <utility>
@@ -95,7 +96,22 @@ void parse_contract(const std::vector<std::string>& words, std::size_t at, Scrip
   if (script.reassociable.empty()) throw LineProblem{"reassoc names the loops whose order may change"};
 }
 
-// schedule NAME/INT for NAME[@DIGEST] [on TARGET] [TYPE] [contract]
+constexpr int kMostThreads = 1024;
+
+// with 8 threads
+void parse_threads(const std::vector<std::string>& words, std::size_t& at, Script& script) {
+  if (at >= words.size() || words[at] != "with") return;
+  const std::string count = at + 1 < words.size() ? words[at + 1] : "";
+  const char* end = count.data() + count.size();
+  const auto [rest, error] = std::from_chars(count.data(), end, script.threads);
+  const bool has_unit = at + 2 < words.size() && (words[at + 2] == "thread" || words[at + 2] == "threads");
+  if (error != std::errc() || rest != end || script.threads < 1 || script.threads > kMostThreads || !has_unit)
+    throw LineProblem{"'with' says how many threads share the loops, 1 to " + std::to_string(kMostThreads) +
+                      ": with 8 threads"};
+  at += 3;
+}
+
+// schedule NAME/INT for NAME[@DIGEST] [on TARGET] [with N threads] [TYPE] [contract]
 void parse_header(const std::string& text, Script& script) {
   const std::vector<std::string> words = words_of(text);
   if (words.size() < 4 || words[0] != "schedule" || words[2] != "for")
@@ -109,6 +125,7 @@ void parse_header(const std::string& text, Script& script) {
     script.target = words[at + 1];
     at += 2;
   }
+  parse_threads(words, at, script);
   if (at < words.size()) {
     if (const auto dtype = dtype_from_string(words[at])) {
       script.dtype = *dtype;

@@ -266,6 +266,8 @@ std::string print_header(const Script& script) {
   std::string text = "schedule " + script.name + " for " + script.program;
   if (!script.digest.empty()) text += "@" + script.digest;
   if (!script.target.empty()) text += "  on " + script.target;
+  if (script.threads > 0)
+    text += " with " + std::to_string(script.threads) + (script.threads == 1 ? " thread" : " threads");
   return text + "  " + std::string(to_string(script.dtype)) + "  " + print_contract(script) + "\n";
 }
 

@@ -218,7 +218,7 @@ ScriptEnvironment initial_environment(const Script& script, const ir::Program& p
   environment.values = program.sizes;
   environment.values["L"] = machine.lanes(script.dtype);
   environment.values["registers"] = machine.vector_registers;
-  environment.values["cores"] = machine.cores;
+  environment.values["cores"] = script.threads > 0 ? script.threads : machine.cores;
   for (const ir::Constraint& c : program.context) {  // a size that the context fixes
     if (!c.equality || c.expr.terms().size() != 1 || c.expr.terms().front().atom.div) continue;
     const ir::Term& term = c.expr.terms().front();

@@ -58,6 +58,7 @@ struct Script {
   std::string program;       // the Program's name
   std::string digest;        // ir::digest of the Program; empty: not checked
   std::string target;        // LLVM CPU name; empty: any
+  int threads = 0;           // that loops were shared among, the value of `cores`; 0: this machine's
   DType dtype = DType::F32;  // the type whose lanes L counts
   Contract contract = Contract::Exact;
   std::vector<std::string> reassociable;  // loops of `reassoc`

@@ -39,6 +39,10 @@ ScriptBuilder& ScriptBuilder::target(std::string cpu, DType dtype) {
   script_.dtype = dtype;
   return *this;
 }
+ScriptBuilder& ScriptBuilder::threads(int count) {
+  script_.threads = count;
+  return *this;
+}
 ScriptBuilder& ScriptBuilder::reassoc(std::vector<std::string> loops) {
   script_.contract = Contract::Reassoc;
   script_.reassociable = std::move(loops);

@@ -36,6 +36,7 @@ class ScriptBuilder {
   // Header from the Program (name and digest); exact unless reassoc() is called.
   ScriptBuilder(std::string name, const ir::Program& program, Provenance provenance = Provenance::Person);
   ScriptBuilder& target(std::string cpu, DType dtype);
+  ScriptBuilder& threads(int count);  // what `cores` is; else this machine's
   ScriptBuilder& reassoc(std::vector<std::string> loops);
   ScriptBuilder& provenance(Provenance provenance);  // of the directives that follow
 

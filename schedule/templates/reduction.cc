@@ -169,7 +169,7 @@ class ReductionTemplate {
 
   // A loop name that several nests share is said with a statement of this one.
   void stages() {
-    if (!choice_.order.empty() && can_stage_accumulator(program_, *plan_.update, false))
+    if (!choice_.order.empty() && can_stage_accumulator(program_, *plan_.update, members(), false))
       script_.add("stage " + accumulator() + " at " + plan_.update->name + ":" + around(choice_.order.back()) +
                   " in register");
     if (choice_.lane.empty() || !turning_.empty()) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/language/digits.h"
+#include "schedule/language/own_script.h"
 #include "schedule/streaming.h"
 #include "schedule/templates/nests.h"
 
@@ -11,22 +12,6 @@ namespace {
 
 using Template = bool (*)(const ir::Program&, const State&, const Machine&, const NestPlan&, ScriptText&, std::string&);
 constexpr Template kTemplates[] = {schedule_reduction, schedule_pointwise};
-
-DType result_type(const ir::Program& program) {
-  DType type = DType::F32;
-  for (const ir::Buffer& buffer : program.buffers) {
-    if (buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut) type = buffer.dtype;
-  }
-  return type;
-}
-
-std::string header(const ir::Program& program, const Machine& machine, const std::set<std::string>& reassociated) {
-  std::string contract;
-  for (const std::string& loop : reassociated) contract += (contract.empty() ? "reassoc " : ", ") + loop;
-  return "schedule " + program.name + "/template for " + program.name + "@" + ir::digest(program) +
-         (machine.cpu.empty() ? "" : " on " + machine.cpu) + " " + std::string(to_string(result_type(program))) + " " +
-         (contract.empty() ? "exact" : contract) + "\n";
-}
 
 // One iteration, or not even a loop: there is nothing that a template could do.
 bool is_single(const State& reference, const NestPlan& plan) {
@@ -64,7 +49,7 @@ Result<Script> make_template(const ir::Program& program, const Machine& machine,
   // What no template takes stays in reference order beside the others; alone it is declined.
   if (taken == 0 && !plans.empty()) return Decline{reason};
   for (const std::string& line : stream_lines(program, machine, text.in_place)) text.add(line);
-  Script script = parse_script(header(program, machine, text.reassociated) + text.lines, "template");
+  Script script = parse_script(print(own_script(program, "template", machine, text.reassociated)) + text.lines, "template");
   for (Directive& directive : script.directives) {
     directive.provenance = Provenance::Template;
     directive.line = 0;

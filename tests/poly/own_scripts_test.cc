@@ -68,6 +68,113 @@ program replaced(R, P)
   S2: a[r, p] = s[r, p]
 )",
      {{"R", 24}, {"P", 40}}},
+    {"a sum whose initial value stands at other iterations",
+     R"(
+program shifted(N, K)
+  inout y: f64[N]
+  in    a: f64[N, K]
+
+  S0: y[i + 2] = 0  for i in -2..N-2
+  S1: y[i] += a[i, k]  for i in 0..N, k in 0..K
+)",
+     {{"N", 24}, {"K", 8}}},
+    {"a sum that starts anew for some rows only",
+     R"(
+program some_rows(N, K)
+  inout y: f64[N]
+  in    a: f64[N, K]
+
+  S0: y[i] = 0  for i in 0..N if i >= 5
+  S1: y[i] += a[i, k]  for i in 0..N, k in 0..K
+)",
+     {{"N", 24}, {"K", 8}}},
+    {"a sum that adds the element beside it",
+     R"(
+program beside(N, K)
+  inout y: i32[N]
+  in    a: i32[N]
+
+  S0: y[i] = a[i]
+  S1: y[i] += (y[i + 1] else 2)  for i in 0..N, k in 0..K
+)",
+     {{"N", 24}, {"K", 3}}},
+    {"a gathered read of a sum, after it",
+     R"(
+program gathered(N, K)
+  in  a: i32[N, K]
+  in  at: i32[N]
+  out y: i32[N]
+  temp s: i32[N]
+
+  S0: s[i] = 0
+  S1: s[i] += a[i, k]
+  S2: y[i] = s[at[i]] * 2
+)",
+     {{"N", 24}, {"K", 8}}},
+    {"updates where a condition holds, before and after a sum of all",
+     R"(
+program conditions(N, K)
+  inout s: i32[N]
+  in    a: i32[N, K]
+
+  S0: s[i] += 1  for i in 0..N when s[i] < 3
+  S1: s[i] max= a[i, k]
+  S2: s[i] = 0  for i in 0..N when s[i] < 0 or (s[i + 1] else 1) < 0
+)",
+     {{"N", 24}, {"K", 8}}},
+    {"a sum over pairs of rows",
+     R"(
+program pairs(N, M)
+  inout s: f64[N, M]
+  in    a: f64[N, M]
+
+  S0: s[n // 2, j] += a[n, j]
+)",
+     {{"N", 24}, {"M", 16}}},
+    {"two sums into one tensor, and another between them",
+     R"(
+program two_sums(N, K)
+  in   a: f64[N, K]
+  in   b: f64[N, K]
+  temp s: f64[N]
+  out  t: f64[N]
+  out  y: f64[N]
+
+  S0: s[i] = 0
+  S1: t[i] = a[i, 0]  for i in 0..N
+  S2: s[i] += a[i, k]
+  S3: s[i] max= b[i, k]
+  S4: y[i] = s[i]
+)",
+     {{"N", 24}, {"K", 16}}},
+    {"a softmax with another reader between its sum and its result",
+     R"(
+program reader_between(M, N)
+  in   x: f32[M, N]
+  in   v: f32[N, 1]
+  temp top: f32[M]
+  temp e: f32[M, N]
+  temp total: f32[M]
+  out  w: f32[M, 1]
+  out  y: f32[M, N]
+
+  top[i] = max[j] x[i, j]
+  e[i, j] = exp(x[i, j] - top[i])
+  total[i] = sum[j] e[i, j]
+  w[i, d] = sum[j] e[i, j] * v[j, d]
+  y[i, j] = e[i, j] / total[i]
+)",
+     {{"M", 3}, {"N", 16}}},
+    {"a scatter that reads the rows before it",
+     R"(
+program scatter(N, M)
+  in    at: i64[N]
+  inout s: f32[N, M]
+
+  S0: s[at[n], j] += (s[n, j - 1] else 5) - s[n, j]  for n in 0..N, j in 0..M
+)",
+     {{"N", 6}, {"M", 16}}},
+    {"no statement at all", "program nothing(N)\n  inout a: f32[N]\n", {{"N", 4}}},
 };
 
 Result<schedule::Script> written(const Example& example, const std::string& arm) {

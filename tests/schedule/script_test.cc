@@ -86,6 +86,18 @@ stage w   layout (k, n) [n//Nr, k, n%Nr] pad 0 when compile
                   "tile > y when last k.o }\n") != std::string::npos);
 }
 
+TEST_CASE("the header says for how many threads, and that is what `cores` counts") {
+  const std::string text = "schedule s/1 for p  on znver5 with 8 threads  f32  exact\nparam Mr = cores\n";
+  const Script script = parse_script(text, "f");
+  CHECK(script.threads == 8);
+  CHECK(print(script) == text);
+  CHECK(initial_environment(script, {}, test_machine()).values.at("cores") == 8);
+  CHECK(initial_environment({}, {}, test_machine()).values.at("cores") == test_machine().cores);
+  const std::string expected = "f:1: 'with' says how many threads share the loops, 1 to 1024: with 8 threads";
+  for (const char* count : {"with", "with f32", "with 0 threads", "with 1025 threads", "with 8", "with 8x threads"})
+    CHECK(problems_of("schedule s/1 for p on znver5 " + std::string(count) + "\n") == List{expected});
+}
+
 TEST_CASE("every problem of a file at once") {
   CHECK(problems_of("schedule s/1 for p f32 exact\nsplit m by\nnest a > b >\nturn m\nsplit k by 4 tail soft\n") ==
         List{"f:2: a size is missing before the end of the line",

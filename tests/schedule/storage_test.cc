@@ -274,6 +274,9 @@ TEST_CASE("memory that is nobody's to give") {
   CHECK(of("reuse y for e\nnest i > { j > e; t.init; j > t.update; j > y }\nstream y") ==
         "y is read by y in the nest where y writes it: past the caches, it would come back from memory");
   CHECK(of("reuse y for e\nstage e") == "e has no element left to lie in y: reuse comes last");
+  const std::string gone = "y has no element left whose memory e could lie in: reuse comes last";
+  CHECK(refusal(neighbours("e[i, j] + 1"), kReuse + "compute_inline y") == gone);
+  CHECK(refusal(neighbours("e[i, j] + 1"), "compute_inline y\n" + kReuse) == gone);
 }
 
 TEST_CASE("storage is written and read back") {

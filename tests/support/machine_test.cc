@@ -2,6 +2,7 @@
 #include "support/machine.h"
 
 #include <doctest/doctest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <fstream>
@@ -37,6 +38,18 @@ TEST_CASE("the machine is plausible") {
 }
 
 #ifdef __x86_64__
+TEST_CASE("a process that is bound to one processor sees the same machine") {
+  const int cores = detect_machine().cores;
+  cpu_set_t before, one;
+  REQUIRE(sched_getaffinity(0, sizeof(before), &before) == 0);
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu)
+    if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
+  REQUIRE(sched_setaffinity(0, sizeof(one), &one) == 0);
+  CHECK(detect_machine().cores == cores);
+  REQUIRE(sched_setaffinity(0, sizeof(before), &before) == 0);
+}
+
 TEST_CASE("cpuid and the kernel name the same features") {
   const Machine machine = detect_machine();
   const auto flags = kernel_flags();

@@ -100,6 +100,8 @@ std::optional<Refusal> check_reused(const State& state) {
   for (const auto& [temporary, host] : state.reused) {
     if (users_of(state, temporary).empty())
       return malformed(temporary + " has no element left to lie in " + host + ": reuse comes last");
+    if (users_of(state, host).empty())
+      return malformed(host + " has no element left whose memory " + temporary + " could lie in: reuse comes last");
   }
   return std::nullopt;
 }

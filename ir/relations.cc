@@ -1,0 +1,69 @@
+#include "ir/relations.h"
+
+#include <algorithm>
+
+namespace polyte::ir {
+namespace {
+
+void collect(const Expr& e, std::vector<const Load*>& found) {
+  if (!e) return;
+  for (const Load* load : loads_of(e)) found.push_back(load);
+}
+
+bool is_apart_or_same(const std::string& buffer, const std::vector<Index>& indices, const Access& other) {
+  if (buffer != other.buffer) return true;
+  return std::ranges::equal(indices, other.indices, [](const Index& a, const Index& b) {
+    return !a.indirect && !b.indirect && a.affine == b.affine;
+  });
+}
+
+}  // namespace
+
+std::vector<const Load*> reads_of(const Statement& statement) {
+  std::vector<const Load*> found;
+  for (const Expr& value : statement.values) collect(value, found);
+  collect(statement.guard, found);
+  for (const Access& write : statement.writes)
+    for (const Index& index : write.indices) collect(index.indirect, found);
+  return found;
+}
+
+bool is_apart_or_same(const Access& a, const Access& b) { return is_apart_or_same(a.buffer, a.indices, b); }
+
+bool is_apart_or_same(const Load& read, const Access& write) {
+  return is_apart_or_same(read.buffer, read.indices, write);
+}
+
+bool reads_apart(const Statement& reader, const Statement& writer) {
+  const std::vector<const Load*> reads = reads_of(reader);
+  return std::ranges::all_of(writer.writes, [&](const Access& write) {
+    return std::ranges::all_of(reads, [&](const Load* read) { return is_apart_or_same(*read, write); });
+  });
+}
+
+bool stay_at_their_point(const Statement& a, const Statement& b) {
+  const auto write_one = [&](const Access& write) {
+    return std::ranges::all_of(b.writes, [&](const Access& other) { return is_apart_or_same(write, other); });
+  };
+  return std::ranges::all_of(a.writes, write_one) && reads_apart(a, b) && reads_apart(b, a);
+}
+
+std::vector<std::string> free_iterators(const Statement& update) {
+  std::vector<std::string> free;
+  for (const std::string& it : update.iterators)
+    if (std::ranges::find(update.reductions, it) == update.reductions.end()) free.push_back(it);
+  return free;
+}
+
+bool starts_reduction(const Statement& init, const Statement& update) {
+  if (init.combiner != Combiner::None || update.combiner == Combiner::None || init.guard) return false;
+  const auto holds_for_update = [&](const Constraint& c) {
+    return std::ranges::find(update.domain, c) != update.domain.end();
+  };
+  const std::vector<std::string> free = free_iterators(update);
+  return init.writes[0].buffer == update.writes[0].buffer && std::ranges::is_permutation(init.iterators, free) &&
+         std::ranges::all_of(init.domain, holds_for_update) && stay_at_their_point(init, init) &&
+         stay_at_their_point(update, update) && stay_at_their_point(init, update);
+}
+
+}  // namespace polyte::ir
