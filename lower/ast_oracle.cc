@@ -63,10 +63,9 @@ struct Exceptions {
   bool has_left_out(const std::string& statement) const { return !statement.empty() && statements.contains(statement); }
 };
 
-// The parts of a cut have allocations of their own, of fresh names: t.p_1 is t.p.
-std::string without_copies(const State& state, std::string name) {
-  const auto is_known = [&](const schedule::StagedBuffer& staged) { return staged.name == name; };
-  while (!state.basis->find_buffer(name) && std::ranges::none_of(state.staged, is_known)) {
+// The parts of a cut have allocations of their own, of fresh names: t.p_1 is t.p, or t.p_2, another copy of t.
+std::string without_number(const State& state, std::string name) {
+  while (!state.basis->find_buffer(name)) {
     const std::size_t end = name.find_last_not_of("0123456789");
     if (end == std::string::npos || end == 0 || end + 1 == name.size() || name[end] != '_') break;
     name.resize(end);
@@ -85,7 +84,7 @@ std::vector<Done> done_by_loops(const State& state, const ir::LoopProgram& nest,
     if (exceptions.has_left_out(*event.statement)) return;
     POLYTE_CHECK(event.lanes == 1 && event.cells.back().write, "a store of a nest writes one element");
     const ir::Event::Cell& cell = event.cells.back();
-    result.push_back({*event.statement, event.instance, without_copies(state, cell.buffer), cell.index});
+    result.push_back({*event.statement, event.instance, without_number(state, cell.buffer), cell.index});
     if (exceptions.elements.contains(*event.statement)) result.back().index.clear();
   };
   ir::interpret(nest, buffers, options);
@@ -173,7 +172,7 @@ class AstRun {
   // A pair's second element first, as the nest stores them.
   void store(const ScheduledStatement& s, const ir::Values& point) {
     for (std::size_t w = s.body.writes.size(); w-- > 0;) {
-      Done done{s.reference, {}, s.body.writes[w].buffer, {}};
+      Done done{s.reference, {}, without_number(state_, s.body.writes[w].buffer), {}};
       for (const ir::Affine& e : s.phi) done.instance.push_back(ir::evaluate(e, point));
       if (!exceptions_.elements.contains(s.reference))
         for (const ir::Index& index : s.body.writes[w].indices) done.index.push_back(ir::evaluate(index.affine, point));

@@ -452,17 +452,17 @@ Result<AffineCore> core_in(IslContext& context, const ir::Program& program, cons
         return result;
       }
       result.notes.push_back(std::string(attempt.name) + ": " + core.error().reason);
-    } catch (const isl::exception_quota&) {
-      result.notes.push_back(std::string(attempt.name) + ": the scheduler's budget of " +
-                             std::to_string(options.quota) + " operations is spent");
-      result.given_up.push_back(result.notes.back());
     } catch (const isl::exception_unsupported& e) {
       result.notes.push_back(std::string(attempt.name) + ": the scheduler does not support this: " + e.what());
       result.given_up.push_back(result.notes.back());
     } catch (const isl::exception_unknown& e) {  // of its scheduler: dependences between whole clusters are cyclic
       result.notes.push_back(std::string(attempt.name) + ": isl finds no order of whole clusters: " + e.what());
     } catch (const isl::exception& e) {
-      schedule::throw_isl_fault(context, e, std::string("isl's scheduler, '") + attempt.name + "'");
+      if (!schedule::is_quota(context, e))
+        schedule::throw_isl_fault(context, e, std::string("isl's scheduler, '") + attempt.name + "'");
+      result.notes.push_back(std::string(attempt.name) + ": the scheduler's budget of " +
+                             std::to_string(options.quota) + " operations is spent");
+      result.given_up.push_back(result.notes.back());
     }
   }
   std::string reasons;

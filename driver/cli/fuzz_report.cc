@@ -80,6 +80,9 @@ Json to_json(const FuzzIdentity& identity, const FuzzReport& report) {
     json["directives"][name] = {{"tried", count}, {"legal", legal}};
   }
   json["coverage"] = coverage_json(report.coverage);
+  json["undecided_because"] = Json::object();
+  for (const auto& [reason, undecided] : report.undecided_because)
+    json["undecided_because"][reason] = {{"runs", undecided.runs}, {"first", undecided.first}};
   json["refused_without_visible_fault"] = Json::array();
   for (const fuzz::FuzzRefusal& refusal : report.doubted)
     json["refused_without_visible_fault"].push_back(
@@ -110,6 +113,8 @@ FuzzReport read_report(const std::string& text, const FuzzIdentity& identity, co
       report.statistics.applied[name] = counts.at("legal");
     }
     read_coverage(json.at("coverage"), report.coverage);
+    for (const auto& [reason, undecided] : json.at("undecided_because").items())
+      report.undecided_because[reason] = {undecided.at("runs"), undecided.at("first")};
     for (const Json& refusal : json.at("refused_without_visible_fault"))
       report.doubted.push_back({refusal.at("run"), refusal.at("verdict") == "illegal", refusal.at("reason")});
     for (const Json& failure : json.at("failures"))

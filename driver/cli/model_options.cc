@@ -200,7 +200,8 @@ std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, sched
   driver::ImportedNetwork imported = driver::import_network(
       request.model, import_options(request.options, Ranges::Taken), open_ranges(request.options));
   const driver::CompiledModel model = driver::partition_model(
-      std::move(imported.network), target_from(request.options.target, request.options.schedule_threads).machine, model_options(request.options));
+      std::move(imported.network), target_from(request.options.target, request.options.schedule_threads).machine,
+      model_options(request.options));
   const bool by_header = request.group.empty() && script;
   const std::string name = by_header ? script->program : request.group;
   std::string problem = missing_kernel(model, name);
@@ -241,9 +242,8 @@ LoadedModel load_model(const std::string& path, const ModelVerbOptions& options,
   if (steps.imported) steps.imported(imported, files);
   result.notes = std::move(imported.notes);
   result.specialised = std::move(imported.specialised);
-  driver::CompiledModel model =
-      driver::compile_model(std::move(imported.graph), target_from(options.target, options.schedule_threads),
-                            model_options(options));
+  driver::CompiledModel model = driver::compile_model(
+      std::move(imported.graph), target_from(options.target, options.schedule_threads), model_options(options));
   result.notes.insert(result.notes.end(), model.notes.begin(), model.notes.end());
   result.loops = loops_digest(model.kernels);
   result.artifact = runtime::Artifact::from_parts(std::move(model.parts));

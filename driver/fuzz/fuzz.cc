@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "driver/build_kernel.h"
 #include "driver/certificate_text.h"
@@ -143,6 +144,13 @@ RunResult run_one(std::uint64_t run, const codegen::Target& target, const FuzzOp
   return result;
 }
 
+// "stage acc0 at U1:i: accesses of 'acc0' are not affine" -> "accesses of '_' are not affine"
+std::string reason_pattern(const std::string& detail) {
+  static const std::regex kName("'[^']*'|\\b[A-Za-z]*[0-9][A-Za-z0-9_.]*");
+  const std::size_t headline = detail.find(": ");
+  return std::regex_replace(headline == std::string::npos ? detail : detail.substr(headline + 2), kName, "_");
+}
+
 void add(FuzzReport& report, const RunResult& result) {
   const Verdict& verdict = result.verdict;
   report.runs += 1;
@@ -153,6 +161,9 @@ void add(FuzzReport& report, const RunResult& result) {
   report.illegal += verdict.outcome == Outcome::Illegal;
   report.illegal_executed += verdict.outcome == Outcome::Illegal && verdict.executed;
   report.illegal_justified += verdict.outcome == Outcome::Illegal && verdict.justified;
+  if (verdict.outcome == Outcome::Undecided)
+    report.undecided_because.try_emplace(reason_pattern(verdict.detail), FuzzUndecided{0, result.run})
+        .first->second.runs += 1;
   if (verdict.executed && verdict.affine && !verdict.justified)
     report.doubted.push_back({result.run, verdict.outcome == Outcome::Illegal, verdict.detail});
   if (verdict.outcome == Outcome::Accepted) report.native += result.native, report.directives += result.directives;
@@ -191,6 +202,9 @@ void append(FuzzReport& report, const FuzzReport& more) {
   for (const auto& [name, count] : more.statistics.proposed) report.statistics.proposed[name] += count;
   for (const auto& [name, count] : more.statistics.applied) report.statistics.applied[name] += count;
   append(report.coverage, more.coverage);
+  for (const auto& [reason, undecided] : more.undecided_because)
+    report.undecided_because.try_emplace(reason, FuzzUndecided{0, undecided.first}).first->second.runs +=
+        undecided.runs;
   report.doubted.insert(report.doubted.end(), more.doubted.begin(), more.doubted.end());
   report.failures.insert(report.failures.end(), more.failures.begin(), more.failures.end());
 }

@@ -8,7 +8,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "driver/fuzz/coverage.h"
 #include "driver/fuzz/judge.h"
@@ -44,14 +46,20 @@ struct FuzzRefusal {
   std::string reason;
 };
 
+// Of the scripts that are neither proved nor refuted, those with one reason.
+struct FuzzUndecided {
+  std::uint64_t runs = 0, first = 0;
+};
+
 struct FuzzReport {
   std::uint64_t runs = 0, accepted = 0, malformed = 0, undecided = 0, skipped = 0, native = 0;
   std::uint64_t illegal = 0, illegal_executed = 0, illegal_justified = 0;
   std::uint64_t directives = 0;  // in accepted scripts
   ScriptStatistics statistics;
-  Coverage coverage;                  // of schedule and poly
-  std::vector<FuzzFailure> failures;  // by run
-  std::vector<FuzzRefusal> doubted;   // by run
+  Coverage coverage;                                       // of schedule and poly
+  std::map<std::string, FuzzUndecided> undecided_because;  // by reason, without names and numbers
+  std::vector<FuzzFailure> failures;                       // by run
+  std::vector<FuzzRefusal> doubted;                        // by run
 };
 
 Case random_case(const FuzzOptions& options, std::uint64_t run, const codegen::Target& target,

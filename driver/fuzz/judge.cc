@@ -155,15 +155,20 @@ class Judge {
     return {.outcome = Outcome::Accepted};
   }
 
-  // The loops of open size; and the script replayed at these sizes, where what it names is still there.
+  // The loops of open size; and the script replayed at these sizes, where what it names is still there. Its boxes are
+  // others then, so that it is another schedule: one that is wrong has to be refused.
   void execute_at(const ir::Values& sizes, const State& proved, const std::optional<ir::LoopProgram>& loops,
                   const Script& script) {
     use_sizes(sizes);
     if (loops) execute_open(proved, *loops);
     stage_ = "replay";
-    if (const auto state = replayed(script, ProofLevel::Off)) {
-      set_equality(*state);
+    const auto state = replayed(script, ProofLevel::Off);
+    if (!state) return;
+    set_equality(*state);
+    try {
       execute(*state);
+    } catch (const Failure&) {
+      if (replayed(script, ProofLevel::Full)) throw;
     }
   }
 

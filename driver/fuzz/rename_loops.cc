@@ -47,6 +47,20 @@ class Names {
     if (a.size() != b.size()) return false;
     if (!a.empty() && a.front() == "if" && b.front() == "if")
       return sorted_conditions(translated(a)) == sorted_conditions(b);
+    Names known = *this;
+    if (known.pair(a, b)) {
+      *this = std::move(known);
+      return true;
+    }
+    if (a.front() == "for" && !pair({a[1]}, {b[1]})) return false;
+    return sorted(translated(a)) == sorted(b);  // terms of a sum stand in the order of their names
+  }
+
+ private:
+  std::map<std::string, std::string> there_, back_;
+
+  // Token by token; names that are met for the first time are taken to be the same.
+  bool pair(const Tokens& a, const Tokens& b) {
     for (std::size_t i = 0; i < a.size(); ++i) {
       const bool same = is_name(a[i]) && is_name(b[i]) ? there_.try_emplace(a[i], b[i]).first->second == b[i] &&
                                                              back_.try_emplace(b[i], a[i]).first->second == a[i]
@@ -56,8 +70,10 @@ class Names {
     return true;
   }
 
- private:
-  std::map<std::string, std::string> there_, back_;
+  static Tokens sorted(Tokens tokens) {
+    std::ranges::sort(tokens);
+    return tokens;
+  }
 
   // All names of a condition are known by the lines above.
   Tokens translated(Tokens tokens) const {

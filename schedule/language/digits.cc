@@ -141,6 +141,10 @@ std::optional<Affine> extreme_value(const State& state, const ScheduledStatement
   return std::nullopt;
 }
 
+bool is_false(const Constraint& c) {
+  return c.expr.is_constant() && (c.equality ? c.expr.constant() != 0 : c.expr.constant() < 0);
+}
+
 }  // namespace
 
 std::vector<Constraint> loop_constraints(const ScheduledStatement& s) {
@@ -254,6 +258,20 @@ std::vector<Constraint> project_all(const State& state, const std::vector<std::s
   return kept;
 }
 
+std::string unbounded_loop(const std::vector<Constraint>& constraints, const std::vector<std::string>& loops) {
+  const auto bounds = [&](const std::string& loop, int sign) {
+    return std::any_of(constraints.begin(), constraints.end(), [&](const Constraint& c) {
+      const std::int64_t factor = c.expr.coefficient(loop);
+      const bool is_linear = factor != 0 && !(c.expr - Affine::symbol(loop) * factor).uses(loop);
+      return is_linear && (c.equality || factor * sign > 0);
+    });
+  };
+  const bool is_possible = std::none_of(constraints.begin(), constraints.end(), is_false);
+  for (const std::string& loop : loops)
+    if (is_possible && !(bounds(loop, 1) && bounds(loop, -1))) return loop;
+  return "";
+}
+
 std::optional<Affine> first_value(const State& state, const ScheduledStatement& s, const std::string& loop,
                                   const LoopNames& outer, const ir::Bindings& known) {
   return extreme_value(state, s, loop, outer, 1, known);
@@ -274,7 +292,7 @@ bool proves(const State& state, const ScheduledStatement& s, const LoopNames& ou
 bool is_empty(const State& state, const ScheduledStatement& s) {
   for (const auto& [name, range] : iterator_ranges(state, s))
     if (range.min && range.max && *range.min > *range.max) return true;
-  return false;
+  return std::any_of(s.body.domain.begin(), s.body.domain.end(), is_false);
 }
 
 std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatement& s, const Affine& index,

@@ -35,6 +35,9 @@ std::vector<ir::Constraint> project(const State& state, const ScheduledStatement
 // The constraints of a projection that hold for the instances of all the statements.
 std::vector<ir::Constraint> project_all(const State& state, const std::vector<std::string>& statements,
                                         const LoopNames& outer);
+// The first of the loops that such constraints leave without a lower or an upper bound; empty: none. Where a statement
+// is pinned to an iteration, `when first t`, and t may have none, all iterations together are not one range.
+std::string unbounded_loop(const std::vector<ir::Constraint>& constraints, const std::vector<std::string>& loops);
 
 // First and last value of `loop` (inclusive) over the statement's instances with the loops of `outer` fixed, as
 // affines over these; nullopt where there is no single affine. `known`: values of some outer loops.

@@ -457,9 +457,9 @@ std::optional<Refusal> guarded(Prover::Impl& impl, Test test) {
   impl.context.limit(impl.options.quota);
   try {
     return test();
-  } catch (const isl::exception_quota&) {
-    return undecided("the proof took more than its budget of " + std::to_string(impl.options.quota) + " operations");
   } catch (const isl::exception& e) {
+    if (is_quota(impl.context, e))
+      return undecided("the proof took more than its budget of " + std::to_string(impl.options.quota) + " operations");
     throw_isl_fault(impl.context, e, kLibrary);
   }
 }
@@ -514,7 +514,8 @@ std::vector<std::string> Prover::reordered(const State& state) try {
       continue;
     try {
       if (spent || is_backwards(d)) names.push_back(name);
-    } catch (const isl::exception_quota&) {
+    } catch (const isl::exception& e) {
+      if (!is_quota(impl_->context, e)) throw;
       spent = true;
       names.push_back(name);
     }

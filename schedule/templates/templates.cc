@@ -49,7 +49,8 @@ Result<Script> make_template(const ir::Program& program, const Machine& machine,
   // What no template takes stays in reference order beside the others; alone it is declined.
   if (taken == 0 && !plans.empty()) return Decline{reason};
   for (const std::string& line : stream_lines(program, machine, text.in_place)) text.add(line);
-  Script script = parse_script(print(own_script(program, "template", machine, text.reassociated)) + text.lines, "template");
+  Script script =
+      parse_script(print(own_script(program, "template", machine, text.reassociated)) + text.lines, "template");
   for (Directive& directive : script.directives) {
     directive.provenance = Provenance::Template;
     directive.line = 0;

@@ -23,6 +23,9 @@ TEST_CASE("texts are compared up to a one-to-one change of names") {
   CHECK(difference_but_names(loops + "if a >= 1 and b == 0\n", others + "if v == 0 and u >= 1\n").empty());
   CHECK(!difference_but_names(loops + "if a >= 1 and b == 0\n", others + "if u == 0 and v >= 1\n").empty());
   CHECK(!difference_but_names(loops + "if a >= 1 and b == 0\n", others + "if u >= 1 and u >= 1\n").empty());
+  const std::string sum = "  y[a + 2*b]\n";
+  CHECK(difference_but_names(loops + sum, others + "  y[2*v + u]\n").empty());
+  CHECK(!difference_but_names(loops + sum, others + "  y[2*u + v + v]\n").empty());
   CHECK(difference_but_names("a\nb\n", "a\n") == "'b' is gone");
   CHECK(difference_but_names("a\n", "a\nb\n") == "'b' has come");
 }

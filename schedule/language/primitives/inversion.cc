@@ -186,14 +186,14 @@ std::vector<ir::Constraint> vanishes(const Affine& e) {
   const ir::Term* division = nullptr;
   for (const ir::Term& term : e.terms()) {
     if (!term.atom.div) continue;
-    if (division) return {{e, true}};
+    if (division) return {ir::equal(e, 0)};
     division = &term;
   }
-  if (!division) return {{e, true}};
+  if (!division) return {ir::equal(e, 0)};
   const std::int64_t c = division->coefficient;
   const bool divides = e.constant() % c == 0 && std::all_of(e.terms().begin(), e.terms().end(),
                                                             [&](const ir::Term& t) { return t.coefficient % c == 0; });
-  if (!divides) return {{e, true}};
+  if (!divides) return {ir::equal(e, 0)};
   Affine rest = e.constant() / c;
   for (const ir::Term& term : e.terms())
     if (&term != division) rest = rest + atom_value(term.atom) * (term.coefficient / c);

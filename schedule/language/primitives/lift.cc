@@ -177,7 +177,10 @@ Result<Box> box_of(const State& state, const std::vector<BoxAccess>& accesses, c
     if (!part) return part.error();
     // Intervals of skewed loops are wide: a window that moves may then be larger than all it moves over.
     const std::optional<OffsetPart> whole = resting_part(state, accesses, d);
-    if (whole && whole->max - whole->min < part->max - part->min) part = *whole;
+    if (whole && whole->max - whole->min < part->max - part->min) {
+      box.rests = box.rests || !part->offset.is_constant();
+      part = *whole;
+    }
     box.origin.push_back(part->offset + part->min);
     box.extent.push_back(std::max<std::int64_t>(0, part->max - part->min + 1));
   }
@@ -201,6 +204,8 @@ std::optional<Refusal> lift(State& state, const std::string& tensor, const LiftS
   const auto box = box_of(state, accesses, tensor, outer);
   if (!box) return conservative(box.error().reason);
   const std::vector<ir::Constraint> alive = project_all(state, site.consumers, outer);
+  if (const std::string loop = unbounded_loop(alive, site.prefix); !loop.empty())
+    return conservative("the iterations of " + loop + " that read " + tensor + " are not one range");
   for (const std::string& name : writers) {
     std::vector<Subscript> subscripts;
     ScheduledStatement& s = statement_of(state, name);

@@ -35,6 +35,7 @@ bool writes(const ScheduledStatement& s, const std::string& buffer);
 struct Box {
   std::vector<ir::Affine> origin;
   std::vector<std::int64_t> extent;
+  bool rests = false;  // it holds all that a smaller window moves over
 };
 struct BoxAccess {
   const ScheduledStatement* statement = nullptr;

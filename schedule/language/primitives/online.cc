@@ -64,7 +64,8 @@ class OnlineRewrite {
     loop_ = directive_.loop.loop;
     const auto maximum = reduction_of(before_, directive_.from, "rewrite online");
     if (!maximum) return maximum.error();
-    const ir::Statement& max = basis_statement(before_.at(*maximum).reference);
+    if (auto refusal = check_whole(*maximum)) return refusal;
+    const ir::Statement& max = basis_statement(*maximum);
     if (max.combiner != ir::Combiner::Max || !is_float(max.values.front()->type) || max.guard)
       return malformed(directive_.from + " is no maximum of floating-point numbers");
     old_ = directive_.from + ".old";
@@ -75,7 +76,7 @@ class OnlineRewrite {
       if (sum && !named)
         return malformed(s.writes.front().buffer + " is a sum over exp(.. - " + directive_.from +
                          ") too: name it, or its terms belong to another maximum");
-      if (!sum || !named) continue;
+      if (!sum || !named || !before_.find(s.name)) continue;
       if (!(sum->exponent && matches(max, s, *sum)))
         return malformed(s.name + " takes exp of something else than " + directive_.from + " is the maximum of");
       if (!before_.may_reorder(s))
@@ -87,6 +88,7 @@ class OnlineRewrite {
     for (const std::string& sum : directive_.sums) {
       const auto update = reduction_of(before_, sum, "rewrite online");
       if (!update) return update.error();
+      if (auto refusal = check_whole(*update)) return refusal;
       const bool found =
           std::any_of(insides_.begin() + 1, insides_.end(), [&](const Inside& i) { return i.old_name == *update; });
       if (!found)
@@ -99,6 +101,12 @@ class OnlineRewrite {
       if (!row_of(before_.at(each.old_name), loop_)) return malformed(no_loop_text(before_, each.old_name, loop_));
     }
     return std::nullopt;
+  }
+
+  std::optional<Refusal> check_whole(const std::string& update) const {
+    const std::string& reference = before_.at(update).reference;
+    if (reference == update) return std::nullopt;
+    return conservative(update + " is a part of " + reference + ": rewrite online comes before");
   }
 
   // The sum's exponent is the maximum's value, iterator by iterator, in the same iteration of L.

@@ -166,6 +166,13 @@ class StageApplication {
     auto box = box_of(plan_.before, plan_.accesses(), plan_.buffer, plan_.outer);
     if (!box) return conservative(box.error().reason);
     plan_.box = std::move(*box);
+    for (const Names* touching : {&plan_.users, &plan_.writers}) {
+      if (touching->empty()) continue;
+      const std::string loop = unbounded_loop(project_all(plan_.before, *touching, plan_.outer), plan_.prefix);
+      if (!loop.empty())
+        return conservative("the iterations of " + loop + " that " + (touching == &plan_.users ? "touch " : "write ") +
+                            plan_.buffer + " are not one range");
+    }
     return std::nullopt;
   }
 

@@ -117,6 +117,7 @@ class TransferFinder {
   std::vector<Condition> copy_in_conditions(const Names& free) const {
     const std::string& starter = plan_.users.front();
     if (reads(plan_.before.at(starter), plan_.buffer)) return {Condition{}};
+    if (plan_.box.rests && plan_.role() == ir::Role::InOut) return {Condition{}};  // what an iteration does not write
     std::vector<std::pair<std::string, Affine>> pins;
     bool all_first = true, all_alike = true;
     for (const std::string& loop : free) {
