@@ -124,6 +124,25 @@ TEST_CASE("a statement that loses instances is found") {
 }
 
 // Sound: whatever execution finds wrong, the prover refuses.
+TEST_CASE("a budget that is spent anywhere decides nothing, and is asked again") {
+  State wrong = staged_gemm();
+  for (LoopRow& row : statement(wrong, "acc.init").rows)
+    if (row.loop == "k.o") row.value = 2;
+  int undecided = 0, refused = 0;
+  for (std::uint64_t quota = 100; quota < 4'000'000; quota += quota / 3) {
+    CAPTURE(quota);
+    Prover prover(wrong.reference, {.quota = quota});
+    for (int again = 0; again < 3; ++again) {  // what is kept from the first time is whole, or is made anew
+      const std::optional<Refusal> refusal = prover.check_end_to_end(wrong);
+      REQUIRE(refusal.has_value());
+      (refusal->kind == RefusalKind::Illegal ? refused : undecided) += 1;
+    }
+    CHECK_NOTHROW(prover.reordered(wrong));
+  }
+  CHECK(undecided > 10);
+  CHECK(refused > 3);
+}
+
 TEST_CASE("random mutants are refused wherever execution shows a fault") {
   std::mt19937 random(20261121);
   auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
