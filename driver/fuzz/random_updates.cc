@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <set>
 
 namespace polyte::fuzz {
@@ -59,8 +60,8 @@ class Writer {
   std::vector<Array> arrays_;
   std::vector<std::string> declarations_, body_;
   std::vector<Loop> regions_;
-  std::set<std::string> read_;  // names
-  bool has_elements_ = false;   // positions select from M: there has to be one
+  std::set<std::string> read_;           // names
+  std::set<std::string> selected_from_;  // sizes that positions select from: there has to be an element
   int fresh_ = 0;
 
   std::string fresh(const std::string& base) { return base + std::to_string(fresh_++); }
@@ -376,7 +377,7 @@ class Writer {
       emit(text + ranges(loops) + clauses(loops, 8));
   }
   std::string selected(const Array& array, const Loop& loop) {
-    has_elements_ = has_elements_ || array.shape[0] == "M";
+    if (std::isalpha(static_cast<unsigned char>(array.shape[0].front()))) selected_from_.insert(array.shape[0]);
     return position(loop);
   }
 
@@ -454,7 +455,9 @@ class Writer {
   }
 
   std::string text() const {
-    std::string result = "program f(M, N, K, P, T)" + std::string(has_elements_ ? " where M >= 1" : "") + "\n";
+    std::string context;
+    for (const std::string& size : selected_from_) context += (context.empty() ? " where " : " and ") + size + " >= 1";
+    std::string result = "program f(M, N, K, P, T)" + context + "\n";
     const auto add = [&](bool temporaries) {
       for (const std::string& line : declarations_)
         if ((line.rfind("temp", 0) == 0) == temporaries) result += "  " + line + "\n";
