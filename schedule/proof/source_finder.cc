@@ -1,6 +1,5 @@
 #include "schedule/proof/source_finder.h"
 
-#include <isl/ctx.h>
 #include <isl/flow.h>
 #include <isl/map.h>
 #include <isl/set.h>
@@ -69,20 +68,11 @@ bool SourceFinder::all_forwards(const isl::union_map& claimed, const Sink& sink)
   return forwards;
 }
 
-// Of the sources of a sink the one that ran last.
-isl::union_map SourceFinder::latest(const isl::union_map& earlier, const Writers& writers) {
-  const isl::union_map last = isl::manage(isl_union_map_lexmax(earlier.apply_range(writers.times).release()));
-  return earlier.intersect(last.apply_range(writers.times.reverse()));
-}
-
 isl::union_map SourceFinder::flow(const isl::union_map& reads, const Writers& writers, const Sink& sink) {
   isl_union_access_info* info = isl_union_access_info_from_sink(reads.copy());
   info = isl_union_access_info_set_must_source(info, writers.cells.copy());
   info = isl_union_access_info_set_schedule_map(info, writers.times.unite(to_union(time_of(sink))).release());
   isl_union_flow* result = isl_union_access_info_compute_flow(info);
-  const isl_error error = isl_ctx_last_error(isl_union_map_get_ctx(reads.get()));
-  const bool is_bug = !result && error != isl_error_quota && error != isl_error_alloc;  // "unbounded optimum"
-  if (is_bug) return latest(in_order(reads.apply_range(writers.cells.reverse()), writers, sink), writers);
   isl::union_map dependence = isl::manage(isl_union_flow_get_must_dependence(result));
   isl_union_flow_free(result);
   return dependence.reverse();

@@ -34,7 +34,6 @@ class SourceFinder {
   const Writers& writers_of(int buffer);
   isl::union_map in_order(const isl::union_map& claimed, const Writers& writers, const Sink& sink);
   bool all_forwards(const isl::union_map& claimed, const Sink& sink) const;
-  static isl::union_map latest(const isl::union_map& earlier, const Writers& writers);
   isl::union_map flow(const isl::union_map& reads, const Writers& writers, const Sink& sink);
 
   const IslModel& model_;

@@ -1,6 +1,7 @@
 """Certificates of everything at hand, judged by tools/verify_certificate.
 
   cases      all labelled schedules of tests/legality, the cases and examples: yes to the right ones, no to the wrong ones
+  suites     what our schedulers write for bench/suites and examples/programs: yes
   faults     faults planted in certificates of right schedules (faults.py): no to each
   fuzz RUNS  accepted scripts of polyte fuzz schedule: yes to all (a few may stay undecided)
 
@@ -113,6 +114,28 @@ def check_cases(polyte, writer, folder):
         problems.append(f"{illegal} illegal schedules, expected 400 and more")
 
 
+def check_own(polyte, folder, files):
+    """What our schedulers write for the Programs of these files, at small sizes where they are open."""
+    for file in files:
+        texts = re.split(r"^(?=program )", file.read_text(), flags=re.MULTILINE)[1:]
+        for text in texts:
+            name, params = re.match(r"program (\w+)\((.*?)\)", text).groups()
+            names = [param.strip() for param in params.split(",") if param.strip()]
+            sizes = ",".join(f"{param}={6 + at % 3}" for at, param in enumerate(names))
+            program = folder / f"{name}.program"
+            program.write_text(text)
+            for scheduler in ("template", "poly"):
+                script, to = folder / f"{name}_{scheduler}.sched", folder / f"own_{name}_{scheduler}.json"
+                command = [polyte, "op", program, "--scheduler", scheduler, "--emit", "script"]
+                written = subprocess.run(command + (["--shape", sizes] if sizes else []), cwd=ROOT, capture_output=True,
+                                         text=True)
+                script.write_text(written.stdout)
+                if written.returncode != 0:
+                    problems.append(f"{name} by {scheduler}: {written.stderr}")
+                elif certificate_of(polyte, program, script, sizes, to):
+                    expect(f"{name} by {scheduler}", ["yes"], to)
+
+
 def check_faults(polyte, folder):
     import faults
     for name in sorted({base for base, _, _ in faults.FAULTS}):
@@ -141,7 +164,7 @@ def check_fuzz(polyte, runs, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["cases", "faults", "fuzz"])
+    parser.add_argument("what", choices=["cases", "suites", "faults", "fuzz"])
     parser.add_argument("runs", nargs="?", type=int, default=200)
     parser.add_argument("--polyte", default=ROOT / "build/release/polyte")
     parser.add_argument("--writer", default=ROOT / "build/release/tests/certificate/polyte_write_certificates")
@@ -150,6 +173,9 @@ def main():
         folder = pathlib.Path(name)
         if options.what == "cases":
             check_cases(options.polyte, options.writer, folder)
+        elif options.what == "suites":
+            for place in ("bench/suites", "examples/programs"):
+                check_own(options.polyte, folder, sorted((ROOT / place).glob("*.program")))
         elif options.what == "faults":
             check_faults(options.polyte, folder)
         else:
