@@ -405,10 +405,10 @@ std::optional<CpuSchedule> schedule_for_cpu(const ir::Program& program, const sc
       continue;
     }
     if (is_mapped(nest)) {
-      const MappedLines mapped = schedule_mapped_nest(program, nest, machine, options.affine_core_only, text);
-      if (mapped.lines.empty()) return std::nullopt;
-      text += mapped.lines;
-      schedule.notes.insert(schedule.notes.end(), mapped.notes.begin(), mapped.notes.end());
+      const auto mapped = schedule_mapped_nest(program, nest, machine, options.affine_core_only, text);
+      if (!mapped) return std::nullopt;
+      text += mapped->lines;
+      schedule.notes.insert(schedule.notes.end(), mapped->notes.begin(), mapped->notes.end());
       continue;
     }
     if (is_in_region(nest)) return std::nullopt;  // a nest of its own would cut the region

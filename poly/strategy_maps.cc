@@ -31,9 +31,10 @@ class MappedNest {
   }
 
   // Simpler and simpler, until it is proved: tiles with a nest, the map with a nest, in time the map alone.
-  MappedLines run() {
+  std::optional<MappedLines> run() {
     const std::size_t begin = text_.size();
-    write_map();
+    const bool is_identity = is_reference_order();
+    if (!is_identity) write_map();
     const std::string mapped = text_;
     const bool wants_tile = members_.size() > 1 && is_in_time();
     if (permutable_ && wants_tile) write_tile();
@@ -43,8 +44,9 @@ class MappedNest {
       is_tiled_ = false;
       is_proved = add_first(candidates()) || replays(text_);
     }
-    if (!is_proved) return {};
+    if (!is_proved) return std::nullopt;
     MappedLines result{text_.substr(begin), {}};
+    if (result.lines.empty()) result.notes.push_back("isl's order of '" + statement(0).name + "' is the Program's");
     if (wants_tile && !is_tiled_)
       result.notes.push_back("no tile in time for '" + statement(0).name +
                              "': " + (permutable_ ? "it is not proved" : "isl's band is not permutable"));
@@ -89,6 +91,15 @@ class MappedNest {
       if (row(m, 0).as_symbol() != name) name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
       names_.push_back(std::count(names_.begin(), names_.end(), name) > 0 ? "c" + std::to_string(m) : name);
     }
+  }
+
+  bool is_reference_order() const {
+    const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(program_));
+    const std::vector<schedule::LoopRow>& rows = reference.at(statement(0).name).rows;
+    bool is_same = clusters_.size() == 1 && rows.size() == members_.size();
+    for (std::size_t m = 0; is_same && m < rows.size(); ++m)
+      is_same = rows[m].loop == names_[m] && rows[m].value == row(m, 0);
+    return is_same;
   }
 
   void write_map() {
@@ -194,8 +205,8 @@ class MappedNest {
 
 }  // namespace
 
-MappedLines schedule_mapped_nest(const ir::Program& program, const Core& nest, const Machine& machine,
-                                 bool affine_core_only, const std::string& before) {
+std::optional<MappedLines> schedule_mapped_nest(const ir::Program& program, const Core& nest, const Machine& machine,
+                                                bool affine_core_only, const std::string& before) {
   return MappedNest(program, nest, machine, affine_core_only, before).run();
 }
 

@@ -161,10 +161,11 @@ std::optional<Refusal> slide(State& state, const std::string& tensor, const Lift
   if (!window) return window.error();
   for (const std::string& name : select_statements(state, tensor)) {
     ScheduledStatement& s = statement_of(state, name);
-    ir::Bindings counters;
+    ir::Bindings iterators;  // what the window says of loops and counters, over the statement's iterators
+    for (const LoopRow& row : s.rows) iterators[row.loop] = row.value;
     for (std::size_t d = 0; d < s.body.writes.front().indices.size(); ++d)
-      counters["$" + std::to_string(d)] = counter(s, d);
-    for (const Constraint& c : *window) s.body.domain.push_back(ir::substitute(c, counters));
+      iterators["$" + std::to_string(d)] = counter(s, d);
+    for (const Constraint& c : *window) s.body.domain.push_back(ir::substitute(c, iterators));
   }
   return std::nullopt;
 }
