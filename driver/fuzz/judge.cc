@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "driver/execution_check.h"
+#include "driver/fuzz/random_environment.h"
 #include "driver/fuzz/rename_loops.h"
 #include "driver/operator.h"
 #include "ir/program_text.h"

@@ -33,8 +33,4 @@ bool allows(const ir::Program& program, const ir::Values& sizes);
 // The Program with its sizes bound. UserError where the text is not valid.
 std::shared_ptr<const ir::Program> bound_program(const RandomProgram& program);
 
-// Contents of the interface: integers of full width now and then, whole numbers in -4..4 otherwise, with zeros of both
-// signs; what subscripts a tensor stays within its extent.
-ir::Environment random_environment(const ir::Program& program, std::uint64_t seed);
-
 }  // namespace polyte::fuzz

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "driver/fuzz/fuzz.h"
+#include "driver/fuzz/random_environment.h"
 #include "ir/program_text.h"
 
 using namespace polyte;
