@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <tuple>
 
 #include "schedule/language/reuse.h"
 #include "schedule/proof/isl_bridge.h"
@@ -113,8 +114,12 @@ class AstRun {
 
   std::vector<Done> result;
 
+  void instance(const ScheduledStatement& s, const ir::Values& point) {
+    if (!exceptions_.has_left_out(s.reference)) store(s, point);
+  }
+
   void run(const AstNode& node) {
-    POLYTE_CHECK(node != nullptr, "isl made no code");
+    POLYTE_CHECK(node != nullptr, "isl's code has a node without a body");
     switch (isl_ast_node_get_type(node.get())) {
       case isl_ast_node_for:
         return loop(node);
@@ -166,7 +171,7 @@ class AstRun {
     ir::Values point;
     for (std::size_t i = 0; i < s.body.iterators.size(); ++i)
       point[s.body.iterators[i]] = value(AstExpr(isl_ast_expr_get_op_arg(call.get(), static_cast<int>(i) + 1)));
-    if (!exceptions_.has_left_out(s.reference)) store(s, point);
+    instance(s, point);
   }
 
   // A pair's second element first, as the nest stores them.
@@ -257,6 +262,32 @@ bool is_packed_early(const State& state, const ScheduledStatement& s) {
   });
 }
 
+std::int64_t number_of(isl_val* value) {
+  const std::int64_t number = isl_val_get_num_si(value);
+  isl_val_free(value);
+  return number;
+}
+
+// Where isl has no code for an order ("input involves unknown divs"): the points of its sets, sorted by time.
+void run_points(const schedule::IslModel& model, const State& state, AstRun& run) {
+  std::vector<std::tuple<std::vector<std::int64_t>, std::size_t, ir::Values>> all;
+  for (std::size_t i = 0; i < model.statements.size(); ++i) {
+    const schedule::IslStatement& s = model.statements[i];
+    if (is_packed_early(state, *s.statement)) continue;
+    s.domain.foreach_point([&](isl::point point) {
+      std::vector<std::int64_t> time;
+      for (const isl::aff& step : s.time) time.push_back(number_of(isl_aff_eval(step.copy(), point.copy())));
+      ir::Values values;
+      const std::vector<std::string>& iterators = s.statement->body.iterators;
+      for (std::size_t d = 0; d < iterators.size(); ++d)
+        values[iterators[d]] = number_of(isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(d)));
+      all.emplace_back(std::move(time), i, std::move(values));
+    });
+  }
+  std::ranges::sort(all);
+  for (const auto& [time, statement, values] : all) run.instance(*model.statements[statement].statement, values);
+}
+
 std::vector<Done> done_by_isl(const State& state, const Exceptions& exceptions) {
   const schedule::IslContext context;
   const schedule::IslModel model = schedule::make_model(context, state);
@@ -272,7 +303,10 @@ std::vector<Done> done_by_isl(const State& state, const Exceptions& exceptions) 
   isl_ast_build* build = isl_ast_build_alloc(context.get().get());
   const AstNode node(isl_ast_build_node_from_schedule_map(build, order));
   isl_ast_build_free(build);
-  ast.run(node);
+  if (node)
+    ast.run(node);
+  else
+    run_points(model, state, ast);
   return std::move(ast.result);
 }
 

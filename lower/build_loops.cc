@@ -485,7 +485,10 @@ ir::LoopProgram build_loops(const State& scheduled, Part part, std::set<std::str
   program.buffers = interface_of(state, part);
   Builder builder(state, part);
   Stmt body = builder.build();
-  if (part == Part::Packing) body = without_sizes(body, state.basis->params);
+  if (part == Part::Packing) {
+    body = without_sizes(body, state.basis->params);
+    std::erase_if(program.buffers, [&](const ir::Buffer& b) { return !touches(body, b.name); });
+  }
   for (const schedule::StagedBuffer& b : state.staged)
     if (allocated_at(b) < 0 && !b.at_compile_time && touches(body, b.name)) body = allocate(b, std::move(body));
   for (const ir::Buffer& b : state.basis->buffers) {

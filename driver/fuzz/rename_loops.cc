@@ -82,7 +82,8 @@ class Names {
     return tokens;
   }
 
-  // if c and a and b   ->   if a and b and c. A map may give them in another order than the same map renamed.
+  // if c and a and b   ->   if a and b and c, each with the terms of its sums in one order. A map may give them in
+  // another order than the same map renamed.
   static Tokens sorted_conditions(const Tokens& tokens) {
     std::vector<Tokens> conditions(1);
     for (auto token = std::next(tokens.begin()); token != tokens.end(); ++token) {
@@ -91,6 +92,7 @@ class Names {
       else
         conditions.back().push_back(*token);
     }
+    for (Tokens& condition : conditions) std::ranges::sort(condition);
     std::ranges::sort(conditions);
     Tokens all = {tokens.front()};
     for (const Tokens& condition : conditions) all.insert(all.end(), condition.begin(), condition.end());
