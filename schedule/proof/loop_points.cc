@@ -1,7 +1,7 @@
 // The loops of mapped statements against their instances. Lowering runs a statement at every point of its loops that
 // satisfies its domain (through the inverse) and its loop domain; these points are the images of its instances, no
-// more and no less. Splits and fusions are so by their form; what a map has made is looked at, and the whole tiles of
-// tails that are rounded up or shifted.
+// more and no less. Splits and fusions are so by their form; what a map or a rewrite of the Program has made is looked
+// at, and the whole tiles of tails that are rounded up or shifted.
 #include <isl/map.h>
 #include <isl/set.h>
 
@@ -41,7 +41,7 @@ bool has_whole_tiles(const State& state, const ScheduledStatement& s) {
 std::optional<Refusal> check_loop_points(const IslContext& context, const IslModel& model) {
   for (const IslStatement& statement : model.statements) {
     const ScheduledStatement& s = *statement.statement;
-    if (s.counted.empty() && !has_whole_tiles(*model.state, s)) continue;
+    if (s.counted.empty() && model.state->rewrites.empty() && !has_whole_tiles(*model.state, s)) continue;
     std::vector<std::string> loops;
     std::vector<isl::aff> rows;
     for (const LoopRow& row : s.rows) {

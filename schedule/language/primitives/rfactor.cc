@@ -253,13 +253,19 @@ class Factoring {
     return std::nullopt;
   }
 
+  // The outer part of a split that has one tile is always 0, and a digit of a reduced iterator all the same.
+  bool counts_reduced(const std::string& loop) const {
+    return std::any_of(reduced_.begin(), reduced_.end(),
+                       [&](const std::string& iterator) { return update().inverse.at(iterator).uses(loop); });
+  }
+
   std::optional<Refusal> inherit(ScheduledStatement& merge) const {
     merge.rows.clear();
     Names kept, lost;
     for (const LoopRow& row : update().rows) {
       if (row.loop == loop_) {
         merge.rows.push_back({loop_, Affine::symbol(loop_)});
-      } else if (!uses_any(row.value, reduced_)) {
+      } else if (!uses_any(row.value, reduced_) && !counts_reduced(row.loop)) {
         merge.rows.push_back(row);
         kept.push_back(row.loop);
       } else {
