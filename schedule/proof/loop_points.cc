@@ -1,7 +1,6 @@
-// The loops of mapped statements against their instances. Lowering runs a statement at every point of its loops that
-// satisfies its domain (through the inverse) and its loop domain; these points are the images of its instances, no
-// more and no less. Splits and fusions are so by their form; what a map or a rewrite of the Program has made is looked
-// at, and the whole tiles of tails that are rounded up or shifted.
+// The loops of statements against their instances. Lowering runs a statement at every point of its loops that satisfies
+// its domain (through the inverse) and its loop domain; these points are the images of its instances, no more and no
+// less, whatever splits, maps and rewrites of the Program have made of them.
 #include <isl/map.h>
 #include <isl/set.h>
 
@@ -30,18 +29,11 @@ Refusal wrong_points(const IslModel& model, const ScheduledStatement& s, const i
   return refusal;
 }
 
-bool has_whole_tiles(const State& state, const ScheduledStatement& s) {
-  return std::ranges::any_of(state.splits, [&](const SplitRecord& split) {
-    return split.statement == s.body.name && (split.tail == Tail::Round || split.tail == Tail::Shift);
-  });
-}
-
 }  // namespace
 
 std::optional<Refusal> check_loop_points(const IslContext& context, const IslModel& model) {
   for (const IslStatement& statement : model.statements) {
     const ScheduledStatement& s = *statement.statement;
-    if (s.counted.empty() && model.state->rewrites.empty() && !has_whole_tiles(*model.state, s)) continue;
     std::vector<std::string> loops;
     std::vector<isl::aff> rows;
     for (const LoopRow& row : s.rows) {

@@ -59,6 +59,17 @@ TEST_CASE("loops of a map that are not the images of its instances are refused")
   CHECK(verdict(tight) == "bx would leave an instance out");
 }
 
+TEST_CASE("a split loop that runs more or less than its tiles is refused") {
+  State none = staged_gemm();
+  statement(none, "acc.init").loop_domain.push_back(ir::at_least(ir::Affine::symbol("k.o"), 1));
+  CHECK(verdict(none) == "acc.init would leave an instance out");
+  State more = staged_gemm();
+  std::vector<ir::Constraint>& domain = statement(more, "y").loop_domain;
+  std::erase_if(domain, [](const ir::Constraint& c) { return c.expr.uses("m.i"); });
+  std::erase_if(statement(more, "y").body.domain, [](const ir::Constraint& c) { return c.expr.uses("m"); });
+  CHECK(verdict(more) != "legal");
+}
+
 TEST_CASE("a copy-in that leaves elements out is refused") {
   State state = staged_gemm();
   ScheduledStatement& copy = statement(state, "acc.in");
