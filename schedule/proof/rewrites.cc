@@ -142,6 +142,21 @@ bool touches(const ir::Statement& s, const std::string& buffer) {
                      [&](const AccessRef& ref) { return ref.access.buffer == buffer; });
 }
 
+namespace {
+
+// What is proved of the Program after a rewrite holds where its tensors have sizes: that has to be everywhere.
+std::optional<Refusal> lost_sizes(const IslModel& before, const IslModel& after) {
+  const isl::set lost = before.context.subtract(after.context);
+  if (lost.is_empty()) return std::nullopt;
+  const Point point = first_point(isl::manage(isl_set_from_params(isl_set_params(lost.copy()))), before.params);
+  std::string sizes;
+  for (const auto& [name, value] : point.params)
+    sizes += (sizes.empty() ? "" : ", ") + name + "=" + std::to_string(value);
+  return rewrite_fault("a tensor that it makes would have a negative extent at " + sizes);
+}
+
+}  // namespace
+
 std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state) {
   std::shared_ptr<const ir::Program> before = impl.reference;
   for (const Rewrite& rewrite : state.rewrites) {
@@ -161,6 +176,7 @@ std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state) {
         break;
     }
     if (refusal) return refusal;
+    if (auto lost = lost_sizes(impl.basis_of(before).model, impl.basis_of(rewrite.after).model)) return lost;
     before = rewrite.after;
   }
   if (before != state.basis) return rewrite_fault("the Program was rewritten without a step that says how");
