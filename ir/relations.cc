@@ -57,8 +57,11 @@ std::vector<std::string> free_iterators(const Statement& update) {
 
 bool starts_reduction(const Statement& init, const Statement& update) {
   if (init.combiner != Combiner::None || update.combiner == Combiner::None || init.guard) return false;
-  const auto holds_for_update = [&](const Constraint& c) {
-    return std::ranges::find(update.domain, c) != update.domain.end();
+  const auto holds_for_update = [&](const Constraint& c) {  // as it is, or a tighter bound: i >= 1 for i >= 0
+    return std::ranges::any_of(update.domain, [&](const Constraint& known) {
+      const Affine slack = c.expr - known.expr;
+      return c == known || (!c.equality && !known.equality && slack.is_constant() && slack.constant() >= 0);
+    });
   };
   const std::vector<std::string> free = free_iterators(update);
   return init.writes[0].buffer == update.writes[0].buffer && std::ranges::is_permutation(init.iterators, free) &&

@@ -174,6 +174,16 @@ program scatter(N, M)
   S0: s[at[n], j] += (s[n, j - 1] else 5) - s[n, j]  for n in 0..N, j in 0..M
 )",
      {{"N", 6}, {"M", 16}}},
+    {"a sum over the inner rows, all of which begin at 0",
+     R"(
+program inner_rows(N, K)
+  out y: f64[N]
+  in  a: f64[N, K]
+
+  S0: y[i] = 0  for i in 0..N
+  S1: y[i] += a[i, k]  for i in 1..N-1, k in 0..K
+)",
+     {{"N", 24}, {"K", 8}}},
     {"no statement at all", "program nothing(N)\n  inout a: f32[N]\n", {{"N", 4}}},
 };
 
@@ -199,6 +209,15 @@ TEST_CASE("a sum whose initial value has a name of its own is scheduled by every
     CAPTURE(arm);
     CHECK(static_cast<bool>(written(kExamples[0], arm)));
   }
+}
+
+TEST_CASE("an initial value of more rows than the sum has is one nest with it") {
+  const auto inner = std::ranges::find_if(
+      kExamples, [](const Example& e) { return std::string_view(e.what).starts_with("a sum over the inner rows"); });
+  REQUIRE(inner != std::end(kExamples));
+  const auto script = written(*inner, "template");
+  REQUIRE(static_cast<bool>(script));
+  CHECK(print(*script).find("S0; k") != std::string::npos);
 }
 
 }  // namespace
