@@ -123,7 +123,7 @@ class Machine {
     Cells& cells = buffers_[static_cast<std::size_t>(step.buffer)];
     cells.own.assign(static_cast<std::size_t>(cells.size * size_in_bytes(cells.dtype)), std::byte{0xA5});
     cells.bytes = cells.own.data();
-    cells.written.assign(static_cast<std::size_t>(std::max<std::int64_t>(cells.size, 1)), 0);
+    cells.contents.assign(static_cast<std::size_t>(std::max<std::int64_t>(cells.size, 1)), Content::None);
     cells.records.clear();
     cells.first_level = running_.size();
     run(step.body);
@@ -145,10 +145,10 @@ class Machine {
     if (options_.on_event) options_.on_event(event_);
   }
 
-  // A copy into a buffer of the kernel's own moves what was never written as such: it may copy more than is used.
+  // A copy moves what was never written as such: it may copy more than is used.
   void begin_copy(const Step& step, const Cells& cells) {
-    const bool is_copy =
-        step.origin->statement.empty() && std::holds_alternative<Load>(step.value[0].source->op) && !cells.own.empty();
+    const bool is_copy = step.origin->statement.empty() && std::holds_alternative<Load>(step.value[0].source->op) &&
+                         !cells.contents.empty();
     undefined_.assign(is_copy ? step.value[0].value.size() : 0, 0);
   }
 
@@ -240,10 +240,11 @@ class Machine {
   }
 
   void touch_read(Cells& cells, std::int64_t position, const ResolvedAccess& access, int lane) {
-    const bool is_written = cells.written.empty() || cells.written[static_cast<std::size_t>(position)];
-    if (!is_written && !undefined_.empty())
+    const bool is_defined =
+        cells.contents.empty() || cells.contents[static_cast<std::size_t>(position)] == Content::Value;
+    if (!is_defined && !undefined_.empty())
       undefined_[static_cast<std::size_t>(lane)] = 1;
-    else if (!is_written)
+    else if (!is_defined)
       fault(where() + ": reads " + element(cells, position, access.subscripts.size()) + ", which was never written");
     CellRecord* records = records_of(cells, position);
     if (!records || is_atomic_part(access)) return;
@@ -260,7 +261,8 @@ class Machine {
   }
 
   void touch_write(Cells& cells, std::int64_t position, const Step& step, bool defined) {
-    if (!cells.written.empty()) cells.written[static_cast<std::size_t>(position)] = defined;
+    if (!cells.contents.empty())
+      cells.contents[static_cast<std::size_t>(position)] = defined ? Content::Value : Content::UndefinedCopy;
     CellRecord* records = records_of(cells, position);
     if (!records) return;
     for (std::size_t d = cells.first_level; d < running_.size(); ++d) {
@@ -334,6 +336,14 @@ class Machine {
   }
 };
 
+// An output may hold such a copy for a while: other tensors are kept in its memory.
+void expect_no_undefined_copy(const Cells& output) {
+  const auto at = std::find(output.contents.begin(), output.contents.end(), Content::UndefinedCopy);
+  if (at != output.contents.end())
+    fault("output '" + output.name + "' ends with a copy of what was never written, element " +
+          std::to_string(at - output.contents.begin()));
+}
+
 std::vector<std::int64_t> shape_at(const Buffer& buffer, const Values& sizes) {
   std::vector<std::int64_t> shape;
   for (const Affine& extent : buffer.shape) shape.push_back(evaluate(extent, sizes));
@@ -366,10 +376,12 @@ void interpret(const LoopProgram& program, Environment& environment, const Inter
     Cells& cells = resolver.buffers[static_cast<std::size_t>(resolver.add_buffer(buffer.name, buffer.dtype, shape))];
     cells.bytes = contents.bytes.data();
     if (buffer.role == Role::Out)
-      cells.written.assign(static_cast<std::size_t>(std::max<std::int64_t>(cells.size, 1)), 0);
+      cells.contents.assign(static_cast<std::size_t>(std::max<std::int64_t>(cells.size, 1)), Content::None);
   }
   Steps steps = resolver.steps(program.body, 0);
   Machine(resolver, options).run(steps);
+  for (const Cells& cells : resolver.buffers)
+    if (cells.own.empty()) expect_no_undefined_copy(cells);
 }
 
 }  // namespace polyte::ir

@@ -100,6 +100,8 @@ struct CellRecord {
   Level read, write, atomic;
 };
 
+enum class Content : char { None, Value, UndefinedCopy };  // never written, written, a copy of what never was
+
 struct Cells {
   std::string name;
   DType dtype = DType::F32;
@@ -107,7 +109,7 @@ struct Cells {
   std::int64_t size = 0;
   std::byte* bytes = nullptr;
   std::vector<std::byte> own;       // of allocations
-  std::vector<char> written;        // empty: everything is initialised
+  std::vector<Content> contents;    // empty: everything has a value
   std::size_t first_level = 0;      // race loops outside the allocation do not matter
   std::vector<CellRecord> records;  // size * levels, once a race loop touched it
 };

@@ -58,7 +58,8 @@ void print_summary(const fuzz::FuzzReport& report) {
             << report.native << " compiled natively), " << report.illegal << " illegal (" << report.illegal_justified
             << " of " << report.illegal_executed << " executed show it), " << report.malformed << " malformed, "
             << report.undecided << " undecided, " << report.doubted.size() << " refused without a visible fault, "
-            << report.skipped << " skipped, " << report.failures.size() << " failures\n";
+            << report.refused_bound << " sizes refused when bound, " << report.skipped << " skipped, "
+            << report.failures.size() << " failures\n";
   if (!report.coverage.features.empty()) std::cout << "\n" << to_table(report.coverage);
 }
 

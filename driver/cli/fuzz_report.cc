@@ -18,7 +18,8 @@ constexpr std::pair<const char*, std::uint64_t FuzzReport::*> kCounts[] = {
     {"skipped", &FuzzReport::skipped},
     {"illegal", &FuzzReport::illegal},
     {"illegal_executed", &FuzzReport::illegal_executed},
-    {"illegal_shown_by_execution", &FuzzReport::illegal_justified}};
+    {"illegal_shown_by_execution", &FuzzReport::illegal_justified},
+    {"sizes_refused_when_bound", &FuzzReport::refused_bound}};
 
 Json identity_json(const FuzzIdentity& identity) {
   return {{"fuzzer", identity.fuzzer},

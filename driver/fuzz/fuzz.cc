@@ -161,6 +161,7 @@ void add(FuzzReport& report, const RunResult& result) {
   report.illegal += verdict.outcome == Outcome::Illegal;
   report.illegal_executed += verdict.outcome == Outcome::Illegal && verdict.executed;
   report.illegal_justified += verdict.outcome == Outcome::Illegal && verdict.justified;
+  report.refused_bound += static_cast<std::uint64_t>(verdict.refused_bound);
   if (verdict.outcome == Outcome::Undecided)
     report.undecided_because.try_emplace(reason_pattern(verdict.detail), FuzzUndecided{0, result.run})
         .first->second.runs += 1;
@@ -195,9 +196,10 @@ Case random_case(const FuzzOptions& options, std::uint64_t run, const codegen::T
 }
 
 void append(FuzzReport& report, const FuzzReport& more) {
-  for (const auto count : {&FuzzReport::runs, &FuzzReport::accepted, &FuzzReport::malformed, &FuzzReport::undecided,
-                           &FuzzReport::skipped, &FuzzReport::native, &FuzzReport::illegal,
-                           &FuzzReport::illegal_executed, &FuzzReport::illegal_justified, &FuzzReport::directives})
+  for (const auto count :
+       {&FuzzReport::runs, &FuzzReport::accepted, &FuzzReport::malformed, &FuzzReport::undecided, &FuzzReport::skipped,
+        &FuzzReport::native, &FuzzReport::illegal, &FuzzReport::illegal_executed, &FuzzReport::illegal_justified,
+        &FuzzReport::refused_bound, &FuzzReport::directives})
     report.*count += more.*count;
   for (const auto& [name, count] : more.statistics.proposed) report.statistics.proposed[name] += count;
   for (const auto& [name, count] : more.statistics.applied) report.statistics.applied[name] += count;

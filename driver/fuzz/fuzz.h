@@ -54,7 +54,8 @@ struct FuzzUndecided {
 struct FuzzReport {
   std::uint64_t runs = 0, accepted = 0, malformed = 0, undecided = 0, skipped = 0, native = 0;
   std::uint64_t illegal = 0, illegal_executed = 0, illegal_justified = 0;
-  std::uint64_t directives = 0;  // in accepted scripts
+  std::uint64_t refused_bound = 0;  // sizes at which a script proved for all is another one, wrong and refused
+  std::uint64_t directives = 0;     // in accepted scripts
   ScriptStatistics statistics;
   Coverage coverage;                                       // of schedule and poly
   std::map<std::string, FuzzUndecided> undecided_because;  // by reason, without names and numbers

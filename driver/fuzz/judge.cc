@@ -146,31 +146,34 @@ class Judge {
     }
     stage_ = "lowering";
     const std::optional<ir::LoopProgram> loops = loops_of_open_size(*proved);
+    Verdict verdict{.outcome = Outcome::Accepted};
     for (const ir::Values& sizes : twelve_sizes(*open)) {
       try {
-        execute_at(sizes, *proved, loops, parsed);
+        verdict.refused_bound += !execute_at(sizes, *proved, loops, parsed);
       } catch (const Failure& failure) {
         throw Failure{failure.kind, at(sizes) + ": " + failure.detail};
       }
     }
-    return {.outcome = Outcome::Accepted};
+    return verdict;
   }
 
   // The loops of open size; and the script replayed at these sizes, where what it names is still there. Its boxes are
-  // others then, so that it is another schedule: one that is wrong has to be refused.
-  void execute_at(const ir::Values& sizes, const State& proved, const std::optional<ir::LoopProgram>& loops,
+  // others then, so that it is another schedule: one that is wrong has to be refused, which is false.
+  bool execute_at(const ir::Values& sizes, const State& proved, const std::optional<ir::LoopProgram>& loops,
                   const Script& script) {
     use_sizes(sizes);
     if (loops) execute_open(proved, *loops);
     stage_ = "replay";
     const auto state = replayed(script, ProofLevel::Off);
-    if (!state) return;
+    if (!state) return true;
     set_equality(*state);
     try {
       execute(*state);
     } catch (const Failure&) {
       if (replayed(script, ProofLevel::Full)) throw;
+      return false;
     }
+    return true;
   }
 
   // None where these loops would need sizes.

@@ -41,6 +41,7 @@ struct Verdict {
   bool executed = false;     // a refused one that could be executed
   bool justified = false;    // ... and the execution shows a fault
   bool affine = false;       // no subscript is read at run time
+  int refused_bound = 0;     // of open sizes: those at which the bound script is wrong, and refused
 };
 
 Verdict judge(const Case& c, const codegen::Target& target);

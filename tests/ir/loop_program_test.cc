@@ -113,7 +113,9 @@ TEST_CASE("the interpreter finds reads of what nobody wrote, and accesses outsid
                              "      for i in 0..2\n        c[i] = t[i]\n";
   CHECK(run(copied + "      y[0] = c[0]  @R(0)\n") == "");
   CHECK(run(copied + "      y[0] = c[1]  @R(1)\n") == "R(1): reads c[1], which was never written");
-  CHECK(run(copied + "      y[0] = c[1]\n") == "a copy to 'y': reads c[1], which was never written");
+  CHECK(run(copied + "      y[0] = c[1]\n") == "output 'y' ends with a copy of what was never written, element 0");
+  CHECK(run(copied + "      y[0] = c[1]\n      y[1] = y[0]  @R(1)\n") == "R(1): reads y[0], which was never written");
+  CHECK(run(copied + "      y[0] = c[1]\n      y[0] = f32(2)  @R(0)\n") == "");
   CHECK(run(head + "  y[0; 8 by 1 if 4] = x8(f32(1))\n") == "");
   CHECK(run(head + "  y[0; 8 by 1 if 5] = x8(f32(1))  @S()\n") == "S(): y[4] is outside the buffer, shape [4]");
   CHECK(run("loops p\n  in x: f32[2]\n  out y: f32[2]\n\n  y[0] = x[0]\n") == "buffer 'x' is missing");
