@@ -177,14 +177,23 @@ Result<Box> box_of(const State& state, const std::vector<BoxAccess>& accesses, c
     if (!part) return part.error();
     // Intervals of skewed loops are wide: a window that moves may then be larger than all it moves over.
     const std::optional<OffsetPart> whole = resting_part(state, accesses, d);
+    std::optional<Window>& moving = box.moving.emplace_back();
     if (whole && whole->max - whole->min < part->max - part->min) {
-      box.rests = box.rests || !part->offset.is_constant();
+      if (!part->offset.is_constant()) moving = Window{part->offset + part->min, part->max - part->min + 1};
       part = *whole;
     }
     box.origin.push_back(part->offset + part->min);
     box.extent.push_back(std::max<std::int64_t>(0, part->max - part->min + 1));
   }
   return box;
+}
+
+bool Box::rests() const {
+  return std::any_of(moving.begin(), moving.end(), [](const auto& window) { return window.has_value(); });
+}
+
+Window Box::moving_window(std::size_t dimension) const {
+  return moving[dimension].value_or(Window{origin[dimension], extent[dimension]});
 }
 
 std::optional<Refusal> lift(State& state, const std::string& tensor, const LiftSite& site) {

@@ -31,11 +31,20 @@ std::vector<std::string> consumers_below(const State& state, const Loop& loop, c
 bool reads(const ScheduledStatement& s, const std::string& buffer);
 bool writes(const ScheduledStatement& s, const std::string& buffer);
 
-// The box of the elements that accesses touch: origin over loops, extent a number, one a dimension.
+// Elements of one dimension: origin over loops, extent a number.
+struct Window {
+  ir::Affine origin;
+  std::int64_t extent = 0;
+};
+// The box of the elements that accesses touch, one window a dimension. It rests where one that moves with the loops
+// would be larger than all it moves over; the elements of an iteration are then those in both.
 struct Box {
   std::vector<ir::Affine> origin;
   std::vector<std::int64_t> extent;
-  bool rests = false;  // it holds all that a smaller window moves over
+  std::vector<std::optional<Window>> moving = {};  // where the box rests
+
+  bool rests() const;
+  Window moving_window(std::size_t dimension) const;  // that of the box where it does not rest
 };
 struct BoxAccess {
   const ScheduledStatement* statement = nullptr;

@@ -133,6 +133,8 @@ class StageApplication {
       return malformed(
           "when compile is for a const tensor staged for the whole kernel: " + plan_.buffer + " is " +
           (plan_.site ? "staged at " + plan_.site->name : "an " + ir::to_string(plan_.role()) + " tensor"));
+    if (plan_.directive.when_compile && !std::ranges::all_of(plan_.before.shape_of(plan_.buffer), &Affine::is_constant))
+      return malformed("when compile is for tensors of known size: the shape of " + plan_.buffer + " is open");
     if (auto refusal = check_windows()) return refusal;
     for (const std::string& user : plan_.users)
       for (const StagedBuffer& b : plan_.before.staged)

@@ -14,12 +14,13 @@ using Condition = std::vector<Constraint>;  // over the loops above the site
 
 class CopyMaker {
  public:
-  CopyMaker(State& next, const StagePlan& plan) : next_(next), plan_(plan) {}
+  CopyMaker(State& next, const StagePlan& plan, const Transfers& transfers)
+      : next_(next), plan_(plan), transfers_(transfers) {}
 
-  void run(const Transfers& transfers) {
+  void run() {
     std::vector<Tree> ins, outs;
-    for (const Condition& condition : transfers.in) ins.push_back(copy_nest(add_copy(true, condition)));
-    for (const Condition& condition : transfers.out) outs.push_back(copy_nest(add_copy(false, condition)));
+    for (const Condition& condition : transfers_.in) ins.push_back(copy_nest(add_copy(true, condition)));
+    for (const Condition& condition : transfers_.out) outs.push_back(copy_nest(add_copy(false, condition)));
     const auto around = [&](const Tree& body) {
       std::vector<Tree> children = ins;
       children.push_back(body);
@@ -42,6 +43,7 @@ class CopyMaker {
  private:
   State& next_;
   const StagePlan& plan_;
+  const Transfers& transfers_;
   Names copies_;
 
   // The innermost local dimension is split by the vector length where it is long (registers are unrolled).
@@ -61,6 +63,7 @@ class CopyMaker {
       const Affine element = plan_.box.origin[d] + Affine::symbol(names[d]);
       domain.push_back(ir::at_least(Affine::symbol(names[d]), 0));
       domain.push_back(ir::less_than(Affine::symbol(names[d]), plan_.box.extent[d]));
+      if (transfers_.by_windows && plan_.box.moving[d]) clip_to_window(*plan_.box.moving[d], element, domain);
       ir::Interval touched = touched_range(d);
       if (!plan_.padding.otherwise) {
         domain.push_back(ir::at_least(element, std::max<std::int64_t>(0, touched.min.value_or(0))));
@@ -74,6 +77,11 @@ class CopyMaker {
       if (touched.max) domain.push_back(ir::at_least(*touched.max, element));
       if (!shape[d].is_constant() && stays_below(d, shape[d])) domain.push_back(ir::less_than(element, shape[d]));
     }
+  }
+
+  static void clip_to_window(const Window& window, const Affine& element, std::vector<Constraint>& domain) {
+    domain.push_back(ir::at_least(element, window.origin));
+    domain.push_back(ir::less_than(element, window.origin + window.extent));
   }
 
   // No access reaches beyond the buffer in dimension d, whatever its size: the padding is of others.
@@ -196,8 +204,8 @@ class CopyMaker {
 }  // namespace
 
 std::vector<std::string> insert_copies(State& next, const StagePlan& plan, const Transfers& transfers) {
-  CopyMaker maker(next, plan);
-  maker.run(transfers);
+  CopyMaker maker(next, plan, transfers);
+  maker.run();
   return maker.copies();
 }
 

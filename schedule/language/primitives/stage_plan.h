@@ -42,6 +42,7 @@ std::string fresh(const std::string& base, const std::function<bool(const std::s
 // Which elements pass between the buffer and its copy: one copy statement a condition over the loops above the site.
 struct Transfers {
   std::vector<std::vector<ir::Constraint>> in, out;
+  bool by_windows = false;  // of a box that rests: those in the iteration's window alone
 };
 Result<Transfers, Refusal> find_transfers(const StagePlan& plan);
 

@@ -26,8 +26,10 @@ class TransferFinder {
     const bool starts_fresh = !reads(plan_.before.at(plan_.users.front()), plan_.buffer);
     const bool recomputed = plan_.before.at(plan_.users.front()).lifted > 0;
     if (!lives && starts_fresh && recomputed) return std::nullopt;  // made anew in every iteration
-    if (auto refusal = find_free_loops(free)) return refusal;
-    transfers.in = copy_in_conditions(free);
+    transfers.by_windows = plan_.box.rests() && !find_free_loops(moving_windows(), free);
+    if (!transfers.by_windows)
+      if (auto refusal = find_free_loops(box_windows(), free)) return refusal;
+    transfers.in = copy_in_conditions(free, transfers.by_windows);
     if (lives) {
       transfers.out = {Condition{}};
       return std::nullopt;
@@ -53,24 +55,36 @@ class TransferFinder {
  private:
   const StagePlan& plan_;
 
-  // Loops above the site on which the box does not depend; Conservative if written boxes overlap.
-  std::optional<Refusal> find_free_loops(Names& free) const {
+  std::vector<Window> moving_windows() const {
+    std::vector<Window> windows;
+    for (std::size_t d = 0; d < plan_.box.origin.size(); ++d) windows.push_back(plan_.box.moving_window(d));
+    return windows;
+  }
+
+  std::vector<Window> box_windows() const {
+    std::vector<Window> windows;
+    for (std::size_t d = 0; d < plan_.box.origin.size(); ++d)
+      windows.push_back({plan_.box.origin[d], plan_.box.extent[d]});
+    return windows;
+  }
+
+  // Loops above the site on which the windows do not depend; Conservative if written ones overlap.
+  std::optional<Refusal> find_free_loops(const std::vector<Window>& windows, Names& free) const {
     std::set<std::string> determined;
-    const ir::Ranges ranges = loop_ranges(plan_.before, plan_.users);
-    for (std::size_t d = 0; d < plan_.box.origin.size(); ++d) {
+    for (const Window& window : windows) {
       std::vector<std::pair<std::int64_t, std::string>> radix;
-      for (const ir::Term& term : plan_.box.origin[d].terms()) {
+      for (const ir::Term& term : window.origin.terms()) {
         if (term.atom.div)
-          return conservative("the tiles of " + plan_.buffer + " lie at " + ir::to_string(plan_.box.origin[d]) +
+          return conservative("the tiles of " + plan_.buffer + " lie at " + ir::to_string(window.origin) +
                               ": not a sum of loops");
         if (plan_.outer.count(term.atom.symbol) > 0) radix.emplace_back(std::abs(term.coefficient), term.atom.symbol);
       }
       std::sort(radix.begin(), radix.end());
-      std::int64_t covered = plan_.box.extent[d];
+      std::int64_t covered = window.extent;
       for (const auto& [step, loop] : radix) {
         const auto extent = extent_of(plan_.before, plan_.users, loop);
         if (step < covered && extent != 1)
-          return conservative("the tiles of " + plan_.buffer + " at " + ir::to_string(plan_.box.origin[d]) +
+          return conservative("the tiles of " + plan_.buffer + " at " + ir::to_string(window.origin) +
                               " overlap, and it is written");
         determined.insert(loop);
         if (!extent) {
@@ -114,10 +128,11 @@ class TransferFinder {
   }
 
   // Iterations that begin with a read: nothing, all, or those beyond the one where the starter writes.
-  std::vector<Condition> copy_in_conditions(const Names& free) const {
+  std::vector<Condition> copy_in_conditions(const Names& free, bool by_windows) const {
     const std::string& starter = plan_.users.front();
     if (reads(plan_.before.at(starter), plan_.buffer)) return {Condition{}};
-    if (plan_.box.rests && plan_.role() == ir::Role::InOut) return {Condition{}};  // what an iteration does not write
+    if (plan_.box.rests() && !by_windows && plan_.role() == ir::Role::InOut)
+      return {Condition{}};  // what an iteration does not write
     std::vector<std::pair<std::string, Affine>> pins;
     bool all_first = true, all_alike = true;
     for (const std::string& loop : free) {
