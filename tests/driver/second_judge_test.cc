@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "driver/build_kernel.h"
+#include "driver/execution_check.h"
 #include "ir/program_text.h"
 #include "schedule/language/replay.h"
 #include "support/error.h"
@@ -114,6 +115,34 @@ TEST_CASE("the budget grows with the proof, by steps that a busy machine seldom 
   CHECK(judge_budget(10) == 4 * kLeastJudgeSteps);
   CHECK(judge_budget(39) == 4 * kLeastJudgeSteps);
   CHECK(judge_budget(1e9) == kLeastJudgeSteps << 12U);
+}
+
+TEST_CASE("what another rounding makes jump is not compared, what lies beside it is") {
+  const auto program = bound_program(R"(
+program ratio(N)
+  in  x: f32[N]
+  in  w: f32[1]
+  out below: f32[N]
+  out q: f32[N]
+  below[i] = select(x[i] / w[0] < 1, 100, 0)
+  q[i] = x[i] / w[0]
+)",
+                                     {{"N", 2}});
+  const schedule::Script script =
+      schedule::parse_script("schedule s/1 for ratio f32 exact\nreciprocal below\nreciprocal q", "s.sched");
+  const auto state = schedule::replay(program, script, machine(), {schedule::ProofLevel::Full, {}});
+  REQUIRE(state);
+  ir::Environment inputs = small_integer_environment(*program, 1);
+  for (const std::int64_t i : {0, 1}) ir::set_real(inputs.at("x"), i, 41);
+  ir::set_real(inputs.at("w"), 0, 41);  // 41 * (1 / 41) < 1
+  CHECK(faults_by_execution(*state, machine(), inputs).empty());
+  schedule::State wrong = *state;
+  auto another = std::make_shared<ir::Program>(*wrong.reference);
+  another->statements.back().values.front() = ir::make_float(DType::F32, 2);
+  wrong.reference = another;
+  const auto faults = faults_by_execution(wrong, machine(), inputs);
+  REQUIRE(faults.size() == 1);
+  CHECK(faults.front().text == "the rewritten program computes another q");
 }
 
 }  // namespace polyte::driver
