@@ -28,6 +28,8 @@ void RegisterPlan::visit(const Stmt& s, const std::string& parallel) {
     for (const ir::Index& index : store->indices)
       if (index.indirect) visit(index.indirect, parallel);
     visit(store->value, parallel);
+    if (store->buffer == name_ && reason.empty() && !updates(*store))
+      pieces_.at(piece_of(store->indices, store->lanes)).begun = true;
   } else if (const auto* block = std::get_if<ir::Block>(&s->op)) {
     for (const Stmt& child : block->body) visit(child, parallel);
   } else if (const auto* loop = std::get_if<ir::For>(&s->op)) {
@@ -81,9 +83,19 @@ void RegisterPlan::see(const std::vector<ir::Index>& indices, const ir::Lanes& l
     if (index.indirect || !index.affine.is_constant())
       return fail("subscript " + ir::to_string(index.affine) + " is not constant");
   if (!sees_lanes(lanes)) return fail("its vectors do not all run along one dimension");
-  const auto [at, fresh] = pieces_.emplace(piece_of(indices, lanes), Masks{true, lanes.active, false});
+  const auto [at, fresh] = pieces_.emplace(piece_of(indices, lanes), Masks{true, lanes.active, false, false});
   at->second.stored = at->second.stored || stored;
   if (!fresh && at->second.active != lanes.active) at->second.uniform = false;
+}
+
+// Its value reads the piece that it writes.
+bool RegisterPlan::updates(const ir::Store& store) const {
+  const Piece piece = piece_of(store.indices, store.lanes);
+  return std::ranges::any_of(ir::loads_of(store.value), [&](const ir::Load* load) {
+    if (load->buffer != name_) return false;
+    const Piece read = piece_of(load->indices, load->lanes);
+    return !(read < piece) && !(piece < read);
+  });
 }
 
 RegisterPlan::Piece RegisterPlan::piece_of(const std::vector<ir::Index>& indices, const ir::Lanes& lanes) const {
@@ -147,7 +159,7 @@ bool RegisterPlan::drops_mask(const std::vector<ir::Index>& indices, const ir::L
   const Masks& masks = pieces_.at(piece_of(indices, lanes));
   std::set<std::string> symbols;
   lanes.active->collect_symbols(symbols);
-  return masks.uniform &&
+  return masks.uniform && masks.begun &&
          std::none_of(symbols.begin(), symbols.end(), [&](const std::string& s) { return inner_.count(s) > 0; });
 }
 

@@ -2,7 +2,8 @@
 // (its first element and its lanes), and how the buffer must look for that:
 //   order    the dimension that vectors run along becomes the last one
 //   shape    that extent grows where a masked vector reaches beyond it (registers cost nothing there)
-//   no mask  a piece that is always accessed under one mask needs none: nobody reads its other lanes
+//   no mask  a piece that is always accessed under one mask needs none: nobody reads its other lanes. (A piece that is
+//            only updated keeps it: it has no lane, or what is updated would never have been written.)
 // What is only read may be part of a piece: its element, or some of its lanes.
 #pragma once
 
@@ -35,7 +36,7 @@ class RegisterPlan {
   struct Masks {
     bool uniform = true;  // every access has the same mask, or none
     std::optional<ir::Affine> active;
-    bool stored = false;
+    bool stored = false, begun = false;  // begun: stored without a read of it
   };
   std::string name_;
   std::optional<std::size_t> lane_dim_;  // none: no vectors
@@ -49,6 +50,7 @@ class RegisterPlan {
   void see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, const std::string& parallel, bool stored);
   void grow();
   void check_overlap();
+  bool updates(const ir::Store& store) const;
   bool is_part(const Piece& piece) const;
   Piece piece_of(const std::vector<ir::Index>& indices, const ir::Lanes& lanes) const;
   bool sees_lanes(const ir::Lanes& lanes);

@@ -183,11 +183,12 @@ bool can_pack(const ir::Program& program, const ir::Statement& update, const ir:
 
 namespace {
 
-// Of several reads of a buffer the one along the lanes says how its panels run.
+// Of several reads of a buffer the one along the lanes, or else along the rows, says how its panels run.
 const ir::Load* panel_load(const TiledReduction& r, const ir::Load* first) {
-  for (const ir::Expr& value : r.update->values)
-    for (const ir::Load* load : ir::loads_of(value))
-      if (load->buffer == first->buffer && panel_iterator(*load, r.lane.loop, "") == r.lane.loop) return load;
+  for (const std::string& iterator : {r.lane.loop, r.row.loop})
+    for (const ir::Expr& value : r.update->values)
+      for (const ir::Load* load : ir::loads_of(value))
+        if (load->buffer == first->buffer && panel_iterator(*load, iterator, "") == iterator) return load;
   return first;
 }
 

@@ -184,6 +184,15 @@ program inner_rows(N, K)
   S1: y[i] += a[i, k]  for i in 1..N-1, k in 0..K
 )",
      {{"N", 24}, {"K", 8}}},
+    {"a constant that is read twice, once along the rows",
+     R"(
+program twice(N)
+  const x: u32[2, 2]
+  out   y: u32[2, 2]
+
+  y[i, j] = sum[k, r] x[r, k] * (x[r, k] + x[r, i])  for i in 0..2, j in 0..N, k in 0..2, r in 0..2
+)",
+     {{"N", 2}}},
     {"no statement at all", "program nothing(N)\n  inout a: f32[N]\n", {{"N", 4}}},
 };
 
