@@ -161,6 +161,7 @@ class ModelBuilder {
     }
   }
 
+  // Sizes are never negative (ir::bind), nor is an extent.
   isl::set parameter_context() {
     isl::space space = isl::manage(isl_space_params_alloc(context_.get().get(), 0));
     for (const std::string& param : model_.params) {
@@ -171,6 +172,7 @@ class ModelBuilder {
     }
     isl::space as_set = isl::manage(isl_space_set_from_params(space.copy()));
     std::vector<ir::Constraint> known = model_.state->basis->context;
+    for (const std::string& param : model_.params) known.push_back(ir::at_least(ir::Affine::symbol(param), 0));
     for (const IslBuffer& buffer : model_.buffers) {
       for (const ir::Affine& extent : buffer.shape) {
         if (!extent.is_constant()) known.push_back(ir::at_least(extent, 0));
