@@ -108,13 +108,16 @@ std::set<std::string> jumping_buffers(const ir::Program& program) {
 void compare_rewritten(const schedule::State& state, const ir::Environment& inputs, const ExecutionOptions& options,
                        std::vector<lower::TraceFault>& faults) {
   if (state.rewrites.empty()) return;
-  const bool only_inlined = std::ranges::all_of(
-      state.rewrites, [](const schedule::Rewrite& r) { return r.kind == schedule::Rewrite::Kind::Inline; });
+  using Kind = schedule::Rewrite::Kind;
+  const bool only_inlined =
+      std::ranges::all_of(state.rewrites, [](const schedule::Rewrite& r) { return r.kind == Kind::Inline; });
+  const bool rounds_anew = std::ranges::any_of(  // small whole numbers, too
+      state.rewrites, [](const schedule::Rewrite& r) { return r.kind == Kind::Reciprocal || r.kind == Kind::Online; });
   ir::Environment before = inputs, after = inputs;
   const ir::InterpretOptions limits{.sizes = options.sizes, .on_event = {}, .max_steps = options.max_steps};
   ir::interpret(*state.reference, before, limits);
   ir::interpret(*state.basis, after, limits);
-  const std::set<std::string> jumping = only_inlined ? std::set<std::string>() : jumping_buffers(*state.reference);
+  const std::set<std::string> jumping = rounds_anew ? jumping_buffers(*state.reference) : std::set<std::string>();
   for (const ir::Buffer* buffer : state.reference->interface()) {
     if (buffer->role != ir::Role::Out && buffer->role != ir::Role::InOut) continue;
     if (jumping.count(buffer->name) > 0) continue;
