@@ -426,7 +426,7 @@ std::map<std::string, TraceOptions::Relaxed> reorderable_updates(const schedule:
   std::map<std::string, TraceOptions::Relaxed> result;
   for (const ir::Statement& s : state.basis->statements) {
     if (s.combiner == ir::Combiner::None) continue;
-    TraceOptions::Relaxed relaxed{state.may_reorder(s), schedule::reorderable_iterators(state, s)};
+    TraceOptions::Relaxed relaxed{schedule::is_reorderable(s), schedule::reorderable_iterators(state, s)};
     if (relaxed.all || !relaxed.iterators.empty()) result.emplace(s.name, std::move(relaxed));
   }
   return result;

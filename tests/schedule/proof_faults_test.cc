@@ -74,6 +74,86 @@ TEST_CASE("a split loop that runs more or less than its tiles is refused") {
   CHECK(verdict(more) != "legal");
 }
 
+constexpr const char* kTwice = R"(
+program twice(M, N)
+  in  x: i32[M, N]
+  out y: i32[M, N]
+  t[i, j] = x[i, j] * 2
+  y[i, j] = t[i, j] + 1
+)";
+
+TEST_CASE("storage that iterations of a parallel loop share is refused") {
+  State state = state_of(bound_program(kTwice, {{"M", 3}, {"N", 5}}),
+                         "compute_at t at y: i\nstage t at y: i\nparallel y: i");
+  CHECK(verdict(state) == "legal");
+  REQUIRE(state.staged.size() == 1);
+  state.staged[0].alloc_loop = -1;
+  CHECK(verdict(state).find("parallel loop i carries a dependence through t") == 0);
+}
+
+// lower would leave such a loop scalar: the refusal is for the promise, not for a wrong value.
+TEST_CASE("the lanes of an atomic update are refused") {
+  const auto program = bound_program(R"(
+program counts(N)
+  in    at: u8[N]
+  inout h: i32[256]
+  H: h[at[n]] += 1  for n in 0..N
+)",
+                                     {{"N", 16}});
+  CHECK(verdict(state_of(program, "atomic H\nparallel n")) == "legal");
+  CHECK(verdict(state_of(program, "atomic H\nvectorize n")).find("vector loop n carries a dependence") == 0);
+}
+
+TEST_CASE("a recomputed sum that lacks terms is refused") {
+  const auto program = bound_program(R"(
+program mean(M, N, K)
+  in  x: i32[M, K]
+  out y: i32[M, N]
+  s[i] = sum[k] x[i, k]
+  y[i, j] = s[i] + j
+)",
+                                     {{"M", 3}, {"N", 5}, {"K", 4}});
+  State state = state_of(program, "compute_at s at y: i");
+  CHECK(verdict(state) == "legal");
+  for (std::vector<ir::Constraint>* domain :
+       {&statement(state, "s.update").body.domain, &statement(state, "s.update").loop_domain})
+    domain->push_back(ir::less_than(ir::Affine::symbol("k"), 3));
+  CHECK(verdict(state) != "legal");
+}
+
+// A staged accumulator of which some statements forget that it is staged: they work on the tensor itself, beside the
+// copy, and what the copy brings back at the end comes on top.
+constexpr const char* kClamped = R"(
+program clamped(N, K)
+  in  a: i32[N, K]
+  in  b: i32[N, K]
+  out y: i32[N]
+  temp acc: i32[N]
+  I: acc[i] = 0
+  S: acc[i] += a[i, k]
+  T: acc[i] += b[i, k]
+  M: acc[i] max= b[i, 0]
+  Y: y[i] = acc[i]
+)";
+
+State with_forgotten(const std::vector<std::string>& forgotten) {
+  const auto program = bound_program(kClamped, {{"N", 3}, {"K", 4}});
+  const std::string nest = "nest { i > I; i > { k > S; k > T; M; Y } }\n";
+  const State plain = state_of(program, nest);
+  State staged = state_of(program, nest + "stage acc at Y: i");
+  CHECK(verdict(staged) == "legal");
+  for (const std::string& name : forgotten) statement(staged, name).body = plain.at(name).body;
+  return staged;
+}
+
+TEST_CASE("a sum that two values go on from is refused") {
+  CHECK(verdict(with_forgotten({"T"})) == "a partial sum would be counted twice");
+}
+
+TEST_CASE("a maximum that goes on from what stood before the sum is refused") {
+  CHECK(verdict(with_forgotten({"M", "Y"})) == "a sum would be read before it is complete");
+}
+
 TEST_CASE("a copy-in that leaves elements out is refused") {
   State state = staged_gemm();
   ScheduledStatement& copy = statement(state, "acc.in");
