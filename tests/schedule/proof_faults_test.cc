@@ -83,8 +83,8 @@ program twice(M, N)
 )";
 
 TEST_CASE("storage that iterations of a parallel loop share is refused") {
-  State state = state_of(bound_program(kTwice, {{"M", 3}, {"N", 5}}),
-                         "compute_at t at y: i\nstage t at y: i\nparallel y: i");
+  State state =
+      state_of(bound_program(kTwice, {{"M", 3}, {"N", 5}}), "compute_at t at y: i\nstage t at y: i\nparallel y: i");
   CHECK(verdict(state) == "legal");
   REQUIRE(state.staged.size() == 1);
   state.staged[0].alloc_loop = -1;
@@ -121,6 +121,25 @@ program mean(M, N, K)
   CHECK(verdict(state) != "legal");
 }
 
+TEST_CASE("a recomputed sum that lacks terms which another iteration of its site has is refused") {
+  const auto program = bound_program(R"(
+program pairs(M, K)
+  in  x: i32[M + 1, K]
+  out y: i32[M]
+  s[u] = sum[k] x[u, k]  for u in 0..M+1
+  y[i] = s[i] + s[i+1]   for i in 0..M
+)",
+                                     {{"M", 4}, {"K", 4}});
+  State state = state_of(program, "compute_at s at y: i");
+  CHECK(verdict(state) == "legal");
+  ScheduledStatement& update = statement(state, "s.update");
+  REQUIRE(update.body.iterators.size() == 3);
+  const auto iterator = [&](std::size_t n) { return ir::Affine::symbol(update.body.iterators[n]); };
+  // s[1] at y[0]: without its last term.
+  update.body.domain.push_back(ir::less_than(iterator(2), iterator(0) * 20 - iterator(1) * 10 + 13));
+  CHECK(verdict(state) == "a sum would be read that lacks some of its terms");
+}
+
 // A staged accumulator of which some statements forget that it is staged: they work on the tensor itself, beside the
 // copy, and what the copy brings back at the end comes on top.
 constexpr const char* kClamped = R"(
@@ -132,13 +151,13 @@ program clamped(N, K)
   I: acc[i] = 0
   S: acc[i] += a[i, k]
   T: acc[i] += b[i, k]
-  M: acc[i] max= b[i, 0]
+  M: acc[i] max= b[i, k]
   Y: y[i] = acc[i]
 )";
 
 State with_forgotten(const std::vector<std::string>& forgotten) {
   const auto program = bound_program(kClamped, {{"N", 3}, {"K", 4}});
-  const std::string nest = "nest { i > I; i > { k > S; k > T; M; Y } }\n";
+  const std::string nest = "nest { i > I; i > { k > S; k > T; k > M; Y } }\n";
   const State plain = state_of(program, nest);
   State staged = state_of(program, nest + "stage acc at Y: i");
   CHECK(verdict(staged) == "legal");
@@ -151,7 +170,29 @@ TEST_CASE("a sum that two values go on from is refused") {
 }
 
 TEST_CASE("a maximum that goes on from what stood before the sum is refused") {
-  CHECK(verdict(with_forgotten({"M", "Y"})) == "a sum would be read before it is complete");
+  CHECK(verdict(with_forgotten({"M", "Y"})) == "a partial sum would be counted twice");
+}
+
+TEST_CASE("a partial sum with other terms is refused where all of it is computed anew") {
+  const auto program = bound_program(R"(
+program middle(N, K)
+  in    a: i32[N, K]
+  out   z: i32[N]
+  temp  s: i32[N]
+  temp  y: i32[N]
+  I: s[i] = 0
+  P: s[i] += a[i, k]
+  Y: y[i] = s[i] * 2
+  Q: s[i] += a[i, k] * 3
+  Z: z[i] = y[i] + s[i]
+)",
+                                     {{"N", 4}, {"K", 5}});
+  const std::string anew = "compute_at y at Z: i\ncompute_at s at Z: i\nnest i > { I; ";
+  const std::string other_terms = "a partial sum would be read with other terms than in the reference";
+  CHECK(verdict(state_of(program, anew + "k > P; Y; k > Q; Z }")) == "legal");
+  CHECK(verdict(state_of(program, anew + "k > { Q; P }; Y; Z }")) == other_terms);
+  CHECK(verdict(state_of(program, anew + "k > Q; Y; k > P; Z }")) == other_terms);
+  CHECK(verdict(state_of(program, anew + "k > { P; Y when first k }; k > Q; Z }")) == other_terms);
 }
 
 TEST_CASE("a copy-in that leaves elements out is refused") {
