@@ -88,6 +88,30 @@ class Proposer {
     return {};
   }
 
+  // What makes the values of an update lie elsewhere, or makes them anew: the order of the statements then decides no
+  // more which value a read takes.
+  Operation relocation() {
+    std::vector<std::string> updated;
+    for (const std::string& name : statements_)
+      if (state_.at(name).body.combiner != ir::Combiner::None) updated.push_back(written_by(name));
+    if (updated.empty() || random_.chance(15)) return compute_at();
+    const std::string tensor = random_.pick(updated);
+    std::vector<std::string> readers;
+    for (const std::string& name : statements_)
+      if (reads(name, tensor) && written_by(name) != tensor) readers.push_back(name);
+    if (!readers.empty() && random_.chance(50)) {
+      const std::string& reader = random_.chance(70) ? readers.back() : random_.pick(readers);
+      return ComputeAt{tensor, {reader, random_.pick(loops_of(reader))}, ""};
+    }
+    Stage d = whole(tensor);
+    if (random_.chance(70)) d.at = touching_loop(d.tensor);
+    return d;
+  }
+  Operation another_order() {
+    if (random_.chance(15)) return mapped();
+    return Nest{"", random_nest(state_, random_)};
+  }
+
  private:
   const State& state_;
   const Machine& machine_;
@@ -674,9 +698,17 @@ Script random_script(std::shared_ptr<const ir::Program> program, const Machine& 
   std::vector<Operation> recipe;  // what comes first
   if (random.chance(4)) recipe = Proposer(state, machine, random).recipe();
   std::size_t made = 0;
+  // One script of five moves values, and then tries one order after the other.
+  const bool tries_orders = random.chance(20);
+  const std::size_t first_order = script.directives.size() + static_cast<std::size_t>(random.between(1, 2));
+  const auto next = [&]() -> Operation {
+    Proposer proposer(state, machine, random);
+    if (made < recipe.size()) return recipe[made++];
+    if (!tries_orders || random.chance(20)) return proposer.propose();
+    return script.directives.size() < first_order ? proposer.relocation() : proposer.another_order();
+  };
   for (int attempt = 0; attempt < 30 && script.directives.size() < std::min<std::size_t>(wanted, 12); ++attempt) {
-    const Operation operation = made < recipe.size() ? recipe[made++] : random_operation(state, machine, random);
-    const Directive directive{operation, Provenance::Person, 0};
+    const Directive directive{next(), Provenance::Person, 0};
     if (!reassociate && std::holds_alternative<Reassociate>(directive.operation)) continue;  // other bits are right too
     const std::string name = name_of(directive.operation);
     ++statistics.proposed[name];

@@ -46,9 +46,13 @@ class Writer {
   }
 
   RandomProgram write() {
-    const int accumulators = random_.chance(75) ? 1 : 2;
-    for (int i = 0; i < accumulators; ++i) accumulator();
-    for (int parts = random_.between(1, 3); parts > 0; --parts) part();
+    if (random_.chance(15)) {
+      column();
+    } else {
+      const int accumulators = random_.chance(75) ? 1 : 2;
+      for (int i = 0; i < accumulators; ++i) accumulator(60);
+      for (int parts = random_.between(1, 3); parts > 0; --parts) part();
+    }
     finish_reads();
     return {.text = text(), .exact_sums = true};
   }
@@ -83,17 +87,24 @@ class Writer {
     return shape;
   }
 
-  void accumulator() {
+  Array accumulator(int temp_percent) {
     const bool is_bool = random_.chance(8);
     Array array{fresh("acc"), is_bool ? "bool" : type_, random_shape(), 0, true};
-    const int role = random_.between(0, 99);
-    declare(role < 60 ? "temp" : role < 85 ? "inout" : "out", array.name, array.type, array.shape);
-    if (role >= 60 && role < 85 && random_.chance(60)) {
-      arrays_.push_back(array);
-      return;
-    }
-    assignment(array, true);
+    const std::string role = random_.chance(temp_percent) ? "temp" : random_.chance(62) ? "inout" : "out";
+    declare(role, array.name, array.type, array.shape);
+    if (role != "inout" || random_.chance(40)) assignment(array, true);
     arrays_.push_back(array);
+    return array;
+  }
+
+  // One element updated a few times, in one way or in several, and read at last; in between now and then.
+  void column() {
+    const Array array = accumulator(100);
+    for (int updates = random_.between(2, 3); updates > 0; --updates) {
+      update(array);
+      if (updates > 1 && random_.chance(25)) consumer(array);
+    }
+    if (random_.chance(60)) consumer(array);
   }
 
   std::vector<Loop> loops_over(const std::vector<std::string>& shape) {
