@@ -1,8 +1,8 @@
 // What our schedulers write is accepted, line by line, and computes what the Program says: Programs on which a line of
 // theirs was refused, or which they could not schedule at all.
-#include <algorithm>
-
 #include <doctest/doctest.h>
+
+#include <algorithm>
 
 #include "schedule/templates/templates.h"
 #include "tests/poly/poly_testing.h"
