@@ -3,11 +3,10 @@
 //   generations   one tensor initialised, summed up, read, initialised anew, summed up by another combiner, in regions
 //                 (several, nested, upwards and downwards) and between them
 //   reads         the same element under two guards, `if .. else`, of the updated tensor itself in the value, in
-//   `when`,
-//                 in a subscript
+//                 `when`, in a subscript
 //   subscripts    scatters and gathers, `//` and `%` and differences where it is written, ranges that begin below zero
-//   types         integers, bool, and floats whose sums are exact in any order: values are clamped to small whole
-//   numbers
+//   types         integers, bool, and floats whose sums are exact in any order: values are clamped to small
+//                 whole numbers
 //
 //   temp acc0: i32[M]
 //   I0: acc0[i] = 0
