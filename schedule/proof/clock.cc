@@ -34,15 +34,18 @@ std::optional<std::int64_t> constant_of(const isl::aff& value) {
 std::vector<isl::aff> Clock::full_time(int statement, int buffer, std::map<int, bool>& fixed) const {
   const IslStatement& s = model_.statements[static_cast<std::size_t>(statement)];
   std::vector<isl::aff> values = s.time;
+  const int scope = model_.buffers[static_cast<std::size_t>(buffer)].scope_loop;
+  const int outside = scope >= 0 ? model_.depth_of_loop.at(scope) + 1 : 0;  // dimensions that are the cells' own
   for (const Loop* loop : path_to(model_.state->tree, s.statement->body.name)) {
+    const int depth = model_.depth_of_loop.at(loop->id);
+    if (depth < outside) continue;
     auto [known, fresh] = fixed.try_emplace(loop->id);
     if (fresh) known->second = cell_fixes_iteration(model_, buffer, loop->id);
     if (!known->second) continue;
-    isl::aff& value = values[static_cast<std::size_t>(model_.depth_of_loop.at(loop->id))];
+    isl::aff& value = values[static_cast<std::size_t>(depth)];
     value = isl::manage(isl_aff_zero_on_domain(isl_aff_get_domain_local_space(value.get())));
   }
-  const int scope = model_.buffers[static_cast<std::size_t>(buffer)].scope_loop;
-  if (scope >= 0) values.erase(values.begin(), values.begin() + model_.depth_of_loop.at(scope) + 1);
+  values.erase(values.begin(), values.begin() + outside);
   return values;
 }
 
