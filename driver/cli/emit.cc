@@ -13,16 +13,6 @@ std::string with_newline(std::string text) {
   return text;
 }
 
-// The tree, one line a nest.
-std::string nest_text(const schedule::Tree& tree) {
-  if (!tree) return "";
-  const auto* sequence = std::get_if<schedule::Sequence>(&tree->op);
-  if (!sequence) return schedule::print_nest(tree) + "\n";
-  std::string text;
-  for (const schedule::Tree& child : sequence->children) text += schedule::print_nest(child) + "\n";
-  return text;
-}
-
 }  // namespace
 
 const std::vector<std::string>& emit_kinds() {
@@ -36,7 +26,7 @@ std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kern
   if (kind == "script") return with_newline(schedule::print(kernel.script));
   if (kind == "directives")
     return with_newline(schedule::print(schedule::expand_to_directives(kernel.script, *kernel.state)));
-  if (kind == "nest") return nest_text(kernel.state->tree);
+  if (kind == "nest") return schedule::print_nests(kernel.state->tree);
   if (kind == "loops") return with_newline(ir::print(kernel.kernel.program));
   if (kind == "llvm-ir") return with_newline(codegen::emit_llvm_ir({&kernel.kernel, 1}, target));
   if (kind == "asm") return with_newline(codegen::emit_asm({&kernel.kernel, 1}, target));

@@ -148,4 +148,13 @@ std::string print_nest(const Tree& tree) {
   return text + " }";
 }
 
+std::string print_nests(const Tree& tree) {
+  if (!tree) return "";
+  const auto* sequence = std::get_if<Sequence>(&tree->op);
+  if (!sequence) return print_nest(tree) + "\n";
+  std::string text;
+  for (const Tree& child : sequence->children) text += print_nest(child) + "\n";
+  return text;
+}
+
 }  // namespace polyte::schedule

@@ -68,5 +68,7 @@ Tree without_statement(const Tree& tree, const std::string& statement);
 std::string print_loop(const std::string& name, LoopKind kind);  // n, par n, [n], <n>
 // Nest text of the tree, as `nest` has it: par n.o > k.o > { tile ; ... }.
 std::string print_nest(const Tree& tree);
+// The same, a line for each nest of the root; empty for no tree.
+std::string print_nests(const Tree& tree);
 
 }  // namespace polyte::schedule
