@@ -1,7 +1,7 @@
 # Precompiled headers, for g++: parsing and instantiating the same headers is a third of the build. Files still
 # include what they use; the clang preset, which precompiles nothing, shows where one does not.
 set(POLYTE_PRECOMPILED_standard <algorithm> <functional> <map> <memory> <optional> <set> <sstream> <string> <vector>)
-set(POLYTE_PRECOMPILED_script ${POLYTE_PRECOMPILED_standard} <schedule/language/script.h> <schedule/proof/prover.h>)
+set(POLYTE_PRECOMPILED_script ${POLYTE_PRECOMPILED_standard} <schedule/script/script.h> <schedule/proof/prover.h>)
 set(POLYTE_PRECOMPILED_llvm ${POLYTE_PRECOMPILED_standard} <llvm/IR/IRBuilder.h> <llvm/IR/Intrinsics.h>)
 set(POLYTE_PRECOMPILED_test ${POLYTE_PRECOMPILED_standard} <doctest/doctest.h>)
 

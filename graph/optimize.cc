@@ -1,7 +1,6 @@
 #include "graph/optimize.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "graph/passes/choose_layouts.h"
 #include "graph/passes/fold_constants.h"
@@ -13,6 +12,7 @@
 #include "graph/passes/remove_identities.h"
 #include "graph/passes/simplify_batch_norms.h"
 #include "support/error.h"
+#include "support/stage_log.h"
 
 namespace polyte::graph {
 
@@ -43,13 +43,12 @@ void check_after(std::string_view pass, const Graph& graph) {
 
 template <class AnyPass>
 PassRecord run_pass(const char* name, const AnyPass& pass, Graph& graph) {
-  const auto start = std::chrono::steady_clock::now();
-  PassResult result = pass(graph);
-  const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
+  PassResult result;
+  const double milliseconds = milliseconds_of([&] { result = pass(graph); });
   return {.name = name,
           .ran = true,
           .rewrites = result.rewrites,
-          .milliseconds = taken.count(),
+          .milliseconds = milliseconds,
           .notes = std::move(result.notes)};
 }
 

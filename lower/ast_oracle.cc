@@ -14,8 +14,8 @@
 #include <set>
 #include <tuple>
 
-#include "schedule/language/reuse.h"
 #include "schedule/proof/isl_bridge.h"
+#include "schedule/script/reuse.h"
 #include "support/checked.h"
 #include "support/error.h"
 

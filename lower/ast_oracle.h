@@ -12,7 +12,7 @@
 
 #include "ir/interpret.h"
 #include "ir/loop_program.h"
-#include "schedule/language/state.h"
+#include "schedule/state/state.h"
 
 namespace polyte::lower {
 

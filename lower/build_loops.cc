@@ -7,10 +7,10 @@
 #include "lower/facts.h"
 #include "lower/names.h"
 #include "lower/simplify.h"
-#include "schedule/language/digits.h"
-#include "schedule/language/hints.h"
-#include "schedule/language/primitives/tails.h"
-#include "schedule/language/reuse.h"
+#include "schedule/script/hints.h"
+#include "schedule/script/primitives/tails.h"
+#include "schedule/script/reuse.h"
+#include "schedule/state/digits.h"
 #include "support/error.h"
 
 namespace polyte::lower {

@@ -17,7 +17,7 @@
 #include <string>
 
 #include "ir/loop_program.h"
-#include "schedule/language/state.h"
+#include "schedule/state/state.h"
 
 namespace polyte::lower {
 

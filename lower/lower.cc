@@ -1,7 +1,6 @@
 #include "lower/lower.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "lower/build_loops.h"
 #include "lower/check_subscripts.h"
@@ -13,6 +12,7 @@
 #include "lower/unroll_loops.h"
 #include "lower/vectorize_loops.h"
 #include "support/error.h"
+#include "support/stage_log.h"
 
 namespace polyte::lower {
 namespace {
@@ -85,14 +85,13 @@ void check(const LoopProgram& program, const Pass& pass) {
 
 // Runs one pass: times it, verifies its result, hands it to the dumps.
 void run(const Pass& pass, LoopProgram& program, Context& context) {
-  const auto begin = std::chrono::steady_clock::now();
-  LoopProgram after = pass.run(program, context);
-  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+  LoopProgram after;
+  const double milliseconds = milliseconds_of([&] { after = pass.run(program, context); });
   const auto& on_pass = context.options.on_pass;
   const bool changed = on_pass && (!program.body || !ir::equal(after.body, program.body));
   program = std::move(after);
   check(program, pass);
-  if (on_pass) on_pass({pass.name, time.count(), changed, &program});
+  if (on_pass) on_pass({pass.name, milliseconds, changed, &program});
 }
 
 void check_skips(const std::set<std::string>& skip) {

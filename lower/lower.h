@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "ir/loop_program.h"
-#include "schedule/language/state.h"
+#include "schedule/state/state.h"
 #include "support/machine.h"
 
 namespace polyte::lower {

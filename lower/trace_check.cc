@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lower/trace_follower.h"
-#include "schedule/language/contract.h"
+#include "schedule/state/contract.h"
 #include "support/error.h"
 
 namespace polyte::lower {

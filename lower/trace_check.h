@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "ir/interpret.h"
-#include "schedule/language/state.h"
+#include "schedule/state/state.h"
 
 namespace polyte::lower {
 

@@ -2,8 +2,8 @@
 
 #include "poly/affine_core.h"
 #include "poly/strategy_cpu.h"
-#include "schedule/language/own_script.h"
-#include "schedule/streaming.h"
+#include "schedule/cost/streaming.h"
+#include "schedule/script/own_script.h"
 
 namespace polyte::poly {
 

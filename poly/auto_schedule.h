@@ -3,7 +3,7 @@
 // over the machine (strategy_cpu.cc is the list). Everything it decides is a directive of the Script.
 #pragma once
 
-#include "schedule/language/script.h"
+#include "schedule/script/script.h"
 #include "support/machine.h"
 #include "support/result.h"
 

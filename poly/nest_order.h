@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "poly/affine_core.h"
-#include "schedule/language/state.h"
+#include "schedule/state/state.h"
 
 namespace polyte::poly {
 

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "ir/contraction.h"
-#include "schedule/lanes.h"
-#include "schedule/language/digits.h"
-#include "schedule/nest_accesses.h"
-#include "schedule/operand_staging.h"
+#include "schedule/cost/lanes.h"
+#include "schedule/cost/nest_accesses.h"
+#include "schedule/cost/operand_staging.h"
+#include "schedule/state/digits.h"
 #include "support/checked.h"
 
 namespace polyte::poly {

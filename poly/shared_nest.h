@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "poly/affine_core.h"
-#include "schedule/language/state.h"
+#include "schedule/state/state.h"
 #include "support/machine.h"
 
 namespace polyte::poly {

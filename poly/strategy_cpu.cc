@@ -8,12 +8,12 @@
 #include "poly/nest_order.h"
 #include "poly/shared_nest.h"
 #include "poly/strategy_maps.h"
-#include "schedule/lanes.h"
-#include "schedule/language/digits.h"
-#include "schedule/operand_staging.h"
-#include "schedule/row_chain.h"
-#include "schedule/threads.h"
-#include "schedule/tile_choice.h"
+#include "schedule/cost/lanes.h"
+#include "schedule/cost/operand_staging.h"
+#include "schedule/cost/row_chain.h"
+#include "schedule/cost/threads.h"
+#include "schedule/cost/tile_choice.h"
+#include "schedule/state/digits.h"
 #include "support/checked.h"
 
 namespace polyte::poly {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "ir/contraction.h"
-#include "schedule/language/replay.h"
+#include "schedule/script/replay.h"
 
 namespace polyte::poly {
 namespace {

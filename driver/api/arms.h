@@ -3,7 +3,7 @@
 
 #include "codegen/target.h"
 #include "driver/api/polyte.h"
-#include "driver/model.h"
+#include "driver/compile/model.h"
 
 namespace polyte::api {
 

@@ -3,7 +3,7 @@
 
 #include "driver/api/arms.h"
 #include "driver/api/guard.h"
-#include "driver/operator.h"
+#include "driver/compile/operator.h"
 #include "ir/loop_program_text.h"
 
 namespace polyte::api {

@@ -1,20 +1,21 @@
-#include "driver/model.h"
+#include "driver/compile/model.h"
 
 #include "driver/api/arms.h"
 #include "driver/api/guard.h"
-#include "driver/import_network.h"
+#include "driver/compile/import_network.h"
+#include "driver/package/package_model.h"
 #include "ir/loop_program_text.h"
 #include "ir/program_text.h"
 
 namespace polyte::api {
 namespace {
 
-ModelReport report_of(const driver::CompiledModel& model, std::vector<std::string> notes) {
+ModelReport report_of(const driver::ScheduledModel& model, std::vector<std::string> notes) {
   ModelReport report{{}, std::move(notes)};
   report.notes.insert(report.notes.end(), model.notes.begin(), model.notes.end());
   for (const driver::GroupPlan& group : model.groups) {
     if (group.view) continue;
-    const driver::BuiltKernel& kernel = model.kernels.at(static_cast<std::size_t>(group.kernel));
+    const driver::BuiltKernel& kernel = model.kernel_of(group);
     report.groups.push_back({group.name, ir::print(group.expansion.program), schedule::print(kernel.script),
                              ir::print(kernel.kernel.program), scheduling_of(kernel)});
   }
@@ -70,10 +71,11 @@ Outcome<ModelReport> compile_model(const std::string& onnx, const std::string& a
     std::vector<driver::OpenSymbol> open;
     for (const auto& [name, size] : options.open) open.push_back({name, size.least, size.typical, size.most});
     driver::ImportedNetwork imported = driver::import_network(onnx, import_options, open);
-    const driver::CompiledModel model = artifact.empty()
-                                            ? driver::schedule_model(std::move(imported.network), target, driver_opts)
-                                            : driver::compile_model(std::move(imported.network), target, driver_opts);
-    if (!artifact.empty()) runtime::write_artifact(artifact, model.parts);
+    if (artifact.empty())
+      return report_of(driver::schedule_model(std::move(imported.network), target, driver_opts),
+                       std::move(imported.notes));
+    const driver::PackagedModel model = driver::package_model(std::move(imported.network), target, driver_opts);
+    runtime::write_artifact(artifact, model.parts);
     return report_of(model, std::move(imported.notes));
   });
 }

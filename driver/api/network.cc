@@ -1,6 +1,6 @@
 #include "driver/api/arms.h"
 #include "driver/api/guard.h"
-#include "driver/specialised_model.h"
+#include "driver/package/specialised_model.h"
 
 namespace polyte::api {
 

@@ -4,13 +4,13 @@
 
 #include <iostream>
 
-#include "driver/certificate_text.h"
 #include "driver/cli/model_options.h"
-#include "driver/execution_check.h"
-#include "driver/second_judge.h"
-#include "schedule/language/recompute.h"
-#include "schedule/language/replay.h"
+#include "driver/compile/execution_check.h"
+#include "driver/compile/second_judge.h"
+#include "driver/judge/certificate_text.h"
 #include "schedule/proof/rounding.h"
+#include "schedule/script/recompute.h"
+#include "schedule/script/replay.h"
 
 namespace polyte::cli {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <iostream>
 
-#include "driver/bit_check.h"
 #include "driver/cli/model_options.h"
+#include "driver/judge/bit_check.h"
 
 namespace polyte::cli {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "codegen/target.h"
-#include "driver/build_kernel.h"
 #include "driver/cli/verb.h"
+#include "driver/compile/build_kernel.h"
 #include "runtime/fill.h"
 #include "runtime/tensor.h"
 

@@ -51,7 +51,7 @@ Lines time_lines(const nlohmann::json& row, const bench::Ratio* ratio) {
 // Schedule, proof, loops and machine code, in this order.
 Lines compile_lines(const driver::BuiltKernel& kernel) {
   double script = 0, proof = 0, loops = 0, code = 0;
-  for (const driver::StageTime& time : kernel.times) {
+  for (const StageTime& time : kernel.times) {
     const bool is_code = time.stage == "code generation" || time.stage == "link";
     (time.stage == "schedule"           ? script
      : time.stage == "replay and proof" ? proof

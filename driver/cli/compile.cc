@@ -7,8 +7,9 @@
 #include "driver/cli/output_files.h"
 #include "driver/cli/reports.h"
 #include "driver/cli/scheduling_report.h"
-#include "driver/import_network.h"
-#include "driver/scheduling.h"
+#include "driver/compile/import_network.h"
+#include "driver/package/package_model.h"
+#include "driver/package/scheduling.h"
 #include "graph/explain_fusion.h"
 #include "ir/program_text.h"
 
@@ -24,7 +25,7 @@ struct CompileOptions {
   bool explain = false, time_passes = false, json = false;
 };
 
-std::string groups_text(const driver::CompiledModel& model) {
+std::string groups_text(const driver::ScheduledModel& model) {
   std::string text;
   for (const driver::GroupPlan& group : model.groups) {
     text += group.name + (group.view ? "  (a view: no kernel)" : "") + "\n";
@@ -34,13 +35,13 @@ std::string groups_text(const driver::CompiledModel& model) {
 }
 
 // The stage of every group with a kernel, in execution order.
-std::string stage_text(const std::string& kind, const driver::CompiledModel& model, const codegen::Target& target) {
+std::string stage_text(const std::string& kind, const driver::ScheduledModel& model, const codegen::Target& target) {
   if (kind == "graph") return graph::print(model.graph);
   if (kind == "groups") return groups_text(model);
   std::string text;
   for (const driver::GroupPlan& group : model.groups) {
     if (group.view) continue;
-    const driver::BuiltKernel& kernel = model.kernels[static_cast<std::size_t>(group.kernel)];
+    const driver::BuiltKernel& kernel = model.kernel_of(group);
     if (kind == "program") {
       text += ir::print(group.expansion.program) + "\n";
     } else if (kernel.program->name != group.name) {
@@ -61,15 +62,15 @@ double peak_megabytes() {
   return 0;
 }
 
-void print_times(const driver::CompiledModel& model) {
-  for (const driver::StageTime& time : model.times)
+void print_times(const driver::ScheduledModel& model) {
+  for (const StageTime& time : model.times)
     std::fprintf(stderr, "%10.2f ms  %s\n", time.milliseconds, time.stage.c_str());
   for (const graph::PassRecord& pass : model.passes.passes) {
     std::fprintf(stderr, "%10.2f ms    graph: %s (%d rewrites)\n", pass.milliseconds, pass.name.c_str(), pass.rewrites);
   }
   std::map<std::string, double> kernels;
   for (const driver::BuiltKernel& kernel : model.kernels) {
-    for (const driver::StageTime& time : kernel.times) kernels[time.stage] += time.milliseconds;
+    for (const StageTime& time : kernel.times) kernels[time.stage] += time.milliseconds;
   }
   for (const auto& [stage, milliseconds] : kernels) {
     std::fprintf(stderr, "%10.2f ms    kernels, all jobs: %s\n", milliseconds, stage.c_str());
@@ -77,7 +78,7 @@ void print_times(const driver::CompiledModel& model) {
   std::fprintf(stderr, "%10.1f MB  peak memory\n", peak_megabytes());
 }
 
-void emit(const CompileOptions& options, const driver::CompiledModel& model, const codegen::Target& target) {
+void emit(const CompileOptions& options, const driver::ScheduledModel& model, const codegen::Target& target) {
   for (const std::string& kind : options.emit) {
     const std::string text = stage_text(kind, model, target);
     if (options.emit_dir.empty()) {
@@ -88,12 +89,12 @@ void emit(const CompileOptions& options, const driver::CompiledModel& model, con
   }
 }
 
-void explain(const CompileOptions& options, const driver::CompiledModel& model, const Machine& machine) {
+void explain(const CompileOptions& options, const driver::ScheduledModel& model, const Machine& machine) {
   std::cout << layouts_text(model.passes) << "\n";
   std::cout << graph::explain_fusion(model.fusion_graph, model.fusion_options, model.fusion);
   for (const driver::GroupPlan& group : model.groups) {
     if (group.view) continue;
-    const driver::BuiltKernel& kernel = model.kernels[static_cast<std::size_t>(group.kernel)];
+    const driver::BuiltKernel& kernel = model.kernel_of(group);
     if (kernel.program->name == group.name) {
       std::cout << "\n" << explain_kernel(kernel, machine, !options.verb.schedule.no_proof);
     } else {
@@ -114,12 +115,12 @@ void check_files(const CompileOptions& options, std::vector<std::string> files) 
   }
 }
 
-void print_json(const CompileOptions& options, const driver::CompiledModel& model) {
+void print_json(const CompileOptions& options, const driver::ScheduledModel& model) {
   Scheduling all;
   nlohmann::ordered_json groups = nlohmann::ordered_json::array();
   for (const driver::GroupPlan& group : model.groups) {
     if (group.view) continue;
-    const driver::BuiltKernel& kernel = model.kernels[static_cast<std::size_t>(group.kernel)];
+    const driver::BuiltKernel& kernel = model.kernel_of(group);
     all.push_back({group.name, driver::scheduling_of(kernel)});
     nlohmann::ordered_json row{{"name", group.name}, {"kernel", kernel.kernel.program.name}};
     row.update(scheduling_json({all.back()}, ""));
@@ -130,6 +131,15 @@ void print_json(const CompileOptions& options, const driver::CompiledModel& mode
   json["groups"] = std::move(groups);
   json["notes"] = model.notes;
   std::cout << json.dump(2) << "\n";
+}
+
+// All that was asked to be seen of the model on its way.
+void show(const CompileOptions& options, const driver::ScheduledModel& model, const codegen::Target& target) {
+  for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
+  if (options.time_passes) print_times(model);
+  if (options.explain) explain(options, model, target.machine);
+  emit(options, model, target);
+  if (options.json) print_json(options, model);
 }
 
 void check_combination(const CompileOptions& options) {
@@ -151,16 +161,13 @@ int run_compile(const CompileOptions& options) {
   driver::ImportedNetwork imported = driver::import_network(options.model, import, open_ranges(options.verb));
   check_files(options, external);
   const driver::ModelOptions model_opts = model_options(options.verb);
-  driver::CompiledModel model = options.output.empty()
-                                    ? driver::schedule_model(std::move(imported.network), target, model_opts)
-                                    : driver::compile_model(std::move(imported.network), target, model_opts);
   for (const std::string& note : imported.notes) std::cerr << "note: " << note << "\n";
-  for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
-  if (options.time_passes) print_times(model);
-  if (options.explain) explain(options, model, target.machine);
-  emit(options, model, target);
-  if (options.json) print_json(options, model);
-  if (options.output.empty()) return 0;
+  if (options.output.empty()) {
+    show(options, driver::schedule_model(std::move(imported.network), target, model_opts), target);
+    return 0;
+  }
+  driver::PackagedModel model = driver::package_model(std::move(imported.network), target, model_opts);
+  show(options, model, target);
   model.parts.manifest.fixed = fixed_inputs(import);
   runtime::write_artifact(options.output, model.parts);
   std::cerr << options.output << ": " << model.groups.size() << " groups, " << model.kernels.size()

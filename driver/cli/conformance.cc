@@ -5,7 +5,7 @@
 
 #include "driver/cli/model_options.h"
 #include "driver/cli/scheduling_report.h"
-#include "driver/conformance.h"
+#include "driver/judge/conformance.h"
 
 namespace polyte::cli {
 namespace {

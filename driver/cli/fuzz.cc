@@ -8,8 +8,8 @@
 
 #include "driver/cli/cli.h"
 #include "driver/cli/fuzz_report.h"
-#include "driver/fuzz/fuzz.h"
-#include "driver/parallel_jobs.h"
+#include "driver/compile/parallel_jobs.h"
+#include "driver/judge/fuzz/fuzz.h"
 #include "ir/program_text.h"
 
 namespace polyte::cli {

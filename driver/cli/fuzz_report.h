@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "driver/fuzz/fuzz.h"
+#include "driver/judge/fuzz/fuzz.h"
 
 namespace polyte::cli {
 

@@ -5,7 +5,8 @@
 
 #include "driver/cli/model_options.h"
 #include "driver/cli/reports.h"
-#include "driver/import_network.h"
+#include "driver/compile/import_network.h"
+#include "driver/package/package_model.h"
 #include "graph/explain_fusion.h"
 #include "graph/op.h"
 
@@ -89,7 +90,7 @@ int print_artifact(const InspectOptions& options) {
   return 0;
 }
 
-void add_groups(const driver::CompiledModel& model, Report& report) {
+void add_groups(const driver::PartitionedModel& model, Report& report) {
   report.json["groups"] = nlohmann::json::array();
   for (const driver::GroupPlan& group : model.groups) {
     std::vector<std::string> nodes;
@@ -106,7 +107,7 @@ void add_groups(const driver::CompiledModel& model, Report& report) {
   }
 }
 
-void add_fusion(const driver::CompiledModel& model, Report& report) {
+void add_fusion(const driver::PartitionedModel& model, Report& report) {
   if (!report.as_json) std::cout << graph::explain_fusion(model.fusion_graph, model.fusion_options, model.fusion);
   report.json["fusion"] = nlohmann::json::array();
   for (const graph::EdgeDecision& edge : model.fusion.edges) {
@@ -118,15 +119,21 @@ void add_fusion(const driver::CompiledModel& model, Report& report) {
   }
 }
 
-void add_layouts(const driver::CompiledModel& model, Report& report) {
+void add_layouts(const driver::PartitionedModel& model, Report& report) {
   report.json["layouts"] = layout_notes(model.passes);
   if (!report.as_json) std::cout << layouts_text(model.passes);
 }
 
 // The plan of the artifact that `compile` would write with the same options.
-void add_memory(const driver::CompiledModel& model, Report& report) {
+void add_memory(const driver::PackagedModel& model, Report& report) {
   report.json["memory"] = memory_json(model.parts.manifest);
   if (!report.as_json) std::cout << memory_text(model.parts.manifest);
+}
+
+void add_partition(const InspectOptions& options, const driver::PartitionedModel& model, Report& report) {
+  if (options.groups || (!options.explain_fusion && !options.layouts && !options.memory)) add_groups(model, report);
+  if (options.layouts) add_layouts(model, report);
+  if (options.explain_fusion) add_fusion(model, report);
 }
 
 void add_model_sections(const InspectOptions& options, Report& report) {
@@ -134,15 +141,14 @@ void add_model_sections(const InspectOptions& options, Report& report) {
       driver::import_network(options.model, import_options(options.verb, Ranges::Taken), open_ranges(options.verb));
   const driver::ModelOptions model_opts = model_options(options.verb);
   const codegen::Target target = target_from(options.verb.target);
-  const driver::CompiledModel model =
-      options.memory ? driver::compile_model(std::move(imported.network), target, model_opts)
-                     : driver::partition_model(std::move(imported.network), target.machine, model_opts);
   for (const std::string& note : imported.notes) std::cerr << "note: " << note << "\n";
+  if (!options.memory)
+    return add_partition(options, driver::partition_model(std::move(imported.network), target.machine, model_opts),
+                         report);
+  const driver::PackagedModel model = driver::package_model(std::move(imported.network), target, model_opts);
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
-  if (options.groups || (!options.explain_fusion && !options.layouts && !options.memory)) add_groups(model, report);
-  if (options.layouts) add_layouts(model, report);
-  if (options.explain_fusion) add_fusion(model, report);
-  if (options.memory) add_memory(model, report);
+  add_partition(options, model, report);
+  add_memory(model, report);
 }
 
 int run_inspect(const InspectOptions& options) {

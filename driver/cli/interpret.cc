@@ -6,9 +6,9 @@
 
 #include "driver/cli/model_options.h"
 #include "driver/cli/output_files.h"
-#include "driver/execution_check.h"
-#include "driver/operator.h"
-#include "schedule/language/replay.h"
+#include "driver/compile/execution_check.h"
+#include "driver/compile/operator.h"
+#include "schedule/script/replay.h"
 
 namespace polyte::cli {
 namespace {

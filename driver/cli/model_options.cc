@@ -8,7 +8,8 @@
 
 #include "driver/cli/output_files.h"
 #include "driver/cli/scheduling_report.h"
-#include "driver/import_network.h"
+#include "driver/compile/import_network.h"
+#include "driver/package/package_model.h"
 #include "frontend/onnx_import.h"
 #include "runtime/npy.h"
 
@@ -199,7 +200,7 @@ bool is_artifact(const std::string& path) {
 std::shared_ptr<const ir::Program> load_group(const GroupRequest& request, schedule::Script* script) {
   driver::ImportedNetwork imported = driver::import_network(
       request.model, import_options(request.options, Ranges::Taken), open_ranges(request.options));
-  const driver::CompiledModel model = driver::partition_model(
+  const driver::PartitionedModel model = driver::partition_model(
       std::move(imported.network), target_from(request.options.target, request.options.schedule_threads).machine,
       model_options(request.options));
   const bool by_header = request.group.empty() && script;
@@ -242,7 +243,7 @@ LoadedModel load_model(const std::string& path, const ModelVerbOptions& options,
   if (steps.imported) steps.imported(imported, files);
   result.notes = std::move(imported.notes);
   result.specialised = std::move(imported.specialised);
-  driver::CompiledModel model = driver::compile_model(
+  driver::PackagedModel model = driver::package_model(
       std::move(imported.graph), target_from(options.target, options.schedule_threads), model_options(options));
   result.notes.insert(result.notes.end(), model.notes.begin(), model.notes.end());
   result.loops = loops_digest(model.kernels);

@@ -2,8 +2,9 @@
 #pragma once
 
 #include "driver/cli/cli.h"
-#include "driver/model.h"
+#include "driver/compile/model.h"
 #include "frontend/onnx_import.h"
+#include "runtime/artifact.h"
 
 namespace polyte::cli {
 

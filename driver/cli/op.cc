@@ -4,12 +4,12 @@
 
 #include "bench/measure.h"
 #include "bench/peak.h"
-#include "driver/assemble.h"
 #include "driver/cli/output_files.h"
 #include "driver/cli/reports.h"
 #include "driver/cli/scheduling_report.h"
-#include "driver/flops.h"
-#include "driver/operator.h"
+#include "driver/compile/flops.h"
+#include "driver/compile/operator.h"
+#include "driver/package/assemble.h"
 
 namespace polyte::cli {
 namespace {
@@ -31,7 +31,7 @@ void print_notes(const driver::BuiltKernel& kernel) {
 }
 
 void print_times(const driver::BuiltKernel& kernel) {
-  for (const driver::StageTime& time : kernel.times) {
+  for (const StageTime& time : kernel.times) {
     std::fprintf(stderr, "%10.3f ms  %s\n", time.milliseconds, time.stage.c_str());
   }
 }

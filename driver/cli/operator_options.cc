@@ -7,7 +7,7 @@
 
 #include "driver/cli/cli.h"
 #include "ir/program_text.h"
-#include "schedule/language/script.h"
+#include "schedule/script/script.h"
 
 namespace polyte::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/build_kernel.h"
+#include "driver/compile/build_kernel.h"
 
 namespace polyte::cli {
 

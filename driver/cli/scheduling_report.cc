@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "driver/scheduling.h"
+#include "driver/package/scheduling.h"
 #include "ir/loop_program_text.h"
 #include "runtime/artifact.h"
 

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "driver/model.h"
+#include "driver/compile/model.h"
+#include "runtime/artifact.h"
 #include "runtime/manifest.h"
 
 namespace polyte::cli {

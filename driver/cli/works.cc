@@ -6,7 +6,7 @@
 
 #include "bench/peak.h"
 #include "driver/cli/run_sizes.h"
-#include "driver/flops.h"
+#include "driver/compile/flops.h"
 #include "support/caches.h"
 
 namespace polyte::cli {

@@ -8,7 +8,7 @@
 #include "bench/measure.h"
 #include "driver/cli/model_options.h"
 #include "driver/cli/scheduling_report.h"
-#include "driver/operator.h"
+#include "driver/compile/operator.h"
 #include "runtime/session.h"
 
 namespace polyte::cli {

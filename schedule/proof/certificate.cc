@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "ir/program_text.h"
-#include "schedule/language/contract.h"
 #include "schedule/proof/isl_bridge.h"
 #include "schedule/proof/isl_faults.h"
+#include "schedule/state/contract.h"
 #include "support/error.h"
 
 namespace polyte::schedule {

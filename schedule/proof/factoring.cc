@@ -9,8 +9,8 @@
 
 #include <algorithm>
 
-#include "schedule/language/contract.h"
 #include "schedule/proof/rewrites.h"
+#include "schedule/state/contract.h"
 
 namespace polyte::schedule {
 namespace {

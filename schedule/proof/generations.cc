@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "schedule/language/contract.h"
 #include "schedule/proof/correspondence.h"
+#include "schedule/state/contract.h"
 
 namespace polyte::schedule {
 

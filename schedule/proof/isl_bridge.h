@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "schedule/language/state.h"
+#include "schedule/state/state.h"
 
 namespace polyte::schedule {
 

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "schedule/language/digits.h"
 #include "schedule/proof/prover_impl.h"
+#include "schedule/state/digits.h"
 
 namespace polyte::schedule {
 

@@ -9,8 +9,8 @@
 
 #include <algorithm>
 
-#include "schedule/language/softmax_sum.h"
 #include "schedule/proof/rewrites.h"
+#include "schedule/state/softmax_sum.h"
 
 namespace polyte::schedule {
 namespace {

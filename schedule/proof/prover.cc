@@ -7,10 +7,10 @@
 
 #include <algorithm>
 
-#include "schedule/language/contract.h"
 #include "schedule/proof/cell_iteration.h"
 #include "schedule/proof/isl_faults.h"
 #include "schedule/proof/prover_impl.h"
+#include "schedule/state/contract.h"
 
 namespace polyte::schedule {
 namespace {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "schedule/language/state.h"
-#include "schedule/proof/refusal.h"
+#include "schedule/state/refusal.h"
+#include "schedule/state/state.h"
 
 namespace polyte::schedule {
 

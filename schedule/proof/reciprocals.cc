@@ -2,8 +2,8 @@
 // a * (1 / b) stands for a / b, b being the same in all iterations of one of S's iterators.
 #include <algorithm>
 
-#include "schedule/language/divisions.h"
 #include "schedule/proof/rewrites.h"
+#include "schedule/state/divisions.h"
 
 namespace polyte::schedule {
 

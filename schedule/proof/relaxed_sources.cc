@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "schedule/language/contract.h"
+#include "schedule/state/contract.h"
 
 namespace polyte::schedule {
 

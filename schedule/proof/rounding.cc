@@ -5,9 +5,9 @@
 #include <limits>
 #include <sstream>
 
-#include "schedule/language/contract.h"
-#include "schedule/language/digits.h"
-#include "schedule/language/divisions.h"
+#include "schedule/state/contract.h"
+#include "schedule/state/digits.h"
+#include "schedule/state/divisions.h"
 
 namespace polyte::schedule {
 

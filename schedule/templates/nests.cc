@@ -6,7 +6,7 @@
 
 #include "ir/contraction.h"
 #include "ir/relations.h"
-#include "schedule/language/digits.h"
+#include "schedule/state/digits.h"
 
 namespace polyte::schedule {
 namespace {

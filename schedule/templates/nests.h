@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/program.h"
-#include "schedule/language/state.h"
+#include "schedule/state/state.h"
 #include "support/machine.h"
 
 namespace polyte::schedule {

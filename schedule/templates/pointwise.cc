@@ -5,10 +5,10 @@
 //   y[m, n] = x[n, m]        par n.o > m.o > [m.i] > <n.i> > y    x is read along its rows
 #include <algorithm>
 
-#include "schedule/lanes.h"
+#include "schedule/cost/lanes.h"
+#include "schedule/cost/threads.h"
+#include "schedule/cost/tile_choice.h"
 #include "schedule/templates/nests.h"
-#include "schedule/threads.h"
-#include "schedule/tile_choice.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {

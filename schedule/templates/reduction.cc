@@ -3,8 +3,8 @@
 //   par f.o > h > row.o > k.o > { tile > acc.init when first k.o; k > tile > acc.update; tile > y when last k.o }
 //   tile = [row.i] > <lane.i>, the accumulators in registers, operands in panels where that pays
 //
-// Lanes, rows, their sizes and the order of the loops around are chosen by cost (schedule/tile_choice.h). Where the
-// reduction itself is read element by element, free iterations are lanes all the same and squares are turned in
+// Lanes, rows, their sizes and the order of the loops around are chosen by cost (schedule/cost/tile_choice.h). Where
+// the reduction itself is read element by element, free iterations are lanes all the same and squares are turned in
 // registers, which keeps every sum's order:
 //
 //   par others > lane.o > { <lane.i> > s.init; k.o > [k.i] > <lane.i> > s.update; <lane.i> > y }
@@ -12,11 +12,11 @@
 // Without any lane loop, rows give several independent chains of scalars.
 #include <algorithm>
 
-#include "schedule/lanes.h"
-#include "schedule/operand_staging.h"
+#include "schedule/cost/lanes.h"
+#include "schedule/cost/operand_staging.h"
+#include "schedule/cost/threads.h"
+#include "schedule/cost/tile_choice.h"
 #include "schedule/templates/nests.h"
-#include "schedule/threads.h"
-#include "schedule/tile_choice.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {

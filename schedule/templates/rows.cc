@@ -1,8 +1,9 @@
-// Chains of rows: softmax, norms, sums and means of rows (schedule/row_chain.h). Takes as many nests as go together.
+// Chains of rows: softmax, norms, sums and means of rows (schedule/cost/row_chain.h). Takes as many nests as go
+// together.
 //
 //   par i.o > { i.i > { <j.i> > top_v.init; j.o > <j.i> > top_v.update; .. }; <i.i> > top.init; [j.i.i] > <i.i> >
 //   top.update; .. }
-#include "schedule/row_chain.h"
+#include "schedule/cost/row_chain.h"
 #include "schedule/templates/nests.h"
 
 namespace polyte::schedule {

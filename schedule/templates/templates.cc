@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "schedule/language/digits.h"
-#include "schedule/language/own_script.h"
-#include "schedule/streaming.h"
+#include "schedule/cost/streaming.h"
+#include "schedule/script/own_script.h"
+#include "schedule/state/digits.h"
 #include "schedule/templates/nests.h"
 
 namespace polyte::schedule {

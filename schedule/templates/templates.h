@@ -1,5 +1,5 @@
 // Polyte's manual schedules: for each structure of Program (not for each operator) the schedule that a person who
-// knows the machine would write, with sizes from schedule/tile_model.h.
+// knows the machine would write, with sizes from schedule/cost/tile_model.h.
 //
 //   contraction   register tile, packed operands, padded copy of a guarded input, epilogue on the registers
 //   rows          sums of rows and what is made of them, in passes over a few rows at a time, lanes along the row
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "schedule/language/script.h"
+#include "schedule/script/script.h"
 #include "support/machine.h"
 #include "support/result.h"
 

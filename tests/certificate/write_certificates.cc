@@ -5,9 +5,9 @@
 #include <fstream>
 #include <iostream>
 
-#include "driver/certificate_text.h"
+#include "driver/judge/certificate_text.h"
 #include "ir/program_text.h"
-#include "schedule/language/replay.h"
+#include "schedule/script/replay.h"
 #include "tests/legality/legality_cases.h"
 
 namespace polyte::legality {

@@ -3,8 +3,8 @@
 #include <cstdlib>
 
 #include <doctest/doctest.h>
-#include "driver/bit_check.h"
-#include "driver/conformance.h"
+#include "driver/judge/bit_check.h"
+#include "driver/judge/conformance.h"
 #include "frontend/onnx_import.h"
 #include "ir/program_text.h"
 #include "tests/conformance/suites.h"

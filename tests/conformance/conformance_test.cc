@@ -9,8 +9,8 @@
 #include <set>
 
 #include <doctest/doctest.h>
-#include "driver/conformance.h"
-#include "driver/parallel_jobs.h"
+#include "driver/compile/parallel_jobs.h"
+#include "driver/judge/conformance.h"
 #include "tests/conformance/suites.h"
 
 using namespace polyte;

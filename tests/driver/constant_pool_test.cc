@@ -1,12 +1,12 @@
 // Constants are filled where they lie, and equal bytes lie once.
-#include "driver/constant_pool.h"
+#include "driver/package/constant_pool.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
 #include "codegen/target.h"
-#include "driver/model.h"
+#include "driver/package/package_model.h"
 #include "frontend/onnx_import.h"
 #include "tests/driver/integer_network.h"
 #include "tests/frontend/model_builder.h"
@@ -94,7 +94,7 @@ TEST_CASE("constant pool: two layers with the same weights have one copy of them
     const auto compiled = [&](const std::vector<float>& second, driver::Arm by) {
       driver::ModelOptions options;
       options.arm = by;
-      return driver::compile_model(two_layers(weights, second), codegen::detect_host(), options).parts;
+      return driver::package_model(two_layers(weights, second), codegen::detect_host(), options).parts;
     };
     const auto same = compiled(weights, arm), different = compiled(others, arm);
     CAPTURE(driver::to_string(arm));

@@ -1,16 +1,16 @@
 // A file that forces and forbids edges: what it says is done, without a change of a bit, or refused with the reason.
-#include "driver/fusion_file.h"
+#include "driver/compile/fusion_file.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
 #include "codegen/target.h"
-#include "driver/model.h"
+#include "driver/package/package_model.h"
 #include "tests/driver/integer_network.h"
 
 using namespace polyte;
-using driver::CompiledModel;
+using driver::PackagedModel;
 
 namespace {
 
@@ -21,13 +21,13 @@ driver::ModelOptions options_of(const std::string& text, driver::Arm arm = drive
   return options;
 }
 
-CompiledModel partitioned(const std::string& text) {
+driver::PartitionedModel partitioned(const std::string& text) {
   return driver::partition_model(testing::integer_network(), codegen::target_for_cpu("x86-64-v3").machine,
                                  options_of(text));
 }
 
 // "conv1 relu1 | pool | ..."
-std::string groups_of(const CompiledModel& model) {
+std::string groups_of(const driver::PartitionedModel& model) {
   std::string text;
   for (const driver::GroupPlan& group : model.groups) {
     text += text.empty() ? "" : " |";
@@ -65,13 +65,13 @@ TEST_CASE("fusion file: every scheduler gives the same bits, however it is fused
   driver::ModelOptions reference = options_of("", driver::Arm::Naive);
   reference.fuse = false;
   const runtime::Tensor expected =
-      testing::run_once(driver::compile_model(testing::integer_network(), target, reference).parts, 1);
+      testing::run_once(driver::package_model(testing::integer_network(), target, reference).parts, 1);
   for (const char* text : {"apart conv1 relu1\napart conv2 add", "together flat fc",
                            "together relu1 pool\napart conv1 relu1", "together relu2 mean\napart conv2 add"}) {
     for (const driver::Arm arm : {driver::Arm::Naive, driver::Arm::Template, driver::Arm::Poly}) {
       CAPTURE(text);
       CAPTURE(driver::to_string(arm));
-      CompiledModel model = driver::compile_model(testing::integer_network(), target, options_of(text, arm));
+      PackagedModel model = driver::package_model(testing::integer_network(), target, options_of(text, arm));
       CHECK(testing::same_bits(testing::run_once(std::move(model.parts), 2), expected));
     }
   }

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "codegen/target.h"
-#include "driver/build_kernel.h"
+#include "driver/compile/build_kernel.h"
 #include "ir/interpret.h"
 #include "ir/open_program.h"
 #include "ir/program_text.h"

@@ -1,7 +1,7 @@
 // Networks of open sizes: one artifact, the bits of the reference order at every size.
 #include <doctest/doctest.h>
 
-#include "driver/model.h"
+#include "driver/package/package_model.h"
 #include "frontend/onnx_import.h"
 #include "runtime/fill.h"
 #include "runtime/session.h"
@@ -33,7 +33,7 @@ runtime::Session session_of(const driver::Network& network, Arm arm, int threads
   driver::ModelOptions options;
   options.arm = arm;
   options.strict = true;
-  driver::CompiledModel compiled = driver::compile_model(network, codegen::detect_host(), options);
+  driver::PackagedModel compiled = driver::package_model(network, codegen::detect_host(), options);
   for (const driver::BuiltKernel& kernel : compiled.kernels) CHECK_FALSE(kernel.declined);
   return runtime::Session(runtime::Artifact::from_parts(std::move(compiled.parts)), {.threads = threads});
 }

@@ -1,5 +1,5 @@
 // Jobs on threads: every job runs once, failures by number, and systems that give no thread.
-#include "driver/parallel_jobs.h"
+#include "driver/compile/parallel_jobs.h"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>

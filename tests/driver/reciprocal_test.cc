@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "codegen/target.h"
-#include "driver/build_kernel.h"
+#include "driver/compile/build_kernel.h"
 #include "ir/program_text.h"
 
 namespace {

@@ -2,12 +2,12 @@
 // an error under `strict`.
 #include <doctest/doctest.h>
 
-#include "driver/assemble.h"
 #include "driver/cli/scheduling_report.h"
-#include "driver/operator.h"
-#include "driver/scheduling.h"
+#include "driver/compile/operator.h"
+#include "driver/package/assemble.h"
+#include "driver/package/scheduling.h"
 #include "ir/program_text.h"
-#include "schedule/language/script.h"
+#include "schedule/script/script.h"
 
 namespace {
 

@@ -1,12 +1,12 @@
 // The second judge: what is executed, at which sizes, and what happens where an accepted schedule is wrong.
-#include "driver/second_judge.h"
+#include "driver/compile/second_judge.h"
 
 #include <doctest/doctest.h>
 
-#include "driver/build_kernel.h"
-#include "driver/execution_check.h"
+#include "driver/compile/build_kernel.h"
+#include "driver/compile/execution_check.h"
 #include "ir/program_text.h"
-#include "schedule/language/replay.h"
+#include "schedule/script/replay.h"
 #include "support/error.h"
 
 namespace polyte::driver {

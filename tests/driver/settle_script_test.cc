@@ -1,8 +1,8 @@
 // A line of our own script that is refused is left out and said; a kernel for another processor is not run.
 #include <doctest/doctest.h>
 
-#include "driver/operator.h"
-#include "driver/settle_script.h"
+#include "driver/compile/operator.h"
+#include "driver/compile/settle_script.h"
 #include "ir/program_text.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // A network that is settled by what it is run on: compiled once a kind of inputs, right for each.
-#include "driver/specialised_model.h"
+#include "driver/package/specialised_model.h"
 
 #include <doctest/doctest.h>
 

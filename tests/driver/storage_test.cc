@@ -4,12 +4,12 @@
 #include <cstring>
 
 #include "codegen/target.h"
-#include "driver/model.h"
-#include "driver/storage_facts.h"
+#include "driver/compile/storage_facts.h"
+#include "driver/package/package_model.h"
 #include "graph/evaluate.h"
 #include "ir/program_text.h"
 #include "runtime/session.h"
-#include "schedule/language/replay.h"
+#include "schedule/script/replay.h"
 
 namespace {
 
@@ -119,7 +119,7 @@ TEST_CASE("a network in shared memory computes the interpreter's bits, on any nu
   for (const Arm arm : {Arm::Naive, Arm::Template, Arm::Poly}) {
     ModelOptions options;
     options.arm = arm;
-    CompiledModel model = compile_model(g, codegen::detect_host(), options);
+    PackagedModel model = package_model(g, codegen::detect_host(), options);
     const runtime::ArtifactManifest manifest = model.parts.manifest;
     for (const runtime::StepSpec& step : manifest.steps) CHECK(step.group.find("concat") == std::string::npos);
     const auto artifact = runtime::Artifact::from_parts(std::move(model.parts));

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "driver/fuzz/judge.h"
+#include "driver/judge/fuzz/judge.h"
 
 using namespace polyte;
 using namespace polyte::fuzz;

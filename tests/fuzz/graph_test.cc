@@ -1,7 +1,7 @@
 // The judge of graphs, on what random ones rarely hold.
 #include <doctest/doctest.h>
 
-#include "driver/fuzz/fuzz_graph.h"
+#include "driver/judge/fuzz/fuzz_graph.h"
 
 using namespace polyte;
 using namespace polyte::fuzz;

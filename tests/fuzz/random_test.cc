@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "driver/fuzz/fuzz.h"
-#include "driver/fuzz/random_environment.h"
+#include "driver/judge/fuzz/fuzz.h"
+#include "driver/judge/fuzz/random_environment.h"
 #include "ir/program_text.h"
 
 using namespace polyte;

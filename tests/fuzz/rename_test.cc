@@ -1,12 +1,12 @@
 // Loops renamed: the same loops. The comparison sees what is no change of names.
-#include "driver/fuzz/rename_loops.h"
+#include "driver/judge/fuzz/rename_loops.h"
 
 #include <doctest/doctest.h>
 
 #include "codegen/target.h"
-#include "driver/fuzz/random_program.h"
+#include "driver/judge/fuzz/random_program.h"
 #include "lower/lower.h"
-#include "schedule/language/replay.h"
+#include "schedule/script/replay.h"
 
 using namespace polyte;
 using namespace polyte::fuzz;

@@ -1,5 +1,5 @@
 // A planted failure shrinks to what causes it.
-#include "driver/fuzz/shrink.h"
+#include "driver/judge/fuzz/shrink.h"
 
 #include <doctest/doctest.h>
 

@@ -11,11 +11,11 @@
 #include <sstream>
 #include <vector>
 
-#include "driver/import_network.h"
-#include "driver/model.h"
+#include "driver/compile/import_network.h"
+#include "driver/compile/model.h"
 #include "ir/program_text.h"
 #include "runtime/artifact.h"
-#include "schedule/language/script.h"
+#include "schedule/script/script.h"
 
 namespace polyte::driver {
 namespace {
@@ -185,7 +185,7 @@ TEST_CASE("scripts, nests and loops are what they were") {
         options.arm = arm;
         options.proof = schedule::ProofLevel::Off;
         options.second_judge = false;
-        const CompiledModel model =
+        const ScheduledModel model =
             schedule_model(import_network(file, {}).network, {.machine = machine_of("znver4")}, options);
         for (const BuiltKernel& kernel : model.kernels) texts.add(kernel);
       });

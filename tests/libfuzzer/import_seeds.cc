@@ -4,7 +4,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "driver/fuzz/fuzz_import.h"
+#include "driver/judge/fuzz/fuzz_import.h"
 #include "tests/conformance/suites.h"
 #include "tests/frontend/hostile_models.h"
 

@@ -8,7 +8,7 @@
 #include "ir/loop_program_text.h"
 #include "ir/program_text.h"
 #include "lower/lower.h"
-#include "schedule/language/replay.h"
+#include "schedule/script/replay.h"
 #include "tests/lower/harness.h"
 
 namespace polyte {

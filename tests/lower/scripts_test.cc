@@ -9,7 +9,7 @@
 
 #include "ir/program_text.h"
 #include "lower/lower.h"
-#include "schedule/language/replay.h"
+#include "schedule/script/replay.h"
 #include "support/error.h"
 #include "tests/lower/harness.h"
 

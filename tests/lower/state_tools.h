@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/builder.h"
-#include "schedule/language/state.h"
+#include "schedule/state/state.h"
 
 namespace polyte::test {
 

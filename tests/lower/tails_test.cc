@@ -7,7 +7,7 @@
 
 #include "ir/program_text.h"
 #include "lower/lower.h"
-#include "schedule/language/replay.h"
+#include "schedule/script/replay.h"
 #include "support/error.h"
 
 using namespace polyte;

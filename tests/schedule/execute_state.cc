@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "ir/arithmetic.h"
-#include "schedule/language/contract.h"
-#include "schedule/language/reuse.h"
+#include "schedule/script/reuse.h"
+#include "schedule/state/contract.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {

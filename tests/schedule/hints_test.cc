@@ -1,7 +1,7 @@
 // Hints: prefetches and stores past the caches. They leave every value as it is; each wrong use is refused in its
 // words.
-#include "schedule/language/hints.h"
-#include "schedule/language/script_builder.h"
+#include "schedule/script/hints.h"
+#include "schedule/script/script_builder.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {

@@ -1,5 +1,5 @@
 // Which loops a scheduler may take as lanes, and that the templates ask.
-#include "schedule/lanes.h"
+#include "schedule/cost/lanes.h"
 
 #include <doctest/doctest.h>
 

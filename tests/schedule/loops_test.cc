@@ -1,5 +1,5 @@
 // merge with a shift, cut, peel, unroll by, unroll_and_jam: executed and proved; refused in these words.
-#include "schedule/language/script_builder.h"
+#include "schedule/script/script_builder.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {

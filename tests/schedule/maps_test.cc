@@ -1,6 +1,6 @@
 // map and its small forms: skew, shift, reverse, rename, affine, interchange, wavefront. What is accepted executes to
 // the reference's bits and is proved; what is refused is refused in these words.
-#include "schedule/language/script_builder.h"
+#include "schedule/script/script_builder.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "schedule/language/script_builder.h"
 #include "schedule/proof/prover.h"
+#include "schedule/script/script_builder.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {

@@ -1,6 +1,6 @@
 // What a user reads when a script means nothing or names what is not there: the exact words. Refusals that need the
 // prover (illegal ones, with counterexamples) are in proof_*_test.cc.
-#include "schedule/language/script_text.h"
+#include "schedule/script/script_text.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {

@@ -1,10 +1,10 @@
 // Chains of rows: which statements go together, in how many lanes their sums are taken, and that what the templates
 // write of them is proved and gives the reference's bits (sums of small integers are exact in any order).
-#include "schedule/row_chain.h"
+#include "schedule/cost/row_chain.h"
 
 #include <doctest/doctest.h>
 
-#include "schedule/streaming.h"
+#include "schedule/cost/streaming.h"
 #include "schedule/templates/templates.h"
 #include "tests/schedule/schedule_testing.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "ir/program_text.h"
-#include "schedule/language/replay.h"
+#include "schedule/script/replay.h"
 #include "tests/schedule/execute_state.h"
 
 namespace polyte::schedule {

@@ -1,6 +1,6 @@
 // Text of scripts: print and parse are inverse, every problem of a file is reported at once, sizes are evaluated.
-#include "schedule/language/script_builder.h"
-#include "schedule/language/size_expr.h"
+#include "schedule/script/script_builder.h"
+#include "schedule/script/size_expr.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "schedule/language/script_builder.h"
-#include "schedule/language/selectors.h"
+#include "schedule/script/script_builder.h"
+#include "schedule/script/selectors.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {

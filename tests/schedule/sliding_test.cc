@@ -1,7 +1,7 @@
 // Sliding windows, storage at an outer loop, and back to the root: what is computed how often, and every schedule
 // executed to the reference's bits.
-#include "schedule/language/recompute.h"
-#include "schedule/language/script_builder.h"
+#include "schedule/script/recompute.h"
+#include "schedule/script/script_builder.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {

@@ -1,6 +1,6 @@
 // Storage in place: folds, bounds, alignment, scopes, layouts, double buffers; each executed to the reference's bits,
 // each wrong use refused in its words.
-#include "schedule/language/script_builder.h"
+#include "schedule/script/script_builder.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {

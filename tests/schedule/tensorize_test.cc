@@ -1,8 +1,8 @@
 // tensorize: a nest that is an instruction's Program under other names. What matches keeps every value; what does not
 // is refused in its words, with both bodies, the first difference and the way to a match.
 #include "ir/intrinsics.h"
-#include "schedule/language/script_builder.h"
-#include "schedule/language/script_text.h"
+#include "schedule/script/script_builder.h"
+#include "schedule/script/script_text.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {

@@ -1,5 +1,5 @@
 // Which loop of a nest threads share: every nest of some size has one, whatever its outermost loop is.
-#include "schedule/threads.h"
+#include "schedule/cost/threads.h"
 
 #include <doctest/doctest.h>
 

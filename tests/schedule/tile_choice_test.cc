@@ -1,13 +1,13 @@
 // Which loops become lanes, rows and panels, in which order the others run: what the machine's formulas must say of
 // the structures that they are for.
-#include "schedule/tile_choice.h"
+#include "schedule/cost/tile_choice.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <map>
 
-#include "schedule/traffic.h"
+#include "schedule/cost/traffic.h"
 #include "tests/schedule/schedule_testing.h"
 
 using namespace polyte;

@@ -1,0 +1,269 @@
+#include "driver/compile/build_kernel.h"
+
+#include <algorithm>
+
+#include "driver/compile/settle_script.h"
+#include "driver/compile/storage_facts.h"
+#include "ir/copy_loops.h"
+#include "ir/interpret.h"
+#include "ir/open_program.h"
+#include "lower/lower.h"
+#include "poly/auto_schedule.h"
+#include "schedule/script/own_script.h"
+#include "schedule/state/contract.h"
+#include "schedule/state/digits.h"
+#include "schedule/templates/templates.h"
+
+namespace polyte::driver {
+namespace {
+
+std::string without_newlines_at_end(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+[[noreturn]] void refuse(const schedule::Refusal& refusal, const std::string& origin) {
+  throw UserError(schedule::exit_status(refusal.kind),
+                  without_newlines_at_end(schedule::to_string(refusal, origin, "")));
+}
+
+std::string said_by(const BuiltKernel& kernel, const std::string& what) {
+  return to_string(kernel.asked) + ", '" + kernel.program->name + "': " + what;
+}
+
+void fall_back(BuiltKernel& kernel, const Machine& machine, Declined why) {
+  kernel.declined = std::move(why);
+  kernel.script = schedule::own_script(*kernel.program, "naive", machine);
+  kernel.notes.push_back(fallback_text(kernel));
+}
+
+void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options) {
+  if (options.arm == Arm::Script) {
+    POLYTE_CHECK(options.script != nullptr, "the script arm needs a script");
+    kernel.script = *options.script;
+    return;
+  }
+  std::vector<std::string> notes;
+  Result<schedule::Script> script =
+      write_script(ir::at_typical(*kernel.program, kernel.typical), options.arm, machine, options.exact, &notes);
+  if (script) {
+    script->digest = ir::digest(*kernel.program);
+    for (const std::string& note : notes) kernel.notes.push_back(said_by(kernel, note));
+    kernel.script = *std::move(script);
+    return;
+  }
+  fall_back(kernel, machine,
+            {script.error().reason, to_string(options.arm) + ", program '" + kernel.program->name + "'"});
+}
+
+std::string place_of(const schedule::Refusal& refusal, const schedule::Script& script) {
+  if (refusal.directive.empty()) return "the whole of " + script.name;
+  return script.name + ": " + refusal.directive;
+}
+
+// What a person's directives did not do.
+void note_idle(BuiltKernel& kernel, const std::vector<std::string>& idle, const KernelOptions& options) {
+  std::vector<std::string> notes;
+  for (const std::string& note : idle) notes.push_back(options.script_origin + ": " + note);
+  if (options.strict && !notes.empty()) throw UserError(ExitStatus::Refused, notes);
+  kernel.notes.insert(kernel.notes.end(), notes.begin(), notes.end());
+}
+
+schedule::State replay_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options) {
+  schedule::ReplayOptions replay_options;
+  // What a scheduler of ours wrote is proved once, as a whole; a person is told which line is wrong.
+  const bool derived = options.arm != Arm::Script && options.proof == schedule::ProofLevel::Full;
+  replay_options.proof = derived ? schedule::ProofLevel::Final : options.proof;
+  std::vector<std::string> idle;
+  if (options.arm == Arm::Script) replay_options.notes = &idle;
+  std::vector<std::string> left_out;
+  Result<schedule::State, schedule::Refusal> state =
+      options.arm == Arm::Script ? schedule::replay(kernel.program, kernel.script, machine, replay_options)
+                                 : settle_script(kernel.program, kernel.script, machine, replay_options, left_out);
+  for (const std::string& line : left_out) kernel.notes.push_back(said_by(kernel, line));
+  if (state) {
+    note_idle(kernel, idle, options);
+    return *std::move(state);
+  }
+  if (options.arm == Arm::Script) refuse(state.error(), options.script_origin);
+  // A derived script that does not replay is a fault of ours, but not a reason to give no program.
+  fall_back(kernel, machine,
+            {"its own script is refused: " +
+                 without_newlines_at_end(schedule::to_string(state.error(), kernel.script.name, "")),
+             place_of(state.error(), kernel.script)});
+  return schedule::reference_state(kernel.program);
+}
+
+// Of the Program's own statement; the known extents only, where sizes are open.
+double iterations_of(const schedule::State& state, const schedule::ScheduledStatement& statement) {
+  double count = 1;
+  for (const auto& [iterator, range] : schedule::iterator_ranges(state, statement))
+    if (range.min && range.max) count *= static_cast<double>(std::max<std::int64_t>(0, *range.max - *range.min + 1));
+  return count;
+}
+
+bool is_scalar(const schedule::Tree& tree, const std::string& statement) {
+  return std::ranges::none_of(schedule::path_to(tree, statement), [](const schedule::Loop* loop) {
+    return loop->kind == ir::LoopKind::Vector || loop->kind == ir::LoopKind::Unrolled;
+  });
+}
+
+// Who asks poly or a template expects vectors: where most of the work has none, that is said.
+void note_scalar_loops(BuiltKernel& kernel) {
+  constexpr double kWorthIt = 1024, kMost = 0.5;  // iterations; share of the largest statement's
+  if (kernel.declined || (kernel.asked != Arm::Poly && kernel.asked != Arm::Template)) return;
+  const schedule::State& state = *kernel.state;
+  if (!state.tree) return;
+  const auto size = [&](const schedule::Leaf* leaf) { return iterations_of(state, state.at(leaf->statement)); };
+  double most = kWorthIt;
+  std::string names;
+  for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree)) most = std::max(most, size(leaf));
+  for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree))
+    if (size(leaf) >= kMost * most && is_scalar(state.tree, leaf->statement))
+      names += (names.empty() ? "'" : ", '") + leaf->statement + "'";
+  if (!names.empty()) kernel.notes.push_back(said_by(kernel, names + " in scalar loops: no loop carries lanes"));
+}
+
+ir::Values typical_sizes(const ir::Program& program, std::span<const std::int64_t> typical) {
+  constexpr std::int64_t kUnknown = 67;  // more than a tile, and no multiple of one
+  ir::Values sizes;
+  for (std::size_t i = 0; i < program.params.size(); ++i)
+    sizes[program.params[i]] = i < typical.size() ? typical[i] : kUnknown;
+  return sizes;
+}
+
+void check_contract(const BuiltKernel& kernel, const KernelOptions& options) {
+  if (!options.exact) return;
+  const auto refuse_what = [&](const std::string& what) {
+    throw UserError(ExitStatus::Refused, "script '" + kernel.script.name + "' " + what + ", and --exact is set");
+  };
+  if (schedule::relaxes_order(*kernel.state)) refuse_what("changes the order of floating-point operations");
+  if (schedule::has_reciprocals(*kernel.state)) refuse_what("multiplies by reciprocals in place of dividing");
+}
+
+void ask_about(BuiltKernel& kernel, const ir::LoopProgram& nest, const Machine& machine, const KernelOptions& options) {
+  const auto proof = std::ranges::find(kernel.times, "replay and proof", &StageTime::stage);
+  const AcceptedSchedule accepted{*kernel.state, kernel.script, options.open, &nest, &kernel.kernel.program};
+  kernel.second_judge = ask_second_judge(
+      accepted, machine, options.judge_steps > 0 ? options.judge_steps : judge_budget(proof->milliseconds));
+}
+
+}  // namespace
+
+std::string to_string(Arm arm) {
+  switch (arm) {
+    case Arm::Naive:
+      return "naive";
+    case Arm::Isl:
+      return "isl";
+    case Arm::Poly:
+      return "poly";
+    case Arm::Template:
+      return "template";
+    case Arm::Script:
+      return "script";
+  }
+  return "";
+}
+
+std::optional<Arm> arm_from_string(std::string_view name) {
+  for (Arm arm : {Arm::Naive, Arm::Isl, Arm::Poly, Arm::Template}) {
+    if (name == to_string(arm)) return arm;
+  }
+  return std::nullopt;
+}
+
+std::string fallback_text(const BuiltKernel& kernel) {
+  POLYTE_CHECK(kernel.declined, "'" + kernel.program->name + "' did not fall back");
+  return to_string(kernel.asked) + " declined '" + kernel.program->name + "': " + kernel.declined->reason + " (" +
+         kernel.declined->where + "); the reference order is used";
+}
+
+void refuse_fallbacks(std::span<const BuiltKernel> kernels) {
+  std::vector<std::string> problems;
+  for (const BuiltKernel& kernel : kernels)
+    if (kernel.declined)
+      problems.push_back(to_string(kernel.asked) + " declined '" + kernel.program->name +
+                         "': " + kernel.declined->reason + " (" + kernel.declined->where + "), and --strict is set");
+  if (!problems.empty()) throw UserError(ExitStatus::Refused, problems);
+}
+
+Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact,
+                                      std::vector<std::string>* notes) {
+  switch (arm) {
+    case Arm::Naive:
+      return schedule::own_script(program, "naive", machine);
+    case Arm::Isl:
+      return poly::auto_schedule(program, machine, {.affine_core_only = true, .keep_order = exact, .notes = notes});
+    case Arm::Poly:
+      return poly::auto_schedule(program, machine, {.keep_order = exact, .notes = notes});
+    case Arm::Template:
+      return schedule::make_template(program, machine, {.keep_order = exact, .notes = notes});
+    case Arm::Script:
+      break;
+  }
+  throw InternalError("a person's script is not written by the compiler");
+}
+
+BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,
+                         const KernelOptions& options) {
+  BuiltKernel kernel;
+  kernel.program = std::move(program);
+  kernel.asked = options.arm;
+  kernel.typical = typical_sizes(*kernel.program, options.typical);
+  StageLog log(kernel.times);
+  log.run("schedule", [&] { choose_script(kernel, machine, options); });
+  log.run("replay and proof",
+          [&] { kernel.state = std::make_shared<const schedule::State>(replay_script(kernel, machine, options)); });
+  note_scalar_loops(kernel);
+  if (options.strict && !options.defer_fallback) refuse_fallbacks({&kernel, 1});
+  check_contract(kernel, options);
+  lower::LowerOptions lower_options{.machine = machine};
+  lower_options.notes = &kernel.notes;
+  lower_options.strict = options.strict;
+  ir::LoopProgram nest;
+  lower_options.on_pass = [&](const lower::PassRun& pass) {
+    if (kernel.times.back().stage == "replay and proof") nest = *pass.program;
+    kernel.times.push_back({pass.name, pass.milliseconds});
+  };
+  kernel.kernel.program = lower::lower(*kernel.state, lower_options);
+  kernel.kernel.in_place = in_place_pairs(*kernel.state);
+  for (const schedule::StagedBuffer& staged : kernel.state->staged) {
+    if (staged.at_compile_time) kernel.packed.push_back({staged.name, staged.dtype, staged.shape});
+  }
+  if (!kernel.packed.empty()) kernel.packing = lower::lower_packing(*kernel.state, {.machine = machine});
+  if (options.second_judge && options.proof != schedule::ProofLevel::Off)
+    log.run("second judge", [&] { ask_about(kernel, nest, machine, options); });
+  return kernel;
+}
+
+namespace {
+
+// What a packing computes besides moving elements; slow.
+void interpret_packing(const ir::LoopProgram& packing, const ir::CopyMemory& memory) {
+  ir::Environment buffers;
+  for (const ir::Buffer& buffer : packing.buffers) {
+    const auto from = memory.from.find(buffer.name);
+    if (from == memory.from.end()) continue;
+    ir::Contents contents{buffer.dtype, ir::constant_shape(buffer), {from->second.begin(), from->second.end()}};
+    buffers.emplace(buffer.name, std::move(contents));
+  }
+  ir::interpret(packing, buffers, {});
+  for (const auto& [name, bytes] : memory.to) std::ranges::copy(buffers.at(name).bytes, bytes.begin());
+}
+
+}  // namespace
+
+void pack_constants(const BuiltKernel& kernel, const std::map<std::string, std::span<const std::byte>>& constants,
+                    std::span<const std::span<std::byte>> packed) {
+  if (kernel.packed.empty()) return;
+  ir::CopyMemory memory;
+  for (const ir::Buffer& buffer : kernel.packing.buffers) {
+    if (const auto it = constants.find(buffer.name); it != constants.end()) memory.from.insert(*it);
+  }
+  for (std::size_t i = 0; i < kernel.packed.size(); ++i) memory.to.emplace(kernel.packed[i].name, packed[i]);
+  if (ir::only_copies(kernel.packing)) return ir::run_copies(kernel.packing, memory);
+  interpret_packing(kernel.packing, memory);
+}
+
+}  // namespace polyte::driver

@@ -1,0 +1,96 @@
+// One Program, one scheduler, one kernel: the middle of the road from a model or an operator to machine code.
+//
+//   Program -> Script (by the arm) -> replay, proved -> loops -> ready for codegen
+//
+// The arms of a comparison: `naive` (reference order), `isl` (affine core with fixed tiles), `poly` (the whole
+// automatic scheduler), `template` (Polyte's manual schedules) and a person's script. Everything after the Script
+// is the same for all of them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/codegen.h"
+#include "driver/compile/second_judge.h"
+#include "ir/interpret.h"
+#include "schedule/script/replay.h"
+#include "support/checked.h"
+#include "support/stage_log.h"
+
+namespace polyte::driver {
+
+enum class Arm { Naive, Isl, Poly, Template, Script };
+std::string to_string(Arm arm);
+std::optional<Arm> arm_from_string(std::string_view name);  // not "script": that one comes with its file
+
+struct KernelOptions {
+  Arm arm = Arm::Poly;
+  const schedule::Script* script = nullptr;  // of Arm::Script
+  std::string script_origin;                 // its file name, for messages
+  schedule::ProofLevel proof = schedule::ProofLevel::Full;
+  bool strict = false;  // what was not done as asked is an error
+  // A fallback is the caller's to judge, also under `strict`: a group that is handed back may be split.
+  bool defer_fallback = false;
+  bool second_judge = true;      // what is proved is executed at small sizes too, where that is cheap
+  std::int64_t judge_steps = 0;  // its budget; 0: what the time of the proof is worth
+  std::shared_ptr<const ir::Program> open = nullptr;  // the Program before its sizes were bound: what it may shrink
+  bool exact = false;  // keeps the order of floating-point operations, refuses contracts that change it
+  std::vector<std::int64_t> typical = {};  // of the Program's parameters, if any, in order: what an arm schedules for
+};
+
+// A Const buffer in the layout that the kernel reads, computed at compile time from the Program's constants.
+struct PackedBuffer {
+  std::string name;
+  DType dtype = DType::F32;
+  std::vector<std::int64_t> shape;
+  std::int64_t bytes() const { return checked_mul(checked_product(shape), size_in_bytes(dtype)); }
+};
+
+// Why a kernel runs in reference order in place of what was asked for.
+struct Declined {
+  std::string reason;  // the scheduler's words, or the refusal of the script that it wrote
+  std::string where;   // "poly, program 'f'", "line 3 of f/poly: fuse i, j as q"
+};
+
+struct BuiltKernel {
+  std::shared_ptr<const ir::Program> program;
+  schedule::Script script;
+  std::shared_ptr<const schedule::State> state;
+  codegen::Kernel kernel;  // Flat loops; interface: the Program's, then `packed`
+  std::vector<PackedBuffer> packed;
+  ir::LoopProgram packing;         // reads Const buffers, writes the packed ones
+  std::vector<std::string> notes;  // declines, fallbacks, loops left serial: shown in every report
+  std::vector<StageTime> times;
+  SecondJudgement second_judge;
+  Arm asked = Arm::Naive;
+  std::optional<Declined> declined = {};  // then the reference order was taken
+  Arm used() const { return declined ? Arm::Naive : asked; }
+  ir::Values typical;  // what its parameters were taken to be where something was chosen
+};
+// "poly declined 'f': REASON (WHERE); the reference order is used"; only of a kernel that has a `declined`.
+std::string fallback_text(const BuiltKernel& kernel);
+// Of kernels that were asked for with `strict`: UserError(Refused) with every fallback among them.
+void refuse_fallbacks(std::span<const BuiltKernel> kernels);
+
+// The script that an arm writes for a Program (empty directives for naive), or why it declines. `exact`: one that keeps
+// the order of every floating-point sum. `notes` receives what the arm could not do with parts of the Program.
+Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact = false,
+                                      std::vector<std::string>* notes = nullptr);
+
+// Every accepted script goes before the second judge (driver/compile/second_judge.h): InternalError where it disagrees.
+// Parameters stay open: the script is proved for all their values, and the kernel is given them. UserError(Refused or
+// Unknown) with the refusal's text where a script is refused. An arm that declines, or whose own script is refused,
+// falls back to the reference order; `declined` and the notes say so. Under `strict` that is UserError(Refused).
+BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,
+                         const KernelOptions& options);
+
+// Fills the packed buffers, in their order and zeroed by the caller, from the Program's constants by name.
+void pack_constants(const BuiltKernel& kernel, const std::map<std::string, std::span<const std::byte>>& constants,
+                    std::span<const std::span<std::byte>> packed);
+
+}  // namespace polyte::driver

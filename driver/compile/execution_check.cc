@@ -1,0 +1,197 @@
+#include "driver/compile/execution_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "driver/compile/operator.h"
+#include "ir/relations.h"
+#include "lower/lower.h"
+#include "runtime/compare.h"
+#include "runtime/fill.h"
+#include "schedule/state/contract.h"
+
+namespace polyte::driver {
+
+namespace {
+
+// Buffers whose elements are subscripts, and below what they must stay.
+class IndexLimits {
+ public:
+  explicit IndexLimits(const ir::Program& program) : program_(program) {
+    for (const ir::Statement& statement : program.statements) {
+      for (const ir::Access& write : statement.writes) see(write.buffer, write.indices);
+      for (const ir::Expr& value : statement.values) see(value);
+      if (statement.guard) see(statement.guard);
+    }
+  }
+
+  std::int64_t of(const std::string& buffer) const {
+    auto it = limits_.find(buffer);
+    return it == limits_.end() ? 0 : it->second;
+  }
+
+ private:
+  const ir::Program& program_;
+  std::map<std::string, std::int64_t> limits_;
+
+  void see(const ir::Expr& value) {
+    for (const ir::Load* load : ir::loads_of(value)) see(load->buffer, load->indices);
+  }
+  void see(const std::string& buffer, const std::vector<ir::Index>& indices) {
+    const std::vector<std::int64_t> shape = ir::constant_shape(program_.buffer(buffer));
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      if (!indices[d].indirect) continue;
+      for (const ir::Load* load : ir::loads_of(indices[d].indirect)) {
+        auto [it, fresh] = limits_.try_emplace(load->buffer, shape[d]);
+        it->second = std::min(it->second, shape[d]);
+      }
+    }
+  }
+};
+
+bool agree(const ir::Contents& a, const ir::Contents& b, bool is_exact) {
+  if (is_exact) return a.bytes == b.bytes;
+  const auto count = static_cast<std::int64_t>(a.bytes.size()) / size_in_bytes(a.dtype);
+  double largest = size_in_bytes(a.dtype) < 4 ? 1 : 0.05;  // where all terms cancel, what is left of them is rounding
+  for (std::int64_t i = 0; i < count; ++i)
+    if (const double value = std::fabs(ir::get_real(b, i)); std::isfinite(value)) largest = std::max(largest, value);
+  const double slack = (size_in_bytes(a.dtype) < 4 ? 0.1 : 1e-3) * largest;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double x = ir::get_real(a, i), y = ir::get_real(b, i);
+    if (std::isfinite(x) && std::isfinite(y) && std::fabs(x - y) > slack) return false;
+  }
+  return true;
+}
+
+// Whether a value may jump where another one is rounded otherwise: comparisons, whole numbers, positions.
+bool jumps(const ir::ExprNode& node) {
+  if (const auto* unary = std::get_if<ir::Unary>(&node.op))
+    return unary->op == ir::UnaryOp::Floor || unary->op == ir::UnaryOp::Ceil || unary->op == ir::UnaryOp::Round ||
+           unary->op == ir::UnaryOp::Trunc;
+  if (const auto* cast = std::get_if<ir::Cast>(&node.op)) return is_float(cast->a->type) && !is_float(node.type);
+  const auto* binary = std::get_if<ir::Binary>(&node.op);
+  if (!binary || !is_float(binary->a->type)) return false;
+  return node.type == DType::Bool || binary->op == ir::BinaryOp::Mod;
+}
+
+bool jumps(const ir::Statement& statement) {
+  bool found = statement.writes.size() > 1 && is_float(statement.values.front()->type);  // the position of a maximum
+  const auto look = [&](const ir::Expr& e) {
+    ir::for_each_node(e, [&](const ir::ExprNode& node) { found = found || jumps(node); });
+  };
+  for (const ir::Expr& value : statement.values) look(value);
+  if (statement.guard) look(statement.guard);
+  for (const ir::Access& write : statement.writes)
+    for (const ir::Index& index : write.indices)
+      if (index.indirect) look(index.indirect);
+  return found;
+}
+
+// Buffers with values that jump, and what is computed from these.
+std::set<std::string> jumping_buffers(const ir::Program& program) {
+  std::set<std::string> found;
+  for (std::size_t before = 1; before != found.size();) {
+    before = found.size();
+    for (const ir::Statement& s : program.statements) {
+      const bool reads_one =
+          std::ranges::any_of(ir::reads_of(s), [&](const ir::Load* read) { return found.count(read->buffer) > 0; });
+      if (!reads_one && !jumps(s)) continue;
+      for (const ir::Access& write : s.writes) found.insert(write.buffer);
+    }
+  }
+  return found;
+}
+
+// The Program after its rewrites has other instances: only what it computes can be compared. Other roundings are what
+// some rewrites are for; what they make jump is not compared.
+void compare_rewritten(const schedule::State& state, const ir::Environment& inputs, const ExecutionOptions& options,
+                       std::vector<lower::TraceFault>& faults) {
+  if (state.rewrites.empty()) return;
+  using Kind = schedule::Rewrite::Kind;
+  const bool only_inlined =
+      std::ranges::all_of(state.rewrites, [](const schedule::Rewrite& r) { return r.kind == Kind::Inline; });
+  const bool rounds_anew = std::ranges::any_of(  // small whole numbers, too
+      state.rewrites, [](const schedule::Rewrite& r) { return r.kind == Kind::Reciprocal || r.kind == Kind::Online; });
+  ir::Environment before = inputs, after = inputs;
+  const ir::InterpretOptions limits{.sizes = options.sizes, .on_event = {}, .max_steps = options.max_steps};
+  ir::interpret(*state.reference, before, limits);
+  ir::interpret(*state.basis, after, limits);
+  const std::set<std::string> jumping = rounds_anew ? jumping_buffers(*state.reference) : std::set<std::string>();
+  for (const ir::Buffer* buffer : state.reference->interface()) {
+    if (buffer->role != ir::Role::Out && buffer->role != ir::Role::InOut) continue;
+    if (jumping.count(buffer->name) > 0) continue;
+    if (!agree(after.at(buffer->name), before.at(buffer->name), only_inlined || !is_float(buffer->dtype)))
+      faults.push_back({lower::TraceFault::Kind::Values, "the rewritten program computes another " + buffer->name});
+  }
+}
+
+}  // namespace
+
+ir::Environment small_integer_environment(const ir::Program& program, std::uint64_t seed) {
+  const IndexLimits limits(program);
+  ir::Environment buffers;
+  for (const ir::Buffer* buffer : program.interface()) {
+    runtime::Tensor tensor(buffer->dtype, ir::constant_shape(*buffer));
+    if (buffer->role == ir::Role::Out) continue;
+    runtime::fill(tensor, {runtime::Fill::Kind::Int, seed}, buffer->name);
+    const std::int64_t limit = limits.of(buffer->name);
+    for (std::int64_t e = 0; limit > 0 && e < tensor.elements(); ++e) {
+      const double value = runtime::element_as_double(tensor.dtype(), tensor.data(), e);
+      runtime::set_element_int(tensor.dtype(), tensor.data(), e, static_cast<std::int64_t>(std::fabs(value)) % limit);
+    }
+    buffers[buffer->name] = to_contents(tensor);
+  }
+  return buffers;
+}
+
+ir::Environment adverse_environment(const ir::Program& program, std::uint64_t seed, bool keeps_rounding) {
+  ir::Environment buffers = small_integer_environment(program, seed);
+  if (!keeps_rounding) return buffers;
+  for (auto& [name, contents] : buffers) {
+    if (!is_float(contents.dtype)) continue;
+    const auto count = static_cast<std::int64_t>(contents.bytes.size()) / size_in_bytes(contents.dtype);
+    for (std::int64_t e = 0, zeros = 0; e < count; ++e)
+      if (ir::get_real(contents, e) == 0 && zeros++ % 2 == 0) ir::set_real(contents, e, -0.0);
+  }
+  return buffers;
+}
+
+bool schedule_relaxes_rounding(const schedule::State& state) {
+  return schedule::relaxes_order(state) || std::ranges::any_of(state.rewrites, [](const schedule::Rewrite& r) {
+           return r.kind != schedule::Rewrite::Kind::Inline;
+         });
+}
+
+void run_loops(const schedule::State& state, const Machine& machine, ir::Environment& buffers,
+               const ir::InterpretOptions& options) {
+  const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine});
+  if (!packing.buffers.empty()) {
+    ir::Environment constants;
+    for (const ir::Buffer& buffer : packing.buffers) {
+      if (auto it = buffers.find(buffer.name); it != buffers.end()) constants.insert(*it);
+    }
+    ir::interpret(packing, constants, {});
+    for (auto& [name, contents] : constants) buffers.try_emplace(name, contents);
+  }
+  ir::interpret(lower::lower(state, {.machine = machine}), buffers, options);
+}
+
+std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state, const Machine& machine,
+                                                   const ir::Environment& inputs, const ExecutionOptions& options) {
+  // What was inlined has no instances any more: the rewritten Program is the reference.
+  const ir::Program program = options.sizes.empty() ? *state.basis : ir::bind(*state.basis, options.sizes);
+  const lower::TraceOptions trace{.any_order = lower::reorderable_updates(state), .max_steps = options.max_steps};
+  const lower::ReferenceTrace reference(program, inputs, trace);
+  const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine});
+  const std::set<std::string> padded = lower::padded_statements(state);
+  const auto compare = [&](const ir::LoopProgram& loops) {
+    return compare_traces(reference, packing, loops, padded, options.sizes);
+  };
+  std::vector<lower::TraceFault> faults = compare(options.nest ? *options.nest : lower::lower_to_nest(state));
+  if (faults.empty()) faults = compare(options.loops ? *options.loops : lower::lower(state, {.machine = machine}));
+  if (faults.empty()) compare_rewritten(state, inputs, options, faults);
+  return faults;
+}
+
+}  // namespace polyte::driver

@@ -1,0 +1,106 @@
+#include "driver/compile/fusion_feedback.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "driver/compile/flops.h"
+#include "driver/compile/model.h"
+#include "support/checked.h"
+
+namespace polyte::driver {
+namespace {
+
+std::string text_of(double factor) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", factor);
+  return text;
+}
+
+// Why a group cannot stay as it is; empty if it can.
+std::string objection(const BuiltKernel& kernel, const FusionLimits& limits) {
+  if (kernel.declined) return "no schedule takes it whole";
+  const std::int64_t scratch = scratch_bytes(kernel);
+  if (scratch > limits.temporaries)
+    return "its temporaries need " + std::to_string(scratch) + " bytes, the limit is " +
+           std::to_string(limits.temporaries);
+  const double recompute = recompute_factor(kernel);
+  if (recompute > limits.recompute)
+    return "it computes " + text_of(recompute) + " times what its operators do, the limit is " +
+           text_of(limits.recompute);
+  return "";
+}
+
+std::int64_t bytes_of_edge(const graph::Graph& graph, const graph::EdgeDecision& edge) {
+  std::int64_t bytes = 0;
+  const graph::Node& consumer = graph.node(edge.consumer);
+  for (const graph::ValueId id : graph.node(edge.producer).outputs) {
+    if (id != graph::kNoValue && std::ranges::find(consumer.inputs, id) != consumer.inputs.end())
+      bytes += size_in_bytes(graph.value(id).type);
+  }
+  return bytes;
+}
+
+// The edge within a group whose value has the fewest bytes, the first of several.
+const graph::EdgeDecision& cheapest_edge(const ScheduledModel& model, int group) {
+  const graph::EdgeDecision* cheapest = nullptr;
+  std::int64_t least = 0;
+  for (const graph::EdgeDecision& edge : model.fusion.edges) {
+    if (model.fusion.group_of[edge.producer] != group || model.fusion.group_of[edge.consumer] != group) continue;
+    const std::int64_t bytes = bytes_of_edge(model.graph, edge);
+    if (cheapest && bytes >= least) continue;
+    cheapest = &edge;
+    least = bytes;
+  }
+  POLYTE_CHECK(cheapest != nullptr, "a group of several nodes has an edge");
+  return *cheapest;
+}
+
+bool is_asked_for(const ScheduledModel& model, int group) {
+  return std::ranges::any_of(model.fusion_options.keep_together, [&](const graph::KeepTogether& together) {
+    return model.fusion.group_of[together.first] == group && model.fusion.group_of[together.second] == group;
+  });
+}
+
+}  // namespace
+
+std::int64_t scratch_bytes(const BuiltKernel& kernel) {
+  std::int64_t bytes = 0;
+  ir::for_each_stmt(kernel.kernel.program.body, [&](const ir::Stmt& s) {
+    const auto* alloc = std::get_if<ir::Alloc>(&s->op);
+    if (!alloc || alloc->buffer.memory != ir::Memory::Heap) return;
+    std::int64_t size = size_in_bytes(alloc->buffer.dtype);
+    for (const std::int64_t extent : alloc->buffer.shape) size = checked_mul(size, extent);
+    bytes = checked_add(bytes, size);
+  });
+  return bytes;
+}
+
+double recompute_factor(const BuiltKernel& kernel) {
+  std::vector<ir::Statement> scheduled;
+  for (const schedule::ScheduledStatement& statement : kernel.state->statements) scheduled.push_back(statement.body);
+  const double wanted = count_flops(kernel.state->basis->statements, kernel.typical),
+               done = count_flops(scheduled, kernel.typical);
+  return wanted > 0 && done > 0 ? done / wanted : 1;
+}
+
+std::vector<graph::KeepApart> groups_to_split(const ScheduledModel& model, const ModelOptions& options,
+                                              std::vector<std::string>& kept) {
+  std::vector<graph::KeepApart> apart;
+  for (std::size_t g = 0; g < model.groups.size(); ++g) {
+    const GroupPlan& group = model.groups[g];
+    const bool is_scripted = std::ranges::any_of(
+        options.scripts, [&](const NamedScript& script) { return script.script.program == group.name; });
+    if (group.view || group.nodes.size() < 2 || is_scripted) continue;
+    const std::string why = objection(model.kernel_of(group), options.limits);
+    if (why.empty()) continue;
+    if (is_asked_for(model, static_cast<int>(g))) {
+      kept.push_back("group '" + group.name + "' is kept as it was asked for, though " + why);
+      continue;
+    }
+    const graph::EdgeDecision& edge = cheapest_edge(model, static_cast<int>(g));
+    apart.push_back({{edge.producer, edge.consumer}, "handed back: as group '" + group.name + "' " + why});
+  }
+  return apart;
+}
+
+}  // namespace polyte::driver

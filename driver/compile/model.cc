@@ -1,0 +1,33 @@
+#include "driver/compile/model.h"
+
+#include "codegen/link.h"
+#include "driver/compile/parallel_jobs.h"
+
+namespace polyte::driver {
+namespace {
+
+void generate_code(CompiledModel& model, const codegen::Target& target, int jobs) {
+  std::vector<std::string> objects(model.kernels.size());
+  model.scratch.resize(model.kernels.size());
+  std::vector<std::vector<std::string>> notes(model.kernels.size());
+  run_jobs(jobs, model.kernels.size(), [&](std::size_t i) {
+    codegen::ObjectCode object = codegen::compile({&model.kernels[i].kernel, 1}, target);
+    objects[i] = std::move(object.bytes);
+    model.scratch[i] = object.kernels.at(0).scratch;
+    notes[i] = object.kernels[0].notes;
+  });
+  for (const auto& of_kernel : notes) model.notes.insert(model.notes.end(), of_kernel.begin(), of_kernel.end());
+  if (!objects.empty()) model.library = codegen::link(objects);
+}
+
+}  // namespace
+
+int jobs_of(const ModelOptions& options) { return options.jobs > 0 ? options.jobs : default_jobs(); }
+
+CompiledModel compile_model(ScheduledModel scheduled, const codegen::Target& target, const ModelOptions& options) {
+  CompiledModel model{std::move(scheduled), {}, {}};
+  StageLog(model.times).run("code", [&] { generate_code(model, target, jobs_of(options)); });
+  return model;
+}
+
+}  // namespace polyte::driver

@@ -1,0 +1,99 @@
+#include "driver/compile/operator.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "codegen/link.h"
+#include "driver/compile/describe_target.h"
+#include "support/x86_features.h"
+
+namespace polyte::driver {
+namespace {
+
+runtime::Bytes to_bytes(const std::string& text) {
+  const auto* data = reinterpret_cast<const std::byte*>(text.data());
+  return {data, text.size()};
+}
+
+// The constants in the kernel's own layouts.
+std::vector<runtime::Tensor> packed_constants(const BuiltKernel& kernel, std::span<runtime::Tensor> tensors) {
+  std::map<std::string, std::span<const std::byte>> constants;
+  const std::vector<const ir::Buffer*> interface = kernel.program->interface();
+  for (std::size_t i = 0; i < interface.size(); ++i) {
+    if (interface[i]->role == ir::Role::Const) constants[interface[i]->name] = tensors[i].raw();
+  }
+  std::vector<runtime::Tensor> packed;
+  for (const PackedBuffer& buffer : kernel.packed) packed.emplace_back(buffer.dtype, buffer.shape);
+  std::vector<std::span<std::byte>> bytes;
+  for (runtime::Tensor& tensor : packed) bytes.push_back(tensor.raw());
+  pack_constants(kernel, constants, bytes);
+  return packed;
+}
+
+void check_processor(const CompiledOperator& op) {
+  runtime::ArtifactManifest needs;
+  needs.cpu = op.cpu;
+  needs.features = op.features;
+  runtime::check_cpu(needs, detect_x86_features(), op.built.program->name);
+}
+
+}  // namespace
+
+CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, const codegen::Target& target,
+                                  const KernelOptions& options) {
+  CompiledOperator op;
+  op.built = build_kernel(std::move(program), target.machine, options);
+  StageLog log(op.built.times);
+  codegen::ObjectCode object;
+  log.run("code generation", [&] { object = codegen::compile({&op.built.kernel, 1}, target); });
+  log.run("link", [&] { op.library = codegen::link({&object.bytes, 1}); });
+  op.scratch = object.kernels.at(0).scratch;
+  runtime::ArtifactManifest needs;
+  describe_target(target, needs);
+  op.cpu = needs.cpu;
+  op.features = needs.features;
+  for (const std::string& note : object.kernels[0].notes) op.built.notes.push_back(note);
+  return op;
+}
+
+OperatorRunner::OperatorRunner(const CompiledOperator& op, std::span<runtime::Tensor> tensors, int threads)
+    : library_(to_bytes(op.library), op.built.kernel.program.name),
+      pool_(threads),
+      kernel_(library_.kernel(op.built.kernel.program.name)),
+      packed_(packed_constants(op.built, tensors)),
+      scratch_(DType::U8, {op.scratch.total_bytes(threads)}) {
+  check_processor(op);
+  POLYTE_CHECK(tensors.size() == op.built.program->interface().size(), "one tensor an interface buffer");
+  for (runtime::Tensor& tensor : tensors) buffers_.push_back(tensor.data());
+  for (runtime::Tensor& tensor : packed_) buffers_.push_back(tensor.data());
+}
+
+void OperatorRunner::run() {
+  const int code = kernel_(buffers_.data(), scratch_.data(), &pool_.host());
+  if (code == POLYTE_OUT_OF_BOUNDS)
+    throw UserError(ExitStatus::InvalidInput,
+                    "a subscript read at run time is outside its dimension; polyte interpret says which");
+  if (code != 0) throw InternalError("the kernel returned code " + std::to_string(code));
+}
+
+std::vector<runtime::Tensor> make_tensors(const ir::Program& program) {
+  std::vector<runtime::Tensor> tensors;
+  for (const ir::Buffer* buffer : program.interface()) {
+    tensors.emplace_back(buffer->dtype, ir::constant_shape(*buffer));
+  }
+  return tensors;
+}
+
+ir::Contents to_contents(const runtime::Tensor& tensor) {
+  ir::Contents contents = ir::make_contents(tensor.dtype(), tensor.shape());
+  std::ranges::copy(tensor.raw(), contents.bytes.begin());
+  return contents;
+}
+
+runtime::Tensor to_tensor(const ir::Contents& contents) {
+  runtime::Tensor tensor(contents.dtype, contents.shape);
+  std::ranges::copy(contents.bytes, tensor.raw().begin());
+  return tensor;
+}
+
+}  // namespace polyte::driver

@@ -1,0 +1,57 @@
+// A single operator, compiled and run in this process: what `polyte op`, the C++ API and the benches use. The
+// same road as a model's kernels (object, in-process link, memfd), without graph and artifact.
+//
+//   CompiledOperator op = compile_operator(program, target, {.arm = Arm::Poly});
+//   OperatorRunner runner(op, tensors, 2);    // one tensor an interface buffer, in the Program's order
+//   runner.run();
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "driver/compile/build_kernel.h"
+#include "runtime/shared_library.h"
+#include "runtime/tensor.h"
+#include "runtime/thread_pool.h"
+
+namespace polyte::driver {
+
+struct CompiledOperator {
+  BuiltKernel built;
+  codegen::ScratchLayout scratch;
+  std::string library;  // the shared object
+  // The processor that it is for, and what one must have to run it: checked on the way (runtime/manifest.h).
+  std::string cpu;
+  std::vector<std::string> features;
+};
+
+CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, const codegen::Target& target,
+                                  const KernelOptions& options);
+
+// Binds a compiled operator to tensors; they must outlive it. Const buffers are packed at construction. `run` is for
+// one thread at a time and never allocates.
+class OperatorRunner {
+ public:
+  // UserError(Artifact) where this processor lacks what the kernel was compiled for.
+  OperatorRunner(const CompiledOperator& op, std::span<runtime::Tensor> tensors, int threads);
+  void run();  // UserError if the kernel reports a failure
+
+ private:
+  runtime::SharedLibrary library_;
+  runtime::ThreadPool pool_;
+  polyte_kernel kernel_;
+  std::vector<runtime::Tensor> packed_;
+  runtime::Tensor scratch_;
+  std::vector<const void*> buffers_;
+};
+
+// Interface tensors of a Program whose sizes are bound: inputs filled, outputs zeroed.
+std::vector<runtime::Tensor> make_tensors(const ir::Program& program);
+
+// Tensor <-> the interpreter's contents.
+ir::Contents to_contents(const runtime::Tensor& tensor);
+runtime::Tensor to_tensor(const ir::Contents& contents);
+
+}  // namespace polyte::driver

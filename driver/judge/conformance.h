@@ -1,0 +1,42 @@
+// ONNX test cases: a folder with model.onnx, test_data_set_*/{input,output}_*.pb and perhaps data.json with the
+// tolerances `rtol` and `atol`. A case is compiled by one scheduler, run, and compared: types and shapes exactly,
+// elements within the case's own tolerance. Used by `polyte conformance` and by the test of that name.
+//
+//   for (const fs::path& folder : find_cases({"node"}, "*")) CaseResult r = run_case(folder, Arm::Poly, target);
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "driver/compile/build_kernel.h"
+#include "runtime/manifest.h"
+
+namespace polyte::driver {
+
+enum class CaseOutcome { Pass, Fail, Unsupported, Error };
+std::string to_string(CaseOutcome outcome);
+
+struct CaseResult {
+  std::string name;  // "node/test_relu": suite and folder
+  Arm arm = Arm::Poly;
+  CaseOutcome outcome = CaseOutcome::Pass;
+  std::string detail;  // one line: the notes of a pass, the difference, every reason of a refusal
+  std::vector<runtime::StepSpec> steps = {};  // of what was compiled: who scheduled each kernel
+  int executed = 0, not_executed = 0;         // kernels whose loops the second judge ran, or would have run too long
+};
+
+// Sorted. Each of `folders` is a case or has cases somewhere below; `filter` is a glob over names of cases.
+// UserError(InvalidInput) where one is no folder.
+std::vector<std::filesystem::path> find_cases(const std::vector<std::string>& folders, const std::string& filter);
+
+// Never throws for what a case does. Unsupported: the importer refuses it, or its data contradicts its own model
+// (bf16 tensors stored as u16, an input of another shape), so that what it asks for is not defined.
+// With `strict` a case of which not all was done as asked is an error.
+CaseResult run_case(const std::filesystem::path& folder, Arm arm, const codegen::Target& target, bool strict = false);
+
+// All cases by all arms, `jobs` at a time; results are ordered by case, then as `arms` is.
+std::vector<CaseResult> run_cases(const std::vector<std::filesystem::path>& cases, const std::vector<Arm>& arms,
+                                  const codegen::Target& target, int jobs, bool strict = false);
+
+}  // namespace polyte::driver

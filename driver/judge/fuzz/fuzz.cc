@@ -1,0 +1,223 @@
+#include "driver/judge/fuzz/fuzz.h"
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+
+#include "driver/compile/build_kernel.h"
+#include "driver/compile/parallel_jobs.h"
+#include "driver/judge/certificate_text.h"
+#include "driver/judge/fuzz/fuzz_graph.h"
+#include "driver/judge/fuzz/fuzz_import.h"
+#include "driver/judge/fuzz/shrink.h"
+#include "ir/program_text.h"
+
+namespace polyte::fuzz {
+namespace {
+
+struct RunResult {
+  std::uint64_t run = 0;
+  Verdict verdict;
+  ScriptStatistics statistics;
+  Coverage coverage;
+  std::size_t directives = 0;
+  bool native = false;
+  std::optional<FuzzFailure> failure;
+};
+
+// Which of our schedulers writes the script of a run.
+driver::Arm arm_of(std::uint64_t run) {
+  return run % 4 == 3 ? driver::Arm::Template : run % 4 == 2 ? driver::Arm::Isl : driver::Arm::Poly;
+}
+
+// False where the scheduler declines. A third of the runs have cores to share their loops among.
+bool derive_script(Case& c, std::uint64_t run, const codegen::Target& target) {
+  Machine machine = target.machine;
+  machine.cores = run % 3 == 0 ? 4 : 1;
+  Result<schedule::Script> script = driver::write_script(*bound_program(c.program), arm_of(run), machine);
+  if (!script) return false;
+  c.script = *std::move(script);
+  return true;
+}
+
+// A derived script has to be accepted. One that may reorder sums of floats is not compared: other bits are right too.
+Verdict judged(const Case& c, const codegen::Target& target, const FuzzOptions& options) {
+  if (options.kind == FuzzKind::Schedule) return judge(c, target);
+  if (c.script.name.empty()) return {.outcome = Outcome::Skipped, .detail = "declined"};
+  if (c.script.contract != schedule::Contract::Exact && !c.program.exact_sums)
+    return {.outcome = Outcome::Skipped, .detail = "sums of floats may be reordered"};
+  Verdict verdict = judge(c, target);
+  const bool is_refused = verdict.outcome != Outcome::Accepted && verdict.outcome != Outcome::Skipped;
+  if (is_refused && verdict.outcome != Outcome::Failed)
+    verdict = {.outcome = Outcome::Failed, .failure = "refused", .detail = verdict.detail};
+  return verdict;
+}
+
+// An invalid Program is shown as it was written.
+std::string shown(const RandomProgram& program) {
+  try {
+    return ir::print(*bound_program(program));
+  } catch (const std::exception&) {
+    return program.text;
+  }
+}
+
+FuzzFailure describe(const Case& found, std::uint64_t run, const codegen::Target& target, const FuzzOptions& options) {
+  const std::string kind = judged(found, target, options).failure;
+  ShrinkOptions how{.still_fails = [&](const Case& candidate) {
+    const Verdict verdict = judged(candidate, target, options);
+    return verdict.outcome == Outcome::Failed && verdict.failure == kind;
+  }};
+  if (options.kind == FuzzKind::Poly)
+    how.derive = [&](Case& candidate) { return derive_script(candidate, run, target); };
+  const Case small = options.shrink ? shrink(found, how) : found;
+  return {run, kind, judged(small, target, options).detail, shown(small.program), print(small.script)};
+}
+
+// For a judge outside of this program.
+void write_certificate(const Case& c, std::uint64_t run, const codegen::Target& target, const std::string& folder) {
+  const auto program = c.open ? std::make_shared<const ir::Program>(ir::parse_program(c.program.text, "random"))
+                              : bound_program(c.program);
+  const auto state = schedule::replay(program, c.script, target.machine, {schedule::ProofLevel::Off, {}});
+  POLYTE_CHECK(bool(state), "an accepted script is refused without a proof");
+  const std::filesystem::path path = std::filesystem::path(folder) / (std::to_string(run) + ".json");
+  if (!(std::ofstream(path) << driver::certificate_text(*state)))
+    throw UserError(ExitStatus::InvalidInput, path.string() + ": cannot be written");
+}
+
+void run_script(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options, RunResult& result) {
+  const Case c = random_case(options, run, target, result.statistics);
+  result.verdict = judged(c, target, options);
+  add(result.coverage, c, result.verdict);
+  result.directives = c.script.directives.size();
+  result.native = c.native;
+  if (result.verdict.outcome == Outcome::Accepted && !options.certificates.empty())
+    write_certificate(c, run, target, options.certificates);
+  if (result.verdict.outcome == Outcome::Failed) result.failure = describe(c, run, target, options);
+}
+
+constexpr int kMostNodes = 14;
+
+// The smallest number of nodes that still shows a fault is the shrunk case.
+void run_graph(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options, RunResult& result) {
+  Random random(options.seed, run);
+  result.native = random.chance(options.native_percent);
+  const std::uint64_t seed = random.next();
+  std::optional<GraphFault> fault = check_random_graph(seed, kMostNodes, result.native, target);
+  result.verdict = {.outcome = fault ? Outcome::Failed : Outcome::Accepted};
+  for (int nodes = 1; fault && options.shrink && nodes < kMostNodes; ++nodes) {
+    const auto smaller = check_random_graph(seed, nodes, result.native, target);
+    if (!smaller || smaller->kind != fault->kind) continue;
+    fault = smaller;
+    break;
+  }
+  if (fault) result.failure = FuzzFailure{run, fault->kind, fault->detail, fault->graph, ""};
+}
+
+void run_import(std::uint64_t run, const FuzzOptions& options, RunResult& result) {
+  Random random(options.seed, run);
+  const std::string bytes = damaged(random_model(random), random);
+  const ImportResult imported = import_bytes(bytes);
+  result.verdict.outcome = imported.fault      ? Outcome::Failed
+                           : imported.imported ? Outcome::Accepted
+                                               : Outcome::Malformed;
+  if (imported.fault)
+    result.failure =
+        FuzzFailure{run, "import", *imported.fault, "a model of " + std::to_string(bytes.size()) + " bytes", ""};
+}
+
+RunResult run_one(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options) {
+  RunResult result;
+  result.run = run;
+  if (options.on_start) options.on_start(run);
+  try {
+    if (options.kind == FuzzKind::Graph)
+      run_graph(run, target, options, result);
+    else if (options.kind == FuzzKind::Import)
+      run_import(run, options, result);
+    else
+      run_script(run, target, options, result);
+  } catch (const std::exception& e) {
+    result.verdict = {.outcome = Outcome::Failed, .failure = "generator", .detail = e.what()};
+    result.failure = FuzzFailure{run, "generator", e.what(), "", ""};
+  }
+  return result;
+}
+
+// "stage acc0 at U1:i: accesses of 'acc0' are not affine" -> "accesses of '_' are not affine"
+std::string reason_pattern(const std::string& detail) {
+  static const std::regex kName("'[^']*'|\\b[A-Za-z]*[0-9][A-Za-z0-9_.]*");
+  const std::size_t headline = detail.find(": ");
+  return std::regex_replace(headline == std::string::npos ? detail : detail.substr(headline + 2), kName, "_");
+}
+
+void add(FuzzReport& report, const RunResult& result) {
+  const Verdict& verdict = result.verdict;
+  report.runs += 1;
+  report.accepted += verdict.outcome == Outcome::Accepted;
+  report.malformed += verdict.outcome == Outcome::Malformed;
+  report.undecided += verdict.outcome == Outcome::Undecided;
+  report.skipped += verdict.outcome == Outcome::Skipped;
+  report.illegal += verdict.outcome == Outcome::Illegal;
+  report.illegal_executed += verdict.outcome == Outcome::Illegal && verdict.executed;
+  report.illegal_justified += verdict.outcome == Outcome::Illegal && verdict.justified;
+  report.refused_bound += static_cast<std::uint64_t>(verdict.refused_bound);
+  if (verdict.outcome == Outcome::Undecided)
+    report.undecided_because.try_emplace(reason_pattern(verdict.detail), FuzzUndecided{0, result.run})
+        .first->second.runs += 1;
+  if (verdict.executed && verdict.affine && !verdict.justified)
+    report.doubted.push_back({result.run, verdict.outcome == Outcome::Illegal, verdict.detail});
+  if (verdict.outcome == Outcome::Accepted) report.native += result.native, report.directives += result.directives;
+  for (const auto& [name, count] : result.statistics.proposed) report.statistics.proposed[name] += count;
+  for (const auto& [name, count] : result.statistics.applied) report.statistics.applied[name] += count;
+  append(report.coverage, result.coverage);
+  if (result.failure) report.failures.push_back(*result.failure);
+}
+
+}  // namespace
+
+Case random_case(const FuzzOptions& options, std::uint64_t run, const codegen::Target& target,
+                 ScriptStatistics& statistics) {
+  Random random(options.seed, run);
+  Case c;
+  c.native = random.chance(options.native_percent);
+  c.data_seed = random.next();
+  c.open = options.open || (options.kind == FuzzKind::Schedule && random.chance(5));
+  c.includes = random.chance(20), c.has_hole = random.chance(20), c.renames = random.chance(40);
+  c.program = random_program(random);
+  if (options.kind == FuzzKind::Poly) {
+    derive_script(c, run, target);
+    return c;
+  }
+  const auto program = c.open ? std::make_shared<const ir::Program>(ir::parse_program(c.program.text, "random.program"))
+                              : bound_program(c.program);
+  c.script = random_script(program, target.machine, c.program.exact_sums, random, statistics);
+  return c;
+}
+
+void append(FuzzReport& report, const FuzzReport& more) {
+  for (const auto count :
+       {&FuzzReport::runs, &FuzzReport::accepted, &FuzzReport::malformed, &FuzzReport::undecided, &FuzzReport::skipped,
+        &FuzzReport::native, &FuzzReport::illegal, &FuzzReport::illegal_executed, &FuzzReport::illegal_justified,
+        &FuzzReport::refused_bound, &FuzzReport::directives})
+    report.*count += more.*count;
+  for (const auto& [name, count] : more.statistics.proposed) report.statistics.proposed[name] += count;
+  for (const auto& [name, count] : more.statistics.applied) report.statistics.applied[name] += count;
+  append(report.coverage, more.coverage);
+  for (const auto& [reason, undecided] : more.undecided_because)
+    report.undecided_because.try_emplace(reason, FuzzUndecided{0, undecided.first}).first->second.runs +=
+        undecided.runs;
+  report.doubted.insert(report.doubted.end(), more.doubted.begin(), more.doubted.end());
+  report.failures.insert(report.failures.end(), more.failures.begin(), more.failures.end());
+}
+
+FuzzReport fuzz(const FuzzOptions& options, const codegen::Target& target) {
+  const std::uint64_t first = options.only.value_or(options.first), count = options.only ? 1 : options.runs;
+  std::vector<RunResult> results(count);
+  driver::run_jobs(options.jobs, count, [&](std::size_t i) { results[i] = run_one(first + i, target, options); });
+  FuzzReport report;
+  for (const RunResult& result : results) add(report, result);
+  return report;
+}
+
+}  // namespace polyte::fuzz

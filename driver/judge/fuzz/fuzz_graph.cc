@@ -1,0 +1,118 @@
+#include "driver/judge/fuzz/fuzz_graph.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "driver/judge/bit_check.h"
+#include "driver/package/package_model.h"
+#include "graph/evaluate.h"
+#include "graph/fuse.h"
+#include "graph/fusion_graph.h"
+#include "graph/optimize.h"
+#include "graph/random_graph.h"
+#include "runtime/session.h"
+
+namespace polyte::fuzz {
+namespace {
+
+using graph::Tensor;
+
+// Equal as numbers: -0 equals 0. No number equals no number: a maximum over padding alone is -inf, and -inf * 0 NaN.
+bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+bool same_numbers(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  return std::ranges::equal(a, b, [](const Tensor& x, const Tensor& y) {
+    return std::ranges::equal(graph::elements_as_real(x), graph::elements_as_real(y), same_number);
+  });
+}
+
+bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Tensor& x, const Tensor& y) { return x.type == y.type && *x.bytes == *y.bytes; });
+}
+
+bool groups_give(const graph::Graph& g, const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected) {
+  return same_bits(graph::evaluate_groups(g, graph::fuse(graph::make_fusion_graph(g)).groups, inputs), expected);
+}
+
+// All outputs, by the session, on two threads.
+std::vector<runtime::Tensor> run_network(const graph::Graph& g, std::span<const Tensor> inputs,
+                                         const codegen::Target& target, const driver::ModelOptions& options) {
+  const runtime::Session session(
+      runtime::Artifact::from_parts(std::move(driver::package_model(g, target, options).parts)), {.threads = 2});
+  std::vector<runtime::Tensor> given;
+  for (const Tensor& input : inputs) {
+    runtime::Tensor& tensor = given.emplace_back(input.type.dtype, input.type.shape);
+    if (!input.bytes->empty()) std::memcpy(tensor.data(), input.bytes->data(), input.bytes->size());
+  }
+  return session.run(given);
+}
+
+// The plan of the memory: the same kernels where values share bytes and where none do.
+bool sharing_keeps_bits(const graph::Graph& g, std::span<const Tensor> inputs, std::uint64_t seed,
+                        const codegen::Target& target) {
+  driver::ModelOptions options;
+  options.arm = seed % 2 == 0 ? driver::Arm::Template : driver::Arm::Poly;
+  options.jobs = 1;
+  const std::vector<runtime::Tensor> shared = run_network(g, inputs, target, options);
+  options.share = false;
+  const std::vector<runtime::Tensor> apart = run_network(g, inputs, target, options);
+  return std::ranges::equal(shared, apart, [](const runtime::Tensor& a, const runtime::Tensor& b) {
+    return a.bytes() == b.bytes() &&
+           (a.bytes() == 0 || std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.bytes())) == 0);
+  });
+}
+
+// Channels in blocks wherever they can be, of a length that few extents are multiples of.
+std::optional<GraphFault> check_in_blocks(graph::Graph g, std::uint64_t seed, const std::vector<Tensor>& inputs,
+                                          const std::vector<Tensor>& expected) {
+  const std::string text = graph::print(g);
+  graph::OptimizeOptions options;
+  options.layout = {graph::Layout::Blocked, {std::int64_t{2} << seed % 4, 1}};
+  graph::optimize(g, options);
+  const std::vector<Tensor> in_blocks = graph::evaluate_graph(g, inputs);
+  if (!same_numbers(in_blocks, expected)) return GraphFault{"layouts", "channels in blocks change a result", text};
+  if (!groups_give(g, inputs, in_blocks)) return GraphFault{"layouts", "fused in blocks, bits differ", text};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<GraphFault> check_graph(graph::Graph g, std::uint64_t seed, bool native, const codegen::Target& target) {
+  const std::string text = graph::print(g);
+  std::vector<Tensor> inputs;
+  for (const graph::ValueId id : g.inputs) inputs.push_back(graph::random_integers(g.value(id).type, seed));
+  const std::vector<Tensor> expected = graph::evaluate_graph(g, inputs);
+  if (!groups_give(g, inputs, expected)) return GraphFault{"fusion", "fused groups give other bits", text};
+  const graph::Graph original = g;
+  graph::optimize(g);
+  const std::vector<Tensor> optimized = graph::evaluate_graph(g, inputs);
+  if (!same_numbers(optimized, expected)) return GraphFault{"passes", "the passes change a result", text};
+  if (!groups_give(g, inputs, optimized)) return GraphFault{"passes", "fused after the passes, bits differ", text};
+  if (auto fault = check_in_blocks(original, seed, inputs, expected)) return fault;
+  if (!native) return std::nullopt;
+  driver::BitCheckOptions roads;
+  roads.layout = seed % 2 == 0 ? graph::Layout::Blocked : graph::Layout::Plain;
+  driver::BitCheck bits(target, roads);
+  bits.model(original);
+  if (!bits.report().problems.empty()) return GraphFault{"native", bits.report().problems.front(), text};
+  if (!sharing_keeps_bits(original, inputs, seed, target))
+    return GraphFault{"memory", "the network gives other bits where values share memory", text};
+  return std::nullopt;
+}
+
+std::optional<GraphFault> check_random_graph(std::uint64_t seed, int nodes, bool native,
+                                             const codegen::Target& target) {
+  std::string text;
+  try {
+    graph::Graph g = graph::random_graph(seed, {.most_nodes = nodes, .most_elements = 512});
+    text = graph::print(g);
+    return check_graph(std::move(g), seed, native, target);
+  } catch (const std::exception& e) {
+    return GraphFault{"exception", e.what(), text};
+  }
+}
+
+}  // namespace polyte::fuzz

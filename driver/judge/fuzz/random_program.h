@@ -1,0 +1,36 @@
+// Random Programs for fuzzers, as text over open sizes and the sizes to bind: small ones, often 1, sometimes 0.
+//
+//   pipelines     chains of pointwise definitions, reductions of every combiner, argmin and argmax, triangular sums;
+//                 reads shifted, transposed, strided, halved, padded (`else 0`), gathered
+//   regions       stencils in time, in place, scans up and down, recurrences, triangular eliminations
+//   in place      updates of inout tensors, with predicates and run-time guards
+//   updates       several generations of one accumulator, reads under conditions, scatters (random_updates.h)
+//   softmax       sums of exponentials along with their maximum, for `rewrite online`
+//   instructions  what rows of ir/intrinsics.h compute, for tensorize
+//
+// Element types are integers (which wrap, so that every order of a sum gives the same bits) two times of three.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "driver/judge/fuzz/random.h"
+#include "ir/interpret.h"
+
+namespace polyte::fuzz {
+
+struct RandomProgram {
+  std::string text;        // one program, sizes open
+  ir::Values sizes = {};   // all of them
+  bool exact_sums = true;  // its sums may be reordered: integers, floats that are small whole numbers
+  double tolerance = 0;    // ... or this is how far they may then be off, relative to 1 and more
+};
+RandomProgram random_program(Random& random);
+
+// True where the sizes satisfy what the Program's header says of them.
+bool allows(const ir::Program& program, const ir::Values& sizes);
+
+// The Program with its sizes bound. UserError where the text is not valid.
+std::shared_ptr<const ir::Program> bound_program(const RandomProgram& program);
+
+}  // namespace polyte::fuzz

@@ -1,0 +1,137 @@
+#include "schedule/cost/nest_accesses.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "ir/contraction.h"
+#include "ir/relations.h"
+#include "support/checked.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr std::int64_t kPage = 4096, kWays = 8;
+constexpr std::int64_t kOpenExtent = 1 << 20;  // of a symbol
+
+template <typename Access>
+NestAccess describe(const ir::Program& program, const Access& access, const std::vector<PricedLoop>& loops) {
+  const ir::Buffer& buffer = program.buffer(access.buffer);
+  NestAccess result;
+  result.buffer = access.buffer;
+  result.element_bytes = size_in_bytes(buffer.dtype);
+  for (const PricedLoop& loop : loops)
+    result.strides.push_back(std::abs(ir::stride_of(program, access, loop.name).value_or(kUnknownStride)));
+  for (std::size_t d = 0; d < access.indices.size(); ++d) {
+    result.shape.push_back(buffer.shape[d].is_constant() ? buffer.shape[d].constant() : kOpenExtent);
+    std::vector<std::int64_t> coefficients;
+    for (const PricedLoop& loop : loops)
+      coefficients.push_back(std::abs(access.indices[d].affine.coefficient(loop.name)));
+    result.subscripts.push_back(std::move(coefficients));
+  }
+  return result;
+}
+
+bool writes(const ir::Statement& s, const std::string& buffer) {
+  return std::ranges::any_of(s.writes, [&](const ir::Access& write) { return write.buffer == buffer; });
+}
+
+bool reads(const ir::Statement& s, const std::string& buffer) {
+  return std::ranges::any_of(ir::reads_of(s), [&](const ir::Load* load) { return load->buffer == buffer; });
+}
+
+}  // namespace
+
+double NestAccess::elements() const {
+  double count = 1;
+  for (const std::int64_t size : shape) count *= static_cast<double>(size);
+  return count;
+}
+
+NestAccess::Runs NestAccess::runs(std::span<const std::int64_t> points) const {
+  Runs result;
+  bool is_run = true;
+  std::int64_t step = element_bytes;  // of the dimension
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    std::int64_t span = 1, elements = 1, jump = 0;
+    for (std::size_t l = 0; l < points.size(); ++l) {
+      if (subscripts[d][l] == 0 || points[l] == 1) continue;
+      span += subscripts[d][l] * (points[l] - 1);
+      elements *= points[l];
+      jump = std::gcd(jump, subscripts[d][l]);
+    }
+    span = std::clamp<std::int64_t>(span, 1, std::max<std::int64_t>(1, shape[d]));
+    if (is_run) {
+      result.elements *= span;
+      is_run = span == shape[d];
+    } else if (span > 1) {
+      result.count *= static_cast<double>(std::min(span, elements));
+      result.apart = std::gcd(result.apart, jump * step);
+    }
+    step *= std::max<std::int64_t>(1, shape[d]);
+  }
+  return result;
+}
+
+double NestAccess::footprint(std::span<const std::int64_t> points, bool dense, int line_bytes) const {
+  const Runs all = runs(points);
+  const std::int64_t bytes = all.elements * element_bytes;
+  return all.count * static_cast<double>(dense ? bytes : ceil_div(bytes, line_bytes) * line_bytes);
+}
+
+double NestAccess::crowding(std::span<const std::int64_t> points, int line_bytes) const {
+  const Runs all = runs(points);
+  if (all.apart == 0) return 1;
+  const std::int64_t places = kPage / std::gcd(all.apart, kPage);
+  if (all.count <= static_cast<double>(places * kWays)) return 1;
+  const std::int64_t lines = places * ceil_div(all.elements * element_bytes, line_bytes), in_page = kPage / line_bytes;
+  return std::max(1.0, static_cast<double>(in_page) / static_cast<double>(lines));
+}
+
+double NestAccess::pages(std::span<const std::int64_t> points) const {
+  const Runs all = runs(points);
+  return all.count * static_cast<double>(std::min(all.apart, kPage)) / static_cast<double>(kPage);
+}
+
+std::size_t NestAccesses::loop_number(const std::string& name) const {
+  return static_cast<std::size_t>(std::ranges::find(loops, name, &PricedLoop::name) - loops.begin());
+}
+
+std::int64_t NestAccesses::extent(const std::string& name) const {
+  const std::size_t number = loop_number(name);
+  return number == loops.size() ? 1 : std::max<std::int64_t>(1, loops[number].extent);
+}
+
+bool stays_inside(const ir::Program& program, const std::string& buffer, const ir::Statement& main,
+                  std::span<const ir::Statement* const> others) {
+  if (program.buffer(buffer).role != ir::Role::Temp) return false;
+  return std::ranges::all_of(program.statements, [&](const ir::Statement& s) {
+    const bool is_here = s.name == main.name || std::ranges::find(others, s.name, &ir::Statement::name) != others.end();
+    return is_here || !(reads(s, buffer) || writes(s, buffer));
+  });
+}
+
+NestAccesses nest_accesses(const ir::Program& program, const ir::Statement& main,
+                           std::span<const ir::Statement* const> others, std::vector<PricedLoop> loops) {
+  NestAccesses result;
+  result.loops = std::move(loops);
+  result.dtype = program.buffer(main.writes[0].buffer).dtype;
+  result.accumulator = describe(program, main.writes[0], result.loops);
+  const auto add = [&](const auto& access, const ir::Load* load, bool each_step) {
+    if (stays_inside(program, access.buffer, main, others)) return;
+    NestAccess described = describe(program, access, result.loops);
+    described.load = load;
+    described.each_step = each_step;
+    result.all.push_back(std::move(described));
+  };
+  const auto add_statement = [&](const ir::Statement& s, bool each_step) {
+    for (const ir::Expr& value : s.values)
+      for (const ir::Load* load : ir::loads_of(value)) add(*load, load, each_step);
+    for (const ir::Access& write : s.writes) add(write, nullptr, false);
+  };
+  add_statement(main, true);
+  for (const ir::Statement* s : others) add_statement(*s, false);
+  return result;
+}
+
+}  // namespace polyte::schedule

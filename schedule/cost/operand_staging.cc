@@ -1,0 +1,227 @@
+#include "schedule/cost/operand_staging.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/contraction.h"
+#include "ir/relations.h"
+#include "schedule/cost/threads.h"
+#include "schedule/state/dimension_names.h"
+#include "support/checked.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr double kCopiedBytes = 4;  // a cycle, read or written
+
+// Each an iterator of its own, or a number.
+bool plain_subscripts(const ir::Load& load) {
+  std::set<std::string> seen;
+  return std::ranges::all_of(load.indices, [&](const ir::Index& index) {
+    const std::optional<std::string> name = index.affine.as_symbol();
+    return !index.indirect && (index.affine.is_constant() || (name && seen.insert(*name).second));
+  });
+}
+
+bool has_border(const ir::Load& load) {
+  const auto bounds_a_subscript = [&](const ir::Constraint& guard) {
+    return std::ranges::any_of(load.indices, [&](const ir::Index& index) {
+      if (index.indirect) return false;
+      return (guard.expr - index.affine).is_constant() || (guard.expr + index.affine).is_constant();
+    });
+  };
+  return load.otherwise && std::holds_alternative<ir::Literal>(load.otherwise->op) &&
+         std::ranges::none_of(load.indices, [](const ir::Index& index) { return index.indirect != nullptr; }) &&
+         std::ranges::all_of(load.guard, bounds_a_subscript);
+}
+
+std::vector<const ir::Load*> loads_of(const ir::Program& program, const std::string& buffer) {
+  std::vector<const ir::Load*> found;
+  for (const ir::Statement& s : program.statements)
+    for (const ir::Load* load : ir::reads_of(s))
+      if (load->buffer == buffer) found.push_back(load);
+  return found;
+}
+
+// A copy with a border stands for guarded reads where every part of the guards bounds one subscript (a stride's
+// remainder, of a transposed convolution, asks for holes inside), if all reads of an input find the same outside.
+bool wants_padded_copy(const ir::Program& program, const ir::Load& load) {
+  const ir::Role role = program.buffer(load.buffer).role;
+  if ((role != ir::Role::In && role != ir::Role::Const) || !has_border(load)) return false;
+  return std::ranges::all_of(loads_of(program, load.buffer), [&](const ir::Load* other) {
+    return has_border(*other) && ir::equal(other->otherwise, load.otherwise);
+  });
+}
+
+std::string panel_iterator(const ir::Load& load, const std::string& lane, const std::string& row) {
+  for (const std::string& candidate : {lane, row}) {
+    const bool indexed = std::ranges::any_of(
+        load.indices, [&](const ir::Index& index) { return index.affine.as_symbol() == candidate; });
+    if (!candidate.empty() && indexed) return candidate;
+  }
+  return "";
+}
+
+// The iterator of a loop of the order: n of n, and of n.o where it is tiled.
+std::string iterator_of(const std::string& loop) {
+  return loop.ends_with(".o") ? loop.substr(0, loop.size() - 2) : loop;
+}
+
+// The last of the outermost loops that each own a subscript of the load: a part copied there is copied once, and is
+// small. Empty: none. But a copy has no size outside of a loop of open size, so that it may be made several times.
+std::string copy_site(const TiledReduction& r, const ir::Load& load) {
+  const auto uses = [&](const std::string& iterator) {
+    return std::ranges::count_if(load.indices, [&](const ir::Index& i) { return i.affine.uses(iterator); });
+  };
+  const auto owns = [&](const std::string& iterator) {
+    return std::ranges::count_if(load.indices, [&](const ir::Index& i) { return i.affine.as_symbol() == iterator; });
+  };
+  std::size_t sites = 0;
+  while (sites < r.order.size() && uses(r.order[sites]) == 1 && owns(r.order[sites]) == 1) ++sites;
+  for (std::size_t i = sites; i < r.order.size(); ++i) {
+    const std::string iterator = iterator_of(r.order[i]);
+    if (r.program->open.contains(iterator) && uses(iterator) > 0) sites = i + 1;
+  }
+  return sites == 0 ? "" : r.order[sites - 1];
+}
+
+struct Panels {
+  std::string layout;
+  std::vector<CountedLoop> loops;  // of the copy, without that of the lanes
+};
+
+// Elements in the order of their use: what the loops around hold first, then the steps of the reduction.
+Panels panels_of(const TiledReduction& r, const ir::Load& load, const TiledReduction::Side& side) {
+  const std::vector<std::int64_t> shape = ir::constant_shape(r.program->buffer(load.buffer));
+  const std::vector<std::string>& reductions = r.update->reductions;
+  std::string names;
+  std::vector<CountedLoop> around, steps(reductions.size());
+  for (std::size_t d = 0; d < load.indices.size(); ++d) {
+    const std::string name = load.indices[d].affine.as_symbol().value_or("at" + std::to_string(d));
+    names += (names.empty() ? "" : ", ") + name;
+    const auto step = std::ranges::find(reductions, name);
+    if (step != reductions.end())
+      steps[static_cast<std::size_t>(step - reductions.begin())] = {name, shape[d]};
+    else if (name != side.loop)
+      around.push_back({name, shape[d]});
+  }
+  std::erase_if(steps, [](const CountedLoop& step) { return step.name.empty(); });
+  around.insert(around.end(), steps.begin(), steps.end());
+  std::string between;
+  for (const CountedLoop& loop : around) between += loop.name + ", ";
+  around.insert(around.begin(), {side.loop + ".o", side.panels});
+  return {"(" + names + ") [" + side.loop + "//" + side.size + ", " + between + side.loop + "%" + side.size + "]",
+          around};
+}
+
+// The loops of a padded copy without the innermost, which is in vectors.
+std::vector<CountedLoop> padded_loops(const TiledReduction& r, const std::string& buffer) {
+  const std::vector<std::int64_t> shape = ir::constant_shape(r.program->buffer(buffer));
+  const std::vector<std::string> names = dimension_names(*r.program, buffer, std::vector<std::string>(shape.size()));
+  std::vector<CountedLoop> loops;
+  for (std::size_t d = 0; d + 1 < shape.size(); ++d) loops.push_back({names[d], shape[d]});
+  return loops;
+}
+
+// Empty: one thread copies.
+std::string shared_copy(const TiledReduction& r, const std::string& buffer, const std::vector<CountedLoop>& loops) {
+  const ir::Buffer& copied = r.program->buffer(buffer);
+  const double bytes = static_cast<double>(checked_product(ir::constant_shape(copied))) *
+                       static_cast<double>(size_in_bytes(copied.dtype));
+  const std::string loop = loop_for_threads(*r.machine, 2 * bytes / kCopiedBytes, loops, r.program->open);
+  return loop.empty() ? "" : "parallel " + buffer + ".in:" + loop;
+}
+
+}  // namespace
+
+bool can_stage_accumulator(const ir::Program& program, const ir::Statement& update,
+                           std::span<const ir::Statement* const> nest, bool for_whole_kernel) {
+  const ir::Access& own = update.writes[0];
+  const auto at_own_elements = [&](const ir::Statement* s) {
+    return ir::reads_apart(*s, update) &&
+           std::ranges::all_of(s->writes, [&](const ir::Access& write) { return ir::is_apart_or_same(write, own); });
+  };
+  const auto is_gathered = [&](const auto& access) {
+    return access.buffer == own.buffer &&
+           std::ranges::any_of(access.indices, [](const ir::Index& index) { return index.indirect != nullptr; });
+  };
+  const auto is_divided = [](const ir::Index& index) {
+    return std::ranges::any_of(index.affine.terms(), [](const ir::Term& term) { return term.atom.div != nullptr; });
+  };
+  if (std::ranges::any_of(own.indices, is_divided) || !std::ranges::all_of(nest, at_own_elements)) return false;
+  for (const ir::Load* load : ir::reads_of(update))
+    if (load->buffer == own.buffer) return false;
+  for (const ir::Statement& s : program.statements) {
+    const bool is_elsewhere = for_whole_kernel && std::ranges::find(nest, &s) == nest.end();
+    for (const ir::Access& write : s.writes)
+      if (is_gathered(write) || ((s.guard || is_elsewhere) && write.buffer == own.buffer)) return false;
+    for (const ir::Load* load : ir::reads_of(s))
+      if (is_gathered(*load) || (for_whole_kernel && load->buffer == own.buffer && load->otherwise)) return false;
+  }
+  return true;
+}
+
+// No box is large enough for a copy of the whole.
+bool has_open_size(const ir::Program& program, const ir::Load& load) {
+  return std::ranges::any_of(program.open, [&](const std::string& iterator) {
+    return std::ranges::any_of(load.indices, [&](const ir::Index& index) { return index.affine.uses(iterator); });
+  });
+}
+
+bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load, const std::string& lane,
+              const std::string& row) {
+  const ir::Role role = program.buffer(load.buffer).role;
+  const bool is_result = role == ir::Role::Out || role == ir::Role::InOut;
+  const bool moves = std::ranges::any_of(
+      update.reductions, [&](const std::string& loop) { return ir::stride_of(program, load, loop).value_or(0) != 0; });
+  // A read with a guard would leave the panels.
+  const bool all_plain = std::ranges::all_of(loads_of(program, load.buffer), [](const ir::Load* other) {
+    return !other->otherwise && plain_subscripts(*other);
+  });
+  return !is_result && moves && all_plain && !has_open_size(program, load) && !panel_iterator(load, lane, row).empty();
+}
+
+namespace {
+
+// Of several reads of a buffer the one along the lanes, or else along the rows, says how its panels run.
+const ir::Load* panel_load(const TiledReduction& r, const ir::Load* first) {
+  for (const std::string& iterator : {r.lane.loop, r.row.loop})
+    for (const ir::Expr& value : r.update->values)
+      for (const ir::Load* load : ir::loads_of(value))
+        if (load->buffer == first->buffer && panel_iterator(*load, iterator, "") == iterator) return load;
+  return first;
+}
+
+}  // namespace
+
+std::vector<std::string> operand_stages(const TiledReduction& r, std::set<std::string>& whole) {
+  std::vector<std::string> lines;
+  std::set<std::string> seen;
+  for (const ir::Expr& value : r.update->values) {
+    for (const ir::Load* load : ir::loads_of(value)) {
+      const ir::Role role = r.program->buffer(load->buffer).role;
+      if (role == ir::Role::Out || role == ir::Role::InOut || !seen.insert(load->buffer).second) continue;
+      const auto share = [&](const std::vector<CountedLoop>& loops) {
+        const std::string line = shared_copy(r, load->buffer, loops);
+        if (!line.empty()) lines.push_back(line);
+      };
+      if (load->otherwise) {
+        if (r.in_place.contains(load->buffer) || !wants_padded_copy(*r.program, *load)) continue;
+        const std::string site = copy_site(r, *load);
+        if (site.empty() && (has_open_size(*r.program, *load) || !whole.insert(load->buffer).second)) continue;
+        lines.push_back("stage " + load->buffer + (site.empty() ? "" : " at " + r.update->name + ":" + site));
+        if (site.empty()) share(padded_loops(r, load->buffer));
+      } else if (r.packed.contains(load->buffer) && whole.insert(load->buffer).second) {
+        const ir::Load* along = panel_load(r, load);
+        const bool is_lane = panel_iterator(*along, r.lane.loop, r.row.loop) == r.lane.loop;
+        const Panels panels = panels_of(r, *along, is_lane ? r.lane : r.row);
+        lines.push_back("stage " + load->buffer + " layout " + panels.layout +
+                        (role == ir::Role::Const ? " when compile" : ""));
+        if (role != ir::Role::Const) share(panels.loops);
+      }
+    }
+  }
+  return lines;
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,71 @@
+// Statements that run over the same rows: sums and maxima of each row, and what is made of a row element by element
+// with them (softmax, norms, a mean alone). Rows are independent, so the whole chain runs a few rows at a time while
+// these are near, in passes over the row; its lanes lie along the row, and sums are taken in several of them:
+//
+//   top[i] = max[j] x[i, j]                 rows i, R at a time
+//   e[i, j] = exp(x[i, j] - top[i])         pass 1 over j: top       pass 2 over j: e, total
+//   total[i] = sum[j] e[i, j]               pass 3 over j: y
+//   y[i, j] = e[i, j] / total[i]
+//
+// The lanes of R rows are combined last, turned, for all R at once. A sum of floating-point numbers is taken in another
+// order so: its loops are returned, the script's contract has to name them. Formulas shared by the templates and poly.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+#include "schedule/state/state.h"
+#include "support/machine.h"
+
+namespace polyte::schedule {
+
+using Statements = std::vector<const ir::Statement*>;
+
+struct RowQuestion {
+  const ir::Program* program = nullptr;
+  const State* reference = nullptr;
+  const Machine* machine = nullptr;
+  Statements statements;    // in order, initial values before their updates
+  bool keep_order = false;  // of floating-point sums: `exact`
+};
+
+struct RowPass {
+  std::vector<std::string> own;  // loops inside the row, that of the lanes last; empty: once a row
+  int vectors = 1;               // side by side
+  bool is_whole = false;         // the lanes' loop is not split
+  Statements body;               // definitions and updates, in order
+  Statements sums;               // the updates among them
+  Statements after;              // once a row, when the sums are there
+};
+
+struct RowChain {
+  std::vector<std::string> rows;  // outermost first, the one that runs in blocks last
+  std::int64_t block = 1;         // rows at a time
+  std::vector<RowPass> passes;
+  DType type = DType::F32;  // whose vectors the lanes fill
+};
+
+// nullopt where the statements are no chain of rows, where rows are too short for lanes, or where other loops serve
+// the lanes better.
+std::optional<RowChain> plan_rows(const RowQuestion& question);
+
+struct RowScript {
+  std::vector<std::string> lines;      // directives
+  std::set<std::string> reassociated;  // loops whose terms change places
+  std::set<std::string> in_place;      // results in whose memory a temporary lies
+};
+// `suffix` keeps the params of several nests apart.
+RowScript write_rows(const RowQuestion& question, const RowChain& chain, const std::string& suffix);
+
+// The longest chain that the groups from the first one on give together; 0 groups where there is none.
+struct RowRun {
+  std::size_t groups = 0;
+  RowScript script;
+};
+RowRun longest_rows(RowQuestion question, std::span<const Statements> groups, const std::string& suffix);
+
+}  // namespace polyte::schedule

@@ -1,0 +1,160 @@
+#include "schedule/cost/step_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "schedule/cost/lanes.h"
+#include "support/checked.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr double kLoadsACycle = 2;
+constexpr std::int64_t kMostTaps = 8;     // of a reduction's innermost loop that is unrolled
+constexpr double kL2Rate = 24;            // bytes a cycle, where the rows of a tile do not stay in the first level
+constexpr double kUnhidden = 0.1;         // of loads behind operations, or the other way round
+constexpr double kElementCycles = 1;      // a lane loaded by itself and put into its vector
+constexpr double kScatterCycles = 1.5;    // a lane taken out of its vector and stored
+constexpr double kFarScatterCycles = 12;  // where each lane's place is on a page of its own
+constexpr std::int64_t kPage = 4096;
+constexpr double kTurnedCycles = 3;      // a vector of a square that is turned in registers
+constexpr double kNearVectorCycles = 6;  // of one of these, its gathered neighbours at the ends of rows included
+
+bool is_operation(const ir::ExprNode& node) {
+  return std::holds_alternative<ir::Unary>(node.op) || std::holds_alternative<ir::Binary>(node.op) ||
+         std::holds_alternative<ir::Fma>(node.op);
+}
+
+// Vectors of full width are computed as two halves.
+bool has_halves(const Machine& machine) { return machine.fma_per_cycle == 1 && machine.vector_bits == 512; }
+
+}  // namespace
+
+StepCost::StepCost(const NestAccesses& nest, const ir::Statement& main, const Machine& machine)
+    : nest_(nest), machine_(machine), is_reduction_(main.combiner != ir::Combiner::None), taps_(nest.loops.size()) {
+  if (!main.reductions.empty() && nest.extent(main.reductions.back()) <= kMostTaps)
+    taps_ = nest.loop_number(main.reductions.back());
+  double count = 0;
+  for (const ir::Expr& value : main.values)
+    ir::for_each_node(value, [&](const ir::ExprNode& node) { count += is_operation(node); });
+  operations_ = std::max(1.0, count);
+}
+
+std::int64_t StepCost::extent(std::size_t loop) const {
+  return loop == nest_.loops.size() ? 1 : std::max<std::int64_t>(1, nest_.loops[loop].extent);
+}
+
+std::int64_t StepCost::lane_vectors(std::size_t lane) const {
+  return lane == nest_.loops.size() ? 1 : ceil_div(extent(lane), lanes());
+}
+
+// Full tiles and the remainder. Where one FMA of full width issues a cycle, two of half width do.
+std::vector<StepCost::Part> StepCost::lane_parts(std::size_t lane, int vectors) const {
+  const std::int64_t whole = std::int64_t{vectors} * lanes(), rest = extent(lane) % whole;
+  std::vector<Part> parts;
+  if (lane == nest_.loops.size()) return {{1, 1}};
+  if (extent(lane) >= whole) parts.push_back({static_cast<double>(vectors), extent(lane) / whole});
+  if (rest == 0) return parts;
+  const std::int64_t unit = has_halves(machine_) ? lanes() / 2 : lanes();
+  parts.push_back({static_cast<double>(ceil_div(rest, unit)) * static_cast<double>(unit) / lanes(), 1});
+  return parts;
+}
+
+// Full tiles and the remainder.
+std::vector<std::pair<int, std::int64_t>> StepCost::row_parts(std::size_t loop, int size) const {
+  std::vector<std::pair<int, std::int64_t>> parts{{size, extent(loop) / size}};
+  const std::int64_t rest = extent(loop) % size;
+  if (rest > 0) parts.emplace_back(static_cast<int>(rest), 1);
+  return parts;
+}
+
+double StepCost::cycles(const TileLoopNumbers& at, const RegisterTile& tile) const {
+  double steps = 1, points = 1;
+  for (std::size_t l = 0; l < nest_.loops.size(); ++l) {
+    if (l == at.lane || l == at.row || l == at.outer_row) continue;
+    (nest_.loops[l].reduction ? steps : points) *= static_cast<double>(extent(l));
+  }
+  double total = 0;
+  for (const Part& part : lane_parts(at.lane, tile.vectors)) {
+    for (const auto& [inner, inner_count] : row_parts(at.row, tile.rows)) {
+      for (const auto& [outer, outer_count] : row_parts(at.outer_row, tile.outer_rows)) {
+        const std::int64_t count = part.count * inner_count * outer_count;
+        if (count == 0) continue;
+        const Rows rows{inner, outer};
+        total += (steps * step(at, rows, part.vectors) + once(at, rows, part.vectors)) * static_cast<double>(count);
+      }
+    }
+  }
+  return total * points;
+}
+
+double StepCost::copies(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows) const {
+  const auto moves = [&](std::size_t loop) { return loop != nest_.loops.size() && access.moves_with(loop); };
+  return (moves(at.row) ? rows.inner : 1.0) * (moves(at.outer_row) ? rows.outer : 1.0);
+}
+
+// The part of its vectors' loads that remains where rows read each other's some taps later, x[q + s]: these stay in
+// registers where sums take no more than half of them.
+double StepCost::shared(const NestAccess& access, const TileLoopNumbers& at, const Rows& rows, double vectors) const {
+  if (at.row == nest_.loops.size() || taps_ == nest_.loops.size() || at.turned) return 1;
+  const std::int64_t taps = extent(taps_);
+  if (2 * rows.inner * rows.outer * vectors > machine_.vector_registers) return 1;
+  for (const std::vector<std::int64_t>& loops : access.subscripts) {
+    if (loops[at.row] == 0 || loops[taps_] == 0) continue;
+    const std::int64_t span = loops[at.row] * (rows.inner - 1) + loops[taps_] * (taps - 1);
+    const std::int64_t distinct = span / std::gcd(loops[at.row], loops[taps_]) + 1;
+    return std::min(1.0, static_cast<double>(distinct) / static_cast<double>(rows.inner * taps));
+  }
+  return 1;
+}
+
+// Elements from one lane to the next in memory.
+std::int64_t StepCost::across(const NestAccess& access, const TileLoopNumbers& at) const {
+  if (at.lane == nest_.loops.size()) return 1;
+  const std::int64_t stride = access.strides[at.lane];
+  return stride != 0 && at.packed.contains(access.buffer) ? 1 : stride;
+}
+
+double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vectors) const {
+  double loads = 0, singles = 0, crowded = 0;
+  const double fma_rate = std::max(1, machine_.fma_per_cycle);
+  for (const NestAccess& access : nest_.all) {
+    if (!access.each_step) continue;
+    const double times = copies(access, at, rows);
+    const std::int64_t stride = across(access, at);
+    if (times > 1 && at.row != nest_.loops.size() && !at.packed.contains(access.buffer) &&
+        conflicts_in_cache(machine_, access.strides[at.row] * access.element_bytes, rows.inner))
+      crowded += times * machine_.l1.line_bytes / kL2Rate;
+    if (at.turned && stride > kNearLanes) {
+      singles += times * vectors * kTurnedCycles;
+    } else if (stride == 0) {
+      loads += times;  // an operand in memory: nothing to keep
+    } else if (stride == 1) {
+      loads += times * shared(access, at, rows, vectors) * std::ceil(vectors);
+    } else if (stride <= kNearLanes) {
+      singles += times * vectors * kNearVectorCycles;
+    } else {
+      singles += times * vectors * lanes() * kElementCycles;
+    }
+  }
+  const double chain = is_reduction_ ? machine_.fma_latency : 0;
+  const double operations = operations_ * rows.inner * rows.outer * vectors / fma_rate,
+               moves = loads / kLoadsACycle + singles;
+  return std::max({operations, moves, chain, crowded}) + kUnhidden * std::min(operations, moves);
+}
+
+double StepCost::once(const TileLoopNumbers& at, const Rows& rows, double vectors) const {
+  double cycles = 0;
+  for (const NestAccess& access : nest_.all) {
+    if (access.each_step) continue;
+    const double times = copies(access, at, rows);
+    const std::int64_t stride = across(access, at);
+    const double stored = stride * access.element_bytes < kPage ? kScatterCycles : kFarScatterCycles;
+    const double one = stride <= 1 ? 1 : lanes() * (access.load ? kElementCycles : stored);
+    cycles += times * (stride == 0 ? 1 : vectors * one);
+  }
+  return cycles;
+}
+
+}  // namespace polyte::schedule

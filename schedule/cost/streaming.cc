@@ -1,0 +1,69 @@
+#include "schedule/cost/streaming.h"
+
+#include <algorithm>
+
+#include "ir/contraction.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr double kBeyond = 2;  // times the share of a core: until then neighbours may leave it room
+
+double bytes_of(const ir::Buffer& buffer) {
+  double bytes = size_in_bytes(buffer.dtype);
+  for (const std::int64_t size : ir::constant_shape(buffer)) bytes *= static_cast<double>(size);
+  return bytes;
+}
+
+bool is_read(const ir::Program& program, const std::string& buffer) {
+  return std::ranges::any_of(program.statements, [&](const ir::Statement& s) {
+    const auto reads = [&](const ir::Expr& value) {
+      return std::ranges::any_of(ir::loads_of(value), [&](const ir::Load* load) { return load->buffer == buffer; });
+    };
+    return std::ranges::any_of(s.values, reads) || (s.guard && reads(s.guard));
+  });
+}
+
+// One definition, in vectors: a sum's cells are read by its updates.
+bool is_defined_once(const ir::Program& program, const std::string& buffer) {
+  int writers = 0;
+  for (const ir::Statement& s : program.statements) {
+    const bool writes = std::ranges::any_of(s.writes, [&](const ir::Access& w) { return w.buffer == buffer; });
+    if (writes && (s.combiner != ir::Combiner::None || s.guard || s.region_depth > 0)) return false;
+    writers += writes;
+  }
+  return writers == 1;
+}
+
+// Products whose operands are used again: stores then wait behind the arithmetic.
+bool has_contraction(const ir::Program& program) {
+  return std::ranges::any_of(program.statements, [&](const ir::Statement& s) {
+    return s.combiner != ir::Combiner::None && s.iterators.size() > s.reductions.size() + 1 &&
+           static_cast<bool>(ir::classify_contraction(program, s));
+  });
+}
+
+}  // namespace
+
+double bytes_of_interface(const ir::Program& program) {
+  double all = 0;
+  for (const ir::Buffer* buffer : program.interface()) all += bytes_of(*buffer);
+  return all;
+}
+
+std::vector<std::string> stream_lines(const ir::Program& program, const Machine& machine,
+                                      const std::set<std::string>& in_place) {
+  if (!program.open.empty()) return {};  // a run of small sizes stays in the caches
+  std::vector<std::string> lines;
+  if (has_contraction(program)) return lines;
+  if (bytes_of_interface(program) < static_cast<double>(machine.l3.bytes) * kBeyond) return lines;
+  for (const ir::Buffer* buffer : program.interface()) {
+    const bool is_large = bytes_of(*buffer) >= static_cast<double>(machine.l2.bytes);
+    if (buffer->role == ir::Role::Out && is_large && is_defined_once(program, buffer->name) &&
+        !is_read(program, buffer->name) && !in_place.contains(buffer->name))
+      lines.push_back("stream " + buffer->name);
+  }
+  return lines;
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,40 @@
+#include "schedule/cost/threads.h"
+
+#include "support/checked.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr double kRegionCycles = 10'000;  // work is handed over, and the last is waited for: assumed
+
+constexpr double kNearly = 1.25;  // as good as the best
+
+}  // namespace
+
+bool is_worth_threads(const Machine& machine, double cycles) {
+  return machine.cores > 1 && cycles >= 2 * kRegionCycles;
+}
+
+std::string loop_for_threads(const Machine& machine, double cycles, std::span<const CountedLoop> loops,
+                             const std::set<std::string>& open) {
+  if (!is_worth_threads(machine, cycles)) return "";
+  std::string best, sure;
+  double least = cycles, least_of_sure = cycles, regions = 1;
+  const auto take = [&](const CountedLoop& loop, double time, std::string& name, double& lowest) {
+    if (time >= lowest) return;
+    name = loop.name;
+    lowest = time;
+  };
+  for (const CountedLoop& loop : loops) {
+    const std::int64_t rounds = ceil_div(loop.trips, machine.cores);
+    const double time =
+        cycles * static_cast<double>(rounds) / static_cast<double>(loop.trips) + regions * kRegionCycles;
+    if (loop.coincident) take(loop, time, best, least);
+    if (loop.coincident && !open.contains(loop.name.substr(0, loop.name.find('.'))))
+      take(loop, time, sure, least_of_sure);
+    regions *= static_cast<double>(loop.trips);
+  }
+  return least_of_sure <= kNearly * least ? sure : best;
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,197 @@
+#include "schedule/cost/tile_candidates.h"
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+#include "ir/contraction.h"
+#include "schedule/cost/lanes.h"
+#include "schedule/cost/operand_staging.h"
+#include "support/checked.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr std::size_t kMostCandidates = 48, kMostHeights = 2;
+// An element into a panel: along the lanes, across, across where the lanes' lines fall into few sets of the cache.
+constexpr double kCopyCycles = 0.5, kTurnCycles = 1, kCrowdedTurnCycles = 5;
+constexpr double kPanelCycles = 200;  // to begin with
+constexpr double kCutTiles = 0.25;    // whole tiles that one cut at a diagonal costs besides, for each accumulator
+
+// Cheapest first; equals stay in their order.
+void keep_cheapest(std::vector<TileCandidate>& all, std::size_t count) {
+  std::vector<std::pair<double, std::size_t>> costs;
+  for (const TileCandidate& candidate : all) costs.emplace_back(candidate.together(), costs.size());
+  std::ranges::sort(costs);
+  costs.resize(std::min(costs.size(), count));
+  std::vector<TileCandidate> kept;
+  for (const auto& [cost, at] : costs) kept.push_back(all[at]);
+  all = std::move(kept);
+}
+
+class TileFinder {
+ public:
+  TileFinder(const TileQuestion& question, const NestAccesses& nest, const Machine& machine)
+      : q_(question), machine_(machine), nest_(nest), steps_(nest, *question.main, machine) {}
+
+  std::vector<TileCandidate> cheapest_steps() const {
+    std::vector<std::size_t> lanes{none()}, rows{none()};
+    for (const std::string& loop : q_.candidates)
+      if (nest_.extent(loop) > 1 && suits_lanes(loop)) lanes.push_back(nest_.loop_number(loop));
+    for (const std::string& loop : std::views::reverse(q_.candidates))  // of equals the one that is nearer in memory
+      if (nest_.extent(loop) > 1) rows.push_back(nest_.loop_number(loop));
+    std::vector<TileCandidate> all;
+    for (const std::size_t lane : lanes)
+      for (const std::size_t row : rows)
+        for (const std::size_t outer : rows)
+          if (are_apart(lane, row, outer))
+            for (const std::set<std::string>& packed : panel_choices(lane, row))
+              if (!gathers_few(lane, packed)) add_tiles({lane, row, outer, packed, false}, all);
+    for (const std::string& loop : q_.turned) {
+      const TileLoopNumbers at{nest_.loop_number(loop), none(), none(), {}, true};
+      all.push_back({at, {1, 1}, steps_.cycles(at, {1, 1}), 0});
+    }
+    keep_cheapest(all, kMostCandidates);
+    return all;
+  }
+
+ private:
+  const TileQuestion& q_;
+  const Machine& machine_;
+  const NestAccesses& nest_;
+  StepCost steps_;
+
+  std::size_t none() const { return nest_.loops.size(); }
+  std::string name(std::size_t loop) const { return loop == none() ? "" : nest_.loops[loop].name; }
+  std::int64_t extent(std::size_t loop) const { return loop == none() ? 1 : nest_.extent(name(loop)); }
+
+  // A second row loop goes with lanes and a first one that leaves registers idle.
+  bool are_apart(std::size_t lane, std::size_t row, std::size_t outer) const {
+    if (row == lane && row != none()) return false;
+    if (outer == none()) return true;
+    if (q_.main->reductions.empty()) return false;
+    return lane != none() && row != none() && outer != lane && outer != row && 2 * extent(row) < accumulators();
+  }
+
+  // A result that leaves the registers as it is wants neighbours in its lanes; one that an epilogue takes up may lie
+  // across memory.
+  bool suits_lanes(const std::string& loop) const {
+    const auto carries = [&](const ir::Statement* s) { return can_carry_lanes(*q_.program, *s, loop); };
+    if (!carries(q_.main) || !std::ranges::all_of(q_.others, carries)) return false;
+    const std::int64_t stride = ir::stride_of(*q_.program, q_.main->writes[0], loop).value_or(0);
+    const bool is_kept = stays_inside(*q_.program, q_.main->writes[0].buffer, *q_.main, q_.others);
+    return is_kept ? stride != 0 : stride == 1;
+  }
+
+  // Elements put together one by one are no gain where they do not fill a vector.
+  bool gathers_few(std::size_t lane, const std::set<std::string>& packed) const {
+    if (lane == none() || extent(lane) >= machine_.lanes(nest_.dtype)) return false;
+    return std::ranges::any_of(nest_.all, [&](const NestAccess& access) {
+      return access.each_step && access.load && access.strides[lane] > 1 && !packed.contains(access.buffer);
+    });
+  }
+
+  // Every choice of what lies in panels: constants always do.
+  std::vector<std::set<std::string>> panel_choices(std::size_t lane, std::size_t row) const {
+    std::vector<std::set<std::string>> choices{{}};
+    if (lane == none() || q_.main->reductions.empty()) return choices;
+    for (const NestAccess& access : nest_.all) {
+      if (!access.load || !access.each_step) continue;
+      if (choices.front().contains(access.buffer) || choices.back().contains(access.buffer)) continue;
+      if (!can_pack(*q_.program, *q_.main, *access.load, name(lane), name(row))) continue;
+      const bool is_free = q_.program->buffer(access.buffer).role == ir::Role::Const;
+      const std::size_t count = choices.size();
+      for (std::size_t i = 0; i < count; ++i) {
+        if (!is_free) choices.push_back(choices[i]);
+        choices[i].insert(access.buffer);
+      }
+    }
+    return choices;
+  }
+
+  int accumulators() const { return machine_.vector_registers - 2; }
+
+  // A bound of one in terms of the other: tiles that divide each other are cut along the lanes alone.
+  bool are_coupled(std::size_t lane, std::size_t row) const {
+    return lane != none() && row != none() && std::ranges::any_of(q_.main->domain, [&](const ir::Constraint& c) {
+             return c.expr.uses(name(lane)) && c.expr.uses(name(row));
+           });
+  }
+
+  // Of the tiles in a triangle: each row of them has one at the diagonal.
+  double cut_share(const TileLoopNumbers& at, int vectors) const {
+    const double tiles = static_cast<double>(extent(at.lane)) / (2.0 * vectors * machine_.lanes(nest_.dtype));
+    return 1 / std::max(1.0, tiles);
+  }
+
+  // Registers for operands: what the outer row loop uses again waits for all of the inner one.
+  std::int64_t kept(const TileLoopNumbers& at, int vectors) const {
+    std::int64_t count = 0;
+    for (const NestAccess& access : nest_.all) {
+      if (!access.each_step) continue;
+      const bool waits = !access.moves_with(at.outer_row) && access.moves_with(at.row);
+      count += (waits ? extent(at.row) : 1) * (access.moves_with(at.lane) ? vectors : 1);
+    }
+    return count;
+  }
+
+  // The part of a loop that a tile may take.
+  std::int64_t most_of(std::int64_t extent) const { return std::max<std::int64_t>(1, ceil_div(extent, q_.parts)); }
+
+  std::int64_t most_vectors(const TileLoopNumbers& at) const {
+    const std::int64_t all = steps_.lane_vectors(at.lane);
+    return extent(at.row) > 1 ? all : most_of(all);
+  }
+
+  // The best heights of each width: panels of other widths meet the caches differently.
+  void add_tiles(const TileLoopNumbers& at, std::vector<TileCandidate>& all) const {
+    for (int vectors : {2, 1, 3, 4, 8}) {
+      if (vectors > most_vectors(at)) continue;
+      if (vectors > 4 && (at.row != none() || q_.main->reductions.empty())) continue;  // rows fill the registers
+      std::vector<TileCandidate> tiles;
+      const int most = (accumulators() - vectors) / vectors;
+      const bool is_coupled = are_coupled(at.lane, at.row);
+      const auto add = [&](std::int64_t rows, std::int64_t outer_rows) {
+        if (is_coupled && vectors * machine_.lanes(nest_.dtype) % rows != 0) return;
+        const RegisterTile tile{static_cast<int>(rows), vectors, static_cast<int>(outer_rows)};
+        const double cut = is_coupled ? kCutTiles * static_cast<double>(rows * vectors) * cut_share(at, vectors) : 0;
+        tiles.push_back({at, tile, steps_.cycles(at, tile) * (1 + cut), panel_cycles(at, tile)});
+      };
+      if (at.outer_row == none()) {
+        for (std::int64_t r = std::min<std::int64_t>(most_of(extent(at.row)), most); r >= 1; --r) add(r, 1);
+      } else {  // the whole of the inner loop
+        for (std::int64_t r = std::min(most_of(extent(at.outer_row)), most / extent(at.row)); r >= 2; --r)
+          if (extent(at.row) * r * vectors + kept(at, vectors) < machine_.vector_registers) add(extent(at.row), r);
+      }
+      keep_cheapest(tiles, kMostHeights);
+      all.insert(all.end(), tiles.begin(), tiles.end());
+    }
+  }
+
+  double copy_cycles(const NestAccess& access, const TileLoopNumbers& at, const RegisterTile& tile) const {
+    const std::size_t panel = access.moves_with(at.lane) ? at.lane : at.row;
+    const int size = panel == at.row ? tile.rows : tile.vectors * machine_.lanes(nest_.dtype);
+    if (access.strides[panel] <= 1) return kCopyCycles;
+    const bool crowded = conflicts_in_cache(machine_, access.strides[panel] * access.element_bytes, size);
+    return crowded ? kCrowdedTurnCycles : kTurnCycles;
+  }
+
+  double panel_cycles(const TileLoopNumbers& at, const RegisterTile& tile) const {
+    double cycles = 0;
+    for (const NestAccess& access : nest_.all) {
+      if (!access.load || !at.packed.contains(access.buffer)) continue;
+      if (q_.program->buffer(access.buffer).role == ir::Role::Const) continue;
+      cycles += access.elements() * copy_cycles(access, at, tile) + kPanelCycles;
+    }
+    return cycles;
+  }
+};
+
+}  // namespace
+
+std::vector<TileCandidate> cheapest_tiles(const TileQuestion& question, const NestAccesses& nest,
+                                          const Machine& machine) {
+  return TileFinder(question, nest, machine).cheapest_steps();
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,289 @@
+#include "schedule/cost/tile_choice.h"
+
+#include <algorithm>
+
+#include "schedule/cost/threads.h"
+#include "schedule/cost/tile_candidates.h"
+#include "schedule/cost/traffic.h"
+#include "support/checked.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr double kUnhidden = 0.1;      // of what the less busy resources do
+constexpr double kNoise = 0.995;       // what is cheaper by less is no better
+constexpr double kWorthAnOrder = 1.6;  // times the cheapest pair: above, no order will help
+constexpr std::size_t kMostOrdered = 4;
+constexpr double kWorthSharing = 1.2;              // times the cheapest tile, for one of which threads get a part each
+constexpr double kCopyCycles = 0.5;                // an element of a padded copy
+constexpr double kCheapCopy = 0.1;                 // of the steps that read it
+constexpr double kPageWalk = 7, kNearPages = 64;   // a page beyond these is looked up in the second level
+constexpr double kFarWalk = 64, kFarPages = 2048;  // and beyond these in the tables, which nothing hides
+constexpr double kOfOpenSize = 1.25;               // a run may have a part of the tile, or one row
+// Lines that follow each other are fetched ahead, in so many streams at once; where a run begins they are waited for.
+constexpr double kRunStart = 10, kStreams = 16;
+constexpr std::int64_t kStreamedBlocks[] = {4, 8};  // rows of a reduction that has no tile's rows
+
+class TileChooser {
+ public:
+  TileChooser(const TileQuestion& question, const Machine& machine)
+      : q_(question),
+        machine_(machine),
+        nest_(nest_accesses(*question.program, *question.main, question.others, question.loops)) {}
+
+  TileChoice run() const {
+    const std::vector<TileCandidate> candidates = cheapest_tiles(q_, nest_, machine_);
+    TileChoice best;
+    best.cycles = -1;
+    for (const TileCandidate& candidate : candidates) {
+      if (candidate.together() > candidates.front().together() * kWorthAnOrder) continue;
+      consider_orders(candidate, {}, best);
+      for (const Block& block : blocks(candidate)) consider_orders(candidate, block, best);
+    }
+    return best;
+  }
+
+  // Some loop around the tile has iterations that threads may share.
+  bool leaves_iterations(const TileChoice& choice) const {
+    return std::ranges::any_of(q_.candidates, [&](const std::string& loop) {
+      const std::int64_t points = loop == choice.lane        ? choice.tile.vectors * machine_.lanes(nest_.dtype)
+                                  : loop == choice.row       ? choice.tile.rows
+                                  : loop == choice.outer_row ? choice.tile.outer_rows
+                                                             : 1;
+      return nest_.extent(loop) > points;
+    });
+  }
+
+ private:
+  const TileQuestion& q_;
+  const Machine& machine_;
+  NestAccesses nest_;
+
+  std::size_t none() const { return nest_.loops.size(); }
+  std::string name(std::size_t loop) const { return loop == none() ? "" : nest_.loops[loop].name; }
+  std::int64_t extent(std::size_t loop) const { return loop == none() ? 1 : nest_.extent(name(loop)); }
+
+  std::int64_t reduction_steps() const {
+    std::int64_t product = 1;
+    for (const PricedLoop& loop : nest_.loops)
+      if (loop.reduction) product *= std::max<std::int64_t>(1, loop.extent);
+    return product;
+  }
+
+  struct Block {
+    std::string loop;  // empty: none
+    std::int64_t size = 0;
+  };
+
+  // One long reduction may be blocked: so that a panel stays in cache, or, where nothing is used twice, so that few
+  // rows are read at once, each along its length.
+  std::vector<Block> blocks(const TileCandidate& candidate) const {
+    if (q_.main->reductions.size() != 1 || candidate.at.lane == none() || candidate.at.turned) return {};
+    if (nest_.accumulator.strides[candidate.at.lane] != 1) return {};  // what leaves the registers leaves in vectors
+    std::vector<Block> all;
+    const auto add = [&](std::int64_t size) {
+      if (size < reduction_steps()) all.push_back({q_.main->reductions[0], size});
+    };
+    if (candidate.at.row != none()) {
+      const ContractionShape shape{extent(candidate.at.row), extent(candidate.at.lane), reduction_steps(), nest_.dtype};
+      add(choose_reduction_block(machine_, shape, candidate.tile));
+    } else if (streams_only(candidate)) {
+      for (const std::int64_t size : kStreamedBlocks) add(size);
+    }
+    return all;
+  }
+
+  // Each step reads its own elements, along the lanes.
+  bool streams_only(const TileCandidate& candidate) const {
+    return std::ranges::all_of(nest_.all, [&](const NestAccess& access) {
+      if (!access.each_step) return true;
+      for (std::size_t l = 0; l < none(); ++l)
+        if (nest_.loops[l].extent > 1 && !access.moves_with(l)) return false;
+      return access.strides[candidate.at.lane] == 1 && access.load && !access.load->otherwise;
+    });
+  }
+
+  std::int64_t points(std::size_t loop, const TileCandidate& candidate, const Block& block) const {
+    if (loop == candidate.at.lane)
+      return std::min<std::int64_t>(extent(loop), std::int64_t{candidate.tile.vectors} * machine_.lanes(nest_.dtype));
+    if (loop == candidate.at.row) return candidate.tile.rows;
+    if (loop == candidate.at.outer_row) return candidate.tile.outer_rows;
+    if (!nest_.loops[loop].reduction) return 1;
+    return name(loop) == block.loop ? block.size : extent(loop);
+  }
+
+  // The loops around in isl's or the text's order, the tile's last; those of one iteration and the fixed ones apart.
+  struct Around {
+    std::vector<std::size_t> fixed, moving, single;
+  };
+  Around loops_around(const TileCandidate& candidate, const Block& block) const {
+    Around around;
+    const auto place = [&](std::size_t loop) {
+      const bool is_single = points(loop, candidate, block) >= extent(loop);
+      if (is_single && nest_.loops[loop].reduction) return;
+      (is_single ? around.single : around.moving).push_back(loop);
+    };
+    for (const std::string& loop : q_.fixed_order) {
+      const std::size_t number = nest_.loop_number(loop);
+      if (!candidate.at.tiles(number)) around.fixed.push_back(number);
+    }
+    for (std::size_t l = 0; l < nest_.loops.size(); ++l) {
+      const bool is_fixed = std::ranges::find(around.fixed, l) != around.fixed.end();
+      if (!candidate.at.tiles(l) && !is_fixed) place(l);
+    }
+    for (const std::size_t loop : {candidate.at.lane, candidate.at.outer_row, candidate.at.row})
+      if (loop != none()) place(loop);
+    return around;
+  }
+
+  void consider_orders(const TileCandidate& candidate, const Block& block, TileChoice& best) const {
+    const Around around = loops_around(candidate, block);
+    TileLoops tile;
+    for (std::size_t l = 0; l < none(); ++l) tile.points.push_back(points(l, candidate, block));
+    tile.packed = candidate.at.packed;
+    tile.blocked = !block.loop.empty();
+    const double extra = candidate.copies + page_walks(candidate, tile);
+    // Positions among those that move: the identity first, so that equals keep the order that was given.
+    const std::size_t still = around.moving.size() - std::min(around.moving.size(), kMostOrdered);
+    std::vector<std::size_t> positions;
+    for (std::size_t i = still; i < around.moving.size(); ++i) positions.push_back(i);
+    do {
+      tile.order = around.fixed;
+      tile.order.insert(tile.order.end(), around.moving.begin(),
+                        around.moving.begin() + static_cast<std::ptrdiff_t>(still));
+      for (const std::size_t i : positions) tile.order.push_back(around.moving[i]);
+      tile.order.insert(tile.order.end(), around.single.begin(), around.single.end());
+      if (runs_backwards(tile.order)) continue;
+      const double cycles = price(candidate, tile, extra + run_starts(candidate, tile) + block_ends(candidate, block));
+      if (best.cycles < 0 || cycles < best.cycles * kNoise) best = choice(candidate, block, tile, cycles);
+    } while (std::ranges::next_permutation(positions).found);
+  }
+
+  // i of j <= i is outside: tiles of j are then cut at their ends, and begin where they begin. The other way round i
+  // would begin inside a tile.
+  bool runs_backwards(const std::vector<std::size_t>& order) const {
+    for (const ir::Constraint& constraint : q_.main->domain) {
+      if (constraint.equality) continue;
+      bool upper = false;  // some loop further out is bounded above
+      for (const std::size_t loop : order) {
+        const std::int64_t factor = constraint.expr.coefficient(name(loop));
+        if (factor > 0 && upper) return true;
+        upper = upper || factor < 0;
+      }
+    }
+    return false;
+  }
+
+  double price(const TileCandidate& candidate, const TileLoops& tile, double extra) const {
+    double busiest = candidate.cycles, sum = candidate.cycles;
+    for (const double cycles : traffic_cycles(nest_, tile, machine_)) {
+      busiest = std::max(busiest, cycles);
+      sum += cycles;
+    }
+    return (busiest + kUnhidden * (sum - busiest) + extra) * (is_open(candidate) ? kOfOpenSize : 1);
+  }
+
+  bool is_open(const TileCandidate& candidate) const {
+    return std::ranges::any_of(q_.program->open, [&](const std::string& iterator) {
+      const std::size_t loop = nest_.loop_number(iterator);
+      return loop != none() && candidate.at.tiles(loop);
+    });
+  }
+
+  // Of operands read in place whose neighbours along the tile lie on pages of their own.
+  double page_walks(const TileCandidate& candidate, const TileLoops& tile) const {
+    double tiles = 1;
+    for (std::size_t l = 0; l < none(); ++l)
+      tiles *= static_cast<double>(ceil_div(std::max<std::int64_t>(1, nest_.loops[l].extent), tile.points[l]));
+    double walks = 0;
+    for (const NestAccess& access : nest_.all) {
+      if (!access.each_step || candidate.at.packed.contains(access.buffer)) continue;
+      const double pages = access.pages(tile.points);
+      if (pages > kNearPages) walks += pages * (pages > kFarPages ? kFarWalk : kPageWalk * kUnhidden);
+    }
+    return walks * tiles;
+  }
+
+  // Where no rows share a load, leaving the registers and coming back counts beside the steps.
+  double block_ends(const TileCandidate& candidate, const Block& block) const {
+    if (block.loop.empty() || candidate.at.row != none()) return 0;
+    const double times = static_cast<double>(ceil_div(reduction_steps(), block.size));
+    return nest_.accumulator.elements() / machine_.lanes(nest_.dtype) * times;
+  }
+
+  // Of what is read once from beyond the second cache. Where the tile reads few runs, the innermost loop around goes on
+  // with each.
+  double run_starts(const TileCandidate& candidate, const TileLoops& tile) const {
+    if (candidate.at.lane == none() || candidate.at.row != none() || q_.main->reductions.empty()) return 0;
+    double starts = 0;
+    for (const NestAccess& access : nest_.all) {
+      const double bytes = access.elements() * static_cast<double>(access.element_bytes);
+      if (!access.each_step || candidate.at.packed.contains(access.buffer) ||
+          bytes < static_cast<double>(machine_.l2.bytes))
+        continue;
+      std::vector<std::int64_t> points = tile.points;
+      const bool goes_on = access.runs(points).count <= kStreams && !tile.order.empty();
+      if (goes_on) points[tile.order.back()] = nest_.loops[tile.order.back()].extent;
+      double times = 1;
+      for (std::size_t l = 0; l < none(); ++l)
+        times *= static_cast<double>(ceil_div(std::max<std::int64_t>(1, nest_.loops[l].extent), points[l]));
+      starts += access.runs(points).count * times;
+    }
+    return starts * kRunStart;
+  }
+
+  // A guard costs little where all lanes of a vector agree on it; then a copy must be cheap beside the steps.
+  std::set<std::string> guards_in_place(const TileCandidate& candidate) const {
+    std::set<std::string> buffers;
+    for (const NestAccess& access : nest_.all) {
+      if (!access.load || !access.load->otherwise || !access.each_step) continue;
+      const bool disagree = std::ranges::any_of(access.load->guard, [&](const ir::Constraint& guard) {
+        return candidate.at.lane != none() && guard.expr.uses(name(candidate.at.lane));
+      });
+      if (!disagree && access.elements() * kCopyCycles > candidate.cycles * kCheapCopy) buffers.insert(access.buffer);
+    }
+    return buffers;
+  }
+
+  TileChoice choice(const TileCandidate& candidate, const Block& block, const TileLoops& tile, double cycles) const {
+    TileChoice result{name(candidate.at.lane),
+                      name(candidate.at.row),
+                      name(candidate.at.outer_row),
+                      candidate.tile,
+                      candidate.at.turned,
+                      {},
+                      candidate.at.packed,
+                      guards_in_place(candidate),
+                      block.loop,
+                      block.size,
+                      cycles};
+    for (const std::size_t loop : tile.order) {
+      const bool is_split = candidate.at.tiles(loop) || name(loop) == block.loop;
+      result.order.push_back(name(loop) + (is_split ? ".o" : ""));
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+bool is_short_block(const TileChoice& choice) { return !choice.block.empty() && choice.row.empty(); }
+
+std::int64_t lanes_a_thread(const TileChoice& choice, std::int64_t extent, std::int64_t lanes, int threads) {
+  if (choice.block.empty() || !choice.row.empty() || choice.order.size() != 2 || threads < 2) return 0;
+  if (choice.order.front() != choice.block + ".o") return 0;
+  const std::int64_t tile = choice.tile.vectors * lanes;
+  return extent < 2 * threads * tile ? 0 : ceil_div(ceil_div(extent, threads), tile) * tile;
+}
+
+TileChoice choose_tile(const TileQuestion& question, const Machine& machine) {
+  const TileChooser chooser(question, machine);
+  TileChoice best = chooser.run();
+  if (!is_worth_threads(machine, best.cycles) || chooser.leaves_iterations(best)) return best;
+  TileQuestion in_parts = question;
+  in_parts.parts = machine.cores;
+  TileChoice shared = TileChooser(in_parts, machine).run();
+  return chooser.leaves_iterations(shared) && shared.cycles < best.cycles * kWorthSharing ? shared : best;
+}
+
+}  // namespace polyte::schedule

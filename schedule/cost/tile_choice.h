@@ -1,0 +1,52 @@
+// The register tile of one nest by cost: which loop carries the lanes, which is unrolled into rows, how large, in which
+// order the loops around it run, what is packed in panels, whether the reduction is blocked.
+// Every pair of loops is priced by what one step of the tile issues (FMAs, loads by how the lanes meet memory, stores
+// at the end), the best pairs also by what the caches exchange in each order (schedule/cost/traffic.h). The resources
+// work at the same time, so the busiest counts, and a little of the others.
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+#include "schedule/cost/nest_accesses.h"
+#include "schedule/cost/tile_model.h"
+#include "support/machine.h"
+
+namespace polyte::schedule {
+
+struct TileQuestion {
+  const ir::Program* program = nullptr;
+  const ir::Statement* main = nullptr;       // the reduction, or the definition
+  std::vector<const ir::Statement*> others;  // initial values and epilogue at its points
+  std::vector<PricedLoop> loops;             // of main
+  std::vector<std::string> candidates;       // may carry lanes or rows
+  std::vector<std::string> turned;           // lanes of reductions whose operands can be turned in registers
+  std::vector<std::string> fixed_order;      // free loops that stay outermost, in this order
+  int parts = 1;  // that a tile leaves of its rows, else of its lanes, where there are so many
+};
+
+struct TileChoice {
+  std::string lane, row, outer_row;  // empty: none
+  RegisterTile tile;
+  bool turned = false;             // one vector, in squares with the innermost reduction loop
+  std::vector<std::string> order;  // the loops around, outermost first: "h", "f.o" of the lane, row or blocked loop
+  std::set<std::string> packed;    // buffers that want panels
+  std::set<std::string> in_place;  // guarded reads that are not worth a padded copy
+  std::string block;               // the reduction loop that is split; empty: none
+  std::int64_t block_size = 0;
+  double cycles = 0;  // predicted, for the whole nest
+};
+
+// So few steps that they are written one after the other.
+bool is_short_block(const TileChoice& choice);
+
+// Blocks of a reduction are a loop outside that of the lanes: so that threads share lanes all the same, these are cut
+// in a part for each before. 0: no need.
+std::int64_t lanes_a_thread(const TileChoice& choice, std::int64_t extent, std::int64_t lanes, int threads);
+
+TileChoice choose_tile(const TileQuestion& question, const Machine& machine);
+
+}  // namespace polyte::schedule

@@ -1,0 +1,98 @@
+#include "schedule/cost/traffic.h"
+
+#include <algorithm>
+
+#include "support/checked.h"
+
+namespace polyte::schedule {
+namespace {
+
+// Bytes a cycle that a core draws from the next level, sustained.
+constexpr double kUsableShare = 0.75;  // the rest is others' and badly placed lines
+constexpr double kL2Rate = 24, kL3Rate = 8, kMemoryRate = 4;
+
+class Footprints {
+ public:
+  Footprints(const NestAccesses& nest, const TileLoops& tile, const Machine& machine) : nest_(nest), tile_(tile) {
+    line_ = machine.l1.line_bytes;
+    std::vector<std::int64_t> points = tile.points;
+    bytes_.resize(tile.order.size() + 1);
+    occupied_.resize(tile.order.size() + 1);
+    window_.resize(tile.order.size());
+    for (std::size_t depth = tile.order.size() + 1; depth-- > 0;) {
+      if (depth < tile.order.size()) {
+        std::int64_t& inside = points[tile.order[depth]];
+        const std::int64_t extent = nest.loops[tile.order[depth]].extent;
+        inside = std::min(2 * inside, extent);
+        window_[depth] = occupied(points);
+        inside = extent;
+      }
+      occupied_[depth] = occupied(points);
+      for_each_access([&](const NestAccess& access, double times) {
+        bytes_[depth].push_back(times * access.footprint(points, tile_.packed.contains(access.buffer), line_));
+      });
+    }
+  }
+
+  // Into a cache of so many bytes. Where two iterations of the loop outside of what fits do as well, what they share
+  // stays, and its iterations fetch what they touch together: rows of an image under a filter that slides down.
+  double traffic(double capacity) const {
+    std::size_t depth = tile_.order.size();
+    while (depth > 0 && occupied_[depth - 1] <= capacity) --depth;
+    const bool fits = occupied_[depth] <= capacity;
+    const bool slides = fits && depth > 0 && window_[depth - 1] <= capacity;
+    double sum = 0;
+    for (std::size_t a = 0; a < bytes_[depth].size(); ++a)
+      sum += slides ? bytes_[depth - 1][a] * fetches(a, depth - 1, !access(a).moves_with(tile_.order[depth - 1]))
+                    : bytes_[depth][a] * fetches(a, depth, fits);
+    return sum;
+  }
+
+ private:
+  const NestAccesses& nest_;
+  const TileLoops& tile_;
+  std::int64_t line_ = 64;
+  std::vector<std::vector<double>> bytes_;  // by depth, by access; depth 0: everything
+  std::vector<double> occupied_;            // by depth, of a cache
+  std::vector<double> window_;              // the same for two iterations of the loop at that depth
+
+  template <typename F>
+  void for_each_access(const F& f) const {
+    for (const NestAccess& access : nest_.all) f(access, 1);
+    if (tile_.blocked) f(nest_.accumulator, 2);
+  }
+
+  double occupied(const std::vector<std::int64_t>& points) const {
+    double bytes = 0;
+    for_each_access([&](const NestAccess& access, double times) {
+      const bool packed = tile_.packed.contains(access.buffer);
+      bytes += times * access.footprint(points, packed, line_) * (packed ? 1 : access.crowding(points, line_));
+    });
+    return bytes;
+  }
+
+  const NestAccess& access(std::size_t a) const { return a < nest_.all.size() ? nest_.all[a] : nest_.accumulator; }
+
+  // Iterations of the loops outside; those next to it leave what does not move with them where it is, if it waits.
+  double fetches(std::size_t a, std::size_t depth, bool waits) const {
+    double count = 1;
+    while (depth-- > 0) {
+      const std::size_t loop = tile_.order[depth];
+      waits = waits && !access(a).moves_with(loop);
+      if (!waits) count *= static_cast<double>(ceil_div(nest_.loops[loop].extent, tile_.points[loop]));
+    }
+    return count;
+  }
+};
+
+}  // namespace
+
+std::vector<double> traffic_cycles(const NestAccesses& nest, const TileLoops& tile, const Machine& machine) {
+  const Footprints footprints(nest, tile, machine);
+  const auto into = [&](const Cache& cache, double rate) {
+    return footprints.traffic(static_cast<double>(cache.bytes) * kUsableShare) / rate;
+  };
+  return {into(machine.l1, kL2Rate), into(machine.l2, kL3Rate), into(machine.l3, kMemoryRate)};
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,31 @@
+// Bytes that the caches of a nest exchange, by footprints: what the loops from some depth inwards touch fits in a cache
+// or does not, and what fits is fetched once for each iteration of the loops outside that it moves with.
+//
+//   for j.o, i.o { tile 14 x 32 over all k }     B[k, j] waits in L2 while i.o runs; A[i, k] streams once a j.o
+//
+//   for q.o, h { tile 16 pixels, taps r, s }      rows h + r of x: of three, two are there from the h before
+//
+// Prices orders of loops and sizes of blocks; capacity by three quarters of a cache.
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "schedule/cost/nest_accesses.h"
+#include "support/machine.h"
+
+namespace polyte::schedule {
+
+struct TileLoops {                   // a proposal
+  std::vector<std::int64_t> points;  // of each loop inside the tile
+  std::vector<std::size_t> order;    // of the loops around it, outermost first, by number
+  std::set<std::string> packed;      // buffers whose elements lie in the order of their use
+  bool blocked = false;              // a reduction is among the loops around
+};
+
+// Cycles that each boundary between caches is busy, nearest first: L1-L2, L2-L3, L3-memory.
+std::vector<double> traffic_cycles(const NestAccesses& nest, const TileLoops& tile, const Machine& machine);
+
+}  // namespace polyte::schedule

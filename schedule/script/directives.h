@@ -1,0 +1,318 @@
+// The directives of the Script language, one type each; docs/script-text.md says what each line means.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "schedule/state/state.h"
+
+namespace polyte::schedule {
+
+// An integer expression of the script's language, kept as written: `2*L`, `(Mr + 1) * Nr/L`, `384`.
+struct Size {
+  std::string text;
+};
+
+// A path of loops with their kinds, `par n.o > [m.i] > <n.i>`, or braces of paths; leaves are statements.
+struct NestNode;
+using NestTree = std::shared_ptr<const NestNode>;
+struct NestLoop {
+  std::string name;
+  LoopKind kind = LoopKind::Serial;
+  NestTree body;
+};
+struct NestSequence {
+  std::vector<NestTree> children;
+};
+struct NestNode {
+  std::variant<NestLoop, NestSequence, Leaf> op;
+};
+
+// One type a primitive. A loop is named `stmt:loop` or bare: every statement that owns such a loop (split), or
+// the only one (elsewhere; ambiguity is an error that lists the candidates). unroll, vectorize and parallel take
+// selectors too: `all` for the statement, a pattern (`*.i`, `*`), `innermost` or `outermost` for the loop.
+struct LoopName {
+  std::string statement;  // empty: bare
+  std::string loop;
+};
+struct SetParam {
+  std::string name;
+  Size value;                     // "?": a hole, filled by name before the script is used
+  std::vector<Size> domain = {};  // `in {8, 12, 14}`; empty: any
+};
+struct Where {
+  Size condition;
+};
+struct Let {
+  std::string name;
+  std::string text;
+};  // a size or a fragment of a path
+struct Split {
+  LoopName loop;
+  Size factor;
+  bool into = false;
+  Size from;
+  Tail tail = Tail::Guard;
+};
+struct Tile {
+  std::string statement;
+  std::vector<std::string> loops;
+  std::vector<Size> factors;
+  Tail tail = Tail::Guard;
+};
+struct Reorder {
+  std::string statement;
+  std::vector<std::string> loops;
+};  // these loops, in this order, in their places
+struct Order {
+  std::string statement;
+  std::vector<std::string> loops;
+};  // the whole path of the statement
+struct Fuse {
+  LoopName outer, inner;
+  std::string name;
+};  // collapse two perfectly nested loops
+struct Merge {
+  struct Shift {
+    std::string loop;
+    Size by;
+  };
+  std::vector<std::string> statements;
+  std::string through;
+  std::vector<Shift> with = {};  // of the second of two statements, before
+};  // loop fusion down to this loop
+// map S (t, 2*t + i), T (t, 2*t + i + 1) as (t, I): all rows of the statements, by their iterators.
+struct Map {
+  struct Item {
+    std::string statement;
+    std::vector<Size> values;
+  };
+  std::vector<Item> items;
+  std::vector<std::string> loops;
+};
+// map S, T: w = t.o + i.o for t.o: these loops replaced by expressions over current ones, in their places.
+struct Remap {
+  std::vector<std::string> statements;  // empty: every statement that owns the loops
+  std::vector<std::string> loops;
+  std::vector<Size> values;
+  std::vector<std::string> replaced;  // as many
+};
+// The small forms of Remap; `name` is the new loop's, empty: the old one's.
+struct Skew {
+  LoopName loop;
+  Size by;  // over loops: j becomes j + by
+  std::string name;
+};
+struct Shift {
+  LoopName loop;
+  Size by;
+  std::string name;
+};
+struct Reverse {
+  LoopName loop;
+  std::string name;
+};
+struct Rename {
+  LoopName loop;
+  std::string name;
+};
+struct AffineMap {
+  std::string statement;
+  std::vector<std::string> loops;
+  std::vector<std::vector<Size>> matrix;  // unimodular
+  std::vector<std::string> names;
+};
+struct Interchange {
+  std::string statement;
+  std::string outer, inner;
+};
+// wavefront S: w = t + 2*i for t: the loop w outermost, the loops left in it parallel.
+struct Wavefront {
+  std::string statement;
+  std::string name;
+  Size value;
+  std::string replaced;
+};
+struct Distribute {
+  LoopName loop;
+};  // one loop a child of its sequence
+struct Unroll {
+  LoopName loop;
+  Size by = {};  // empty: the whole loop
+};
+// unroll_and_jam i by 4: split, the part of 4 inside all loops below, unrolled.
+struct UnrollAndJam {
+  LoopName loop;
+  Size by;
+};
+// One loop as two, one after the other: below a point and from it on.
+struct Cut {
+  LoopName loop;
+  Size at;                              // over the loops outside
+  std::vector<std::string> parts = {};  // names of the two: they are loops of their own then; empty: one loop still
+};
+// The first (last) iterations of a loop by themselves.
+struct Peel {
+  LoopName loop;
+  bool first = true;
+  Size count;                           // empty: 1
+  std::vector<std::string> parts = {};  // as of Cut
+};
+struct Vectorize {
+  LoopName loop;
+};
+struct Parallel {
+  LoopName loop;
+};
+struct ComputeInline {
+  std::string tensor;
+};
+// rewrite rfactor T over L as P: the updates of T in parts, one an iteration of L, then the parts.
+struct Rfactor {
+  std::string tensor;
+  LoopName loop;
+  std::string partial;
+};
+// split_reduction T: k by 8 as P tree: a split, and an rfactor or several; how the parts are combined.
+struct SplitReduction {
+  enum class Form { Interleaved, Blocks, Halves };  // part l has the terms l, l + 8, ..; those of one block; by halves
+  std::string tensor;
+  std::string loop;
+  Size parts;
+  std::string partial;
+  Form form = Form::Interleaved;
+};
+// reassociate T over k: from here on the updates of T may run in another order along k.
+struct Reassociate {
+  std::string tensor;
+  std::vector<std::string> loops;
+};
+// reciprocal S: a / b in S becomes a * (1 / b) where b stays the same while S runs on.
+struct Reciprocal {
+  std::string statement;
+};
+// rewrite online A, B from MX over L: sums of exp(e - MX) * v along with the maximum MX, in one pass.
+struct Online {
+  std::vector<std::string> sums;
+  std::string from;
+  LoopName loop;
+};
+// Conflicts of these statements with themselves are atomic.
+struct Atomic {
+  std::vector<std::string> statements;
+};
+struct InlineAll {};  // compute_inline all: every plain definition that can be inlined
+struct ComputeAt {
+  std::string producer;
+  LoopName at;
+  std::string per = {};  // sliding window: nothing twice since this loop began, or "root"; empty: all anew
+};
+struct ComputeRoot {
+  std::string tensor;
+};  // all of it, before the nests that read it
+// Gives what is computed at an inner loop storage at this one ("root": the whole kernel) and lets it slide.
+struct StoreAt {
+  std::string tensor;
+  LoopName at;
+  std::optional<Memory> memory = {};
+};
+// Puts a statement into the nest of its producers, in the first or last iteration of loops it does not own.
+struct ReverseComputeAt {
+  std::string consumer;
+  LoopName at;
+  std::vector<When> when;
+};
+struct Place {
+  std::string statement;
+  std::vector<When> when;
+};
+struct Nest {
+  std::string name;
+  NestTree tree;
+};
+struct Stage {
+  enum class Form { Stage, CacheRead, CacheWrite, Pack, Registers };  // how it was written
+  Form form = Form::Stage;
+  std::string tensor;
+  std::optional<LoopName> at;  // none: the whole kernel
+  std::optional<Memory> memory;
+  std::vector<std::string> names;   // of the tensor's dimensions, for `layout`
+  std::vector<std::string> layout;  // affine index texts over names; empty: as the tensor
+  bool fold = false;                // the layout may put elements of different times in one place
+  Size pad;                         // elements added to the innermost extent's stride; empty: 0
+  bool when_compile = false;
+  NestTree copy;  // loops of the copy statements (leaf X.in or X.out); null: the default
+};
+
+// The storage that there is, changed in place. A dimension is named as the copies' loops are: u, or n.i of a layout.
+struct FoldStorage {
+  std::string tensor;
+  std::string dimension;
+  Size factor;
+};  // elements this far apart share a place
+struct BoundStorage {
+  std::string tensor;
+  std::string dimension;
+  Size extent;
+};
+struct StorageAlign {
+  std::string tensor;
+  std::string dimension;
+  Size factor, offset;  // stride of the dimension = offset modulo factor
+};
+struct HoistStorage {
+  std::string tensor;
+  LoopName at;  // or "root"
+};  // allocated there; its contents still begin anew where they did
+// reuse y for e: the elements of e live in the memory of y until y's own are written.
+struct Reuse {
+  std::string tensor, temporary;
+};
+struct SetScope {
+  std::string tensor;
+  Memory memory = Memory::Heap;
+};
+struct TransformLayout {
+  std::string tensor;
+  std::vector<std::string> names;
+  std::vector<std::string> layout;
+};
+// tail m.i round: what a split does with its last tile, decided later.
+struct SetTail {
+  LoopName loop;
+  Tail tail = Tail::Guard;
+};
+struct DoubleBuffer {
+  std::string tensor;
+  LoopName at;
+};  // the copy for the next iteration is made in this one
+struct Prefetch {
+  std::string tensor;
+  LoopName at;
+  Size distance = {};      // in iterations of the loop; empty: 1
+  int level = 1;           // of the cache
+  std::string along = {};  // a loop outside, whose iterations the distance counts; empty: the loop itself
+};
+struct ComputeWith {
+  std::string statement, with;
+  std::string through;
+};  // merge in Halide's words
+struct StoreNonTemporal {
+  std::string tensor;
+};  // past the caches
+// tensorize S: i with NAME: the nest of i is one instruction of the catalogue.
+struct Tensorize {
+  LoopName loop;
+  std::string intrinsic;
+};
+// pad X: u to 16: the copy into X fills along u up to a multiple, with zeros where there is no element.
+struct Pad {
+  std::string tensor;
+  std::string dimension;
+  Size multiple;
+};
+
+}  // namespace polyte::schedule

@@ -1,0 +1,198 @@
+#include "schedule/script/effects.h"
+
+#include <algorithm>
+#include <set>
+
+#include "schedule/script/hints.h"
+#include "schedule/script/primitives/edit.h"
+#include "schedule/script/script_lexer.h"
+#include "schedule/script/size_expr.h"
+#include "schedule/state/digits.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+bool same_rows(const ScheduledStatement& a, const ScheduledStatement& b) {
+  return std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(),
+                    [](const LoopRow& x, const LoopRow& y) { return x.loop == y.loop && x.value == y.value; });
+}
+
+bool same_split(const SplitRecord& a, const SplitRecord& b) {
+  return a.statement == b.statement && a.loop == b.loop && a.tail == b.tail;
+}
+
+bool same_storage(const StagedBuffer& a, const StagedBuffer& b) {
+  return a.name == b.name && a.shape == b.shape && a.memory == b.memory && a.scope_loop == b.scope_loop &&
+         a.alloc_loop == b.alloc_loop;
+}
+
+// Nothing that a later stage sees has changed: tree, kinds, rows, storage.
+bool is_same(const State& a, const State& b) {
+  if (!a.tree || !b.tree) return !a.tree && !b.tree;
+  return a.basis == b.basis && a.reassociated == b.reassociated && a.cuts.size() == b.cuts.size() &&
+         a.prefetches.size() == b.prefetches.size() && a.nontemporal == b.nontemporal && a.reused == b.reused &&
+         a.tensorized.size() == b.tensorized.size() &&
+         std::equal(a.staged.begin(), a.staged.end(), b.staged.begin(), b.staged.end(), same_storage) &&
+         std::equal(a.splits.begin(), a.splits.end(), b.splits.begin(), b.splits.end(), same_split) &&
+         print_nest(a.tree) == print_nest(b.tree) &&
+         std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(), b.statements.end(),
+                    [](const auto& x, const auto& y) {
+                      return x.body.name == y.body.name && x.atomic == y.atomic && x.padded == y.padded &&
+                             same_rows(x, y) && x.body.domain == y.body.domain;
+                    });
+}
+
+// Iterations of the loop, where that is one number.
+std::optional<std::int64_t> trips_of(const State& state, const Loop& loop) {
+  return extent_of(state, statements_below(state.tree, loop.id), loop.name);
+}
+
+void collect_kinds(const Tree& tree, std::vector<const Loop*>& into) {
+  if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) {
+    for (const Tree& child : sequence->children) collect_kinds(child, into);
+  } else if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
+    if (loop->kind != LoopKind::Serial) into.push_back(loop);
+    collect_kinds(loop->body, into);
+  }
+}
+
+// A kind that another directive gave is gone.
+std::string replaced_kind(const State& before, const Loop& loop) {
+  const Loop* old = before.tree ? find_loop(before.tree, loop.id) : nullptr;
+  if (!old || old->kind == LoopKind::Serial) return "";
+  return loop.name + " was " + print_loop(old->name, old->kind) + " before: that is undone";
+}
+
+// Loops whose kind this directive has set.
+std::vector<const Loop*> new_kinds(const State& before, const State& after) {
+  std::vector<const Loop*> loops, result;
+  if (after.tree) collect_kinds(after.tree, loops);
+  for (const Loop* loop : loops) {
+    const Loop* old = before.tree ? find_loop(before.tree, loop->id) : nullptr;
+    if (!old || old->kind != loop->kind) result.push_back(loop);
+  }
+  return result;
+}
+
+std::string kind_note(const State& after, const Loop& loop, std::int64_t lanes) {
+  const auto trips = trips_of(after, loop);
+  if (!trips) return "";
+  const std::string name = loop.kind == LoopKind::Unrolled ? "unrolled loop "
+                           : loop.kind == LoopKind::Vector ? "vector loop "
+                                                           : "parallel loop ";
+  if (*trips == 1) return name + loop.name + " runs once: it has no effect";
+  if (loop.kind != LoopKind::Vector || *trips % lanes == 0) return "";
+  return name + loop.name + " runs " + std::to_string(*trips) + " iterations, no multiple of the " +
+         std::to_string(lanes) + " lanes of a vector";
+}
+
+// Where a cut falls outside the loop of its statement, what that loop is; empty where it parts it or that is not known.
+std::string uncut_loop(const State& before, const CutRecord& cut) {
+  if (!before.find(cut.statement)) return "";
+  const ir::Ranges ranges = loop_ranges(before, std::vector<std::string>{cut.statement});
+  const auto range = ranges.find(cut.loop);
+  if (!cut.at.is_constant() || range == ranges.end() || !range->second.min || !range->second.max) return "";
+  const std::int64_t first = *range->second.min, last = *range->second.max;
+  if (cut.at.constant() > first && cut.at.constant() <= last) return "";
+  return cut.loop + " runs from " + std::to_string(first) + " to " + std::to_string(last);
+}
+
+// The same where no statement's loop is parted by what is new.
+std::string uncut_loop(const State& before, const State& after) {
+  std::string loop;
+  for (std::size_t i = before.cuts.size(); i < after.cuts.size(); ++i) {
+    loop = uncut_loop(before, after.cuts[i]);
+    if (loop.empty()) return "";
+  }
+  return loop;
+}
+
+// Where the loop is short at the sizes at hand: what is legal whatever they are is no fault at some.
+std::string cut_note(const State& before, const State& after) {
+  const std::string loop = uncut_loop(before, after);
+  if (loop.empty()) return "";
+  return loop + ": a cut at " + ir::to_string(after.cuts.back().at) + " leaves one part empty, it has no effect";
+}
+
+// A peel of all iterations, for every statement, leaves one part: the loop as it was.
+std::string peel_note(const State& before, const State& after, const Peel& peel) {
+  const std::string loop = uncut_loop(before, after);
+  if (loop.empty()) return "";
+  return loop + ": with its " + (peel.first ? "first " : "last ") + (peel.count.text.empty() ? "1" : peel.count.text) +
+         " peeled nothing is left, it has no effect";
+}
+
+// A prefetch that comes too late to be used, or brings what is there.
+std::string prefetch_note(const State& after, const PrefetchHint& hint) {
+  const Loop& loop = *find_loop(after.tree, hint.along);
+  const auto trips = trips_of(after, loop);
+  if (trips && *trips <= hint.distance)
+    return loop.name + " runs " + std::to_string(*trips) + " iterations, " + std::to_string(hint.distance) +
+           " ahead is past its end: it has no effect there";
+  const auto box = ahead_of(after, hint);
+  const bool moves = !box || std::any_of(box->origin.begin(), box->origin.end(),
+                                         [&](const ir::Affine& origin) { return origin.uses(loop.name); });
+  return moves ? "" : "every iteration of " + loop.name + " reads the same of " + hint.buffer + ": it has no effect";
+}
+
+bool is_setting(const Operation& operation) {
+  return std::holds_alternative<SetParam>(operation) || std::holds_alternative<Where>(operation) ||
+         std::holds_alternative<Let>(operation);
+}
+
+// The names that a text uses.
+void collect_names(const std::string& text, std::set<std::string>& into) {
+  for (const Token& token : tokenize(text))
+    if (token.kind == Token::Kind::Name) into.insert(token.text);
+}
+
+}  // namespace
+
+std::vector<std::string> idle_parts(const State& before, const Directive& directive, const State& after,
+                                    const ScriptEnvironment& environment) {
+  if (is_setting(directive.operation)) return {};
+  std::vector<std::string> notes;
+  if (is_same(before, after)) return {"it has no effect"};
+  const auto lanes = environment.values.find("L");
+  for (const Loop* loop : new_kinds(before, after))
+    if (std::string note = kind_note(after, *loop, lanes == environment.values.end() ? 1 : lanes->second);
+        !note.empty() && std::find(notes.begin(), notes.end(), note) == notes.end())
+      notes.push_back(note);
+  const bool is_kind = std::holds_alternative<Unroll>(directive.operation) ||
+                       std::holds_alternative<Vectorize>(directive.operation) ||
+                       std::holds_alternative<Parallel>(directive.operation);
+  for (const Loop* loop : is_kind ? new_kinds(before, after) : std::vector<const Loop*>{})
+    if (std::string note = replaced_kind(before, *loop); !note.empty()) notes.push_back(note);
+  if (std::holds_alternative<Cut>(directive.operation))
+    if (std::string note = cut_note(before, after); !note.empty()) notes.push_back(note);
+  if (const Peel* peel = std::get_if<Peel>(&directive.operation))
+    if (std::string note = peel_note(before, after, *peel); !note.empty()) notes.push_back(note);
+  if (std::holds_alternative<Prefetch>(directive.operation)) {
+    const std::string note = prefetch_note(after, after.prefetches.back());
+    if (!note.empty()) notes.push_back(note);
+  }
+  if (const Stage* stage = std::get_if<Stage>(&directive.operation); stage && !stage->pad.text.empty())
+    if (const auto pad = evaluate_size(stage->pad.text, environment.values); pad && *pad == 0)
+      notes.push_back("pad 0 has no effect");
+  return notes;
+}
+
+std::vector<std::pair<int, std::string>> unused_names(const Script& script) {
+  std::vector<std::pair<int, std::string>> unused;
+  std::set<std::string> used;  // by the directives that come after
+  for (auto directive = script.directives.rbegin(); directive != script.directives.rend(); ++directive) {
+    const SetParam* param = std::get_if<SetParam>(&directive->operation);
+    const Let* let = std::get_if<Let>(&directive->operation);
+    if (param && !used.contains(param->name))
+      unused.emplace_back(directive->line, "param " + param->name + " is not used");
+    if (let && !used.contains(let->name)) unused.emplace_back(directive->line, "let " + let->name + " is not used");
+    Directive plain = *directive;
+    plain.provenance = Provenance::Person;
+    collect_names(print(plain), used);
+  }
+  std::reverse(unused.begin(), unused.end());
+  return unused;
+}
+
+}  // namespace polyte::schedule

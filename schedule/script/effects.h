@@ -1,0 +1,23 @@
+// Effects: what a directive did not do although it was said. Never a silent no-op: each is one line for a person, and
+// an error under --strict.
+//
+//   unroll m.i  has no effect: m.i runs once
+//   vectorize n.i  n.i runs 6 iterations, no multiple of the 4 lanes of f32: some lanes stay idle
+//   split m by 4   tail cut  has no tail: 4 divides the 128 iterations of m
+//   param Kc = 384  is not used
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedule/script/replay.h"
+
+namespace polyte::schedule {
+
+// What the directive that led from one State to the next left undone. `lanes`: of a vector of the script's type.
+std::vector<std::string> idle_parts(const State& before, const Directive& directive, const State& after,
+                                    const ScriptEnvironment& environment);
+// Params and lets that no later line mentions, each with its line.
+std::vector<std::pair<int, std::string>> unused_names(const Script& script);
+
+}  // namespace polyte::schedule

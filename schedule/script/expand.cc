@@ -1,0 +1,247 @@
+// A nest as classic directives, and back. A tree is its leaves in order, the path of each, and the depth that each
+// shares with the one before; so `order`, `place`, `merge .. through` and the kinds say the same:
+//
+//   nest par n.o > k.o > { m > <n.i> > init when first k.o;  k.i > m > <n.i> > update }
+//
+//   {
+//     order init: n.o > k.o > m > n.i         place init when first k.o     parallel init:n.o   vectorize init:n.i
+//     order update: n.o > k.o > k.i > m > n.i merge init, update through k.o                    vectorize update:n.i
+//   }
+#include <algorithm>
+
+#include "schedule/script/primitives/edit.h"
+#include "schedule/script/script_text.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+using Path = std::vector<NestLoop>;
+
+struct PathedLeaf {
+  Leaf leaf;
+  Path path;
+  std::vector<int> nodes;  // which loop of the nest each is, to tell shared loops
+};
+
+class NestFlattener {
+ public:
+  explicit NestFlattener(const std::map<std::string, std::string>& fragments) : fragments_(fragments) {}
+  std::vector<PathedLeaf> run(const NestTree& tree) {
+    visit(tree);
+    return std::move(leaves_);
+  }
+
+ private:
+  const std::map<std::string, std::string>& fragments_;
+  std::vector<PathedLeaf> leaves_;
+  PathedLeaf open_;
+  int next_node_ = 0;
+
+  void visit(const NestTree& node) {
+    if (const Leaf* leaf = std::get_if<Leaf>(&node->op)) {
+      open_.leaf = *leaf;
+      leaves_.push_back(open_);
+    } else if (const NestSequence* sequence = std::get_if<NestSequence>(&node->op)) {
+      for (const NestTree& child : sequence->children) visit(child);
+    } else {
+      visit_loop(std::get<NestLoop>(node->op));
+    }
+  }
+
+  void visit_loop(const NestLoop& loop) {
+    Path loops = {{loop.name, loop.kind, nullptr}};
+    const auto fragment = fragments_.find(loop.name);
+    if (loop.kind == LoopKind::Serial && fragment != fragments_.end())
+      if (auto path = parse_path(fragment->second)) loops = std::move(*path);
+    for (const NestLoop& each : loops) {
+      open_.path.push_back(each);
+      open_.nodes.push_back(next_node_++);
+    }
+    visit(loop.body);
+    open_.path.resize(open_.path.size() - loops.size());
+    open_.nodes.resize(open_.path.size());
+  }
+};
+
+std::size_t shared_depth(const PathedLeaf& a, const PathedLeaf& b) {
+  std::size_t depth = 0;
+  while (depth < a.nodes.size() && depth < b.nodes.size() && a.nodes[depth] == b.nodes[depth]) ++depth;
+  return depth;
+}
+
+void add_kind(const std::string& statement, const NestLoop& loop, std::vector<Operation>& steps) {
+  const LoopName name = {statement, loop.name};
+  switch (loop.kind) {
+    case LoopKind::Parallel:
+      steps.push_back(Parallel{name});
+      return;
+    case LoopKind::Vector:
+      steps.push_back(Vectorize{name});
+      return;
+    case LoopKind::Unrolled:
+      steps.push_back(Unroll{name, {}});
+      return;
+    case LoopKind::Serial:
+      return;
+  }
+}
+
+Transaction expanded(const std::vector<PathedLeaf>& leaves) {
+  std::vector<Operation> steps;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const PathedLeaf& each = leaves[i];
+    const std::string& statement = each.leaf.statement;
+    std::vector<std::string> names;
+    for (const NestLoop& loop : each.path) names.push_back(loop.name);
+    steps.push_back(Order{statement, names});
+    if (!each.leaf.at.empty()) steps.push_back(ComputeAt{statement, {"", each.leaf.at}, each.leaf.per});
+    if (!each.leaf.when.empty()) steps.push_back(Place{statement, each.leaf.when});
+    const std::size_t shared = i == 0 ? 0 : shared_depth(leaves[i - 1], each);
+    if (shared > 0) steps.push_back(Merge{{leaves[i - 1].leaf.statement, statement}, names[shared - 1], {}});
+    for (std::size_t d = shared; d < each.path.size(); ++d) add_kind(statement, each.path[d], steps);
+  }
+  Transaction transaction;
+  for (Operation& step : steps) transaction.steps.push_back({std::move(step), Provenance::Person, 0});
+  return transaction;
+}
+
+// Reads the steps of a transaction back into leaves with paths.
+class TransactionReader {
+ public:
+  std::optional<Refusal> read(const Operation& step) {
+    if (const Order* order = std::get_if<Order>(&step)) return add_order(*order);
+    if (const Place* place = std::get_if<Place>(&step))
+      return set(place->statement, [&](PathedLeaf& l) { l.leaf.when = place->when; });
+    if (const ComputeAt* at = std::get_if<ComputeAt>(&step))
+      return set(at->producer, [&](PathedLeaf& l) {
+        l.leaf.at = at->at.loop;
+        l.leaf.per = at->per;
+      });
+    if (const Merge* merge = std::get_if<Merge>(&step)) return add_merge(*merge);
+    if (const Parallel* loop = std::get_if<Parallel>(&step)) return add_kind(loop->loop, LoopKind::Parallel);
+    if (const Vectorize* loop = std::get_if<Vectorize>(&step)) return add_kind(loop->loop, LoopKind::Vector);
+    if (const Unroll* loop = std::get_if<Unroll>(&step)) return add_kind(loop->loop, LoopKind::Unrolled);
+    return malformed("a transaction holds order, place, compute_at, merge, parallel, vectorize and unroll only");
+  }
+
+  Result<NestTree, Refusal> nest() const {
+    if (leaves_.empty()) return malformed("a transaction without a statement");
+    return build(0, leaves_.size(), 0);
+  }
+
+ private:
+  std::vector<PathedLeaf> leaves_;
+  int next_node_ = 0;
+
+  template <class F>
+  std::optional<Refusal> set(const std::string& statement, F f) {
+    for (PathedLeaf& leaf : leaves_) {
+      if (leaf.leaf.statement != statement) continue;
+      f(leaf);
+      return std::nullopt;
+    }
+    return malformed("in a transaction " + statement + " needs an order first");
+  }
+  std::optional<Refusal> add_order(const Order& order) {
+    PathedLeaf leaf;
+    leaf.leaf.statement = order.statement;
+    for (const std::string& loop : order.loops) {
+      leaf.path.push_back({loop, LoopKind::Serial, nullptr});
+      leaf.nodes.push_back(next_node_++);
+    }
+    leaves_.push_back(std::move(leaf));
+    return std::nullopt;
+  }
+  std::optional<Refusal> add_merge(const Merge& merge) {
+    for (std::size_t i = 1; i < leaves_.size(); ++i) {
+      PathedLeaf &a = leaves_[i - 1], &b = leaves_[i];
+      if (merge.statements.size() != 2 || a.leaf.statement != merge.statements[0] ||
+          b.leaf.statement != merge.statements[1])
+        continue;
+      for (std::size_t d = 0; d < a.path.size() && d < b.path.size() && a.path[d].name == b.path[d].name; ++d) {
+        b.nodes[d] = a.nodes[d];
+        b.path[d].kind = a.path[d].kind;
+        if (a.path[d].name == merge.through) return std::nullopt;
+      }
+    }
+    return malformed("in a transaction merge joins a statement with the one before, through a loop of both paths");
+  }
+  std::optional<Refusal> add_kind(const LoopName& name, LoopKind kind) {
+    int node = -1;
+    for (const PathedLeaf& leaf : leaves_)
+      for (std::size_t d = 0; d < leaf.path.size(); ++d)
+        if (leaf.leaf.statement == name.statement && leaf.path[d].name == name.loop) node = leaf.nodes[d];
+    if (node < 0) return malformed("in a transaction " + print(name) + " names no loop of an order");
+    for (PathedLeaf& leaf : leaves_)
+      for (std::size_t d = 0; d < leaf.path.size(); ++d)
+        if (leaf.nodes[d] == node) leaf.path[d].kind = kind;
+    return std::nullopt;
+  }
+  NestTree build(std::size_t begin, std::size_t end, std::size_t depth) const {
+    std::vector<NestTree> children;
+    for (std::size_t i = begin; i < end;) {
+      const PathedLeaf& first = leaves_[i];
+      if (depth >= first.path.size()) {
+        children.push_back(std::make_shared<const NestNode>(NestNode{first.leaf}));
+        ++i;
+        continue;
+      }
+      std::size_t last = i + 1;
+      while (last < end && depth < leaves_[last].nodes.size() && leaves_[last].nodes[depth] == first.nodes[depth])
+        ++last;
+      NestLoop loop = first.path[depth];
+      loop.body = build(i, last, depth + 1);
+      children.push_back(std::make_shared<const NestNode>(NestNode{std::move(loop)}));
+      i = last;
+    }
+    if (children.size() == 1) return children.front();
+    return std::make_shared<const NestNode>(NestNode{NestSequence{std::move(children)}});
+  }
+};
+
+}  // namespace
+
+Applied transaction(const State& state, const Transaction& directive, const PrimitiveContext& context) {
+  TransactionReader reader;
+  for (const Directive& step : directive.steps)
+    if (auto refusal = reader.read(step.operation)) return *refusal;
+  const auto tree = reader.nest();
+  if (!tree) return tree.error();
+  return nest(state, {"", *tree}, context);
+}
+
+namespace {
+
+void expand_all(const std::vector<Directive>& directives, std::map<std::string, std::string> fragments,
+                std::vector<Directive>& into) {
+  for (const Directive& directive : directives) {
+    const auto add = [&](Operation operation) { into.push_back({std::move(operation), directive.provenance, 0}); };
+    if (const Let* let = std::get_if<Let>(&directive.operation); let && is_path_text(let->text)) {
+      fragments[let->name] = let->text;
+    } else if (const Tile* t = std::get_if<Tile>(&directive.operation)) {
+      for (std::size_t i = 0; i < t->loops.size() && i < t->factors.size(); ++i)
+        add(Split{{t->statement, t->loops[i]}, t->factors[i], false, {}, t->tail});
+    } else if (const Nest* n = std::get_if<Nest>(&directive.operation)) {
+      add(expanded(NestFlattener(fragments).run(n->tree)));
+    } else if (const Specialize* s = std::get_if<Specialize>(&directive.operation)) {
+      Specialize inner{s->condition, {}, {}};
+      expand_all(s->then, fragments, inner.then);
+      expand_all(s->otherwise, fragments, inner.otherwise);
+      add(inner);
+    } else {
+      add(directive.operation);
+    }
+  }
+}
+
+}  // namespace
+
+Script expand_to_directives(const Script& script, const State&) {
+  Script expanded_script = script;
+  expanded_script.directives.clear();
+  expand_all(script.directives, {}, expanded_script.directives);
+  return expanded_script;
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,118 @@
+#include "schedule/script/hints.h"
+
+#include <algorithm>
+
+#include "schedule/script/primitives/lift.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+const StagedBuffer* staged(const State& state, const std::string& buffer) {
+  for (const StagedBuffer& b : state.staged)
+    if (b.name == buffer) return &b;
+  return nullptr;
+}
+
+std::vector<BoxAccess> reads_below(const State& state, const Loop& loop, const std::string& buffer) {
+  std::vector<BoxAccess> result;
+  for (const Leaf* leaf : leaves_of(loop.body))
+    for (const AccessRef& ref : accesses_of(state.at(leaf->statement)))
+      if (!ref.write && ref.access.buffer == buffer) result.push_back({&state.at(leaf->statement), ref.access.indices});
+  return result;
+}
+
+// The loops that stand still while one iteration of the hint's loop runs, but for those of vector lanes.
+LoopNames standing(const State& state, const std::string& statement, int loop_id) {
+  LoopNames names;
+  for (const Loop* loop : path_to(state.tree, statement)) {
+    if (loop->kind != LoopKind::Vector) names.insert(loop->name);
+    if (loop->id == loop_id) break;
+  }
+  return names;
+}
+
+// Nothing can be brought near that does not exist before the iteration of the counted loop begins.
+std::optional<Refusal> check_storage(const State& state, const StagedBuffer& b, const Loop& loop) {
+  if (b.memory == Memory::Register) return malformed(b.name + " is kept in registers: there is nothing to prefetch");
+  const int place = b.alloc_loop == StagedBuffer::kAtScope ? b.scope_loop : b.alloc_loop;
+  if (place >= 0 && (place == loop.id || find_loop(loop.body, place)))
+    return malformed(b.name + " begins anew in every iteration of " + find_loop(state.tree, place)->name +
+                     ": nothing of it is there ahead of time");
+  return std::nullopt;
+}
+
+std::optional<Refusal> check_prefetch(const State& state, const PrefetchHint& hint) {
+  const Loop* loop = find_loop(state.tree, hint.loop);
+  const Loop* along = find_loop(state.tree, hint.along);
+  if (!loop) return malformed(hint.buffer + " is prefetched at a loop that would be gone: prefetch comes after");
+  if (!along) return malformed(hint.buffer + " is prefetched along a loop that would be gone: prefetch comes after");
+  if (along != loop && !find_loop(along->body, hint.loop))
+    return malformed(hint.buffer + " is prefetched along " + along->name + ", which would not be outside " +
+                     loop->name + ": prefetch comes after");
+  for (const Loop* lanes : {loop, along})
+    if (lanes->kind == LoopKind::Vector)
+      return malformed(lanes->name + " is a vector loop, its iterations are lanes: prefetch " + hint.buffer +
+                       " at a loop outside it");
+  if (reads_below(state, *loop, hint.buffer).empty())
+    return malformed("nothing below " + loop->name + " reads " + hint.buffer + ": there is nothing to prefetch");
+  if (const StagedBuffer* b = staged(state, hint.buffer)) return check_storage(state, *b, *along);
+  return std::nullopt;
+}
+
+// True where the statement reads what lies in the memory of the buffer (`reuse`).
+bool holds_read(const State& state, const ScheduledStatement& s, const std::string& buffer) {
+  return std::ranges::any_of(state.reused,
+                             [&](const auto& pair) { return pair.second == buffer && reads(s, pair.first); });
+}
+
+// Statements of one nest of the root that write the buffer, and one that reads it there.
+std::optional<Refusal> check_stream(const State& state, const std::string& buffer) {
+  const StagedBuffer* b = staged(state, buffer);
+  if (b && b->memory != Memory::Heap)
+    return malformed(buffer + " lives in " + ir::to_string(b->memory) + ": its stores do not go to memory at all");
+  for (const Tree& nest : top_level(state.tree)) {
+    std::string writer, reader;
+    for (const Leaf* leaf : leaves_of(nest)) {
+      const ScheduledStatement& s = state.at(leaf->statement);
+      if (writes(s, buffer)) writer = leaf->statement;
+      if (reads(s, buffer) || holds_read(state, s, buffer)) reader = leaf->statement;
+    }
+    if (!writer.empty() && !reader.empty())
+      return malformed(buffer + " is read by " + reader + " in the nest where " + writer +
+                       " writes it: past the caches, it would come back from memory");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<AheadBox> ahead_of(const State& state, const PrefetchHint& hint) {
+  const Loop* loop = find_loop(state.tree, hint.loop);
+  const std::vector<BoxAccess> reads = reads_below(state, *loop, hint.buffer);
+  const LoopNames outer = standing(state, reads.front().statement->body.name, hint.loop);
+  auto box = box_of(state, reads, hint.buffer, outer);
+  if (!box) return Decline{box.error().reason};
+  const std::string& counted = find_loop(state.tree, hint.along)->name;
+  const ir::Bindings later = {{counted, ir::Affine::symbol(counted) + hint.distance}};
+  for (ir::Affine& origin : box->origin) origin = ir::substitute(origin, later);
+  return AheadBox{std::move(box->origin), std::move(box->extent)};
+}
+
+std::int64_t lines_of(const AheadBox& box, DType dtype) {
+  std::int64_t lines = 1;
+  const std::int64_t of_line = kCacheLine / size_in_bytes(dtype);
+  for (std::size_t d = 0; d < box.extent.size(); ++d)
+    lines *= d + 1 == box.extent.size() ? (box.extent[d] + of_line - 1) / of_line : box.extent[d];
+  return lines;
+}
+
+std::optional<Refusal> check_hints(const State& state) {
+  for (const PrefetchHint& hint : state.prefetches)
+    if (auto refusal = check_prefetch(state, hint)) return refusal;
+  for (const std::string& buffer : state.nontemporal)
+    if (auto refusal = check_stream(state, buffer)) return refusal;
+  return std::nullopt;
+}
+
+}  // namespace polyte::schedule

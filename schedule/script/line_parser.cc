@@ -1,0 +1,243 @@
+#include "schedule/script/line_parser.h"
+
+#include <set>
+
+#include "schedule/script/script_text.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+const std::set<std::string> kStops = {"by",   "into",   "from", "tail", "where", "as",   "at",    "in",   "for",
+                                      "with", "layout", "pad",  "when", "copy",  "fold", "level", "along"};
+
+}  // namespace
+
+bool LineParser::is(const std::string& text, std::size_t ahead) const {
+  return peek(ahead).kind != Token::Kind::End && peek(ahead).text == text;
+}
+
+bool LineParser::accept(const std::string& text) {
+  if (!is(text)) return false;
+  ++at_;
+  return true;
+}
+
+void LineParser::expect(const std::string& text) {
+  if (!accept(text)) fail("expected '" + text + "', got " + shown());
+}
+
+void LineParser::expect_end() {
+  if (!at_end()) fail("'" + peek().text + "' is not expected here");
+}
+
+std::string LineParser::shown() const { return at_end() ? "the end of the line" : "'" + peek().text + "'"; }
+
+std::string LineParser::rest() {
+  const std::size_t begin = peek().begin;
+  if (at_end()) return "";
+  at_ = tokens_.size() - 1;
+  return text_.substr(begin);
+}
+
+std::string LineParser::name(const std::string& what) {
+  if (!is_name()) fail("expected " + what + ", got " + shown());
+  return tokens_[at_++].text;
+}
+
+std::vector<std::string> LineParser::names(const std::string& separator, const std::string& what) {
+  std::vector<std::string> result = {name(what)};
+  while (accept(separator)) result.push_back(name(what));
+  if (separator == ">" && is(",")) fail("expected '>' between loops, from the outer to the inner, got ','");
+  return result;
+}
+
+std::string LineParser::raw(bool stop_at_comma) {
+  const std::size_t first = at_;
+  int depth = 0;
+  for (; peek().kind != Token::Kind::End; ++at_) {
+    const std::string& t = peek().text;
+    if (t == "?") fail("a hole ('?') needs a name to be filled by: param F = ? on a line before, and F here");
+    if (depth == 0 && (kStops.count(t) > 0 || t == ")" || t == "]" || t == "}" || t == "{" || t == ";")) break;
+    if (depth == 0 && stop_at_comma && t == ",") break;
+    if (t == "(" || t == "[") ++depth;
+    if (t == ")" || t == "]") --depth;
+  }
+  if (first == at_) fail("a size is missing before " + shown());
+  return text_.substr(tokens_[first].begin, tokens_[at_ - 1].end - tokens_[first].begin);
+}
+
+LoopName LineParser::loop_name() {
+  std::string first = name("a loop");
+  if (!accept(":")) return {"", first};
+  return {first, name("a loop")};
+}
+
+LoopName LineParser::selected_loop() {
+  if (is_name() && is(":", 1)) {
+    const std::string statement = name("a statement");
+    expect(":");
+    return {statement, loop_pattern()};
+  }
+  return {"", loop_pattern()};
+}
+
+// m.i, *, *.i, m.*: names and stars without spaces between.
+std::string LineParser::loop_pattern() {
+  if (!is_name() && !is("*")) fail("expected a loop, got " + shown());
+  std::string pattern = tokens_[at_].text;
+  for (std::size_t end = tokens_[at_++].end; peek().begin == end && (is("*") || is(".") || is_name()); ++at_) {
+    pattern += peek().text;
+    end = peek().end;
+  }
+  return pattern;
+}
+
+std::string LineParser::optional_selector() {
+  if (!is_name() || !is(":", 1)) return "";
+  const std::string selector = name("a statement");
+  expect(":");
+  return selector;
+}
+
+Tail LineParser::tail() { return accept("tail") ? tail_strategy() : Tail::Guard; }
+
+Tail LineParser::tail_strategy() {
+  const std::string word = name("a tail strategy");
+  if (word == "guard") return Tail::Guard;
+  if (word == "mask") return Tail::Mask;
+  if (word == "cut") return Tail::Cut;
+  if (word == "round") return Tail::Round;
+  if (word == "shift") return Tail::Shift;
+  fail("tail '" + word + "': expected guard, mask, cut, round or shift");
+}
+
+Memory LineParser::memory() {
+  const std::string word = name("a memory");
+  if (word == "register") return Memory::Register;
+  if (word == "stack") return Memory::Stack;
+  if (word == "heap") return Memory::Heap;
+  fail("memory '" + word + "': expected register, stack or heap");
+}
+
+std::vector<When> LineParser::when() {
+  std::vector<When> result;
+  do {
+    const bool first = accept("first");
+    if (!first && !accept("last")) fail("expected 'first' or 'last', got " + shown());
+    result.push_back({first, name("a loop")});
+  } while (accept("and"));
+  return result;
+}
+
+std::string LineParser::once_per() {
+  if (!accept("once")) return "";
+  expect("per");
+  return name("a loop or root");
+}
+
+NestTree LineParser::leaf() {
+  Leaf result;
+  result.statement = name("a loop or a statement");
+  if (accept("at")) result.at = name("a loop");
+  result.per = once_per();
+  if (!result.per.empty() && result.at.empty()) fail("'once per' goes with 'at': S at LOOP once per " + result.per);
+  if (accept("when")) result.when = when();
+  return std::make_shared<const NestNode>(NestNode{std::move(result)});
+}
+
+NestTree LineParser::loop_node(const std::string& loop, LoopKind kind) {
+  if (!accept(">")) fail("expected '>' after loop " + loop + ", got " + shown() + " (a nest ends in statements)");
+  return std::make_shared<const NestNode>(NestNode{NestLoop{loop, kind, node()}});
+}
+
+NestTree LineParser::sequence() {
+  NestSequence sequence;
+  do {
+    if (is("}")) break;
+    sequence.children.push_back(node());
+  } while (accept(";"));
+  expect("}");
+  if (sequence.children.empty()) fail("'{ }' holds no statement");
+  if (sequence.children.size() == 1) return sequence.children.front();
+  return std::make_shared<const NestNode>(NestNode{std::move(sequence)});
+}
+
+NestTree LineParser::node() {
+  constexpr int kDeepest = 200;  // loops and braces within each other
+  if (depth_ == kDeepest) fail("the nest is more than " + std::to_string(kDeepest) + " deep");
+  ++depth_;
+  NestTree tree = bare_node();
+  --depth_;
+  return tree;
+}
+
+NestTree LineParser::bare_node() {
+  if (is("...") || is("?"))
+    fail("a hole ('" + peek().text + "') needs a name to be filled by: let rest = ... on a line before, and rest here");
+  if (accept("{")) return sequence();
+  if (is("par") && peek(1).kind == Token::Kind::Name) {
+    ++at_;
+    return loop_node(name("a loop"), LoopKind::Parallel);
+  }
+  if (accept("[")) {
+    const std::string loop = name("a loop");
+    expect("]");
+    return loop_node(loop, LoopKind::Unrolled);
+  }
+  if (accept("<")) {
+    const std::string loop = name("a loop");
+    expect(">");
+    return loop_node(loop, LoopKind::Vector);
+  }
+  if (peek().kind == Token::Kind::Name && is(">", 1)) return loop_node(name("a loop"), LoopKind::Serial);
+  return leaf();
+}
+
+std::vector<NestLoop> LineParser::path() {
+  std::vector<NestLoop> loops;
+  do {
+    NestLoop loop;
+    if (accept("[")) {
+      loop = {name("a loop"), LoopKind::Unrolled, nullptr};
+      expect("]");
+    } else if (accept("<")) {
+      loop = {name("a loop"), LoopKind::Vector, nullptr};
+      expect(">");
+    } else {
+      const bool parallel = is("par") && peek(1).kind == Token::Kind::Name && accept("par");
+      loop = {name("a loop"), parallel ? LoopKind::Parallel : LoopKind::Serial, nullptr};
+    }
+    loops.push_back(std::move(loop));
+  } while (accept(">"));
+  expect_end();
+  return loops;
+}
+
+Result<std::vector<NestLoop>> parse_path(const std::string& text) {
+  try {
+    return LineParser(text).path();
+  } catch (const LineProblem& problem) {
+    return Decline{problem.text};
+  }
+}
+
+bool is_path_text(const std::string& text) {
+  const bool marked =
+      text.find('>') != std::string::npos || text.find('[') != std::string::npos || text.rfind("par ", 0) == 0;
+  const auto path = parse_path(text);
+  return path && (marked || (*path).front().name.find('.') != std::string::npos);
+}
+
+Result<NestTree> parse_nest(const std::string& text) {
+  try {
+    LineParser parser(text);
+    NestTree tree = parser.node();
+    parser.expect_end();
+    return tree;
+  } catch (const LineProblem& problem) {
+    return Decline{problem.text};
+  }
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,95 @@
+// compute_root P:   u.o > x.o > { u > x > P at x.o;  C }   ->   { u > x > P;  u.o > x.o > C }
+// All of P, once, in a nest of its own before the first nest that reads it. What was recomputed (`at`) is the plain
+// statement again; what was merged leaves its nest and keeps its splits and kinds; `when` is gone.
+#include <algorithm>
+
+#include "schedule/script/primitives/lift.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+bool is_at_root(const State& state, const Names& writers) {
+  return std::all_of(writers.begin(), writers.end(), [&](const std::string& writer) {
+    const std::vector<const Loop*> path = path_to(state.tree, writer);
+    const bool is_alone = path.empty() || statements_below(state.tree, path.front()->id) == Names{writer};
+    return state.at(writer).lifted == 0 && is_alone;
+  });
+}
+
+std::optional<Refusal> check(const State& state, const std::string& tensor, const Names& writers) {
+  if (writers.empty() || !state.reference->find_buffer(tensor))
+    return malformed("no tensor computed here is called " + tensor);
+  for (const std::string& writer : writers) {
+    const ScheduledStatement& s = state.at(writer);
+    if (s.body.region_depth > 0) return malformed(writer + " is in an ordered region: it has no nest of its own");
+    if (s.body.writes.size() == 1 && s.body.writes.front().buffer != tensor)
+      return malformed(tensor + " is staged already: compute_root comes before its stage");
+  }
+  return std::nullopt;
+}
+
+// The reference's own statement again, under its own loops.
+Tree plain_nest(State& next, const std::string& writer) {
+  const State fresh = reference_state(next.basis);
+  const ScheduledStatement& original = fresh.at(next.at(writer).reference);
+  ScheduledStatement& s = statement_of(next, writer);
+  const std::string name = s.body.name;
+  s = original;
+  s.body.name = name;
+  Names loops;
+  for (const LoopRow& row : s.rows) loops.push_back(row.loop);
+  return loops_around(next, loops, make_leaf({writer, {}, {}}));
+}
+
+// The loops that it owns, as they were, around the statement alone.
+Tree own_nest(State& next, const State& before, const std::string& writer) {
+  const Names owned = owned_loops(before, writer);
+  const Leaf old = leaf_of(before, writer);
+  ScheduledStatement& s = statement_of(next, writer);
+  std::erase_if(s.rows, [&](const LoopRow& row) { return is_pinned(old, row.loop); });
+  std::erase_if(s.loop_domain, [&](const ir::Constraint& c) {
+    return std::any_of(old.when.begin(), old.when.end(), [&](const When& when) { return c.expr.uses(when.loop); });
+  });
+  Tree tree = make_leaf({writer, {}, {}});
+  const std::vector<const Loop*> path = path_to(before.tree, writer);
+  for (std::size_t i = path.size(); i > 0; --i) {
+    if (std::find(owned.begin(), owned.end(), path[i - 1]->name) == owned.end()) continue;
+    Loop loop = *path[i - 1];
+    loop.id = next.next_loop_id++;
+    loop.body = std::move(tree);
+    tree = make_loop(std::move(loop));
+  }
+  return tree;
+}
+
+}  // namespace
+
+Applied compute_root(const State& state, const ComputeRoot& directive, const PrimitiveContext& context) {
+  const std::string& tensor = directive.tensor;
+  const Names writers = select_statements(state, tensor);
+  if (auto refusal = check(state, tensor, writers)) return *refusal;
+  if (is_at_root(state, writers)) return state;
+  State next = state;
+  std::vector<Tree> nests;
+  for (const std::string& writer : writers) {
+    nests.push_back(state.at(writer).lifted > 0 ? plain_nest(next, writer) : own_nest(next, state, writer));
+    if (next.tree) next.tree = without_statement(next.tree, writer);
+  }
+  std::vector<Tree> children = top_level(next.tree);
+  const auto reader = std::find_if(children.begin(), children.end(), [&](const Tree& child) {
+    const std::vector<const Leaf*> leaves = leaves_of(child);
+    return std::any_of(leaves.begin(), leaves.end(),
+                       [&](const Leaf* leaf) { return reads(next.at(leaf->statement), tensor); });
+  });
+  children.insert(reader, nests.begin(), nests.end());
+  next.tree = make_sequence(std::move(children));
+  if (auto refusal = settle(next)) return *refusal;
+  if (auto refusal = check_moved(next, writers, context)) return *refusal;
+  if (context.prover)
+    if (auto refusal = context.prover->check_storage(next, tensor)) return *refusal;
+  if (auto refusal = check_races(next, writers, context)) return *refusal;
+  return next;
+}
+
+}  // namespace polyte::schedule

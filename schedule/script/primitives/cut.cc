@@ -1,0 +1,187 @@
+// cut i at 4:   i > body   ->   i in .. 4 > body, then i in 4 .. > body. One loop of the schedule, two of the program.
+// peel i last:  the last iteration by itself, a cut at the last value. `first 2`: the first two.
+// The order of the instances stays: nothing to prove. Conditions that a point decides are gone from both parts, and
+// `first i`, `par i` or a stage still mean the whole loop.
+//
+// cut i at 4 as lo, hi:   i > S   ->   { lo > S.lo;  hi > S.hi },   lo = hi = i,   S.lo where i < 4, S.hi where i >= 4.
+// Two loops of the schedule, with statements of their own: each is split, ordered, given a kind and judged by itself.
+#include <algorithm>
+
+#include "schedule/script/affine_expr.h"
+#include "schedule/script/primitives/remap.h"
+#include "schedule/script/primitives/tails.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+struct Target {
+  const Loop* loop = nullptr;
+  std::vector<std::string> owners;
+  LoopNames outside;
+};
+
+Result<Target, Refusal> target_of(const State& state, const LoopName& name) {
+  const auto loop = the_loop(state, name);
+  if (!loop) return loop.error();
+  Target target{*loop, {}, {}};
+  for (const std::string& statement : statements_below(state.tree, (*loop)->id))
+    if (!is_pinned(leaf_of(state, statement), (*loop)->name)) target.owners.push_back(statement);
+  for (const Loop* above : path_to(state.tree, statements_below(state.tree, (*loop)->id).front())) {
+    if (above == *loop) break;
+    target.outside.insert(above->name);
+  }
+  return target;
+}
+
+State with_cut(const State& state, const Target& target, const ir::Affine& at) {
+  State next = state;
+  for (const std::string& statement : statements_below(state.tree, target.loop->id))
+    next.cuts.push_back({statement, target.loop->name, at});
+  return next;
+}
+
+// --- parts with names
+
+std::optional<Refusal> check_parts(const State& state, const Target& target, const Names& parts) {
+  const std::string& loop = target.loop->name;
+  if (parts[0] == parts[1]) return malformed("both parts of " + loop + " are called " + parts[0]);
+  for (const StagedBuffer& b : state.staged)
+    if (b.scope_loop == target.loop->id || find_loop(target.loop->body, b.scope_loop))
+      return malformed(b.of + " is staged in one iteration of " + loop + ": stage comes after a cut into parts");
+  for (const PrefetchHint& hint : state.prefetches)
+    for (int id : {hint.loop, hint.along})
+      if (id == target.loop->id || find_loop(target.loop->body, id))
+        return malformed(hint.buffer + " is prefetched in " + loop + ": prefetch comes after a cut into parts");
+  for (const std::string& statement : statements_below(state.tree, target.loop->id)) {
+    if (is_pinned(leaf_of(state, statement), loop))
+      return malformed(statement + " runs in one iteration of " + loop + ": place comes after a cut into parts");
+    if (state.at(statement).lifted > 0)
+      return malformed(statement + (state.at(statement).kind == StatementKind::Copy ? " is a copy" : " is recomputed") +
+                       " below " + loop + ": a cut into parts comes before");
+    for (const CutRecord& cut : state.cuts)
+      if (cut.statement == statement && (cut.loop == loop || cut.at.uses(loop)))
+        return malformed(cut.loop + " is cut at " + ir::to_string(cut.at) + ": a cut into parts comes before");
+    for (const Loop* other : path_to(state.tree, statement))
+      if (other != target.loop && has(parts, other->name))
+        return malformed(statement + " has a loop " + other->name + " already");
+  }
+  return std::nullopt;
+}
+
+// "S.lo" of the part "lo" or "i.lo".
+std::string part_of(const std::string& statement, const std::string& part) {
+  return statement + "." + part.substr(part.rfind('.') + 1);
+}
+
+ScheduledStatement restricted(ScheduledStatement s, const std::string& loop, const std::string& part,
+                              const ir::Affine& at, bool low) {
+  const ir::Affine value = row_of(s, loop)->value, point = ir::substitute(at, row_bindings(s));
+  s.body.name = part_of(s.body.name, part);
+  s.body.domain.push_back(low ? ir::less_than(value, point) : ir::at_least(value, point));
+  const ir::Bindings renamed = {{loop, ir::Affine::symbol(part)}};
+  for (LoopRow& row : s.rows)
+    if (row.loop == loop) row.loop = part;
+  for (auto& [iterator, inverse] : s.inverse) inverse = ir::substitute(inverse, renamed);
+  for (auto& [iterator, counted] : s.counted) counted = ir::substitute(counted, renamed);
+  for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, renamed);
+  return s;
+}
+
+// The records of a statement, for the two in its place.
+template <class Record>
+void copy_records(std::vector<Record>& records, const std::string& statement, const Names& parts) {
+  std::vector<Record> all;
+  for (const Record& record : records) {
+    if (record.statement != statement) {
+      all.push_back(record);
+      continue;
+    }
+    for (const std::string& part : parts) {
+      all.push_back(record);
+      all.back().statement = part_of(statement, part);
+    }
+  }
+  records = std::move(all);
+}
+
+Applied in_parts(const State& state, const Target& target, const ir::Affine& at, const Names& parts) {
+  if (auto refusal = check_parts(state, target, parts)) return *refusal;
+  State next = state;
+  const Names below = statements_below(state.tree, target.loop->id);
+  next.statements.clear();
+  for (const ScheduledStatement& s : state.statements) {
+    if (!has(below, s.body.name)) {
+      next.statements.push_back(s);
+      continue;
+    }
+    for (const std::string& part : parts) {
+      if (state.find(part_of(s.body.name, part)))
+        return malformed("there is a statement " + part_of(s.body.name, part) + " already: call the parts otherwise");
+      next.statements.push_back(restricted(s, target.loop->name, part, at, part == parts.front()));
+    }
+    next.maps.push_back({s.body.name, target.loop->name, joined(parts)});
+    copy_records(next.splits, s.body.name, parts);
+    copy_records(next.maps, s.body.name, parts);
+    copy_records(next.cuts, s.body.name, parts);
+    for (const std::string& part : parts) {
+      inherit_tail(next, part_of(s.body.name, part), target.loop->name, part);
+      forget_tail(next, part_of(s.body.name, part), target.loop->name);
+    }
+  }
+  next.tree = replace_loop(state.tree, target.loop->id, [&](const Loop& whole) {
+    std::vector<Tree> children;
+    for (const std::string& part : parts) {
+      Loop one = whole;
+      one.name = part;
+      Tree tree = map_leaves(make_loop(std::move(one)), [&](const Leaf& leaf) {
+        Leaf own = leaf;
+        own.statement = part_of(leaf.statement, part);
+        return own;
+      });
+      if (!children.empty())
+        tree = map_loops(tree, [&](const Loop& loop) {
+          Loop own = loop;
+          own.id = next.next_loop_id++;
+          return own;
+        });
+      children.push_back(std::move(tree));
+    }
+    return make_sequence(std::move(children));
+  });
+  if (auto refusal = settle(next)) return *refusal;
+  return next;
+}
+
+Applied cut_at(const State& state, const Target& target, const ir::Affine& at, const Names& parts) {
+  return parts.empty() ? Applied(with_cut(state, target, at)) : in_parts(state, target, at, parts);
+}
+
+}  // namespace
+
+Applied cut(const State& state, const Cut& directive, const PrimitiveContext& context) {
+  const auto target = target_of(state, directive.loop);
+  if (!target) return target.error();
+  std::vector<std::string> symbols(target->outside.begin(), target->outside.end());
+  for (const std::string& param : state.reference->params)
+    if (context.environment.values.count(param) == 0) symbols.push_back(param);
+  const auto at =
+      parse_affine(directive.at.text, symbols, "loops outside " + target->loop->name, context.environment.values);
+  if (!at) return malformed(at.error().reason);
+  return cut_at(state, *target, *at, directive.parts);
+}
+
+Applied peel(const State& state, const Peel& directive, const PrimitiveContext& context) {
+  const auto target = target_of(state, directive.loop);
+  if (!target) return target.error();
+  const auto count = evaluate(directive.count, context, 1);
+  if (!count) return count.error();
+  if (*count < 1) return malformed("peel takes 1 iteration or more, got " + std::to_string(*count));
+  const auto value = value_over(state, target->owners, target->loop->name, target->outside, directive.first);
+  if (!value)
+    return conservative("the " + std::string(directive.first ? "first " : "last ") + target->loop->name +
+                        " is not one affine value of the loops outside: cut it at a point instead");
+  return cut_at(state, *target, directive.first ? *value + *count : *value + 1 - *count, directive.parts);
+}
+
+}  // namespace polyte::schedule

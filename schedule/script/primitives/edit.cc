@@ -1,0 +1,485 @@
+#include "schedule/script/primitives/edit.h"
+
+#include <algorithm>
+
+#include "schedule/script/primitives/rewriting.h"
+#include "schedule/script/size_expr.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+using ir::Affine;
+
+void collect_loops(const Tree& tree, std::vector<const Loop*>& into) {
+  if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) {
+    for (const Tree& child : sequence->children) collect_loops(child, into);
+  } else if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
+    into.push_back(loop);
+    collect_loops(loop->body, into);
+  }
+}
+
+std::vector<const Loop*> all_loops(const Tree& tree) {
+  std::vector<const Loop*> loops;
+  if (tree) collect_loops(tree, loops);
+  return loops;
+}
+
+// The rest of a nest below `loop` that owns it, without `except`.
+std::vector<std::string> other_owners(const State& state, const Loop& loop, const std::string& except) {
+  std::vector<std::string> owners;
+  for (const Leaf* leaf : leaves_of(loop.body)) {
+    if (leaf->statement == except || is_pinned(*leaf, loop.name)) continue;
+    if (row_of(state.at(leaf->statement), loop.name) && !is_empty(state, state.at(leaf->statement)))
+      owners.push_back(leaf->statement);
+  }
+  return owners;
+}
+
+// The least (or largest) of two values over the loops above, where that is clear.
+std::optional<Affine> combined(const State& state, const ScheduledStatement& s, const LoopNames& outer, const Affine& a,
+                               const Affine& b, bool least) {
+  if (a == b || proves(state, s, outer, ir::at_least(b, a))) return least ? a : b;
+  if (proves(state, s, outer, ir::at_least(a, b))) return least ? b : a;
+  return std::nullopt;
+}
+
+Refusal no_single_value(const std::string& statement, const When& when, const std::string& why) {
+  return conservative("the " + std::string(when.first ? "first " : "last ") + when.loop + " for " + statement + " " +
+                      why);
+}
+
+// The sizes of the Program that, were they 1 or more, would prove it.
+std::string lacking_sizes(const State& state, const std::string& statement, const LoopNames& outer,
+                          const ir::Constraint& wanted) {
+  std::vector<std::vector<std::string>> choices;  // each by itself first
+  for (const std::string& param : state.basis->params) choices.push_back({param});
+  choices.push_back(state.basis->params);
+  for (const std::vector<std::string>& params : choices) {
+    auto program = std::make_shared<ir::Program>(*state.basis);
+    for (const std::string& param : params) program->context.push_back(ir::at_least(Affine::symbol(param), 1));
+    State larger = state;
+    larger.basis = program;
+    if (!proves(larger, larger.at(statement), outer, wanted)) continue;
+    std::string text;
+    for (const std::string& param : params) text += (text.empty() ? "" : ", ") + param + " >= 1";
+    return " (there is one where the Program's header says `where " + text + "`)";
+  }
+  return "";
+}
+
+// The value of `when.loop` for the placed statement: an affine over the loops above it.
+Result<Affine, Refusal> placed_value(const State& state, const std::string& statement, const Loop& loop,
+                                     const When& when, const LoopNames& outer, const ir::Bindings& known) {
+  const std::vector<std::string> owners = other_owners(state, loop, statement);
+  if (owners.empty()) return Affine(0);
+  const auto first = value_over(state, owners, loop.name, outer, true, known);
+  if (when.first && first) return *first;
+  const auto last = value_over(state, owners, loop.name, outer, false, known);
+  if (!first || !last) return no_single_value(statement, when, "is not one affine value of the loops above it");
+  if (!proves(state, state.at(statement), outer, ir::at_least(*last, *first)))
+    return no_single_value(statement, when,
+                           "may not exist: " + joined(owners) + " may have no iteration there" +
+                               lacking_sizes(state, statement, outer, ir::at_least(*last, *first)));
+  return *last;
+}
+
+void unpin(ScheduledStatement& s, const Leaf& leaf) {
+  std::erase_if(s.rows, [&](const LoopRow& row) { return is_pinned(leaf, row.loop); });
+  std::erase_if(s.loop_domain, [&](const ir::Constraint& c) {
+    return std::any_of(leaf.when.begin(), leaf.when.end(), [&](const When& when) { return c.expr.uses(when.loop); });
+  });
+}
+
+std::optional<Refusal> pin(State& state, const Leaf& leaf) {
+  LoopNames outer;
+  ir::Bindings known;  // the loops placed so far
+  for (const Loop* loop : path_to(state.tree, leaf.statement)) {
+    for (const When& when : leaf.when) {
+      if (when.loop != loop->name) continue;
+      auto value = placed_value(state, leaf.statement, *loop, when, outer, known);
+
+      if (!value) return value.error();
+      ScheduledStatement& s = statement_of(state, leaf.statement);
+      s.rows.push_back({loop->name, ir::substitute(*value, row_bindings(s))});
+      s.loop_domain.push_back(ir::equal(Affine::symbol(loop->name), *value));
+      known[loop->name] = *value;
+    }
+    outer.insert(loop->name);
+  }
+  return std::nullopt;
+}
+
+// Rows in the order of the path; a row without a loop is a broken promise of the primitive.
+void sort_rows(ScheduledStatement& s, const std::vector<const Loop*>& path) {
+  std::vector<LoopRow> sorted;
+  for (const Loop* loop : path) {
+    const LoopRow* row = row_of(s, loop->name);
+    if (row) sorted.push_back(*row);
+  }
+  s.rows = std::move(sorted);
+}
+
+// A row with the statement's iterators replaced by positions, to compare rows of two statements: in the terms of the
+// last map, if there was one, so that what is shifted or skewed compares by what was done to it since.
+Affine signature(const State& state, const ScheduledStatement& s, const Affine& value) {
+  ir::Bindings positions;
+  if (!s.counted.empty()) {
+    const Affine since = simplified(ir::substitute(value, s.counted), loop_ranges(state, s));
+    if (since.as_symbol() || since.is_constant()) return Affine::symbol("_0");
+    std::set<std::string> loops;
+    since.collect_symbols(loops);
+    for (const std::string& loop : loops) {
+      const std::string position = "_" + std::to_string(positions.size());
+      positions[loop] = Affine::symbol(position);
+    }
+    return ir::substitute(since, positions);
+  }
+  int next = 0;
+  for (const std::string& iterator : s.body.iterators)
+    if (value.uses(iterator)) positions[iterator] = Affine::symbol("_" + std::to_string(next++));
+  return ir::substitute(value, positions);
+}
+
+std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop) {
+  std::optional<Affine> value;
+  std::string owner;
+  for (const Leaf* leaf : leaves_of(loop.body)) {
+    const ScheduledStatement& s = state.at(leaf->statement);
+    const LoopRow* row = row_of(s, loop.name);
+    if (!row || is_pinned(*leaf, loop.name) || row->value.as_symbol() || s.kind == StatementKind::Copy) continue;
+    const Affine own = signature(state, s, row->value);
+    if (own.as_symbol()) continue;
+    if (value && *value != own)
+      return malformed("a shared loop needs the same split: " + loop.name + " is " +
+                       ir::to_string(row_of(state.at(owner), loop.name)->value) + " for " + owner + " and " +
+                       ir::to_string(row->value) + " for " + leaf->statement);
+    value = own;
+    owner = leaf->statement;
+  }
+  return std::nullopt;
+}
+
+// A cut says where a loop that is there is cut, by loops that are outside.
+std::optional<Refusal> check_cuts(const State& state) {
+  for (const CutRecord& cut : state.cuts) {
+    if (!state.find(cut.statement)) continue;  // inlined since
+    LoopNames outside;
+    bool is_there = false;
+    for (const Loop* loop : path_to(state.tree, cut.statement)) {
+      if (loop->name == cut.loop) {
+        is_there = true;
+        break;
+      }
+      outside.insert(loop->name);
+    }
+    std::set<std::string> symbols;
+    cut.at.collect_symbols(symbols);
+    for (const std::string& param : state.reference->params) symbols.erase(param);
+    const bool is_outside = std::all_of(symbols.begin(), symbols.end(),
+                                        [&](const std::string& symbol) { return outside.count(symbol) > 0; });
+    if (!is_there || !is_outside)
+      return malformed(cut.loop + " of " + cut.statement + " is cut at " + ir::to_string(cut.at) +
+                       (is_there ? ", and would be outside a loop of that point: cut comes after"
+                                 : ", and would be gone: cut comes after"));
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> check_placed_kinds(const State& state) {
+  for (const Leaf* leaf : leaves_of(state.tree))
+    for (const Loop* loop : path_to(state.tree, leaf->statement))
+      if (is_pinned(*leaf, loop->name) && (loop->kind == LoopKind::Parallel || loop->kind == LoopKind::Vector))
+        return malformed(leaf->statement + " runs in the first or last iteration of " + loop->name + ", and " +
+                         loop->name + " is " + (loop->kind == LoopKind::Parallel ? "parallel" : "a vector loop") +
+                         ": its iterations have no order");
+  return std::nullopt;
+}
+
+// A buffer that is allocated further out is shared by the iterations of the loops in between.
+std::optional<Refusal> check_allocation(const State& state, const StagedBuffer& buffer) {
+  if (buffer.alloc_loop == StagedBuffer::kAtScope) return std::nullopt;
+  const Loop* outer = find_loop(state.tree, buffer.alloc_loop);
+  if (buffer.alloc_loop >= 0 && (!outer || !find_loop(outer->body, buffer.scope_loop)))
+    return malformed(buffer.name + " is hoisted to a loop that its own would leave: hoist_storage comes after");
+  for (const Loop* loop : all_loops(outer ? outer->body : state.tree)) {
+    const bool is_between = loop->id == buffer.scope_loop || find_loop(loop->body, buffer.scope_loop);
+    if (is_between && (loop->kind == LoopKind::Parallel || loop->kind == LoopKind::Vector))
+      return malformed(buffer.name + " is allocated outside " + loop->name + ", and " + loop->name + " is " +
+                       (loop->kind == LoopKind::Parallel ? "parallel" : "a vector loop") +
+                       ": its iterations would share it");
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> check_scopes(const State& state) {
+  for (const StagedBuffer& buffer : state.staged) {
+    if (buffer.scope_loop < 0) continue;
+    const Loop* scope = find_loop(state.tree, buffer.scope_loop);
+    for (const Leaf* leaf : leaves_of(state.tree)) {
+      const std::vector<AccessRef> accesses = accesses_of(state.at(leaf->statement));
+      const bool touches = std::any_of(accesses.begin(), accesses.end(),
+                                       [&](const AccessRef& a) { return a.access.buffer == buffer.name; });
+      if (touches && (!scope || !contains(scope->body, leaf->statement)))
+        return malformed(buffer.of + " is staged at a loop that " + leaf->statement +
+                         " would leave: stage comes after");
+    }
+    if (auto refusal = check_allocation(state, buffer)) return refusal;
+  }
+  return std::nullopt;
+}
+
+// A recomputed statement whose tensor all iterations of the loop still share.
+bool awaits_stage(const State& state, const Loop& loop) {
+  for (const Leaf* leaf : leaves_of(loop.body)) {
+    const ScheduledStatement& s = state.at(leaf->statement);
+    if (s.lifted == 0 || s.kind == StatementKind::Copy) continue;
+    const auto prefix_end = s.body.iterators.begin() + s.lifted;
+    if (std::find(s.body.iterators.begin(), prefix_end, loop.name) == prefix_end) continue;
+    if (state.basis->find_buffer(s.body.writes.front().buffer)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Refusal malformed(std::string headline) { return {RefusalKind::Malformed, std::move(headline), 0, {}, {}, {}}; }
+Refusal conservative(std::string headline) { return {RefusalKind::Conservative, std::move(headline), 0, {}, {}, {}}; }
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+Result<std::int64_t, Refusal> evaluate(const Size& size, const PrimitiveContext& context, std::int64_t if_empty) {
+  if (size.text.empty()) return if_empty;
+  const auto value = evaluate_size(size.text, context.environment.values);
+  if (!value) return malformed(value.error().reason);
+  return *value;
+}
+
+std::vector<std::string> select_statements(const State& state, const std::string& selector) {
+  if (state.find(selector)) return {selector};
+  std::vector<std::string> names;
+  for (const ScheduledStatement& s : state.statements) {
+    if (s.kind == StatementKind::Copy) continue;
+    const ir::Statement& reference = state.basis->statement(s.reference);
+    const bool writes = std::any_of(reference.writes.begin(), reference.writes.end(),
+                                    [&](const ir::Access& write) { return write.buffer == selector; });
+    if (writes) names.push_back(s.body.name);
+  }
+  return names;
+}
+
+Result<std::string, Refusal> the_statement(const State& state, const std::string& name) {
+  if (state.find(name)) return name;
+  const std::vector<std::string> candidates = select_statements(state, name);
+  if (!candidates.empty()) {
+    std::string text = "no statement is called " + name + ": did you mean ";
+    for (std::size_t i = 0; i < candidates.size(); ++i) text += (i == 0 ? "" : " or ") + candidates[i];
+    return malformed(text + "?");
+  }
+  std::vector<std::string> known;
+  for (const ScheduledStatement& s : state.statements) known.push_back(s.body.name);
+  return malformed("no statement is called " + name + inlined_text(state, name) + " (statements are " + joined(known) +
+                   ")");
+}
+
+namespace {
+
+// Where a loop that was there has gone; empty where none was. An empty statement: of any.
+std::string fate_of(const State& state, const std::string& statement, const std::string& loop) {
+  for (const MapRecord& record : state.maps)
+    if (record.loop == loop && (statement.empty() || record.statement == statement)) return ": it became " + record.now;
+  for (const SplitRecord& record : state.splits)
+    if (record.factor > 0 && record.loop == loop && (statement.empty() || record.statement == statement))
+      return ": it was split into " + loop + ".o and " + loop + ".i";
+  return "";
+}
+
+}  // namespace
+
+std::string no_loop_text(const State& state, const std::string& statement, const std::string& loop) {
+  std::vector<std::string> left;
+  for (const Loop* l : path_to(state.tree, statement)) left.push_back(l->name);
+  std::string text = statement + " has no loop " + loop;
+  return text + fate_of(state, statement, loop) + " (its loops are " + (left.empty() ? "none" : joined(left)) + ")";
+}
+
+Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name) {
+  std::vector<const Loop*> found;
+  std::vector<std::string> candidates;
+  std::vector<std::string> searched;
+  if (!name.statement.empty()) {
+    searched = select_statements(state, name.statement);
+    if (searched.empty()) return the_statement(state, name.statement).error();
+  } else {
+    for (const Leaf* leaf : leaves_of(state.tree)) searched.push_back(leaf->statement);
+  }
+  for (const std::string& statement : searched) {
+    for (const Loop* loop : path_to(state.tree, statement)) {
+      if (loop->name != name.loop || std::find(found.begin(), found.end(), loop) != found.end()) continue;
+      found.push_back(loop);
+      candidates.push_back(statement + ":" + loop->name);
+    }
+  }
+  if (found.size() == 1) return found.front();
+  if (found.size() > 1) return malformed(name.loop + " is ambiguous: say " + joined(candidates));
+  if (!name.statement.empty()) return malformed(no_loop_text(state, searched.front(), name.loop));
+  std::string text = "no statement has a loop " + name.loop;
+  std::vector<std::string> left;
+  for (const Loop* loop : all_loops(state.tree))
+    if (std::find(left.begin(), left.end(), loop->name) == left.end()) left.push_back(loop->name);
+  return malformed(text + fate_of(state, "", name.loop) + " (loops are " + joined(left) + ")");
+}
+
+const Leaf& leaf_of(const State& state, const std::string& statement) {
+  for (const Leaf* leaf : leaves_of(state.tree))
+    if (leaf->statement == statement) return *leaf;
+  POLYTE_CHECK(false, "statement '" + statement + "' is not in the tree");
+}
+
+bool is_pinned(const Leaf& leaf, const std::string& loop) {
+  return std::any_of(leaf.when.begin(), leaf.when.end(), [&](const When& when) { return when.loop == loop; });
+}
+
+const LoopRow* row_of(const ScheduledStatement& s, const std::string& loop) {
+  for (const LoopRow& row : s.rows)
+    if (row.loop == loop) return &row;
+  return nullptr;
+}
+
+std::vector<std::string> owned_loops(const State& state, const std::string& statement) {
+  const Leaf& leaf = leaf_of(state, statement);
+  std::vector<std::string> owned;
+  for (const LoopRow& row : state.at(statement).rows)
+    if (!is_pinned(leaf, row.loop)) owned.push_back(row.loop);
+  return owned;
+}
+
+ScheduledStatement& statement_of(State& state, const std::string& name) {
+  for (ScheduledStatement& s : state.statements)
+    if (s.body.name == name) return s;
+  POLYTE_CHECK(false, "no statement '" + name + "' in the state");
+}
+
+ir::Bindings row_bindings(const ScheduledStatement& s) {
+  ir::Bindings values;
+  for (const LoopRow& row : s.rows) values[row.loop] = row.value;
+  return values;
+}
+
+Tree replace_loop(const Tree& tree, int id, const std::function<Tree(const Loop&)>& f) {
+  if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
+    if (loop->id == id) return f(*loop);
+    Loop rebuilt = *loop;
+    rebuilt.body = replace_loop(loop->body, id, f);
+    return rebuilt.body == loop->body ? tree : make_loop(std::move(rebuilt));
+  }
+  if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) {
+    std::vector<Tree> children;
+    for (const Tree& child : sequence->children) children.push_back(replace_loop(child, id, f));
+    return children == sequence->children ? tree : make_sequence(std::move(children));
+  }
+  return tree;
+}
+
+Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f) {
+  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return make_leaf(f(*leaf));
+  if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
+    Loop rebuilt = *loop;
+    rebuilt.body = map_leaves(loop->body, f);
+    return make_loop(std::move(rebuilt));
+  }
+  std::vector<Tree> children;
+  for (const Tree& child : std::get<Sequence>(tree->op).children) children.push_back(map_leaves(child, f));
+  return make_sequence(std::move(children));
+}
+
+std::vector<Tree> top_level(const Tree& tree) {
+  if (!tree) return {};
+  if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) return sequence->children;
+  return {tree};
+}
+
+bool contains(const Tree& tree, const std::string& statement) {
+  const std::vector<const Leaf*> leaves = leaves_of(tree);
+  return std::any_of(leaves.begin(), leaves.end(), [&](const Leaf* leaf) { return leaf->statement == statement; });
+}
+
+Tree loops_around(State& state, const std::vector<std::string>& names, Tree body) {
+  for (std::size_t i = names.size(); i > 0; --i)
+    body = make_loop({.id = state.next_loop_id++, .name = names[i - 1], .body = std::move(body)});
+  return body;
+}
+
+std::optional<ir::Affine> value_over(const State& state, const std::vector<std::string>& owners,
+                                     const std::string& loop, const LoopNames& outer, bool least,
+                                     const ir::Bindings& known) {
+  std::optional<ir::Affine> value;
+  for (const std::string& owner : owners) {
+    const ScheduledStatement& s = state.at(owner);
+    const auto own = least ? first_value(state, s, loop, outer, known) : last_value(state, s, loop, outer, known);
+    if (!own) return std::nullopt;
+    value = value ? combined(state, s, outer, *value, *own, least) : own;
+    if (!value) return std::nullopt;
+  }
+  return value;
+}
+
+std::optional<Refusal> settle(State& state) {
+  std::vector<Leaf> placed;
+  std::vector<std::string> present;
+  for (const Leaf* leaf : leaves_of(state.tree)) {
+    if (!leaf->when.empty()) placed.push_back(*leaf);
+    present.push_back(leaf->statement);
+  }
+  for (const Leaf& leaf : placed) unpin(statement_of(state, leaf.statement), leaf);
+  for (const std::string& name : present) sort_rows(statement_of(state, name), path_to(state.tree, name));
+  for (const Leaf& leaf : placed) {
+    if (auto refusal = pin(state, leaf)) return refusal;
+    sort_rows(statement_of(state, leaf.statement), path_to(state.tree, leaf.statement));
+  }
+  for (const Loop* loop : all_loops(state.tree))
+    if (auto refusal = check_shared_loop(state, *loop)) return refusal;
+  if (auto refusal = check_scopes(state)) return refusal;
+  if (auto refusal = check_cuts(state)) return refusal;
+  return check_placed_kinds(state);
+}
+
+std::optional<Refusal> check_moved(const State& state, const std::vector<std::string>& moved,
+                                   const PrimitiveContext& context) {
+  return context.prover ? context.prover->check_order(state, moved) : std::nullopt;
+}
+
+std::optional<Refusal> check_races(const State& state, const std::vector<std::string>& statements,
+                                   const PrimitiveContext& context) {
+  if (!context.prover) return std::nullopt;
+  for (const Loop* loop : all_loops(state.tree)) {
+    if (loop->kind != LoopKind::Parallel && loop->kind != LoopKind::Vector) continue;
+    const bool touched = std::any_of(statements.begin(), statements.end(),
+                                     [&](const std::string& name) { return contains(loop->body, name); });
+    if (!touched || awaits_stage(state, *loop)) continue;
+    if (auto refusal = context.prover->check_independent(state, loop->id)) return refusal;
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> check_all_races(const State& state, Prover& prover) {
+  for (const Loop* loop : all_loops(state.tree))
+    if (loop->kind == LoopKind::Parallel || loop->kind == LoopKind::Vector)
+      if (auto refusal = prover.check_independent(state, loop->id)) return refusal;
+  return std::nullopt;
+}
+
+bool has(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool uses_any(const ir::Affine& e, const Names& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return e.uses(name); });
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,92 @@
+// fuse i, j as ij:   i > j > body   ->   ij > body,   ij = i * E + (j - first j),  E the extent of j.
+// The order of the instances stays: nothing to prove.
+#include "schedule/script/primitives/tails.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+using ir::Affine;
+
+void fuse_rows(ScheduledStatement& s, const Fuse& directive, std::int64_t extent, std::int64_t first) {
+  const std::string &outer = directive.outer.loop, &inner = directive.inner.loop;
+  std::vector<LoopRow> rows;
+  for (const LoopRow& row : s.rows) {
+    if (row.loop == outer) continue;
+    if (row.loop == inner)
+      rows.push_back({directive.name, row_of(s, outer)->value * extent + row.value - first});
+    else
+      rows.push_back(row);
+  }
+  s.rows = std::move(rows);
+  const Affine fused = Affine::symbol(directive.name);
+  const ir::Bindings parts = {{outer, ir::floor_div(fused, extent)}, {inner, ir::mod(fused, extent) + first}};
+  for (auto& [iterator, value] : s.inverse) value = ir::substitute(value, parts);
+  for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, parts);
+}
+
+std::optional<Refusal> check_nested(const Loop& outer, const Loop& inner) {
+  if (outer.id == inner.id) return malformed("fuse takes two different loops");
+  const Loop* below = std::get_if<Loop>(&inner.body->op);
+  if (below && below->id == outer.id)
+    return malformed(outer.name + " is inside " + inner.name + ": the outer loop comes first, fuse " + inner.name +
+                     ", " + outer.name);
+  const Loop* body = std::get_if<Loop>(&outer.body->op);
+  if (!body || body->id != inner.id)
+    return malformed(inner.name + " is not all that " + outer.name + " holds: fuse takes two perfectly nested loops");
+  return std::nullopt;
+}
+
+}  // namespace
+
+Applied fuse(const State& state, const Fuse& directive, const PrimitiveContext&) {
+  const auto outer = the_loop(state, directive.outer);
+  if (!outer) return outer.error();
+  LoopName inner_name = directive.inner;
+  const std::vector<std::string> below = statements_below(state.tree, (*outer)->id);
+  if (inner_name.statement.empty()) inner_name.statement = below.front();
+  const auto inner = the_loop(state, inner_name);
+  if (!inner) return inner.error();
+  if (auto refusal = check_nested(**outer, **inner)) return *refusal;
+  for (const std::string& statement : below) {
+    const Leaf& leaf = leaf_of(state, statement);
+    if (is_pinned(leaf, (*outer)->name) || is_pinned(leaf, (*inner)->name))
+      return malformed(statement + " is placed in an iteration of " + (*outer)->name + " or " + (*inner)->name +
+                       ": fuse the loops before");
+    for (const Loop* other : path_to(state.tree, statement))
+      if (other->name == directive.name && other != *outer && other != *inner)
+        return malformed(statement + " has a loop " + directive.name + " already");
+  }
+  for (const StagedBuffer& buffer : state.staged)
+    if (buffer.scope_loop == (*outer)->id)
+      return malformed(buffer.of + " is staged at " + (*outer)->name + ": fuse the loops before");
+  const ir::Ranges ranges = loop_ranges(state, below);
+  const auto extent = extent_of(state, below, (*inner)->name);
+  if (!extent) return conservative((*inner)->name + " has no constant extent: the fused loop would not be affine");
+  const auto range = ranges.find((*inner)->name);
+  const std::int64_t first = range == ranges.end() ? 0 : range->second.min.value_or(0);
+  State next = state;
+  for (const std::string& statement : below) {
+    fuse_rows(statement_of(next, statement), directive, std::max<std::int64_t>(*extent, 1), first);
+    const bool has_own = tail_of(state, statement, (*inner)->name).has_value();
+    inherit_tail(next, statement, has_own ? (*inner)->name : (*outer)->name, directive.name);
+    for (const std::string& gone : {(*outer)->name, (*inner)->name})
+      if (gone != directive.name) forget_tail(next, statement, gone);
+    for (const std::string& gone : {(*outer)->name, (*inner)->name})
+      if (gone != directive.name) next.maps.push_back({statement, gone, directive.name});
+  }
+  next.tree = replace_loop(state.tree, (*outer)->id, [&](const Loop& old) {
+    Loop fused = **inner;
+    fused.name = directive.name;
+    fused.kind = old.kind == (*inner)->kind ? old.kind : LoopKind::Serial;
+    return make_loop(std::move(fused));
+  });
+  if (auto refusal = settle(next)) return *refusal;
+  // Divisions of divisions may be equal without the normal form showing it.
+  if (!verify(next).empty())
+    return conservative("the values of " + directive.name + " cannot be shown to give those of " + (*outer)->name +
+                        " and " + (*inner)->name + " back");
+  return next;
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,98 @@
+// map S (t, 2*t + i), T (t, 2*t + i + 1) as (t, I):   t > { i > S; i > T }   ->   t > I > { S; T }
+// A whole affine schedule: all rows of the statements become these expressions over their iterators, and one nest of
+// the named loops holds them, where the last of them stood. One-to-one on the domain, or it is refused; the order of
+// the instances is what has to be proved.
+#include <algorithm>
+
+#include "schedule/script/affine_expr.h"
+#include "schedule/script/primitives/edit.h"
+#include "schedule/script/primitives/inversion.h"
+#include "schedule/script/primitives/remap.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+Result<std::vector<LoopRow>, Refusal> rows_of(const ScheduledStatement& s, const Map::Item& item,
+                                              const std::vector<std::string>& loops, const PrimitiveContext& context) {
+  if (item.values.size() != loops.size())
+    return malformed("the map of " + s.body.name + " has " + std::to_string(item.values.size()) + " values for " +
+                     std::to_string(loops.size()) + " loops");
+  std::vector<LoopRow> rows;
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    const auto value =
+        parse_affine(item.values[i].text, s.body.iterators, "iterators of " + s.body.name, context.environment.values);
+    if (!value) return malformed(value.error().reason);
+    rows.push_back({loops[i], *value});
+  }
+  return rows;
+}
+
+std::optional<Refusal> map_statement(State& state, const Map::Item& item, const std::vector<std::string>& loops,
+                                     const PrimitiveContext& context) {
+  ScheduledStatement& s = statement_of(state, item.statement);
+  if (s.lifted > 0)
+    return malformed(item.statement + (s.kind == StatementKind::Copy ? " is a copy" : " is recomputed") +
+                     ": map comes before");
+  for (const CutRecord& cut : state.cuts)
+    if (cut.statement == item.statement)
+      return malformed(cut.loop + " is cut at " + ir::to_string(cut.at) + ": map comes before");
+  const auto rows = rows_of(s, item, loops, context);
+  if (!rows) return rows.error();
+  const auto inversion = invert(*rows, s.body.iterators, iterator_ranges(state, s));
+  if (!inversion) return not_one_to_one(state, s, *rows);
+  for (const LoopRow& row : s.rows)
+    if (std::find(loops.begin(), loops.end(), row.loop) == loops.end())
+      state.maps.push_back({item.statement, row.loop, joined(loops)});
+  std::erase_if(state.splits, [&](const SplitRecord& record) { return record.statement == item.statement; });
+  s.rows = *rows;
+  s.inverse = s.counted = inversion->values;
+  s.loop_domain = inversion->implied;
+  return std::nullopt;
+}
+
+NestTree shared_nest(const Map& directive) {
+  NestSequence sequence;
+  for (const Map::Item& item : directive.items)
+    sequence.children.push_back(std::make_shared<const NestNode>(NestNode{Leaf{item.statement, {}, {}}}));
+  NestTree tree = sequence.children.size() == 1 ? sequence.children.front()
+                                                : std::make_shared<const NestNode>(NestNode{std::move(sequence)});
+  for (std::size_t i = directive.loops.size(); i > 0; --i)
+    tree = std::make_shared<const NestNode>(NestNode{NestLoop{directive.loops[i - 1], LoopKind::Serial, tree}});
+  return tree;
+}
+
+std::optional<Refusal> check_names(const State& state, const Map& directive) {
+  for (std::size_t i = 0; i < directive.loops.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (directive.loops[i] == directive.loops[j])
+        return malformed(directive.loops[i] + " names two loops of the map");
+  for (std::size_t i = 0; i < directive.items.size(); ++i) {
+    const auto statement = the_statement(state, directive.items[i].statement);
+    if (!statement) return statement.error();
+    for (std::size_t j = 0; j < i; ++j)
+      if (directive.items[i].statement == directive.items[j].statement)
+        return malformed(directive.items[i].statement + " is mapped twice");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Applied map(const State& state, const Map& directive, const PrimitiveContext& context) {
+  if (auto refusal = check_names(state, directive)) return *refusal;
+  State next = state;
+  for (const Map::Item& item : directive.items)
+    if (auto refusal = map_statement(next, item, directive.loops, context)) return *refusal;
+  next.tree = map_leaves(next.tree, [&](const Leaf& leaf) {
+    const bool is_mapped = std::any_of(directive.items.begin(), directive.items.end(),
+                                       [&](const Map::Item& item) { return item.statement == leaf.statement; });
+    return is_mapped ? Leaf{leaf.statement, {}, leaf.at} : leaf;
+  });
+  Applied applied = nest(next, {"", shared_nest(directive)}, context);
+  if (applied && !verify(*applied).empty())
+    return conservative("the iterators cannot be shown to come back from the loops of the map");
+  return applied;
+}
+
+}  // namespace polyte::schedule

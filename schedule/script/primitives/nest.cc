@@ -1,0 +1,319 @@
+// nest: order, placement, recomputation and kinds of several statements at once, checked once at its end.
+// The statements leave their places; the nest stands where the last of them stood; the rest stays. A loop is shared
+// by the leaves below it that own a loop of its name; a leaf below a loop that it does not own says what is meant:
+// `when first k`, `when last k`, or `at x.o`. Loops that a path omits follow innermost, serial.
+#include "schedule/script/script_text.h"
+
+#include <algorithm>
+
+#include "schedule/script/primitives/lift.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+// The tree of the directive: fragments expanded, fresh loops. Problems are collected, all at once.
+class NestBuilder {
+ public:
+  NestBuilder(State& state, const PrimitiveContext& context) : state_(state), context_(context) {}
+
+  Tree build(const NestTree& node) {
+    if (const NestLoop* loop = std::get_if<NestLoop>(&node->op)) return build_loop(*loop);
+    if (const Leaf* leaf = std::get_if<Leaf>(&node->op)) return build_leaf(*leaf);
+    std::vector<Tree> children;
+    for (const NestTree& child : std::get<NestSequence>(node->op).children) children.push_back(build(child));
+    return make_sequence(std::move(children));
+  }
+  const Names& statements() const { return statements_; }
+  const Names& problems() const { return problems_; }
+
+ private:
+  State& state_;
+  const PrimitiveContext& context_;
+  Names statements_, problems_;
+
+  Tree build_loop(const NestLoop& loop) {
+    Tree body = build(loop.body);
+    const auto fragment = context_.environment.fragments.find(loop.name);
+    if (loop.kind != LoopKind::Serial || fragment == context_.environment.fragments.end())
+      return around(loop.name, loop.kind, std::move(body));
+    const auto path = parse_path(fragment->second);
+    if (!path) {
+      problems_.push_back("fragment " + loop.name + ": " + path.error().reason);
+      return body;
+    }
+    for (std::size_t i = path->size(); i > 0; --i)
+      body = around((*path)[i - 1].name, (*path)[i - 1].kind, std::move(body));
+    return body;
+  }
+
+  Tree around(const std::string& name, LoopKind kind, Tree body) {
+    return make_loop({.id = state_.next_loop_id++, .name = name, .kind = kind, .body = std::move(body)});
+  }
+
+  Tree build_leaf(const Leaf& leaf) {
+    const auto statement = the_statement(state_, leaf.statement);
+    if (!statement)
+      problems_.push_back(statement.error().headline);
+    else if (has(statements_, leaf.statement))
+      problems_.push_back(leaf.statement + " is placed twice");
+    else
+      statements_.push_back(leaf.statement);
+    return make_leaf(leaf);
+  }
+};
+
+// Replaces a leaf by what `f` makes of it.
+Tree replace_leaf(const Tree& tree, const std::string& statement, const std::function<Tree(const Tree&)>& f) {
+  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return leaf->statement == statement ? f(tree) : tree;
+  if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
+    Loop rebuilt = *loop;
+    rebuilt.body = replace_leaf(loop->body, statement, f);
+    return make_loop(std::move(rebuilt));
+  }
+  std::vector<Tree> children;
+  for (const Tree& child : std::get<Sequence>(tree->op).children) children.push_back(replace_leaf(child, statement, f));
+  return make_sequence(std::move(children));
+}
+
+// Owned loops of a statement that is being placed anew: all rows (its old `when` rows are gone).
+Names loops_of(const ScheduledStatement& s) {
+  Names names;
+  for (const LoopRow& row : s.rows) names.push_back(row.loop);
+  return names;
+}
+
+void check_leaf(const State& state, const Tree& tree, const Leaf& leaf, Names& problems) {
+  const Names owned = loops_of(state.at(leaf.statement));
+  Names path;
+  for (const Loop* loop : path_to(tree, leaf.statement)) {
+    if (has(path, loop->name)) problems.push_back(loop->name + " is twice above " + leaf.statement);
+    path.push_back(loop->name);
+    const bool is_owned = has(owned, loop->name), pinned = is_pinned(leaf, loop->name);
+    if (is_owned && pinned)
+      problems.push_back(leaf.statement + " has a loop " + loop->name +
+                         " of its own: when means a loop it does not have");
+    if (!is_owned && !pinned) {
+      const std::string split = loop->name + ".o";
+      if (has(owned, split))
+        problems.push_back(leaf.statement + " has no loop " + loop->name + ": it was split into " + split + " and " +
+                           loop->name + ".i (its loops are " + joined(owned) + ")");
+      else
+        problems.push_back(leaf.statement + " is inside " + loop->name +
+                           " and has no loop of that name: say when first, when last or at (its loops are " +
+                           joined(owned) + ")");
+    }
+  }
+  for (const When& when : leaf.when)
+    if (!has(path, when.loop))
+      problems.push_back(leaf.statement + " when " + (when.first ? "first " : "last ") + when.loop +
+                         ": it is not below " + when.loop);
+}
+
+Tree with_omitted_loops(State& state, const Tree& tree, const std::string& statement) {
+  Names path, omitted;
+  for (const Loop* loop : path_to(tree, statement)) path.push_back(loop->name);
+  for (const std::string& loop : loops_of(state.at(statement)))
+    if (!has(path, loop)) omitted.push_back(loop);
+  if (omitted.empty()) return tree;
+  return replace_leaf(tree, statement, [&](const Tree& leaf) { return loops_around(state, omitted, leaf); });
+}
+
+void collect_region(const std::vector<ir::Item>& items, const ir::Program& program, Names& into) {
+  for (const ir::Item& item : items) {
+    if (const std::size_t* index = std::get_if<std::size_t>(&item))
+      into.push_back(program.statements[*index].name);
+    else
+      collect_region(std::get<ir::Region>(item).body, program, into);
+  }
+}
+
+// A statement of an ordered region that the nest leaves behind has lost the loop that ordered it.
+void check_regions(const State& state, const Names& named, Names& problems) {
+  for (const ir::Item& item : state.basis->order) {
+    const ir::Region* region = std::get_if<ir::Region>(&item);
+    if (!region) continue;
+    Names inside;
+    collect_region(region->body, *state.basis, inside);
+    const bool some = std::any_of(inside.begin(), inside.end(), [&](const std::string& s) { return has(named, s); });
+    for (const std::string& s : inside)
+      if (some && !has(named, s))
+        problems.push_back(s + " is in the ordered region " + region->iterator +
+                           " with statements of this nest: place it too");
+  }
+}
+
+// The tree with the nest in the place of the last of its statements.
+Tree in_place(const Tree& tree, const Names& named, const Tree& nest_tree) {
+  const std::vector<Tree> children = top_level(tree);
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < children.size(); ++i)
+    for (const std::string& name : named)
+      if (contains(children[i], name)) last = i;
+  std::vector<Tree> result;
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    Tree kept = children[i];
+    const std::vector<const Leaf*> leaves = leaves_of(children[i]);
+    const bool leads = has(named, leaves.front()->statement) && !has(named, leaves.back()->statement);
+    for (const std::string& name : named)
+      if (kept) kept = without_statement(kept, name);
+    if (i == last && leads) result.push_back(nest_tree);
+    if (kept) result.push_back(kept);
+    if (i == last && !leads) result.push_back(nest_tree);
+  }
+  return make_sequence(std::move(result));
+}
+
+std::vector<Leaf> leaves_copy(const Tree& tree) {
+  std::vector<Leaf> leaves;
+  for (const Leaf* leaf : leaves_of(tree)) leaves.push_back(*leaf);
+  return leaves;
+}
+
+std::string tensor_of(const State& state, const std::string& statement) {
+  const ScheduledStatement& s = state.at(statement);
+  return s.reference.empty() ? s.body.writes.front().buffer : state.basis->statement(s.reference).writes.front().buffer;
+}
+
+// One nest on its way into a state: ordinary leaves first, then the recomputed ones, consumers before producers.
+class NestApplication {
+ public:
+  NestApplication(const State& state, const PrimitiveContext& context) : next_(state), context_(context) {}
+
+  Applied run(const Nest& directive) {
+    NestBuilder builder(next_, context_);
+    nest_ = builder.build(directive.tree);
+    named_ = builder.statements();
+    Names problems = builder.problems();
+    if (problems.empty()) check_regions(next_, named_, problems);
+    if (problems.empty()) place_ordinary(problems);
+    if (!problems.empty()) return refuse_all(problems);
+    if (auto refusal = settle_without(recomputed_)) return *refusal;
+    while (!recomputed_.empty())
+      if (auto refusal = place_recomputed()) return *refusal;
+    if (auto refusal = prove()) return *refusal;
+    return std::move(next_);
+  }
+
+ private:
+  State next_;
+  const PrimitiveContext& context_;
+  Tree nest_;
+  Names named_;
+  std::vector<Leaf> recomputed_;  // not lifted yet, in text order
+  Names lifted_tensors_;
+
+  static Refusal refuse_all(const Names& problems) {
+    std::string text;
+    for (const std::string& problem : problems) text += (text.empty() ? "" : "; ") + problem;
+    return malformed(text);
+  }
+
+  void place_ordinary(Names& problems) {
+    for (const std::string& name : named_) {
+      const Leaf old = leaf_of(next_, name);
+      ScheduledStatement& s = statement_of(next_, name);
+      std::erase_if(s.rows, [&](const LoopRow& row) { return is_pinned(old, row.loop); });
+      std::erase_if(s.loop_domain, [&](const ir::Constraint& c) {
+        return std::any_of(old.when.begin(), old.when.end(), [&](const When& w) { return c.expr.uses(w.loop); });
+      });
+      if (s.lifted > 0 && s.kind != StatementKind::Copy)
+        nest_ = replace_leaf(nest_, name, [&](const Tree& leaf) {
+          Leaf kept = std::get<Leaf>(leaf->op);
+          if (!kept.at.empty()) problems.push_back(name + " is recomputed already, at " + old.at);
+          kept.at = old.at;
+          kept.per = old.per;
+          return make_leaf(kept);
+        });
+    }
+    next_.tree = in_place(next_.tree, named_, nest_);
+    for (const Leaf& leaf : leaves_copy(nest_)) {
+      if (!leaf.at.empty() && next_.at(leaf.statement).lifted == 0) {
+        recomputed_.push_back(leaf);
+        continue;
+      }
+      check_leaf(next_, next_.tree, leaf, problems);
+      if (problems.empty()) next_.tree = with_omitted_loops(next_, next_.tree, leaf.statement);
+    }
+  }
+
+  // Settles the tree without the leaves that are still to be lifted; then puts them back.
+  std::optional<Refusal> settle_without(const std::vector<Leaf>& waiting) {
+    const Tree whole = next_.tree;
+    for (const Leaf& leaf : waiting) {
+      next_.tree = without_statement(next_.tree, leaf.statement);
+      if (!next_.tree) return malformed("every statement of the nest is recomputed: none reads what they compute");
+    }
+    auto refusal = settle(next_);
+    next_.tree = whole;
+    return refusal;
+  }
+
+  // Lifts the tensor of the last waiting leaf with all its writers.
+  std::optional<Refusal> place_recomputed() {
+    const Leaf last = recomputed_.back();
+    const std::string tensor = tensor_of(next_, last.statement);
+    const Names writers = select_statements(next_, tensor);
+    for (const std::string& writer : writers) {
+      const auto waiting = std::find_if(recomputed_.begin(), recomputed_.end(),
+                                        [&](const Leaf& leaf) { return leaf.statement == writer; });
+      if (waiting == recomputed_.end())
+        return malformed("recomputing " + last.statement + " alone is not enough: say " + writer + " at " + last.at +
+                         " too");
+      if (waiting->at != last.at) return malformed(joined(writers) + " go together: both at " + last.at);
+      if (waiting->per != last.per)
+        return malformed(joined(writers) + " go together: both once per " +
+                         (last.per.empty() ? waiting->per : last.per));
+    }
+    std::erase_if(recomputed_, [&](const Leaf& leaf) { return has(writers, leaf.statement); });
+    LiftSite site;
+    site.per = last.per;
+    const Loop* loop = nullptr;
+    for (const Loop* above : path_to(next_.tree, last.statement)) {
+      site.prefix.push_back(above->name);
+      if (above->name != last.at) continue;
+      loop = above;
+      break;
+    }
+    if (!loop) return malformed(last.statement + " at " + last.at + ": it is not below " + last.at);
+    for (const std::string& consumer : consumers_below(next_, *loop, tensor)) {
+      const bool waits = std::any_of(recomputed_.begin(), recomputed_.end(),
+                                     [&](const Leaf& leaf) { return leaf.statement == consumer; });
+      if (waits) return malformed(consumer + " reads " + tensor + " and stands before " + last.statement);
+      site.consumers.push_back(consumer);
+    }
+    for (const ScheduledStatement& s : next_.statements)
+      if (reads(s, tensor) && !writes(s, tensor) && !has(site.consumers, s.body.name))
+        return malformed(s.body.name + " reads " + tensor + " outside " + last.at);
+    if (auto refusal = lift(next_, tensor, site)) return refusal;
+    Names problems;
+    for (const std::string& writer : writers) {
+      check_leaf(next_, next_.tree, leaf_of(next_, writer), problems);
+      if (problems.empty()) next_.tree = with_omitted_loops(next_, next_.tree, writer);
+    }
+    if (!problems.empty()) return refuse_all(problems);
+    lifted_tensors_.push_back(tensor);
+    return settle_without(recomputed_);
+  }
+
+  std::optional<Refusal> prove() const {
+    if (!context_.prover) return std::nullopt;
+    Names lifted;
+    for (const std::string& tensor : lifted_tensors_)
+      for (const std::string& writer : select_statements(next_, tensor)) lifted.push_back(writer);
+    if (auto refusal = check_moved(next_, named_, context_)) return refusal;
+    if (!lifted.empty())
+      if (auto refusal = context_.prover->check_bounds(next_, lifted)) return refusal;
+    for (const std::string& tensor : lifted_tensors_)
+      if (auto refusal = context_.prover->check_storage(next_, tensor)) return refusal;
+    return check_races(next_, named_, context_);
+  }
+};
+
+}  // namespace
+
+Applied nest(const State& state, const Nest& directive, const PrimitiveContext& context) {
+  return NestApplication(state, context).run(directive);
+}
+
+}  // namespace polyte::schedule

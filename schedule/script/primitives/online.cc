@@ -1,0 +1,339 @@
+// rewrite online A, B from M over L:   A += exp(e - M), B += exp(e - M) * v, M being the maximum of e
+//   M.init; M.update; A.init; A.update; ..   ->   M.init; A.init; ..;
+//     loop L { M.old = M;  M.update;  A.scale: A = select(M.old == -inf, 0, A * exp(M.old - M));  A.update;  .. }
+// L is a loop over the reduction that all of them have alike (j, or j.o of the same split). Its other reduction
+// loops become iterators, the splits of free loops stay. One after the other is the Program's order now; a nest says
+// which loops are around L. A rewrite of the Program: rounding changes, so the contract has to name the loop.
+#include <algorithm>
+
+#include "schedule/script/primitives/lift.h"
+#include "schedule/script/primitives/rewriting.h"
+#include "schedule/state/softmax_sum.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+using ir::Affine;
+
+// A statement of the loop: its iterators in front and behind, and where the old ones are.
+struct Inside {
+  std::string old_name;
+  Names free, reduced, rest;  // iterators; loops of the reduction but L
+  ir::Bindings points;
+  ScheduledStatement scheduled;
+};
+
+class OnlineRewrite {
+ public:
+  OnlineRewrite(const State& state, const Online& directive, const PrimitiveContext& context)
+      : before_(state), next_(state), directive_(directive), context_(context) {}
+
+  Applied run() {
+    if (auto refusal = find_statements()) return *refusal;
+    if (auto refusal = find_range()) return *refusal;
+    if (auto refusal = check_group()) return *refusal;
+    for (Inside& each : insides_)
+      if (auto refusal = reparametrise(each)) return *refusal;
+    if (auto refusal = rewrite_program()) return *refusal;
+    rewrite_statements();
+    if (auto refusal = rewrite_tree()) return *refusal;
+    if (auto refusal = settle(next_)) return *refusal;
+    if (!context_.prover) return std::move(next_);
+    if (auto refusal = context_.prover->check_rewrites(next_)) return *refusal;
+    if (auto refusal = check_moved(next_, {}, context_)) return *refusal;
+    return std::move(next_);
+  }
+
+ private:
+  const State& before_;
+  State next_;
+  const Online& directive_;
+  const PrimitiveContext& context_;
+
+  std::string loop_, old_;            // L; the tensor M.old
+  std::vector<Inside> insides_;       // M.update, then the sums' updates in the Program's order
+  Names inits_;                       // of the sums, in that order
+  Affine begin_, end_;                // of L
+  std::size_t first_ = 0, last_ = 0;  // statements of the basis from M.update to the last sum
+  std::vector<ir::Statement> group_;
+
+  const ir::Statement& basis_statement(const std::string& name) const { return before_.basis->statement(name); }
+
+  std::optional<Refusal> find_statements() {
+    loop_ = directive_.loop.loop;
+    const auto maximum = reduction_of(before_, directive_.from, "rewrite online");
+    if (!maximum) return maximum.error();
+    if (auto refusal = check_whole(*maximum)) return refusal;
+    const ir::Statement& max = basis_statement(*maximum);
+    if (max.combiner != ir::Combiner::Max || !is_float(max.values.front()->type) || max.guard)
+      return malformed(directive_.from + " is no maximum of floating-point numbers");
+    old_ = directive_.from + ".old";
+    insides_.push_back({*maximum, {}, {}, {}, {}, {}});
+    for (const ir::Statement& s : before_.basis->statements) {
+      const bool named = has(directive_.sums, s.writes.front().buffer);
+      const auto sum = softmax_sum(s, directive_.from);
+      if (sum && !named)
+        return malformed(s.writes.front().buffer + " is a sum over exp(.. - " + directive_.from +
+                         ") too: name it, or its terms belong to another maximum");
+      if (!sum || !named || !before_.find(s.name)) continue;
+      if (!(sum->exponent && matches(max, s, *sum)))
+        return malformed(s.name + " takes exp of something else than " + directive_.from + " is the maximum of");
+      if (!before_.may_reorder(s))
+        return malformed("rewrite online scales partial sums of " + s.writes.front().buffer + ", and the contract is " +
+                         (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") +
+                         ": say `reassoc " + joined(s.reductions) + "`");
+      insides_.push_back({s.name, {}, {}, {}, {}, {}});
+    }
+    for (const std::string& sum : directive_.sums) {
+      const auto update = reduction_of(before_, sum, "rewrite online");
+      if (!update) return update.error();
+      if (auto refusal = check_whole(*update)) return refusal;
+      const bool found =
+          std::any_of(insides_.begin() + 1, insides_.end(), [&](const Inside& i) { return i.old_name == *update; });
+      if (!found)
+        return malformed(sum + " is no sum of exp(.. - " + directive_.from + ") or of exp(.. - " + directive_.from +
+                         ") * ..");
+    }
+    for (const Inside& each : insides_) {
+      if (basis_statement(each.old_name).region_depth > 0)
+        return conservative(each.old_name + " is in an ordered region already");
+      if (!row_of(before_.at(each.old_name), loop_)) return malformed(no_loop_text(before_, each.old_name, loop_));
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Refusal> check_whole(const std::string& update) const {
+    const std::string& reference = before_.at(update).reference;
+    if (reference == update) return std::nullopt;
+    return conservative(update + " is a part of " + reference + ": rewrite online comes before");
+  }
+
+  // The sum's exponent is the maximum's value, iterator by iterator, in the same iteration of L.
+  bool matches(const ir::Statement& max, const ir::Statement& s, const SoftmaxSum& sum) const {
+    ir::Bindings point;
+    for (std::size_t d = 0; d < sum.maximum->indices.size(); ++d) {
+      const auto symbol = max.writes.front().indices[d].affine.as_symbol();
+      if (!symbol || max.writes.front().indices[d].indirect) return false;
+      point[*symbol] = sum.maximum->indices[d].affine;
+    }
+    for (std::size_t i = 0; i < max.reductions.size(); ++i) {
+      const bool same_name = has(s.reductions, max.reductions[i]);
+      if (!same_name && i >= s.reductions.size()) return false;
+      point[max.reductions[i]] = Affine::symbol(same_name ? max.reductions[i] : s.reductions[i]);
+    }
+    const LoopRow* own = row_of(before_.at(s.name), loop_);
+    const LoopRow* of_max = row_of(before_.at(insides_.front().old_name), loop_);
+    return ir::equal(ir::substitute(max.values.front(), point), sum.exponent) && own && of_max &&
+           ir::substitute(of_max->value, point) == own->value;
+  }
+
+  std::optional<Refusal> find_range() {
+    Names all;
+    for (const Inside& each : insides_) all.push_back(each.old_name);
+    const ir::Ranges ranges = loop_ranges(before_, all);
+    const auto range = ranges.find(loop_);
+    if (range != ranges.end() && range->second.min && range->second.max) {
+      begin_ = *range->second.min;
+      end_ = std::max(*range->second.max + 1, *range->second.min);
+      return std::nullopt;
+    }
+    const auto first = value_over(before_, all, loop_, {}, true), last = value_over(before_, all, loop_, {}, false);
+    if (!first || !last) return conservative(loop_ + " has no first and last value that one expression gives");
+    begin_ = *first;
+    end_ = *last + 1;
+    return std::nullopt;
+  }
+
+  std::size_t index_of(const std::string& name) const {
+    const auto& all = before_.basis->statements;
+    return static_cast<std::size_t>(
+        std::find_if(all.begin(), all.end(), [&](const ir::Statement& s) { return s.name == name; }) - all.begin());
+  }
+
+  // From M.update to the last sum there is nothing else; every sum begins at 0.
+  std::optional<Refusal> check_group() {
+    first_ = index_of(insides_.front().old_name);
+    last_ = index_of(insides_.back().old_name);
+    for (std::size_t i = 0; i <= last_; ++i) {
+      const ir::Statement& s = before_.basis->statements[i];
+      const bool is_inside =
+          std::any_of(insides_.begin(), insides_.end(), [&](const Inside& each) { return each.old_name == s.name; });
+      if (is_inside) continue;
+      const bool is_init = has(directive_.sums, s.writes.front().buffer);
+      if (is_init && (s.combiner != ir::Combiner::None || !ir::loads_of(s.values.front()).empty()))
+        return conservative(s.name + " is no plain initial value");
+      if (i < first_) continue;
+      if (!is_init)
+        return conservative(s.name + " stands between " + insides_.front().old_name + " and " +
+                            insides_.back().old_name + ": inline it, or write it before or behind them");
+      inits_.push_back(s.name);
+    }
+    return check_new_tensor(before_, old_);
+  }
+
+  std::optional<Refusal> reparametrise(Inside& each) const {
+    const ScheduledStatement& s = before_.at(each.old_name);
+    for (const std::string& iterator : s.body.iterators)
+      (has(s.body.reductions, iterator) ? each.reduced : each.free).push_back(iterator);
+    Names loops;
+    for (const LoopRow& row : s.rows) {
+      const bool reduced = uses_any(row.value, each.reduced);
+      if (reduced && uses_any(row.value, each.free))
+        return conservative(row.loop + " counts free and reduced iterators together: rewrite online comes before");
+      if (reduced) loops.push_back(row.loop);
+    }
+    if (!has(loops, loop_))
+      return malformed(loop_ + " is a free loop of " + each.old_name + " (its reduction loops are " + joined(loops) +
+                       ")");
+    for (const std::string& loop : loops)
+      if (loop != loop_) each.rest.push_back(loop);
+    for (const std::string& iterator : each.free) each.points[iterator] = Affine::symbol(iterator);
+    for (const std::string& iterator : each.reduced) each.points[iterator] = s.inverse.at(iterator);
+    ScheduledStatement& now = each.scheduled;
+    now = s;
+    now.reference = s.body.name;
+    now.body.iterators = {loop_};
+    now.body.iterators.insert(now.body.iterators.end(), each.free.begin(), each.free.end());
+    now.body.iterators.insert(now.body.iterators.end(), each.rest.begin(), each.rest.end());
+    now.body.region_depth = 1;
+    now.body.reductions = each.rest;
+    for (ir::Constraint& c : now.body.domain) c = ir::substitute(c, each.points);
+    for (const ir::Constraint& c : s.loop_domain)
+      if (uses_any(c.expr, loops)) now.body.domain.push_back(c);
+    std::erase_if(now.loop_domain, [&](const ir::Constraint& c) { return uses_any(c.expr, loops); });
+    now.body.domain.push_back(ir::at_least(Affine::symbol(loop_), begin_));
+    now.body.domain.push_back(ir::less_than(Affine::symbol(loop_), end_));
+    for (ir::Expr& value : now.body.values) value = ir::substitute(value, each.points);
+    now.phi.clear();
+    for (const std::string& iterator : now.body.iterators) now.phi.push_back(Affine::symbol(iterator));
+    for (LoopRow& row : now.rows)
+      if (has(loops, row.loop)) row.value = Affine::symbol(row.loop);
+    for (const std::string& iterator : each.reduced) now.inverse.erase(iterator);
+    for (const std::string& loop : loops) now.inverse[loop] = Affine::symbol(loop);
+    return std::nullopt;
+  }
+
+  // Over L and the free iterators of a statement inside: all cells it may touch.
+  ir::Statement over_cells(const Inside& each, const std::string& name) const {
+    ir::Statement s = before_.at(each.old_name).body;
+    const ir::Access cell = s.writes.front();
+    s.name = name;
+    s.iterators = {loop_};
+    s.iterators.insert(s.iterators.end(), each.free.begin(), each.free.end());
+    s.region_depth = 1;
+    s.reductions.clear();
+    s.combiner = ir::Combiner::None;
+    std::erase_if(s.domain, [&](const ir::Constraint& c) { return uses_any(c.expr, each.reduced); });
+    const auto add = [&](const ir::Constraint& c) {
+      if (std::find(s.domain.begin(), s.domain.end(), c) == s.domain.end()) s.domain.push_back(c);
+    };
+    const std::vector<Affine> shape = before_.shape_of(cell.buffer);
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      add(ir::at_least(cell.indices[d].affine, 0));
+      add(ir::less_than(cell.indices[d].affine, shape[d]));
+    }
+    add(ir::at_least(Affine::symbol(loop_), begin_));
+    add(ir::less_than(Affine::symbol(loop_), end_));
+    return s;
+  }
+
+  std::optional<Refusal> rewrite_program() {
+    const ir::Statement& max = basis_statement(insides_.front().old_name);
+    const DType type = before_.dtype_of(directive_.from);
+    for (const std::string& init : inits_) group_.push_back(basis_statement(init));
+    ir::Statement old = over_cells(insides_.front(), old_);
+    old.writes.front().buffer = old_;
+    old.values = {ir::make_load(type, directive_.from, max.writes.front().indices)};
+    group_.push_back(old);
+    group_.push_back(insides_.front().scheduled.body);
+    for (std::size_t i = 1; i < insides_.size(); ++i) {
+      const ir::Statement& sum = basis_statement(insides_[i].old_name);
+      ir::Statement scale = over_cells(insides_[i], sum.writes.front().buffer + ".scale");
+      scale.values = {softmax_scale(sum, *softmax_sum(sum, directive_.from), old_)};
+      group_.push_back(scale);
+      group_.push_back(insides_[i].scheduled.body);
+    }
+    const ir::Buffer temporary = {old_, ir::Role::Temp, type, before_.shape_of(directive_.from)};
+    auto program = replace_by_region(*before_.basis, first_, last_ + 1, group_, inits_.size(),
+                                     {loop_, begin_, end_, 1, {}}, {temporary});
+    if (!program) return program.error();
+    next_.basis = *program;
+    Rewrite rewrite{Rewrite::Kind::Online, directive_.from, old_, loop_, {}, {}, next_.basis};
+    for (std::size_t i = 0; i < insides_.size(); ++i) {
+      if (i > 0) rewrite.sums.push_back(basis_statement(insides_[i].old_name).writes.front().buffer);
+      rewrite.points[insides_[i].old_name] = insides_[i].points;
+    }
+    next_.rewrites.push_back(std::move(rewrite));
+    return std::nullopt;
+  }
+
+  void rewrite_statements() {
+    std::vector<ScheduledStatement> inside;
+    for (std::size_t i = inits_.size(); i < group_.size(); ++i) {
+      const std::string& name = group_[i].name;
+      const auto own =
+          std::find_if(insides_.begin(), insides_.end(), [&](const Inside& each) { return each.old_name == name; });
+      if (own != insides_.end()) {
+        inside.push_back(own->scheduled);
+        continue;
+      }
+      ScheduledStatement s = scheduled_statement(*next_.basis, name);
+      const Inside& of = i == inits_.size() ? insides_.front() : *owner_of(group_[i + 1].name);
+      s.rows.clear();
+      for (const LoopRow& row : of.scheduled.rows)
+        if (!has(of.rest, row.loop)) s.rows.push_back(row);
+      for (const std::string& iterator : s.body.iterators) s.inverse[iterator] = of.scheduled.inverse.at(iterator);
+      s.loop_domain = of.scheduled.loop_domain;
+      inside.push_back(std::move(s));
+    }
+    std::erase_if(next_.statements, [&](const ScheduledStatement& s) { return owner_of(s.body.name) != nullptr; });
+    next_.statements.insert(next_.statements.end(), inside.begin(), inside.end());
+  }
+
+  const Inside* owner_of(const std::string& name) const {
+    for (const Inside& each : insides_)
+      if (each.old_name == name) return &each;
+    return nullptr;
+  }
+
+  std::optional<Refusal> rewrite_tree() {
+    std::vector<Tree> children, inside;
+    std::size_t seen = 0;
+    for (std::size_t i = inits_.size(); i < group_.size(); ++i) {
+      Names loops;
+      for (const LoopRow& row : next_.at(group_[i].name).rows)
+        if (row.loop != loop_) loops.push_back(row.loop);
+      inside.push_back(loops_around(next_, loops, make_leaf({group_[i].name, {}, {}})));
+    }
+    for (const Tree& child : top_level(before_.tree)) {
+      const std::vector<const Leaf*> leaves = leaves_of(child);
+      const bool moves = owner_of(leaves.front()->statement) != nullptr;
+      for (const Leaf* leaf : leaves) {
+        const bool alone = leaves.size() == 1 && leaf->when.empty();
+        if (owner_of(leaf->statement) && !alone)
+          return malformed(leaf->statement + " shares its nest with others: rewrite online comes before the nest");
+      }
+      if (!moves) {
+        children.push_back(child);
+        continue;
+      }
+      if (++seen < insides_.size()) continue;
+      Loop loop;
+      loop.id = next_.next_loop_id++;
+      loop.name = loop_;
+      loop.body = make_sequence(inside);
+      children.push_back(make_loop(std::move(loop)));
+    }
+    next_.tree = make_sequence(std::move(children));
+    return std::nullopt;
+  }
+};
+
+}  // namespace
+
+Applied online(const State& state, const Online& directive, const PrimitiveContext& context) {
+  return OnlineRewrite(state, directive, context).run();
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,90 @@
+#include "schedule/script/primitives/padding.h"
+
+#include <algorithm>
+
+#include "schedule/script/primitives/lift.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+using ir::Affine;
+using ir::Constraint;
+
+Affine coordinate(std::size_t dimension) { return Affine::symbol(coordinate_name(dimension)); }
+
+// A guard over iterators, as one over coordinates of the element that is read.
+std::optional<Constraint> over_coordinates(const Constraint& guard, const std::vector<ir::Index>& indices) {
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    const Affine up = guard.expr - indices[d].affine, down = guard.expr + indices[d].affine;
+    if (indices[d].indirect) continue;
+    if (up.is_constant()) return Constraint{coordinate(d) + up, guard.equality};
+    if (down.is_constant()) return Constraint{down - coordinate(d), guard.equality};
+  }
+  return std::nullopt;
+}
+
+// A guard that only asks whether the element exists.
+bool is_bounds_test(const Constraint& guard, const std::vector<Affine>& shape) {
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    if (guard == ir::at_least(coordinate(d), 0) || guard == ir::less_than(coordinate(d), shape[d])) return true;
+  return false;
+}
+
+std::vector<const ir::Load*> guarded_loads(const ScheduledStatement& s, const std::string& buffer) {
+  std::vector<ir::Expr> values = s.body.values;
+  if (s.body.guard) values.push_back(s.body.guard);
+  std::vector<const ir::Load*> loads;
+  for (const ir::Expr& value : values)
+    for (const ir::Load* load : ir::loads_of(value))
+      if (load->buffer == buffer && load->otherwise) loads.push_back(load);
+  return loads;
+}
+
+// Adds one guarded read to the padding; its guard over coordinates, sorted.
+Result<std::vector<Constraint>, Refusal> add_read(const ir::Load& load, const std::string& reader, Padding& padding) {
+  std::vector<Constraint> guard;
+  for (const Constraint& c : load.guard) {
+    const auto own = over_coordinates(c, load.indices);
+    if (!own)
+      return conservative("the guard " + ir::to_string(c) + " of " + reader + " is not about one index of " +
+                          load.buffer);
+    guard.push_back(*own);
+  }
+  if (padding.otherwise && !ir::equal(padding.otherwise, load.otherwise))
+    return conservative("guarded reads of " + load.buffer + " have different values outside");
+  if (!std::holds_alternative<ir::Literal>(load.otherwise->op))
+    return conservative("the value outside " + load.buffer + " is not a constant");
+  padding.otherwise = load.otherwise;
+  std::sort(guard.begin(), guard.end());
+  for (const Constraint& c : guard)
+    if (std::find(padding.guard.begin(), padding.guard.end(), c) == padding.guard.end()) padding.guard.push_back(c);
+  return guard;
+}
+
+}  // namespace
+
+std::string coordinate_name(std::size_t dimension) { return "$" + std::to_string(dimension); }
+
+Result<Padding, Refusal> padding_of(const State& state, const std::string& buffer,
+                                    const std::vector<std::string>& users) {
+  Padding padding;
+  const bool written =
+      std::any_of(users.begin(), users.end(), [&](const std::string& user) { return writes(state.at(user), buffer); });
+  if (written) return padding;
+  std::vector<std::vector<Constraint>> guards;
+  for (const std::string& user : users)
+    for (const ir::Load* load : guarded_loads(state.at(user), buffer)) {
+      const auto guard = add_read(*load, user, padding);
+      if (!guard) return guard.error();
+      guards.push_back(*guard);
+    }
+  const std::vector<Affine> shape = state.shape_of(buffer);
+  const bool all_bounds = std::all_of(padding.guard.begin(), padding.guard.end(),
+                                      [&](const Constraint& c) { return is_bounds_test(c, shape); });
+  for (const auto& guard : guards)
+    if (!all_bounds && guard != guards.front()) return conservative("reads of " + buffer + " have different guards");
+  return padding;
+}
+
+}  // namespace polyte::schedule

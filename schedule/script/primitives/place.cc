@@ -1,0 +1,136 @@
+// place S when first k.o:   { m > S;  m > k.o > m.i > T }  ->  m > k.o > { S when first k.o;  m.i > T }
+// reverse_compute_at S at L [when ..]: the same for a consumer, at the end of the body of any loop L.
+// The statement joins the nest that shares a tensor with it; above the site it owns each loop or says `when`; its
+// other loops follow below, as they were.
+#include <algorithm>
+
+#include "schedule/script/primitives/edit.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+bool shares_tensor(const State& state, const std::string& a, const std::string& b) {
+  for (const AccessRef& x : accesses_of(state.at(a)))
+    for (const AccessRef& y : accesses_of(state.at(b)))
+      if (x.access.buffer == y.access.buffer && (x.write || y.write)) return true;
+  return false;
+}
+
+// The loop of this name whose nest works on a tensor of the statement, all `when` loops being on its path.
+Result<const Loop*, Refusal> site_of(const State& state, const std::string& statement, const std::vector<When>& when) {
+  std::vector<const Loop*> found;
+  std::vector<std::string> candidates;
+  for (const Leaf* leaf : leaves_of(state.tree)) {
+    if (leaf->statement == statement || !shares_tensor(state, statement, leaf->statement)) continue;
+    const Loop* deepest = nullptr;
+    std::size_t matched = 0;
+    for (const Loop* loop : path_to(state.tree, leaf->statement))
+      for (const When& w : when)
+        if (w.loop == loop->name) {
+          deepest = loop;
+          ++matched;
+        }
+    if (matched < when.size() || std::find(found.begin(), found.end(), deepest) != found.end()) continue;
+    found.push_back(deepest);
+    candidates.push_back(leaf->statement + ":" + deepest->name);
+  }
+  if (found.size() == 1) return found.front();
+  if (found.size() > 1)
+    return malformed("where to place " + statement + " is ambiguous (" + joined(candidates) +
+                     "): use reverse_compute_at");
+  const auto loop = the_loop(state, {"", when.front().loop});
+  if (!loop) return loop.error();
+  return malformed("no statement below " + when.front().loop + " works on a tensor of " + statement);
+}
+
+Applied move_into(const State& state, const std::string& statement, const Loop& site, const std::vector<When>& when,
+                  bool at_end, const PrimitiveContext& context) {
+  const Leaf& old = leaf_of(state, statement);
+  std::vector<std::string> above;
+  for (const Loop* loop : path_to(state.tree, statements_below(state.tree, site.id).front())) {
+    above.push_back(loop->name);
+    if (loop->id == site.id) break;
+  }
+  const std::vector<std::string> owned = owned_loops(state, statement);
+  const auto is_in = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  const Leaf leaf = {statement, when, old.at, old.per};
+  for (const std::string& loop : above) {
+    if (is_in(owned, loop) && is_pinned(leaf, loop))
+      return malformed(statement + " has a loop " + loop + " of its own: when means a loop it does not have");
+    if (!is_in(owned, loop) && !is_pinned(leaf, loop))
+      return malformed(statement + " would be inside " + loop +
+                       " and has no loop of that name: say when first or when last " + loop + " (its loops are " +
+                       joined(owned) + ")");
+  }
+  for (const When& w : when)
+    if (!is_in(above, w.loop))
+      return malformed(statement + " when " + (w.first ? "first " : "last ") + w.loop + ": it is not below " + w.loop);
+  State next = state;
+  ScheduledStatement& s = statement_of(next, statement);
+  std::erase_if(s.rows, [&](const LoopRow& row) { return is_pinned(old, row.loop); });
+  std::erase_if(s.loop_domain, [&](const ir::Constraint& c) {
+    return std::any_of(old.when.begin(), old.when.end(), [&](const When& w) { return c.expr.uses(w.loop); });
+  });
+  Tree moved = make_leaf(leaf);
+  const std::vector<const Loop*> path = path_to(state.tree, statement);
+  for (std::size_t i = path.size(); i > 0; --i) {
+    if (is_in(above, path[i - 1]->name) || !is_in(owned, path[i - 1]->name)) continue;
+    Loop loop = *path[i - 1];
+    loop.id = next.next_loop_id++;
+    loop.body = std::move(moved);
+    moved = make_loop(std::move(loop));
+  }
+  next.tree = without_statement(next.tree, statement);
+  if (!next.tree || !find_loop(next.tree, site.id))
+    return malformed(statement + " is the only statement below " + site.name);
+  next.tree = replace_loop(next.tree, site.id, [&](const Loop& loop) {
+    Loop rebuilt = loop;
+    rebuilt.body = at_end ? make_sequence({loop.body, moved}) : make_sequence({moved, loop.body});
+    return make_loop(std::move(rebuilt));
+  });
+  if (auto refusal = settle(next)) return *refusal;
+  if (auto refusal = check_moved(next, {statement}, context)) return *refusal;
+  if (auto refusal = check_races(next, {statement}, context)) return *refusal;
+  return next;
+}
+
+}  // namespace
+
+Applied place(const State& state, const Place& directive, const PrimitiveContext& context) {
+  const auto statement = the_statement(state, directive.statement);
+  if (!statement) return statement.error();
+  if (directive.when.empty()) return malformed("place needs when first or when last");
+  for (const When& when : directive.when)
+    for (const std::string& own : owned_loops(state, *statement))
+      if (own == when.loop)
+        return malformed(*statement + " has a loop " + own + " of its own: when means a loop it does not have");
+  const auto site = site_of(state, *statement, directive.when);
+  if (!site) return site.error();
+  return move_into(state, *statement, **site, directive.when, !directive.when.front().first, context);
+}
+
+Applied reverse_compute_at(const State& state, const ReverseComputeAt& directive, const PrimitiveContext& context) {
+  const auto statement = the_statement(state, directive.consumer);
+  if (!statement) return statement.error();
+  const auto site = the_loop(state, directive.at);
+  if (!site && directive.at.statement.empty()) {
+    // The consumer's own loop of that name is no candidate.
+    std::vector<const Loop*> others;
+    for (const Leaf* leaf : leaves_of(state.tree))
+      if (leaf->statement != *statement)
+        for (const Loop* loop : path_to(state.tree, leaf->statement))
+          if (loop->name == directive.at.loop && !contains(loop->body, *statement) &&
+              std::find(others.begin(), others.end(), loop) == others.end())
+            others.push_back(loop);
+    if (others.size() == 1) return move_into(state, *statement, *others.front(), directive.when, true, context);
+  }
+  if (!site) return site.error();
+  if (contains((*site)->body, *statement))
+    return malformed(*statement + " is below that " + (*site)->name + " already");
+  return move_into(state, *statement, **site, directive.when, true, context);
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,304 @@
+// map S, T: w = t.o + i.o for t.o:   t.o > i.o > { S; T }   ->   w > i.o > { S; T },   the rest of the rows stays.
+// Loops replaced by as many expressions over current loops, in their places; skew, shift, reverse, affine, rename and
+// wavefront are forms of it. One-to-one, or it is refused; the order of the instances is what has to be proved.
+#include "schedule/script/primitives/remap.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/domain.h"
+#include "schedule/script/affine_expr.h"
+#include "schedule/script/primitives/inversion.h"
+#include "schedule/script/primitives/tails.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+using ir::Affine;
+
+// The first instances of a statement, each with the values of some rows, at small sizes.
+class Sampler {
+ public:
+  Sampler(const State& state, const ScheduledStatement& s, const std::vector<LoopRow>& rows) : s_(s), rows_(rows) {
+    for (const std::string& param : state.reference->params) values_[param] = 4;
+    for (const ir::Constraint& c : state.reference->context)  // sizes that are bound
+      if (c.equality && c.expr.terms().size() == 1 && !c.expr.terms()[0].atom.div)
+        values_[c.expr.terms()[0].atom.symbol] = -c.expr.constant() / c.expr.terms()[0].coefficient;
+    for (const ir::Constraint& c : state.reference->context) is_possible_ = is_possible_ && ir::holds(c, values_);
+    ranges_ = iterator_ranges(state, s);
+  }
+
+  // "S(i=0, j=1) and S(i=1, j=0)", empty if none were found.
+  std::string collision() {
+    if (is_possible_) visit(0);
+    return found_;
+  }
+
+ private:
+  static constexpr int kMostPoints = 20'000;
+  const ScheduledStatement& s_;
+  const std::vector<LoopRow>& rows_;
+  ir::Values values_;
+  ir::Ranges ranges_;
+  bool is_possible_ = true;
+  int points_ = 0;
+  std::map<std::vector<std::int64_t>, std::string> seen_;
+  std::string found_;
+
+  void visit(std::size_t depth) {
+    if (!found_.empty() || points_ > kMostPoints) return;
+    if (depth == s_.body.iterators.size()) {
+      point();
+      return;
+    }
+    const std::string& iterator = s_.body.iterators[depth];
+    const ir::Interval range = ranges_[iterator];
+    const std::int64_t first = range.min.value_or(0), last = std::min(range.max.value_or(first + 8), first + 8);
+    for (std::int64_t value = first; value <= last; ++value) {
+      values_[iterator] = value;
+      visit(depth + 1);
+    }
+  }
+
+  void point() {
+    ++points_;
+    for (const ir::Constraint& c : s_.body.domain)
+      if (!ir::holds(c, values_)) return;
+    std::vector<std::int64_t> at;
+    for (const LoopRow& row : rows_) at.push_back(ir::evaluate(row.value, values_));
+    Instance instance{s_.body.name, {}};
+    for (const std::string& iterator : s_.body.iterators) instance.iterators.emplace_back(iterator, values_[iterator]);
+    const auto [where, is_new] = seen_.emplace(at, to_string(instance));
+    if (!is_new) found_ = where->second + " and " + to_string(instance);
+  }
+};
+
+// One remap on its way into a state.
+class Remapping {
+ public:
+  Remapping(const State& state, const Remap& directive, const PrimitiveContext& context)
+      : state_(state), directive_(directive), context_(context), next_(state) {}
+
+  Applied run() {
+    if (auto refusal = check_directive()) return *refusal;
+    if (auto refusal = find_targets()) return *refusal;
+    if (auto refusal = check_loops()) return *refusal;
+    for (const std::string& target : targets_)
+      if (auto refusal = rewrite(statement_of(next_, target))) return *refusal;
+    rename_in_tree();
+    if (auto refusal = settle(next_)) return *refusal;
+    if (!verify(next_).empty())
+      return conservative("the loops " + joined(directive_.replaced) + " cannot be shown to come back from " +
+                          joined(directive_.loops));
+    if (auto refusal = check_moved(next_, below_, context_)) return *refusal;
+    if (auto refusal = check_races(next_, below_, context_)) return *refusal;
+    return std::move(next_);
+  }
+
+ private:
+  const State& state_;
+  const Remap& directive_;
+  const PrimitiveContext& context_;
+  State next_;
+  Names targets_, below_;
+  std::set<int> ids_;  // of the replaced loops
+
+  std::optional<Refusal> check_directive() const {
+    const Names &loops = directive_.loops, &replaced = directive_.replaced;
+    if (loops.size() != replaced.size())
+      return malformed("the map makes " + std::to_string(loops.size()) + " loops of " +
+                       std::to_string(replaced.size()) + ": expected as many");
+    for (std::size_t i = 0; i < loops.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) {
+        if (loops[i] == loops[j]) return malformed(loops[i] + " names two loops of the map");
+        if (replaced[i] == replaced[j]) return malformed(replaced[i] + " is replaced twice");
+      }
+    return std::nullopt;
+  }
+
+  std::optional<Refusal> find_targets() {
+    for (const std::string& selector : directive_.statements.empty() ? Names{""} : directive_.statements) {
+      const auto owners = owners_of(state_, {selector, directive_.replaced.front()});
+      if (!owners) return owners.error();
+      for (const std::string& owner : *owners) {
+        if (has(targets_, owner)) return malformed(owner + " is mapped twice");
+        targets_.push_back(owner);
+      }
+    }
+    for (const std::string& target : targets_) {
+      const Leaf& leaf = leaf_of(state_, target);
+      for (const std::string& loop : directive_.replaced) {
+        if (!row_of(state_.at(target), loop)) return malformed(no_loop_text(state_, target, loop));
+        if (is_pinned(leaf, loop))
+          return malformed(target + " has no loop " + loop + " of its own: it is placed in an iteration of it");
+      }
+      for (const Loop* loop : path_to(state_.tree, target))
+        if (has(directive_.replaced, loop->name)) ids_.insert(loop->id);
+    }
+    for (int id : ids_)
+      for (const std::string& statement : statements_below(state_.tree, id))
+        if (!has(below_, statement)) below_.push_back(statement);
+    return std::nullopt;
+  }
+
+  bool keeps_names() const { return directive_.loops == directive_.replaced; }
+  bool is_rename() const {
+    return directive_.replaced.size() == 1 && directive_.values.front().text == directive_.replaced.front();
+  }
+
+  std::optional<Refusal> check_loops() const {
+    for (const StagedBuffer& buffer : state_.staged)
+      if (ids_.count(buffer.scope_loop) > 0)
+        return malformed(buffer.of + " is staged at " + find_loop(state_.tree, buffer.scope_loop)->name +
+                         ": stage comes after");
+    for (const CutRecord& cut : state_.cuts)
+      for (const std::string& loop : directive_.replaced)
+        if (has(targets_, cut.statement) && (cut.loop == loop || cut.at.uses(loop)) && !is_rename())
+          return malformed(cut.loop + " is cut at " + ir::to_string(cut.at) + ": map comes before");
+    for (const std::string& statement : below_) {
+      const ScheduledStatement& s = state_.at(statement);
+      for (int i = 0; i < s.lifted; ++i)
+        if (has(directive_.replaced, s.body.iterators[static_cast<std::size_t>(i)]))
+          return malformed(statement + (s.kind == StatementKind::Copy ? " is copied" : " is recomputed") +
+                           " in every iteration of " + s.body.iterators[static_cast<std::size_t>(i)] +
+                           ": map comes before");
+      const Leaf& leaf = leaf_of(state_, statement);
+      for (const Loop* loop : path_to(state_.tree, statement)) {
+        const bool is_replaced = ids_.count(loop->id) > 0;
+        if (!is_replaced && has(directive_.loops, loop->name))
+          return malformed(statement + " has a loop " + loop->name + " already");
+        if (is_replaced && !keeps_names() && !has(targets_, statement) && !is_pinned(leaf, loop->name))
+          return malformed(loop->name + " is shared with " + statement + ": name it too");
+      }
+    }
+    return std::nullopt;
+  }
+
+  Result<std::vector<LoopRow>, Refusal> equations(const ScheduledStatement& s) const {
+    const Names owned = owned_loops(state_, s.body.name);
+    std::vector<LoopRow> result;
+    for (std::size_t i = 0; i < directive_.loops.size(); ++i) {
+      const auto value =
+          parse_affine(directive_.values[i].text, owned, "loops of " + s.body.name, context_.environment.values);
+      if (!value) return malformed(value.error().reason);
+      result.push_back({directive_.loops[i], *value});
+    }
+    return result;
+  }
+
+  std::optional<Refusal> rewrite(ScheduledStatement& s) {
+    const auto made = equations(s);
+    if (!made) return made.error();
+    const auto inversion = invert(*made, directive_.replaced, loop_ranges(state_, s));
+    const ir::Bindings before = row_bindings(s);
+    std::vector<LoopRow> rows = s.rows;
+    for (LoopRow& row : rows) {
+      const auto at = std::find(directive_.replaced.begin(), directive_.replaced.end(), row.loop);
+      if (at == directive_.replaced.end()) continue;
+      const LoopRow& equation = (*made)[static_cast<std::size_t>(at - directive_.replaced.begin())];
+      row = {equation.loop, ir::substitute(equation.value, before)};
+    }
+    if (!inversion) return not_one_to_one(state_, s, rows);
+    s.rows = std::move(rows);
+    for (auto& [iterator, value] : s.inverse) value = ir::substitute(value, inversion->values);
+    for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, inversion->values);
+    s.loop_domain.insert(s.loop_domain.end(), inversion->implied.begin(), inversion->implied.end());
+    s.counted = s.inverse;
+    for (const std::string& loop : directive_.replaced)
+      if (!has(directive_.loops, loop)) next_.maps.push_back({s.body.name, loop, joined(directive_.loops)});
+    keep_tails(s.body.name);
+    return std::nullopt;
+  }
+
+  // Those of the loops that are replaced, for the loops in their places.
+  void keep_tails(const std::string& statement) {
+    for (std::size_t i = 0; i < directive_.loops.size(); ++i) {
+      const std::string &loop = directive_.replaced[i], &now = directive_.loops[i];
+      if (loop == now) continue;
+      const std::optional<Tail> tail = tail_of(state_, statement, loop);
+      if (!has(directive_.loops, loop)) forget_tail(next_, statement, loop);
+      if (tail) next_.splits.push_back({statement, now, 0, *tail});
+    }
+  }
+
+  std::string new_name(const std::string& loop) const {
+    const auto at = std::find(directive_.replaced.begin(), directive_.replaced.end(), loop);
+    return at == directive_.replaced.end()
+               ? loop
+               : directive_.loops[static_cast<std::size_t>(at - directive_.replaced.begin())];
+  }
+
+  void rename_in_tree() {
+    next_.tree = map_loops(next_.tree, [&](const Loop& loop) {
+      Loop rebuilt = loop;
+      if (ids_.count(loop.id) > 0) rebuilt.name = new_name(loop.name);
+      return rebuilt;
+    });
+    next_.tree = map_leaves(next_.tree, [&](const Leaf& leaf) {
+      Leaf rebuilt = leaf;
+      if (has(below_, leaf.statement))
+        for (When& when : rebuilt.when) when.loop = new_name(when.loop);
+      return rebuilt;
+    });
+    const ir::Bindings renamed = {{directive_.replaced.front(), Affine::symbol(directive_.loops.front())}};
+    for (CutRecord& cut : next_.cuts) {  // of a rename: what another map makes is not cut
+      if (!has(below_, cut.statement)) continue;
+      cut.loop = new_name(cut.loop);
+      if (is_rename()) cut.at = ir::substitute(cut.at, renamed);
+    }
+    for (const std::string& statement : below_) {  // rows and equalities of a `when` are made anew by their names
+      if (has(targets_, statement)) continue;
+      ScheduledStatement& s = statement_of(next_, statement);
+      for (LoopRow& row : s.rows)
+        if (is_pinned(leaf_of(state_, statement), row.loop)) rename_pinned(s, row);
+    }
+  }
+
+  void rename_pinned(ScheduledStatement& s, LoopRow& row) const {
+    const ir::Bindings renamed = {{row.loop, Affine::symbol(new_name(row.loop))}};
+    for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, renamed);
+    row.loop = new_name(row.loop);
+  }
+};
+
+}  // namespace
+
+Refusal not_one_to_one(const State& state, const ScheduledStatement& s, const std::vector<LoopRow>& rows) {
+  if (const std::string two = Sampler(state, s, rows).collision(); !two.empty())
+    return malformed("the map of " + s.body.name + " is not one-to-one: " + two + " would be one iteration");
+  return conservative("the map of " + s.body.name + " cannot be shown to be one-to-one");
+}
+
+Result<std::vector<std::string>, Refusal> owners_of(const State& state, const LoopName& loop) {
+  Names candidates, owners;
+  if (loop.statement.empty()) {
+    for (const Leaf* leaf : leaves_of(state.tree)) candidates.push_back(leaf->statement);
+  } else {
+    candidates = select_statements(state, loop.statement);
+    if (candidates.empty()) return the_statement(state, loop.statement).error();
+  }
+  for (const std::string& statement : candidates)
+    if (row_of(state.at(statement), loop.loop) && !is_pinned(leaf_of(state, statement), loop.loop))
+      owners.push_back(statement);
+  if (!owners.empty()) return owners;
+  const auto found = the_loop(state, loop);
+  if (!found) return found.error();
+  return malformed("no statement has a loop " + loop.loop + " of its own");
+}
+
+Applied remap_one(const State& state, const LoopName& loop, const std::string& value, const std::string& name,
+                  const PrimitiveContext& context) {
+  Remap remap;
+  if (!loop.statement.empty()) remap.statements = {loop.statement};
+  remap.loops = {name.empty() ? loop.loop : name};
+  remap.values = {{value}};
+  remap.replaced = {loop.loop};
+  return schedule::remap(state, remap, context);
+}
+
+Applied remap(const State& state, const Remap& directive, const PrimitiveContext& context) {
+  return Remapping(state, directive, context).run();
+}
+
+}  // namespace polyte::schedule

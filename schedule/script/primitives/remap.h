@@ -1,0 +1,18 @@
+// What the primitives that map loops share.
+#pragma once
+
+#include "schedule/script/primitives/edit.h"
+
+namespace polyte::schedule {
+
+// Two instances that would be one iteration, where some are found; else that it cannot be shown that there are none.
+Refusal not_one_to_one(const State& state, const ScheduledStatement& s, const std::vector<LoopRow>& rows);
+
+// Statements that a selector and a loop mean: those of the selector (all, if empty) that own the loop.
+Result<std::vector<std::string>, Refusal> owners_of(const State& state, const LoopName& loop);
+
+// One loop replaced by an expression over loops, the small forms' common road. `name` empty: the loop's own.
+Applied remap_one(const State& state, const LoopName& loop, const std::string& value, const std::string& name,
+                  const PrimitiveContext& context);
+
+}  // namespace polyte::schedule

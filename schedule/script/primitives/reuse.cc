@@ -1,0 +1,109 @@
+// reuse y for e:   e[i, j] = ..;  y[i, j] = e[i, j] / t[i]   ->   y[i, j] = ..;  y[i, j] = y[i, j] / t[i]
+//
+// The elements of the temporary e live in the memory of y, each in the place of the same subscripts, until y's own are
+// written: no buffer, and no second line fetched. Both have one shape and type and are stored as the Program has them.
+// Prover::check_reuse judges: nothing touches an element of y before the last access to that of e.
+#include "schedule/script/reuse.h"
+
+#include <algorithm>
+
+#include "schedule/script/primitives/buffers.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+std::string shape_text(const ir::Buffer& buffer) {
+  std::string text = std::string(to_string(buffer.dtype)) + "[";
+  for (std::size_t d = 0; d < buffer.shape.size(); ++d) text += (d ? ", " : "") + ir::to_string(buffer.shape[d]);
+  return text + "]";
+}
+
+// A tensor of the Program, all of it where the Program has it.
+Result<const ir::Buffer*, Refusal> the_tensor(const State& state, const std::string& name) {
+  const ir::Buffer* buffer = state.basis->find_buffer(name);
+  if (!buffer) return malformed("no tensor is called " + name);
+  for (const StagedBuffer& staged : state.staged)
+    if (staged.of == name) return malformed(name + " is staged in " + staged.name + " already: reuse comes before");
+  return buffer;
+}
+
+std::optional<Refusal> check_kept(const State& state, const ir::Buffer& kept) {
+  if (kept.role != ir::Role::Temp)
+    return malformed(kept.name + " is an " + ir::to_string(kept.role) + " tensor: only a temporary's memory is ours");
+  for (const auto& [temporary, host] : state.reused) {
+    if (temporary == kept.name) return malformed(kept.name + " lies in " + host + " already");
+    if (host == kept.name) return malformed(kept.name + " holds the elements of " + temporary + " itself");
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> check_host(const State& state, const ir::Buffer& host) {
+  if (host.role != ir::Role::Out && host.role != ir::Role::Temp)
+    return malformed(host.name + " is an " + ir::to_string(host.role) + " tensor: what it holds is read from outside");
+  if (state.nontemporal.contains(host.name))
+    return malformed(host.name + " is streamed past the caches: what is read again stays in them");
+  for (const auto& [temporary, other] : state.reused) {
+    if (other == host.name) return malformed(host.name + " holds the elements of " + temporary + " already");
+    if (temporary == host.name) return malformed(host.name + " lies in " + other + " itself");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Applied reuse(const State& state, const Reuse& directive, const PrimitiveContext& context) {
+  const auto host = the_tensor(state, directive.tensor), kept = the_tensor(state, directive.temporary);
+  if (!host) return host.error();
+  if (!kept) return kept.error();
+  if (*host == *kept) return malformed(directive.tensor + " lies in its own memory already");
+  if (auto refusal = check_kept(state, **kept)) return *refusal;
+  if (auto refusal = check_host(state, **host)) return *refusal;
+  if ((*host)->dtype != (*kept)->dtype || (*host)->shape != (*kept)->shape)
+    return malformed("reuse needs one shape and type: " + (*host)->name + " is " + shape_text(**host) + ", " +
+                     (*kept)->name + " " + shape_text(**kept));
+  State next = state;
+  next.reused[directive.temporary] = directive.tensor;
+  Names users = users_of(next, directive.temporary), others = users_of(next, directive.tensor);
+  users.insert(users.end(), others.begin(), others.end());
+  if (auto refusal = check_races(next, users, context)) return *refusal;
+  return next;
+}
+
+State in_place(const State& state) {
+  State result = state;
+  const auto place = [&](std::string& buffer) {
+    if (const auto found = state.reused.find(buffer); found != state.reused.end()) buffer = found->second;
+  };
+  const auto leaf = [&](const ir::Expr& e) {
+    const ir::Load* load = std::get_if<ir::Load>(&e->op);
+    if (!load || !state.reused.contains(load->buffer)) return e;
+    ir::ExprNode copy = *e;
+    place(std::get<ir::Load>(copy.op).buffer);
+    return ir::Expr(std::make_shared<const ir::ExprNode>(std::move(copy)));
+  };
+  for (ScheduledStatement& s : result.statements) {
+    for (ir::Access& write : s.body.writes) {
+      place(write.buffer);
+      for (ir::Index& index : write.indices)
+        if (index.indirect) index.indirect = ir::rewrite(index.indirect, leaf);
+    }
+    for (ir::Expr& value : s.body.values) value = ir::rewrite(value, leaf);
+    if (s.body.guard) s.body.guard = ir::rewrite(s.body.guard, leaf);
+  }
+  for (PrefetchHint& hint : result.prefetches) place(hint.buffer);
+  result.reused.clear();
+  return result;
+}
+
+std::optional<Refusal> check_reused(const State& state) {
+  for (const auto& [temporary, host] : state.reused) {
+    if (users_of(state, temporary).empty())
+      return malformed(temporary + " has no element left to lie in " + host + ": reuse comes last");
+    if (users_of(state, host).empty())
+      return malformed(host + " has no element left whose memory " + temporary + " could lie in: reuse comes last");
+  }
+  return std::nullopt;
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,157 @@
+#include "schedule/script/primitives/rewriting.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace polyte::schedule {
+
+namespace {
+
+void make_room(std::vector<ir::Item>& items, std::size_t at, std::size_t extra) {
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (auto* region = std::get_if<ir::Region>(&items[i])) {
+      make_room(region->body, at, extra);
+      continue;
+    }
+    std::size_t& index = std::get<std::size_t>(items[i]);
+    if (index > at) index += extra;
+    if (index != at) continue;
+    std::vector<ir::Item> added;
+    for (std::size_t k = 1; k <= extra; ++k) added.emplace_back(at + k);
+    items.insert(items.begin() + static_cast<std::ptrdiff_t>(i) + 1, added.begin(), added.end());
+    i += extra;
+  }
+}
+
+}  // namespace
+
+Result<std::string, Refusal> reduction_of(const State& state, const std::string& tensor, const std::string& what) {
+  if (!state.basis->find_buffer(tensor)) {
+    if (state.find(tensor)) return malformed(what + " names a tensor, and " + tensor + " is a statement");
+    return malformed("no tensor is called " + tensor);
+  }
+  std::vector<std::string> updates, lost;
+  for (const ScheduledStatement& s : state.statements) {
+    if (s.kind != StatementKind::Update) continue;
+    if (state.basis->statement(s.reference).writes.front().buffer == tensor)
+      (s.body.writes.front().buffer == tensor ? updates : lost).push_back(s.body.name);
+  }
+  if (!lost.empty()) return malformed(tensor + " is staged already: " + what + " comes before its stage");
+  if (updates.empty()) return malformed(tensor + " is no reduction: no statement updates it");
+  if (updates.size() > 1) return conservative(tensor + " is updated by several statements (" + joined(updates) + ")");
+  const ScheduledStatement& s = state.at(updates.front());
+  if (s.lifted > 0) return malformed(tensor + " is recomputed at a loop already: " + what + " comes before");
+  const Leaf& leaf = leaf_of(state, updates.front());
+  if (!leaf.when.empty() || !leaf.at.empty())
+    return malformed(updates.front() + " is placed in another nest: " + what + " comes before");
+  for (const ir::Expr& value : s.body.values)
+    for (const ir::Load* load : ir::loads_of(value))
+      if (!state.basis->find_buffer(load->buffer))
+        return malformed(updates.front() + " reads the staged " + load->buffer + ": " + what +
+                         " comes before that stage");
+  return updates.front();
+}
+
+std::optional<Refusal> check_new_tensor(const State& state, const std::string& name) {
+  const auto taken = [&](const std::string& what) {
+    return malformed("the name " + name + " is taken: " + what + " is called so");
+  };
+  if (state.basis->find_buffer(name) || state.reference->find_buffer(name)) return taken("a tensor");
+  for (const StagedBuffer& buffer : state.staged)
+    if (buffer.name == name) return taken("a staged buffer");
+  for (const std::string& param : state.basis->params)
+    if (param == name) return taken("a size");
+  for (const ScheduledStatement& s : state.statements) {
+    if (s.body.name == name || s.body.name.rfind(name + ".", 0) == 0) return taken("a statement");
+    for (const std::string& iterator : s.body.iterators)
+      if (iterator == name) return taken("an iterator");
+    if (row_of(s, name)) return taken("a loop");
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> cell_names(const State& state, const std::string& tensor) {
+  std::vector<std::string> names(state.basis->buffer(tensor).shape.size());
+  for (const ir::Statement& s : state.basis->statements)
+    for (const ir::Access& write : s.writes)
+      for (std::size_t d = 0; d < names.size() && write.buffer == tensor; ++d) {
+        const auto symbol = write.indices[d].affine.as_symbol();
+        const bool is_new = symbol && std::find(names.begin(), names.end(), *symbol) == names.end();
+        if (names[d].empty() && is_new && !write.indices[d].indirect) names[d] = *symbol;
+      }
+  for (std::size_t d = 0; d < names.size(); ++d)
+    if (names[d].empty()) names[d] = "d" + std::to_string(d);
+  return names;
+}
+
+Result<std::shared_ptr<const ir::Program>, Refusal> replace_statement(const ir::Program& program,
+                                                                      const std::string& statement,
+                                                                      std::vector<ir::Statement> by,
+                                                                      std::vector<ir::Buffer> temporaries) {
+  auto result = std::make_shared<ir::Program>(program);
+  const auto at = std::find_if(result->statements.begin(), result->statements.end(),
+                               [&](const ir::Statement& s) { return s.name == statement; });
+  POLYTE_CHECK(at != result->statements.end(), "no statement '" + statement + "' to replace");
+  const auto index = static_cast<std::size_t>(at - result->statements.begin());
+  make_room(result->order, index, by.size() - 1);
+  result->statements.erase(at);
+  result->statements.insert(result->statements.begin() + static_cast<std::ptrdiff_t>(index), by.begin(), by.end());
+  result->buffers.insert(result->buffers.end(), temporaries.begin(), temporaries.end());
+  const std::vector<std::string> problems = ir::verify(*result);
+  if (!problems.empty()) return conservative("the rewritten Program would not be well formed: " + problems.front());
+  return std::shared_ptr<const ir::Program>(std::move(result));
+}
+
+Result<std::shared_ptr<const ir::Program>, Refusal> replace_by_region(const ir::Program& program, std::size_t begin,
+                                                                      std::size_t end,
+                                                                      const std::vector<ir::Statement>& by,
+                                                                      std::size_t in_front, ir::Region region,
+                                                                      const std::vector<ir::Buffer>& temporaries) {
+  auto result = std::make_shared<ir::Program>(program);
+  const auto at = [&](std::size_t i) { return result->statements.begin() + static_cast<std::ptrdiff_t>(i); };
+  result->statements.erase(at(begin), at(end));
+  result->statements.insert(at(begin), by.begin(), by.end());
+  for (std::size_t i = in_front; i < by.size(); ++i) region.body.emplace_back(begin + i);
+  std::vector<ir::Item> order;
+  const std::function<void(std::vector<ir::Item>&)> shift = [&](std::vector<ir::Item>& items) {
+    for (ir::Item& item : items) {
+      if (auto* inner = std::get_if<ir::Region>(&item))
+        shift(inner->body);
+      else if (std::size_t& index = std::get<std::size_t>(item); index >= end)
+        index = index - end + begin + by.size();
+    }
+  };
+  for (const ir::Item& item : program.order) {
+    const std::size_t* index = std::get_if<std::size_t>(&item);
+    if (!index || *index < begin || *index >= end) {
+      std::vector<ir::Item> kept = {item};
+      shift(kept);
+      order.push_back(kept.front());
+    } else if (*index == begin) {
+      for (std::size_t i = 0; i < in_front; ++i) order.emplace_back(begin + i);
+      order.emplace_back(region);
+    }
+  }
+  result->order = std::move(order);
+  result->buffers.insert(result->buffers.end(), temporaries.begin(), temporaries.end());
+  const std::vector<std::string> problems = ir::verify(*result);
+  if (!problems.empty()) return conservative("the rewritten Program would not be well formed: " + problems.front());
+  return std::shared_ptr<const ir::Program>(std::move(result));
+}
+
+bool states_a_read(const ScheduledStatement& s, const std::string& tensor) {
+  return std::ranges::any_of(accesses_of(s),
+                             [&](const AccessRef& ref) { return ref.load && ref.access.buffer == tensor; });
+}
+
+std::string inlined_text(const State& state, const std::string& name) {
+  const ir::Statement* statement = state.reference->find_statement(name);
+  for (const Rewrite& rewrite : state.rewrites) {
+    if (rewrite.kind != Rewrite::Kind::Inline) continue;
+    if (rewrite.tensor == name || (statement && statement->writes.front().buffer == rewrite.tensor))
+      return ": it was inlined";
+  }
+  return "";
+}
+
+}  // namespace polyte::schedule

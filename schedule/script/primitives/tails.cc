@@ -1,0 +1,306 @@
+// tail S:m.i round:   m.o in 0..3, m.i in 0..min(8, 18 - 8*m.o)   ->   m.o in 0..3, m.i in 0..8
+//   The last tile runs whole. S then has instances that the Program has not; they read and write padding: staged
+//   storage that is large enough (bound_storage) and filled (pad). Proved: no access leaves its buffer, nothing is
+//   read there that was never written, and no read of the Program, nor an output, takes what they have made.
+//
+// tail S:m.i shift:   m = 8*m.o + m.i   ->   m = min(8*m.o, 18 - 8) + m.i
+//   The last tile moves inwards and runs some instances a second time. S(m) becomes S(m.o, m), as a recomputed
+//   statement has its loops for iterators; every read is proved to take the value it took before.
+#include "schedule/script/primitives/tails.h"
+
+#include <algorithm>
+
+#include "schedule/script/primitives/lift.h"
+#include "support/checked.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+using ir::Affine;
+using ir::Constraint;
+
+// n = iterator + shift, in tiles of `factor`.
+struct Tiles {
+  std::string outer, inner, iterator;
+  std::int64_t shift = 0, factor = 1;
+};
+
+// The outer loop is the one that counts the tiles, whatever it is called by now.
+std::optional<Tiles> tiles_of(const ScheduledStatement& s, const std::string& inner) {
+  const LoopRow* inner_row = row_of(s, inner);
+  for (const LoopRow& outer : s.rows) {
+    if (!inner_row || outer.value.terms().size() != 1 || outer.value.constant() != 0) continue;
+    const ir::Term& term = outer.value.terms().front();
+    if (!term.atom.div || term.coefficient != 1) continue;
+    const Affine& n = term.atom.div->numerator;
+    const auto iterator = (n - n.constant()).as_symbol();
+    if (iterator && inner_row->value == ir::mod(n, term.atom.div->denominator))
+      return Tiles{outer.loop, inner, *iterator, n.constant(), term.atom.div->denominator};
+  }
+  return std::nullopt;
+}
+
+Refusal no_tiles(const std::string& statement, const std::string& loop) {
+  return conservative(loop + " of " + statement + " is not the inner loop of a split of one iterator: its tail stays");
+}
+
+bool is_over_params(const State& state, const Affine& e) {
+  std::set<std::string> symbols;
+  e.collect_symbols(symbols);
+  for (const std::string& param : state.basis->params) symbols.erase(param);
+  return symbols.empty();
+}
+
+// Bounds of an iterator in a domain: first <= it, it <= last.
+struct Limits {
+  std::vector<Affine> first, last;
+  std::vector<Constraint> others;  // constraints without it
+};
+
+std::optional<Limits> limits_of(const ScheduledStatement& s, const std::string& iterator) {
+  Limits limits;
+  for (const Constraint& c : s.body.domain) {
+    const std::int64_t coefficient = c.expr.coefficient(iterator);
+    const Affine rest = c.expr - Affine::symbol(iterator) * coefficient;
+    if (rest.uses(iterator) || (coefficient != 0 && c.equality) || std::abs(coefficient) > 1) return std::nullopt;
+    if (coefficient == 0) limits.others.push_back(c);
+    if (coefficient == 1) limits.first.push_back(-rest);
+    if (coefficient == -1) limits.last.push_back(rest);
+  }
+  return limits;
+}
+
+Refusal not_boxed(const ScheduledStatement& s, const std::string& iterator, const std::string& what) {
+  return conservative("the " + what + " of " + iterator + " in " + s.body.name + " is not a bound of sizes alone");
+}
+
+// --- round
+
+std::optional<Refusal> check_padding(const State& state, const ScheduledStatement& s, const Tiles& tiles) {
+  const std::string& name = s.body.name;
+  if (s.kind == StatementKind::Copy) return malformed(name + " is a copy: pad its buffer instead");
+  for (const ir::Access& write : s.body.writes) {
+    const bool moves = std::any_of(write.indices.begin(), write.indices.end(),
+                                   [&](const ir::Index& index) { return index.affine.uses(tiles.iterator); });
+    if (!moves)
+      return malformed("all iterations of " + tiles.iterator + " in " + name +
+                       " write one element: more of them would change it");
+    if (const ir::Buffer* b = state.basis->find_buffer(write.buffer))
+      return malformed(name + " writes " + write.buffer + ", " +
+                       (b->role == ir::Role::Temp ? "which has no padding: stage it first"
+                                                  : "an " + ir::to_string(b->role) + " tensor: it has no padding"));
+  }
+  if (!is_total(s.body)) return malformed(name + " has a subscript that it reads: padding may hold anything");
+  return std::nullopt;
+}
+
+std::optional<Refusal> round_up(const State& state, ScheduledStatement& s, const Tiles& tiles) {
+  if (auto refusal = check_padding(state, s, tiles)) return refusal;
+  auto limits = limits_of(s, tiles.iterator);
+  if (!limits) return not_boxed(s, tiles.iterator, "domain");
+  std::vector<Constraint> domain = limits->others;
+  for (const Affine& first : limits->first) domain.push_back(ir::at_least(Affine::symbol(tiles.iterator), first));
+  bool is_bounded = false, is_same = true;
+  for (const Affine& last : limits->last) {
+    if (!is_over_params(state, last)) {
+      is_same = false;
+      continue;
+    }
+    const Affine whole = ir::floor_div(last + tiles.shift, tiles.factor) * tiles.factor + tiles.factor - 1;
+    is_same = is_same && whole - tiles.shift == last;
+    is_bounded = true;
+    domain.push_back(ir::at_least(whole - tiles.shift, Affine::symbol(tiles.iterator)));
+  }
+  if (!is_bounded) return not_boxed(s, tiles.iterator, "end");
+  if (is_same) return std::nullopt;
+  s.body.domain = std::move(domain);
+  s.padded = true;
+  return std::nullopt;
+}
+
+// --- shift
+
+std::optional<Refusal> check_twice(const ScheduledStatement& s, const Tiles& tiles) {
+  if (s.kind == StatementKind::Update)
+    return malformed(s.body.name + " updates in place, each update once: an iteration of " + tiles.iterator +
+                     " would run twice");
+  if (s.atomic) return malformed(s.body.name + " is atomic: it may not run twice");
+  if (std::find(s.body.iterators.begin(), s.body.iterators.end(), tiles.outer) != s.body.iterators.end())
+    return conservative(s.body.name + " is computed anew in every " + tiles.outer + " already");
+  for (const auto& [iterator, value] : s.inverse)
+    if (iterator != tiles.iterator && (value.uses(tiles.outer) || value.uses(tiles.inner)))
+      return conservative("a map ties " + iterator + " of " + s.body.name + " to " + tiles.iterator +
+                          ": its tiles stay where they are");
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> the_number(const std::vector<Affine>& bounds, bool largest) {
+  std::optional<std::int64_t> best;
+  for (const Affine& bound : bounds) {
+    if (!bound.is_constant()) return std::nullopt;
+    if (!best || (largest ? bound.constant() > *best : bound.constant() < *best)) best = bound.constant();
+  }
+  return best;
+}
+
+// The statement with a row of its own for the tile: base(tile) = factor * tile, less `back` in the last one.
+void recompute(ScheduledStatement& s, const Tiles& tiles, const Limits& limits, std::int64_t first_tile,
+               std::int64_t count, std::int64_t back) {
+  const Affine tile = Affine::symbol(tiles.outer), n = Affine::symbol(tiles.iterator) + tiles.shift;
+  const Affine base = tile * tiles.factor - ir::floor_div(tile - first_tile, count - 1) * back;
+  s.body.iterators.insert(s.body.iterators.begin() + s.lifted, tiles.outer);
+  s.body.domain = limits.others;
+  s.body.domain.push_back(ir::at_least(tile, first_tile));
+  s.body.domain.push_back(ir::less_than(tile, first_tile + count));
+  s.body.domain.push_back(ir::at_least(n, base));
+  s.body.domain.push_back(ir::less_than(n, base + tiles.factor));
+  for (LoopRow& row : s.rows) {
+    if (row.loop == tiles.outer) row.value = tile;
+    if (row.loop == tiles.inner) row.value = n - base;
+  }
+  s.inverse[tiles.outer] = tile;
+  s.inverse[tiles.iterator] = base + Affine::symbol(tiles.inner) - tiles.shift;
+}
+
+std::optional<Refusal> shift_inwards(ScheduledStatement& s, const Tiles& tiles) {
+  if (auto refusal = check_twice(s, tiles)) return refusal;
+  const auto limits = limits_of(s, tiles.iterator);
+  const auto first = limits ? the_number(limits->first, true) : std::nullopt;
+  const auto last = limits ? the_number(limits->last, false) : std::nullopt;
+  if (!first || !last)
+    return conservative("the extent of " + tiles.iterator + " in " + s.body.name + " is not a number");
+  const std::int64_t begin = *first + tiles.shift, end = *last + tiles.shift + 1;
+  if (begin % tiles.factor != 0)
+    return conservative("the first tile of " + tiles.iterator + " in " + s.body.name + " is not whole");
+  if (end % tiles.factor == 0) return std::nullopt;
+  if (end - begin < tiles.factor)
+    return malformed(tiles.iterator + " of " + s.body.name + " has " + std::to_string(end - begin) +
+                     " iterations, less than a tile of " + std::to_string(tiles.factor) + ": it cannot move inwards");
+  const std::int64_t count = (end - begin + tiles.factor - 1) / tiles.factor;
+  recompute(s, tiles, *limits, begin / tiles.factor, count, begin + count * tiles.factor - end);
+  return std::nullopt;
+}
+
+// --- both
+
+std::set<std::string> tensors_of(const State& state, const std::vector<std::string>& statements) {
+  std::set<std::string> tensors;
+  for (const std::string& name : statements)
+    for (const AccessRef& ref : accesses_of(state.at(name))) {
+      tensors.insert(ref.access.buffer);
+      for (const StagedBuffer& b : state.staged)
+        if (b.name == ref.access.buffer) tensors.erase(b.name), tensors.insert(b.of);
+    }
+  return tensors;
+}
+
+std::optional<Refusal> prove(const State& state, const std::vector<std::string>& statements, Tail tail,
+                             const std::string& loop, const PrimitiveContext& context) {
+  if (!context.prover) return std::nullopt;
+  const std::string with = "with " + loop + (tail == Tail::Round ? " rounded up, " : " shifted inwards, ");
+  auto refusal = context.prover->check_bounds(state, statements);
+  for (const std::string& tensor : tensors_of(state, statements))
+    if (!refusal) refusal = context.prover->check_storage(state, tensor);
+  if (!refusal) refusal = check_races(state, statements, context);
+  if (refusal && refusal->kind == RefusalKind::Illegal) refusal->headline = with + refusal->headline;
+  return refusal;
+}
+
+// A record is of the inner loop of its split; one without a factor, of the loop itself: it has another name by now.
+bool is_of(const SplitRecord& record, const std::string& statement, const std::string& loop) {
+  return record.statement == statement && (record.factor == 0 ? record.loop : record.loop + ".i") == loop;
+}
+
+// A split has made the loop, and its last tile is still as it was.
+std::optional<Refusal> check_open(const State& state, const std::vector<std::string>& statements,
+                                  const std::string& inner) {
+  for (const std::string& statement : statements) {
+    const std::optional<Tail> tail = tail_of(state, statement, inner);
+    if (!tail) return malformed(inner + " is not the inner loop of a split: it has no tail");
+    if (tail == Tail::Round || tail == Tail::Shift)
+      return malformed("the last tile of " + inner + " is " + (tail == Tail::Round ? "rounded up" : "shifted inwards") +
+                       " already");
+  }
+  return std::nullopt;
+}
+
+// A tail that is cut off, guarded or masked is that of the loop: of all that run in it.
+Names sharing(const State& state, const Names& statements, const std::string& inner) {
+  Names all;
+  for (const std::string& name : statements)
+    for (const Loop* loop : path_to(state.tree, name))
+      for (const Leaf* leaf : loop->name == inner ? leaves_of(loop->body) : std::vector<const Leaf*>{})
+        if (!has(all, leaf->statement)) all.push_back(leaf->statement);
+  return all;
+}
+
+}  // namespace
+
+std::optional<Tail> tail_of(const State& state, const std::string& statement, const std::string& loop) {
+  std::optional<Tail> tail;
+  for (const SplitRecord& record : state.splits)  // the last one: a name may have been free in between
+    if (is_of(record, statement, loop)) tail = record.tail;
+  return tail;
+}
+
+std::optional<Tail> tail_of(const State& state, const Loop& loop) {
+  std::optional<Tail> tail;
+  for (const Leaf* leaf : leaves_of(loop.body)) {
+    const std::optional<Tail> own =
+        is_pinned(*leaf, loop.name) ? std::nullopt : tail_of(state, leaf->statement, loop.name);
+    if (own && tail != Tail::Cut) tail = own;
+  }
+  return tail;
+}
+
+void inherit_tail(State& state, const std::string& statement, const std::string& loop, const std::string& now) {
+  if (const std::optional<Tail> tail = tail_of(state, statement, loop); tail && loop != now)
+    state.splits.push_back({statement, now, 0, *tail});
+}
+
+void forget_tail(State& state, const std::string& statement, const std::string& loop) {
+  std::erase_if(state.splits, [&](const SplitRecord& record) { return is_of(record, statement, loop); });
+}
+
+Applied with_tail(const State& state, const std::vector<std::string>& statements, const std::string& inner, Tail tail,
+                  const PrimitiveContext& context) {
+  State next = state;
+  const bool moves_instances = tail == Tail::Round || tail == Tail::Shift;
+  for (const std::string& name : moves_instances ? statements : sharing(state, statements, inner))
+    for (SplitRecord& record : next.splits)
+      if (is_of(record, name, inner)) record.tail = tail;
+  if (!moves_instances) return next;
+  for (const std::string& name : statements) {
+    ScheduledStatement& s = statement_of(next, name);
+    const auto tiles = tiles_of(s, inner);
+    if (!tiles) return no_tiles(name, inner);
+    auto refusal = tail == Tail::Round ? round_up(state, s, *tiles) : shift_inwards(s, *tiles);
+    if (refusal) return *refusal;
+  }
+  if (auto refusal = settle(next)) return *refusal;
+  if (auto refusal = prove(next, statements, tail, inner, context)) return *refusal;
+  return next;
+}
+
+Applied set_tail(const State& state, const SetTail& directive, const PrimitiveContext& context) {
+  const std::string& inner = directive.loop.loop;
+  std::vector<std::string> candidates, owners;
+  if (directive.loop.statement.empty()) {
+    for (const Leaf* leaf : leaves_of(state.tree)) candidates.push_back(leaf->statement);
+  } else {
+    candidates = select_statements(state, directive.loop.statement);
+    if (candidates.empty()) return the_statement(state, directive.loop.statement).error();
+  }
+  for (const std::string& name : candidates)
+    if (row_of(state.at(name), inner) && !is_pinned(leaf_of(state, name), inner)) owners.push_back(name);
+  if (owners.empty()) {
+    const auto loop = the_loop(state, directive.loop);
+    if (!loop) return loop.error();
+    return malformed("what is below " + inner + " runs in one of its iterations: there is no tail");
+  }
+  if (auto refusal = check_open(state, owners, inner)) return *refusal;
+  return with_tail(state, owners, inner, directive.tail, context);
+}
+
+}  // namespace polyte::schedule

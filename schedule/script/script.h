@@ -1,0 +1,85 @@
+// Script: how a Program is computed, as an ordered list of directives that a person can read, edit and replay.
+// Both schedulers write it. docs/script-text.md has the grammar and the meaning of each line.
+//
+//   schedule dense_relu/1 for dense_relu@7c3f91 on znver5 f32 exact
+//   param Mr = 12, Nr = 2*L, Kc = 384   where (Mr + 1) * Nr/L <= registers - 2
+//   split m by Mr, n by Nr, k by Kc     tail cut
+//   nest  par n.o > k.o > m.o > { [m.i] > <n.i> > acc.init when first k.o; ... }
+//   stage acc at m.o in register
+//
+// Sizes are integer expressions over params, L (lanes of a vector of the script's type), registers, cores and the
+// Program's constant sizes; they stay symbolic in the Script and are evaluated at replay, in textual order.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "schedule/script/directives.h"
+
+namespace polyte::schedule {
+
+// Who chose a directive; part of the directive, printed as `#: template` (a person's lines carry none).
+enum class Provenance { Person, Template, Isl, TileModel };
+
+struct Directive;
+// `{ order ..; place ..; merge ..; parallel .. }`: a nest written as classic directives, applied and proved as one
+// (the states between them may be illegal). What expand_to_directives makes of a Nest.
+struct Transaction {
+  std::vector<Directive> steps;
+};
+
+// One script for sizes that satisfy the condition, another for the rest.
+struct Specialize {
+  Size condition;
+  std::vector<Directive> then, otherwise;
+};
+
+using Operation =
+    std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Map, Remap, Skew, Shift,
+                 Reverse, Rename, AffineMap, Interchange, Wavefront, UnrollAndJam, Cut, Peel, Unroll, Vectorize,
+                 Parallel, ComputeInline, InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic, Specialize,
+                 ComputeAt, ComputeRoot, StoreAt, ReverseComputeAt, Place, Nest, Stage, FoldStorage, BoundStorage,
+                 StorageAlign, HoistStorage, Reuse, SetScope, TransformLayout, DoubleBuffer, ComputeWith, Prefetch,
+                 StoreNonTemporal, Pad, SetTail, Tensorize, Transaction, Reciprocal>;
+
+struct Directive {
+  Operation operation;
+  Provenance provenance = Provenance::Person;
+  int line = 0;           // in its file; 0: made by a program
+  std::string file = {};  // of an `include`, as written there; empty: the script itself
+};
+
+struct Script {
+  std::string name;          // "dense_relu/1"
+  std::string program;       // the Program's name
+  std::string digest;        // ir::digest of the Program; empty: not checked
+  std::string target;        // LLVM CPU name; empty: any
+  int threads = 0;           // that loops were shared among, the value of `cores`; 0: this machine's
+  DType dtype = DType::F32;  // the type whose lanes L counts
+  Contract contract = Contract::Exact;
+  std::vector<std::string> reassociable;  // loops of `reassoc`
+  std::vector<Directive> directives;
+};
+
+std::string print(const Script& script);  // what was included stands in its place
+std::string print(const Directive& directive);
+
+// Text of the file that `include "name"` means, seen from the file `from`; UserError where there is none.
+struct IncludedText {
+  std::string path;  // tells files apart, for cycles
+  std::string text;
+};
+using Includer = std::function<IncludedText(const std::string& name, const std::string& from)>;
+// UserError(InvalidInput), all problems. Without an includer a script includes nothing.
+Script parse_script(std::string_view text, const std::string& origin, const Includer& includer = {});
+// The script in a file, which may include files of its folder and below.
+Script read_script(const std::string& path);
+
+// Gives params and lets other values, holes above all: `Mr=14`. UserError(Usage) lists the names there are.
+void fill(Script& script, const std::map<std::string, std::string>& values);
+
+}  // namespace polyte::schedule

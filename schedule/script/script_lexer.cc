@@ -1,0 +1,102 @@
+#include "schedule/script/script_lexer.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace polyte::schedule {
+
+namespace {
+
+bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_name_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+std::string trimmed(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  return std::string(text);
+}
+
+void take_provenance(std::string_view mark, LogicalLine& line) {
+  const std::string word = trimmed(mark);
+  if (word == "template")
+    line.provenance = Provenance::Template;
+  else if (word == "isl")
+    line.provenance = Provenance::Isl;
+  else if (word == "tile-model")
+    line.provenance = Provenance::TileModel;
+  else if (word != "person")
+    line.problem = "provenance '" + word + "': expected person, template, isl or tile-model";
+}
+
+int depth_of(const std::string& text) {
+  int depth = 0;
+  for (char c : text) {
+    if (c == '{' || c == '(') ++depth;
+    if (c == '}' || c == ')') --depth;
+  }
+  return depth;
+}
+
+}  // namespace
+
+std::vector<Token> tokenize(const std::string& text) {
+  std::vector<Token> tokens;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    if (std::isspace(static_cast<unsigned char>(text[at]))) {
+      ++at;
+      continue;
+    }
+    const std::size_t begin = at;
+    Token::Kind kind = Token::Kind::Symbol;
+    if (is_name_start(text[at])) {
+      kind = Token::Kind::Name;
+      while (at < text.size() &&
+             (is_name_part(text[at]) || (text[at] == '.' && at + 1 < text.size() && is_name_part(text[at + 1]))))
+        ++at;
+    } else if (std::isdigit(static_cast<unsigned char>(text[at]))) {
+      kind = Token::Kind::Number;
+      while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at]))) ++at;
+    } else if (text.compare(at, 3, "...") == 0) {
+      at += 3;
+    } else {
+      ++at;
+    }
+    tokens.push_back({kind, text.substr(begin, at - begin), begin, at});
+  }
+  tokens.push_back({Token::Kind::End, "end of line", text.size(), text.size()});
+  return tokens;
+}
+
+std::vector<LogicalLine> logical_lines(std::string_view text) {
+  std::vector<LogicalLine> lines;
+  LogicalLine open;
+  int number = 0;
+  const auto close = [&] {
+    if (!open.text.empty()) lines.push_back(open);
+    open = {};
+  };
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view physical = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++number;
+    if (const std::size_t mark = physical.find('#'); mark != std::string_view::npos) {
+      if (mark + 1 < physical.size() && physical[mark + 1] == ':') take_provenance(physical.substr(mark + 2), open);
+      physical = physical.substr(0, mark);
+    }
+    const std::string part = trimmed(physical);
+    if (part.empty()) continue;
+    if (open.text.empty()) {
+      open.line = number;
+      open.indent = static_cast<int>(physical.find_first_not_of(" \t"));
+    }
+    open.text += (open.text.empty() ? "" : " ") + part;
+    // A brace of its own opens or closes a transaction.
+    if (open.text == "{" || open.text == "}" || depth_of(open.text) <= 0) close();
+  }
+  close();
+  return lines;
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,71 @@
+#include "schedule/script/selectors.h"
+
+#include <algorithm>
+#include <set>
+
+#include "schedule/script/primitives/edit.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+const char* const kAll = "all";
+const char* const kInnermost = "innermost";
+const char* const kOutermost = "outermost";
+
+bool matches(std::string_view pattern, std::string_view text) {
+  if (pattern.empty()) return text.empty();
+  if (pattern[0] == '*') {
+    for (std::size_t skip = 0; skip <= text.size(); ++skip)
+      if (matches(pattern.substr(1), text.substr(skip))) return true;
+    return false;
+  }
+  return !text.empty() && pattern[0] == text[0] && matches(pattern.substr(1), text.substr(1));
+}
+
+bool has_loop(const Tree& tree) {
+  if (std::holds_alternative<Loop>(tree->op)) return true;
+  const Sequence* sequence = std::get_if<Sequence>(&tree->op);
+  return sequence && std::any_of(sequence->children.begin(), sequence->children.end(), has_loop);
+}
+
+bool is_meant(const std::string& pattern, const Loop& loop, bool is_first) {
+  if (pattern == kOutermost) return is_first;
+  return pattern == kInnermost ? !has_loop(loop.body) : matches(pattern, loop.name);
+}
+
+}  // namespace
+
+bool is_selector(const LoopName& name) {
+  return name.statement == kAll || name.loop == kInnermost || name.loop == kOutermost ||
+         name.loop.find('*') != std::string::npos;
+}
+
+Result<std::vector<LoopName>, Refusal> select_loops(const State& state, const LoopName& name) {
+  std::vector<std::string> statements;
+  const bool all = name.statement.empty() || name.statement == kAll;
+  for (const Leaf* leaf : leaves_of(state.tree)) {
+    const std::vector<std::string> selected =
+        all ? std::vector<std::string>{} : select_statements(state, name.statement);
+    if (all || std::find(selected.begin(), selected.end(), leaf->statement) != selected.end())
+      statements.push_back(leaf->statement);
+  }
+  if (statements.empty()) return the_statement(state, name.statement).error();
+  std::vector<LoopName> meant;
+  std::vector<std::string> there;
+  std::set<int> seen;
+  for (const std::string& statement : statements) {
+    bool is_first = true;
+    for (const Loop* loop : path_to(state.tree, statement)) {
+      const bool is_new = seen.insert(loop->id).second;
+      if (is_new && is_meant(name.loop, *loop, is_first)) meant.push_back({statement, loop->name});
+      if (std::find(there.begin(), there.end(), loop->name) == there.end()) there.push_back(loop->name);
+      is_first = false;
+    }
+  }
+  if (!meant.empty()) return meant;
+  return malformed("no loop of " + (all ? std::string("any statement") : name.statement) + " is meant by " + name.loop +
+                   " (loops are " + (there.empty() ? "none" : joined(there)) + ")");
+}
+
+}  // namespace polyte::schedule

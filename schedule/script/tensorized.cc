@@ -1,0 +1,164 @@
+#include "schedule/script/tensorized.h"
+
+#include <algorithm>
+
+#include "schedule/script/primitives/edit.h"
+#include "schedule/state/digits.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+// The loops of a chain and the leaf at its end; a refusal where it branches.
+struct Chain {
+  std::vector<const Loop*> loops;
+  const Leaf* leaf = nullptr;
+};
+
+Result<Chain, Refusal> chain_of(const Loop& loop) {
+  Chain chain;
+  const Loop* at = &loop;
+  while (at) {
+    chain.loops.push_back(at);
+    if (at->kind != LoopKind::Serial)
+      return malformed(print_loop(at->name, at->kind) +
+                       " is no plain loop: an instruction runs its iterations in its own way");
+    const Loop* inner = std::get_if<Loop>(&at->body->op);
+    if (std::holds_alternative<Sequence>(at->body->op)) {
+      std::vector<std::string> statements;
+      for (const Leaf* leaf : leaves_of(at->body)) statements.push_back(leaf->statement);
+      return malformed("the nest of " + loop.name + " holds " + std::to_string(statements.size()) + " statements (" +
+                       joined(statements) + "), an instruction is one");
+    }
+    if (!inner) chain.leaf = std::get_if<Leaf>(&at->body->op);
+    at = inner;
+  }
+  return chain;
+}
+
+bool uses_loop(const Chain& chain, const ir::Affine& e) {
+  return std::any_of(chain.loops.begin(), chain.loops.end(), [&](const Loop* loop) { return e.uses(loop->name); });
+}
+
+bool has_loop(const Chain& chain, int id) {
+  return std::any_of(chain.loops.begin(), chain.loops.end(), [&](const Loop* loop) { return loop->id == id; });
+}
+
+// What else happens in the iterations of these loops, or in parts of them.
+std::optional<Refusal> check_company(const State& state, const Chain& chain) {
+  for (const StagedBuffer& b : state.staged) {
+    const int place = b.alloc_loop == StagedBuffer::kAtScope ? b.scope_loop : b.alloc_loop;
+    if (has_loop(chain, place) || has_loop(chain, b.scope_loop))
+      return malformed(b.name + " begins anew in every iteration of " +
+                       find_loop(state.tree, has_loop(chain, place) ? place : b.scope_loop)->name +
+                       ", an instruction runs them all at once");
+  }
+  for (const PrefetchHint& hint : state.prefetches)
+    if (has_loop(chain, hint.loop))
+      return malformed(hint.buffer + " is prefetched at a loop of the nest: prefetch at a loop outside it");
+  for (const CutRecord& cut : state.cuts)
+    if (cut.statement == chain.leaf->statement)
+      for (const Loop* loop : chain.loops)
+        if (loop->name == cut.loop) return malformed(loop->name + " runs in two parts, an instruction runs all of it");
+  return std::nullopt;
+}
+
+// Every iteration of the loops' box has an instance.
+std::optional<Refusal> check_whole(const Chain& chain, const ScheduledStatement& s, const ir::Ranges& ranges) {
+  for (const Loop* loop : chain.loops) {
+    const auto range = ranges.find(loop->name);
+    if (range == ranges.end() || !range->second.min || !range->second.max)
+      return conservative(loop->name + " has no constant extent: an instruction needs one");
+  }
+  for (const ir::Constraint& c : loop_constraints(s)) {
+    if (!uses_loop(chain, c.expr) || ir::truth_of(c, ranges) == ir::Truth::True) continue;
+    Refusal refusal = conservative("not every tile of " + chain.loops.front()->name + " is whole");
+    refusal.details = {{"not always", ir::to_string(ir::Constraint{simplified(c.expr, ranges), c.equality})},
+                       {"needed", "sizes that the tiles divide, or a last tile that runs whole (tail round)"}};
+    return refusal;
+  }
+  if (s.body.guard) return malformed(s.body.name + " has a condition on data, an instruction has none");
+  if (s.body.writes.size() != 1) return malformed(s.body.name + " writes two tensors, an instruction writes one");
+  return std::nullopt;
+}
+
+ir::Expr over_loops(const ir::Expr& value, const ScheduledStatement& s, const ir::Ranges& ranges) {
+  return ir::rewrite(ir::substitute(value, s.inverse), [&](const ir::Expr& leaf) -> ir::Expr {
+    const auto* load = std::get_if<ir::Load>(&leaf->op);
+    if (!load) return leaf;
+    ir::Load copy = *load;
+    for (ir::Index& index : copy.indices) index.affine = simplified(index.affine, ranges);
+    return std::make_shared<const ir::ExprNode>(ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
+  });
+}
+
+ir::Stmt store_of(const State& state, const ScheduledStatement& s, const ir::Ranges& ranges) {
+  const ir::Access& write = s.body.writes.front();
+  const ir::Expr current = ir::make_load(state.dtype_of(write.buffer), write.buffer, write.indices);
+  const ir::Expr value = ir::combined_values(s.body, {current}).front();
+  ir::Store store{write.buffer, write.indices, over_loops(value, s, ranges), {}, {s.reference, {}}, s.atomic};
+  store.nontemporal = state.nontemporal.count(write.buffer) > 0;
+  for (ir::Index& index : store.indices) {
+    index.affine = simplified(ir::substitute(index.affine, s.inverse), ranges);
+    if (index.indirect) index.indirect = over_loops(index.indirect, s, ranges);
+  }
+  return ir::make_store(std::move(store));
+}
+
+}  // namespace
+
+Result<ir::Stmt, Refusal> point_nest(const State& state, const Loop& loop) {
+  const auto chain = chain_of(loop);
+  if (!chain) return chain.error();
+  if (auto refusal = check_company(state, *chain)) return *refusal;
+  for (const Loop* outer : path_to(state.tree, chain->leaf->statement)) {
+    if (outer->id == loop.id) break;
+    if (outer->kind == LoopKind::Vector)
+      return malformed(loop.name + " is inside the vector loop " + outer->name + ": an instruction is a vector itself");
+  }
+  const ScheduledStatement& s = state.at(chain->leaf->statement);
+  const ir::Ranges ranges = loop_ranges(state, s);
+  if (auto refusal = check_whole(*chain, s, ranges)) return *refusal;
+  ir::Stmt nest = store_of(state, s, ranges);
+  for (std::size_t i = chain->loops.size(); i-- > 0;) {
+    const std::string& name = chain->loops[i]->name;
+    const ir::Interval& range = ranges.at(name);
+    nest = ir::make_for({name, {*range.min}, {*range.max + 1}, LoopKind::Serial, name, std::move(nest)});
+  }
+  return nest;
+}
+
+std::optional<ir::Mismatch> difference(const State& state, const ir::Intrinsic& intrinsic, const ir::Stmt& nest) {
+  const auto strides = [&](const std::string& buffer) {
+    const std::vector<ir::Affine> shape = state.shape_of(buffer);
+    std::vector<std::optional<std::int64_t>> result(shape.size());
+    std::optional<std::int64_t> stride = 1;
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      result[d] = stride;
+      stride = stride && shape[d].is_constant() ? std::optional(*stride * shape[d].constant()) : std::nullopt;
+    }
+    return result;
+  };
+  const auto tiles = ir::match(intrinsic, nest, strides);
+  if (tiles) return std::nullopt;
+  return tiles.error();
+}
+
+std::optional<Refusal> check_tensorized(const State& state) {
+  for (const TensorizedLoop& tensorized : state.tensorized) {
+    const std::string shown = tensorized.name + ", tensorized with " + tensorized.intrinsic + ", ";
+    const Loop* loop = find_loop(state.tree, tensorized.loop);
+    if (!loop) return malformed(shown + "would be gone: tensorize comes after");
+    const auto nest = point_nest(state, *loop);
+    std::string why;
+    if (!nest) {
+      why = nest.error().headline;
+    } else if (const auto mismatch = difference(state, *ir::find_intrinsic(tensorized.intrinsic), *nest)) {
+      why = mismatch->difference;
+    }
+    if (!why.empty()) return malformed(shown + "would be something else (" + why + "): tensorize comes after");
+  }
+  return std::nullopt;
+}
+
+}  // namespace polyte::schedule

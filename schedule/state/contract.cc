@@ -1,0 +1,110 @@
+#include "schedule/state/contract.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace polyte::schedule {
+namespace {
+
+// A loop of the contract means every loop split from it, and a part of a loop the iterator it came from.
+bool is_same_or_part(const std::string& a, const std::string& b) { return a == b || a.starts_with(b + "."); }
+
+bool names(const std::set<std::string>& loops, const std::string& iterator) {
+  return std::ranges::any_of(loops, [&](const std::string& loop) {
+    return is_same_or_part(iterator, loop) || is_same_or_part(loop, iterator);
+  });
+}
+
+}  // namespace
+
+bool relaxes_order(const State& state) { return state.contract != Contract::Exact || !state.reassociated.empty(); }
+
+bool has_reciprocals(const State& state) {
+  return std::ranges::any_of(state.rewrites, [](const Rewrite& r) { return r.kind == Rewrite::Kind::Reciprocal; });
+}
+
+namespace {
+
+bool may_be_one_element(const ir::Access& write, const ir::Load& load) {
+  if (write.buffer != load.buffer) return false;
+  for (std::size_t i = 0; i < write.indices.size(); ++i) {
+    const ir::Index &a = write.indices[i], &b = load.indices[i];
+    if (a.indirect || b.indirect) continue;
+    if (a.affine != b.affine) return false;  // another element, or one that the order of reads and updates keeps
+  }
+  return true;
+}
+
+// Its value, guard or a subscript reads the very element that it updates: then it is no term that is added.
+bool reads_itself(const ir::Statement& update) {
+  ScheduledStatement plain;
+  plain.body = update;
+  const std::vector<AccessRef> accesses = accesses_of(plain);
+  return std::ranges::any_of(accesses, [&](const AccessRef& ref) {
+    return ref.load && std::ranges::any_of(update.writes, [&](const ir::Access& write) {
+             return may_be_one_element(write, *ref.load);
+           });
+  });
+}
+
+// The position tells any two terms of one element apart. Where it does not, two zeros that compare equal may be of
+// different signs, and the order decides which one stays.
+bool has_unique_position(const ir::Statement& update) {
+  if (update.reductions.size() != 1) return update.reductions.empty();
+  const std::string& k = update.reductions.front();
+  ir::Expr position = update.values.back();
+  const auto keeps_apart = [&] { return !is_float(position->type) && size_in_bytes(position->type) >= 4; };
+  while (const auto* cast = std::get_if<ir::Cast>(&position->op)) {
+    if (!keeps_apart()) return false;
+    position = cast->a;
+  }
+  const auto* index = std::get_if<ir::IndexValue>(&position->op);
+  if (!index || !keeps_apart()) return false;
+  return std::ranges::any_of(index->value.terms(), [&](const ir::Term& term) {
+    return !term.atom.div && term.atom.symbol == k && std::abs(term.coefficient) == 1 &&
+           !(index->value - ir::Affine::symbol(k) * term.coefficient).uses(k);
+  });
+}
+
+}  // namespace
+
+bool is_reorderable(const ir::Statement& update) {
+  if (update.combiner == ir::Combiner::None || reads_itself(update)) return false;
+  if (!is_float(update.values.front()->type)) return true;
+  switch (update.combiner) {
+    case ir::Combiner::Sum:
+    case ir::Combiner::Product:
+      return false;
+    case ir::Combiner::ArgMin:
+    case ir::Combiner::ArgMax:
+      return has_unique_position(update);
+    default:
+      return true;
+  }
+}
+
+std::set<std::string> reorderable_iterators(const State& state, const ir::Statement& update) {
+  std::set<std::string> all(update.reductions.begin(), update.reductions.end());
+  if (state.contract == Contract::Unsafe || is_reorderable(update)) return all;
+  if (reads_itself(update) || update.writes.size() > 1) return {};
+  const auto own = state.reassociated.find(update.writes.front().buffer);
+  std::erase_if(all, [&](const std::string& iterator) {
+    if (own != state.reassociated.end() && names(own->second, iterator)) return false;
+    return state.contract != Contract::Reassoc || !names(state.reassociable, iterator);
+  });
+  return all;
+}
+
+bool may_exchange(const State& state, const ir::Statement& update, const ir::Affine& differing) {
+  const std::set<std::string> free = reorderable_iterators(state, update);
+  return std::ranges::all_of(update.reductions, [&](const std::string& iterator) {
+    return !differing.uses(iterator) || free.contains(iterator);
+  });
+}
+
+bool State::may_reorder(const ir::Statement& update) const {
+  if (is_reorderable(update)) return true;
+  return !update.reductions.empty() && reorderable_iterators(*this, update).size() == update.reductions.size();
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,27 @@
+#include "schedule/state/dimension_names.h"
+
+#include <algorithm>
+
+#include "schedule/state/state.h"
+
+namespace polyte::schedule {
+
+std::vector<std::string> dimension_names(const ir::Program& program, const std::string& buffer,
+                                         std::vector<std::string> given) {
+  std::vector<std::string>& names = given;
+  for (const bool of_writes : {true, false})
+    for (const ir::Statement& s : program.statements) {
+      const ScheduledStatement plain = {s, StatementKind::Plain, {}, {}, {}, {}, {}, false, 0};
+      for (const AccessRef& ref : accesses_of(plain))
+        for (std::size_t d = 0; d < std::min(names.size(), ref.access.indices.size()); ++d) {
+          if (!names[d].empty() || ref.access.buffer != buffer || ref.write != of_writes) continue;
+          const auto symbol = ref.access.indices[d].affine.as_symbol();
+          if (symbol && std::ranges::find(names, *symbol) == names.end()) names[d] = *symbol;
+        }
+    }
+  for (std::size_t d = 0; d < names.size(); ++d)
+    if (names[d].empty()) names[d] = "d" + std::to_string(d);
+  return names;
+}
+
+}  // namespace polyte::schedule

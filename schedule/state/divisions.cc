@@ -1,0 +1,85 @@
+#include "schedule/state/divisions.h"
+
+#include <algorithm>
+
+namespace polyte::schedule {
+
+namespace {
+
+bool uses(const ir::ExprNode& node, const std::string& iterator) {
+  if (const auto* value = std::get_if<ir::IndexValue>(&node.op)) return value->value.uses(iterator);
+  const auto* load = std::get_if<ir::Load>(&node.op);
+  if (!load) return false;
+  return std::ranges::any_of(load->indices, [&](const ir::Index& index) { return index.affine.uses(iterator); }) ||
+         std::ranges::any_of(load->guard, [&](const ir::Constraint& c) { return c.expr.uses(iterator); });
+}
+
+bool has_node(const ir::Expr& e, const std::function<bool(const ir::ExprNode&)>& wanted) {
+  bool found = false;
+  ir::for_each_node(e, [&](const ir::ExprNode& node) { found = found || wanted(node); });
+  return found;
+}
+
+bool is_constant(const ir::Expr& e) {
+  return !has_node(e, [](const ir::ExprNode& node) {
+    return std::holds_alternative<ir::Load>(node.op) || std::holds_alternative<ir::IndexValue>(node.op);
+  });
+}
+
+bool is_one(const ir::Expr& e) {
+  const auto* literal = std::get_if<ir::Literal>(&e->op);
+  return literal && is_float(e->type) && literal->real == 1;
+}
+
+bool reads_own_result(const ir::Statement& s, const ir::Expr& e) {
+  return has_node(e, [&](const ir::ExprNode& node) {
+    const auto* load = std::get_if<ir::Load>(&node.op);
+    return load && std::ranges::any_of(s.writes, [&](const ir::Access& w) { return w.buffer == load->buffer; });
+  });
+}
+
+bool is_division(const ir::Expr& e) {
+  const auto* binary = std::get_if<ir::Binary>(&e->op);
+  return binary && binary->op == ir::BinaryOp::Div;
+}
+
+}  // namespace
+
+std::vector<ir::Expr> divisions_of(const ir::Statement& s) {
+  std::vector<ir::Expr> divisions;
+  for (const ir::Expr& value : s.values)
+    with_reciprocals(value, [&](const ir::Expr& division) { return divisions.push_back(division), false; });
+  return divisions;
+}
+
+std::string why_not_shared(const ir::Statement& s, const ir::Expr& division) {
+  const auto& [op, dividend, divisor] = std::get<ir::Binary>(division->op);
+  const std::string text = ir::to_string(division);
+  if (!is_float(division->type)) return text + " divides integers";
+  if (is_one(dividend)) return text + " is a reciprocal already";
+  if (is_constant(divisor)) return text + " divides by a constant";
+  if (reads_own_result(s, divisor)) return text + " divides by what " + s.name + " computes";
+  const bool is_shared =
+      std::any_of(s.iterators.begin() + s.region_depth, s.iterators.end(), [&](const std::string& iterator) {
+        return !has_node(divisor, [&](const ir::ExprNode& node) { return uses(node, iterator); });
+      });
+  return is_shared ? "" : text + " has another divisor in every iteration";
+}
+
+ir::Expr with_reciprocals(const ir::Expr& e, const std::function<bool(const ir::Expr& division)>& chosen) {
+  const auto in = [&](const ir::Expr& operand) { return with_reciprocals(operand, chosen); };
+  if (const auto* o = std::get_if<ir::Unary>(&e->op)) return ir::make_unary(o->op, in(o->a));
+  if (const auto* o = std::get_if<ir::Binary>(&e->op)) {
+    const bool is_chosen = is_division(e) && chosen(e);
+    const ir::Expr a = in(o->a), b = in(o->b);
+    if (!is_chosen) return ir::make_binary(o->op, a, b);
+    const ir::Expr one = ir::make_literal(e->type, 1);
+    return ir::make_binary(ir::BinaryOp::Mul, a, ir::make_binary(ir::BinaryOp::Div, one, b));
+  }
+  if (const auto* o = std::get_if<ir::Fma>(&e->op)) return ir::make_fma(in(o->a), in(o->b), in(o->c));
+  if (const auto* o = std::get_if<ir::Select>(&e->op)) return ir::make_select(in(o->condition), in(o->a), in(o->b));
+  if (const auto* o = std::get_if<ir::Cast>(&e->op)) return ir::make_cast(e->type, in(o->a));
+  return e;
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,69 @@
+#include "schedule/state/softmax_sum.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+namespace polyte::schedule {
+
+namespace {
+
+// exp(e - M[..]) itself.
+std::optional<SoftmaxSum> weight(const ir::Expr& value, const std::string& maximum) {
+  const auto* exponential = std::get_if<ir::Unary>(&value->op);
+  if (!exponential || exponential->op != ir::UnaryOp::Exp) return std::nullopt;
+  const auto* difference = std::get_if<ir::Binary>(&exponential->a->op);
+  if (!difference || difference->op != ir::BinaryOp::Sub) return std::nullopt;
+  const auto* load = std::get_if<ir::Load>(&difference->b->op);
+  if (!load || load->buffer != maximum || load->otherwise) return std::nullopt;
+  const bool affine = std::none_of(load->indices.begin(), load->indices.end(),
+                                   [](const ir::Index& index) { return index.indirect != nullptr; });
+  if (!affine) return std::nullopt;
+  return SoftmaxSum{load, difference->a};
+}
+
+// The cell is one iterator a dimension, and M's place is over these: all terms of a cell have one maximum.
+bool has_own_maximum(const ir::Access& cell, const ir::Load& maximum) {
+  std::set<std::string> iterators, used;
+  for (const ir::Index& index : cell.indices) {
+    const auto symbol = index.affine.as_symbol();
+    if (index.indirect || !symbol || !iterators.insert(*symbol).second) return false;
+  }
+  for (const ir::Index& index : maximum.indices) index.affine.collect_symbols(used);
+  return std::includes(iterators.begin(), iterators.end(), used.begin(), used.end());
+}
+
+bool reads(const ir::Expr& e, const std::string& buffer) {
+  const std::vector<const ir::Load*> loads = ir::loads_of(e);
+  return std::any_of(loads.begin(), loads.end(), [&](const ir::Load* load) { return load->buffer == buffer; });
+}
+
+}  // namespace
+
+std::optional<SoftmaxSum> softmax_sum(const ir::Statement& update, const std::string& maximum) {
+  if (update.combiner != ir::Combiner::Sum || update.guard || update.writes.size() != 1) return std::nullopt;
+  const ir::Expr& value = update.values.front();
+  const auto accepted = [&](const std::optional<SoftmaxSum>& sum) {
+    return sum && !reads(sum->exponent, maximum) && has_own_maximum(update.writes.front(), *sum->maximum);
+  };
+  if (auto alone = weight(value, maximum); accepted(alone)) return alone;
+  const auto* product = std::get_if<ir::Binary>(&value->op);
+  if (!product || product->op != ir::BinaryOp::Mul) return std::nullopt;
+  for (const auto& [left, right] : {std::pair{product->a, product->b}, std::pair{product->b, product->a}})
+    if (auto found = weight(left, maximum))
+      if (!reads(right, maximum) && accepted(found)) return found;
+  return std::nullopt;
+}
+
+ir::Expr softmax_scale(const ir::Statement& update, const SoftmaxSum& sum, const std::string& old) {
+  const DType type = update.values.front()->type;
+  const ir::Access& cell = update.writes.front();
+  const ir::Expr before = ir::make_load(type, old, sum.maximum->indices);
+  const ir::Expr now = ir::make_load(type, sum.maximum->buffer, sum.maximum->indices);
+  const ir::Expr lowest = ir::make_float(type, -std::numeric_limits<double>::infinity());
+  const ir::Expr factor = ir::make_unary(ir::UnaryOp::Exp, ir::make_binary(ir::BinaryOp::Sub, before, now));
+  return ir::make_select(ir::make_binary(ir::BinaryOp::Eq, before, lowest), ir::make_float(type, 0),
+                         ir::make_binary(ir::BinaryOp::Mul, ir::make_load(type, cell.buffer, cell.indices), factor));
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,217 @@
+#include "schedule/state/state.h"
+
+#include <algorithm>
+
+#include "schedule/state/digits.h"
+#include "support/error.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+using ir::Affine;
+
+// A statement that assigns where a later one updates: the start of a reduction.
+bool starts_reduction(const ir::Program& program, std::size_t index) {
+  const ir::Statement& s = program.statements[index];
+  if (s.combiner != ir::Combiner::None) return false;
+  for (std::size_t i = index + 1; i < program.statements.size(); ++i) {
+    const ir::Statement& other = program.statements[i];
+    if (other.writes.front().buffer != s.writes.front().buffer) continue;
+    if (other.combiner == ir::Combiner::None) return false;
+    const std::vector<const ir::Load*> loads = ir::loads_of(s.values.front());  // one that goes on from a sum is none
+    return std::none_of(loads.begin(), loads.end(),
+                        [&](const ir::Load* load) { return load->buffer == s.writes.front().buffer; });
+  }
+  return false;
+}
+
+ScheduledStatement scheduled(const ir::Program& program, std::size_t index) {
+  ScheduledStatement s;
+  s.body = program.statements[index];
+  s.reference = s.body.name;
+  if (s.body.combiner != ir::Combiner::None)
+    s.kind = StatementKind::Update;
+  else if (starts_reduction(program, index))
+    s.kind = StatementKind::Init;
+  for (const std::string& iterator : s.body.iterators) {
+    s.phi.push_back(Affine::symbol(iterator));
+    s.rows.push_back({iterator, Affine::symbol(iterator)});
+    s.inverse[iterator] = Affine::symbol(iterator);
+  }
+  return s;
+}
+
+// The tree of the reference order; a region that runs downwards negates its row.
+Tree reference_tree(State& state, const ir::Program& program, const std::vector<ir::Item>& items);
+
+void collect_statements(const std::vector<ir::Item>& items, std::vector<std::size_t>& into) {
+  for (const ir::Item& item : items) {
+    if (const std::size_t* index = std::get_if<std::size_t>(&item))
+      into.push_back(*index);
+    else
+      collect_statements(std::get<ir::Region>(item).body, into);
+  }
+}
+
+Tree reference_region(State& state, const ir::Program& program, const ir::Region& region) {
+  Tree body = reference_tree(state, program, region.body);
+  if (!body) return nullptr;
+  if (region.step < 0) {
+    std::vector<std::size_t> below;
+    collect_statements(region.body, below);
+    const Affine reversed = -Affine::symbol(region.iterator);
+    for (std::size_t index : below) {
+      ScheduledStatement& s = state.statements[index];
+      for (LoopRow& row : s.rows)
+        if (row.loop == region.iterator) row.value = reversed;
+      s.inverse[region.iterator] = reversed;
+    }
+  }
+  return make_loop({.id = state.next_loop_id++, .name = region.iterator, .body = std::move(body)});
+}
+
+Tree reference_nest(State& state, const ir::Statement& s) {
+  Tree tree = make_leaf({s.name, {}, {}});
+  for (std::size_t i = s.iterators.size(); i > static_cast<std::size_t>(s.region_depth); --i)
+    tree = make_loop({.id = state.next_loop_id++, .name = s.iterators[i - 1], .body = std::move(tree)});
+  return tree;
+}
+
+Tree reference_tree(State& state, const ir::Program& program, const std::vector<ir::Item>& items) {
+  std::vector<Tree> children;
+  for (const ir::Item& item : items) {
+    Tree child;
+    if (const std::size_t* index = std::get_if<std::size_t>(&item))
+      child = reference_nest(state, program.statements[*index]);
+    else
+      child = reference_region(state, program, std::get<ir::Region>(item));
+    if (child) children.push_back(std::move(child));
+  }
+  return children.empty() ? nullptr : make_sequence(std::move(children));
+}
+
+void add_loads(const ir::Expr& e, std::vector<AccessRef>& into) {
+  if (!e) return;
+  ir::for_each_node(e, [&](const ir::ExprNode& node) {
+    if (const ir::Load* load = std::get_if<ir::Load>(&node.op))
+      into.push_back({{load->buffer, load->indices}, false, load->guard, load});
+  });
+}
+
+void verify_statement(const State& state, const ScheduledStatement& s, std::vector<std::string>& problems) {
+  const std::string& name = s.body.name;
+  std::vector<std::string> path;
+  for (const Loop* loop : path_to(state.tree, name)) {
+    if (std::find(path.begin(), path.end(), loop->name) != path.end())
+      problems.push_back("statement '" + name + "' has two loops '" + loop->name + "' above it");
+    path.push_back(loop->name);
+  }
+  std::vector<std::string> rows;
+  for (const LoopRow& row : s.rows) rows.push_back(row.loop);
+  if (rows != path) problems.push_back("statement '" + name + "': its rows are not the loops above it, in order");
+  for (const std::string& iterator : s.body.iterators)
+    if (s.inverse.count(iterator) == 0)
+      problems.push_back("statement '" + name + "': iterator '" + iterator + "' has no inverse");
+  for (const auto& [iterator, got] : wrong_inverses(state, s))
+    problems.push_back("statement '" + name + "': rows and inverse disagree on '" + iterator + "': got " +
+                       ir::to_string(got));
+  const bool is_copy = s.kind == StatementKind::Copy;
+  if (is_copy != s.reference.empty()) problems.push_back("statement '" + name + "': only a copy has no reference");
+  if (!is_copy && s.phi.size() != state.basis->statement(s.reference).iterators.size())
+    problems.push_back("statement '" + name + "': phi does not have one value an iterator of '" + s.reference + "'");
+}
+
+}  // namespace
+
+const ScheduledStatement* State::find(const std::string& statement) const {
+  for (const ScheduledStatement& s : statements)
+    if (s.body.name == statement) return &s;
+  return nullptr;
+}
+
+const ScheduledStatement& State::at(const std::string& statement) const {
+  const ScheduledStatement* s = find(statement);
+  POLYTE_CHECK(s != nullptr, "no statement '" + statement + "' in the state");
+  return *s;
+}
+
+bool is_total(const ir::Statement& statement) {
+  const auto plain = [](const std::vector<ir::Index>& indices) {
+    return std::none_of(indices.begin(), indices.end(),
+                        [](const ir::Index& index) { return index.indirect != nullptr; });
+  };
+  std::vector<ir::Expr> all = statement.values;
+  if (statement.guard) all.push_back(statement.guard);
+  bool total = std::all_of(statement.writes.begin(), statement.writes.end(),
+                           [&](const ir::Access& write) { return plain(write.indices); });
+  for (const ir::Expr& value : all)
+    for (const ir::Load* load : ir::loads_of(value)) total = total && plain(load->indices);
+  return total;
+}
+
+std::vector<Affine> State::shape_of(const std::string& buffer) const {
+  for (const StagedBuffer& b : staged)
+    if (b.name == buffer) return {b.shape.begin(), b.shape.end()};
+  return basis->buffer(buffer).shape;
+}
+
+DType State::dtype_of(const std::string& buffer) const {
+  for (const StagedBuffer& b : staged)
+    if (b.name == buffer) return b.dtype;
+  return basis->buffer(buffer).dtype;
+}
+
+ScheduledStatement scheduled_statement(const ir::Program& program, const std::string& name) {
+  for (std::size_t i = 0; i < program.statements.size(); ++i)
+    if (program.statements[i].name == name) return scheduled(program, i);
+  POLYTE_CHECK(false, "no statement '" + name + "' in '" + program.name + "'");
+}
+
+State reference_state(std::shared_ptr<const ir::Program> program) {
+  State state;
+  state.reference = state.basis = program;
+  for (std::size_t i = 0; i < program->statements.size(); ++i) state.statements.push_back(scheduled(*program, i));
+  state.tree = reference_tree(state, *program, program->order);
+  return state;
+}
+
+std::vector<AccessRef> accesses_of(const ScheduledStatement& statement) {
+  std::vector<AccessRef> accesses;
+  for (const ir::Expr& value : statement.body.values) add_loads(value, accesses);
+  add_loads(statement.body.guard, accesses);
+  for (const ir::Access& write : statement.body.writes)
+    for (const ir::Index& index : write.indices) add_loads(index.indirect, accesses);
+  if (statement.kind == StatementKind::Update)
+    for (const ir::Access& write : statement.body.writes) accesses.push_back({write, false, {}, nullptr, true});
+  for (const ir::Access& write : statement.body.writes) accesses.push_back({write, true, {}});
+  return accesses;
+}
+
+std::vector<std::string> verify(const State& state) {
+  std::vector<std::string> problems;
+  std::map<std::string, int> leaves;
+  for (const Leaf* leaf : leaves_of(state.tree)) ++leaves[leaf->statement];
+  for (const auto& [name, count] : leaves) {
+    if (count > 1) problems.push_back("statement '" + name + "' has " + std::to_string(count) + " leaves");
+    if (!state.find(name)) problems.push_back("leaf '" + name + "' has no statement");
+  }
+  std::set<int> ids;
+  if (state.tree)
+    map_loops(state.tree, [&](const Loop& loop) {
+      if (!ids.insert(loop.id).second) problems.push_back("two loops have the id of '" + loop.name + "'");
+      return loop;
+    });
+  for (const ScheduledStatement& s : state.statements) {
+    if (leaves.count(s.body.name) == 0)
+      problems.push_back("statement '" + s.body.name + "' is not in the tree");
+    else
+      verify_statement(state, s, problems);
+  }
+  for (const StagedBuffer& buffer : state.staged)
+    if (buffer.scope_loop >= 0 && !find_loop(state.tree, buffer.scope_loop))
+      problems.push_back("buffer '" + buffer.name + "' is scoped to a loop that is not there");
+  return problems;
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,181 @@
+// State: a Program on its way to loops. {the reference Program, the current statements with their rows, the
+// tree, the storage}. Every primitive is a pure function State -> State | Refusal; nothing else edits one.
+//
+// A scheduled statement S with iterators (i, j) under loops (i.o, j, i.i):
+//   rows         i.o = i // 4,  j = j,  i.i = i % 4          loop value, over the iterators
+//   inverse      i = 4*i.o + i.i,  j = j                     iterator, over the loops
+//   loop_domain  0 <= i.i < 4                                what the rows imply for the loops by themselves
+// Loops that S does not own but is placed in (`when first k.o`) have a row too, constant over the instances of
+// a tile, and an equality in loop_domain. Rows are over the statement's own iterators and parameters only.
+//
+// What later stages may trust: `reference`, `phi`, `kind`, the rewritten accesses and the buffers' scopes; the
+// end-to-end proof (schedule/proof) trusts nothing else.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+#include "schedule/state/tree.h"
+#include "support/machine.h"
+
+namespace polyte::schedule {
+
+enum class StatementKind {
+  Plain,   // a definition
+  Init,    // first write of a reduction's cells
+  Update,  // write op= value
+  Copy     // moves one element bit for bit (a guarded read moves the guard's value outside): has no phi
+};
+
+struct LoopRow {
+  std::string loop;  // name of a loop above the statement's leaf
+  ir::Affine value;  // over the statement's iterators and the parameters
+};
+
+struct ScheduledStatement {
+  ir::Statement body;  // with rewritten accesses; for lifted and copy statements the first iterators are the
+                       // prefix, named as the loops above the site
+  StatementKind kind = StatementKind::Plain;
+  std::string reference;                    // statement of the reference Program; empty for copies
+  std::vector<ir::Affine> phi;              // one a reference iterator, over body.iterators; not injective = recompute
+  std::vector<LoopRow> rows;                // one for every loop above the leaf, outermost first
+  ir::Bindings inverse;                     // every iterator, over loop names
+  std::vector<ir::Constraint> loop_domain;  // over loop names
+  bool atomic = false;                      // its conflicts with itself are atomic
+  int lifted = 0;                           // how many leading iterators are the prefix of a lifted or copy statement
+  bool padded = false;                      // it runs beyond the reference's instances, into padding
+  ir::Bindings counted = {};                // iterators over the loops that the last map made; empty: none did
+};
+
+// How a dimension of a loop came about, for printing and for `split ... tail`.
+struct SplitRecord {
+  std::string statement;  // of the statement whose loop was split
+  std::string loop;
+  std::int64_t factor = 0;
+  Tail tail = Tail::Guard;
+};
+
+// A loop that runs in two parts, below a point and from it on; the order stays.
+struct CutRecord {
+  std::string statement;
+  std::string loop;
+  ir::Affine at;  // over the loops outside and the parameters
+};
+
+// A loop name that a map has replaced, for messages.
+struct MapRecord {
+  std::string statement;
+  std::string loop;
+  std::string now;  // the loops in its place: "ij", "i, w"
+};
+
+// Storage that is not the reference's own: staged copies, promoted accumulators, padded or packed layouts.
+struct StagedBuffer {
+  std::string name;  // "acc.r", "w.p"
+  std::string of;    // the reference buffer whose elements it holds
+  DType dtype = DType::F32;
+  std::vector<std::int64_t> shape;
+  Memory memory = Memory::Heap;
+  int scope_loop = -1;           // id of the loop whose iterations each have their own contents; -1: the whole kernel
+  bool at_compile_time = false;  // a Const packed before run time: its copy statement leaves the kernel
+  std::vector<std::string> dimensions = {};  // their names, as those of the copies' loops
+  int alloc_loop = kAtScope;                 // id of the loop in whose body it is allocated; -1: around the kernel
+
+  static constexpr int kAtScope = -2;
+};
+
+// A hint: in every iteration of the loop, bring what it touches of the buffer `distance` iterations of `along` later.
+struct PrefetchHint {
+  std::string buffer;
+  int loop = -1;
+  int along = -1;  // id of the same loop or of one outside it
+  std::int64_t distance = 0;
+  int level = 1;
+};
+
+// A loop that, with all below it, is one instruction of the catalogue (ir/intrinsics.h).
+struct TensorizedLoop {
+  int loop = -1;
+  std::string name;  // as the directive had it, "acc.update:n.i"
+  std::string intrinsic;
+};
+
+enum class Contract { Exact, Reassoc, Unsafe };
+
+// One rewrite of the Program: `after` computes what the Program before it computes. The proof checks every step from
+// the two Programs alone (schedule/proof/rewrites.cc); the words here say which argument to look for.
+struct Rewrite {
+  enum class Kind {
+    Inline,     // reads of `tensor` replaced by its definition
+    Factor,     // the reduction of `tensor` in parts: `other` holds them
+    Online,     // sums of exponentials along with the maximum `tensor`; `sums` are named
+    Reciprocal  // the statement `tensor` multiplies by 1 / b where it divided by b
+  };
+  Kind kind = Kind::Inline;
+  std::string tensor;
+  std::string other;
+  std::string loop;                            // over which
+  std::vector<std::string> sums;               // of Online
+  std::map<std::string, ir::Bindings> points;  // of Online: iterators before, over those after, by statement
+  std::shared_ptr<const ir::Program> after;
+};
+
+struct State {
+  std::shared_ptr<const ir::Program> reference;  // never changes
+  std::shared_ptr<const ir::Program> basis;      // the reference after all rewrites; else the same object
+  std::vector<Rewrite> rewrites;                 // from reference to basis, in order
+  std::vector<ScheduledStatement> statements;    // current, in the order of their making
+  Tree tree;
+  std::vector<StagedBuffer> staged;
+  std::vector<SplitRecord> splits;  // in order
+  std::vector<MapRecord> maps = {};
+  std::vector<CutRecord> cuts = {};
+  std::vector<PrefetchHint> prefetches;
+  std::set<std::string> nontemporal;               // buffers whose stores go past the caches
+  std::map<std::string, std::string> reused = {};  // temporary -> the tensor in whose memory its elements lie
+  std::vector<TensorizedLoop> tensorized = {};
+  Contract contract = Contract::Exact;
+  std::set<std::string> reassociable;                         // loops named by `reassoc`
+  std::map<std::string, std::set<std::string>> reassociated;  // the same for one tensor, by `reassociate`
+  int next_loop_id = 0;
+
+  const ScheduledStatement* find(const std::string& statement) const;  // null if absent
+  const ScheduledStatement& at(const std::string& statement) const;
+  // True where the contract lets the updates of this reduction of the basis run in another order.
+  bool may_reorder(const ir::Statement& update) const;
+  // Constant shape, type and memory of a buffer of the reference or staged (InternalError if absent).
+  std::vector<ir::Affine> shape_of(const std::string& buffer) const;
+  DType dtype_of(const std::string& buffer) const;
+};
+
+// True where the order of the updates cannot change a bit: integers, minima and maxima, bitwise operations.
+bool is_reorderable(const ir::Statement& update);
+
+// True where the statement computes something whatever it reads: no subscript is read.
+bool is_total(const ir::Statement& statement);
+
+// A statement of the Program as reference_state has it: each iterator its own loop.
+ScheduledStatement scheduled_statement(const ir::Program& program, const std::string& name);
+// Every statement under its own loops, in reference order: the tree that `naive` runs.
+State reference_state(std::shared_ptr<const ir::Program> program);
+
+// Reads and writes of a statement as it stands: loads in order of appearance in `values` (their own gather
+// subscripts included), an Update's reads of what it writes last.
+struct AccessRef {
+  ir::Access access;
+  bool write = false;
+  std::vector<ir::Constraint> guard;  // of a guarded read
+  const ir::Load* load = nullptr;     // the expression that reads; lives as long as the statement
+  bool own = false;                   // an update's read of the element that it updates, which no expression states
+};
+std::vector<AccessRef> accesses_of(const ScheduledStatement& statement);
+
+// Structure of the State: every leaf has its statement and the other way round, a row for each loop of its path,
+// rows and inverse agree, names are unique on a path. Every problem found.
+std::vector<std::string> verify(const State& state);
+
+}  // namespace polyte::schedule

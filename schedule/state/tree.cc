@@ -1,0 +1,160 @@
+#include "schedule/state/tree.h"
+
+#include "support/error.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+void find_path(const Tree& tree, const std::string& statement, std::vector<const Loop*>& path, bool& found) {
+  if (found) return;
+  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) {
+    found = leaf->statement == statement;
+  } else if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) {
+    for (const Tree& child : sequence->children) find_path(child, statement, path, found);
+  } else {
+    const Loop& loop = std::get<Loop>(tree->op);
+    path.push_back(&loop);
+    find_path(loop.body, statement, path, found);
+    if (!found) path.pop_back();
+  }
+}
+
+void collect_leaves(const Tree& tree, std::vector<const Leaf*>& leaves) {
+  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) {
+    leaves.push_back(leaf);
+  } else if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) {
+    for (const Tree& child : sequence->children) collect_leaves(child, leaves);
+  } else {
+    collect_leaves(std::get<Loop>(tree->op).body, leaves);
+  }
+}
+
+std::string print_leaf(const Leaf& leaf) {
+  std::string text = leaf.statement;
+  if (!leaf.at.empty()) text += " at " + leaf.at;
+  if (!leaf.per.empty()) text += " once per " + leaf.per;
+  for (std::size_t i = 0; i < leaf.when.size(); ++i)
+    text += std::string(i == 0 ? " when " : " and ") + (leaf.when[i].first ? "first " : "last ") + leaf.when[i].loop;
+  return text;
+}
+
+}  // namespace
+
+Tree make_loop(Loop loop) { return std::make_shared<const Node>(Node{std::move(loop)}); }
+
+Tree make_sequence(std::vector<Tree> children) {
+  std::vector<Tree> flat;
+  for (Tree& child : children) {
+    if (const Sequence* inner = std::get_if<Sequence>(&child->op))
+      flat.insert(flat.end(), inner->children.begin(), inner->children.end());
+    else
+      flat.push_back(std::move(child));
+  }
+  POLYTE_CHECK(!flat.empty(), "a sequence needs a child");
+  if (flat.size() == 1) return flat.front();
+  return std::make_shared<const Node>(Node{Sequence{std::move(flat)}});
+}
+
+Tree make_leaf(Leaf leaf) { return std::make_shared<const Node>(Node{std::move(leaf)}); }
+
+std::vector<const Loop*> path_to(const Tree& tree, const std::string& statement) {
+  std::vector<const Loop*> path;
+  bool found = false;
+  if (tree) find_path(tree, statement, path, found);
+  POLYTE_CHECK(found, "statement '" + statement + "' is not in the tree");
+  return path;
+}
+
+const Loop* find_loop(const Tree& tree, int id) {
+  if (!tree) return nullptr;
+  if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) {
+    for (const Tree& child : sequence->children)
+      if (const Loop* loop = find_loop(child, id)) return loop;
+  } else if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
+    return loop->id == id ? loop : find_loop(loop->body, id);
+  }
+  return nullptr;
+}
+
+std::vector<const Leaf*> leaves_of(const Tree& tree) {
+  std::vector<const Leaf*> leaves;
+  if (tree) collect_leaves(tree, leaves);
+  return leaves;
+}
+
+std::vector<std::string> statements_below(const Tree& tree, int loop_id) {
+  const Loop* loop = find_loop(tree, loop_id);
+  POLYTE_CHECK(loop != nullptr, "no loop of this id in the tree");
+  std::vector<std::string> names;
+  for (const Leaf* leaf : leaves_of(loop->body)) names.push_back(leaf->statement);
+  return names;
+}
+
+Tree map_loops(const Tree& tree, const std::function<Loop(const Loop&)>& f) {
+  if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) {
+    std::vector<Tree> children;
+    for (const Tree& child : sequence->children) children.push_back(map_loops(child, f));
+    return make_sequence(std::move(children));
+  }
+  if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
+    Loop rebuilt = *loop;
+    rebuilt.body = map_loops(loop->body, f);
+    return make_loop(f(rebuilt));
+  }
+  return tree;
+}
+
+Tree without_statement(const Tree& tree, const std::string& statement) {
+  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return leaf->statement == statement ? nullptr : tree;
+  if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
+    Loop rebuilt = *loop;
+    rebuilt.body = without_statement(loop->body, statement);
+    if (rebuilt.body == loop->body) return tree;
+    return rebuilt.body ? make_loop(std::move(rebuilt)) : nullptr;
+  }
+  std::vector<Tree> children;
+  bool changed = false;
+  for (const Tree& child : std::get<Sequence>(tree->op).children) {
+    Tree kept = without_statement(child, statement);
+    changed |= kept != child;
+    if (kept) children.push_back(std::move(kept));
+  }
+  if (!changed) return tree;
+  return children.empty() ? nullptr : make_sequence(std::move(children));
+}
+
+std::string print_loop(const std::string& name, LoopKind kind) {
+  switch (kind) {
+    case LoopKind::Parallel:
+      return "par " + name;
+    case LoopKind::Unrolled:
+      return "[" + name + "]";
+    case LoopKind::Vector:
+      return "<" + name + ">";
+    case LoopKind::Serial:
+      break;
+  }
+  return name;
+}
+
+std::string print_nest(const Tree& tree) {
+  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return print_leaf(*leaf);
+  if (const Loop* loop = std::get_if<Loop>(&tree->op))
+    return print_loop(loop->name, loop->kind) + " > " + print_nest(loop->body);
+  std::string text = "{ ";
+  const auto& children = std::get<Sequence>(tree->op).children;
+  for (std::size_t i = 0; i < children.size(); ++i) text += (i == 0 ? "" : "; ") + print_nest(children[i]);
+  return text + " }";
+}
+
+std::string print_nests(const Tree& tree) {
+  if (!tree) return "";
+  const auto* sequence = std::get_if<Sequence>(&tree->op);
+  if (!sequence) return print_nest(tree) + "\n";
+  std::string text;
+  for (const Tree& child : sequence->children) text += print_nest(child) + "\n";
+  return text;
+}
+
+}  // namespace polyte::schedule
