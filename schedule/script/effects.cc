@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "schedule/script/directive_table.h"
 #include "schedule/script/hints.h"
 #include "schedule/script/primitives/edit.h"
 #include "schedule/script/script_lexer.h"
@@ -136,10 +137,9 @@ std::string prefetch_note(const State& after, const PrefetchHint& hint) {
   return moves ? "" : "every iteration of " + loop.name + " reads the same of " + hint.buffer + ": it has no effect";
 }
 
-bool is_setting(const Operation& operation) {
-  return std::holds_alternative<SetParam>(operation) || std::holds_alternative<Where>(operation) ||
-         std::holds_alternative<Let>(operation);
-}
+using Notes = std::vector<std::string>;
+
+Notes said(const std::string& note) { return note.empty() ? Notes{} : Notes{note}; }
 
 // The names that a text uses.
 void collect_names(const std::string& text, std::set<std::string>& into) {
@@ -149,32 +149,45 @@ void collect_names(const std::string& text, std::set<std::string>& into) {
 
 }  // namespace
 
+Notes idle_kind(const State& before, const Operation&, const State& after, const ScriptEnvironment&) {
+  Notes notes;
+  for (const Loop* loop : new_kinds(before, after))
+    if (std::string note = replaced_kind(before, *loop); !note.empty()) notes.push_back(note);
+  return notes;
+}
+
+Notes idle_cut(const State& before, const Operation&, const State& after, const ScriptEnvironment&) {
+  return said(cut_note(before, after));
+}
+
+Notes idle_peel(const State& before, const Operation& operation, const State& after, const ScriptEnvironment&) {
+  return said(peel_note(before, after, std::get<Peel>(operation)));
+}
+
+Notes idle_prefetch(const State&, const Operation&, const State& after, const ScriptEnvironment&) {
+  return said(prefetch_note(after, after.prefetches.back()));
+}
+
+Notes idle_stage(const State&, const Operation& operation, const State&, const ScriptEnvironment& environment) {
+  const std::string& text = std::get<Stage>(operation).pad.text;
+  if (text.empty()) return {};
+  const auto pad = evaluate_size(text, environment.values);
+  return said(pad && *pad == 0 ? "pad 0 has no effect" : "");
+}
+
 std::vector<std::string> idle_parts(const State& before, const Directive& directive, const State& after,
                                     const ScriptEnvironment& environment) {
-  if (is_setting(directive.operation)) return {};
-  std::vector<std::string> notes;
+  const DirectiveRow& row = row_of(directive.operation);
+  if (row.is_setting) return {};
   if (is_same(before, after)) return {"it has no effect"};
+  Notes notes;
   const auto lanes = environment.values.find("L");
   for (const Loop* loop : new_kinds(before, after))
     if (std::string note = kind_note(after, *loop, lanes == environment.values.end() ? 1 : lanes->second);
         !note.empty() && std::find(notes.begin(), notes.end(), note) == notes.end())
       notes.push_back(note);
-  const bool is_kind = std::holds_alternative<Unroll>(directive.operation) ||
-                       std::holds_alternative<Vectorize>(directive.operation) ||
-                       std::holds_alternative<Parallel>(directive.operation);
-  for (const Loop* loop : is_kind ? new_kinds(before, after) : std::vector<const Loop*>{})
-    if (std::string note = replaced_kind(before, *loop); !note.empty()) notes.push_back(note);
-  if (std::holds_alternative<Cut>(directive.operation))
-    if (std::string note = cut_note(before, after); !note.empty()) notes.push_back(note);
-  if (const Peel* peel = std::get_if<Peel>(&directive.operation))
-    if (std::string note = peel_note(before, after, *peel); !note.empty()) notes.push_back(note);
-  if (std::holds_alternative<Prefetch>(directive.operation)) {
-    const std::string note = prefetch_note(after, after.prefetches.back());
-    if (!note.empty()) notes.push_back(note);
-  }
-  if (const Stage* stage = std::get_if<Stage>(&directive.operation); stage && !stage->pad.text.empty())
-    if (const auto pad = evaluate_size(stage->pad.text, environment.values); pad && *pad == 0)
-      notes.push_back("pad 0 has no effect");
+  const Notes own = row.idle ? row.idle(before, directive.operation, after, environment) : Notes{};
+  notes.insert(notes.end(), own.begin(), own.end());
   return notes;
 }
 

@@ -14,6 +14,20 @@
 
 namespace polyte::schedule {
 
+// What one kind of directive may leave undone, as lines; `operation` led from `before` to `after`.
+using IdleParts = std::vector<std::string> (*)(const State& before, const Operation& operation, const State& after,
+                                               const ScriptEnvironment& environment);
+std::vector<std::string> idle_kind(const State& before, const Operation& operation, const State& after,
+                                   const ScriptEnvironment& environment);
+std::vector<std::string> idle_cut(const State& before, const Operation& operation, const State& after,
+                                  const ScriptEnvironment& environment);
+std::vector<std::string> idle_peel(const State& before, const Operation& operation, const State& after,
+                                   const ScriptEnvironment& environment);
+std::vector<std::string> idle_prefetch(const State& before, const Operation& operation, const State& after,
+                                       const ScriptEnvironment& environment);
+std::vector<std::string> idle_stage(const State& before, const Operation& operation, const State& after,
+                                    const ScriptEnvironment& environment);
+
 // What the directive that led from one State to the next left undone. `lanes`: of a vector of the script's type.
 std::vector<std::string> idle_parts(const State& before, const Directive& directive, const State& after,
                                     const ScriptEnvironment& environment);

@@ -1,5 +1,5 @@
 // Recursive descent over the tokens of one logical line: words, names, sizes, paths and nests, from which each
-// directive's own syntax is built (directive_syntax.h). A problem ends its line by throwing LineProblem.
+// directive's own syntax is built (directive_table.h). A problem ends its line by throwing LineProblem.
 #pragma once
 
 #include <algorithm>

@@ -6,28 +6,17 @@
 #include <sstream>
 #include <utility>
 
-#include "schedule/script/directive_syntax.h"
+#include "schedule/script/directive_table.h"
 #include "schedule/script/script_text.h"
 
 namespace polyte::schedule {
 
 namespace {
 
-// Every directive, in the order in which a message lists them.
-const std::vector<DirectiveSyntax>& all_syntax() {
-  static const std::vector<DirectiveSyntax> kTable = [] {
-    std::vector<DirectiveSyntax> all;
-    for (const auto& family :
-         {setting_syntax(), loop_syntax(), map_syntax(), placement_syntax(), algebra_syntax(), storage_syntax()})
-      all.insert(all.end(), family.begin(), family.end());
-    return all;
-  }();
-  return kTable;
-}
-
 std::string all_words() {
   std::string words;
-  for (const DirectiveSyntax& syntax : all_syntax()) words += (words.empty() ? "" : ", ") + std::string(syntax.word);
+  for (const DirectiveRow& row : all_directives())
+    if (row.parse) words += (words.empty() ? "" : ", ") + std::string(row.word);
   return words;
 }
 
@@ -49,9 +38,9 @@ std::size_t distance(const std::string& a, const std::string& b) {
 std::string nearest_word(const std::string& word) {
   std::string nearest;
   std::size_t least = word.size() > 4 ? 3 : 2;
-  for (const DirectiveSyntax& syntax : all_syntax()) {
-    const std::size_t away = distance(word, syntax.word);
-    if (away < least) least = away, nearest = syntax.word;
+  for (const DirectiveRow& row : all_directives()) {
+    const std::size_t away = distance(word, row.word);
+    if (row.parse && away < least) least = away, nearest = row.word;
   }
   return nearest;
 }
@@ -59,10 +48,10 @@ std::string nearest_word(const std::string& word) {
 std::vector<Operation> parse_directives(const std::string& text) {
   LineParser line(text);
   const std::string word = line.name("a directive");
-  for (const DirectiveSyntax& syntax : all_syntax()) {
-    if (word != syntax.word) continue;
+  for (const DirectiveRow& row : all_directives()) {
+    if (!row.parse || word != row.word) continue;
     std::vector<Operation> operations;
-    syntax.parse(line, operations);
+    row.parse(line, operations);
     line.expect_end();
     return operations;
   }

@@ -1,4 +1,5 @@
 // Text of scripts: print and parse are inverse, every problem of a file is reported at once, sizes are evaluated.
+#include "schedule/script/directive_table.h"
 #include "schedule/script/script_builder.h"
 #include "schedule/script/size_expr.h"
 #include "tests/schedule/schedule_testing.h"
@@ -55,6 +56,21 @@ std::vector<std::string> line_problem(const std::string& line) {
 using List = std::vector<std::string>;
 
 }  // namespace
+
+TEST_CASE("every directive has a row in the table, every word one") {
+  for (std::size_t type = 0; type < std::variant_size_v<Operation>; ++type) {
+    CAPTURE(type);
+    const auto row = std::ranges::find(all_directives(), type, &DirectiveRow::type);
+    REQUIRE(row != all_directives().end());
+    CHECK((row->print && row->apply));
+  }
+  std::set<std::string> words;
+  for (const DirectiveRow& row : all_directives()) {
+    CAPTURE(row.word);
+    CHECK(std::string(row.word).empty() == (row.parse == nullptr));
+    if (row.parse) CHECK(words.insert(row.word).second);
+  }
+}
 
 TEST_CASE("print and parse are inverse") { CHECK(print(parse_script(kScript, "f")) == kScript); }
 

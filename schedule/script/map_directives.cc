@@ -1,4 +1,5 @@
-#include "schedule/script/directive_syntax.h"
+#include "schedule/script/directive_table.h"
+#include "schedule/script/print_words.h"
 
 namespace polyte::schedule {
 
@@ -35,7 +36,7 @@ Map whole_map(LineParser& line, const std::string& first) {
 }
 
 // S, T: w = t.o + i.o, v = i.o for t.o, i.o
-void map(LineParser& line, std::vector<Operation>& into) {
+void parse_map(LineParser& line, std::vector<Operation>& into) {
   Remap remap;
   if (line.is_name() && !line.is("=", 1)) {
     const std::string first = line.name("a statement");
@@ -63,7 +64,7 @@ LoopName selected_loop(LineParser& line) {
 
 std::string new_name(LineParser& line) { return line.accept("as") ? line.name("a name for the loop") : ""; }
 
-void skew(LineParser& line, std::vector<Operation>& into) {
+void parse_skew(LineParser& line, std::vector<Operation>& into) {
   Skew skew{selected_loop(line), {}, ""};
   line.expect("by");
   skew.by = line.size();
@@ -71,7 +72,7 @@ void skew(LineParser& line, std::vector<Operation>& into) {
   into.push_back(skew);
 }
 
-void shift(LineParser& line, std::vector<Operation>& into) {
+void parse_shift(LineParser& line, std::vector<Operation>& into) {
   Shift shift{selected_loop(line), {}, ""};
   line.expect("by");
   shift.by = line.size();
@@ -79,20 +80,20 @@ void shift(LineParser& line, std::vector<Operation>& into) {
   into.push_back(shift);
 }
 
-void reverse(LineParser& line, std::vector<Operation>& into) {
+void parse_reverse(LineParser& line, std::vector<Operation>& into) {
   Reverse reverse{selected_loop(line), ""};
   reverse.name = new_name(line);
   into.push_back(reverse);
 }
 
-void rename(LineParser& line, std::vector<Operation>& into) {
+void parse_rename(LineParser& line, std::vector<Operation>& into) {
   Rename rename{selected_loop(line), ""};
   line.expect("as");
   rename.name = line.name("a name for the loop");
   into.push_back(rename);
 }
 
-void affine(LineParser& line, std::vector<Operation>& into) {
+void parse_affine(LineParser& line, std::vector<Operation>& into) {
   AffineMap affine;
   affine.statement = line.optional_selector();
   affine.loops = bracketed_names(line);
@@ -106,7 +107,7 @@ void affine(LineParser& line, std::vector<Operation>& into) {
   into.push_back(affine);
 }
 
-void interchange(LineParser& line, std::vector<Operation>& into) {
+void parse_interchange(LineParser& line, std::vector<Operation>& into) {
   Interchange interchange;
   interchange.statement = line.optional_selector();
   interchange.outer = line.name("a loop");
@@ -115,7 +116,7 @@ void interchange(LineParser& line, std::vector<Operation>& into) {
   into.push_back(interchange);
 }
 
-void wavefront(LineParser& line, std::vector<Operation>& into) {
+void parse_wavefront(LineParser& line, std::vector<Operation>& into) {
   Wavefront wavefront;
   wavefront.statement = line.optional_selector();
   wavefront.name = line.name("a name for the wavefront loop");
@@ -126,17 +127,59 @@ void wavefront(LineParser& line, std::vector<Operation>& into) {
   into.push_back(wavefront);
 }
 
+// --- printing
+
+std::string print_map(const Map& d) {
+  std::string text;
+  for (const Map::Item& item : d.items)
+    text += (text.empty() ? "map " : ", ") + item.statement + " (" + list(item.values) + ")";
+  return text + " as (" + list(d.loops, ", ") + ")";
+}
+
+std::string print_remap(const Remap& d) {
+  std::string text;
+  for (std::size_t i = 0; i < d.loops.size(); ++i)
+    text += (text.empty() ? "" : ", ") + d.loops[i] + " = " + d.values[i].text;
+  return "map " + selector(list(d.statements, ", ")) + text + " for " + list(d.replaced, ", ");
+}
+
+std::string print_skew(const Skew& d) { return "skew " + spaced(d.loop) + " by " + d.by.text + named(d.name); }
+
+std::string print_shift(const Shift& d) { return "shift " + spaced(d.loop) + " by " + d.by.text + named(d.name); }
+
+std::string print_reverse(const Reverse& d) { return "reverse " + spaced(d.loop) + named(d.name); }
+
+std::string print_rename(const Rename& d) { return "rename " + spaced(d.loop) + named(d.name); }
+
+std::string print_affine_map(const AffineMap& d) {
+  std::string rows;
+  for (const std::vector<Size>& row : d.matrix) rows += (rows.empty() ? "[" : ", [") + list(row) + "]";
+  return "affine " + selector(d.statement) + "(" + list(d.loops, ", ") + ") by [" + rows + "] as (" +
+         list(d.names, ", ") + ")";
+}
+
+std::string print_interchange(const Interchange& d) {
+  return "interchange " + selector(d.statement) + d.outer + ", " + d.inner;
+}
+
+std::string print_wavefront(const Wavefront& d) {
+  return "wavefront " + selector(d.statement) + d.name + " = " + d.value.text + " for " + d.replaced;
+}
+
 }  // namespace
 
-const std::vector<DirectiveSyntax>& map_syntax() {
-  static const std::vector<DirectiveSyntax> kTable = {{"map", map},
-                                                      {"skew", skew},
-                                                      {"shift", shift},
-                                                      {"reverse", reverse},
-                                                      {"rename", rename},
-                                                      {"affine", affine},
-                                                      {"interchange", interchange},
-                                                      {"wavefront", wavefront}};
+const std::vector<DirectiveRow>& map_directives() {
+  static const std::vector<DirectiveRow> kTable = {
+      directive<Map, print_map, map>("map", parse_map),
+      directive<Remap, print_remap, remap>("", nullptr),
+      directive<Skew, print_skew, skew>("skew", parse_skew),
+      directive<Shift, print_shift, shift>("shift", parse_shift),
+      directive<Reverse, print_reverse, reverse>("reverse", parse_reverse),
+      directive<Rename, print_rename, rename>("rename", parse_rename),
+      directive<AffineMap, print_affine_map, affine_map>("affine", parse_affine),
+      directive<Interchange, print_interchange, interchange>("interchange", parse_interchange),
+      directive<Wavefront, print_wavefront, wavefront>("wavefront", parse_wavefront),
+  };
   return kTable;
 }
 

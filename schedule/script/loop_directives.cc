@@ -1,0 +1,244 @@
+#include "schedule/script/directive_table.h"
+#include "schedule/script/print_words.h"
+
+namespace polyte::schedule {
+
+namespace {
+
+void parse_split(LineParser& line, std::vector<Operation>& into) {
+  std::string selector;
+  const std::size_t first = into.size();
+  do {
+    if (const std::string own = line.optional_selector(); !own.empty()) selector = own;
+    Split split;
+    split.loop = {selector, line.name("a loop")};
+    split.into = line.accept("into");
+    if (!split.into && !line.accept("by")) LineParser::fail("expected 'by' or 'into', got " + line.shown());
+    split.factor = line.size();
+    if (line.accept("from")) split.from = line.size();
+    into.push_back(split);
+  } while (line.accept(","));
+  const Tail all = line.tail();
+  for (std::size_t i = first; i < into.size(); ++i) std::get<Split>(into[i]).tail = all;
+}
+
+void parse_tile(LineParser& line, std::vector<Operation>& into) {
+  Tile tile;
+  tile.statement = line.optional_selector();
+  if (tile.statement.empty() && !line.is("(")) tile.statement = line.name("a statement");  // tile y (i, j) by ..
+  line.expect("(");
+  tile.loops = line.names(",", "a loop");
+  line.expect(")");
+  line.expect("by");
+  line.expect("(");
+  do tile.factors.push_back(line.size());
+  while (line.accept(","));
+  line.expect(")");
+  tile.tail = line.tail();
+  into.push_back(tile);
+}
+
+void parse_reorder(LineParser& line, std::vector<Operation>& into) {
+  const std::string selector = line.optional_selector();
+  into.push_back(Reorder{selector, line.names(">", "a loop")});
+}
+
+void parse_order(LineParser& line, std::vector<Operation>& into) {
+  const std::string statement = line.name("a statement");
+  line.expect(":");
+  // No path: its loops in their order, as `nest S` has them.
+  into.push_back(Order{statement, line.at_end() ? std::vector<std::string>{} : line.names(">", "a loop")});
+}
+
+void parse_fuse(LineParser& line, std::vector<Operation>& into) {
+  Fuse fuse;
+  const std::string selector = line.optional_selector();
+  fuse.outer = line.loop_name();
+  line.expect(",");
+  fuse.inner = line.loop_name();
+  if (fuse.outer.statement.empty()) fuse.outer.statement = selector;
+  if (fuse.inner.statement.empty()) fuse.inner.statement = fuse.outer.statement;
+  line.expect("as");
+  fuse.name = line.name("a name for the fused loop");
+  into.push_back(fuse);
+}
+
+void parse_merge(LineParser& line, std::vector<Operation>& into) {
+  const std::vector<std::string> statements = line.names(",", "a statement");
+  line.expect("through");
+  Merge merge{statements, line.name("a loop"), {}};
+  if (line.accept("with")) {
+    do {
+      Merge::Shift shift{line.name("a loop"), {}};
+      const bool minus = line.accept("-");
+      if (!minus) line.expect("+");
+      const std::string text = line.size().text;
+      const bool is_sum = text.find_first_of("+-", 1) != std::string::npos && text.front() != '(';
+      shift.by = {(minus ? "-" : "") + (minus && is_sum ? "(" + text + ")" : text)};
+      merge.with.push_back(shift);
+    } while (line.accept(","));
+  }
+  into.push_back(merge);
+}
+
+void parse_distribute(LineParser& line, std::vector<Operation>& into) { into.push_back(Distribute{line.loop_name()}); }
+
+// unroll acc: m.i, n.i by 4
+void parse_unroll(LineParser& line, std::vector<Operation>& into) {
+  const std::string selector = line.optional_selector();
+  do {
+    Unroll unroll{line.selected_loop(), {}};
+    if (unroll.loop.statement.empty()) unroll.loop.statement = selector;
+    if (line.accept("by")) unroll.by = line.size();
+    into.push_back(unroll);
+  } while (line.accept(","));
+}
+
+LoopName selected_loop(LineParser& line) {
+  const std::string selector = line.optional_selector();
+  return {selector, line.name("a loop")};
+}
+
+void parse_unroll_and_jam(LineParser& line, std::vector<Operation>& into) {
+  UnrollAndJam jam{selected_loop(line), {}};
+  line.expect("by");
+  jam.by = line.size();
+  into.push_back(jam);
+}
+
+// as lo, hi
+std::vector<std::string> part_names(LineParser& line) {
+  if (!line.accept("as")) return {};
+  std::vector<std::string> parts = {line.name("a loop")};
+  line.expect(",");
+  parts.push_back(line.name("a loop"));
+  return parts;
+}
+
+// cut i at 4, cut i at 4 as lo, hi
+void parse_cut(LineParser& line, std::vector<Operation>& into) {
+  Cut cut{selected_loop(line), {}};
+  line.expect("at");
+  cut.at = line.size();
+  cut.parts = part_names(line);
+  into.push_back(cut);
+}
+
+// peel i, peel i last 2, peel i last as body, end
+void parse_peel(LineParser& line, std::vector<Operation>& into) {
+  Peel peel{selected_loop(line), true, {}};
+  peel.first = !line.accept("last");
+  if (peel.first) line.accept("first");
+  if (!line.at_end() && !line.is("as")) peel.count = line.size();
+  peel.parts = part_names(line);
+  into.push_back(peel);
+}
+
+// tail acc:m.i round
+void parse_tail(LineParser& line, std::vector<Operation>& into) {
+  const LoopName loop = line.loop_name();
+  into.push_back(SetTail{loop, line.tail_strategy()});
+}
+
+// tensorize acc.update: n.i with NAME
+void parse_tensorize(LineParser& line, std::vector<Operation>& into) {
+  Tensorize tensorize{selected_loop(line), {}};
+  line.expect("with");
+  tensorize.intrinsic = line.name("an intrinsic");
+  into.push_back(tensorize);
+}
+
+template <class Kind>
+void parse_kind(LineParser& line, std::vector<Operation>& into) {
+  const std::string selector = line.optional_selector();
+  do {
+    LoopName loop = line.selected_loop();
+    if (loop.statement.empty()) loop.statement = selector;
+    into.push_back(Kind{loop});
+  } while (line.accept(","));
+}
+
+// --- printing
+
+std::string print_split(const Split& d) {
+  return "split " + selector(d.loop.statement) + split_item(d) + tail_text(d.tail);
+}
+
+std::string print_tile(const Tile& d) {
+  return "tile " + selector(d.statement) + "(" + list(d.loops, ", ") + ") by (" + list(d.factors) + ")" +
+         tail_text(d.tail);
+}
+
+std::string print_reorder(const Reorder& d) { return "reorder " + selector(d.statement) + list(d.loops, " > "); }
+
+std::string print_order(const Order& d) {
+  return "order " + d.statement + ":" + (d.loops.empty() ? "" : " " + list(d.loops, " > "));
+}
+
+std::string print_fuse(const Fuse& d) { return "fuse " + print(d.outer) + ", " + print(d.inner) + " as " + d.name; }
+
+std::string print_merge(const Merge& d) {
+  std::string text = "merge " + list(d.statements, ", ") + " through " + d.through;
+  for (const Merge::Shift& shift : d.with)
+    text += (&shift == &d.with.front() ? " with " : ", ") + shift.loop + (shift.by.text[0] == '-' ? "" : "+") +
+            shift.by.text;
+  return text;
+}
+
+std::string print_distribute(const Distribute& d) { return "distribute " + print(d.loop); }
+
+std::string print_set_tail(const SetTail& d) { return "tail " + print(d.loop) + " " + print(d.tail); }
+
+std::string print_unroll(const Unroll& d) {
+  return "unroll " + print(d.loop) + (d.by.text.empty() ? "" : " by " + d.by.text);
+}
+
+std::string print_unroll_and_jam(const UnrollAndJam& d) {
+  return "unroll_and_jam " + print(d.loop) + " by " + d.by.text;
+}
+
+std::string print_cut(const Cut& d) { return "cut " + print(d.loop) + " at " + d.at.text + parts(d.parts); }
+
+std::string print_peel(const Peel& d) {
+  return "peel " + print(d.loop) + (d.first ? " first" : " last") + (d.count.text.empty() ? "" : " " + d.count.text) +
+         parts(d.parts);
+}
+
+std::string print_tensorize(const Tensorize& d) { return "tensorize " + print(d.loop) + " with " + d.intrinsic; }
+
+std::string print_vectorize(const Vectorize& d) { return "vectorize " + print(d.loop); }
+
+std::string print_parallel(const Parallel& d) { return "parallel " + print(d.loop); }
+
+Applied vectorize(const State& state, const Vectorize& d, const PrimitiveContext& context) {
+  return set_kinds(state, d.loop, LoopKind::Vector, context);
+}
+
+Applied parallel(const State& state, const Parallel& d, const PrimitiveContext& context) {
+  return set_kinds(state, d.loop, LoopKind::Parallel, context);
+}
+
+}  // namespace
+
+const std::vector<DirectiveRow>& loop_directives() {
+  static const std::vector<DirectiveRow> kTable = {
+      directive<Split, print_split, split>("split", parse_split),
+      directive<Tile, print_tile, tile>("tile", parse_tile),
+      directive<Reorder, print_reorder, reorder>("reorder", parse_reorder),
+      directive<Order, print_order, order>("order", parse_order),
+      directive<Fuse, print_fuse, fuse>("fuse", parse_fuse),
+      directive<Merge, print_merge, merge>("merge", parse_merge),
+      directive<Distribute, print_distribute, distribute>("distribute", parse_distribute),
+      directive<SetTail, print_set_tail, set_tail>("tail", parse_tail),
+      directive<Unroll, print_unroll, unroll>("unroll", parse_unroll, idle_kind),
+      directive<UnrollAndJam, print_unroll_and_jam, unroll_and_jam>("unroll_and_jam", parse_unroll_and_jam),
+      directive<Cut, print_cut, cut>("cut", parse_cut, idle_cut),
+      directive<Peel, print_peel, peel>("peel", parse_peel, idle_peel),
+      directive<Tensorize, print_tensorize, tensorize>("tensorize", parse_tensorize),
+      directive<Vectorize, print_vectorize, vectorize>("vectorize", parse_kind<Vectorize>, idle_kind),
+      directive<Parallel, print_parallel, parallel>("parallel", parse_kind<Parallel>, idle_kind),
+  };
+  return kTable;
+}
+
+}  // namespace polyte::schedule
