@@ -44,9 +44,11 @@ class FileContent {
 // Bytes of memory, or of a file: what a reader takes that can do with parts.
 class ByteSource {
  public:
+  // NOLINTBEGIN(google-explicit-constructor): implicit by design; a reader takes memory and files alike
   ByteSource(Bytes memory) : memory_(memory) {}
   ByteSource(const std::vector<std::byte>& memory) : memory_(memory) {}
   ByteSource(FileContent& file) : file_(&file) {}
+  // NOLINTEND(google-explicit-constructor)
   std::uint64_t size() const { return file_ != nullptr ? file_->size() : memory_.size(); }
   Bytes bytes(std::uint64_t at, std::uint64_t count) const {
     return file_ != nullptr ? file_->bytes(at, count) : memory_.subspan(at, count);

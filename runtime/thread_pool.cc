@@ -174,7 +174,7 @@ struct ThreadPool::State {
   // In a child that was forked there are no threads, only what the parent noted of them, which is given up.
   void close() {
     if (getpid() != owner) {
-      std::make_unique<std::vector<std::thread>>(std::move(threads)).release();
+      [[maybe_unused]] const auto* given_up = std::make_unique<std::vector<std::thread>>(std::move(threads)).release();
       return;
     }
     publish(next_ticket(0));

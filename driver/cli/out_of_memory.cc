@@ -40,7 +40,8 @@ std::terminate_handler previous = nullptr;
     if (const std::exception_ptr failure = std::current_exception()) std::rethrow_exception(failure);
   } catch (const std::bad_alloc&) {
     end_process();
-  } catch (...) {  // the previous handler has words for it
+  } catch (...) {
+    previous();  // it has words for others
   }
   previous();
   std::abort();

@@ -1,5 +1,6 @@
 #include "driver/cli/plain_stream.h"
 
+#include <algorithm>
 #include <streambuf>
 #include <string_view>
 
@@ -34,8 +35,7 @@ class Filter : public std::streambuf {
     return write({&plain, 1});
   }
   bool write(std::string_view text) {
-    const auto size = static_cast<std::streamsize>(text.size());
-    return behind_.sputn(text.data(), size) == size;
+    return std::ranges::all_of(text, [this](char c) { return behind_.sputc(c) != traits_type::eof(); });
   }
 };
 

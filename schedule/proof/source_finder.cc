@@ -73,9 +73,12 @@ isl::union_map SourceFinder::flow(const isl::union_map& reads, const Writers& wr
   info = isl_union_access_info_set_must_source(info, writers.cells.copy());
   info = isl_union_access_info_set_schedule_map(info, writers.times.unite(to_union(time_of(sink))).release());
   isl_union_flow* result = isl_union_access_info_compute_flow(info);
-  isl::union_map dependence = isl::manage(isl_union_flow_get_must_dependence(result));
+  const isl::union_map found = isl::manage(isl_union_flow_get_must_dependence(result)).reverse();
+  const isl::union_map not_written = isl::manage(isl_union_flow_get_must_no_source(result));
   isl_union_flow_free(result);
-  return dependence.reverse();
+  // A read that is in neither would be judged by nobody: later versions of isl lose some (docs/proof.md).
+  POLYTE_CHECK(reads.domain().is_subset(found.domain().unite(not_written.domain())), "isl's dataflow leaves reads out");
+  return found;
 }
 
 }  // namespace polyte::schedule

@@ -77,7 +77,7 @@ TEST_CASE("a closed stream is not the next file that is opened") {
 TEST_CASE("no result is written over what is read, by whatever name") {
   Folder folder;
   REQUIRE(folder.run("ln digits.onnx hard.onnx && ln -s digits.onnx soft.onnx && ln -s p.sched soft.sched") == 0);
-  const std::string model = folder.read("digits.onnx"), program = folder.read("p.program");
+  const std::string model = folder.read("digits.onnx"), schedule = folder.read("p.sched");
   for (const char* name : {"digits.onnx", "./digits.onnx", "hard.onnx", "soft.onnx"}) {
     CAPTURE(name);
     CHECK(folder.run("polyte compile digits.onnx -o " + std::string(name)) == 2);
@@ -90,6 +90,7 @@ TEST_CASE("no result is written over what is read, by whatever name") {
   CHECK(folder.words() ==
         "-o soft.sched: is the same file as 'p.sched', read by this command, expected another file\n");
   CHECK(folder.read("digits.onnx") == model);
+  CHECK(folder.read("p.sched") == schedule);
   REQUIRE(folder.run("polyte op p.program --shape N=8 --fill ones -o in.npz") == 0);
   const std::string inputs = folder.read("in.npz");
   CHECK(folder.run("polyte run digits.onnx -i in.npz -o in.npz") == 2);
