@@ -35,16 +35,16 @@ isl_point* lexmin_point(const isl::set& set) {
   const isl_size dims = isl_set_dim(set.get(), isl_dim_set);
   for (unsigned i = 0; i < static_cast<unsigned>(dims); ++i) {
     std::vector<std::optional<isl::val>> values;
-    std::optional<isl::val> least;
+    isl::val least;  // null: none
     for (const isl::set& part : parts) {
       values.push_back(least_value(part, i));
-      if (values.back() && (!least || values.back()->lt(*least))) least = values.back();
+      if (values.back() && (least.is_null() || values.back()->lt(least))) least = *values.back();
     }
-    if (!least) continue;
+    if (least.is_null()) continue;
     std::vector<isl::set> rest;
     for (std::size_t k = 0; k < parts.size(); ++k)
-      if (values[k] && values[k]->eq(*least))
-        rest.push_back(isl::manage(isl_set_fix_val(parts[k].copy(), isl_dim_set, i, least->copy())));
+      if (values[k] && values[k]->eq(least))
+        rest.push_back(isl::manage(isl_set_fix_val(parts[k].copy(), isl_dim_set, i, least.copy())));
     parts = std::move(rest);
   }
   return isl_set_sample_point(parts.front().release());
