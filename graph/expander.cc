@@ -46,9 +46,8 @@ std::string identifier_of(const std::string& name) {
   return is_reserved(result) ? result + "_" : result;
 }
 
-// Operators whose expression names this operand once, at one element an element of the output: whatever
-// computes the operand can be written in its place.
-bool reads_once(OpKind op, std::size_t operand) {
+// One element of each operand an element of the output.
+bool is_pointwise(OpKind op) {
   switch (op) {
     case OpKind::Identity:
     case OpKind::Abs:
@@ -87,12 +86,30 @@ bool reads_once(OpKind op, std::size_t operand) {
     case OpKind::ShiftLeft:
     case OpKind::ShiftRight:
     case OpKind::Where:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Elements as they are, at other places.
+bool moves_elements(OpKind op) {
+  switch (op) {
     case OpKind::Reshape:
     case OpKind::Transpose:
     case OpKind::Concat:
     case OpKind::Slice:
     case OpKind::Expand:
     case OpKind::Trilu:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// One term an element of the operand.
+bool reduces_once(OpKind op) {
+  switch (op) {
     case OpKind::ReduceSum:
     case OpKind::ReduceMean:
     case OpKind::ReduceMax:
@@ -103,14 +120,17 @@ bool reads_once(OpKind op, std::size_t operand) {
     case OpKind::GlobalAveragePool:
     case OpKind::GlobalMaxPool:
       return true;
-    case OpKind::Clip:
-    case OpKind::BatchNormalization:
-      return operand == 0;
-    case OpKind::PRelu:
-      return operand == 1;
     default:
       return false;
   }
+}
+
+// Whether the operator's expression names this operand once, at one element an element of the output (or a term of its
+// sum): whatever computes the operand can be written in its place.
+bool reads_once(OpKind op, std::size_t operand) {
+  if (op == OpKind::Clip || op == OpKind::BatchNormalization) return operand == 0;
+  if (op == OpKind::PRelu) return operand == 1;
+  return is_pointwise(op) || moves_elements(op) || reduces_once(op);
 }
 
 // Operands read with a guard or at subscripts known at run time: they have a buffer, be they one number.

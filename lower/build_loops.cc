@@ -3,21 +3,20 @@
 #include <algorithm>
 #include <set>
 
-#include "lower/elimination.h"
 #include "lower/facts.h"
+#include "lower/leaf_instances.h"
+#include "lower/loop_bounds.h"
 #include "lower/names.h"
+#include "lower/prefetch_loops.h"
 #include "lower/simplify.h"
-#include "schedule/script/hints.h"
 #include "schedule/script/primitives/tails.h"
 #include "schedule/script/reuse.h"
-#include "schedule/state/digits.h"
 #include "support/error.h"
 
 namespace polyte::lower {
 
 using ir::Affine;
 using ir::Constraint;
-using ir::LoopKind;
 using ir::Stmt;
 using ir::Truth;
 using schedule::Leaf;
@@ -28,17 +27,6 @@ using schedule::Tree;
 
 namespace {
 
-constexpr std::int64_t kUnrolledPrefetches = 16;  // beyond, a loop
-
-// A leaf of the tree with what must hold for it.
-struct Instance {
-  const ScheduledStatement* statement = nullptr;
-  const Leaf* leaf = nullptr;
-  std::vector<std::string> path;     // loops above, outermost first
-  std::vector<System> projections;   // [d]: over the loops path[0..d)
-  std::vector<Constraint> required;  // not yet guaranteed by loops or guards around
-};
-
 bool is_packed_early(const State& state, const std::string& buffer) {
   return std::any_of(state.staged.begin(), state.staged.end(),
                      [&](const schedule::StagedBuffer& b) { return b.name == buffer && b.at_compile_time; });
@@ -48,59 +36,7 @@ bool belongs(const State& state, const ScheduledStatement& s, Part part) {
   return is_packed_early(state, s.body.writes.front().buffer) == (part == Part::Packing);
 }
 
-std::vector<Constraint> constraints_of(const ScheduledStatement& s) {
-  std::vector<Constraint> result;
-  for (const Constraint& c : s.body.domain) result.push_back(ir::substitute(c, s.inverse));
-  for (const Constraint& c : s.loop_domain) result.push_back(c);
-  for (Constraint& c : result)
-    if (!c.equality) c.expr = normalised(c.expr);
-  std::sort(result.begin(), result.end());
-  result.erase(std::unique(result.begin(), result.end()), result.end());
-  return result;
-}
-
-// The same with the intervals of the loops said and used: what a division hides in a constraint of an inner loop is
-// required outside it. An instruction's loops stand under no guard of their own.
-std::vector<Constraint> sharpened(const State& state, const ScheduledStatement& s, const std::vector<Constraint>& all) {
-  const ir::Ranges ranges = schedule::loop_ranges(state, s);
-  std::vector<Constraint> result;
-  for (const Constraint& c : all) {
-    const Constraint simple{schedule::simplified(c.expr, ranges), c.equality};
-    if (ir::truth_of(simple, {}) != Truth::True) result.push_back(simple);
-  }
-  for (const schedule::LoopRow& row : s.rows) {
-    const auto range = ranges.find(row.loop);
-    if (range == ranges.end()) continue;
-    if (range->second.min) result.push_back(ir::at_least(Affine::symbol(row.loop), *range->second.min));
-    if (range->second.max) result.push_back(ir::at_least(*range->second.max, Affine::symbol(row.loop)));
-  }
-  std::sort(result.begin(), result.end());
-  result.erase(std::unique(result.begin(), result.end()), result.end());
-  return result;
-}
-
-bool is_tensorized(const State& state, const std::vector<const Loop*>& path) {
-  return std::any_of(state.tensorized.begin(), state.tensorized.end(), [&](const schedule::TensorizedLoop& tensorized) {
-    return std::any_of(path.begin(), path.end(), [&](const Loop* loop) { return loop->id == tensorized.loop; });
-  });
-}
-
-Instance instance_of(const State& state, const Leaf& leaf) {
-  Instance instance;
-  instance.statement = &state.at(leaf.statement);
-  instance.leaf = &leaf;
-  const std::vector<const Loop*> path = schedule::path_to(state.tree, leaf.statement);
-  for (const Loop* loop : path) instance.path.push_back(loop->name);
-  instance.required = constraints_of(*instance.statement);
-  if (is_tensorized(state, path)) instance.required = sharpened(state, *instance.statement, instance.required);
-  instance.projections.resize(instance.path.size() + 1);
-  instance.projections.back() = system_of(instance.required);
-  for (std::size_t d = instance.path.size(); d-- > 0;)
-    instance.projections[d] = eliminate(instance.projections[d + 1], instance.path[d]);
-  return instance;
-}
-
-using Instances = std::vector<Instance*>;
+using Instances = std::vector<LeafInstance*>;
 
 // Reads count too: of what has no element (an extent is 0) nothing is written, and guarded reads remain.
 bool touches(const Stmt& body, const std::string& buffer) {
@@ -126,31 +62,6 @@ Stmt allocate(const schedule::StagedBuffer& b, Stmt body) {
   return ir::make_alloc({{b.name, b.dtype, b.shape, b.memory}, std::move(body)});
 }
 
-// One prefetch for each cache line of the hint's box; null where the box is not known.
-//   for B.ahead in 0..4  prefetch B[k + 8, n.o * 64 + 16 * B.ahead]
-Stmt prefetches(const State& state, const schedule::PrefetchHint& hint) {
-  const auto box = schedule::ahead_of(state, hint);
-  if (!box) return nullptr;
-  const DType type = state.dtype_of(hint.buffer);
-  const std::int64_t of_line = schedule::kCacheLine / size_in_bytes(type);
-  const LoopKind kind = schedule::lines_of(*box, type) <= kUnrolledPrefetches ? LoopKind::Unrolled : LoopKind::Serial;
-  ir::Prefetch prefetch{hint.buffer, {}, hint.level};
-  std::vector<std::pair<std::string, std::int64_t>> loops;
-  for (std::size_t d = 0; d < box->extent.size(); ++d) {
-    const bool is_last = d + 1 == box->extent.size();
-    const std::int64_t step = is_last ? of_line : 1, count = (box->extent[d] + step - 1) / step;
-    prefetch.indices.emplace_back(box->origin[d]);
-    if (count < 1) return nullptr;
-    if (count == 1) continue;
-    loops.emplace_back(hint.buffer + ".ahead" + std::to_string(d), count);
-    prefetch.indices.back().affine = box->origin[d] + Affine::symbol(loops.back().first) * step;
-  }
-  Stmt body = ir::make_prefetch(std::move(prefetch));
-  for (std::size_t i = loops.size(); i-- > 0;)
-    body = ir::make_for({loops[i].first, {0}, {loops[i].second}, kind, loops[i].first, std::move(body)});
-  return body;
-}
-
 class Builder {
  public:
   Builder(const State& state, Part part) : state_(state), part_(part) {
@@ -162,7 +73,7 @@ class Builder {
 
   Stmt build() {
     Instances all;
-    for (Instance& instance : instances_) all.push_back(&instance);
+    for (LeafInstance& instance : instances_) all.push_back(&instance);
     Stmt body = node(state_.tree, 0, all);
     return body ? body : ir::make_block({});
   }
@@ -175,12 +86,12 @@ class Builder {
   std::set<std::string> uncut_;
   Names names_;  // of the allocations in the parts of a cut loop
   std::set<std::string> allocations_;
-  std::vector<Instance> instances_;
+  std::vector<LeafInstance> instances_;
   std::vector<std::string> bound_;
   Facts facts_;
 
   // A statement without any instance (an extent is 0) leaves no loops; it may have no bounds either.
-  void add(Instance instance) {
+  void add(LeafInstance instance) {
     for (const Affine& e : instance.projections.front())
       if (e.is_constant() && e.constant() < 0) return;
     instances_.push_back(std::move(instance));
@@ -207,7 +118,7 @@ class Builder {
   static Instances instances_below(const Tree& tree, const Instances& among) {
     Instances below;
     for (const Leaf* leaf : schedule::leaves_of(tree))
-      for (Instance* instance : among)
+      for (LeafInstance* instance : among)
         if (instance->leaf == leaf) below.push_back(instance);
     return below;
   }
@@ -220,10 +131,10 @@ class Builder {
   }
 
   Stmt build_node(const Loop& loop, std::size_t depth, const Instances& below) {
-    const std::vector<Bounds> parts = cut_bounds(loop, union_bounds(loop, depth, below), below);
+    const std::vector<Bounds> parts = cut_bounds(loop, union_bounds(state_, facts_, loop, depth, below), below);
     if (parts.size() == 1) return build_part(loop, parts.front(), depth, below);
     std::vector<std::vector<Constraint>> required;  // each part decides them for itself
-    for (const Instance* instance : below) required.push_back(instance->required);
+    for (const LeafInstance* instance : below) required.push_back(instance->required);
     std::vector<Stmt> built;
     for (const Bounds& part : parts) {
       for (std::size_t i = 0; i < below.size(); ++i) below[i]->required = required[i];
@@ -240,7 +151,7 @@ class Builder {
     std::vector<Bounds> parts = {whole};
     std::vector<Affine> done;
     for (const schedule::CutRecord& cut : state_.cuts) {
-      const bool is_below = std::any_of(below.begin(), below.end(), [&](const Instance* instance) {
+      const bool is_below = std::any_of(below.begin(), below.end(), [&](const LeafInstance* instance) {
         return instance->leaf->statement == cut.statement;
       });
       if (cut.loop != loop.name || !is_below || std::find(done.begin(), done.end(), cut.at) != done.end()) continue;
@@ -289,14 +200,14 @@ class Builder {
     std::vector<Stmt> all;
     for (const schedule::PrefetchHint& hint : state_.prefetches)
       if (hint.loop == loop.id && touches(body, hint.buffer))
-        if (Stmt ahead = prefetches(state_, hint)) all.push_back(std::move(ahead));
+        if (Stmt ahead = prefetch_loops(state_, hint)) all.push_back(std::move(ahead));
     if (all.empty()) return body;
     all.push_back(std::move(body));
     return ir::make_block(std::move(all));
   }
 
   Stmt build_node(const Leaf&, std::size_t, const Instances& below) {
-    const Instance& instance = *below.front();
+    const LeafInstance& instance = *below.front();
     POLYTE_CHECK(instance.required.empty(), "statement '" + instance.statement->body.name + "' lost a guard");
     return stores(*instance.statement);
   }
@@ -316,13 +227,13 @@ class Builder {
   // Takes from each instance what all of them require and the variables bound here decide. Proven ones vanish,
   // the others make the guard. False: no instance can run here.
   bool common_guard(const Instances& below, std::vector<Constraint>& guard) {
-    for (Instance* instance : below)
+    for (LeafInstance* instance : below)
       std::erase_if(instance->required,
                     [&](const Constraint& c) { return is_bound(c) && facts_.truth(c) == Truth::True; });
     const std::vector<Constraint> candidates = below.front()->required;
     for (const Constraint& c : candidates) {
       if (!is_bound(c) || !required_by_all(below, c)) continue;
-      for (Instance* instance : below) std::erase(instance->required, c);
+      for (LeafInstance* instance : below) std::erase(instance->required, c);
       const Truth truth = facts_.truth(c);
       if (truth == Truth::False) return false;
       if (truth == Truth::True) continue;
@@ -333,74 +244,9 @@ class Builder {
   }
 
   static bool required_by_all(const Instances& below, const Constraint& c) {
-    return std::all_of(below.begin(), below.end(), [&](const Instance* instance) {
+    return std::all_of(below.begin(), below.end(), [&](const LeafInstance* instance) {
       return std::find(instance->required.begin(), instance->required.end(), c) != instance->required.end();
     });
-  }
-
-  // --- bounds
-
-  Bounds union_bounds(const Loop& loop, std::size_t depth, const Instances& below) {
-    std::vector<Bounds> each;
-    for (const Instance* instance : below) each.push_back(own_bounds(loop, depth, *instance));
-    std::vector<std::vector<Affine>> lower, upper;
-    for (const Bounds& b : each) {
-      lower.push_back(b.lower);
-      upper.push_back(b.upper);
-    }
-    return {facts_.prune_lower(common_bound(loop, lower, true)), facts_.prune_upper(common_bound(loop, upper, false))};
-  }
-
-  Bounds own_bounds(const Loop& loop, std::size_t depth, const Instance& instance) {
-    Bounds found = bounds_of(relaxed(instance.projections[depth + 1], loop.name), loop.name);
-    add_interval(loop, instance, found);
-    if (found.lower.empty() || found.upper.empty())
-      throw UserError(ExitStatus::Unsupported,
-                      "loop '" + loop.name + "': no " + std::string(found.lower.empty() ? "lower" : "upper") +
-                          " bound follows from statement '" + instance.statement->body.name + "'");
-    return {facts_.prune_lower(found.lower), facts_.prune_upper(found.upper)};
-  }
-
-  // Elimination may lose a bound that divisions hide; the interval of the loop's values is one, if a loose one.
-  void add_interval(const Loop& loop, const Instance& instance, Bounds& found) const {
-    if (!found.lower.empty() && !found.upper.empty()) return;
-    const ir::Ranges ranges = schedule::loop_ranges(state_, *instance.statement);
-    const auto range = ranges.find(loop.name);
-    if (range == ranges.end()) return;
-    if (found.lower.empty() && range->second.min) found.lower.emplace_back(*range->second.min);
-    if (found.upper.empty() && range->second.max) found.upper.emplace_back(*range->second.max + 1);
-  }
-
-  // Bounds that hold for every leaf: b does if each leaf has a bound at least as tight. Numbers otherwise.
-  std::vector<Affine> common_bound(const Loop& loop, const std::vector<std::vector<Affine>>& each, bool lower) {
-    const auto holds = [&](const Affine& b) {
-      return std::all_of(each.begin(), each.end(), [&](const std::vector<Affine>& own) {
-        return std::any_of(own.begin(), own.end(),
-                           [&](const Affine& tight) { return facts_.proves(lower ? tight - b : b - tight); });
-      });
-    };
-    std::vector<Affine> result;
-    for (const std::vector<Affine>& own : each)
-      for (const Affine& b : own)
-        if (std::find(result.begin(), result.end(), b) == result.end() && holds(b)) result.push_back(b);
-    if (!result.empty()) return result;
-    return {widest(loop, each, lower)};
-  }
-
-  Affine widest(const Loop& loop, const std::vector<std::vector<Affine>>& each, bool lower) {
-    std::optional<std::int64_t> all;
-    for (const std::vector<Affine>& own : each) {
-      std::optional<std::int64_t> best;
-      for (const Affine& b : own) {
-        const auto limit = lower ? facts_.range(b).min : facts_.range(b).max;
-        if (limit && (!best || (lower ? *limit > *best : *limit < *best))) best = limit;
-      }
-      if (!best)
-        throw UserError(ExitStatus::Unsupported,
-                        "loop '" + loop.name + "': the statements that share it have bounds of unknown order");
-      if (!all || (lower ? *best < *all : *best > *all)) all = best;
-    }
-    return *all;
   }
 
   // --- leaves

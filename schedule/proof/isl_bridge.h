@@ -79,7 +79,10 @@ struct IslModel {
   std::map<int, int> depth_of_loop;  // loop id -> its dimension of the order
 };
 
-IslModel make_model(const IslContext& context, const State& state);
+IslModel make_model(const IslContext& context, const State& state);  // isl_model.cc
+
+// --- order: time_order.cc
+
 // The first dimension in which `pairs` (instances of statement a -> of b) run backwards, and those pairs; none where
 // every source comes strictly before its sink. A dimension equal for all pairs of the last depth means equal times:
 // then `depth` is the number of dimensions.
@@ -91,6 +94,8 @@ std::optional<BackwardPairs> find_backwards(const IslModel& model, int a, int b,
 // Those of `pairs` whose source comes strictly before its sink; and where the tree alone says that there are none.
 isl::map forward_pairs(const IslModel& model, int a, int b, isl::map pairs);
 bool is_never_before(const IslModel& model, int a, int b);
+
+// --- what a model holds
 
 const ir::Affine& row_at(const ScheduledStatement& statement, const std::string& loop);
 int buffer_index(const IslModel& model, const std::string& name);     // -1 if absent

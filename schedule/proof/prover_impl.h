@@ -35,6 +35,10 @@ struct OrderViolation {
 };
 std::optional<OrderViolation> find_order_violation(const Basis& basis, const IslModel& model,
                                                    const std::vector<std::string>& moved);
+// The same as a refusal with advice.
+std::optional<Refusal> check_order(Prover::Impl& impl, const IslModel& model, const std::vector<std::string>& moved);
+// Statements of the basis whose updates of one cell run in another order; those that the quota leaves open as well.
+std::vector<std::string> reordered_updates(Prover::Impl& impl, const IslModel& model);
 // The pairs of a dependence that keep their order: without those of updates that differ in an iterator over which the
 // contract lets terms change places.
 isl::map ordered_pairs(const Dependence& d, const Basis& basis, const IslModel& model);
@@ -45,6 +49,11 @@ Instance make_instance(const ir::Statement& statement, const std::vector<std::in
 std::string cell_text(const ir::Access& access, const ir::Statement& statement, const Point& point,
                       std::size_t first_value);
 std::string access_pattern(const ir::Access& access);  // B[i, j+1]
+
+// Every access of these statements (all: empty) stays in its buffer.
+std::optional<Refusal> check_bounds(const IslModel& model, const std::vector<std::string>& names);
+// No two iterations of the loop touch one place that one of them writes.
+std::optional<Refusal> check_independent(const IslModel& model, int loop_id);
 
 // Advice for an order violation, each checked with `basis`.
 std::vector<std::string> order_advice(const Basis& basis, const State& state, const OrderViolation& violation,

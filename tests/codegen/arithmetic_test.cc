@@ -28,45 +28,46 @@ constexpr BinaryOp kExactBinary[] = {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul
 
 std::string name_of(DType type) { return std::string(to_string(type)); }
 
+constexpr double kSpecials[] = {0.0,
+                                -0.0,
+                                1,
+                                -1,
+                                0.5,
+                                1.5,
+                                2.5,
+                                -2.5,
+                                3,
+                                127,
+                                128,
+                                255,
+                                256,
+                                32767.5,
+                                65504,
+                                65520,
+                                2147483647.0,
+                                2147483648.0,
+                                -129,
+                                1e-8,
+                                5.9e-8,
+                                1e-40,
+                                4294967295,
+                                9.3e18,
+                                1.9e19,
+                                -9.3e18,
+                                1e300,
+                                1e39,
+                                3e38,
+                                1e-310,
+                                3.4e38,
+                                8388607.5,
+                                8388608.5,
+                                4503599627370495.5,
+                                -0.4999999999999999};
+
 // Random bits of the type; some near one another, some special.
 ir::Contents patterns(DType type, unsigned seed) {
   ir::Contents contents = zeros(type, {kCount});
   std::mt19937_64 random(seed);
-  const double specials[] = {0.0,
-                             -0.0,
-                             1,
-                             -1,
-                             0.5,
-                             1.5,
-                             2.5,
-                             -2.5,
-                             3,
-                             127,
-                             128,
-                             255,
-                             256,
-                             32767.5,
-                             65504,
-                             65520,
-                             2147483647.0,
-                             2147483648.0,
-                             -129,
-                             1e-8,
-                             5.9e-8,
-                             1e-40,
-                             4294967295,
-                             9.3e18,
-                             1.9e19,
-                             -9.3e18,
-                             1e300,
-                             1e39,
-                             3e38,
-                             1e-310,
-                             3.4e38,
-                             8388607.5,
-                             8388608.5,
-                             4503599627370495.5,
-                             -0.4999999999999999};
   const auto size = static_cast<std::size_t>(size_in_bytes(type));
   std::size_t element = 0;
   for (std::size_t at = 0; at < contents.bytes.size(); at += size, ++element) {
@@ -78,8 +79,8 @@ ir::Contents patterns(DType type, unsigned seed) {
         if (type == DType::Bool) contents.bytes[at] &= std::byte{1};
         break;
       case 1:  // a special value
-        put(ir::arithmetic::cast(
-            type, DType::F64, ir::arithmetic::of_real(specials[(bits >> 8) % (sizeof specials / sizeof *specials)])));
+        put(ir::arithmetic::cast(type, DType::F64,
+                                 ir::arithmetic::of_real(kSpecials[(bits >> 8) % std::size(kSpecials)])));
         break;
       case 2:  // a small number, often equal to its partner
         put(ir::arithmetic::cast(type, DType::F64,

@@ -65,6 +65,18 @@ std::vector<Operation> opening(Random& random) {
   return result;
 }
 
+// All loops of reductions, or all but one.
+void let_reassociate(Script& script, const ir::Program& program, Random& random) {
+  script.contract = Contract::Reassoc;
+  for (const ir::Statement& s : program.statements)
+    for (const std::string& iterator : s.reductions)
+      if (std::ranges::find(script.reassociable, iterator) == script.reassociable.end())
+        script.reassociable.push_back(iterator);
+  if (script.reassociable.empty()) script.reassociable = {"k"};
+  if (script.reassociable.size() > 1 && random.chance(30))
+    script.reassociable.erase(script.reassociable.begin() + random.between(0, 1));
+}
+
 bool is_kept(RefusalKind kind, Random& random) {
   return random.chance(kind == RefusalKind::Illegal ? 14 : kind == RefusalKind::Malformed ? 1 : 3);
 }
@@ -90,16 +102,7 @@ Script random_script(std::shared_ptr<const ir::Program> program, const Machine& 
   script.program = program->name;
   script.digest = ir::digest(*program);
   script.dtype = program->buffers.front().dtype;
-  if (reassociate && random.chance(is_float(script.dtype) ? 60 : 30)) {
-    script.contract = Contract::Reassoc;
-    for (const ir::Statement& s : program->statements)
-      for (const std::string& iterator : s.reductions)
-        if (std::ranges::find(script.reassociable, iterator) == script.reassociable.end())
-          script.reassociable.push_back(iterator);
-    if (script.reassociable.empty()) script.reassociable = {"k"};
-    if (script.reassociable.size() > 1 && random.chance(30))
-      script.reassociable.erase(script.reassociable.begin() + random.between(0, 1));
-  }
+  if (reassociate && random.chance(is_float(script.dtype) ? 60 : 30)) let_reassociate(script, *program, random);
   for (const Operation& operation : opening(random)) script.directives.push_back({operation, Provenance::Person, 0});
   ScriptEnvironment environment = initial_environment(script, *program, machine);
   State state = reference_state(program);

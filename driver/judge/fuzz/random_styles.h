@@ -1,0 +1,13 @@
+// The styles of random Programs: each adds statements to a draft (random_program.h lists them).
+#pragma once
+
+#include "driver/judge/fuzz/program_draft.h"
+
+namespace polyte::fuzz {
+
+void pipeline(ProgramDraft& draft, int statements);  // pointwise definitions, reductions, argmin and argmax
+void region(ProgramDraft& draft);                    // stencils, recurrences, eliminations, scans
+void in_place(ProgramDraft& draft);                  // one update of an inout tensor
+void instructions(ProgramDraft& draft);              // rows of a few elements that tiles divide, or nearly
+
+}  // namespace polyte::fuzz

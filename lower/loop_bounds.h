@@ -1,0 +1,16 @@
+// Bounds of a loop of a State's tree from the leaves below it: what their domains, projected onto the loops above,
+// leave of its values. A loop that several leaves share runs over the union of theirs.
+#pragma once
+
+#include "lower/elimination.h"
+#include "lower/facts.h"
+#include "lower/leaf_instances.h"
+
+namespace polyte::lower {
+
+// `depth` loops are above. UserError(Unsupported) where a leaf bounds the loop on one side only, or where no bound is
+// known to hold for all leaves.
+Bounds union_bounds(const schedule::State& state, const Facts& facts, const schedule::Loop& loop, std::size_t depth,
+                    const std::vector<LeafInstance*>& below);
+
+}  // namespace polyte::lower

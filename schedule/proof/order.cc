@@ -1,0 +1,234 @@
+// Which dependences run backwards in a State, and how that is said.
+#include <isl/map.h>
+#include <isl/space.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "schedule/proof/isl_faults.h"
+#include "schedule/proof/prover_impl.h"
+#include "schedule/state/contract.h"
+
+namespace polyte::schedule {
+
+bool keeps_instances(const ScheduledStatement& s) {
+  if (s.kind == StatementKind::Copy || s.lifted > 0 || s.padded || s.phi.size() != s.body.iterators.size())
+    return false;
+  for (std::size_t i = 0; i < s.phi.size(); ++i) {
+    if (s.phi[i].as_symbol() != s.body.iterators[i]) return false;
+  }
+  return true;
+}
+
+isl::map ordered_pairs(const Dependence& d, const Basis& basis, const IslModel& model) {
+  if (!d.reduction) return d.pairs;
+  const ir::Statement& update = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body;
+  isl_map* pairs = d.pairs.copy();
+  for (const std::string& iterator : reorderable_iterators(*model.state, update)) {
+    const auto at = std::find(update.iterators.begin(), update.iterators.end(), iterator) - update.iterators.begin();
+    pairs = isl_map_equate(pairs, isl_dim_in, static_cast<int>(at), isl_dim_out, static_cast<int>(at));
+  }
+  return isl::manage(pairs);
+}
+
+namespace {
+
+// For each statement of the basis, those of the model that run its instances: itself, or the parts that a cut has made
+// of it; none where the order walk does not decide.
+std::vector<std::vector<int>> parts_in(const Basis& basis, const IslModel& model) {
+  std::vector<std::vector<int>> parts(basis.model.statements.size());
+  for (std::size_t i = 0; i < model.statements.size(); ++i) {
+    const ScheduledStatement& s = *model.statements[i].statement;
+    if (!keeps_instances(s)) continue;
+    int at = statement_index(basis.model, s.reference);
+    if (at >= 0) parts[static_cast<std::size_t>(at)].push_back(static_cast<int>(i));
+  }
+  return parts;
+}
+
+// Pairs of two statements of the basis as those of two of their parts.
+isl::map between(const isl::map& pairs, const IslModel& model, int source, int sink) {
+  isl_map* map = pairs.copy();
+  isl_ctx* ctx = isl_map_get_ctx(map);
+  map = isl_map_set_tuple_id(map, isl_dim_in, isl_id_alloc(ctx, ("S" + std::to_string(source)).c_str(), nullptr));
+  map = isl_map_set_tuple_id(map, isl_dim_out, isl_id_alloc(ctx, ("S" + std::to_string(sink)).c_str(), nullptr));
+  const auto is_part = [&](int statement) {
+    const ScheduledStatement& s = *model.statements[static_cast<std::size_t>(statement)].statement;
+    return s.body.name != s.reference;
+  };
+  const auto domain = [&](int statement) {
+    return model.statements[static_cast<std::size_t>(statement)].domain.copy();
+  };
+  if (is_part(source)) map = isl_map_intersect_domain(map, domain(source));
+  if (is_part(sink)) map = isl_map_intersect_range(map, domain(sink));
+  return isl::manage(map);
+}
+
+// Between some two of the parts that run the instances of its statement.
+bool is_backwards(const Dependence& d, const IslModel& model, const std::vector<int>& parts) {
+  return std::ranges::any_of(parts, [&](int source) {
+    return std::ranges::any_of(parts, [&](int sink) {
+      return find_backwards(model, source, sink, between(d.pairs, model, source, sink)).has_value();
+    });
+  });
+}
+
+bool has_staged(const IslModel& model, const std::string& buffer) {
+  return std::any_of(model.buffers.begin(), model.buffers.end(),
+                     [&](const IslBuffer& b) { return b.name != b.of && b.of == buffer; });
+}
+
+// Reuse of storage is not a constraint where each scope has its own cells: sources decide there.
+bool concerns_order(const Dependence& d, const IslModel& model) {
+  if (d.kind == DependenceKind::Flow) return true;
+  return !has_staged(model, model.buffers[static_cast<std::size_t>(d.buffer)].name);
+}
+
+OrderViolation locate(const Dependence& d, const BackwardPairs& wrong, const IslModel& model) {
+  const isl::set pairs = isl::manage(isl_map_wrap(wrong.pairs.copy()));
+  return {&d, wrong.depth, "", first_point(pairs, model.params)};
+}
+
+std::string loop_at(const IslModel& model, const std::string& statement, int depth) {
+  int position = 0;
+  std::string found;
+  std::function<bool(const Tree&)> visit = [&](const Tree& tree) -> bool {
+    if (const auto* leaf = std::get_if<Leaf>(&tree->op)) return leaf->statement == statement;
+    ++position;
+    const int here = position - 1;
+    if (const auto* loop = std::get_if<Loop>(&tree->op)) {
+      if (visit(loop->body)) {
+        if (here == depth) found = loop->name;
+        return true;
+      }
+    } else {
+      for (const Tree& child : std::get<Sequence>(tree->op).children) {
+        if (visit(child)) return true;
+      }
+    }
+    --position;
+    return false;
+  };
+  visit(model.state->tree);
+  return found;
+}
+
+bool involves(const IslModel& model, int source, int sink, const std::vector<std::string>& moved) {
+  auto named = [&](int i) {
+    const std::string& name = model.statements[static_cast<std::size_t>(i)].statement->body.name;
+    return std::find(moved.begin(), moved.end(), name) != moved.end();
+  };
+  return moved.empty() || named(source) || named(sink);
+}
+
+bool smaller(const OrderViolation& a, const OrderViolation& b) {
+  if (a.depth != b.depth) return a.depth < b.depth;
+  return a.point.params < b.point.params;
+}
+
+}  // namespace
+
+std::optional<OrderViolation> find_order_violation(const Basis& basis, const IslModel& model,
+                                                   const std::vector<std::string>& moved) {
+  const std::vector<std::vector<int>> parts = parts_in(basis, model);
+  std::optional<OrderViolation> worst;
+  for (const Dependence& d : basis.dependences) {
+    if (!concerns_order(d, model)) continue;
+    const isl::map pairs = ordered_pairs(d, basis, model);
+    for (const int source : parts[static_cast<std::size_t>(d.source)]) {
+      for (const int sink : parts[static_cast<std::size_t>(d.sink)]) {
+        if (!involves(model, source, sink, moved)) continue;
+        const auto wrong = find_backwards(model, source, sink, between(pairs, model, source, sink));
+        if (!wrong) continue;
+        OrderViolation found = locate(d, *wrong, model);
+        found.loop = loop_at(model, model.statements[static_cast<std::size_t>(sink)].statement->body.name, found.depth);
+        if (!worst || smaller(found, *worst)) worst = found;
+      }
+    }
+  }
+  return worst;
+}
+
+namespace {
+
+std::string headline_of(const Dependence& d) {
+  if (d.reduction) return "the updates of one element would change their order, and the contract is exact";
+  switch (d.kind) {
+    case DependenceKind::Flow:
+      return "a value would be read before it is written";
+    case DependenceKind::Anti:
+      return "a value would be overwritten before it is read";
+    case DependenceKind::Output:
+      return "two writes of one element would change places";
+  }
+  return "";
+}
+
+std::string kind_text(DependenceKind kind) {
+  switch (kind) {
+    case DependenceKind::Flow:
+      return "flow";
+    case DependenceKind::Anti:
+      return "anti";
+    case DependenceKind::Output:
+      return "output";
+  }
+  return "";
+}
+
+Counterexample explain(const Basis& basis, const OrderViolation& v) {
+  const Dependence& d = *v.dependence;
+  const ir::Statement& source = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body;
+  const ir::Statement& sink = basis.model.statements[static_cast<std::size_t>(d.sink)].statement->body;
+  const auto split = static_cast<std::ptrdiff_t>(source.iterators.size());
+  Counterexample c;
+  c.source = make_instance(source, {v.point.values.begin(), v.point.values.begin() + split});
+  c.sink = make_instance(sink, {v.point.values.begin() + split, v.point.values.end()});
+  c.sizes = v.point.params;
+  c.size_names = basis.model.params;
+  c.watch = cell_text(d.source_access, source, v.point, 0);
+  c.dependence = kind_text(d.kind) + " of " +
+                 access_pattern(d.kind == DependenceKind::Anti ? d.sink_access : d.source_access) + ", from " +
+                 source.name + " to " + sink.name;
+  c.reference = to_string(c.source) + (d.kind == DependenceKind::Anti ? " reads " : " writes ") + c.watch + ", then " +
+                to_string(c.sink) + (d.kind == DependenceKind::Flow ? " reads it" : " writes it");
+  c.scheduled = to_string(c.sink) + " comes first";
+  return c;
+}
+
+}  // namespace
+
+std::optional<Refusal> check_order(Prover::Impl& impl, const IslModel& model, const std::vector<std::string>& moved) {
+  const State& state = *model.state;
+  const Basis& basis = impl.basis_of(state);
+  std::optional<OrderViolation> violation = find_order_violation(basis, model, moved);
+  if (!violation) return std::nullopt;
+  Refusal refusal;
+  refusal.kind = RefusalKind::Illegal;
+  refusal.headline = headline_of(*violation->dependence);
+  refusal.counterexamples.push_back(explain(basis, *violation));
+  refusal.advice = order_advice(basis, state, *violation, impl.context);
+  return refusal;
+}
+
+std::vector<std::string> reordered_updates(Prover::Impl& impl, const IslModel& model) {
+  const Basis& basis = impl.basis_of(*model.state);
+  const std::vector<std::vector<int>> parts = parts_in(basis, model);
+  std::vector<std::string> names;
+  bool spent = false;  // what is not decided counts as reordered
+  for (const Dependence& d : basis.dependences) {
+    const std::string& name = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body.name;
+    const std::vector<int>& own = parts[static_cast<std::size_t>(d.source)];
+    if (!d.reduction || own.empty() || std::ranges::find(names, name) != names.end()) continue;
+    try {
+      if (spent || is_backwards(d, model, own)) names.push_back(name);
+    } catch (const isl::exception& e) {
+      if (!is_quota(impl.context, e)) throw;
+      spent = true;
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+}  // namespace polyte::schedule

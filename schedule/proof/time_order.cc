@@ -1,0 +1,75 @@
+// Which of two instances comes first: their time vectors compared, dimension by dimension.
+#include <isl/aff.h>
+#include <isl/map.h>
+#include <isl/val.h>
+
+#include "schedule/proof/isl_bridge.h"
+
+namespace polyte::schedule {
+namespace {
+
+// Constant in both and so decided without a set: -1, 0, 1 for source before, with, after sink.
+std::optional<int> constant_order(const isl::aff& a, const isl::aff& b) {
+  if (isl_aff_is_cst(a.get()) != isl_bool_true || isl_aff_is_cst(b.get()) != isl_bool_true) return std::nullopt;
+  isl_val* x = isl_aff_get_constant_val(a.get());
+  isl_val* y = isl_aff_get_constant_val(b.get());
+  const int order = isl_val_lt(x, y) == isl_bool_true ? -1 : isl_val_gt(x, y) == isl_bool_true ? 1 : 0;
+  isl_val_free(x);
+  isl_val_free(y);
+  return order;
+}
+
+isl_pw_aff* as_piece(const isl::aff& aff) { return isl_pw_aff_from_aff(aff.copy()); }
+
+}  // namespace
+
+std::optional<BackwardPairs> find_backwards(const IslModel& model, int a, int b, isl::map pairs) {
+  const IslStatement& source = model.statements[static_cast<std::size_t>(a)];
+  const IslStatement& sink = model.statements[static_cast<std::size_t>(b)];
+  if (pairs.is_empty()) return std::nullopt;
+  const int dims = static_cast<int>(source.time.size());
+  for (int d = 0; d < dims; ++d) {
+    const isl::aff &x = source.time[static_cast<std::size_t>(d)], &y = sink.time[static_cast<std::size_t>(d)];
+    if (std::optional<int> order = constant_order(x, y)) {
+      if (*order < 0) return std::nullopt;
+      if (*order > 0) return BackwardPairs{d, pairs};
+      continue;
+    }
+    isl::map late = isl::manage(isl_map_intersect(pairs.copy(), isl_pw_aff_gt_map(as_piece(x), as_piece(y))));
+    if (!late.is_empty()) return BackwardPairs{d, late};
+    pairs = isl::manage(isl_map_intersect(pairs.release(), isl_pw_aff_eq_map(as_piece(x), as_piece(y))));
+    if (pairs.is_empty()) return std::nullopt;
+  }
+  return BackwardPairs{dims, pairs};
+}
+
+// A dimension whose times are constants decides for all pairs at once, so that most pairs of statements need no set.
+isl::map forward_pairs(const IslModel& model, int a, int b, isl::map pairs) {
+  const IslStatement& source = model.statements[static_cast<std::size_t>(a)];
+  const IslStatement& sink = model.statements[static_cast<std::size_t>(b)];
+  isl::map forwards = isl::manage(isl_map_empty(isl_map_get_space(pairs.get())));
+  for (std::size_t d = 0; d < source.time.size() && !pairs.is_empty(); ++d) {
+    const isl::aff &x = source.time[d], &y = sink.time[d];
+    if (std::optional<int> order = constant_order(x, y)) {
+      if (*order < 0) return forwards.unite(pairs);
+      if (*order > 0) return forwards;
+      continue;
+    }
+    isl::map early = isl::manage(isl_map_intersect(pairs.copy(), isl_pw_aff_lt_map(as_piece(x), as_piece(y))));
+    if (!early.is_empty()) forwards = forwards.unite(early);
+    pairs = isl::manage(isl_map_intersect(pairs.release(), isl_pw_aff_eq_map(as_piece(x), as_piece(y))));
+  }
+  return forwards;
+}
+
+bool is_never_before(const IslModel& model, int a, int b) {
+  const std::vector<isl::aff>& source = model.statements[static_cast<std::size_t>(a)].time;
+  const std::vector<isl::aff>& sink = model.statements[static_cast<std::size_t>(b)].time;
+  for (std::size_t d = 0; d < source.size(); ++d) {
+    const std::optional<int> order = constant_order(source[d], sink[d]);
+    if (!order || *order != 0) return order.value_or(-1) > 0;
+  }
+  return true;
+}
+
+}  // namespace polyte::schedule
