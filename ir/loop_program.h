@@ -18,6 +18,9 @@
 namespace polyte::ir {
 
 enum class LoopKind { Serial, Parallel, Vector, Unrolled };
+// Iterations run at once, so that nothing orders them: threads of a CPU (Parallel), lanes (Vector). What is about
+// threads alone, as scratch and code of their own are, asks for Parallel.
+constexpr bool is_concurrent(LoopKind kind) { return kind == LoopKind::Parallel || kind == LoopKind::Vector; }
 enum class Memory { Heap, Stack, Register };  // Heap: the kernel's scratch (per worker below a Parallel loop)
 std::string to_string(LoopKind kind);
 std::string to_string(Memory memory);

@@ -246,7 +246,7 @@ class Resolver {
     step.kind = Step::DoFor;
     step.lower = linears(loop.lower);
     step.upper = linears(loop.upper);
-    step.races = check_races && (loop.kind == LoopKind::Parallel || loop.kind == LoopKind::Vector);
+    step.races = check_races && is_concurrent(loop.kind);
     if (step.races) race_depth = std::max(race_depth, ++depth);
     step.slot = slot(loop.var);
     step.body = steps(loop.body, depth);

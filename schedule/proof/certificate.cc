@@ -286,7 +286,7 @@ std::vector<CertificateLoop> concurrent_loops(const IslModel& model) {
   std::vector<CertificateLoop> loops;
   if (!model.state->tree) return loops;
   map_loops(model.state->tree, [&](const Loop& loop) {
-    if (loop.kind != LoopKind::Parallel && loop.kind != LoopKind::Vector) return loop;
+    if (!is_concurrent(loop.kind)) return loop;
     CertificateLoop out{.name = loop.name, .kind = loop.kind == LoopKind::Vector ? "vector" : "parallel"};
     out.depth = model.depth_of_loop.at(loop.id);
     for (const std::string& name : statements_below(model.state->tree, loop.id))

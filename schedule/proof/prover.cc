@@ -30,7 +30,7 @@ Refusal undecided(const std::string& reason) {
 std::vector<int> concurrent_loops(const Tree& tree) {
   std::vector<int> ids;
   map_loops(tree, [&](const Loop& loop) {
-    if (loop.kind == LoopKind::Parallel || loop.kind == LoopKind::Vector) ids.push_back(loop.id);
+    if (is_concurrent(loop.kind)) ids.push_back(loop.id);
     return loop;
   });
   return ids;

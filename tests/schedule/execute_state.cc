@@ -189,7 +189,7 @@ class Executor {
       for (const LoopRow& row : instance->statement->rows)
         if (row.loop == loop.name) iterations[ir::evaluate(row.value, instance->iterators)].push_back(instance);
     }
-    const bool concurrent = loop.kind == LoopKind::Parallel || loop.kind == LoopKind::Vector;
+    const bool concurrent = is_concurrent(loop.kind);
     RaceLog log;
     log.loop = loop.name;
     if (concurrent) logs_.push_back(&log);

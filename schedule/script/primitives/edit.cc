@@ -190,7 +190,7 @@ std::optional<Refusal> check_cuts(const State& state) {
 std::optional<Refusal> check_placed_kinds(const State& state) {
   for (const Leaf* leaf : leaves_of(state.tree))
     for (const Loop* loop : path_to(state.tree, leaf->statement))
-      if (is_pinned(*leaf, loop->name) && (loop->kind == LoopKind::Parallel || loop->kind == LoopKind::Vector))
+      if (is_pinned(*leaf, loop->name) && is_concurrent(loop->kind))
         return malformed(leaf->statement + " runs in the first or last iteration of " + loop->name + ", and " +
                          loop->name + " is " + (loop->kind == LoopKind::Parallel ? "parallel" : "a vector loop") +
                          ": its iterations have no order");
@@ -205,7 +205,7 @@ std::optional<Refusal> check_allocation(const State& state, const StagedBuffer& 
     return malformed(buffer.name + " is hoisted to a loop that its own would leave: hoist_storage comes after");
   for (const Loop* loop : all_loops(outer ? outer->body : state.tree)) {
     const bool is_between = loop->id == buffer.scope_loop || find_loop(loop->body, buffer.scope_loop);
-    if (is_between && (loop->kind == LoopKind::Parallel || loop->kind == LoopKind::Vector))
+    if (is_between && is_concurrent(loop->kind))
       return malformed(buffer.name + " is allocated outside " + loop->name + ", and " + loop->name + " is " +
                        (loop->kind == LoopKind::Parallel ? "parallel" : "a vector loop") +
                        ": its iterations would share it");
@@ -458,7 +458,7 @@ std::optional<Refusal> check_races(const State& state, const std::vector<std::st
                                    const PrimitiveContext& context) {
   if (!context.prover) return std::nullopt;
   for (const Loop* loop : all_loops(state.tree)) {
-    if (loop->kind != LoopKind::Parallel && loop->kind != LoopKind::Vector) continue;
+    if (!is_concurrent(loop->kind)) continue;
     const bool touched = std::any_of(statements.begin(), statements.end(),
                                      [&](const std::string& name) { return contains(loop->body, name); });
     if (!touched || awaits_stage(state, *loop)) continue;
@@ -469,7 +469,7 @@ std::optional<Refusal> check_races(const State& state, const std::vector<std::st
 
 std::optional<Refusal> check_all_races(const State& state, Prover& prover) {
   for (const Loop* loop : all_loops(state.tree))
-    if (loop->kind == LoopKind::Parallel || loop->kind == LoopKind::Vector)
+    if (is_concurrent(loop->kind))
       if (auto refusal = prover.check_independent(state, loop->id)) return refusal;
   return std::nullopt;
 }

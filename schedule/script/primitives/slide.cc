@@ -62,7 +62,7 @@ class Slide {
       return malformed("once per " + site_.per + ": the loop of 'at' is meant to be below it, not the same");
     for (const Loop* loop : path_to(state_.tree, site_.consumers.front())) {
       if (std::find(between_.begin(), between_.end(), loop->name) == between_.end()) continue;
-      if (loop->kind == LoopKind::Parallel || loop->kind == LoopKind::Vector)
+      if (is_concurrent(loop->kind))
         return malformed(tensor_ + " slides along " + loop->name + ", and " + loop->name + " is " +
                          (loop->kind == LoopKind::Parallel ? "parallel" : "a vector loop") +
                          ": its iterations have no order");
