@@ -13,8 +13,6 @@ Result<std::vector<NestLoop>> parse_path(const std::string& text);
 bool is_path_text(const std::string& text);
 Result<NestTree> parse_nest(const std::string& text);
 
-std::string print(const NestTree& tree);
 std::string print(const LoopName& name);
-std::string print(const Leaf& leaf);
 
 }  // namespace polyte::schedule
