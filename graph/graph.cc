@@ -127,11 +127,6 @@ NodeId Graph::add_node(std::string node_name, OpKind op, Attributes attributes, 
   return id;
 }
 
-void Graph::replace_uses(ValueId from, ValueId to) {
-  for (Node& node : nodes) std::replace(node.inputs.begin(), node.inputs.end(), from, to);
-  std::replace(outputs.begin(), outputs.end(), from, to);
-}
-
 void Graph::normalise() {
   const std::vector<NodeId> order = stable_order(*this, live_nodes(*this));
   std::vector<ValueId> renumbered(values.size(), kNoValue);

@@ -91,8 +91,6 @@ struct Graph {
   // taken get a suffix. UserError(InvalidInput) `node '...' (Op): ...` where the operands do not fit.
   NodeId add_node(std::string node_name, OpKind op, Attributes attributes, std::vector<ValueId> node_inputs,
                   const std::vector<std::string>& output_names);
-  // A value of the same meaning takes over: every node input and graph output that was `from` becomes `to`.
-  void replace_uses(ValueId from, ValueId to);
   // Sorts nodes topologically (stable), drops nodes that no output needs and values that nobody uses (graph
   // inputs stay), renumbers both.
   void normalise();

@@ -11,14 +11,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 namespace polyte::graph {
 
 enum class OpPattern : std::uint8_t { ElemWise, Broadcast, Injective, CommReduce, OutEWiseFusable, Tuple, Opaque };
 
-std::string_view to_string(OpPattern pattern);                           // "OutEWiseFusable"
-std::optional<OpPattern> op_pattern_from_string(std::string_view name);  // inverse of to_string
+std::string_view to_string(OpPattern pattern);  // "OutEWiseFusable"
 
 }  // namespace polyte::graph

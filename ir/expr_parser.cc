@@ -75,8 +75,7 @@ std::optional<Affine> affine_infix(const Tree& tree, const Affine& a, const Affi
   return tree.text == "%" ? mod(a, b.constant()) : floor_div(a, b.constant());
 }
 
-}  // namespace
-
+// nullopt where it is not affine
 std::optional<Affine> to_affine(const TreePtr& tree, const Scope& scope) {
   switch (tree->kind) {
     case TreeKind::Integer:
@@ -100,6 +99,8 @@ std::optional<Affine> to_affine(const TreePtr& tree, const Scope& scope) {
       return std::nullopt;
   }
 }
+
+}  // namespace
 
 namespace {
 

@@ -44,7 +44,6 @@ struct Scope {
 };
 
 // Each throws a Fault.
-std::optional<Affine> to_affine(const TreePtr& tree, const Scope& scope);  // nullopt where it is not affine
 Affine expect_affine(const TreePtr& tree, const Scope& scope, const std::string& what);
 std::vector<Constraint> to_constraints(const std::vector<TreePtr>& comparisons, const Scope& scope);
 Expr to_expr(const TreePtr& tree, DType type, const Scope& scope);           // of that type

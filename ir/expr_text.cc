@@ -9,6 +9,18 @@
 namespace polyte::ir {
 namespace {
 
+// The shortest decimal that rounds to the same value.
+std::string print_real(DType type, double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  char text[64];
+  for (int digits = 1; digits <= 17; ++digits) {
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
+    if (arithmetic::round_to(type, std::strtod(text, nullptr)) == value) break;
+  }
+  return text;
+}
+
 // Binding strength, weakest first. A guarded read and a conditional are weaker than everything.
 enum Strength { Guarded, Or, And, Compare, BitOr, BitXor, BitAnd, Shift, Sum, Product, Sign, Primary };
 
@@ -153,17 +165,6 @@ std::string print_index(const Index& index, const ExprStyle& style) {
 }
 
 }  // namespace
-
-std::string print_real(DType type, double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  char text[64];
-  for (int digits = 1; digits <= 17; ++digits) {
-    std::snprintf(text, sizeof text, "%.*g", digits, value);
-    if (arithmetic::round_to(type, std::strtod(text, nullptr)) == value) break;
-  }
-  return text;
-}
 
 std::string print_count(std::size_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");

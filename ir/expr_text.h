@@ -20,6 +20,5 @@ std::string print_expr(const Expr& e, const ExprStyle& style, bool typed = true)
 std::string print_indices(const std::vector<Index>& indices, const ExprStyle& style);  // "i - 1, idx[j] + 2"
 std::string print_conjunction(const std::vector<Constraint>& constraints);             // "i >= 1 and i < N"
 std::string print_count(std::size_t count, const std::string& noun);                   // "2 subscripts"
-std::string print_real(DType type, double value);  // the shortest decimal that rounds to the same value
 
 }  // namespace polyte::ir

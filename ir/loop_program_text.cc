@@ -7,9 +7,13 @@
 #include <cmath>
 
 namespace polyte::ir {
-namespace loop_text {
+namespace {
 
 bool is_word(const std::string& text) { return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])); }
+
+}  // namespace
+
+namespace loop_text {
 
 std::string function_name(UnaryOp op) {
   std::string text = ir::to_string(op);
@@ -22,7 +26,6 @@ std::string function_name(UnaryOp op) {
 namespace {
 
 using loop_text::function_name;
-using loop_text::is_word;
 
 std::string name_of(DType type) { return std::string(polyte::to_string(type)); }
 

@@ -8,7 +8,6 @@
 
 namespace polyte::ir::loop_text {
 
-bool is_word(const std::string& text);
 std::string function_name(UnaryOp op);  // "neg", "exp"
 
 }  // namespace polyte::ir::loop_text

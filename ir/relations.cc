@@ -17,6 +17,10 @@ bool is_apart_or_same(const std::string& buffer, const std::vector<Index>& indic
   });
 }
 
+bool is_apart_or_same(const Load& read, const Access& write) {
+  return is_apart_or_same(read.buffer, read.indices, write);
+}
+
 }  // namespace
 
 std::vector<const Load*> reads_of(const Statement& statement) {
@@ -29,10 +33,6 @@ std::vector<const Load*> reads_of(const Statement& statement) {
 }
 
 bool is_apart_or_same(const Access& a, const Access& b) { return is_apart_or_same(a.buffer, a.indices, b); }
-
-bool is_apart_or_same(const Load& read, const Access& write) {
-  return is_apart_or_same(read.buffer, read.indices, write);
-}
 
 bool reads_apart(const Statement& reader, const Statement& writer) {
   const std::vector<const Load*> reads = reads_of(reader);

@@ -16,7 +16,6 @@ std::vector<const Load*> reads_of(const Statement& statement);
 // At each point of loops that both share: another buffer, or the same element. A subscript read from memory may be
 // any element.
 bool is_apart_or_same(const Access& a, const Access& b);
-bool is_apart_or_same(const Load& read, const Access& write);
 
 // No read of `reader` is at another element of what `writer` writes.
 bool reads_apart(const Statement& reader, const Statement& writer);

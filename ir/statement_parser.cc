@@ -150,6 +150,16 @@ WrittenStatement parse_statement(Cursor& cursor, const std::function<bool(const 
   return s;
 }
 
+// --- what it means -----------------------------------------------------------------------------------------------
+
+namespace {
+
+// Iterators that stand as a whole subscript, with the tensor and dimension: what decides a range.
+struct DirectSubscript {
+  std::string iterator, buffer;
+  std::size_t dimension;
+};
+
 std::vector<DirectSubscript> direct_subscripts(const WrittenStatement& written) {
   std::vector<DirectSubscript> result;
   const auto add = [&](const std::string& buffer, const std::vector<TreePtr>& subscripts) {
@@ -169,10 +179,6 @@ std::vector<DirectSubscript> direct_subscripts(const WrittenStatement& written) 
   if (written.guard) add_reads(written.guard);
   return result;
 }
-
-// --- what it means -----------------------------------------------------------------------------------------------
-
-namespace {
 
 class Maker {
  public:

@@ -43,11 +43,4 @@ WrittenRange parse_range(Cursor& cursor);
 std::vector<Statement> make_statements(const WrittenStatement& written, const std::vector<Range>& regions,
                                        Program& program, DType default_type);
 
-// Iterators that stand as a whole subscript, with the tensor and dimension: what decides a range.
-struct DirectSubscript {
-  std::string iterator, buffer;
-  std::size_t dimension;
-};
-std::vector<DirectSubscript> direct_subscripts(const WrittenStatement& written);
-
 }  // namespace polyte::ir::text

@@ -40,6 +40,13 @@ Statement assemble(const StatementParts& parts, bool with_reductions) {
   return s;
 }
 
+std::vector<Expr> identities_of(Combiner combiner, const std::vector<Expr>& values) {
+  std::vector<Expr> result{identity_of(combiner, values[0]->type)};
+  // Of equal values the lower position wins, so the initial one is the highest.
+  for (std::size_t i = 1; i < values.size(); ++i) result.push_back(identity_of(Combiner::Min, values[i]->type));
+  return result;
+}
+
 }  // namespace
 
 Statement assemble(const StatementParts& parts) {
@@ -59,13 +66,6 @@ std::vector<Statement> assemble_reduction(const StatementParts& parts, const std
   init.name = parts.name + ".init";
   update.name = parts.name + ".update";
   return {init, update};
-}
-
-std::vector<Expr> identities_of(Combiner combiner, const std::vector<Expr>& values) {
-  std::vector<Expr> result{identity_of(combiner, values[0]->type)};
-  // Of equal values the lower position wins, so the initial one is the highest.
-  for (std::size_t i = 1; i < values.size(); ++i) result.push_back(identity_of(Combiner::Min, values[i]->type));
-  return result;
 }
 
 std::string default_name(Combiner combiner, const std::string& buffer) {

@@ -27,7 +27,6 @@ Statement assemble(const StatementParts& parts);
 // <name>.init, identity (or `initial`) over `ranges`, and <name>.update. Predicates of `where` that no reduction
 // occurs in hold for both.
 std::vector<Statement> assemble_reduction(const StatementParts& parts, const std::vector<Expr>& initial = {});
-std::vector<Expr> identities_of(Combiner combiner, const std::vector<Expr>& values);
 
 // "acc" for an assignment to acc, "acc.update" for an update in place.
 std::string default_name(Combiner combiner, const std::string& buffer);

@@ -79,7 +79,10 @@ Affine normalised(const Affine& inequality) {
   }
 }
 
-System normalised(const System& system) {
+namespace {
+
+// Without repetitions; of inequalities that differ in the constant only, the tightest.
+System tightened(const System& system) {
   std::map<Affine, std::int64_t> tightest;  // terms -> least constant
   std::vector<Affine> order;
   for (const Affine& inequality : system) {
@@ -95,20 +98,22 @@ System normalised(const System& system) {
   return result;
 }
 
+}  // namespace
+
 System system_of(const std::vector<Constraint>& constraints) {
   System result;
   for (const Constraint& c : constraints) {
     result.push_back(c.expr);
     if (c.equality) result.push_back(-c.expr);
   }
-  return normalised(result);
+  return tightened(result);
 }
 
 System relaxed(const System& system, const std::string& variable) {
   System result = system;
   for (const Affine& e : system)
     if (hides(e, variable)) result.push_back(without_hidden(e, variable));
-  return normalised(result);
+  return tightened(result);
 }
 
 namespace {
@@ -170,7 +175,7 @@ System eliminate(const System& system, const std::string& variable) {
       kept.push_back(low * (b / g) + high * (a / g));
     }
   }
-  return pruned(normalised(kept));
+  return pruned(tightened(kept));
 }
 
 Bounds bounds_of(const System& system, const std::string& variable) {

@@ -18,9 +18,6 @@ using System = std::vector<ir::Affine>;  // each >= 0
 // floor(n / d) >= k written n >= d * k. The same integer points satisfy it.
 ir::Affine normalised(const ir::Affine& inequality);
 
-// Without repetitions; of inequalities that differ in the constant only, the tightest.
-System normalised(const System& system);
-
 System system_of(const std::vector<ir::Constraint>& constraints);
 System eliminate(const System& system, const std::string& variable);
 

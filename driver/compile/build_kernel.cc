@@ -31,6 +31,12 @@ std::string said_by(const BuiltKernel& kernel, const std::string& what) {
   return to_string(kernel.asked) + ", '" + kernel.program->name + "': " + what;
 }
 
+std::string fallback_text(const BuiltKernel& kernel) {
+  POLYTE_CHECK(kernel.declined, "'" + kernel.program->name + "' did not fall back");
+  return to_string(kernel.asked) + " declined '" + kernel.program->name + "': " + kernel.declined->reason + " (" +
+         kernel.declined->where + "); the reference order is used";
+}
+
 void fall_back(BuiltKernel& kernel, const Machine& machine, Declined why) {
   kernel.declined = std::move(why);
   kernel.script = schedule::own_script(*kernel.program, "naive", machine);
@@ -171,12 +177,6 @@ std::optional<Arm> arm_from_string(std::string_view name) {
     if (name == to_string(arm)) return arm;
   }
   return std::nullopt;
-}
-
-std::string fallback_text(const BuiltKernel& kernel) {
-  POLYTE_CHECK(kernel.declined, "'" + kernel.program->name + "' did not fall back");
-  return to_string(kernel.asked) + " declined '" + kernel.program->name + "': " + kernel.declined->reason + " (" +
-         kernel.declined->where + "); the reference order is used";
 }
 
 void refuse_fallbacks(std::span<const BuiltKernel> kernels) {

@@ -72,8 +72,6 @@ struct BuiltKernel {
   Arm used() const { return declined ? Arm::Naive : asked; }
   ir::Values typical;  // what its parameters were taken to be where something was chosen
 };
-// "poly declined 'f': REASON (WHERE); the reference order is used"; only of a kernel that has a `declined`.
-std::string fallback_text(const BuiltKernel& kernel);
 // Of kernels that were asked for with `strict`: UserError(Refused) with every fallback among them.
 void refuse_fallbacks(std::span<const BuiltKernel> kernels);
 

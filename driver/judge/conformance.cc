@@ -184,6 +184,20 @@ void compile_and_compare(const fs::path& folder, const codegen::Target& target, 
   result.detail = notes;
 }
 
+CaseResult run_case(const fs::path& folder, Arm arm, const codegen::Target& target, bool strict) {
+  const std::string name = folder.parent_path().filename().string() + "/" + folder.filename().string();
+  CaseResult result{name, arm, CaseOutcome::Pass, "", {}};
+  try {
+    compile_and_compare(folder, target, strict, result);
+  } catch (const UserError& e) {
+    const bool refused = e.status() == ExitStatus::Unsupported;
+    return {name, arm, refused ? CaseOutcome::Unsupported : CaseOutcome::Error, one_line(e.what()), {}};
+  } catch (const std::exception& e) {
+    return {name, arm, CaseOutcome::Error, one_line(e.what()), {}};
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string to_string(CaseOutcome outcome) {
@@ -208,20 +222,6 @@ std::vector<fs::path> find_cases(const std::vector<std::string>& folders, const 
   cases.erase(repeated.begin(), repeated.end());
   std::erase_if(cases, [&](const fs::path& path) { return fnmatch(filter.c_str(), path.filename().c_str(), 0) != 0; });
   return cases;
-}
-
-CaseResult run_case(const fs::path& folder, Arm arm, const codegen::Target& target, bool strict) {
-  const std::string name = folder.parent_path().filename().string() + "/" + folder.filename().string();
-  CaseResult result{name, arm, CaseOutcome::Pass, "", {}};
-  try {
-    compile_and_compare(folder, target, strict, result);
-  } catch (const UserError& e) {
-    const bool refused = e.status() == ExitStatus::Unsupported;
-    return {name, arm, refused ? CaseOutcome::Unsupported : CaseOutcome::Error, one_line(e.what()), {}};
-  } catch (const std::exception& e) {
-    return {name, arm, CaseOutcome::Error, one_line(e.what()), {}};
-  }
-  return result;
 }
 
 std::vector<CaseResult> run_cases(const std::vector<fs::path>& cases, const std::vector<Arm>& arms,

@@ -2,7 +2,7 @@
 // tolerances `rtol` and `atol`. A case is compiled by one scheduler, run, and compared: types and shapes exactly,
 // elements within the case's own tolerance. Used by `polyte conformance` and by the test of that name.
 //
-//   for (const fs::path& folder : find_cases({"node"}, "*")) CaseResult r = run_case(folder, Arm::Poly, target);
+//   for (const CaseResult& r : run_cases(find_cases({"node"}, "*"), {Arm::Poly}, target, 2)) ...
 #pragma once
 
 #include <filesystem>
@@ -30,12 +30,10 @@ struct CaseResult {
 // UserError(InvalidInput) where one is no folder.
 std::vector<std::filesystem::path> find_cases(const std::vector<std::string>& folders, const std::string& filter);
 
+// All cases by all arms, `jobs` at a time; results are ordered by case, then as `arms` is.
 // Never throws for what a case does. Unsupported: the importer refuses it, or its data contradicts its own model
 // (bf16 tensors stored as u16, an input of another shape), so that what it asks for is not defined.
 // With `strict` a case of which not all was done as asked is an error.
-CaseResult run_case(const std::filesystem::path& folder, Arm arm, const codegen::Target& target, bool strict = false);
-
-// All cases by all arms, `jobs` at a time; results are ordered by case, then as `arms` is.
 std::vector<CaseResult> run_cases(const std::vector<std::filesystem::path>& cases, const std::vector<Arm>& arms,
                                   const codegen::Target& target, int jobs, bool strict = false);
 

@@ -15,8 +15,6 @@ constexpr double kBytesPerMicrosecond = 16000;
 // Publishing a job to a worker that still spins, its first cache misses, and the wait at the end: assumed.
 constexpr double kHandOverMicroseconds = 2;
 
-}  // namespace
-
 double least_microseconds(const ir::Program& program, const Machine& machine) {
   double bytes = 0;
   DType widest = DType::F32;
@@ -27,6 +25,8 @@ double least_microseconds(const ir::Program& program, const Machine& machine) {
   const double per_cycle = 2.0 * machine.fma_per_cycle * machine.lanes(widest);
   return std::max(count_flops(program) / (per_cycle * kCyclesPerMicrosecond), bytes / kBytesPerMicrosecond);
 }
+
+}  // namespace
 
 // Two threads save half of the time, more threads little more than that.
 bool is_worth_threads(const ir::Program& program, const Machine& machine) {

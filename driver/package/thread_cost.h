@@ -8,7 +8,6 @@
 
 namespace polyte::driver {
 
-double least_microseconds(const ir::Program& program, const Machine& machine);
 bool is_worth_threads(const ir::Program& program, const Machine& machine);
 // Of a Program with parameters: the least scale (runtime/open_number.h) at which it is, by what it costs at typical
 // sizes.

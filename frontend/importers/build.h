@@ -70,7 +70,4 @@ class Build {
   NodeContext& c_;
 };
 
-// All dimensions of `rank` but those below `first` and `kept`: the axes that statistics of a channel run over.
-Dims axes_except(std::int64_t rank, const Dims& kept);
-
 }  // namespace polyte::frontend

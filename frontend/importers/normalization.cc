@@ -27,6 +27,15 @@ void refuse_per_element_statistics(NodeContext& c) {
   if (!c.flag("spatial", true)) throw Unsupported{"attribute 'spatial' is 0: supported are statistics a channel"};
 }
 
+// All dimensions of `rank` but `kept`: the axes that statistics of a channel run over.
+Dims axes_except(std::int64_t rank, const Dims& kept) {
+  Dims axes;
+  for (std::int64_t d = 0; d < rank; ++d) {
+    if (std::find(kept.begin(), kept.end(), d) == kept.end()) axes.push_back(d);
+  }
+  return axes;
+}
+
 // By the statistics of this very batch; the running ones move towards them.
 void finish_batch_norm_training(NodeContext& c) {
   const Build b(c);
@@ -54,14 +63,6 @@ void finish_batch_norm_training(NodeContext& c) {
 }
 
 }  // namespace
-
-Dims axes_except(std::int64_t rank, const Dims& kept) {
-  Dims axes;
-  for (std::int64_t d = 0; d < rank; ++d) {
-    if (std::find(kept.begin(), kept.end(), d) == kept.end()) axes.push_back(d);
-  }
-  return axes;
-}
 
 void import_batch_norm_6(NodeContext& c) {
   if (!c.flag("is_test", false)) throw Unsupported{"is_test is 0: supported is inference"};

@@ -215,8 +215,6 @@ static_assert(std::is_sorted(std::begin(kTable), std::end(kTable), before));
 
 }  // namespace
 
-std::span<const Row> import_table() { return kTable; }
-
 const Row* find_row(std::string_view op, std::int64_t opset) {
   const Row* found = nullptr;
   for (const Row& row : kTable) {

@@ -1,7 +1,6 @@
 // The importer's table: which adapter imports an operator from which opset on.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 #include "frontend/importers/context.h"
@@ -17,7 +16,6 @@ struct Row {
   std::string_view restrictions = {};  // for `polyte ops`
 };
 
-std::span<const Row> import_table();  // sorted by operator, then since
 // nullptr where the operator is not there, or not yet at this opset.
 const Row* find_row(std::string_view op, std::int64_t opset);
 

@@ -161,12 +161,16 @@ bool can_stage_accumulator(const ir::Program& program, const ir::Statement& upda
   return true;
 }
 
+namespace {
+
 // No box is large enough for a copy of the whole.
 bool has_open_size(const ir::Program& program, const ir::Load& load) {
   return std::ranges::any_of(program.open, [&](const std::string& iterator) {
     return std::ranges::any_of(load.indices, [&](const ir::Index& index) { return index.affine.uses(iterator); });
   });
 }
+
+}  // namespace
 
 bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load, const std::string& lane,
               const std::string& row) {

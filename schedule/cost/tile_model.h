@@ -1,6 +1,6 @@
-// Tile sizes by formulas over the machine, for whoever schedules a contraction: the register tile, the block of
-// the reduction, the block of rows. Analytical (Low et al., "Analytical modeling is enough for high-performance
-// BLIS"; the inequalities are written out at each function), nothing is measured and nothing recognises an operator.
+// Tile sizes by formulas over the machine, for whoever schedules a contraction: the block of the reduction, strides that
+// want packing. Analytical (Low et al., "Analytical modeling is enough for high-performance BLIS"; the inequalities are
+// written out at each function), nothing is measured and nothing recognises an operator.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,9 @@ struct ContractionShape {
   DType dtype = DType::F32;
 };
 
-// The tile with the fewest cycles for all of m x n, remainders included, by the throughput of FMAs and loads and
-// the latency of a chain: rows*vectors + vectors + 1 <= registers - 1.
-RegisterTile choose_register_tile(const Machine& machine, const ContractionShape& shape);
-
-// Cycles that choose_register_tile predicts for one step of the reduction over the whole m x n plane.
-double predicted_cycles(const Machine& machine, const ContractionShape& shape, const RegisterTile& tile);
-
 // Equal blocks of the reduction, so that a column panel (block x vectors*lanes) stays in half of L2 and a row panel
 // streams: k itself up to 768, then near 512, a multiple of 8.
 std::int64_t choose_reduction_block(const Machine& machine, const ContractionShape& shape, const RegisterTile& tile);
-
-// Rows of a block whose panel (rows x reduction block) fills at most half of L2; a multiple of tile.rows.
-std::int64_t choose_row_block(const Machine& machine, const ContractionShape& shape, const RegisterTile& tile,
-                              std::int64_t reduction_block);
 
 // A row stride that maps the rows of a tile to few sets of L1: then the operand wants packing.
 bool conflicts_in_cache(const Machine& machine, std::int64_t stride_bytes, int rows);

@@ -11,7 +11,27 @@
 
 namespace polyte::schedule {
 
+double unit_roundoff(DType type) {
+  switch (type) {
+    case DType::F64:
+      return 0x1p-53;
+    case DType::F16:
+      return 0x1p-11;
+    case DType::BF16:
+      return 0x1p-8;
+    default:
+      return 0x1p-24;
+  }
+}
+
 namespace {
+
+// gamma(n) = n u / (1 - n u), u the unit roundoff of the type: |computed - true| <= gamma(n) * sum of |terms| for n
+// roundings on the way of a term (Higham, Accuracy and Stability, 3.1). Not a number where n u >= 1.
+double gamma(double roundings, DType type) {
+  const double product = roundings * unit_roundoff(type);
+  return product < 1 ? product / (1 - product) : std::numeric_limits<double>::infinity();
+}
 
 std::string number(double value) {
   std::ostringstream text;
@@ -92,24 +112,6 @@ std::string reciprocal_note(const ir::Program& before, const Rewrite& rewrite) {
 }
 
 }  // namespace
-
-double unit_roundoff(DType type) {
-  switch (type) {
-    case DType::F64:
-      return 0x1p-53;
-    case DType::F16:
-      return 0x1p-11;
-    case DType::BF16:
-      return 0x1p-8;
-    default:
-      return 0x1p-24;
-  }
-}
-
-double gamma(double roundings, DType type) {
-  const double product = roundings * unit_roundoff(type);
-  return product < 1 ? product / (1 - product) : std::numeric_limits<double>::infinity();
-}
 
 std::vector<std::string> rounding_notes(const State& state, Prover& prover) {
   std::vector<std::string> notes;

@@ -14,10 +14,6 @@ namespace polyte::schedule {
 // u: half the distance from 1 to the next number of this floating-point type.
 double unit_roundoff(DType type);
 
-// gamma(n) = n u / (1 - n u), u the unit roundoff of the type: |computed - true| <= gamma(n) * sum of |terms| for n
-// roundings on the way of a term (Higham, Accuracy and Stability, 3.1). Not a number where n u >= 1.
-double gamma(double roundings, DType type);
-
 std::vector<std::string> rounding_notes(const State& state, Prover& prover);
 
 }  // namespace polyte::schedule

@@ -7,6 +7,10 @@ namespace polyte::schedule {
 
 namespace {
 
+std::string print(const Leaf& leaf) {
+  return leaf.statement + (leaf.at.empty() ? "" : " at " + leaf.at) + print_per(leaf.per) + print_when(leaf.when);
+}
+
 std::string print(Provenance provenance) {
   switch (provenance) {
     case Provenance::Person:
@@ -71,10 +75,6 @@ std::string print_group(const std::vector<Directive>& directives, std::size_t be
 
 std::string print(const LoopName& name) {
   return name.statement.empty() ? name.loop : name.statement + ":" + name.loop;
-}
-
-std::string print(const Leaf& leaf) {
-  return leaf.statement + (leaf.at.empty() ? "" : " at " + leaf.at) + print_per(leaf.per) + print_when(leaf.when);
 }
 
 std::string print(const NestTree& tree) {

@@ -15,6 +15,5 @@ Result<NestTree> parse_nest(const std::string& text);
 
 std::string print(const NestTree& tree);
 std::string print(const LoopName& name);
-std::string print(const Leaf& leaf);
 
 }  // namespace polyte::schedule

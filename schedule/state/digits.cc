@@ -103,6 +103,44 @@ std::vector<Affine> as_inequalities(const std::vector<Constraint>& constraints) 
   return result;
 }
 
+// Constraints over the loops of `outer` that every instance of the statement satisfies.
+std::vector<Constraint> project(const State& state, const ScheduledStatement& s, const LoopNames& outer) {
+  const std::set<std::string> inner = inner_loops(s, outer);
+  const Ranges ranges = loop_ranges(state, s);
+  std::vector<Constraint> projected;
+  const auto add = [&](const Constraint& c) {
+    if (!c.expr.is_constant() && std::find(projected.begin(), projected.end(), c) == projected.end())
+      projected.push_back(c);
+  };
+  for (const Constraint& c : loop_constraints(s)) {
+    Affine without, with;
+    part(c.expr, inner, without, with);
+    if (with == Affine(0)) {
+      add(c);
+      continue;
+    }
+    for (const Affine& expr : as_inequalities({c}))
+      if (const auto implied = relaxed(expr, inner, ranges)) add({*implied, false});
+  }
+  for (const LoopRow& row : s.rows) {
+    if (outer.count(row.loop) == 0) continue;
+    const Interval& range = ranges.at(row.loop);
+    if (range.min) add(ir::at_least(Affine::symbol(row.loop), *range.min));
+    if (range.max) add(ir::at_least(*range.max, Affine::symbol(row.loop)));
+  }
+  // An affine bound that the constant ones imply says nothing.
+  std::vector<Constraint> kept;
+  for (std::size_t i = 0; i < projected.size(); ++i) {
+    std::set<std::string> symbols;
+    projected[i].expr.collect_symbols(symbols);
+    const bool is_interval =
+        symbols.size() == 1 && projected[i].expr.terms().size() == 1 && !projected[i].expr.terms().front().atom.div;
+    if (projected[i].equality || is_interval || ir::truth_of(projected[i], ranges) != ir::Truth::True)
+      kept.push_back(projected[i]);
+  }
+  return kept;
+}
+
 ir::DomainFacts outer_facts(const State& state, const ScheduledStatement& s, const LoopNames& outer) {
   std::vector<std::string> order;
   for (const LoopRow& row : s.rows)
@@ -190,43 +228,6 @@ std::optional<std::int64_t> extent_of(const State& state, const std::vector<std:
   if (at == ranges.end()) return 0;
   if (!at->second.min || !at->second.max) return std::nullopt;
   return std::max<std::int64_t>(0, *at->second.max - *at->second.min + 1);
-}
-
-std::vector<Constraint> project(const State& state, const ScheduledStatement& s, const LoopNames& outer) {
-  const std::set<std::string> inner = inner_loops(s, outer);
-  const Ranges ranges = loop_ranges(state, s);
-  std::vector<Constraint> projected;
-  const auto add = [&](const Constraint& c) {
-    if (!c.expr.is_constant() && std::find(projected.begin(), projected.end(), c) == projected.end())
-      projected.push_back(c);
-  };
-  for (const Constraint& c : loop_constraints(s)) {
-    Affine without, with;
-    part(c.expr, inner, without, with);
-    if (with == Affine(0)) {
-      add(c);
-      continue;
-    }
-    for (const Affine& expr : as_inequalities({c}))
-      if (const auto implied = relaxed(expr, inner, ranges)) add({*implied, false});
-  }
-  for (const LoopRow& row : s.rows) {
-    if (outer.count(row.loop) == 0) continue;
-    const Interval& range = ranges.at(row.loop);
-    if (range.min) add(ir::at_least(Affine::symbol(row.loop), *range.min));
-    if (range.max) add(ir::at_least(*range.max, Affine::symbol(row.loop)));
-  }
-  // An affine bound that the constant ones imply says nothing.
-  std::vector<Constraint> kept;
-  for (std::size_t i = 0; i < projected.size(); ++i) {
-    std::set<std::string> symbols;
-    projected[i].expr.collect_symbols(symbols);
-    const bool is_interval =
-        symbols.size() == 1 && projected[i].expr.terms().size() == 1 && !projected[i].expr.terms().front().atom.div;
-    if (projected[i].equality || is_interval || ir::truth_of(projected[i], ranges) != ir::Truth::True)
-      kept.push_back(projected[i]);
-  }
-  return kept;
 }
 
 std::vector<Constraint> project_all(const State& state, const std::vector<std::string>& statements,
@@ -351,15 +352,6 @@ Affine simplified(const Affine& e, const Ranges& ranges) {
     result = result + value * term.coefficient;
   }
   return result;
-}
-
-LoopNames loops_down_to(const Tree& tree, const std::string& statement, int loop_id) {
-  LoopNames names;
-  for (const Loop* loop : path_to(tree, statement)) {
-    names.insert(loop->name);
-    if (loop->id == loop_id) break;
-  }
-  return names;
 }
 
 namespace {

@@ -30,9 +30,7 @@ ir::Ranges loop_ranges(const State& state, const std::vector<std::string>& state
 std::optional<std::int64_t> extent_of(const State& state, const std::vector<std::string>& statements,
                                       const std::string& loop);
 
-// Constraints over the loops of `outer` that every instance of the statement satisfies.
-std::vector<ir::Constraint> project(const State& state, const ScheduledStatement& s, const LoopNames& outer);
-// The constraints of a projection that hold for the instances of all the statements.
+// Constraints over the loops of `outer` that hold for the instances of all the statements.
 std::vector<ir::Constraint> project_all(const State& state, const std::vector<std::string>& statements,
                                         const LoopNames& outer);
 // The first of the loops that such constraints leave without a lower or an upper bound; empty: none. Where a statement
@@ -63,8 +61,5 @@ std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatem
 
 // e with divisions and symbols that the ranges decide replaced: m + n//9 is m where 0 <= n < 9.
 ir::Affine simplified(const ir::Affine& e, const ir::Ranges& ranges);
-
-// Names of the loops above a statement down to and including the loop of this id; all, if the id is not above it.
-LoopNames loops_down_to(const Tree& tree, const std::string& statement, int loop_id);
 
 }  // namespace polyte::schedule

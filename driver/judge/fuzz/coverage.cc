@@ -303,6 +303,18 @@ std::string table_of(const std::string& title, const std::vector<std::string>& n
   return text + "\n";
 }
 
+std::string directive_name(const Operation& operation) { return kDirectives[operation.index()]; }
+
+std::set<std::string> features_of(const Case& c) { return Finder(c).run(); }
+
+// Names of directive_names(); of a stage also its form and what it says ("stage copy").
+std::set<std::string> directives_of(const schedule::Script& script) {
+  std::set<std::string> names;
+  for (const schedule::Directive& d : script.directives)
+    names.insert(directive_name(d.operation)), add_forms(d.operation, names);
+  return names;
+}
+
 }  // namespace
 
 const std::vector<std::string>& feature_names() {
@@ -320,17 +332,6 @@ const std::vector<std::string>& directive_names() {
 }
 
 std::uint64_t possible_pairs() { return kDirectives.size() * (kDirectives.size() + 1) / 2; }
-
-std::string directive_name(const Operation& operation) { return kDirectives[operation.index()]; }
-
-std::set<std::string> features_of(const Case& c) { return Finder(c).run(); }
-
-std::set<std::string> directives_of(const schedule::Script& script) {
-  std::set<std::string> names;
-  for (const schedule::Directive& d : script.directives)
-    names.insert(directive_name(d.operation)), add_forms(d.operation, names);
-  return names;
-}
 
 void add(Coverage& coverage, const Case& c, const Verdict& verdict) {
   for (const std::string& feature : features_of(c)) count(coverage.features[feature], verdict);

@@ -27,11 +27,6 @@ const std::vector<std::string>& feature_names();
 const std::vector<std::string>& directive_names();
 std::uint64_t possible_pairs();
 
-std::set<std::string> features_of(const Case& c);
-// Names of directive_names(); of a stage also its form and what it says ("stage copy").
-std::set<std::string> directives_of(const schedule::Script& script);
-std::string directive_name(const schedule::Operation& operation);
-
 void add(Coverage& coverage, const Case& c, const Verdict& verdict);
 void append(Coverage& coverage, const Coverage& more);
 // "feature scatter: never accepted": what was never drawn, accepted or executed.

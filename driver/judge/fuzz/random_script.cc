@@ -77,12 +77,7 @@ void let_reassociate(Script& script, const ir::Program& program, Random& random)
     script.reassociable.erase(script.reassociable.begin() + random.between(0, 1));
 }
 
-bool is_kept(RefusalKind kind, Random& random) {
-  return random.chance(kind == RefusalKind::Illegal ? 14 : kind == RefusalKind::Malformed ? 1 : 3);
-}
-
-}  // namespace
-
+// First word of the directive's text, "split"; both of a rewrite.
 std::string name_of(const Operation& operation) {
   if (std::holds_alternative<Transaction>(operation)) return "transaction";
   const std::string text = print(Directive{operation, Provenance::Person, 0});
@@ -90,10 +85,11 @@ std::string name_of(const Operation& operation) {
   return text.substr(0, text.starts_with("rewrite ") ? text.find(' ', space + 1) : space);
 }
 
-Operation random_operation(const State& state, const Machine& machine, Random& random) {
-  Scene scene(state, machine, random);
-  return any_operation(scene);
+bool is_kept(RefusalKind kind, Random& random) {
+  return random.chance(kind == RefusalKind::Illegal ? 14 : kind == RefusalKind::Malformed ? 1 : 3);
 }
+
+}  // namespace
 
 Script random_script(std::shared_ptr<const ir::Program> program, const Machine& machine, bool reassociate,
                      Random& random, ScriptStatistics& statistics) {

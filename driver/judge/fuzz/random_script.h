@@ -19,15 +19,9 @@ struct ScriptStatistics {  // by name of directive: tried, and legal by its own 
   std::map<std::string, int> proposed, applied;
 };
 
-// One directive for the State as it is; its operation only.
-schedule::Operation random_operation(const schedule::State& state, const Machine& machine, Random& random);
-
 // `reassociate`: the contract may allow reordered sums. An InternalError of a primitive ends the script with the
 // directive that caused it.
 schedule::Script random_script(std::shared_ptr<const ir::Program> program, const Machine& machine, bool reassociate,
                                Random& random, ScriptStatistics& statistics);
-
-// First word of the directive's text, "split"; both of a rewrite.
-std::string name_of(const schedule::Operation& operation);
 
 }  // namespace polyte::fuzz

@@ -22,6 +22,28 @@ struct Equation {
   std::vector<std::int64_t> factors;  // one an atom of the unknowns
 };
 
+// e == 0, as inequalities where it only says which multiple a value lies between.
+std::vector<ir::Constraint> vanishes(const Affine& e) {
+  if (e == Affine(0)) return {};
+  const ir::Term* division = nullptr;
+  for (const ir::Term& term : e.terms()) {
+    if (!term.atom.div) continue;
+    if (division) return {ir::equal(e, 0)};
+    division = &term;
+  }
+  if (!division) return {ir::equal(e, 0)};
+  const std::int64_t c = division->coefficient;
+  const bool divides = e.constant() % c == 0 && std::all_of(e.terms().begin(), e.terms().end(),
+                                                            [&](const ir::Term& t) { return t.coefficient % c == 0; });
+  if (!divides) return {ir::equal(e, 0)};
+  Affine rest = e.constant() / c;
+  for (const ir::Term& term : e.terms())
+    if (&term != division) rest = rest + atom_value(term.atom) * (term.coefficient / c);
+  const std::int64_t d = division->atom.div->denominator;
+  const Affine remainder = division->atom.div->numerator + rest * d;  // floor(n / d) == -rest
+  return {ir::at_least(remainder, 0), ir::less_than(remainder, d)};
+}
+
 class Solver {
  public:
   Solver(const std::vector<LoopRow>& equations, const std::vector<std::string>& unknowns, const ir::Ranges& ranges)
@@ -180,27 +202,6 @@ class Solver {
 };
 
 }  // namespace
-
-std::vector<ir::Constraint> vanishes(const Affine& e) {
-  if (e == Affine(0)) return {};
-  const ir::Term* division = nullptr;
-  for (const ir::Term& term : e.terms()) {
-    if (!term.atom.div) continue;
-    if (division) return {ir::equal(e, 0)};
-    division = &term;
-  }
-  if (!division) return {ir::equal(e, 0)};
-  const std::int64_t c = division->coefficient;
-  const bool divides = e.constant() % c == 0 && std::all_of(e.terms().begin(), e.terms().end(),
-                                                            [&](const ir::Term& t) { return t.coefficient % c == 0; });
-  if (!divides) return {ir::equal(e, 0)};
-  Affine rest = e.constant() / c;
-  for (const ir::Term& term : e.terms())
-    if (&term != division) rest = rest + atom_value(term.atom) * (term.coefficient / c);
-  const std::int64_t d = division->atom.div->denominator;
-  const Affine remainder = division->atom.div->numerator + rest * d;  // floor(n / d) == -rest
-  return {ir::at_least(remainder, 0), ir::less_than(remainder, d)};
-}
 
 std::optional<Inversion> invert(const std::vector<LoopRow>& equations, const std::vector<std::string>& unknowns,
                                 const ir::Ranges& ranges) {

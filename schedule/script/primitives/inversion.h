@@ -25,7 +25,4 @@ struct Inversion {
 std::optional<Inversion> invert(const std::vector<LoopRow>& equations, const std::vector<std::string>& unknowns,
                                 const ir::Ranges& ranges);
 
-// e == 0, as inequalities where it only says which multiple a value lies between.
-std::vector<ir::Constraint> vanishes(const ir::Affine& e);
-
 }  // namespace polyte::schedule
