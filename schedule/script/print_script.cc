@@ -40,13 +40,6 @@ std::string print(Tail tail) {
   return "";
 }
 
-std::string print_when(const std::vector<When>& when) {
-  std::string text;
-  for (const When& w : when)
-    text += std::string(text.empty() ? " when " : " and ") + (w.first ? "first " : "last ") + w.loop;
-  return text;
-}
-
 std::string print_per(const std::string& loop) { return loop.empty() ? "" : " once per " + loop; }
 
 // The part of a split that repeats in `split m by 4, n by 8   tail cut`.
@@ -197,9 +190,9 @@ struct Printer {
     return text;
   }
   std::string operator()(const ReverseComputeAt& d) const {
-    return "reverse_compute_at " + d.consumer + " at " + print(d.at) + print_when(d.when);
+    return "reverse_compute_at " + d.consumer + " at " + print(d.at) + print(d.when);
   }
-  std::string operator()(const Place& d) const { return "place " + d.statement + print_when(d.when); }
+  std::string operator()(const Place& d) const { return "place " + d.statement + print(d.when); }
   std::string operator()(const Nest& d) const { return "nest " + selector(d.name) + print(d.tree); }
   std::string operator()(const Stage& d) const { return print_stage(d); }
   std::string operator()(const FoldStorage& d) const {
@@ -300,20 +293,6 @@ std::string print_group(const std::vector<Directive>& directives, std::size_t be
 
 std::string print(const LoopName& name) {
   return name.statement.empty() ? name.loop : name.statement + ":" + name.loop;
-}
-
-std::string print(const Leaf& leaf) {
-  return leaf.statement + (leaf.at.empty() ? "" : " at " + leaf.at) + print_per(leaf.per) + print_when(leaf.when);
-}
-
-std::string print(const NestTree& tree) {
-  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return print(*leaf);
-  if (const NestLoop* loop = std::get_if<NestLoop>(&tree->op))
-    return print_loop(loop->name, loop->kind) + " > " + print(loop->body);
-  std::string text;
-  for (const NestTree& child : std::get<NestSequence>(tree->op).children)
-    text += (text.empty() ? "{ " : "; ") + print(child);
-  return text + " }";
 }
 
 std::string print(const Directive& directive) {
