@@ -3,7 +3,7 @@
 #include "poly/affine_core.h"
 #include "poly/strategy_cpu.h"
 #include "schedule/cost/streaming.h"
-#include "schedule/script/own_script.h"
+#include "schedule/script/nest_writer.h"
 
 namespace polyte::poly {
 
@@ -30,14 +30,11 @@ Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine
     if (core) options.notes->insert(options.notes->end(), core->given_up.begin(), core->given_up.end());
     options.notes->insert(options.notes->end(), schedule->notes.begin(), schedule->notes.end());
   }
+  schedule::KernelPlan plan{std::move(schedule->nests), {}};
   if (!options.affine_core_only)
-    for (const std::string& line : schedule::stream_lines(program, machine, schedule->in_place))
-      schedule->lines += line + "  #: tile-model\n";
-  const std::string arm = options.affine_core_only ? "isl" : "poly";
-  const schedule::Script header = schedule::own_script(program, arm, machine, schedule->reassociated);
-  schedule::Script script = schedule::parse_script(print(header) + schedule->lines, "poly");
-  for (schedule::Directive& directive : script.directives) directive.line = 0;
-  return script;
+    for (const std::string& result : schedule::streamed_results(program, machine, plan.nests))
+      plan.streams.push_back({result, schedule::Provenance::TileModel});
+  return schedule::write_script(program, options.affine_core_only ? "isl" : "poly", machine, plan);
 }
 
 }  // namespace polyte::poly

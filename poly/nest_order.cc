@@ -24,7 +24,7 @@ std::map<std::string, std::size_t> nest_of_statement(const std::vector<Core>& ne
 
 }  // namespace
 
-std::string order_of_nests(const schedule::State& reference, const std::vector<Core>& nests) {
+std::optional<schedule::NestPlan> order_of_nests(const schedule::State& reference, const std::vector<Core>& nests) {
   const std::map<std::string, std::size_t> nest_of = nest_of_statement(nests);
   const std::vector<Tree> children = top_level(reference.tree);
   const auto number = [&](const Tree& child) {
@@ -33,11 +33,12 @@ std::string order_of_nests(const schedule::State& reference, const std::vector<C
   };
   std::vector<std::size_t> numbers;
   for (const Tree& child : children) numbers.push_back(number(child));
-  if (std::ranges::is_sorted(numbers)) return {};
+  if (std::ranges::is_sorted(numbers)) return std::nullopt;
   std::vector<Tree> in_order;
   for (std::size_t n = 0; n <= nests.size(); ++n)
     std::ranges::copy_if(children, std::back_inserter(in_order), [&](const Tree& child) { return number(child) == n; });
-  return "nest " + schedule::print_nest(schedule::make_sequence(in_order)) + "  #: isl\n";
+  return schedule::NestPlan{.tree = schedule::nest_of(schedule::make_sequence(in_order)),
+                            .tree_by = schedule::Provenance::Isl};
 }
 
 }  // namespace polyte::poly

@@ -5,15 +5,16 @@
 //   nest { i > t0; i > t4; i > t3 }                        and then: nest i > { t0; t4 }
 #pragma once
 
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "poly/affine_core.h"
+#include "schedule/state/nest_plan.h"
 #include "schedule/state/state.h"
 
 namespace polyte::poly {
 
-// The directive with its newline; empty where the nests are in the order of the text.
-std::string order_of_nests(const schedule::State& reference, const std::vector<Core>& nests);
+// A plan of the order alone; none where the nests are in the order of the text.
+std::optional<schedule::NestPlan> order_of_nests(const schedule::State& reference, const std::vector<Core>& nests);
 
 }  // namespace polyte::poly

@@ -16,44 +16,42 @@ namespace {
 
 constexpr std::int64_t kPointwiseVectors = 4;
 
-class SharedNestWriter {
+using schedule::NestPath;
+using schedule::tiles_of;
+using schedule::within_tile;
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+class SharedNestPlanner {
  public:
-  explicit SharedNestWriter(const SharedNest& nest)
+  explicit SharedNestPlanner(const SharedNest& nest)
       : program_(*nest.program),
         reference_(*nest.reference),
         machine_(*nest.machine),
         shared_(nest.shared),
         parts_(nest.parts),
-        as_isl_says_(nest.as_isl_says) {}
+        as_isl_says_(nest.as_isl_says) {
+    for (const BandMember& member : shared_) taken_.insert(member.loop);
+  }
 
-  std::string lines() {
+  schedule::NestPlan run() {
     lies_along_ = is_along_innermost();
     if (lies_along_) choose_vectors();
     const std::string lane = lies_along_ ? shared_.back().loop : this->lane();
-    const std::string size = (vectors_ == 1 ? "" : std::to_string(vectors_) + "*") + "L";
     if (!lane.empty())
-      for (const ir::Statement* s : statements())
-        add("split " + s->name + ": " + lane + " by " + size + "   tail cut  #: tile-model");
-    std::string path;
-    bool parallel = machine_.cores > 1;
-    for (const BandMember& member : shared_) {
-      const bool is_lane = member.loop == lane;
-      const std::int64_t points = is_lane ? vectors_ * lanes(main()) : 1;
-      const std::int64_t trips = ceil_div(iterations_of(reference_, main(), member.loop), points);
-      const bool lead = parallel && member.coincident && trips >= machine_.cores;
-      path += (lead ? "par " : "") + member.loop + (is_lane ? ".o > " : " > ");
-      if (lead) parallel = false;
-    }
-    std::set<std::string> taken;
-    for (const BandMember& member : shared_) taken.insert(member.loop);
-    std::string body;
+      for (const ir::Statement* s : statements()) split(*s, lane, vectors_);
+    std::vector<schedule::NestTree> leaves;
     for (const ir::Statement* s : statements())
-      body += (body.empty() ? "" : "; ") + own_path(*s, taken, lane) + s->name;
-    add("nest " + path + (statements().size() > 1 ? "{ " + body + " }" : body) + "  #: isl");
+      leaves.push_back(nest_path(own_path(*s, lane), schedule::nest_statement(s->name)));
+    plan_.tree = nest_path(shared_path(lane), schedule::nest_sequence(std::move(leaves)));
+    plan_.tree_by = schedule::Provenance::Isl;
     if (lies_along_)
       for (const ir::Statement* s : kept())
-        add("stage " + s->writes[0].buffer + " at " + s->name + ":" + lane + ".o in register  #: tile-model");
-    return text_;
+        plan_.stages.push_back(
+            {.tensor = s->writes[0].buffer, .at = {{s->name, tiles_of(lane)}}, .memory = schedule::Memory::Register});
+    return std::move(plan_);
   }
 
   std::string lane() const {
@@ -75,7 +73,8 @@ class SharedNestWriter {
   const std::vector<BandMember>& shared_;
   const std::vector<const Cluster*>& parts_;
   const bool as_isl_says_;
-  std::string text_;
+  std::set<std::string> taken_;  // by the shared loops
+  schedule::NestPlan plan_;
   bool lies_along_ = false;  // vectors of the innermost shared loop, innermost in every statement
   std::int64_t vectors_ = 1;
 
@@ -88,8 +87,26 @@ class SharedNestWriter {
     for (const Cluster* part : parts_) all.insert(all.end(), part->statements.begin(), part->statements.end());
     return all;
   }
-  void add(const std::string& line) { text_ += line + "\n"; }
+  void split(const ir::Statement& s, const std::string& loop, std::int64_t vectors) {
+    plan_.splits.emplace_back(schedule::PlannedSplit{s.name, loop, schedule::Vectors{vectors}});
+  }
   int lanes(const ir::Statement& s) const { return machine_.lanes(program_.buffer(s.writes[0].buffer).dtype); }
+
+  // The shared loops, the first that is long enough parallel.
+  NestPath shared_path(const std::string& lane) const {
+    NestPath path;
+    bool is_parallel = machine_.cores < 2;
+    for (const BandMember& member : shared_) {
+      const bool is_lane = member.loop == lane;
+      const std::int64_t points = is_lane ? vectors_ * lanes(main()) : 1;
+      const std::int64_t trips = ceil_div(iterations_of(reference_, main(), member.loop), points);
+      const bool here = !is_parallel && member.coincident && trips >= machine_.cores;
+      path.push_back({is_lane ? tiles_of(member.loop) : member.loop,
+                      here ? schedule::LoopKind::Parallel : schedule::LoopKind::Serial});
+      is_parallel = is_parallel || here;
+    }
+    return path;
+  }
 
   // Along the innermost shared loop every statement writes side by side and no read strides.
   bool is_along_innermost() const {
@@ -136,15 +153,14 @@ class SharedNestWriter {
   }
 
   // A loop of an update's own that can be lanes: they go innermost, past the reduction, which keeps each sum's order.
-  std::string own_lane(const ir::Statement& s, const std::set<std::string>& shared) const {
+  std::string own_lane(const ir::Statement& s) const {
     if (s.combiner == ir::Combiner::None || as_isl_says_) return "";
     for (const ir::Expr& value : s.values)
       for (const ir::Load* load : ir::loads_of(value))
         if (load->buffer == s.writes[0].buffer) return "";
     std::string lane;
     for (const std::string& it : s.iterators) {
-      if (shared.contains(it) || std::ranges::find(s.reductions, it) != s.reductions.end() ||
-          !carries_lanes(program_, reference_, machine_, s, it))
+      if (taken_.contains(it) || contains(s.reductions, it) || !carries_lanes(program_, reference_, machine_, s, it))
         continue;
       if (turns(s, it) || !strides(s, it)) lane = it;
     }
@@ -159,60 +175,73 @@ class SharedNestWriter {
     return found;
   }
 
-  std::string path_with_lane(const ir::Statement& s, const std::set<std::string>& shared, const std::string& lane) {
+  // Lanes of a loop of its own, innermost.
+  NestPath path_with_lane(const ir::Statement& s, const std::string& lane) {
     const bool turned = turns(s, lane);
-    const std::string size = turned ? "L" : std::to_string(kPointwiseVectors) + "*L";
-    add("split " + s.name + ": " + lane + " by " + size + "   tail cut  #: tile-model");
-    std::string path, steps;
+    split(s, lane, turned ? 1 : kPointwiseVectors);
+    NestPath path, steps;
     for (const std::string& it : s.iterators) {
-      if (shared.contains(it)) continue;
-      const bool is_reduction = std::ranges::find(s.reductions, it) != s.reductions.end();
-      if (turned && it == s.reductions.back()) {
-        add("split " + s.name + ": " + it + " by L   tail cut  #: tile-model");
-        steps += it + ".o > [" + it + ".i] > ";
-      } else {
-        (is_reduction ? steps : path) += it + (it == lane ? ".o > " : " > ");
-      }
+      if (taken_.contains(it)) continue;
+      if (turned && it == s.reductions.back())
+        add_square(s, it, steps);
+      else
+        (contains(s.reductions, it) ? steps : path).push_back({it == lane ? tiles_of(it) : it});
     }
-    return path + steps + "<" + lane + ".i> > ";
+    return joined(joined(std::move(path), steps), {lanes_of(lane)});
+  }
+
+  static schedule::NestLoop lanes_of(const std::string& lane) {
+    return {within_tile(lane), schedule::LoopKind::Vector};
+  }
+
+  // The steps of a reduction that turns its lanes: one side of a square in each.
+  void add_square(const ir::Statement& s, const std::string& step, NestPath& path) {
+    split(s, step, 1);
+    path.push_back({tiles_of(step)});
+    path.push_back({within_tile(step), schedule::LoopKind::Unrolled});
   }
 
   // The loops of one statement below the shared ones. With lanes of these: what turns has them innermost, and so has a
   // definition of a point each; others have them outermost.
-  std::string own_path(const ir::Statement& s, const std::set<std::string>& shared, const std::string& lane) {
-    std::string path;
+  NestPath own_path(const ir::Statement& s, const std::string& lane) {
+    NestPath path;
     if (lies_along_) {
       for (const std::string& it : s.iterators)
-        if (!shared.contains(it)) path += it + " > ";
-      return path + "<" + lane + ".i> > ";
+        if (!taken_.contains(it)) path.push_back({it});
+      return joined(std::move(path), {lanes_of(lane)});
     }
     const bool turned = !lane.empty() && turns(s, lane);
-    const std::string own = turned ? "" : own_lane(s, shared);
+    const std::string own = turned ? "" : own_lane(s);
     if (!own.empty()) {
-      path = path_with_lane(s, shared, own);
-      return lane.empty() ? path : lane + ".i > " + path;
+      path = path_with_lane(s, own);
+      return lane.empty() ? path : joined({{within_tile(lane)}}, path);
     }
     for (const std::string& it : s.iterators) {
-      if (shared.contains(it)) continue;
-      const bool is_last = turned && it == s.reductions.back();
-      if (is_last) add("split " + s.name + ": " + it + " by L   tail cut  #: tile-model");
-      path += (is_last ? it + ".o > [" + it + ".i]" : loop_of(s, it)) + " > ";
+      if (taken_.contains(it)) continue;
+      if (turned && it == s.reductions.back())
+        add_square(s, it, path);
+      else
+        add_loop(s, it, path);
     }
     if (lane.empty()) return path;
     if (turned || (path.empty() && carries_lanes(program_, reference_, machine_, s, lane)))
-      return path + "<" + lane + ".i> > ";
-    return lane + ".i > " + path;
+      return joined(std::move(path), {lanes_of(lane)});
+    return joined({{within_tile(lane)}}, path);
   }
 
-  std::string loop_of(const ir::Statement& s, const std::string& it) {
+  // A loop of its own; in vectors where it is the last of a definition that writes side by side.
+  void add_loop(const ir::Statement& s, const std::string& it, NestPath& path) {
     const bool last = s.iterators.back() == it && s.combiner == ir::Combiner::None;
-    if (!last || as_isl_says_ || ir::stride_of(program_, s.writes[0], it) != 1) return it;
-    if (!schedule::can_carry_lanes(program_, s, it)) return it;
-    const std::int64_t step =
-        std::int64_t{kPointwiseVectors} * machine_.lanes(program_.buffer(s.writes[0].buffer).dtype);
-    if (iterations_of(reference_, s, it) <= step) return "<" + it + ">";
-    add("split " + s.name + ": " + it + " by " + std::to_string(kPointwiseVectors) + "*L tail cut  #: tile-model");
-    return it + ".o > <" + it + ".i>";
+    if (!last || as_isl_says_ || ir::stride_of(program_, s.writes[0], it) != 1 ||
+        !schedule::can_carry_lanes(program_, s, it)) {
+      path.push_back({it});
+    } else if (iterations_of(reference_, s, it) <= kPointwiseVectors * lanes(s)) {
+      path.push_back({it, schedule::LoopKind::Vector});
+    } else {
+      split(s, it, kPointwiseVectors);
+      path.push_back({tiles_of(it)});
+      path.push_back(lanes_of(it));
+    }
   }
 };
 
@@ -231,8 +260,8 @@ bool carries_lanes(const ir::Program& program, const schedule::State& reference,
          iterations_of(reference, s, loop) >= machine.lanes(program.buffer(s.writes[0].buffer).dtype);
 }
 
-std::string turned_lane(const SharedNest& nest) { return SharedNestWriter(nest).lane(); }
+std::string turned_lane(const SharedNest& nest) { return SharedNestPlanner(nest).lane(); }
 
-std::string schedule_shared_nest(const SharedNest& nest) { return SharedNestWriter(nest).lines(); }
+schedule::NestPlan plan_shared_nest(const SharedNest& nest) { return SharedNestPlanner(nest).run(); }
 
 }  // namespace polyte::poly

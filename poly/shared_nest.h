@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "poly/affine_core.h"
+#include "schedule/state/nest_plan.h"
 #include "schedule/state/state.h"
 #include "support/machine.h"
 
@@ -33,7 +34,7 @@ struct SharedNest {
 // The innermost shared loop, if its iterations can be the lanes of sums that each read a row: squares of these are
 // turned in registers, and each sum keeps its order. Independent iterations may leave each other's way. Empty: none.
 std::string turned_lane(const SharedNest& nest);
-// The directives, a line each.
-std::string schedule_shared_nest(const SharedNest& nest);
+// Without parameters, so that it is the same whichever nest of the kernel it is.
+schedule::NestPlan plan_shared_nest(const SharedNest& nest);
 
 }  // namespace polyte::poly

@@ -1,6 +1,8 @@
 #include "poly/strategy_cpu.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <span>
 
 #include "ir/contraction.h"
@@ -13,11 +15,14 @@
 #include "schedule/cost/row_chain.h"
 #include "schedule/cost/threads.h"
 #include "schedule/cost/tile_choice.h"
+#include "schedule/cost/tiled_nest.h"
 #include "schedule/state/digits.h"
 #include "support/checked.h"
 
 namespace polyte::poly {
 namespace {
+
+using schedule::tiles_of;
 
 constexpr int kPointwiseVectors = 4;
 
@@ -66,22 +71,19 @@ class NestStrategy {
   }
 
   // The list: tiles with their order and blocks, parallel loop, nest, staging.
-  std::string run() {
-    if (options_.affine_core_only) return schedule_shared_nest(shared_nest());
+  schedule::NestPlan run() {
+    if (options_.affine_core_only) return plan_shared_nest(shared_nest());
     const bool is_apart = ir::stay_at_their_point(main(), main());  // else isl's order is what its reads allow
-    if (parts_.size() != 1 || !outer_.empty() || !is_apart) return schedule_shared_nest(shared_nest());
+    if (parts_.size() != 1 || !outer_.empty() || !is_apart) return plan_shared_nest(shared_nest());
     leave_reductions_inside();
     choose_tiles();
     if (!tile_.lane.empty() && schedule::is_worth_threads(machine_, tile_.cycles))
       share_ = schedule::lanes_a_thread(tile_, extent(tile_.lane), machine_.lanes(dtype()), machine_.cores);
-    lane_ = tile_.lane + (share_ > 0 ? ".i" : "");
-    if (tile_.turned) return schedule_shared_nest(shared_nest());
-    write_params_and_splits();
+    if (tile_.turned) return plan_shared_nest(shared_nest());
     order_outer_loops();
-    choose_parallel_loop();
-    write_nest();
-    write_stages();
-    return text_;
+    schedule::NestPlan plan = plan_tiled_nest(tiled_nest(), number_);
+    stages(plan.stages);
+    return plan;
   }
 
  private:
@@ -97,15 +99,10 @@ class NestStrategy {
   std::vector<Core> keep_;  // owns what parts_ points to
   schedule::TileChoice tile_;
   std::int64_t share_ = 0;  // lanes of a thread, cut before all else; 0: none
-  std::string lane_;        // the loop of lanes, within a thread's share
   std::vector<schedule::CountedLoop> order_;
-  std::string parallel_;
-  std::string text_;
 
   const Cluster& cluster() const { return *parts_[0]; }
   const ir::Statement& main() const { return cluster().update() ? *cluster().update() : *cluster().statements.back(); }
-  void add(const std::string& line) { text_ += line + "\n"; }
-  std::string param(const std::string& base) const { return number_ == 0 ? base : base + std::to_string(number_); }
 
   SharedNest shared_nest() const {
     return {&program_, &reference_, &machine_, own_, parts_, options_.affine_core_only};
@@ -207,33 +204,10 @@ class NestStrategy {
     return product;
   }
 
-  void split(const std::string& loop, const std::string& size) {
-    for (const ir::Statement* s : cluster().statements) {
-      if (std::ranges::find(s->iterators, loop.substr(0, loop.find('.'))) == s->iterators.end()) continue;
-      add("split " + s->name + ": " + loop + " by " + size + " tail cut  #: tile-model");
-    }
-  }
-
-  std::string lane_text() const {
+  schedule::TileSize lane_tile() const {
     const std::int64_t lanes = machine_.lanes(dtype());
-    return lane_size() % lanes == 0 ? std::to_string(lane_size() / lanes) + "*L" : std::to_string(lane_size());
-  }
-
-  void write_params_and_splits() {
-    std::string params;
-    auto define = [&](const std::string& name, const std::string& value) {
-      params += (params.empty() ? "param " : ", ") + param(name) + " = " + value;
-    };
-    if (!tile_.row.empty()) define("Mr", std::to_string(tile_.tile.rows));
-    if (!tile_.outer_row.empty()) define("Mo", std::to_string(tile_.tile.outer_rows));
-    if (!tile_.lane.empty()) define("Nr", lane_text());
-    if (!tile_.block.empty()) define("Kc", std::to_string(tile_.block_size));
-    if (!params.empty()) add(params + "  #: tile-model");
-    if (!tile_.outer_row.empty()) split(tile_.outer_row, param("Mo"));
-    if (!tile_.row.empty()) split(tile_.row, param("Mr"));
-    if (share_ > 0) split(tile_.lane, std::to_string(share_));
-    if (!tile_.lane.empty()) split(lane_, param("Nr"));
-    if (!tile_.block.empty()) split(tile_.block, param("Kc"));
+    if (lane_size() % lanes == 0) return schedule::Vectors{lane_size() / lanes};
+    return schedule::Elements{lane_size()};
   }
 
   // Of definitions: isl's order, the tile loops last.
@@ -242,22 +216,22 @@ class NestStrategy {
     for (const BandMember& member : own_)
       if (member.loop != tile_.lane && member.loop != tile_.row) tile_.order.push_back(member.loop);
     for (const std::string& loop : {tile_.lane, tile_.row})
-      if (!loop.empty()) tile_.order.push_back(loop + ".o");
+      if (!loop.empty()) tile_.order.push_back(tiles_of(loop));
   }
 
   void order_outer_loops() {
     if (!cluster().update()) order_by_band();
-    if (share_ > 0) order_.push_back({tile_.lane + ".o", machine_.cores, true});
+    if (share_ > 0) order_.push_back({tiles_of(tile_.lane), machine_.cores, true});
     for (const std::string& loop : tile_.order) {
-      if (loop == tile_.lane + ".o") {
-        order_.push_back({lane_ + ".o", ceil_div(extent(tile_.lane), lane_size()), true});
-      } else if (loop == tile_.outer_row + ".o") {
+      if (loop == tiles_of(tile_.lane)) {
+        order_.push_back({tiles_of(lane_loop(tile_, share_)), ceil_div(extent(tile_.lane), lane_size()), true});
+      } else if (loop == tiles_of(tile_.outer_row)) {
         order_.push_back({loop, ceil_div(extent(tile_.outer_row), tile_.tile.outer_rows), true});
-      } else if (loop == tile_.row + ".o") {
+      } else if (loop == tiles_of(tile_.row)) {
         order_.push_back({loop, ceil_div(extent(tile_.row), std::max(1, tile_.tile.rows)), true});
       } else {
         const auto member = std::ranges::find(own_, loop, &BandMember::loop);
-        const bool is_block = loop == tile_.block + ".o";
+        const bool is_block = loop == tiles_of(tile_.block);
         if (member != own_.end() || is_block)  // isl leaves loops of one iteration out
           order_.push_back({loop, is_block ? ceil_div(extent(tile_.block), tile_.block_size) : extent(loop),
                             !is_block && member->coincident});
@@ -265,38 +239,15 @@ class NestStrategy {
     }
   }
 
-  void choose_parallel_loop() { parallel_ = schedule::loop_for_threads(machine_, tile_.cycles, order_, program_.open); }
-
-  std::string tile_path() const {
-    std::string path;
-    if (!tile_.outer_row.empty()) path += "[" + tile_.outer_row + ".i] > ";
-    if (!tile_.row.empty()) path += "[" + tile_.row + ".i] > ";
-    if (!tile_.lane.empty()) path += "<" + lane_ + ".i> > ";
-    return path;
-  }
-
-  void write_nest() {
-    std::string path;
-    for (const schedule::CountedLoop& loop : order_) path += (loop.name == parallel_ ? "par " : "") + loop.name + " > ";
-    const std::string tile = tile_path();
-    std::string body;
-    bool before = true;
-    for (const ir::Statement* s : cluster().statements) {
-      std::string when, steps_path;
-      if (s == cluster().update()) {
-        before = false;
-        for (const std::string& loop : s->reductions)
-          steps_path += (loop != tile_.block               ? loop
-                         : schedule::is_short_block(tile_) ? "[" + loop + ".i]"
-                                                           : loop + ".i") +
-                        " > ";
-      } else if (!tile_.block.empty()) {
-        when = std::string(before ? " when first " : " when last ") + tile_.block + ".o";
-      }
-      body += (body.empty() ? "" : "; ") + steps_path + tile + s->name + when;
-    }
-    const bool several = cluster().statements.size() > 1;
-    add("nest " + path + (several ? "{ " + body + " }" : body) + (follows_isl() ? "  #: isl" : "  #: tile-model"));
+  schedule::TiledNest tiled_nest() const {
+    return {.choice = &tile_,
+            .statements = cluster().statements,
+            .update = cluster().update(),
+            .lanes = lane_tile(),
+            .share = share_,
+            .around = order_,
+            .parallel = schedule::loop_for_threads(machine_, tile_.cycles, order_, program_.open),
+            .order_by = follows_isl() ? schedule::Provenance::Isl : schedule::Provenance::TileModel};
   }
 
   // The loops around the tile in the order of isl's bands; a sum's are those that choose_tile has put so.
@@ -305,7 +256,7 @@ class NestStrategy {
     if (cluster().update() && is_tiled) return false;
     std::vector<std::string> bands, here;
     for (const BandMember& member : own_) bands.push_back(member.loop);
-    for (const schedule::CountedLoop& loop : order_) here.push_back(loop.name.substr(0, loop.name.find('.')));
+    for (const schedule::CountedLoop& loop : order_) here.push_back(schedule::iterator_behind(loop.name));
     return here == bands;
   }
 
@@ -316,27 +267,32 @@ class NestStrategy {
     });
   }
 
-  void write_stages() {
+  void stages(std::vector<schedule::PlannedStage>& stages) {
     if (!cluster().update()) return;
     const ir::Statement& update = *cluster().update();
+    const std::string& sum = update.writes[0].buffer;
     if (!schedule::can_stage_accumulator(program_, update, cluster().statements, order_.empty())) return;
-    if (order_.empty() && has_single_cell(update) && staged_.insert(update.writes[0].buffer).second)
-      add("stage " + update.writes[0].buffer + " in register  #: tile-model");
-    if (order_.empty()) return;
-    add("stage " + update.writes[0].buffer + " at " + update.name + ":" + order_.back().name +
-        " in register  #: tile-model");
+    if (order_.empty()) {
+      if (has_single_cell(update) && staged_.insert(sum).second)
+        stages.push_back({.tensor = sum, .memory = schedule::Memory::Register});
+      return;
+    }
+    stages.push_back({.tensor = sum, .at = {{update.name, order_.back().name}}, .memory = schedule::Memory::Register});
     if (tile_.lane.empty()) return;
+    std::ranges::move(operand_stages(tiled_reduction(update), staged_), std::back_inserter(stages));
+  }
+
+  schedule::TiledReduction tiled_reduction(const ir::Statement& update) const {
     std::vector<std::string> around;
     for (const schedule::CountedLoop& loop : order_) around.push_back(loop.name);
-    const schedule::TiledReduction tiled{&program_,
-                                         &machine_,
-                                         &update,
-                                         {tile_.lane, param("Nr"), ceil_div(extent(tile_.lane), lane_size())},
-                                         {tile_.row, param("Mr"), ceil_div(extent(tile_.row), tile_.tile.rows)},
-                                         tile_.packed,
-                                         tile_.in_place,
-                                         around};
-    for (const std::string& line : schedule::operand_stages(tiled, staged_)) add(line + "  #: tile-model");
+    return {&program_,
+            &machine_,
+            &update,
+            {tile_.lane, schedule::Param{"Nr"}, ceil_div(extent(tile_.lane), lane_size())},
+            {tile_.row, schedule::Param{"Mr"}, ceil_div(extent(tile_.row), tile_.tile.rows)},
+            tile_.packed,
+            tile_.in_place,
+            around};
   }
 };
 
@@ -355,19 +311,14 @@ schedule::Statements statements_of(const Core& nest) {
   return all;
 }
 
-// Sums of rows and what is made of them, in one nest that isl fused or in several: how many.
-std::size_t take_rows(const schedule::RowQuestion& question, std::span<const Core> nests, int number,
-                      CpuSchedule& schedule) {
+// Sums of rows and what is made of them, in one nest that isl fused or in several: how many, and their one nest.
+schedule::RowRun rows_of(const schedule::RowQuestion& question, std::span<const Core> nests, int number) {
   std::vector<schedule::Statements> groups;
   for (const Core& nest : nests) {
     if (is_mapped(nest)) break;
     groups.push_back(statements_of(nest));
   }
-  const schedule::RowRun run = longest_rows(question, groups, number == 0 ? "" : std::to_string(number));
-  for (const std::string& line : run.script.lines) schedule.lines += line + "  #: tile-model\n";
-  schedule.reassociated.insert(run.script.reassociated.begin(), run.script.reassociated.end());
-  schedule.in_place.insert(run.script.in_place.begin(), run.script.in_place.end());
-  return run.groups;
+  return longest_rows(question, groups, number);
 }
 
 bool has_no_iterations(const Core& nest, const schedule::State& reference) {
@@ -390,31 +341,33 @@ std::optional<CpuSchedule> schedule_for_cpu(const ir::Program& program, const sc
                                             const StrategyOptions& options) {
   std::vector<Core> nests;
   top_nests(core.root, nests);
-  CpuSchedule schedule{order_of_nests(reference, nests), {}, {}};
-  std::string& text = schedule.lines;
+  CpuSchedule schedule;
+  if (auto order = order_of_nests(reference, nests)) schedule.nests.push_back(std::move(*order));
   int number = 0;
   std::set<std::string> staged;
   const schedule::RowQuestion rows_question{&program, &reference, &machine, {}, options.keep_order};
   for (std::size_t i = 0; i < nests.size(); ++i) {
     const Core& nest = nests[i];
     if (has_no_iterations(nest, reference)) continue;  // of tensors without elements: nothing is to schedule
-    if (const std::size_t rows =
-            options.affine_core_only ? 0 : take_rows(rows_question, std::span(nests).subspan(i), number, schedule)) {
+    schedule::RowRun rows;
+    if (!options.affine_core_only) rows = rows_of(rows_question, std::span(nests).subspan(i), number);
+    if (rows.groups > 0) {
+      schedule.nests.push_back(std::move(rows.plan));
       ++number;
-      i += rows - 1;
+      i += rows.groups - 1;
       continue;
     }
     if (is_mapped(nest)) {
-      const auto mapped = schedule_mapped_nest(program, nest, machine, options.affine_core_only, text);
+      auto mapped = plan_mapped_nest(program, nest, machine, options.affine_core_only, schedule.nests);
       if (!mapped) return std::nullopt;
-      text += mapped->lines;
+      schedule.nests.push_back(std::move(mapped->nest));
       schedule.notes.insert(schedule.notes.end(), mapped->notes.begin(), mapped->notes.end());
       continue;
     }
     if (is_in_region(nest)) return std::nullopt;  // a nest of its own would cut the region
     NestStrategy strategy(program, reference, nest, machine, options, number++, staged);
     schedule.loses_tiles = schedule.loses_tiles || strategy.loses_tiles();
-    text += strategy.run();
+    schedule.nests.push_back(strategy.run());
   }
   return schedule;
 }

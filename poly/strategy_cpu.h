@@ -1,12 +1,12 @@
-// From the affine core to a script for a CPU: the list of decisions, each by a formula over the machine and the
-// statement's accesses, each ending in directives.
+// From the affine core to the nests of a CPU: the list of decisions, each by a formula over the machine and the
+// statement's accesses, each a part of the plan of a nest.
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 
 #include "poly/affine_core.h"
+#include "schedule/state/nest_plan.h"
 #include "schedule/state/state.h"
 #include "support/machine.h"
 
@@ -18,9 +18,7 @@ struct StrategyOptions {
 };
 
 struct CpuSchedule {
-  std::string lines;                    // of the script, without the header
-  std::set<std::string> reassociated;   // loops that the contract has to name
-  std::set<std::string> in_place;       // results in whose memory a temporary lies
+  std::vector<schedule::NestPlan> nests;
   bool loses_tiles = false;             // a contraction that isl fused would do better in a nest of its own
   std::vector<std::string> notes = {};  // what could not be had: a tile in time
 };

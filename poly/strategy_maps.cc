@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/contraction.h"
+#include "schedule/script/nest_writer.h"
 #include "schedule/script/replay.h"
 
 namespace polyte::poly {
@@ -17,8 +18,8 @@ constexpr std::int64_t kCoreTile = 32;   // of the `isl` arm
 class MappedNest {
  public:
   MappedNest(const ir::Program& program, const Core& nest, const Machine& machine, bool affine_core_only,
-             const std::string& before)
-      : program_(program), machine_(machine), affine_core_only_(affine_core_only), text_(before) {
+             std::span<const schedule::NestPlan> before)
+      : program_(program), machine_(machine), affine_core_only_(affine_core_only), before_(before) {
     Core node = nest;
     while (const auto* band = std::get_if<Band>(&node->op)) {
       permutable_ = permutable_ && band->permutable && members_.empty();
@@ -31,23 +32,20 @@ class MappedNest {
   }
 
   // Simpler and simpler, until it is proved: tiles with a nest, the map with a nest, in time the map alone.
-  std::optional<MappedLines> run() {
-    const std::size_t begin = text_.size();
-    const bool is_identity = is_reference_order();
-    if (!is_identity) write_map();
-    const std::string mapped = text_;
+  std::optional<MappedPlan> run() {
+    if (!is_reference_order()) plan_.map = map();
     const bool wants_tile = members_.size() > 1 && is_in_time();
-    if (permutable_ && wants_tile) write_tile();
-    bool is_proved = add_first(candidates()) || (is_in_time() && replays(text_));
-    if (!is_proved && is_tiled_) {
-      text_ = mapped;
-      is_tiled_ = false;
-      is_proved = add_first(candidates()) || replays(text_);
+    if (permutable_ && wants_tile) plan_.tile = tile();
+    bool is_proved = take_first(candidates()) || (is_in_time() && replays(plan_));
+    if (!is_proved && plan_.tile) {
+      plan_.tile.reset();
+      is_proved = take_first(candidates()) || replays(plan_);
     }
     if (!is_proved) return std::nullopt;
-    MappedLines result{text_.substr(begin), {}};
-    if (result.lines.empty()) result.notes.push_back("isl's order of '" + statement(0).name + "' is the Program's");
-    if (wants_tile && !is_tiled_)
+    MappedPlan result{plan_, {}};
+    if (!plan_.map && !plan_.tile && !plan_.tree)
+      result.notes.push_back("isl's order of '" + statement(0).name + "' is the Program's");
+    if (wants_tile && !plan_.tile)
       result.notes.push_back("no tile in time for '" + statement(0).name +
                              "': " + (permutable_ ? "it is not proved" : "isl's band is not permutable"));
     return result;
@@ -57,16 +55,15 @@ class MappedNest {
   const ir::Program& program_;
   const Machine& machine_;
   const bool affine_core_only_;
-  std::string text_;
+  const std::span<const schedule::NestPlan> before_;
+  schedule::NestPlan plan_;
   std::vector<BandMember> members_;
   bool permutable_ = true;
   Core core_;  // owns what clusters_ points to
   std::vector<const Cluster*> clusters_;
   std::vector<std::string> names_;
-  bool is_tiled_ = false;
 
   const ir::Statement& statement(std::size_t i) const { return *clusters_[i]->statements[0]; }
-  void add(const std::string& line) { text_ += line + "\n"; }
   bool is_in_time() const { return statement(0).region_depth > 0; }
 
   ir::Affine row(std::size_t member, std::size_t cluster) const {
@@ -102,19 +99,17 @@ class MappedNest {
     return is_same;
   }
 
-  void write_map() {
-    std::string items, loops;
+  schedule::PlannedMap map() const {
+    schedule::PlannedMap map{.items = {}, .loops = names_};
     for (std::size_t c = 0; c < clusters_.size(); ++c) {
-      std::string values;
-      for (std::size_t m = 0; m < members_.size(); ++m) values += (m ? ", " : "") + ir::to_string(row(m, c));
-      items += (c ? ", " : "") + statement(c).name + " (" + values + ")";
+      schedule::PlannedMap::Item& item = map.items.emplace_back(schedule::PlannedMap::Item{statement(c).name, {}});
+      for (std::size_t m = 0; m < members_.size(); ++m) item.values.push_back(row(m, c));
     }
-    for (const std::string& name : names_) loops += (loops.empty() ? "" : ", ") + name;
-    add("map " + items + " as (" + loops + ")  #: isl");
+    return map;
   }
 
   // A tile of some time steps whose planes fit half of the second cache; the innermost loop is long, for lanes.
-  void write_tile() {
+  schedule::PlannedTile tile() const {
     const std::size_t n = members_.size();
     std::vector<std::int64_t> sizes(n, kCoreTile);
     if (!affine_core_only_) {
@@ -131,26 +126,22 @@ class MappedNest {
         points /= sizes[m];
       }
     }
-    std::string loops, by;
-    for (std::size_t m = 0; m < n; ++m) {
-      loops += (m ? ", " : "") + names_[m];
-      by += (m ? ", " : "") + std::to_string(sizes[m]);
-    }
-    add("tile (" + loops + ") by (" + by + ")   tail cut  #: tile-model");
-    is_tiled_ = true;
+    return {names_, sizes};
   }
 
   // The loops in this order, the last of them once a statement.
-  std::string nest_text(const std::vector<std::size_t>& order, bool lanes) const {
-    std::string path;
-    if (is_tiled_)
-      for (const std::string& name : names_) path += name + ".o > ";
-    for (std::size_t i = 0; i + 1 < order.size(); ++i) path += names_[order[i]] + (is_tiled_ ? ".i > " : " > ");
-    const std::string last = names_[order.back()] + (is_tiled_ ? ".i" : "");
-    std::string body;
+  schedule::NestTree nest(const std::vector<std::size_t>& order, schedule::LoopKind last) const {
+    const auto loop_of = [&](std::size_t member) {
+      return plan_.tile ? schedule::within_tile(names_[member]) : names_[member];
+    };
+    schedule::NestPath path;
+    if (plan_.tile)
+      for (const std::string& name : names_) path.push_back({schedule::tiles_of(name)});
+    for (std::size_t i = 0; i + 1 < order.size(); ++i) path.push_back({loop_of(order[i])});
+    std::vector<schedule::NestTree> leaves;
     for (std::size_t c = 0; c < clusters_.size(); ++c)
-      body += (c ? "; " : "") + (lanes ? "<" + last + "> > " : last + " > ") + statement(c).name;
-    return "nest " + path + (clusters_.size() > 1 ? "{ " + body + " }" : body);
+      leaves.push_back(nest_path({{loop_of(order.back()), last}}, schedule::nest_statement(statement(c).name)));
+    return nest_path(path, schedule::nest_sequence(std::move(leaves)));
   }
 
   // The member whose neighbouring iterations write neighbouring elements in every statement.
@@ -169,9 +160,15 @@ class MappedNest {
     return found;
   }
 
-  // Vectors innermost first; tiles at least have their loops in order.
-  std::vector<std::string> candidates() const {
-    std::vector<std::string> nests;
+  struct Candidate {
+    schedule::NestTree tree;
+    schedule::Provenance by;
+  };
+
+  // Vectors innermost first; tiles at least have their loops in order. Lanes are put innermost by us, the other loops
+  // are in isl's order.
+  std::vector<Candidate> candidates() const {
+    std::vector<Candidate> nests;
     std::vector<std::size_t> order;
     for (std::size_t m = 0; m < members_.size(); ++m) order.push_back(m);
     const auto lane = lane_member();
@@ -179,24 +176,28 @@ class MappedNest {
       std::vector<std::size_t> lane_last = order;
       std::erase(lane_last, *lane);
       lane_last.push_back(*lane);
-      nests.push_back(nest_text(lane_last, true));
+      nests.push_back({nest(lane_last, schedule::LoopKind::Vector), schedule::Provenance::TileModel});
     }
-    if (is_tiled_) nests.push_back(nest_text(order, false));
+    if (plan_.tile) nests.push_back({nest(order, schedule::LoopKind::Serial), schedule::Provenance::Isl});
     return nests;
   }
 
-  bool replays(const std::string& lines) const {
+  bool replays(const schedule::NestPlan& plan) const {
+    schedule::KernelPlan kernel{{before_.begin(), before_.end()}, {}};
+    kernel.nests.push_back(plan);
     const auto program = std::make_shared<const ir::Program>(program_);
-    const schedule::Script script =
-        schedule::parse_script("schedule mapped/1 for " + program_.name + " exact\n" + lines, "poly");
+    const schedule::Script script = schedule::write_script(program_, "mapped", machine_, kernel);
     return static_cast<bool>(schedule::replay(program, script, machine_, {schedule::ProofLevel::Directive, {}}));
   }
 
-  // The first that is proved; false if none is. Lanes are put innermost by us, the other loops are in isl's order.
-  bool add_first(const std::vector<std::string>& nests) {
-    for (const std::string& nest : nests) {
-      if (!replays(text_ + nest + "\n")) continue;
-      add(nest + (nest.find('<') == std::string::npos ? "  #: isl" : "  #: tile-model"));
+  // The first that is proved; false if none is.
+  bool take_first(const std::vector<Candidate>& nests) {
+    for (const Candidate& candidate : nests) {
+      schedule::NestPlan plan = plan_;
+      plan.tree = candidate.tree;
+      plan.tree_by = candidate.by;
+      if (!replays(plan)) continue;
+      plan_ = std::move(plan);
       return true;
     }
     return false;
@@ -205,8 +206,8 @@ class MappedNest {
 
 }  // namespace
 
-std::optional<MappedLines> schedule_mapped_nest(const ir::Program& program, const Core& nest, const Machine& machine,
-                                                bool affine_core_only, const std::string& before) {
+std::optional<MappedPlan> plan_mapped_nest(const ir::Program& program, const Core& nest, const Machine& machine,
+                                           bool affine_core_only, std::span<const schedule::NestPlan> before) {
   return MappedNest(program, nest, machine, affine_core_only, before).run();
 }
 

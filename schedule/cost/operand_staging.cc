@@ -86,7 +86,8 @@ std::string copy_site(const TiledReduction& r, const ir::Load& load) {
 }
 
 struct Panels {
-  std::string layout;
+  std::vector<std::string> dimensions;
+  std::vector<LayoutIndex> layout;
   std::vector<CountedLoop> loops;  // of the copy, without that of the lanes
 };
 
@@ -94,24 +95,25 @@ struct Panels {
 Panels panels_of(const TiledReduction& r, const ir::Load& load, const TiledReduction::Side& side) {
   const std::vector<std::int64_t> shape = ir::constant_shape(r.program->buffer(load.buffer));
   const std::vector<std::string>& reductions = r.update->reductions;
-  std::string names;
-  std::vector<CountedLoop> around, steps(reductions.size());
+  Panels panels;
+  std::vector<CountedLoop> between, steps(reductions.size());
   for (std::size_t d = 0; d < load.indices.size(); ++d) {
     const std::string name = load.indices[d].affine.as_symbol().value_or("at" + std::to_string(d));
-    names += (names.empty() ? "" : ", ") + name;
+    panels.dimensions.push_back(name);
     const auto step = std::ranges::find(reductions, name);
     if (step != reductions.end())
       steps[static_cast<std::size_t>(step - reductions.begin())] = {name, shape[d]};
     else if (name != side.loop)
-      around.push_back({name, shape[d]});
+      between.push_back({name, shape[d]});
   }
   std::erase_if(steps, [](const CountedLoop& step) { return step.name.empty(); });
-  around.insert(around.end(), steps.begin(), steps.end());
-  std::string between;
-  for (const CountedLoop& loop : around) between += loop.name + ", ";
-  around.insert(around.begin(), {side.loop + ".o", side.panels});
-  return {"(" + names + ") [" + side.loop + "//" + side.size + ", " + between + side.loop + "%" + side.size + "]",
-          around};
+  between.insert(between.end(), steps.begin(), steps.end());
+  panels.layout.push_back({side.loop, LayoutIndex::Part::Tile, side.size});
+  for (const CountedLoop& loop : between) panels.layout.push_back({loop.name});
+  panels.layout.push_back({side.loop, LayoutIndex::Part::WithinTile, side.size});
+  panels.loops = {{tiles_of(side.loop), side.panels}};
+  panels.loops.insert(panels.loops.end(), between.begin(), between.end());
+  return panels;
 }
 
 // The loops of a padded copy without the innermost, which is in vectors.
@@ -124,12 +126,11 @@ std::vector<CountedLoop> padded_loops(const TiledReduction& r, const std::string
 }
 
 // Empty: one thread copies.
-std::string shared_copy(const TiledReduction& r, const std::string& buffer, const std::vector<CountedLoop>& loops) {
+std::string loop_of_copy(const TiledReduction& r, const std::string& buffer, const std::vector<CountedLoop>& loops) {
   const ir::Buffer& copied = r.program->buffer(buffer);
   const double bytes = static_cast<double>(checked_product(ir::constant_shape(copied))) *
                        static_cast<double>(size_in_bytes(copied.dtype));
-  const std::string loop = loop_for_threads(*r.machine, 2 * bytes / kCopiedBytes, loops, r.program->open);
-  return loop.empty() ? "" : "parallel " + buffer + ".in:" + loop;
+  return loop_for_threads(*r.machine, 2 * bytes / kCopiedBytes, loops, r.program->open);
 }
 
 }  // namespace
@@ -196,36 +197,46 @@ const ir::Load* panel_load(const TiledReduction& r, const ir::Load* first) {
   return first;
 }
 
+std::optional<PlannedStage> padded_copy(const TiledReduction& r, const ir::Load& load, std::set<std::string>& whole) {
+  if (r.in_place.contains(load.buffer) || !wants_padded_copy(*r.program, load)) return std::nullopt;
+  PlannedStage stage{.tensor = load.buffer, .by = r.by};
+  if (const std::string site = copy_site(r, load); !site.empty()) {
+    stage.at = {r.update->name, site};
+    return stage;
+  }
+  if (has_open_size(*r.program, load) || !whole.insert(load.buffer).second) return std::nullopt;
+  stage.shared_loop = loop_of_copy(r, load.buffer, padded_loops(r, load.buffer));
+  return stage;
+}
+
+std::optional<PlannedStage> packed_copy(const TiledReduction& r, const ir::Load& load, std::set<std::string>& whole) {
+  if (!r.packed.contains(load.buffer) || !whole.insert(load.buffer).second) return std::nullopt;
+  const ir::Load* along = panel_load(r, &load);
+  const bool is_lane = panel_iterator(*along, r.lane.loop, r.row.loop) == r.lane.loop;
+  const Panels panels = panels_of(r, *along, is_lane ? r.lane : r.row);
+  const bool is_constant = r.program->buffer(load.buffer).role == ir::Role::Const;
+  return PlannedStage{.tensor = load.buffer,
+                      .dimensions = panels.dimensions,
+                      .layout = panels.layout,
+                      .when_compile = is_constant,
+                      .shared_loop = is_constant ? "" : loop_of_copy(r, load.buffer, panels.loops),
+                      .by = r.by};
+}
+
 }  // namespace
 
-std::vector<std::string> operand_stages(const TiledReduction& r, std::set<std::string>& whole) {
-  std::vector<std::string> lines;
+std::vector<PlannedStage> operand_stages(const TiledReduction& r, std::set<std::string>& whole) {
+  std::vector<PlannedStage> stages;
   std::set<std::string> seen;
   for (const ir::Expr& value : r.update->values) {
     for (const ir::Load* load : ir::loads_of(value)) {
       const ir::Role role = r.program->buffer(load->buffer).role;
       if (role == ir::Role::Out || role == ir::Role::InOut || !seen.insert(load->buffer).second) continue;
-      const auto share = [&](const std::vector<CountedLoop>& loops) {
-        const std::string line = shared_copy(r, load->buffer, loops);
-        if (!line.empty()) lines.push_back(line);
-      };
-      if (load->otherwise) {
-        if (r.in_place.contains(load->buffer) || !wants_padded_copy(*r.program, *load)) continue;
-        const std::string site = copy_site(r, *load);
-        if (site.empty() && (has_open_size(*r.program, *load) || !whole.insert(load->buffer).second)) continue;
-        lines.push_back("stage " + load->buffer + (site.empty() ? "" : " at " + r.update->name + ":" + site));
-        if (site.empty()) share(padded_loops(r, load->buffer));
-      } else if (r.packed.contains(load->buffer) && whole.insert(load->buffer).second) {
-        const ir::Load* along = panel_load(r, load);
-        const bool is_lane = panel_iterator(*along, r.lane.loop, r.row.loop) == r.lane.loop;
-        const Panels panels = panels_of(r, *along, is_lane ? r.lane : r.row);
-        lines.push_back("stage " + load->buffer + " layout " + panels.layout +
-                        (role == ir::Role::Const ? " when compile" : ""));
-        if (role != ir::Role::Const) share(panels.loops);
-      }
+      auto stage = load->otherwise ? padded_copy(r, *load, whole) : packed_copy(r, *load, whole);
+      if (stage) stages.push_back(std::move(*stage));
     }
   }
-  return lines;
+  return stages;
 }
 
 }  // namespace polyte::schedule

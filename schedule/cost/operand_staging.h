@@ -1,5 +1,5 @@
-// Which operands of a tiled reduction want a copy of their own, and the `stage` lines that make it: a padded copy of
-// a guarded input, panels of a packed operand. Mechanism and formula shared by the templates and by poly.
+// Which operands of a tiled reduction want a copy of their own, and the stages that make it: a padded copy of a guarded
+// input, panels of a packed operand. Mechanism and formula shared by the templates and by poly.
 //
 //   w[k, n], lane n, Nr = 32      stage w layout (k, n) [n//Nr, k, n%Nr] when compile
 //   x[c, h+r, w+s] else 0         stage x, or stage x at acc.update:c where c is the outermost loop
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "schedule/state/nest_plan.h"
 #include "support/machine.h"
 
 namespace polyte::schedule {
@@ -24,13 +25,14 @@ struct TiledReduction {
   const ir::Statement* update = nullptr;
   struct Side {
     std::string loop;         // an iterator; empty: none
-    std::string size;         // of the tile, as the script writes it, "Nr"
+    TileSize size;            // of the tile
     std::int64_t panels = 0;  // tiles of it
   };
   Side lane, row;
   std::set<std::string> packed;    // buffers that want panels
   std::set<std::string> in_place;  // guarded reads that stay as they are
   std::vector<std::string> order;  // the loops around the tile, outermost first
+  Provenance by = Provenance::TileModel;
 };
 
 // False where the update itself reads its elements, a statement of the nest is at others of them, or a subscript
@@ -44,8 +46,8 @@ bool can_stage_accumulator(const ir::Program& program, const ir::Statement& upda
 bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load, const std::string& lane,
               const std::string& row);
 
-// The lines, in order of the operands' appearance. `whole`: what nests before this one staged for the whole kernel,
-// which serves every reader; what this one stages so is added.
-std::vector<std::string> operand_stages(const TiledReduction& reduction, std::set<std::string>& whole);
+// In order of the operands' appearance. `whole`: what nests before this one staged for the whole kernel, which serves
+// every reader; what this one stages so is added.
+std::vector<PlannedStage> operand_stages(const TiledReduction& reduction, std::set<std::string>& whole);
 
 }  // namespace polyte::schedule

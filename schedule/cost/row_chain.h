@@ -12,12 +12,12 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "ir/program.h"
+#include "schedule/state/nest_plan.h"
 #include "schedule/state/state.h"
 #include "support/machine.h"
 
@@ -31,6 +31,7 @@ struct RowQuestion {
   const Machine* machine = nullptr;
   Statements statements;    // in order, initial values before their updates
   bool keep_order = false;  // of floating-point sums: `exact`
+  Provenance by = Provenance::TileModel;
 };
 
 struct RowPass {
@@ -53,19 +54,14 @@ struct RowChain {
 // the lanes better.
 std::optional<RowChain> plan_rows(const RowQuestion& question);
 
-struct RowScript {
-  std::vector<std::string> lines;      // directives
-  std::set<std::string> reassociated;  // loops whose terms change places
-  std::set<std::string> in_place;      // results in whose memory a temporary lies
-};
-// `suffix` keeps the params of several nests apart.
-RowScript write_rows(const RowQuestion& question, const RowChain& chain, const std::string& suffix);
+// The chain as one nest; in parameters and elsewhere it is the kernel's `number`th.
+NestPlan plan_row_nest(const RowQuestion& question, const RowChain& chain, int number);
 
 // The longest chain that the groups from the first one on give together; 0 groups where there is none.
 struct RowRun {
   std::size_t groups = 0;
-  RowScript script;
+  NestPlan plan;
 };
-RowRun longest_rows(RowQuestion question, std::span<const Statements> groups, const std::string& suffix);
+RowRun longest_rows(RowQuestion question, std::span<const Statements> groups, int number);
 
 }  // namespace polyte::schedule

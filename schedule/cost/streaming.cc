@@ -43,6 +43,12 @@ bool has_contraction(const ir::Program& program) {
   });
 }
 
+bool holds_a_temporary(std::span<const NestPlan> nests, const std::string& result) {
+  return std::ranges::any_of(nests, [&](const NestPlan& nest) {
+    return std::ranges::find(nest.reuses, result, &PlannedReuse::result) != nest.reuses.end();
+  });
+}
+
 }  // namespace
 
 double bytes_of_interface(const ir::Program& program) {
@@ -51,19 +57,19 @@ double bytes_of_interface(const ir::Program& program) {
   return all;
 }
 
-std::vector<std::string> stream_lines(const ir::Program& program, const Machine& machine,
-                                      const std::set<std::string>& in_place) {
+std::vector<std::string> streamed_results(const ir::Program& program, const Machine& machine,
+                                          std::span<const NestPlan> nests) {
   if (!program.open.empty()) return {};  // a run of small sizes stays in the caches
-  std::vector<std::string> lines;
-  if (has_contraction(program)) return lines;
-  if (bytes_of_interface(program) < static_cast<double>(machine.l3.bytes) * kBeyond) return lines;
+  if (has_contraction(program)) return {};
+  if (bytes_of_interface(program) < static_cast<double>(machine.l3.bytes) * kBeyond) return {};
+  std::vector<std::string> results;
   for (const ir::Buffer* buffer : program.interface()) {
     const bool is_large = bytes_of(*buffer) >= static_cast<double>(machine.l2.bytes);
     if (buffer->role == ir::Role::Out && is_large && is_defined_once(program, buffer->name) &&
-        !is_read(program, buffer->name) && !in_place.contains(buffer->name))
-      lines.push_back("stream " + buffer->name);
+        !is_read(program, buffer->name) && !holds_a_temporary(nests, buffer->name))
+      results.push_back(buffer->name);
   }
-  return lines;
+  return results;
 }
 
 }  // namespace polyte::schedule

@@ -30,11 +30,17 @@ std::string loop_for_threads(const Machine& machine, double cycles, std::span<co
     const double time =
         cycles * static_cast<double>(rounds) / static_cast<double>(loop.trips) + regions * kRegionCycles;
     if (loop.coincident) take(loop, time, best, least);
-    if (loop.coincident && !open.contains(loop.name.substr(0, loop.name.find('.'))))
-      take(loop, time, sure, least_of_sure);
+    if (loop.coincident && !open.contains(iterator_behind(loop.name))) take(loop, time, sure, least_of_sure);
     regions *= static_cast<double>(loop.trips);
   }
   return least_of_sure <= kNearly * least ? sure : best;
+}
+
+NestPath path_of(std::span<const CountedLoop> loops, const std::string& parallel) {
+  NestPath path;
+  for (const CountedLoop& loop : loops)
+    path.push_back({loop.name, loop.name == parallel ? LoopKind::Parallel : LoopKind::Serial});
+  return path;
 }
 
 }  // namespace polyte::schedule

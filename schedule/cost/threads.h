@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 
+#include "schedule/state/nest_tree.h"
 #include "support/machine.h"
 
 namespace polyte::schedule {
@@ -29,5 +30,8 @@ bool is_worth_threads(const Machine& machine, double cycles);
 // may have one trip in a run: another is taken that is nearly as good.
 std::string loop_for_threads(const Machine& machine, double cycles, std::span<const CountedLoop> loops,
                              const std::set<std::string>& open = {});
+
+// The loops as a nest has them, the one that is named parallel.
+NestPath path_of(std::span<const CountedLoop> loops, const std::string& parallel);
 
 }  // namespace polyte::schedule

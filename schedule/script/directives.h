@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "schedule/state/nest_tree.h"
 #include "schedule/state/state.h"
 
 namespace polyte::schedule {
@@ -16,28 +17,9 @@ struct Size {
   std::string text;
 };
 
-// A path of loops with their kinds, `par n.o > [m.i] > <n.i>`, or braces of paths; leaves are statements.
-struct NestNode;
-using NestTree = std::shared_ptr<const NestNode>;
-struct NestLoop {
-  std::string name;
-  LoopKind kind = LoopKind::Serial;
-  NestTree body;
-};
-struct NestSequence {
-  std::vector<NestTree> children;
-};
-struct NestNode {
-  std::variant<NestLoop, NestSequence, Leaf> op;
-};
-
-// One type a primitive. A loop is named `stmt:loop` or bare: every statement that owns such a loop (split), or
-// the only one (elsewhere; ambiguity is an error that lists the candidates). unroll, vectorize and parallel take
-// selectors too: `all` for the statement, a pattern (`*.i`, `*`), `innermost` or `outermost` for the loop.
-struct LoopName {
-  std::string statement;  // empty: bare
-  std::string loop;
-};
+// One type a primitive. A bare loop is that of every statement that owns such a loop (split), or of the only one
+// (elsewhere; ambiguity is an error that lists the candidates). unroll, vectorize and parallel take selectors too:
+// `all` for the statement, a pattern (`*.i`, `*`), `innermost` or `outermost` for the loop.
 struct SetParam {
   std::string name;
   Size value;                     // "?": a hole, filled by name before the script is used

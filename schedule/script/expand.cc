@@ -16,11 +16,9 @@ namespace polyte::schedule {
 
 namespace {
 
-using Path = std::vector<NestLoop>;
-
 struct PathedLeaf {
   Leaf leaf;
-  Path path;
+  NestPath path;
   std::vector<int> nodes;  // which loop of the nest each is, to tell shared loops
 };
 
@@ -50,7 +48,7 @@ class NestFlattener {
   }
 
   void visit_loop(const NestLoop& loop) {
-    Path loops = {{loop.name, loop.kind, nullptr}};
+    NestPath loops = {{loop.name, loop.kind}};
     const auto fragment = fragments_.find(loop.name);
     if (loop.kind == LoopKind::Serial && fragment != fragments_.end())
       if (auto path = parse_path(fragment->second)) loops = std::move(*path);
@@ -190,13 +188,10 @@ class TransactionReader {
       std::size_t last = i + 1;
       while (last < end && depth < leaves_[last].nodes.size() && leaves_[last].nodes[depth] == first.nodes[depth])
         ++last;
-      NestLoop loop = first.path[depth];
-      loop.body = build(i, last, depth + 1);
-      children.push_back(std::make_shared<const NestNode>(NestNode{std::move(loop)}));
+      children.push_back(nest_path({first.path[depth]}, build(i, last, depth + 1)));
       i = last;
     }
-    if (children.size() == 1) return children.front();
-    return std::make_shared<const NestNode>(NestNode{NestSequence{std::move(children)}});
+    return nest_sequence(std::move(children));
   }
 };
 

@@ -148,19 +148,18 @@ NestTree LineParser::leaf() {
 
 NestTree LineParser::loop_node(const std::string& loop, LoopKind kind) {
   if (!accept(">")) fail("expected '>' after loop " + loop + ", got " + shown() + " (a nest ends in statements)");
-  return std::make_shared<const NestNode>(NestNode{NestLoop{loop, kind, node()}});
+  return nest_path({{loop, kind}}, node());
 }
 
 NestTree LineParser::sequence() {
-  NestSequence sequence;
+  std::vector<NestTree> children;
   do {
     if (is("}")) break;
-    sequence.children.push_back(node());
+    children.push_back(node());
   } while (accept(";"));
   expect("}");
-  if (sequence.children.empty()) fail("'{ }' holds no statement");
-  if (sequence.children.size() == 1) return sequence.children.front();
-  return std::make_shared<const NestNode>(NestNode{std::move(sequence)});
+  if (children.empty()) fail("'{ }' holds no statement");
+  return nest_sequence(std::move(children));
 }
 
 NestTree LineParser::node() {
@@ -194,19 +193,19 @@ NestTree LineParser::bare_node() {
   return leaf();
 }
 
-std::vector<NestLoop> LineParser::path() {
-  std::vector<NestLoop> loops;
+NestPath LineParser::path() {
+  NestPath loops;
   do {
     NestLoop loop;
     if (accept("[")) {
-      loop = {name("a loop"), LoopKind::Unrolled, nullptr};
+      loop = {name("a loop"), LoopKind::Unrolled};
       expect("]");
     } else if (accept("<")) {
-      loop = {name("a loop"), LoopKind::Vector, nullptr};
+      loop = {name("a loop"), LoopKind::Vector};
       expect(">");
     } else {
       const bool parallel = is("par") && peek(1).kind == Token::Kind::Name && accept("par");
-      loop = {name("a loop"), parallel ? LoopKind::Parallel : LoopKind::Serial, nullptr};
+      loop = {name("a loop"), parallel ? LoopKind::Parallel : LoopKind::Serial};
     }
     loops.push_back(std::move(loop));
   } while (accept(">"));
@@ -214,7 +213,7 @@ std::vector<NestLoop> LineParser::path() {
   return loops;
 }
 
-Result<std::vector<NestLoop>> parse_path(const std::string& text) {
+Result<NestPath> parse_path(const std::string& text) {
   try {
     return LineParser(text).path();
   } catch (const LineProblem& problem) {

@@ -41,7 +41,7 @@ class LineParser {
   Memory memory();
 
   NestTree node();
-  std::vector<NestLoop> path();  // loops with kinds, to the end of the line
+  NestPath path();  // to the end of the line
 
  private:
   const std::string text_;

@@ -84,10 +84,10 @@ std::string print_compute_with(const ComputeWith& d) {
 }
 
 std::string print_reverse_compute_at(const ReverseComputeAt& d) {
-  return "reverse_compute_at " + d.consumer + " at " + print(d.at) + print_when(d.when);
+  return "reverse_compute_at " + d.consumer + " at " + print(d.at) + print(d.when);
 }
 
-std::string print_place(const Place& d) { return "place " + d.statement + print_when(d.when); }
+std::string print_place(const Place& d) { return "place " + d.statement + print(d.when); }
 
 std::string print_nest_directive(const Nest& d) { return "nest " + selector(d.name) + print(d.tree); }
 

@@ -7,10 +7,6 @@ namespace polyte::schedule {
 
 namespace {
 
-std::string print(const Leaf& leaf) {
-  return leaf.statement + (leaf.at.empty() ? "" : " at " + leaf.at) + print_per(leaf.per) + print_when(leaf.when);
-}
-
 std::string print(Provenance provenance) {
   switch (provenance) {
     case Provenance::Person:
@@ -75,16 +71,6 @@ std::string print_group(const std::vector<Directive>& directives, std::size_t be
 
 std::string print(const LoopName& name) {
   return name.statement.empty() ? name.loop : name.statement + ":" + name.loop;
-}
-
-std::string print(const NestTree& tree) {
-  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return print(*leaf);
-  if (const NestLoop* loop = std::get_if<NestLoop>(&tree->op))
-    return print_loop(loop->name, loop->kind) + " > " + print(loop->body);
-  std::string text;
-  for (const NestTree& child : std::get<NestSequence>(tree->op).children)
-    text += (text.empty() ? "{ " : "; ") + print(child);
-  return text + " }";
 }
 
 std::string print(const Directive& directive) {

@@ -36,13 +36,6 @@ std::string print(Tail tail) {
   return "";
 }
 
-std::string print_when(const std::vector<When>& when) {
-  std::string text;
-  for (const When& w : when)
-    text += std::string(text.empty() ? " when " : " and ") + (w.first ? "first " : "last ") + w.loop;
-  return text;
-}
-
 std::string print_per(const std::string& loop) { return loop.empty() ? "" : " once per " + loop; }
 
 std::string split_item(const Split& split) {

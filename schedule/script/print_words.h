@@ -16,7 +16,6 @@ std::string parts(const std::vector<std::string>& names);  // " as lo, hi" or no
 std::string named(const std::string& name);                // " as x" or nothing
 std::string print(Tail tail);
 std::string tail_text(Tail tail);
-std::string print_when(const std::vector<When>& when);
 std::string print_per(const std::string& loop);  // " once per t" or nothing
 std::string split_item(const Split& split);      // the part that repeats in `split m by 4, n by 8   tail cut`
 std::string param_item(const SetParam& param);

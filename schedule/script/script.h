@@ -19,11 +19,9 @@
 #include <vector>
 
 #include "schedule/script/directives.h"
+#include "schedule/state/provenance.h"
 
 namespace polyte::schedule {
-
-// Who chose a directive; part of the directive, printed as `#: template` (a person's lines carry none).
-enum class Provenance { Person, Template, Isl, TileModel };
 
 struct Directive;
 // `{ order ..; place ..; merge ..; parallel .. }`: a nest written as classic directives, applied and proved as one

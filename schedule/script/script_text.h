@@ -7,13 +7,12 @@
 
 namespace polyte::schedule {
 
-// A path of loops without a leaf; bodies are null.
-Result<std::vector<NestLoop>> parse_path(const std::string& text);
+// A path of loops without a leaf.
+Result<NestPath> parse_path(const std::string& text);
 // True for a text that a `let` means as a fragment of a path, not as a size.
 bool is_path_text(const std::string& text);
 Result<NestTree> parse_nest(const std::string& text);
 
-std::string print(const NestTree& tree);
 std::string print(const LoopName& name);
 
 }  // namespace polyte::schedule

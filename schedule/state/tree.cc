@@ -1,5 +1,6 @@
 #include "schedule/state/tree.h"
 
+#include "schedule/state/nest_tree.h"
 #include "support/error.h"
 
 namespace polyte::schedule {
@@ -28,15 +29,6 @@ void collect_leaves(const Tree& tree, std::vector<const Leaf*>& leaves) {
   } else {
     collect_leaves(std::get<Loop>(tree->op).body, leaves);
   }
-}
-
-std::string print_leaf(const Leaf& leaf) {
-  std::string text = leaf.statement;
-  if (!leaf.at.empty()) text += " at " + leaf.at;
-  if (!leaf.per.empty()) text += " once per " + leaf.per;
-  for (std::size_t i = 0; i < leaf.when.size(); ++i)
-    text += std::string(i == 0 ? " when " : " and ") + (leaf.when[i].first ? "first " : "last ") + leaf.when[i].loop;
-  return text;
 }
 
 }  // namespace
@@ -138,15 +130,7 @@ std::string print_loop(const std::string& name, LoopKind kind) {
   return name;
 }
 
-std::string print_nest(const Tree& tree) {
-  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return print_leaf(*leaf);
-  if (const Loop* loop = std::get_if<Loop>(&tree->op))
-    return print_loop(loop->name, loop->kind) + " > " + print_nest(loop->body);
-  std::string text = "{ ";
-  const auto& children = std::get<Sequence>(tree->op).children;
-  for (std::size_t i = 0; i < children.size(); ++i) text += (i == 0 ? "" : "; ") + print_nest(children[i]);
-  return text + " }";
-}
+std::string print_nest(const Tree& tree) { return print(nest_of(tree)); }
 
 std::string print_nests(const Tree& tree) {
   if (!tree) return "";

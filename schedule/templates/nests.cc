@@ -42,29 +42,29 @@ bool adds_in_place(const ir::Statement& s) {
 
 }  // namespace
 
-std::vector<NestPlan> plan_nests(const ir::Program& program) {
-  std::vector<NestPlan> plans;
+std::vector<StatementGroup> group_statements(const ir::Program& program) {
+  std::vector<StatementGroup> groups;
   const std::vector<ir::Statement>& all = program.statements;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    NestPlan plan;
+    StatementGroup group;
     if (i + 1 < all.size() && starts_nest(all[i], all[i + 1])) {
-      plan.init = &all[i];
-      plan.update = &all[i + 1];
-      std::vector<const ir::Statement*> members{plan.init, plan.update};
+      group.init = &all[i];
+      group.update = &all[i + 1];
+      std::vector<const ir::Statement*> members{group.init, group.update};
       for (i += 2; i < all.size() && follows_at_point(all[i], members); ++i) {
         if (i + 1 < all.size() && starts_nest(all[i], all[i + 1])) break;  // it starts the next reduction
-        plan.epilogue.push_back(&all[i]);
+        group.epilogue.push_back(&all[i]);
         members.push_back(&all[i]);
       }
       --i;
     } else if (adds_in_place(all[i])) {
-      plan.update = &all[i];
+      group.update = &all[i];
     } else {
-      plan.plain = &all[i];
+      group.plain = &all[i];
     }
-    plans.push_back(std::move(plan));
+    groups.push_back(std::move(group));
   }
-  return plans;
+  return groups;
 }
 
 std::vector<IteratorFacts> facts_of(const State& reference, const ir::Statement& statement) {

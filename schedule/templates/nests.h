@@ -1,21 +1,22 @@
-// What the templates share: the Program cut into nests, facts of a statement's iterators, and the script text that
-// a template appends to.
+// What the templates share: the Program cut into nests, facts of a statement's iterators, and what a template is asked.
 #pragma once
 
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "ir/program.h"
+#include "schedule/cost/row_chain.h"
+#include "schedule/state/nest_plan.h"
 #include "schedule/state/state.h"
 #include "support/machine.h"
+#include "support/result.h"
 
 namespace polyte::schedule {
 
 // Consecutive statements that one template schedules together.
-struct NestPlan {
+struct StatementGroup {
   const ir::Statement* init = nullptr;  // of a reduction; null where it adds to what is there
   const ir::Statement* update = nullptr;
   std::vector<const ir::Statement*> epilogue;  // over the reduction's free iterators, after it
@@ -23,7 +24,7 @@ struct NestPlan {
 };
 
 // In text order. A reduction takes along the definitions behind it that run over the same iterators and domain.
-std::vector<NestPlan> plan_nests(const ir::Program& program);
+std::vector<StatementGroup> group_statements(const ir::Program& program);
 
 struct IteratorFacts {
   std::string name;
@@ -39,24 +40,19 @@ std::optional<std::int64_t> write_stride(const ir::Program& program, const ir::S
 std::optional<std::int64_t> load_stride(const ir::Program& program, const ir::Statement& statement,
                                         const std::string& iterator);
 
-// Script lines in the making; `suffix` keeps the params of several nests apart.
-struct ScriptText {
-  std::string lines;
-  int nest = 0;
-  std::set<std::string> staged = {};        // for the whole kernel, by all nests so far
-  std::set<std::string> reassociated = {};  // loops that the contract has to name
-  std::set<std::string> in_place = {};      // results in whose memory a temporary lies
-  void add(const std::string& line) { lines += line + "\n"; }
-  std::string param(const std::string& base) const { return nest == 0 ? base : base + std::to_string(nest); }
+// What the nests so far have left for the next ones.
+struct KernelSoFar {
+  const ir::Program& program;
+  const State& reference;
+  const Machine& machine;
+  int number = 0;                     // of the next nest
+  std::set<std::string> staged = {};  // for the whole kernel
 };
 
 // From the front, as many nests as run over the same rows and go together; 0 where none does.
-std::size_t schedule_rows(const ir::Program& program, const State& reference, const Machine& machine,
-                          std::span<const NestPlan> plans, bool keep_order, ScriptText& script);
-// One nest each; true if the template took it, else nothing was added and `reason` says why not.
-bool schedule_reduction(const ir::Program& program, const State& reference, const Machine& machine,
-                        const NestPlan& plan, ScriptText& script, std::string& reason);
-bool schedule_pointwise(const ir::Program& program, const State& reference, const Machine& machine,
-                        const NestPlan& plan, ScriptText& script, std::string& reason);
+RowRun plan_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups, bool keep_order);
+// One nest each; a plan without a tree where there is no loop. Declined: not a nest of this kind.
+Result<NestPlan> plan_reduction(KernelSoFar& kernel, const StatementGroup& group);
+Result<NestPlan> plan_pointwise(KernelSoFar& kernel, const StatementGroup& group);
 
 }  // namespace polyte::schedule

@@ -42,10 +42,10 @@ PointwiseShape shape_of(const ir::Program& program, const ir::Statement& s, cons
   return shape;
 }
 
-struct NestPath {
-  std::string splits;               // empty: none
+struct PointwiseNest {
+  std::vector<PlannedSplit> splits;
   std::vector<CountedLoop> around;  // outermost first
-  std::string tile;                 // the loops inside
+  NestPath tile;                    // the loops inside
 };
 
 // Iterations that write the same elements depend on each other.
@@ -54,27 +54,30 @@ bool owns_elements(const ir::Statement& s, const std::string& loop) {
                              [&](const ir::Index& index) { return !index.indirect && index.affine.uses(loop); });
 }
 
-NestPath path_of(const ir::Statement& s, const std::vector<IteratorFacts>& facts, const PointwiseShape& shape,
-                 std::int64_t lanes) {
-  NestPath path;
-  const auto add = [&](const std::string& loop, const std::string& part, std::int64_t size) {
-    path.around.push_back({loop + part, ceil_div(find(facts, loop)->extent, size), owns_elements(s, loop)});
+PointwiseNest nest_of(const ir::Statement& s, const std::vector<IteratorFacts>& facts, const PointwiseShape& shape,
+                      std::int64_t lanes) {
+  PointwiseNest nest;
+  const auto add = [&](const std::string& loop, const std::string& name, std::int64_t size) {
+    nest.around.push_back({name, ceil_div(find(facts, loop)->extent, size), owns_elements(s, loop)});
   };
-  const std::int64_t step = kVectorsAStep * lanes;
-  for (const std::string& loop : shape.outer) add(loop, "", 1);
+  const auto split = [&](const std::string& loop, std::int64_t vectors) {
+    nest.splits.push_back({s.name, loop, Vectors{vectors}, Provenance::Template});
+  };
+  for (const std::string& loop : shape.outer) add(loop, loop, 1);
   if (!shape.turning.empty()) {
-    path.splits = "split " + s.name + ": " + shape.turning + " by L, " + shape.lane + " by L   tail cut";
-    add(shape.lane, ".o", lanes);
-    add(shape.turning, ".o", lanes);
-    path.tile = "[" + shape.turning + ".i] > <" + shape.lane + ".i> > ";
-  } else if (!shape.lane.empty() && shape.lane_extent > step) {
-    path.splits = "split " + s.name + ": " + shape.lane + " by " + std::to_string(kVectorsAStep) + "*L tail cut";
-    add(shape.lane, ".o", step);
-    path.tile = "<" + shape.lane + ".i> > ";
+    split(shape.turning, 1);
+    split(shape.lane, 1);
+    add(shape.lane, tiles_of(shape.lane), lanes);
+    add(shape.turning, tiles_of(shape.turning), lanes);
+    nest.tile = {{within_tile(shape.turning), LoopKind::Unrolled}, {within_tile(shape.lane), LoopKind::Vector}};
+  } else if (!shape.lane.empty() && shape.lane_extent > kVectorsAStep * lanes) {
+    split(shape.lane, kVectorsAStep);
+    add(shape.lane, tiles_of(shape.lane), kVectorsAStep * lanes);
+    nest.tile = {{within_tile(shape.lane), LoopKind::Vector}};
   } else if (!shape.lane.empty()) {
-    path.tile = "<" + shape.lane + "> > ";
+    nest.tile = {{shape.lane, LoopKind::Vector}};
   }
-  return path;
+  return nest;
 }
 
 double cycles_of(const ir::Program& program, const ir::Statement& s, const std::vector<IteratorFacts>& facts,
@@ -89,27 +92,23 @@ double cycles_of(const ir::Program& program, const ir::Statement& s, const std::
 
 }  // namespace
 
-bool schedule_pointwise(const ir::Program& program, const State& reference, const Machine& machine,
-                        const NestPlan& plan, ScriptText& script, std::string& reason) {
-  if (!plan.plain || plan.plain->region_depth > 0 || plan.plain->combiner != ir::Combiner::None) {
-    const bool is_ordered = plan.plain && plan.plain->region_depth > 0;
-    reason = "no template for " + (plan.plain ? plan.plain->name : "statements") +
-             (is_ordered ? " in an ordered region" : ", which adds to elements that its iterations share");
-    return false;
+Result<NestPlan> plan_pointwise(KernelSoFar& kernel, const StatementGroup& group) {
+  if (!group.plain || group.plain->region_depth > 0 || group.plain->combiner != ir::Combiner::None) {
+    const bool is_ordered = group.plain && group.plain->region_depth > 0;
+    return Decline{"no template for " + (group.plain ? group.plain->name : "statements") +
+                   (is_ordered ? " in an ordered region" : ", which adds to elements that its iterations share")};
   }
-  const ir::Statement& s = *plan.plain;
-  const std::vector<IteratorFacts> facts = facts_of(reference, s);
-  if (facts.empty()) return true;  // a single point has no loops
-  const DType type = program.buffer(s.writes[0].buffer).dtype;
-  const PointwiseShape shape = shape_of(program, s, facts, machine.lanes(type));
-  const NestPath path = path_of(s, facts, shape, machine.lanes(type));
-  if (!path.splits.empty()) script.add(path.splits);
-  const std::string parallel =
-      loop_for_threads(machine, cycles_of(program, s, facts, machine), path.around, program.open);
-  std::string around;
-  for (const CountedLoop& loop : path.around) around += (loop.name == parallel ? "par " : "") + loop.name + " > ";
-  script.add("nest " + around + path.tile + s.name);
-  return true;
+  const ir::Statement& s = *group.plain;
+  NestPlan plan{.number = kernel.number, .tree_by = Provenance::Template};
+  const std::vector<IteratorFacts> facts = facts_of(kernel.reference, s);
+  if (facts.empty()) return plan;  // a single point has no loops
+  const std::int64_t lanes = kernel.machine.lanes(kernel.program.buffer(s.writes[0].buffer).dtype);
+  const PointwiseNest nest = nest_of(s, facts, shape_of(kernel.program, s, facts, lanes), lanes);
+  plan.splits.assign(nest.splits.begin(), nest.splits.end());
+  const std::string parallel = loop_for_threads(kernel.machine, cycles_of(kernel.program, s, facts, kernel.machine),
+                                                nest.around, kernel.program.open);
+  plan.tree = nest_path(joined(path_of(nest.around, parallel), nest.tile), nest_statement(s.name));
+  return plan;
 }
 
 }  // namespace polyte::schedule

@@ -1,7 +1,6 @@
 // Hints: prefetches and stores past the caches. They leave every value as it is; each wrong use is refused in its
 // words.
 #include "schedule/script/hints.h"
-#include "schedule/script/script_builder.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {
@@ -91,12 +90,8 @@ TEST_CASE("prefetch reads back as it is printed") {
     const Script script = script_of(*program, line);
     CHECK(print(script.directives.front()) == line);
   }
-  ScriptBuilder s("s/1", *program);
-  s.prefetch("w", "acc.update:k", "4", 2).stream("y");
-  CHECK(print(s.script().directives[0]) == "prefetch w at acc.update:k distance 4 level 2");
-  CHECK(print(s.script().directives[1]) == "stream y");
-  s.prefetch("x", "k", "1", 1, "m");
-  CHECK(print(s.script().directives[2]) == "prefetch x at k distance 1 along m level 1");
+  CHECK(print(script_of(*program, "prefetch x at k along m").directives.front()) ==
+        "prefetch x at k distance 1 along m level 1");
   CHECK(print(script_of(*program, "prefetch w at k").directives.front()) == "prefetch w at k distance 1 level 1");
 }
 

@@ -1,5 +1,4 @@
 // merge with a shift, cut, peel, unroll by, unroll_and_jam: executed and proved; refused in these words.
-#include "schedule/script/script_builder.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {
@@ -59,15 +58,6 @@ TEST_CASE("the text of merge with, cut, peel, unroll by, unroll_and_jam") {
   check_text("peel S:i last 2");
   check_text("unroll i by 4");
   check_text("unroll_and_jam S:i by 4");
-}
-
-TEST_CASE("the builder writes the same directives") {
-  const auto program = bound_program(kBlur, kBlurSizes[0]);
-  ScriptBuilder builder("s/1", *program);
-  builder.merge({"bx", "y"}, "x", {{"u", {"2"}}}).peel("bx:u").peel("bx:u", false, "2").cut("bx:x", "4");
-  builder.unroll("bx:x").add(UnrollAndJam{{"", "q"}, {"2"}});
-  const std::string text = print(builder.script());
-  CHECK(print(parse_script(text, "s")) == text);
 }
 
 TEST_CASE("merge with the shift that makes it legal") {

@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "schedule/proof/prover.h"
-#include "schedule/script/script_builder.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {
@@ -201,10 +200,6 @@ TEST_CASE("tails read back as they are printed") {
   for (const std::string line : {"split m by 4   tail round", "split acc: m by 4   tail shift", "tail acc:m.i round",
                                  "tail m.i shift", "pad x.c: m to 2*L"})
     CHECK(print(script_of(*program, line).directives.front()) == line);
-  ScriptBuilder s("s/1", *program);
-  s.tail("acc:m.i", Tail::Round).pad("x", "m", "4");
-  CHECK(print(s.script().directives[0]) == "tail acc:m.i round");
-  CHECK(print(s.script().directives[1]) == "pad x: m to 4");
 }
 
 }  // namespace polyte::schedule

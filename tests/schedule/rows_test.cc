@@ -197,7 +197,8 @@ program copy(M, N)
 )";
   const auto large = schedule::bound_program(kCopy, {{"M", 4096}, {"N", 4096}});
   const auto small = schedule::bound_program(kCopy, {{"M", 512}, {"N", 512}});
-  CHECK(schedule::stream_lines(*large, schedule::wide_machine(), {}) == std::vector<std::string>{"stream y"});
-  CHECK(schedule::stream_lines(*small, schedule::wide_machine(), {}).empty());
-  CHECK(schedule::stream_lines(*large, schedule::wide_machine(), {"y"}).empty());  // what lies in it is read again
+  CHECK(schedule::streamed_results(*large, schedule::wide_machine(), {}) == std::vector<std::string>{"y"});
+  CHECK(schedule::streamed_results(*small, schedule::wide_machine(), {}).empty());
+  const std::vector<schedule::NestPlan> reused = {{.reuses = {{"y", "t"}}}};  // what lies in it is read again
+  CHECK(schedule::streamed_results(*large, schedule::wide_machine(), reused).empty());
 }

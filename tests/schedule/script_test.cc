@@ -1,6 +1,5 @@
 // Text of scripts: print and parse are inverse, every problem of a file is reported at once, sizes are evaluated.
 #include "schedule/script/directive_table.h"
-#include "schedule/script/script_builder.h"
 #include "schedule/script/size_expr.h"
 #include "tests/schedule/schedule_testing.h"
 
@@ -166,29 +165,6 @@ TEST_CASE("sizes") {
   CHECK(value("Mr > 20 or L == 16 and Mr != 3") == 1);
   CHECK(evaluate_size("2 *", values).error().reason == "size '2 *': a number or name is missing");
   CHECK(evaluate_size("2 3", values).error().reason == "size '2 3': '3' is not understood");
-}
-
-TEST_CASE("the builder writes the script that the text says") {
-  const auto program = bound_program(kDenseRelu, {{"M", 7}, {"N", 9}, {"K", 10}});
-  ScriptBuilder s("dense_relu/1", *program, Provenance::Template);
-  s.target("test", DType::F32).param("Mr", "3").split("m", "Mr", Tail::Cut).split("n", "L").split("acc.update:k", "4");
-  s.let("tile", "[m.i] > <n.i>");
-  s.nest("n.o > k.o > m.o > { tile > acc.init when first k.o; k.i > tile > acc.update; tile > y when last k.o }");
-  s.stage({.tensor = "acc", .at = at("m.o"), .memory = Memory::Register});
-  const std::string text = print(s.script());
-  CHECK(text == "schedule dense_relu/1 for dense_relu@" + ir::digest(*program) + "  on test  f32  exact\n" +
-                    R"(param Mr = 3   #: template
-split m by Mr   tail cut   #: template
-split n by L   tail guard   #: template
-split acc.update: k by 4   tail guard   #: template
-let tile = [m.i] > <n.i>   #: template
-nest n.o > k.o > m.o > { tile > acc.init when first k.o; k.i > tile > acc.update; tile > y when last k.o }   #: template
-stage acc at m.o in register   #: template
-)");
-  CHECK(print(parse_script(text, "f")) == text);
-  const auto state = replay(program, s.script(), test_machine(), {ProofLevel::Off, {}});
-  REQUIRE(static_cast<bool>(state));
-  CHECK(joined_problems(compare_with_reference(*state)) == "");
 }
 
 }  // namespace polyte::schedule

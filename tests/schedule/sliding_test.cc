@@ -1,7 +1,6 @@
 // Sliding windows, storage at an outer loop, and back to the root: what is computed how often, and every schedule
 // executed to the reference's bits.
 #include "schedule/script/recompute.h"
-#include "schedule/script/script_builder.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {
@@ -119,10 +118,6 @@ TEST_CASE("windows are written and read back") {
     REQUIRE(script.directives.size() == 1);
     CHECK(print(script.directives.front()) == line);
   }
-  ScriptBuilder builder("s/1", *program);
-  builder.compute_at("bx", "y:u", "root").store_at("bx", "root", Memory::Stack).compute_root("bx");
-  CHECK(print(builder.script().directives[0]) == "compute_at bx at y:u once per root");
-  CHECK(print(builder.script().directives[1]) == "store_at bx at root in stack");
   const Script nest = script_of(*program, kStrips + "nest par u.o > u.i > { u > x > bx at u.i once per u.o; x > y }");
   const Script steps = expand_to_directives(nest, reference_state(program));
   const auto through = replay(program, steps, test_machine(), {ProofLevel::Off, {}});

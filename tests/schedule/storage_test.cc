@@ -1,6 +1,5 @@
 // Storage in place: folds, bounds, alignment, scopes, layouts, double buffers; each executed to the reference's bits,
 // each wrong use refused in its words.
-#include "schedule/script/script_builder.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {
@@ -293,22 +292,6 @@ TEST_CASE("storage is written and read back") {
     REQUIRE(script.directives.size() == 1);
     CHECK(print(script.directives.front()) == line);
   }
-  ScriptBuilder builder("s/1", *program);
-  builder.fold_storage("bx", "u", "3")
-      .bound_storage("bx", "u", "8")
-      .storage_align("bx", "u", "16")
-      .hoist_storage("bx", "root")
-      .reuse("y", "bx");
-  builder.set_scope("bx", Memory::Stack)
-      .transform_layout("bx", {"u", "x"}, {"x", "u"})
-      .double_buffer("a", "y:u")
-      .compute_with("y", "bx", "u");
-  std::string text;
-  for (const Directive& directive : builder.script().directives) text += print(directive) + "\n";
-  CHECK(text ==
-        "fold_storage bx: u by 3\nbound_storage bx: u by 8\nstorage_align bx: u by 16\nhoist_storage bx at root\n"
-        "reuse y for bx\nset_scope bx stack\ntransform_layout bx (u, x) [x, u]\ndouble_buffer a at y:u\ncompute_with "
-        "y, bx at u\n");
 }
 
 }  // namespace polyte::schedule

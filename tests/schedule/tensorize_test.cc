@@ -1,7 +1,6 @@
 // tensorize: a nest that is an instruction's Program under other names. What matches keeps every value; what does not
 // is refused in its words, with both bodies, the first difference and the way to a match.
 #include "ir/intrinsics.h"
-#include "schedule/script/script_builder.h"
 #include "schedule/script/script_text.h"
 #include "tests/schedule/schedule_testing.h"
 
@@ -100,9 +99,6 @@ TEST_CASE("tensorize reads back as it is printed") {
   CHECK(print(script_of(*program, kDot).directives.front()) == line);
   CHECK(print(script_of(*program, line).directives.front()) == line);
   CHECK(print(script_of(*program, "tensorize i with fma_f32x4").directives.front()) == "tensorize i with fma_f32x4");
-  ScriptBuilder s("s/1", *program);
-  s.tensorize("y.update:n.i", "vnni_dot_i32x16");
-  CHECK(print(s.script().directives.front()) == line);
 }
 
 TEST_CASE("what the State holds") {

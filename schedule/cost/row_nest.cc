@@ -1,0 +1,261 @@
+// A chain of rows as a plan: splits, sums in parts, one nest, and where its temporaries live.
+#include <algorithm>
+#include <map>
+
+#include "ir/contraction.h"
+#include "schedule/cost/lanes.h"
+#include "schedule/cost/row_chain.h"
+#include "schedule/cost/row_divisions.h"
+#include "schedule/cost/row_memory.h"
+#include "schedule/state/digits.h"
+#include "support/checked.h"
+
+namespace polyte::schedule {
+namespace {
+
+class RowNest {
+ public:
+  RowNest(const RowQuestion& question, const RowChain& chain, int number)
+      : q_(question), program_(*question.program), chain_(chain) {
+    plan_.number = number;
+  }
+
+  NestPlan run() {
+    reciprocals();
+    if (chain_.block > 1) {
+      plan_.params.push_back({kBlock, Elements{chain_.block}, q_.by});
+      for (const ir::Statement* s : q_.statements) split(*s, row(), Param{kBlock});
+    }
+    for (const RowPass& pass : chain_.passes) splits(pass);
+    nest();
+    places_ = rows_in_place(q_);
+    for (const RowPass& pass : chain_.passes) stages(pass);
+    for (const auto& [temporary, result] : places_) plan_.reuses.push_back({result, temporary, q_.by});
+    for (const RowAhead& ahead : rows_ahead(q_, chain_))
+      plan_.prefetches.push_back(
+          {ahead.operand, {ahead.statement, tiles_of(lane(*ahead.pass))}, row_steps(), ahead.level, q_.by});
+    return std::move(plan_);
+  }
+
+ private:
+  static constexpr const char* kBlock = "R";
+
+  const RowQuestion& q_;
+  const ir::Program& program_;
+  const RowChain& chain_;
+  NestPlan plan_;
+  std::map<std::string, std::string> places_;  // temporary -> the result in whose memory it lies
+
+  struct Parts {  // of a sum: in several vectors, empty where one is enough; in one
+    std::string wide, narrow;
+  };
+  std::map<std::string, Parts> parts_;  // by tensor
+
+  const std::string& row() const { return chain_.rows.back(); }
+  static const std::string& lane(const RowPass& pass) { return pass.own.back(); }
+  // The script's L counts elements of the result; sums may be of another type.
+  TileSize vectors(int count) const {
+    DType result = DType::F32;
+    for (const ir::Buffer& buffer : program_.buffers)
+      if (buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut) result = buffer.dtype;
+    const int lanes = q_.machine->lanes(chain_.type);
+    if (lanes != q_.machine->lanes(result)) return Elements{std::int64_t{count} * lanes};
+    return Vectors{count};
+  }
+
+  void split(const ir::Statement& s, const std::string& loop, const TileSize& size) {
+    plan_.splits.emplace_back(PlannedSplit{s.name, loop, size, q_.by});
+  }
+
+  std::string fresh(std::string name) const {
+    while (program_.find_buffer(name) || program_.find_statement(name)) name += "_";
+    return name;
+  }
+
+  // The loop over blocks of rows.
+  std::string row_steps() const { return chain_.block > 1 ? tiles_of(row()) : row(); }
+
+  void reciprocals() {
+    if (q_.keep_order) return;
+    for (const RowPass& pass : chain_.passes)
+      for (const ir::Statement* s : pass.body)
+        if (may_take_reciprocals(program_, *s, lane(pass))) plan_.reciprocals.push_back({s->name, q_.by});
+  }
+
+  void splits(const RowPass& pass) {
+    for (const ir::Statement* s : pass.body) {
+      if (std::ranges::find(pass.sums, s) != pass.sums.end()) {
+        split_sum(pass, *s);
+      } else if (!pass.is_whole) {
+        split(*s, lane(pass), vectors(pass.vectors));
+      }
+    }
+  }
+
+  void split_sum(const RowPass& pass, const ir::Statement& update) {
+    const std::string& sum = update.writes[0].buffer;
+    Parts& parts = parts_[sum];
+    parts.narrow = fresh(sum + "_l");
+    std::string loop = lane(pass);
+    if (pass.vectors > 1) {
+      parts.wide = fresh(sum + "_v");
+      plan_.splits.emplace_back(PlannedParts{sum, loop, vectors(pass.vectors), parts.wide, q_.by});
+      loop = within_tile(loop);
+    }
+    plan_.splits.emplace_back(PlannedParts{sum, loop, vectors(1), parts.narrow, q_.by});
+    if (!is_reorderable(update)) plan_.reassociated.insert(lane(pass));
+  }
+
+  // ---- the nest
+
+  static NestTree init_of(const std::string& tensor) { return nest_statement(tensor + ".init"); }
+  static NestTree update_of(const std::string& tensor) { return nest_statement(tensor + ".update"); }
+
+  // Below the rows of the block as lanes, or one by one.
+  NestPath row_lanes(const ir::Statement& s) const {
+    if (chain_.block == 1) return {};
+    const bool suits = ir::stride_of(program_, s.writes[0], row()) == 1 && can_carry_lanes(program_, s, row());
+    return {{within_tile(row()), suits ? LoopKind::Vector : LoopKind::Serial}};
+  }
+
+  NestTree steps(const RowPass& pass) const {
+    NestPath path;
+    for (const std::string& loop : pass.own)
+      if (loop != lane(pass)) path.push_back({loop});
+    if (!pass.is_whole) path.push_back({tiles_of(lane(pass))});
+    const NestPath lanes = {{pass.is_whole ? lane(pass) : within_tile(lane(pass)), LoopKind::Vector}};
+    std::vector<NestTree> leaves;
+    for (const ir::Statement* s : pass.body) {
+      const bool is_sum = std::ranges::find(pass.sums, s) != pass.sums.end();
+      leaves.push_back(nest_path(lanes, is_sum ? update_of(first_parts(*s)) : nest_statement(s->name)));
+    }
+    return nest_path(path, nest_sequence(std::move(leaves)));
+  }
+
+  // In which the terms of a row are summed up.
+  const std::string& first_parts(const ir::Statement& sum) const {
+    const Parts& parts = parts_.at(sum.writes[0].buffer);
+    return parts.wide.empty() ? parts.narrow : parts.wide;
+  }
+
+  void over_a_row(const RowPass& pass, std::vector<NestTree>& body) const {
+    const std::string first = within_tile(lane(pass)), second = within_tile(first);
+    const NestPath one = {{first, LoopKind::Vector}}, two = {{second, LoopKind::Vector}};
+    std::vector<NestTree> in_row;
+    for (const ir::Statement* s : pass.sums) in_row.push_back(nest_path(one, init_of(first_parts(*s))));
+    in_row.push_back(steps(pass));
+    for (const ir::Statement* s : pass.sums) {
+      const Parts& parts = parts_.at(s->writes[0].buffer);
+      if (parts.wide.empty()) continue;
+      in_row.push_back(nest_path(two, init_of(parts.narrow)));
+      in_row.push_back(nest_path(joined({{tiles_of(first), LoopKind::Unrolled}}, two), update_of(parts.narrow)));
+    }
+    if (chain_.block > 1)
+      body.push_back(nest_path({{within_tile(row())}}, nest_sequence(std::move(in_row))));
+    else
+      body.insert(body.end(), in_row.begin(), in_row.end());
+  }
+
+  // A person may have called it anything.
+  const ir::Statement& init_of(const ir::Statement& update) const {
+    const auto at = std::ranges::find(q_.statements, &update);
+    POLYTE_CHECK(at != q_.statements.begin() && at != q_.statements.end(),
+                 "the sum '" + update.name + "' has its initial value before it");
+    return **std::prev(at);
+  }
+
+  void combine(const RowPass& pass, std::vector<NestTree>& body) const {
+    for (const ir::Statement* s : pass.sums) {
+      const ir::Statement& init = init_of(*s);
+      const NestPath lanes = row_lanes(init);
+      std::string terms = within_tile(lane(pass));
+      if (!parts_.at(s->writes[0].buffer).wide.empty()) terms = within_tile(terms);
+      body.push_back(nest_path(lanes, nest_statement(init.name)));
+      body.push_back(nest_path(joined({{terms, LoopKind::Unrolled}}, lanes), nest_statement(s->name)));
+    }
+  }
+
+  std::int64_t trips(const std::string& loop) const {
+    const ir::Statement& s = *q_.statements.front();
+    const ir::Ranges ranges = iterator_ranges(*q_.reference, q_.reference->at(s.name));
+    const std::int64_t extent = *ranges.at(loop).max - *ranges.at(loop).min + 1;
+    return loop == row() ? ceil_div(extent, chain_.block) : extent;
+  }
+
+  void nest() {
+    NestPath path;
+    bool is_parallel = q_.machine->cores < 2;
+    for (const std::string& loop : chain_.rows) {
+      const bool here = !is_parallel && trips(loop) >= q_.machine->cores;
+      path.push_back({loop == row() ? row_steps() : loop, here ? LoopKind::Parallel : LoopKind::Serial});
+      is_parallel = is_parallel || here;
+    }
+    std::vector<NestTree> body;
+    for (const RowPass& pass : chain_.passes) {
+      if (!pass.own.empty()) over_a_row(pass, body);
+      combine(pass, body);
+      for (const ir::Statement* s : pass.after) body.push_back(nest_path(row_lanes(*s), nest_statement(s->name)));
+    }
+    plan_.tree = nest_path(path, nest_sequence(std::move(body)));
+    plan_.tree_by = q_.by;
+  }
+
+  // ---- storage
+
+  void stages(const RowPass& pass) {
+    const std::string site = chain_.rows.empty() ? "" : row_steps();
+    for (const ir::Statement* s : pass.sums) {
+      const Parts& parts = parts_.at(s->writes[0].buffer);
+      if (!site.empty()) plan_.stages.push_back(narrow_stage(parts.narrow, site, s->writes[0].indices.size()));
+      if (parts.wide.empty()) continue;
+      PlannedStage wide{.tensor = parts.wide, .memory = Memory::Register, .by = q_.by};
+      const std::string within = chain_.block > 1 ? within_tile(row()) : site;
+      if (!within.empty()) wide.at = {parts.wide + ".update", within};
+      plan_.stages.push_back(std::move(wide));
+    }
+    for (const ir::Statement* s : pass.body)
+      if (!site.empty() && is_defined_and_read_by(q_, *s) && !places_.contains(s->writes[0].buffer))
+        plan_.stages.push_back({.tensor = s->writes[0].buffer, .at = {{s->name, site}}, .by = q_.by});
+  }
+
+  // Lanes of a block's rows lie row by row, so that combining them turns a square: layout (l, d0) [d0, l].
+  PlannedStage narrow_stage(const std::string& tensor, const std::string& site, std::size_t dimensions) const {
+    PlannedStage stage{.tensor = tensor, .at = {{tensor + ".update", site}}, .by = q_.by};
+    if (chain_.block == 1) return stage;
+    stage.dimensions = {"l"};
+    for (std::size_t d = 0; d < dimensions; ++d) stage.dimensions.push_back("d" + std::to_string(d));
+    for (std::size_t d = 0; d < dimensions; ++d) stage.layout.push_back({stage.dimensions[d + 1]});
+    stage.layout.push_back({"l"});
+    return stage;
+  }
+};
+
+constexpr std::size_t kMostBefore = 4;  // definitions before the first sum
+
+}  // namespace
+
+RowRun longest_rows(RowQuestion question, std::span<const Statements> groups, int number) {
+  RowRun run;
+  std::optional<RowChain> chain;
+  Statements taken;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    question.statements.insert(question.statements.end(), groups[i].begin(), groups[i].end());
+    if (auto longer = plan_rows(question)) {
+      chain = std::move(longer);
+      taken = question.statements;
+      run.groups = i + 1;
+    } else if (run.groups > 0 || i >= kMostBefore) {
+      break;
+    }
+  }
+  if (!chain) return run;
+  question.statements = taken;
+  run.plan = plan_row_nest(question, *chain, number);
+  return run;
+}
+
+NestPlan plan_row_nest(const RowQuestion& question, const RowChain& chain, int number) {
+  return RowNest(question, chain, number).run();
+}
+
+}  // namespace polyte::schedule

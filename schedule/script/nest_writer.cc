@@ -1,0 +1,110 @@
+#include "schedule/script/nest_writer.h"
+
+#include "schedule/script/own_script.h"
+
+namespace polyte::schedule {
+namespace {
+
+class NestWriter {
+ public:
+  NestWriter(const NestPlan& plan, std::vector<Directive>& into) : plan_(plan), into_(into) {}
+
+  void run() {
+    if (plan_.map) write(*plan_.map);
+    if (plan_.tile) write(*plan_.tile);
+    for (const PlannedReciprocal& reciprocal : plan_.reciprocals) add(Reciprocal{reciprocal.statement}, reciprocal.by);
+    for (const PlannedParam& param : plan_.params)
+      add(SetParam{numbered(param.name), {factor(param.size)}, {}}, param.by);
+    for (const auto& split : plan_.splits) std::visit([this](const auto& each) { write(each); }, split);
+    if (plan_.tree) add(Nest{"", plan_.tree}, plan_.tree_by);
+    for (const PlannedStage& stage : plan_.stages) write(stage);
+    for (const PlannedReuse& reuse : plan_.reuses) add(Reuse{reuse.result, reuse.temporary}, reuse.by);
+    for (const PlannedPrefetch& prefetch : plan_.prefetches)
+      add(Prefetch{prefetch.operand, prefetch.at, {"1"}, prefetch.level, prefetch.along}, prefetch.by);
+  }
+
+ private:
+  const NestPlan& plan_;
+  std::vector<Directive>& into_;
+
+  void add(Operation operation, Provenance by) { into_.push_back({std::move(operation), by}); }
+
+  std::string numbered(const std::string& param) const {
+    return plan_.number == 0 ? param : param + std::to_string(plan_.number);
+  }
+
+  // A person turns the factor of a parameter, so that it is there even where it is 1.
+  std::string factor(const TileSize& size) const {
+    if (const Vectors* vectors = std::get_if<Vectors>(&size)) return std::to_string(vectors->count) + "*L";
+    if (const Elements* elements = std::get_if<Elements>(&size)) return std::to_string(elements->count);
+    return numbered(std::get<Param>(size).name);
+  }
+  std::string text(const TileSize& size) const {
+    const Vectors* vectors = std::get_if<Vectors>(&size);
+    return vectors && vectors->count == 1 ? "L" : factor(size);
+  }
+
+  void write(const PlannedMap& map) {
+    Map directive{{}, map.loops};
+    for (const PlannedMap::Item& item : map.items) {
+      Map::Item& row = directive.items.emplace_back(Map::Item{item.statement, {}});
+      for (const ir::Affine& value : item.values) row.values.push_back({ir::to_string(value)});
+    }
+    add(std::move(directive), map.by);
+  }
+
+  void write(const PlannedTile& tile) {
+    Tile directive{"", tile.loops, {}, Tail::Cut};
+    for (const std::int64_t size : tile.sizes) directive.factors.push_back({std::to_string(size)});
+    add(std::move(directive), tile.by);
+  }
+
+  void write(const PlannedSplit& split) {
+    add(Split{{split.statement, split.loop}, {text(split.size)}, false, {}, Tail::Cut}, split.by);
+  }
+
+  void write(const PlannedParts& parts) {
+    add(SplitReduction{parts.sum, parts.loop, {text(parts.size)}, parts.partial}, parts.by);
+  }
+
+  std::string text(const LayoutIndex& index) const {
+    switch (index.part) {
+      case LayoutIndex::Part::Tile:
+        return index.dimension + "//" + text(index.size);
+      case LayoutIndex::Part::WithinTile:
+        return index.dimension + "%" + text(index.size);
+      case LayoutIndex::Part::Whole:
+        break;
+    }
+    return index.dimension;
+  }
+
+  void write(const PlannedStage& stage) {
+    Stage directive;
+    directive.tensor = stage.tensor;
+    directive.at = stage.at;
+    directive.memory = stage.memory;
+    directive.names = stage.dimensions;
+    for (const LayoutIndex& index : stage.layout) directive.layout.push_back(text(index));
+    directive.when_compile = stage.when_compile;
+    add(std::move(directive), stage.by);
+    if (!stage.shared_loop.empty()) add(Parallel{{stage.tensor + ".in", stage.shared_loop}}, stage.by);
+  }
+};
+
+}  // namespace
+
+void write_nest(const NestPlan& plan, std::vector<Directive>& into) { NestWriter(plan, into).run(); }
+
+Script write_script(const ir::Program& program, const std::string& arm, const Machine& machine,
+                    const KernelPlan& plan) {
+  std::set<std::string> reassociated;
+  for (const NestPlan& nest : plan.nests) reassociated.insert(nest.reassociated.begin(), nest.reassociated.end());
+  Script script = own_script(program, arm, machine, reassociated);
+  for (const NestPlan& nest : plan.nests) write_nest(nest, script.directives);
+  for (const PlannedStream& stream : plan.streams)
+    script.directives.push_back({StoreNonTemporal{stream.result}, stream.by});
+  return script;
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,128 @@
+// What a scheduler has decided about one nest, as data; each part says who decided it. The templates and poly fill it
+// in, the cost model's parts come so, and script/nest_writer.h makes directives of it, part by part in the order of the
+// fields. Of the second nest of a kernel (number 1):
+//
+//   params  {"Mr", Elements{4}}, {"Nr", Vectors{2}}      param Mr1 = 4   param Nr1 = 2*L
+//   splits  {"acc.update", "m", Param{"Mr"}}             split acc.update: m by Mr1   tail cut
+//   tree    m.o, [m.i], acc.update                       nest m.o > [m.i] > acc.update
+//   stages  acc at acc.update:m.o in register            stage acc at acc.update:m.o in register
+#pragma once
+
+#include <optional>
+#include <set>
+
+#include "ir/affine.h"
+#include "schedule/state/nest_tree.h"
+#include "schedule/state/provenance.h"
+
+namespace polyte::schedule {
+
+// The extent of a tile: a number, so many vectors of the script's type, or a parameter of the nest.
+struct Elements {
+  std::int64_t count = 1;
+};
+struct Vectors {
+  std::int64_t count = 1;
+};
+struct Param {
+  std::string name;  // "Nr", in every nest: its number is the writer's matter
+};
+using TileSize = std::variant<Elements, Vectors, Param>;
+
+// The loops of statements become these, isl's rows; an iteration of a loop is the value of its expression.
+struct PlannedMap {
+  struct Item {
+    std::string statement;
+    std::vector<ir::Affine> values;
+  };
+  std::vector<Item> items;
+  std::vector<std::string> loops;
+  Provenance by = Provenance::Isl;
+};
+struct PlannedTile {  // of loops that a map has made
+  std::vector<std::string> loops;
+  std::vector<std::int64_t> sizes;
+  Provenance by = Provenance::TileModel;
+};
+struct PlannedReciprocal {  // a / b of the statement becomes a * (1 / b)
+  std::string statement;
+  Provenance by = Provenance::TileModel;
+};
+struct PlannedParam {
+  std::string name;
+  TileSize size;
+  Provenance by = Provenance::TileModel;
+};
+// A last, incomplete tile has loops of its own.
+struct PlannedSplit {
+  std::string statement, loop;
+  TileSize size;
+  Provenance by = Provenance::TileModel;
+};
+// A sum in so many parts, of neighbouring terms each, kept in `partial` and added last.
+struct PlannedParts {
+  std::string sum, loop;
+  TileSize size;
+  std::string partial;
+  Provenance by = Provenance::TileModel;
+};
+
+// One index of an element where it is stored, over a dimension of the tensor: n, n//Nr, n%Nr.
+struct LayoutIndex {
+  enum class Part { Whole, Tile, WithinTile };
+  std::string dimension;
+  Part part = Part::Whole;
+  TileSize size = {};  // of the tile
+};
+// A tensor, or what is read of it, kept at a loop.
+struct PlannedStage {
+  std::string tensor;
+  std::optional<LoopName> at = {};           // none: the whole kernel
+  std::optional<Memory> memory = {};         // none: as large as it is
+  std::vector<std::string> dimensions = {};  // their names, for the layout
+  std::vector<LayoutIndex> layout = {};      // empty: as the tensor
+  bool when_compile = false;
+  std::string shared_loop = {};  // of the copy, among threads; empty: one thread copies
+  Provenance by = Provenance::TileModel;
+};
+struct PlannedReuse {  // the temporary lies in the memory of the result
+  std::string result, temporary;
+  Provenance by = Provenance::TileModel;
+};
+// What the next iteration of the loop `along` reads comes while this one runs over `at`.
+struct PlannedPrefetch {
+  std::string operand;
+  LoopName at;
+  std::string along;
+  int level = 1;  // of the cache
+  Provenance by = Provenance::TileModel;
+};
+
+struct NestPlan {
+  int number = 0;  // in its kernel; tells its parameters from those of other nests
+  std::optional<PlannedMap> map = {};
+  std::optional<PlannedTile> tile = {};
+  std::vector<PlannedReciprocal> reciprocals = {};
+  std::vector<PlannedParam> params = {};
+  std::vector<std::variant<PlannedSplit, PlannedParts>> splits = {};
+  NestTree tree = {};  // null: the order stays as it is
+  Provenance tree_by = Provenance::TileModel;
+  std::vector<PlannedStage> stages = {};
+  std::vector<PlannedReuse> reuses = {};
+  std::vector<PlannedPrefetch> prefetches = {};
+  std::set<std::string> reassociated = {};  // loops whose terms change places: the contract has to name them
+};
+
+// A result that is stored past the caches.
+struct PlannedStream {
+  std::string result;
+  Provenance by = Provenance::TileModel;
+};
+
+// A kernel's nests in the order in which they are said. Of a nest that is not among them the order is the Program's.
+struct KernelPlan {
+  std::vector<NestPlan> nests = {};
+  std::vector<PlannedStream> streams = {};
+};
+
+}  // namespace polyte::schedule

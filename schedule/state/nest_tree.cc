@@ -1,0 +1,65 @@
+#include "schedule/state/nest_tree.h"
+
+#include "support/error.h"
+
+namespace polyte::schedule {
+
+NestTree nest_statement(std::string statement, std::vector<When> when) {
+  return std::make_shared<const NestNode>(NestNode{Leaf{std::move(statement), std::move(when), {}, {}}});
+}
+
+NestTree nest_sequence(std::vector<NestTree> children) {
+  POLYTE_CHECK(!children.empty(), "braces of a nest hold a statement");
+  if (children.size() == 1) return children.front();
+  return std::make_shared<const NestNode>(NestNode{NestSequence{std::move(children)}});
+}
+
+NestTree nest_path(const NestPath& path, NestTree body) {
+  for (auto loop = path.rbegin(); loop != path.rend(); ++loop)
+    body = std::make_shared<const NestNode>(NestNode{NestLoop{loop->name, loop->kind, std::move(body)}});
+  return body;
+}
+
+NestTree nest_of(const Tree& tree) {
+  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return std::make_shared<const NestNode>(NestNode{*leaf});
+  if (const Loop* loop = std::get_if<Loop>(&tree->op))
+    return nest_path({{loop->name, loop->kind}}, nest_of(loop->body));
+  std::vector<NestTree> children;
+  for (const Tree& child : std::get<Sequence>(tree->op).children) children.push_back(nest_of(child));
+  return nest_sequence(std::move(children));
+}
+
+NestPath joined(NestPath outer, const NestPath& inner) {
+  outer.insert(outer.end(), inner.begin(), inner.end());
+  return outer;
+}
+
+std::string print(const std::vector<When>& when) {
+  std::string text;
+  for (const When& each : when)
+    text += std::string(text.empty() ? " when " : " and ") + (each.first ? "first " : "last ") + each.loop;
+  return text;
+}
+
+std::string print(const Leaf& leaf) {
+  std::string text = leaf.statement;
+  if (!leaf.at.empty()) text += " at " + leaf.at;
+  if (!leaf.per.empty()) text += " once per " + leaf.per;
+  return text + print(leaf.when);
+}
+
+std::string print(const NestTree& tree) {
+  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return print(*leaf);
+  if (const NestLoop* loop = std::get_if<NestLoop>(&tree->op))
+    return print_loop(loop->name, loop->kind) + " > " + print(loop->body);
+  std::string text;
+  for (const NestTree& child : std::get<NestSequence>(tree->op).children)
+    text += (text.empty() ? "{ " : "; ") + print(child);
+  return text + " }";
+}
+
+std::string tiles_of(const std::string& loop) { return loop + ".o"; }
+std::string within_tile(const std::string& loop) { return loop + ".i"; }
+std::string iterator_behind(const std::string& loop) { return loop.substr(0, loop.find('.')); }
+
+}  // namespace polyte::schedule

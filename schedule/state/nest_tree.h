@@ -1,0 +1,50 @@
+// The shape of a nest, as `nest` says it: loops with their kinds, braces, statements. A person writes one as text, a
+// scheduler puts one together from paths. Unlike a Tree (tree.h) its loops have no identity yet.
+//
+//   nest_path({{"n.o", LoopKind::Parallel}}, nest_sequence({nest_statement("acc.init"), ...}))
+//   par n.o > { acc.init; ... }
+#pragma once
+
+#include "schedule/state/tree.h"
+
+namespace polyte::schedule {
+
+struct NestNode;
+using NestTree = std::shared_ptr<const NestNode>;
+struct NestLoop {
+  std::string name;
+  LoopKind kind = LoopKind::Serial;
+  NestTree body = nullptr;
+};
+struct NestSequence {
+  std::vector<NestTree> children;
+};
+struct NestNode {
+  std::variant<NestLoop, NestSequence, Leaf> op;
+};
+
+// Loops with their kinds and without bodies, outermost first.
+using NestPath = std::vector<NestLoop>;
+
+// A loop by name, `acc.update:m.o`; bare, `m.o`, wherever no other can be meant.
+struct LoopName {
+  std::string statement;  // empty: bare
+  std::string loop;
+};
+
+NestTree nest_statement(std::string statement, std::vector<When> when = {});
+NestTree nest_sequence(std::vector<NestTree> children);   // one child is returned itself; never empty
+NestTree nest_path(const NestPath& path, NestTree body);  // the body within these loops
+NestTree nest_of(const Tree& tree);                       // what a State has, as `nest` would say it
+NestPath joined(NestPath outer, const NestPath& inner);   // one below the other
+std::string print(const NestTree& tree);                  // { n.o > acc.init; .. }, on one line
+std::string print(const Leaf& leaf);                      // y at u.i once per u.o when last k.o
+std::string print(const std::vector<When>& when);         // " when first k.o and last h", or nothing
+
+// The two loops that a split leaves of n: n.o over its tiles, n.i within each. And the iterator that any of n, n.o and
+// n.i.o goes back to.
+std::string tiles_of(const std::string& loop);
+std::string within_tile(const std::string& loop);
+std::string iterator_behind(const std::string& loop);
+
+}  // namespace polyte::schedule
