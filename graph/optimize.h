@@ -1,5 +1,5 @@
-// The list of graph passes. Each runs through one wrapper that names it, times it, can skip it, checks the graph
-// after it and shows the graph to whoever wants to see it.
+// Runs the list of graph passes (pass_list.h): each is named, timed, can be skipped, and the graph is checked after it
+// and shown to whoever wants to see it.
 //
 //   OptimizeReport report = optimize(graph, {.skip = {"fold scales"}});
 #pragma once

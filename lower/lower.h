@@ -1,4 +1,4 @@
-// lower: a scheduled State -> the loops that codegen emits (Flat form). lower.cc is the list of passes; every
+// lower: a scheduled State -> the loops that codegen emits (Flat form), by the passes of pass_list.h; every
 // pass keeps the meaning of the program, and ir::interpret can run the loops between any two of them.
 //
 //   LoopProgram loops = lower(state, {.machine = machine});

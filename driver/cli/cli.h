@@ -31,6 +31,7 @@ void add_fuzz(const Verb& app);
 void add_ops(const Verb& app);
 void add_keygen(const Verb& app);
 void add_sign(const Verb& app);
+void add_opt(const Verb& app);
 
 // ---- options that several verbs share
 

@@ -5,6 +5,7 @@
 
 #include "driver/cli/model_options.h"
 #include "driver/cli/output_files.h"
+#include "driver/cli/pass_files.h"
 #include "driver/cli/reports.h"
 #include "driver/cli/scheduling_report.h"
 #include "driver/compile/import_network.h"
@@ -21,7 +22,7 @@ struct CompileOptions {
   std::string output;
   ModelVerbOptions verb;
   std::vector<std::string> emit;
-  std::string emit_dir;
+  std::string emit_dir, dump_dir;
   bool explain = false, time_passes = false, json = false;
 };
 
@@ -78,6 +79,12 @@ void print_times(const driver::ScheduledModel& model) {
   std::fprintf(stderr, "%10.1f MB  peak memory\n", peak_megabytes());
 }
 
+PassFiles pass_files(const CompileOptions& options) {
+  std::vector<std::string> files = {options.model};
+  add_files(options.verb, files);
+  return {"--dump-passes", options.dump_dir, files};
+}
+
 void emit(const CompileOptions& options, const driver::ScheduledModel& model, const codegen::Target& target) {
   for (const std::string& kind : options.emit) {
     const std::string text = stage_text(kind, model, target);
@@ -87,6 +94,11 @@ void emit(const CompileOptions& options, const driver::ScheduledModel& model, co
       write_file(options.emit_dir + "/" + kind + ".txt", text);
     }
   }
+}
+
+void dump_kernels(const CompileOptions& options, const driver::ScheduledModel& model, const Machine& machine) {
+  const PassFiles files = pass_files(options);
+  for (const driver::BuiltKernel& kernel : model.kernels) dump_passes(files, kernel, machine);
 }
 
 void explain(const CompileOptions& options, const driver::ScheduledModel& model, const Machine& machine) {
@@ -106,6 +118,7 @@ void explain(const CompileOptions& options, const driver::ScheduledModel& model,
 // What is written, checked before anything is compiled. `files`: what is read besides the options' own.
 void check_files(const CompileOptions& options, std::vector<std::string> files) {
   add_files(options.verb, files);
+  if (!options.dump_dir.empty()) make_folder(options.dump_dir);
   if (!options.output.empty()) check_output_file("-o " + options.output, options.output, files);
   if (options.emit_dir.empty()) return;
   make_folder(options.emit_dir);
@@ -139,12 +152,14 @@ void show(const CompileOptions& options, const driver::ScheduledModel& model, co
   if (options.time_passes) print_times(model);
   if (options.explain) explain(options, model, target.machine);
   emit(options, model, target);
+  if (!options.dump_dir.empty()) dump_kernels(options, model, target.machine);
   if (options.json) print_json(options, model);
 }
 
 void check_combination(const CompileOptions& options) {
-  if (options.output.empty() && options.emit.empty() && !options.explain && !options.json)
-    throw UserError(ExitStatus::Usage, "nothing to do: give -o OUT.polyte, --emit KIND, --explain or --json");
+  if (options.output.empty() && options.emit.empty() && options.dump_dir.empty() && !options.explain && !options.json)
+    throw UserError(ExitStatus::Usage,
+                    "nothing to do: give -o OUT.polyte, --emit KIND, --dump-passes DIR, --explain or --json");
   if (options.emit_dir.empty() && options.emit.size() > 1)
     throw UserError(ExitStatus::Usage, "--emit of several kinds needs --emit-dir DIR");
   if (options.json && (options.explain || (!options.emit.empty() && options.emit_dir.empty())))
@@ -190,6 +205,7 @@ void add_compile(const Verb& app) {
       .separated()
       .one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
+  verb.option("--dump-passes", options->dump_dir, kDumpPassesHelp);
   verb.flag("--explain", options->explain, "why operators were fused or not, and what was decided for each kernel");
   verb.flag("--json", options->json, "which scheduler each group has, as JSON");
   verb.flag("--time-passes", options->time_passes, "how long each stage took and the memory it needed, on stderr");

@@ -5,6 +5,7 @@
 #include "bench/measure.h"
 #include "bench/peak.h"
 #include "driver/cli/output_files.h"
+#include "driver/cli/pass_files.h"
 #include "driver/cli/reports.h"
 #include "driver/cli/scheduling_report.h"
 #include "driver/compile/flops.h"
@@ -20,7 +21,7 @@ struct OpOptions {
   DataOptions data;
   std::string target = "cpu:native";
   std::vector<std::string> emit;
-  std::string emit_dir, artifact;
+  std::string emit_dir, dump_dir, artifact;
   bool bench = false, json = false, time_passes = false, explain = false;
   int threads = 1, repetitions = 15;
   int schedule_threads = 0;  // of --threads, where it is given
@@ -100,11 +101,18 @@ nlohmann::json run_bench(const OpOptions& options, const driver::CompiledOperato
   return row;
 }
 
+PassFiles pass_files(const OpOptions& options) {
+  std::vector<std::string> files = {options.source.source};
+  add_files(options.schedule, files);
+  return {"--dump-passes", options.dump_dir, files};
+}
+
 // What was asked to be looked at: the doors that stand open before machine code.
 void show(const OpOptions& options, const driver::BuiltKernel& kernel, const codegen::Target& target) {
   print_notes(kernel);
   if (options.time_passes) print_times(kernel);
   if (!options.emit.empty()) emit(options, kernel, target);
+  if (!options.dump_dir.empty()) dump_passes(pass_files(options), kernel, target.machine);
   if (!options.explain) return;
   std::ostream& out = options.json ? std::cerr : std::cout;
   out << explain_kernel(kernel, target.machine, !options.schedule.no_proof)
@@ -151,7 +159,7 @@ int run_program(const OpOptions& options, const std::shared_ptr<const ir::Progra
   schedule::Script script;
   driver::KernelOptions kernel = kernel_options(options.schedule, *program, script);
   kernel.open = open;
-  const bool looking = !options.emit.empty() || options.explain;
+  const bool looking = !options.emit.empty() || !options.dump_dir.empty() || options.explain;
   if (looking && !options.bench && options.artifact.empty() && !wants_results(options)) {
     show(options, driver::build_kernel(program, target.machine, kernel), target);
     return 0;
@@ -174,6 +182,7 @@ void check_files(const OpOptions& options, const std::vector<std::shared_ptr<con
   add_files(options.schedule, files);
   check_output(options.data, files);
   add_files(options.data, files);
+  if (!options.dump_dir.empty()) make_folder(options.dump_dir);
   if (!options.artifact.empty()) check_output_file("--artifact " + options.artifact, options.artifact, files);
   if (options.emit_dir.empty()) return;
   make_folder(options.emit_dir);
@@ -227,6 +236,7 @@ void add_op(const Verb& app) {
       .separated()
       .one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
+  verb.option("--dump-passes", options->dump_dir, kDumpPassesHelp);
   verb.option("--artifact", options->artifact,
               "write the operator, its constants inside, for polyte run and the runtime library");
   verb.flag("--explain", options->explain, "what was decided for the kernel, and why");

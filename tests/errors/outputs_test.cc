@@ -57,7 +57,7 @@ TEST_CASE("results that stdout does not take are an error of every verb") {
         "bench p.polyte --repetitions 1", "inspect digits.onnx --coverage", "inspect p.polyte",
         "check p.program --script p.sched", "interpret p.program --shape N=2 --watch 'C[0]'",
         "compare p.program --shape N=8 --repetitions 1", "fuzz schedule --runs 1 --seed 1", "ops", "options",
-        "doctor --json"}) {
+        "doctor --json", "opt --list", "opt digits.onnx"}) {
     CAPTURE(command);
     CHECK(folder.run("polyte " + std::string(command) + " >/dev/full") == 5);
     CHECK(folder.words().ends_with("stdout: the results cannot be written (a full disk, or a closed stream)\n"));

@@ -1,0 +1,116 @@
+#include "lower/pass_list.h"
+
+#include <algorithm>
+
+#include "lower/build_loops.h"
+#include "lower/check_subscripts.h"
+#include "lower/flatten.h"
+#include "lower/hoist.h"
+#include "lower/partition_loops.h"
+#include "lower/place_buffers.h"
+#include "lower/simplify.h"
+#include "lower/unroll_loops.h"
+#include "lower/vectorize_loops.h"
+#include "support/error.h"
+
+namespace polyte::lower {
+namespace {
+
+using ir::Form;
+using ir::LoopKind;
+using ir::LoopProgram;
+
+LoopProgram all_serial(LoopProgram program) {
+  const std::function<ir::Stmt(const ir::Stmt&)> serial = [&](const ir::Stmt& s) {
+    ir::Stmt below = ir::rewrite_children(s, serial);
+    const auto* loop = std::get_if<ir::For>(&below->op);
+    if (!loop || loop->kind == LoopKind::Serial) return below;
+    ir::For copy = *loop;
+    copy.kind = LoopKind::Serial;
+    return ir::make_for(std::move(copy));
+  };
+  program.body = serial(program.body);
+  return program;
+}
+
+LoopProgram run_simplify(const LoopProgram& p, PassContext&) { return simplify(p); }
+LoopProgram run_check_subscripts(const LoopProgram& p, PassContext&) { return check_subscripts(p); }
+LoopProgram run_flatten(const LoopProgram& p, PassContext&) { return flatten(p); }
+
+// The list. Tails are cut while loops are still loops; what is vectorised is unrolled after it, so that pieces stand
+// side by side inside; buffers find their places once subscripts are constants.
+constexpr Pass kPasses[] = {
+    {"build loops", "the tree of a State as loops, with bounds, guards and allocations", Needs::State, Form::Nest,
+     false, [](const LoopProgram&, PassContext& c) { return build_loops(*c.state, Part::Kernel, &c.uncut); }},
+    {"simplify", "what the ranges of the loops decide is decided", Needs::Nest, Form::Nest, false, run_simplify},
+    {"partition loops", "full tiles and tails apart: the hot loop has constant extents and no guard", Needs::Nest,
+     Form::Nest, true, [](const LoopProgram& p, PassContext& c) { return partition_loops(p, {.uncut = c.uncut}); }},
+    {"simplify parts", "simplify, on what was cut", Needs::Nest, Form::Nest, true, run_simplify},
+    {"vectorize loops", "vector loops become accesses of several lanes, masked at the end", Needs::Nest, Form::Nest,
+     false, [](const LoopProgram& p, PassContext& c) { return vectorize_loops(p, c.machine, c.notes); }},
+    {"unroll loops", "unrolled loops become copies side by side", Needs::NoVectorLoops, Form::Native, false,
+     [](const LoopProgram& p, PassContext& c) { return unroll_loops(p, c.notes); }},
+    {"simplify copies", "simplify, on what was unrolled", Needs::Native, Form::Native, true, run_simplify},
+    {"hoist", "guards and loads that do not change in a loop go before it", Needs::Native, Form::Native, true,
+     [](const LoopProgram& p, PassContext&) { return hoist(p); }},
+    {"place buffers", "register buffers that cannot be go to the stack, large stack buffers to the scratch",
+     Needs::Native, Form::Native, false,
+     [](const LoopProgram& p, PassContext& c) { return place_buffers(p, c.notes); }},
+    {"check subscripts", "subscripts read at run time are checked against their extent", Needs::Native, Form::Native,
+     false, run_check_subscripts},
+    {"flatten", "one linear subscript for each access", Needs::Native, Form::Flat, false, run_flatten},
+};
+
+// The copies of compile time need neither speed nor vectors.
+constexpr Pass kPackingPasses[] = {
+    {"build loops", "the copies that run at compile time, serial", Needs::State, Form::Native, false,
+     [](const LoopProgram&, PassContext& c) { return all_serial(build_loops(*c.state, Part::Packing)); }},
+    {"simplify", "what the ranges of the loops decide is decided", Needs::Native, Form::Native, false, run_simplify},
+    {"check subscripts", "subscripts read at run time are checked against their extent", Needs::Native, Form::Native,
+     false, run_check_subscripts},
+    {"flatten", "one linear subscript for each access", Needs::Native, Form::Flat, false, run_flatten},
+};
+
+// The first loop of that kind, or null.
+const ir::For* first_loop(const LoopProgram& program, LoopKind kind) {
+  const ir::For* found = nullptr;
+  ir::for_each_stmt(program.body, [&](const ir::Stmt& s) {
+    const auto* loop = std::get_if<ir::For>(&s->op);
+    if (!found && loop && loop->kind == kind) found = loop;
+  });
+  return found;
+}
+
+}  // namespace
+
+std::span<const Pass> pass_list() { return kPasses; }
+
+std::span<const Pass> packing_pass_list() { return kPackingPasses; }
+
+std::string obstacle(const Pass& pass, const LoopProgram& program) {
+  if (pass.needs == Needs::State) return "makes loops of a Program and its script, which loops do not hold";
+  if (!ir::verify(program, Form::Nest).empty())
+    return "takes loops with a subscript for each dimension, these are flat: they went through 'flatten'";
+  if (pass.needs == Needs::Nest) return "";
+  if (const ir::For* loop = first_loop(program, LoopKind::Vector))
+    return "takes loops without vector loops, here is '" + loop->var + "': 'vectorize loops' comes before it";
+  if (pass.needs == Needs::NoVectorLoops) return "";
+  if (const ir::For* loop = first_loop(program, LoopKind::Unrolled))
+    return "takes loops without unrolled loops, here is '" + loop->var + "': 'unroll loops' comes before it";
+  return "";
+}
+
+void check_result(const Pass& pass, const LoopProgram& program) {
+  const std::vector<std::string> problems = ir::verify(program, pass.gives);
+  if (problems.empty()) return;
+  std::string text = std::string("after '") + pass.name + "' the loops of '" + program.name + "' are not well formed:";
+  for (const std::string& problem : problems) text += "\n  " + problem;
+  throw InternalError(text + "\n" + ir::print(program));
+}
+
+std::vector<std::string> problems_of(const LoopProgram& program) {
+  std::vector<std::string> nest = ir::verify(program, Form::Nest), flat = ir::verify(program, Form::Flat);
+  return flat.size() < nest.size() ? flat : nest;
+}
+
+}  // namespace polyte::lower
