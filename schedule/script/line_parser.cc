@@ -228,15 +228,4 @@ bool is_path_text(const std::string& text) {
   return path && (marked || (*path).front().name.find('.') != std::string::npos);
 }
 
-Result<NestTree> parse_nest(const std::string& text) {
-  try {
-    LineParser parser(text);
-    NestTree tree = parser.node();
-    parser.expect_end();
-    return tree;
-  } catch (const LineProblem& problem) {
-    return Decline{problem.text};
-  }
-}
-
 }  // namespace polyte::schedule

@@ -11,7 +11,6 @@ namespace polyte::schedule {
 Result<NestPath> parse_path(const std::string& text);
 // True for a text that a `let` means as a fragment of a path, not as a size.
 bool is_path_text(const std::string& text);
-Result<NestTree> parse_nest(const std::string& text);
 
 std::string print(const LoopName& name);
 

@@ -97,7 +97,7 @@ TEST_CASE("maps come first, what is said of memory last") {
   plan.reciprocals = {{"y"}};
   plan.tile = {{"t", "I"}, {16, 64}};
   plan.map = {{{"S", {ir::Affine::symbol("t"), ir::Affine::symbol("t") + ir::Affine::symbol("i")}}}, {"t", "I"}};
-  CHECK(lines_of(plan) == R"(map S (t, t + i) as (t, I)   #: isl
+  CHECK(lines_of(plan) == R"(map S (t, i + t) as (t, I)   #: isl
 tile (t, I) by (16, 64)   tail cut   #: tile-model
 reciprocal y   #: tile-model
 split_reduction s: j by 2*L as s_v interleaved   #: tile-model

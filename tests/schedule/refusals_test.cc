@@ -1,6 +1,5 @@
 // What a user reads when a script means nothing or names what is not there: the exact words. Refusals that need the
 // prover (illegal ones, with counterexamples) are in proof_*_test.cc.
-#include "schedule/script/script_text.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {
@@ -144,12 +143,12 @@ TEST_CASE("texts that are nested too deeply") {
   CHECK(gemm("map y: m = " + around(150, "m") + " for m") == "accepted");
   CHECK(gemm("map y: m = " + around(20'000, "m") + " for m") == "'((((((((((((((((((((...': " + deep);
   CHECK(gemm("map y: m = " + std::string(100'000, '-') + "m for m") == "'--------------------...': " + deep);
-  const auto nest = parse_nest(std::string(20'000, '{') + "y" + std::string(20'000, '}'));
-  REQUIRE_FALSE(nest);
-  CHECK(nest.error().reason == "the nest is more than 200 deep");
+  const std::string header = "schedule s/1 for p f32 exact\nnest ", too_deep = "f:2: the nest is more than 200 deep";
+  const std::string braces = std::string(20'000, '{') + "y" + std::string(20'000, '}');
+  CHECK_THROWS_WITH(parse_script(header + braces, "f"), too_deep.c_str());
   std::string path = "y";
   for (int i = 0; i < 20'000; ++i) path = "m > " + path;
-  CHECK_FALSE(parse_nest(path));
+  CHECK_THROWS_WITH(parse_script(header + path, "f"), too_deep.c_str());
 }
 
 TEST_CASE("a tensor is inlined under a scatter's subscript too") {
