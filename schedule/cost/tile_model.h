@@ -1,6 +1,6 @@
-// Tile sizes by formulas over the machine, for whoever schedules a contraction: the block of the reduction, strides that
-// want packing. Analytical (Low et al., "Analytical modeling is enough for high-performance BLIS"; the inequalities are
-// written out at each function), nothing is measured and nothing recognises an operator.
+// Tile sizes by formulas over the machine, for whoever schedules a contraction: the block of the reduction, strides
+// that want packing. Analytical (Low et al., "Analytical modeling is enough for high-performance BLIS"; the
+// inequalities are written out at each function), nothing is measured and nothing recognises an operator.
 #pragma once
 
 #include <cstdint>
