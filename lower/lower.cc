@@ -47,9 +47,9 @@ LoopProgram all_serial(LoopProgram program) {
   return program;
 }
 
-// The list. Tails are cut while loops are still loops; what is vectorised is unrolled after it, so that pieces stand
-// side by side inside; buffers find their places once subscripts are constants.
-constexpr Pass kPasses[] = {
+// The list of the targets that are CPUs. Tails are cut while loops are still loops; what is vectorised is unrolled
+// after it, so that pieces stand side by side inside; buffers find their places once subscripts are constants.
+constexpr Pass kCpuPasses[] = {
     {"build loops", Form::Nest, false,
      [](const LoopProgram&, Context& c) { return build_loops(c.state, Part::Kernel, &c.uncut); }},
     {"simplify", Form::Nest, false, [](const LoopProgram& p, Context&) { return simplify(p); }},
@@ -98,9 +98,9 @@ void check_skips(const std::set<std::string>& skip) {
   std::vector<std::string> problems;
   for (const std::string& name : skip) {
     const auto* pass =
-        std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return name == p.name; });
-    if (pass == std::end(kPasses)) problems.push_back("no pass '" + name + "' to skip");
-    if (pass != std::end(kPasses) && !pass->optional) problems.push_back("pass '" + name + "' cannot be skipped");
+        std::find_if(std::begin(kCpuPasses), std::end(kCpuPasses), [&](const Pass& p) { return name == p.name; });
+    if (pass == std::end(kCpuPasses)) problems.push_back("no pass '" + name + "' to skip");
+    if (pass != std::end(kCpuPasses) && !pass->optional) problems.push_back("pass '" + name + "' cannot be skipped");
   }
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
@@ -120,7 +120,7 @@ LoopProgram lower(const schedule::State& state, const LowerOptions& options) {
   check_skips(options.skip);
   Context context{state, options, {}, {}};
   LoopProgram program;
-  for (const Pass& pass : kPasses)
+  for (const Pass& pass : kCpuPasses)
     if (!options.skip.count(pass.name)) run(pass, program, context);
   report(program, context.notes, options);
   return program;
@@ -137,7 +137,7 @@ LoopProgram lower_packing(const schedule::State& state, const LowerOptions& opti
 
 std::vector<std::string> pass_names() {
   std::vector<std::string> names;
-  for (const Pass& pass : kPasses) names.push_back(pass.name);
+  for (const Pass& pass : kCpuPasses) names.push_back(pass.name);
   return names;
 }
 
