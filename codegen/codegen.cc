@@ -1,12 +1,11 @@
 #include "codegen/codegen.h"
 
-#include <mutex>
 #include <utility>
 
-#include "codegen/crash_guard.h"
-#include "codegen/emitter.h"
-#include "codegen/kernel_interface.h"
-#include "codegen/llvm_setup.h"
+#include "codegen/common/crash_guard.h"
+#include "codegen/common/emitter.h"
+#include "codegen/common/kernel_interface.h"
+#include "codegen/cpu/backend.h"
 #include "ir/intrinsics.h"
 #include "support/error.h"
 #include "support/kernel_abi.h"
@@ -19,59 +18,11 @@
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Pass.h>
-#include <llvm/Support/CommandLine.h>
-#include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
-#include <llvm/Target/TargetOptions.h>
 #include <llvm/Transforms/Scalar.h>
 #include <llvm/Transforms/Utils.h>
 
 namespace polyte::codegen {
-
-namespace {
-
-// LLVM's schedulers compare every memory access of a block with every other one, and search each list of them: hundreds
-// of scattered stores after a register tile took half of the time of code generation. Beyond this many the accesses of
-// a block are ordered in groups. Loops have fewer, so their code stays as it is.
-void limit_compared_accesses() {
-  auto& options = llvm::cl::getRegisteredOptions();
-  const auto found = options.find("dag-maps-huge-region");
-  if (found != options.end()) found->second->addOccurrence(0, found->first(), "100");
-}
-
-}  // namespace
-
-const llvm::Target& llvm_target() {
-  static const llvm::Target* target = [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    LLVMInitializeX86AsmParser();
-    limit_compared_accesses();
-    std::string error;
-    const llvm::Target* found = llvm::TargetRegistry::lookupTarget(kTriple, error);
-    POLYTE_CHECK(found != nullptr, "LLVM does not know its own x86-64 target: " + error);
-    return found;
-  }();
-  return *target;
-}
-
-std::string feature_string(const Machine& machine) {
-  std::string text;
-  for (const std::string& feature : machine.features) text += (text.empty() ? "" : ",") + feature;
-  return text;
-}
-
-std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target, const CodegenOptions& options) {
-  const auto level =
-      options.effort == CodegenOptions::Effort::Less ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default;
-  llvm::TargetOptions llvm_options;
-  llvm_options.MCOptions.AsmVerbose = true;
-  return std::unique_ptr<llvm::TargetMachine>(
-      llvm_target().createTargetMachine(kTriple, target.machine.cpu, feature_string(target.machine), llvm_options,
-                                        llvm::Reloc::PIC_, llvm::CodeModel::Small, level));
-}
 
 namespace {
 
@@ -81,9 +32,10 @@ class Job {
   Job(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options)
       : kernels_(kernels),
         target_(target),
+        instructions_(backend_of(target.kind).instructions(target.machine)),
         machine_(make_target_machine(target, options)),
         module_(std::make_unique<llvm::Module>("polyte", context_)) {
-    module_->setTargetTriple(kTriple);
+    module_->setTargetTriple(backend_of(target.kind).triple);
     module_->setDataLayout(machine_->createDataLayout());
     module_->setPICLevel(llvm::PICLevel::BigPIC);
     for (const Kernel& kernel : kernels_) emit(kernel);
@@ -113,6 +65,7 @@ class Job {
  private:
   std::span<const Kernel> kernels_;
   const Target& target_;
+  std::unique_ptr<const Instructions> instructions_;
   llvm::LLVMContext context_;
   std::unique_ptr<llvm::TargetMachine> machine_;
   std::unique_ptr<llvm::Module> module_;
@@ -142,7 +95,7 @@ class Job {
     POLYTE_CHECK(module_->getFunction(kernel.program.name) == nullptr,
                  "two kernels named '" + kernel.program.name + "' in one object");
     ObjectCode::KernelInfo info{kernel.program.name, plan_scratch(kernel.program), {}};
-    KernelContext context{*module_, target_, kernel, info.scratch, info.notes, {}, 0};
+    KernelContext context{*module_, target_.machine, *instructions_, kernel, info.scratch, info.notes, {}, 0};
     emit_kernel(context);
     infos_.push_back(std::move(info));
   }

@@ -2,7 +2,7 @@
 //
 //   Kernel kernel{.program = loops};
 //   ObjectCode object = compile({&kernel, 1}, detect_host());
-//   std::string library = link({object.bytes});          // link.h: a shared object exporting `program.name`
+//   std::string library = link({object.bytes});          // cpu/link.h: a shared object exporting `program.name`
 //
 // Each call has its own LLVM context, so calls may run in parallel on threads. The arithmetic is that of
 // ir/expr.h bit for bit: no fast-math flag is ever set. The kernel's signature is support/kernel_abi.h.
@@ -10,26 +10,13 @@
 
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "codegen/scratch.h"
+#include "codegen/common/kernel.h"
+#include "codegen/common/scratch.h"
 #include "codegen/target.h"
-#include "ir/loop_program.h"
 
 namespace polyte::codegen {
-
-struct Kernel {
-  ir::LoopProgram program;    // Flat form; parameters are read at run time, from the buffer behind the last one
-  std::vector<bool> aligned;  // per interface buffer: its address is a multiple of 64; empty: none is known to be
-  // Interface buffers (result, operand) that may be one and the same memory; all others never overlap.
-  std::vector<std::pair<std::size_t, std::size_t>> in_place = {};
-};
-
-struct CodegenOptions {
-  enum class Effort { Less, Default };  // LLVM's code generation level
-  Effort effort = Effort::Default;
-};
 
 struct ObjectCode {
   struct KernelInfo {

@@ -34,8 +34,8 @@ const Functions& functions() {
 }  // namespace
 
 Target detect_host() { return functions().detect_host(); }
-Target target_for_cpu(const std::string& name) { return functions().target_for_cpu(name); }
-std::vector<std::string> known_cpus() { return functions().known_cpus(); }
+Target target_for_cpu(const std::string& name, TargetKind kind) { return functions().target_for_cpu(name, kind); }
+std::vector<std::string> known_cpus(TargetKind kind) { return functions().known_cpus(kind); }
 
 ObjectCode compile(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
   return functions().compile(kernels, target, options);

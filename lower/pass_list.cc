@@ -37,9 +37,9 @@ LoopProgram run_simplify(const LoopProgram& p, PassContext&) { return simplify(p
 LoopProgram run_check_subscripts(const LoopProgram& p, PassContext&) { return check_subscripts(p); }
 LoopProgram run_flatten(const LoopProgram& p, PassContext&) { return flatten(p); }
 
-// The list. Tails are cut while loops are still loops; what is vectorised is unrolled after it, so that pieces stand
-// side by side inside; buffers find their places once subscripts are constants.
-constexpr Pass kPasses[] = {
+// The list of the targets that are CPUs. Tails are cut while loops are still loops; what is vectorised is unrolled
+// after it, so that pieces stand side by side inside; buffers find their places once subscripts are constants.
+constexpr Pass kCpuPasses[] = {
     {"build loops", "the tree of a State as loops, with bounds, guards and allocations", Needs::State, Form::Nest,
      false, [](const LoopProgram&, PassContext& c) { return build_loops(*c.state, Part::Kernel, &c.uncut); }},
     {"simplify", "what the ranges of the loops decide is decided", Needs::Nest, Form::Nest, false, run_simplify},
@@ -83,7 +83,7 @@ const ir::For* first_loop(const LoopProgram& program, LoopKind kind) {
 
 }  // namespace
 
-std::span<const Pass> pass_list() { return kPasses; }
+std::span<const Pass> pass_list() { return kCpuPasses; }
 
 std::span<const Pass> packing_pass_list() { return kPackingPasses; }
 

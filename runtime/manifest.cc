@@ -5,6 +5,7 @@
 #include "runtime/tensor.h"
 #include "support/checked.h"
 #include "support/error.h"
+#include "support/target.h"
 
 namespace polyte::runtime {
 
@@ -49,11 +50,7 @@ OpenNumber copied_bytes(const ArtifactManifest& manifest, const BufferSpec& buff
 }
 
 void check_cpu(const ArtifactManifest& manifest, const std::vector<std::string>& present, const std::string& source) {
-#ifdef __x86_64__
-  const std::string arch = "x86_64";
-#else
-  const std::string arch = "aarch64";
-#endif
+  const std::string arch = to_string(kNativeKind);
   const auto refuse = [&](const std::string& why) {
     throw UserError(ExitStatus::Artifact, "artifact '" + source + "': " + why);
   };

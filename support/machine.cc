@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "support/caches.h"
+#include "support/features.h"
 #include "support/x86_features.h"
 
 namespace polyte {
@@ -160,7 +161,7 @@ SharedCache detect_last_cache() {
 Machine detect_machine() {
   Machine machine;
   const X86Model model = detect_x86_model();
-  machine.features = detect_x86_features();
+  machine.features = detect_features();
   machine.model_name = read_model_name();
   machine.cores = count_cores();
   detect_vectors(machine, model);

@@ -10,7 +10,6 @@
 #endif
 
 namespace polyte {
-#ifdef __x86_64__
 namespace {
 
 enum class Reg : std::uint8_t { Eax, Ebx, Ecx, Edx };
@@ -146,6 +145,7 @@ constexpr Feature kFeatures[] = {
     {"wbnoinvd", Leaf::Ext8, Reg::Ebx, 9},
 };
 
+#ifdef __x86_64__
 using Registers = std::array<std::uint32_t, 4>;  // eax, ebx, ecx, edx
 
 Registers cpuid(std::uint32_t leaf, std::uint32_t subleaf) {
@@ -163,9 +163,18 @@ std::uint32_t saved_state() {
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return low;
 }
+#endif
 
 }  // namespace
 
+std::vector<std::string> x86_feature_names() {
+  std::vector<std::string> names;
+  for (const Feature& f : kFeatures) names.emplace_back(f.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+#ifdef __x86_64__
 std::vector<std::string> detect_x86_features() {
   std::array<Registers, kLeaves.size()> leaves{};
   for (std::size_t i = 0; i < kLeaves.size(); ++i) leaves[i] = cpuid(kLeaves[i].leaf, kLeaves[i].subleaf);

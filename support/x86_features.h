@@ -10,6 +10,7 @@ namespace polyte {
 
 // Every known feature with its sign, "+avx2" or "-amx-tile", sorted by name. Empty off x86-64.
 std::vector<std::string> detect_x86_features();
+std::vector<std::string> x86_feature_names();
 
 struct X86Model {
   std::string vendor;  // "AuthenticAMD", "GenuineIntel"; empty off x86-64

@@ -104,7 +104,7 @@ void check_arguments(const std::vector<TensorInfo>& tensors, const std::vector<A
 
 Outcome<Kernel> compile(const Program& program, const CompileOptions& options) {
   return guarded([&] {
-    const codegen::Target target = target_named(options.target);
+    const codegen::Target target = driver::target_named(options.target);
     schedule::Script script;
     driver::KernelOptions kernel_options;
     kernel_options.arm = arm_of(options.scheduler);

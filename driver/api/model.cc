@@ -58,13 +58,9 @@ driver::Arm arm_of(Scheduler scheduler) {
   throw UserError(ExitStatus::Usage, "no such scheduler: " + std::to_string(static_cast<int>(scheduler)));
 }
 
-codegen::Target target_named(const std::string& name) {
-  return name == "native" ? codegen::detect_host() : codegen::target_for_cpu(name);
-}
-
 Outcome<ModelReport> compile_model(const std::string& onnx, const std::string& artifact, const ModelOptions& options) {
   return guarded([&] {
-    const codegen::Target target = target_named(options.target);
+    const codegen::Target target = driver::target_named(options.target);
     const driver::ModelOptions driver_opts = driver_options(options);
     frontend::ImportOptions import_options;
     import_options.shapes.insert(options.shapes.begin(), options.shapes.end());

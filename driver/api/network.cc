@@ -6,7 +6,7 @@ namespace polyte::api {
 
 struct Network::Impl {
   Impl(const std::string& onnx, const ModelOptions& options, const frontend::ImportOptions& import, int threads)
-      : model(onnx, driver_options(options), target_named(options.target), import, {.threads = threads}) {}
+      : model(onnx, driver_options(options), driver::target_named(options.target), import, {.threads = threads}) {}
   driver::SpecialisedModel model;
 };
 

@@ -65,7 +65,7 @@ struct CompileOptions {
   Scheduler scheduler = Scheduler::Poly;
   std::string script{};           // Script text (docs/script-text.md): a schedule of your own; empty: the scheduler's
   Sizes sizes{};                  // the Program's open sizes
-  std::string target = "native";  // or an LLVM CPU name; the kernel runs in this process
+  std::string target = "native";  // or as --target names one; the kernel runs in this process
   bool strict = false;            // what was not done as asked is a failure
   bool exact = false;             // refuse schedules that change the order of floating-point operations
   bool second_judge = true;       // what is proved is executed at small sizes too (docs/second-judge.md)

@@ -177,7 +177,7 @@ void add_check(const Verb& app) {
   add_param_option(verb, options->params);
   verb.flag("--strict", options->strict, "a directive without effect is an error");
   verb.option("--group", options->group, "of a model: the group, where it is not the one that the header names");
-  verb.option("--target", options->target, "cpu:native or an LLVM CPU name").shows_default();
+  verb.option("--target", options->target, kTargetHelp).shows_default();
   verb.flag("--bits", options->bits,
             "of a model: every group by every scheduler, 1 and 2 threads, interpreter: equal bits");
   verb.option("--certificate", options->certificate, "write what the verdict rests on (docs/certificate.md)");

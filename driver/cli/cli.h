@@ -108,7 +108,10 @@ int finish_outputs(const DataOptions& options, const std::vector<NamedBuffer>& b
 // Of --threads in verbs that compile and run.
 inline constexpr const char* kThreadsHelp =
     "worker threads; given, schedules are made for so many, else for as many as processors";
-// "cpu:native", "cpu:skylake", "skylake". `threads`: that schedules are made for; 0: as many as processors.
+// Of --target (driver/compile/describe_target.h).
+inline constexpr const char* kTargetHelp =
+    "cpu:native, a processor of the same kind by LLVM's name (cpu:NAME), or one of another (aarch64:NAME)";
+// `threads`: that schedules are made for; 0: as many as processors.
 codegen::Target target_from(const std::string& text, int threads = 0);
 
 std::string read_text_file(const std::string& path);  // UserError(InvalidInput)

@@ -116,7 +116,7 @@ void add_conformance(const Verb& app) {
   verb.option("--junit", options->junit, "write JUnit XML to this file");
   verb.option("--jobs", options->jobs, "cases at a time").within(1, 256).shows_default();
   verb.flag("--strict", options->strict, "a case of which not all was done as asked is an error");
-  verb.option("--target", options->target, "cpu:native or an LLVM CPU name").shows_default();
+  verb.option("--target", options->target, kTargetHelp).shows_default();
   verb.example("polyte conformance CASES --scheduler poly,template --json results.json");
   verb.calls([options] { return run_conformance(*options); });
 }

@@ -119,7 +119,7 @@ void add_fuzz_options(const Verb& verb, FuzzVerbOptions& options) {
   verb.option("--native", options.fuzz.native_percent, "percent of the runs that are compiled natively")
       .within(0, 100)
       .shows_default();
-  verb.option("--target", options.target, "an LLVM CPU name, or cpu:native").shows_default();
+  verb.option("--target", options.target, kTargetHelp).shows_default();
   verb.flag("--open", options.fuzz.open, "all runs with open sizes: proved once, executed at twelve");
   verb.option("--certificates", options.fuzz.certificates, "a folder for the certificate of each accepted script");
   verb.flag("--show", options.show, "print each Program and Script");

@@ -238,7 +238,7 @@ void add_interpret(const Verb& app) {
   add_param_option(verb, options->params);
   verb.option("--watch", options->watch,
               "print every touch of this element, 'B[2, 1]'; inputs without a value are filled with int:1 then");
-  verb.option("--target", options->target, "cpu:native or an LLVM CPU name").shows_default();
+  verb.option("--target", options->target, kTargetHelp).shows_default();
   verb.example("polyte interpret jacobi.program --shape T=1,N=4 --watch 'B[2, 1]'");
   verb.calls([options] { return run_interpret(*options); });
 }

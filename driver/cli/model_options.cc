@@ -92,7 +92,7 @@ void add_model_options(const Verb& verb, ModelVerbOptions& options) {
       "--shape", options.shapes,
       "NAME=1x3x224x224: binds an input's shape, or a symbol: N=4; N=1..8..64: the least, typical and most that an "
       "open one is; repeatable");
-  verb.option("--target", options.target, "cpu:native or an LLVM CPU name").shows_default();
+  verb.option("--target", options.target, kTargetHelp).shows_default();
   add_group_options(verb, options);
 }
 

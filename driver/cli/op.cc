@@ -231,7 +231,7 @@ void add_op(const Verb& app) {
   add_operator_options(verb, options->source);
   add_schedule_options(verb, options->schedule);
   add_data_options(verb, options->data);
-  verb.option("--target", options->target, "cpu:native or an LLVM CPU name").shows_default();
+  verb.option("--target", options->target, kTargetHelp).shows_default();
   verb.option("--emit", options->emit, "print a stage: program script directives nest loops llvm-ir asm")
       .separated()
       .one_of(emit_kinds());

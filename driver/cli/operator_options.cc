@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "driver/cli/cli.h"
+#include "driver/compile/describe_target.h"
 #include "ir/program_text.h"
 #include "schedule/script/script.h"
 
@@ -218,13 +219,7 @@ driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::P
 }
 
 codegen::Target target_from(const std::string& text, int threads) {
-  for (const char* other : {"cuda", "gpu", "sm_", "rocm", "metal", "opencl"})
-    if (text.starts_with(other))
-      throw UserError(ExitStatus::Usage, "--target " + text +
-                                             ": there is no GPU target yet, expected cpu:native or an " +
-                                             "x86 processor by LLVM's name, cpu:skylake-avx512");
-  std::string name = text.rfind("cpu:", 0) == 0 ? text.substr(4) : text;
-  codegen::Target target = name == "native" ? codegen::detect_host() : codegen::target_for_cpu(name);
+  codegen::Target target = driver::target_named(text);
   if (threads > 0) target.machine.cores = threads;
   return target;
 }

@@ -1,6 +1,6 @@
 #include "driver/compile/model.h"
 
-#include "codegen/link.h"
+#include "codegen/cpu/link.h"
 #include "driver/compile/parallel_jobs.h"
 
 namespace polyte::driver {

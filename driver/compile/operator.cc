@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "codegen/link.h"
+#include "codegen/cpu/link.h"
 #include "driver/compile/describe_target.h"
-#include "support/x86_features.h"
+#include "support/features.h"
 
 namespace polyte::driver {
 namespace {
@@ -30,11 +30,14 @@ std::vector<runtime::Tensor> packed_constants(const BuiltKernel& kernel, std::sp
   return packed;
 }
 
-void check_processor(const CompiledOperator& op) {
+// Before anything of it is loaded.
+const CompiledOperator& for_this_processor(const CompiledOperator& op) {
   runtime::ArtifactManifest needs;
+  needs.arch = op.arch;
   needs.cpu = op.cpu;
   needs.features = op.features;
-  runtime::check_cpu(needs, detect_x86_features(), op.built.program->name);
+  runtime::check_cpu(needs, detect_features(), op.built.program->name);
+  return op;
 }
 
 }  // namespace
@@ -50,6 +53,7 @@ CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, co
   op.scratch = object.kernels.at(0).scratch;
   runtime::ArtifactManifest needs;
   describe_target(target, needs);
+  op.arch = needs.arch;
   op.cpu = needs.cpu;
   op.features = needs.features;
   for (const std::string& note : object.kernels[0].notes) op.built.notes.push_back(note);
@@ -57,12 +61,11 @@ CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, co
 }
 
 OperatorRunner::OperatorRunner(const CompiledOperator& op, std::span<runtime::Tensor> tensors, int threads)
-    : library_(to_bytes(op.library), op.built.kernel.program.name),
+    : library_(to_bytes(for_this_processor(op).library), op.built.kernel.program.name),
       pool_(threads),
       kernel_(library_.kernel(op.built.kernel.program.name)),
       packed_(packed_constants(op.built, tensors)),
       scratch_(DType::U8, {op.scratch.total_bytes(threads)}) {
-  check_processor(op);
   POLYTE_CHECK(tensors.size() == op.built.program->interface().size(), "one tensor an interface buffer");
   for (runtime::Tensor& tensor : tensors) buffers_.push_back(tensor.data());
   for (runtime::Tensor& tensor : packed_) buffers_.push_back(tensor.data());

@@ -23,7 +23,7 @@ struct CompiledOperator {
   codegen::ScratchLayout scratch;
   std::string library;  // the shared object
   // The processor that it is for, and what one must have to run it: checked on the way (runtime/manifest.h).
-  std::string cpu;
+  std::string arch, cpu;
   std::vector<std::string> features;
 };
 

@@ -10,25 +10,12 @@
 #include "schedule/script/script_text.h"
 #include "schedule/script/size_expr.h"
 #include "schedule/script/tensorized.h"
+#include "support/processors.h"
 #include "support/stage_log.h"
 
 namespace polyte::schedule {
 
 namespace {
-
-// Vector bits of the CPUs by LLVM's names; nullopt for one that is not listed.
-std::optional<int> vector_bits_of(const std::string& cpu) {
-  static const std::map<std::string, int> kBits = {
-      {"x86-64", 128},         {"x86-64-v2", 128},      {"x86-64-v3", 256},     {"x86-64-v4", 512},
-      {"haswell", 256},        {"broadwell", 256},      {"skylake", 256},       {"alderlake", 256},
-      {"skylake-avx512", 512}, {"cascadelake", 512},    {"cooperlake", 512},    {"icelake-client", 512},
-      {"icelake-server", 512}, {"sapphirerapids", 512}, {"emeraldrapids", 512}, {"graniterapids", 512},
-      {"znver1", 256},         {"znver2", 256},         {"znver3", 256},        {"znver4", 512},
-      {"znver5", 512}};
-  const auto found = kBits.find(cpu);
-  if (found == kBits.end()) return std::nullopt;
-  return found->second;
-}
 
 Refusal stale(std::string headline) {
   Refusal refusal = malformed(std::move(headline));
@@ -46,13 +33,14 @@ std::optional<Refusal> check_header(const Script& script, const ir::Program& pro
   if (!script.program.empty() && script.program != program.name)
     return malformed("the script is for program " + script.program + ", this is " + program.name);
   if (script.target.empty() || script.target == machine.cpu) return std::nullopt;
-  const auto bits = vector_bits_of(script.target);
-  if (!bits)
+  const Processor* const processor = find_processor(script.target);
+  if (!processor)
     return malformed("the script is for " + script.target + ", a processor whose vectors are not known; this one is " +
                      machine.cpu);
-  if (*bits != machine.vector_bits)
-    return malformed("the script is for " + script.target + " with vectors of " + std::to_string(*bits) + " bits, " +
-                     machine.cpu + " has " + std::to_string(machine.vector_bits));
+  if (processor->vector_bits != machine.vector_bits)
+    return malformed("the script is for " + script.target + " with vectors of " +
+                     std::to_string(processor->vector_bits) + " bits, " + machine.cpu + " has " +
+                     std::to_string(machine.vector_bits));
   return std::nullopt;
 }
 

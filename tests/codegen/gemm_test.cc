@@ -6,7 +6,7 @@
 #include <chrono>
 #include <sstream>
 
-#include "codegen/link.h"
+#include "codegen/cpu/link.h"
 #include "tests/codegen/native.h"
 
 using namespace polyte;

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <random>
 
-#include "codegen/link.h"
+#include "codegen/cpu/link.h"
 #include "ir/arithmetic.h"
 #include "support/checked.h"
 #include "support/error.h"

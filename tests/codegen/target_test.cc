@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "codegen/codegen.h"
-#include "codegen/link.h"
+#include "codegen/cpu/link.h"
 #include "ir/loop_program.h"
 #include "support/error.h"
 #include "tests/codegen/native.h"

@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <numeric>
+
+#include "codegen/common/emitter.h"
+#include "support/error.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+namespace polyte::codegen {
+
+using Value = llvm::Value;
+
+// A level begins at the builder's place. The marker is any instruction that no one uses.
+void FunctionEmitter::open_level() {
+  auto* nothing = llvm::ConstantInt::get(b_.getInt64Ty(), 0);
+  llvm::Instruction* marker = new llvm::FreezeInst(nothing);  // NOLINT: owned by its block
+  b_.Insert(marker, "level");
+  levels_.push_back(Level{.marker = marker, .sums = {}, .divisions = {}, .masks = {}});
+  markers_.push_back(marker);
+}
+
+FunctionEmitter::Variable FunctionEmitter::variable(const std::string& name) const {
+  const auto found = variables_.find(name);
+  POLYTE_CHECK(found != variables_.end(),
+               "kernel '" + context_.kernel.program.name + "': variable '" + name + "' is used outside its loop");
+  return found->second;
+}
+
+FunctionEmitter::Variable FunctionEmitter::atom(const ir::Atom& atom) {
+  if (!atom.div) return variable(atom.symbol);
+  const Leveled numerator = leveled_value(atom.div->numerator);
+  Value*& cached = levels_[numerator.level].divisions[atom];
+  if (cached == nullptr) {
+    const llvm::IRBuilderBase::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(levels_[numerator.level].marker);
+    cached = floor_division(numerator.value, atom.div->denominator);
+  }
+  return {cached, numerator.level};
+}
+
+Value* FunctionEmitter::floor_division(Value* numerator, std::int64_t denominator) {
+  const auto unsigned_denominator = static_cast<std::uint64_t>(denominator);
+  if (llvm::isPowerOf2_64(unsigned_denominator)) return b_.CreateAShr(numerator, llvm::Log2_64(unsigned_denominator));
+  Value* quotient = b_.CreateSDiv(numerator, b_.getInt64(unsigned_denominator));
+  Value* rest = b_.CreateSub(numerator, b_.CreateMul(quotient, b_.getInt64(unsigned_denominator)));
+  return b_.CreateAdd(quotient, b_.CreateSExt(b_.CreateICmpSLT(rest, b_.getInt64(0)), b_.getInt64Ty()));
+}
+
+// The terms of e by the level that binds them; the constant is not among them.
+std::vector<std::vector<FunctionEmitter::Product>> FunctionEmitter::by_level(const ir::Affine& e) {
+  std::vector<std::vector<Product>> parts(levels_.size());
+  for (const ir::Term& term : e.terms()) {
+    const Variable bound = atom(term.atom);
+    parts[bound.level].emplace_back(bound.value, term.coefficient);
+  }
+  return parts;
+}
+
+// base + sum of products, at the head of `level`. With an element size, base is an address and the sum counts
+// elements.
+Value* FunctionEmitter::sum_of(int level, Value* base, const std::vector<Product>& products, int element_size) {
+  Partial key{base, products, element_size};
+  const auto found = levels_[level].sums.find(key);
+  if (found != levels_[level].sums.end()) return found->second;
+  const llvm::IRBuilderBase::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(levels_[level].marker);
+  Value* sum = nullptr;
+  if (element_size != 0) {
+    Value* offset = sum_of(level, nullptr, products, 0);
+    sum = b_.CreateGEP(b_.getIntNTy(8 * element_size), base, offset);
+  } else {
+    sum = base;
+    for (const auto& [value, coefficient] : products) {
+      Value* product = coefficient == 1 ? value : b_.CreateMul(value, b_.getInt64(coefficient));
+      sum = sum == nullptr ? product : b_.CreateAdd(sum, product);
+    }
+  }
+  levels_[level].sums.emplace(std::move(key), sum);
+  return sum;
+}
+
+FunctionEmitter::Leveled FunctionEmitter::leveled_value(const ir::Affine& e) {
+  Leveled result{nullptr, 0};
+  const auto parts = by_level(e);
+  for (std::size_t level = 0; level < parts.size(); ++level) {
+    if (parts[level].empty()) continue;
+    result = {sum_of(static_cast<int>(level), result.value, parts[level], 0), static_cast<int>(level)};
+  }
+  if (result.value == nullptr) return {b_.getInt64(e.constant()), 0};
+  if (e.constant() != 0) {
+    result.value = sum_of(result.level, result.value, {{b_.getInt64(1), e.constant()}}, 0);
+  }
+  return result;
+}
+
+// The constant is added last, where it is used: it becomes the displacement of the access.
+Value* FunctionEmitter::address(const BufferSlot& slot, const ir::Affine& e) {
+  const int element_size = size_in_bytes(slot.dtype);
+  Value* pointer = slot.base;
+  const auto parts = by_level(e);
+  for (std::size_t level = 0; level < parts.size(); ++level) {
+    if (!parts[level].empty()) pointer = sum_of(static_cast<int>(level), pointer, parts[level], element_size);
+  }
+  if (e.constant() == 0) return pointer;
+  return b_.CreateGEP(b_.getIntNTy(8 * element_size), pointer, b_.getInt64(e.constant()));
+}
+
+int FunctionEmitter::known_alignment(const BufferSlot& slot, const ir::Affine& e) const {
+  const std::int64_t size = size_in_bytes(slot.dtype);
+  std::int64_t alignment = std::gcd(std::int64_t{slot.alignment}, e.constant() % 64 * size);
+  for (const ir::Term& term : e.terms()) alignment = std::gcd(alignment, term.coefficient % 64 * size);
+  return static_cast<int>(std::max(alignment, std::min<std::int64_t>(size, slot.alignment)));
+}
+
+Value* FunctionEmitter::holds(const std::vector<ir::Constraint>& conjunction) {
+  Value* all = nullptr;
+  for (const ir::Constraint& c : conjunction) {
+    Value* value = affine(c.expr);
+    Value* one = c.equality ? b_.CreateICmpEQ(value, b_.getInt64(0)) : b_.CreateICmpSGE(value, b_.getInt64(0));
+    all = all == nullptr ? one : b_.CreateAnd(all, one);
+  }
+  return all;
+}
+
+Value* FunctionEmitter::mask(const ir::Affine& active, int lanes) {
+  const Leveled count = leveled_value(active);
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(count.value); known && known->getSExtValue() >= lanes) {
+    return nullptr;
+  }
+  Value*& cached = levels_[count.level].masks[{count.value, lanes}];
+  if (cached != nullptr) return cached;
+  const llvm::IRBuilderBase::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(levels_[count.level].marker);
+  Value* clamped = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count.value, b_.getInt64(0));
+  clamped = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, clamped, b_.getInt64(static_cast<std::uint64_t>(lanes)));
+  // 32-bit lane numbers suit the common 4-byte elements; many lanes take narrower ones.
+  llvm::IntegerType* type = b_.getIntNTy(lanes <= 16 ? 32 : lanes <= 32 ? 16 : lanes <= 255 ? 8 : 32);
+  std::vector<llvm::Constant*> numbers;
+  for (int lane = 0; lane < lanes; ++lane) {
+    numbers.push_back(llvm::ConstantInt::get(type, static_cast<std::uint64_t>(lane)));
+  }
+  Value* limit = arithmetic_.splat(b_.CreateTrunc(clamped, type), lanes);
+  Value* ids = lanes == 1 ? numbers.front() : llvm::ConstantVector::get(numbers);
+  cached = b_.CreateICmpULT(ids, limit);
+  return cached;
+}
+
+}  // namespace polyte::codegen

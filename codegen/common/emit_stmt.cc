@@ -1,0 +1,318 @@
+#include <algorithm>
+#include <functional>
+
+#include "codegen/common/emitter.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+namespace polyte::codegen {
+
+using Value = llvm::Value;
+
+void FunctionEmitter::emit(const ir::Stmt& s) {
+  std::visit(
+      [&](const auto& op) {
+        using Op = std::decay_t<decltype(op)>;
+        if constexpr (std::is_same_v<Op, ir::Store>) {
+          emit_store(op);
+        } else if constexpr (std::is_same_v<Op, ir::Block>) {
+          emit_block(op);
+        } else if constexpr (std::is_same_v<Op, ir::For>) {
+          emit_for(op);
+        } else if constexpr (std::is_same_v<Op, ir::If>) {
+          emit_if(op);
+        } else if constexpr (std::is_same_v<Op, ir::Alloc>) {
+          emit_alloc(op);
+        } else if constexpr (std::is_same_v<Op, ir::Prefetch>) {
+          emit_prefetch(op);
+        } else if constexpr (std::is_same_v<Op, ir::Tensorized>) {
+          emit_tensorized(op);
+        } else {
+          static_assert(std::is_same_v<Op, ir::Fence>);
+          b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
+        }
+      },
+      s->op);
+}
+
+// Stores side by side may load what they share together; the fences between steps of a reduction are no matter.
+void FunctionEmitter::emit_block(const ir::Block& block) {
+  const auto is_store = [](const ir::Stmt& s) {
+    return std::holds_alternative<ir::Store>(s->op) || std::holds_alternative<ir::Fence>(s->op);
+  };
+  for (auto at = block.body.begin(); at != block.body.end();) {
+    const auto end = std::find_if_not(at, block.body.end(), is_store);
+    if (end == at) {
+      emit(*at++);
+      continue;
+    }
+    find_squares({at, end});
+    for (; at != end; ++at) emit(*at);
+    columns_.clear();
+  }
+}
+
+void FunctionEmitter::emit_store(const ir::Store& s) {
+  emitted_.clear();
+  if (s.atomic && in_parallel_) return emit_atomic(s);
+  Value* value = widened(expr(s.value), s.lanes.count);
+  Access to = access(s.buffer, s.indices, s.lanes);
+  if (s.nontemporal) to.stream = &s.buffer;
+  store(to, value);
+}
+
+// Continues in a block that was made before the blocks in front of it.
+void FunctionEmitter::start(llvm::BasicBlock* block) {
+  function_->insert(function_->end(), block);
+  b_.SetInsertPoint(block);
+}
+
+// ---- loops
+
+void FunctionEmitter::emit_for(const ir::For& loop) {
+  POLYTE_CHECK(loop.kind == ir::LoopKind::Serial || loop.kind == ir::LoopKind::Parallel,
+               "kernel '" + context_.kernel.program.name + "': loop '" + loop.var + "' is a " + to_string(loop.kind) +
+                   " loop, expected Flat form");
+  Value* lower = affine(loop.lower.front());
+  for (std::size_t i = 1; i < loop.lower.size(); ++i) {
+    lower = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, lower, affine(loop.lower[i]));
+  }
+  Value* upper = affine(loop.upper.front());
+  for (std::size_t i = 1; i < loop.upper.size(); ++i) {
+    upper = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, upper, affine(loop.upper[i]));
+  }
+  if (loop.kind == ir::LoopKind::Parallel && !in_parallel_) {
+    emit_parallel(loop, lower, upper);
+  } else {
+    emit_loop(loop, lower, upper);
+  }
+}
+
+// Rotated: one test before the loop (none where the bounds are known), one at its end.
+void FunctionEmitter::emit_loop(const ir::For& loop, Value* lower, Value* upper) {
+  const auto* known_lower = llvm::dyn_cast<llvm::ConstantInt>(lower);
+  const auto* known_upper = llvm::dyn_cast<llvm::ConstantInt>(upper);
+  bool surely_runs = false;
+  if (known_lower != nullptr && known_upper != nullptr) {
+    const std::int64_t trips = checked_sub(known_upper->getSExtValue(), known_lower->getSExtValue());
+    if (trips <= 0) return;
+    if (trips == 1) {
+      variables_[loop.var] = {lower, 0};
+      emit(loop.body);
+      variables_.erase(loop.var);
+      return;
+    }
+    surely_runs = true;
+  }
+  llvm::BasicBlock* preheader = llvm::BasicBlock::Create(b_.getContext(), "enter", function_);
+  llvm::BasicBlock* body = llvm::BasicBlock::Create(b_.getContext(), loop.var, function_);
+  llvm::BasicBlock* exit = llvm::BasicBlock::Create(b_.getContext(), "exit");
+  if (surely_runs) {
+    b_.CreateBr(preheader);
+  } else {
+    b_.CreateCondBr(b_.CreateICmpSLT(lower, upper), preheader, exit);
+  }
+  b_.SetInsertPoint(preheader);
+  b_.CreateBr(body);
+  b_.SetInsertPoint(body);
+  llvm::PHINode* counter = b_.CreatePHI(b_.getInt64Ty(), 2, loop.var);
+  counter->addIncoming(lower, preheader);
+  open_level();
+  variables_[loop.var] = {counter, static_cast<int>(levels_.size()) - 1};
+  emit(loop.body);
+  Value* next = b_.CreateAdd(counter, b_.getInt64(1), "", false, true);
+  counter->addIncoming(next, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpSLT(next, upper), body, exit);
+  variables_.erase(loop.var);
+  close_level();
+  start(exit);
+}
+
+// ---- conditions
+
+void FunctionEmitter::emit_when(Value* condition, const std::function<void()>& body) {
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
+    if (known->isOne()) body();
+    return;
+  }
+  llvm::BasicBlock* then = llvm::BasicBlock::Create(b_.getContext(), "then", function_);
+  llvm::BasicBlock* after = llvm::BasicBlock::Create(b_.getContext(), "after");
+  b_.CreateCondBr(condition, then, after);
+  b_.SetInsertPoint(then);
+  body();
+  b_.CreateBr(after);
+  start(after);
+}
+
+// The run-time condition may read memory: it is evaluated only where the affine ones hold.
+void FunctionEmitter::emit_if(const ir::If& branch) {
+  const auto inner = [&] {
+    if (branch.condition == nullptr) return emit(branch.body);
+    emitted_.clear();
+    emit_when(expr(branch.condition), [&] { emit(branch.body); });
+  };
+  Value* condition = holds(branch.conditions);
+  if (condition == nullptr) return inner();
+  emit_when(condition, inner);
+}
+
+// ---- allocations
+
+void FunctionEmitter::emit_alloc(const ir::Alloc& alloc) {
+  const std::string& name = alloc.buffer.name;
+  buffers_[name] = make_slot(alloc);
+  emit(alloc.body);
+  buffers_.erase(name);
+}
+
+FunctionEmitter::BufferSlot FunctionEmitter::make_slot(const ir::Alloc& alloc) {
+  const ir::LoopBuffer& buffer = alloc.buffer;
+  BufferSlot slot;
+  slot.dtype = buffer.dtype;
+  slot.alignment = kScratchAlignment;
+  if (buffer.memory == ir::Memory::Register) {
+    bind_cells(slot, buffer, alloc.body);
+    if (!slot.cells.empty()) return slot;
+  }
+  if (buffer.memory == ir::Memory::Heap) {
+    // At the function's head: addresses of its elements are computed at the head of the level that binds them.
+    const llvm::IRBuilderBase::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(levels_.front().marker);
+    const auto offset = static_cast<std::uint64_t>(context_.layout.offsets.at(buffer.name));
+    slot.base = b_.CreateGEP(b_.getInt8Ty(), in_parallel_ ? slice_ : scratch_, b_.getInt64(offset), buffer.name);
+  } else {
+    slot.base = stack_memory(arithmetic_.memory_type(buffer.dtype, 1), checked_product(buffer.shape), kScratchAlignment,
+                             buffer.name);
+  }
+  annotate_scope(slot, buffer.name);
+  return slot;
+}
+
+void FunctionEmitter::annotate_scope(BufferSlot& slot, const std::string& name) {
+  slot.scope = llvm::MDNode::get(b_.getContext(), {context_.scopes.at(name)});
+  std::vector<llvm::Metadata*> others;
+  for (const auto& [other, scope] : context_.scopes) {
+    if (scope != context_.scopes.at(name)) others.push_back(scope);
+  }
+  slot.no_alias = llvm::MDNode::get(b_.getContext(), others);
+}
+
+llvm::AllocaInst* FunctionEmitter::stack_memory(llvm::Type* type, std::int64_t count, int alignment,
+                                                const std::string& name) {
+  const llvm::IRBuilderBase::InsertPointGuard guard(b_);
+  llvm::BasicBlock& entry = function_->getEntryBlock();
+  b_.SetInsertPoint(&entry, entry.begin());
+  llvm::Value* size = count == 1 ? nullptr : b_.getInt64(static_cast<std::uint64_t>(count));
+  llvm::AllocaInst* memory = b_.CreateAlloca(type, size, name);
+  if (alignment > 0) memory->setAlignment(llvm::Align(static_cast<std::uint64_t>(alignment)));
+  return memory;
+}
+
+namespace {
+
+// Elements [first, first + lanes) that one access touches as a unit.
+using Cell = std::pair<std::int64_t, int>;
+
+// The accesses to a register buffer, if each names fixed elements; else the subscript that does not.
+class CellFinder {
+ public:
+  CellFinder(const std::string& buffer, bool in_parallel) : buffer_(buffer), in_parallel_(in_parallel) {}
+  std::vector<Cell> cells, read;  // written or read; read only, some of them twice
+  std::string problem;
+
+  void visit(const ir::Stmt& s, bool parallel) {
+    const auto on_expr = [&](const ir::Expr& e) {
+      if (e == nullptr) return;
+      ir::for_each_node(e, [&](const ir::ExprNode& node) {
+        const auto* load = std::get_if<ir::Load>(&node.op);
+        if (load != nullptr && load->buffer == buffer_) add(load->indices, load->lanes, parallel, false);
+      });
+    };
+    if (const auto* store = std::get_if<ir::Store>(&s->op)) {
+      if (store->buffer == buffer_) add(store->indices, store->lanes, parallel, true);
+      on_expr(store->value);
+      for (const ir::Index& index : store->indices) on_expr(index.indirect);
+    } else if (const auto* block = std::get_if<ir::Block>(&s->op)) {
+      for (const ir::Stmt& child : block->body) visit(child, parallel);
+    } else if (const auto* loop = std::get_if<ir::For>(&s->op)) {
+      visit(loop->body, parallel || (loop->kind == ir::LoopKind::Parallel && !in_parallel_));
+    } else if (const auto* branch = std::get_if<ir::If>(&s->op)) {
+      on_expr(branch->condition);
+      visit(branch->body, parallel);
+    } else if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) {
+      visit(alloc->body, parallel);
+    } else if (const auto* tensorized = std::get_if<ir::Tensorized>(&s->op)) {
+      visit(*tensorized, parallel);
+    }
+  }
+
+ private:
+  void visit(const ir::Tensorized& tensorized, bool parallel) {
+    const auto tiles = ir::tiles_of(tensorized);
+    for (std::size_t i = 0; tiles && i < tiles->size(); ++i) {
+      const ir::OperandTile& tile = (*tiles)[i];
+      if (tile.buffer != buffer_) continue;
+      const auto lanes = ir::lanes_of(tile);
+      if (lanes) add(tile.first, *lanes, parallel, i == 0);
+      if (!lanes) problem = "'" + tensorized.intrinsic + "' takes more than a row of it at once";
+    }
+  }
+
+  const std::string& buffer_;
+  bool in_parallel_;  // then nested parallel loops are ordinary ones
+
+  void add(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, bool parallel, bool is_store) {
+    const std::int64_t stride = lanes.strides.empty() ? 0 : lanes.strides.front();
+    const ir::Index& index = indices.front();
+    if (parallel) {
+      problem = "it is used inside a parallel loop that it does not belong to";
+    } else if (index.indirect != nullptr || !index.affine.is_constant()) {
+      problem = "its subscript " + to_string(index.affine) + " is not constant";
+    } else if (lanes.count > 1 && stride != 1 && (stride != 0 || is_store)) {
+      problem = "its lanes are " + std::to_string(stride) + " elements apart";
+    } else {
+      (is_store ? cells : read).emplace_back(index.affine.constant(), stride == 0 ? 1 : lanes.count);
+    }
+  }
+};
+
+// What is read of a cell that is written needs none of its own.
+void add_reads(std::vector<Cell>& cells, const std::vector<Cell>& read) {
+  const std::vector<Cell> written = cells;
+  for (const Cell& part : read) {
+    const bool is_part = std::any_of(written.begin(), written.end(), [&](const Cell& cell) {
+      return cell.first <= part.first && part.first + part.second <= cell.first + cell.second;
+    });
+    if (!is_part) cells.push_back(part);
+  }
+}
+
+bool overlap(const std::vector<Cell>& sorted) {
+  for (std::size_t i = 1; i < sorted.size(); ++i) {
+    if (sorted[i].first < sorted[i - 1].first + sorted[i - 1].second) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// One slot a cell. Cells that overlap, or subscripts that vary, leave the buffer in memory; that is noted.
+void FunctionEmitter::bind_cells(BufferSlot& slot, const ir::LoopBuffer& buffer, const ir::Stmt& body) {
+  CellFinder finder(buffer.name, in_parallel_);
+  finder.visit(body, false);
+  add_reads(finder.cells, finder.read);
+  std::sort(finder.cells.begin(), finder.cells.end());
+  finder.cells.erase(std::unique(finder.cells.begin(), finder.cells.end()), finder.cells.end());
+  if (finder.problem.empty() && overlap(finder.cells)) finder.problem = "its accesses overlap in part";
+  if (!finder.problem.empty()) {
+    context_.notes.push_back("register buffer '" + buffer.name + "' lives on the stack: " + finder.problem);
+    return;
+  }
+  for (const Cell& cell : finder.cells) {
+    slot.cells[cell] = stack_memory(arithmetic_.value_type(buffer.dtype, cell.second), 1, 0, buffer.name);
+  }
+}
+
+}  // namespace polyte::codegen

@@ -1,0 +1,202 @@
+// Emission of one kernel: statements of a Flat LoopProgram to LLVM IR, one FunctionEmitter a function (the kernel
+// itself, and the outlined body of each parallel loop).
+//
+// Addresses and other affine values are summed outermost variable first, and each partial sum is placed at the
+// head of the loop that binds its innermost variable, once: what LICM and LSR would find later is right from the
+// start. The head of a level is the point before its marker, an instruction that is erased at the end:
+//
+//   preheader:  br (lower < upper), body, exit
+//   body:       i = phi;  <sums that depend on i>;  marker;  ... statements ...;  br (i + 1 < upper), body, exit
+//
+// Internal: includes LLVM headers.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/common/arithmetic.h"
+#include "codegen/common/instructions.h"
+#include "codegen/common/kernel.h"
+#include "codegen/common/scratch.h"
+#include "ir/intrinsics.h"
+#include "ir/loop_program.h"
+#include "support/machine.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+namespace polyte::codegen {
+
+// What all functions of a kernel share.
+struct KernelContext {
+  llvm::Module& module;
+  const Machine& machine;
+  const Instructions& instructions;
+  const Kernel& kernel;
+  const ScratchLayout& layout;
+  std::vector<std::string>& notes;
+  std::map<std::string, llvm::MDNode*> scopes;   // alias scope of each buffer
+  int bodies = 0;                                // outlined so far, for their names
+  bool has_streams = false;                      // some store is to go past the caches
+  std::map<std::string, std::string> streams{};  // buffers of such stores: why none of them does; empty if one does
+};
+
+// A function with the target's attributes.
+llvm::Function* make_function(KernelContext& context, llvm::FunctionType* type, llvm::GlobalValue::LinkageTypes linkage,
+                              const std::string& name);
+
+// Emits the kernel as an external function named kernel.program.name.
+void emit_kernel(KernelContext& context);
+
+class FunctionEmitter {
+ public:
+  using Value = llvm::Value;
+
+  // A buffer as a function sees it: an address, or (register buffers) one SSA slot a cell.
+  struct BufferSlot {
+    DType dtype = DType::F32;
+    Value* base = nullptr;
+    int alignment = 1;  // of base, in bytes
+    llvm::MDNode* scope = nullptr;
+    llvm::MDNode* no_alias = nullptr;
+    std::map<std::pair<std::int64_t, int>, llvm::AllocaInst*> cells;  // (first element, lanes); base is null
+  };
+
+  FunctionEmitter(KernelContext& context, llvm::Function* function, bool in_parallel);
+  void bind_interface(Value* buffers);
+  void bind_params(Value* place);
+  void set_workspace(Value* scratch, Value* host);
+  void open_level();             // emit_affine.cc; the first one once the arguments are bound
+  void emit(const ir::Stmt& s);  // emit_stmt.cc
+  void finish();                 // returns (the status, from the kernel itself) and erases the markers
+
+ private:
+  // ---- levels and affine values (emit_affine.cc)
+  struct Variable {
+    Value* value = nullptr;
+    int level = 0;
+  };
+  using Product = std::pair<Value*, std::int64_t>;
+  struct Partial {  // looked up by key, never iterated
+    Value* base;
+    std::vector<Product> products;
+    int kind;  // 0: an integer sum; else the element size of a pointer sum
+    auto operator<=>(const Partial&) const = default;
+  };
+  struct Level {
+    llvm::Instruction* marker = nullptr;
+    std::map<Partial, Value*> sums;
+    std::map<ir::Atom, Value*> divisions;
+    std::map<std::pair<Value*, int>, Value*> masks;
+  };
+  struct Leveled {
+    Value* value;
+    int level;
+  };
+
+  void close_level() { levels_.pop_back(); }
+  Variable variable(const std::string& name) const;
+  Variable atom(const ir::Atom& atom);
+  Value* floor_division(Value* numerator, std::int64_t denominator);
+  std::vector<std::vector<Product>> by_level(const ir::Affine& e);
+  Value* sum_of(int level, Value* base, const std::vector<Product>& products, int element_size);
+  Leveled leveled_value(const ir::Affine& e);
+  Value* affine(const ir::Affine& e) { return leveled_value(e).value; }
+  Value* address(const BufferSlot& slot, const ir::Affine& e);  // of element e
+  int known_alignment(const BufferSlot& slot, const ir::Affine& e) const;
+  Value* holds(const std::vector<ir::Constraint>& conjunction);  // null: always true
+  Value* mask(const ir::Affine& active, int lanes);              // lane < active; null: all lanes
+
+  // ---- expressions (emit_expr.cc)
+  Value* expr(const ir::Expr& e);
+  Value* compute(const ir::ExprNode& node);
+  Value* index_value(const ir::ExprNode& node, const ir::IndexValue& index);
+  Value* within(Value* a, Value* extent);
+  Value* guarded_load(const ir::ExprNode& node, const ir::Load& load);
+  Value* widened(Value* value, int lanes);
+
+  // ---- memory (emit_access.cc)
+  struct Access {
+    const BufferSlot& slot;
+    const ir::Index& index;
+    const ir::Lanes& lanes;
+    std::int64_t stride;                  // of the lanes
+    const std::string* stream = nullptr;  // a store past the caches: the buffer's name
+  };
+  Access access(const std::string& buffer, const std::vector<ir::Index>& indices, const ir::Lanes& lanes);
+  Value* load(const Access& a);
+  Value* load_memory(const Access& a, Value* active);
+  Value* load_cells(const Access& a);
+  Value* load_cell(const BufferSlot& slot, std::int64_t first, int lanes);
+  void store(const Access& a, Value* value);
+  void store_memory(const Access& a, Value* value, Value* active);
+  void store_cells(const Access& a, Value* value);
+  Value* load_lane_zero(const Access& a, const ir::Affine* active);
+  Value* element_pointers(const Access& a);  // a vector of addresses, one a lane
+  std::vector<Value*> each_pointer(const Access& a);
+  Value* load_near_lanes(const Access& a);
+  Value* first_address(const Access& a);
+  // ---- squares read by strided loads (emit_square.cc)
+  struct Columns;
+  struct Square {
+    const ir::ExprNode* first = nullptr;  // the load of column 0
+    int count = 0;                        // of columns
+    std::vector<Value*> columns;          // empty: not loaded yet
+  };
+  void find_squares(const std::vector<ir::Stmt>& run);  // of stores side by side
+  void take_squares(const Columns& columns, int lanes);
+  Value* square_column(const ir::ExprNode& node);
+  std::vector<Value*> square_rows(const Access& a, int columns);
+  std::vector<Value*> turned(std::vector<Value*> rows, int element_bytes);
+  std::vector<Value*> turned_blocks(const std::vector<Value*>& rows, int lanes, int chunk);
+  void emit_prefetch(const ir::Prefetch& prefetch);
+  void stream(llvm::StoreInst* store, const Access& a);
+  bool stream_where_aligned(const Access& a, Value* value, Value* pointer);
+  void stream_fence();
+  template <class Instruction>
+  Instruction* annotated(Instruction* instruction, const BufferSlot& slot);
+
+  // ---- statements (emit_stmt.cc)
+  void start(llvm::BasicBlock* block);
+  void emit_block(const ir::Block& block);
+  void emit_store(const ir::Store& s);
+  void emit_atomic(const ir::Store& s);                    // emit_atomic.cc
+  void emit_tensorized(const ir::Tensorized& tensorized);  // emit_tensorized.cc
+  Value* operand(const ir::OperandTile& tile, std::int64_t elements);
+  void emit_for(const ir::For& loop);
+  void emit_loop(const ir::For& loop, Value* lower, Value* upper);
+  void emit_if(const ir::If& branch);
+  void emit_when(Value* condition, const std::function<void()>& body);
+  void emit_alloc(const ir::Alloc& alloc);
+  BufferSlot make_slot(const ir::Alloc& alloc);
+  void bind_cells(BufferSlot& slot, const ir::LoopBuffer& buffer, const ir::Stmt& body);
+  llvm::AllocaInst* stack_memory(llvm::Type* type, std::int64_t count, int alignment, const std::string& name);
+  void annotate_scope(BufferSlot& slot, const std::string& name);
+
+  // ---- parallel loops (emit_parallel.cc)
+  void emit_parallel(const ir::For& loop, Value* lower, Value* upper);
+  void emit_body(llvm::Function* body, const ir::For& loop, std::vector<Value*>& captured);
+  void call_body(llvm::Function* body, const std::vector<Value*>& captured, Value* lower, Value* upper);
+
+  KernelContext& context_;
+  llvm::Function* function_;
+  llvm::IRBuilder<> b_;
+  Arithmetic arithmetic_;
+  bool in_parallel_;
+  Value* scratch_ = nullptr;  // of the whole kernel
+  Value* slice_ = nullptr;    // this worker's part of it
+  Value* host_ = nullptr;     // null inside a parallel body
+  Value* status_ = nullptr;   // where an i32 waits for what the kernel will return
+  std::vector<Level> levels_;
+  std::vector<llvm::Instruction*> markers_;
+  std::map<std::string, Variable> variables_;
+  std::map<std::string, BufferSlot> buffers_;
+  std::unordered_map<const ir::ExprNode*, Value*> emitted_;  // of the statement being emitted; only looked up
+  std::vector<Square> squares_;                              // of the stores side by side that are being emitted
+  std::unordered_map<const ir::ExprNode*, std::pair<int, int>> columns_;  // load -> square, column; only looked up
+};
+
+}  // namespace polyte::codegen

@@ -1,0 +1,43 @@
+// exp, log, tanh, erf and sigmoid as straight-line LLVM IR, for f32 and f64, any number of lanes: at most 4 ULP
+// over the whole range, infinities, NaN and subnormals included. One instruction sequence serves scalars and
+// vectors, so both give the same bits. The polynomials of math_tables.h are fitted by fit_polynomials.py.
+// Internal: includes LLVM headers.
+#pragma once
+
+#include <span>
+
+#include "codegen/common/arithmetic.h"
+
+namespace polyte::codegen {
+
+class VectorMath {
+ public:
+  explicit VectorMath(Arithmetic& arithmetic) : a_(arithmetic), b_(arithmetic.builder()) {}
+  llvm::Value* emit(ir::UnaryOp op, llvm::Value* x);
+
+ private:
+  using Value = llvm::Value;
+  Arithmetic& a_;
+  llvm::IRBuilder<>& b_;
+  llvm::Type* type_ = nullptr;       // of the argument
+  bool wide_ = false;                // f64, else f32
+  llvm::Type* bits_type_ = nullptr;  // integers as wide as the floats, as many lanes
+
+  Value* polynomial(Value* x, std::span<const double> coefficients);  // highest power first
+  Value* constant(double value);
+  Value* bits(std::uint64_t value) { return llvm::ConstantInt::get(bits_type_, value); }
+  Value* magnitude(Value* x);
+  Value* with_sign_of(Value* magnitude, Value* x);
+  Value* at_most(Value* x, double limit);   // NaN stays NaN
+  Value* at_least(Value* x, double limit);  // NaN stays NaN
+  Value* power_of_two(Value* exponent);     // 2^exponent, a normal number
+  Value* exp(Value* x);
+  Value* log(Value* x);
+  Value* log_of_normal(Value* mantissa, Value* exponent);
+  Value* tanh(Value* x);
+  Value* erf(Value* x);
+  Value* erf_tail(Value* t);
+  Value* sigmoid(Value* x);
+};
+
+}  // namespace polyte::codegen

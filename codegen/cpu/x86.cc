@@ -1,0 +1,130 @@
+// x86-64: what SSE2 lacks comes with SSE4.1, F16C and FMA; AVX-512 has instructions that others need several for.
+#include <elf.h>
+
+#include "codegen/cpu/backend.h"
+
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/Support/TargetSelect.h>
+
+namespace polyte::codegen {
+namespace {
+
+namespace id = llvm::Intrinsic;
+
+// Of a vector; 0: a scalar.
+unsigned bits_of(const llvm::Type* type) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  return vector == nullptr ? 0 : vector->getNumElements() * vector->getScalarSizeInBits();
+}
+
+bool is_wide(const llvm::Type* type) { return type->getScalarType()->isDoubleTy(); }
+
+class X86Instructions final : public Instructions {
+ public:
+  explicit X86Instructions(const Machine& machine)
+      : Instructions({.fma = machine.has_fma,
+                      .half_floats = machine.has("f16c") || machine.has("avx512f"),
+                      .rounding = machine.has("sse4.1") || machine.has("avx")}),
+        avx512_(machine.has("avx512f")),
+        avx512_short_(machine.has("avx512vl")),
+        avx512_range_(machine.has("avx512f") && machine.has("avx512dq")) {}
+
+  // An x86 maximum gives its second operand where the two are zeros or one is NaN; the two ways of asking differ there
+  // alone. Of both, magnitudes by `or` keep a NaN one, and +0 has its sign by `and`; a minimum has its sign by `or`
+  // too.
+  Value* extremum(Builder& b, id::ID which, Value* x, Value* y) const override {
+    const bool is_constant = llvm::isa<llvm::Constant>(x) || llvm::isa<llvm::Constant>(y);
+    const unsigned bits = bits_of(x->getType());
+    const bool suits = bits == 512 ? avx512_ : (bits == 256 || bits == 128) && avx512_short_;
+    if (is_constant || !suits) return nullptr;
+    const bool is_max = which == id::maximum;
+    const auto one_way = [&](Value* p, Value* q) {
+      return b.CreateSelect(is_max ? b.CreateFCmpOGT(p, q) : b.CreateFCmpOLT(p, q), p, q);
+    };
+    const bool wide = is_wide(x->getType());
+    llvm::Type* as_bits = x->getType()->getWithNewType(b.getIntNTy(wide ? 64 : 32));
+    Value* first = b.CreateBitCast(one_way(x, y), as_bits);
+    Value* second = b.CreateBitCast(one_way(y, x), as_bits);
+    if (!is_max) return b.CreateBitCast(b.CreateOr(first, second), x->getType());
+    const auto ternary = bits == 512   ? (wide ? id::x86_avx512_pternlog_q_512 : id::x86_avx512_pternlog_d_512)
+                         : bits == 256 ? (wide ? id::x86_avx512_pternlog_q_256 : id::x86_avx512_pternlog_d_256)
+                                       : (wide ? id::x86_avx512_pternlog_q_128 : id::x86_avx512_pternlog_d_128);
+    constexpr int kAndWhereSetElseOr = 0xd4;  // of the third operand
+    Value* sign = llvm::ConstantInt::get(as_bits, llvm::APInt::getSignMask(wide ? 64 : 32));
+    Value* both = b.CreateIntrinsic(ternary, {}, {first, second, sign, b.getInt32(kAndWhereSetElseOr)});
+    return b.CreateBitCast(both, x->getType());
+  }
+
+  // By vscalef, where there is one for as many lanes.
+  Value* times_power_of_two(Builder& b, Value* value, Value* n) const override {
+    llvm::Type* const type = value->getType();
+    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+    const unsigned bits = vector == nullptr ? 128 : bits_of(type);
+    const bool wide = is_wide(type);
+    if (!avx512_ || (vector != nullptr && bits < 512 && !avx512_short_)) return nullptr;
+    const unsigned mask_bits = vector == nullptr ? 8 : std::max(8U, vector->getNumElements());
+    Value* all = llvm::Constant::getAllOnesValue(b.getIntNTy(mask_bits));
+    if (vector == nullptr) return scaled_scalar(b, value, n, all);
+    if (bits == 512)
+      return b.CreateIntrinsic(wide ? id::x86_avx512_mask_scalef_pd_512 : id::x86_avx512_mask_scalef_ps_512, {},
+                               {value, n, value, all, as_the_thread_rounds(b)});
+    if (bits == 256)
+      return b.CreateIntrinsic(wide ? id::x86_avx512_mask_scalef_pd_256 : id::x86_avx512_mask_scalef_ps_256, {},
+                               {value, n, value, all});
+    if (bits == 128)
+      return b.CreateIntrinsic(wide ? id::x86_avx512_mask_scalef_pd_128 : id::x86_avx512_mask_scalef_ps_128, {},
+                               {value, n, value, all});
+    return nullptr;
+  }
+
+  bool has_within(const llvm::Type* type) const override { return bits_of(type) == 512 && avx512_range_; }
+
+  Value* within(Builder& b, Value* x, llvm::Constant* limit) const override {
+    if (!has_within(x->getType())) return nullptr;
+    const bool wide = is_wide(x->getType());
+    Value* all = llvm::Constant::getAllOnesValue(b.getIntNTy(wide ? 8 : 16));
+    Value* smaller_magnitude = b.getInt32(2);
+    return b.CreateIntrinsic(wide ? id::x86_avx512_mask_range_pd_512 : id::x86_avx512_mask_range_ps_512, {},
+                             {x, limit, smaller_magnitude, x, all, as_the_thread_rounds(b)});
+  }
+
+  // Stores past the caches wait in buffers that other threads do not see.
+  void fence_streams(Builder& b) const override { b.CreateIntrinsic(id::x86_sse_sfence, {}, {}); }
+
+ private:
+  bool avx512_, avx512_short_, avx512_range_;
+
+  static Value* as_the_thread_rounds(Builder& b) { return b.getInt32(4); }
+
+  static Value* scaled_scalar(Builder& b, Value* value, Value* n, Value* all) {
+    const bool wide = is_wide(value->getType());
+    llvm::Type* four = llvm::FixedVectorType::get(value->getType(), wide ? 2 : 4);
+    Value* none = llvm::PoisonValue::get(four);
+    Value* x = b.CreateInsertElement(none, value, std::uint64_t{0});
+    Value* y = b.CreateInsertElement(none, n, std::uint64_t{0});
+    Value* scaled = b.CreateIntrinsic(wide ? id::x86_avx512_mask_scalef_sd : id::x86_avx512_mask_scalef_ss, {},
+                                      {x, y, x, all, as_the_thread_rounds(b)});
+    return b.CreateExtractElement(scaled, std::uint64_t{0});
+  }
+};
+
+void register_with_llvm() {
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+  LLVMInitializeX86AsmParser();
+}
+
+std::unique_ptr<const Instructions> instructions(const Machine& machine) {
+  return std::make_unique<const X86Instructions>(machine);
+}
+
+}  // namespace
+
+const Backend& x86_backend() {
+  static constexpr Backend kBackend{"x86_64-unknown-linux-gnu", "x86-64", EM_X86_64, register_with_llvm, instructions};
+  return kBackend;
+}
+
+}  // namespace polyte::codegen
