@@ -14,10 +14,14 @@ using ir::UnaryOp;
 using llvm::Intrinsic::ID;
 using Value = llvm::Value;
 
-void undefined_operation(const std::string& op, DType type) {
+namespace {
+
+[[noreturn]] void undefined_operation(const std::string& op, DType type) {
   throw UserError(ExitStatus::Unsupported,
                   "operation '" + op + "' is not defined for type " + std::string(to_string(type)));
 }
+
+}  // namespace
 
 llvm::Type* Arithmetic::value_type(DType type, int lanes) const {
   llvm::Type* scalar = nullptr;

@@ -70,6 +70,4 @@ class Arithmetic {
   Value* emulated_half_bits_to_float(Value* bits);
 };
 
-[[noreturn]] void undefined_operation(const std::string& op, DType type);
-
 }  // namespace polyte::codegen

@@ -60,7 +60,6 @@ void add_operator_options(const Verb& verb, OperatorOptions& options);
 // `open` receives the programs as they are before that.
 std::vector<std::shared_ptr<const ir::Program>> load_programs(
     const OperatorOptions& options, std::vector<std::shared_ptr<const ir::Program>>* open = nullptr);
-std::shared_ptr<const ir::Program> load_program(const OperatorOptions& options);  // exactly one
 // The same without binding sizes: for proofs. Of several programs the one called `name`.
 std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options, const std::string& name);
 // UserError(Usage) that lists the sizes of the Program which are not in `known`.

@@ -140,13 +140,6 @@ std::vector<std::shared_ptr<const ir::Program>> load_programs(const OperatorOpti
   return result;
 }
 
-std::shared_ptr<const ir::Program> load_program(const OperatorOptions& options) {
-  std::vector<std::shared_ptr<const ir::Program>> programs = load_programs(options);
-  if (programs.size() == 1) return programs[0];
-  throw UserError(ExitStatus::InvalidInput,
-                  options.source + ": expected one program, got " + std::to_string(programs.size()));
-}
-
 std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options, const std::string& name) {
   std::vector<ir::Program> programs = parse_source(options);
   if (programs.size() > 1 && !name.empty())

@@ -65,13 +65,8 @@ Json track_name(int worker) {
   return {{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", worker}, {"args", {{"name", name}}}};
 }
 
-}  // namespace
-
-void add_profile_options(const Verb& verb, ProfileOptions& options) {
-  verb.flag("--profile", options.table, "time of every step, on stderr");
-  verb.option("--trace", options.trace, "write the run's timeline as Chrome trace events, for Perfetto");
-}
-
+// Chrome's trace events (https://ui.perfetto.dev opens them): a track a worker, times in microseconds. The first track
+// is the calling thread's: every step, and in it the part of a parallel loop that this thread ran.
 std::string trace_text(const runtime::Session& session, const runtime::RunProfile& profile) {
   Json events = Json::array();
   for (int worker = 0; worker < session.threads(); ++worker) events.push_back(track_name(worker));
@@ -85,6 +80,13 @@ std::string trace_text(const runtime::Session& session, const runtime::RunProfil
     events.push_back(event_of(span, "part of " + session.steps()[span.step].group, "part"));
   const Json trace{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}};
   return trace.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+void add_profile_options(const Verb& verb, ProfileOptions& options) {
+  verb.flag("--profile", options.table, "time of every step, on stderr");
+  verb.option("--trace", options.trace, "write the run's timeline as Chrome trace events, for Perfetto");
 }
 
 void report_profile(const runtime::Session& session, const runtime::RunProfile& profile,

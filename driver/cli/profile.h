@@ -18,8 +18,4 @@ void add_profile_options(const Verb& verb, ProfileOptions& options);
 // The table goes to stderr, the trace to its file.
 void report_profile(const runtime::Session& session, const runtime::RunProfile& profile, const ProfileOptions& options);
 
-// Chrome's trace events (https://ui.perfetto.dev opens them): a track a worker, times in microseconds. The first track
-// is the calling thread's: every step, and in it the part of a parallel loop that this thread ran.
-std::string trace_text(const runtime::Session& session, const runtime::RunProfile& profile);
-
 }  // namespace polyte::cli

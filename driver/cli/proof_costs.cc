@@ -63,14 +63,15 @@ nlohmann::ordered_json to_json(const ProofCost& cost) {
   return json;
 }
 
-}  // namespace
-
+// 0 of none
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
+
+}  // namespace
 
 ProofCost proof_cost(const std::shared_ptr<const ir::Program>& program, driver::Arm arm, const Machine& machine,
                      int rounds) {

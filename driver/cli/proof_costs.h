@@ -26,8 +26,6 @@ struct ProofCost {
 ProofCost proof_cost(const std::shared_ptr<const ir::Program>& program, driver::Arm arm, const Machine& machine,
                      int rounds);
 
-double median(std::vector<double> values);  // 0 of none
-
 void print_proof_costs(const std::vector<ProofCost>& costs, bool json);
 
 }  // namespace polyte::cli

@@ -54,9 +54,6 @@ struct RowChain {
 // the lanes better.
 std::optional<RowChain> plan_rows(const RowQuestion& question);
 
-// The chain as one nest; in parameters and elsewhere it is the kernel's `number`th.
-NestPlan plan_row_nest(const RowQuestion& question, const RowChain& chain, int number);
-
 // The longest chain that the groups from the first one on give together; 0 groups where there is none.
 struct RowRun {
   std::size_t groups = 0;

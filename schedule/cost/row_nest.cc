@@ -250,12 +250,8 @@ RowRun longest_rows(RowQuestion question, std::span<const Statements> groups, in
   }
   if (!chain) return run;
   question.statements = taken;
-  run.plan = plan_row_nest(question, *chain, number);
+  run.plan = RowNest(question, *chain, number).run();
   return run;
-}
-
-NestPlan plan_row_nest(const RowQuestion& question, const RowChain& chain, int number) {
-  return RowNest(question, chain, number).run();
 }
 
 }  // namespace polyte::schedule

@@ -41,12 +41,17 @@ std::string print(const std::vector<When>& when) {
   return text;
 }
 
+namespace {
+
+// y at u.i once per u.o when last k.o
 std::string print(const Leaf& leaf) {
   std::string text = leaf.statement;
   if (!leaf.at.empty()) text += " at " + leaf.at;
   if (!leaf.per.empty()) text += " once per " + leaf.per;
   return text + print(leaf.when);
 }
+
+}  // namespace
 
 std::string print(const NestTree& tree) {
   if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return print(*leaf);

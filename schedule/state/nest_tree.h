@@ -38,7 +38,6 @@ NestTree nest_path(const NestPath& path, NestTree body);  // the body within the
 NestTree nest_of(const Tree& tree);                       // what a State has, as `nest` would say it
 NestPath joined(NestPath outer, const NestPath& inner);   // one below the other
 std::string print(const NestTree& tree);                  // { n.o > acc.init; .. }, on one line
-std::string print(const Leaf& leaf);                      // y at u.i once per u.o when last k.o
 std::string print(const std::vector<When>& when);         // " when first k.o and last h", or nothing
 
 // The two loops that a split leaves of n: n.o over its tiles, n.i within each. And the iterator that any of n, n.o and

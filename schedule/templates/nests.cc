@@ -92,17 +92,4 @@ std::optional<std::int64_t> write_stride(const ir::Program& program, const ir::S
   return ir::stride_of(program, statement.writes[0], iterator);
 }
 
-std::optional<std::int64_t> load_stride(const ir::Program& program, const ir::Statement& statement,
-                                        const std::string& iterator) {
-  std::int64_t largest = 0;
-  for (const ir::Expr& value : statement.values) {
-    for (const ir::Load* load : ir::loads_of(value)) {
-      std::optional<std::int64_t> stride = ir::stride_of(program, *load, iterator);
-      if (!stride) return std::nullopt;
-      largest = std::max(largest, std::abs(*stride));
-    }
-  }
-  return largest;
-}
-
 }  // namespace polyte::schedule

@@ -34,11 +34,9 @@ struct IteratorFacts {
 std::vector<IteratorFacts> facts_of(const State& reference, const ir::Statement& statement);
 const IteratorFacts* find(const std::vector<IteratorFacts>& facts, const std::string& iterator);  // null if absent
 
-// Stride of an iterator in the first write, and the largest in any load (0: does not occur); nullopt: not linear.
+// Stride of an iterator in the first write (0: does not occur); nullopt: not linear.
 std::optional<std::int64_t> write_stride(const ir::Program& program, const ir::Statement& statement,
                                          const std::string& iterator);
-std::optional<std::int64_t> load_stride(const ir::Program& program, const ir::Statement& statement,
-                                        const std::string& iterator);
 
 // What the nests so far have left for the next ones.
 struct KernelSoFar {
