@@ -6,6 +6,17 @@
 #include "schedule/script/nest_writer.h"
 
 namespace polyte::poly {
+namespace {
+
+// In whose memory a nest keeps a temporary.
+std::set<std::string> reused_results(const schedule::KernelPlan& plan) {
+  std::set<std::string> results;
+  for (const schedule::NestPlan& nest : plan.nests)
+    for (const schedule::PlannedReuse& reuse : nest.reuses) results.insert(reuse.result);
+  return results;
+}
+
+}  // namespace
 
 Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine, const PolyOptions& options) {
   const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(program));
@@ -32,7 +43,7 @@ Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine
   }
   schedule::KernelPlan plan{std::move(schedule->nests), {}};
   if (!options.affine_core_only)
-    for (const std::string& result : schedule::streamed_results(program, machine, plan.nests))
+    for (const std::string& result : schedule::streamed_results(program, machine, reused_results(plan)))
       plan.streams.push_back({result, schedule::Provenance::TileModel});
   return schedule::write_script(program, options.affine_core_only ? "isl" : "poly", machine, plan);
 }

@@ -13,16 +13,39 @@ std::string with_newline(std::string text) {
   return text;
 }
 
+// Each template with the nests that took it and what filled its holes, then its text: a file of a folder for
+// --templates.
+std::string template_text(const driver::BuiltKernel& kernel) {
+  if (kernel.asked != driver::Arm::Template)
+    throw UserError(ExitStatus::Usage, "--emit template: '" + kernel.program->name + "' is scheduled by " +
+                                           driver::to_string(kernel.asked) + ", not by --scheduler template");
+  std::string text;
+  std::vector<std::string> done;
+  for (const schedule::TemplateUse& use : kernel.templates) {
+    if (std::ranges::find(done, use.name) != done.end()) continue;
+    done.push_back(use.name);
+    for (const schedule::TemplateUse& same : kernel.templates) {
+      if (same.name != use.name) continue;
+      text += "# " + same.statement + ": " + use.origin;
+      for (const std::string& role : same.roles) text += ", " + role;
+      text += "\n";
+    }
+    text += with_newline(use.text) + "\n";
+  }
+  return text.empty() ? "# " + kernel.program->name + ": no nest takes a template\n" : text;
+}
+
 }  // namespace
 
 const std::vector<std::string>& emit_kinds() {
-  static const std::vector<std::string> kinds{"graph", "groups", "program", "script", "directives",
-                                              "nest",  "loops",  "llvm-ir", "asm"};
+  static const std::vector<std::string> kinds{"graph",      "groups", "program", "template", "script",
+                                              "directives", "nest",   "loops",   "llvm-ir",  "asm"};
   return kinds;
 }
 
 std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kernel, const codegen::Target& target) {
   if (kind == "program") return with_newline(ir::print(*kernel.program));
+  if (kind == "template") return template_text(kernel);
   if (kind == "script") return with_newline(schedule::print(kernel.script));
   if (kind == "directives")
     return with_newline(schedule::print(schedule::expand_to_directives(kernel.script, *kernel.state)));

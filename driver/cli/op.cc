@@ -232,7 +232,7 @@ void add_op(const Verb& app) {
   add_schedule_options(verb, options->schedule);
   add_data_options(verb, options->data);
   verb.option("--target", options->target, kTargetHelp).shows_default();
-  verb.option("--emit", options->emit, "print a stage: program script directives nest loops llvm-ir asm")
+  verb.option("--emit", options->emit, "print a stage: program template script directives nest loops llvm-ir asm")
       .separated()
       .one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");

@@ -162,6 +162,7 @@ void add_schedule_options(const Verb& verb, ScheduleOptions& options) {
       .shows_default();
   verb.option("--script", options.scripts, "a schedule for the program that its header names; repeatable");
   add_param_option(verb, options.params);
+  add_templates_option(verb, options.templates);
   verb.flag("--strict", options.strict, "what was not done as asked is an error");
   verb.flag("--exact", options.exact, "keep the order of floating-point sums; refuse scripts that may round otherwise");
   verb.flag("--no-proof", options.no_proof, "check the structure only: for tuning, never for results");
@@ -170,6 +171,15 @@ void add_schedule_options(const Verb& verb, ScheduleOptions& options) {
 
 void add_judge_option(const Verb& verb, bool& off) {
   verb.flag("--no-second-judge", off, "do not execute what is proved at small sizes");
+}
+
+void add_templates_option(const Verb& verb, std::string& folder) {
+  verb.option("--templates", folder, "a folder of templates (NAME.sched) that go before ours; see polyte templates");
+}
+
+std::shared_ptr<const schedule::TemplateSet> load_templates(const std::string& folder) {
+  if (folder.empty()) return nullptr;
+  return std::make_shared<const schedule::TemplateSet>(schedule::templates_with(folder));
 }
 
 void add_param_option(const Verb& verb, std::vector<std::string>& params) {
@@ -198,6 +208,9 @@ driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::P
   result.exact = options.exact;
   if (options.no_proof) result.proof = schedule::ProofLevel::Off;
   result.second_judge = !options.no_second_judge;
+  if (result.arm != driver::Arm::Template && !options.templates.empty())
+    throw UserError(ExitStatus::Usage, "--templates " + options.templates + ": only --scheduler template takes them");
+  result.templates = load_templates(options.templates);
   if (options.scripts.empty() && !options.params.empty())
     throw UserError(ExitStatus::Usage, "--param " + options.params[0] + ": there is no --script");
   for (const std::string& path : options.scripts) {

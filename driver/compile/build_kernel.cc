@@ -50,8 +50,9 @@ void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOpti
     return;
   }
   std::vector<std::string> notes;
-  Result<schedule::Script> script =
-      write_script(ir::at_typical(*kernel.program, kernel.typical), options.arm, machine, options.exact, &notes);
+  Result<schedule::Script> script = write_script(
+      ir::at_typical(*kernel.program, kernel.typical), options.arm, machine,
+      {.keep_order = options.exact, .notes = &notes, .templates = options.templates.get(), .uses = &kernel.templates});
   if (script) {
     script->digest = ir::digest(*kernel.program);
     for (const std::string& note : notes) kernel.notes.push_back(said_by(kernel, note));
@@ -78,20 +79,21 @@ void note_idle(BuiltKernel& kernel, const std::vector<std::string>& idle, const 
 schedule::State replay_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options) {
   schedule::ReplayOptions replay_options;
   // What a scheduler of ours wrote is proved once, as a whole; a person is told which line is wrong.
-  const bool derived = options.arm != Arm::Script && options.proof == schedule::ProofLevel::Full;
+  const bool is_persons = options.arm == Arm::Script || options.templates;
+  const bool derived = !is_persons && options.proof == schedule::ProofLevel::Full;
   replay_options.proof = derived ? schedule::ProofLevel::Final : options.proof;
   std::vector<std::string> idle;
   if (options.arm == Arm::Script) replay_options.notes = &idle;
   std::vector<std::string> left_out;
   Result<schedule::State, schedule::Refusal> state =
-      options.arm == Arm::Script ? schedule::replay(kernel.program, kernel.script, machine, replay_options)
-                                 : settle_script(kernel.program, kernel.script, machine, replay_options, left_out);
+      is_persons ? schedule::replay(kernel.program, kernel.script, machine, replay_options)
+                 : settle_script(kernel.program, kernel.script, machine, replay_options, left_out);
   for (const std::string& line : left_out) kernel.notes.push_back(said_by(kernel, line));
   if (state) {
     note_idle(kernel, idle, options);
     return *std::move(state);
   }
-  if (options.arm == Arm::Script) refuse(state.error(), options.script_origin);
+  if (is_persons) refuse(state.error(), options.arm == Arm::Script ? options.script_origin : kernel.script.name);
   // A derived script that does not replay is a fault of ours, but not a reason to give no program.
   fall_back(kernel, machine,
             {"its own script is refused: " +
@@ -188,17 +190,18 @@ void refuse_fallbacks(std::span<const BuiltKernel> kernels) {
   if (!problems.empty()) throw UserError(ExitStatus::Refused, problems);
 }
 
-Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact,
-                                      std::vector<std::string>* notes) {
+Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine,
+                                      const schedule::TemplateOptions& options) {
   switch (arm) {
     case Arm::Naive:
       return schedule::own_script(program, "naive", machine);
     case Arm::Isl:
-      return poly::auto_schedule(program, machine, {.affine_core_only = true, .keep_order = exact, .notes = notes});
+      return poly::auto_schedule(program, machine,
+                                 {.affine_core_only = true, .keep_order = options.keep_order, .notes = options.notes});
     case Arm::Poly:
-      return poly::auto_schedule(program, machine, {.keep_order = exact, .notes = notes});
+      return poly::auto_schedule(program, machine, {.keep_order = options.keep_order, .notes = options.notes});
     case Arm::Template:
-      return schedule::make_template(program, machine, {.keep_order = exact, .notes = notes});
+      return schedule::make_template(program, machine, options);
     case Arm::Script:
       break;
   }

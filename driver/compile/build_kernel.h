@@ -19,6 +19,7 @@
 #include "driver/compile/second_judge.h"
 #include "ir/interpret.h"
 #include "schedule/script/replay.h"
+#include "schedule/templates/templates.h"
 #include "support/checked.h"
 #include "support/stage_log.h"
 
@@ -30,8 +31,9 @@ std::optional<Arm> arm_from_string(std::string_view name);  // not "script": tha
 
 struct KernelOptions {
   Arm arm = Arm::Poly;
-  const schedule::Script* script = nullptr;  // of Arm::Script
-  std::string script_origin;                 // its file name, for messages
+  const schedule::Script* script = nullptr;                          // of Arm::Script
+  std::string script_origin;                                         // its file name, for messages
+  std::shared_ptr<const schedule::TemplateSet> templates = nullptr;  // a person's, of Arm::Template; null: ours
   schedule::ProofLevel proof = schedule::ProofLevel::Full;
   bool strict = false;  // what was not done as asked is an error
   // A fallback is the caller's to judge, also under `strict`: a group that is handed back may be split.
@@ -70,20 +72,21 @@ struct BuiltKernel {
   Arm asked = Arm::Naive;
   std::optional<Declined> declined = {};  // then the reference order was taken
   Arm used() const { return declined ? Arm::Naive : asked; }
-  ir::Values typical;  // what its parameters were taken to be where something was chosen
+  std::vector<schedule::TemplateUse> templates = {};  // of Arm::Template, a nest each
+  ir::Values typical;                                 // what its parameters were taken to be where something was chosen
 };
 // Of kernels that were asked for with `strict`: UserError(Refused) with every fallback among them.
 void refuse_fallbacks(std::span<const BuiltKernel> kernels);
 
-// The script that an arm writes for a Program (empty directives for naive), or why it declines. `exact`: one that keeps
-// the order of every floating-point sum. `notes` receives what the arm could not do with parts of the Program.
-Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine, bool exact = false,
-                                      std::vector<std::string>* notes = nullptr);
+// The script that an arm writes for a Program (empty directives for naive), or why it declines.
+Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine,
+                                      const schedule::TemplateOptions& options = {});
 
 // Every accepted script goes before the second judge (driver/compile/second_judge.h): InternalError where it disagrees.
 // Parameters stay open: the script is proved for all their values, and the kernel is given them. UserError(Refused or
 // Unknown) with the refusal's text where a script is refused. An arm that declines, or whose own script is refused,
-// falls back to the reference order; `declined` and the notes say so. Under `strict` that is UserError(Refused).
+// falls back to the reference order; `declined` and the notes say so. Under `strict` that is UserError(Refused), and so
+// is a refusal of what a person's templates say.
 BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,
                          const KernelOptions& options);
 

@@ -39,7 +39,8 @@ struct ModelOptions {
   bool second_judge = true;
   std::int64_t judge_steps = 0;  // of a kernel; 0: what its proof is worth
   bool strict = false, exact = false;
-  bool optimize = true;  // graph passes
+  std::shared_ptr<const schedule::TemplateSet> templates = nullptr;  // a person's; null: ours
+  bool optimize = true;                                              // graph passes
   graph::Layout layout = graph::Layout::Auto;
   bool fuse = true;                   // false: every operator is its own kernel
   std::vector<FusionRequest> fusion;  // what a person wants fused or not

@@ -48,6 +48,7 @@ std::vector<KernelRequest> distinct_kernels(ScheduledModel& model, const ModelOp
     request.options.strict = options.strict;
     request.options.defer_fallback = true;
     request.options.exact = options.exact;
+    if (request.options.arm == Arm::Template) request.options.templates = options.templates;
     for (const OpenSymbol& symbol : model.symbols) request.options.typical.push_back(symbol.chosen_for());
     if (const NamedScript* script = script_of(group, options)) {
       request.options.arm = Arm::Script;

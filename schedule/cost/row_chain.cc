@@ -313,6 +313,7 @@ class RowPlanner {
     const std::int64_t most = std::min({kMostRows, lanes(), extent(*first_sum_, chain_.rows.back())});
     double least = -1;
     for (std::int64_t rows = 1; rows <= most; rows *= 2) {
+      if (!q_.blocks.empty() && !q_.blocks.contains(rows)) continue;
       const double cycles = block_cycles(rows, bytes);
       if (least >= 0 && cycles > least) continue;
       least = cycles;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,8 +30,9 @@ struct RowQuestion {
   const ir::Program* program = nullptr;
   const State* reference = nullptr;
   const Machine* machine = nullptr;
-  Statements statements;    // in order, initial values before their updates
-  bool keep_order = false;  // of floating-point sums: `exact`
+  Statements statements;               // in order, initial values before their updates
+  bool keep_order = false;             // of floating-point sums: `exact`
+  std::set<std::int64_t> blocks = {};  // how many rows may run at a time; empty: any
   Provenance by = Provenance::TileModel;
 };
 
@@ -55,6 +57,13 @@ struct RowChain {
 std::optional<RowChain> plan_rows(const RowQuestion& question);
 
 // The longest chain that the groups from the first one on give together; 0 groups where there is none.
+struct RowsFound {
+  std::size_t groups = 0;
+  Statements statements;
+  RowChain chain;
+};
+RowsFound find_rows(RowQuestion question, std::span<const Statements> groups);
+// The same as a plan.
 struct RowRun {
   std::size_t groups = 0;
   NestPlan plan;

@@ -234,24 +234,24 @@ constexpr std::size_t kMostBefore = 4;  // definitions before the first sum
 
 }  // namespace
 
-RowRun longest_rows(RowQuestion question, std::span<const Statements> groups, int number) {
-  RowRun run;
-  std::optional<RowChain> chain;
-  Statements taken;
+RowsFound find_rows(RowQuestion question, std::span<const Statements> groups) {
+  RowsFound found;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     question.statements.insert(question.statements.end(), groups[i].begin(), groups[i].end());
     if (auto longer = plan_rows(question)) {
-      chain = std::move(longer);
-      taken = question.statements;
-      run.groups = i + 1;
-    } else if (run.groups > 0 || i >= kMostBefore) {
+      found = {i + 1, question.statements, std::move(*longer)};
+    } else if (found.groups > 0 || i >= kMostBefore) {
       break;
     }
   }
-  if (!chain) return run;
-  question.statements = taken;
-  run.plan = RowNest(question, *chain, number).run();
-  return run;
+  return found;
+}
+
+RowRun longest_rows(RowQuestion question, std::span<const Statements> groups, int number) {
+  const RowsFound found = find_rows(question, groups);
+  if (found.groups == 0) return {};
+  question.statements = found.statements;
+  return {found.groups, RowNest(question, found.chain, number).run()};
 }
 
 }  // namespace polyte::schedule

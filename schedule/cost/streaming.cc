@@ -43,12 +43,6 @@ bool has_contraction(const ir::Program& program) {
   });
 }
 
-bool holds_a_temporary(std::span<const NestPlan> nests, const std::string& result) {
-  return std::ranges::any_of(nests, [&](const NestPlan& nest) {
-    return std::ranges::find(nest.reuses, result, &PlannedReuse::result) != nest.reuses.end();
-  });
-}
-
 }  // namespace
 
 double bytes_of_interface(const ir::Program& program) {
@@ -58,7 +52,7 @@ double bytes_of_interface(const ir::Program& program) {
 }
 
 std::vector<std::string> streamed_results(const ir::Program& program, const Machine& machine,
-                                          std::span<const NestPlan> nests) {
+                                          const std::set<std::string>& reused) {
   if (!program.open.empty()) return {};  // a run of small sizes stays in the caches
   if (has_contraction(program)) return {};
   if (bytes_of_interface(program) < static_cast<double>(machine.l3.bytes) * kBeyond) return {};
@@ -66,7 +60,7 @@ std::vector<std::string> streamed_results(const ir::Program& program, const Mach
   for (const ir::Buffer* buffer : program.interface()) {
     const bool is_large = bytes_of(*buffer) >= static_cast<double>(machine.l2.bytes);
     if (buffer->role == ir::Role::Out && is_large && is_defined_once(program, buffer->name) &&
-        !is_read(program, buffer->name) && !holds_a_temporary(nests, buffer->name))
+        !is_read(program, buffer->name) && !reused.contains(buffer->name))
       results.push_back(buffer->name);
   }
   return results;

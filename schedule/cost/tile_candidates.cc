@@ -37,17 +37,19 @@ class TileFinder {
   std::vector<TileCandidate> cheapest_steps() const {
     std::vector<std::size_t> lanes{none()}, rows{none()};
     for (const std::string& loop : q_.candidates)
-      if (nest_.extent(loop) > 1 && suits_lanes(loop)) lanes.push_back(nest_.loop_number(loop));
+      if (may_have("lane") && nest_.extent(loop) > 1 && suits_lanes(loop)) lanes.push_back(nest_.loop_number(loop));
     for (const std::string& loop : std::views::reverse(q_.candidates))  // of equals the one that is nearer in memory
-      if (nest_.extent(loop) > 1) rows.push_back(nest_.loop_number(loop));
+      if (may_have("row") && nest_.extent(loop) > 1) rows.push_back(nest_.loop_number(loop));
     std::vector<TileCandidate> all;
+    if (q_.form && q_.form->has("turn")) lanes.clear();
     for (const std::size_t lane : lanes)
       for (const std::size_t row : rows)
         for (const std::size_t outer : rows)
-          if (are_apart(lane, row, outer))
+          if (are_apart(lane, row, outer) && may_be("lane", lane) && may_be("row", row) && may_be("outer_row", outer))
             for (const std::set<std::string>& packed : panel_choices(lane, row))
               if (!gathers_few(lane, packed)) add_tiles({lane, row, outer, packed, false}, all);
     for (const std::string& loop : q_.turned) {
+      if (!may_have("turn")) continue;
       const TileLoopNumbers at{nest_.loop_number(loop), none(), none(), {}, true};
       all.push_back({at, {1, 1}, steps_.cycles(at, {1, 1}), 0});
     }
@@ -65,11 +67,32 @@ class TileFinder {
   std::string name(std::size_t loop) const { return loop == none() ? "" : nest_.loops[loop].name; }
   std::int64_t extent(std::size_t loop) const { return loop == none() ? 1 : nest_.extent(name(loop)); }
 
+  bool may_have(const char* loop) const { return !q_.form || q_.form->has(loop); }
+
+  // The loop that a template has for the role.
+  bool may_be(const char* role, std::size_t loop) const {
+    if (!q_.form || !q_.form->fixed.contains(role)) return true;
+    return q_.form->fixed.at(role) == name(loop);
+  }
+
+  static bool allows(const std::set<std::int64_t>& sizes, std::int64_t size) {
+    return sizes.empty() || sizes.contains(size);
+  }
+  // As the template that asks wants its tile.
+  bool is_asked_for(const TileLoopNumbers& at, const RegisterTile& tile) const {
+    if (!q_.form) return true;
+    const std::int64_t lanes =
+        std::min<std::int64_t>(extent(at.lane), std::int64_t{tile.vectors} * machine_.lanes(nest_.dtype));
+    return (at.row == none() || allows(q_.form->rows, tile.rows)) &&
+           (at.outer_row == none() || allows(q_.form->outer_rows, tile.outer_rows)) &&
+           (at.lane == none() || allows(q_.form->lanes, lanes));
+  }
+
   // A second row loop goes with lanes and a first one that leaves registers idle.
   bool are_apart(std::size_t lane, std::size_t row, std::size_t outer) const {
     if (row == lane && row != none()) return false;
     if (outer == none()) return true;
-    if (q_.main->reductions.empty()) return false;
+    if (q_.main->reductions.empty() || !may_have("outer_row")) return false;
     return lane != none() && row != none() && outer != lane && outer != row && 2 * extent(row) < accumulators();
   }
 
@@ -94,7 +117,7 @@ class TileFinder {
   // Every choice of what lies in panels: constants always do.
   std::vector<std::set<std::string>> panel_choices(std::size_t lane, std::size_t row) const {
     std::vector<std::set<std::string>> choices{{}};
-    if (lane == none() || q_.main->reductions.empty()) return choices;
+    if (lane == none() || q_.main->reductions.empty() || (q_.form && !q_.form->packs)) return choices;
     for (const NestAccess& access : nest_.all) {
       if (!access.load || !access.each_step) continue;
       if (choices.front().contains(access.buffer) || choices.back().contains(access.buffer)) continue;
@@ -154,6 +177,7 @@ class TileFinder {
       const auto add = [&](std::int64_t rows, std::int64_t outer_rows) {
         if (is_coupled && vectors * machine_.lanes(nest_.dtype) % rows != 0) return;
         const RegisterTile tile{static_cast<int>(rows), vectors, static_cast<int>(outer_rows)};
+        if (!is_asked_for(at, tile)) return;
         const double cut = is_coupled ? kCutTiles * static_cast<double>(rows * vectors) * cut_share(at, vectors) : 0;
         tiles.push_back({at, tile, steps_.cycles(at, tile) * (1 + cut), panel_cycles(at, tile)});
       };

@@ -37,7 +37,8 @@ class TileChooser {
     best.cycles = -1;
     for (const TileCandidate& candidate : candidates) {
       if (candidate.together() > candidates.front().together() * kWorthAnOrder) continue;
-      consider_orders(candidate, {}, best);
+      if (!q_.form || !q_.form->has("block")) consider_orders(candidate, {}, best);
+      if (q_.form && !q_.form->has("block")) continue;
       for (const Block& block : blocks(candidate)) consider_orders(candidate, block, best);
     }
     return best;
@@ -84,7 +85,9 @@ class TileChooser {
     const auto add = [&](std::int64_t size) {
       if (size < reduction_steps()) all.push_back({q_.main->reductions[0], size});
     };
-    if (candidate.at.row != none()) {
+    if (q_.form && !q_.form->block.empty()) {
+      for (const std::int64_t size : q_.form->block) add(size);
+    } else if (candidate.at.row != none()) {
       const ContractionShape shape{extent(candidate.at.row), extent(candidate.at.lane), reduction_steps(), nest_.dtype};
       add(choose_reduction_block(machine_, shape, candidate.tile));
     } else if (streams_only(candidate)) {
@@ -136,13 +139,52 @@ class TileChooser {
     return around;
   }
 
+  // Which operands a loop moves: those along the lanes, those along the rows, or both: lane_free, row_free, batch.
+  std::string side_of(std::size_t loop, const TileCandidate& candidate) const {
+    bool with_lanes = false, with_rows = false;
+    for (const NestAccess& access : nest_.all) {
+      if (!access.load || !access.each_step || !access.moves_with(loop)) continue;
+      const bool along_lanes = candidate.at.lane != none() && access.moves_with(candidate.at.lane);
+      const bool along_rows = candidate.at.row == none() ? !along_lanes : access.moves_with(candidate.at.row);
+      if (along_lanes != along_rows) (along_lanes ? with_lanes : with_rows) = true;
+    }
+    return with_lanes == with_rows ? "batch" : with_lanes ? "lane_free" : "row_free";
+  }
+
+  // The order of a template, with the loops that this tile has.
+  std::vector<std::size_t> order_of(const TileForm& form, const TileCandidate& candidate, const Block& block) const {
+    std::vector<std::size_t> order;
+    const auto add = [&](std::size_t loop) {
+      if (loop != none()) order.push_back(loop);
+    };
+    for (const std::string& role : form.order) {
+      if (role == "lane") add(candidate.at.lane);
+      if (role == "row") add(candidate.at.row);
+      if (role == "block" && !block.loop.empty()) add(nest_.loop_number(block.loop));
+      for (std::size_t l = 0; l < none(); ++l) {
+        if (l == candidate.at.lane || l == candidate.at.row || nest_.loops[l].reduction) continue;
+        if (role == "free" || role == side_of(l, candidate)) add(l);
+      }
+    }
+    return order;
+  }
+
   void consider_orders(const TileCandidate& candidate, const Block& block, TileChoice& best) const {
-    const Around around = loops_around(candidate, block);
     TileLoops tile;
     for (std::size_t l = 0; l < none(); ++l) tile.points.push_back(points(l, candidate, block));
     tile.packed = candidate.at.packed;
     tile.blocked = !block.loop.empty();
     const double extra = candidate.copies + page_walks(candidate, tile);
+    const auto consider = [&] {
+      if (runs_backwards(tile.order)) return;
+      const double cycles = price(candidate, tile, extra + run_starts(candidate, tile) + block_ends(candidate, block));
+      if (best.cycles < 0 || cycles < best.cycles * kNoise) best = choice(candidate, block, tile, cycles);
+    };
+    if (q_.form) {
+      tile.order = order_of(*q_.form, candidate, block);
+      return consider();
+    }
+    const Around around = loops_around(candidate, block);
     // Positions among those that move: the identity first, so that equals keep the order that was given.
     const std::size_t still = around.moving.size() - std::min(around.moving.size(), kMostOrdered);
     std::vector<std::size_t> positions;
@@ -153,9 +195,7 @@ class TileChooser {
                         around.moving.begin() + static_cast<std::ptrdiff_t>(still));
       for (const std::size_t i : positions) tile.order.push_back(around.moving[i]);
       tile.order.insert(tile.order.end(), around.single.begin(), around.single.end());
-      if (runs_backwards(tile.order)) continue;
-      const double cycles = price(candidate, tile, extra + run_starts(candidate, tile) + block_ends(candidate, block));
-      if (best.cycles < 0 || cycles < best.cycles * kNoise) best = choice(candidate, block, tile, cycles);
+      consider();
     } while (std::ranges::next_permutation(positions).found);
   }
 
@@ -279,10 +319,12 @@ std::int64_t lanes_a_thread(const TileChoice& choice, std::int64_t extent, std::
 TileChoice choose_tile(const TileQuestion& question, const Machine& machine) {
   const TileChooser chooser(question, machine);
   TileChoice best = chooser.run();
+  if (best.cycles < 0) return best;
   if (!is_worth_threads(machine, best.cycles) || chooser.leaves_iterations(best)) return best;
   TileQuestion in_parts = question;
   in_parts.parts = machine.cores;
   TileChoice shared = TileChooser(in_parts, machine).run();
+  if (shared.cycles < 0) return best;
   return chooser.leaves_iterations(shared) && shared.cycles < best.cycles * kWorthSharing ? shared : best;
 }
 

@@ -5,6 +5,7 @@
 // work at the same time, so the busiest counts, and a little of the others.
 #pragma once
 
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -17,6 +18,20 @@
 
 namespace polyte::schedule {
 
+// What a template leaves open: the loops that its tile may have, their sizes, and the order around the tile, which is
+// its own.
+struct TileForm {
+  // Outermost first: lane, row, block, and the free loops: all, or by the operands that they move, lane_free, row_free,
+  // batch for both. A second row loop is one of them.
+  std::vector<std::string> order;
+  std::set<std::string> loops;                            // lane, row, outer_row may be there; block and turn are
+  std::map<std::string, std::string> fixed;               // lane, row, outer_row -> the loop it has to be; empty: none
+  bool packs = true;                                      // operands may lie in panels
+  std::set<std::int64_t> rows, outer_rows, lanes, block;  // sizes in elements; empty: any
+
+  bool has(const char* loop) const { return loops.contains(loop); }
+};
+
 struct TileQuestion {
   const ir::Program* program = nullptr;
   const ir::Statement* main = nullptr;       // the reduction, or the definition
@@ -25,7 +40,8 @@ struct TileQuestion {
   std::vector<std::string> candidates;       // may carry lanes or rows
   std::vector<std::string> turned;           // lanes of reductions whose operands can be turned in registers
   std::vector<std::string> fixed_order;      // free loops that stay outermost, in this order
-  int parts = 1;  // that a tile leaves of its rows, else of its lanes, where there are so many
+  int parts = 1;                   // that a tile leaves of its rows, else of its lanes, where there are so many
+  const TileForm* form = nullptr;  // of a template; null: anything
 };
 
 struct TileChoice {
@@ -37,7 +53,7 @@ struct TileChoice {
   std::set<std::string> in_place;  // guarded reads that are not worth a padded copy
   std::string block;               // the reduction loop that is split; empty: none
   std::int64_t block_size = 0;
-  double cycles = 0;  // predicted, for the whole nest
+  double cycles = 0;  // predicted, for the whole nest; below 0: no tile has the form that was asked for
 };
 
 // So few steps that they are written one after the other.

@@ -45,7 +45,9 @@ std::string nearest_word(const std::string& word) {
   return nearest;
 }
 
-std::vector<Operation> parse_directives(const std::string& text) {
+}  // namespace
+
+std::vector<Operation> parse_directive(const std::string& text) {
   LineParser line(text);
   const std::string word = line.name("a directive");
   for (const DirectiveRow& row : all_directives()) {
@@ -60,6 +62,8 @@ std::vector<Operation> parse_directives(const std::string& text) {
   LineParser::fail("'" + word + "' is not a directive" +
                    (meant.empty() ? " (" + all_words() + " are)" : ": did you mean " + meant + "?"));
 }
+
+namespace {
 
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream stream(text);
@@ -249,7 +253,7 @@ class ScriptParser {
       transaction_.reset();
       return;
     }
-    for (Operation& operation : parse_directives(line.text)) {
+    for (Operation& operation : parse_directive(line.text)) {
       Directive directive = {std::move(operation), line.provenance, line.line, file()};
       if (transaction_)
         std::get<Transaction>(transaction_->operation).steps.push_back(std::move(directive));

@@ -10,8 +10,16 @@ NestTree nest_statement(std::string statement, std::vector<When> when) {
 
 NestTree nest_sequence(std::vector<NestTree> children) {
   POLYTE_CHECK(!children.empty(), "braces of a nest hold a statement");
-  if (children.size() == 1) return children.front();
-  return std::make_shared<const NestNode>(NestNode{NestSequence{std::move(children)}});
+  std::vector<NestTree> flat;  // braces directly within braces mean nothing
+  for (NestTree& child : children) {
+    const NestSequence* inner = std::get_if<NestSequence>(&child->op);
+    if (inner)
+      flat.insert(flat.end(), inner->children.begin(), inner->children.end());
+    else
+      flat.push_back(std::move(child));
+  }
+  if (flat.size() == 1) return flat.front();
+  return std::make_shared<const NestNode>(NestNode{NestSequence{std::move(flat)}});
 }
 
 NestTree nest_path(const NestPath& path, NestTree body) {

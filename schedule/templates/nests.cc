@@ -6,10 +6,23 @@
 
 #include "ir/contraction.h"
 #include "ir/relations.h"
+#include "schedule/script/size_expr.h"
 #include "schedule/state/digits.h"
 
 namespace polyte::schedule {
 namespace {
+
+// y[i] = sum[k] x[i + k]: a subscript along which a sum and its neighbours read the same.
+bool slides(const ir::Statement& update, const ir::Index& index) {
+  const auto is_sum = [&](const std::string& it) {
+    return std::ranges::find(update.reductions, it) != update.reductions.end();
+  };
+  return !index.indirect && std::ranges::any_of(update.iterators, [&](const std::string& step) {
+    return is_sum(step) && index.affine.uses(step) && std::ranges::any_of(update.iterators, [&](const std::string& it) {
+             return !is_sum(it) && index.affine.uses(it);
+           });
+  });
+}
 
 bool same_domain(const ir::Statement& a, const ir::Statement& b) {
   std::set<ir::Constraint> left(a.domain.begin(), a.domain.end()), right(b.domain.begin(), b.domain.end());
@@ -90,6 +103,34 @@ const IteratorFacts* find(const std::vector<IteratorFacts>& facts, const std::st
 std::optional<std::int64_t> write_stride(const ir::Program& program, const ir::Statement& statement,
                                          const std::string& iterator) {
   return ir::stride_of(program, statement.writes[0], iterator);
+}
+
+bool reads_windows(const ir::Statement& update) {
+  return std::ranges::any_of(ir::reads_of(update), [&](const ir::Load* load) {
+    return std::ranges::any_of(load->indices, [&](const ir::Index& index) { return slides(update, index); });
+  });
+}
+
+std::map<std::string, std::int64_t> machine_facts(const Machine& machine, DType type) {
+  return {{"L", machine.lanes(type)},    {"cores", machine.cores}, {"registers", machine.vector_registers},
+          {"L1", machine.l1.bytes},      {"L2", machine.l2.bytes}, {"L3", machine.l3.bytes},
+          {"bytes", size_in_bytes(type)}};
+}
+
+std::set<std::int64_t> allowed_values(const TemplateFile& file, const std::string& param, const Machine& machine,
+                                      DType type) {
+  const auto known = file.params.find(param);
+  if (known == file.params.end()) return {};
+  std::vector<std::string> texts = known->second.domain;
+  if (known->second.value != "?") texts = {known->second.value};
+  std::set<std::int64_t> values;
+  for (const std::string& text : texts) {
+    const auto value = evaluate_size(text, machine_facts(machine, type));
+    if (!value)
+      throw UserError(ExitStatus::InvalidInput, file.origin + ": param " + param + ": " + value.error().reason);
+    values.insert(*value);
+  }
+  return values;
 }
 
 }  // namespace polyte::schedule

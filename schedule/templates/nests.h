@@ -1,15 +1,19 @@
-// What the templates share: the Program cut into nests, facts of a statement's iterators, and what a template is asked.
+// What the templates share: the Program cut into nests, facts of a statement's iterators, and how the holes of a
+// template are filled for a nest.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "ir/program.h"
-#include "schedule/cost/row_chain.h"
-#include "schedule/state/nest_plan.h"
 #include "schedule/state/state.h"
+#include "schedule/templates/scope.h"
+#include "schedule/templates/template_text.h"
 #include "support/machine.h"
 #include "support/result.h"
 
@@ -45,12 +49,41 @@ struct KernelSoFar {
   const Machine& machine;
   int number = 0;                     // of the next nest
   std::set<std::string> staged = {};  // for the whole kernel
+
+  // Behind the params of the next nest, so that each has its own; empty: the first nest.
+  std::string suffix() const { return number == 0 ? "" : std::to_string(number); }
 };
 
-// From the front, as many nests as run over the same rows and go together; 0 where none does.
-RowRun plan_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups, bool keep_order);
-// One nest each; a plan without a tree where there is no loop. Declined: not a nest of this kind.
-Result<NestPlan> plan_reduction(KernelSoFar& kernel, const StatementGroup& group);
-Result<NestPlan> plan_pointwise(KernelSoFar& kernel, const StatementGroup& group);
+// A template whose holes are filled for a nest.
+struct Filling {
+  std::size_t groups = 1;                     // of statements that the nest takes
+  Scope scope;                                // what its roles stand for
+  std::map<std::string, std::string> values;  // of its params that are holes
+  std::set<std::string> reassociated;         // loops whose terms change places
+  std::set<std::string> staged;               // for the whole kernel, with those of the nests before
+  std::set<std::string> reused;               // results in whose memory temporaries lie
+};
+
+// A nest that waits for its template.
+struct OpenNest {
+  std::string structure;                      // structures.h
+  std::map<std::string, std::int64_t> facts;  // that a condition of the table may ask for
+  // Declined: this template is not for this nest, and why.
+  std::function<Result<Filling>(const TemplateFile&)> fill_holes;
+};
+
+// They keep the kernel and the statements by reference.
+OpenNest open_reduction(const KernelSoFar& kernel, const StatementGroup& group);
+OpenNest open_pointwise(const KernelSoFar& kernel, const StatementGroup& group);
+// From the front, as many groups as run over the same rows and go together.
+OpenNest open_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups, bool keep_order);
+
+// True where a sum and its neighbours read the same elements along a loop: pooling, stencils.
+bool reads_windows(const ir::Statement& update);
+// Machine and sizes as conditions and domains have them: L, cores, registers, L1, L2, L3 in bytes.
+std::map<std::string, std::int64_t> machine_facts(const Machine& machine, DType type);
+// The values that a file allows a param: its domain, or the number that stands there; empty: any.
+std::set<std::int64_t> allowed_values(const TemplateFile& file, const std::string& param, const Machine& machine,
+                                      DType type);
 
 }  // namespace polyte::schedule

@@ -1,8 +1,8 @@
-// Element-wise definitions: threads share an outer loop, the loop with stride 1 is innermost and in vectors. What
-// strides along it is read in square tiles, of the loop along which it does not.
+// Roles of templates for definitions, element by element: the loop with stride 1 carries the lanes. What strides along
+// it is read in square tiles, of the loop along which it does not.
 //
-//   y[n, c, h, w] = ...      n > par c > h > w.o > <w.i> > y       n of one iteration
-//   y[m, n] = x[n, m]        par n.o > m.o > [m.i] > <n.i> > y    x is read along its rows
+//   y[n, c, h, w] = ...      around n, c, h   lane w
+//   y[m, n] = x[n, m]        lane n, turning m: x is read along its rows
 #include <algorithm>
 
 #include "schedule/cost/lanes.h"
@@ -19,34 +19,23 @@ constexpr std::int64_t kVectorsAStep = 4;
 struct PointwiseShape {
   std::vector<std::string> outer;  // in order, the lane loop not among them
   std::string lane;                // empty: nothing to vectorise
-  std::int64_t lane_extent = 0;
-  std::string turning;  // the other loop of square tiles; empty: none
+  std::string turning;             // the other loop of square tiles; empty: none
 };
 
-PointwiseShape shape_of(const ir::Program& program, const ir::Statement& s, const std::vector<IteratorFacts>& facts,
-                        std::int64_t lanes) {
+PointwiseShape shape_of(const KernelSoFar& kernel, const ir::Statement& s, const std::vector<IteratorFacts>& facts) {
+  const ir::Program& program = kernel.program;
+  const std::int64_t lanes = kernel.machine.lanes(program.buffer(s.writes[0].buffer).dtype);
   PointwiseShape shape;
-  for (const IteratorFacts& fact : facts) {
-    std::optional<std::int64_t> write = write_stride(program, s, fact.name);
-    if (write == 1 && fact.extent > 1 && can_carry_lanes(program, s, fact.name)) {
+  for (const IteratorFacts& fact : facts)
+    if (write_stride(program, s, fact.name) == 1 && fact.extent > 1 && can_carry_lanes(program, s, fact.name))
       shape.lane = fact.name;
-      shape.lane_extent = fact.extent;
-    }
-  }
-  shape.turning = shape.lane.empty() ? "" : turning_loop(program, s, shape.lane);
+  if (!shape.lane.empty()) shape.turning = turning_loop(program, s, shape.lane);
   const IteratorFacts* turning = find(facts, shape.turning);
-  if (!turning || std::min(turning->extent, shape.lane_extent) < lanes) shape.turning.clear();
-  for (const IteratorFacts& fact : facts) {
+  if (!turning || std::min(turning->extent, find(facts, shape.lane)->extent) < lanes) shape.turning.clear();
+  for (const IteratorFacts& fact : facts)
     if (fact.name != shape.lane && fact.name != shape.turning) shape.outer.push_back(fact.name);
-  }
   return shape;
 }
-
-struct PointwiseNest {
-  std::vector<PlannedSplit> splits;
-  std::vector<CountedLoop> around;  // outermost first
-  NestPath tile;                    // the loops inside
-};
 
 // Iterations that write the same elements depend on each other.
 bool owns_elements(const ir::Statement& s, const std::string& loop) {
@@ -54,61 +43,62 @@ bool owns_elements(const ir::Statement& s, const std::string& loop) {
                              [&](const ir::Index& index) { return !index.indirect && index.affine.uses(loop); });
 }
 
-PointwiseNest nest_of(const ir::Statement& s, const std::vector<IteratorFacts>& facts, const PointwiseShape& shape,
-                      std::int64_t lanes) {
-  PointwiseNest nest;
-  const auto add = [&](const std::string& loop, const std::string& name, std::int64_t size) {
-    nest.around.push_back({name, ceil_div(find(facts, loop)->extent, size), owns_elements(s, loop)});
-  };
-  const auto split = [&](const std::string& loop, std::int64_t vectors) {
-    nest.splits.push_back({s.name, loop, Vectors{vectors}, Provenance::Template});
-  };
-  for (const std::string& loop : shape.outer) add(loop, loop, 1);
-  if (!shape.turning.empty()) {
-    split(shape.turning, 1);
-    split(shape.lane, 1);
-    add(shape.lane, tiles_of(shape.lane), lanes);
-    add(shape.turning, tiles_of(shape.turning), lanes);
-    nest.tile = {{within_tile(shape.turning), LoopKind::Unrolled}, {within_tile(shape.lane), LoopKind::Vector}};
-  } else if (!shape.lane.empty() && shape.lane_extent > kVectorsAStep * lanes) {
-    split(shape.lane, kVectorsAStep);
-    add(shape.lane, tiles_of(shape.lane), kVectorsAStep * lanes);
-    nest.tile = {{within_tile(shape.lane), LoopKind::Vector}};
-  } else if (!shape.lane.empty()) {
-    nest.tile = {{shape.lane, LoopKind::Vector}};
-  }
-  return nest;
-}
-
-double cycles_of(const ir::Program& program, const ir::Statement& s, const std::vector<IteratorFacts>& facts,
-                 const Machine& machine) {
-  TileQuestion question{&program, &s, {}, {}, {}, {}, {}, 1};
+double cycles_of(const KernelSoFar& kernel, const ir::Statement& s, const std::vector<IteratorFacts>& facts) {
+  TileQuestion question{&kernel.program, &s, {}, {}, {}, {}, {}, 1};
   for (const IteratorFacts& fact : facts) {
     question.loops.push_back({fact.name, fact.extent, false});
     question.candidates.push_back(fact.name);
   }
-  return choose_tile(question, machine).cycles;
+  return choose_tile(question, kernel.machine).cycles;
 }
+
+struct PointwiseNest {
+  const KernelSoFar& kernel;
+  const ir::Statement& s;
+  std::vector<IteratorFacts> facts;
+  PointwiseShape shape;
+  DType dtype;
+
+  // The loops around the lanes, as the template has them.
+  std::vector<CountedLoop> around(const TemplateFile& file, const Scope& scope) const {
+    std::vector<CountedLoop> loops;
+    const auto add = [&](const std::string& name, const std::string& loop, std::int64_t size) {
+      loops.push_back({name, ceil_div(find(facts, loop)->extent, size), owns_elements(s, loop)});
+    };
+    for (const std::string& item : file.around) {
+      const std::string role = item.substr(0, item.find('.'));
+      const auto loop = scope.names.find(role);
+      if (role == "free")
+        for (const std::string& outer : shape.outer) add(outer, outer, 1);
+      else if (loop != scope.names.end() && !loop->second.empty())
+        add(loop->second + item.substr(role.size()), loop->second,
+            kernel.machine.lanes(dtype) * (shape.turning.empty() ? kVectorsAStep : 1));
+    }
+    return loops;
+  }
+
+  Filling fill_holes(const TemplateFile& file) const {
+    Filling filling;
+    filling.staged = kernel.staged;
+    filling.scope.names = {{"define", s.name}, {"lane", shape.lane}, {"turning", shape.turning}};
+    filling.scope.lists["free"] = shape.outer;
+    filling.scope.names["threads"] =
+        loop_for_threads(kernel.machine, cycles_of(kernel, s, facts), around(file, filling.scope), kernel.program.open);
+    return filling;
+  }
+};
 
 }  // namespace
 
-Result<NestPlan> plan_pointwise(KernelSoFar& kernel, const StatementGroup& group) {
-  if (!group.plain || group.plain->region_depth > 0 || group.plain->combiner != ir::Combiner::None) {
-    const bool is_ordered = group.plain && group.plain->region_depth > 0;
-    return Decline{"no template for " + (group.plain ? group.plain->name : "statements") +
-                   (is_ordered ? " in an ordered region" : ", which adds to elements that its iterations share")};
-  }
+OpenNest open_pointwise(const KernelSoFar& kernel, const StatementGroup& group) {
   const ir::Statement& s = *group.plain;
-  NestPlan plan{.number = kernel.number, .tree_by = Provenance::Template};
   const std::vector<IteratorFacts> facts = facts_of(kernel.reference, s);
-  if (facts.empty()) return plan;  // a single point has no loops
-  const std::int64_t lanes = kernel.machine.lanes(kernel.program.buffer(s.writes[0].buffer).dtype);
-  const PointwiseNest nest = nest_of(s, facts, shape_of(kernel.program, s, facts, lanes), lanes);
-  plan.splits.assign(nest.splits.begin(), nest.splits.end());
-  const std::string parallel = loop_for_threads(kernel.machine, cycles_of(kernel.program, s, facts, kernel.machine),
-                                                nest.around, kernel.program.open);
-  plan.tree = nest_path(joined(path_of(nest.around, parallel), nest.tile), nest_statement(s.name));
-  return plan;
+  const DType dtype = kernel.program.buffer(s.writes[0].buffer).dtype;
+  const PointwiseNest nest{kernel, s, facts, shape_of(kernel, s, facts), dtype};
+  OpenNest open{nest.shape.turning.empty() ? "pointwise" : "transpose", machine_facts(kernel.machine, dtype),
+                [nest](const TemplateFile& file) -> Result<Filling> { return nest.fill_holes(file); }};
+  open.facts["lane_extent"] = nest.shape.lane.empty() ? 0 : find(facts, nest.shape.lane)->extent;
+  return open;
 }
 
 }  // namespace polyte::schedule

@@ -1,162 +1,206 @@
-// Reductions with their epilogues: contractions, convolutions, pooling, sums. One nest:
+// Holes and roles of templates for sums with their epilogues: contractions, windows, any other. The cost model says
+// which loops are lanes and rows, how large the tile is, and what is worth a copy in panels; the order is the file's.
 //
-//   par f.o > h > row.o > k.o > { tile > acc.init when first k.o; k > tile > acc.update; tile > y when last k.o }
-//   tile = [row.i] > <lane.i>, the accumulators in registers, operands in panels where that pays
-//
-// Lanes, rows, their sizes and the order of the loops around are chosen by cost (schedule/cost/tile_choice.h). Where
-// the reduction itself is read element by element, free iterations are lanes all the same and squares are turned in
-// registers, which keeps every sum's order:
-//
-//   par others > lane.o > { <lane.i> > s.init; k.o > [k.i] > <lane.i> > s.update; <lane.i> > y }
-//
-// Without any lane loop, rows give several independent chains of scalars.
+//   C[m, n] = sum[k] A[m, k] * B[k, n]     lane n, row m, steps k, panel B (Nr along n)
 #include <algorithm>
-#include <iterator>
+#include <array>
+#include <memory>
 
-#include "schedule/cost/lanes.h"
+#include "ir/contraction.h"
 #include "schedule/cost/operand_staging.h"
 #include "schedule/cost/threads.h"
-#include "schedule/cost/tile_choice.h"
-#include "schedule/cost/tiled_nest.h"
-#include "schedule/templates/nests.h"
-#include "support/checked.h"
+#include "schedule/templates/reduction_nest.h"
 
 namespace polyte::schedule {
 namespace {
 
-class ReductionTemplate {
+// Of one template for one nest.
+class ReductionFiller {
  public:
-  ReductionTemplate(KernelSoFar& kernel, const StatementGroup& group)
-      : kernel_(kernel),
-        program_(kernel.program),
-        machine_(kernel.machine),
-        group_(group),
-        facts_(facts_of(kernel.reference, *group.update)),
-        dtype_(program_.buffer(group.update->writes[0].buffer).dtype) {}
-
-  NestPlan run() {
-    choice_ = choose_tile(question(), machine_);
-    if (!choice_.lane.empty() && is_worth_threads(machine_, choice_.cycles))
-      share_ = lanes_a_thread(choice_, extent(choice_.lane), machine_.lanes(dtype_), machine_.cores);
-    const TiledNest nest = tiled_nest();
-    NestPlan plan = plan_tiled_nest(nest, kernel_.number);
-    stages(nest, plan.stages);
-    return plan;
+  ReductionFiller(const KernelSoFar& kernel, const ReductionNest& nest, const TileChoice& free,
+                  const TemplateFile& file)
+      : nest_(nest), free_(free), file_(file), suffix_(kernel.suffix()) {
+    filling_.staged = kernel.staged;
   }
-  bool has_loops() const { return !facts_.empty(); }
+
+  Result<Filling> run() {
+    if (file_.loop_holes.contains("block") && free_.block.empty()) return Decline{"the sum needs no blocks"};
+    if (file_.loop_holes.contains("turn") && !free_.turned) return Decline{"nothing is turned in registers"};
+    if (!choose()) return Decline{"no tile has the form of " + file_.name};
+    if (file_.params.contains("Share")) {
+      if (choice_.lane.empty() || !is_worth_threads(machine(), choice_.cycles)) return Decline{"one thread is enough"};
+      share_ = lanes_a_thread(choice_, nest_.extent(choice_.lane), machine().lanes(nest_.dtype()), machine().cores);
+      if (share_ == 0) return Decline{"there are no lanes for each thread"};
+    }
+    roles();
+    if (!places_all_loops()) return Decline{file_.name + " does not say where the other free loops stand"};
+    sizes();
+    loops_around();
+    copies();
+    return std::move(filling_);
+  }
 
  private:
-  KernelSoFar& kernel_;
-  const ir::Program& program_;
-  const Machine& machine_;
-  const StatementGroup& group_;
-  std::vector<IteratorFacts> facts_;
-  DType dtype_;
+  const ReductionNest& nest_;
+  const TileChoice& free_;  // what the cost model takes where the order is its own
+  const TemplateFile& file_;
+  const std::string suffix_;  // of this nest's params
   TileChoice choice_;
   std::int64_t share_ = 0;  // lanes of a thread, cut before all else; 0: none
+  Filling filling_;
 
-  const std::string& accumulator() const { return group_.update->writes[0].buffer; }
-  std::int64_t extent(const std::string& loop) const { return find(facts_, loop)->extent; }
+  const Machine& machine() const { return nest_.machine(); }
+  const ir::Statement& update() const { return *nest_.group().update; }
+  TiledSum tiled() const { return {nest_, choice_}; }
 
-  std::vector<const ir::Statement*> members() const {
-    std::vector<const ir::Statement*> all;
-    if (group_.init) all.push_back(group_.init);
-    all.push_back(group_.update);
-    all.insert(all.end(), group_.epilogue.begin(), group_.epilogue.end());
-    return all;
+  // --- what the cost model is asked
+
+  // The loops of the free choice where this form has a tile of them, else others.
+  bool choose() {
+    TileForm form = form_of_file();
+    form.fixed = {{"lane", free_.lane}, {"row", free_.row}, {"outer_row", free_.outer_row}};
+    choice_ = nest_.choose(&form);
+    form.fixed.clear();
+    if (choice_.cycles < 0) choice_ = nest_.choose(&form);
+    return choice_.cycles >= 0;
   }
 
-  TileQuestion question() const {
-    TileQuestion question{&program_, group_.update, {}, {}, {}, {}, {}, 1};
-    for (const ir::Statement* s : members())
-      if (s != group_.update) question.others.push_back(s);
-    for (const IteratorFacts& fact : facts_) {
-      question.loops.push_back({fact.name, fact.extent, fact.reduction});
-      if (!fact.reduction) question.candidates.push_back(fact.name);
-      if (turns(fact)) question.turned.push_back(fact.name);
+  TileForm form_of_file() const {
+    TileForm form;
+    form.loops = file_.loop_holes;
+    form.packs = file_.mentions("panel") || file_.mentions("weight");
+    form.rows = allowed_values(file_, "Mr", machine(), nest_.dtype());
+    form.outer_rows = allowed_values(file_, "Mo", machine(), nest_.dtype());
+    form.lanes = allowed_values(file_, "Nr", machine(), nest_.dtype());
+    form.block = allowed_values(file_, "Kc", machine(), nest_.dtype());
+    for (const std::string& item : file_.around) {
+      const std::string role = item.substr(0, item.find('.'));
+      std::erase(form.order, role);  // lane.o > block.o > lane.i.o: the tiles are the innermost ones
+      form.order.push_back(role);
     }
-    return question;
+    return form;
   }
 
-  // Lanes that stride, turned along the innermost reduction loop.
-  bool turns(const IteratorFacts& fact) const {
-    const std::int64_t lanes = machine_.lanes(dtype_);
-    if (fact.reduction || fact.extent < lanes || group_.update->reductions.empty()) return false;
-    const auto suits = [&](const ir::Statement* s) {
-      return write_stride(program_, *s, fact.name) == 1 && can_carry_lanes(program_, *s, fact.name);
+  // Every loop that the lists of the nest hold stands somewhere.
+  bool places_all_loops() const {
+    const auto stands = [&](const char* list) { return std::ranges::find(file_.around, list) != file_.around.end(); };
+    if (stands("free")) return true;
+    return std::ranges::all_of(std::array{"batch", "lane_free", "row_free"},
+                               [&](const char* list) { return stands(list) || filling_.scope.lists.at(list).empty(); });
+  }
+
+  // --- roles
+
+  void name(const char* role, const std::string& value) { filling_.scope.names[role] = value; }
+
+  void roles() {
+    const StatementGroup& group = nest_.group();
+    name("init", group.init ? group.init->name : "");
+    name("update", update().name);
+    name("lane", choice_.lane);
+    name("row", choice_.row);
+    name("outer_row", choice_.outer_row);
+    name("block", choice_.block);
+    name("turn", choice_.turned ? update().reductions.back() : "");
+    filling_.scope.lists = tiled().free_loops();
+    for (const std::string& loop : update().reductions)
+      if (loop != choice_.block && loop != filling_.scope.names["turn"]) filling_.scope.lists["steps"].push_back(loop);
+    filling_.scope.lists["steps"];
+    for (const ir::Statement* s : nest_.statements())
+      filling_.scope.groups["statement"].push_back({{{"statement", s->name}}, {}, {}});
+    filling_.scope.groups["after"];
+    for (const ir::Statement* s : group.epilogue)
+      filling_.scope.groups["after"].push_back({{{"after", s->name}}, {}, {}});
+  }
+
+  void sizes() {
+    const auto size = [&](const char* param, const std::string& loop, const std::string& value) {
+      if (!loop.empty()) filling_.values[param] = value;
     };
-    const std::string& last = group_.update->reductions.back();
-    return std::ranges::all_of(members(), suits) && extent(last) >= lanes &&
-           turning_loop(program_, *group_.update, fact.name) == last;
+    const std::int64_t lanes = tiled().lanes(), vector = machine().lanes(nest_.dtype());
+    size("Mr", choice_.row, std::to_string(choice_.tile.rows));
+    size("Mo", choice_.outer_row, std::to_string(choice_.tile.outer_rows));
+    size("Nr", choice_.lane, lanes % vector == 0 ? std::to_string(lanes / vector) + "*L" : std::to_string(lanes));
+    size("Kc", choice_.block, std::to_string(choice_.block_size));
+    if (share_ > 0) filling_.values["Share"] = std::to_string(share_);
   }
 
-  TileSize lanes() const {
-    const std::int64_t whole = std::int64_t{choice_.tile.vectors} * machine_.lanes(dtype_);
-    if (whole <= extent(choice_.lane)) return Vectors{choice_.tile.vectors};
-    return Elements{extent(choice_.lane)};
-  }
+  // --- the loops around the tile
 
-  std::int64_t trips(const std::string& loop) const {
-    if (loop == tiles_of(choice_.lane))
-      return ceil_div(extent(choice_.lane), std::int64_t{choice_.tile.vectors} * machine_.lanes(dtype_));
-    if (loop == tiles_of(choice_.outer_row)) return ceil_div(extent(choice_.outer_row), choice_.tile.outer_rows);
-    if (loop == tiles_of(choice_.row)) return ceil_div(extent(choice_.row), choice_.tile.rows);
-    if (loop == tiles_of(choice_.block)) return ceil_div(extent(choice_.block), choice_.block_size);
-    return extent(loop);
-  }
-
-  // Without shares: the loops that the tile leaves.
-  std::vector<CountedLoop> loops_of_tiles() const {
+  std::vector<CountedLoop> around() const {
     std::vector<CountedLoop> loops;
-    for (const std::string& loop : choice_.order) loops.push_back({loop, trips(loop), loop != tiles_of(choice_.block)});
+    for (const std::string& item : file_.around) {
+      if (const auto list = filling_.scope.lists.find(item); list != filling_.scope.lists.end()) {
+        for (const std::string& loop : list->second) loops.push_back({loop, tiled().trips_of(loop)});
+        continue;
+      }
+      const std::string role = item.substr(0, item.find('.'));
+      const auto named = filling_.scope.names.find(role);
+      if (named == filling_.scope.names.end() || named->second.empty()) continue;
+      const std::int64_t trips = share_ > 0 && item == "lane.o" ? machine().cores : tiled().trips(role);
+      loops.push_back({named->second + item.substr(role.size()), trips, role != "block"});
+    }
     return loops;
   }
 
-  TiledNest tiled_nest() const {
-    TiledNest nest{.choice = &choice_, .statements = members(), .update = group_.update, .share = share_};
-    nest.sizes_by = nest.order_by = Provenance::Template;
-    if (!choice_.lane.empty()) nest.lanes = lanes();
-    nest.around = loops_of_tiles();
-    if (share_ == 0) {
-      nest.parallel = loop_for_threads(machine_, choice_.cycles, nest.around, program_.open);
-      return nest;
-    }
-    const std::string tiles = tiles_of(choice_.lane);
-    for (CountedLoop& loop : nest.around)
-      if (loop.name == tiles) loop.name = tiles_of(lane_loop(choice_, share_));
-    nest.around.insert(nest.around.begin(), {tiles, machine_.cores});
-    nest.parallel = tiles;
-    return nest;
+  void loops_around() {
+    const std::vector<CountedLoop> loops = around();
+    const bool may_stay = can_stage_accumulator(nest_.program(), update(), nest_.statements(), false);
+    name("sum", may_stay ? update().writes[0].buffer : "");
+    name("inmost", loops.empty() ? "" : loops.back().name);
+    name("threads",
+         share_ > 0 ? loops.front().name : loop_for_threads(machine(), choice_.cycles, loops, nest_.program().open));
   }
 
-  // A loop name that several nests share is said with a statement of this one.
-  void stages(const TiledNest& nest, std::vector<PlannedStage>& stages) {
-    if (!choice_.order.empty() && can_stage_accumulator(program_, *group_.update, members(), false))
-      stages.push_back({.tensor = accumulator(),
-                        .at = {{group_.update->name, nest.around.back().name}},
-                        .memory = Memory::Register,
-                        .by = Provenance::Template});
+  // --- copies of operands
+
+  void copies() {
+    for (const char* group : {"weight", "panel", "border", "padded"}) filling_.scope.groups[group];
     if (choice_.lane.empty() || choice_.turned) return;
-    const std::int64_t row_panels = choice_.row.empty() ? 0 : trips(tiles_of(choice_.row));
-    const TiledReduction tiled{&program_,
-                               &machine_,
-                               group_.update,
-                               {choice_.lane, Param{"Nr"}, trips(tiles_of(choice_.lane))},
-                               {choice_.row, Param{"Mr"}, row_panels},
-                               choice_.packed,
-                               choice_.in_place,
-                               choice_.order,
-                               Provenance::Template};
-    std::ranges::move(operand_stages(tiled, kernel_.staged), std::back_inserter(stages));
+    const std::int64_t row_panels = choice_.row.empty() ? 0 : tiled().trips("row");
+    const TiledReduction reduction{&nest_.program(),
+                                   &machine(),
+                                   &update(),
+                                   {choice_.lane, Param{"Nr"}, tiled().trips("lane")},
+                                   {choice_.row, Param{"Mr"}, row_panels},
+                                   choice_.packed,
+                                   choice_.in_place,
+                                   choice_.order,
+                                   Provenance::Template};
+    for (const PlannedStage& stage : operand_stages(reduction, filling_.staged)) copy(stage);
+  }
+
+  void copy(const PlannedStage& stage) {
+    Scope member{{{"operand", stage.tensor}, {"copies", stage.shared_loop}, {"site", ""}}, {}, {}};
+    if (stage.layout.empty()) {
+      if (stage.at) member.names["site"] = stage.at->loop;
+      filling_.scope.groups[stage.at ? "border" : "padded"].push_back(std::move(member));
+      return;
+    }
+    member.names["side"] = stage.layout.front().dimension;
+    member.names["size"] = std::get<Param>(stage.layout.front().size).name + suffix_;
+    member.lists["dims"] = stage.dimensions;
+    for (auto index = stage.layout.begin() + 1; index + 1 != stage.layout.end(); ++index)
+      member.lists["rest"].push_back(index->dimension);
+    member.lists["rest"];
+    filling_.scope.groups[stage.when_compile ? "weight" : "panel"].push_back(std::move(member));
   }
 };
 
 }  // namespace
 
-Result<NestPlan> plan_reduction(KernelSoFar& kernel, const StatementGroup& group) {
-  if (!group.update) return Decline{"not a reduction"};
-  ReductionTemplate reduction(kernel, group);
-  return reduction.has_loops() ? reduction.run() : NestPlan{};
+OpenNest open_reduction(const KernelSoFar& kernel, const StatementGroup& group) {
+  const auto nest = std::make_shared<ReductionNest>(kernel, group);
+  const auto free = std::make_shared<TileChoice>(nest->choose(nullptr));
+  std::map<std::string, std::int64_t> facts = TiledSum(*nest, *free).facts();
+  const bool is_product = static_cast<bool>(ir::classify_contraction(kernel.program, *group.update));
+  const bool is_shared = facts["lane_bytes"] > 0 && facts["row_bytes"] > 0;
+  return {is_product && is_shared        ? "contraction"
+          : reads_windows(*group.update) ? "window"
+                                         : "reduction",
+          facts, [&kernel, nest, free](const TemplateFile& file) {
+            return ReductionFiller(kernel, *nest, *free, file).run();
+          }};
 }
 
 }  // namespace polyte::schedule

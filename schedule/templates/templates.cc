@@ -3,25 +3,15 @@
 #include <algorithm>
 
 #include "schedule/cost/streaming.h"
-#include "schedule/script/nest_writer.h"
+#include "schedule/script/own_script.h"
+#include "schedule/script/size_expr.h"
 #include "schedule/state/digits.h"
+#include "schedule/templates/expand_template.h"
 #include "schedule/templates/nests.h"
+#include "support/error.h"
 
 namespace polyte::schedule {
 namespace {
-
-using Template = Result<NestPlan> (*)(KernelSoFar&, const StatementGroup&);
-constexpr Template kTemplates[] = {plan_reduction, plan_pointwise};
-
-// The first template that takes the group; else the last one's reason.
-Result<NestPlan> plan_group(KernelSoFar& kernel, const StatementGroup& group) {
-  Result<NestPlan> plan = Decline{""};
-  for (const Template& each : kTemplates) {
-    plan = each(kernel, group);
-    if (plan) break;
-  }
-  return plan;
-}
 
 const ir::Statement& main_of(const StatementGroup& group) { return group.update ? *group.update : *group.plain; }
 
@@ -33,40 +23,101 @@ bool is_single(const State& reference, const StatementGroup& group) {
 
 class TemplateScheduler {
  public:
-  TemplateScheduler(KernelSoFar& kernel, const TemplateOptions& options) : kernel_(kernel), options_(options) {}
+  TemplateScheduler(KernelSoFar& kernel, const TemplateOptions& options)
+      : kernel_(kernel), options_(options), set_(options.templates ? *options.templates : own_templates()) {}
 
   // What no template takes stays in reference order beside the others; alone it is declined.
-  Result<KernelPlan> run() {
+  std::optional<Decline> run() {
     const std::vector<StatementGroup> groups = group_statements(kernel_.program);
     std::size_t taken = 0;
     for (std::size_t i = 0; i < groups.size(); ++kernel_.number) {
-      RowRun rows = plan_rows(kernel_, std::span(groups).subspan(i), options_.keep_order);
-      if (rows.groups > 0) plan_.nests.push_back(std::move(rows.plan));
-      taken += rows.groups > 0 ? rows.groups : takes(groups[i]);
-      i += std::max<std::size_t>(rows.groups, 1);
+      const std::span<const StatementGroup> rest = std::span(groups).subspan(i);
+      std::size_t here = take(open_rows(kernel_, rest, options_.keep_order), rest.front());
+      if (here == 0) here = take_one(rest.front());
+      taken += here;
+      i += std::max<std::size_t>(here, 1);
     }
     if (taken == 0 && !groups.empty()) return Decline{reason_};
-    for (const std::string& result : streamed_results(kernel_.program, kernel_.machine, plan_.nests))
-      plan_.streams.push_back({result, Provenance::Template});
-    return std::move(plan_);
+    for (const std::string& result : streamed_results(kernel_.program, kernel_.machine, reused_))
+      directives_.push_back({StoreNonTemporal{result}, Provenance::TileModel});
+    return std::nullopt;
   }
+
+  std::vector<Directive> directives() && { return std::move(directives_); }
+  const std::set<std::string>& reassociated() const { return reassociated_; }
 
  private:
   KernelSoFar& kernel_;
   const TemplateOptions& options_;
-  KernelPlan plan_;
+  const TemplateSet& set_;
+  std::vector<Directive> directives_;
+  std::set<std::string> reassociated_, reused_;
   std::string reason_;  // why the last group was not taken
 
-  std::size_t takes(const StatementGroup& group) {
-    if (is_empty(kernel_.reference, kernel_.reference.at(main_of(group).name))) return 1;  // nothing is to schedule
-    Result<NestPlan> plan = plan_group(kernel_, group);
-    if (!plan) reason_ = plan.error().reason;
-    const bool has_loops = plan && plan->tree;
-    if (!has_loops && options_.notes && !is_single(kernel_.reference, group))
-      options_.notes->push_back("'" + main_of(group).name + "' stays in reference order: " +
-                                (plan ? "no loop of it is long enough for lanes or tiles" : reason_));
-    if (has_loops) plan_.nests.push_back(std::move(*plan));
-    return plan ? 1 : 0;
+  // How many groups the nest has whose template was found: the first of its structure whose condition holds and whose
+  // holes can be filled. 0: there is none, for reason_.
+  std::size_t take(const OpenNest& nest, const StatementGroup& first) {
+    reason_ = "no template for a " + nest.structure;
+    for (const TemplateChoice& choice : set_.choices) {
+      if (choice.structure != nest.structure || !holds(choice, nest)) continue;
+      const TemplateFile& file = set_.files.at(choice.name);
+      Result<Filling> filling = nest.fill_holes(file);
+      if (filling) {
+        write(file, *filling, first);
+        return filling->groups;
+      }
+      reason_ = filling.error().reason;
+    }
+    return 0;
+  }
+
+  static bool holds(const TemplateChoice& choice, const OpenNest& nest) {
+    if (choice.condition.empty()) return true;
+    const auto value = evaluate_size(choice.condition, nest.facts);
+    if (!value) throw UserError(ExitStatus::InvalidInput, choice.where + ": " + value.error().reason);
+    return *value != 0;
+  }
+
+  // Of one group that is no chain of rows.
+  std::size_t take_one(const StatementGroup& group) {
+    const ir::Statement& s = main_of(group);
+    if (is_empty(kernel_.reference, kernel_.reference.at(s.name))) return 1;  // nothing is to schedule
+    if (s.iterators.empty()) return 1;                                        // a single point has no loops
+    const std::size_t taken = group.update ? take(open_reduction(kernel_, group), group) : take_plain(group);
+    if (taken == 0 && options_.notes && !is_single(kernel_.reference, group))
+      options_.notes->push_back("'" + s.name + "' stays in reference order: " + reason_);
+    return taken;
+  }
+
+  std::size_t take_plain(const StatementGroup& group) {
+    const ir::Statement& s = *group.plain;
+    if (s.region_depth == 0 && s.combiner == ir::Combiner::None) return take(open_pointwise(kernel_, group), group);
+    reason_ = "no template for " + s.name +
+              (s.region_depth > 0 ? " in an ordered region" : ", which adds to elements that its iterations share");
+    return 0;
+  }
+
+  void write(const TemplateFile& file, Filling& filling, const StatementGroup& first) {
+    for (const auto& [param, known] : file.params) {
+      const bool is_unused = known.value == "?" && !filling.values.contains(param);
+      filling.scope.names[param] = is_unused ? "" : param + kernel_.suffix();
+    }
+    for (Directive& directive : expand(file, filling.scope, filling.values))
+      directives_.push_back(std::move(directive));
+    kernel_.staged = filling.staged;
+    reassociated_.insert(filling.reassociated.begin(), filling.reassociated.end());
+    reused_.insert(filling.reused.begin(), filling.reused.end());
+    if (options_.uses) options_.uses->push_back(use_of(file, filling, first));
+  }
+
+  static TemplateUse use_of(const TemplateFile& file, const Filling& filling, const StatementGroup& first) {
+    TemplateUse use{first.init ? first.init->name : main_of(first).name, file.name, file.origin, file.text, {}};
+    for (const std::string& loop : file.loop_holes)
+      if (const std::string& name = filling.scope.names.at(loop); !name.empty())
+        use.roles.push_back(loop + " = " + name);
+    for (const auto& [param, value] : filling.values)
+      if (file.params.contains(param)) use.roles.push_back(param + " = " + value);
+    return use;
   }
 };
 
@@ -75,9 +126,11 @@ class TemplateScheduler {
 Result<Script> make_template(const ir::Program& program, const Machine& machine, const TemplateOptions& options) {
   const State reference = reference_state(std::make_shared<const ir::Program>(program));
   KernelSoFar kernel{program, reference, machine};
-  const Result<KernelPlan> plan = TemplateScheduler(kernel, options).run();
-  if (!plan) return plan.error();
-  return write_script(program, "template", machine, *plan);
+  TemplateScheduler scheduler(kernel, options);
+  if (const auto declined = scheduler.run()) return *declined;
+  Script script = own_script(program, "template", machine, scheduler.reassociated());
+  script.directives = std::move(scheduler).directives();
+  return script;
 }
 
 }  // namespace polyte::schedule

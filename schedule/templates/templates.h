@@ -1,29 +1,36 @@
-// Polyte's manual schedules: for each structure of Program (not for each operator) the schedule that a person who
-// knows the machine would write, with sizes from schedule/cost/tile_model.h.
+// Polyte's manual schedules: for each structure of Program (not for each operator) the schedule that a person who knows
+// the machine would write, as a file of Script text with holes (*.sched; docs/templates.md).
 //
-//   contraction   register tile, packed operands, padded copy of a guarded input, epilogue on the registers
-//   rows          sums of rows and what is made of them, in passes over a few rows at a time, lanes along the row
-//   reduction     vectors over a free dimension, accumulators in registers, epilogue in the same nest
-//   element-wise  threads outside, vectors innermost
-//
-// A Program is a sequence of nests; each gets the first template that takes it (templates.cc has the list).
+// A Program is a sequence of nests. Of each, templates.table says which file it takes, by its structure and sizes; the
+// cost model fills the file's holes; what stands in the file becomes the Script.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "schedule/script/script.h"
+#include "schedule/templates/template_text.h"
 #include "support/machine.h"
 #include "support/result.h"
 
 namespace polyte::schedule {
 
+// Which template a nest has taken.
+struct TemplateUse {
+  std::string statement;           // the first of the nest
+  std::string name, origin, text;  // of the file
+  std::vector<std::string> roles;  // "lane = n", "Mr = 13"
+};
+
 struct TemplateOptions {
   bool keep_order = false;                    // of floating-point sums: no `reassoc`
   std::vector<std::string>* notes = nullptr;  // receives which statements stay in reference order, and why
+  const TemplateSet* templates = nullptr;     // null: own_templates()
+  std::vector<TemplateUse>* uses = nullptr;   // receives what the nests took, in order
 };
 
-// A Script whose directives carry Provenance::Template. Sizes of the Program must be numbers.
+// A Script whose directives carry Provenance::Template, those of filled holes Provenance::TileModel. Sizes of the
+// Program must be numbers. UserError: a file of `templates` is no Script for the nest that takes it.
 Result<Script> make_template(const ir::Program& program, const Machine& machine, const TemplateOptions& options = {});
 
 }  // namespace polyte::schedule

@@ -98,7 +98,8 @@ TEST_CASE("examples with their first size open: the reference's bits at every si
     for (const driver::Arm arm : {driver::Arm::Naive, driver::Arm::Isl, driver::Arm::Poly, driver::Arm::Template}) {
       CAPTURE(to_string(arm));
       driver::BuiltKernel kernel = kernel_of(program, arm);
-      const bool declines = !driver::write_script(ir::at_typical(*program, kernel.typical), arm, machine(), true);
+      const bool declines =
+          !driver::write_script(ir::at_typical(*program, kernel.typical), arm, machine(), {.keep_order = true});
       CHECK(kernel.declined.has_value() == declines);  // ordered regions, whatever their size; nothing is refused
       const ir::LoopProgram nest = lower::lower_to_nest(*kernel.state);
       for (const std::int64_t size : {1, 2, 7, 17, 26}) {

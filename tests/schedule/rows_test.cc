@@ -37,7 +37,7 @@ std::string checked(const char* text, const ir::Values& sizes, const schedule::T
 TEST_CASE("rows: a chain is one nest of three passes, its sums in several vectors of lanes") {
   const std::string script = checked(kChain, {{"M", 21}, {"N", 200}});
   CHECK(has(script, "reassoc j"));
-  CHECK(has(script, "split_reduction total: j by 4*L as total_v interleaved"));
+  CHECK(has(script, "split_reduction total: j by Nv as total_v interleaved"));
   CHECK(has(script, "{ <j.i> > e; <j.i> > total_v.update }"));  // one pass makes the terms and adds them up
   CHECK(has(script, "stage total_v at total_v.update:i.i in register"));
   CHECK(has(script, "reuse y for e"));  // until y's own elements are made of them
@@ -185,7 +185,8 @@ program columns(M, N)
   CAPTURE(printed);
   CHECK(has(printed, "exact"));
   CHECK(has(printed, "[i.i] > <j.i.i> > s.update"));
-  CHECK(has(printed, "par j.o > i.o > j.i.o"));
+  CHECK(has(printed, "nest j.o > i.o > j.i.o"));
+  CHECK(has(printed, "parallel s.update:j.o"));
 }
 
 TEST_CASE("rows: results are stored past the caches where all together exceed them by far") {
@@ -199,6 +200,6 @@ program copy(M, N)
   const auto small = schedule::bound_program(kCopy, {{"M", 512}, {"N", 512}});
   CHECK(schedule::streamed_results(*large, schedule::wide_machine(), {}) == std::vector<std::string>{"y"});
   CHECK(schedule::streamed_results(*small, schedule::wide_machine(), {}).empty());
-  const std::vector<schedule::NestPlan> reused = {{.reuses = {{"y", "t"}}}};  // what lies in it is read again
+  const std::set<std::string> reused = {"y"};  // what lies in it is read again
   CHECK(schedule::streamed_results(*large, schedule::wide_machine(), reused).empty());
 }

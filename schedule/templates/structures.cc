@@ -1,0 +1,23 @@
+#include "schedule/templates/structures.h"
+
+namespace polyte::schedule {
+
+const std::vector<Structure>& structures() {
+  const std::vector<std::string> tile_loops = {"lane", "row", "outer_row", "block", "turn"};
+  const std::vector<std::string> tile_params = {"Mr", "Mo", "Nr", "Kc", "Share"};
+  static const std::vector<Structure> kAll = {
+      {"rows",
+       "sums of rows and what is made of them, element by element: softmax, norms, means",
+       {},
+       {"R", "Nv", "Np"}},
+      {"contraction", "a sum of products whose operands are read again: matrix products, convolutions", tile_loops,
+       tile_params},
+      {"window", "another sum, of elements that its neighbours read too: pooling, stencils", tile_loops, tile_params},
+      {"reduction", "any other sum", tile_loops, tile_params},
+      {"transpose", "a definition that reads across the lanes of its result", {}, {}},
+      {"pointwise", "any other definition", {}, {}},
+  };
+  return kAll;
+}
+
+}  // namespace polyte::schedule
