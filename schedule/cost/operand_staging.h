@@ -31,7 +31,7 @@ struct TiledReduction {
   Side lane, row;
   std::set<std::string> packed;    // buffers that want panels
   std::set<std::string> in_place;  // guarded reads that stay as they are
-  std::vector<std::string> order;  // the loops around the tile, outermost first
+  std::vector<PlannedLoop> order;  // the loops around the tile, outermost first
   Provenance by = Provenance::TileModel;
 };
 

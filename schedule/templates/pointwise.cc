@@ -58,7 +58,7 @@ PointwiseNest nest_of(const ir::Statement& s, const std::vector<IteratorFacts>& 
                       std::int64_t lanes) {
   PointwiseNest nest;
   const auto add = [&](const std::string& loop, const std::string& name, std::int64_t size) {
-    nest.around.push_back({name, ceil_div(find(facts, loop)->extent, size), owns_elements(s, loop)});
+    nest.around.push_back({name, ceil_div(find(facts, loop)->extent, size), owns_elements(s, loop), loop});
   };
   const auto split = [&](const std::string& loop, std::int64_t vectors) {
     nest.splits.push_back({s.name, loop, Vectors{vectors}, Provenance::Template});

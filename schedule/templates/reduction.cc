@@ -96,19 +96,21 @@ class ReductionTemplate {
     return Elements{extent(choice_.lane)};
   }
 
-  std::int64_t trips(const std::string& loop) const {
-    if (loop == tiles_of(choice_.lane))
-      return ceil_div(extent(choice_.lane), std::int64_t{choice_.tile.vectors} * machine_.lanes(dtype_));
-    if (loop == tiles_of(choice_.outer_row)) return ceil_div(extent(choice_.outer_row), choice_.tile.outer_rows);
-    if (loop == tiles_of(choice_.row)) return ceil_div(extent(choice_.row), choice_.tile.rows);
-    if (loop == tiles_of(choice_.block)) return ceil_div(extent(choice_.block), choice_.block_size);
-    return extent(loop);
+  // Of the loop over the iterator around the tile.
+  std::int64_t trips(const std::string& iterator) const {
+    std::int64_t size = 1;
+    if (iterator == choice_.block) size = choice_.block_size;
+    if (iterator == choice_.row) size = choice_.tile.rows;
+    if (iterator == choice_.outer_row) size = choice_.tile.outer_rows;
+    if (iterator == choice_.lane) size = std::int64_t{choice_.tile.vectors} * machine_.lanes(dtype_);
+    return ceil_div(extent(iterator), size);
   }
 
   // Without shares: the loops that the tile leaves.
   std::vector<CountedLoop> loops_of_tiles() const {
     std::vector<CountedLoop> loops;
-    for (const std::string& loop : choice_.order) loops.push_back({loop, trips(loop), loop != tiles_of(choice_.block)});
+    for (const PlannedLoop& loop : choice_.order)
+      loops.push_back({loop.name, trips(loop.iterator), loop.iterator != choice_.block, loop.iterator});
     return loops;
   }
 
@@ -123,8 +125,8 @@ class ReductionTemplate {
     }
     const std::string tiles = tiles_of(choice_.lane);
     for (CountedLoop& loop : nest.around)
-      if (loop.name == tiles) loop.name = tiles_of(lane_loop(choice_, share_));
-    nest.around.insert(nest.around.begin(), {tiles, machine_.cores});
+      if (loop.iterator == choice_.lane) loop.name = tiles_of(lane_loop(choice_, share_));
+    nest.around.insert(nest.around.begin(), {tiles, machine_.cores, true, choice_.lane});
     nest.parallel = tiles;
     return nest;
   }
@@ -137,11 +139,11 @@ class ReductionTemplate {
                         .memory = Memory::Register,
                         .by = Provenance::Template});
     if (choice_.lane.empty() || choice_.turned) return;
-    const std::int64_t row_panels = choice_.row.empty() ? 0 : trips(tiles_of(choice_.row));
+    const std::int64_t row_panels = choice_.row.empty() ? 0 : trips(choice_.row);
     const TiledReduction tiled{&program_,
                                &machine_,
                                group_.update,
-                               {choice_.lane, Param{"Nr"}, trips(tiles_of(choice_.lane))},
+                               {choice_.lane, Param{"Nr"}, trips(choice_.lane)},
                                {choice_.row, Param{"Mr"}, row_panels},
                                choice_.packed,
                                choice_.in_place,
