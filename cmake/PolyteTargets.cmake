@@ -14,14 +14,21 @@ function(polyte_library folder)
 endfunction()
 
 # polyte_test(folder LABEL unit SOURCES a_test.cc DEPENDS Polyte::ir)
-#   one doctest binary a folder of tests/, polyte_<folder>_test, run by ctest with that label.
+#   one doctest binary a folder of tests/, polyte_<folder>_test, run by ctest with that label. What it precompiles is
+#   what its libraries need: the driver's headers, the Script's, or doctest's alone.
 function(polyte_test name)
   cmake_parse_arguments(ARG "" "LABEL" "SOURCES;DEPENDS" ${ARGN})
+  set(precompiled test)
+  if("Polyte::driver" IN_LIST ARG_DEPENDS OR "Polyte::fuzz" IN_LIST ARG_DEPENDS)
+    set(precompiled test_driver)
+  elseif("Polyte::schedule" IN_LIST ARG_DEPENDS OR "Polyte::lower" IN_LIST ARG_DEPENDS OR "Polyte::poly" IN_LIST ARG_DEPENDS)
+    set(precompiled test_script)
+  endif()
   add_executable(polyte_${name}_test ${ARG_SOURCES})
   target_link_libraries(polyte_${name}_test PRIVATE polyte_flags polyte_test_main ${ARG_DEPENDS})
   target_compile_options(polyte_${name}_test PRIVATE -O1)  # what is tested is -O2; a third of the build's time is here
   set_target_properties(polyte_${name}_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)  # as polyte_test_main has it
-  polyte_precompile(polyte_${name}_test test)
+  polyte_precompile(polyte_${name}_test ${precompiled})
   add_test(NAME ${name} COMMAND polyte_${name}_test WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}")
 endfunction()

@@ -150,23 +150,27 @@ class Builder {
   std::vector<Bounds> cut_bounds(const Loop& loop, const Bounds& whole, const Instances& below) const {
     std::vector<Bounds> parts = {whole};
     std::vector<Affine> done;
-    for (const schedule::CutRecord& cut : state_.cuts) {
-      const bool is_below = std::any_of(below.begin(), below.end(), [&](const LeafInstance* instance) {
-        return instance->leaf->statement == cut.statement;
-      });
-      if (cut.loop != loop.name || !is_below || std::find(done.begin(), done.end(), cut.at) != done.end()) continue;
-      done.push_back(cut.at);
-      std::vector<Bounds> finer;
-      for (const Bounds& part : parts) {
-        Bounds low = part, high = part;
-        low.upper.push_back(cut.at);
-        high.lower.push_back(cut.at);
-        finer.push_back({part.lower, facts_.prune_upper(low.upper)});
-        finer.push_back({facts_.prune_lower(high.lower), part.upper});
+    for (const LeafInstance* instance : below) {
+      const schedule::LoopRow* row = schedule::row_of(*instance->statement, loop.name);
+      for (const Affine& at : row ? row->cuts : std::vector<Affine>{}) {
+        if (std::find(done.begin(), done.end(), at) != done.end()) continue;
+        done.push_back(at);
+        parts = cut_at(parts, at);
       }
-      parts = std::move(finer);
     }
     return parts;
+  }
+
+  std::vector<Bounds> cut_at(const std::vector<Bounds>& parts, const Affine& at) const {
+    std::vector<Bounds> finer;
+    for (const Bounds& part : parts) {
+      Bounds low = part, high = part;
+      low.upper.push_back(at);
+      high.lower.push_back(at);
+      finer.push_back({part.lower, facts_.prune_upper(low.upper)});
+      finer.push_back({facts_.prune_lower(high.lower), part.upper});
+    }
+    return finer;
   }
 
   // Loops are told apart at the end (Uniquify); one allocation in several parts is several.

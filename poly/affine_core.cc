@@ -377,17 +377,6 @@ isl::schedule run_isl(const IslContext& context, const Contraction& contraction,
   return constraints.compute_schedule();
 }
 
-}  // namespace
-
-const ir::Statement* Cluster::update() const {
-  for (const ir::Statement* s : statements) {
-    if (s->combiner != ir::Combiner::None) return s;
-  }
-  return nullptr;
-}
-
-namespace {
-
 const ir::Statement* in_region(const ir::Program& program) {
   for (const ir::Statement& s : program.statements)
     if (s.region_depth > 0) return &s;
@@ -425,76 +414,87 @@ std::optional<std::string> check_mapped(const Core& core) {
   return std::nullopt;
 }
 
-Result<AffineCore> core_in(IslContext& context, const ir::Program& program, const AffineCoreOptions& options) {
-  const ir::Statement* ordered = in_region(program);
-  if (ordered && (has_updates(program) || !options.allow_maps))
-    return Decline{"statement '" + ordered->name + "' is inside an ordered region"};
-  const schedule::State state = schedule::reference_state(std::make_shared<const ir::Program>(program));
-  const IslModel model = schedule::make_model(context, state);
-  const std::vector<Dependence> dependences = schedule::compute_dependences(model);
-  const Contraction contraction(model, dependences, make_clusters(program), ordered == nullptr);
-  AffineCore result;
+std::vector<Attempt> attempts_of(const AffineCoreOptions& options, bool is_ordered) {
+  if (is_ordered) return {kTimeTiled};
   std::vector<Attempt> attempts(std::begin(kAttempts), std::end(kAttempts));
-  if (ordered) attempts = {kTimeTiled};
   if (!options.fuse) std::erase_if(attempts, [](const Attempt& attempt) { return !attempt.serialize; });
-  for (const Attempt& attempt : attempts) {
-    context.limit(options.quota);
-    try {
-      isl::schedule schedule = run_isl(context, contraction, attempt);
-      TreeReader reader(contraction.clusters(), options.allow_maps && !has_updates(program), ordered != nullptr);
-      Result<Core> core = reader.read(schedule.get_root());
-      if (core) {
-        if (const auto problem = check_mapped(*core)) core = Decline{*problem};
-      }
+  return attempts;
+}
+
+}  // namespace
+
+// What is computed once: the model, its dependences, the clusters between which they are.
+struct AffineScheduler::Parts {
+  const ir::Program& program;
+  IslContext context;
+  const ir::Statement* ordered;
+  bool has_sums;
+  struct Model {
+    schedule::State state;
+    IslModel model;
+    std::vector<Dependence> dependences;
+    Contraction contraction;
+
+    Model(IslContext& context, const ir::Program& program, bool join)
+        : state(schedule::reference_state(std::make_shared<const ir::Program>(program))),
+          model(schedule::make_model(context, state)),
+          dependences(schedule::compute_dependences(model)),
+          contraction(model, dependences, make_clusters(program), join) {}
+  };
+  std::optional<Model> model;  // after the context: its isl objects go first
+
+  explicit Parts(const ir::Program& of) : program(of), ordered(in_region(of)), has_sums(has_updates(of)) {}
+
+  Result<AffineCore> run(const AffineCoreOptions& options) {
+    if (ordered && (has_sums || !options.allow_maps))
+      return Decline{"statement '" + ordered->name + "' is inside an ordered region"};
+    if (!model) model.emplace(context, program, ordered == nullptr);
+    AffineCore result;
+    for (const Attempt& attempt : attempts_of(options, ordered != nullptr)) {
+      context.limit(options.quota);
+      Result<Core> core = try_one(attempt, options, result);
       if (core) {
         result.root = *core;
         result.attempt = attempt.name;
         return result;
       }
       result.notes.push_back(std::string(attempt.name) + ": " + core.error().reason);
+    }
+    std::string reasons;
+    for (const std::string& note : result.notes) reasons += (reasons.empty() ? "" : "; ") + note;
+    return Decline{reasons};
+  }
+
+  // What isl did not finish is `given_up` in the result, too.
+  Result<Core> try_one(const Attempt& attempt, const AffineCoreOptions& options, AffineCore& result) {
+    const auto give_up = [&](const std::string& reason) {
+      result.given_up.push_back(std::string(attempt.name) + ": " + reason);
+      return Decline{reason};
+    };
+    try {
+      isl::schedule schedule = run_isl(context, model->contraction, attempt);
+      TreeReader reader(model->contraction.clusters(), options.allow_maps && !has_sums, ordered != nullptr);
+      Result<Core> core = reader.read(schedule.get_root());
+      if (!core) return core;
+      if (const auto problem = check_mapped(*core)) return Decline{*problem};
+      return core;
     } catch (const isl::exception_unsupported& e) {
-      result.notes.push_back(std::string(attempt.name) + ": the scheduler does not support this: " + e.what());
-      result.given_up.push_back(result.notes.back());
+      return give_up(std::string("the scheduler does not support this: ") + e.what());
     } catch (const isl::exception_unknown& e) {  // of its scheduler: dependences between whole clusters are cyclic
-      result.notes.push_back(std::string(attempt.name) + ": isl finds no order of whole clusters: " + e.what());
+      return Decline{std::string("isl finds no order of whole clusters: ") + e.what()};
     } catch (const isl::exception& e) {
       if (!schedule::is_quota(context, e))
         schedule::throw_isl_fault(context, e, std::string("isl's scheduler, '") + attempt.name + "'");
-      result.notes.push_back(std::string(attempt.name) + ": the scheduler's budget of " +
-                             std::to_string(options.quota) + " operations is spent");
-      result.given_up.push_back(result.notes.back());
+      return give_up("the scheduler's budget of " + std::to_string(options.quota) + " operations is spent");
     }
   }
-  std::string reasons;
-  for (const std::string& note : result.notes) reasons += (reasons.empty() ? "" : "; ") + note;
-  return Decline{reasons};
-}
+};
 
-}  // namespace
+AffineScheduler::AffineScheduler(const ir::Program& program) : parts_(std::make_unique<Parts>(program)) {}
+AffineScheduler::~AffineScheduler() = default;
 
-Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineCoreOptions& options) {
-  IslContext context;
-  return schedule::translated(context, "integer set library", [&] { return core_in(context, program, options); });
-}
-
-std::vector<const Cluster*> clusters_of(const Core& core) {
-  std::vector<const Cluster*> all;
-  if (const auto* cluster = std::get_if<Cluster>(&core->op)) return {cluster};
-  if (const auto* band = std::get_if<Band>(&core->op)) return clusters_of(band->child);
-  for (const Core& child : std::get<CoreSequence>(core->op).children) {
-    for (const Cluster* cluster : clusters_of(child)) all.push_back(cluster);
-  }
-  return all;
-}
-
-bool is_mapped(const Core& core) {
-  if (const auto* band = std::get_if<Band>(&core->op)) {
-    const bool here = std::ranges::any_of(band->members, [](const BandMember& member) { return !member.rows.empty(); });
-    return here || is_mapped(band->child);
-  }
-  if (const auto* sequence = std::get_if<CoreSequence>(&core->op))
-    return std::ranges::any_of(sequence->children, is_mapped);
-  return false;
+Result<AffineCore> AffineScheduler::run(const AffineCoreOptions& options) {
+  return schedule::translated(parts_->context, "integer set library", [&] { return parts_->run(options); });
 }
 
 }  // namespace polyte::poly

@@ -61,8 +61,21 @@ struct AffineCore {
   std::vector<std::string> given_up = {};  // those of them that isl did not finish: told, as another run may
 };
 
-// Declines where no attempt gives rows that the schedule language can say: each with its reason.
-Result<AffineCore> compute_affine_core(const ir::Program& program, const AffineCoreOptions& options);
+// Of one Program, which it keeps by reference: dependences are computed once, whatever is asked.
+class AffineScheduler {
+ public:
+  explicit AffineScheduler(const ir::Program& program);
+  ~AffineScheduler();
+  AffineScheduler(const AffineScheduler&) = delete;
+  AffineScheduler& operator=(const AffineScheduler&) = delete;
+
+  // Declines where no attempt gives rows that the schedule language can say: each with its reason.
+  Result<AffineCore> run(const AffineCoreOptions& options);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
 
 std::vector<const Cluster*> clusters_of(const Core& core);  // in order
 bool is_mapped(const Core& core);                           // some band has rows that are no iterators

@@ -21,16 +21,17 @@ std::set<std::string> reused_results(const schedule::KernelPlan& plan) {
 Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine, const PolyOptions& options) {
   const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(program));
   const StrategyOptions strategy{.affine_core_only = options.affine_core_only, .keep_order = options.keep_order};
-  Result<AffineCore> core = compute_affine_core(program, {.quota = options.quota});
+  AffineScheduler scheduler(program);
+  Result<AffineCore> core = scheduler.run({.quota = options.quota});
   if (!core) return core.error();
   std::optional<CpuSchedule> schedule = schedule_for_cpu(program, reference, *core, machine, strategy);
   if (!schedule) {
-    core = compute_affine_core(program, {.quota = options.quota, .allow_maps = false});
+    core = scheduler.run({.quota = options.quota, .allow_maps = false});
     if (!core) return core.error();
     schedule = schedule_for_cpu(program, reference, *core, machine, strategy);
   }
   if (schedule && schedule->loses_tiles) {
-    core = compute_affine_core(program, {.quota = options.quota, .allow_maps = false, .fuse = false});
+    core = scheduler.run({.quota = options.quota, .allow_maps = false, .fuse = false});
     if (core) {
       auto apart = schedule_for_cpu(program, reference, *core, machine, strategy);
       if (apart) schedule = std::move(apart);

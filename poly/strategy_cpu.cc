@@ -214,27 +214,27 @@ class NestStrategy {
   void order_by_band() {
     tile_.order.clear();
     for (const BandMember& member : own_)
-      if (member.loop != tile_.lane && member.loop != tile_.row) tile_.order.push_back(member.loop);
+      if (member.loop != tile_.lane && member.loop != tile_.row) tile_.order.push_back({member.loop});
     for (const std::string& loop : {tile_.lane, tile_.row})
-      if (!loop.empty()) tile_.order.push_back(tiles_of(loop));
+      if (!loop.empty()) tile_.order.push_back({tiles_of(loop), loop});
   }
 
   void order_outer_loops() {
     if (!cluster().update()) order_by_band();
-    if (share_ > 0) order_.push_back({tiles_of(tile_.lane), machine_.cores, true});
-    for (const std::string& loop : tile_.order) {
-      if (loop == tiles_of(tile_.lane)) {
-        order_.push_back({tiles_of(lane_loop(tile_, share_)), ceil_div(extent(tile_.lane), lane_size()), true});
-      } else if (loop == tiles_of(tile_.outer_row)) {
-        order_.push_back({loop, ceil_div(extent(tile_.outer_row), tile_.tile.outer_rows), true});
-      } else if (loop == tiles_of(tile_.row)) {
-        order_.push_back({loop, ceil_div(extent(tile_.row), std::max(1, tile_.tile.rows)), true});
+    if (share_ > 0) order_.push_back({tiles_of(tile_.lane), machine_.cores, true, tile_.lane});
+    for (const auto& [name, loop] : tile_.order) {
+      if (loop == tile_.lane) {
+        order_.push_back({tiles_of(lane_loop(tile_, share_)), ceil_div(extent(loop), lane_size()), true, loop});
+      } else if (loop == tile_.outer_row) {
+        order_.push_back({name, ceil_div(extent(loop), tile_.tile.outer_rows), true, loop});
+      } else if (loop == tile_.row) {
+        order_.push_back({name, ceil_div(extent(loop), std::max(1, tile_.tile.rows)), true, loop});
       } else {
         const auto member = std::ranges::find(own_, loop, &BandMember::loop);
-        const bool is_block = loop == tiles_of(tile_.block);
+        const bool is_block = loop == tile_.block;
         if (member != own_.end() || is_block)  // isl leaves loops of one iteration out
-          order_.push_back({loop, is_block ? ceil_div(extent(tile_.block), tile_.block_size) : extent(loop),
-                            !is_block && member->coincident});
+          order_.push_back({name, is_block ? ceil_div(extent(loop), tile_.block_size) : extent(loop),
+                            !is_block && member->coincident, loop});
       }
     }
   }
@@ -256,7 +256,7 @@ class NestStrategy {
     if (cluster().update() && is_tiled) return false;
     std::vector<std::string> bands, here;
     for (const BandMember& member : own_) bands.push_back(member.loop);
-    for (const schedule::CountedLoop& loop : order_) here.push_back(schedule::iterator_behind(loop.name));
+    for (const schedule::CountedLoop& loop : order_) here.push_back(loop.iterator);
     return here == bands;
   }
 
@@ -283,8 +283,8 @@ class NestStrategy {
   }
 
   schedule::TiledReduction tiled_reduction(const ir::Statement& update) const {
-    std::vector<std::string> around;
-    for (const schedule::CountedLoop& loop : order_) around.push_back(loop.name);
+    std::vector<schedule::PlannedLoop> around;
+    for (const schedule::CountedLoop& loop : order_) around.push_back({loop.name, loop.iterator});
     return {&program_,
             &machine_,
             &update,

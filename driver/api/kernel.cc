@@ -100,6 +100,12 @@ void check_arguments(const std::vector<TensorInfo>& tensors, const std::vector<A
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
 }
 
+std::shared_ptr<const schedule::TemplateSet> templates_of(const std::string& folder, bool is_asked_for) {
+  if (!folder.empty() && !is_asked_for)
+    throw UserError(ExitStatus::Usage, "templates '" + folder + "': only Scheduler::Template takes them");
+  return schedule::load_templates(folder);
+}
+
 }  // namespace
 
 Outcome<Kernel> compile(const Program& program, const CompileOptions& options) {
@@ -110,6 +116,7 @@ Outcome<Kernel> compile(const Program& program, const CompileOptions& options) {
     kernel_options.arm = arm_of(options.scheduler);
     kernel_options.strict = options.strict;
     kernel_options.exact = options.exact;
+    kernel_options.templates = templates_of(options.templates, options.scheduler == Scheduler::Template);
     kernel_options.second_judge = options.second_judge;
     kernel_options.open = program.shared();
     if (!options.script.empty()) {

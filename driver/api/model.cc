@@ -30,6 +30,7 @@ driver::ModelOptions driver_options(const ModelOptions& options) {
   for (const auto& [group, scheduler] : options.groups) result.group_arms[group] = arm_of(scheduler);
   result.strict = options.strict;
   result.exact = options.exact;
+  result.templates = schedule::load_templates(options.templates);
   result.optimize = result.fuse = options.optimize;
   for (std::size_t i = 0; i < options.scripts.size(); ++i) {
     const std::string origin = "script " + std::to_string(i + 1);

@@ -64,6 +64,7 @@ enum class Scheduler { Naive, Isl, Poly, Template };
 struct CompileOptions {
   Scheduler scheduler = Scheduler::Poly;
   std::string script{};           // Script text (docs/script-text.md): a schedule of your own; empty: the scheduler's
+  std::string templates{};        // a folder of your own for Scheduler::Template (docs/templates.md); empty: ours
   Sizes sizes{};                  // the Program's open sizes
   std::string target = "native";  // or as --target names one; the kernel runs in this process
   bool strict = false;            // what was not done as asked is a failure
@@ -163,6 +164,7 @@ struct ModelOptions {
   Scheduler scheduler = Scheduler::Poly;
   std::map<std::string, Scheduler> groups{};                  // another scheduler for one group
   std::vector<std::string> scripts{};                         // Script texts, for the groups that their headers name
+  std::string templates{};                                    // a folder of your own for Scheduler::Template
   std::map<std::string, std::vector<std::int64_t>> shapes{};  // binds inputs of symbolic shape, or one symbol: {4}
   std::map<std::string, OpenSize> open{};                     // of symbols that stay open, where not as by default
   std::string target = "native";

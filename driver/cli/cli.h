@@ -47,8 +47,6 @@ void add_schedule_options(const Verb& verb, ScheduleOptions& options);
 void add_judge_option(const Verb& verb, bool& off);
 void add_param_option(const Verb& verb, std::vector<std::string>& params);
 void add_templates_option(const Verb& verb, std::string& folder);
-// Of a folder, and those of Polyte behind them; null where there is none.
-std::shared_ptr<const schedule::TemplateSet> load_templates(const std::string& folder);
 // The script of a file, its params filled.
 schedule::Script load_script(const std::string& path, const std::vector<std::string>& params);
 // Options of a kernel whose Program is `program`; `script` receives the parsed file that applies to it, if any.

@@ -150,7 +150,7 @@ driver::ModelOptions model_options(const ModelVerbOptions& options) {
   result.exact = options.schedule.exact;
   if (options.schedule.no_proof) result.proof = schedule::ProofLevel::Off;
   result.second_judge = !options.schedule.no_second_judge;
-  result.templates = load_templates(options.schedule.templates);
+  result.templates = schedule::load_templates(options.schedule.templates);
   result.optimize = result.fuse = options.opt_level > 0;
   result.layout = *graph::layout_from_string(options.layout);
   if (!options.fusion.empty()) {

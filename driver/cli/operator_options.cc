@@ -177,11 +177,6 @@ void add_templates_option(const Verb& verb, std::string& folder) {
   verb.option("--templates", folder, "a folder of templates (NAME.sched) that go before ours; see polyte templates");
 }
 
-std::shared_ptr<const schedule::TemplateSet> load_templates(const std::string& folder) {
-  if (folder.empty()) return nullptr;
-  return std::make_shared<const schedule::TemplateSet>(schedule::templates_with(folder));
-}
-
 void add_param_option(const Verb& verb, std::vector<std::string>& params) {
   verb.option("--param", params, "a value of the script's param or let, Mr=14; repeatable").one_at_a_time();
 }
@@ -210,7 +205,7 @@ driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::P
   result.second_judge = !options.no_second_judge;
   if (result.arm != driver::Arm::Template && !options.templates.empty())
     throw UserError(ExitStatus::Usage, "--templates " + options.templates + ": only --scheduler template takes them");
-  result.templates = load_templates(options.templates);
+  result.templates = schedule::load_templates(options.templates);
   if (options.scripts.empty() && !options.params.empty())
     throw UserError(ExitStatus::Usage, "--param " + options.params[0] + ": there is no --script");
   for (const std::string& path : options.scripts) {

@@ -63,7 +63,7 @@ int copy(const std::string& folder) {
 
 int run(const TemplatesOptions& options) {
   if (!options.output.empty()) return copy(options.output);
-  const auto given = load_templates(options.folder);
+  const auto given = schedule::load_templates(options.folder);
   const schedule::TemplateSet& set = given ? *given : schedule::own_templates();
   if (options.json) {
     std::cout << to_json(set).dump(2) << "\n";

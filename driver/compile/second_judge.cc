@@ -73,11 +73,23 @@ class SmallSizes {
 
   std::set<std::int64_t> factors_of(const std::string& param, const State& state) const {
     std::set<std::int64_t> factors;
-    for (const schedule::SplitRecord& split : state.splits) {
-      const auto of = ir::find_param(program_, split.loop.substr(0, split.loop.find('.')));
-      if (!of || *of == param) factors.insert(split.factor);
-    }
+    for (const schedule::ScheduledStatement& s : state.statements)
+      for (const schedule::LoopRow& row : s.rows) collect_factors(row.value, param, factors);
     return factors;
+  }
+
+  // The tiles in which a loop's value counts iterators of this size, or of none.
+  void collect_factors(const ir::Affine& value, const std::string& param, std::set<std::int64_t>& factors) const {
+    for (const ir::Term& term : value.terms()) {
+      if (!term.atom.div) continue;
+      const ir::Affine& counted = term.atom.div->numerator;
+      std::set<std::string> iterators;
+      counted.collect_symbols(iterators);
+      for (const std::string& iterator : iterators)
+        if (const auto of = ir::find_param(program_, iterator); !of || *of == param)
+          factors.insert(term.atom.div->denominator);
+      collect_factors(counted, param, factors);
+    }
   }
 
   static std::vector<std::int64_t> ladder(const std::set<std::int64_t>& factors, std::int64_t place) {

@@ -62,11 +62,6 @@ std::string panel_iterator(const ir::Load& load, const std::string& lane, const 
   return "";
 }
 
-// The iterator of a loop of the order: n of n, and of n.o where it is tiled.
-std::string iterator_of(const std::string& loop) {
-  return loop.ends_with(".o") ? loop.substr(0, loop.size() - 2) : loop;
-}
-
 // The last of the outermost loops that each own a subscript of the load: a part copied there is copied once, and is
 // small. Empty: none. But a copy has no size outside of a loop of open size, so that it may be made several times.
 std::string copy_site(const TiledReduction& r, const ir::Load& load) {
@@ -77,12 +72,16 @@ std::string copy_site(const TiledReduction& r, const ir::Load& load) {
     return std::ranges::count_if(load.indices, [&](const ir::Index& i) { return i.affine.as_symbol() == iterator; });
   };
   std::size_t sites = 0;
-  while (sites < r.order.size() && uses(r.order[sites]) == 1 && owns(r.order[sites]) == 1) ++sites;
+  const auto is_site = [&](const PlannedLoop& loop) {
+    const bool is_whole = loop.name == loop.iterator;  // tiles leave the rest of the iterator inside
+    return is_whole && uses(loop.iterator) == 1 && owns(loop.iterator) == 1;
+  };
+  while (sites < r.order.size() && is_site(r.order[sites])) ++sites;
   for (std::size_t i = sites; i < r.order.size(); ++i) {
-    const std::string iterator = iterator_of(r.order[i]);
+    const std::string& iterator = r.order[i].iterator;
     if (r.program->open.contains(iterator) && uses(iterator) > 0) sites = i + 1;
   }
-  return sites == 0 ? "" : r.order[sites - 1];
+  return sites == 0 ? "" : r.order[sites - 1].name;
 }
 
 struct Panels {
@@ -111,7 +110,7 @@ Panels panels_of(const TiledReduction& r, const ir::Load& load, const TiledReduc
   panels.layout.push_back({side.loop, LayoutIndex::Part::Tile, side.size});
   for (const CountedLoop& loop : between) panels.layout.push_back({loop.name});
   panels.layout.push_back({side.loop, LayoutIndex::Part::WithinTile, side.size});
-  panels.loops = {{tiles_of(side.loop), side.panels}};
+  panels.loops = {{tiles_of(side.loop), side.panels, true, side.loop}};
   panels.loops.insert(panels.loops.end(), between.begin(), between.end());
   return panels;
 }
@@ -199,7 +198,7 @@ const ir::Load* panel_load(const TiledReduction& r, const ir::Load* first) {
 
 std::optional<PlannedStage> padded_copy(const TiledReduction& r, const ir::Load& load, std::set<std::string>& whole) {
   if (r.in_place.contains(load.buffer) || !wants_padded_copy(*r.program, load)) return std::nullopt;
-  PlannedStage stage{.tensor = load.buffer, .by = r.by};
+  PlannedStage stage{.tensor = load.buffer};
   if (const std::string site = copy_site(r, load); !site.empty()) {
     stage.at = {r.update->name, site};
     return stage;
@@ -219,8 +218,7 @@ std::optional<PlannedStage> packed_copy(const TiledReduction& r, const ir::Load&
                       .dimensions = panels.dimensions,
                       .layout = panels.layout,
                       .when_compile = is_constant,
-                      .shared_loop = is_constant ? "" : loop_of_copy(r, load.buffer, panels.loops),
-                      .by = r.by};
+                      .shared_loop = is_constant ? "" : loop_of_copy(r, load.buffer, panels.loops)};
 }
 
 }  // namespace

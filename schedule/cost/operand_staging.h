@@ -31,8 +31,7 @@ struct TiledReduction {
   Side lane, row;
   std::set<std::string> packed;    // buffers that want panels
   std::set<std::string> in_place;  // guarded reads that stay as they are
-  std::vector<std::string> order;  // the loops around the tile, outermost first
-  Provenance by = Provenance::TileModel;
+  std::vector<PlannedLoop> order;  // the loops around the tile, outermost first
 };
 
 // False where the update itself reads its elements, a statement of the nest is at others of them, or a subscript

@@ -8,7 +8,8 @@
 //   y[i, j] = e[i, j] / total[i]
 //
 // The lanes of R rows are combined last, turned, for all R at once. A sum of floating-point numbers is taken in another
-// order so: its loops are returned, the script's contract has to name them. Formulas shared by the templates and poly.
+// order so: its loops are returned, the script's contract has to name them. poly makes a nest of it here, the templates
+// by schedule/templates/rows.sched.
 #pragma once
 
 #include <optional>
@@ -33,7 +34,6 @@ struct RowQuestion {
   Statements statements;               // in order, initial values before their updates
   bool keep_order = false;             // of floating-point sums: `exact`
   std::set<std::int64_t> blocks = {};  // how many rows may run at a time; empty: any
-  Provenance by = Provenance::TileModel;
 };
 
 struct RowPass {

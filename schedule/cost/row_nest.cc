@@ -23,17 +23,17 @@ class RowNest {
   NestPlan run() {
     reciprocals();
     if (chain_.block > 1) {
-      plan_.params.push_back({kBlock, Elements{chain_.block}, q_.by});
+      plan_.params.push_back({kBlock, Elements{chain_.block}});
       for (const ir::Statement* s : q_.statements) split(*s, row(), Param{kBlock});
     }
     for (const RowPass& pass : chain_.passes) splits(pass);
     nest();
     places_ = rows_in_place(q_);
     for (const RowPass& pass : chain_.passes) stages(pass);
-    for (const auto& [temporary, result] : places_) plan_.reuses.push_back({result, temporary, q_.by});
+    for (const auto& [temporary, result] : places_) plan_.reuses.push_back({result, temporary});
     for (const RowAhead& ahead : rows_ahead(q_, chain_))
       plan_.prefetches.push_back(
-          {ahead.operand, {ahead.statement, tiles_of(lane(*ahead.pass))}, row_steps(), ahead.level, q_.by});
+          {ahead.operand, {ahead.statement, tiles_of(lane(*ahead.pass))}, row_steps(), ahead.level});
     return std::move(plan_);
   }
 
@@ -64,7 +64,7 @@ class RowNest {
   }
 
   void split(const ir::Statement& s, const std::string& loop, const TileSize& size) {
-    plan_.splits.emplace_back(PlannedSplit{s.name, loop, size, q_.by});
+    plan_.splits.emplace_back(PlannedSplit{s.name, loop, size});
   }
 
   std::string fresh(std::string name) const {
@@ -79,7 +79,7 @@ class RowNest {
     if (q_.keep_order) return;
     for (const RowPass& pass : chain_.passes)
       for (const ir::Statement* s : pass.body)
-        if (may_take_reciprocals(program_, *s, lane(pass))) plan_.reciprocals.push_back({s->name, q_.by});
+        if (may_take_reciprocals(program_, *s, lane(pass))) plan_.reciprocals.push_back({s->name});
   }
 
   void splits(const RowPass& pass) {
@@ -99,10 +99,10 @@ class RowNest {
     std::string loop = lane(pass);
     if (pass.vectors > 1) {
       parts.wide = fresh(sum + "_v");
-      plan_.splits.emplace_back(PlannedParts{sum, loop, vectors(pass.vectors), parts.wide, q_.by});
+      plan_.splits.emplace_back(PlannedParts{sum, loop, vectors(pass.vectors), parts.wide});
       loop = within_tile(loop);
     }
-    plan_.splits.emplace_back(PlannedParts{sum, loop, vectors(1), parts.narrow, q_.by});
+    plan_.splits.emplace_back(PlannedParts{sum, loop, vectors(1), parts.narrow});
     if (!is_reorderable(update)) plan_.reassociated.insert(lane(pass));
   }
 
@@ -197,7 +197,6 @@ class RowNest {
       for (const ir::Statement* s : pass.after) body.push_back(nest_path(row_lanes(*s), nest_statement(s->name)));
     }
     plan_.tree = nest_path(path, nest_sequence(std::move(body)));
-    plan_.tree_by = q_.by;
   }
 
   // ---- storage
@@ -208,19 +207,19 @@ class RowNest {
       const Parts& parts = parts_.at(s->writes[0].buffer);
       if (!site.empty()) plan_.stages.push_back(narrow_stage(parts.narrow, site, s->writes[0].indices.size()));
       if (parts.wide.empty()) continue;
-      PlannedStage wide{.tensor = parts.wide, .memory = Memory::Register, .by = q_.by};
+      PlannedStage wide{.tensor = parts.wide, .memory = Memory::Register};
       const std::string within = chain_.block > 1 ? within_tile(row()) : site;
       if (!within.empty()) wide.at = {parts.wide + ".update", within};
       plan_.stages.push_back(std::move(wide));
     }
     for (const ir::Statement* s : pass.body)
       if (!site.empty() && is_defined_and_read_by(q_, *s) && !places_.contains(s->writes[0].buffer))
-        plan_.stages.push_back({.tensor = s->writes[0].buffer, .at = {{s->name, site}}, .by = q_.by});
+        plan_.stages.push_back({.tensor = s->writes[0].buffer, .at = {{s->name, site}}});
   }
 
   // Lanes of a block's rows lie row by row, so that combining them turns a square: layout (l, d0) [d0, l].
   PlannedStage narrow_stage(const std::string& tensor, const std::string& site, std::size_t dimensions) const {
-    PlannedStage stage{.tensor = tensor, .at = {{tensor + ".update", site}}, .by = q_.by};
+    PlannedStage stage{.tensor = tensor, .at = {{tensor + ".update", site}}};
     if (chain_.block == 1) return stage;
     stage.dimensions = {"l"};
     for (std::size_t d = 0; d < dimensions; ++d) stage.dimensions.push_back("d" + std::to_string(d));

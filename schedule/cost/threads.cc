@@ -30,7 +30,7 @@ std::string loop_for_threads(const Machine& machine, double cycles, std::span<co
     const double time =
         cycles * static_cast<double>(rounds) / static_cast<double>(loop.trips) + regions * kRegionCycles;
     if (loop.coincident) take(loop, time, best, least);
-    if (loop.coincident && !open.contains(iterator_behind(loop.name))) take(loop, time, sure, least_of_sure);
+    if (loop.coincident && !open.contains(loop.iterator)) take(loop, time, sure, least_of_sure);
     regions *= static_cast<double>(loop.trips);
   }
   return least_of_sure <= kNearly * least ? sure : best;

@@ -19,7 +19,8 @@ namespace polyte::schedule {
 struct CountedLoop {
   std::string name;  // as the path writes it, "n.o"
   std::int64_t trips = 1;
-  bool coincident = true;  // no dependence between its iterations
+  bool coincident = true;       // no dependence between its iterations
+  std::string iterator = name;  // that it counts, "n"
 };
 
 // By the predicted cycles of the nest: below, a region costs more than a second core gives.

@@ -299,7 +299,7 @@ class TileChooser {
                       cycles};
     for (const std::size_t loop : tile.order) {
       const bool is_split = candidate.at.tiles(loop) || name(loop) == block.loop;
-      result.order.push_back(name(loop) + (is_split ? ".o" : ""));
+      result.order.push_back({is_split ? tiles_of(name(loop)) : name(loop), name(loop)});
     }
     return result;
   }
@@ -311,7 +311,7 @@ bool is_short_block(const TileChoice& choice) { return !choice.block.empty() && 
 
 std::int64_t lanes_a_thread(const TileChoice& choice, std::int64_t extent, std::int64_t lanes, int threads) {
   if (choice.block.empty() || !choice.row.empty() || choice.order.size() != 2 || threads < 2) return 0;
-  if (choice.order.front() != choice.block + ".o") return 0;
+  if (choice.order.front().iterator != choice.block) return 0;
   const std::int64_t tile = choice.tile.vectors * lanes;
   return extent < 2 * threads * tile ? 0 : ceil_div(ceil_div(extent, threads), tile) * tile;
 }

@@ -14,6 +14,7 @@
 #include "ir/program.h"
 #include "schedule/cost/nest_accesses.h"
 #include "schedule/cost/tile_model.h"
+#include "schedule/state/nest_tree.h"
 #include "support/machine.h"
 
 namespace polyte::schedule {
@@ -48,7 +49,7 @@ struct TileChoice {
   std::string lane, row, outer_row;  // empty: none
   RegisterTile tile;
   bool turned = false;             // one vector, in squares with the innermost reduction loop
-  std::vector<std::string> order;  // the loops around, outermost first: "h", "f.o" of the lane, row or blocked loop
+  std::vector<PlannedLoop> order;  // the loops around, outermost first: h, f.o of the lane, row or blocked loop
   std::set<std::string> packed;    // buffers that want panels
   std::set<std::string> in_place;  // guarded reads that are not worth a padded copy
   std::string block;               // the reduction loop that is split; empty: none

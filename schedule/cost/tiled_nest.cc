@@ -31,24 +31,24 @@ class TiledNestPlanner {
   const std::string lane_;
   NestPlan plan_;
 
-  void define(const char* name, const TileSize& size) { plan_.params.push_back({name, size, nest_.sizes_by}); }
+  void define(const char* name, const TileSize& size) { plan_.params.push_back({name, size}); }
 
   void split(const ir::Statement& s, const std::string& loop, const TileSize& size) {
-    plan_.splits.emplace_back(PlannedSplit{s.name, loop, size, nest_.sizes_by});
+    plan_.splits.emplace_back(PlannedSplit{s.name, loop, size});
   }
 
-  // In every statement that has the loop.
-  void split(const std::string& loop, const TileSize& size) {
+  // In every statement that has the iterator which the loop counts.
+  void split(const PlannedLoop& loop, const TileSize& size) {
     for (const ir::Statement* s : nest_.statements)
-      if (std::ranges::find(s->iterators, iterator_behind(loop)) != s->iterators.end()) split(*s, loop, size);
+      if (std::ranges::find(s->iterators, loop.iterator) != s->iterators.end()) split(*s, loop.name, size);
   }
 
   void splits() {
-    if (!choice_.outer_row.empty()) split(choice_.outer_row, Param{"Mo"});
-    if (!choice_.row.empty()) split(choice_.row, Param{"Mr"});
-    if (nest_.share > 0) split(choice_.lane, Elements{nest_.share});
-    if (!choice_.lane.empty()) split(lane_, Param{"Nr"});
-    if (!choice_.block.empty()) split(choice_.block, Param{"Kc"});
+    if (!choice_.outer_row.empty()) split({choice_.outer_row}, Param{"Mo"});
+    if (!choice_.row.empty()) split({choice_.row}, Param{"Mr"});
+    if (nest_.share > 0) split({choice_.lane}, Elements{nest_.share});
+    if (!choice_.lane.empty()) split({lane_, choice_.lane}, Param{"Nr"});
+    if (!choice_.block.empty()) split({choice_.block}, Param{"Kc"});
     if (choice_.turned) split(*nest_.update, nest_.update->reductions.back(), Vectors{1});
   }
 

@@ -1,6 +1,6 @@
-// The nest around a register tile, from the choice of its sizes: parameters, splits and loops, the same for a template
-// and for poly. Initial value, update and epilogue each have the tile's loops of their own; where the reduction runs in
-// blocks, the first begins and the last ends it:
+// The nest around a register tile, from the choice of its sizes: parameters, splits and loops, as poly has them.
+// Initial value, update and epilogue each have the tile's loops of their own; where the reduction runs in blocks, the
+// first begins and the last ends it:
 //
 //   par n.o > k.o > m.o > { tile > acc.init when first k.o; k.i > tile > acc.update; tile > y when last k.o }
 //   tile = [m.i] > <n.i>
@@ -22,7 +22,7 @@ struct TiledNest {
   std::int64_t share = 0;                        // lanes of a thread, cut before all else; 0: none
   std::vector<CountedLoop> around = {};          // the loops around the tile, outermost first
   std::string parallel = {};                     // that of them which threads share; empty: none
-  Provenance sizes_by = Provenance::TileModel, order_by = Provenance::TileModel;
+  Provenance order_by = Provenance::TileModel;
 };
 
 // The loop of the lanes: of a thread's share where there are shares. Empty: none.

@@ -15,12 +15,9 @@ namespace polyte::schedule {
 namespace {
 
 bool same_rows(const ScheduledStatement& a, const ScheduledStatement& b) {
-  return std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(),
-                    [](const LoopRow& x, const LoopRow& y) { return x.loop == y.loop && x.value == y.value; });
-}
-
-bool same_split(const SplitRecord& a, const SplitRecord& b) {
-  return a.statement == b.statement && a.loop == b.loop && a.tail == b.tail;
+  return std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(), [](const LoopRow& x, const LoopRow& y) {
+    return x.loop == y.loop && x.value == y.value && x.tail == y.tail && x.cuts == y.cuts;
+  });
 }
 
 bool same_storage(const StagedBuffer& a, const StagedBuffer& b) {
@@ -31,11 +28,9 @@ bool same_storage(const StagedBuffer& a, const StagedBuffer& b) {
 // Nothing that a later stage sees has changed: tree, kinds, rows, storage.
 bool is_same(const State& a, const State& b) {
   if (!a.tree || !b.tree) return !a.tree && !b.tree;
-  return a.basis == b.basis && a.reassociated == b.reassociated && a.cuts.size() == b.cuts.size() &&
-         a.prefetches.size() == b.prefetches.size() && a.nontemporal == b.nontemporal && a.reused == b.reused &&
-         a.tensorized.size() == b.tensorized.size() &&
+  return a.basis == b.basis && a.reassociated == b.reassociated && a.prefetches.size() == b.prefetches.size() &&
+         a.nontemporal == b.nontemporal && a.reused == b.reused && a.tensorized.size() == b.tensorized.size() &&
          std::equal(a.staged.begin(), a.staged.end(), b.staged.begin(), b.staged.end(), same_storage) &&
-         std::equal(a.splits.begin(), a.splits.end(), b.splits.begin(), b.splits.end(), same_split) &&
          print_nest(a.tree) == print_nest(b.tree) &&
          std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(), b.statements.end(),
                     [](const auto& x, const auto& y) {
@@ -88,10 +83,28 @@ std::string kind_note(const State& after, const Loop& loop, std::int64_t lanes) 
          std::to_string(lanes) + " lanes of a vector";
 }
 
+// A point at which the loop of a statement is cut.
+struct LoopCut {
+  const ScheduledStatement* statement = nullptr;
+  std::string loop;
+  ir::Affine at;
+};
+
+// Those that `after` has more than `before`; none where a statement was parted.
+std::vector<LoopCut> new_cuts(const State& before, const State& after) {
+  std::vector<LoopCut> cuts;
+  for (const ScheduledStatement& s : after.statements) {
+    const ScheduledStatement* old = before.find(s.body.name);
+    for (std::size_t i = 0; old && i < s.rows.size(); ++i)
+      for (std::size_t c = old->rows[i].cuts.size(); c < s.rows[i].cuts.size(); ++c)
+        cuts.push_back({old, s.rows[i].loop, s.rows[i].cuts[c]});
+  }
+  return cuts;
+}
+
 // Where a cut falls outside the loop of its statement, what that loop is; empty where it parts it or that is not known.
-std::string uncut_loop(const State& before, const CutRecord& cut) {
-  if (!before.find(cut.statement)) return "";
-  const ir::Ranges ranges = loop_ranges(before, std::vector<std::string>{cut.statement});
+std::string uncut_loop(const State& before, const LoopCut& cut) {
+  const ir::Ranges ranges = loop_ranges(before, *cut.statement);
   const auto range = ranges.find(cut.loop);
   if (!cut.at.is_constant() || range == ranges.end() || !range->second.min || !range->second.max) return "";
   const std::int64_t first = *range->second.min, last = *range->second.max;
@@ -100,10 +113,10 @@ std::string uncut_loop(const State& before, const CutRecord& cut) {
 }
 
 // The same where no statement's loop is parted by what is new.
-std::string uncut_loop(const State& before, const State& after) {
+std::string uncut_loop(const State& before, const std::vector<LoopCut>& cuts) {
   std::string loop;
-  for (std::size_t i = before.cuts.size(); i < after.cuts.size(); ++i) {
-    loop = uncut_loop(before, after.cuts[i]);
+  for (const LoopCut& cut : cuts) {
+    loop = uncut_loop(before, cut);
     if (loop.empty()) return "";
   }
   return loop;
@@ -111,14 +124,15 @@ std::string uncut_loop(const State& before, const State& after) {
 
 // Where the loop is short at the sizes at hand: what is legal whatever they are is no fault at some.
 std::string cut_note(const State& before, const State& after) {
-  const std::string loop = uncut_loop(before, after);
+  const std::vector<LoopCut> cuts = new_cuts(before, after);
+  const std::string loop = uncut_loop(before, cuts);
   if (loop.empty()) return "";
-  return loop + ": a cut at " + ir::to_string(after.cuts.back().at) + " leaves one part empty, it has no effect";
+  return loop + ": a cut at " + ir::to_string(cuts.back().at) + " leaves one part empty, it has no effect";
 }
 
 // A peel of all iterations, for every statement, leaves one part: the loop as it was.
 std::string peel_note(const State& before, const State& after, const Peel& peel) {
-  const std::string loop = uncut_loop(before, after);
+  const std::string loop = uncut_loop(before, new_cuts(before, after));
   if (loop.empty()) return "";
   return loop + ": with its " + (peel.first ? "first " : "last ") + (peel.count.text.empty() ? "1" : peel.count.text) +
          " peeled nothing is left, it has no effect";

@@ -47,20 +47,25 @@ std::string nearest_word(const std::string& word) {
 
 }  // namespace
 
-std::vector<Operation> parse_directive(const std::string& text) {
-  LineParser line(text);
-  const std::string word = line.name("a directive");
-  for (const DirectiveRow& row : all_directives()) {
-    if (!row.parse || word != row.word) continue;
-    std::vector<Operation> operations;
-    row.parse(line, operations);
-    line.expect_end();
-    return operations;
-  }
+void check_directive_word(const std::string& word) {
+  const auto is_word = [&](const DirectiveRow& row) { return row.parse && word == row.word; };
+  if (std::ranges::any_of(all_directives(), is_word)) return;
   if (word == "schedule") LineParser::fail("a script has one header, on its first line; what is included has none");
   const std::string meant = nearest_word(word);
   LineParser::fail("'" + word + "' is not a directive" +
                    (meant.empty() ? " (" + all_words() + " are)" : ": did you mean " + meant + "?"));
+}
+
+std::vector<Operation> parse_directive(const std::string& text) {
+  LineParser line(text);
+  const std::string word = line.name("a directive");
+  check_directive_word(word);
+  const auto row = std::ranges::find_if(
+      all_directives(), [&](const DirectiveRow& each) { return each.parse && word == each.word; });
+  std::vector<Operation> operations;
+  row->parse(line, operations);
+  line.expect_end();
+  return operations;
 }
 
 namespace {

@@ -9,6 +9,8 @@ namespace polyte::schedule {
 
 // One line, without comment and provenance; several where it says several. Throws LineProblem (line_parser.h).
 std::vector<Operation> parse_directive(const std::string& text);
+// Throws LineProblem unless a directive begins so.
+void check_directive_word(const std::string& word);
 // A path of loops without a leaf.
 Result<NestPath> parse_path(const std::string& text);
 // True for a text that a `let` means as a fragment of a path, not as a size.

@@ -56,10 +56,10 @@ std::optional<Refusal> check_company(const State& state, const Chain& chain) {
   for (const PrefetchHint& hint : state.prefetches)
     if (has_loop(chain, hint.loop))
       return malformed(hint.buffer + " is prefetched at a loop of the nest: prefetch at a loop outside it");
-  for (const CutRecord& cut : state.cuts)
-    if (cut.statement == chain.leaf->statement)
-      for (const Loop* loop : chain.loops)
-        if (loop->name == cut.loop) return malformed(loop->name + " runs in two parts, an instruction runs all of it");
+  for (const Loop* loop : chain.loops) {
+    const LoopRow* row = row_of(state.at(chain.leaf->statement), loop->name);
+    if (row && !row->cuts.empty()) return malformed(loop->name + " runs in two parts, an instruction runs all of it");
+  }
   return std::nullopt;
 }
 

@@ -73,6 +73,5 @@ std::string print(const NestTree& tree) {
 
 std::string tiles_of(const std::string& loop) { return loop + ".o"; }
 std::string within_tile(const std::string& loop) { return loop + ".i"; }
-std::string iterator_behind(const std::string& loop) { return loop.substr(0, loop.find('.')); }
 
 }  // namespace polyte::schedule

@@ -33,17 +33,24 @@ struct LoopName {
 };
 
 NestTree nest_statement(std::string statement, std::vector<When> when = {});
-NestTree nest_sequence(std::vector<NestTree> children);   // one child is returned itself; never empty
+NestTree nest_sequence(std::vector<NestTree> children);   // flattens; one child is returned itself; never empty
 NestTree nest_path(const NestPath& path, NestTree body);  // the body within these loops
 NestTree nest_of(const Tree& tree);                       // what a State has, as `nest` would say it
 NestPath joined(NestPath outer, const NestPath& inner);   // one below the other
 std::string print(const NestTree& tree);                  // { n.o > acc.init; .. }, on one line
 std::string print(const std::vector<When>& when);         // " when first k.o and last h", or nothing
 
-// The two loops that a split leaves of n: n.o over its tiles, n.i within each. And the iterator that any of n, n.o and
-// n.i.o goes back to.
+// The two loops that a split leaves of n: n.o over its tiles, n.i within each. That they are called so is said here
+// only, and no name is taken apart again: who asks where a loop comes from carries that beside the name.
 std::string tiles_of(const std::string& loop);
 std::string within_tile(const std::string& loop);
-std::string iterator_behind(const std::string& loop);
+
+// A loop that a scheduler plans, before a State has it, with the iterator that it counts: n, n.o and n.i.o count n.
+struct PlannedLoop {
+  std::string name;
+  std::string iterator = name;
+
+  bool operator==(const PlannedLoop&) const = default;
+};
 
 }  // namespace polyte::schedule

@@ -14,6 +14,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,9 +32,23 @@ enum class StatementKind {
   Copy     // moves one element bit for bit (a guarded read moves the guard's value outside): has no phi
 };
 
+// What a split does with a last, incomplete tile: tests each point, masks lanes, makes loops of its own; runs all of
+// it into padding; moves it inwards, over points of the tile before.
+enum class Tail { Guard, Mask, Cut, Round, Shift };
+
+// A loop above the statement's leaf, with what was said of it for this statement. A primitive that keeps a row keeps
+// all of it; a loop of another nest with the same name has its own.
 struct LoopRow {
-  std::string loop;  // name of a loop above the statement's leaf
-  ir::Affine value;  // over the statement's iterators and the parameters
+  std::string loop;                   // its name
+  ir::Affine value;                   // over the statement's iterators and the parameters
+  std::optional<Tail> tail = {};      // of its last tile, where a split has made the loop
+  std::vector<ir::Affine> cuts = {};  // where it goes on in another part (`cut`), over the loops outside and parameters
+};
+
+// A loop that a statement has no more, for messages.
+struct LostLoop {
+  std::string loop;
+  std::string fate;  // "became ij", "was split into k.o and k.i"
 };
 
 struct ScheduledStatement {
@@ -49,28 +64,7 @@ struct ScheduledStatement {
   int lifted = 0;                           // how many leading iterators are the prefix of a lifted or copy statement
   bool padded = false;                      // it runs beyond the reference's instances, into padding
   ir::Bindings counted = {};                // iterators over the loops that the last map made; empty: none did
-};
-
-// How a dimension of a loop came about, for printing and for `split ... tail`.
-struct SplitRecord {
-  std::string statement;  // of the statement whose loop was split
-  std::string loop;
-  std::int64_t factor = 0;
-  Tail tail = Tail::Guard;
-};
-
-// A loop that runs in two parts, below a point and from it on; the order stays.
-struct CutRecord {
-  std::string statement;
-  std::string loop;
-  ir::Affine at;  // over the loops outside and the parameters
-};
-
-// A loop name that a map has replaced, for messages.
-struct MapRecord {
-  std::string statement;
-  std::string loop;
-  std::string now;  // the loops in its place: "ij", "i, w"
+  std::vector<LostLoop> lost = {};          // in the order of their going
 };
 
 // Storage that is not the reference's own: staged copies, promoted accumulators, padded or packed layouts.
@@ -131,9 +125,6 @@ struct State {
   std::vector<ScheduledStatement> statements;    // current, in the order of their making
   Tree tree;
   std::vector<StagedBuffer> staged;
-  std::vector<SplitRecord> splits;  // in order
-  std::vector<MapRecord> maps = {};
-  std::vector<CutRecord> cuts = {};
   std::vector<PrefetchHint> prefetches;
   std::set<std::string> nontemporal;               // buffers whose stores go past the caches
   std::map<std::string, std::string> reused = {};  // temporary -> the tensor in whose memory its elements lie

@@ -21,10 +21,6 @@ namespace polyte::schedule {
 using ir::LoopKind;
 using ir::Memory;
 
-// What a split does with a last, incomplete tile: tests each point, masks lanes, makes loops of its own; runs all of
-// it into padding; moves it inwards, over points of the tile before.
-enum class Tail { Guard, Mask, Cut, Round, Shift };
-
 struct Node;
 using Tree = std::shared_ptr<const Node>;
 
@@ -32,7 +28,6 @@ struct Loop {
   int id = 0;        // unique in a State, kept by every rewrite that keeps the loop
   std::string name;  // unique on every path from the root; two branches may use one name
   LoopKind kind = LoopKind::Serial;
-  Tail tail = Tail::Guard;
   Tree body;
 };
 struct Sequence {

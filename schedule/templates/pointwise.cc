@@ -63,7 +63,7 @@ struct PointwiseNest {
   std::vector<CountedLoop> around(const TemplateFile& file, const Scope& scope) const {
     std::vector<CountedLoop> loops;
     const auto add = [&](const std::string& name, const std::string& loop, std::int64_t size) {
-      loops.push_back({name, ceil_div(find(facts, loop)->extent, size), owns_elements(s, loop)});
+      loops.push_back({name, ceil_div(find(facts, loop)->extent, size), owns_elements(s, loop), loop});
     };
     for (const std::string& item : file.around) {
       const std::string role = item.substr(0, item.find('.'));

@@ -127,18 +127,24 @@ class ReductionFiller {
 
   // --- the loops around the tile
 
+  // Of a free loop: h, or h.o of a second row loop.
+  CountedLoop counted(const std::string& loop) const {
+    const bool is_row = loop == tiles_of(choice_.outer_row);
+    return {loop, tiled().trips_of(loop), true, is_row ? choice_.outer_row : loop};
+  }
+
   std::vector<CountedLoop> around() const {
     std::vector<CountedLoop> loops;
     for (const std::string& item : file_.around) {
       if (const auto list = filling_.scope.lists.find(item); list != filling_.scope.lists.end()) {
-        for (const std::string& loop : list->second) loops.push_back({loop, tiled().trips_of(loop)});
+        for (const std::string& loop : list->second) loops.push_back(counted(loop));
         continue;
       }
       const std::string role = item.substr(0, item.find('.'));
       const auto named = filling_.scope.names.find(role);
       if (named == filling_.scope.names.end() || named->second.empty()) continue;
       const std::int64_t trips = share_ > 0 && item == "lane.o" ? machine().cores : tiled().trips(role);
-      loops.push_back({named->second + item.substr(role.size()), trips, role != "block"});
+      loops.push_back({named->second + item.substr(role.size()), trips, role != "block", named->second});
     }
     return loops;
   }
@@ -165,8 +171,7 @@ class ReductionFiller {
                                    {choice_.row, Param{"Mr"}, row_panels},
                                    choice_.packed,
                                    choice_.in_place,
-                                   choice_.order,
-                                   Provenance::Template};
+                                   choice_.order};
     for (const PlannedStage& stage : operand_stages(reduction, filling_.staged)) copy(stage);
   }
 

@@ -113,8 +113,16 @@ class TemplateParser {
     if (word == "include") return include(line.text);
     if (word == "loop") return loops(line.text);
     if (word == "param") params(line.text);
-    if (word == "nest") around(tokens), ++nests_;
+    if (word == "nest") ++nests_, around(tokens);
+    check_word(tokens);
     result_.lines.push_back({line, origin});
+  }
+
+  // split, or what stands behind each GROUP:.
+  static void check_word(const std::vector<Token>& tokens) {
+    std::size_t at = 0;
+    while (at + 3 < tokens.size() && tokens[at].text == "each" && tokens[at + 2].text == ":") at += 3;
+    if (tokens[at].text != "let") check_directive_word(tokens[at].text);
   }
 
   void include(const std::string& text) {
@@ -260,6 +268,10 @@ TemplateSet templates_with(const std::string& folder) {
   set.choices.insert(set.choices.begin(), first.begin(), first.end());
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
   return set;
+}
+
+std::shared_ptr<const TemplateSet> load_templates(const std::string& folder) {
+  return folder.empty() ? nullptr : std::make_shared<const TemplateSet>(templates_with(folder));
 }
 
 }  // namespace polyte::schedule

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -64,6 +65,8 @@ const TemplateSet& own_templates();
 // table names comes first for its structure, and a templates.table of the folder takes the place of ours. UserError
 // lists every problem of every file.
 TemplateSet templates_with(const std::string& folder);
+// The same, for options; null for no folder.
+std::shared_ptr<const TemplateSet> load_templates(const std::string& folder);
 
 // The files behind the set, with the fragments that they include, as they were written: what a person copies. By file
 // name.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 
 #include "runtime/session.h"
 
@@ -86,6 +87,25 @@ TEST_CASE("every scheduler and a script give the reference's bits, on one thread
     }
     check_dense({.script = kDenseScript}, threads);
   }
+}
+
+TEST_CASE("a folder of templates: what stands there is taken, only by the scheduler that has templates") {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("polyte_api_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "rows_alone.sched") << "template rows_alone for contraction\nloop row = ?\nparam Mr = 3\n"
+                                                "each statement: split statement: row by Mr tail cut\n"
+                                                "nest free > row.o > { [row.i] > init; steps > [row.i] > update"
+                                                "; each after: [row.i] > after }\n";
+  check_dense({.scheduler = Scheduler::Template, .templates = folder.string()}, 1);
+  const Outcome<Kernel> kernel = compile(
+      dense_program(),
+      {.scheduler = Scheduler::Template, .templates = folder.string(), .sizes = {{"M", 13}, {"N", 37}, {"K", 21}}});
+  REQUIRE_MESSAGE(static_cast<bool>(kernel), (kernel ? "" : joined(kernel.error())));
+  CHECK(kernel->script().find("param Mr = 3") != std::string::npos);
+  CHECK(!compile(dense_program(), {.templates = folder.string(), .sizes = {{"M", 13}, {"N", 37}, {"K", 21}}}));
+  CHECK(!compile(dense_program(), {.scheduler = Scheduler::Template, .templates = "nowhere"}));
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a printed schedule given back leads to the same loops") {

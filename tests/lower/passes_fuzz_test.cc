@@ -94,7 +94,8 @@ schedule::State random_nests(const ir::Program& program, Random& random) {
                                : kind < 3 ? "[" + name + "]"
                                : kind < 5 ? "<" + name + ">"
                                           : name;
-      tree = test::loop(state, text, tree, static_cast<schedule::Tail>(pick(random, 0, 2)));
+      tree = test::loop(state, text, tree);
+      s.rows[i].tail = static_cast<schedule::Tail>(pick(random, 0, 2));
     }
     nests.push_back(std::move(tree));
   }

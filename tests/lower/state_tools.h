@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "schedule/state/nest_tree.h"
 #include "schedule/state/state.h"
 
 namespace polyte::test {
@@ -17,7 +18,8 @@ inline Affine sym(const std::string& name) { return Affine::symbol(name); }
 
 // Rows loop -> loop.o, loop.i in every statement that has the loop; the tree is left to the caller.
 inline void split(schedule::State& state, const std::string& loop, std::int64_t factor) {
-  const Affine outer = sym(loop + ".o"), inner = sym(loop + ".i");
+  const std::string tiles = schedule::tiles_of(loop), within = schedule::within_tile(loop);
+  const Affine outer = sym(tiles), inner = sym(within);
   for (schedule::ScheduledStatement& s : state.statements) {
     std::vector<schedule::LoopRow> rows;
     bool owns = false;
@@ -27,8 +29,8 @@ inline void split(schedule::State& state, const std::string& loop, std::int64_t 
         continue;
       }
       owns = true;
-      rows.push_back({loop + ".o", ir::floor_div(row.value, factor)});
-      rows.push_back({loop + ".i", ir::mod(row.value, factor)});
+      rows.push_back({tiles, ir::floor_div(row.value, factor)});
+      rows.push_back({within, ir::mod(row.value, factor)});
     }
     if (!owns) continue;
     s.rows = rows;
@@ -50,10 +52,9 @@ inline void pin(schedule::State& state, const std::string& statement, const std:
 }
 
 // "par n.o", "[m.i]", "<n.i>", "k"
-inline Tree loop(schedule::State& state, std::string text, Tree body, schedule::Tail tail = schedule::Tail::Cut) {
+inline Tree loop(schedule::State& state, std::string text, Tree body) {
   schedule::Loop result;
   result.id = state.next_loop_id++;
-  result.tail = tail;
   if (text.rfind("par ", 0) == 0) {
     result.kind = ir::LoopKind::Parallel;
     text = text.substr(4);

@@ -7,6 +7,7 @@
 
 #include "ir/program_text.h"
 #include "lower/lower.h"
+#include "schedule/script/primitives/tails.h"
 #include "schedule/script/replay.h"
 #include "support/error.h"
 
@@ -122,6 +123,27 @@ TEST_CASE("the tail of one nest is not that of another") {
   CHECK(count(both, " if ") == count(alone, " if "));
   const std::string none = loops_of(kTwo, sizes, "split A: i by 4   tail cut\nvectorize A:i.i");
   CHECK(count(alone, " if ") > count(none, " if "));
+}
+
+TEST_CASE("loops of one name in two nests keep their own tails, whatever their nests become") {
+  const ir::Values sizes = {{"N", 10}};
+  const std::string split = "split A: i by 4   tail mask\nsplit B: i by 4   tail cut\n";
+  const auto tails_of = [&](const std::string& lines) {
+    const schedule::State state = scheduled(kTwo, sizes, split + lines);
+    std::string text;
+    for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree))
+      for (const schedule::Loop* loop : schedule::path_to(state.tree, leaf->statement))
+        if (const auto tail = schedule::tail_of(state, *loop))
+          text += leaf->statement + ":" + loop->name + (*tail == schedule::Tail::Mask ? " mask; " : " cut; ");
+    return text;
+  };
+  CHECK(tails_of("") == "A:i.i mask; B:i.i cut; ");
+  CHECK(tails_of("rename A:i.i as q\nrename B:i.i as p\nrename B:p as q") == "A:q mask; B:q cut; ");
+  CHECK(tails_of("fuse A:i.o, A:i.i as i\nsplit A: i by 2   tail cut") == "A:i.o mask; A:i.i cut; B:i.i cut; ");
+  CHECK(tails_of("merge A, B through i.o") == "A:i.i mask; B:i.i cut; ");
+  CHECK(tails_of("merge A, B through i.i") == "A:i.i cut; B:i.i cut; ");  // one loop now: cut wins
+  CHECK(tails_of("tail A:i.i cut\ntail B:i.i mask") == "A:i.i cut; B:i.i mask; ");
+  CHECK(tails_of("map A (i) as (i.i)") == "B:i.i cut; ");  // no split has made it
 }
 
 TEST_CASE("a tail goes through fuse and further splits") {

@@ -101,10 +101,38 @@ TEST_CASE("cut and peel") {
   CHECK(blur("cut u at 3") == "malformed: u is ambiguous: say bx:u, y:u");
   CHECK(blur("cut y:u at 3\nsplit y:u by 4") == "malformed: u of y is cut at 3, and would be gone: cut comes after");
   CHECK(blur("cut y:u at 3\nskew y: u by x") == "malformed: u is cut at 3: map comes before");
+  CHECK(blur("cut y:u at 3\nfuse y:u, y:x as ux") ==
+        "malformed: u of y is cut at 3, and would be gone: cut comes after");
+  CHECK(blur("cut y:x at 3\nfuse y:u, y:x as x") ==
+        "malformed: x of y is cut at 3, and would be gone: cut comes after");
+  CHECK(blur("cut y:x at u\nrename y:u as v\nskew y: v by x as w") == "malformed: x is cut at v: map comes before");
   CHECK(blur("cut y:x at u\ninterchange y: u, x") ==
         "malformed: x of y is cut at u, and would be outside a loop of that point: cut comes after");
   CHECK(blur("peel y:u last 0") == "malformed: peel takes 1 iteration or more, got 0");
   CHECK(blur("peel z:u") == "malformed: no statement is called z (statements are bx, y)");
+}
+
+TEST_CASE("a cut stays with its loop through a rename, a merge and a rewrite of its statement") {
+  const auto cuts_of = [](const State& state, const std::string& statement, const std::string& loop) {
+    std::string text;
+    for (const LoopRow& row : state.at(statement).rows)
+      for (const ir::Affine& at : row.cuts)
+        if (row.loop == loop) text += (text.empty() ? "" : ", ") + ir::to_string(at);
+    return text;
+  };
+  const State renamed = state_of(bound_program(kBlur, kBlurSizes[0]),
+                                 "cut y:x at u\ncut y:x at 2\nrename y:u as v\nrename y:x as c\nsplit bx: u by 2");
+  CHECK(cuts_of(renamed, "y", "c") == "v, 2");
+  CHECK(cuts_of(renamed, "bx", "x").empty());
+  const State merged = state_of(bound_program(kDenseRelu, kGemmSizes[0]),
+                                "cut acc.update:m at 5\nmerge acc.init, acc.update through n\nrename m as i");
+  CHECK(cuts_of(merged, "acc.update", "i") == "5");
+  CHECK(cuts_of(merged, "acc.init", "i").empty());
+  const State in_parts = state_of(bound_program(kDenseRelu, kGemmSizes[0]),
+                                  "reassociate acc over k\nsplit acc.update: k by 4\ncut acc.update:m at 5\n"
+                                  "rewrite rfactor acc over k.i as part");
+  CHECK(cuts_of(in_parts, "part.update", "m") == "5");
+  CHECK(cuts_of(in_parts, "acc.update", "m") == "5");
 }
 
 TEST_CASE("unroll by and unroll_and_jam") {

@@ -125,8 +125,6 @@ TEST_CASE("braces of one statement are the statement; a State's tree is the nest
   const auto program = bound_program(kDenseRelu, {{"M", 7}, {"N", 9}, {"K", 10}});
   const State state = state_of(program, "nest " + text);
   CHECK(print(nest_of(state.tree)) == "par m > n > { acc.init; k > acc.update; y }");
-  CHECK(iterator_behind("n.i.o") == "n");
-  CHECK(iterator_behind("n") == "n");
 }
 
 }  // namespace polyte::schedule

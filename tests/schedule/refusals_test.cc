@@ -39,6 +39,10 @@ TEST_CASE("loops and statements that are not there") {
         "no statement has a loop k: it was split into k.o and k.i (loops are m, n, k.o, k.i)");
   CHECK(gemm("split k by 4\norder acc.update: k > m > n") ==
         "acc.update has no loop k: it was split into k.o and k.i (its loops are m, n, k.o, k.i)");
+  CHECK(gemm("rename y:m as x\nrename y:x as m\nsplit y: m by 4\nvectorize y:m") ==
+        "y has no loop m: it was split into m.o and m.i (its loops are m.o, m.i, n)");
+  CHECK(gemm("rename acc.update:k as q\nnest m > n > k > acc.update") ==
+        "acc.update has no loop k: it became q (its loops are m, n, q)");
   CHECK(gemm("vectorize n") == "n is ambiguous: say acc.init:n, acc.update:n, y:n");
   CHECK(gemm("unroll acc.init:k") == "acc.init has no loop k (its loops are m, n)");
   CHECK(gemm("nest m > n > { acc; y }") == "no statement is called acc: did you mean acc.init or acc.update?");

@@ -47,6 +47,13 @@ TEST_CASE("threads: fewer iterations than cores are shared all the same") {
   CHECK(schedule::loop_for_threads(many, 1e6, loops) == "c");
 }
 
+TEST_CASE("threads: a loop over an open iterator is known by the iterator that it counts, whatever it is called") {
+  const std::vector<schedule::CountedLoop> loops{{"batch_tiles", 32, true, "n"}, {"c", 30}};
+  CHECK(schedule::loop_for_threads(schedule::wide_machine(), 1e7, loops) == "batch_tiles");
+  CHECK(schedule::loop_for_threads(schedule::wide_machine(), 1e7, loops, {"n"}) == "c");
+  CHECK(schedule::CountedLoop{"h", 56}.iterator == "h");
+}
+
 TEST_CASE("threads: the nests of a concatenation with a scale behind it, in a batch of one") {
   const std::string script = template_of(R"(
 program concat_scale(C, H)

@@ -48,7 +48,7 @@ program conv()
   CHECK(choice.outer_row == "h");  // seven rows alone leave registers idle
   CHECK(choice.tile.rows * choice.tile.outer_rows * choice.tile.vectors >= 24);
   CHECK(choice.packed.contains("w"));
-  CHECK(choice.order.front() == "f.o");
+  CHECK(choice.order.front() == schedule::PlannedLoop{"f.o", "f"});
 }
 
 TEST_CASE("tiles: long rows of pixels are lanes of a short reduction, whose results then leave in vectors") {
@@ -92,7 +92,7 @@ program syrk()
   CHECK(choice.row == "i");
   CHECK(choice.tile.vectors * 16 % choice.tile.rows == 0);
   CHECK(choice.tile.vectors == 1);  // each row of tiles has one that the diagonal cuts, which is slow
-  CHECK(choice.order == std::vector<std::string>{"i.o", "j.o"});
+  CHECK(choice.order == std::vector<schedule::PlannedLoop>{{"i.o", "i"}, {"j.o", "j"}});
   CHECK(choice.packed.contains("A"));
 }
 

@@ -147,9 +147,7 @@ Operation hint_or_tail(Scene& scene) {
   if (scene.random.chance(25)) return prefetch(scene, what);
   if (scene.random.chance(20)) return StoreNonTemporal{what};
   if (scene.random.chance(40)) return reuse(scene);
-  std::vector<std::string> inner;
-  for (const SplitRecord& record : scene.state.splits)
-    inner.push_back(record.factor == 0 ? record.loop : record.loop + ".i");
+  const std::vector<std::string> inner = scene.tiled_loops();
   const LoopName any = scene.loop_name();
   return SetTail{{scene.random.chance(75) ? any.statement : "", inner.empty() ? any.loop : scene.random.pick(inner)},
                  scene.tail()};

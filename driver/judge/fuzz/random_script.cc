@@ -17,8 +17,9 @@ Operation any_operation(Scene& scene) {
   if (const std::vector<Operation> fitting = propose::reciprocals(scene); !fitting.empty() && scene.random.chance(20))
     return scene.random.pick(fitting);
   if (!scene.state.staged.empty() && scene.random.chance(9)) return propose::storage(scene);
-  if (!scene.state.staged.empty() && !scene.state.splits.empty() && scene.random.chance(4))
-    return SetTail{{"", scene.random.pick(scene.state.splits).loop + ".i"}, Tail::Round};
+  if (const std::vector<std::string> tiled = scene.tiled_loops();
+      !scene.state.staged.empty() && !tiled.empty() && scene.random.chance(4))
+    return SetTail{{"", scene.random.pick(tiled)}, Tail::Round};
   if (scene.random.chance(2)) return propose::reuse(scene);
   if (scene.random.chance(2)) return propose::reassociated(scene);
   if (const std::vector<Operation> fitting = propose::recomputed(scene); !fitting.empty() && scene.random.chance(12))

@@ -20,6 +20,14 @@ std::vector<std::string> Scene::loops_of(const std::string& statement) const {
   return names.empty() ? std::vector<std::string>{"i"} : names;
 }
 
+std::vector<std::string> Scene::tiled_loops() const {
+  std::vector<std::string> names;
+  for (const ScheduledStatement& s : state.statements)
+    for (const LoopRow& row : s.rows)
+      if (row.tail) names.push_back(row.loop);
+  return names;
+}
+
 LoopName Scene::loop_name() {
   const std::string owner = random.pick(statements);
   const std::string loop = nonsense(random.pick(loops_of(owner)));

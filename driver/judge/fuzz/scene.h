@@ -24,6 +24,7 @@ struct Scene {
   std::string statement() { return nonsense(random.pick(statements)); }
   std::string tensor() { return nonsense(random.pick(tensors)); }
   std::vector<std::string> loops_of(const std::string& statement) const;
+  std::vector<std::string> tiled_loops() const;  // within tiles: those that have a tail
   schedule::LoopName loop_name();
   // Now and then a selector of many.
   schedule::LoopName loop_names();

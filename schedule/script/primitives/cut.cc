@@ -9,7 +9,6 @@
 
 #include "schedule/script/affine_expr.h"
 #include "schedule/script/primitives/remap.h"
-#include "schedule/script/primitives/tails.h"
 
 namespace polyte::schedule {
 
@@ -36,8 +35,9 @@ Result<Target, Refusal> target_of(const State& state, const LoopName& name) {
 
 State with_cut(const State& state, const Target& target, const ir::Affine& at) {
   State next = state;
-  for (const std::string& statement : statements_below(state.tree, target.loop->id))
-    next.cuts.push_back({statement, target.loop->name, at});
+  for (const std::string& statement : target.owners)
+    for (LoopRow& row : statement_of(next, statement).rows)
+      if (row.loop == target.loop->name) row.cuts.push_back(at);
   return next;
 }
 
@@ -59,9 +59,7 @@ std::optional<Refusal> check_parts(const State& state, const Target& target, con
     if (state.at(statement).lifted > 0)
       return malformed(statement + (state.at(statement).kind == StatementKind::Copy ? " is a copy" : " is recomputed") +
                        " below " + loop + ": a cut into parts comes before");
-    for (const CutRecord& cut : state.cuts)
-      if (cut.statement == statement && (cut.loop == loop || cut.at.uses(loop)))
-        return malformed(cut.loop + " is cut at " + ir::to_string(cut.at) + ": a cut into parts comes before");
+    if (auto refusal = check_uncut(state.at(statement), {loop}, "a cut into parts")) return refusal;
     for (const Loop* other : path_to(state.tree, statement))
       if (other != target.loop && has(parts, other->name))
         return malformed(statement + " has a loop " + other->name + " already");
@@ -79,30 +77,8 @@ ScheduledStatement restricted(ScheduledStatement s, const std::string& loop, con
   const ir::Affine value = row_of(s, loop)->value, point = ir::substitute(at, row_bindings(s));
   s.body.name = part_of(s.body.name, part);
   s.body.domain.push_back(low ? ir::less_than(value, point) : ir::at_least(value, point));
-  const ir::Bindings renamed = {{loop, ir::Affine::symbol(part)}};
-  for (LoopRow& row : s.rows)
-    if (row.loop == loop) row.loop = part;
-  for (auto& [iterator, inverse] : s.inverse) inverse = ir::substitute(inverse, renamed);
-  for (auto& [iterator, counted] : s.counted) counted = ir::substitute(counted, renamed);
-  for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, renamed);
+  rename_loops(s, {{loop, part}});
   return s;
-}
-
-// The records of a statement, for the two in its place.
-template <class Record>
-void copy_records(std::vector<Record>& records, const std::string& statement, const Names& parts) {
-  std::vector<Record> all;
-  for (const Record& record : records) {
-    if (record.statement != statement) {
-      all.push_back(record);
-      continue;
-    }
-    for (const std::string& part : parts) {
-      all.push_back(record);
-      all.back().statement = part_of(statement, part);
-    }
-  }
-  records = std::move(all);
 }
 
 Applied in_parts(const State& state, const Target& target, const ir::Affine& at, const Names& parts) {
@@ -119,14 +95,7 @@ Applied in_parts(const State& state, const Target& target, const ir::Affine& at,
       if (state.find(part_of(s.body.name, part)))
         return malformed("there is a statement " + part_of(s.body.name, part) + " already: call the parts otherwise");
       next.statements.push_back(restricted(s, target.loop->name, part, at, part == parts.front()));
-    }
-    next.maps.push_back({s.body.name, target.loop->name, joined(parts)});
-    copy_records(next.splits, s.body.name, parts);
-    copy_records(next.maps, s.body.name, parts);
-    copy_records(next.cuts, s.body.name, parts);
-    for (const std::string& part : parts) {
-      inherit_tail(next, part_of(s.body.name, part), target.loop->name, part);
-      forget_tail(next, part_of(s.body.name, part), target.loop->name);
+      next.statements.back().lost.push_back({target.loop->name, "became " + joined(parts)});
     }
   }
   next.tree = replace_loop(state.tree, target.loop->id, [&](const Loop& whole) {

@@ -161,28 +161,20 @@ std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop) {
   return std::nullopt;
 }
 
-// A cut says where a loop that is there is cut, by loops that are outside.
+// A cut says where its loop is cut by loops that are outside.
 std::optional<Refusal> check_cuts(const State& state) {
-  for (const CutRecord& cut : state.cuts) {
-    if (!state.find(cut.statement)) continue;  // inlined since
-    LoopNames outside;
-    bool is_there = false;
-    for (const Loop* loop : path_to(state.tree, cut.statement)) {
-      if (loop->name == cut.loop) {
-        is_there = true;
-        break;
+  for (const Leaf* leaf : leaves_of(state.tree)) {
+    LoopNames outside(state.reference->params.begin(), state.reference->params.end());
+    for (const LoopRow& row : state.at(leaf->statement).rows) {
+      for (const Affine& at : row.cuts) {
+        std::set<std::string> symbols;
+        at.collect_symbols(symbols);
+        if (!std::includes(outside.begin(), outside.end(), symbols.begin(), symbols.end()))
+          return malformed(row.loop + " of " + leaf->statement + " is cut at " + ir::to_string(at) +
+                           ", and would be outside a loop of that point: cut comes after");
       }
-      outside.insert(loop->name);
+      outside.insert(row.loop);
     }
-    std::set<std::string> symbols;
-    cut.at.collect_symbols(symbols);
-    for (const std::string& param : state.reference->params) symbols.erase(param);
-    const bool is_outside = std::all_of(symbols.begin(), symbols.end(),
-                                        [&](const std::string& symbol) { return outside.count(symbol) > 0; });
-    if (!is_there || !is_outside)
-      return malformed(cut.loop + " of " + cut.statement + " is cut at " + ir::to_string(cut.at) +
-                       (is_there ? ", and would be outside a loop of that point: cut comes after"
-                                 : ", and would be gone: cut comes after"));
   }
   return std::nullopt;
 }
@@ -287,25 +279,17 @@ Result<std::string, Refusal> the_statement(const State& state, const std::string
                    ")");
 }
 
-namespace {
-
-// Where a loop that was there has gone; empty where none was. An empty statement: of any.
-std::string fate_of(const State& state, const std::string& statement, const std::string& loop) {
-  for (const MapRecord& record : state.maps)
-    if (record.loop == loop && (statement.empty() || record.statement == statement)) return ": it became " + record.now;
-  for (const SplitRecord& record : state.splits)
-    if (record.factor > 0 && record.loop == loop && (statement.empty() || record.statement == statement))
-      return ": it was split into " + loop + ".o and " + loop + ".i";
-  return "";
+std::string fate_of(const ScheduledStatement& s, const std::string& loop) {
+  const auto last =
+      std::find_if(s.lost.rbegin(), s.lost.rend(), [&](const LostLoop& each) { return each.loop == loop; });
+  return last == s.lost.rend() ? "" : ": it " + last->fate;
 }
-
-}  // namespace
 
 std::string no_loop_text(const State& state, const std::string& statement, const std::string& loop) {
   std::vector<std::string> left;
   for (const Loop* l : path_to(state.tree, statement)) left.push_back(l->name);
-  std::string text = statement + " has no loop " + loop;
-  return text + fate_of(state, statement, loop) + " (its loops are " + (left.empty() ? "none" : joined(left)) + ")";
+  return statement + " has no loop " + loop + fate_of(state.at(statement), loop) + " (its loops are " +
+         (left.empty() ? "none" : joined(left)) + ")";
 }
 
 Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name) {
@@ -328,11 +312,13 @@ Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name) 
   if (found.size() == 1) return found.front();
   if (found.size() > 1) return malformed(name.loop + " is ambiguous: say " + joined(candidates));
   if (!name.statement.empty()) return malformed(no_loop_text(state, searched.front(), name.loop));
-  std::string text = "no statement has a loop " + name.loop;
+  std::string text = "no statement has a loop " + name.loop, fate;
+  for (const ScheduledStatement& s : state.statements)
+    if (fate.empty()) fate = fate_of(s, name.loop);
   std::vector<std::string> left;
   for (const Loop* loop : all_loops(state.tree))
     if (std::find(left.begin(), left.end(), loop->name) == left.end()) left.push_back(loop->name);
-  return malformed(text + fate_of(state, "", name.loop) + " (loops are " + joined(left) + ")");
+  return malformed(text + fate + " (loops are " + joined(left) + ")");
 }
 
 const Leaf& leaf_of(const State& state, const std::string& statement) {
@@ -363,6 +349,33 @@ ScheduledStatement& statement_of(State& state, const std::string& name) {
   for (ScheduledStatement& s : state.statements)
     if (s.body.name == name) return s;
   POLYTE_CHECK(false, "no statement '" + name + "' in the state");
+}
+
+void rename_loops(ScheduledStatement& s, const std::map<std::string, std::string>& names) {
+  ir::Bindings renamed;
+  for (const auto& [loop, name] : names) renamed[loop] = Affine::symbol(name);
+  for (LoopRow& row : s.rows) {
+    if (const auto name = names.find(row.loop); name != names.end()) row.loop = name->second;
+    for (Affine& at : row.cuts) at = ir::substitute(at, renamed);
+  }
+  for (auto& [iterator, value] : s.inverse) value = ir::substitute(value, renamed);
+  for (auto& [iterator, value] : s.counted) value = ir::substitute(value, renamed);
+  for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, renamed);
+}
+
+std::optional<Refusal> check_kept(const ScheduledStatement& s, const std::string& loop) {
+  const LoopRow* row = row_of(s, loop);
+  if (!row || row->cuts.empty()) return std::nullopt;
+  return malformed(loop + " of " + s.body.name + " is cut at " + ir::to_string(row->cuts.front()) +
+                   ", and would be gone: cut comes after");
+}
+
+std::optional<Refusal> check_uncut(const ScheduledStatement& s, const Names& loops, const std::string& directive) {
+  for (const LoopRow& row : s.rows)
+    for (const Affine& at : row.cuts)
+      if (has(loops, row.loop) || uses_any(at, loops))
+        return malformed(row.loop + " is cut at " + ir::to_string(at) + ": " + directive + " comes before");
+  return std::nullopt;
 }
 
 ir::Bindings row_bindings(const ScheduledStatement& s) {

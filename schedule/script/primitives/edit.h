@@ -9,6 +9,8 @@
 
 namespace polyte::schedule {
 
+using Names = std::vector<std::string>;
+
 Refusal malformed(std::string headline);
 Refusal conservative(std::string headline);
 std::string joined(const std::vector<std::string>& names);  // "a, b"
@@ -23,6 +25,8 @@ Result<std::string, Refusal> the_statement(const State& state, const std::string
 Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name);
 // "acc.update has no loop k: it was split into k.o and k.i (its loops are m, n, k.o, k.i)".
 std::string no_loop_text(const State& state, const std::string& statement, const std::string& loop);
+// ": it was split into k.o and k.i", where a loop that the statement had is gone; else nothing.
+std::string fate_of(const ScheduledStatement& s, const std::string& loop);
 
 const Leaf& leaf_of(const State& state, const std::string& statement);
 bool is_pinned(const Leaf& leaf, const std::string& loop);                    // by a `when`
@@ -32,10 +36,17 @@ std::vector<std::string> owned_loops(const State& state, const std::string& stat
 ScheduledStatement& statement_of(State& state, const std::string& name);
 ir::Bindings row_bindings(const ScheduledStatement& s);  // loop -> value over iterators
 
-// k -> k.o, k.i in the rows, the inverse and the loop domain: k.o = (k - from) // factor, k.i the rest.
-void split_row(ScheduledStatement& s, const std::string& loop, std::int64_t factor, std::int64_t from = 0);
+// k -> k.o, k.i in the rows, the inverse and the loop domain: k.o = (k - from) // factor, k.i the rest, with this tail;
+// k.o keeps that of k.
+void split_row(ScheduledStatement& s, const std::string& loop, std::int64_t factor, std::int64_t from = 0,
+               std::optional<Tail> tail = {});
+// Loops of the statement by other names: in its rows, inverse and loop domain.
+void rename_loops(ScheduledStatement& s, const std::map<std::string, std::string>& names);
+// A loop that is cut may not be gone.
+std::optional<Refusal> check_kept(const ScheduledStatement& s, const std::string& loop);
+// None of these loops is cut or says where another is: `directive` comes before.
+std::optional<Refusal> check_uncut(const ScheduledStatement& s, const Names& loops, const std::string& directive);
 
-using Names = std::vector<std::string>;
 bool has(const Names& names, const std::string& name);
 bool uses_any(const ir::Affine& e, const Names& names);
 

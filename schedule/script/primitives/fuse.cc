@@ -1,6 +1,6 @@
 // fuse i, j as ij:   i > j > body   ->   ij > body,   ij = i * E + (j - first j),  E the extent of j.
 // The order of the instances stays: nothing to prove.
-#include "schedule/script/primitives/tails.h"
+#include "schedule/script/primitives/edit.h"
 
 namespace polyte::schedule {
 
@@ -13,10 +13,10 @@ void fuse_rows(ScheduledStatement& s, const Fuse& directive, std::int64_t extent
   std::vector<LoopRow> rows;
   for (const LoopRow& row : s.rows) {
     if (row.loop == outer) continue;
-    if (row.loop == inner)
-      rows.push_back({directive.name, row_of(s, outer)->value * extent + row.value - first});
-    else
-      rows.push_back(row);
+    rows.push_back(row);
+    if (row.loop != inner) continue;
+    const LoopRow& around = *row_of(s, outer);
+    rows.back() = {directive.name, around.value * extent + row.value - first, row.tail ? row.tail : around.tail};
   }
   s.rows = std::move(rows);
   const Affine fused = Affine::symbol(directive.name);
@@ -67,13 +67,12 @@ Applied fuse(const State& state, const Fuse& directive, const PrimitiveContext&)
   const std::int64_t first = range == ranges.end() ? 0 : range->second.min.value_or(0);
   State next = state;
   for (const std::string& statement : below) {
-    fuse_rows(statement_of(next, statement), directive, std::max<std::int64_t>(*extent, 1), first);
-    const bool has_own = tail_of(state, statement, (*inner)->name).has_value();
-    inherit_tail(next, statement, has_own ? (*inner)->name : (*outer)->name, directive.name);
-    for (const std::string& gone : {(*outer)->name, (*inner)->name})
-      if (gone != directive.name) forget_tail(next, statement, gone);
-    for (const std::string& gone : {(*outer)->name, (*inner)->name})
-      if (gone != directive.name) next.maps.push_back({statement, gone, directive.name});
+    ScheduledStatement& s = statement_of(next, statement);
+    for (const std::string& gone : {(*outer)->name, (*inner)->name}) {
+      if (auto refusal = check_kept(s, gone)) return *refusal;
+      if (gone != directive.name) s.lost.push_back({gone, "became " + directive.name});
+    }
+    fuse_rows(s, directive, std::max<std::int64_t>(*extent, 1), first);
   }
   next.tree = replace_loop(state.tree, (*outer)->id, [&](const Loop& old) {
     Loop fused = **inner;

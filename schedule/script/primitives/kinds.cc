@@ -43,7 +43,7 @@ Applied unroll(const State& state, const Unroll& directive, const PrimitiveConte
   if (directive.by.text.empty()) return set_kinds(state, directive.loop, LoopKind::Unrolled, context);
   Applied next = split(state, Split{directive.loop, directive.by, false, {}, Tail::Guard}, context);
   if (!next) return next;
-  return set_kind(*next, {directive.loop.statement, directive.loop.loop + ".i"}, LoopKind::Unrolled, context);
+  return set_kind(*next, {directive.loop.statement, within_tile(directive.loop.loop)}, LoopKind::Unrolled, context);
 }
 
 }  // namespace polyte::schedule

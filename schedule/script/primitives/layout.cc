@@ -144,14 +144,14 @@ DigitLoops digit_loops(const Layout& layout, const std::vector<std::string>& nam
     for (std::size_t i = 0; i < positions.size(); ++i) {
       const Digit& digit = layout[positions[i]];
       const bool is_last = i + 1 == positions.size();
-      const std::string loop = is_last ? name : name + ".o";
+      const std::string loop = is_last ? name : tiles_of(name);
       loops.rows[positions[i]] = {loop, digit_value(digit, coordinate)};
       whole = whole + Affine::symbol(loop) * digit.div;
       if (digit.mod > 0) {
         loops.domain.push_back(ir::at_least(Affine::symbol(loop), 0));
         loops.domain.push_back(ir::less_than(Affine::symbol(loop), digit.mod));
       }
-      name += ".i";
+      name = within_tile(name);
     }
     loops.inverse[names[d]] = whole;
   }

@@ -1,7 +1,5 @@
 #include "schedule/script/primitives/lift.h"
 
-#include "schedule/script/primitives/tails.h"
-
 #include <algorithm>
 
 namespace polyte::schedule {
@@ -81,7 +79,12 @@ void lift_statement(ScheduledStatement& s, const std::string& tensor, const Box&
     rows.push_back({loop, Affine::symbol(loop)});
     inverse[loop] = Affine::symbol(loop);
   }
-  for (const LoopRow& row : s.rows) rows.push_back({*loops[row.loop].as_symbol(), ir::substitute(row.value, names)});
+  for (LoopRow row : s.rows) {
+    row.loop = *loops[row.loop].as_symbol();
+    row.value = ir::substitute(row.value, names);
+    for (Affine& cut : row.cuts) cut = ir::substitute(cut, loops);
+    rows.push_back(std::move(row));
+  }
   for (const auto& [iterator, value] : s.inverse) inverse[*names[iterator].as_symbol()] = ir::substitute(value, loops);
   for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, loops);
   s.rows = std::move(rows);
@@ -219,10 +222,7 @@ std::optional<Refusal> lift(State& state, const std::string& tensor, const LiftS
     std::vector<Subscript> subscripts;
     ScheduledStatement& s = statement_of(state, name);
     if (auto refusal = check_writer(s, tensor, subscripts)) return refusal;
-    const std::vector<LoopRow> before = s.rows;
     lift_statement(s, tensor, *box, site, subscripts, alive);
-    for (std::size_t i = 0; i < before.size(); ++i)
-      inherit_tail(state, name, before[i].loop, s.rows[site.prefix.size() + i].loop);
   }
   return site.per.empty() ? std::nullopt : slide(state, tensor, site);
 }

@@ -34,17 +34,15 @@ std::optional<Refusal> map_statement(State& state, const Map::Item& item, const 
   if (s.lifted > 0)
     return malformed(item.statement + (s.kind == StatementKind::Copy ? " is a copy" : " is recomputed") +
                      ": map comes before");
-  for (const CutRecord& cut : state.cuts)
-    if (cut.statement == item.statement)
-      return malformed(cut.loop + " is cut at " + ir::to_string(cut.at) + ": map comes before");
+  Names before;
+  for (const LoopRow& row : s.rows) before.push_back(row.loop);
+  if (auto refusal = check_uncut(s, before, "map")) return refusal;
   const auto rows = rows_of(s, item, loops, context);
   if (!rows) return rows.error();
   const auto inversion = invert(*rows, s.body.iterators, iterator_ranges(state, s));
   if (!inversion) return not_one_to_one(state, s, *rows);
-  for (const LoopRow& row : s.rows)
-    if (std::find(loops.begin(), loops.end(), row.loop) == loops.end())
-      state.maps.push_back({item.statement, row.loop, joined(loops)});
-  std::erase_if(state.splits, [&](const SplitRecord& record) { return record.statement == item.statement; });
+  for (const std::string& loop : before)
+    if (!has(loops, loop)) s.lost.push_back({loop, "became " + joined(loops)});
   s.rows = *rows;
   s.inverse = s.counted = inversion->values;
   s.loop_domain = inversion->implied;

@@ -94,10 +94,10 @@ void check_leaf(const State& state, const Tree& tree, const Leaf& leaf, Names& p
       problems.push_back(leaf.statement + " has a loop " + loop->name +
                          " of its own: when means a loop it does not have");
     if (!is_owned && !pinned) {
-      const std::string split = loop->name + ".o";
-      if (has(owned, split))
-        problems.push_back(leaf.statement + " has no loop " + loop->name + ": it was split into " + split + " and " +
-                           loop->name + ".i (its loops are " + joined(owned) + ")");
+      const std::string fate = fate_of(state.at(leaf.statement), loop->name);
+      if (!fate.empty())
+        problems.push_back(leaf.statement + " has no loop " + loop->name + fate + " (its loops are " + joined(owned) +
+                           ")");
       else
         problems.push_back(leaf.statement + " is inside " + loop->name +
                            " and has no loop of that name: say when first, when last or at (its loops are " +

@@ -9,7 +9,6 @@
 #include "ir/domain.h"
 #include "schedule/script/affine_expr.h"
 #include "schedule/script/primitives/inversion.h"
-#include "schedule/script/primitives/tails.h"
 
 namespace polyte::schedule {
 
@@ -152,10 +151,8 @@ class Remapping {
       if (ids_.count(buffer.scope_loop) > 0)
         return malformed(buffer.of + " is staged at " + find_loop(state_.tree, buffer.scope_loop)->name +
                          ": stage comes after");
-    for (const CutRecord& cut : state_.cuts)
-      for (const std::string& loop : directive_.replaced)
-        if (has(targets_, cut.statement) && (cut.loop == loop || cut.at.uses(loop)) && !is_rename())
-          return malformed(cut.loop + " is cut at " + ir::to_string(cut.at) + ": map comes before");
+    for (const std::string& target : is_rename() ? Names{} : targets_)
+      if (auto refusal = check_uncut(state_.at(target), directive_.replaced, "map")) return refusal;
     for (const std::string& statement : below_) {
       const ScheduledStatement& s = state_.at(statement);
       for (int i = 0; i < s.lifted; ++i)
@@ -197,8 +194,11 @@ class Remapping {
       const auto at = std::find(directive_.replaced.begin(), directive_.replaced.end(), row.loop);
       if (at == directive_.replaced.end()) continue;
       const LoopRow& equation = (*made)[static_cast<std::size_t>(at - directive_.replaced.begin())];
-      row = {equation.loop, ir::substitute(equation.value, before)};
+      row.loop = equation.loop;
+      row.value = ir::substitute(equation.value, before);
     }
+    for (LoopRow& row : rows)  // of a rename: what another map makes is not cut
+      for (Affine& cut : row.cuts) cut = ir::substitute(cut, inversion->values);
     if (!inversion) return not_one_to_one(state_, s, rows);
     s.rows = std::move(rows);
     for (auto& [iterator, value] : s.inverse) value = ir::substitute(value, inversion->values);
@@ -206,20 +206,8 @@ class Remapping {
     s.loop_domain.insert(s.loop_domain.end(), inversion->implied.begin(), inversion->implied.end());
     s.counted = s.inverse;
     for (const std::string& loop : directive_.replaced)
-      if (!has(directive_.loops, loop)) next_.maps.push_back({s.body.name, loop, joined(directive_.loops)});
-    keep_tails(s.body.name);
+      if (!has(directive_.loops, loop)) s.lost.push_back({loop, "became " + joined(directive_.loops)});
     return std::nullopt;
-  }
-
-  // Those of the loops that are replaced, for the loops in their places.
-  void keep_tails(const std::string& statement) {
-    for (std::size_t i = 0; i < directive_.loops.size(); ++i) {
-      const std::string &loop = directive_.replaced[i], &now = directive_.loops[i];
-      if (loop == now) continue;
-      const std::optional<Tail> tail = tail_of(state_, statement, loop);
-      if (!has(directive_.loops, loop)) forget_tail(next_, statement, loop);
-      if (tail) next_.splits.push_back({statement, now, 0, *tail});
-    }
   }
 
   std::string new_name(const std::string& loop) const {
@@ -241,24 +229,13 @@ class Remapping {
         for (When& when : rebuilt.when) when.loop = new_name(when.loop);
       return rebuilt;
     });
-    const ir::Bindings renamed = {{directive_.replaced.front(), Affine::symbol(directive_.loops.front())}};
-    for (CutRecord& cut : next_.cuts) {  // of a rename: what another map makes is not cut
-      if (!has(below_, cut.statement)) continue;
-      cut.loop = new_name(cut.loop);
-      if (is_rename()) cut.at = ir::substitute(cut.at, renamed);
-    }
-    for (const std::string& statement : below_) {  // rows and equalities of a `when` are made anew by their names
+    for (const std::string& statement : below_) {  // what runs in an iteration of the loop: settle says in which
       if (has(targets_, statement)) continue;
-      ScheduledStatement& s = statement_of(next_, statement);
-      for (LoopRow& row : s.rows)
-        if (is_pinned(leaf_of(state_, statement), row.loop)) rename_pinned(s, row);
+      std::map<std::string, std::string> names;
+      for (const std::string& loop : directive_.replaced)
+        if (is_pinned(leaf_of(state_, statement), loop)) names[loop] = new_name(loop);
+      rename_loops(statement_of(next_, statement), names);
     }
-  }
-
-  void rename_pinned(ScheduledStatement& s, LoopRow& row) const {
-    const ir::Bindings renamed = {{row.loop, Affine::symbol(new_name(row.loop))}};
-    for (ir::Constraint& c : s.loop_domain) c = ir::substitute(c, renamed);
-    row.loop = new_name(row.loop);
   }
 };
 

@@ -242,14 +242,6 @@ class Factoring {
     *at = std::move(update_now);
     const auto after = next_.statements.insert(at, std::move(init));
     next_.statements.insert(after + 2, std::move(merge));
-    for (std::size_t i = 0, count = next_.splits.size(); i < count; ++i) {
-      SplitRecord record = next_.splits[i];
-      if (record.statement != update_) continue;
-      for (const std::string& name : {part_init_.name, part_update_.name}) {
-        record.statement = name;
-        next_.splits.push_back(record);
-      }
-    }
     return std::nullopt;
   }
 
@@ -264,7 +256,7 @@ class Factoring {
     Names kept, lost;
     for (const LoopRow& row : update().rows) {
       if (row.loop == loop_) {
-        merge.rows.push_back({loop_, Affine::symbol(loop_)});
+        merge.rows.push_back({loop_, Affine::symbol(loop_), row.tail});
       } else if (!uses_any(row.value, reduced_) && !counts_reduced(row.loop)) {
         merge.rows.push_back(row);
         kept.push_back(row.loop);

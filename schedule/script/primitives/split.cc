@@ -44,13 +44,11 @@ std::optional<Refusal> check_whole(const State& state, const std::vector<std::st
 }
 
 // par k -> par k.o > k.i;  <k> -> k.o > <k.i>;  [k] -> [k.o] > [k.i].
-Tree split_loop(State& state, const Loop& loop, Tail tail) {
+Tree split_loop(State& state, const Loop& loop) {
   Loop outer = loop, inner = loop;
-  outer.name += ".o";
-  inner.name += ".i";
+  outer.name = tiles_of(loop.name);
+  inner.name = within_tile(loop.name);
   inner.id = state.next_loop_id++;
-  inner.tail = tail;
-  if (loop.tail == Tail::Guard) outer.tail = tail;
   if (loop.kind == LoopKind::Parallel) inner.kind = LoopKind::Serial;
   if (loop.kind == LoopKind::Vector) outer.kind = LoopKind::Serial;
   outer.body = make_loop(std::move(inner));
@@ -65,8 +63,8 @@ Leaf split_when(const Leaf& leaf, const std::string& loop) {
       result.when.push_back(when);
       continue;
     }
-    result.when.push_back({when.first, loop + ".o"});
-    result.when.push_back({when.first, loop + ".i"});
+    result.when.push_back({when.first, tiles_of(loop)});
+    result.when.push_back({when.first, within_tile(loop)});
   }
   return result;
 }
@@ -85,8 +83,9 @@ Result<std::int64_t, Refusal> factor_of(const State& state, const Split& directi
 }  // namespace
 
 // `loop` may be the name in a row of s: it is not read once the rows are replaced.
-void split_row(ScheduledStatement& s, const std::string& loop, std::int64_t factor, std::int64_t from) {
-  const std::string outer = loop + ".o", inner = loop + ".i";
+void split_row(ScheduledStatement& s, const std::string& loop, std::int64_t factor, std::int64_t from,
+               std::optional<Tail> tail) {
+  const std::string outer = tiles_of(loop), inner = within_tile(loop);
   const ir::Bindings whole = {{loop, ir::Affine::symbol(outer) * factor + ir::Affine::symbol(inner) + from}};
   std::vector<LoopRow> rows;
   for (const LoopRow& row : s.rows) {
@@ -94,8 +93,8 @@ void split_row(ScheduledStatement& s, const std::string& loop, std::int64_t fact
       rows.push_back(row);
       continue;
     }
-    rows.push_back({outer, ir::floor_div(row.value - from, factor)});
-    rows.push_back({inner, ir::mod(row.value - from, factor)});
+    rows.push_back({outer, ir::floor_div(row.value - from, factor), row.tail});
+    rows.push_back({inner, ir::mod(row.value - from, factor), tail});
   }
   s.rows = std::move(rows);
   for (auto& [iterator, value] : s.inverse) value = ir::substitute(value, whole);
@@ -112,7 +111,7 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
   if (auto refusal = check_whole(state, *targets, ids, loop)) return *refusal;
   for (const std::string& statement : *targets)
     for (const Loop* l : path_to(state.tree, statement))
-      if (l->name == loop + ".o" || l->name == loop + ".i")
+      if (l->name == tiles_of(loop) || l->name == within_tile(loop))
         return malformed(statement + " has a loop " + l->name + " already: its loop " + loop +
                          " cannot be split by that name");
   const auto factor = factor_of(state, directive, *targets, context);
@@ -121,9 +120,10 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
   if (!from) return from.error();
   State next = state;
   for (const std::string& statement : *targets) {
-    split_row(statement_of(next, statement), loop, *factor, *from);
-    inherit_tail(next, statement, loop, loop + ".o");  // of an earlier split
-    next.splits.push_back({statement, loop, *factor, directive.tail});
+    ScheduledStatement& s = statement_of(next, statement);
+    if (auto refusal = check_kept(s, loop)) return *refusal;
+    split_row(s, loop, *factor, *from, directive.tail);
+    s.lost.push_back({loop, "was split into " + tiles_of(loop) + " and " + within_tile(loop)});
   }
   for (int id : ids) {
     for (StagedBuffer& buffer : next.staged)  // contents are those of one iteration of the inner loop
@@ -131,14 +131,14 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
     for (PrefetchHint& hint : next.prefetches)  // so many of the old iterations ahead
       for (int* hinted : {&hint.loop, &hint.along})
         if (*hinted == id) *hinted = next.next_loop_id;
-    next.tree = replace_loop(next.tree, id, [&](const Loop& l) { return split_loop(next, l, directive.tail); });
+    next.tree = replace_loop(next.tree, id, [&](const Loop& l) { return split_loop(next, l); });
   }
   next.tree = map_leaves(next.tree, [&](const Leaf& leaf) {
     const bool is_target = std::find(targets->begin(), targets->end(), leaf.statement) != targets->end();
     return is_target ? split_when(leaf, loop) : leaf;
   });
   if (auto refusal = settle(next)) return *refusal;
-  return with_tail(next, *targets, loop + ".i", directive.tail, context);
+  return with_tail(next, *targets, within_tile(loop), directive.tail, context);
 }
 
 // tile (i, j) by (Fi, Fj): its splits; the order is the nest's business.

@@ -20,11 +20,11 @@ Applied split_reduction(const State& state, const SplitReduction& directive, con
     return malformed("a tree needs a power of two, the size is " + std::to_string(*parts));
   const bool blocks = directive.form == SplitReduction::Form::Blocks;
   Applied applied = split(state, {{*update, directive.loop}, directive.parts, blocks, {}, Tail::Guard}, context);
-  std::string loop = directive.loop + (blocks ? ".o" : ".i");
+  std::string loop = blocks ? tiles_of(directive.loop) : within_tile(directive.loop);
   if (applied) applied = rfactor(*applied, {directive.tensor, {*update, loop}, directive.partial}, context);
   for (std::int64_t half = *parts / 2; is_tree && applied && half > 1; half /= 2) {
     applied = split(*applied, {{*update, loop}, {std::to_string(half)}, false, {}, Tail::Guard}, context);
-    loop += ".i";
+    loop = within_tile(loop);
     const std::string partial = directive.partial + "_" + std::to_string(half);
     if (applied) applied = rfactor(*applied, {directive.tensor, {*update, loop}, partial}, context);
   }

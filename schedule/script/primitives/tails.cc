@@ -207,16 +207,11 @@ std::optional<Refusal> prove(const State& state, const std::vector<std::string>&
   return refusal;
 }
 
-// A record is of the inner loop of its split; one without a factor, of the loop itself: it has another name by now.
-bool is_of(const SplitRecord& record, const std::string& statement, const std::string& loop) {
-  return record.statement == statement && (record.factor == 0 ? record.loop : record.loop + ".i") == loop;
-}
-
 // A split has made the loop, and its last tile is still as it was.
 std::optional<Refusal> check_open(const State& state, const std::vector<std::string>& statements,
                                   const std::string& inner) {
   for (const std::string& statement : statements) {
-    const std::optional<Tail> tail = tail_of(state, statement, inner);
+    const std::optional<Tail> tail = row_of(state.at(statement), inner)->tail;
     if (!tail) return malformed(inner + " is not the inner loop of a split: it has no tail");
     if (tail == Tail::Round || tail == Tail::Shift)
       return malformed("the last tile of " + inner + " is " + (tail == Tail::Round ? "rounded up" : "shifted inwards") +
@@ -237,30 +232,13 @@ Names sharing(const State& state, const Names& statements, const std::string& in
 
 }  // namespace
 
-std::optional<Tail> tail_of(const State& state, const std::string& statement, const std::string& loop) {
-  std::optional<Tail> tail;
-  for (const SplitRecord& record : state.splits)  // the last one: a name may have been free in between
-    if (is_of(record, statement, loop)) tail = record.tail;
-  return tail;
-}
-
 std::optional<Tail> tail_of(const State& state, const Loop& loop) {
   std::optional<Tail> tail;
   for (const Leaf* leaf : leaves_of(loop.body)) {
-    const std::optional<Tail> own =
-        is_pinned(*leaf, loop.name) ? std::nullopt : tail_of(state, leaf->statement, loop.name);
-    if (own && tail != Tail::Cut) tail = own;
+    const LoopRow* row = row_of(state.at(leaf->statement), loop.name);
+    if (row && row->tail && tail != Tail::Cut) tail = row->tail;
   }
   return tail;
-}
-
-void inherit_tail(State& state, const std::string& statement, const std::string& loop, const std::string& now) {
-  if (const std::optional<Tail> tail = tail_of(state, statement, loop); tail && loop != now)
-    state.splits.push_back({statement, now, 0, *tail});
-}
-
-void forget_tail(State& state, const std::string& statement, const std::string& loop) {
-  std::erase_if(state.splits, [&](const SplitRecord& record) { return is_of(record, statement, loop); });
 }
 
 Applied with_tail(const State& state, const std::vector<std::string>& statements, const std::string& inner, Tail tail,
@@ -268,8 +246,8 @@ Applied with_tail(const State& state, const std::vector<std::string>& statements
   State next = state;
   const bool moves_instances = tail == Tail::Round || tail == Tail::Shift;
   for (const std::string& name : moves_instances ? statements : sharing(state, statements, inner))
-    for (SplitRecord& record : next.splits)
-      if (is_of(record, name, inner)) record.tail = tail;
+    for (LoopRow& row : statement_of(next, name).rows)
+      if (row.loop == inner && row.tail) row.tail = tail;
   if (!moves_instances) return next;
   for (const std::string& name : statements) {
     ScheduledStatement& s = statement_of(next, name);

@@ -54,7 +54,7 @@ Applied unroll_and_jam(const State& state, const UnrollAndJam& directive, const 
     split_state = split(state, Split{{"", name}, directive.by, false, {}, Tail::Guard}, structure);
   if (!split_state) return split_state;
   State next = std::move(*split_state);
-  const auto inner = the_loop(next, {below.front(), name + ".i"});
+  const auto inner = the_loop(next, {below.front(), within_tile(name)});
   if (!inner) return inner.error();
   Loop unrolled = **inner;
   unrolled.kind = LoopKind::Unrolled;
