@@ -279,17 +279,19 @@ class Builder {
   }
 };
 
-// Loops have names of their own by now; what a buffer or a parameter is called gets another.
+// Loops have names of their own by now; what a buffer or a parameter is called gets another. A loop may then have a
+// name that another had: `uncut` knows them by what they are called before, `now` by what they are called after.
 class Uniquify {
  public:
-  Uniquify(Names& names, std::set<std::string>& uncut) : names_(names), uncut_(uncut) {}
+  Uniquify(Names& names, const std::set<std::string>& uncut, std::set<std::string>& now)
+      : names_(names), uncut_(uncut), now_(now) {}
 
   Stmt operator()(const Stmt& s) {
     const auto* loop = std::get_if<ir::For>(&s->op);
     if (!loop) return ir::rewrite_children(s, *this);
     ir::For copy = *loop;
     copy.var = names_.fresh(loop->var);
-    if (copy.var != loop->var && uncut_.erase(loop->var) > 0) uncut_.insert(copy.var);
+    if (uncut_.contains(loop->var)) now_.insert(copy.var);
     if (copy.var != loop->var) copy.body = ir::substitute(copy.body, {{loop->var, Affine::symbol(copy.var)}});
     copy.body = (*this)(copy.body);
     return ir::make_for(std::move(copy));
@@ -297,7 +299,8 @@ class Uniquify {
 
  private:
   Names& names_;
-  std::set<std::string>& uncut_;
+  const std::set<std::string>& uncut_;
+  std::set<std::string>& now_;
 };
 
 ir::Buffer packed_buffer(const schedule::StagedBuffer& b, ir::Role role) {
@@ -350,9 +353,9 @@ ir::LoopProgram build_loops(const State& scheduled, Part part, std::set<std::str
   }
   program.body = body;
   Names names(program);  // allocations below loops are taken, too
-  std::set<std::string> kept = builder.uncut();
-  program.body = Uniquify(names, kept)(body);
-  if (uncut) *uncut = std::move(kept);
+  std::set<std::string> now;
+  program.body = Uniquify(names, builder.uncut(), now)(body);
+  if (uncut) *uncut = std::move(now);
   return program;
 }
 

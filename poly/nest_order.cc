@@ -37,7 +37,7 @@ std::optional<schedule::NestPlan> order_of_nests(const schedule::State& referenc
   std::vector<Tree> in_order;
   for (std::size_t n = 0; n <= nests.size(); ++n)
     std::ranges::copy_if(children, std::back_inserter(in_order), [&](const Tree& child) { return number(child) == n; });
-  return schedule::NestPlan{.tree = schedule::nest_of(schedule::make_sequence(in_order)),
+  return schedule::NestPlan{.tree = schedule::nest_of(schedule::make_sequence(in_order), reference.tree),
                             .tree_by = schedule::Provenance::Isl};
 }
 

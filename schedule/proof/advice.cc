@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/proof/prover_impl.h"
+#include "schedule/state/nest_tree.h"
 
 namespace polyte::schedule {
 namespace {
@@ -34,7 +35,7 @@ State shifted(const State& state, const std::string& statement, const std::strin
 std::string shift_advice(const Basis& basis, const State& state, const OrderViolation& v, const IslContext& context) {
   if (v.loop.empty() || v.dependence->source == v.dependence->sink) return "";
   for (const Leaf* leaf : leaves_of(state.tree))  // placed in the first or last iteration: no shift says another
-    for (const When& when : leaf->when)
+    for (const When& when : leaf_said(*leaf, state.tree).when)
       if (leaf->statement == sink_name(basis, v) && when.loop == v.loop) return "";
   for (int amount = 1; amount <= kMaxShift; ++amount) {
     if (!legal(basis, shifted(state, sink_name(basis, v), v.loop, amount), context)) continue;
@@ -45,8 +46,7 @@ std::string shift_advice(const Basis& basis, const State& state, const OrderViol
 
 // The tree with the loop `name` above `statement` distributed over the children of the sequence below it.
 struct Distribution {
-  Tree tree;
-  std::string nest;   // the new sequence as nest text
+  Tree nest;          // the new sequence; null: none
   std::string under;  // the loop around it; empty at the root
 };
 
@@ -85,7 +85,7 @@ Tree distributed(const Tree& tree, const std::string& name, const std::string& s
     nests.push_back(nest);
   }
   Tree result = make_sequence(std::move(nests));
-  found.nest = print_nest(result);
+  found.nest = result;
   found.under = around;
   return result;
 }
@@ -96,8 +96,8 @@ std::string distribution_advice(const Basis& basis, const State& state, const Or
   Distribution found;
   State next = state;
   next.tree = distributed(state.tree, v.loop, source_name(basis, v), found, "");
-  if (found.nest.empty() || !legal(basis, next, context)) return "";
-  return found.nest + (found.under.empty() ? "" : " under " + found.under);
+  if (!found.nest || !legal(basis, next, context)) return "";
+  return print_nest(found.nest, state.tree) + (found.under.empty() ? "" : " under " + found.under);
 }
 
 std::string contract_advice(const Basis& basis, const State& state, const OrderViolation& v,

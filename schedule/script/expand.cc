@@ -17,7 +17,7 @@ namespace polyte::schedule {
 namespace {
 
 struct PathedLeaf {
-  Leaf leaf;
+  NestLeaf leaf;
   NestPath path;
   std::vector<int> nodes;  // which loop of the nest each is, to tell shared loops
 };
@@ -37,7 +37,7 @@ class NestFlattener {
   int next_node_ = 0;
 
   void visit(const NestTree& node) {
-    if (const Leaf* leaf = std::get_if<Leaf>(&node->op)) {
+    if (const NestLeaf* leaf = std::get_if<NestLeaf>(&node->op)) {
       open_.leaf = *leaf;
       leaves_.push_back(open_);
     } else if (const NestSequence* sequence = std::get_if<NestSequence>(&node->op)) {

@@ -38,11 +38,12 @@ const Directive* breaking_directive(const ScriptPoint& start, const Script& scri
 std::vector<std::string> storage_advice(const State& state, ScriptEnvironment environment, Prover& prover) {
   std::vector<std::string> advice;
   for (const Leaf* leaf : leaves_of(state.tree)) {
-    if (leaf->at.empty()) continue;
+    const NestLeaf said = leaf_said(*leaf, state.tree);
+    if (said.at.empty()) continue;
     Stage stage;
     stage.tensor = state.at(leaf->statement).body.writes.front().buffer;
     for (const std::string& owner : {std::string(), leaf->statement}) {
-      stage.at = LoopName{owner, leaf->per.empty() ? leaf->at : leaf->per};
+      stage.at = LoopName{owner, said.per.empty() ? said.at : said.per};
       const Directive directive{stage, Provenance::Person, 0};
       const Applied applied = apply(state, directive, environment, nullptr);
       if (!applied || prover.check_end_to_end(*applied)) continue;

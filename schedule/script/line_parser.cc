@@ -137,7 +137,7 @@ std::string LineParser::once_per() {
 }
 
 NestTree LineParser::leaf() {
-  Leaf result;
+  NestLeaf result;
   result.statement = name("a loop or a statement");
   if (accept("at")) result.at = name("a loop");
   result.per = once_per();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "schedule/script/primitives/edit.h"
 #include "schedule/state/digits.h"
 #include "support/checked.h"
 
@@ -115,10 +116,8 @@ std::int64_t count(const State& state, const ScheduledStatement& s, std::size_t 
 }
 
 std::string title(const State& state, const ScheduledStatement& s) {
-  for (const Leaf* leaf : leaves_of(state.tree))
-    if (leaf->statement == s.body.name)
-      return s.body.name + " at " + leaf->at + (leaf->per.empty() ? "" : " once per " + leaf->per);
-  return s.body.name;
+  const NestLeaf said = leaf_said(leaf_of(state, s.body.name), state.tree);
+  return s.body.name + " at " + said.at + (said.per.empty() ? "" : " once per " + said.per);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace polyte::schedule {
 
 NestTree nest_statement(std::string statement, std::vector<When> when) {
-  return std::make_shared<const NestNode>(NestNode{Leaf{std::move(statement), std::move(when), {}, {}}});
+  return std::make_shared<const NestNode>(NestNode{NestLeaf{std::move(statement), std::move(when)}});
 }
 
 NestTree nest_sequence(std::vector<NestTree> children) {
@@ -28,12 +28,27 @@ NestTree nest_path(const NestPath& path, NestTree body) {
   return body;
 }
 
-NestTree nest_of(const Tree& tree) {
-  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return std::make_shared<const NestNode>(NestNode{*leaf});
-  if (const Loop* loop = std::get_if<Loop>(&tree->op))
-    return nest_path({{loop->name, loop->kind}}, nest_of(loop->body));
+NestLeaf leaf_said(const Leaf& leaf, const Tree& root) {
+  const auto name = [&](int id) {
+    if (id == Leaf::kKernel) return std::string("root");
+    const Loop* loop = find_loop(root, id);
+    POLYTE_CHECK(loop != nullptr, "the leaf '" + leaf.statement + "' means a loop that is not in the tree");
+    return loop->name;
+  };
+  NestLeaf said{leaf.statement};
+  for (const Pin& pin : leaf.pins) said.when.push_back({pin.first, name(pin.loop)});
+  if (leaf.at) said.at = name(*leaf.at);
+  if (leaf.per) said.per = name(*leaf.per);
+  return said;
+}
+
+NestTree nest_of(const Tree& part, const Tree& root) {
+  if (const Leaf* leaf = std::get_if<Leaf>(&part->op))
+    return std::make_shared<const NestNode>(NestNode{leaf_said(*leaf, root)});
+  if (const Loop* loop = std::get_if<Loop>(&part->op))
+    return nest_path({{loop->name, loop->kind}}, nest_of(loop->body, root));
   std::vector<NestTree> children;
-  for (const Tree& child : std::get<Sequence>(tree->op).children) children.push_back(nest_of(child));
+  for (const Tree& child : std::get<Sequence>(part->op).children) children.push_back(nest_of(child, root));
   return nest_sequence(std::move(children));
 }
 
@@ -52,7 +67,7 @@ std::string print(const std::vector<When>& when) {
 namespace {
 
 // y at u.i once per u.o when last k.o
-std::string print(const Leaf& leaf) {
+std::string print(const NestLeaf& leaf) {
   std::string text = leaf.statement;
   if (!leaf.at.empty()) text += " at " + leaf.at;
   if (!leaf.per.empty()) text += " once per " + leaf.per;
@@ -62,7 +77,7 @@ std::string print(const Leaf& leaf) {
 }  // namespace
 
 std::string print(const NestTree& tree) {
-  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return print(*leaf);
+  if (const NestLeaf* leaf = std::get_if<NestLeaf>(&tree->op)) return print(*leaf);
   if (const NestLoop* loop = std::get_if<NestLoop>(&tree->op))
     return print_loop(loop->name, loop->kind) + " > " + print(loop->body);
   std::string text;

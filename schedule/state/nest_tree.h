@@ -19,8 +19,19 @@ struct NestLoop {
 struct NestSequence {
   std::vector<NestTree> children;
 };
+// A Pin and a Leaf of the tree (tree.h) in the words of a person: loops by name, "root" for the whole kernel.
+struct When {
+  bool first = true;
+  std::string loop;
+};
+struct NestLeaf {
+  std::string statement;
+  std::vector<When> when = {};
+  std::string at = {};   // empty: none
+  std::string per = {};  // empty: none
+};
 struct NestNode {
-  std::variant<NestLoop, NestSequence, Leaf> op;
+  std::variant<NestLoop, NestSequence, NestLeaf> op;
 };
 
 // Loops with their kinds and without bodies, outermost first.
@@ -35,10 +46,12 @@ struct LoopName {
 NestTree nest_statement(std::string statement, std::vector<When> when = {});
 NestTree nest_sequence(std::vector<NestTree> children);   // flattens; one child is returned itself; never empty
 NestTree nest_path(const NestPath& path, NestTree body);  // the body within these loops
-NestTree nest_of(const Tree& tree);                       // what a State has, as `nest` would say it
 NestPath joined(NestPath outer, const NestPath& inner);   // one below the other
-std::string print(const NestTree& tree);                  // { n.o > acc.init; .. }, on one line
-std::string print(const std::vector<When>& when);         // " when first k.o and last h", or nothing
+// A part of the tree `root`, as `nest` would say it; and one leaf of it.
+NestTree nest_of(const Tree& part, const Tree& root);
+NestLeaf leaf_said(const Leaf& leaf, const Tree& root);
+std::string print(const NestTree& tree);           // { n.o > acc.init; .. }, on one line
+std::string print(const std::vector<When>& when);  // " when first k.o and last h", or nothing
 
 // The two loops that a split leaves of n: n.o over its tiles, n.i within each. That they are called so is said here
 // only, and no name is taken apart again: who asks where a loop comes from carries that beside the name.

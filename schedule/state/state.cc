@@ -99,6 +99,23 @@ void add_loads(const ir::Expr& e, std::vector<AccessRef>& into) {
   });
 }
 
+// Loops that the statement's leaf means are above it.
+std::vector<std::string> misplaced(const State& state, const std::string& statement) {
+  std::vector<std::string> problems;
+  const std::vector<const Loop*> path = path_to(state.tree, statement);
+  const auto check = [&](int id, const std::string& what) {
+    if (std::none_of(path.begin(), path.end(), [&](const Loop* loop) { return loop->id == id; }))
+      problems.push_back("statement '" + statement + "' is " + what + " a loop that is not above it");
+  };
+  for (const Leaf* leaf : leaves_of(state.tree)) {
+    if (leaf->statement != statement) continue;
+    for (const Pin& pin : leaf->pins) check(pin.loop, "placed in an iteration of");
+    if (leaf->at) check(*leaf->at, "recomputed at");
+    if (leaf->per && *leaf->per != Leaf::kKernel) check(*leaf->per, "made once per");
+  }
+  return problems;
+}
+
 void verify_statement(const State& state, const ScheduledStatement& s, std::vector<std::string>& problems) {
   const std::string& name = s.body.name;
   std::vector<std::string> path;
@@ -107,6 +124,7 @@ void verify_statement(const State& state, const ScheduledStatement& s, std::vect
       problems.push_back("statement '" + name + "' has two loops '" + loop->name + "' above it");
     path.push_back(loop->name);
   }
+  for (const std::string& problem : misplaced(state, name)) problems.push_back(problem);
   std::vector<std::string> rows;
   for (const LoopRow& row : s.rows) rows.push_back(row.loop);
   if (rows != path) problems.push_back("statement '" + name + "': its rows are not the loops above it, in order");

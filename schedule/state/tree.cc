@@ -97,6 +97,30 @@ Tree map_loops(const Tree& tree, const std::function<Loop(const Loop&)>& f) {
   return tree;
 }
 
+Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f) {
+  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return make_leaf(f(*leaf));
+  if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
+    Loop rebuilt = *loop;
+    rebuilt.body = map_leaves(loop->body, f);
+    return make_loop(std::move(rebuilt));
+  }
+  std::vector<Tree> children;
+  for (const Tree& child : std::get<Sequence>(tree->op).children) children.push_back(map_leaves(child, f));
+  return make_sequence(std::move(children));
+}
+
+Tree with_other_loops(const Tree& tree, const std::map<int, int>& now) {
+  const auto replace = [&](int& loop) {
+    if (const auto other = now.find(loop); other != now.end()) loop = other->second;
+  };
+  return map_leaves(tree, [&](Leaf leaf) {
+    for (Pin& pin : leaf.pins) replace(pin.loop);
+    if (leaf.at) replace(*leaf.at);
+    if (leaf.per) replace(*leaf.per);
+    return leaf;
+  });
+}
+
 Tree without_statement(const Tree& tree, const std::string& statement) {
   if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return leaf->statement == statement ? nullptr : tree;
   if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
@@ -130,7 +154,8 @@ std::string print_loop(const std::string& name, LoopKind kind) {
   return name;
 }
 
-std::string print_nest(const Tree& tree) { return print(nest_of(tree)); }
+std::string print_nest(const Tree& tree) { return print(nest_of(tree, tree)); }
+std::string print_nest(const Tree& part, const Tree& root) { return print(nest_of(part, root)); }
 
 std::string print_nests(const Tree& tree) {
   if (!tree) return "";

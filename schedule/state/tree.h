@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,15 +35,18 @@ struct Sequence {
   std::vector<Tree> children;  // two or more; none is a Sequence
 };
 // `when first L`: S has no iterator for L above it and runs in its first (last) iteration only.
-struct When {
+struct Pin {
   bool first = true;
-  std::string loop;
+  int loop = 0;  // id of L
 };
+// Where its statement runs, by ids of loops above it: a loop of another name is the same loop.
 struct Leaf {
   std::string statement;
-  std::vector<When> when;
-  std::string at;        // compute_at: the loop at whose every iteration this statement is recomputed; empty: none
-  std::string per = {};  // sliding window: nothing that was made since this loop began, or "root"; empty: anew
+  std::vector<Pin> pins;
+  std::optional<int> at;        // compute_at: the loop at whose every iteration it is recomputed; none: it is not
+  std::optional<int> per = {};  // sliding window: nothing that was made since this loop began; none: anew
+
+  static constexpr int kKernel = -1;  // as `per`: since the kernel began
 };
 struct Node {
   std::variant<Loop, Sequence, Leaf> op;
@@ -58,11 +62,16 @@ const Loop* find_loop(const Tree& tree, int id);       // null if absent
 std::vector<const Leaf*> leaves_of(const Tree& tree);  // in text order
 std::vector<std::string> statements_below(const Tree& tree, int loop_id);
 Tree map_loops(const Tree& tree, const std::function<Loop(const Loop&)>& f);  // body already rewritten
+Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f);
 // The tree without the leaf (loops and sequences left empty go too); null when nothing is left.
 Tree without_statement(const Tree& tree, const std::string& statement);
+// The tree with what its leaves say of these loops said of others.
+Tree with_other_loops(const Tree& tree, const std::map<int, int>& now);
 std::string print_loop(const std::string& name, LoopKind kind);  // n, par n, [n], <n>
-// Nest text of the tree, as `nest` has it: par n.o > k.o > { tile ; ... }.
+// Nest text of the tree, as `nest` has it: par n.o > k.o > { tile ; ... }. What leaves say of loops around a part of a
+// tree has their names from `root`.
 std::string print_nest(const Tree& tree);
+std::string print_nest(const Tree& part, const Tree& root);
 // The same, a line for each nest of the root; empty for no tree.
 std::string print_nests(const Tree& tree);
 

@@ -146,6 +146,17 @@ TEST_CASE("loops of one name in two nests keep their own tails, whatever their n
   CHECK(tails_of("map A (i) as (i.i)") == "B:i.i cut; ");  // no split has made it
 }
 
+TEST_CASE("loops that are called as a buffer is keep their own tails") {
+  const ir::Values sizes = {{"N", 10}};
+  const auto shape = [&](const std::string& name) {
+    return shape_of(scheduled(kTwo, sizes,
+                              "split A: i by 4   tail mask\nsplit B: i by 4   tail cut\nvectorize A:i.i\n"
+                              "vectorize B:i.i\nrename A:i.i as " +
+                                  name + "\nrename B:i.i as " + name));
+  };
+  CHECK(shape("x") == shape("q"));
+}
+
 TEST_CASE("a tail goes through fuse and further splits") {
   const ir::Values sizes = {{"M", 10}, {"N", 7}, {"K", 5}};
   const auto shape = [&](const std::string& tail) {

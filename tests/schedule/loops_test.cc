@@ -112,29 +112,6 @@ TEST_CASE("cut and peel") {
   CHECK(blur("peel z:u") == "malformed: no statement is called z (statements are bx, y)");
 }
 
-TEST_CASE("a cut stays with its loop through a rename, a merge and a rewrite of its statement") {
-  const auto cuts_of = [](const State& state, const std::string& statement, const std::string& loop) {
-    std::string text;
-    for (const LoopRow& row : state.at(statement).rows)
-      for (const ir::Affine& at : row.cuts)
-        if (row.loop == loop) text += (text.empty() ? "" : ", ") + ir::to_string(at);
-    return text;
-  };
-  const State renamed = state_of(bound_program(kBlur, kBlurSizes[0]),
-                                 "cut y:x at u\ncut y:x at 2\nrename y:u as v\nrename y:x as c\nsplit bx: u by 2");
-  CHECK(cuts_of(renamed, "y", "c") == "v, 2");
-  CHECK(cuts_of(renamed, "bx", "x").empty());
-  const State merged = state_of(bound_program(kDenseRelu, kGemmSizes[0]),
-                                "cut acc.update:m at 5\nmerge acc.init, acc.update through n\nrename m as i");
-  CHECK(cuts_of(merged, "acc.update", "i") == "5");
-  CHECK(cuts_of(merged, "acc.init", "i").empty());
-  const State in_parts = state_of(bound_program(kDenseRelu, kGemmSizes[0]),
-                                  "reassociate acc over k\nsplit acc.update: k by 4\ncut acc.update:m at 5\n"
-                                  "rewrite rfactor acc over k.i as part");
-  CHECK(cuts_of(in_parts, "part.update", "m") == "5");
-  CHECK(cuts_of(in_parts, "acc.update", "m") == "5");
-}
-
 TEST_CASE("unroll by and unroll_and_jam") {
   CHECK(nest_of(kDenseRelu, kGemmSizes[0], "unroll acc.update:k by 4") ==
         "{ m > n > acc.init; m > n > k.o > [k.i] > acc.update; m > n > y }");

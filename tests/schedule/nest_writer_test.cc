@@ -124,7 +124,7 @@ TEST_CASE("braces of one statement are the statement; a State's tree is the nest
   const std::string text = "{ par m > n > { acc.init; k > acc.update; y } }";
   const auto program = bound_program(kDenseRelu, {{"M", 7}, {"N", 9}, {"K", 10}});
   const State state = state_of(program, "nest " + text);
-  CHECK(print(nest_of(state.tree)) == "par m > n > { acc.init; k > acc.update; y }");
+  CHECK(print(nest_of(state.tree, state.tree)) == "par m > n > { acc.init; k > acc.update; y }");
 }
 
 }  // namespace polyte::schedule

@@ -17,7 +17,7 @@ Operation compute_at(Scene& scene) {
 // Storage further out for what is computed at a loop, if there is such a thing.
 Operation store_at(Scene& scene) {
   for (const Leaf* leaf : leaves_of(scene.state.tree)) {
-    if (leaf->at.empty() || scene.random.chance(30)) continue;
+    if (!leaf->at || scene.random.chance(30)) continue;
     const std::string tensor = scene.written_by(leaf->statement);
     const std::string loop = scene.random.chance(25) ? "root" : scene.random.pick(scene.loops_of(leaf->statement));
     return StoreAt{tensor, {"", loop}, {}};
@@ -29,7 +29,7 @@ Operation store_at(Scene& scene) {
 std::vector<Operation> recomputed(Scene& scene) {
   std::vector<Operation> fitting;
   for (const Leaf* leaf : leaves_of(scene.state.tree)) {
-    if (leaf->at.empty()) continue;
+    if (!leaf->at) continue;
     fitting.emplace_back(StoreAt{scene.written_by(leaf->statement), {"", "root"}, {}});
     for (const std::string& loop : scene.loops_of(leaf->statement))
       fitting.emplace_back(StoreAt{scene.written_by(leaf->statement), {"", loop}, {}});

@@ -16,9 +16,8 @@ NestTree copy_path(Scene& scene, const State& staged, const Stage& stage, const 
   const auto site = std::ranges::find_if(own, [&](const Loop* l) { return stage.at && l->name == stage.at->loop; });
   if (site != own.end()) own.erase(own.begin(), site + 1);
   scene.random.shuffle(own);
-  NestTree tree = std::make_shared<const NestNode>(NestNode{Leaf{leaf.statement, {}, {}, {}}});
-  for (const Loop* loop : own)
-    tree = std::make_shared<const NestNode>(NestNode{NestLoop{loop->name, scene.random.pick(kKinds), tree}});
+  NestTree tree = nest_statement(leaf.statement);
+  for (const Loop* loop : own) tree = nest_path({{loop->name, scene.random.pick(kKinds)}}, std::move(tree));
   return tree;
 }
 

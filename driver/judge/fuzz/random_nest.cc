@@ -12,19 +12,19 @@ struct Draft {
   enum class Kind { Loop, Sequence, Leaf } kind = Kind::Leaf;
   std::string loop;
   LoopKind loop_kind = LoopKind::Serial;
-  Leaf leaf;
+  NestLeaf leaf;
   std::vector<Draft> children;  // one of a loop, two or more of a sequence
 };
 
-Draft draft_of(const Tree& tree) {
+Draft draft_of(const NestTree& tree) {
   Draft draft;
-  if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
+  if (const NestLoop* loop = std::get_if<NestLoop>(&tree->op)) {
     draft = {Draft::Kind::Loop, loop->name, loop->kind, {}, {draft_of(loop->body)}};
-  } else if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) {
+  } else if (const NestSequence* sequence = std::get_if<NestSequence>(&tree->op)) {
     draft.kind = Draft::Kind::Sequence;
-    for (const Tree& child : sequence->children) draft.children.push_back(draft_of(child));
+    for (const NestTree& child : sequence->children) draft.children.push_back(draft_of(child));
   } else {
-    draft.leaf = std::get<Leaf>(tree->op);
+    draft.leaf = std::get<NestLeaf>(tree->op);
   }
   return draft;
 }
@@ -158,7 +158,7 @@ void move_leaf(Draft& root, const State& state, Random& random) {
   const bool goes_first = moved < host;
   std::vector<std::string> own;
   for (const Loop* loop : path_to(state.tree, names[moved])) own.push_back(loop->name);
-  Leaf leaf;
+  NestLeaf leaf;
   for (Draft* d : collect(root, Draft::Kind::Leaf))
     if (d->leaf.statement == names[moved]) leaf = d->leaf;
   std::erase_if(own, [&](const std::string& loop) {
@@ -189,7 +189,8 @@ void move_leaf(Draft& root, const State& state, Random& random) {
 }  // namespace
 
 NestTree random_nest(const State& state, Random& random) {
-  Draft root = draft_of(state.tree);
+  const NestTree start = schedule::nest_of(state.tree, state.tree);
+  Draft root = draft_of(start);
   for (int edits = random.between(1, 3); edits > 0; --edits) {
     const int form = random.between(0, 99);
     if (form < 18)
@@ -204,7 +205,7 @@ NestTree random_nest(const State& state, Random& random) {
       swap_siblings(root, random);
     else
       move_leaf(root, state, random);
-    if (!tidy(root)) return nest_of(draft_of(state.tree));
+    if (!tidy(root)) return start;
   }
   return nest_of(root);
 }

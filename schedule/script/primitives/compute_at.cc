@@ -11,11 +11,10 @@ namespace polyte::schedule {
 namespace {
 
 // The kinds that a statement's loops had keep on their lifted loops, which are the same in number and order.
-Tree lifted_nest(State& next, const State& before, const std::string& statement, std::size_t prefix,
-                 const std::string& site, const std::string& per) {
-  const ScheduledStatement& s = next.at(statement);
-  const std::vector<const Loop*> old_path = path_to(before.tree, statement);
-  Tree tree = make_leaf({statement, {}, site, per});
+Tree lifted_nest(State& next, const State& before, const Leaf& leaf, std::size_t prefix) {
+  const ScheduledStatement& s = next.at(leaf.statement);
+  const std::vector<const Loop*> old_path = path_to(before.tree, leaf.statement);
+  Tree tree = make_leaf(leaf);
   for (std::size_t i = s.rows.size(); i > prefix; --i) {
     const LoopKind kind = old_path.at(i - 1 - prefix)->kind;
     tree = make_loop({.id = next.next_loop_id++,
@@ -79,16 +78,16 @@ Applied compute_at(const State& state, const ComputeAt& directive, const Primiti
   if (auto refusal = check_readers(state, tensor, consumers, (*loop)->name)) return *refusal;
   if (consumers.empty()) return malformed("nothing below " + (*loop)->name + " reads " + tensor);
   LiftSite site{{}, consumers, directive.per};
-  for (const Loop* above : path_to(state.tree, consumers.front())) {
-    site.prefix.push_back(above->name);
-    if (above->id == (*loop)->id) break;
-  }
+  std::vector<const Loop*> above = path_to(state.tree, consumers.front());
+  above.erase(std::find(above.begin(), above.end(), *loop) + 1, above.end());
+  for (const Loop* each : above) site.prefix.push_back(each->name);
   State next = state;
   for (const std::string& writer : writers) next.tree = without_statement(next.tree, writer);
   if (auto refusal = lift(next, tensor, site)) return *refusal;
   std::vector<Tree> nests;
   for (const std::string& writer : writers)
-    nests.push_back(lifted_nest(next, state, writer, site.prefix.size(), (*loop)->name, site.per));
+    nests.push_back(
+        lifted_nest(next, state, leaf_meant({writer, {}, (*loop)->name, site.per}, above), site.prefix.size()));
   next.tree =
       replace_loop(next.tree, (*loop)->id, [&](const Loop& l) { return insert_before_consumers(l, nests, consumers); });
   if (auto refusal = settle(next)) return *refusal;

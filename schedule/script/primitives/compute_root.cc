@@ -45,12 +45,7 @@ Tree plain_nest(State& next, const std::string& writer) {
 // The loops that it owns, as they were, around the statement alone.
 Tree own_nest(State& next, const State& before, const std::string& writer) {
   const Names owned = owned_loops(before, writer);
-  const Leaf old = leaf_of(before, writer);
-  ScheduledStatement& s = statement_of(next, writer);
-  std::erase_if(s.rows, [&](const LoopRow& row) { return is_pinned(old, row.loop); });
-  std::erase_if(s.loop_domain, [&](const ir::Constraint& c) {
-    return std::any_of(old.when.begin(), old.when.end(), [&](const When& when) { return c.expr.uses(when.loop); });
-  });
+  unpin(next, writer);
   Tree tree = make_leaf({writer, {}, {}});
   const std::vector<const Loop*> path = path_to(before.tree, writer);
   for (std::size_t i = path.size(); i > 0; --i) {

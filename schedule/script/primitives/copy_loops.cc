@@ -34,7 +34,7 @@ std::optional<Refusal> arrange(State& state, const NestTree& node, std::vector<N
     path.push_back(*loop);
     return arrange(state, loop->body, path, stage);
   }
-  if (const Leaf* leaf = std::get_if<Leaf>(&node->op)) return arrange_copy(state, leaf->statement, path, stage);
+  if (const NestLeaf* leaf = std::get_if<NestLeaf>(&node->op)) return arrange_copy(state, leaf->statement, path, stage);
   if (!path.empty()) return malformed("the copies of a stage do not share loops");
   for (const NestTree& child : std::get<NestSequence>(node->op).children)
     if (auto refusal = arrange(state, child, path, stage)) return refusal;

@@ -25,7 +25,7 @@ Result<Target, Refusal> target_of(const State& state, const LoopName& name) {
   if (!loop) return loop.error();
   Target target{*loop, {}, {}};
   for (const std::string& statement : statements_below(state.tree, (*loop)->id))
-    if (!is_pinned(leaf_of(state, statement), (*loop)->name)) target.owners.push_back(statement);
+    if (!is_pinned(leaf_of(state, statement), **loop)) target.owners.push_back(statement);
   for (const Loop* above : path_to(state.tree, statements_below(state.tree, (*loop)->id).front())) {
     if (above == *loop) break;
     target.outside.insert(above->name);
@@ -54,7 +54,7 @@ std::optional<Refusal> check_parts(const State& state, const Target& target, con
       if (id == target.loop->id || find_loop(target.loop->body, id))
         return malformed(hint.buffer + " is prefetched in " + loop + ": prefetch comes after a cut into parts");
   for (const std::string& statement : statements_below(state.tree, target.loop->id)) {
-    if (is_pinned(leaf_of(state, statement), loop))
+    if (is_pinned(leaf_of(state, statement), *target.loop))
       return malformed(statement + " runs in one iteration of " + loop + ": place comes after a cut into parts");
     if (state.at(statement).lifted > 0)
       return malformed(statement + (state.at(statement).kind == StatementKind::Copy ? " is a copy" : " is recomputed") +
@@ -79,6 +79,15 @@ ScheduledStatement restricted(ScheduledStatement s, const std::string& loop, con
   s.body.domain.push_back(low ? ir::less_than(value, point) : ir::at_least(value, point));
   rename_loops(s, {{loop, part}});
   return s;
+}
+
+Tree with_fresh_loops(State& state, const Tree& tree) {
+  std::map<int, int> now;
+  const Tree fresh = map_loops(tree, [&](Loop loop) {
+    loop.id = now[loop.id] = state.next_loop_id++;
+    return loop;
+  });
+  return with_other_loops(fresh, now);
 }
 
 Applied in_parts(const State& state, const Target& target, const ir::Affine& at, const Names& parts) {
@@ -108,12 +117,7 @@ Applied in_parts(const State& state, const Target& target, const ir::Affine& at,
         own.statement = part_of(leaf.statement, part);
         return own;
       });
-      if (!children.empty())
-        tree = map_loops(tree, [&](const Loop& loop) {
-          Loop own = loop;
-          own.id = next.next_loop_id++;
-          return own;
-        });
+      if (!children.empty()) tree = with_fresh_loops(next, tree);
       children.push_back(std::move(tree));
     }
     return make_sequence(std::move(children));

@@ -30,11 +30,21 @@ std::vector<const Loop*> all_loops(const Tree& tree) {
 std::vector<std::string> other_owners(const State& state, const Loop& loop, const std::string& except) {
   std::vector<std::string> owners;
   for (const Leaf* leaf : leaves_of(loop.body)) {
-    if (leaf->statement == except || is_pinned(*leaf, loop.name)) continue;
+    if (leaf->statement == except || is_pinned(*leaf, loop)) continue;
     if (row_of(state.at(leaf->statement), loop.name) && !is_empty(state, state.at(leaf->statement)))
       owners.push_back(leaf->statement);
   }
   return owners;
+}
+
+// By a `when`.
+Names pinned_loops(const State& state, const std::string& statement) {
+  Names pinned;
+  const Leaf& leaf = leaf_of(state, statement);
+  if (leaf.pins.empty()) return pinned;
+  for (const Loop* loop : path_to(state.tree, statement))
+    if (is_pinned(leaf, *loop)) pinned.push_back(loop->name);
+  return pinned;
 }
 
 // The least (or largest) of two values over the loops above, where that is clear.
@@ -45,9 +55,8 @@ std::optional<Affine> combined(const State& state, const ScheduledStatement& s, 
   return std::nullopt;
 }
 
-Refusal no_single_value(const std::string& statement, const When& when, const std::string& why) {
-  return conservative("the " + std::string(when.first ? "first " : "last ") + when.loop + " for " + statement + " " +
-                      why);
+Refusal no_single_value(const std::string& statement, const Loop& loop, bool first, const std::string& why) {
+  return conservative("the " + std::string(first ? "first " : "last ") + loop.name + " for " + statement + " " + why);
 }
 
 // The sizes of the Program that, were they 1 or more, would prove it.
@@ -69,37 +78,30 @@ std::string lacking_sizes(const State& state, const std::string& statement, cons
   return "";
 }
 
-// The value of `when.loop` for the placed statement: an affine over the loops above it.
-Result<Affine, Refusal> placed_value(const State& state, const std::string& statement, const Loop& loop,
-                                     const When& when, const LoopNames& outer, const ir::Bindings& known) {
+// The value of the loop for the statement that is placed in its first or last iteration: an affine over those above it.
+Result<Affine, Refusal> placed_value(const State& state, const std::string& statement, const Loop& loop, bool in_first,
+                                     const LoopNames& outer, const ir::Bindings& known) {
   const std::vector<std::string> owners = other_owners(state, loop, statement);
   if (owners.empty()) return Affine(0);
   const auto first = value_over(state, owners, loop.name, outer, true, known);
-  if (when.first && first) return *first;
+  if (in_first && first) return *first;
   const auto last = value_over(state, owners, loop.name, outer, false, known);
-  if (!first || !last) return no_single_value(statement, when, "is not one affine value of the loops above it");
+  if (!first || !last)
+    return no_single_value(statement, loop, in_first, "is not one affine value of the loops above it");
   if (!proves(state, state.at(statement), outer, ir::at_least(*last, *first)))
-    return no_single_value(statement, when,
+    return no_single_value(statement, loop, in_first,
                            "may not exist: " + joined(owners) + " may have no iteration there" +
                                lacking_sizes(state, statement, outer, ir::at_least(*last, *first)));
   return *last;
-}
-
-void unpin(ScheduledStatement& s, const Leaf& leaf) {
-  std::erase_if(s.rows, [&](const LoopRow& row) { return is_pinned(leaf, row.loop); });
-  std::erase_if(s.loop_domain, [&](const ir::Constraint& c) {
-    return std::any_of(leaf.when.begin(), leaf.when.end(), [&](const When& when) { return c.expr.uses(when.loop); });
-  });
 }
 
 std::optional<Refusal> pin(State& state, const Leaf& leaf) {
   LoopNames outer;
   ir::Bindings known;  // the loops placed so far
   for (const Loop* loop : path_to(state.tree, leaf.statement)) {
-    for (const When& when : leaf.when) {
-      if (when.loop != loop->name) continue;
-      auto value = placed_value(state, leaf.statement, *loop, when, outer, known);
-
+    for (const Pin& each : leaf.pins) {
+      if (each.loop != loop->id) continue;
+      auto value = placed_value(state, leaf.statement, *loop, each.first, outer, known);
       if (!value) return value.error();
       ScheduledStatement& s = statement_of(state, leaf.statement);
       s.rows.push_back({loop->name, ir::substitute(*value, row_bindings(s))});
@@ -148,7 +150,7 @@ std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop) {
   for (const Leaf* leaf : leaves_of(loop.body)) {
     const ScheduledStatement& s = state.at(leaf->statement);
     const LoopRow* row = row_of(s, loop.name);
-    if (!row || is_pinned(*leaf, loop.name) || row->value.as_symbol() || s.kind == StatementKind::Copy) continue;
+    if (!row || is_pinned(*leaf, loop) || row->value.as_symbol() || s.kind == StatementKind::Copy) continue;
     const Affine own = signature(state, s, row->value);
     if (own.as_symbol()) continue;
     if (value && *value != own)
@@ -182,7 +184,7 @@ std::optional<Refusal> check_cuts(const State& state) {
 std::optional<Refusal> check_placed_kinds(const State& state) {
   for (const Leaf* leaf : leaves_of(state.tree))
     for (const Loop* loop : path_to(state.tree, leaf->statement))
-      if (is_pinned(*leaf, loop->name) && is_concurrent(loop->kind))
+      if (is_pinned(*leaf, *loop) && is_concurrent(loop->kind))
         return malformed(leaf->statement + " runs in the first or last iteration of " + loop->name + ", and " +
                          loop->name + " is " + (loop->kind == LoopKind::Parallel ? "parallel" : "a vector loop") +
                          ": its iterations have no order");
@@ -327,8 +329,32 @@ const Leaf& leaf_of(const State& state, const std::string& statement) {
   POLYTE_CHECK(false, "statement '" + statement + "' is not in the tree");
 }
 
-bool is_pinned(const Leaf& leaf, const std::string& loop) {
-  return std::any_of(leaf.when.begin(), leaf.when.end(), [&](const When& when) { return when.loop == loop; });
+bool is_pinned(const Leaf& leaf, const Loop& loop) {
+  return std::any_of(leaf.pins.begin(), leaf.pins.end(), [&](const Pin& pin) { return pin.loop == loop.id; });
+}
+
+bool is_pinned(const State& state, const std::string& statement, const std::string& loop) {
+  return has(pinned_loops(state, statement), loop);
+}
+
+void unpin(State& state, const std::string& statement) {
+  const Names pinned = pinned_loops(state, statement);
+  ScheduledStatement& s = statement_of(state, statement);
+  std::erase_if(s.rows, [&](const LoopRow& row) { return has(pinned, row.loop); });
+  std::erase_if(s.loop_domain, [&](const ir::Constraint& c) { return uses_any(c.expr, pinned); });
+}
+
+Leaf leaf_meant(const NestLeaf& said, const std::vector<const Loop*>& path) {
+  const auto id = [&](const std::string& name) {
+    const auto loop = std::find_if(path.begin(), path.end(), [&](const Loop* l) { return l->name == name; });
+    POLYTE_CHECK(loop != path.end(), "'" + said.statement + "' is not below a loop '" + name + "'");
+    return (*loop)->id;
+  };
+  Leaf leaf{said.statement, {}, {}};
+  for (const When& when : said.when) leaf.pins.push_back({when.first, id(when.loop)});
+  if (!said.at.empty()) leaf.at = id(said.at);
+  if (!said.per.empty()) leaf.per = said.per == "root" ? Leaf::kKernel : id(said.per);
+  return leaf;
 }
 
 const LoopRow* row_of(const ScheduledStatement& s, const std::string& loop) {
@@ -338,10 +364,10 @@ const LoopRow* row_of(const ScheduledStatement& s, const std::string& loop) {
 }
 
 std::vector<std::string> owned_loops(const State& state, const std::string& statement) {
-  const Leaf& leaf = leaf_of(state, statement);
+  const Names pinned = pinned_loops(state, statement);
   std::vector<std::string> owned;
   for (const LoopRow& row : state.at(statement).rows)
-    if (!is_pinned(leaf, row.loop)) owned.push_back(row.loop);
+    if (!has(pinned, row.loop)) owned.push_back(row.loop);
   return owned;
 }
 
@@ -349,6 +375,11 @@ ScheduledStatement& statement_of(State& state, const std::string& name) {
   for (ScheduledStatement& s : state.statements)
     if (s.body.name == name) return s;
   POLYTE_CHECK(false, "no statement '" + name + "' in the state");
+}
+
+Tree with_leaf(const Tree& tree, const NestLeaf& said) {
+  const Leaf meant = leaf_meant(said, path_to(tree, said.statement));
+  return map_leaves(tree, [&](const Leaf& leaf) { return leaf.statement == said.statement ? meant : leaf; });
 }
 
 void rename_loops(ScheduledStatement& s, const std::map<std::string, std::string>& names) {
@@ -399,18 +430,6 @@ Tree replace_loop(const Tree& tree, int id, const std::function<Tree(const Loop&
   return tree;
 }
 
-Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f) {
-  if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) return make_leaf(f(*leaf));
-  if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
-    Loop rebuilt = *loop;
-    rebuilt.body = map_leaves(loop->body, f);
-    return make_loop(std::move(rebuilt));
-  }
-  std::vector<Tree> children;
-  for (const Tree& child : std::get<Sequence>(tree->op).children) children.push_back(map_leaves(child, f));
-  return make_sequence(std::move(children));
-}
-
 std::vector<Tree> top_level(const Tree& tree) {
   if (!tree) return {};
   if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) return sequence->children;
@@ -446,10 +465,10 @@ std::optional<Refusal> settle(State& state) {
   std::vector<Leaf> placed;
   std::vector<std::string> present;
   for (const Leaf* leaf : leaves_of(state.tree)) {
-    if (!leaf->when.empty()) placed.push_back(*leaf);
+    if (!leaf->pins.empty()) placed.push_back(*leaf);
     present.push_back(leaf->statement);
   }
-  for (const Leaf& leaf : placed) unpin(statement_of(state, leaf.statement), leaf);
+  for (const Leaf& leaf : placed) unpin(state, leaf.statement);
   for (const std::string& name : present) sort_rows(statement_of(state, name), path_to(state.tree, name));
   for (const Leaf& leaf : placed) {
     if (auto refusal = pin(state, leaf)) return refusal;

@@ -29,7 +29,14 @@ std::string no_loop_text(const State& state, const std::string& statement, const
 std::string fate_of(const ScheduledStatement& s, const std::string& loop);
 
 const Leaf& leaf_of(const State& state, const std::string& statement);
-bool is_pinned(const Leaf& leaf, const std::string& loop);                    // by a `when`
+bool is_pinned(const Leaf& leaf, const Loop& loop);  // by a `when`
+bool is_pinned(const State& state, const std::string& statement, const std::string& loop);
+// Takes the rows of its `when` loops from a statement: before its leaf is placed anew.
+void unpin(State& state, const std::string& statement);
+// The leaf that a person means, its loops being those of the path.
+Leaf leaf_meant(const NestLeaf& said, const std::vector<const Loop*>& path);
+// The tree with this leaf in the place of that of its statement.
+Tree with_leaf(const Tree& tree, const NestLeaf& said);
 const LoopRow* row_of(const ScheduledStatement& s, const std::string& loop);  // null if absent
 // The loops a statement owns, outermost first: all rows but those of its `when`.
 std::vector<std::string> owned_loops(const State& state, const std::string& statement);
@@ -52,7 +59,6 @@ bool uses_any(const ir::Affine& e, const Names& names);
 
 // Replaces the loop of this id by what `f` makes of it.
 Tree replace_loop(const Tree& tree, int id, const std::function<Tree(const Loop&)>& f);
-Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f);
 // Children of the tree's root: those of its sequence, or the one node.
 std::vector<Tree> top_level(const Tree& tree);
 bool contains(const Tree& tree, const std::string& statement);

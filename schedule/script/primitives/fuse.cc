@@ -50,7 +50,7 @@ Applied fuse(const State& state, const Fuse& directive, const PrimitiveContext&)
   if (auto refusal = check_nested(**outer, **inner)) return *refusal;
   for (const std::string& statement : below) {
     const Leaf& leaf = leaf_of(state, statement);
-    if (is_pinned(leaf, (*outer)->name) || is_pinned(leaf, (*inner)->name))
+    if (is_pinned(leaf, **outer) || is_pinned(leaf, **inner))
       return malformed(statement + " is placed in an iteration of " + (*outer)->name + " or " + (*inner)->name +
                        ": fuse the loops before");
     for (const Loop* other : path_to(state.tree, statement))
@@ -80,6 +80,7 @@ Applied fuse(const State& state, const Fuse& directive, const PrimitiveContext&)
     fused.kind = old.kind == (*inner)->kind ? old.kind : LoopKind::Serial;
     return make_loop(std::move(fused));
   });
+  next.tree = with_other_loops(next.tree, {{(*outer)->id, (*inner)->id}});
   if (auto refusal = settle(next)) return *refusal;
   // Divisions of divisions may be equal without the normal form showing it.
   if (!verify(next).empty())

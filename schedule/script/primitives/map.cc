@@ -50,14 +50,11 @@ std::optional<Refusal> map_statement(State& state, const Map::Item& item, const 
 }
 
 NestTree shared_nest(const Map& directive) {
-  NestSequence sequence;
-  for (const Map::Item& item : directive.items)
-    sequence.children.push_back(std::make_shared<const NestNode>(NestNode{Leaf{item.statement, {}, {}}}));
-  NestTree tree = sequence.children.size() == 1 ? sequence.children.front()
-                                                : std::make_shared<const NestNode>(NestNode{std::move(sequence)});
-  for (std::size_t i = directive.loops.size(); i > 0; --i)
-    tree = std::make_shared<const NestNode>(NestNode{NestLoop{directive.loops[i - 1], LoopKind::Serial, tree}});
-  return tree;
+  std::vector<NestTree> leaves;
+  for (const Map::Item& item : directive.items) leaves.push_back(nest_statement(item.statement));
+  NestPath path;
+  for (const std::string& loop : directive.loops) path.push_back({loop});
+  return nest_path(path, nest_sequence(std::move(leaves)));
 }
 
 std::optional<Refusal> check_names(const State& state, const Map& directive) {
@@ -85,7 +82,7 @@ Applied map(const State& state, const Map& directive, const PrimitiveContext& co
   next.tree = map_leaves(next.tree, [&](const Leaf& leaf) {
     const bool is_mapped = std::any_of(directive.items.begin(), directive.items.end(),
                                        [&](const Map::Item& item) { return item.statement == leaf.statement; });
-    return is_mapped ? Leaf{leaf.statement, {}, leaf.at} : leaf;
+    return is_mapped ? Leaf{leaf.statement, {}, {}} : leaf;
   });
   Applied applied = nest(next, {"", shared_nest(directive)}, context);
   if (applied && !verify(*applied).empty())

@@ -39,7 +39,7 @@ class Merger {
     }
     Loop merged = *lb;
     merged.kind = *kind;
-    replaced.emplace_back(la->id, lb->id);
+    replaced[la->id] = lb->id;
     std::vector<Tree> heads = top_level(la->body), tails = top_level(lb->body);
     if (la->name != through_) {
       if (!contains(heads.back(), first_) || !contains(tails.front(), second_)) {
@@ -56,7 +56,7 @@ class Merger {
     return make_loop(std::move(merged));
   }
   std::string problem;
-  std::vector<std::pair<int, int>> replaced;  // loop ids of the first nest, and the ids they have now
+  std::map<int, int> replaced;  // loop ids of the first nest, and the ids they have now
 
  private:
   const std::string &first_, &second_, &through_;
@@ -121,7 +121,7 @@ Applied with_shifts(const State& state, const Merge& directive, const PrimitiveC
     Remap remap;
     for (const std::string& below : statements_below(next->tree, (*loop)->id))
       if (below == second || !contains((*loop)->body, directive.statements[0]))
-        if (row_of(next->at(below), shift.loop) && !is_pinned(leaf_of(*next, below), shift.loop))
+        if (row_of(next->at(below), shift.loop) && !is_pinned(*next, below, shift.loop))
           remap.statements.push_back(below);
     remap.loops = remap.replaced = {shift.loop};
     remap.values = {{shift.loop + " + (" + std::to_string(*by) + ")"}};
@@ -151,7 +151,7 @@ Applied merged(const State& state, const Merge& directive, const PrimitiveContex
     Merger merger(a, b, directive.through);
     const Tree tree = merge_in(next.tree, a, b, merger);
     if (!tree) return malformed(merger.problem);
-    next.tree = tree;
+    next.tree = with_other_loops(tree, merger.replaced);
     for (StagedBuffer& buffer : next.staged)
       for (const auto& [old_id, new_id] : merger.replaced)
         for (int* loop : {&buffer.scope_loop, &buffer.alloc_loop})
@@ -222,7 +222,7 @@ Applied distribute(const State& state, const Distribute& directive, const Primit
     for (const Tree& child : children) {
       Loop one = whole;
       if (!parts.empty()) one.id = next.next_loop_id++;
-      one.body = child;
+      one.body = with_other_loops(child, {{whole.id, one.id}});
       parts.push_back(make_loop(std::move(one)));
     }
     return make_sequence(std::move(parts));

@@ -19,18 +19,20 @@ class NestBuilder {
 
   Tree build(const NestTree& node) {
     if (const NestLoop* loop = std::get_if<NestLoop>(&node->op)) return build_loop(*loop);
-    if (const Leaf* leaf = std::get_if<Leaf>(&node->op)) return build_leaf(*leaf);
+    if (const NestLeaf* leaf = std::get_if<NestLeaf>(&node->op)) return build_leaf(*leaf);
     std::vector<Tree> children;
     for (const NestTree& child : std::get<NestSequence>(node->op).children) children.push_back(build(child));
     return make_sequence(std::move(children));
   }
   const Names& statements() const { return statements_; }
+  const std::vector<NestLeaf>& leaves() const { return leaves_; }  // in text order
   const Names& problems() const { return problems_; }
 
  private:
   State& state_;
   const PrimitiveContext& context_;
   Names statements_, problems_;
+  std::vector<NestLeaf> leaves_;
 
   Tree build_loop(const NestLoop& loop) {
     Tree body = build(loop.body);
@@ -51,7 +53,8 @@ class NestBuilder {
     return make_loop({.id = state_.next_loop_id++, .name = name, .kind = kind, .body = std::move(body)});
   }
 
-  Tree build_leaf(const Leaf& leaf) {
+  // Where it runs is said once the loops that a path omits are there (NestApplication::place).
+  Tree build_leaf(const NestLeaf& leaf) {
     const auto statement = the_statement(state_, leaf.statement);
     if (!statement)
       problems_.push_back(statement.error().headline);
@@ -59,7 +62,8 @@ class NestBuilder {
       problems_.push_back(leaf.statement + " is placed twice");
     else
       statements_.push_back(leaf.statement);
-    return make_leaf(leaf);
+    leaves_.push_back(leaf);
+    return make_leaf({leaf.statement, {}, {}});
   }
 };
 
@@ -83,13 +87,14 @@ Names loops_of(const ScheduledStatement& s) {
   return names;
 }
 
-void check_leaf(const State& state, const Tree& tree, const Leaf& leaf, Names& problems) {
+void check_leaf(const State& state, const Tree& tree, const NestLeaf& leaf, Names& problems) {
   const Names owned = loops_of(state.at(leaf.statement));
   Names path;
   for (const Loop* loop : path_to(tree, leaf.statement)) {
     if (has(path, loop->name)) problems.push_back(loop->name + " is twice above " + leaf.statement);
     path.push_back(loop->name);
-    const bool is_owned = has(owned, loop->name), pinned = is_pinned(leaf, loop->name);
+    const bool is_owned = has(owned, loop->name);
+    const bool pinned = std::ranges::find(leaf.when, loop->name, &When::loop) != leaf.when.end();
     if (is_owned && pinned)
       problems.push_back(leaf.statement + " has a loop " + loop->name +
                          " of its own: when means a loop it does not have");
@@ -164,12 +169,6 @@ Tree in_place(const Tree& tree, const Names& named, const Tree& nest_tree) {
   return make_sequence(std::move(result));
 }
 
-std::vector<Leaf> leaves_copy(const Tree& tree) {
-  std::vector<Leaf> leaves;
-  for (const Leaf* leaf : leaves_of(tree)) leaves.push_back(*leaf);
-  return leaves;
-}
-
 std::string tensor_of(const State& state, const std::string& statement) {
   const ScheduledStatement& s = state.at(statement);
   return s.reference.empty() ? s.body.writes.front().buffer : state.basis->statement(s.reference).writes.front().buffer;
@@ -184,6 +183,7 @@ class NestApplication {
     NestBuilder builder(next_, context_);
     nest_ = builder.build(directive.tree);
     named_ = builder.statements();
+    leaves_ = builder.leaves();
     Names problems = builder.problems();
     if (problems.empty()) check_regions(next_, named_, problems);
     if (problems.empty()) place_ordinary(problems);
@@ -200,7 +200,7 @@ class NestApplication {
   const PrimitiveContext& context_;
   Tree nest_;
   Names named_;
-  std::vector<Leaf> recomputed_;  // not lifted yet, in text order
+  std::vector<NestLeaf> leaves_, recomputed_;  // in text order; the second: not lifted yet
   Names lifted_tensors_;
 
   static Refusal refuse_all(const Names& problems) {
@@ -210,37 +210,36 @@ class NestApplication {
   }
 
   void place_ordinary(Names& problems) {
-    for (const std::string& name : named_) {
-      const Leaf old = leaf_of(next_, name);
-      ScheduledStatement& s = statement_of(next_, name);
-      std::erase_if(s.rows, [&](const LoopRow& row) { return is_pinned(old, row.loop); });
-      std::erase_if(s.loop_domain, [&](const ir::Constraint& c) {
-        return std::any_of(old.when.begin(), old.when.end(), [&](const When& w) { return c.expr.uses(w.loop); });
-      });
-      if (s.lifted > 0 && s.kind != StatementKind::Copy)
-        nest_ = replace_leaf(nest_, name, [&](const Tree& leaf) {
-          Leaf kept = std::get<Leaf>(leaf->op);
-          if (!kept.at.empty()) problems.push_back(name + " is recomputed already, at " + old.at);
-          kept.at = old.at;
-          kept.per = old.per;
-          return make_leaf(kept);
-        });
+    for (NestLeaf& leaf : leaves_) {
+      const NestLeaf old = leaf_said(leaf_of(next_, leaf.statement), next_.tree);
+      unpin(next_, leaf.statement);
+      const ScheduledStatement& s = next_.at(leaf.statement);
+      if (s.lifted == 0 || s.kind == StatementKind::Copy) continue;
+      if (!leaf.at.empty()) problems.push_back(leaf.statement + " is recomputed already, at " + old.at);
+      leaf.at = old.at;
+      leaf.per = old.per;
     }
     next_.tree = in_place(next_.tree, named_, nest_);
-    for (const Leaf& leaf : leaves_copy(nest_)) {
-      if (!leaf.at.empty() && next_.at(leaf.statement).lifted == 0) {
+    for (const NestLeaf& leaf : leaves_) {
+      if (!leaf.at.empty() && next_.at(leaf.statement).lifted == 0)
         recomputed_.push_back(leaf);
-        continue;
-      }
-      check_leaf(next_, next_.tree, leaf, problems);
-      if (problems.empty()) next_.tree = with_omitted_loops(next_, next_.tree, leaf.statement);
+      else
+        place(leaf, problems);
     }
   }
 
+  // Below its loops, those that the path omits innermost.
+  void place(const NestLeaf& leaf, Names& problems) {
+    check_leaf(next_, next_.tree, leaf, problems);
+    if (!problems.empty()) return;
+    next_.tree = with_omitted_loops(next_, next_.tree, leaf.statement);
+    next_.tree = with_leaf(next_.tree, leaf);
+  }
+
   // Settles the tree without the leaves that are still to be lifted; then puts them back.
-  std::optional<Refusal> settle_without(const std::vector<Leaf>& waiting) {
+  std::optional<Refusal> settle_without(const std::vector<NestLeaf>& waiting) {
     const Tree whole = next_.tree;
-    for (const Leaf& leaf : waiting) {
+    for (const NestLeaf& leaf : waiting) {
       next_.tree = without_statement(next_.tree, leaf.statement);
       if (!next_.tree) return malformed("every statement of the nest is recomputed: none reads what they compute");
     }
@@ -251,12 +250,12 @@ class NestApplication {
 
   // Lifts the tensor of the last waiting leaf with all its writers.
   std::optional<Refusal> place_recomputed() {
-    const Leaf last = recomputed_.back();
+    const NestLeaf last = recomputed_.back();
     const std::string tensor = tensor_of(next_, last.statement);
     const Names writers = select_statements(next_, tensor);
+    std::vector<NestLeaf> lifted;
     for (const std::string& writer : writers) {
-      const auto waiting = std::find_if(recomputed_.begin(), recomputed_.end(),
-                                        [&](const Leaf& leaf) { return leaf.statement == writer; });
+      const auto waiting = std::ranges::find(recomputed_, writer, &NestLeaf::statement);
       if (waiting == recomputed_.end())
         return malformed("recomputing " + last.statement + " alone is not enough: say " + writer + " at " + last.at +
                          " too");
@@ -264,8 +263,9 @@ class NestApplication {
       if (waiting->per != last.per)
         return malformed(joined(writers) + " go together: both once per " +
                          (last.per.empty() ? waiting->per : last.per));
+      lifted.push_back(*waiting);
     }
-    std::erase_if(recomputed_, [&](const Leaf& leaf) { return has(writers, leaf.statement); });
+    std::erase_if(recomputed_, [&](const NestLeaf& leaf) { return has(writers, leaf.statement); });
     LiftSite site;
     site.per = last.per;
     const Loop* loop = nullptr;
@@ -277,8 +277,7 @@ class NestApplication {
     }
     if (!loop) return malformed(last.statement + " at " + last.at + ": it is not below " + last.at);
     for (const std::string& consumer : consumers_below(next_, *loop, tensor)) {
-      const bool waits = std::any_of(recomputed_.begin(), recomputed_.end(),
-                                     [&](const Leaf& leaf) { return leaf.statement == consumer; });
+      const bool waits = std::ranges::find(recomputed_, consumer, &NestLeaf::statement) != recomputed_.end();
       if (waits) return malformed(consumer + " reads " + tensor + " and stands before " + last.statement);
       site.consumers.push_back(consumer);
     }
@@ -287,10 +286,7 @@ class NestApplication {
         return malformed(s.body.name + " reads " + tensor + " outside " + last.at);
     if (auto refusal = lift(next_, tensor, site)) return refusal;
     Names problems;
-    for (const std::string& writer : writers) {
-      check_leaf(next_, next_.tree, leaf_of(next_, writer), problems);
-      if (problems.empty()) next_.tree = with_omitted_loops(next_, next_.tree, writer);
-    }
+    for (const NestLeaf& leaf : lifted) place(leaf, problems);
     if (!problems.empty()) return refuse_all(problems);
     lifted_tensors_.push_back(tensor);
     return settle_without(recomputed_);

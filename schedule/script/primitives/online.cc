@@ -310,7 +310,7 @@ class OnlineRewrite {
       const std::vector<const Leaf*> leaves = leaves_of(child);
       const bool moves = owner_of(leaves.front()->statement) != nullptr;
       for (const Leaf* leaf : leaves) {
-        const bool alone = leaves.size() == 1 && leaf->when.empty();
+        const bool alone = leaves.size() == 1 && leaf->pins.empty();
         if (owner_of(leaf->statement) && !alone)
           return malformed(leaf->statement + " shares its nest with others: rewrite online comes before the nest");
       }

@@ -9,20 +9,20 @@ namespace polyte::schedule {
 Applied order(const State& state, const Order& directive, const PrimitiveContext& context) {
   const auto statement = the_statement(state, directive.statement);
   if (!statement) return statement.error();
-  const Leaf& old = leaf_of(state, *statement);
+  NestLeaf leaf = leaf_said(leaf_of(state, *statement), state.tree);
   for (auto name = directive.loops.begin(); name != directive.loops.end(); ++name) {
     if (std::find(directive.loops.begin(), name, *name) != name) return malformed("order names " + *name + " twice");
-    const bool is_above = !old.when.empty() || !old.at.empty() || row_of(state.at(*statement), *name);
+    const bool is_above = !leaf.when.empty() || !leaf.at.empty() || row_of(state.at(*statement), *name);
     if (!is_above) return malformed(no_loop_text(state, *statement, *name));
   }
-  NestTree tree = std::make_shared<const NestNode>(NestNode{Leaf{*statement, {}, old.at, old.per}});
-  for (std::size_t i = directive.loops.size(); i > 0; --i) {
-    NestLoop loop = {directive.loops[i - 1], LoopKind::Serial, tree};
+  leaf.when.clear();
+  NestPath path;
+  for (const std::string& name : directive.loops) {
+    path.push_back({name});
     for (const Loop* above : path_to(state.tree, *statement))
-      if (above->name == loop.name) loop.kind = above->kind;
-    tree = std::make_shared<const NestNode>(NestNode{std::move(loop)});
+      if (above->name == name) path.back().kind = above->kind;
   }
-  return nest(state, {"", tree}, context);
+  return nest(state, {"", nest_path(path, std::make_shared<const NestNode>(NestNode{std::move(leaf)}))}, context);
 }
 
 namespace {

@@ -46,38 +46,30 @@ Result<const Loop*, Refusal> site_of(const State& state, const std::string& stat
 
 Applied move_into(const State& state, const std::string& statement, const Loop& site, const std::vector<When>& when,
                   bool at_end, const PrimitiveContext& context) {
-  const Leaf& old = leaf_of(state, statement);
   std::vector<std::string> above;
   for (const Loop* loop : path_to(state.tree, statements_below(state.tree, site.id).front())) {
     above.push_back(loop->name);
     if (loop->id == site.id) break;
   }
   const std::vector<std::string> owned = owned_loops(state, statement);
-  const auto is_in = [](const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  const Leaf leaf = {statement, when, old.at, old.per};
   for (const std::string& loop : above) {
-    if (is_in(owned, loop) && is_pinned(leaf, loop))
+    const bool pinned = std::any_of(when.begin(), when.end(), [&](const When& w) { return w.loop == loop; });
+    if (has(owned, loop) && pinned)
       return malformed(statement + " has a loop " + loop + " of its own: when means a loop it does not have");
-    if (!is_in(owned, loop) && !is_pinned(leaf, loop))
+    if (!has(owned, loop) && !pinned)
       return malformed(statement + " would be inside " + loop +
                        " and has no loop of that name: say when first or when last " + loop + " (its loops are " +
                        joined(owned) + ")");
   }
   for (const When& w : when)
-    if (!is_in(above, w.loop))
+    if (!has(above, w.loop))
       return malformed(statement + " when " + (w.first ? "first " : "last ") + w.loop + ": it is not below " + w.loop);
   State next = state;
-  ScheduledStatement& s = statement_of(next, statement);
-  std::erase_if(s.rows, [&](const LoopRow& row) { return is_pinned(old, row.loop); });
-  std::erase_if(s.loop_domain, [&](const ir::Constraint& c) {
-    return std::any_of(old.when.begin(), old.when.end(), [&](const When& w) { return c.expr.uses(w.loop); });
-  });
-  Tree moved = make_leaf(leaf);
+  unpin(next, statement);
+  Tree moved = make_leaf({statement, {}, {}});
   const std::vector<const Loop*> path = path_to(state.tree, statement);
   for (std::size_t i = path.size(); i > 0; --i) {
-    if (is_in(above, path[i - 1]->name) || !is_in(owned, path[i - 1]->name)) continue;
+    if (has(above, path[i - 1]->name) || !has(owned, path[i - 1]->name)) continue;
     Loop loop = *path[i - 1];
     loop.id = next.next_loop_id++;
     loop.body = std::move(moved);
@@ -91,6 +83,9 @@ Applied move_into(const State& state, const std::string& statement, const Loop& 
     rebuilt.body = at_end ? make_sequence({loop.body, moved}) : make_sequence({moved, loop.body});
     return make_loop(std::move(rebuilt));
   });
+  NestLeaf leaf = leaf_said(leaf_of(state, statement), state.tree);
+  leaf.when = when;
+  next.tree = with_leaf(next.tree, leaf);
   if (auto refusal = settle(next)) return *refusal;
   if (auto refusal = check_moved(next, {statement}, context)) return *refusal;
   if (auto refusal = check_races(next, {statement}, context)) return *refusal;

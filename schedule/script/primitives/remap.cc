@@ -126,10 +126,9 @@ class Remapping {
       }
     }
     for (const std::string& target : targets_) {
-      const Leaf& leaf = leaf_of(state_, target);
       for (const std::string& loop : directive_.replaced) {
         if (!row_of(state_.at(target), loop)) return malformed(no_loop_text(state_, target, loop));
-        if (is_pinned(leaf, loop))
+        if (is_pinned(state_, target, loop))
           return malformed(target + " has no loop " + loop + " of its own: it is placed in an iteration of it");
       }
       for (const Loop* loop : path_to(state_.tree, target))
@@ -165,7 +164,7 @@ class Remapping {
         const bool is_replaced = ids_.count(loop->id) > 0;
         if (!is_replaced && has(directive_.loops, loop->name))
           return malformed(statement + " has a loop " + loop->name + " already");
-        if (is_replaced && !keeps_names() && !has(targets_, statement) && !is_pinned(leaf, loop->name))
+        if (is_replaced && !keeps_names() && !has(targets_, statement) && !is_pinned(leaf, *loop))
           return malformed(loop->name + " is shared with " + statement + ": name it too");
       }
     }
@@ -223,17 +222,11 @@ class Remapping {
       if (ids_.count(loop.id) > 0) rebuilt.name = new_name(loop.name);
       return rebuilt;
     });
-    next_.tree = map_leaves(next_.tree, [&](const Leaf& leaf) {
-      Leaf rebuilt = leaf;
-      if (has(below_, leaf.statement))
-        for (When& when : rebuilt.when) when.loop = new_name(when.loop);
-      return rebuilt;
-    });
     for (const std::string& statement : below_) {  // what runs in an iteration of the loop: settle says in which
       if (has(targets_, statement)) continue;
       std::map<std::string, std::string> names;
       for (const std::string& loop : directive_.replaced)
-        if (is_pinned(leaf_of(state_, statement), loop)) names[loop] = new_name(loop);
+        if (is_pinned(state_, statement, loop)) names[loop] = new_name(loop);
       rename_loops(statement_of(next_, statement), names);
     }
   }
@@ -256,8 +249,7 @@ Result<std::vector<std::string>, Refusal> owners_of(const State& state, const Lo
     if (candidates.empty()) return the_statement(state, loop.statement).error();
   }
   for (const std::string& statement : candidates)
-    if (row_of(state.at(statement), loop.loop) && !is_pinned(leaf_of(state, statement), loop.loop))
-      owners.push_back(statement);
+    if (row_of(state.at(statement), loop.loop) && !is_pinned(state, statement, loop.loop)) owners.push_back(statement);
   if (!owners.empty()) return owners;
   const auto found = the_loop(state, loop);
   if (!found) return found.error();

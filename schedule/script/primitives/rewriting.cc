@@ -42,7 +42,7 @@ Result<std::string, Refusal> reduction_of(const State& state, const std::string&
   const ScheduledStatement& s = state.at(updates.front());
   if (s.lifted > 0) return malformed(tensor + " is recomputed at a loop already: " + what + " comes before");
   const Leaf& leaf = leaf_of(state, updates.front());
-  if (!leaf.when.empty() || !leaf.at.empty())
+  if (!leaf.pins.empty() || leaf.at)
     return malformed(updates.front() + " is placed in another nest: " + what + " comes before");
   for (const ir::Expr& value : s.body.values)
     for (const ir::Load* load : ir::loads_of(value))

@@ -55,17 +55,16 @@ Tree split_loop(State& state, const Loop& loop) {
   return make_loop(std::move(outer));
 }
 
-Leaf split_when(const Leaf& leaf, const std::string& loop) {
+// The first iteration of a loop is the first of the first tile; what was said of one iteration is said of the inner.
+Leaf split_leaf(const Leaf& leaf, int loop, int inner) {
   Leaf result = leaf;
-  result.when.clear();
-  for (const When& when : leaf.when) {
-    if (when.loop != loop) {
-      result.when.push_back(when);
-      continue;
-    }
-    result.when.push_back({when.first, tiles_of(loop)});
-    result.when.push_back({when.first, within_tile(loop)});
+  result.pins.clear();
+  for (const Pin& pin : leaf.pins) {
+    result.pins.push_back(pin);
+    if (pin.loop == loop) result.pins.push_back({pin.first, inner});
   }
+  for (std::optional<int>* said : {&result.at, &result.per})
+    if (*said == loop) *said = inner;
   return result;
 }
 
@@ -126,17 +125,15 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
     s.lost.push_back({loop, "was split into " + tiles_of(loop) + " and " + within_tile(loop)});
   }
   for (int id : ids) {
+    const int inner = next.next_loop_id;
     for (StagedBuffer& buffer : next.staged)  // contents are those of one iteration of the inner loop
-      if (buffer.scope_loop == id) buffer.scope_loop = next.next_loop_id;
+      if (buffer.scope_loop == id) buffer.scope_loop = inner;
     for (PrefetchHint& hint : next.prefetches)  // so many of the old iterations ahead
       for (int* hinted : {&hint.loop, &hint.along})
-        if (*hinted == id) *hinted = next.next_loop_id;
+        if (*hinted == id) *hinted = inner;
     next.tree = replace_loop(next.tree, id, [&](const Loop& l) { return split_loop(next, l); });
+    next.tree = map_leaves(next.tree, [&](const Leaf& leaf) { return split_leaf(leaf, id, inner); });
   }
-  next.tree = map_leaves(next.tree, [&](const Leaf& leaf) {
-    const bool is_target = std::find(targets->begin(), targets->end(), leaf.statement) != targets->end();
-    return is_target ? split_when(leaf, loop) : leaf;
-  });
   if (auto refusal = settle(next)) return *refusal;
   return with_tail(next, *targets, within_tile(loop), directive.tail, context);
 }

@@ -149,7 +149,7 @@ class StageApplication {
   // What a window leaves out lies in the buffer since its loop began: the site is that loop or one outside.
   std::optional<Refusal> check_windows() const {
     for (const std::string& writer : plan_.writers) {
-      const Leaf& leaf = leaf_of(plan_.before, writer);
+      const NestLeaf leaf = leaf_said(leaf_of(plan_.before, writer), plan_.before.tree);
       if (leaf.per.empty()) continue;
       const ScheduledStatement& s = plan_.before.at(writer);
       const Names above(s.body.iterators.begin(), s.body.iterators.begin() + s.lifted);

@@ -101,7 +101,7 @@ class TransferFinder {
 
   // The value at which a `when` pins a loop of this statement.
   std::optional<Affine> pinned_value(const std::string& statement, const std::string& loop) const {
-    if (!is_pinned(leaf_of(plan_.before, statement), loop)) return std::nullopt;
+    if (!is_pinned(plan_.before, statement, loop)) return std::nullopt;
     for (const Constraint& c : plan_.before.at(statement).loop_domain)
       if (c.equality && c.expr.coefficient(loop) == 1) return Affine::symbol(loop) - c.expr;
     return std::nullopt;
@@ -139,7 +139,7 @@ class TransferFinder {
       const auto value = pinned_value(starter, loop);
       if (!value) continue;
       pins.emplace_back(loop, *value);
-      for (const When& when : leaf_of(plan_.before, starter).when)
+      for (const When& when : leaf_said(leaf_of(plan_.before, starter), plan_.before.tree).when)
         if (when.loop == loop) all_first = all_first && when.first;
       for (const std::string& user : plan_.users) all_alike = all_alike && pinned_value(user, loop) == value;
     }
@@ -151,7 +151,7 @@ class TransferFinder {
   Names owners_of(const std::string& loop) const {
     Names owners;
     for (const std::string& user : plan_.users)
-      if (!is_pinned(leaf_of(plan_.before, user), loop) && !is_empty(plan_.before, plan_.before.at(user)))
+      if (!is_pinned(plan_.before, user, loop) && !is_empty(plan_.before, plan_.before.at(user)))
         owners.push_back(user);
     return owners.empty() ? plan_.users : owners;
   }

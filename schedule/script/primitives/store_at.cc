@@ -12,14 +12,14 @@ namespace {
 // The site of what is computed at a loop already: its prefix and who reads it there.
 Result<LiftSite, Refusal> site_of(const State& state, const std::string& tensor, const std::string& writer) {
   const Leaf& leaf = leaf_of(state, writer);
-  if (leaf.at.empty()) return malformed(tensor + " is not computed at a loop: compute_at " + tensor + " comes first");
-  if (!leaf.per.empty()) return malformed(tensor + " is stored once per " + leaf.per + " already");
+  if (!leaf.at) return malformed(tensor + " is not computed at a loop: compute_at " + tensor + " comes first");
+  if (leaf.per) return malformed(tensor + " is stored once per " + leaf_said(leaf, state.tree).per + " already");
   LiftSite site;
   const Loop* loop = nullptr;
   for (const Loop* above : path_to(state.tree, writer)) {
     site.prefix.push_back(above->name);
     loop = above;
-    if (above->name == leaf.at) break;
+    if (above->id == leaf.at) break;
   }
   site.consumers = consumers_below(state, *loop, tensor);
   return site;
@@ -42,11 +42,11 @@ Applied store_at(const State& state, const StoreAt& directive, const PrimitiveCo
                      "' gives it storage there");
   State next = state;
   if (auto refusal = slide(next, tensor, *site)) return *refusal;
-  next.tree = map_leaves(next.tree, [&](const Leaf& leaf) {
-    Leaf kept = leaf;
-    if (std::find(writers.begin(), writers.end(), leaf.statement) != writers.end()) kept.per = site->per;
-    return kept;
-  });
+  for (const std::string& writer : writers) {
+    NestLeaf leaf = leaf_said(leaf_of(state, writer), state.tree);
+    leaf.per = site->per;
+    next.tree = with_leaf(next.tree, leaf);
+  }
   Stage stage_directive;
   stage_directive.tensor = tensor;
   if (!is_root)

@@ -271,7 +271,7 @@ Applied set_tail(const State& state, const SetTail& directive, const PrimitiveCo
     if (candidates.empty()) return the_statement(state, directive.loop.statement).error();
   }
   for (const std::string& name : candidates)
-    if (row_of(state.at(name), inner) && !is_pinned(leaf_of(state, name), inner)) owners.push_back(name);
+    if (row_of(state.at(name), inner) && !is_pinned(state, name, inner)) owners.push_back(name);
   if (owners.empty()) {
     const auto loop = the_loop(state, directive.loop);
     if (!loop) return loop.error();

@@ -12,11 +12,11 @@ namespace {
 // The leaves below that own the loop, each in a loop of its own.
 Tree jammed(State& state, const Tree& tree, const Loop& inner, bool& first) {
   if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) {
-    if (is_pinned(*leaf, inner.name)) return tree;
+    if (is_pinned(*leaf, inner)) return tree;
     Loop own = inner;
     if (!first) own.id = state.next_loop_id++;
     first = false;
-    own.body = tree;
+    own.body = with_other_loops(tree, {{inner.id, own.id}});
     return make_loop(std::move(own));
   }
   if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
@@ -40,7 +40,7 @@ Applied unroll_and_jam(const State& state, const UnrollAndJam& directive, const 
     return malformed((*loop)->name + " holds no loop to jam into: unroll " + (*loop)->name + " by " +
                      directive.by.text);
   for (const std::string& statement : below)
-    if (is_pinned(leaf_of(state, statement), (*loop)->name))
+    if (is_pinned(leaf_of(state, statement), **loop))
       return malformed(statement + " is placed in an iteration of " + (*loop)->name + ": place comes after");
   for (const StagedBuffer& buffer : state.staged)
     for (const std::string& statement : below)
