@@ -78,8 +78,8 @@ TEST_CASE("two nests that become one: what ran in iterations of their loops runs
 TEST_CASE("a recomputed statement is recomputed at its loop whatever the loop becomes") {
   const auto blur = [](const std::string& lines) { return nests(kBlur, kBlurSize, lines); };
   CHECK(blur("compute_at bx at y:u\nsplit u by 2") == "u.o > u.i > { bx.u > x > bx at u.i; x > y }");
-  CHECK(blur("compute_at bx at y:x once per u\nsplit u by 2") ==
-        "u.o > u.i > x > { bx.u > bx.x > bx at x once per u.i; y }");
+  CHECK(blur("reorder y: x > u\ncompute_at bx at y:u once per x\nsplit x by 2") ==
+        "x.o > x.i > u > { bx.u > bx.x > bx at u once per x.i; y }");
   CHECK(blur("compute_at bx at y:x\nfuse u, y:x as t") == "t > { bx.u > bx.x > bx at t; y }");
 }
 
