@@ -54,10 +54,6 @@ bool touches(const Stmt& body, const std::string& buffer) {
   return found;
 }
 
-int allocated_at(const schedule::StagedBuffer& b) {
-  return b.alloc_loop == schedule::StagedBuffer::kAtScope ? b.scope_loop : b.alloc_loop;
-}
-
 Stmt allocate(const schedule::StagedBuffer& b, Stmt body) {
   return ir::make_alloc({{b.name, b.dtype, b.shape, b.memory}, std::move(body)});
 }
@@ -188,7 +184,7 @@ class Builder {
     if (!body) return nullptr;
     body = with_prefetches(loop, std::move(body));
     for (const schedule::StagedBuffer& b : state_.staged)
-      if (allocated_at(b) == loop.id && touches(body, b.name)) body = allocate(b, std::move(body));
+      if (b.allocated_at() == loop.id && touches(body, b.name)) body = allocate(b, std::move(body));
     if (var != loop.name) body = ir::substitute(body, {{loop.name, Affine::symbol(var)}});
     if (const auto tail = schedule::tail_of(state_, loop); tail && tail != schedule::Tail::Cut) uncut_.insert(var);
     Stmt built = ir::make_for({var, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body)});
@@ -343,7 +339,8 @@ ir::LoopProgram build_loops(const State& scheduled, Part part, std::set<std::str
     std::erase_if(program.buffers, [&](const ir::Buffer& b) { return !touches(body, b.name); });
   }
   for (const schedule::StagedBuffer& b : state.staged)
-    if (allocated_at(b) < 0 && !b.at_compile_time && touches(body, b.name)) body = allocate(b, std::move(body));
+    if (b.allocated_at() == schedule::kKernel && !b.at_compile_time && touches(body, b.name))
+      body = allocate(b, std::move(body));
   for (const ir::Buffer& b : state.basis->buffers) {
     if (b.role != ir::Role::Temp || !touches(body, b.name)) continue;
     if (std::ranges::all_of(b.shape, &Affine::is_constant))

@@ -51,9 +51,9 @@ bool is_function_of_cell(const std::vector<AccessBelow>& accesses, int depth) {
 
 }  // namespace
 
-bool cell_fixes_iteration(const IslModel& model, int buffer, int loop_id) {
+bool cell_fixes_iteration(const IslModel& model, int buffer, LoopId loop_id) {
   const Loop* loop = find_loop(model.state->tree, loop_id);
-  POLYTE_CHECK(loop != nullptr, "loop " + std::to_string(loop_id) + " is not in the tree");
+  POLYTE_CHECK(loop != nullptr, "loop " + std::to_string(static_cast<int>(loop_id)) + " is not in the tree");
   const std::vector<AccessBelow> accesses = accesses_below(model, buffer, *loop);
   return accesses.empty() || is_a_subscript(accesses) || is_function_of_cell(accesses, model.depth_of_loop.at(loop_id));
 }

@@ -7,6 +7,6 @@
 namespace polyte::schedule {
 
 // Accesses of one cell of `buffer` below the loop lie in one iteration of it.
-bool cell_fixes_iteration(const IslModel& model, int buffer, int loop_id);
+bool cell_fixes_iteration(const IslModel& model, int buffer, LoopId loop_id);
 
 }  // namespace polyte::schedule

@@ -125,10 +125,10 @@ std::string rewrite_text(const Rewrite& rewrite) {
 }
 
 // The loops above the body of this loop, itself included.
-std::size_t rows_down_to(const State& state, int loop) {
-  if (loop < 0) return 0;
+std::size_t rows_down_to(const State& state, LoopId loop) {
+  if (loop == kKernel) return 0;
   const std::vector<std::string> below = statements_below(state.tree, loop);
-  POLYTE_CHECK(!below.empty(), "loop " + std::to_string(loop) + " has no statement");
+  POLYTE_CHECK(!below.empty(), "loop " + std::to_string(static_cast<int>(loop)) + " has no statement");
   const std::vector<const Loop*> path = path_to(state.tree, below.front());
   const auto at = std::ranges::find(path, loop, &Loop::id);
   return static_cast<std::size_t>(at - path.begin()) + 1;

@@ -31,11 +31,11 @@ std::optional<std::int64_t> constant_of(const isl::aff& value) {
 
 }  // namespace
 
-std::vector<isl::aff> Clock::full_time(int statement, int buffer, std::map<int, bool>& fixed) const {
+std::vector<isl::aff> Clock::full_time(int statement, int buffer, std::map<LoopId, bool>& fixed) const {
   const IslStatement& s = model_.statements[static_cast<std::size_t>(statement)];
   std::vector<isl::aff> values = s.time;
-  const int scope = model_.buffers[static_cast<std::size_t>(buffer)].scope_loop;
-  const int outside = scope >= 0 ? model_.depth_of_loop.at(scope) + 1 : 0;  // dimensions that are the cells' own
+  const LoopId scope = model_.buffers[static_cast<std::size_t>(buffer)].scope_loop;
+  const int outside = scope != kKernel ? model_.depth_of_loop.at(scope) + 1 : 0;  // dimensions that are the cells' own
   for (const Loop* loop : path_to(model_.state->tree, s.statement->body.name)) {
     const int depth = model_.depth_of_loop.at(loop->id);
     if (depth < outside) continue;
@@ -53,7 +53,7 @@ const Clock::Times& Clock::times_of(int buffer) {
   auto [slot, fresh] = times_.try_emplace(buffer);
   if (!fresh) return slot->second;
   std::map<int, std::vector<isl::aff>> full;
-  std::map<int, bool> fixed;  // by loop
+  std::map<LoopId, bool> fixed;  // by loop
   for (std::size_t i = 0; i < model_.statements.size(); ++i) {
     if (!accesses(model_.statements[i], buffer)) continue;
     full[static_cast<int>(i)] = full_time(static_cast<int>(i), buffer, fixed);

@@ -23,7 +23,7 @@ class Clock {
   std::map<int, Times> times_;  // by buffer
 
   const Times& times_of(int buffer);
-  std::vector<isl::aff> full_time(int statement, int buffer, std::map<int, bool>& fixed) const;
+  std::vector<isl::aff> full_time(int statement, int buffer, std::map<LoopId, bool>& fixed) const;
 };
 
 }  // namespace polyte::schedule

@@ -133,7 +133,7 @@ std::optional<isl::map> phi_of(const IslModel& model, int statement, const IslMo
   return isl::manage(isl_map_intersect_domain(isl_map_from_multi_aff(map.release()), s.domain.copy()));
 }
 
-isl::multi_aff rows_down_to(const IslModel& model, int statement, int loop_id, bool inclusive) {
+isl::multi_aff rows_down_to(const IslModel& model, int statement, LoopId loop_id, bool inclusive) {
   const IslStatement& s = model.statements[static_cast<std::size_t>(statement)];
   isl::space space = s.domain.get_space();
   std::vector<isl::aff> rows;

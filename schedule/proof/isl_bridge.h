@@ -62,8 +62,8 @@ struct IslBuffer {
   std::string name;
   std::string of;  // the Program's buffer: itself unless staged
   std::vector<ir::Affine> shape;
-  int scope_loop = -1;
-  int alloc_loop = -1;  // where its storage begins: the scope's loop, or one outside
+  LoopId scope_loop = kKernel;
+  LoopId alloc_loop = kKernel;  // where its storage begins: the scope's loop, or one outside
   bool interface = false, input = false, output = false;
   std::vector<CellDigits> digits;
   int place = -1;  // the buffer in whose memory it lies: itself unless reused
@@ -76,7 +76,7 @@ struct IslModel {
   isl::set context;  // of the parameters
   std::vector<IslStatement> statements;
   std::vector<IslBuffer> buffers;
-  std::map<int, int> depth_of_loop;  // loop id -> its dimension of the order
+  std::map<LoopId, int> depth_of_loop;  // its dimension of the order
 };
 
 IslModel make_model(const IslContext& context, const State& state);  // isl_model.cc
@@ -122,6 +122,6 @@ struct Point {
 Point first_point(const isl::set& set, const std::vector<std::string>& params);
 
 // Rows of the path down to and including the loop, as maps of one statement.
-isl::multi_aff rows_down_to(const IslModel& model, int statement, int loop_id, bool inclusive);
+isl::multi_aff rows_down_to(const IslModel& model, int statement, LoopId loop_id, bool inclusive);
 
 }  // namespace polyte::schedule

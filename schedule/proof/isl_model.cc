@@ -20,7 +20,7 @@ struct OrderBuilder {
     int position = 0;
   };
   std::map<std::string, std::vector<Step>> steps;
-  std::map<int, int> depth_of_loop;
+  std::map<LoopId, int> depth_of_loop;
   std::vector<Step> path;
 
   void visit(const Tree& tree) {
@@ -108,19 +108,16 @@ class ModelBuilder {
   const IslContext& context_;
   IslModel model_;
 
-  static int allocation_of(const StagedBuffer& buffer) {
-    return buffer.alloc_loop == StagedBuffer::kAtScope ? buffer.scope_loop : buffer.alloc_loop;
-  }
-
   void add_buffers() {
     for (const ir::Buffer& buffer : model_.state->basis->buffers) {
-      IslBuffer b{buffer.name, buffer.name, buffer.shape, -1, -1, buffer.role != ir::Role::Temp, false, false, {}};
+      IslBuffer b{buffer.name, buffer.name, buffer.shape, kKernel, kKernel, buffer.role != ir::Role::Temp, false,
+                  false,       {}};
       b.input = buffer.role == ir::Role::In || buffer.role == ir::Role::Const || buffer.role == ir::Role::InOut;
       b.output = buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut;
       model_.buffers.push_back(std::move(b));
     }
     for (const StagedBuffer& staged : model_.state->staged) {
-      IslBuffer b{staged.name, staged.of, {}, staged.scope_loop, allocation_of(staged), false, false, false, {}};
+      IslBuffer b{staged.name, staged.of, {}, staged.scope_loop, staged.allocated_at(), false, false, false, {}};
       for (std::int64_t extent : staged.shape) b.shape.emplace_back(extent);
       b.digits = digits_of(staged);
       model_.buffers.push_back(std::move(b));
@@ -205,9 +202,9 @@ class ModelBuilder {
     return access;
   }
 
-  std::vector<ir::Affine> scope_rows(const ScheduledStatement& s, int scope_loop) {
+  std::vector<ir::Affine> scope_rows(const ScheduledStatement& s, LoopId scope_loop) {
     std::vector<ir::Affine> rows;
-    if (scope_loop < 0) return rows;
+    if (scope_loop == kKernel) return rows;
     for (const Loop* loop : path_to(model_.state->tree, s.body.name)) {
       rows.push_back(row_at(s, loop->name));
       if (loop->id == scope_loop) return rows;
@@ -233,7 +230,7 @@ class ModelBuilder {
   }
 
   std::vector<CellDigits> digits_of(const StagedBuffer& buffer) {
-    if (buffer.scope_loop < 0 || buffer.alloc_loop != StagedBuffer::kAtScope) return {};
+    if (buffer.scope_loop == kKernel || buffer.alloc_loop != StagedBuffer::kAtScope) return {};
     return find_digits(accesses_to(buffer), buffer.shape);
   }
 

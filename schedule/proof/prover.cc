@@ -27,8 +27,8 @@ Refusal undecided(const std::string& reason) {
   return refusal;
 }
 
-std::vector<int> concurrent_loops(const Tree& tree) {
-  std::vector<int> ids;
+std::vector<LoopId> concurrent_loops(const Tree& tree) {
+  std::vector<LoopId> ids;
   map_loops(tree, [&](const Loop& loop) {
     if (is_concurrent(loop.kind)) ids.push_back(loop.id);
     return loop;
@@ -57,7 +57,7 @@ std::optional<Refusal> end_to_end_refusal(Prover::Impl& impl, const State& state
   if (auto refusal = check_rewrites(impl, state)) return refusal;
   if (auto refusal = check_sources(impl.basis_of(state), model, "")) return refusal;
   if (auto refusal = check_reuse(model)) return refusal;
-  for (int loop : concurrent_loops(state.tree)) {
+  for (LoopId loop : concurrent_loops(state.tree)) {
     if (auto refusal = check_independent(model, loop)) return refusal;
   }
   return std::nullopt;
@@ -91,7 +91,7 @@ Prover& Prover::operator=(Prover&&) noexcept = default;
 std::optional<Refusal> Prover::check_order(const State& state, const std::vector<std::string>& moved) {
   return guarded(*impl_, [&] { return schedule::check_order(*impl_, make_model(impl_->context, state), moved); });
 }
-std::optional<Refusal> Prover::check_independent(const State& state, int loop_id) {
+std::optional<Refusal> Prover::check_independent(const State& state, LoopId loop_id) {
   return guarded(*impl_, [&] { return schedule::check_independent(make_model(impl_->context, state), loop_id); });
 }
 std::optional<Refusal> Prover::check_bounds(const State& state, const std::vector<std::string>& statements) {

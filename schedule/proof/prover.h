@@ -33,7 +33,7 @@ class Prover {
   // `state`. Reductions: the order of updates of one cell counts unless the contract relaxes it.
   std::optional<Refusal> check_order(const State& state, const std::vector<std::string>& moved);
   // Iterations of the loop touch no common cell that one of them writes (parallel, vector; physical storage).
-  std::optional<Refusal> check_independent(const State& state, int loop_id);
+  std::optional<Refusal> check_independent(const State& state, LoopId loop_id);
   // Every access stays in its buffer.
   std::optional<Refusal> check_bounds(const State& state, const std::vector<std::string>& statements);
   // What a lifted or copy statement produces covers what is read below its site; nothing undefined is read;

@@ -53,7 +53,7 @@ std::string access_pattern(const ir::Access& access);  // B[i, j+1]
 // Every access of these statements (all: empty) stays in its buffer.
 std::optional<Refusal> check_bounds(const IslModel& model, const std::vector<std::string>& names);
 // No two iterations of the loop touch one place that one of them writes.
-std::optional<Refusal> check_independent(const IslModel& model, int loop_id);
+std::optional<Refusal> check_independent(const IslModel& model, LoopId loop_id);
 
 // Advice for an order violation, each checked with `basis`.
 std::vector<std::string> order_advice(const Basis& basis, const State& state, const OrderViolation& violation,

@@ -9,10 +9,10 @@
 namespace polyte::schedule {
 namespace {
 
-bool private_to(const State& state, const IslBuffer& buffer, int loop_id) {
-  if (buffer.alloc_loop < 0) return false;
+bool private_to(const State& state, const IslBuffer& buffer, LoopId loop_id) {
+  if (buffer.alloc_loop == kKernel) return false;
   const Loop* loop = find_loop(state.tree, loop_id);
-  POLYTE_CHECK(loop != nullptr, "loop " + std::to_string(loop_id) + " is not in the tree");
+  POLYTE_CHECK(loop != nullptr, "loop " + std::to_string(static_cast<int>(loop_id)) + " is not in the tree");
   return buffer.alloc_loop == loop_id || find_loop(loop->body, buffer.alloc_loop) != nullptr;
 }
 
@@ -37,7 +37,7 @@ isl::map places(const IslModel& model, int statement, const IslAccess& access) {
 }
 
 // Pairs of instances of a and b in different iterations of the loop (same outer iterations), touching one cell.
-isl::map conflict(const IslModel& model, int a, const IslAccess& x, int b, const IslAccess& y, int loop_id) {
+isl::map conflict(const IslModel& model, int a, const IslAccess& x, int b, const IslAccess& y, LoopId loop_id) {
   isl::multi_aff outer_a = rows_down_to(model, a, loop_id, false), outer_b = rows_down_to(model, b, loop_id, false);
   isl::multi_aff all_a = rows_down_to(model, a, loop_id, true), all_b = rows_down_to(model, b, loop_id, true);
   auto same = [](const isl::multi_aff& p, const isl::multi_aff& q) {
@@ -68,7 +68,7 @@ bool is_atomic(const IslModel& model, int a, int b, const IslAccess& x, const Is
   return is_own(x) && is_own(y) && state_permits(model, s);
 }
 
-std::optional<RaceSite> find_race(const IslModel& model, const State& state, int loop_id) {
+std::optional<RaceSite> find_race(const IslModel& model, const State& state, LoopId loop_id) {
   std::vector<std::string> below = statements_below(state.tree, loop_id);
   const LoopKind loop_kind = find_loop(state.tree, loop_id)->kind;
   for (const std::string& first : below) {
@@ -101,7 +101,7 @@ std::int64_t row_value(const ScheduledStatement& s, const std::string& loop, con
   return 0;
 }
 
-Refusal race_refusal(const IslModel& model, const State& state, int loop_id, const RaceSite& race) {
+Refusal race_refusal(const IslModel& model, const State& state, LoopId loop_id, const RaceSite& race) {
   const Loop& loop = *find_loop(state.tree, loop_id);
   const ScheduledStatement& s = *model.statements[static_cast<std::size_t>(race.a)].statement;
   const ScheduledStatement& t = *model.statements[static_cast<std::size_t>(race.b)].statement;
@@ -126,7 +126,7 @@ Refusal race_refusal(const IslModel& model, const State& state, int loop_id, con
 
 }  // namespace
 
-std::optional<Refusal> check_independent(const IslModel& model, int loop_id) {
+std::optional<Refusal> check_independent(const IslModel& model, LoopId loop_id) {
   const State& state = *model.state;
   std::optional<RaceSite> race = find_race(model, state, loop_id);
   if (!race) return std::nullopt;

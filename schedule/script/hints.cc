@@ -23,11 +23,11 @@ std::vector<BoxAccess> reads_below(const State& state, const Loop& loop, const s
 }
 
 // The loops that stand still while one iteration of the hint's loop runs, but for those of vector lanes.
-LoopNames standing(const State& state, const std::string& statement, int loop_id) {
+LoopNames standing(const State& state, const std::string& statement, LoopId below) {
   LoopNames names;
   for (const Loop* loop : path_to(state.tree, statement)) {
     if (loop->kind != LoopKind::Vector) names.insert(loop->name);
-    if (loop->id == loop_id) break;
+    if (loop->id == below) break;
   }
   return names;
 }
@@ -35,8 +35,8 @@ LoopNames standing(const State& state, const std::string& statement, int loop_id
 // Nothing can be brought near that does not exist before the iteration of the counted loop begins.
 std::optional<Refusal> check_storage(const State& state, const StagedBuffer& b, const Loop& loop) {
   if (b.memory == Memory::Register) return malformed(b.name + " is kept in registers: there is nothing to prefetch");
-  const int place = b.alloc_loop == StagedBuffer::kAtScope ? b.scope_loop : b.alloc_loop;
-  if (place >= 0 && (place == loop.id || find_loop(loop.body, place)))
+  const LoopId place = b.allocated_at();
+  if (place != kKernel && (place == loop.id || find_loop(loop.body, place)))
     return malformed(b.name + " begins anew in every iteration of " + find_loop(state.tree, place)->name +
                      ": nothing of it is there ahead of time");
   return std::nullopt;

@@ -53,7 +53,7 @@ Result<std::vector<LoopName>, Refusal> select_loops(const State& state, const Lo
   if (statements.empty()) return the_statement(state, name.statement).error();
   std::vector<LoopName> meant;
   std::vector<std::string> there;
-  std::set<int> seen;
+  std::set<LoopId> seen;
   for (const std::string& statement : statements) {
     bool is_first = true;
     for (const Loop* loop : path_to(state.tree, statement)) {

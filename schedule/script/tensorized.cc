@@ -40,14 +40,14 @@ bool uses_loop(const Chain& chain, const ir::Affine& e) {
   return std::any_of(chain.loops.begin(), chain.loops.end(), [&](const Loop* loop) { return e.uses(loop->name); });
 }
 
-bool has_loop(const Chain& chain, int id) {
+bool has_loop(const Chain& chain, LoopId id) {
   return std::any_of(chain.loops.begin(), chain.loops.end(), [&](const Loop* loop) { return loop->id == id; });
 }
 
 // What else happens in the iterations of these loops, or in parts of them.
 std::optional<Refusal> check_company(const State& state, const Chain& chain) {
   for (const StagedBuffer& b : state.staged) {
-    const int place = b.alloc_loop == StagedBuffer::kAtScope ? b.scope_loop : b.alloc_loop;
+    const LoopId place = b.allocated_at();
     if (has_loop(chain, place) || has_loop(chain, b.scope_loop))
       return malformed(b.name + " begins anew in every iteration of " +
                        find_loop(state.tree, has_loop(chain, place) ? place : b.scope_loop)->name +

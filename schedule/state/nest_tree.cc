@@ -29,8 +29,8 @@ NestTree nest_path(const NestPath& path, NestTree body) {
 }
 
 NestLeaf leaf_said(const Leaf& leaf, const Tree& root) {
-  const auto name = [&](int id) {
-    if (id == Leaf::kKernel) return std::string("root");
+  const auto name = [&](LoopId id) {
+    if (id == kKernel) return std::string("root");
     const Loop* loop = find_loop(root, id);
     POLYTE_CHECK(loop != nullptr, "the leaf '" + leaf.statement + "' means a loop that is not in the tree");
     return loop->name;

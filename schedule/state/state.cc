@@ -68,13 +68,13 @@ Tree reference_region(State& state, const ir::Program& program, const ir::Region
       s.inverse[region.iterator] = reversed;
     }
   }
-  return make_loop({.id = state.next_loop_id++, .name = region.iterator, .body = std::move(body)});
+  return make_loop({.id = state.fresh_loop(), .name = region.iterator, .body = std::move(body)});
 }
 
 Tree reference_nest(State& state, const ir::Statement& s) {
   Tree tree = make_leaf({s.name, {}, {}});
   for (std::size_t i = s.iterators.size(); i > static_cast<std::size_t>(s.region_depth); --i)
-    tree = make_loop({.id = state.next_loop_id++, .name = s.iterators[i - 1], .body = std::move(tree)});
+    tree = make_loop({.id = state.fresh_loop(), .name = s.iterators[i - 1], .body = std::move(tree)});
   return tree;
 }
 
@@ -103,7 +103,7 @@ void add_loads(const ir::Expr& e, std::vector<AccessRef>& into) {
 std::vector<std::string> misplaced(const State& state, const std::string& statement) {
   std::vector<std::string> problems;
   const std::vector<const Loop*> path = path_to(state.tree, statement);
-  const auto check = [&](int id, const std::string& what) {
+  const auto check = [&](LoopId id, const std::string& what) {
     if (std::none_of(path.begin(), path.end(), [&](const Loop* loop) { return loop->id == id; }))
       problems.push_back("statement '" + statement + "' is " + what + " a loop that is not above it");
   };
@@ -111,7 +111,7 @@ std::vector<std::string> misplaced(const State& state, const std::string& statem
     if (leaf->statement != statement) continue;
     for (const Pin& pin : leaf->pins) check(pin.loop, "placed in an iteration of");
     if (leaf->at) check(*leaf->at, "recomputed at");
-    if (leaf->per && *leaf->per != Leaf::kKernel) check(*leaf->per, "made once per");
+    if (leaf->per && *leaf->per != kKernel) check(*leaf->per, "made once per");
   }
   return problems;
 }
@@ -214,7 +214,7 @@ std::vector<std::string> verify(const State& state) {
     if (count > 1) problems.push_back("statement '" + name + "' has " + std::to_string(count) + " leaves");
     if (!state.find(name)) problems.push_back("leaf '" + name + "' has no statement");
   }
-  std::set<int> ids;
+  std::set<LoopId> ids;
   if (state.tree)
     map_loops(state.tree, [&](const Loop& loop) {
       if (!ids.insert(loop.id).second) problems.push_back("two loops have the id of '" + loop.name + "'");
@@ -227,7 +227,7 @@ std::vector<std::string> verify(const State& state) {
       verify_statement(state, s, problems);
   }
   for (const StagedBuffer& buffer : state.staged)
-    if (buffer.scope_loop >= 0 && !find_loop(state.tree, buffer.scope_loop))
+    if (buffer.scope_loop != kKernel && !find_loop(state.tree, buffer.scope_loop))
       problems.push_back("buffer '" + buffer.name + "' is scoped to a loop that is not there");
   return problems;
 }

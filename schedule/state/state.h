@@ -74,26 +74,27 @@ struct StagedBuffer {
   DType dtype = DType::F32;
   std::vector<std::int64_t> shape;
   Memory memory = Memory::Heap;
-  int scope_loop = -1;           // id of the loop whose iterations each have their own contents; -1: the whole kernel
-  bool at_compile_time = false;  // a Const packed before run time: its copy statement leaves the kernel
+  LoopId scope_loop = kKernel;               // whose iterations each have their own contents
+  bool at_compile_time = false;              // a Const packed before run time: its copy statement leaves the kernel
   std::vector<std::string> dimensions = {};  // their names, as those of the copies' loops
-  int alloc_loop = kAtScope;                 // id of the loop in whose body it is allocated; -1: around the kernel
+  LoopId alloc_loop = kAtScope;              // in whose body it is allocated
 
-  static constexpr int kAtScope = -2;
+  static constexpr LoopId kAtScope{-2};
+  LoopId allocated_at() const { return alloc_loop == kAtScope ? scope_loop : alloc_loop; }
 };
 
 // A hint: in every iteration of the loop, bring what it touches of the buffer `distance` iterations of `along` later.
 struct PrefetchHint {
   std::string buffer;
-  int loop = -1;
-  int along = -1;  // id of the same loop or of one outside it
+  LoopId loop = kKernel;
+  LoopId along = kKernel;  // the same loop or one outside it
   std::int64_t distance = 0;
   int level = 1;
 };
 
 // A loop that, with all below it, is one instruction of the catalogue (ir/intrinsics.h).
 struct TensorizedLoop {
-  int loop = -1;
+  LoopId loop = kKernel;
   std::string name;  // as the directive had it, "acc.update:n.i"
   std::string intrinsic;
 };
@@ -132,8 +133,9 @@ struct State {
   Contract contract = Contract::Exact;
   std::set<std::string> reassociable;                         // loops named by `reassoc`
   std::map<std::string, std::set<std::string>> reassociated;  // the same for one tensor, by `reassociate`
-  int next_loop_id = 0;
+  int loops_given_out = 0;
 
+  LoopId fresh_loop() { return LoopId{loops_given_out++}; }
   const ScheduledStatement* find(const std::string& statement) const;  // null if absent
   const ScheduledStatement& at(const std::string& statement) const;
   // True where the contract lets the updates of this reduction of the basis run in another order.

@@ -31,6 +31,15 @@ void collect_leaves(const Tree& tree, std::vector<const Leaf*>& leaves) {
   }
 }
 
+void collect_loops(const Tree& tree, std::vector<const Loop*>& into) {
+  if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) {
+    for (const Tree& child : sequence->children) collect_loops(child, into);
+  } else if (const Loop* loop = std::get_if<Loop>(&tree->op)) {
+    into.push_back(loop);
+    collect_loops(loop->body, into);
+  }
+}
+
 }  // namespace
 
 Tree make_loop(Loop loop) { return std::make_shared<const Node>(Node{std::move(loop)}); }
@@ -58,7 +67,7 @@ std::vector<const Loop*> path_to(const Tree& tree, const std::string& statement)
   return path;
 }
 
-const Loop* find_loop(const Tree& tree, int id) {
+const Loop* find_loop(const Tree& tree, LoopId id) {
   if (!tree) return nullptr;
   if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) {
     for (const Tree& child : sequence->children)
@@ -75,8 +84,14 @@ std::vector<const Leaf*> leaves_of(const Tree& tree) {
   return leaves;
 }
 
-std::vector<std::string> statements_below(const Tree& tree, int loop_id) {
-  const Loop* loop = find_loop(tree, loop_id);
+std::vector<const Loop*> all_loops(const Tree& tree) {
+  std::vector<const Loop*> loops;
+  if (tree) collect_loops(tree, loops);
+  return loops;
+}
+
+std::vector<std::string> statements_below(const Tree& tree, LoopId id) {
+  const Loop* loop = find_loop(tree, id);
   POLYTE_CHECK(loop != nullptr, "no loop of this id in the tree");
   std::vector<std::string> names;
   for (const Leaf* leaf : leaves_of(loop->body)) names.push_back(leaf->statement);
@@ -109,8 +124,8 @@ Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f) {
   return make_sequence(std::move(children));
 }
 
-Tree with_other_loops(const Tree& tree, const std::map<int, int>& now) {
-  const auto replace = [&](int& loop) {
+Tree with_other_loops(const Tree& tree, const std::map<LoopId, LoopId>& now) {
+  const auto replace = [&](LoopId& loop) {
     if (const auto other = now.find(loop); other != now.end()) loop = other->second;
   };
   return map_leaves(tree, [&](Leaf leaf) {

@@ -22,11 +22,16 @@ namespace polyte::schedule {
 using ir::LoopKind;
 using ir::Memory;
 
+// A loop of a State, whatever it is called: given out once (State::fresh_loop), kept by every rewrite that keeps the
+// loop.
+enum class LoopId : int {};
+inline constexpr LoopId kKernel{-1};  // in the place of a loop: around all of them
+
 struct Node;
 using Tree = std::shared_ptr<const Node>;
 
 struct Loop {
-  int id = 0;        // unique in a State, kept by every rewrite that keeps the loop
+  LoopId id{};
   std::string name;  // unique on every path from the root; two branches may use one name
   LoopKind kind = LoopKind::Serial;
   Tree body;
@@ -37,16 +42,15 @@ struct Sequence {
 // `when first L`: S has no iterator for L above it and runs in its first (last) iteration only.
 struct Pin {
   bool first = true;
-  int loop = 0;  // id of L
+  LoopId loop = kKernel;  // L
 };
-// Where its statement runs, by ids of loops above it: a loop of another name is the same loop.
+// Where its statement runs, by loops above it.
 struct Leaf {
   std::string statement;
   std::vector<Pin> pins;
-  std::optional<int> at;        // compute_at: the loop at whose every iteration it is recomputed; none: it is not
-  std::optional<int> per = {};  // sliding window: nothing that was made since this loop began; none: anew
-
-  static constexpr int kKernel = -1;  // as `per`: since the kernel began
+  std::optional<LoopId> at;  // compute_at: the loop at whose every iteration it is recomputed; none: it is not
+  std::optional<LoopId> per =
+      {};  // sliding window: nothing that was made since this loop (the kernel) began; none: anew
 };
 struct Node {
   std::variant<Loop, Sequence, Leaf> op;
@@ -58,15 +62,16 @@ Tree make_leaf(Leaf leaf);
 
 // The loops above a statement's leaf, outermost first. InternalError if the statement is not in the tree.
 std::vector<const Loop*> path_to(const Tree& tree, const std::string& statement);
-const Loop* find_loop(const Tree& tree, int id);       // null if absent
+const Loop* find_loop(const Tree& tree, LoopId id);    // null if absent
 std::vector<const Leaf*> leaves_of(const Tree& tree);  // in text order
-std::vector<std::string> statements_below(const Tree& tree, int loop_id);
+std::vector<const Loop*> all_loops(const Tree& tree);  // the same
+std::vector<std::string> statements_below(const Tree& tree, LoopId id);
 Tree map_loops(const Tree& tree, const std::function<Loop(const Loop&)>& f);  // body already rewritten
 Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f);
 // The tree without the leaf (loops and sequences left empty go too); null when nothing is left.
 Tree without_statement(const Tree& tree, const std::string& statement);
 // The tree with what its leaves say of these loops said of others.
-Tree with_other_loops(const Tree& tree, const std::map<int, int>& now);
+Tree with_other_loops(const Tree& tree, const std::map<LoopId, LoopId>& now);
 std::string print_loop(const std::string& name, LoopKind kind);  // n, par n, [n], <n>
 // Nest text of the tree, as `nest` has it: par n.o > k.o > { tile ; ... }. What leaves say of loops around a part of a
 // tree has their names from `root`.

@@ -54,7 +54,7 @@ inline void pin(schedule::State& state, const std::string& statement, const std:
 // "par n.o", "[m.i]", "<n.i>", "k"
 inline Tree loop(schedule::State& state, std::string text, Tree body) {
   schedule::Loop result;
-  result.id = state.next_loop_id++;
+  result.id = state.fresh_loop();
   if (text.rfind("par ", 0) == 0) {
     result.kind = ir::LoopKind::Parallel;
     text = text.substr(4);
@@ -120,7 +120,7 @@ inline schedule::State tiled_dense(std::int64_t M, std::int64_t N, std::int64_t 
                                        nest(state, {"k.i", "[m.i]", "<n.i>"}, leaf("acc.update")),
                                        nest(state, tile, leaf("y"))});
   body = loop(state, "m.o", std::move(body));
-  const int scope = std::get<schedule::Loop>(body->op).id;
+  const schedule::LoopId scope = std::get<schedule::Loop>(body->op).id;
   state.tree = nest(state, {"par n.o", "k.o"}, std::move(body));
   order_rows(state);
   if (!stage_acc) return state;

@@ -69,7 +69,7 @@ class Executor {
  private:
   const State& state_;
   std::map<CellName, Cell> cells_;
-  std::map<int, std::int64_t> scopes_;  // loop id -> number of the running iteration
+  std::map<LoopId, std::int64_t> scopes_;  // number of the running iteration
   std::int64_t iterations_ = 0;
   std::vector<RaceLog*> logs_;
   std::vector<std::string> problems_;
@@ -206,7 +206,7 @@ class Executor {
   CellName cell_of(const std::string& buffer, const std::vector<ir::Index>& indices, const Instance& instance) {
     CellName name{buffer, 0, {}};
     for (const StagedBuffer& staged : state_.staged)
-      if (staged.name == buffer && staged.scope_loop >= 0) name.scope = scopes_[staged.scope_loop];
+      if (staged.name == buffer && staged.scope_loop != kKernel) name.scope = scopes_[staged.scope_loop];
     const std::vector<ir::Affine> shape = state_.shape_of(buffer);
     for (std::size_t d = 0; d < indices.size(); ++d) {
       std::int64_t value = ir::evaluate(indices[d].affine, instance.iterators);

@@ -15,6 +15,14 @@ program two_sums(M, N)
   s[i] = sum[j] x[i, j] * v[i, j]
 )";
 
+const char* const kPairs = R"(
+program pairs(M, N)
+  in  x: f32[M, N + 1]
+  out y: f32[M, N]
+  b[i, j] = x[i, j] * 2          for i in 0..M, j in 0..N+1
+  y[i, j] = b[i, j] + b[i, j+1]  for i in 0..M, j in 0..N
+)";
+
 const ir::Values kBlurSize = {{"M", 7}, {"N", 9}}, kDenseSize = {{"M", 7}, {"N", 9}, {"K", 10}};
 
 // The nests that the lines leave, which compute the Program.
@@ -78,9 +86,11 @@ TEST_CASE("two nests that become one: what ran in iterations of their loops runs
 TEST_CASE("a recomputed statement is recomputed at its loop whatever the loop becomes") {
   const auto blur = [](const std::string& lines) { return nests(kBlur, kBlurSize, lines); };
   CHECK(blur("compute_at bx at y:u\nsplit u by 2") == "u.o > u.i > { bx.u > x > bx at u.i; x > y }");
-  CHECK(blur("compute_at bx at y:x once per u\nsplit u by 2") ==
-        "u.o > u.i > x > { bx.u > bx.x > bx at x once per u.i; y }");
+  CHECK(blur("reorder y: x > u\ncompute_at bx at y:u once per x\nsplit x by 2") ==
+        "x.o > x.i > u > { bx.u > bx.x > bx at u once per x.i; y }");
   CHECK(blur("compute_at bx at y:x\nfuse u, y:x as t") == "t > { bx.u > bx.x > bx at t; y }");
+  CHECK(nests(kPairs, {{"M", 3}, {"N", 8}}, "compute_at b at y:j once per i\nfuse i, y:j as t") ==
+        "t > { b.i > b.j > b at t once per t; y }");
 }
 
 }  // namespace polyte::schedule

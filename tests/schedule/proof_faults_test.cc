@@ -87,7 +87,7 @@ TEST_CASE("storage that iterations of a parallel loop share is refused") {
       state_of(bound_program(kTwice, {{"M", 3}, {"N", 5}}), "compute_at t at y: i\nstage t at y: i\nparallel y: i");
   CHECK(verdict(state) == "legal");
   REQUIRE(state.staged.size() == 1);
-  state.staged[0].alloc_loop = -1;
+  state.staged[0].alloc_loop = kKernel;
   CHECK(verdict(state).find("parallel loop i carries a dependence through t") == 0);
 }
 

@@ -100,7 +100,7 @@ Operation storage(Scene& scene) {
   const std::string name = scene.nonsense(scene.random.chance(50) ? b.name : b.of);
   const std::string dimension = b.dimensions.empty() ? "u" : scene.nonsense(scene.random.pick(b.dimensions));
   const Size size = scene.factor();
-  const Loop* scope = b.scope_loop < 0 ? nullptr : find_loop(scene.state.tree, b.scope_loop);
+  const Loop* scope = b.scope_loop == kKernel ? nullptr : find_loop(scene.state.tree, b.scope_loop);
   switch (scene.random.between(0, 11)) {
     case 10:
     case 11:

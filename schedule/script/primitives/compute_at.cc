@@ -17,7 +17,7 @@ Tree lifted_nest(State& next, const State& before, const Leaf& leaf, std::size_t
   Tree tree = make_leaf(leaf);
   for (std::size_t i = s.rows.size(); i > prefix; --i) {
     const LoopKind kind = old_path.at(i - 1 - prefix)->kind;
-    tree = make_loop({.id = next.next_loop_id++,
+    tree = make_loop({.id = next.fresh_loop(),
                       .name = s.rows[i - 1].loop,
                       .kind = kind == LoopKind::Parallel ? LoopKind::Serial : kind,
                       .body = std::move(tree)});

@@ -51,7 +51,7 @@ Tree own_nest(State& next, const State& before, const std::string& writer) {
   for (std::size_t i = path.size(); i > 0; --i) {
     if (std::find(owned.begin(), owned.end(), path[i - 1]->name) == owned.end()) continue;
     Loop loop = *path[i - 1];
-    loop.id = next.next_loop_id++;
+    loop.id = next.fresh_loop();
     loop.body = std::move(tree);
     tree = make_loop(std::move(loop));
   }

@@ -23,7 +23,7 @@ std::optional<Refusal> arrange_copy(State& state, const std::string& name, const
   Tree tree = make_leaf({name, {}, {}});
   for (std::size_t i = path.size(); i > 0; --i)
     tree = make_loop(
-        {.id = state.next_loop_id++, .name = path[i - 1].name, .kind = path[i - 1].kind, .body = std::move(tree)});
+        {.id = state.fresh_loop(), .name = path[i - 1].name, .kind = path[i - 1].kind, .body = std::move(tree)});
   state.tree = replace_loop(state.tree, old[stage.prefix]->id, [&](const Loop&) { return tree; });
   return std::nullopt;
 }

@@ -50,7 +50,7 @@ std::optional<Refusal> check_parts(const State& state, const Target& target, con
     if (b.scope_loop == target.loop->id || find_loop(target.loop->body, b.scope_loop))
       return malformed(b.of + " is staged in one iteration of " + loop + ": stage comes after a cut into parts");
   for (const PrefetchHint& hint : state.prefetches)
-    for (int id : {hint.loop, hint.along})
+    for (LoopId id : {hint.loop, hint.along})
       if (id == target.loop->id || find_loop(target.loop->body, id))
         return malformed(hint.buffer + " is prefetched in " + loop + ": prefetch comes after a cut into parts");
   for (const std::string& statement : statements_below(state.tree, target.loop->id)) {
@@ -82,9 +82,9 @@ ScheduledStatement restricted(ScheduledStatement s, const std::string& loop, con
 }
 
 Tree with_fresh_loops(State& state, const Tree& tree) {
-  std::map<int, int> now;
+  std::map<LoopId, LoopId> now;
   const Tree fresh = map_loops(tree, [&](Loop loop) {
-    loop.id = now[loop.id] = state.next_loop_id++;
+    loop.id = now[loop.id] = state.fresh_loop();
     return loop;
   });
   return with_other_loops(fresh, now);

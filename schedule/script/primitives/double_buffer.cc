@@ -60,7 +60,7 @@ class DoubleBuffering {
     }
     if (copy_.empty() || readers_.empty())
       return malformed(b.name + " is not copied in: double_buffer changes nothing");
-    loop_ = b.scope_loop < 0 ? nullptr : find_loop(before_.tree, b.scope_loop);
+    loop_ = b.scope_loop == kKernel ? nullptr : find_loop(before_.tree, b.scope_loop);
     if (!loop_ || loop_->name != directive_.at.loop)
       return malformed(b.name + " is staged " + (loop_ ? "at " + loop_->name : "for the whole kernel") + ", not at " +
                        directive_.at.loop);
@@ -107,7 +107,7 @@ class DoubleBuffering {
     Tree tree = make_leaf({first.body.name, {}, {}});
     for (std::size_t i = path.size(); i > above_.size() + 1; --i) {
       Loop own = *path[i - 1];
-      own.id = next_.next_loop_id++;
+      own.id = next_.fresh_loop();
       own.body = std::move(tree);
       tree = make_loop(std::move(own));
     }
@@ -137,7 +137,7 @@ class DoubleBuffering {
     });
     b.shape.insert(b.shape.begin(), 2);
     b.dimensions.insert(b.dimensions.begin(), name);
-    b.scope_loop = above_.empty() ? -1 : above_.back()->id;
+    b.scope_loop = above_.empty() ? kKernel : above_.back()->id;
   }
 };
 

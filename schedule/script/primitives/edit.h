@@ -58,7 +58,7 @@ bool has(const Names& names, const std::string& name);
 bool uses_any(const ir::Affine& e, const Names& names);
 
 // Replaces the loop of this id by what `f` makes of it.
-Tree replace_loop(const Tree& tree, int id, const std::function<Tree(const Loop&)>& f);
+Tree replace_loop(const Tree& tree, LoopId id, const std::function<Tree(const Loop&)>& f);
 // Children of the tree's root: those of its sequence, or the one node.
 std::vector<Tree> top_level(const Tree& tree);
 bool contains(const Tree& tree, const std::string& statement);

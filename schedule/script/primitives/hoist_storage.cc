@@ -7,9 +7,9 @@ namespace polyte::schedule {
 
 namespace {
 
-// The id of the outer loop: it has to be above the one that the buffer is staged at.
-Result<int, Refusal> target_of(const State& state, const StagedBuffer& b, const LoopName& name) {
-  if (name.loop == "root") return -1;
+// The outer loop: it has to be above the one that the buffer is staged at.
+Result<LoopId, Refusal> target_of(const State& state, const StagedBuffer& b, const LoopName& name) {
+  if (name.loop == "root") return kKernel;
   const auto users = users_of(state, b.name);
   std::vector<std::string> above;
   for (const Loop* loop : path_to(state.tree, users.front())) {
@@ -28,7 +28,7 @@ Applied hoist_storage(const State& state, const HoistStorage& directive, const P
   if (!buffer) return buffer.error();
   State next = state;
   StagedBuffer& b = next.staged[*buffer];
-  if (b.scope_loop < 0) return malformed(b.name + " is allocated around the kernel already");
+  if (b.scope_loop == kKernel) return malformed(b.name + " is allocated around the kernel already");
   const auto target = target_of(state, b, directive.at);
   if (!target) return target.error();
   if (b.alloc_loop == *target) return malformed(b.name + " is allocated there already");

@@ -56,7 +56,7 @@ class Merger {
     return make_loop(std::move(merged));
   }
   std::string problem;
-  std::map<int, int> replaced;  // loop ids of the first nest, and the ids they have now
+  std::map<LoopId, LoopId> replaced;  // loops of the first nest, and those they are now
 
  private:
   const std::string &first_, &second_, &through_;
@@ -154,7 +154,7 @@ Applied merged(const State& state, const Merge& directive, const PrimitiveContex
     next.tree = with_other_loops(tree, merger.replaced);
     for (StagedBuffer& buffer : next.staged)
       for (const auto& [old_id, new_id] : merger.replaced)
-        for (int* loop : {&buffer.scope_loop, &buffer.alloc_loop})
+        for (LoopId* loop : {&buffer.scope_loop, &buffer.alloc_loop})
           if (*loop == old_id) *loop = new_id;
   }
   std::vector<std::string> moved;
@@ -221,7 +221,7 @@ Applied distribute(const State& state, const Distribute& directive, const Primit
     std::vector<Tree> parts;
     for (const Tree& child : children) {
       Loop one = whole;
-      if (!parts.empty()) one.id = next.next_loop_id++;
+      if (!parts.empty()) one.id = next.fresh_loop();
       one.body = with_other_loops(child, {{whole.id, one.id}});
       parts.push_back(make_loop(std::move(one)));
     }

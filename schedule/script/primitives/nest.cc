@@ -50,7 +50,7 @@ class NestBuilder {
   }
 
   Tree around(const std::string& name, LoopKind kind, Tree body) {
-    return make_loop({.id = state_.next_loop_id++, .name = name, .kind = kind, .body = std::move(body)});
+    return make_loop({.id = state_.fresh_loop(), .name = name, .kind = kind, .body = std::move(body)});
   }
 
   // Where it runs is said once the loops that a path omits are there (NestApplication::place).

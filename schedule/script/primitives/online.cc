@@ -320,7 +320,7 @@ class OnlineRewrite {
       }
       if (++seen < insides_.size()) continue;
       Loop loop;
-      loop.id = next_.next_loop_id++;
+      loop.id = next_.fresh_loop();
       loop.name = loop_;
       loop.body = make_sequence(inside);
       children.push_back(make_loop(std::move(loop)));

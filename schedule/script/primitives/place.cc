@@ -71,7 +71,7 @@ Applied move_into(const State& state, const std::string& statement, const Loop& 
   for (std::size_t i = path.size(); i > 0; --i) {
     if (has(above, path[i - 1]->name) || !has(owned, path[i - 1]->name)) continue;
     Loop loop = *path[i - 1];
-    loop.id = next.next_loop_id++;
+    loop.id = next.fresh_loop();
     loop.body = std::move(moved);
     moved = make_loop(std::move(loop));
   }

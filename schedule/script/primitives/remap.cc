@@ -101,7 +101,7 @@ class Remapping {
   const PrimitiveContext& context_;
   State next_;
   Names targets_, below_;
-  std::set<int> ids_;  // of the replaced loops
+  std::set<LoopId> ids_;  // of the replaced loops
 
   std::optional<Refusal> check_directive() const {
     const Names &loops = directive_.loops, &replaced = directive_.replaced;
@@ -134,7 +134,7 @@ class Remapping {
       for (const Loop* loop : path_to(state_.tree, target))
         if (has(directive_.replaced, loop->name)) ids_.insert(loop->id);
     }
-    for (int id : ids_)
+    for (LoopId id : ids_)
       for (const std::string& statement : statements_below(state_.tree, id))
         if (!has(below_, statement)) below_.push_back(statement);
     return std::nullopt;

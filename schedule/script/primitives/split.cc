@@ -26,8 +26,8 @@ Result<std::vector<std::string>, Refusal> targets_of(const State& state, const L
   return owners;
 }
 
-std::vector<int> loop_ids(const State& state, const std::vector<std::string>& statements, const std::string& loop) {
-  std::vector<int> ids;
+std::vector<LoopId> loop_ids(const State& state, const std::vector<std::string>& statements, const std::string& loop) {
+  std::vector<LoopId> ids;
   for (const std::string& statement : statements)
     for (const Loop* l : path_to(state.tree, statement))
       if (l->name == loop && std::find(ids.begin(), ids.end(), l->id) == ids.end()) ids.push_back(l->id);
@@ -35,8 +35,8 @@ std::vector<int> loop_ids(const State& state, const std::vector<std::string>& st
 }
 
 std::optional<Refusal> check_whole(const State& state, const std::vector<std::string>& targets,
-                                   const std::vector<int>& ids, const std::string& loop) {
-  for (int id : ids)
+                                   const std::vector<LoopId>& ids, const std::string& loop) {
+  for (LoopId id : ids)
     for (const std::string& statement : statements_below(state.tree, id))
       if (std::find(targets.begin(), targets.end(), statement) == targets.end())
         return malformed(loop + " is shared with " + statement + ": split it for all of its statements");
@@ -44,11 +44,11 @@ std::optional<Refusal> check_whole(const State& state, const std::vector<std::st
 }
 
 // par k -> par k.o > k.i;  <k> -> k.o > <k.i>;  [k] -> [k.o] > [k.i].
-Tree split_loop(State& state, const Loop& loop) {
+Tree split_loop(const Loop& loop, LoopId inner_id) {
   Loop outer = loop, inner = loop;
   outer.name = tiles_of(loop.name);
   inner.name = within_tile(loop.name);
-  inner.id = state.next_loop_id++;
+  inner.id = inner_id;
   if (loop.kind == LoopKind::Parallel) inner.kind = LoopKind::Serial;
   if (loop.kind == LoopKind::Vector) outer.kind = LoopKind::Serial;
   outer.body = make_loop(std::move(inner));
@@ -56,14 +56,14 @@ Tree split_loop(State& state, const Loop& loop) {
 }
 
 // The first iteration of a loop is the first of the first tile; what was said of one iteration is said of the inner.
-Leaf split_leaf(const Leaf& leaf, int loop, int inner) {
+Leaf split_leaf(const Leaf& leaf, LoopId loop, LoopId inner) {
   Leaf result = leaf;
   result.pins.clear();
   for (const Pin& pin : leaf.pins) {
     result.pins.push_back(pin);
     if (pin.loop == loop) result.pins.push_back({pin.first, inner});
   }
-  for (std::optional<int>* said : {&result.at, &result.per})
+  for (std::optional<LoopId>* said : {&result.at, &result.per})
     if (*said == loop) *said = inner;
   return result;
 }
@@ -106,7 +106,7 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
   const std::string& loop = directive.loop.loop;
   const auto targets = targets_of(state, directive.loop);
   if (!targets) return targets.error();
-  const std::vector<int> ids = loop_ids(state, *targets, loop);
+  const std::vector<LoopId> ids = loop_ids(state, *targets, loop);
   if (auto refusal = check_whole(state, *targets, ids, loop)) return *refusal;
   for (const std::string& statement : *targets)
     for (const Loop* l : path_to(state.tree, statement))
@@ -124,14 +124,14 @@ Applied split(const State& state, const Split& directive, const PrimitiveContext
     split_row(s, loop, *factor, *from, directive.tail);
     s.lost.push_back({loop, "was split into " + tiles_of(loop) + " and " + within_tile(loop)});
   }
-  for (int id : ids) {
-    const int inner = next.next_loop_id;
+  for (LoopId id : ids) {
+    const LoopId inner = next.fresh_loop();
     for (StagedBuffer& buffer : next.staged)  // contents are those of one iteration of the inner loop
       if (buffer.scope_loop == id) buffer.scope_loop = inner;
     for (PrefetchHint& hint : next.prefetches)  // so many of the old iterations ahead
-      for (int* hinted : {&hint.loop, &hint.along})
+      for (LoopId* hinted : {&hint.loop, &hint.along})
         if (*hinted == id) *hinted = inner;
-    next.tree = replace_loop(next.tree, id, [&](const Loop& l) { return split_loop(next, l); });
+    next.tree = replace_loop(next.tree, id, [&](const Loop& l) { return split_loop(l, inner); });
     next.tree = map_leaves(next.tree, [&](const Leaf& leaf) { return split_leaf(leaf, id, inner); });
   }
   if (auto refusal = settle(next)) return *refusal;

@@ -194,7 +194,7 @@ class StageApplication {
     plan_.local.of = plan_.of;
     plan_.local.dtype = plan_.before.dtype_of(plan_.buffer);
     plan_.local.memory = plan_.directive.memory.value_or(Memory::Heap);
-    plan_.local.scope_loop = plan_.site ? plan_.site->id : -1;
+    plan_.local.scope_loop = plan_.site ? plan_.site->id : kKernel;
     plan_.local.at_compile_time = plan_.directive.when_compile;
     plan_.local.shape = local_shape(plan_.layout, plan_.box.extent);
     if (!plan_.local.shape.empty()) plan_.local.shape.back() += *pad;

@@ -193,7 +193,7 @@ class CopyMaker {
       split_row(copy, copy.rows.back().loop, plan_.context.environment.values.at("L"));
     Tree tree = make_leaf({name, {}, {}});
     for (std::size_t i = copy.rows.size(); i > plan_.prefix.size(); --i) {
-      Loop loop = {.id = next_.next_loop_id++, .name = copy.rows[i - 1].loop, .body = std::move(tree)};
+      Loop loop = {.id = next_.fresh_loop(), .name = copy.rows[i - 1].loop, .body = std::move(tree)};
       loop.kind = i == copy.rows.size() ? LoopKind::Vector : in_registers ? LoopKind::Unrolled : LoopKind::Serial;
       tree = make_loop(std::move(loop));
     }

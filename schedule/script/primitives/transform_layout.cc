@@ -19,7 +19,7 @@ Applied transform_layout(const State& state, const TransformLayout& directive, c
     if (b.at_compile_time) return malformed(b.name + " is packed before run time: say its layout there");
     whole.tensor = b.name;
     whole.memory = b.memory;
-    if (b.scope_loop >= 0) {
+    if (b.scope_loop != kKernel) {
       const Loop* loop = find_loop(state.tree, b.scope_loop);
       whole.at = LoopName{users_of(state, b.name).front(), loop->name};
     }

@@ -14,7 +14,7 @@ Tree jammed(State& state, const Tree& tree, const Loop& inner, bool& first) {
   if (const Leaf* leaf = std::get_if<Leaf>(&tree->op)) {
     if (is_pinned(*leaf, inner)) return tree;
     Loop own = inner;
-    if (!first) own.id = state.next_loop_id++;
+    if (!first) own.id = state.fresh_loop();
     first = false;
     own.body = with_other_loops(tree, {{inner.id, own.id}});
     return make_loop(std::move(own));
