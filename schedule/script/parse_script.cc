@@ -60,8 +60,8 @@ std::vector<Operation> parse_directive(const std::string& text) {
   LineParser line(text);
   const std::string word = line.name("a directive");
   check_directive_word(word);
-  const auto row = std::ranges::find_if(
-      all_directives(), [&](const DirectiveRow& each) { return each.parse && word == each.word; });
+  const auto row =
+      std::ranges::find_if(all_directives(), [&](const DirectiveRow& each) { return each.parse && word == each.word; });
   std::vector<Operation> operations;
   row->parse(line, operations);
   line.expect_end();
