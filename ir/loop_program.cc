@@ -300,7 +300,7 @@ bool same(const Block& a, const Block& b) {
 }
 bool same(const For& a, const For& b) {
   return a.var == b.var && a.lower == b.lower && a.upper == b.upper && a.kind == b.kind && a.loop == b.loop &&
-         equal(a.body, b.body);
+         a.uncut == b.uncut && equal(a.body, b.body);
 }
 bool same(const If& a, const If& b) {
   return a.conditions == b.conditions && same_expr(a.condition, b.condition) && equal(a.body, b.body);

@@ -22,6 +22,8 @@ enum class LoopKind { Serial, Parallel, Vector, Unrolled };
 // threads alone, as scratch and code of their own are, asks for Parallel.
 constexpr bool is_concurrent(LoopKind kind) { return kind == LoopKind::Parallel || kind == LoopKind::Vector; }
 enum class Memory { Heap, Stack, Register };  // Heap: the kernel's scratch (per worker below a Parallel loop)
+// Written out as code, with no loop left: a test inside costs as often as it is written.
+constexpr bool is_expanded(LoopKind kind) { return kind == LoopKind::Unrolled || kind == LoopKind::Vector; }
 std::string to_string(LoopKind kind);
 std::string to_string(Memory memory);
 
@@ -55,6 +57,7 @@ struct For {
   LoopKind kind = LoopKind::Serial;
   std::string loop;  // the schedule's name of the loop, "n.o": one schedule loop may give several For
   Stmt body;
+  bool uncut = false;  // of an expanded loop: its tail stays behind masks or guards, no copy is made for it
 };
 struct If {  // a conjunction, and/or a run-time condition
   std::vector<Constraint> conditions;

@@ -155,6 +155,7 @@ class Parser {
     c.expect("..");
     result.upper = parse_bound(c, "min");
     result.loop = c.accept_word("as") ? c.name() : result.var;
+    result.uncut = c.accept_word("uncut");
     end(c);
     result.body = nested(line);
     return make_for(std::move(result));

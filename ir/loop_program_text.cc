@@ -140,7 +140,7 @@ class Printer {
   void print_op(const For& loop, int depth) {
     const std::string alias = loop.loop == loop.var || loop.loop.empty() ? "" : " as " + loop.loop;
     line(depth, to_string(loop.kind) + " " + loop.var + " in " + print_bound(loop.lower, "max") + ".." +
-                    print_bound(loop.upper, "min") + alias);
+                    print_bound(loop.upper, "min") + alias + (loop.uncut ? " uncut" : ""));
     print(loop.body, depth + 1);
   }
   void print_op(const If& branch, int depth) {

@@ -116,8 +116,9 @@ class Verifier {
     if (loop.lower.empty() || loop.upper.empty()) report("no bound");
     check_symbols(loop.lower);
     check_symbols(loop.upper);
-    const bool native = loop.kind == LoopKind::Serial || loop.kind == LoopKind::Parallel;
-    if (form_ != Form::Nest && !native) report(to_string(loop.kind) + " in native form");
+    const bool expanded = is_expanded(loop.kind);
+    if (form_ != Form::Nest && expanded) report(to_string(loop.kind) + " in native form");
+    if (loop.uncut && !expanded) report("uncut, but neither vector nor unrolled");
     bind_symbol(loop.var);
     visit(loop.body);
     symbols_.erase(loop.var);

@@ -73,13 +73,11 @@ class Builder {
     Stmt body = node(state_.tree, 0, all);
     return body ? body : ir::make_block({});
   }
-  const std::set<std::string>& uncut() const { return uncut_; }  // by variable
 
  private:
   const State& state_;
   const Part part_;
   Names loop_names_;
-  std::set<std::string> uncut_;
   Names names_;  // of the allocations in the parts of a cut loop
   std::set<std::string> allocations_;
   std::vector<LeafInstance> instances_;
@@ -186,8 +184,9 @@ class Builder {
     for (const schedule::StagedBuffer& b : state_.staged)
       if (b.allocated_at() == loop.id && touches(body, b.name)) body = allocate(b, std::move(body));
     if (var != loop.name) body = ir::substitute(body, {{loop.name, Affine::symbol(var)}});
-    if (const auto tail = schedule::tail_of(state_, loop); tail && tail != schedule::Tail::Cut) uncut_.insert(var);
-    Stmt built = ir::make_for({var, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body)});
+    const auto tail = schedule::tail_of(state_, loop);
+    const bool uncut = ir::is_expanded(loop.kind) && tail && tail != schedule::Tail::Cut;
+    Stmt built = ir::make_for({var, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body), uncut});
     for (const schedule::TensorizedLoop& tensorized : state_.tensorized)
       if (tensorized.loop == loop.id)  // its extents are numbers once what is outside counts
         return ir::make_tensorized({tensorized.intrinsic, simplify(built, facts_)});
@@ -275,29 +274,16 @@ class Builder {
   }
 };
 
-// Loops have names of their own by now; what a buffer or a parameter is called gets another. A loop may then have a
-// name that another had: `uncut` knows them by what they are called before, `now` by what they are called after.
-class Uniquify {
- public:
-  Uniquify(Names& names, const std::set<std::string>& uncut, std::set<std::string>& now)
-      : names_(names), uncut_(uncut), now_(now) {}
-
-  Stmt operator()(const Stmt& s) {
-    const auto* loop = std::get_if<ir::For>(&s->op);
-    if (!loop) return ir::rewrite_children(s, *this);
-    ir::For copy = *loop;
-    copy.var = names_.fresh(loop->var);
-    if (uncut_.contains(loop->var)) now_.insert(copy.var);
-    if (copy.var != loop->var) copy.body = ir::substitute(copy.body, {{loop->var, Affine::symbol(copy.var)}});
-    copy.body = (*this)(copy.body);
-    return ir::make_for(std::move(copy));
-  }
-
- private:
-  Names& names_;
-  const std::set<std::string>& uncut_;
-  std::set<std::string>& now_;
-};
+// Loops have names of their own by now; what a buffer or a parameter is called gets another.
+Stmt with_free_names(const Stmt& s, Names& names) {
+  const auto* loop = std::get_if<ir::For>(&s->op);
+  if (!loop) return ir::rewrite_children(s, [&](const Stmt& child) { return with_free_names(child, names); });
+  ir::For copy = *loop;
+  copy.var = names.fresh(loop->var);
+  if (copy.var != loop->var) copy.body = ir::substitute(copy.body, {{loop->var, Affine::symbol(copy.var)}});
+  copy.body = with_free_names(copy.body, names);
+  return ir::make_for(std::move(copy));
+}
 
 ir::Buffer packed_buffer(const schedule::StagedBuffer& b, ir::Role role) {
   return {b.name, role, b.dtype, {b.shape.begin(), b.shape.end()}};
@@ -326,7 +312,7 @@ Stmt without_sizes(const Stmt& s, const std::vector<std::string>& params) {
 
 }  // namespace
 
-ir::LoopProgram build_loops(const State& scheduled, Part part, std::set<std::string>* uncut) {
+ir::LoopProgram build_loops(const State& scheduled, Part part) {
   const State state = schedule::in_place(scheduled);
   ir::LoopProgram program;
   program.name = state.reference->name;
@@ -350,9 +336,7 @@ ir::LoopProgram build_loops(const State& scheduled, Part part, std::set<std::str
   }
   program.body = body;
   Names names(program);  // allocations below loops are taken, too
-  std::set<std::string> now;
-  program.body = Uniquify(names, builder.uncut(), now)(body);
-  if (uncut) *uncut = std::move(now);
+  program.body = with_free_names(body, names);
   return program;
 }
 

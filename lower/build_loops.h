@@ -13,9 +13,6 @@
 // open is a buffer of the interface, behind all others. Legality is the State's.
 #pragma once
 
-#include <set>
-#include <string>
-
 #include "ir/loop_program.h"
 #include "schedule/state/state.h"
 
@@ -23,9 +20,7 @@ namespace polyte::lower {
 
 enum class Part { Kernel, Packing };  // Packing: only the copies that run at compile time
 
-// UserError(Unsupported) where a loop has no bounds that these rules find. `uncut` receives the variables of the loops
-// whose last tile stays behind guards or masks: what partition_loops leaves alone.
-ir::LoopProgram build_loops(const schedule::State& state, Part part = Part::Kernel,
-                            std::set<std::string>* uncut = nullptr);
+// UserError(Unsupported) where a loop has no bounds that these rules find.
+ir::LoopProgram build_loops(const schedule::State& state, Part part = Part::Kernel);
 
 }  // namespace polyte::lower

@@ -16,8 +16,6 @@ using ir::Stmt;
 
 namespace {
 
-bool is_expanded(LoopKind kind) { return kind == LoopKind::Unrolled || kind == LoopKind::Vector; }
-
 // Where the conditions of a loop's body begin or cease to hold: for low <= var < high all of those found hold.
 struct Cuts {
   std::vector<Affine> low, high;
@@ -27,8 +25,7 @@ struct Cuts {
 // Looks below one loop for conditions that its variable decides.
 class CutFinder {
  public:
-  CutFinder(const ir::For& loop, Facts& facts, const std::set<std::string>& uncut)
-      : loop_(loop), facts_(facts), uncut_(uncut) {}
+  CutFinder(const ir::For& loop, Facts& facts) : loop_(loop), facts_(facts) {}
 
   Cuts find() {
     const Facts::Scope scope(facts_);
@@ -40,7 +37,6 @@ class CutFinder {
  private:
   const ir::For& loop_;
   Facts& facts_;
-  const std::set<std::string>& uncut_;
   std::set<std::string> inner_;
   Cuts cuts_;
 
@@ -62,10 +58,10 @@ class CutFinder {
   }
 
   void visit_loop(const ir::For& loop, bool expanded) {
-    if (is_expanded(loop.kind) && !uncut_.count(loop.var)) see_bounds(loop);
+    if (ir::is_expanded(loop.kind) && !loop.uncut) see_bounds(loop);
     facts_.bind(loop.var, loop.lower, loop.upper);
     inner_.insert(loop.var);
-    visit(loop.body, expanded || is_expanded(loop.kind));
+    visit(loop.body, expanded || ir::is_expanded(loop.kind));
     inner_.erase(loop.var);
   }
 
@@ -180,7 +176,7 @@ class Partitioner {
 
   // One cut a side: the one that most conditions agree on, as far as their order is known.
   Cuts cuts_of(const ir::For& loop) {
-    Cuts cuts = CutFinder(loop, facts_, options_.uncut).find();
+    Cuts cuts = CutFinder(loop, facts_).find();
     cuts.low = facts_.prune_lower(cuts.low);
     cuts.high = facts_.prune_upper(cuts.high);
     cuts.low.resize(std::min<std::size_t>(cuts.low.size(), 1));
@@ -189,7 +185,8 @@ class Partitioner {
   }
 
   static Stmt with_bounds(const ir::For& loop, Part part) {
-    return ir::make_for({loop.var, std::move(part.lower), std::move(part.upper), loop.kind, loop.loop, part.body});
+    return ir::make_for(
+        {loop.var, std::move(part.lower), std::move(part.upper), loop.kind, loop.loop, part.body, loop.uncut});
   }
 
   // head: before low;  hot: from low to high;  tail: from both on.

@@ -7,19 +7,17 @@
 //       ...                                             unrolled m.i in 0..13  ...       (m.o = 72)
 //
 // Where sizes are open, the tail runs any number of times below a tile's: one branch for each number. A Parallel loop
-// stays one loop, its body chooses. Tails of splits that are not `cut` are left to masks and guards, and so is what
-// would exceed the limit on growth.
+// stays one loop, its body chooses. Loops that are `uncut` keep their masks and guards, and so does what would
+// exceed the limit on growth.
 #pragma once
 
-#include <set>
-#include <string>
+#include <cstdint>
 
 #include "ir/loop_program.h"
 
 namespace polyte::lower {
 
 struct PartitionOptions {
-  std::set<std::string> uncut;            // variables of loops whose bounds are not worth a copy (tail guard or mask)
   std::int64_t growth = 8;                // at most so many times the stores of the program, unrolled loops written out
   std::int64_t max_stores = 1200;         // and at most so many
   std::int64_t max_branch_stores = 2400;  // in the branches of open tails, of which a run takes one

@@ -41,10 +41,10 @@ LoopProgram run_flatten(const LoopProgram& p, PassContext&) { return flatten(p);
 // after it, so that pieces stand side by side inside; buffers find their places once subscripts are constants.
 constexpr Pass kCpuPasses[] = {
     {"build loops", "the tree of a State as loops, with bounds, guards and allocations", Needs::State, Form::Nest,
-     false, [](const LoopProgram&, PassContext& c) { return build_loops(*c.state, Part::Kernel, &c.uncut); }},
+     false, [](const LoopProgram&, PassContext& c) { return build_loops(*c.state); }},
     {"simplify", "what the ranges of the loops decide is decided", Needs::Nest, Form::Nest, false, run_simplify},
     {"partition loops", "full tiles and tails apart: the hot loop has constant extents and no guard", Needs::Nest,
-     Form::Nest, true, [](const LoopProgram& p, PassContext& c) { return partition_loops(p, {.uncut = c.uncut}); }},
+     Form::Nest, true, [](const LoopProgram& p, PassContext&) { return partition_loops(p); }},
     {"simplify parts", "simplify, on what was cut", Needs::Nest, Form::Nest, true, run_simplify},
     {"vectorize loops", "vector loops become accesses of several lanes, masked at the end", Needs::Nest, Form::Nest,
      false, [](const LoopProgram& p, PassContext& c) { return vectorize_loops(p, c.machine, c.notes); }},

@@ -6,7 +6,6 @@
 // pass alone asks `obstacle` first, and `check_result` after it.
 #pragma once
 
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,7 +20,6 @@ namespace polyte::lower {
 struct PassContext {
   const Machine& machine;
   const schedule::State* state = nullptr;  // what `build loops` builds; loops that come as text have none
-  std::set<std::string> uncut = {};        // variables of loops whose tails stay behind guards or masks
   std::vector<std::string> notes = {};     // what was not done as asked
 };
 

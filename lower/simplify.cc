@@ -55,7 +55,7 @@ class Simplifier {
     const Stmt body = statement(loop.body);
     if (!body) return nullptr;
     if (body == loop.body && lower == loop.lower && upper == loop.upper) return s;
-    return ir::make_for({loop.var, std::move(lower), std::move(upper), loop.kind, loop.loop, body});
+    return ir::make_for({loop.var, std::move(lower), std::move(upper), loop.kind, loop.loop, body, loop.uncut});
   }
 
   bool is_empty(const std::vector<Affine>& lower, const std::vector<Affine>& upper) const {

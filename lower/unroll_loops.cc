@@ -80,6 +80,7 @@ class Unroller {
       if (const auto trips = trips_of(result, reason)) return unrolled(result, *trips, bindings, again);
       if (reported_.insert(loop.var).second) notes_.push_back("loop '" + loop.loop + "' is not unrolled: " + reason);
       result.kind = LoopKind::Serial;
+      result.uncut = false;
     }
     Bindings inner = bindings;
     if (again) {

@@ -118,6 +118,7 @@ class Vectorizer {
     } catch (const NoLanes& reason) {
       notes_.push_back("loop '" + loop.loop + "' is not vectorised: " + reason.text);
       copy.kind = LoopKind::Serial;
+      copy.uncut = false;
       return ir::make_for(std::move(copy));
     }
   }

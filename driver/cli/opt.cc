@@ -1,7 +1,6 @@
 // polyte opt: passes by name, on loop text or on the graph of a model: the developer's door (docs/passes.md).
 #include <algorithm>
 #include <iostream>
-#include <set>
 #include <span>
 #include <sstream>
 
@@ -15,7 +14,7 @@ namespace {
 
 struct OptOptions {
   std::string file;
-  std::vector<std::string> passes, skip, uncut;
+  std::vector<std::string> passes, skip;
   std::string from, dump_dir;
   ModelVerbOptions model;  // of an ONNX file, and --target of both
   bool list = false;
@@ -122,17 +121,6 @@ ir::LoopProgram read_loops(const std::string& path) {
   return program;
 }
 
-// Loops that --uncut names; one that an earlier pass has simplified away is without effect, which is said.
-std::set<std::string> uncut_of(const OptOptions& options, const ir::LoopProgram& program) {
-  std::set<std::string> known;
-  ir::for_each_stmt(program.body, [&](const ir::Stmt& s) {
-    if (const auto* loop = std::get_if<ir::For>(&s->op)) known.insert(loop->var);
-  });
-  for (const std::string& name : options.uncut)
-    if (!known.count(name)) std::cerr << "note: --uncut " << name << ": " << options.file << " has no such loop\n";
-  return {options.uncut.begin(), options.uncut.end()};
-}
-
 // Runs one pass on loops that come from `place`, and says what it did.
 void run_pass(const lower::Pass& pass, ir::LoopProgram& program, lower::PassContext& context,
               const std::string& place) {
@@ -150,7 +138,7 @@ int opt_loops(const OptOptions& options) {
   const std::vector<std::size_t> passes = chosen(options, loop_passes());
   const Machine machine = target_from(options.model.target).machine;
   ir::LoopProgram program = read_loops(options.file);
-  lower::PassContext context{.machine = machine, .uncut = uncut_of(options, program)};
+  lower::PassContext context{.machine = machine};
   const PassFiles files("--dump-dir", options.dump_dir, {options.file});
   files.write(numbered(0, "input") + ".loops", ir::print(program));
   std::string place = options.file;
@@ -219,7 +207,6 @@ void check_combination(const OptOptions& options, const Verb& verb) {
   const bool model = is_model(options.file);
   for (const char* name : {"--shape", "--value", "--layout"})
     if (!model && verb.is_given(name)) problems.push_back(std::string(name) + ": only a model has this");
-  if (model && !options.uncut.empty()) problems.emplace_back("--uncut: only loops have tails, expected loop text");
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
@@ -250,8 +237,6 @@ void add_opt(const Verb& app) {
       .one_at_a_time();
   verb.option("--from", options->from, "run this pass of the list and all after it");
   verb.option("--skip", options->skip, "run the list without this pass; repeatable").one_at_a_time();
-  verb.option("--uncut", options->uncut, "of loops: 'partition loops' leaves the tail of this loop; repeatable")
-      .one_at_a_time();
   verb.option("--dump-dir", options->dump_dir, "a folder for the text after each pass, numbered");
   verb.flag("--list", options->list, "the passes, what each needs and does");
   add_model_part(verb, options->model);

@@ -1,7 +1,6 @@
 #include "driver/cli/pass_files.h"
 
 #include <algorithm>
-#include <iostream>
 
 #include "driver/cli/output_files.h"
 #include "lower/pass_list.h"
@@ -33,10 +32,6 @@ void dump_passes(const PassFiles& files, const driver::BuiltKernel& kernel, cons
     program = pass.run(program, context);
     files.write(name + "." + numbered(++number, pass.name) + ".loops", ir::print(program));
   }
-  if (context.uncut.empty()) return;
-  std::cerr << "note: '" << name << "' keeps tails behind guards or masks; to polyte opt that is";
-  for (const std::string& loop : context.uncut) std::cerr << " --uncut " << loop;
-  std::cerr << "\n";
 }
 
 }  // namespace polyte::cli

@@ -32,7 +32,7 @@ inline constexpr const char* kDumpPassesHelp =
 // "03-partition-loops".
 std::string numbered(std::size_t number, const std::string& pass);
 
-// The loops of a kernel after each pass; on stderr the loops whose tails stay uncut, which the text does not say.
+// The loops of a kernel after each pass.
 void dump_passes(const PassFiles& files, const driver::BuiltKernel& kernel, const Machine& machine);
 
 }  // namespace polyte::cli

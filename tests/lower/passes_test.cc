@@ -134,9 +134,12 @@ TEST_CASE("partition: a tail of open size has a branch for each number of its tr
 }
 
 TEST_CASE("splits that keep their tails are left alone") {
-  const std::string text = "  for i in 0..8\n    unrolled j in 0..min(14, 99 - 14*i)\n      y[0, 14*i + j] = f32(1)\n";
-  CHECK(body_of(partition_loops(parsed(text), {.uncut = {"j"}})) == text);
-  CHECK(body_of(partition_loops(parsed(text), {.uncut = {}, .growth = 1})) == text);
+  const auto tiles = [](const std::string& mark) {
+    return "  for i in 0..8\n    unrolled j in 0..min(14, 99 - 14*i)" + mark + "\n      y[0, 14*i + j] = f32(1)\n";
+  };
+  CHECK(body_of(partition_loops(parsed(tiles(" uncut")))) == tiles(" uncut"));
+  CHECK(body_of(partition_loops(parsed(tiles("")))) != tiles(""));
+  CHECK(body_of(partition_loops(parsed(tiles("")), {.growth = 1})) == tiles(""));
 }
 
 TEST_CASE("vectors: whole, narrow, masked and long") {

@@ -40,13 +40,6 @@ ir::Values sizes_of(const std::string& text) {
   return sizes;
 }
 
-std::set<std::string> words_of(const std::string& text) {
-  std::istringstream items(text);
-  std::set<std::string> words;
-  for (std::string item; items >> item;) words.insert(item);
-  return words;
-}
-
 schedule::State state_of(const std::string& program_text, const std::string& lines, const ir::Values& sizes) {
   const auto program = std::make_shared<const ir::Program>(ir::bind(ir::parse_program(program_text, "golden"), sizes));
   const auto script = schedule::parse_script("schedule s/1 for " + program->name + " f32 exact\n" + lines, "golden");
@@ -70,9 +63,6 @@ void make_built(PassGolden& golden, const lower::Pass& pass) {
   lower::check_result(pass, loops);
   CHECK(test::compare(*state.reference, loops) == "");
   set_result(golden, loops, context.notes);
-  std::string uncut;
-  for (const std::string& loop : context.uncut) uncut += loop + "\n";
-  golden.set_section("uncut", uncut);
 }
 
 void make_loops(PassGolden& golden) {
@@ -83,7 +73,7 @@ void make_loops(PassGolden& golden) {
   CHECK(lower::problems_of(before) == std::vector<std::string>{});
   REQUIRE(lower::obstacle(pass, before) == "");
   const Machine machine = narrow_machine();
-  lower::PassContext context{.machine = machine, .uncut = words_of(golden.setting("uncut"))};
+  lower::PassContext context{.machine = machine};
   const ir::LoopProgram after = pass.run(before, context);
   lower::check_result(pass, after);
   CHECK(test::compare(before, after, sizes_of(golden.setting("sizes"))) == "");
