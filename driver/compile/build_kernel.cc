@@ -4,8 +4,6 @@
 
 #include "driver/compile/settle_script.h"
 #include "driver/compile/storage_facts.h"
-#include "ir/copy_loops.h"
-#include "ir/interpret.h"
 #include "ir/open_program.h"
 #include "lower/lower.h"
 #include "poly/auto_schedule.h"
@@ -238,35 +236,6 @@ BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machi
   if (options.second_judge && options.proof != schedule::ProofLevel::Off)
     log.run("second judge", [&] { ask_about(kernel, nest, machine, options); });
   return kernel;
-}
-
-namespace {
-
-// What a packing computes besides moving elements; slow.
-void interpret_packing(const ir::LoopProgram& packing, const ir::CopyMemory& memory) {
-  ir::Environment buffers;
-  for (const ir::Buffer& buffer : packing.buffers) {
-    const auto from = memory.from.find(buffer.name);
-    if (from == memory.from.end()) continue;
-    ir::Contents contents{buffer.dtype, ir::constant_shape(buffer), {from->second.begin(), from->second.end()}};
-    buffers.emplace(buffer.name, std::move(contents));
-  }
-  ir::interpret(packing, buffers, {});
-  for (const auto& [name, bytes] : memory.to) std::ranges::copy(buffers.at(name).bytes, bytes.begin());
-}
-
-}  // namespace
-
-void pack_constants(const BuiltKernel& kernel, const std::map<std::string, std::span<const std::byte>>& constants,
-                    std::span<const std::span<std::byte>> packed) {
-  if (kernel.packed.empty()) return;
-  ir::CopyMemory memory;
-  for (const ir::Buffer& buffer : kernel.packing.buffers) {
-    if (const auto it = constants.find(buffer.name); it != constants.end()) memory.from.insert(*it);
-  }
-  for (std::size_t i = 0; i < kernel.packed.size(); ++i) memory.to.emplace(kernel.packed[i].name, packed[i]);
-  if (ir::only_copies(kernel.packing)) return ir::run_copies(kernel.packing, memory);
-  interpret_packing(kernel.packing, memory);
 }
 
 }  // namespace polyte::driver

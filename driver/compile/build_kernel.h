@@ -90,8 +90,4 @@ Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const
 BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,
                          const KernelOptions& options);
 
-// Fills the packed buffers, in their order and zeroed by the caller, from the Program's constants by name.
-void pack_constants(const BuiltKernel& kernel, const std::map<std::string, std::span<const std::byte>>& constants,
-                    std::span<const std::span<std::byte>> packed);
-
 }  // namespace polyte::driver

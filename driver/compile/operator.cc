@@ -5,6 +5,7 @@
 
 #include "codegen/cpu/link.h"
 #include "driver/compile/describe_target.h"
+#include "driver/compile/pack_constants.h"
 #include "support/features.h"
 
 namespace polyte::driver {
@@ -13,21 +14,6 @@ namespace {
 runtime::Bytes to_bytes(const std::string& text) {
   const auto* data = reinterpret_cast<const std::byte*>(text.data());
   return {data, text.size()};
-}
-
-// The constants in the kernel's own layouts.
-std::vector<runtime::Tensor> packed_constants(const BuiltKernel& kernel, std::span<runtime::Tensor> tensors) {
-  std::map<std::string, std::span<const std::byte>> constants;
-  const std::vector<const ir::Buffer*> interface = kernel.program->interface();
-  for (std::size_t i = 0; i < interface.size(); ++i) {
-    if (interface[i]->role == ir::Role::Const) constants[interface[i]->name] = tensors[i].raw();
-  }
-  std::vector<runtime::Tensor> packed;
-  for (const PackedBuffer& buffer : kernel.packed) packed.emplace_back(buffer.dtype, buffer.shape);
-  std::vector<std::span<std::byte>> bytes;
-  for (runtime::Tensor& tensor : packed) bytes.push_back(tensor.raw());
-  pack_constants(kernel, constants, bytes);
-  return packed;
 }
 
 // Before anything of it is loaded.
@@ -64,7 +50,7 @@ OperatorRunner::OperatorRunner(const CompiledOperator& op, std::span<runtime::Te
     : library_(to_bytes(for_this_processor(op).library), op.built.kernel.program.name),
       pool_(threads),
       kernel_(library_.kernel(op.built.kernel.program.name)),
-      packed_(packed_constants(op.built, tensors)),
+      packed_(pack_constants(op.built, tensors)),
       scratch_(DType::U8, {op.scratch.total_bytes(threads)}) {
   POLYTE_CHECK(tensors.size() == op.built.program->interface().size(), "one tensor an interface buffer");
   for (runtime::Tensor& tensor : tensors) buffers_.push_back(tensor.data());

@@ -5,6 +5,7 @@
 
 #include "driver/compile/describe_target.h"
 #include "driver/compile/open_model.h"
+#include "driver/compile/pack_constants.h"
 #include "driver/package/assemble_parts.h"
 #include "driver/package/constant_pool.h"
 #include "driver/package/model_storage.h"

@@ -1,4 +1,5 @@
 #include "driver/compile/describe_target.h"
+#include "driver/compile/pack_constants.h"
 #include "driver/package/assemble.h"
 #include "driver/package/assemble_parts.h"
 #include "driver/package/constant_pool.h"

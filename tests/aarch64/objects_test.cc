@@ -12,7 +12,7 @@
 #include "runtime/artifact.h"
 #include "runtime/session.h"
 #include "support/error.h"
-#include "tests/aarch64/programs.h"
+#include "tests/golden/programs.h"
 
 namespace polyte::driver {
 namespace {
@@ -61,7 +61,7 @@ void check_object(const BuiltKernel& kernel, const codegen::Target& target) {
 TEST_CASE("every Program compiles to an object, with NEON in it where its loops have lanes") {
   const codegen::Target target = neoverse();
   int count = 0, vectors = 0;
-  for (const NamedProgram& named : testing::programs_in(kFolders, 67))
+  for (const NamedProgram& named : testing::programs_in(kFolders, {67}))
     for (const Arm arm : {Arm::Poly, Arm::Template}) {
       CAPTURE(named.program->name);
       CAPTURE(to_string(arm));
@@ -79,7 +79,7 @@ TEST_CASE("every Program compiles to an object, with NEON in it where its loops 
 
 TEST_CASE("schedules of people compile as well, or the instruction is named that is missing") {
   const codegen::Target target = neoverse();
-  const std::vector<NamedProgram> programs = testing::programs_in(kFolders, 64);
+  const std::vector<NamedProgram> programs = testing::programs_in(kFolders, {64});
   int compiled = 0, refused = 0;
   for (const auto& file : testing::files_in("examples/schedules", ".sched")) {
     const schedule::Script script = schedule::parse_script(testing::read_file(file), file.string());
@@ -104,7 +104,7 @@ TEST_CASE("schedules of people compile as well, or the instruction is named that
 
 TEST_CASE("an artifact says what it is for, and only such a processor runs it") {
   const codegen::Target target = neoverse();
-  const auto program = testing::programs_in({"examples/programs"}, 24).front().program;
+  const auto program = testing::programs_in({"examples/programs"}, {24}).front().program;
   CompiledOperator op = compile_operator(program, target, testing::unproved(Arm::Poly));
   CHECK(op.arch == "aarch64");
   CHECK(op.cpu == "neoverse-n1");

@@ -10,9 +10,10 @@
 
 #include "driver/compile/describe_target.h"
 #include "driver/compile/operator.h"
+#include "driver/compile/pack_constants.h"
 #include "runtime/fill.h"
 #include "support/error.h"
-#include "tests/aarch64/programs.h"
+#include "tests/golden/programs.h"
 
 namespace polyte::driver {
 namespace {
@@ -76,20 +77,6 @@ std::vector<runtime::Tensor> filled_tensors(const ir::Program& program) {
   return tensors;
 }
 
-// The constants in the kernel's own layouts.
-std::vector<runtime::Tensor> packed_tensors(const BuiltKernel& kernel, std::span<runtime::Tensor> tensors) {
-  std::map<std::string, std::span<const std::byte>> constants;
-  const std::vector<const ir::Buffer*> interface = kernel.program->interface();
-  for (std::size_t i = 0; i < interface.size(); ++i)
-    if (interface[i]->role == ir::Role::Const) constants[interface[i]->name] = tensors[i].raw();
-  std::vector<runtime::Tensor> packed;
-  for (const PackedBuffer& buffer : kernel.packed) packed.emplace_back(buffer.dtype, buffer.shape);
-  std::vector<std::span<std::byte>> bytes;
-  for (runtime::Tensor& tensor : packed) bytes.push_back(tensor.raw());
-  pack_constants(kernel, constants, bytes);
-  return packed;
-}
-
 // What start.c reads.
 std::string message_of(std::span<runtime::Tensor> tensors, std::span<runtime::Tensor> packed, std::int64_t scratch) {
   std::string text;
@@ -118,7 +105,7 @@ class Emulated {
     const BuiltKernel kernel = build_kernel(named.program, target.machine, testing::unproved(arm));
     const codegen::ObjectCode object = codegen::compile({&kernel.kernel, 1}, target);
     std::ofstream(folder_.file("kernel.o"), std::ios::binary) << object.bytes;
-    std::vector<runtime::Tensor> packed = packed_tensors(kernel, tensors);
+    std::vector<runtime::Tensor> packed = pack_constants(kernel, tensors);
     std::ofstream(folder_.file("in"), std::ios::binary)
         << message_of(tensors, packed, object.kernels.front().scratch.total_bytes(1));
     POLYTE_CHECK(succeeds("ld.lld-19 -static --defsym polyte_kernel_entry=" + kernel.kernel.program.name + " " +
@@ -172,7 +159,7 @@ int run_all() {
   const Folder folder;
   const Emulated emulated(folder);
   int compared = 0, failed = 0;
-  for (const NamedProgram& named : testing::programs_in({"examples/programs", "examples/schedules"}, 24))
+  for (const NamedProgram& named : testing::programs_in({"examples/programs", "examples/schedules"}, {24}))
     for (const Arm arm : {Arm::Naive, Arm::Poly, Arm::Template}) {
       if (rounds(named.program->name)) continue;
       const std::size_t count = differing_bytes(named, arm, emulated);

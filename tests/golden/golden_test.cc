@@ -8,36 +8,21 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 #include <vector>
 
 #include "driver/compile/import_network.h"
 #include "driver/compile/model.h"
-#include "ir/program_text.h"
 #include "runtime/artifact.h"
 #include "schedule/script/script.h"
+#include "tests/golden/programs.h"
 
 namespace polyte::driver {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::files_in, testing::NamedProgram, testing::read_file, testing::unproved;
 
 constexpr const char* kDigests = "tests/golden/digests.txt";
-
-std::string read_file(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-
-std::vector<fs::path> files_in(const fs::path& folder, const std::string& extension) {
-  std::vector<fs::path> files;
-  if (fs::exists(folder))
-    for (const auto& entry : fs::directory_iterator(folder))
-      if (entry.path().extension() == extension) files.push_back(entry.path());
-  std::ranges::sort(files);
-  return files;
-}
 
 std::string digest(const std::string& text) { return runtime::digest_of(std::as_bytes(std::span(text))).substr(0, 12); }
 
@@ -115,65 +100,29 @@ class Golden {
   }
 };
 
-KernelOptions unproved(Arm arm) {
-  KernelOptions options;
-  options.arm = arm;
-  options.proof = schedule::ProofLevel::Off;
-  options.second_judge = false;
-  return options;
-}
-
-// A Program whose sizes are open, at two of them.
-std::vector<std::pair<std::string, ir::Program>> sized(const ir::Program& program) {
-  if (program.params.empty()) return {{"", program}};
-  std::vector<std::pair<std::string, ir::Program>> result;
-  for (const std::int64_t size : {24, 67}) {
-    ir::Values sizes;
-    for (const std::string& param : program.params) sizes[param] = size;
-    result.emplace_back("@" + std::to_string(size), ir::bind(program, sizes));
-  }
-  return result;
-}
-
-struct NamedProgram {
-  std::string name;  // "suites/gemm_odd@67"
-  std::string program;
-  std::shared_ptr<const ir::Program> bound;
-};
-std::vector<NamedProgram> programs_in(const std::string& folder) {
-  std::vector<NamedProgram> result;
-  for (const fs::path& file : files_in(folder, ".program"))
-    for (const ir::Program& program : ir::parse_programs(read_file(file), file.string()))
-      for (auto& [size, bound] : sized(program))
-        result.push_back({fs::path(folder).filename().string() + "/" + program.name + size, program.name,
-                          std::make_shared<const ir::Program>(std::move(bound))});
-  return result;
-}
-
 const std::vector<std::string> kCpus = {"haswell", "znver4"};
 
 }  // namespace
 
 TEST_CASE("scripts, nests and loops are what they were") {
   Golden golden;
-  std::vector<NamedProgram> all;
-  for (const char* folder : {"bench/suites", "examples/programs", "examples/schedules"})
-    for (NamedProgram& program : programs_in(folder)) all.push_back(std::move(program));
+  const std::vector<NamedProgram> all =
+      testing::programs_in({"bench/suites", "examples/programs", "examples/schedules"}, {24, 67});
   REQUIRE(all.size() > 80);
   for (const NamedProgram& program : all)
     for (const std::string& cpu : kCpus)
       for (const Arm arm : {Arm::Poly, Arm::Isl, Arm::Template})
         golden.check(program.name + " " + cpu + " " + to_string(arm),
-                     [&](Texts& texts) { texts.add(build_kernel(program.bound, machine_of(cpu), unproved(arm))); });
+                     [&](Texts& texts) { texts.add(build_kernel(program.program, machine_of(cpu), unproved(arm))); });
   for (const fs::path& file : files_in("examples/schedules", ".sched")) {
     const schedule::Script script = schedule::parse_script(read_file(file), file.string());
     for (const NamedProgram& program : all)
-      if (program.program == script.program)
+      if (program.program->name == script.program)
         golden.check(program.name + " znver4 " + file.stem().string(), [&](Texts& texts) {
           KernelOptions options = unproved(Arm::Script);
           options.script = &script;
           options.script_origin = file.filename().string();
-          texts.add(build_kernel(program.bound, machine_of("znver4"), options));
+          texts.add(build_kernel(program.program, machine_of("znver4"), options));
         });
   }
   std::vector<fs::path> networks = files_in("examples/digits", ".onnx");
