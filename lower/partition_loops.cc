@@ -131,8 +131,7 @@ std::int64_t budget_of(std::int64_t stores, const PartitionOptions& options) {
 class Partitioner {
  public:
   Partitioner(const ir::LoopProgram& program, const PartitionOptions& options)
-      : options_(options),
-        params_(program.params),
+      : params_(program.params),
         names_(program, true),
         facts_(facts_of(program)),
         budget_(budget_of(count_unrolled_stores(program.body), options)),
@@ -152,7 +151,6 @@ class Partitioner {
     Stmt body;
   };
 
-  const PartitionOptions& options_;
   const std::vector<std::string>& params_;
   Names names_;
   Facts facts_;

@@ -16,14 +16,14 @@ runtime::Bytes to_bytes(const std::string& text) {
   return {data, text.size()};
 }
 
-// Before anything of it is loaded.
-const CompiledOperator& for_this_processor(const CompiledOperator& op) {
+// The library, once this processor is known to have what its code needs.
+const std::string& checked_library(const CompiledOperator& op) {
   runtime::ArtifactManifest needs;
   needs.arch = op.arch;
   needs.cpu = op.cpu;
   needs.features = op.features;
   runtime::check_cpu(needs, detect_features(), op.built.program->name);
-  return op;
+  return op.library;
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, co
 }
 
 OperatorRunner::OperatorRunner(const CompiledOperator& op, std::span<runtime::Tensor> tensors, int threads)
-    : library_(to_bytes(for_this_processor(op).library), op.built.kernel.program.name),
+    : library_(to_bytes(checked_library(op)), op.built.kernel.program.name),
       pool_(threads),
       kernel_(library_.kernel(op.built.kernel.program.name)),
       packed_(pack_constants(op.built, tensors)),

@@ -60,7 +60,7 @@ class SmallSizes {
   std::optional<ir::Values> within(double budget) {
     std::vector<std::size_t> rung(ladders_.size(), 0);
     for (;;) {
-      const ir::Values sizes = at(rung);
+      ir::Values sizes = at(rung);
       steps = steps_of(program_, sizes);
       if (steps <= budget && fits_context(sizes)) return sizes;
       if (!step_down(rung)) return std::nullopt;

@@ -5,6 +5,8 @@
 #include <isl/set.h>
 #include <isl/union_map.h>
 
+#include "support/error.h"
+
 namespace polyte::schedule {
 
 isl::union_map SourceFinder::sources(const Sink& sink) {

@@ -5,16 +5,6 @@ namespace polyte::schedule {
 
 namespace {
 
-const char* const kTwoSums = R"(
-program two_sums(M, N)
-  in  x: f32[M, N]
-  in  v: f32[M, N]
-  out t: f32[M]
-  out s: f32[M]
-  t[i] = max[j] x[i, j]
-  s[i] = sum[j] x[i, j] * v[i, j]
-)";
-
 const char* const kPairs = R"(
 program pairs(M, N)
   in  x: f32[M, N + 1]
@@ -77,7 +67,7 @@ TEST_CASE("a statement that runs in one iteration of a loop runs there whatever 
 }
 
 TEST_CASE("two nests that become one: what ran in iterations of their loops runs in those of the one") {
-  CHECK(nests(kTwoSums, {{"M", 3}, {"N", 10}},
+  CHECK(nests(kRowSums, {{"M", 3}, {"N", 10}},
               "nest i > j > { t.init when first j; t.update }\nnest i > j > { s.init when first j; s.update }\n"
               "merge t.update, s.init through j\nrename j as q") ==
         "i > q > { t.init when first q; t.update; s.init when first q; s.update }");

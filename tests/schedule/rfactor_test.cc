@@ -7,15 +7,6 @@ namespace polyte::schedule {
 
 namespace {
 
-const char* const kRowSums = R"(
-program row_sums(M, N)
-  in  x: f32[M, N]
-  in  v: f32[M, N]
-  out t: f32[M]
-  out s: f32[M]
-  t[i] = max[j] x[i, j]
-  s[i] = sum[j] x[i, j] * v[i, j]
-)";
 const char* const kHistogram = R"(
 program histogram(N, B)
   in  bin: i32[N]

@@ -95,6 +95,17 @@ program dense_relu(M, N, K)
   y[m, n]   = max(acc[m, n] + b[n], 0)
 )";
 
+// A maximum and a sum over the same rows, in parts or not.
+inline constexpr const char* kRowSums = R"(
+program row_sums(M, N)
+  in  x: f32[M, N]
+  in  v: f32[M, N]
+  out t: f32[M]
+  out s: f32[M]
+  t[i] = max[j] x[i, j]
+  s[i] = sum[j] x[i, j] * v[i, j]
+)";
+
 inline constexpr const char* kMean = R"(
 program mean(C, H)
   in  x: f32[C, H, H, 16]

@@ -17,15 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDense = R"(
-program dense(M, N, K)
-  in    x: f32[M, K]
-  const w: f32[K, N]
-  in    b: f32[N]
-  out   y: f32[M, N]
-  acc[m, n] = sum[k] x[m, k] * w[k, n]
-  y[m, n]   = max(acc[m, n] + b[n], 0)
-)";
 const ir::Values kSmall = {{"M", 37}, {"N", 67}, {"K", 29}};
 
 struct Written {
@@ -95,7 +86,7 @@ TEST_CASE("templates: each structure takes its own") {
     ir::Values sizes;
   };
   const Row rows[] = {
-      {"contraction_lanes_outside", kDense, kSmall},
+      {"contraction_lanes_outside", schedule::kDenseRelu, kSmall},
       {"rows",
        "program p(M, N)\n  in x: f32[M, N]\n  out y: f32[M, N]\n  t[i] = max[j] x[i, j]\n  y[i, j] = t[i] - x[i, j]\n",
        {{"M", 9}, {"N", 150}}},
@@ -131,7 +122,7 @@ TEST_CASE("templates: each structure takes its own") {
 
 TEST_CASE("templates: what comes again stays in the second cache") {
   const auto order = [](std::int64_t m, std::int64_t n, std::int64_t k) {
-    const auto program = schedule::bound_program(kDense, {{"M", m}, {"N", n}, {"K", k}});
+    const auto program = schedule::bound_program(schedule::kDenseRelu, {{"M", m}, {"N", n}, {"K", k}});
     std::vector<schedule::TemplateUse> uses;
     CHECK(schedule::make_template(*program, schedule::wide_machine(), {.uses = &uses}));
     return uses.at(0).name;
@@ -155,7 +146,7 @@ TEST_CASE("templates: what is read once streams, a few lines at a time, of which
 }
 
 TEST_CASE("templates: what the nest does not have is left out of every line") {
-  const Written with = written(kDense, kSmall);
+  const Written with = written(schedule::kDenseRelu, kSmall);
   CHECK(has(with.text, "split y: m by Mr"));
   CHECK(has(with.text, "> acc.update; [m.i] > <n.i> > y }"));
   const Written without = written(
@@ -187,20 +178,21 @@ TEST_CASE("templates: a folder's file comes first, takes the place of ours, or w
   Folder folder;
   folder.file("mine.sched", std::string("template mine for contraction\n# Mine.\nparam Mr = 2, Nr = L\n") + kTile);
   const schedule::TemplateSet set = folder.set();
-  const Written first = written(kDense, kSmall, &set);
+  const Written first = written(schedule::kDenseRelu, kSmall, &set);
   CHECK(first.templates == std::vector<std::string>{"mine"});
   CHECK_MESSAGE(has(first.text, "param Mr = 2, Nr = L   #: template"), first.text);
   CHECK(has(first.text, "nest m.o > n.o > { [m.i] > <n.i> > acc.init; k >"));
 
   folder.file("templates.table", "contraction: contraction_rows_outside\ncontraction: mine where L == 3\n");
   const schedule::TemplateSet with_table = folder.set();
-  CHECK(written(kDense, kSmall, &with_table).templates == std::vector<std::string>{"contraction_rows_outside"});
+  CHECK(written(schedule::kDenseRelu, kSmall, &with_table).templates ==
+        std::vector<std::string>{"contraction_rows_outside"});
 
   Folder other;
   other.file("contraction_lanes_outside.sched",
              std::string("template contraction_lanes_outside for contraction\nparam Mr = ?, Nr = ?\n") + kTile);
   const schedule::TemplateSet replaced = other.set();
-  CHECK(has(written(kDense, kSmall, &replaced).text, "nest m.o > n.o > "));
+  CHECK(has(written(schedule::kDenseRelu, kSmall, &replaced).text, "nest m.o > n.o > "));
 }
 
 TEST_CASE(
@@ -209,13 +201,13 @@ TEST_CASE(
     Folder folder;
     folder.file("mine.sched", std::string("template mine for contraction\n") + params + kTile);
     const schedule::TemplateSet set = folder.set();
-    const std::string text = written(kDense, kSmall, &set).text;
+    const std::string text = written(schedule::kDenseRelu, kSmall, &set).text;
     CHECK((has(text, "param Mr = 5") || has(text, "param Mr = 3")));
   }
   Folder folder;  // no tile has such rows, so that it has none
   folder.file("mine.sched", std::string("template mine for contraction\nparam Mr = ? in {999}, Nr = ?\n") + kTile);
   const schedule::TemplateSet set = folder.set();
-  CHECK(!has(written(kDense, kSmall, &set).text, "Mr"));
+  CHECK(!has(written(schedule::kDenseRelu, kSmall, &set).text, "Mr"));
 }
 
 TEST_CASE("templates: every problem of a folder is told, with its file and line") {
@@ -243,7 +235,7 @@ TEST_CASE("templates: an unknown hole, group, and a condition that cannot be cou
   const auto error_of = [](Folder& folder) {
     const schedule::TemplateSet set = folder.set();
     try {
-      written(kDense, kSmall, &set);
+      written(schedule::kDenseRelu, kSmall, &set);
     } catch (const UserError& error) {
       return std::string(error.what());
     }

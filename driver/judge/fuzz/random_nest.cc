@@ -189,7 +189,7 @@ void move_leaf(Draft& root, const State& state, Random& random) {
 }  // namespace
 
 NestTree random_nest(const State& state, Random& random) {
-  const NestTree start = schedule::nest_of(state.tree, state.tree);
+  NestTree start = schedule::nest_of(state.tree, state.tree);
   Draft root = draft_of(start);
   for (int edits = random.between(1, 3); edits > 0; --edits) {
     const int form = random.between(0, 99);
