@@ -27,6 +27,7 @@ LoopProgram all_serial(LoopProgram program) {
     if (!loop || loop->kind == LoopKind::Serial) return below;
     ir::For copy = *loop;
     copy.kind = LoopKind::Serial;
+    copy.uncut = false;
     return ir::make_for(std::move(copy));
   };
   program.body = serial(program.body);
