@@ -1,6 +1,7 @@
 // compute_root P:   u.o > x.o > { u > x > P at x.o;  C }   ->   { u > x > P;  u.o > x.o > C }
 // All of P, once, in a nest of its own before the first nest that reads it. What was recomputed (`at`) is the plain
-// statement again; what was merged leaves its nest and keeps its splits and kinds; `when` is gone.
+// statement again, whole where a cut had made parts of it; what was merged leaves its nest and keeps its splits and
+// kinds; `when` is gone.
 #include <algorithm>
 
 #include "schedule/script/primitives/lift.h"
@@ -32,14 +33,17 @@ std::optional<Refusal> check(const State& state, const std::string& tensor, cons
 // The reference's own statement again, under its own loops.
 Tree plain_nest(State& next, const std::string& writer) {
   const State fresh = reference_state(next.basis);
-  const ScheduledStatement& original = fresh.at(next.at(writer).reference);
   ScheduledStatement& s = statement_of(next, writer);
-  const std::string name = s.body.name;
-  s = original;
-  s.body.name = name;
+  s = fresh.at(s.reference);
   Names loops;
   for (const LoopRow& row : s.rows) loops.push_back(row.loop);
-  return loops_around(next, loops, make_leaf({writer, {}, {}}));
+  return loops_around(next, loops, make_leaf({s.body.name, {}, {}}));
+}
+
+// Whether the writers before it hold a part of the same statement, which plain_nest has made whole.
+bool is_whole_already(const State& next, const ScheduledStatement& part) {
+  const ScheduledStatement* whole = next.find(part.reference);
+  return whole && whole->body.name != part.body.name;
 }
 
 // The loops that it owns, as they were, around the statement alone.
@@ -67,8 +71,15 @@ Applied compute_root(const State& state, const ComputeRoot& directive, const Pri
   if (is_at_root(state, writers)) return state;
   State next = state;
   std::vector<Tree> nests;
+  Names placed;
   for (const std::string& writer : writers) {
-    nests.push_back(state.at(writer).lifted > 0 ? plain_nest(next, writer) : own_nest(next, state, writer));
+    const ScheduledStatement& s = state.at(writer);
+    if (s.lifted > 0 && is_whole_already(next, s)) {
+      std::erase_if(next.statements, [&](const ScheduledStatement& other) { return other.body.name == writer; });
+    } else {
+      nests.push_back(s.lifted > 0 ? plain_nest(next, writer) : own_nest(next, state, writer));
+      placed.push_back(s.lifted > 0 ? s.reference : writer);
+    }
     if (next.tree) next.tree = without_statement(next.tree, writer);
   }
   std::vector<Tree> children = top_level(next.tree);
@@ -80,10 +91,10 @@ Applied compute_root(const State& state, const ComputeRoot& directive, const Pri
   children.insert(reader, nests.begin(), nests.end());
   next.tree = make_sequence(std::move(children));
   if (auto refusal = settle(next)) return *refusal;
-  if (auto refusal = check_moved(next, writers, context)) return *refusal;
+  if (auto refusal = check_moved(next, placed, context)) return *refusal;
   if (context.prover)
     if (auto refusal = context.prover->check_storage(next, tensor)) return *refusal;
-  if (auto refusal = check_races(next, writers, context)) return *refusal;
+  if (auto refusal = check_races(next, placed, context)) return *refusal;
   return next;
 }
 
