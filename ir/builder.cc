@@ -111,7 +111,7 @@ void ProgramBuilder::append(Item item) {
 }
 
 void ProgramBuilder::begin_region(std::string iterator, Affine begin, Affine end, int step) {
-  open_regions_.push_back({std::move(iterator), std::move(begin), std::move(end), step, {}});
+  open_regions_.emplace_back(std::move(iterator), std::move(begin), std::move(end), step);
 }
 
 void ProgramBuilder::end_region() {

@@ -10,6 +10,12 @@
 
 namespace polyte::ir {
 
+POLYTE_OUT_OF_LINE_DEFAULTS(Statement)
+POLYTE_OUT_OF_LINE_DEFAULTS(Region)
+Region::Region(std::string over, Affine first, Affine stop, int by)
+    : iterator(std::move(over)), begin(std::move(first)), end(std::move(stop)), step(by) {}
+POLYTE_OUT_OF_LINE_DEFAULTS(Program)
+
 std::string to_string(Role role) {
   switch (role) {
     case Role::In:

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "ir/expr.h"
+#include "support/out_of_line.h"
 
 namespace polyte::ir {
 
@@ -44,6 +45,8 @@ struct Access {
 };
 
 struct Statement {
+  POLYTE_OUT_OF_LINE(Statement);
+
   std::string name;                     // "acc.init", "acc.update", "y", or a person's label
   std::vector<std::string> iterators;   // enclosing regions' first, then own, in reference order
   int region_depth = 0;                 // how many of them belong to regions
@@ -65,6 +68,9 @@ struct Region;
 using Item = std::variant<std::size_t, Region>;
 
 struct Region {  // loop iterator in begin..end, upwards (step 1) or downwards (step -1: end-1 first)
+  POLYTE_OUT_OF_LINE(Region);
+  Region(std::string over, Affine first, Affine stop, int by);
+
   std::string iterator;
   Affine begin, end;
   int step = 1;
@@ -72,6 +78,8 @@ struct Region {  // loop iterator in begin..end, upwards (step 1) or downwards (
 };
 
 struct Program {
+  POLYTE_OUT_OF_LINE(Program);
+
   std::string name;
   std::vector<std::string> params;
   std::vector<Constraint> context;    // what is known of the parameters; every extent >= 0 besides

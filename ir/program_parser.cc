@@ -148,7 +148,7 @@ class ProgramParser {
     scope.program = &program_;
     for (const OpenRegion& open : regions_) scope.iterators.push_back(open.region.iterator);
     // Opened before its range is read: after a fault in it the body is still a body.
-    regions_.push_back({{cursor.peek().text, 0, 0, 1, {}}, line.indent});
+    regions_.push_back({{cursor.peek().text, 0, 0, 1}, line.indent});
     body_indent_ = -1;
     if (regions_.size() == kMostRegions + 1)  // said once, of the first
       cursor.fail("more than " + std::to_string(kMostRegions) + " ordered regions are nested");

@@ -5,6 +5,8 @@
 
 namespace polyte::schedule {
 
+POLYTE_OUT_OF_LINE_DEFAULTS(Operation)
+
 namespace {
 
 std::string print(Provenance provenance) {

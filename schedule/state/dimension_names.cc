@@ -11,7 +11,8 @@ std::vector<std::string> dimension_names(const ir::Program& program, const std::
   std::vector<std::string>& names = given;
   for (const bool of_writes : {true, false})
     for (const ir::Statement& s : program.statements) {
-      const ScheduledStatement plain = {s, StatementKind::Plain, {}, {}, {}, {}, {}, false, 0};
+      ScheduledStatement plain;
+      plain.body = s;
       for (const AccessRef& ref : accesses_of(plain))
         for (std::size_t d = 0; d < std::min(names.size(), ref.access.indices.size()); ++d) {
           if (!names[d].empty() || ref.access.buffer != buffer || ref.write != of_writes) continue;

@@ -1,6 +1,11 @@
 #include "schedule/state/refusal.h"
 
 namespace polyte::schedule {
+
+POLYTE_OUT_OF_LINE_DEFAULTS(Counterexample)
+POLYTE_OUT_OF_LINE_DEFAULTS(Refusal)
+Refusal::Refusal(RefusalKind the_kind, std::string words) : kind(the_kind), headline(std::move(words)) {}
+
 namespace {
 
 std::string sizes_text(const Counterexample& c) {

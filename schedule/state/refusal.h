@@ -7,6 +7,7 @@
 
 #include "ir/affine.h"
 #include "support/error.h"
+#include "support/out_of_line.h"
 
 namespace polyte::schedule {
 
@@ -26,6 +27,8 @@ std::string to_string(const Instance& instance);
 
 // The smallest execution that shows the fault.
 struct Counterexample {
+  POLYTE_OUT_OF_LINE(Counterexample);
+
   std::string dependence;  // "flow of B[i, j], from B to A"
   std::string reference;   // "B(t=0, i=2, j=1) writes B[2, 1], then A(t=0, i=1, j=1) reads it"
   std::string scheduled;   // "A(t=0, i=1, j=1) comes first"
@@ -36,6 +39,9 @@ struct Counterexample {
 };
 
 struct Refusal {
+  POLYTE_OUT_OF_LINE(Refusal);
+  Refusal(RefusalKind the_kind, std::string words);
+
   RefusalKind kind = RefusalKind::Malformed;
   std::string headline;  // "a value would be read before it is written"
   int line = 0;

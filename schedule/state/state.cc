@@ -7,6 +7,9 @@
 
 namespace polyte::schedule {
 
+POLYTE_OUT_OF_LINE_DEFAULTS(ScheduledStatement)
+POLYTE_OUT_OF_LINE_DEFAULTS(State)
+
 namespace {
 
 using ir::Affine;

@@ -22,6 +22,7 @@
 #include "ir/program.h"
 #include "schedule/state/tree.h"
 #include "support/machine.h"
+#include "support/out_of_line.h"
 
 namespace polyte::schedule {
 
@@ -52,6 +53,8 @@ struct LostLoop {
 };
 
 struct ScheduledStatement {
+  POLYTE_OUT_OF_LINE(ScheduledStatement);
+
   ir::Statement body;  // with rewritten accesses; for lifted and copy statements the first iterators are the
                        // prefix, named as the loops above the site
   StatementKind kind = StatementKind::Plain;
@@ -120,6 +123,8 @@ struct Rewrite {
 };
 
 struct State {
+  POLYTE_OUT_OF_LINE(State);
+
   std::shared_ptr<const ir::Program> reference;  // never changes
   std::shared_ptr<const ir::Program> basis;      // the reference after all rewrites; else the same object
   std::vector<Rewrite> rewrites;                 // from reference to basis, in order

@@ -38,7 +38,7 @@ void check(const std::string& text, const std::string& lines, const std::vector<
 Refusal refused(const std::string& lines, const std::string& text = kDenseRelu, const ir::Values& size = kDense[0]) {
   const auto program = bound_program(text, size);
   const auto state = replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Full, {}});
-  return state ? Refusal{RefusalKind::Malformed, "accepted", 0, {}, {}, {}} : state.error();
+  return state ? Refusal{RefusalKind::Malformed, "accepted"} : state.error();
 }
 
 std::string refusal(const std::string& lines, const std::string& text = kDenseRelu,

@@ -57,7 +57,7 @@ using List = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("every directive has a row in the table, every word one") {
-  for (std::size_t type = 0; type < std::variant_size_v<Operation>; ++type) {
+  for (std::size_t type = 0; type < std::variant_size_v<AnyOperation>; ++type) {
     CAPTURE(type);
     const auto row = std::ranges::find(all_directives(), type, &DirectiveRow::type);
     REQUIRE(row != all_directives().end());

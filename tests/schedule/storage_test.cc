@@ -22,7 +22,7 @@ void check(const std::string& program_text, const std::string& lines, const std:
 Refusal refused(const std::string& program_text, const std::string& lines, const ir::Values& size = kSizes[0]) {
   const auto program = bound_program(program_text, size);
   const auto state = replay(program, script_of(*program, lines), test_machine(), {ProofLevel::Full, {}});
-  if (state) return {RefusalKind::Malformed, "accepted", 0, {}, {}, {}};
+  if (state) return {RefusalKind::Malformed, "accepted"};
   return state.error();
 }
 

@@ -6,6 +6,7 @@
 namespace polyte::fuzz {
 namespace {
 
+using schedule::AnyOperation;
 using schedule::Operation;
 
 // As the alternatives of Operation.
@@ -65,7 +66,7 @@ constexpr std::array kDirectives = {"param",
                                     "tensorize",
                                     "transaction",
                                     "reciprocal"};
-static_assert(kDirectives.size() == std::variant_size_v<Operation>, "each directive has a row");
+static_assert(kDirectives.size() == std::variant_size_v<AnyOperation>, "each directive has a row");
 
 // What is said beside the name: rows of their own.
 constexpr std::array kForms = {

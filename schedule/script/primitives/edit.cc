@@ -35,8 +35,8 @@ bool awaits_stage(const State& state, const Loop& loop) {
 
 }  // namespace
 
-Refusal malformed(std::string headline) { return {RefusalKind::Malformed, std::move(headline), 0, {}, {}, {}}; }
-Refusal conservative(std::string headline) { return {RefusalKind::Conservative, std::move(headline), 0, {}, {}, {}}; }
+Refusal malformed(std::string headline) { return {RefusalKind::Malformed, std::move(headline)}; }
+Refusal conservative(std::string headline) { return {RefusalKind::Conservative, std::move(headline)}; }
 
 std::string joined(const std::vector<std::string>& names) {
   std::string text;

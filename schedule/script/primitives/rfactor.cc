@@ -69,9 +69,10 @@ class Factoring {
     update_ = *found;
     if (ir::Combiner c = body().combiner; c == ir::Combiner::ArgMin || c == ir::Combiner::ArgMax)
       return conservative(tensor + " is a pair (" + ir::to_string(c) + "): pairs are not reduced in parts");
-    ir::Statement reader = body();
-    reader.writes.front().buffer = "";
-    if (reads({reader, StatementKind::Plain, {}, {}, {}, {}, {}, false, 0}, tensor))
+    ScheduledStatement reader;
+    reader.body = body();
+    reader.body.writes.front().buffer = "";
+    if (reads(reader, tensor))
       return malformed(update_ + " reads " + tensor + ": its updates depend on each other");
     return check_new_tensor(before_, directive_.partial);
   }
