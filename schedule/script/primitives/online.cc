@@ -255,8 +255,8 @@ class OnlineRewrite {
       group_.push_back(insides_[i].scheduled.body);
     }
     const ir::Buffer temporary = {old_, ir::Role::Temp, type, before_.shape_of(directive_.from)};
-    auto program = replace_by_region(*before_.basis, first_, last_ + 1, group_, inits_.size(),
-                                     {loop_, begin_, end_, 1}, {temporary});
+    auto program = replace_by_region(*before_.basis, first_, last_ + 1, group_, inits_.size(), {loop_, begin_, end_, 1},
+                                     {temporary});
     if (!program) return program.error();
     next_.basis = *program;
     Rewrite rewrite{Rewrite::Kind::Online, directive_.from, old_, loop_, {}, {}, next_.basis};

@@ -72,8 +72,7 @@ class Factoring {
     ScheduledStatement reader;
     reader.body = body();
     reader.body.writes.front().buffer = "";
-    if (reads(reader, tensor))
-      return malformed(update_ + " reads " + tensor + ": its updates depend on each other");
+    if (reads(reader, tensor)) return malformed(update_ + " reads " + tensor + ": its updates depend on each other");
     return check_new_tensor(before_, directive_.partial);
   }
 
