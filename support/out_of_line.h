@@ -9,6 +9,7 @@
 //   POLYTE_OUT_OF_LINE_DEFAULTS(State)      // state.cc
 #pragma once
 
+// NOLINTBEGIN(bugprone-macro-parentheses): the name of a type
 #define POLYTE_OUT_OF_LINE(Type)    \
   Type();                           \
   Type(const Type&);                \
@@ -24,3 +25,4 @@
   Type& Type::operator=(const Type&) = default;     \
   Type& Type::operator=(Type&&) noexcept = default; \
   Type::~Type() = default;
+// NOLINTEND(bugprone-macro-parentheses)
