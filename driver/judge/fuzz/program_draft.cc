@@ -83,7 +83,7 @@ std::string ProgramDraft::read_old(const std::vector<Iterator>& iterators) {
     subscripts.push_back(subscript);
   }
   tensor.was_read = true;
-  const std::string access = tensor.name + "[" + list(subscripts) + "]";
+  std::string access = tensor.name + "[" + list(subscripts) + "]";
   if (!padded) return access;
   if (random_.chance(70)) return "(" + access + " else " + literal() + ")";
   std::string inside = random_.pick(iterators).name + " >= " + std::to_string(random_.between(0, 3));

@@ -244,7 +244,7 @@ class Writer {
     const auto old = readable(type_);
     if (old.empty() || !random_.chance(old_percent)) return input(loops, type_);
     const Array& array = *old[old.size() - 1 - (random_.chance(60) ? 0 : random_.below(old.size()))];
-    const std::string first = element(array, loops, 70);
+    std::string first = element(array, loops, 70);
     if (!random_.chance(12) || array.shape.size() > 2) return first;
     return first + " + " + again(array, loops);
   }
