@@ -6,6 +6,7 @@
 #include "codegen/common/emitter.h"
 #include "codegen/common/kernel_interface.h"
 #include "codegen/cpu/backend.h"
+#include "codegen/nvptx/nvptx_ops.h"
 #include "ir/intrinsics.h"
 #include "support/error.h"
 #include "support/kernel_abi.h"
@@ -32,12 +33,16 @@ class Job {
   Job(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options)
       : kernels_(kernels),
         target_(target),
-        instructions_(backend_of(target.kind).instructions(target.machine)),
-        machine_(make_target_machine(target, options)),
+        host_(target.kind != TargetKind::Cuda ? target
+              : options.emulated              ? detect_host()
+                                              : plain_host()),
+        instructions_(backend_of(host_.kind).instructions(host_.machine)),
+        machine_(make_target_machine(host_, options)),
         module_(std::make_unique<llvm::Module>("polyte", context_)) {
-    module_->setTargetTriple(backend_of(target.kind).triple);
+    module_->setTargetTriple(backend_of(host_.kind).triple);
     module_->setDataLayout(machine_->createDataLayout());
     module_->setPICLevel(llvm::PICLevel::BigPIC);
+    if (target.kind == TargetKind::Cuda) open_device(options.emulated);
     for (const Kernel& kernel : kernels_) emit(kernel);
     check_module();
   }
@@ -45,7 +50,10 @@ class Job {
   enum class Output { Ir, Assembly, Object };
   std::string run(Output output) {
     llvm::SmallString<0> text;
-    const auto failure = run_guarded([&] { run_passes(output, text); });
+    const auto failure = run_guarded([&] {
+      if (reports_accesses_) prepare_reports();
+      run_passes(*module_, *machine_, output, text);
+    });
     if (failure) throw InternalError("kernel '" + names() + "': LLVM gave up: " + *failure);
     return std::string(text);
   }
@@ -62,14 +70,44 @@ class Job {
   }
   std::vector<ObjectCode::KernelInfo> take_infos() { return std::move(infos_); }
 
+  // The device's code as PTX, or LLVM IR; empty where it has none of its own.
+  std::string device_text(Output output) {
+    if (!device_module_) return "";
+    llvm::SmallString<0> text;
+    const auto failure = run_guarded([&] { run_passes(*device_module_, *device_machine_, output, text); });
+    if (failure) throw InternalError("kernel '" + names() + "', the device's code: LLVM gave up: " + *failure);
+    return std::string(text);
+  }
+
  private:
   std::span<const Kernel> kernels_;
   const Target& target_;
+  const Target host_;  // the target itself, or what launches the kernels of a GPU
   std::unique_ptr<const Instructions> instructions_;
   llvm::LLVMContext context_;
   std::unique_ptr<llvm::TargetMachine> machine_;
   std::unique_ptr<llvm::Module> module_;
   std::vector<ObjectCode::KernelInfo> infos_;
+  // Of a GPU: a module of its own, but for the device's code that this CPU runs.
+  std::unique_ptr<const Instructions> device_instructions_;
+  std::unique_ptr<const DeviceOps> device_ops_;
+  std::unique_ptr<llvm::TargetMachine> device_machine_;
+  std::unique_ptr<llvm::Module> device_module_;
+  bool reports_accesses_ = false;
+
+  // A host of which nothing is known: its code starts kernels and waits.
+  static Target plain_host() { return target_for_cpu(backend_of(kNativeKind).generic_cpu); }
+
+  void open_device(bool emulated) {
+    device_instructions_ = gpu_instructions();
+    reports_accesses_ = emulated;
+    device_ops_ = emulated ? emulated_ops() : nvptx_ops(*target_.machine.gpu);
+    if (emulated) return;
+    device_machine_ = make_nvptx_machine(*target_.machine.gpu);
+    device_module_ = std::make_unique<llvm::Module>("polyte_device", context_);
+    device_module_->setTargetTriple(nvptx_triple());
+    device_module_->setDataLayout(device_machine_->createDataLayout());
+  }
 
   std::string names() const {
     std::string text;
@@ -94,35 +132,56 @@ class Job {
     check_instructions(kernel);
     POLYTE_CHECK(module_->getFunction(kernel.program.name) == nullptr,
                  "two kernels named '" + kernel.program.name + "' in one object");
-    ObjectCode::KernelInfo info{kernel.program.name, plan_scratch(kernel.program), {}};
-    KernelContext context{*module_, target_.machine, *instructions_, kernel, info.scratch, info.notes, {}, 0};
-    emit_kernel(context);
+    ObjectCode::KernelInfo info{kernel.program.name, plan_scratch(kernel.program), {}, {}};
+    KernelContext context{*module_, host_.machine, *instructions_, kernel, info.scratch, info.notes, {}, 0};
+    if (device_ops_) {
+      Device device{device_module_ ? *device_module_ : *module_, target_.machine, *device_instructions_, *device_ops_,
+                    info.launches};
+      context.device = &device;
+      emit_kernel(context);
+    } else {
+      emit_kernel(context);
+    }
     infos_.push_back(std::move(info));
   }
 
   void check_module() {
-    std::string problem;
-    llvm::raw_string_ostream stream(problem);
-    POLYTE_CHECK(!llvm::verifyModule(*module_, &stream), "kernel '" + names() + "': emitted invalid IR: " + problem);
+    for (const llvm::Module* module : {module_.get(), device_module_.get()}) {
+      std::string problem;
+      llvm::raw_string_ostream stream(problem);
+      POLYTE_CHECK(!module || !llvm::verifyModule(*module, &stream),
+                   "kernel '" + names() + "': emitted invalid IR: " + problem);
+    }
   }
 
   // Light passes only: vectors, unrolling and address sums are in place already.
-  void run_passes(Output output, llvm::SmallString<0>& text) {
+  static void run_passes(llvm::Module& module, llvm::TargetMachine& machine, Output output,
+                         llvm::SmallString<0>& text) {
     llvm::raw_svector_ostream stream(text);
     llvm::legacy::PassManager passes;
     // Without the target's costs, masked accesses are taken apart lane by lane.
-    passes.add(llvm::createTargetTransformInfoWrapperPass(machine_->getTargetIRAnalysis()));
+    passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
     passes.add(llvm::createPromoteMemoryToRegisterPass());
     passes.add(llvm::createEarlyCSEPass());
     if (output != Output::Ir) {
       const auto type =
           output == Output::Object ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
-      if (machine_->addPassesToEmitFile(passes, stream, nullptr, type)) {
+      if (machine.addPassesToEmitFile(passes, stream, nullptr, type)) {
         llvm::report_fatal_error("this target cannot emit files", false);
       }
     }
+    passes.run(module);
+    if (output == Output::Ir) module.print(stream, nullptr);
+  }
+
+  // Masked accesses lane by lane, values in registers, one load of what is loaded twice: as the device has it.
+  void prepare_reports() {
+    llvm::legacy::PassManager passes;
+    passes.add(llvm::createPromoteMemoryToRegisterPass());
+    passes.add(llvm::createEarlyCSEPass());
+    passes.add(llvm::createScalarizeMaskedMemIntrinLegacyPass());
     passes.run(*module_);
-    if (output == Output::Ir) module_->print(stream, nullptr);
+    report_accesses(*module_);
   }
 };
 
@@ -133,16 +192,21 @@ ObjectCode compile(std::span<const Kernel> kernels, const Target& target, const 
   job.add_interfaces();
   ObjectCode object;
   object.bytes = job.run(Job::Output::Object);
+  object.device = job.device_text(Job::Output::Assembly);
   object.kernels = job.take_infos();
   return object;
 }
 
 std::string emit_llvm_ir(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
-  return Job(kernels, target, options).run(Job::Output::Ir);
+  Job job(kernels, target, options);
+  const std::string device = job.device_text(Job::Output::Ir);
+  return device.empty() ? job.run(Job::Output::Ir) : device;
 }
 
 std::string emit_asm(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options) {
-  return Job(kernels, target, options).run(Job::Output::Assembly);
+  Job job(kernels, target, options);
+  const std::string device = job.device_text(Job::Output::Assembly);
+  return device.empty() ? job.run(Job::Output::Assembly) : device;
 }
 
 }  // namespace polyte::codegen

@@ -22,9 +22,11 @@ struct ObjectCode {
   struct KernelInfo {
     std::string name;
     ScratchLayout scratch;
+    std::vector<LaunchInfo> launches = {};  // of a GPU: its kernels, in the order of their launches
     std::vector<std::string> notes;  // what could not be done as asked: a register buffer that lives in memory, ...
   };
-  std::string bytes;  // ELF, relocatable, position independent
+  std::string bytes;   // ELF, relocatable, position independent; of a GPU: what launches its kernels
+  std::string device;  // of a GPU: its kernels as PTX; empty where they are emulated
   std::vector<KernelInfo> kernels;
 };
 
@@ -32,7 +34,7 @@ struct ObjectCode {
 // compute an operation), InternalError naming the kernel where LLVM itself gives up.
 ObjectCode compile(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options = {});
 
-// The same module as text: LLVM IR after our passes, and assembly.
+// The same module as text: LLVM IR after our passes, and assembly; of a GPU the device's module, assembly is PTX.
 std::string emit_llvm_ir(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options = {});
 std::string emit_asm(std::span<const Kernel> kernels, const Target& target, const CodegenOptions& options = {});
 

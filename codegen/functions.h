@@ -1,7 +1,7 @@
 // The functions of this folder as a table. The program that links LLVM pays for it at every start: 45 MB of memory and
 // most of the time of `--version`. The command line therefore does not. It links on_demand.cc, which defines the
-// functions of target.h, codegen.h and cpu/link.h once more: the first call loads libpolyte_codegen.so, which holds
-// this folder and LLVM, and takes the table from there.
+// functions of target.h, codegen.h, cpu/link.h and nvptx/assembler.h once more: the first call loads
+// libpolyte_codegen.so, which holds this folder and LLVM, and takes the table from there.
 //
 //   polyte -> driver -> on_demand.cc  - dlopen at the first call ->  libpolyte_codegen.so -> LLVM
 //
@@ -11,6 +11,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/cpu/link.h"
+#include "codegen/nvptx/assembler.h"
 #include "codegen/target.h"
 
 namespace polyte::codegen {
@@ -23,6 +24,8 @@ struct Functions {
   decltype(codegen::emit_llvm_ir)* emit_llvm_ir;
   decltype(codegen::emit_asm)* emit_asm;
   decltype(codegen::link)* link;
+  decltype(codegen::assemble_ptx)* assemble_ptx;
+  decltype(codegen::has_assembler)* has_assembler;
 };
 
 }  // namespace polyte::codegen

@@ -51,4 +51,9 @@ std::string emit_asm(std::span<const Kernel> kernels, const Target& target, cons
 
 std::string link(std::span<const std::string> objects) { return functions().link(objects); }
 
+DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine) {
+  return functions().assemble_ptx(ptx, machine);
+}
+bool has_assembler() { return functions().has_assembler(); }
+
 }  // namespace polyte::codegen

@@ -6,6 +6,10 @@
 // another iteration of the same execution, with a write on either side, is a race. One record a level is
 // enough: executions follow each other, so an older record of the same level was in the same iteration. Atomic
 // updates of one cell do not conflict with each other, only with what is not atomic.
+//
+// Threads of a GPU: iteration i of a loop of threads is thread i of its block, iteration (i, j) of warps and lanes
+// thread 32 i + j, everything else thread 0. A register belongs to the thread that touched it first, since its
+// allocation; another thread that touches it is a fault.
 #include <algorithm>
 
 #include "ir/interpret.h"
@@ -57,6 +61,7 @@ class Machine {
   std::vector<std::int64_t> slots_;
   std::vector<Level> running_;  // race loops, outermost first
   std::int64_t executions_ = 0, executed_ = 0;
+  std::int64_t thread_ = 0;
   const Step* current_ = nullptr;
   Event event_;
   std::vector<Event::Cell> guards_;  // what the run-time guards around this statement have read
@@ -74,6 +79,7 @@ class Machine {
   }
 
   static std::string element(const Cells& cells, std::int64_t position, std::size_t subscripts) {
+    if (cells.copies > 1) position %= cells.size;
     if (subscripts != cells.shape.size()) return cells.name + "[" + std::to_string(position) + "]";
     std::string text;
     for (std::size_t d = cells.shape.size(); d-- > 0; position /= cells.shape[d])
@@ -94,12 +100,15 @@ class Machine {
     for (const Linear& bound : step.lower) begin = std::max(begin, bound.at(slots_));
     for (const Linear& bound : step.upper) end = std::min(end, bound.at(slots_));
     if (step.races) running_.push_back({++executions_, 0});
+    const std::int64_t outside = thread_;
     for (std::int64_t i = begin; i < end; ++i) {
       slots_[static_cast<std::size_t>(step.slot)] = i;
       if (step.races) running_.back().iteration = i;
+      if (is_of_threads(step.loop_kind)) thread_ = outside + i * (step.loop_kind == LoopKind::Warp ? kLanes : 1);
       count_step();
       run(step.body);
     }
+    thread_ = outside;
     if (step.races) running_.pop_back();
   }
 
@@ -121,10 +130,13 @@ class Machine {
 
   void allocate(Step& step) {
     Cells& cells = buffers_[static_cast<std::size_t>(step.buffer)];
-    cells.own.assign(static_cast<std::size_t>(cells.size * size_in_bytes(cells.dtype)), std::byte{0xA5});
+    cells.copies = step.of_each_thread ? kMostThreads : 1;
+    const std::int64_t elements = cells.size * cells.copies;
+    cells.own.assign(static_cast<std::size_t>(elements * size_in_bytes(cells.dtype)), std::byte{0xA5});
     cells.bytes = cells.own.data();
-    cells.contents.assign(static_cast<std::size_t>(std::max<std::int64_t>(cells.size, 1)), Content::None);
+    cells.contents.assign(static_cast<std::size_t>(std::max<std::int64_t>(elements, 1)), Content::None);
     cells.records.clear();
+    cells.owners.assign(step.of_threads ? cells.contents.size() : 0, -1);
     cells.first_level = running_.size();
     run(step.body);
   }
@@ -191,6 +203,8 @@ class Machine {
       if (!s.indirect.empty()) indirect[d] = &evaluate(s.indirect[0]);
     }
     if (access.active) count = std::min(count, access.active->at(slots_));
+    POLYTE_CHECK(cells.copies == 1 || thread_ < cells.copies, "more threads than a block has");
+    const std::int64_t copy = cells.copies == 1 ? 0 : thread_ * cells.size;
     for (int lane = 0; lane < count; ++lane) {
       std::int64_t subscripts[16];
       for (std::size_t d = 0; d < access.subscripts.size(); ++d) {
@@ -198,7 +212,7 @@ class Machine {
         if (indirect[d])
           subscripts[d] += (*indirect[d])[indirect[d]->size() == 1 ? 0 : static_cast<std::size_t>(lane)].integer;
       }
-      f(lane, position_of(cells, subscripts, access.subscripts.size()));
+      f(lane, position_of(cells, subscripts, access.subscripts.size()) + copy);
     }
   }
 
@@ -225,7 +239,7 @@ class Machine {
   CellRecord* records_of(Cells& cells, std::int64_t position) {
     if (running_.size() <= cells.first_level) return nullptr;
     if (cells.records.empty())
-      cells.records.resize(static_cast<std::size_t>(std::max<std::int64_t>(cells.size, 1)) * levels_);
+      cells.records.resize(static_cast<std::size_t>(std::max<std::int64_t>(cells.size * cells.copies, 1)) * levels_);
     return cells.records.data() + static_cast<std::size_t>(position) * levels_;
   }
 
@@ -239,6 +253,15 @@ class Machine {
           std::to_string(other.iteration) + " and " + std::to_string(now.iteration) + " of a parallel or vector loop");
   }
 
+  void check_owner(Cells& cells, std::int64_t position, std::size_t subscripts) const {
+    if (cells.owners.empty()) return;
+    std::int64_t& owner = cells.owners[static_cast<std::size_t>(position)];
+    if (owner < 0) owner = thread_;
+    if (owner != thread_)
+      fault(where() + ": thread " + std::to_string(thread_) + " touches " + element(cells, position, subscripts) +
+            ", a register of thread " + std::to_string(owner));
+  }
+
   void touch_read(Cells& cells, std::int64_t position, const ResolvedAccess& access, int lane) {
     const bool is_defined =
         cells.contents.empty() || cells.contents[static_cast<std::size_t>(position)] == Content::Value;
@@ -246,6 +269,7 @@ class Machine {
       undefined_[static_cast<std::size_t>(lane)] = 1;
     else if (!is_defined)
       fault(where() + ": reads " + element(cells, position, access.subscripts.size()) + ", which was never written");
+    check_owner(cells, position, access.subscripts.size());
     CellRecord* records = records_of(cells, position);
     if (!records || is_atomic_part(access)) return;
     for (std::size_t d = cells.first_level; d < running_.size(); ++d) {
@@ -263,6 +287,7 @@ class Machine {
   void touch_write(Cells& cells, std::int64_t position, const Step& step, bool defined) {
     if (!cells.contents.empty())
       cells.contents[static_cast<std::size_t>(position)] = defined ? Content::Value : Content::UndefinedCopy;
+    check_owner(cells, position, step.access.subscripts.size());
     CellRecord* records = records_of(cells, position);
     if (!records) return;
     for (std::size_t d = cells.first_level; d < running_.size(); ++d) {

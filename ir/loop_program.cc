@@ -30,6 +30,32 @@ std::string to_string(LoopKind kind) {
       return "vector";
     case LoopKind::Unrolled:
       return "unrolled";
+    case LoopKind::Block:
+      return "block";
+    case LoopKind::Thread:
+      return "thread";
+    case LoopKind::Warp:
+      return "warp";
+    case LoopKind::Lane:
+      return "lane";
+  }
+  return {};
+}
+
+std::string description(LoopKind kind) {
+  switch (kind) {
+    case LoopKind::Serial:
+      return "serial";
+    case LoopKind::Vector:
+      return "a vector loop";
+    case LoopKind::Parallel:
+    case LoopKind::Unrolled:
+      return to_string(kind);
+    case LoopKind::Block:
+    case LoopKind::Thread:
+    case LoopKind::Warp:
+    case LoopKind::Lane:
+      return "a loop of " + to_string(kind) + "s";
   }
   return {};
 }
@@ -42,6 +68,8 @@ std::string to_string(Memory memory) {
       return "stack";
     case Memory::Register:
       return "register";
+    case Memory::Shared:
+      return "shared";
   }
   return {};
 }
@@ -84,6 +112,7 @@ Stmt make_tensorized(Tensorized tensorized) {
   return node(std::move(tensorized));
 }
 Stmt make_fence() { return node(Fence{}); }
+Stmt make_barrier(Barrier barrier) { return node(std::move(barrier)); }
 
 // --- rebuilding --------------------------------------------------------------------------------------------------
 
@@ -307,13 +336,17 @@ bool same(const If& a, const If& b) {
 }
 bool same(const Alloc& a, const Alloc& b) {
   return a.buffer.name == b.buffer.name && a.buffer.dtype == b.buffer.dtype && a.buffer.shape == b.buffer.shape &&
-         a.buffer.memory == b.buffer.memory && equal(a.body, b.body);
+         a.buffer.memory == b.buffer.memory && a.buffer.of_each_thread == b.buffer.of_each_thread &&
+         equal(a.body, b.body);
 }
 bool same(const Prefetch& a, const Prefetch& b) {
   return a.buffer == b.buffer && same(a.indices, b.indices) && a.level == b.level;
 }
 bool same(const Tensorized& a, const Tensorized& b) { return a.intrinsic == b.intrinsic && equal(a.body, b.body); }
 bool same(const Fence&, const Fence&) { return true; }
+bool same(const Barrier& a, const Barrier& b) {
+  return a.of_warp == b.of_warp && a.from == b.from && a.to == b.to && a.buffer == b.buffer;
+}
 
 }  // namespace
 

@@ -17,14 +17,30 @@
 
 namespace polyte::ir {
 
-enum class LoopKind { Serial, Parallel, Vector, Unrolled };
-// Iterations run at once, so that nothing orders them: threads of a CPU (Parallel), lanes (Vector). What is about
-// threads alone, as scratch and code of their own are, asks for Parallel.
-constexpr bool is_concurrent(LoopKind kind) { return kind == LoopKind::Parallel || kind == LoopKind::Vector; }
-enum class Memory { Heap, Stack, Register };  // Heap: the kernel's scratch (per worker below a Parallel loop)
+// The last four are a GPU's: the blocks of a launch, the threads of a block, or these as warps and their lanes. A loop
+// of threads is a region: its iteration i runs on thread i, and what comes after the loop runs when all have ended.
+enum class LoopKind { Serial, Parallel, Vector, Unrolled, Block, Thread, Warp, Lane };
+inline constexpr LoopKind kLoopKinds[] = {LoopKind::Serial, LoopKind::Parallel, LoopKind::Vector, LoopKind::Unrolled,
+                                          LoopKind::Block,  LoopKind::Thread,   LoopKind::Warp,   LoopKind::Lane};
+inline constexpr std::int64_t kLanes = 32;          // of a warp
+inline constexpr std::int64_t kMostThreads = 1024;  // of a block, on every GPU that there is
+// Of the threads of one block.
+constexpr bool is_of_threads(LoopKind kind) {
+  return kind == LoopKind::Thread || kind == LoopKind::Warp || kind == LoopKind::Lane;
+}
+constexpr bool is_of_device(LoopKind kind) { return kind == LoopKind::Block || is_of_threads(kind); }
+// Iterations run on threads of their own, of a CPU (Parallel) or a GPU.
+constexpr bool is_threaded(LoopKind kind) { return kind == LoopKind::Parallel || is_of_device(kind); }
+// Iterations run at once, so that nothing orders them: threads, or lanes of a vector. What is about a CPU's threads
+// alone, as scratch and code of their own are, asks for Parallel.
+constexpr bool is_concurrent(LoopKind kind) { return is_threaded(kind) || kind == LoopKind::Vector; }
+// Heap: the kernel's scratch (per worker below a Parallel loop). Shared: of the threads of one block of a GPU.
+enum class Memory { Heap, Stack, Register, Shared };
+inline constexpr Memory kMemories[] = {Memory::Heap, Memory::Stack, Memory::Register, Memory::Shared};
 // Written out as code, with no loop left: a test inside costs as often as it is written.
 constexpr bool is_expanded(LoopKind kind) { return kind == LoopKind::Unrolled || kind == LoopKind::Vector; }
 std::string to_string(LoopKind kind);
+std::string description(LoopKind kind);  // in a sentence, "m is ...": "parallel", "a vector loop", "a loop of threads"
 std::string to_string(Memory memory);
 
 struct StmtNode;
@@ -69,6 +85,7 @@ struct LoopBuffer {
   DType dtype = DType::F32;
   std::vector<std::int64_t> shape;
   Memory memory = Memory::Heap;
+  bool of_each_thread = false;  // every thread of a block has it for itself: registers outside loops of threads
 };
 struct Alloc {  // the buffer lives inside `body`; contents undefined at entry
   LoopBuffer buffer;
@@ -87,10 +104,16 @@ struct Tensorized {
   std::string intrinsic;
   Stmt body;
 };
+// All threads of a block meet, or those of each warp: what any of them wrote before is seen by all after it. It stands
+// for a conflict: `from` touches the buffer before it, `to` after it, on another thread.
+struct Barrier {
+  bool of_warp = false;
+  std::string from, to, buffer;
+};
 struct Fence {};  // a compiler fence: keeps LLVM from merging loads across unrolled reduction steps
 
 struct StmtNode {
-  std::variant<Store, Block, For, If, Alloc, Prefetch, Tensorized, Fence> op;
+  std::variant<Store, Block, For, If, Alloc, Prefetch, Tensorized, Fence, Barrier> op;
 };
 
 struct LoopProgram {
@@ -108,6 +131,7 @@ Stmt make_alloc(Alloc alloc);
 Stmt make_prefetch(Prefetch prefetch);
 Stmt make_tensorized(Tensorized tensorized);
 Stmt make_fence();
+Stmt make_barrier(Barrier barrier);
 
 // Rebuilding. `rewrite_children` maps every child statement; the same node comes back when nothing changed.
 Stmt rewrite_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& f);

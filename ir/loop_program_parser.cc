@@ -134,11 +134,13 @@ class Parser {
       if (word == "nothing" && c.at_end()) return make_block({});
       if (word == "fence" && c.at_end()) return make_fence();
       if (word == "atomic" || word == "nontemporal") return store(c, word == "atomic", word == "nontemporal");
+      if (word == "barrier") return barrier(c, false);
+      if (word == "warp" && c.accept_word("barrier")) return barrier(c, true);
       if (word == "prefetch") return prefetch(c);
       if (word == "tensorized") return tensorized(c, line);
       if (word == "alloc") return allocation(c, line);
       if (word == "if") return branch(c, line);
-      for (LoopKind kind : {LoopKind::Serial, LoopKind::Parallel, LoopKind::Vector, LoopKind::Unrolled})
+      for (LoopKind kind : kLoopKinds)
         if (to_string(kind) == word) return loop(c, line, kind);
       fail("'" + word + "' is not a statement");
     }
@@ -187,11 +189,14 @@ class Parser {
     }
     if (!c.accept_word("in")) fail("expected 'in'");
     const std::string memory = c.name();
-    const Memory kinds[] = {Memory::Heap, Memory::Stack, Memory::Register};
-    const auto* found =
-        std::find_if(std::begin(kinds), std::end(kinds), [&](Memory m) { return to_string(m) == memory; });
-    if (found == std::end(kinds)) fail("'" + memory + "' is not a memory");
+    const auto* found = std::ranges::find_if(kMemories, [&](Memory m) { return to_string(m) == memory; });
+    if (found == std::end(kMemories)) fail("'" + memory + "' is not a memory");
     result.buffer.memory = *found;
+    if (c.accept_word("of")) {
+      for (const char* word : {"each", "thread"})
+        if (!c.accept_word(word)) fail("expected 'of each thread'");
+      result.buffer.of_each_thread = true;
+    }
     end(c);
     exprs_.declare(result.buffer.name, result.buffer.dtype);
     result.body = nested(line);
@@ -204,6 +209,17 @@ class Parser {
     end(c);
     result.body = nested(line);
     return make_tensorized(std::move(result));
+  }
+
+  Stmt barrier(Cursor& c, bool of_warp) {
+    Barrier result;
+    result.of_warp = of_warp;
+    for (const auto& [word, into] : {std::pair{"from", &result.from}, {"to", &result.to}, {"on", &result.buffer}}) {
+      if (!c.accept_word(word)) fail(std::string("expected '") + word + "'");
+      *into = c.name();
+    }
+    end(c);
+    return make_barrier(std::move(result));
   }
 
   Stmt prefetch(Cursor& c) {

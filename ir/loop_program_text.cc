@@ -129,6 +129,9 @@ class Printer {
     for (const Stmt& child : block.body) print(child, depth);
   }
   void print_op(const Fence&, int depth) { line(depth, "fence"); }
+  void print_op(const Barrier& b, int depth) {
+    line(depth, std::string(b.of_warp ? "warp " : "") + "barrier from " + b.from + " to " + b.to + " on " + b.buffer);
+  }
   void print_op(const Prefetch& prefetch, int depth) {
     line(depth, "prefetch " + print_access(prefetch.buffer, prefetch.indices, {}) + " level " +
                     std::to_string(prefetch.level));
@@ -153,7 +156,7 @@ class Printer {
     std::string shape;
     for (std::int64_t extent : alloc.buffer.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
     line(depth, "alloc " + alloc.buffer.name + ": " + name_of(alloc.buffer.dtype) + "[" + shape + "] in " +
-                    to_string(alloc.buffer.memory));
+                    to_string(alloc.buffer.memory) + (alloc.buffer.of_each_thread ? " of each thread" : ""));
     print(alloc.body, depth + 1);
   }
   // "i, 16*k.i", with lanes "i, 16*k.i; 0,1".

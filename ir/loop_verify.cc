@@ -1,6 +1,7 @@
 // verify(LoopProgram): names, scopes, types, lanes and the three forms.
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "ir/intrinsics.h"
 
@@ -43,6 +44,8 @@ class Verifier {
   Form form_;
   std::map<std::string, Known> buffers_;
   std::unordered_set<std::string> symbols_;
+  int threads_ = 0;                       // loops of threads that are open
+  bool warps_ = false;                    // one of them is of warps
   std::unordered_set<std::string> used_;  // every name ever bound: names are unique
   // Where the walk is; put into words only for a problem.
   const char* what_ = "";
@@ -82,6 +85,11 @@ class Verifier {
     for (const Stmt& child : block.body) visit(child);
   }
   void check(const Fence&) {}
+  // All threads come by: no loop of threads is open, but that of the warps around a barrier of a warp.
+  void check(const Barrier& barrier) {
+    at("barrier on", barrier.buffer);
+    if (threads_ != (barrier.of_warp && warps_ ? 1 : 0)) report("some threads do not come by");
+  }
   void check(const Prefetch& prefetch) {
     at("prefetch of", prefetch.buffer);
     check_access(prefetch.buffer, prefetch.indices, {});
@@ -120,7 +128,11 @@ class Verifier {
     if (form_ != Form::Nest && expanded) report(to_string(loop.kind) + " in native form");
     if (loop.uncut && !expanded) report("uncut, but neither vector nor unrolled");
     bind_symbol(loop.var);
+    threads_ += is_of_threads(loop.kind) ? 1 : 0;
+    const bool outside = std::exchange(warps_, warps_ || loop.kind == LoopKind::Warp);
     visit(loop.body);
+    warps_ = outside;
+    threads_ -= is_of_threads(loop.kind) ? 1 : 0;
     symbols_.erase(loop.var);
   }
 

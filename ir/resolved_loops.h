@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "ir/arithmetic.h"
 #include "ir/loop_program.h"
@@ -87,8 +88,11 @@ struct Step {
   std::vector<Linear> lower, upper;  // DoFor
   int slot = 0;
   bool races = false;
-  std::vector<Test> tests;  // DoIf
-  int buffer = 0;           // DoAlloc
+  LoopKind loop_kind = LoopKind::Serial;
+  bool of_threads = false;      // DoAlloc: registers of a block, each of which belongs to one of its threads
+  bool of_each_thread = false;  // DoAlloc: every thread has its own
+  std::vector<Test> tests;      // DoIf
+  int buffer = 0;               // DoAlloc
 };
 
 // --- buffers and their shadows -----------------------------------------------------------------------------------
@@ -108,10 +112,12 @@ struct Cells {
   std::vector<std::int64_t> shape;
   std::int64_t size = 0;
   std::byte* bytes = nullptr;
-  std::vector<std::byte> own;       // of allocations
-  std::vector<Content> contents;    // empty: everything has a value
-  std::size_t first_level = 0;      // race loops outside the allocation do not matter
-  std::vector<CellRecord> records;  // size * levels, once a race loop touched it
+  std::vector<std::byte> own;        // of allocations
+  std::vector<Content> contents;     // empty: everything has a value
+  std::size_t first_level = 0;       // race loops outside the allocation do not matter
+  std::vector<CellRecord> records;   // size * levels, once a race loop touched it
+  std::int64_t copies = 1;           // one for each thread of a block, `size` elements apart, or one
+  std::vector<std::int64_t> owners;  // of registers of a block: the thread that an element belongs to, -1: none yet
 };
 
 // --- resolving ---------------------------------------------------------------------------------------------------
@@ -122,6 +128,7 @@ class Resolver {
   std::unordered_map<std::string, int> symbols, buffer_of;
   std::size_t race_depth = 0;  // deepest nesting of race loops
   bool check_races = true;
+  bool in_block = false;  // of a GPU
 
   int slot(const std::string& name) { return symbols.emplace(name, static_cast<int>(symbols.size())).first->second; }
 
@@ -247,9 +254,12 @@ class Resolver {
     step.lower = linears(loop.lower);
     step.upper = linears(loop.upper);
     step.races = check_races && is_concurrent(loop.kind);
+    step.loop_kind = loop.kind;
     if (step.races) race_depth = std::max(race_depth, ++depth);
     step.slot = slot(loop.var);
+    const bool outside = std::exchange(in_block, in_block || loop.kind == LoopKind::Block);
     step.body = steps(loop.body, depth);
+    in_block = outside;
   }
   void fill(Step& step, const If& branch, std::size_t depth) {
     step.kind = Step::DoIf;
@@ -259,6 +269,8 @@ class Resolver {
   }
   void fill(Step& step, const Alloc& alloc, std::size_t depth) {
     step.kind = Step::DoAlloc;
+    step.of_each_thread = alloc.buffer.of_each_thread;
+    step.of_threads = in_block && !step.of_each_thread && alloc.buffer.memory == Memory::Register;
     step.buffer = add_buffer(alloc.buffer.name, alloc.buffer.dtype, alloc.buffer.shape);
     step.body = steps(alloc.body, depth);
   }

@@ -78,7 +78,7 @@ Stmt LaneRewriter::rewrite(const Stmt& body) {
 }
 
 Stmt LaneRewriter::loop(const ir::For& loop) {
-  if (loop.kind == ir::LoopKind::Parallel) throw NoLanes{"parallel loop '" + loop.loop + "' is inside it"};
+  if (ir::is_threaded(loop.kind)) throw NoLanes{to_string(loop.kind) + " loop '" + loop.loop + "' is inside it"};
   for (const std::vector<Affine>* bounds : {&loop.lower, &loop.upper})
     for (const Affine& bound : *bounds)
       if (bound.uses(var_)) throw NoLanes{"the bounds of loop '" + loop.loop + "' differ between its lanes"};

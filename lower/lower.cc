@@ -4,6 +4,7 @@
 
 #include "lower/build_loops.h"
 #include "lower/pass_list.h"
+#include "schedule/state/launches.h"
 #include "support/error.h"
 #include "support/stage_log.h"
 
@@ -24,12 +25,12 @@ void run(const Pass& pass, LoopProgram& program, PassContext& context, const OnP
   if (on_pass) on_pass({pass.name, milliseconds, changed, &program});
 }
 
-void check_skips(const std::set<std::string>& skip) {
+void check_skips(const std::set<std::string>& skip, std::span<const Pass> passes) {
   std::vector<std::string> problems;
   for (const std::string& name : skip) {
-    const auto pass = std::ranges::find_if(pass_list(), [&](const Pass& p) { return name == p.name; });
-    if (pass == pass_list().end()) problems.push_back("no pass '" + name + "' to skip");
-    if (pass != pass_list().end() && !pass->optional) problems.push_back("pass '" + name + "' cannot be skipped");
+    const auto pass = std::ranges::find_if(passes, [&](const Pass& p) { return name == p.name; });
+    if (pass == passes.end()) problems.push_back("no pass '" + name + "' to skip");
+    if (pass != passes.end() && !pass->optional) problems.push_back("pass '" + name + "' cannot be skipped");
   }
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
@@ -46,10 +47,16 @@ void report(const LoopProgram& program, const std::vector<std::string>& notes, c
 }  // namespace
 
 LoopProgram lower(const schedule::State& state, const LowerOptions& options) {
-  check_skips(options.skip);
+  if (!options.machine.gpu && schedule::is_for_device(state.tree))
+    throw UserError(ExitStatus::Refused, "'" + state.reference->name +
+                                             "' is scheduled for the blocks and threads of a "
+                                             "GPU, the target is " +
+                                             options.machine.cpu + ": compile it for one (--target cuda:h100)");
+  const std::span<const Pass> passes = pass_list_of(options.machine);
+  check_skips(options.skip, passes);
   PassContext context{.machine = options.machine, .state = &state};
   LoopProgram program;
-  for (const Pass& pass : pass_list())
+  for (const Pass& pass : passes)
     if (!options.skip.count(pass.name)) run(pass, program, context, options.on_pass);
   report(program, context.notes, options);
   return program;

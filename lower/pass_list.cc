@@ -4,10 +4,13 @@
 
 #include "lower/build_loops.h"
 #include "lower/check_subscripts.h"
+#include "lower/divide_registers.h"
 #include "lower/flatten.h"
 #include "lower/hoist.h"
 #include "lower/partition_loops.h"
+#include "lower/place_barriers.h"
 #include "lower/place_buffers.h"
+#include "lower/place_launches.h"
 #include "lower/simplify.h"
 #include "lower/unroll_loops.h"
 #include "lower/vectorize_loops.h"
@@ -34,6 +37,10 @@ LoopProgram all_serial(LoopProgram program) {
   return program;
 }
 
+LoopProgram run_build(const LoopProgram&, PassContext& c) { return build_loops(*c.state); }
+LoopProgram run_vectorize(const LoopProgram& p, PassContext& c) { return vectorize_loops(p, c.machine, c.notes); }
+LoopProgram run_unroll(const LoopProgram& p, PassContext& c) { return unroll_loops(p, c.notes); }
+LoopProgram run_hoist(const LoopProgram& p, PassContext&) { return hoist(p); }
 LoopProgram run_simplify(const LoopProgram& p, PassContext&) { return simplify(p); }
 LoopProgram run_check_subscripts(const LoopProgram& p, PassContext&) { return check_subscripts(p); }
 LoopProgram run_flatten(const LoopProgram& p, PassContext&) { return flatten(p); }
@@ -42,21 +49,47 @@ LoopProgram run_flatten(const LoopProgram& p, PassContext&) { return flatten(p);
 // after it, so that pieces stand side by side inside; buffers find their places once subscripts are constants.
 constexpr Pass kCpuPasses[] = {
     {"build loops", "the tree of a State as loops, with bounds, guards and allocations", Needs::State, Form::Nest,
-     false, [](const LoopProgram&, PassContext& c) { return build_loops(*c.state); }},
+     false, run_build},
     {"simplify", "what the ranges of the loops decide is decided", Needs::Nest, Form::Nest, false, run_simplify},
     {"partition loops", "full tiles and tails apart: the hot loop has constant extents and no guard", Needs::Nest,
      Form::Nest, true, [](const LoopProgram& p, PassContext&) { return partition_loops(p); }},
     {"simplify parts", "simplify, on what was cut", Needs::Nest, Form::Nest, true, run_simplify},
     {"vectorize loops", "vector loops become accesses of several lanes, masked at the end", Needs::Nest, Form::Nest,
-     false, [](const LoopProgram& p, PassContext& c) { return vectorize_loops(p, c.machine, c.notes); }},
+     false, run_vectorize},
     {"unroll loops", "unrolled loops become copies side by side", Needs::NoVectorLoops, Form::Native, false,
-     [](const LoopProgram& p, PassContext& c) { return unroll_loops(p, c.notes); }},
+     run_unroll},
     {"simplify copies", "simplify, on what was unrolled", Needs::Native, Form::Native, true, run_simplify},
     {"hoist", "guards and loads that do not change in a loop go before it", Needs::Native, Form::Native, true,
-     [](const LoopProgram& p, PassContext&) { return hoist(p); }},
+     run_hoist},
     {"place buffers", "register buffers that cannot be go to the stack, large stack buffers to the scratch",
      Needs::Native, Form::Native, false,
      [](const LoopProgram& p, PassContext& c) { return place_buffers(p, c.notes); }},
+    {"check subscripts", "subscripts read at run time are checked against their extent", Needs::Native, Form::Native,
+     false, run_check_subscripts},
+    {"flatten", "one linear subscript for each access", Needs::Native, Form::Flat, false, run_flatten},
+};
+
+// The list of GPUs. Where threads meet is decided while an access is still one access; a block's registers are parted
+// once their subscripts are numbers but for the thread's.
+constexpr Pass kGpuPasses[] = {
+    {"build loops", "the tree of a State as loops, with bounds, guards and allocations", Needs::State, Form::Nest,
+     false, run_build},
+    {"simplify", "what the ranges of the loops decide is decided", Needs::Nest, Form::Nest, false, run_simplify},
+    {"place launches", "what stands outside of blocks becomes a launch of one", Needs::Nest, Form::Nest, false,
+     [](const LoopProgram& p, PassContext& c) { return place_launches(p, c.notes); }},
+    {"place barriers", "threads meet where one could see another's work half done", Needs::Nest, Form::Nest, false,
+     [](const LoopProgram& p, PassContext&) { return place_barriers(p); }},
+    {"vectorize loops", "vector loops become accesses of several lanes, masked at the end", Needs::Nest, Form::Nest,
+     false, run_vectorize},
+    {"unroll loops", "unrolled loops become copies side by side", Needs::NoVectorLoops, Form::Native, false,
+     run_unroll},
+    {"simplify copies", "simplify, on what was unrolled", Needs::Native, Form::Native, true, run_simplify},
+    {"hoist", "guards and loads that do not change in a loop go before it", Needs::Native, Form::Native, true,
+     run_hoist},
+    {"divide registers", "registers of a block become registers of each thread", Needs::Native, Form::Native, false,
+     [](const LoopProgram& p, PassContext&) { return divide_registers(p); }},
+    {"place registers", "register buffers that cannot be become memory of their thread", Needs::Native, Form::Native,
+     false, [](const LoopProgram& p, PassContext& c) { return place_registers(p, c.notes); }},
     {"check subscripts", "subscripts read at run time are checked against their extent", Needs::Native, Form::Native,
      false, run_check_subscripts},
     {"flatten", "one linear subscript for each access", Needs::Native, Form::Flat, false, run_flatten},
@@ -85,6 +118,8 @@ const ir::For* first_loop(const LoopProgram& program, LoopKind kind) {
 }  // namespace
 
 std::span<const Pass> pass_list() { return kCpuPasses; }
+std::span<const Pass> gpu_pass_list() { return kGpuPasses; }
+std::span<const Pass> pass_list_of(const Machine& machine) { return machine.gpu ? gpu_pass_list() : pass_list(); }
 
 std::span<const Pass> packing_pass_list() { return kPackingPasses; }
 

@@ -39,7 +39,9 @@ struct Pass {
   ir::LoopProgram (*run)(const ir::LoopProgram& program, PassContext& context);
 };
 
-std::span<const Pass> pass_list();
+std::span<const Pass> pass_list();  // of a CPU
+std::span<const Pass> gpu_pass_list();
+std::span<const Pass> pass_list_of(const Machine& machine);
 std::span<const Pass> packing_pass_list();  // of the copies that run at compile time
 
 // Why `pass` cannot run on these loops, which are well formed in some form: "has the vector loop 'n.i', ...". Empty

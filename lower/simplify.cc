@@ -25,6 +25,7 @@ class Simplifier {
   Facts& facts_;
 
   Stmt simplified(const Stmt& s, const ir::Fence&) { return s; }
+  Stmt simplified(const Stmt& s, const ir::Barrier&) { return s; }
 
   Stmt simplified(const Stmt& s, const ir::Prefetch& prefetch) {
     ir::Prefetch copy = prefetch;
@@ -48,8 +49,9 @@ class Simplifier {
     lower = facts_.prune_lower(lower);
     upper = facts_.prune_upper(upper);
     if (is_empty(lower, upper)) return nullptr;
-    if (lower.size() == 1 && upper.size() == 1 && upper[0] - lower[0] == Affine(1))
-      return statement(ir::substitute(loop.body, {{loop.var, lower[0]}}));
+    // Loops of a GPU stay: the number of an iteration is that of its block or thread.
+    const bool is_one = lower.size() == 1 && upper.size() == 1 && upper[0] - lower[0] == Affine(1);
+    if (is_one && !ir::is_of_device(loop.kind)) return statement(ir::substitute(loop.body, {{loop.var, lower[0]}}));
     const Facts::Scope scope(facts_);
     facts_.bind(loop.var, lower, upper);
     const Stmt body = statement(loop.body);

@@ -40,7 +40,7 @@ struct Step {
 };
 
 // For steps that are not worth a second thread: who is given this runs all by himself.
-constexpr polyte_host kOneWorker{sizeof(polyte_host), 1, nullptr, nullptr};
+constexpr polyte_host kOneWorker{sizeof(polyte_host), 1, nullptr, nullptr, nullptr, nullptr};
 
 int choose_threads(int wanted) {
   if (wanted < 0 || wanted > 1024) {

@@ -19,6 +19,27 @@ extern "C" {
 // Body of a parallel loop: runs iterations [begin, end) as worker `worker` (0 <= worker < workers).
 typedef void (*polyte_parallel_body)(void* context, int64_t begin, int64_t end, int64_t worker);
 
+// One thread of a GPU that a CPU plays, as compiled code sees it (runtime/emulator.h).
+typedef struct polyte_emulated_thread {
+  int64_t thread;    // its number in the block
+  int64_t block[3];  // x, y, z
+  void* shared;      // memory of the block
+  // All threads of the block, or of the warp, wait here for each other. `place` counts the barriers of the kernel.
+  void (*meet)(struct polyte_emulated_thread* self, int64_t of_warp, int64_t place);
+  // Called before every access to memory that is not the thread's own. `place` counts the accesses of the kernel.
+  void (*touch)(struct polyte_emulated_thread* self, const void* address, int64_t bytes, int64_t write, int64_t place);
+} polyte_emulated_thread;
+
+// A kernel of the device, as the code that launches it describes it: constant data.
+typedef struct polyte_launch {
+  const char* kernel;    // its name in the device's code
+  int64_t threads;       // of a block
+  int64_t shared_bytes;  // of a block
+  int64_t arguments;     // how many: pointers into the device's memory and integers, 8 bytes each
+  // Runs one thread on a CPU; null: the device's code is for a GPU.
+  void (*emulated)(polyte_emulated_thread* thread, const void* const* arguments);
+} polyte_launch;
+
 typedef struct polyte_host {
   uint32_t size;     // sizeof(polyte_host) of the caller; members are only appended
   uint32_t workers;  // how many workers parallel_for uses at most; scratch holds as many slices
@@ -26,11 +47,17 @@ typedef struct polyte_host {
   // Runs body over [begin, end), split into contiguous chunks in a way that depends only on the range and on
   // `workers`; returns when all are done. A null pointer means: the kernel calls the body itself, serially.
   void (*parallel_for)(void* self, polyte_parallel_body body, void* context, int64_t begin, int64_t end);
+  // For kernels of a GPU: `buffers` and `scratch` are memory of the device. Starts grid[0] * grid[1] * grid[2] blocks,
+  // x first, after all that was started before; `arguments` points to each. Returns 0, or what the kernel is to return.
+  int (*launch)(void* self, const polyte_launch* launch, const int64_t* grid, const void* const* arguments);
+  int32_t* device_status;  // in the device's memory: where its code writes what the kernel would return
 } polyte_host;
 
 // What a kernel returns where a subscript that it read at run time is no place of its dimension. The outputs are
 // undefined then, and nothing outside the buffers was touched.
 #define POLYTE_OUT_OF_BOUNDS 1
+// A kernel of a GPU was called with a host that has no `launch`.
+#define POLYTE_NO_DEVICE 2
 
 typedef int (*polyte_kernel)(const void* const* buffers, void* scratch, const polyte_host* host);
 

@@ -11,7 +11,7 @@
 
 namespace polyte {
 
-enum class TargetKind { X86, AArch64 };
+enum class TargetKind { X86, AArch64, Cuda };
 
 // The processor this program was built for.
 #ifdef __aarch64__
@@ -25,7 +25,7 @@ struct Target {
   TargetKind kind = kNativeKind;
 };
 
-// As `uname -m` has it: "x86_64", "aarch64".
+// As `uname -m` has it, "x86_64" or "aarch64"; "cuda".
 std::string to_string(TargetKind kind);
 
 }  // namespace polyte

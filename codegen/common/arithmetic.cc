@@ -288,6 +288,10 @@ Value* Arithmetic::mul_add(Value* a, Value* b, Value* c) {
 
 // Lane by lane: libm's scalar functions are within 1 ULP and the same for every vector width.
 Value* Arithmetic::call_libm(const char* f32_name, const char* f64_name, std::initializer_list<Value*> arguments) {
+  if (!target_.has.libm)
+    throw UserError(ExitStatus::Unsupported, std::string(f64_name) +
+                                                 " is not computed on a GPU yet: expected sums, "
+                                                 "products, exp, log, tanh, erf and what is made of them");
   Value* first = *arguments.begin();
   llvm::Type* scalar = first->getType()->getScalarType();
   llvm::Module* module = b_.GetInsertBlock()->getModule();

@@ -15,7 +15,7 @@ void FunctionEmitter::open_level() {
   auto* nothing = llvm::ConstantInt::get(b_.getInt64Ty(), 0);
   llvm::Instruction* marker = new llvm::FreezeInst(nothing);  // NOLINT: owned by its block
   b_.Insert(marker, "level");
-  levels_.push_back(Level{.marker = marker, .sums = {}, .divisions = {}, .masks = {}});
+  levels_.push_back(Head{.marker = marker, .sums = {}, .divisions = {}, .masks = {}});
   markers_.push_back(marker);
 }
 

@@ -12,6 +12,7 @@ namespace polyte::codegen {
 using Value = llvm::Value;
 
 void FunctionEmitter::emit(const ir::Stmt& s) {
+  if (ops_ != nullptr && emit_alone(s)) return;
   std::visit(
       [&](const auto& op) {
         using Op = std::decay_t<decltype(op)>;
@@ -29,6 +30,8 @@ void FunctionEmitter::emit(const ir::Stmt& s) {
           emit_prefetch(op);
         } else if constexpr (std::is_same_v<Op, ir::Tensorized>) {
           emit_tensorized(op);
+        } else if constexpr (std::is_same_v<Op, ir::Barrier>) {
+          emit_barrier(op);
         } else {
           static_assert(std::is_same_v<Op, ir::Fence>);
           b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
@@ -56,7 +59,7 @@ void FunctionEmitter::emit_block(const ir::Block& block) {
 
 void FunctionEmitter::emit_store(const ir::Store& s) {
   emitted_.clear();
-  if (s.atomic && in_parallel_) return emit_atomic(s);
+  if (s.atomic && (in_parallel_ || ops_ != nullptr)) return emit_atomic(s);
   Value* value = widened(expr(s.value), s.lanes.count);
   Access to = access(s.buffer, s.indices, s.lanes);
   if (s.nontemporal) to.stream = &s.buffer;
@@ -72,18 +75,13 @@ void FunctionEmitter::start(llvm::BasicBlock* block) {
 // ---- loops
 
 void FunctionEmitter::emit_for(const ir::For& loop) {
-  POLYTE_CHECK(loop.kind == ir::LoopKind::Serial || loop.kind == ir::LoopKind::Parallel,
-               "kernel '" + context_.kernel.program.name + "': loop '" + loop.var + "' is a " + to_string(loop.kind) +
-                   " loop, expected Flat form");
-  Value* lower = affine(loop.lower.front());
-  for (std::size_t i = 1; i < loop.lower.size(); ++i) {
-    lower = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, lower, affine(loop.lower[i]));
-  }
-  Value* upper = affine(loop.upper.front());
-  for (std::size_t i = 1; i < loop.upper.size(); ++i) {
-    upper = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, upper, affine(loop.upper[i]));
-  }
-  if (loop.kind == ir::LoopKind::Parallel && !in_parallel_) {
+  if (loop.kind == ir::LoopKind::Block) return emit_launch(loop);
+  POLYTE_CHECK(!ir::is_expanded(loop.kind), "kernel '" + context_.kernel.program.name + "': loop '" + loop.var +
+                                                "' is a " + to_string(loop.kind) + " loop, expected Flat form");
+  Value *lower = largest(loop.lower), *upper = smallest(loop.upper);
+  if (ir::is_of_threads(loop.kind)) {
+    emit_threads(loop, lower, upper);
+  } else if (loop.kind == ir::LoopKind::Parallel && !in_parallel_) {
     emit_parallel(loop, lower, upper);
   } else {
     emit_loop(loop, lower, upper);
@@ -176,7 +174,14 @@ FunctionEmitter::BufferSlot FunctionEmitter::make_slot(const ir::Alloc& alloc) {
     bind_cells(slot, buffer, alloc.body);
     if (!slot.cells.empty()) return slot;
   }
-  if (buffer.memory == ir::Memory::Heap) {
+  if (buffer.memory == ir::Memory::Shared) {
+    POLYTE_CHECK(ops_ != nullptr, "kernel '" + context_.kernel.program.name + "': shared memory outside of blocks");
+    slot.alignment = static_cast<int>(kSharedAlignment);
+    const llvm::IRBuilderBase::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(levels_.front().marker);
+    slot.base = b_.CreateGEP(b_.getInt8Ty(), ops_->shared_memory(b_), b_.getInt64(launch_->offsets.at(buffer.name)),
+                             buffer.name);
+  } else if (buffer.memory == ir::Memory::Heap) {
     // At the function's head: addresses of its elements are computed at the head of the level that binds them.
     const llvm::IRBuilderBase::InsertPointGuard guard(b_);
     b_.SetInsertPoint(levels_.front().marker);

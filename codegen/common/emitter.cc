@@ -65,7 +65,7 @@ void FunctionEmitter::set_workspace(Value* scratch, Value* host) {
 
 void FunctionEmitter::finish() {
   stream_fence();
-  if (in_parallel_) {
+  if (in_parallel_ || ops_ != nullptr) {
     b_.CreateRetVoid();
   } else {
     b_.CreateRet(b_.CreateLoad(b_.getInt32Ty(), status_));
@@ -110,6 +110,7 @@ void emit_kernel(KernelContext& context) {
   FunctionEmitter emitter(context, function, false);
   emitter.bind_interface(function->getArg(0));
   emitter.set_workspace(function->getArg(1), function->getArg(2));
+  if (context.device != nullptr) emitter.need_device();
   emitter.open_level();
   emitter.emit(program.body);
   emitter.finish();

@@ -18,8 +18,10 @@
 #include <vector>
 
 #include "codegen/common/arithmetic.h"
+#include "codegen/common/device_ops.h"
 #include "codegen/common/instructions.h"
 #include "codegen/common/kernel.h"
+#include "codegen/common/launch.h"
 #include "codegen/common/scratch.h"
 #include "ir/intrinsics.h"
 #include "ir/loop_program.h"
@@ -29,6 +31,15 @@
 #include <llvm/IR/Module.h>
 
 namespace polyte::codegen {
+
+// Where the launches of a kernel go. Null in the code of a CPU alone, and in the device's own.
+struct Device {
+  llvm::Module& module;
+  const Machine& machine;
+  const Instructions& instructions;
+  const DeviceOps& ops;
+  std::vector<LaunchInfo>& launches;  // in the order of their emission
+};
 
 // What all functions of a kernel share.
 struct KernelContext {
@@ -42,6 +53,7 @@ struct KernelContext {
   int bodies = 0;                                // outlined so far, for their names
   bool has_streams = false;                      // some store is to go past the caches
   std::map<std::string, std::string> streams{};  // buffers of such stores: why none of them does; empty if one does
+  Device* device = nullptr;
 };
 
 // A function with the target's attributes.
@@ -69,6 +81,7 @@ class FunctionEmitter {
   void bind_interface(Value* buffers);
   void bind_params(Value* place);
   void set_workspace(Value* scratch, Value* host);
+  void need_device();            // emit_launch.cc; returns POLYTE_NO_DEVICE where the host cannot launch
   void open_level();             // emit_affine.cc; the first one once the arguments are bound
   void emit(const ir::Stmt& s);  // emit_stmt.cc
   void finish();                 // returns (the status, from the kernel itself) and erases the markers
@@ -86,7 +99,7 @@ class FunctionEmitter {
     int kind;  // 0: an integer sum; else the element size of a pointer sum
     auto operator<=>(const Partial&) const = default;
   };
-  struct Level {
+  struct Head {
     llvm::Instruction* marker = nullptr;
     std::map<Partial, Value*> sums;
     std::map<ir::Atom, Value*> divisions;
@@ -176,6 +189,18 @@ class FunctionEmitter {
   llvm::AllocaInst* stack_memory(llvm::Type* type, std::int64_t count, int alignment, const std::string& name);
   void annotate_scope(BufferSlot& slot, const std::string& name);
 
+  // ---- launches and the threads of a GPU (emit_launch.cc)
+  enum class Level { Grid, Block, Warp, Thread };  // what of a device runs the statement: all of it, in a thread alone
+  void emit_launch(const ir::For& outermost);
+  void emit_device_body(const Launch& launch, const DeviceOps::Kernel& kernel, const FunctionEmitter& host,
+                        const std::vector<std::string>& buffers);
+  void call_launch(const Launch& launch, llvm::Constant* description, std::vector<Value*> arguments);
+  bool emit_alone(const ir::Stmt& s);
+  Value* largest(const std::vector<ir::Affine>& values);
+  Value* smallest(const std::vector<ir::Affine>& values);
+  void emit_threads(const ir::For& loop, Value* lower, Value* upper);
+  void emit_barrier(const ir::Barrier& barrier);
+
   // ---- parallel loops (emit_parallel.cc)
   void emit_parallel(const ir::For& loop, Value* lower, Value* upper);
   void emit_body(llvm::Function* body, const ir::For& loop, std::vector<Value*>& captured);
@@ -186,11 +211,15 @@ class FunctionEmitter {
   llvm::IRBuilder<> b_;
   Arithmetic arithmetic_;
   bool in_parallel_;
-  Value* scratch_ = nullptr;  // of the whole kernel
-  Value* slice_ = nullptr;    // this worker's part of it
-  Value* host_ = nullptr;     // null inside a parallel body
-  Value* status_ = nullptr;   // where an i32 waits for what the kernel will return
-  std::vector<Level> levels_;
+  const DeviceOps* ops_ = nullptr;  // in the device's code
+  const Launch* launch_ = nullptr;  // the same: which
+  Level level_ = Level::Grid;       // the same
+  Value* thread_ = nullptr;         // the same: its number in the block
+  Value* scratch_ = nullptr;        // of the whole kernel
+  Value* slice_ = nullptr;          // this worker's part of it
+  Value* host_ = nullptr;           // null inside a parallel body
+  Value* status_ = nullptr;         // where an i32 waits for what the kernel will return
+  std::vector<Head> levels_;
   std::vector<llvm::Instruction*> markers_;
   std::map<std::string, Variable> variables_;
   std::map<std::string, BufferSlot> buffers_;

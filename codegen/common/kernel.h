@@ -1,6 +1,7 @@
 // What is compiled: a kernel's loops with what is known of its buffers, and how hard LLVM is to try.
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,9 +16,16 @@ struct Kernel {
   std::vector<std::pair<std::size_t, std::size_t>> in_place = {};
 };
 
+// A kernel of the device, one loop of blocks of a program.
+struct LaunchInfo {
+  std::string name;  // in the device's code
+  std::int64_t threads = 0, shared_bytes = 0;
+};
+
 struct CodegenOptions {
   enum class Effort { Less, Default };  // LLVM's code generation level
   Effort effort = Effort::Default;
+  bool emulated = false;  // the device's code is for this CPU, whose runtime plays its threads (runtime/emulator.h)
 };
 
 }  // namespace polyte::codegen

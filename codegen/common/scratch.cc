@@ -23,6 +23,7 @@ class Planner {
     if (const auto* block = std::get_if<ir::Block>(&s->op)) {
       for (const ir::Stmt& child : block->body) visit(child, shared, own, parallel);
     } else if (const auto* loop = std::get_if<ir::For>(&s->op)) {
+      if (loop->kind == ir::LoopKind::Block) return;  // what a launch allocates is not the host's
       visit(loop->body, shared, own, parallel || loop->kind == ir::LoopKind::Parallel);
     } else if (const auto* branch = std::get_if<ir::If>(&s->op)) {
       visit(branch->body, shared, own, parallel);

@@ -32,7 +32,10 @@ const llvm::Target& registered(const Backend& backend) {
 
 }  // namespace
 
-const Backend& backend_of(TargetKind kind) { return kind == TargetKind::X86 ? x86_backend() : aarch64_backend(); }
+const Backend& backend_of(TargetKind kind) {
+  POLYTE_CHECK(kind != TargetKind::Cuda, "a GPU is no CPU");
+  return kind == TargetKind::X86 ? x86_backend() : aarch64_backend();
+}
 
 const llvm::Target& llvm_target(TargetKind kind) {
   if (kind == TargetKind::X86) {

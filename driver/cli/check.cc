@@ -134,7 +134,8 @@ int run_check(const CheckOptions& options) {
   if (!state) {
     json["verdict"] = verdict_of(state.error());
     json["refusal"] = to_json(state.error());
-    print_verdict(options, json, schedule::to_string(state.error(), options.script, subject.source));
+    const std::string where = options.target == "cpu:native" ? "" : " --target " + options.target;
+    print_verdict(options, json, schedule::to_string(state.error(), options.script, subject.source + where));
     return static_cast<int>(schedule::exit_status(state.error().kind));
   }
   const bool too_idle = options.strict && !notes.empty();

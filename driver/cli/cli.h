@@ -112,7 +112,8 @@ inline constexpr const char* kThreadsHelp =
     "worker threads; given, schedules are made for so many, else for as many as processors";
 // Of --target (driver/compile/describe_target.h).
 inline constexpr const char* kTargetHelp =
-    "cpu:native, a processor of the same kind by LLVM's name (cpu:NAME), or one of another (aarch64:NAME)";
+    "cpu:native, a processor of the same kind by LLVM's name (cpu:NAME), one of another (aarch64:NAME), or a GPU "
+    "(cuda:h100)";
 // `threads`: that schedules are made for; 0: as many as processors.
 codegen::Target target_from(const std::string& text, int threads = 0);
 
@@ -123,5 +124,6 @@ void write_file(const std::string& path, const std::string& contents);
 // ---- the stages that --emit shows, for one kernel; the text with a final newline
 std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kernel, const codegen::Target& target);
 const std::vector<std::string>& emit_kinds();
+bool is_of_device(const std::string& kind);  // a kind that only a GPU's kernel has
 
 }  // namespace polyte::cli

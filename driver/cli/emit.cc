@@ -1,6 +1,7 @@
 // The stages of one kernel as text, for --emit: the doors at which a person can stand.
 #include <algorithm>
 
+#include "codegen/nvptx/assembler.h"
 #include "driver/cli/cli.h"
 #include "ir/program_text.h"
 #include "lower/lower.h"
@@ -35,11 +36,65 @@ std::string template_text(const driver::BuiltKernel& kernel) {
   return text.empty() ? "# " + kernel.program->name + ": no nest takes a template\n" : text;
 }
 
+// Where threads meet, each place with the conflict for which it stands.
+class SyncPrinter {
+ public:
+  std::string text(const ir::LoopProgram& program) {
+    visit(program.body, "");
+    return text_.empty() ? program.name + ": no barriers\n" : text_;
+  }
+
+ private:
+  std::string text_;
+  int count_ = 0;
+
+  void visit(const ir::Stmt& s, const std::string& loop) {
+    if (const auto* barrier = std::get_if<ir::Barrier>(&s->op)) {
+      text_ += std::string(barrier->of_warp ? "warp barrier " : "barrier ") + std::to_string(++count_) +
+               (loop.empty() ? "" : "   in " + loop) + "   " + barrier->from + " touches " + barrier->buffer +
+               " before it, " + barrier->to + " on another thread after it\n";
+      return;
+    }
+    const auto* around = std::get_if<ir::For>(&s->op);
+    const bool is_loop = around && !ir::is_of_device(around->kind);
+    ir::rewrite_children(s, [&](const ir::Stmt& child) {
+      visit(child, is_loop ? around->loop : loop);
+      return child;
+    });
+  }
+};
+
+// What the assembler made of each kernel.
+std::string resources_text(const driver::BuiltKernel& kernel, const codegen::Target& target) {
+  const codegen::ObjectCode object = codegen::compile({&kernel.kernel, 1}, target);
+  const codegen::DeviceBinary binary = codegen::assemble_ptx(object.device, target.machine);
+  const std::vector<codegen::LaunchInfo>& launches = object.kernels.at(0).launches;
+  std::string text;
+  for (std::size_t i = 0; i < binary.kernels.size(); ++i) {
+    const codegen::DeviceBinary::Kernel& one = binary.kernels[i];
+    text += one.name + ": " + std::to_string(one.registers) + " registers";
+    for (const auto& [bytes, what] :
+         {std::pair{one.spill_store_bytes, "bytes spilled"}, {one.stack_bytes, "bytes of stack"}})
+      text += ", " + std::to_string(bytes) + " " + what;
+    for (const codegen::LaunchInfo& launch : launches)
+      if (launch.name == one.name)
+        text += ", " + std::to_string(launch.threads) + " threads a block, " + std::to_string(launch.shared_bytes) +
+                " bytes of shared memory";
+    text += "\n";
+  }
+  for (const std::string& message : binary.messages) text += message + "\n";
+  return text;
+}
+
+std::string sync_text(const ir::LoopProgram& program) { return SyncPrinter().text(program); }
+
 }  // namespace
 
+bool is_of_device(const std::string& kind) { return kind == "sync" || kind == "ptx" || kind == "resources"; }
+
 const std::vector<std::string>& emit_kinds() {
-  static const std::vector<std::string> kinds{"graph",      "groups", "program", "template", "script",
-                                              "directives", "nest",   "loops",   "llvm-ir",  "asm"};
+  static const std::vector<std::string> kinds{"graph", "groups",  "program", "template", "script", "directives", "nest",
+                                              "loops", "llvm-ir", "asm",     "sync",     "ptx",    "resources"};
   return kinds;
 }
 
@@ -53,6 +108,9 @@ std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kern
   if (kind == "loops") return with_newline(ir::print(kernel.kernel.program));
   if (kind == "llvm-ir") return with_newline(codegen::emit_llvm_ir({&kernel.kernel, 1}, target));
   if (kind == "asm") return with_newline(codegen::emit_asm({&kernel.kernel, 1}, target));
+  if (kind == "sync") return sync_text(kernel.kernel.program);
+  if (kind == "ptx") return with_newline(codegen::emit_asm({&kernel.kernel, 1}, target));
+  if (kind == "resources") return resources_text(kernel, target);
   throw UserError(ExitStatus::Usage, "--emit " + kind + ": only a model has this");
 }
 

@@ -40,11 +40,11 @@ Json rows_json(const std::vector<std::string>& names, const std::map<std::string
 }
 
 // Rows as [drawn, accepted, refused, executed].
-Json coverage_json(const fuzz::Coverage& coverage) {
+Json coverage_json(const fuzz::Coverage& coverage, bool gpu) {
   Json json = {{"columns", {"drawn", "accepted", "refused", "executed"}},
                {"features", rows_json(fuzz::feature_names(), coverage.features)},
                {"directives", rows_json(fuzz::directive_names(), coverage.directives)},
-               {"empty_rows", fuzz::empty_rows(coverage)},
+               {"empty_rows", fuzz::empty_rows(coverage, gpu)},
                {"possible_pairs", fuzz::possible_pairs()},
                {"pairs", Json::array()}};
   for (const auto& [a, b] : coverage.pairs) json["pairs"].push_back({a, b});
@@ -80,7 +80,7 @@ Json to_json(const FuzzIdentity& identity, const FuzzReport& report) {
     const int legal = applied == report.statistics.applied.end() ? 0 : applied->second;
     json["directives"][name] = {{"tried", count}, {"legal", legal}};
   }
-  json["coverage"] = coverage_json(report.coverage);
+  json["coverage"] = coverage_json(report.coverage, identity.target.starts_with("cuda:"));
   json["undecided_because"] = Json::object();
   for (const auto& [reason, undecided] : report.undecided_because)
     json["undecided_because"][reason] = {{"runs", undecided.runs}, {"first", undecided.first}};

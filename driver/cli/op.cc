@@ -8,6 +8,7 @@
 #include "driver/cli/pass_files.h"
 #include "driver/cli/reports.h"
 #include "driver/cli/scheduling_report.h"
+#include "driver/compile/describe_target.h"
 #include "driver/compile/flops.h"
 #include "driver/compile/operator.h"
 #include "driver/package/assemble.h"
@@ -22,7 +23,7 @@ struct OpOptions {
   std::string target = "cpu:native";
   std::vector<std::string> emit;
   std::string emit_dir, dump_dir, artifact;
-  bool bench = false, json = false, time_passes = false, explain = false;
+  bool bench = false, json = false, time_passes = false, explain = false, emulate = false;
   int threads = 1, repetitions = 15;
   int schedule_threads = 0;  // of --threads, where it is given
 };
@@ -141,15 +142,27 @@ void fill_operator(const OpOptions& options, const ir::Program& program, std::ve
   fill_buffers(data, buffers, given);
 }
 
+void print_launch(const runtime::LaunchCounts& count) {
+  std::fprintf(stderr, "  %-20s %lld blocks of %lld threads, %lld bytes of shared memory, met %lld times",
+               count.kernel.c_str(), static_cast<long long>(count.blocks),
+               static_cast<long long>(count.threads_a_block), static_cast<long long>(count.shared_bytes),
+               static_cast<long long>(count.block_barriers));
+  if (count.warp_barriers > 0) std::fprintf(stderr, ", warps %lld times", static_cast<long long>(count.warp_barriers));
+  std::fprintf(stderr, "\n");
+}
+
 int run_once(const OpOptions& options, const driver::CompiledOperator& op, std::vector<NamedBuffer>& buffers,
              double compiled_ms) {
   std::vector<runtime::Tensor> tensors = borrowed(buffers);
   driver::OperatorRunner runner(op, tensors, options.threads);
   const auto start = std::chrono::steady_clock::now();
   runner.run();
+  const std::string how = options.emulate ? ", emulated in " : ", ran once in ";
+  const std::string who = options.emulate ? ", no fault" : " by " + threads_text(options.threads);
   tell_outputs(op.built.program->name + " (" + op.built.script.name + "): compiled in " + milliseconds(compiled_ms) +
-                   ", ran once in " + milliseconds(milliseconds_since(start)) + " by " + threads_text(options.threads),
+                   how + milliseconds(milliseconds_since(start)) + who,
                buffers);
+  for (const runtime::LaunchCounts& count : runner.launch_counts()) print_launch(count);
   return finish_outputs(options.data, buffers);
 }
 
@@ -159,8 +172,9 @@ int run_program(const OpOptions& options, const std::shared_ptr<const ir::Progra
   schedule::Script script;
   driver::KernelOptions kernel = kernel_options(options.schedule, *program, script);
   kernel.open = open;
+  kernel.emulated = options.emulate;
   const bool looking = !options.emit.empty() || !options.dump_dir.empty() || options.explain;
-  if (looking && !options.bench && options.artifact.empty() && !wants_results(options)) {
+  if (looking && !options.bench && options.artifact.empty() && !wants_results(options) && !options.emulate) {
     show(options, driver::build_kernel(program, target.machine, kernel), target);
     return 0;
   }
@@ -203,9 +217,25 @@ void check_combination(const OpOptions& options) {
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
+void check_device(const OpOptions& options, const codegen::Target& target) {
+  const bool is_gpu = target.kind == TargetKind::Cuda;
+  std::vector<std::string> problems;
+  if (options.emulate && !is_gpu)
+    problems.emplace_back("--emulate plays the threads of a GPU, the target is " + target.machine.cpu +
+                          ": give --target cuda:h100 or another");
+  if (options.emulate && options.bench) problems.emplace_back("--bench: what --emulate runs says nothing of time");
+  for (const std::string& kind : options.emit)
+    if (!is_gpu && is_of_device(kind))
+      problems.emplace_back("--emit " + kind + " is of a GPU's kernels, the target is " + target.machine.cpu +
+                            ": give --target cuda:h100 or another");
+  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
+  if (!options.artifact.empty()) driver::refuse_gpu(target, "an artifact");
+}
+
 int run_op(const OpOptions& options) {
   check_combination(options);
   const codegen::Target target = target_from(options.target, options.schedule_threads);
+  check_device(options, target);
   nlohmann::json rows = nlohmann::json::array();
   int status = 0;
   std::vector<std::shared_ptr<const ir::Program>> open;
@@ -232,7 +262,8 @@ void add_op(const Verb& app) {
   add_schedule_options(verb, options->schedule);
   add_data_options(verb, options->data);
   verb.option("--target", options->target, kTargetHelp).shows_default();
-  verb.option("--emit", options->emit, "print a stage: program template script directives nest loops llvm-ir asm")
+  verb.option("--emit", options->emit,
+              "print a stage: program template script directives nest loops llvm-ir asm; of a GPU sync ptx resources")
       .separated()
       .one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
@@ -241,6 +272,7 @@ void add_op(const Verb& app) {
               "write the operator, its constants inside, for polyte run and the runtime library");
   verb.flag("--explain", options->explain, "what was decided for the kernel, and why");
   verb.flag("--bench", options->bench, "time it");
+  verb.flag("--emulate", options->emulate, "of a GPU: play its threads on this CPU, and check every access");
   verb.option("--threads", options->threads, kThreadsHelp).within(1, 1024).shows_default();
   verb.option("--repetitions", options->repetitions, "rounds of --bench").within(1, 10000).shows_default();
   verb.flag("--json", options->json, "figures of --bench as JSON");

@@ -35,9 +35,9 @@ std::vector<std::string> names_of(const List& list) {
   return names;
 }
 
-PassNames loop_passes() {
+PassNames loop_passes(const Machine& machine) {
   // Text begins behind the pass that makes loops of a State.
-  return {"loop", names_of(lower::pass_list()), 1, names_of(graph::pass_list())};
+  return {"loop", names_of(lower::pass_list_of(machine)), 1, names_of(graph::pass_list())};
 }
 
 PassNames graph_passes() { return {"graph", names_of(graph::pass_list()), 0, names_of(lower::pass_list())}; }
@@ -135,8 +135,8 @@ void run_pass(const lower::Pass& pass, ir::LoopProgram& program, lower::PassCont
 }
 
 int opt_loops(const OptOptions& options) {
-  const std::vector<std::size_t> passes = chosen(options, loop_passes());
   const Machine machine = target_from(options.model.target).machine;
+  const std::vector<std::size_t> passes = chosen(options, loop_passes(machine));
   ir::LoopProgram program = read_loops(options.file);
   lower::PassContext context{.machine = machine};
   const PassFiles files("--dump-dir", options.dump_dir, {options.file});
@@ -144,7 +144,7 @@ int opt_loops(const OptOptions& options) {
   std::string place = options.file;
   std::size_t number = 0;
   for (const std::size_t at : passes) {
-    const lower::Pass& pass = lower::pass_list()[at];
+    const lower::Pass& pass = lower::pass_list_of(machine)[at];
     run_pass(pass, program, context, place);
     files.write(numbered(++number, pass.name) + ".loops", ir::print(program));
     place = options.file + " after '" + pass.name + "'";
@@ -187,9 +187,12 @@ std::string forms_text(const lower::Pass& pass) {
 }
 
 int print_list() {
-  std::printf("loop passes, in order\n");
-  for (const lower::Pass& pass : lower::pass_list())
-    std::printf("  %-20s  %-35s  %s\n", pass.name, forms_text(pass).c_str(), pass.what);
+  for (const auto& [title, list] : {std::pair{"loop passes, in order", lower::pass_list()},
+                                    {"loop passes of a GPU (--target cuda:NAME), in order", lower::gpu_pass_list()}}) {
+    std::printf("%s\n", title);
+    for (const lower::Pass& pass : list)
+      std::printf("  %-20s  %-35s  %s\n", pass.name, forms_text(pass).c_str(), pass.what);
+  }
   std::printf("graph passes, in order\n");
   for (const graph::ListedPass& pass : graph::pass_list())
     std::printf("  %-20s  %-35s  %s\n", pass.name, pass.rounding == graph::Rounding::Changed ? "changes roundings" : "",

@@ -28,7 +28,7 @@ void dump_passes(const PassFiles& files, const driver::BuiltKernel& kernel, cons
   lower::PassContext context{.machine = machine, .state = kernel.state.get()};
   ir::LoopProgram program;
   std::size_t number = 0;
-  for (const lower::Pass& pass : lower::pass_list()) {
+  for (const lower::Pass& pass : lower::pass_list_of(machine)) {
     program = pass.run(program, context);
     files.write(name + "." + numbered(++number, pass.name) + ".loops", ir::print(program));
   }

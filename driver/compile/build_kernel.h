@@ -41,7 +41,8 @@ struct KernelOptions {
   bool second_judge = true;      // what is proved is executed at small sizes too, where that is cheap
   std::int64_t judge_steps = 0;  // its budget; 0: what the time of the proof is worth
   std::shared_ptr<const ir::Program> open = nullptr;  // the Program before its sizes were bound: what it may shrink
-  bool exact = false;  // keeps the order of floating-point operations, refuses contracts that change it
+  bool emulated = false;  // a GPU's kernel is compiled for the emulator (runtime/emulator.h)
+  bool exact = false;     // keeps the order of floating-point operations, refuses contracts that change it
   std::vector<std::int64_t> typical = {};  // of the Program's parameters, if any, in order: what an arm schedules for
 };
 

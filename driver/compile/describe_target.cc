@@ -1,17 +1,30 @@
 #include "driver/compile/describe_target.h"
 
+#include <algorithm>
+
 #include "support/error.h"
 #include "support/features.h"
+#include "support/gpu_machines.h"
 
 namespace polyte::driver {
 namespace {
 
-void refuse_gpu(const std::string& text) {
-  for (const char* other : {"cuda", "gpu", "sm_", "rocm", "metal", "opencl"})
-    if (text.starts_with(other))
-      throw UserError(ExitStatus::Usage, "--target " + text +
-                                             ": there is no GPU target yet, expected cpu:native or a " +
-                                             "processor by LLVM's name, cpu:skylake-avx512 or aarch64:neoverse-n1");
+std::string known_gpus() {
+  std::string text;
+  for (const std::string& name : gpu_names()) text += "cuda:" + name + ", ";
+  return text + "or cuda:sm_90 for all of a compute capability";
+}
+
+codegen::Target gpu_target(const std::string& text) {
+  const std::optional<Machine> machine = gpu_machine(text.starts_with("cuda:") ? text.substr(5) : "");
+  if (!machine)
+    throw UserError(ExitStatus::Usage, "--target " + text + ": no GPU of this name, expected " + known_gpus());
+  return {*machine, TargetKind::Cuda};
+}
+
+bool is_gpu(const std::string& text) {
+  const char* const words[] = {"cuda", "gpu", "sm_", "rocm", "metal", "opencl"};
+  return std::ranges::any_of(words, [&](const char* word) { return text.starts_with(word); });
 }
 
 codegen::Target target_of_kind(const std::string& name, TargetKind kind) {
@@ -24,8 +37,15 @@ codegen::Target target_of_kind(const std::string& name, TargetKind kind) {
 
 }  // namespace
 
+void refuse_gpu(const codegen::Target& target, const std::string& what) {
+  if (target.kind == TargetKind::Cuda)
+    throw UserError(ExitStatus::Unsupported,
+                    what + " for a GPU (" + target.machine.cpu + ") is not there yet: polyte op and check take " +
+                        "--target cuda:" + target.machine.cpu + " for single operators, op --emulate runs them");
+}
+
 codegen::Target target_named(const std::string& text) {
-  refuse_gpu(text);
+  if (is_gpu(text)) return gpu_target(text);
   for (const TargetKind kind : {TargetKind::X86, TargetKind::AArch64})
     if (const std::string prefix = to_string(kind) + ":"; text.starts_with(prefix))
       return target_of_kind(text.substr(prefix.size()), kind);
@@ -35,6 +55,11 @@ codegen::Target target_named(const std::string& text) {
 // A named processor's features are instructions and what is fast on it; only instructions that the runtime can ask the
 // processor for are needs.
 void describe_target(const codegen::Target& target, runtime::ArtifactManifest& manifest) {
+  if (target.kind == TargetKind::Cuda) {
+    manifest.arch = to_string(target.kind);
+    manifest.cpu = target.machine.cpu;
+    return;
+  }
   manifest.arch = to_string(target.kind);
   manifest.cpu = target.machine.cpu;
   for (const std::string& feature : target.machine.features)

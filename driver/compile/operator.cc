@@ -18,6 +18,11 @@ runtime::Bytes to_bytes(const std::string& text) {
 
 // The library, once this processor is known to have what its code needs.
 const std::string& checked_library(const CompiledOperator& op) {
+  if (!op.device.empty())
+    throw UserError(ExitStatus::Device, "'" + op.built.program->name + "' is compiled for " + op.cpu +
+                                            ": Polyte does not start kernels on a GPU yet; --emulate plays its threads "
+                                            "on this CPU, --emit ptx prints its code");
+  if (op.arch == to_string(TargetKind::Cuda)) return op.library;
   runtime::ArtifactManifest needs;
   needs.arch = op.arch;
   needs.cpu = op.cpu;
@@ -34,9 +39,11 @@ CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, co
   op.built = build_kernel(std::move(program), target.machine, options);
   StageLog log(op.built.times);
   codegen::ObjectCode object;
-  log.run("code generation", [&] { object = codegen::compile({&op.built.kernel, 1}, target); });
+  const codegen::CodegenOptions how{.emulated = options.emulated};
+  log.run("code generation", [&] { object = codegen::compile({&op.built.kernel, 1}, target, how); });
   log.run("link", [&] { op.library = codegen::link({&object.bytes, 1}); });
   op.scratch = object.kernels.at(0).scratch;
+  op.device = object.device;
   runtime::ArtifactManifest needs;
   describe_target(target, needs);
   op.arch = needs.arch;
@@ -51,14 +58,43 @@ OperatorRunner::OperatorRunner(const CompiledOperator& op, std::span<runtime::Te
       pool_(threads),
       kernel_(library_.kernel(op.built.kernel.program.name)),
       packed_(pack_constants(op.built, tensors)),
-      scratch_(DType::U8, {op.scratch.total_bytes(threads)}) {
+      scratch_(DType::U8, {op.scratch.total_bytes(threads)}),
+      program_(op.built.program),
+      emulated_(op.arch == to_string(TargetKind::Cuda)) {
   POLYTE_CHECK(tensors.size() == op.built.program->interface().size(), "one tensor an interface buffer");
-  for (runtime::Tensor& tensor : tensors) buffers_.push_back(tensor.data());
-  for (runtime::Tensor& tensor : packed_) buffers_.push_back(tensor.data());
+  for (const std::span<runtime::Tensor> all : {tensors, std::span(packed_)}) {
+    for (runtime::Tensor& tensor : all) {
+      buffers_.push_back(tensor.data());
+      bytes_.push_back(static_cast<std::int64_t>(tensor.raw().size()));
+    }
+  }
+}
+
+// What the emulator finds in code whose script was proved is a fault of Polyte.
+int OperatorRunner::run_emulated() {
+  using Defined = runtime::Emulator::Defined;
+  runtime::Emulator emulator(emulation_);
+  const std::vector<const ir::Buffer*> interface = program_->interface();
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    const bool is_out = i < interface.size() && interface[i]->role == ir::Role::Out;
+    const std::string name = i < interface.size() ? interface[i]->name : "a packed constant";
+    emulator.add_memory(name, const_cast<void*>(buffers_[i]), bytes_[i],  // NOLINT: the device has no const
+                        is_out ? Defined::No : Defined::Yes);
+  }
+  emulator.add_memory("the workspace", scratch_.data(), static_cast<std::int64_t>(scratch_.raw().size()), Defined::No);
+  const polyte_host host = emulator.host();
+  const int code = kernel_(buffers_.data(), scratch_.data(), &host);
+  counts_ = emulator.counts();
+  if (!emulator.faults().empty()) {
+    std::string text = "the emulator found a fault in the code of '" + program_->name + "'";
+    for (const std::string& fault : emulator.faults()) text += "\n  " + fault;
+    throw InternalError(text);
+  }
+  return code != 0 ? code : emulator.status();
 }
 
 void OperatorRunner::run() {
-  const int code = kernel_(buffers_.data(), scratch_.data(), &pool_.host());
+  const int code = emulated_ ? run_emulated() : kernel_(buffers_.data(), scratch_.data(), &pool_.host());
   if (code == POLYTE_OUT_OF_BOUNDS)
     throw UserError(ExitStatus::InvalidInput,
                     "a subscript read at run time is outside its dimension; polyte interpret says which");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "driver/compile/build_kernel.h"
+#include "runtime/emulator.h"
 #include "runtime/shared_library.h"
 #include "runtime/tensor.h"
 #include "runtime/thread_pool.h"
@@ -22,6 +23,7 @@ struct CompiledOperator {
   BuiltKernel built;
   codegen::ScratchLayout scratch;
   std::string library;  // the shared object
+  std::string device;   // of a GPU: its kernels as PTX; empty where they are emulated
   // The processor that it is for, and what one must have to run it: checked on the way (runtime/manifest.h).
   std::string arch, cpu;
   std::vector<std::string> features;
@@ -31,12 +33,14 @@ CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, co
                                   const KernelOptions& options);
 
 // Binds a compiled operator to tensors; they must outlive it. Const buffers are packed at construction. `run` is for
-// one thread at a time and never allocates.
+// one thread at a time and, but for the emulator, never allocates.
 class OperatorRunner {
  public:
-  // UserError(Artifact) where this processor lacks what the kernel was compiled for.
+  // UserError(Artifact) where this processor lacks what the kernel was compiled for, UserError(Device) for a GPU's.
   OperatorRunner(const CompiledOperator& op, std::span<runtime::Tensor> tensors, int threads);
-  void run();  // UserError if the kernel reports a failure
+  void run();  // UserError if the kernel reports a failure, InternalError with what the emulator has found
+  void set_emulation(const runtime::EmulatorOptions& options) { emulation_ = options; }
+  const std::vector<runtime::LaunchCounts>& launch_counts() const { return counts_; }  // of the last emulated run
 
  private:
   runtime::SharedLibrary library_;
@@ -45,6 +49,13 @@ class OperatorRunner {
   std::vector<runtime::Tensor> packed_;
   runtime::Tensor scratch_;
   std::vector<const void*> buffers_;
+  std::vector<std::int64_t> bytes_;  // of each of them
+  std::shared_ptr<const ir::Program> program_;
+  bool emulated_;
+  runtime::EmulatorOptions emulation_;
+  std::vector<runtime::LaunchCounts> counts_;
+
+  int run_emulated();
 };
 
 // Interface tensors of a Program whose sizes are bound: inputs filled, outputs zeroed.

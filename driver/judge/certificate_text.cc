@@ -10,16 +10,18 @@ namespace {
 using nlohmann::ordered_json;
 
 ordered_json to_json(const schedule::CertificateBuffer& b) {
-  return {{"id", b.id},
-          {"name", b.name},
-          {"of", b.of},
-          {"role", b.role},
-          {"dtype", b.dtype},
-          {"box", b.box},
-          {"scope_rows", b.scope_rows},
-          {"alloc_rows", b.alloc_rows},
-          {"place", b.place},
-          {"at_compile_time", b.at_compile_time}};
+  ordered_json json{{"id", b.id},
+                    {"name", b.name},
+                    {"of", b.of},
+                    {"role", b.role},
+                    {"dtype", b.dtype},
+                    {"box", b.box},
+                    {"scope_rows", b.scope_rows},
+                    {"alloc_rows", b.alloc_rows},
+                    {"place", b.place},
+                    {"at_compile_time", b.at_compile_time}};
+  if (b.of_threads) json["of_threads"] = true;
+  return json;
 }
 
 ordered_json to_json(const schedule::CertificateAccess& a) {
@@ -33,6 +35,7 @@ ordered_json to_json(const schedule::CertificateStatement& s) {
       {"id", s.id},         {"name", s.name}, {"kind", s.kind}, {"combiner", s.combiner}, {"iterators", s.iterators},
       {"domain", s.domain}, {"time", s.time}};
   if (!s.phi.empty()) json["phi"] = s.phi;
+  if (!s.thread.empty()) json["thread"] = s.thread;
   json.update({{"operation", s.operation},
                {"indices", s.indices},
                {"permitted", s.permitted},

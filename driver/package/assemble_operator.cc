@@ -16,6 +16,7 @@ class OperatorAssembler {
       : op_(op), tensors_(tensors), read_(buffers_read(op.built.kernel.program)) {}
 
   runtime::ArtifactParts run(const codegen::Target& target) {
+    refuse_gpu(target, "an artifact");
     const std::vector<const ir::Buffer*> interface = op_.built.program->interface();
     POLYTE_CHECK(interface.size() == tensors_.size(), "one tensor an interface buffer");
     for (std::size_t i = 0; i < interface.size(); ++i) add_interface(*interface[i], tensors_[i]);

@@ -9,6 +9,7 @@
 #include "ir/program_text.h"
 #include "schedule/proof/isl_bridge.h"
 #include "schedule/proof/isl_faults.h"
+#include "schedule/proof/prover_impl.h"
 #include "schedule/state/contract.h"
 #include "support/error.h"
 
@@ -279,6 +280,7 @@ CertificateBuffer make_buffer(const IslContext& context, const IslModel& model, 
   out.place = id(buffer.place);
   for (const StagedBuffer& b : state.staged)
     if (b.name == buffer.name) out.at_compile_time = b.at_compile_time;
+  out.of_threads = is_spread(model, buffer);
   return out;
 }
 
@@ -316,6 +318,9 @@ Certificate certificate_in(const IslContext& context, const State& state) {
   }
   for (std::size_t i = 0; i < now.statements.size(); ++i)
     out.schedule.push_back(SideWriter(context, now, "S").write(i, &then));
+  const bool any = std::ranges::any_of(out.buffers, [](const CertificateBuffer& b) { return b.of_threads; });
+  for (std::size_t i = 0; any && i < now.statements.size(); ++i)
+    out.schedule[i].thread = text_of(threads_of(now, i).intersect_domain(now.statements[i].domain));
   out.concurrent = concurrent_loops(now);
   return out;
 }

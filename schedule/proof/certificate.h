@@ -33,7 +33,8 @@ struct CertificateStatement {
   std::vector<std::string> iterators = {};
   std::vector<std::string> permitted = {};  // of a reference update: over which the contract lets terms change places
   bool atomic = false, padded = false;
-  int prefix = 0;  // leading iterators that say for which iteration of its site an instance was computed
+  std::string thread = {};  // instance -> the number of its thread, where some buffer is of threads
+  int prefix = 0;           // leading iterators that say for which iteration of its site an instance was computed
 };
 
 struct CertificateBuffer {
@@ -45,6 +46,7 @@ struct CertificateBuffer {
   int alloc_rows = 0;      // of them, those that tell its memory apart
   std::string place = {};  // the buffer in whose memory it lies
   bool at_compile_time = false;
+  bool of_threads = false;  // registers of a block of a GPU: each cell is touched by one of its threads
 };
 
 struct CertificateLoop {

@@ -60,7 +60,7 @@ std::optional<Refusal> end_to_end_refusal(Prover::Impl& impl, const State& state
   for (LoopId loop : concurrent_loops(state.tree)) {
     if (auto refusal = check_independent(model, loop)) return refusal;
   }
-  return std::nullopt;
+  return check_owners(model);
 }
 
 constexpr const char* kLibrary = "integer set library";
@@ -93,6 +93,9 @@ std::optional<Refusal> Prover::check_order(const State& state, const std::vector
 }
 std::optional<Refusal> Prover::check_independent(const State& state, LoopId loop_id) {
   return guarded(*impl_, [&] { return schedule::check_independent(make_model(impl_->context, state), loop_id); });
+}
+std::optional<Refusal> Prover::check_owners(const State& state) {
+  return guarded(*impl_, [&] { return schedule::check_owners(make_model(impl_->context, state)); });
 }
 std::optional<Refusal> Prover::check_bounds(const State& state, const std::vector<std::string>& statements) {
   return guarded(*impl_, [&] { return schedule::check_bounds(make_model(impl_->context, state), statements); });

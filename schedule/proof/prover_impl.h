@@ -52,8 +52,16 @@ std::string access_pattern(const ir::Access& access);  // B[i, j+1]
 
 // Every access of these statements (all: empty) stays in its buffer.
 std::optional<Refusal> check_bounds(const IslModel& model, const std::vector<std::string>& names);
+// Instance -> its place in memory: the cells of a buffer that is allocated outside its scope, without the iterations of
+// the scope; those of the tensor in whose memory it lies.
+isl::map places(const IslModel& model, int statement, const IslAccess& access);
 // No two iterations of the loop touch one place that one of them writes.
 std::optional<Refusal> check_independent(const IslModel& model, LoopId loop_id);
+// Instance -> the number of the thread that runs it; whether registers outlive a loop of threads; then every cell of
+// them is one thread's.
+isl::map threads_of(const IslModel& model, std::size_t statement);
+bool is_spread(const IslModel& model, const IslBuffer& buffer);
+std::optional<Refusal> check_owners(const IslModel& model);
 
 // Advice for an order violation, each checked with `basis`.
 std::vector<std::string> order_advice(const Basis& basis, const State& state, const OrderViolation& violation,

@@ -20,22 +20,6 @@ const IslBuffer& buffer_of(const IslModel& model, const IslAccess& access) {
   return model.buffers[static_cast<std::size_t>(access.buffer)];
 }
 
-// Places in memory: the cells of a buffer that is allocated outside its scope, without the iterations of the scope;
-// those of the tensor in whose memory it lies.
-isl::map places(const IslModel& model, int statement, const IslAccess& access) {
-  const IslBuffer& buffer = buffer_of(model, access);
-  if (buffer.place != access.buffer) {
-    isl_map* cells = access.cells.copy();
-    const std::string tuple = "B" + std::to_string(buffer.place);
-    return isl::manage(
-        isl_map_set_tuple_id(cells, isl_dim_out, isl_id_alloc(isl_map_get_ctx(cells), tuple.c_str(), nullptr)));
-  }
-  if (buffer.alloc_loop == buffer.scope_loop) return access.cells;
-  const isl::multi_aff rows = rows_down_to(model, statement, buffer.scope_loop, true);
-  const auto scoped = static_cast<unsigned>(isl_multi_aff_dim(rows.get(), isl_dim_out));
-  return isl::manage(isl_map_project_out(access.cells.copy(), isl_dim_out, 0, scoped));
-}
-
 // Pairs of instances of a and b in different iterations of the loop (same outer iterations), touching one cell.
 isl::map conflict(const IslModel& model, int a, const IslAccess& x, int b, const IslAccess& y, LoopId loop_id) {
   isl::multi_aff outer_a = rows_down_to(model, a, loop_id, false), outer_b = rows_down_to(model, b, loop_id, false);
@@ -63,7 +47,7 @@ bool state_permits(const IslModel& model, const ScheduledStatement& s) {
 // Both accesses are the one read and write of an atomic update, by two threads.
 bool is_atomic(const IslModel& model, int a, int b, const IslAccess& x, const IslAccess& y, LoopKind kind) {
   const ScheduledStatement& s = *model.statements[static_cast<std::size_t>(a)].statement;
-  if (a != b || !s.atomic || kind != LoopKind::Parallel) return false;
+  if (a != b || !s.atomic || !ir::is_threaded(kind)) return false;
   const auto is_own = [](const IslAccess& access) { return access.write || access.own; };
   return is_own(x) && is_own(y) && state_permits(model, s);
 }
@@ -118,13 +102,26 @@ Refusal race_refusal(const IslModel& model, const State& state, LoopId loop_id, 
                 std::to_string(row_value(t, loop.name, c.sink, c.sizes)) + (race.y->write ? " writes it" : " reads it");
   Refusal refusal;
   refusal.kind = RefusalKind::Illegal;
-  refusal.headline = std::string(loop.kind == LoopKind::Vector ? "vector" : "parallel") + " loop " + loop.name +
-                     " carries a dependence through " + c.watch;
+  refusal.headline = to_string(loop.kind) + " loop " + loop.name + " carries a dependence through " + c.watch;
   refusal.counterexamples.push_back(std::move(c));
   return refusal;
 }
 
 }  // namespace
+
+isl::map places(const IslModel& model, int statement, const IslAccess& access) {
+  const IslBuffer& buffer = buffer_of(model, access);
+  if (buffer.place != access.buffer) {
+    isl_map* cells = access.cells.copy();
+    const std::string tuple = "B" + std::to_string(buffer.place);
+    return isl::manage(
+        isl_map_set_tuple_id(cells, isl_dim_out, isl_id_alloc(isl_map_get_ctx(cells), tuple.c_str(), nullptr)));
+  }
+  if (buffer.alloc_loop == buffer.scope_loop) return access.cells;
+  const isl::multi_aff rows = rows_down_to(model, statement, buffer.scope_loop, true);
+  const auto scoped = static_cast<unsigned>(isl_multi_aff_dim(rows.get(), isl_dim_out));
+  return isl::manage(isl_map_project_out(access.cells.copy(), isl_dim_out, 0, scoped));
+}
 
 std::optional<Refusal> check_independent(const IslModel& model, LoopId loop_id) {
   const State& state = *model.state;

@@ -149,6 +149,11 @@ struct Vectorize {
 struct Parallel {
   LoopName loop;
 };
+// bind L to thread: its iterations are blocks, threads, warps or lanes of a GPU.
+struct Bind {
+  LoopName loop;
+  LoopKind kind = LoopKind::Thread;
+};
 struct ComputeInline {
   std::string tensor;
 };

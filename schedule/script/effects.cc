@@ -74,9 +74,7 @@ std::vector<const Loop*> new_kinds(const State& before, const State& after) {
 std::string kind_note(const State& after, const Loop& loop, std::int64_t lanes) {
   const auto trips = trips_of(after, loop);
   if (!trips) return "";
-  const std::string name = loop.kind == LoopKind::Unrolled ? "unrolled loop "
-                           : loop.kind == LoopKind::Vector ? "vector loop "
-                                                           : "parallel loop ";
+  const std::string name = ir::to_string(loop.kind) + " loop ";
   if (*trips == 1) return name + loop.name + " runs once: it has no effect";
   if (loop.kind != LoopKind::Vector || *trips % lanes == 0) return "";
   return name + loop.name + " runs " + std::to_string(*trips) + " iterations, no multiple of the " +

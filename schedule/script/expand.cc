@@ -80,6 +80,12 @@ void add_kind(const std::string& statement, const NestLoop& loop, std::vector<Op
     case LoopKind::Unrolled:
       steps.push_back(Unroll{name, {}});
       return;
+    case LoopKind::Block:
+    case LoopKind::Thread:
+    case LoopKind::Warp:
+    case LoopKind::Lane:
+      steps.push_back(Bind{name, loop.kind});
+      return;
     case LoopKind::Serial:
       return;
   }
@@ -118,9 +124,10 @@ class TransactionReader {
       });
     if (const Merge* merge = std::get_if<Merge>(&step)) return add_merge(*merge);
     if (const Parallel* loop = std::get_if<Parallel>(&step)) return add_kind(loop->loop, LoopKind::Parallel);
+    if (const Bind* loop = std::get_if<Bind>(&step)) return add_kind(loop->loop, loop->kind);
     if (const Vectorize* loop = std::get_if<Vectorize>(&step)) return add_kind(loop->loop, LoopKind::Vector);
     if (const Unroll* loop = std::get_if<Unroll>(&step)) return add_kind(loop->loop, LoopKind::Unrolled);
-    return malformed("a transaction holds order, place, compute_at, merge, parallel, vectorize and unroll only");
+    return malformed("a transaction holds order, place, compute_at, merge, parallel, bind, vectorize and unroll only");
   }
 
   Result<NestTree, Refusal> nest() const {

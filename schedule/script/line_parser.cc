@@ -1,5 +1,6 @@
 #include "schedule/script/line_parser.h"
 
+#include <algorithm>
 #include <set>
 
 #include "schedule/script/script_text.h"
@@ -114,10 +115,9 @@ Tail LineParser::tail_strategy() {
 
 Memory LineParser::memory() {
   const std::string word = name("a memory");
-  if (word == "register") return Memory::Register;
-  if (word == "stack") return Memory::Stack;
-  if (word == "heap") return Memory::Heap;
-  fail("memory '" + word + "': expected register, stack or heap");
+  const auto* memory = std::ranges::find_if(ir::kMemories, [&](Memory m) { return to_string(m) == word; });
+  if (memory == std::end(ir::kMemories)) fail("memory '" + word + "': expected register, stack, shared or heap");
+  return *memory;
 }
 
 std::vector<When> LineParser::when() {
@@ -175,10 +175,7 @@ NestTree LineParser::bare_node() {
   if (is("...") || is("?"))
     fail("a hole ('" + peek().text + "') needs a name to be filled by: let rest = ... on a line before, and rest here");
   if (accept("{")) return sequence();
-  if (is("par") && peek(1).kind == Token::Kind::Name) {
-    ++at_;
-    return loop_node(name("a loop"), LoopKind::Parallel);
-  }
+  if (const LoopKind kind = kind_before_name(); kind != LoopKind::Serial) return loop_node(name("a loop"), kind);
   if (accept("[")) {
     const std::string loop = name("a loop");
     expect("]");
@@ -193,6 +190,15 @@ NestTree LineParser::bare_node() {
   return leaf();
 }
 
+// par n, block n: the word is read where a name stands after it; it may be a loop's own name, or a statement's.
+LoopKind LineParser::kind_before_name() {
+  const bool is_leaf = (is("when", 1) || is("at", 1)) && !is(">", 2);
+  if (is_leaf || peek().kind != Token::Kind::Name || peek(1).kind != Token::Kind::Name) return LoopKind::Serial;
+  const auto kind = kind_of_word(peek().text);
+  if (kind) ++at_;
+  return kind.value_or(LoopKind::Serial);
+}
+
 NestPath LineParser::path() {
   NestPath loops;
   do {
@@ -204,8 +210,8 @@ NestPath LineParser::path() {
       loop = {name("a loop"), LoopKind::Vector};
       expect(">");
     } else {
-      const bool parallel = is("par") && peek(1).kind == Token::Kind::Name && accept("par");
-      loop = {name("a loop"), parallel ? LoopKind::Parallel : LoopKind::Serial};
+      const LoopKind kind = kind_before_name();
+      loop = {name("a loop"), kind};
     }
     loops.push_back(std::move(loop));
   } while (accept(">"));
@@ -222,8 +228,8 @@ Result<NestPath> parse_path(const std::string& text) {
 }
 
 bool is_path_text(const std::string& text) {
-  const bool marked =
-      text.find('>') != std::string::npos || text.find('[') != std::string::npos || text.rfind("par ", 0) == 0;
+  const bool marked = text.find('>') != std::string::npos || text.find('[') != std::string::npos ||
+                      (text.find(' ') != std::string::npos && kind_of_word(text.substr(0, text.find(' '))));
   const auto path = parse_path(text);
   return path && (marked || (*path).front().name.find('.') != std::string::npos);
 }

@@ -52,6 +52,7 @@ class LineParser {
   const Token& peek(std::size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
   std::string loop_pattern();
   NestTree bare_node();
+  LoopKind kind_before_name();
   NestTree sequence();
   NestTree loop_node(const std::string& loop, LoopKind kind);
   NestTree leaf();

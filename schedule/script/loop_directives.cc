@@ -148,14 +148,29 @@ void parse_tensorize(LineParser& line, std::vector<Operation>& into) {
   into.push_back(tensorize);
 }
 
+std::vector<LoopName> selected_loops(LineParser& line) {
+  const std::string selector = line.optional_selector();
+  std::vector<LoopName> loops;
+  do {
+    loops.push_back(line.selected_loop());
+    if (loops.back().statement.empty()) loops.back().statement = selector;
+  } while (line.accept(","));
+  return loops;
+}
+
 template <class Kind>
 void parse_kind(LineParser& line, std::vector<Operation>& into) {
-  const std::string selector = line.optional_selector();
-  do {
-    LoopName loop = line.selected_loop();
-    if (loop.statement.empty()) loop.statement = selector;
-    into.push_back(Kind{loop});
-  } while (line.accept(","));
+  for (const LoopName& loop : selected_loops(line)) into.push_back(Kind{loop});
+}
+
+// bind m.o, n.o to block
+void parse_bind(LineParser& line, std::vector<Operation>& into) {
+  const std::vector<LoopName> loops = selected_loops(line);
+  line.expect("to");
+  const std::string word = line.name("block, thread, warp or lane");
+  const auto kind = kind_of_word(word);
+  if (!kind || !ir::is_of_device(*kind)) line.fail("'" + word + "': expected block, thread, warp or lane");
+  for (const LoopName& loop : loops) into.push_back(Bind{loop, *kind});
 }
 
 // --- printing
@@ -208,6 +223,8 @@ std::string print_tensorize(const Tensorize& d) { return "tensorize " + print(d.
 
 std::string print_vectorize(const Vectorize& d) { return "vectorize " + print(d.loop); }
 
+std::string print_bind(const Bind& d) { return "bind " + print(d.loop) + " to " + to_string(d.kind); }
+
 std::string print_parallel(const Parallel& d) { return "parallel " + print(d.loop); }
 
 Applied vectorize(const State& state, const Vectorize& d, const PrimitiveContext& context) {
@@ -216,6 +233,10 @@ Applied vectorize(const State& state, const Vectorize& d, const PrimitiveContext
 
 Applied parallel(const State& state, const Parallel& d, const PrimitiveContext& context) {
   return set_kinds(state, d.loop, LoopKind::Parallel, context);
+}
+
+Applied bind(const State& state, const Bind& d, const PrimitiveContext& context) {
+  return set_kinds(state, d.loop, d.kind, context);
 }
 
 }  // namespace
@@ -237,6 +258,7 @@ const std::vector<DirectiveRow>& loop_directives() {
       directive<Tensorize, print_tensorize, tensorize>("tensorize", parse_tensorize),
       directive<Vectorize, print_vectorize, vectorize>("vectorize", parse_kind<Vectorize>, idle_kind),
       directive<Parallel, print_parallel, parallel>("parallel", parse_kind<Parallel>, idle_kind),
+      directive<Bind, print_bind, bind>("bind", parse_bind, idle_kind),
   };
   return kTable;
 }

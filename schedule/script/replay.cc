@@ -10,6 +10,7 @@
 #include "schedule/script/script_text.h"
 #include "schedule/script/size_expr.h"
 #include "schedule/script/tensorized.h"
+#include "schedule/state/launches.h"
 #include "support/processors.h"
 #include "support/stage_log.h"
 
@@ -128,8 +129,11 @@ Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const 
     state = std::move(**applied);
     if (options.on_applied) options.on_applied(directive, state, milliseconds);
   }
-  if (options.proof == ProofLevel::Directive)
+  if (auto refusal = check_launches(state, machine)) return *refusal;
+  if (options.proof == ProofLevel::Directive) {
     if (auto refusal = check_all_races(state, *prover)) return *refusal;
+    if (auto refusal = prover->check_owners(state)) return *refusal;
+  }
   if (options.proof == ProofLevel::Full || options.proof == ProofLevel::Final)
     if (auto refusal = prover->check_end_to_end(state))
       return explained(*refusal, {initial, at_start}, {state, environment}, script, *prover);

@@ -40,10 +40,10 @@ struct Specialize {
 using AnyOperation =
     std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Map, Remap, Skew, Shift,
                  Reverse, Rename, AffineMap, Interchange, Wavefront, UnrollAndJam, Cut, Peel, Unroll, Vectorize,
-                 Parallel, ComputeInline, InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic, Specialize,
-                 ComputeAt, ComputeRoot, StoreAt, ReverseComputeAt, Place, Nest, Stage, FoldStorage, BoundStorage,
-                 StorageAlign, HoistStorage, Reuse, SetScope, TransformLayout, DoubleBuffer, ComputeWith, Prefetch,
-                 StoreNonTemporal, Pad, SetTail, Tensorize, Transaction, Reciprocal>;
+                 Parallel, Bind, ComputeInline, InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic,
+                 Specialize, ComputeAt, ComputeRoot, StoreAt, ReverseComputeAt, Place, Nest, Stage, FoldStorage,
+                 BoundStorage, StorageAlign, HoistStorage, Reuse, SetScope, TransformLayout, DoubleBuffer, ComputeWith,
+                 Prefetch, StoreNonTemporal, Pad, SetTail, Tensorize, Transaction, Reciprocal>;
 struct Operation : AnyOperation {
   using AnyOperation::AnyOperation;
   POLYTE_OUT_OF_LINE(Operation);

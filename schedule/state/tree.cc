@@ -1,5 +1,7 @@
 #include "schedule/state/tree.h"
 
+#include <algorithm>
+
 #include "schedule/state/nest_tree.h"
 #include "support/error.h"
 
@@ -159,6 +161,11 @@ std::string print_loop(const std::string& name, LoopKind kind) {
   switch (kind) {
     case LoopKind::Parallel:
       return "par " + name;
+    case LoopKind::Block:
+    case LoopKind::Thread:
+    case LoopKind::Warp:
+    case LoopKind::Lane:
+      return ir::to_string(kind) + " " + name;
     case LoopKind::Unrolled:
       return "[" + name + "]";
     case LoopKind::Vector:
@@ -167,6 +174,13 @@ std::string print_loop(const std::string& name, LoopKind kind) {
       break;
   }
   return name;
+}
+
+std::optional<LoopKind> kind_of_word(const std::string& word) {
+  if (word == "par") return LoopKind::Parallel;
+  const auto* kind =
+      std::ranges::find_if(ir::kLoopKinds, [&](LoopKind k) { return ir::is_of_device(k) && ir::to_string(k) == word; });
+  return kind == std::end(ir::kLoopKinds) ? std::nullopt : std::optional(*kind);
 }
 
 std::string print_nest(const Tree& tree) { return print(nest_of(tree, tree)); }

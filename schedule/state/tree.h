@@ -72,7 +72,9 @@ Tree map_leaves(const Tree& tree, const std::function<Leaf(const Leaf&)>& f);
 Tree without_statement(const Tree& tree, const std::string& statement);
 // The tree with what its leaves say of these loops said of others.
 Tree with_other_loops(const Tree& tree, const std::map<LoopId, LoopId>& now);
-std::string print_loop(const std::string& name, LoopKind kind);  // n, par n, [n], <n>
+std::string print_loop(const std::string& name, LoopKind kind);  // n, par n, [n], <n>, block n
+// The kind that a word before a loop's name gives it: par, block, thread, warp, lane.
+std::optional<LoopKind> kind_of_word(const std::string& word);
 // Nest text of the tree, as `nest` has it: par n.o > k.o > { tile ; ... }. What leaves say of loops around a part of a
 // tree has their names from `root`.
 std::string print_nest(const Tree& tree);

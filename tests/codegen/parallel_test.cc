@@ -19,7 +19,7 @@ struct RecordingHost {
   polyte_host host;
 
   explicit RecordingHost(int workers) {
-    host = {sizeof(polyte_host), static_cast<std::uint32_t>(workers), this, &RecordingHost::run};
+    host = {sizeof(polyte_host), static_cast<std::uint32_t>(workers), this, &RecordingHost::run, nullptr, nullptr};
   }
   static void run(void* self, polyte_parallel_body body, void* context, std::int64_t begin, std::int64_t end) {
     auto& recorder = *static_cast<RecordingHost*>(self);
@@ -73,7 +73,7 @@ TEST_CASE("parallel loops: serial without a host, by its parallel_for with one; 
 }
 
 TEST_CASE("a host without parallel_for runs the loop serially") {
-  const polyte_host host = {sizeof(polyte_host), 1, nullptr, nullptr};
+  const polyte_host host = {sizeof(polyte_host), 1, nullptr, nullptr, nullptr, nullptr};
   CHECK(against_interpreter(kText, {{"x", filled(DType::F32, {6, 40}, 32)}}, {.host = &host}) == "");
 }
 

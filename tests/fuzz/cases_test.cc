@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "driver/compile/describe_target.h"
 #include "driver/judge/fuzz/judge.h"
 
 using namespace polyte;
@@ -61,7 +62,8 @@ TEST_CASE("what fuzzers found stays right") {
     INFO(file.string());
     std::ostringstream text;
     text << std::ifstream(file).rdbuf();
-    const Verdict verdict = judge(case_of(text.str()), test_target());
+    const std::string target = words_after("# target: ", text.str());
+    const Verdict verdict = judge(case_of(text.str()), target.empty() ? test_target() : driver::target_named(target));
     const std::string refusal = words_after("# refused: ", text.str());
     INFO(verdict.failure);
     INFO(verdict.detail);

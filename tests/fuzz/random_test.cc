@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "driver/compile/describe_target.h"
 #include "driver/judge/fuzz/fuzz.h"
 #include "driver/judge/fuzz/random_environment.h"
 #include "ir/program_text.h"
@@ -114,8 +115,17 @@ TEST_CASE("600 runs leave no row of the coverage table empty") {
   // A fault of the compiler is not this test's business: tests/fuzz/CMakeLists.txt has the runs that may show none.
   const FuzzReport report =
       fuzz::fuzz({.seed = 1, .runs = 600, .jobs = 2, .native_percent = 0, .shrink = false}, test_target());
-  for (const std::string& row : empty_rows(report.coverage)) FAIL_CHECK(row);
+  for (const std::string& row : empty_rows(report.coverage, false)) FAIL_CHECK(row);
   CHECK(report.coverage.pairs.size() > possible_pairs() / 2);
   Coverage none;
-  CHECK(empty_rows(none).size() == feature_names().size() + directive_names().size());
+  const std::size_t of_gpu = 6, of_cpu = 1, all = feature_names().size() + directive_names().size();
+  CHECK(empty_rows(none, false).size() == all - of_gpu);
+  CHECK(empty_rows(none, true).size() == all - of_cpu);
+}
+
+TEST_CASE("600 runs for a GPU leave no row of the coverage table empty") {
+  const codegen::Target target = driver::target_named("cuda:h100");
+  const FuzzReport report =
+      fuzz::fuzz({.seed = 1, .runs = 600, .jobs = 2, .native_percent = 0, .shrink = false}, target);
+  for (const std::string& row : empty_rows(report.coverage, true)) FAIL_CHECK(row);
 }

@@ -5,6 +5,8 @@
 
 #include "lower/lower.h"
 #include "lower/trace_check.h"
+#include "schedule/state/launches.h"
+#include "support/gpu_machines.h"
 #include "tests/legality/legality_cases.h"
 #include "tests/schedule/schedule_testing.h"
 
@@ -34,10 +36,13 @@ std::string text_of(Label label) {
   return kTexts[static_cast<int>(label)];
 }
 
+// Loops of a GPU have passes of their own.
+Machine machine_for(const State& state) { return is_for_device(state.tree) ? *gpu_machine("h100") : test_machine(); }
+
 // What an execution of the State's loops shows, before the passes and after them.
 std::string loops_fault(const State& state) {
   const lower::TraceOptions options{.any_order = lower::reorderable_updates(state)};
-  const Machine machine = test_machine();
+  const Machine machine = machine_for(state);
   const lower::ReferenceTrace reference(*state.basis, make_inputs(*state.basis, 2), options);
   const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine});
   for (const ir::LoopProgram& loops : {lower::lower_to_nest(state), lower::lower(state, {.machine = machine})})

@@ -72,6 +72,8 @@ class Executor {
   std::map<LoopId, std::int64_t> scopes_;  // number of the running iteration
   std::int64_t iterations_ = 0;
   std::vector<RaceLog*> logs_;
+  std::int64_t thread_ = 0;                  // of the block
+  std::map<CellName, std::int64_t> owners_;  // of registers: the thread that touched one first
   std::vector<std::string> problems_;
 
   void report(const std::string& problem) {
@@ -193,11 +195,14 @@ class Executor {
     RaceLog log;
     log.loop = loop.name;
     if (concurrent) logs_.push_back(&log);
+    const std::int64_t outside = thread_;
     for (const auto& [value, inside] : iterations) {
       log.iteration = value;
+      if (ir::is_of_threads(loop.kind)) thread_ = outside + value * (loop.kind == LoopKind::Warp ? ir::kLanes : 1);
       scopes_[loop.id] = ++iterations_;
       execute(loop.body, inside);
     }
+    thread_ = outside;
     if (concurrent) logs_.pop_back();
   }
 
@@ -221,7 +226,17 @@ class Executor {
 
   const CellName* updated_ = nullptr;  // what the running instance updates at once, if its statement is atomic
 
+  void check_owner(const CellName& cell, const Instance& instance) {
+    const bool is_register = std::ranges::any_of(state_.staged, [&](const StagedBuffer& staged) {
+      return staged.name == cell.buffer && staged.memory == Memory::Register;
+    });
+    if (is_register && owners_.emplace(cell, thread_).first->second != thread_)
+      report("thread " + std::to_string(thread_) + " touches " + text_of(cell) + " of thread " +
+             std::to_string(owners_.at(cell)) + " (" + instance.statement->body.name + ")");
+  }
+
   void log_touch(const CellName& cell, bool write, const Instance& instance) {
+    check_owner(cell, instance);
     const bool is_update = updated_ && !(cell < *updated_) && !(*updated_ < cell);
     const ScheduledStatement* const atomic = is_update ? instance.statement : nullptr;
     for (RaceLog* log : logs_) {

@@ -114,20 +114,22 @@ TEST_CASE("the header says for how many threads, and that is what `cores` counts
 }
 
 TEST_CASE("every problem of a file at once") {
-  CHECK(problems_of("schedule s/1 for p f32 exact\nsplit m by\nnest a > b >\nturn m\nsplit k by 4 tail soft\n") ==
-        List{"f:2: a size is missing before the end of the line",
-             "f:3: expected a loop or a statement, got the end of the line",
-             "f:4: 'turn' is not a directive (param, where, let, split, tile, reorder, order, fuse, merge, distribute, "
-             "tail, "
-             "unroll, unroll_and_jam, cut, peel, tensorize, vectorize, parallel, map, skew, shift, reverse, rename, "
-             "affine, "
-             "interchange, wavefront, compute_inline, compute_at, compute_root, store_at, compute_with, "
-             "reverse_compute_at, place, nest, rewrite, rfactor, split_reduction, reassociate, reciprocal, atomic, "
-             "specialize, "
-             "stage, cache_read, cache_write, pack, registers, fold_storage, bound_storage, storage_align, "
-             "hoist_storage, reuse, "
-             "set_scope, transform_layout, double_buffer, prefetch, stream, pad are)",
-             "f:5: tail 'soft': expected guard, mask, cut, round or shift"});
+  CHECK(
+      problems_of("schedule s/1 for p f32 exact\nsplit m by\nnest a > b >\nturn m\nsplit k by 4 tail soft\n") ==
+      List{
+          "f:2: a size is missing before the end of the line",
+          "f:3: expected a loop or a statement, got the end of the line",
+          "f:4: 'turn' is not a directive (param, where, let, split, tile, reorder, order, fuse, merge, distribute, "
+          "tail, "
+          "unroll, unroll_and_jam, cut, peel, tensorize, vectorize, parallel, bind, map, skew, shift, reverse, rename, "
+          "affine, "
+          "interchange, wavefront, compute_inline, compute_at, compute_root, store_at, compute_with, "
+          "reverse_compute_at, place, nest, rewrite, rfactor, split_reduction, reassociate, reciprocal, atomic, "
+          "specialize, "
+          "stage, cache_read, cache_write, pack, registers, fold_storage, bound_storage, storage_align, "
+          "hoist_storage, reuse, "
+          "set_scope, transform_layout, double_buffer, prefetch, stream, pad are)",
+          "f:5: tail 'soft': expected guard, mask, cut, round or shift"});
   CHECK(problems_of("") == List{"f:1: the script is empty"});
   CHECK(problems_of("split m by 4\n") ==
         List{"f:1: a script begins with: schedule NAME/1 for PROGRAM@DIGEST on CPU TYPE CONTRACT"});
@@ -145,7 +147,7 @@ TEST_CASE("what a line may not say") {
   CHECK(line_problem("nest u > { x > bx once per v; y }") ==
         List{"f:2: 'once per' goes with 'at': S at LOOP once per v"});
   CHECK(line_problem("param F in {1, 2}") == List{"f:2: expected '=', got 'in'"});
-  CHECK(line_problem("stage x in cache") == List{"f:2: memory 'cache': expected register, stack or heap"});
+  CHECK(line_problem("stage x in cache") == List{"f:2: memory 'cache': expected register, stack, shared or heap"});
   CHECK(line_problem("stage x twice") ==
         List{"f:2: 'twice' is not expected in a stage (at, in, layout, fold, pad, when compile, copy are)"});
   CHECK(line_problem("unroll m   #: me") == List{"f:2: provenance 'me': expected person, template, isl or tile-model"});

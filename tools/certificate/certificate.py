@@ -22,6 +22,7 @@ class Statement:
         self.domain = read_set(entry["domain"])
         self.time = read_map(entry["time"])
         self.phi = read_map(entry["phi"]) if "phi" in entry else None
+        self.thread = read_map(entry["thread"]) if "thread" in entry else None
         self.of = isl.Map(entry["phi"]).get_tuple_name(isl.dim_type.out) if "phi" in entry else entry["id"]
         self.indices = [read_map(text) for text in entry["indices"]]
         self.accesses = [Access(a, read_map, read_set) for a in entry["accesses"]]

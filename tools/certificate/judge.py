@@ -30,6 +30,9 @@ class Judge:
         self.check_families()
         for loop in self.c.concurrent:
             self.check_races(loop)
+        for buffer in self.c.buffers.values():
+            if buffer.get("of_threads"):
+                self.check_owners(buffer)
 
     def check_form(self):
         """What the definitions take for granted."""
@@ -334,6 +337,10 @@ class Judge:
 
     def memory(self, s, access, depth):
         """instance -> [rows outside the loop -> element in memory]"""
+        return product(first_times(s.time, 0, depth), self.element(access))
+
+    def element(self, access):
+        """instance -> element in memory"""
         buffer = self.c.buffers[access.buffer]
         where = no_pairs()
         for piece in maps_of(self.now.located(access)):
@@ -341,7 +348,18 @@ class Judge:
                                       buffer["scope_rows"] - buffer["alloc_rows"])
             piece = piece.set_tuple_name(isl.dim_type.out, self.now.place[access.buffer])
             where = where.union(isl.UnionMap.from_map(piece))
-        return product(first_times(s.time, 0, depth), where)
+        return where
+
+    # -- registers of a block of threads
+
+    def check_owners(self, buffer):
+        touched = [(s, self.element(a)) for s in self.now.statements.values() for a in s.accesses
+                   if a.buffer == buffer["id"]]
+        for s, here in touched:
+            for t, there in touched:
+                pairs = here.apply_range(there.reverse()).subtract(s.thread.apply_range(t.thread.reverse()))
+                if not pairs.is_empty():
+                    raise Fault(f"two threads touch one register of {buffer['name']}", pairs)
 
     def in_one_iteration(self, writes, touched, depth):
         cells, rows = no_instances(), no_pairs()

@@ -35,6 +35,7 @@ constexpr std::array kDirectives = {"param",
                                     "unroll",
                                     "vectorize",
                                     "parallel",
+                                    "bind",
                                     "compute_inline",
                                     "inline all",
                                     "rfactor",
@@ -69,10 +70,12 @@ constexpr std::array kDirectives = {"param",
 static_assert(kDirectives.size() == std::variant_size_v<AnyOperation>, "each directive has a row");
 
 // What is said beside the name: rows of their own.
-constexpr std::array kForms = {
-    "cache_read",   "cache_write",        "pack",       "stage copy", "stage fold", "stage pad",
-    "stage layout", "stage when compile", "split into", "split from", "once per",   "merge with",
-    "cut as",       "selector",           "tail cut",   "tail mask",  "tail round", "tail shift"};
+constexpr std::array kForms = {"cache_read", "cache_write", "pack",         "stage copy",
+                               "stage fold", "stage pad",   "stage layout", "stage when compile",
+                               "split into", "split from",  "once per",     "merge with",
+                               "cut as",     "selector",    "tail cut",     "tail mask",
+                               "tail round", "tail shift",  "block",        "thread",
+                               "warp",       "lane",        "shared"};
 
 constexpr std::array kFeatures = {
     // types and roles
@@ -261,6 +264,10 @@ void add_forms(const Operation& operation, std::set<std::string>& names) {
     if (!merge->with.empty()) names.insert("merge with");
   } else if (const auto* vectorize = std::get_if<schedule::Vectorize>(&operation)) {
     selects(vectorize->loop);
+  } else if (const auto* bind = std::get_if<schedule::Bind>(&operation)) {
+    names.insert(to_string(bind->kind));
+  } else if (const auto* scope = std::get_if<schedule::SetScope>(&operation)) {
+    if (scope->memory == schedule::Memory::Shared) names.insert("shared");
   } else if (const auto* parallel = std::get_if<schedule::Parallel>(&operation)) {
     selects(parallel->loop);
   }
@@ -353,11 +360,14 @@ void append(Coverage& coverage, const Coverage& more) {
   coverage.pairs.insert(more.pairs.begin(), more.pairs.end());
 }
 
-std::vector<std::string> empty_rows(const Coverage& coverage) {
+std::vector<std::string> empty_rows(const Coverage& coverage, bool gpu) {
+  static const std::set<std::string> of_gpu = {"bind", "block", "thread", "warp", "lane", "shared"};
+  static const std::set<std::string> of_cpu = {"parallel"};
   std::vector<std::string> empty;
   const auto look = [&](const std::string& what, const std::vector<std::string>& names,
                         const std::map<std::string, CoverageRow>& rows) {
     for (const std::string& name : names) {
+      if ((gpu ? of_cpu : of_gpu).contains(name)) continue;
       const CoverageRow row = row_of(rows, name);
       if (row.drawn == 0 || row.accepted == 0 || row.executed == 0)
         empty.push_back(what + " " + name + ": never " +

@@ -30,7 +30,8 @@ std::uint64_t possible_pairs();
 void add(Coverage& coverage, const Case& c, const Verdict& verdict);
 void append(Coverage& coverage, const Coverage& more);
 // "feature scatter: never accepted": what was never drawn, accepted or executed.
-std::vector<std::string> empty_rows(const Coverage& coverage);
+// Of a run for a CPU or a GPU: some rows are of one of them alone.
+std::vector<std::string> empty_rows(const Coverage& coverage, bool gpu);
 // Text for a person.
 std::string to_table(const Coverage& coverage);
 

@@ -355,6 +355,7 @@ class Judge {
     options.script = &case_.script;
     options.script_origin = "random.sched";
     options.proof = ProofLevel::Off;
+    options.emulated = target_.kind == TargetKind::Cuda;
     const driver::CompiledOperator op = driver::compile_operator(program_, target_, options);
     for (const int threads : {1, 2}) {
       std::vector<runtime::Tensor> tensors = driver::make_tensors(*program_);

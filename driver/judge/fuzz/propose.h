@@ -36,6 +36,9 @@ schedule::Reuse reuse(Scene& scene);
 schedule::Operation hint_or_tail(Scene& scene);
 std::vector<schedule::Operation> recipe(Scene& scene);
 
+// The loops of a GPU (propose_device.cc).
+std::vector<schedule::Operation> device(Scene& scene);
+
 // What changes the Program (propose_algebra.cc).
 schedule::Operation algebra(Scene& scene);
 schedule::Operation reassociated(Scene& scene);

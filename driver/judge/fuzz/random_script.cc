@@ -5,6 +5,7 @@
 #include "driver/judge/fuzz/propose.h"
 #include "driver/judge/fuzz/random_nest.h"
 #include "ir/intrinsics.h"
+#include "schedule/state/launches.h"
 
 namespace polyte::fuzz {
 namespace {
@@ -45,6 +46,7 @@ Operation any_operation(Scene& scene) {
   if (form < 46) return propose::distribute(scene);
   if (form < 51) return propose::unroll(scene);
   if (form < 57) return Vectorize{scene.loop_names()};
+  if (form < 63 && scene.machine.gpu) return propose::split(scene);  // bound at the end
   if (form < 63) return Parallel{scene.loop_names()};
   if (form < 66) return ComputeInline{scene.random.chance(85) ? scene.temporary() : scene.tensor()};
   if (form < 71) return propose::compute_at(scene);
@@ -88,6 +90,34 @@ std::string name_of(const Operation& operation) {
 
 bool is_kept(RefusalKind kind, Random& random) {
   return random.chance(kind == RefusalKind::Illegal ? 14 : kind == RefusalKind::Malformed ? 1 : 3);
+}
+
+// A script and the State that it makes.
+struct DeviceScript {
+  const Script& script;
+  const State& state;
+  const ScriptEnvironment& environment;
+  Prover& prover;
+};
+
+// The script with loops bound to a GPU: what is illegal is left out, most of the time. None where it does not nest as a
+// GPU has it, most of the time.
+std::optional<Script> bound_to_device(const DeviceScript& device, const Machine& machine, Random& random) {
+  Script script = device.script;
+  State state = device.state;
+  ScriptEnvironment environment = device.environment;
+  Scene scene(state, machine, random);
+  for (const Operation& operation : propose::device(scene)) {
+    const Directive directive{operation, Provenance::Person, 0};
+    auto applied = apply(state, directive, environment, &device.prover);
+    if (!applied && !is_kept(applied.error().kind, random)) continue;
+    script.directives.push_back(directive);
+    if (!applied) applied = apply(state, directive, environment, nullptr);
+    if (!applied) return script;
+    state = *applied;
+  }
+  const bool nests = !check_launches(state, machine);
+  return nests || random.chance(5) ? std::optional(script) : std::nullopt;
 }
 
 }  // namespace
@@ -141,6 +171,10 @@ Script random_script(std::shared_ptr<const ir::Program> program, const Machine& 
       script.directives.push_back(directive);
       break;
     }
+  }
+  if (machine.gpu) {
+    const DeviceScript device{script, state, environment, prover};
+    if (auto bound = bound_to_device(device, machine, random)) return *std::move(bound);
   }
   return script;
 }

@@ -19,7 +19,7 @@ Tree lifted_nest(State& next, const State& before, const Leaf& leaf, std::size_t
     const LoopKind kind = old_path.at(i - 1 - prefix)->kind;
     tree = make_loop({.id = next.fresh_loop(),
                       .name = s.rows[i - 1].loop,
-                      .kind = kind == LoopKind::Parallel ? LoopKind::Serial : kind,
+                      .kind = ir::is_threaded(kind) ? LoopKind::Serial : kind,
                       .body = std::move(tree)});
   }
   return tree;

@@ -159,8 +159,7 @@ std::optional<Refusal> check_placed_kinds(const State& state) {
     for (const Loop* loop : path_to(state.tree, leaf->statement))
       if (is_pinned(*leaf, *loop) && is_concurrent(loop->kind))
         return malformed(leaf->statement + " runs in the first or last iteration of " + loop->name + ", and " +
-                         loop->name + " is " + (loop->kind == LoopKind::Parallel ? "parallel" : "a vector loop") +
-                         ": its iterations have no order");
+                         loop->name + " is " + ir::description(loop->kind) + ": its iterations have no order");
   return std::nullopt;
 }
 
@@ -174,8 +173,7 @@ std::optional<Refusal> check_allocation(const State& state, const StagedBuffer& 
     const bool is_between = loop->id == buffer.scope_loop || find_loop(loop->body, buffer.scope_loop);
     if (is_between && is_concurrent(loop->kind))
       return malformed(buffer.name + " is allocated outside " + loop->name + ", and " + loop->name + " is " +
-                       (loop->kind == LoopKind::Parallel ? "parallel" : "a vector loop") +
-                       ": its iterations would share it");
+                       ir::description(loop->kind) + ": its iterations would share it");
   }
   return std::nullopt;
 }

@@ -64,8 +64,7 @@ class Slide {
       if (std::find(between_.begin(), between_.end(), loop->name) == between_.end()) continue;
       if (is_concurrent(loop->kind))
         return malformed(tensor_ + " slides along " + loop->name + ", and " + loop->name + " is " +
-                         (loop->kind == LoopKind::Parallel ? "parallel" : "a vector loop") +
-                         ": its iterations have no order");
+                         ir::description(loop->kind) + ": its iterations have no order");
     }
     return std::nullopt;
   }

@@ -43,13 +43,13 @@ std::optional<Refusal> check_whole(const State& state, const std::vector<std::st
   return std::nullopt;
 }
 
-// par k -> par k.o > k.i;  <k> -> k.o > <k.i>;  [k] -> [k.o] > [k.i].
+// par k -> par k.o > k.i, and what is bound;  <k> -> k.o > <k.i>;  [k] -> [k.o] > [k.i].
 Tree split_loop(const Loop& loop, LoopId inner_id) {
   Loop outer = loop, inner = loop;
   outer.name = tiles_of(loop.name);
   inner.name = within_tile(loop.name);
   inner.id = inner_id;
-  if (loop.kind == LoopKind::Parallel) inner.kind = LoopKind::Serial;
+  if (ir::is_threaded(loop.kind)) inner.kind = LoopKind::Serial;
   if (loop.kind == LoopKind::Vector) outer.kind = LoopKind::Serial;
   outer.body = make_loop(std::move(inner));
   return make_loop(std::move(outer));

@@ -1,0 +1,51 @@
+// DeviceOps: what the threads of a GPU do that a CPU's code does not. One class a way of running them: on the GPU
+// itself (nvptx/nvptx_ops.cc, the only place that knows its intrinsics), and on a CPU that plays its threads
+// (nvptx/emulated_ops.cc). Everything else of a kernel is emitted alike for both.
+//
+// Internal: includes LLVM headers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+namespace polyte::codegen {
+
+struct KernelContext;
+
+class DeviceOps {
+ public:
+  using Value = llvm::Value;
+  using Builder = llvm::IRBuilder<>;
+
+  // Address spaces of pointers to the device's memory and to a block's.
+  struct Spaces {
+    unsigned global = 0, shared = 0;
+  };
+
+  explicit DeviceOps(Spaces of_pointers) : spaces(of_pointers) {}
+  virtual ~DeviceOps() = default;
+  DeviceOps(const DeviceOps&) = delete;
+  DeviceOps& operator=(const DeviceOps&) = delete;
+
+  const Spaces spaces;
+
+  struct Kernel {
+    llvm::Function* function = nullptr;
+    std::vector<Value*> arguments;  // of the types asked for
+  };
+  // A function of the device that a launch starts with so many threads a block.
+  virtual Kernel make_kernel(KernelContext& context, const std::string& name, const std::vector<llvm::Type*>& arguments,
+                             std::int64_t threads) const = 0;
+
+  virtual Value* thread(Builder& b) const = 0;               // its number in the block, i64
+  virtual Value* block(Builder& b, int axis) const = 0;      // 0: x, the fastest; i64
+  virtual Value* shared_memory(Builder& b) const = 0;        // where the block's begins, 128-byte aligned
+  virtual void barrier(Builder& b, bool of_warp) const = 0;  // every thread of the block, or the warp, comes by
+  // What polyte_launch::emulated holds, a constant of the host's module.
+  virtual llvm::Constant* emulated_entry(llvm::Module& host, const Kernel& kernel) const = 0;
+};
+
+}  // namespace polyte::codegen

@@ -1,0 +1,140 @@
+#include "codegen/nvptx/assembler.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "support/error.h"
+#include "support/system_error.h"
+
+extern char** environ;  // NOLINT
+
+namespace polyte::codegen {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string find_ptxas() {
+  std::vector<std::string> folders;
+  if (const char* path = std::getenv("PATH")) {
+    std::stringstream parts(path);
+    for (std::string folder; std::getline(parts, folder, ':');) folders.push_back(folder);
+  }
+  if (const char* home = std::getenv("CUDA_HOME")) folders.push_back(std::string(home) + "/bin");
+  folders.emplace_back("/usr/local/cuda/bin");
+  for (const std::string& folder : folders)
+    if (const std::string file = folder + "/ptxas"; ::access(file.c_str(), X_OK) == 0) return file;
+  return "";
+}
+
+// A folder that ends with its owner.
+class Scratch {
+ public:
+  Scratch() {
+    std::string name = (fs::temp_directory_path() / "polyte_ptx_XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr)
+      throw UserError(ExitStatus::ResourceLimit, "a temporary folder: " + text_of_errno(errno));
+    folder_ = name;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  std::string file(const std::string& name) const { return folder_ + "/" + name; }
+
+ private:
+  std::string folder_;
+};
+
+std::string contents_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Its exit status; what it says goes to the file `log`.
+int run(const std::vector<std::string>& words, const std::string& log) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));  // NOLINT
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  pid_t child = 0;
+  const int failed = ::posix_spawn(&child, words.front().c_str(), &actions, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) throw UserError(ExitStatus::Device, words.front() + " cannot be started: " + text_of_errno(failed));
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// The number before a word: "16 bytes spill stores" and "spill stores" give 16.
+int number_before(const std::string& line, const std::string& words) {
+  const std::size_t at = line.find(words);
+  if (at == std::string::npos) return 0;
+  std::size_t begin = at;
+  while (begin > 0 && line[begin - 1] == ' ') --begin;
+  const std::size_t end = begin;
+  while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
+  return begin == end ? 0 : std::stoi(line.substr(begin, end - begin));
+}
+
+void read_report(const std::string& log, DeviceBinary& binary) {
+  std::stringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (const std::size_t at = line.find("Compiling entry function '"); at != std::string::npos) {
+      const std::size_t begin = line.find('\'', at) + 1;
+      binary.kernels.push_back({line.substr(begin, line.find('\'', begin) - begin)});
+      continue;
+    }
+    if (line.find("warning") != std::string::npos || line.find("C75") != std::string::npos)
+      binary.messages.push_back(line);
+    if (binary.kernels.empty()) continue;
+    DeviceBinary::Kernel& kernel = binary.kernels.back();
+    kernel.registers = std::max(kernel.registers, number_before(line, "registers"));
+    kernel.stack_bytes = std::max(kernel.stack_bytes, number_before(line, "bytes stack frame"));
+    kernel.spill_store_bytes = std::max(kernel.spill_store_bytes, number_before(line, "bytes spill stores"));
+    kernel.spill_load_bytes = std::max(kernel.spill_load_bytes, number_before(line, "bytes spill loads"));
+  }
+}
+
+}  // namespace
+
+std::string architecture_of(const Gpu& gpu) {
+  return "sm_" + std::to_string(gpu.compute_capability) + (gpu.specific ? "a" : "");
+}
+
+bool has_assembler() { return !find_ptxas().empty(); }
+
+DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine) {
+  DeviceBinary binary;
+  binary.assembler = find_ptxas();
+  if (binary.assembler.empty())
+    throw UserError(ExitStatus::Device,
+                    "no ptxas on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin: it comes with the CUDA Toolkit");
+  const Scratch scratch;
+  const std::string source = scratch.file("kernels.ptx"), output = scratch.file("kernels.cubin");
+  const std::string log = scratch.file("log");
+  std::ofstream(source, std::ios::binary) << ptx;
+  const int status = run({binary.assembler, "-v", "-arch=" + architecture_of(*machine.gpu), source, "-o", output}, log);
+  const std::string said = contents_of(log);
+  if (status != 0) throw InternalError("ptxas refuses the code for " + machine.cpu + ":\n" + said);
+  read_report(said, binary);
+  binary.bytes = contents_of(output);
+  return binary;
+}
+
+}  // namespace polyte::codegen

@@ -1,0 +1,34 @@
+// From PTX to the machine code of one GPU, by NVIDIA's ptxas, a program of the CUDA Toolkit: asked for on PATH, then in
+// $CUDA_HOME/bin and /usr/local/cuda/bin. No GPU is needed.
+//
+//   DeviceBinary binary = assemble_ptx(object.device, machine);
+//   binary.kernels[0].registers
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "support/machine.h"
+
+namespace polyte::codegen {
+
+struct DeviceBinary {
+  struct Kernel {
+    std::string name;
+    int registers = 0;  // of a thread
+    int stack_bytes = 0, spill_store_bytes = 0, spill_load_bytes = 0;
+  };
+  std::string bytes;  // an ELF file, "cubin"
+  std::vector<Kernel> kernels;
+  std::vector<std::string> messages;  // warnings, and what it could not keep as asked (C75xx)
+  std::string assembler;              // "/usr/local/cuda/bin/ptxas"
+};
+
+// "sm_90a"
+std::string architecture_of(const Gpu& gpu);
+
+// UserError(Device) where there is no ptxas, InternalError with its words where it refuses our code.
+DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine);
+bool has_assembler();
+
+}  // namespace polyte::codegen

@@ -1,0 +1,118 @@
+#include "codegen/nvptx/nvptx_ops.h"
+
+#include "codegen/common/emitter.h"
+#include "codegen/nvptx/assembler.h"
+#include "support/error.h"
+
+#include <llvm/IR/IntrinsicsNVPTX.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetOptions.h>
+
+namespace polyte::codegen {
+namespace {
+
+namespace id = llvm::Intrinsic;
+using Value = llvm::Value;
+
+constexpr const char* kTriple = "nvptx64-nvidia-cuda";
+constexpr const char* kPtxVersion = "+ptx83";  // drivers from CUDA 12.3 on
+
+class NvptxOps final : public DeviceOps {
+ public:
+  explicit NvptxOps(const Gpu& gpu) : DeviceOps({.global = 1, .shared = 3}), architecture_(architecture_of(gpu)) {}
+
+  Kernel make_kernel(KernelContext& context, const std::string& name, const std::vector<llvm::Type*>& arguments,
+                     std::int64_t threads) const override {
+    llvm::Module& module = context.module;
+    llvm::LLVMContext& llvm_context = module.getContext();
+    auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(llvm_context), arguments, false);
+    auto* function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module);
+    function->setCallingConv(llvm::CallingConv::PTX_Kernel);
+    function->addFnAttr("target-cpu", architecture_);
+    function->addFnAttr("target-features", kPtxVersion);
+    function->addFnAttr(llvm::Attribute::NoUnwind);
+    annotate(module, *function, "kernel", 1);
+    annotate(module, *function, "maxntidx", threads);
+    Kernel kernel{function, {}};
+    for (llvm::Argument& argument : function->args()) kernel.arguments.push_back(&argument);
+    return kernel;
+  }
+
+  Value* thread(Builder& b) const override { return number(b, id::nvvm_read_ptx_sreg_tid_x); }
+  Value* block(Builder& b, int axis) const override {
+    constexpr id::ID kAxes[] = {id::nvvm_read_ptx_sreg_ctaid_x, id::nvvm_read_ptx_sreg_ctaid_y,
+                                id::nvvm_read_ptx_sreg_ctaid_z};
+    return number(b, kAxes[axis]);
+  }
+
+  // Of a size that the launch says: one symbol a module.
+  Value* shared_memory(Builder& b) const override {
+    llvm::Module& module = *b.GetInsertBlock()->getModule();
+    constexpr const char* kName = "polyte_shared";
+    if (llvm::GlobalVariable* known = module.getNamedGlobal(kName)) return known;
+    auto* bytes = llvm::ArrayType::get(b.getInt8Ty(), 0);
+    auto* memory = new llvm::GlobalVariable(  // NOLINT: the module owns it
+        module, bytes, false, llvm::GlobalValue::ExternalLinkage, nullptr, kName, nullptr,
+        llvm::GlobalValue::NotThreadLocal, spaces.shared);
+    memory->setAlignment(llvm::Align(static_cast<std::uint64_t>(kSharedAlignment)));
+    return memory;
+  }
+
+  void barrier(Builder& b, bool of_warp) const override {
+    if (of_warp) {
+      b.CreateIntrinsic(id::nvvm_bar_warp_sync, {}, {b.getInt32(0xffffffff)});
+    } else {
+      b.CreateIntrinsic(id::nvvm_barrier0, {}, {});
+    }
+  }
+
+  llvm::Constant* emulated_entry(llvm::Module& host, const Kernel&) const override {
+    return llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(host.getContext()));
+  }
+
+ private:
+  std::string architecture_;
+
+  static Value* number(Builder& b, id::ID which) {
+    return b.CreateZExt(b.CreateIntrinsic(which, {}, {}), b.getInt64Ty());
+  }
+
+  static void annotate(llvm::Module& module, llvm::Function& function, const char* what, std::int64_t value) {
+    llvm::LLVMContext& context = module.getContext();
+    auto* number = llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), static_cast<std::uint64_t>(value));
+    module.getOrInsertNamedMetadata("nvvm.annotations")
+        ->addOperand(
+            llvm::MDNode::get(context, {llvm::ValueAsMetadata::get(&function), llvm::MDString::get(context, what),
+                                        llvm::ConstantAsMetadata::get(number)}));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<const DeviceOps> nvptx_ops(const Gpu& gpu) { return std::make_unique<const NvptxOps>(gpu); }
+
+std::unique_ptr<const Instructions> gpu_instructions() {
+  return std::make_unique<const Instructions>(
+      Instructions::Has{.fma = true, .half_floats = true, .rounding = true, .libm = false});
+}
+
+std::string nvptx_triple() { return kTriple; }
+
+std::unique_ptr<llvm::TargetMachine> make_nvptx_machine(const Gpu& gpu) {
+  static const llvm::Target& target = [&]() -> const llvm::Target& {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    std::string error;
+    const llvm::Target* found = llvm::TargetRegistry::lookupTarget(kTriple, error);
+    POLYTE_CHECK(found != nullptr, std::string("LLVM was built without ") + kTriple + ": " + error);
+    return *found;
+  }();
+  return std::unique_ptr<llvm::TargetMachine>(
+      target.createTargetMachine(kTriple, architecture_of(gpu), kPtxVersion, llvm::TargetOptions(), std::nullopt,
+                                 std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+}  // namespace polyte::codegen

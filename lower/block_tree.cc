@@ -1,0 +1,137 @@
+#include "lower/block_tree.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace polyte::lower {
+
+using ir::Affine;
+using ir::Constraint;
+using ir::LoopKind;
+using ir::Stmt;
+using Kind = BlockNode::Kind;
+
+namespace {
+
+bool has_threads(const Stmt& s) {
+  bool found = false;
+  ir::for_each_stmt(s, [&](const Stmt& each) {
+    const auto* loop = std::get_if<ir::For>(&each->op);
+    found = found || (loop && ir::is_of_threads(loop->kind));
+  });
+  return found;
+}
+
+void append(std::vector<Constraint>& to, const std::vector<Constraint>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+// The number of the thread that runs an iteration of a region's own loop.
+Affine thread_of(const ir::For* loop, const Affine& warp) {
+  if (!loop || !ir::is_of_threads(loop->kind)) return warp * ir::kLanes;
+  return warp * ir::kLanes + Affine::symbol(loop->var);
+}
+
+// lower <= var < upper.
+std::vector<Constraint> bounds_of(const ir::For& loop) {
+  const Affine var = Affine::symbol(loop.var);
+  std::vector<Constraint> all;
+  for (const Affine& low : loop.lower) all.push_back(ir::at_least(var, low));
+  for (const Affine& high : loop.upper) all.push_back(ir::less_than(var, high));
+  return all;
+}
+
+}  // namespace
+
+BlockTree::BlockTree(const Stmt& launch) {
+  Stmt body = launch;
+  for (const auto* loop = std::get_if<ir::For>(&body->op); loop && loop->kind == LoopKind::Block;
+       loop = std::get_if<ir::For>(&body->op)) {
+    append(of_launch, bounds_of(*loop));
+    body = loop->body;
+  }
+  known_ = of_launch;
+  root = build(body, 0);
+}
+
+void BlockTree::add_children(BlockNode& node, const std::vector<Stmt>& children, int depth) {
+  for (const Stmt& child : children) {
+    node.children.push_back(build(child, depth));
+    node.children.back()->parent = &node;
+    node.children.back()->position = node.children.size() - 1;
+  }
+}
+
+std::unique_ptr<BlockNode> BlockTree::build(const Stmt& s, int depth) {
+  auto node = std::make_unique<BlockNode>();
+  node->source = s;
+  node->depth = depth;
+  const std::size_t outside = known_.size();
+  const auto* loop = std::get_if<ir::For>(&s->op);
+  const bool is_region = !has_threads(s) || (loop && ir::is_of_threads(loop->kind) && loop->kind != LoopKind::Warp);
+  if (is_region) {
+    node->thread = thread_of(loop, warp_);
+    collect(s, *node, known_);
+    regions.push_back(node.get());
+  } else if (loop) {
+    const bool is_warps = loop->kind == LoopKind::Warp;
+    node->kind = is_warps ? Kind::Warps : Kind::Loop;
+    append(known_, bounds_of(*loop));
+    if (is_warps) warp_ = Affine::symbol(loop->var);
+    add_children(*node, {loop->body}, depth + 1);
+    if (is_warps) warp_ = 0;
+  } else if (const auto* block = std::get_if<ir::Block>(&s->op)) {
+    node->kind = Kind::Sequence;
+    add_children(*node, block->body, depth);
+  } else if (const auto* branch = std::get_if<ir::If>(&s->op)) {
+    if (branch->condition)
+      throw UserError(ExitStatus::Unsupported,
+                      "a condition that is read at run time stands around loops of threads, "
+                      "expected inside them: some threads would not come by where all meet");
+    node->kind = Kind::Wrap;
+    append(known_, branch->conditions);
+    add_children(*node, {branch->body}, depth);
+  } else if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) {
+    node->kind = Kind::Wrap;
+    add_children(*node, {alloc->body}, depth);
+  } else {
+    POLYTE_CHECK(false, "a statement of no kind that holds loops of threads");
+  }
+  known_.resize(outside);
+  return node;
+}
+
+void BlockTree::collect(const Stmt& s, BlockNode& region, std::vector<Constraint> where) {
+  if (const auto* store = std::get_if<ir::Store>(&s->op)) {
+    const std::string& name = store->origin.statement.empty() ? store->buffer : store->origin.statement;
+    collect_loads(store->value, region, name, where);
+    for (const ir::Index& index : store->indices) collect_loads(index.indirect, region, name, where);
+    region.accesses.push_back({store->buffer, name, store->indices, true, where});
+  } else if (const auto* block = std::get_if<ir::Block>(&s->op)) {
+    for (const Stmt& child : block->body) collect(child, region, where);
+  } else if (const auto* loop = std::get_if<ir::For>(&s->op)) {
+    append(where, bounds_of(*loop));
+    collect(loop->body, region, where);
+  } else if (const auto* branch = std::get_if<ir::If>(&s->op)) {
+    append(where, branch->conditions);
+    collect_loads(branch->condition, region, "a condition", where);
+    collect(branch->body, region, where);
+  } else if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) {
+    collect(alloc->body, region, where);
+  } else if (const auto* tensorized = std::get_if<ir::Tensorized>(&s->op)) {
+    collect(tensorized->body, region, where);
+  }
+}
+
+void BlockTree::collect_loads(const ir::Expr& e, BlockNode& region, const std::string& statement,
+                              const std::vector<Constraint>& where) {
+  if (!e) return;
+  for (const ir::Load* load : ir::loads_of(e)) {
+    std::vector<Constraint> guarded = where;
+    append(guarded, load->guard);
+    region.accesses.push_back({load->buffer, statement, load->indices, false, std::move(guarded)});
+  }
+}
+
+}  // namespace polyte::lower

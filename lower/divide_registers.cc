@@ -1,0 +1,233 @@
+#include "lower/divide_registers.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "lower/facts.h"
+#include "lower/rewrite_exprs.h"
+#include "lower/simplify.h"
+
+namespace polyte::lower {
+
+using ir::Affine;
+using ir::LoopKind;
+using ir::Stmt;
+
+namespace {
+
+const char* const kThread = "thread";  // no loop's name
+
+// The loops of threads that are open, each as what the thread's number says of it.
+class OpenThreads {
+ public:
+  void enter(const ir::For& loop) {
+    const Affine thread = Affine::symbol(kThread);
+    if (loop.kind == LoopKind::Thread) values_[loop.var] = thread;
+    if (loop.kind == LoopKind::Warp) values_[loop.var] = ir::floor_div(thread, ir::kLanes);
+    if (loop.kind == LoopKind::Lane) values_[loop.var] = thread - ir::floor_div(thread, ir::kLanes) * ir::kLanes;
+  }
+  void leave(const ir::For& loop) { values_.erase(loop.var); }
+  bool none() const { return values_.empty(); }
+
+  // The terms of a subscript that the thread alone decides, over `thread`; 0 where it mixes with other variables.
+  Affine part_of(const Affine& e) const {
+    Affine part = 0;
+    for (const ir::Term& term : e.terms()) {
+      std::set<std::string> symbols;
+      Affine atom = Affine(0);
+      const Affine whole = term_value(term);
+      whole.collect_symbols(symbols);
+      const auto is_open = [&](const std::string& s) { return values_.contains(s); };
+      if (std::ranges::none_of(symbols, is_open)) continue;
+      if (!std::ranges::all_of(symbols, is_open)) return 0;
+      part = part + ir::substitute(whole, values_);
+    }
+    return part;
+  }
+  // The same over the loops' own variables, to be taken away.
+  Affine own_part_of(const Affine& e) const {
+    Affine part = 0;
+    for (const ir::Term& term : e.terms()) {
+      std::set<std::string> symbols;
+      const Affine whole = term_value(term);
+      whole.collect_symbols(symbols);
+      if (std::ranges::any_of(symbols, [&](const std::string& s) { return values_.contains(s); })) part = part + whole;
+    }
+    return part;
+  }
+
+ private:
+  ir::Bindings values_;
+
+  static Affine term_value(const ir::Term& term) {
+    const Affine atom = term.atom.div ? ir::floor_div(term.atom.div->numerator, term.atom.div->denominator)
+                                      : Affine::symbol(term.atom.symbol);
+    return atom * term.coefficient;
+  }
+};
+
+// The accesses to one buffer: what they share of each subscript, and how far the rest goes.
+class Divider {
+ public:
+  Divider(const ir::Alloc& alloc, Facts& facts) : name_(alloc.buffer.name), facts_(facts) {
+    parts_.resize(alloc.buffer.shape.size());
+    shared_.assign(alloc.buffer.shape.size(), true);
+    visit(alloc.body);
+    reach_.assign(alloc.buffer.shape.size(), 0);
+    step_.assign(alloc.buffer.shape.size(), 0);
+    measuring_ = true;
+    visit(alloc.body);
+    for (std::size_t d = 0; d < reach_.size(); ++d) {
+      step_[d] = std::max<std::int64_t>(step_[d], 1);
+      shape_.push_back(divides(d) ? reach_[d] / step_[d] + 1 : alloc.buffer.shape[d]);
+    }
+  }
+
+  Stmt divided(const ir::Alloc& alloc) {
+    ir::Alloc copy = alloc;
+    copy.buffer.shape = shape_;
+    copy.buffer.of_each_thread = true;
+    copy.body = rewritten(alloc.body);
+    return ir::make_alloc(std::move(copy));
+  }
+
+ private:
+  const std::string& name_;
+  Facts& facts_;
+  OpenThreads open_;
+  std::vector<std::optional<Affine>> parts_;  // by dimension: what the thread says of it
+  std::vector<bool> shared_;                  // all accesses have that part
+  std::vector<std::int64_t> reach_, step_;    // of what is left: the most, and what all of it is a multiple of
+  std::vector<std::int64_t> shape_;
+  bool measuring_ = false;
+
+  bool divides(std::size_t d) const { return shared_[d] && parts_[d] && *parts_[d] != Affine(0); }
+
+  void visit(const Stmt& s) {
+    const Facts::Scope scope(facts_);
+    if (const auto* loop = std::get_if<ir::For>(&s->op)) {
+      facts_.bind(loop->var, loop->lower, loop->upper);
+      open_.enter(*loop);
+      visit(loop->body);
+      open_.leave(*loop);
+      return;
+    }
+    if (const auto* branch = std::get_if<ir::If>(&s->op))
+      for (const ir::Constraint& c : branch->conditions) facts_.assume(c);
+    if (const auto* store = std::get_if<ir::Store>(&s->op)) {
+      if (store->buffer == name_) see(store->indices, store->lanes);
+      see_loads(store->value);
+    }
+    if (const auto* branch = std::get_if<ir::If>(&s->op); branch && branch->condition) see_loads(branch->condition);
+    ir::rewrite_children(s, [&](const Stmt& child) {
+      visit(child);
+      return child;
+    });
+  }
+
+  void see_loads(const ir::Expr& e) {
+    for (const ir::Load* load : ir::loads_of(e))
+      if (load->buffer == name_) see(load->indices, load->lanes);
+  }
+
+  void see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes) {
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      if (measuring_) {
+        measure(d, indices[d], lanes);
+      } else {
+        compare(d, indices[d]);
+      }
+    }
+  }
+
+  // What thread 0 runs alone has no part of its own: its subscript is what the others' is for thread 0.
+  void compare(std::size_t d, const ir::Index& index) {
+    if (open_.none()) return;
+    const Affine part = index.indirect ? Affine(0) : open_.part_of(index.affine);
+    if (!parts_[d]) parts_[d] = part;
+    shared_[d] = shared_[d] && *parts_[d] == part;
+  }
+
+  void measure(std::size_t d, const ir::Index& index, const ir::Lanes& lanes) {
+    if (!divides(d)) return;
+    const Affine left = rest(d, index.affine);
+    const ir::Interval range = facts_.range(left);
+    const std::int64_t stride = lanes.strides.empty() ? 0 : lanes.strides[d];
+    if (!range.max || !range.min || *range.min < 0 || stride < 0) {
+      shared_[d] = false;
+      return;
+    }
+    reach_[d] = std::max(reach_[d], *range.max + stride * (lanes.count - 1));
+    for (const ir::Term& term : left.terms()) step_[d] = std::gcd(step_[d], term.coefficient);
+    step_[d] = std::gcd(std::gcd(step_[d], left.constant()), stride);
+  }
+
+  Affine rest(std::size_t d, const Affine& subscript) const {
+    if (!open_.none()) return facts_.simplify(subscript - open_.own_part_of(subscript));
+    return subscript - ir::substitute(*parts_[d], {{kThread, Affine(0)}});
+  }
+
+  void divide(std::vector<ir::Index>& indices, ir::Lanes& lanes) const {
+    for (std::size_t d = 0; d < lanes.strides.size(); ++d)
+      if (divides(d)) lanes.strides[d] /= step_[d];
+    for (std::size_t d = 0; d < indices.size(); ++d)
+      if (divides(d)) indices[d].affine = ir::floor_div(rest(d, indices[d].affine), step_[d]);
+  }
+
+  Stmt rewritten(const Stmt& s) {
+    const auto* loop = std::get_if<ir::For>(&s->op);
+    const Facts::Scope scope(facts_);
+    if (loop) {
+      facts_.bind(loop->var, loop->lower, loop->upper);
+      open_.enter(*loop);
+    }
+    Stmt result = ir::rewrite_children(s, [&](const Stmt& child) { return rewritten(child); });
+    if (loop) open_.leave(*loop);
+    result = map_own_exprs(result, [&](const ir::Expr& e) {
+      return ir::rewrite(e, [&](const ir::Expr& leaf) -> ir::Expr {
+        const auto* load = std::get_if<ir::Load>(&leaf->op);
+        if (!load || load->buffer != name_) return leaf;
+        ir::Load copy = *load;
+        divide(copy.indices, copy.lanes);
+        return std::make_shared<const ir::ExprNode>(ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
+      });
+    });
+    const auto* store = std::get_if<ir::Store>(&result->op);
+    if (!store || store->buffer != name_) return result;
+    ir::Store copy = *store;
+    divide(copy.indices, copy.lanes);
+    return ir::make_store(std::move(copy));
+  }
+};
+
+// Register buffers of a block: inside blocks, outside threads.
+class Walker {
+ public:
+  explicit Walker(const ir::LoopProgram& program) : facts_(facts_of(program)) {}
+
+  Stmt visit(const Stmt& s, bool in_block) {
+    const Facts::Scope scope(facts_);
+    if (const auto* loop = std::get_if<ir::For>(&s->op)) {
+      if (ir::is_of_threads(loop->kind)) return s;
+      facts_.bind(loop->var, loop->lower, loop->upper);
+      in_block = in_block || loop->kind == LoopKind::Block;
+    }
+    Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return visit(child, in_block); });
+    const auto* alloc = std::get_if<ir::Alloc>(&below->op);
+    if (!alloc || !in_block || alloc->buffer.memory != ir::Memory::Register) return below;
+    return Divider(*alloc, facts_).divided(*alloc);
+  }
+
+ private:
+  Facts facts_;
+};
+
+}  // namespace
+
+ir::LoopProgram divide_registers(const ir::LoopProgram& program) {
+  ir::LoopProgram result = program;
+  result.body = Walker(program).visit(program.body, false);
+  return result;
+}
+
+}  // namespace polyte::lower

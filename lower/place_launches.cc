@@ -1,0 +1,78 @@
+#include "lower/place_launches.h"
+
+#include <algorithm>
+
+#include "lower/names.h"
+
+namespace polyte::lower {
+namespace {
+
+using ir::LoopKind;
+using ir::Stmt;
+
+bool has_blocks(const Stmt& s) {
+  bool found = false;
+  ir::for_each_stmt(s, [&](const Stmt& each) {
+    const auto* loop = std::get_if<ir::For>(&each->op);
+    found = found || (loop && loop->kind == LoopKind::Block);
+  });
+  return found;
+}
+
+bool is_empty(const Stmt& s) {
+  const auto* block = std::get_if<ir::Block>(&s->op);
+  return block && block->body.empty();
+}
+
+Stmt without_cpu_threads(const Stmt& s, std::vector<std::string>& notes) {
+  Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return without_cpu_threads(child, notes); });
+  const auto* loop = std::get_if<ir::For>(&below->op);
+  if (!loop || loop->kind != LoopKind::Parallel) return below;
+  notes.push_back("loop '" + loop->loop + "' is parallel on a CPU: a GPU runs it serially, bind it to block or thread");
+  ir::For copy = *loop;
+  copy.kind = LoopKind::Serial;
+  return ir::make_for(std::move(copy));
+}
+
+class Placer {
+ public:
+  explicit Placer(const ir::LoopProgram& program) : names_(program, true) {}
+
+  Stmt placed(const Stmt& s) {
+    if (is_empty(s)) return s;
+    if (!has_blocks(s)) return of_one_block(s);
+    const auto* loop = std::get_if<ir::For>(&s->op);
+    if (loop && loop->kind == LoopKind::Block) return s;
+    return ir::rewrite_children(s, [&](const Stmt& child) { return placed(child); });
+  }
+
+ private:
+  Names names_;
+
+  // Memory of the device begins before the launch: it is one thread's, whose iterations may have the same.
+  Stmt of_one_block(const Stmt& s) {
+    const std::string name = names_.fresh("launch");
+    std::vector<ir::LoopBuffer> outside;
+    Stmt all = ir::make_for({name, {0}, {1}, LoopKind::Block, name, without_heap(s, outside)});
+    for (const ir::LoopBuffer& buffer : outside) all = ir::make_alloc({buffer, std::move(all)});
+    return all;
+  }
+
+  static Stmt without_heap(const Stmt& s, std::vector<ir::LoopBuffer>& outside) {
+    const auto* alloc = std::get_if<ir::Alloc>(&s->op);
+    if (!alloc || alloc->buffer.memory != ir::Memory::Heap)
+      return ir::rewrite_children(s, [&](const Stmt& child) { return without_heap(child, outside); });
+    outside.push_back(alloc->buffer);
+    return without_heap(alloc->body, outside);
+  }
+};
+
+}  // namespace
+
+ir::LoopProgram place_launches(const ir::LoopProgram& program, std::vector<std::string>& notes) {
+  ir::LoopProgram result = program;
+  result.body = Placer(program).placed(without_cpu_threads(program.body, notes));
+  return result;
+}
+
+}  // namespace polyte::lower

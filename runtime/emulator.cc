@@ -1,0 +1,353 @@
+#include "runtime/emulator.h"
+
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <random>
+
+#include "support/error.h"
+#include "support/system_error.h"
+
+namespace polyte::runtime {
+namespace {
+
+constexpr std::int64_t kWarp = 32;
+constexpr std::size_t kStackBytes = 128 * 1024;  // of a thread
+constexpr int kFault = 3;                        // what a launch returns that ended early
+
+// Stacks for as many fibres as asked for, each above a page that nobody may touch.
+class Stacks {
+ public:
+  ~Stacks() {
+    if (base_) ::munmap(base_, size_);
+  }
+  void grow(std::size_t count) {
+    if (count <= count_) return;
+    if (base_) ::munmap(base_, size_);
+    page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    size_ = count * (page_ + kStackBytes);
+    void* memory = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    base_ = static_cast<char*>(memory);
+    count_ = count;
+    for (std::size_t i = 0; i < count; ++i) ::mprotect(base_ + i * (page_ + kStackBytes), page_, PROT_NONE);
+  }
+  char* at(std::size_t i) const { return base_ + i * (page_ + kStackBytes) + page_; }
+
+ private:
+  char* base_ = nullptr;
+  std::size_t size_ = 0, count_ = 0, page_ = 0;
+};
+
+// Who touched a byte last. Epochs count the barriers of blocks, and differ from block to block; a warp has its own.
+struct Touch {
+  std::uint64_t epoch = 0, warp_epoch = 0;
+  std::int64_t launch = 0, block = -1, thread = -1;
+  bool many = false, many_warps = false;  // other threads too, of this epoch; of other warps
+};
+struct Byte {
+  Touch write, read;
+  bool defined = false;
+};
+
+struct Region {
+  std::string name;
+  const char* base = nullptr;
+  std::int64_t bytes = 0;
+  std::vector<Byte> contents;
+};
+
+enum class Waits { No, ForBlock, ForWarp, Done };
+
+struct Fibre {
+  polyte_emulated_thread thread{};  // first: what compiled code hands back is the fibre
+  Emulator* owner = nullptr;
+  void* state = nullptr;
+  ucontext_t context{};
+  Waits waits = Waits::No;
+  std::int64_t place = 0;
+};
+
+}  // namespace
+
+struct Emulator::State {
+  EmulatorOptions options;
+  std::mt19937 random;
+  std::vector<Region> regions;
+  Region shared;
+  std::vector<char> shared_memory;
+  Stacks stacks;
+  std::vector<Fibre> fibres;
+  std::vector<std::uint64_t> warp_epochs;
+  ucontext_t scheduler{};
+  const polyte_launch* launch = nullptr;
+  const void* const* arguments = nullptr;
+  std::int64_t launches = 0, block = 0;
+  std::uint64_t epoch = 0;
+  bool ended = false;  // by a fault
+  std::int32_t status = 0;
+  std::vector<std::string> faults;
+  std::vector<LaunchCounts> counts;
+
+  int run(const polyte_launch& what, const std::int64_t* grid, const void* const* given);
+  LaunchCounts& counts_of(const polyte_launch& what);
+  void run_block(const std::int64_t* number, LaunchCounts& count);
+  std::vector<std::size_t> order(std::size_t threads);
+  bool release(LaunchCounts& count);
+  bool release_warps(LaunchCounts& count);
+  void fail(const std::string& text);
+  [[noreturn]] void end_thread(Fibre& fibre);
+  void switch_out(Fibre& fibre) { ::swapcontext(&fibre.context, &scheduler); }
+  void touch(Fibre& fibre, const char* address, std::int64_t bytes, bool write, std::int64_t place);
+  Region* region_of(const char* address, std::int64_t bytes);
+  std::optional<std::string> conflict(const Touch& before, const Touch& now, bool in_shared) const;
+  static bool is_before_warp_met(const Touch& before, const Touch& now);
+  static void enter(unsigned low, unsigned high);
+  static void on_meet(polyte_emulated_thread* self, std::int64_t of_warp, std::int64_t place);
+  static void on_touch(polyte_emulated_thread* self, const void* address, std::int64_t bytes, std::int64_t write,
+                       std::int64_t place);
+  static State& of(Fibre& fibre) { return *static_cast<State*>(fibre.state); }
+};
+
+// makecontext passes ints only.
+void Emulator::State::enter(unsigned low, unsigned high) {
+  const auto address = static_cast<std::uintptr_t>(low) | (static_cast<std::uintptr_t>(high) << 32U);
+  Fibre& fibre = *reinterpret_cast<Fibre*>(address);  // NOLINT
+  State& state = of(fibre);
+  state.launch->emulated(&fibre.thread, state.arguments);
+  state.end_thread(fibre);
+}
+
+void Emulator::State::end_thread(Fibre& fibre) {
+  fibre.waits = Waits::Done;
+  switch_out(fibre);
+  std::abort();  // nobody resumes it
+}
+
+void Emulator::State::fail(const std::string& text) {
+  faults.push_back(std::string(launch->kernel) + ": " + text);
+  ended = true;
+}
+
+void Emulator::State::on_meet(polyte_emulated_thread* self, std::int64_t of_warp, std::int64_t place) {
+  Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
+  fibre.waits = of_warp != 0 ? Waits::ForWarp : Waits::ForBlock;
+  fibre.place = place;
+  of(fibre).switch_out(fibre);
+}
+
+void Emulator::State::on_touch(polyte_emulated_thread* self, const void* address, std::int64_t bytes,
+                               std::int64_t write, std::int64_t place) {
+  Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
+  State& state = of(fibre);
+  if (state.options.interleave && state.random() % 4 == 0) state.switch_out(fibre);
+  state.touch(fibre, static_cast<const char*>(address), bytes, write != 0, place);
+  if (state.ended) state.end_thread(fibre);
+}
+
+// --- accesses
+
+Region* Emulator::State::region_of(const char* address, std::int64_t bytes) {
+  const auto holds = [&](const Region& r) { return address >= r.base && address + bytes <= r.base + r.bytes; };
+  if (holds(shared)) return &shared;
+  const auto found = std::ranges::find_if(regions, holds);
+  return found == regions.end() ? nullptr : &*found;
+}
+
+std::optional<std::string> Emulator::State::conflict(const Touch& before, const Touch& now, bool in_shared) const {
+  const std::string here = "thread " + std::to_string(now.thread) + " of block " + std::to_string(now.block);
+  if (before.thread < 0 || before.launch != now.launch) return std::nullopt;
+  if (before.block != now.block) {
+    if (in_shared) return std::nullopt;
+    return here + " and block " + std::to_string(before.block) + " of the same launch";
+  }
+  if (before.epoch != now.epoch || (before.thread == now.thread && !before.many)) return std::nullopt;
+  const bool one_warp = !before.many_warps && before.thread / kWarp == now.thread / kWarp;
+  if (one_warp && before.warp_epoch != now.warp_epoch) return std::nullopt;
+  return here + " and thread " + (before.many ? "several others" : std::to_string(before.thread)) +
+         " with no barrier between them";
+}
+
+void Emulator::State::touch(Fibre& fibre, const char* address, std::int64_t bytes, bool write, std::int64_t place) {
+  const std::string what = (write ? "write " : "read ") + std::to_string(place);
+  if (reinterpret_cast<const std::int32_t*>(address) == &status) return;  // NOLINT: it may be noted by all
+  Region* region = region_of(address, bytes);
+  if (!region) {
+    fail(what + " of thread " + std::to_string(fibre.thread.thread) + " is outside of all memory");
+    return;
+  }
+  const auto warp = static_cast<std::size_t>(fibre.thread.thread / kWarp);
+  const Touch now{epoch, warp_epochs[warp], launches, block, fibre.thread.thread, false, false};
+  for (std::int64_t i = 0; i < bytes; ++i) {
+    const std::int64_t at = address + i - region->base;
+    Byte& byte = region->contents[static_cast<std::size_t>(at)];
+    const auto report = [&](const std::string& text) {
+      fail(what + " at " + region->name + " + " + std::to_string(at) + ": " + text);
+    };
+    if (!write && !byte.defined) return report("never written");
+    auto race = conflict(byte.write, now, region == &shared);
+    if (!race && write) race = conflict(byte.read, now, region == &shared);
+    if (race) return report("race of " + *race);
+    if (write) {
+      byte.write = now;
+      byte.defined = true;
+    } else if (byte.read.launch == now.launch && byte.read.block == now.block && byte.read.epoch == now.epoch &&
+               !is_before_warp_met(byte.read, now)) {
+      const bool other = byte.read.thread != now.thread;
+      byte.read.many_warps = byte.read.many_warps || byte.read.thread / kWarp != now.thread / kWarp;
+      byte.read.many = byte.read.many || other;
+      byte.read.warp_epoch = std::max(byte.read.warp_epoch, now.warp_epoch);
+    } else {
+      byte.read = now;
+    }
+  }
+}
+
+// Whatever the warp read before it last met is ordered.
+bool Emulator::State::is_before_warp_met(const Touch& before, const Touch& now) {
+  return !before.many_warps && before.thread / kWarp == now.thread / kWarp && before.warp_epoch < now.warp_epoch;
+}
+
+// --- blocks
+
+std::vector<std::size_t> Emulator::State::order(std::size_t threads) {
+  std::vector<std::size_t> result(threads);
+  for (std::size_t i = 0; i < threads; ++i) result[i] = options.order == ThreadOrder::Backward ? threads - 1 - i : i;
+  if (options.order == ThreadOrder::Random) std::ranges::shuffle(result, random);
+  return result;
+}
+
+// Warps whose threads all wait go on.
+bool Emulator::State::release_warps(LaunchCounts& count) {
+  bool any = false;
+  for (std::size_t first = 0; first < fibres.size(); first += kWarp) {
+    const std::size_t last = std::min(fibres.size(), first + kWarp);
+    const auto all = [&](auto test) {
+      return std::all_of(fibres.begin() + static_cast<std::ptrdiff_t>(first),
+                         fibres.begin() + static_cast<std::ptrdiff_t>(last), test);
+    };
+    if (!all([](const Fibre& f) { return f.waits == Waits::ForWarp; })) continue;
+    if (!all([&](const Fibre& f) { return f.place == fibres[first].place; })) {
+      fail("threads of a warp wait at different barriers");
+      return false;
+    }
+    for (std::size_t i = first; i < last; ++i) fibres[i].waits = Waits::No;
+    ++warp_epochs[first / kWarp];
+    ++count.warp_barriers;
+    any = true;
+  }
+  return any;
+}
+
+// Called when no thread can run: false once all have ended.
+bool Emulator::State::release(LaunchCounts& count) {
+  if (std::ranges::all_of(fibres, [](const Fibre& f) { return f.waits == Waits::Done; })) return false;
+  if (release_warps(count)) return true;
+  if (ended) return false;
+  const auto waits_here = [&](const Fibre& f) { return f.waits == Waits::ForBlock && f.place == fibres[0].place; };
+  if (!std::ranges::all_of(fibres, waits_here)) {
+    fail("threads of a block wait at different barriers, or some have ended");
+    return false;
+  }
+  for (Fibre& fibre : fibres) fibre.waits = Waits::No;
+  ++epoch;
+  ++count.block_barriers;
+  return true;
+}
+
+void Emulator::State::run_block(const std::int64_t* number, LaunchCounts& count) {
+  const auto threads = static_cast<std::size_t>(launch->threads);
+  stacks.grow(threads);
+  fibres = std::vector<Fibre>(threads);
+  warp_epochs.assign((threads + kWarp - 1) / kWarp, 0);
+  ++epoch;
+  std::ranges::fill(shared_memory, static_cast<char>(0xa5));
+  std::ranges::fill(shared.contents, Byte{});
+  for (std::size_t i = 0; i < threads; ++i) {
+    Fibre& fibre = fibres[i];
+    fibre.state = this;
+    fibre.thread = {
+        static_cast<std::int64_t>(i), {number[0], number[1], number[2]}, shared_memory.data(), on_meet, on_touch};
+    ::getcontext(&fibre.context);
+    fibre.context.uc_stack.ss_sp = stacks.at(i);
+    fibre.context.uc_stack.ss_size = kStackBytes;
+    fibre.context.uc_link = nullptr;
+    const auto address = reinterpret_cast<std::uintptr_t>(&fibre);                                         // NOLINT
+    ::makecontext(&fibre.context, reinterpret_cast<void (*)()>(enter), 2, static_cast<unsigned>(address),  // NOLINT
+                  static_cast<unsigned>(address >> 32U));
+  }
+  do {
+    for (bool ran = true; ran && !ended;) {
+      ran = false;
+      for (const std::size_t i : order(threads)) {
+        if (ended || fibres[i].waits != Waits::No) continue;
+        ::swapcontext(&scheduler, &fibres[i].context);
+        ran = true;
+      }
+    }
+  } while (!ended && release(count));
+}
+
+LaunchCounts& Emulator::State::counts_of(const polyte_launch& what) {
+  const auto known = std::ranges::find(counts, what.kernel, &LaunchCounts::kernel);
+  if (known != counts.end()) return *known;
+  return counts.emplace_back(LaunchCounts{what.kernel, 0, 0, what.threads, what.shared_bytes, 0, 0});
+}
+
+int Emulator::State::run(const polyte_launch& what, const std::int64_t* grid, const void* const* given) {
+  POLYTE_CHECK(what.emulated != nullptr, std::string(what.kernel) + " was compiled for a GPU");
+  launch = &what;
+  arguments = given;
+  ended = false;
+  ++launches;
+  LaunchCounts& count = counts_of(what);
+  ++count.launches;
+  shared_memory.assign(static_cast<std::size_t>(what.shared_bytes), 0);
+  shared = {"shared memory", shared_memory.data(), what.shared_bytes, {}};
+  shared.contents.resize(shared_memory.size());
+  block = 0;
+  std::int64_t number[3];
+  for (number[2] = 0; number[2] < grid[2]; ++number[2])
+    for (number[1] = 0; number[1] < grid[1]; ++number[1])
+      for (number[0] = 0; number[0] < grid[0] && !ended; ++number[0], ++block) {
+        ++count.blocks;
+        run_block(number, count);
+      }
+  return ended ? kFault : 0;
+}
+
+Emulator::Emulator(EmulatorOptions options) : state_(std::make_unique<State>()) {
+  state_->options = options;
+  state_->random.seed(options.seed);
+}
+Emulator::~Emulator() = default;
+
+void Emulator::add_memory(const std::string& name, void* base, std::int64_t bytes, Defined defined) {
+  Region region{name, static_cast<const char*>(base), bytes, {}};
+  region.contents.resize(static_cast<std::size_t>(bytes));
+  for (Byte& byte : region.contents) byte.defined = defined == Defined::Yes;
+  state_->regions.push_back(std::move(region));
+}
+
+polyte_host Emulator::host() {
+  polyte_host host{};
+  host.size = sizeof host;
+  host.workers = 1;
+  host.self = state_.get();
+  host.launch = [](void* self, const polyte_launch* launch, const std::int64_t* grid, const void* const* arguments) {
+    return static_cast<State*>(self)->run(*launch, grid, arguments);
+  };
+  host.device_status = &state_->status;
+  return host;
+}
+
+int Emulator::status() const { return state_->status; }
+const std::vector<std::string>& Emulator::faults() const { return state_->faults; }
+const std::vector<LaunchCounts>& Emulator::counts() const { return state_->counts; }
+
+}  // namespace polyte::runtime

@@ -1,0 +1,61 @@
+// Emulator: plays the threads of a GPU on this CPU, for code that was compiled for that (CodegenOptions::emulated). It
+// runs the very IR that PTX is made from, one fibre a thread, and watches every access:
+//
+//   Emulator emulator({.order = ThreadOrder::Backward});
+//   emulator.add_memory("x", x, bytes, Emulator::Defined::Yes);
+//   const polyte_host host = emulator.host();
+//   kernel(buffers, scratch, &host);
+//   emulator.faults()      // "mm.launch0: race on x.p + 12: thread 3 writes ..., thread 35 ...": empty if all is well
+//
+// A fault ends its launch: outside of the memory that was added, two threads at one byte without a barrier between them
+// and one of them writing, two blocks of a launch likewise, a byte that was never written, threads that wait at
+// different barriers. Faults do not depend on the order in which threads run; values that are wrong anyway may.
+// Blocks run one after another. Not for several threads at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/kernel_abi.h"
+
+namespace polyte::runtime {
+
+enum class ThreadOrder { Forward, Backward, Random };
+
+struct EmulatorOptions {
+  ThreadOrder order = ThreadOrder::Forward;
+  std::uint32_t seed = 1;   // of Random
+  bool interleave = false;  // threads also take turns between their accesses, at random
+};
+
+// What a kernel's launches did, all of them together.
+struct LaunchCounts {
+  std::string kernel;
+  std::int64_t launches = 0, blocks = 0, threads_a_block = 0, shared_bytes = 0;
+  std::int64_t block_barriers = 0, warp_barriers = 0;  // how often a block, or a warp, met
+};
+
+class Emulator {
+ public:
+  explicit Emulator(EmulatorOptions options = {});
+  ~Emulator();
+  Emulator(const Emulator&) = delete;
+  Emulator& operator=(const Emulator&) = delete;
+
+  enum class Defined { Yes, No };  // whether its bytes have values yet
+  // Memory of the device, until the Emulator dies.
+  void add_memory(const std::string& name, void* base, std::int64_t bytes, Defined defined);
+
+  polyte_host host();  // as long as the Emulator
+  int status() const;  // what its code has written to device_status
+  const std::vector<std::string>& faults() const;
+  const std::vector<LaunchCounts>& counts() const;  // a kernel each, in the order of their first launch
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace polyte::runtime

@@ -1,0 +1,143 @@
+// Owners: registers that outlive a loop of threads. Storage in registers between blocks and threads is spread over the
+// threads of the block; a thread reaches its own registers alone, so all accesses to one cell have to be made by one
+// thread. The number of an instance's thread is the value of its loop of threads (32 * warp + lane); what stands in no
+// such loop runs on thread 0. Nothing is asked of registers that a loop of threads allocates: each iteration has its
+// own.
+#include <isl/map.h>
+
+#include "schedule/proof/prover_impl.h"
+
+namespace polyte::schedule {
+namespace {
+
+const StagedBuffer* spread_registers(const State& state, const IslBuffer& buffer) {
+  for (const StagedBuffer& staged : state.staged)
+    if (staged.name == buffer.name && staged.memory == Memory::Register) return &staged;
+  return nullptr;
+}
+
+// The thread that runs an instance, over the statement's iterators.
+ir::Affine thread_of(const State& state, const ScheduledStatement& s) {
+  ir::Affine thread(0);
+  for (const Loop* loop : path_to(state.tree, s.body.name))
+    if (ir::is_of_threads(loop->kind))
+      thread = thread + row_at(s, loop->name) * (loop->kind == LoopKind::Warp ? ir::kLanes : 1);
+  return thread;
+}
+
+bool is_of_one_thread(const IslModel& model, const StagedBuffer& staged) {
+  for (const Loop* loop : all_loops(model.state->tree)) {
+    const bool is_around = loop->id == staged.allocated_at() || find_loop(loop->body, staged.allocated_at());
+    if (is_around && ir::is_of_threads(loop->kind)) return true;
+  }
+  return false;
+}
+
+class OwnerCheck {
+ public:
+  explicit OwnerCheck(const IslModel& model) : model_(model) {
+    for (std::size_t i = 0; i < model.statements.size(); ++i) threads_.push_back(threads_of(model, i));
+  }
+
+  std::optional<Refusal> run() const {
+    for (const IslBuffer& buffer : model_.buffers) {
+      if (!is_spread(model_, buffer)) continue;
+      if (auto refusal = check(buffer)) return refusal;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Touch {
+    int statement;
+    const IslAccess* access;
+  };
+  const IslModel& model_;
+  std::vector<isl::map> threads_;  // instance -> its thread, a statement each
+
+  std::vector<Touch> touches(const IslBuffer& buffer) const {
+    std::vector<Touch> result;
+    for (std::size_t i = 0; i < model_.statements.size(); ++i)
+      for (const IslAccess& access : model_.statements[i].accesses)
+        if (model_.buffers[static_cast<std::size_t>(access.buffer)].name == buffer.name)
+          result.push_back({static_cast<int>(i), &access});
+    return result;
+  }
+
+  // Pairs of instances at one place, on two threads.
+  isl::map strangers(const Touch& x, const Touch& y) const {
+    const isl::map one_place =
+        places(model_, x.statement, *x.access).apply_range(places(model_, y.statement, *y.access).reverse());
+    const isl::map one_thread = thread(x).apply_range(thread(y).reverse());
+    return one_place.intersect_domain(domain(x)).intersect_range(domain(y)).subtract(one_thread);
+  }
+  const isl::map& thread(const Touch& x) const { return threads_[static_cast<std::size_t>(x.statement)]; }
+  const isl::set& domain(const Touch& x) const {
+    return model_.statements[static_cast<std::size_t>(x.statement)].domain;
+  }
+
+  std::optional<Refusal> check(const IslBuffer& buffer) const {
+    const std::vector<Touch> all = touches(buffer);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::size_t j = i; j < all.size(); ++j) {
+        const isl::map pairs = strangers(all[i], all[j]);
+        if (!pairs.is_empty()) return refusal(buffer, all[i], all[j], pairs);
+      }
+    return std::nullopt;
+  }
+
+  const ir::Statement& body(const Touch& x) const {
+    return model_.statements[static_cast<std::size_t>(x.statement)].statement->body;
+  }
+  std::int64_t thread_at(const Touch& x, const Instance& instance, ir::Values values) const {
+    for (const auto& [name, value] : instance.iterators) values[name] = value;
+    const ScheduledStatement& s = *model_.statements[static_cast<std::size_t>(x.statement)].statement;
+    return ir::evaluate(thread_of(*model_.state, s), values);
+  }
+
+  Refusal refusal(const IslBuffer& buffer, const Touch& x, const Touch& y, const isl::map& pairs) const {
+    Refusal result;
+    const bool is_exact = x.access->exact && y.access->exact;
+    result.kind = is_exact ? RefusalKind::Illegal : RefusalKind::Unknown;
+    result.headline = buffer.name + " is kept in registers, and ";
+    if (!is_exact) {
+      result.headline += "which thread touches an element of it is known at run time only";
+      return result;
+    }
+    const Point point = first_point(isl::manage(isl_map_wrap(pairs.copy())), model_.params);
+    const auto split = static_cast<std::ptrdiff_t>(body(x).iterators.size());
+    Counterexample c;
+    c.sizes = point.params;
+    c.size_names = model_.params;
+    c.source = make_instance(body(x), {point.values.begin(), point.values.begin() + split});
+    c.sink = make_instance(body(y), {point.values.begin() + split, point.values.end()});
+    c.watch = cell_text(x.access->text, body(x), point, 0);
+    const auto deed = [&](const Touch& touch, const Instance& instance, const std::string& what) {
+      return to_string(instance) + " on thread " + std::to_string(thread_at(touch, instance, c.sizes)) +
+             (touch.access->write ? " writes " : " reads ") + what;
+    };
+    c.scheduled = deed(x, c.source, c.watch) + ", " + deed(y, c.sink, "it");
+    result.headline += c.watch + " would belong to two threads";
+    result.counterexamples.push_back(std::move(c));
+    result.advice.push_back("set_scope " + buffer.of + " shared");
+    return result;
+  }
+};
+
+}  // namespace
+
+isl::map threads_of(const IslModel& model, std::size_t statement) {
+  const IslStatement& s = model.statements[statement];
+  const isl::aff thread =
+      to_aff(s.domain.get_space(), s.statement->body.iterators, model.params, thread_of(*model.state, *s.statement));
+  return isl::manage(isl_map_from_aff(thread.copy()));
+}
+
+bool is_spread(const IslModel& model, const IslBuffer& buffer) {
+  const StagedBuffer* const staged = spread_registers(*model.state, buffer);
+  return staged && !is_of_one_thread(model, *staged);
+}
+
+std::optional<Refusal> check_owners(const IslModel& model) { return OwnerCheck(model).run(); }
+
+}  // namespace polyte::schedule

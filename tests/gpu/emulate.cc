@@ -1,0 +1,120 @@
+#include "tests/gpu/emulate.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <sstream>
+
+#include "codegen/cpu/link.h"
+#include "ir/program_text.h"
+#include "runtime/shared_library.h"
+#include "schedule/script/replay.h"
+#include "support/error.h"
+#include "support/gpu_machines.h"
+
+namespace polyte::gpu::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::vector<ir::Values> sizes_of(const std::string& line) {
+  std::vector<ir::Values> all(1);
+  std::stringstream words(line);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    if (word == "|") {
+      all.emplace_back();
+    } else {
+      all.back()[word.substr(0, equals)] = std::stoll(word.substr(equals + 1));
+    }
+  }
+  return all;
+}
+
+KernelFile parsed(const fs::path& path) {
+  KernelFile file;
+  file.name = path.stem().string();
+  std::stringstream lines(read(path));
+  bool in_script = false;
+  for (std::string line; std::getline(lines, line);) {
+    constexpr const char* kSizes = "# sizes: ";
+    if (line.rfind(kSizes, 0) == 0) file.sizes = sizes_of(line.substr(std::string(kSizes).size()));
+    constexpr const char* kTolerance = "# tolerance: ";
+    if (line.rfind(kTolerance, 0) == 0) file.tolerance = std::stod(line.substr(std::string(kTolerance).size()));
+    file.open = file.open || line == "# open";
+    if (line.rfind('#', 0) == 0) continue;
+    in_script = in_script || line.rfind("schedule ", 0) == 0;
+    (in_script ? file.script : file.program) += line + "\n";
+  }
+  if (file.sizes.empty()) file.sizes.emplace_back();
+  return file;
+}
+
+}  // namespace
+
+std::vector<KernelFile> kernel_files() {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator("tests/gpu/kernels")) paths.push_back(entry.path());
+  std::ranges::sort(paths);
+  std::vector<KernelFile> files;
+  for (const fs::path& path : paths) files.push_back(parsed(path));
+  return files;
+}
+
+codegen::Target gpu(const std::string& name) {
+  const auto machine = gpu_machine(name);
+  POLYTE_CHECK(machine.has_value(), "no GPU " + name);
+  return {*machine, TargetKind::Cuda};
+}
+
+schedule::State scheduled(const KernelFile& file, const ir::Values& sizes, const Machine& machine) {
+  auto program = std::make_shared<const ir::Program>(ir::parse_program(file.program, file.name));
+  if (!sizes.empty()) program = std::make_shared<const ir::Program>(ir::bind(*program, sizes));
+  const auto state = schedule::replay(program, schedule::parse_script(file.script, file.name), machine, {});
+  if (!state) throw InternalError(file.name + ": " + schedule::to_string(state.error(), file.name, ""));
+  return *state;
+}
+
+Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs, const ir::Values& sizes,
+                 const runtime::EmulatorOptions& options) {
+  const codegen::Kernel kernel{loops, {}};
+  codegen::CodegenOptions how;
+  how.emulated = true;
+  const codegen::ObjectCode object = codegen::compile({&kernel, 1}, gpu("h100"), how);
+  const std::string linked = codegen::link({&object.bytes, 1});
+  const runtime::SharedLibrary library(std::as_bytes(std::span(linked)), loops.name);
+  Emulated result{inputs, 0, {}, {}};
+  runtime::Emulator emulator(options);
+  std::vector<const void*> pointers;
+  for (const ir::Buffer& buffer : loops.buffers) {
+    std::vector<std::int64_t> shape;
+    for (const ir::Affine& extent : buffer.shape) shape.push_back(ir::evaluate(extent, sizes));
+    const auto [at, fresh] = result.buffers.try_emplace(buffer.name, ir::make_contents(buffer.dtype, shape));
+    auto& bytes = at->second.bytes;
+    emulator.add_memory(buffer.name, bytes.data(), static_cast<std::int64_t>(bytes.size()),
+                        fresh ? runtime::Emulator::Defined::No : runtime::Emulator::Defined::Yes);
+    pointers.push_back(bytes.data());
+  }
+  std::vector<std::int64_t> params;
+  for (const std::string& param : loops.params) params.push_back(sizes.at(param));
+  pointers.push_back(params.data());
+  std::vector<std::byte> scratch(static_cast<std::size_t>(object.kernels.front().scratch.total_bytes(1)) + 64);
+  emulator.add_memory("scratch", scratch.data(), static_cast<std::int64_t>(scratch.size()),
+                      runtime::Emulator::Defined::No);
+  const polyte_host host = emulator.host();
+  result.code = library.kernel(loops.name)(pointers.data(), scratch.data(), &host);
+  if (result.code == 0) result.code = emulator.status();
+  result.faults = emulator.faults();
+  result.counts = emulator.counts();
+  return result;
+}
+
+}  // namespace polyte::gpu::testing

@@ -1,0 +1,42 @@
+// GPU kernels without a GPU: a Program and its script through the proof, the loops of a GPU, the emulator, PTX and,
+// where it is installed, the assembler.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/codegen.h"
+#include "ir/interpret.h"
+#include "ir/loop_program.h"
+#include "runtime/emulator.h"
+#include "schedule/state/state.h"
+
+namespace polyte::gpu::testing {
+
+// A file of tests/gpu/kernels: comment lines, of which "# sizes: M=7 N=9 | M=64 N=64" gives the sizes, a Program, and
+// one script.
+struct KernelFile {
+  std::string name, program, script;
+  std::vector<ir::Values> sizes;
+  double tolerance = 0;  // "# tolerance: 1e-6", relative: where sums are rounded in another order
+  bool open = false;     // "# open": its sizes may stay open
+};
+std::vector<KernelFile> kernel_files();
+
+// Proved and replayed for the GPU; with sizes, the Program is bound to them before. Throws InternalError with the
+// refusal.
+schedule::State scheduled(const KernelFile& file, const ir::Values& sizes, const Machine& machine);
+
+struct Emulated {
+  ir::Environment buffers;
+  int code = 0;
+  std::vector<std::string> faults;
+  std::vector<runtime::LaunchCounts> counts;
+};
+// Compiles Flat loops for the emulator and runs them.
+Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs, const ir::Values& sizes,
+                 const runtime::EmulatorOptions& options = {});
+
+codegen::Target gpu(const std::string& name);
+
+}  // namespace polyte::gpu::testing

@@ -1,0 +1,154 @@
+// Every file of tests/gpu/kernels: legal, the reference's bits on the emulator in any order of the threads, with just
+// the barriers that it needs, and PTX that the assembler takes.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "codegen/nvptx/assembler.h"
+#include "ir/program_text.h"
+#include "lower/lower.h"
+#include "support/checked.h"
+#include "support/error.h"
+#include "tests/gpu/emulate.h"
+#include "tests/schedule/execute_state.h"
+
+using namespace polyte;
+using namespace polyte::gpu::testing;
+using runtime::ThreadOrder;
+
+namespace {
+
+struct Reference {
+  ir::Environment inputs, outputs;
+};
+
+Reference reference_of(const ir::Program& program) {
+  Reference reference{schedule::make_inputs(program, 1), {}};
+  reference.outputs = reference.inputs;
+  ir::interpret(program, reference.outputs, {});
+  return reference;
+}
+
+bool agree(const ir::Contents& a, const ir::Contents& b, double tolerance) {
+  if (tolerance == 0) return a.bytes == b.bytes;
+  for (std::int64_t i = 0; i < checked_product(a.shape); ++i) {
+    const double x = ir::get_real(a, i), y = ir::get_real(b, i);
+    if (!(std::abs(x - y) <= tolerance * std::abs(x))) return false;
+  }
+  return true;
+}
+
+// The interface buffers that differ.
+std::string differences(const ir::Program& program, const ir::Environment& expected, const ir::Environment& got,
+                        double tolerance) {
+  std::string names;
+  for (const ir::Buffer* buffer : program.interface())
+    if (!agree(expected.at(buffer->name), got.at(buffer->name), tolerance)) names += buffer->name + " ";
+  return names;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+int count_barriers(const ir::LoopProgram& loops) {
+  int count = 0;
+  ir::for_each_stmt(loops.body,
+                    [&](const ir::Stmt& s) { count += std::holds_alternative<ir::Barrier>(s->op) ? 1 : 0; });
+  return count;
+}
+
+// The loops without one barrier, counted in program order.
+ir::LoopProgram without_barrier(const ir::LoopProgram& loops, int which) {
+  int seen = 0;
+  const std::function<ir::Stmt(const ir::Stmt&)> cut = [&](const ir::Stmt& s) -> ir::Stmt {
+    if (std::holds_alternative<ir::Barrier>(s->op)) return seen++ == which ? ir::make_block({}) : s;
+    return ir::rewrite_children(s, cut);
+  };
+  ir::LoopProgram result = loops;
+  result.body = cut(loops.body);
+  return result;
+}
+
+ir::LoopProgram lowered(const schedule::State& state) {
+  static const Machine machine = gpu::testing::gpu("h100").machine;
+  return lower::lower(state, {.machine = machine});
+}
+
+}  // namespace
+
+TEST_CASE("kernels: the reference's bits on the emulator, whatever the order of the threads") {
+  const Machine machine = gpu::testing::gpu("h100").machine;
+  for (const KernelFile& file : kernel_files()) {
+    for (const ir::Values& sizes : file.sizes) {
+      CAPTURE(file.name);
+      const schedule::State state = scheduled(file, sizes, machine);
+      const Reference reference = reference_of(*state.reference);
+      const ir::LoopProgram loops = lowered(state);
+      CAPTURE(ir::print(loops));
+      for (const auto& [order, interleave] :
+           {std::pair{ThreadOrder::Forward, false}, {ThreadOrder::Backward, false}, {ThreadOrder::Random, true}}) {
+        const Emulated got = emulate(loops, reference.inputs, {}, {.order = order, .interleave = interleave});
+        REQUIRE(joined(got.faults) == "");
+        CHECK(got.code == 0);
+        CHECK(differences(*state.reference, reference.outputs, got.buffers, file.tolerance) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: every barrier is needed") {
+  const Machine machine = gpu::testing::gpu("h100").machine;
+  for (const KernelFile& file : kernel_files()) {
+    const schedule::State state = scheduled(file, file.sizes.front(), machine);
+    const Reference reference = reference_of(*state.reference);
+    const ir::LoopProgram loops = lowered(state);
+    for (int i = 0; i < count_barriers(loops); ++i) {
+      CAPTURE(file.name);
+      const ir::LoopProgram fewer = without_barrier(loops, i);
+      CAPTURE(ir::print(fewer));
+      CHECK_FALSE(emulate(fewer, reference.inputs, {}).faults.empty());
+    }
+  }
+}
+
+TEST_CASE("kernels: open sizes, one compiled kernel for all") {
+  const Machine machine = gpu::testing::gpu("h100").machine;
+  for (const KernelFile& file : kernel_files()) {
+    if (!file.open) continue;
+    CAPTURE(file.name);
+    const schedule::State state = scheduled(file, {}, machine);
+    const ir::LoopProgram loops = lowered(state);
+    for (const ir::Values& sizes : file.sizes) {
+      const ir::Program bound = ir::bind(*state.reference, sizes);
+      const Reference reference = reference_of(bound);
+      const Emulated got = emulate(loops, reference.inputs, sizes);
+      REQUIRE(joined(got.faults) == "");
+      CHECK(differences(bound, reference.outputs, got.buffers, file.tolerance) == "");
+    }
+  }
+}
+
+TEST_CASE("kernels: PTX for every architecture, no spills, no messages of the assembler") {
+  if (!codegen::has_assembler()) MESSAGE("no ptxas here: the code is not assembled");
+  for (const char* name : {"a100", "l4", "sm_90", "h100"}) {
+    const codegen::Target target = gpu::testing::gpu(name);
+    for (const KernelFile& file : kernel_files()) {
+      CAPTURE(file.name);
+      CAPTURE(name);
+      const schedule::State state = scheduled(file, file.sizes.front(), target.machine);
+      const codegen::Kernel kernel{lower::lower(state, {.machine = target.machine}), {}};
+      const std::string ptx = codegen::compile({&kernel, 1}, target).device;
+      CHECK(ptx.find(".entry") != std::string::npos);
+      if (!codegen::has_assembler()) continue;
+      const codegen::DeviceBinary binary = codegen::assemble_ptx(ptx, target.machine);
+      CHECK(joined(binary.messages) == "");
+      for (const codegen::DeviceBinary::Kernel& each : binary.kernels) {
+        CHECK(each.registers > 0);
+        CHECK(each.spill_store_bytes + each.spill_load_bytes == 0);
+      }
+    }
+  }
+}
