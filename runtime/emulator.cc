@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::int64_t kWarp = 32;
 constexpr std::size_t kStackBytes = 128 * 1024;  // of a thread
+constexpr std::size_t kSharedAlignment = 128;    // as the device's code takes it to be
 constexpr int kFault = 3;                        // what a launch returns that ended early
 
 // Stacks for as many fibres as asked for, each above a page that nobody may touch.
@@ -271,8 +272,11 @@ void Emulator::State::run_block(const std::int64_t* number, LaunchCounts& count)
   for (std::size_t i = 0; i < threads; ++i) {
     Fibre& fibre = fibres[i];
     fibre.state = this;
-    fibre.thread = {
-        static_cast<std::int64_t>(i), {number[0], number[1], number[2]}, shared_memory.data(), on_meet, on_touch};
+    fibre.thread = {static_cast<std::int64_t>(i),
+                    {number[0], number[1], number[2]},
+                    const_cast<char*>(shared.base),
+                    on_meet,
+                    on_touch};
     ::getcontext(&fibre.context);
     fibre.context.uc_stack.ss_sp = stacks.at(i);
     fibre.context.uc_stack.ss_size = kStackBytes;
@@ -307,9 +311,12 @@ int Emulator::State::run(const polyte_launch& what, const std::int64_t* grid, co
   ++launches;
   LaunchCounts& count = counts_of(what);
   ++count.launches;
-  shared_memory.assign(static_cast<std::size_t>(what.shared_bytes), 0);
-  shared = {"shared memory", shared_memory.data(), what.shared_bytes, {}};
-  shared.contents.resize(shared_memory.size());
+  shared_memory.assign(static_cast<std::size_t>(what.shared_bytes) + kSharedAlignment, 0);
+  void* aligned = shared_memory.data();
+  std::size_t room = shared_memory.size();
+  std::align(kSharedAlignment, static_cast<std::size_t>(what.shared_bytes), aligned, room);
+  shared = {"shared memory", static_cast<char*>(aligned), what.shared_bytes, {}};
+  shared.contents.resize(static_cast<std::size_t>(what.shared_bytes));
   block = 0;
   std::int64_t number[3];
   for (number[2] = 0; number[2] < grid[2]; ++number[2])
