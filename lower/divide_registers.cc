@@ -200,7 +200,7 @@ class Divider {
   }
 };
 
-// Register buffers of a block: inside blocks, outside threads.
+// Register buffers of a block or a warp: inside blocks, outside threads and lanes.
 class Walker {
  public:
   explicit Walker(const ir::LoopProgram& program) : facts_(facts_of(program)) {}
@@ -208,7 +208,7 @@ class Walker {
   Stmt visit(const Stmt& s, bool in_block) {
     const Facts::Scope scope(facts_);
     if (const auto* loop = std::get_if<ir::For>(&s->op)) {
-      if (ir::is_of_threads(loop->kind)) return s;
+      if (loop->kind == LoopKind::Thread || loop->kind == LoopKind::Lane) return s;
       facts_.bind(loop->var, loop->lower, loop->upper);
       in_block = in_block || loop->kind == LoopKind::Block;
     }

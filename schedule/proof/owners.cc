@@ -1,8 +1,8 @@
 // Owners: registers that outlive a loop of threads. Storage in registers between blocks and threads is spread over the
 // threads of the block; a thread reaches its own registers alone, so all accesses to one cell have to be made by one
 // thread. The number of an instance's thread is the value of its loop of threads (32 * warp + lane); what stands in no
-// such loop runs on thread 0. Nothing is asked of registers that a loop of threads allocates: each iteration has its
-// own.
+// such loop runs on thread 0. Nothing is asked of registers that a loop of threads or lanes allocates: each iteration
+// has its own. Those that a loop of warps allocates are still spread over 32 lanes.
 #include <isl/map.h>
 
 #include "schedule/proof/prover_impl.h"
@@ -28,7 +28,7 @@ ir::Affine thread_of(const State& state, const ScheduledStatement& s) {
 bool is_of_one_thread(const IslModel& model, const StagedBuffer& staged) {
   for (const Loop* loop : all_loops(model.state->tree)) {
     const bool is_around = loop->id == staged.allocated_at() || find_loop(loop->body, staged.allocated_at());
-    if (is_around && ir::is_of_threads(loop->kind)) return true;
+    if (is_around && (loop->kind == LoopKind::Thread || loop->kind == LoopKind::Lane)) return true;
   }
   return false;
 }
