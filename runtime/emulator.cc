@@ -177,6 +177,8 @@ std::optional<std::string> Emulator::State::conflict(const Touch& before, const 
 void Emulator::State::touch(Fibre& fibre, const char* address, std::int64_t bytes, bool write, std::int64_t place) {
   const std::string what = (write ? "write " : "read ") + std::to_string(place);
   if (reinterpret_cast<const std::int32_t*>(address) == &status) return;  // NOLINT: it may be noted by all
+  const char* const stack = stacks.at(static_cast<std::size_t>(fibre.thread.thread));
+  if (address >= stack && address + bytes <= stack + kStackBytes) return;  // the thread's own, by a vector of addresses
   Region* region = region_of(address, bytes);
   if (!region) {
     fail(what + " of thread " + std::to_string(fibre.thread.thread) + " is outside of all memory");
