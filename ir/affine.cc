@@ -23,6 +23,22 @@ Affine of_term(const Term& term) {
          term.coefficient;
 }
 
+// floor((q + c * floor(q / n) + r) / d), where q = n * floor(q / n) + q % n and d divides n + c: what is left beside
+// whole multiples is (q % n + r) / d, here where that is one number. Of digits that were fused and taken apart again.
+std::optional<Affine> without_own_quotient(const Affine& e, std::int64_t d) {
+  for (const Term& term : e.terms()) {
+    if (!term.atom.div) continue;
+    const std::int64_t n = term.atom.div->denominator, c = term.coefficient;
+    if (polyte::floor_mod(n + c, d) != 0) continue;
+    const Affine rest = e - of_term(term) - term.atom.div->numerator;
+    if (!rest.is_constant()) continue;
+    const std::int64_t first = polyte::floor_div(rest.constant(), d);
+    if (first == polyte::floor_div(rest.constant() + n - 1, d))
+      return of_term({term.atom, polyte::floor_div(n + c, d)}) + first;
+  }
+  return std::nullopt;
+}
+
 // floor((floor(n / a) + c) / d) = floor((n + c * a) / (a * d))
 std::optional<Affine> flatten_nested(const Affine& e, std::int64_t d) {
   if (e.terms().size() != 1 || !e.terms()[0].atom.div || e.terms()[0].coefficient != 1) return std::nullopt;
@@ -143,6 +159,10 @@ Affine floor_div(const Affine& e, std::int64_t d) {
   const std::int64_t divisor = d / common;
   if (divisor == 1) return outside + inside;
   if (const auto flat = flatten_nested(inside, divisor)) return outside + *flat;
+  if (const auto digit = without_own_quotient(inside, divisor)) return outside + *digit;
+  // floor(-e / d) = -floor((e + d - 1) / d)
+  if (std::ranges::all_of(inside.terms_, [](const Term& term) { return term.coefficient < 0; }))
+    return outside - floor_div(divisor - 1 - inside, divisor);
   outside.add_term({"", std::make_shared<FloorDiv>(FloorDiv{std::move(inside), divisor})}, 1);
   return outside;
 }

@@ -132,7 +132,8 @@ class Vectorizer {
     if (extents.size() == 1) return guarded_pieces(loop, extents[0], lanes);
     if (extents.size() > 2) throw NoLanes{"its last iteration is a minimum of more than two values"};
     if (!extents[0].is_constant()) std::swap(extents[0], extents[1]);
-    if (extents[0].is_constant() && extents[0].constant() % lanes == 0)
+    const bool is_few = extents[0].is_constant() && ceil_div(extents[0].constant(), lanes) <= kMaxPieces;
+    if (is_few && extents[0].constant() % lanes == 0)
       return guarded_pieces(loop, extents[1], lanes, extents[0].constant());
     return either(loop, extents, lanes);
   }
@@ -151,7 +152,8 @@ class Vectorizer {
     return ir::make_block(std::move(sides));
   }
 
-  // All iterations; `at_most`: a number of them that is not exceeded, where it is known otherwise.
+  // All iterations; `at_most`: of so few pieces side by side, a number of them that the loop does not exceed, where it
+  // is known otherwise.
   Stmt guarded_pieces(const ir::For& loop, const Affine& extent, std::int64_t lanes,
                       std::optional<std::int64_t> at_most = std::nullopt) {
     Stmt body = pieces(loop, extent, lanes, at_most);

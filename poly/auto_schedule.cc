@@ -1,7 +1,11 @@
 #include "poly/auto_schedule.h"
 
+#include <algorithm>
+
 #include "poly/affine_core.h"
+#include "poly/region_nest.h"
 #include "poly/strategy_cpu.h"
+#include "poly/strategy_gpu.h"
 #include "schedule/cost/streaming.h"
 #include "schedule/script/nest_writer.h"
 
@@ -16,34 +20,55 @@ std::set<std::string> reused_results(const schedule::KernelPlan& plan) {
   return results;
 }
 
-}  // namespace
+struct Arranged {
+  NestSchedule schedule;
+  std::vector<std::string> given_up;  // by isl
+};
 
-Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine, const PolyOptions& options) {
-  const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(program));
-  const StrategyOptions strategy{.affine_core_only = options.affine_core_only, .keep_order = options.keep_order};
+Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::State& reference, const Machine& machine,
+                                 const StrategyOptions& strategy, std::uint64_t quota) {
   AffineScheduler scheduler(program);
-  Result<AffineCore> core = scheduler.run({.quota = options.quota});
+  Result<AffineCore> core = scheduler.run({.quota = quota});
   if (!core) return core.error();
-  std::optional<CpuSchedule> schedule = schedule_for_cpu(program, reference, *core, machine, strategy);
+  std::optional<NestSchedule> schedule = schedule_for_cpu(program, reference, *core, machine, strategy);
   if (!schedule) {
-    core = scheduler.run({.quota = options.quota, .allow_maps = false});
+    core = scheduler.run({.quota = quota, .allow_maps = false});
     if (!core) return core.error();
     schedule = schedule_for_cpu(program, reference, *core, machine, strategy);
   }
   if (schedule && schedule->loses_tiles) {
-    core = scheduler.run({.quota = options.quota, .allow_maps = false, .fuse = false});
+    core = scheduler.run({.quota = quota, .allow_maps = false, .fuse = false});
     if (core) {
       auto apart = schedule_for_cpu(program, reference, *core, machine, strategy);
       if (apart) schedule = std::move(apart);
     }
   }
   if (!schedule) return Decline{"no nest of isl's order is worth scheduling"};
-  if (options.notes) {
-    if (core) options.notes->insert(options.notes->end(), core->given_up.begin(), core->given_up.end());
-    options.notes->insert(options.notes->end(), schedule->notes.begin(), schedule->notes.end());
-  }
-  schedule::KernelPlan plan{std::move(schedule->nests), {}};
-  if (!options.affine_core_only)
+  return Arranged{*std::move(schedule), core ? core->given_up : std::vector<std::string>{}};
+}
+
+Result<Arranged> arrange_for_gpu(const ir::Program& program, const schedule::State& reference, const Machine& machine,
+                                 const StrategyOptions& strategy, std::uint64_t quota) {
+  if (std::ranges::any_of(program.statements, [](const ir::Statement& s) { return s.region_depth > 0; }))
+    return Arranged{{plan_regions(reference, machine)}, {}};
+  AffineScheduler scheduler(program);
+  const Result<AffineCore> core = scheduler.run({.quota = quota, .allow_maps = false});
+  if (!core) return core.error();
+  return Arranged{schedule_for_gpu(program, reference, *core, machine, strategy), core->given_up};
+}
+
+}  // namespace
+
+Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine, const PolyOptions& options) {
+  const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(program));
+  const StrategyOptions strategy{.affine_core_only = options.affine_core_only, .keep_order = options.keep_order};
+  Result<Arranged> arranged = (machine.gpu ? arrange_for_gpu : arrange_for_cpu)(program, reference, machine, strategy, options.quota);
+  if (!arranged) return arranged.error();
+  if (options.notes)
+    for (const auto& notes : {arranged->given_up, arranged->schedule.notes})
+      options.notes->insert(options.notes->end(), notes.begin(), notes.end());
+  schedule::KernelPlan plan{std::move(arranged->schedule.nests), {}};
+  if (!options.affine_core_only && !machine.gpu)
     for (const std::string& result : schedule::streamed_results(program, machine, reused_results(plan)))
       plan.streams.push_back({result, schedule::Provenance::TileModel});
   return schedule::write_script(program, options.affine_core_only ? "isl" : "poly", machine, plan);

@@ -336,12 +336,12 @@ bool is_in_region(const Core& nest) {
 
 }  // namespace
 
-std::optional<CpuSchedule> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
+std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
                                             const AffineCore& core, const Machine& machine,
                                             const StrategyOptions& options) {
   std::vector<Core> nests;
   top_nests(core.root, nests);
-  CpuSchedule schedule;
+  NestSchedule schedule;
   if (auto order = order_of_nests(reference, nests)) schedule.nests.push_back(std::move(*order));
   int number = 0;
   std::set<std::string> staged;

@@ -17,14 +17,14 @@ struct StrategyOptions {
   bool keep_order = false;        // of floating-point sums: no `reassoc`
 };
 
-struct CpuSchedule {
+struct NestSchedule {
   std::vector<schedule::NestPlan> nests;
   bool loses_tiles = false;             // a contraction that isl fused would do better in a nest of its own
   std::vector<std::string> notes = {};  // what could not be had: a tile in time
 };
 
 // None where a nest is not worth the map that it needs.
-std::optional<CpuSchedule> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
+std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
                                             const AffineCore& core, const Machine& machine,
                                             const StrategyOptions& options);
 

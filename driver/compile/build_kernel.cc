@@ -108,14 +108,16 @@ double iterations_of(const schedule::State& state, const schedule::ScheduledStat
   return count;
 }
 
-bool is_scalar(const schedule::Tree& tree, const std::string& statement) {
-  return std::ranges::none_of(schedule::path_to(tree, statement), [](const schedule::Loop* loop) {
+// No loop of it is in vectors, of a GPU none in threads.
+bool is_scalar(const schedule::Tree& tree, const std::string& statement, bool on_gpu) {
+  return std::ranges::none_of(schedule::path_to(tree, statement), [on_gpu](const schedule::Loop* loop) {
+    if (on_gpu) return ir::is_of_threads(loop->kind);
     return loop->kind == ir::LoopKind::Vector || loop->kind == ir::LoopKind::Unrolled;
   });
 }
 
-// Who asks poly or a template expects vectors: where most of the work has none, that is said.
-void note_scalar_loops(BuiltKernel& kernel) {
+// Who asks poly or a template expects vectors, or threads: where most of the work has none, that is said.
+void note_scalar_loops(BuiltKernel& kernel, bool on_gpu) {
   constexpr double kWorthIt = 1024, kMost = 0.5;  // iterations; share of the largest statement's
   if (kernel.declined || (kernel.asked != Arm::Poly && kernel.asked != Arm::Template)) return;
   const schedule::State& state = *kernel.state;
@@ -125,9 +127,10 @@ void note_scalar_loops(BuiltKernel& kernel) {
   std::string names;
   for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree)) most = std::max(most, size(leaf));
   for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree))
-    if (size(leaf) >= kMost * most && is_scalar(state.tree, leaf->statement))
+    if (size(leaf) >= kMost * most && is_scalar(state.tree, leaf->statement, on_gpu))
       names += (names.empty() ? "'" : ", '") + leaf->statement + "'";
-  if (!names.empty()) kernel.notes.push_back(said_by(kernel, names + " in scalar loops: no loop carries lanes"));
+  if (!names.empty()) kernel.notes.push_back(said_by(kernel, names + (on_gpu ? " on one thread: no loop carries threads"
+                                                                          : " in scalar loops: no loop carries lanes")));
 }
 
 ir::Values typical_sizes(const ir::Program& program, std::span<const std::int64_t> typical) {
@@ -216,7 +219,7 @@ BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machi
   log.run("schedule", [&] { choose_script(kernel, machine, options); });
   log.run("replay and proof",
           [&] { kernel.state = std::make_shared<const schedule::State>(replay_script(kernel, machine, options)); });
-  note_scalar_loops(kernel);
+  note_scalar_loops(kernel, machine.gpu.has_value());
   if (options.strict && !options.defer_fallback) refuse_fallbacks({&kernel, 1});
   check_contract(kernel, options);
   lower::LowerOptions lower_options{.machine = machine};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <set>
 
@@ -168,11 +169,17 @@ class SecondJudge {
     script.digest = ir::digest(*program);
     const auto state = schedule::replay(program, script, machine_, {schedule::ProofLevel::Off, {}});
     if (!state) return not_run("the script does not apply at " + text_of(sizes) + ": " + state.error().headline);
-    return judge(*state, nullptr, nullptr, sizes);
+    // A schedule may be right because of its sizes: a tile as large as a loop that carries a dependence.
+    const bool is_bound = accepted_.state.reference->params.empty();
+    const auto is_legal_here = [&] {
+      return !is_bound || static_cast<bool>(schedule::replay(program, script, machine_, {schedule::ProofLevel::Final, {}}));
+    };
+    return judge(*state, nullptr, nullptr, sizes, is_legal_here);
   }
 
+  // `is_accepted`: by the proof, at the sizes that are executed.
   SecondJudgement judge(const State& state, const ir::LoopProgram* nest, const ir::LoopProgram* loops,
-                        const ir::Values& sizes) {
+                        const ir::Values& sizes, const std::function<bool()>& is_accepted = [] { return true; }) {
     ExecutionOptions options{.sizes = state.reference->params.empty() ? ir::Values{} : sizes,
                              .max_steps = 20 * std::max<std::int64_t>(budget_, 1000),
                              .nest = nest,
@@ -182,6 +189,7 @@ class SecondJudge {
     const std::vector<lower::TraceFault> faults = faults_by_execution(state, machine_, inputs, options);
     const std::string where = sizes.empty() ? "at its own sizes" : "at " + text_of(sizes);
     if (faults.empty()) return {true, "agrees (executed " + where + ")"};
+    if (!is_accepted()) return not_run("the script is not legal " + where);
     std::string text = "the proof accepts schedule '" + accepted_.script.name + "' of program '" +
                        state.reference->name + "', and an execution " + where + " shows a fault:";
     for (const lower::TraceFault& fault : faults) text += "\n  " + to_string(fault.kind) + ": " + fault.text;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "schedule/proof/subscript_value.h"
 #include "support/error.h"
 
 namespace polyte::schedule {
@@ -27,16 +28,10 @@ std::vector<AccessBelow> accesses_below(const IslModel& model, int buffer, const
   return found;
 }
 
-// One subscript of the buffer is the loop's row itself, in every access.
-bool is_a_subscript(const std::vector<AccessBelow>& accesses) {
-  const auto at = [](const AccessBelow& a, std::size_t i) {
-    const ir::Index& index = a.access->text.indices[i];
-    return !index.indirect && index.affine == *a.row;
-  };
-  for (std::size_t i = 0; i < accesses.front().access->text.indices.size(); ++i) {
-    if (std::all_of(accesses.begin(), accesses.end(), [&](const AccessBelow& a) { return at(a, i); })) return true;
-  }
-  return false;
+bool is_said_by_subscripts(const std::vector<AccessBelow>& accesses) {
+  std::vector<ValueAtAccess> values;
+  for (const AccessBelow& a : accesses) values.push_back({&a.access->text, *a.row});
+  return is_value_of_element(values);
 }
 
 bool is_function_of_cell(const std::vector<AccessBelow>& accesses, int depth) {
@@ -55,7 +50,7 @@ bool cell_fixes_iteration(const IslModel& model, int buffer, LoopId loop_id) {
   const Loop* loop = find_loop(model.state->tree, loop_id);
   POLYTE_CHECK(loop != nullptr, "loop " + std::to_string(static_cast<int>(loop_id)) + " is not in the tree");
   const std::vector<AccessBelow> accesses = accesses_below(model, buffer, *loop);
-  return accesses.empty() || is_a_subscript(accesses) || is_function_of_cell(accesses, model.depth_of_loop.at(loop_id));
+  return accesses.empty() || is_said_by_subscripts(accesses) || is_function_of_cell(accesses, model.depth_of_loop.at(loop_id));
 }
 
 }  // namespace polyte::schedule

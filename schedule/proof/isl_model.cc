@@ -55,8 +55,9 @@ isl::set box_set(const isl::space& space, const std::vector<std::string>& params
   return to_set(space, dims, params, bounds);
 }
 
+// The rows down to the scope of an access's buffer, then its subscripts.
 struct ScopedAccess {
-  std::vector<ir::Affine> rows, subscripts;
+  std::vector<ir::Affine> coordinates;
 };
 
 std::int64_t divisions_in(const ir::Affine& e) {
@@ -68,26 +69,45 @@ std::int64_t divisions_in(const ir::Affine& e) {
 std::int64_t divisions_saved(const std::vector<ScopedAccess>& accesses, const CellDigits& d) {
   std::int64_t saved = 0;
   for (const ScopedAccess& access : accesses) {
-    const ir::Affine &row = access.rows[d.row], &subscript = access.subscripts[d.subscript];
-    saved += divisions_in(row) + divisions_in(subscript) - divisions_in(row * d.extent + subscript);
+    const ir::Affine &high = access.coordinates[d.high], &low = access.coordinates[d.low];
+    saved += divisions_in(high) + divisions_in(low) - divisions_in(high * d.extent + low);
   }
   return saved;
 }
 
-std::vector<CellDigits> find_digits(const std::vector<ScopedAccess>& accesses, const std::vector<std::int64_t>& shape) {
+void join(std::vector<ir::Affine>& coordinates, const CellDigits& d) {
+  coordinates[d.high] = coordinates[d.high] * d.extent + coordinates[d.low];
+  coordinates[d.low] = 0;
+}
+
+// What saves most comes first, until nothing does: of a tile in registers the digits of a subscript that a layout has
+// taken apart, then the loop outside.
+std::vector<CellDigits> find_digits(std::vector<ScopedAccess> accesses, const std::vector<std::int64_t>& shape) {
   std::vector<CellDigits> found;
   if (accesses.empty()) return found;
-  std::set<std::size_t> taken;
-  for (std::size_t subscript = 0; subscript < shape.size(); ++subscript) {
-    for (std::size_t row = 0; row < accesses.front().rows.size(); ++row) {
-      const CellDigits digits{row, subscript, shape[subscript]};
-      if (taken.contains(row) || divisions_saved(accesses, digits) <= 0) continue;
-      taken.insert(row);
-      found.push_back(digits);
-      break;
-    }
+  const std::size_t all = accesses.front().coordinates.size(), rows = all - shape.size();
+  std::vector<std::int64_t> extents(all, 1);
+  std::copy(shape.begin(), shape.end(), extents.begin() + static_cast<std::ptrdiff_t>(rows));
+  std::set<std::size_t> gone;
+  for (;;) {
+    CellDigits best;
+    std::int64_t most = 0;
+    for (std::size_t low = rows; low < all; ++low)
+      for (std::size_t high = 0; high < all; ++high) {
+        if (high == low || gone.contains(low) || gone.contains(high)) continue;
+        const CellDigits digits{high, low, extents[low]};
+        const std::int64_t saved = divisions_saved(accesses, digits);
+        if (saved > most) best = digits, most = saved;
+      }
+    if (most == 0) return found;
+    for (ScopedAccess& access : accesses) join(access.coordinates, best);
+    if (best.high >= rows)
+      extents[best.high] *= best.extent;
+    else
+      gone.insert(best.high);  // its range is not known: it is no low digit of another
+    gone.insert(best.low);
+    found.push_back(best);
   }
-  return found;
 }
 
 class ModelBuilder {
@@ -177,10 +197,7 @@ class ModelBuilder {
       if (index.indirect) free_dims.push_back(static_cast<unsigned>(values.size()));
       values.push_back(index.indirect ? ir::Affine(0) : index.affine);
     }
-    for (const CellDigits& d : buffer.digits) {
-      values[d.row] = values[d.row] * d.extent + values[scoped + d.subscript];
-      values[scoped + d.subscript] = 0;
-    }
+    for (const CellDigits& d : buffer.digits) join(values, d);
     std::vector<isl::aff> coordinates;
     for (const ir::Affine& value : values) coordinates.push_back(to_aff(space, s.body.iterators, model_.params, value));
     std::string tuple = "B" + std::to_string(access.buffer);
@@ -218,10 +235,10 @@ class ModelBuilder {
     for (const ScheduledStatement& s : model_.state->statements) {
       for (const AccessRef& ref : accesses_of(s)) {
         if (ref.access.buffer != buffer.name) continue;
-        ScopedAccess access{scope_rows(s, buffer.scope_loop), {}};
+        ScopedAccess access{scope_rows(s, buffer.scope_loop)};
         for (const ir::Index& index : ref.access.indices) {
           if (index.indirect) return {};
-          access.subscripts.push_back(index.affine);
+          access.coordinates.push_back(index.affine);
         }
         found.push_back(std::move(access));
       }

@@ -50,17 +50,21 @@ void parse_order(LineParser& line, std::vector<Operation>& into) {
   into.push_back(Order{statement, line.at_end() ? std::vector<std::string>{} : line.names(">", "a loop")});
 }
 
+// Two at a time, from the outermost; what is written as one line is as many.
 void parse_fuse(LineParser& line, std::vector<Operation>& into) {
-  Fuse fuse;
   const std::string selector = line.optional_selector();
-  fuse.outer = line.loop_name();
-  line.expect(",");
-  fuse.inner = line.loop_name();
-  if (fuse.outer.statement.empty()) fuse.outer.statement = selector;
-  if (fuse.inner.statement.empty()) fuse.inner.statement = fuse.outer.statement;
+  std::vector<LoopName> loops;
+  do {
+    loops.push_back(line.loop_name());
+    if (loops.back().statement.empty()) loops.back().statement = loops.size() == 1 ? selector : loops[0].statement;
+  } while (line.accept(","));
   line.expect("as");
-  fuse.name = line.name("a name for the fused loop");
-  into.push_back(fuse);
+  const std::string name = line.name("a name for the fused loop");
+  if (loops.size() == 1) into.push_back(Rename{loops[0], name});
+  for (std::size_t i = 1; i < loops.size(); ++i) {
+    into.push_back(Fuse{loops[0], loops[i], name});
+    loops[0].loop = name;
+  }
 }
 
 void parse_merge(LineParser& line, std::vector<Operation>& into) {

@@ -21,6 +21,7 @@ class NestWriter {
     for (const PlannedReuse& reuse : plan_.reuses) add(Reuse{reuse.result, reuse.temporary}, reuse.by);
     for (const PlannedPrefetch& prefetch : plan_.prefetches)
       add(Prefetch{prefetch.operand, prefetch.at, {"1"}, prefetch.level, prefetch.along}, prefetch.by);
+    for (const PlannedStep& step : plan_.steps) std::visit([this](const auto& each) { write(each); }, step);
   }
 
  private:
@@ -60,7 +61,27 @@ class NestWriter {
   }
 
   void write(const PlannedSplit& split) {
-    add(Split{{split.statement, split.loop}, {text(split.size)}, false, {}, Tail::Cut}, split.by);
+    add(Split{{split.statement, split.loop}, {text(split.size)}, false, {},
+              split.is_guarded ? Tail::Guard : Tail::Cut},
+        split.by);
+  }
+
+  void write(const PlannedFuse& fuse) {
+    std::string outer = fuse.loops.front();
+    for (std::size_t i = 1; i < fuse.loops.size(); ++i) {
+      add(Fuse{{fuse.statement, outer}, {"", fuse.loops[i]}, fuse.name}, fuse.by);
+      outer = fuse.name;
+    }
+  }
+
+  void write(const PlannedReorder& reorder) { add(Reorder{reorder.statement, reorder.loops}, reorder.by); }
+
+  void write(const PlannedBind& bind) {
+    const LoopName loop{bind.statement, bind.loop};
+    if (bind.kind == LoopKind::Unrolled)
+      add(Unroll{loop, {}}, bind.by);
+    else
+      add(Bind{loop, bind.kind}, bind.by);
   }
 
   void write(const PlannedParts& parts) {
@@ -86,6 +107,7 @@ class NestWriter {
     directive.memory = stage.memory;
     directive.names = stage.dimensions;
     for (const LayoutIndex& index : stage.layout) directive.layout.push_back(text(index));
+    if (stage.pad > 0) directive.pad = {std::to_string(stage.pad)};
     directive.when_compile = stage.when_compile;
     add(std::move(directive), stage.by);
     if (!stage.shared_loop.empty()) add(Parallel{{stage.tensor + ".in", stage.shared_loop}}, stage.by);

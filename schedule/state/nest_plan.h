@@ -53,11 +53,12 @@ struct PlannedParam {
   TileSize size;
   Provenance by = Provenance::TileModel;
 };
-// A last, incomplete tile has loops of its own.
+// A last, incomplete tile has loops of its own, or is guarded.
 struct PlannedSplit {
   std::string statement, loop;
   TileSize size;
   Provenance by = Provenance::TileModel;
+  bool is_guarded = false;
 };
 // A sum in so many parts, of neighbouring terms each, kept in `partial` and added last.
 struct PlannedParts {
@@ -81,6 +82,7 @@ struct PlannedStage {
   std::optional<Memory> memory = {};         // none: as large as it is
   std::vector<std::string> dimensions = {};  // their names, for the layout
   std::vector<LayoutIndex> layout = {};      // empty: as the tensor
+  std::int64_t pad = 0;  // elements behind each innermost row
   bool when_compile = false;
   std::string shared_loop = {};  // of the copy, among threads; empty: one thread copies
   Provenance by = Provenance::TileModel;
@@ -98,6 +100,25 @@ struct PlannedPrefetch {
   Provenance by = Provenance::TileModel;
 };
 
+// Of a GPU: loops directly within each other become one, and its iterations blocks or threads.
+struct PlannedFuse {
+  std::string statement;
+  std::vector<std::string> loops;  // outermost first; one alone keeps its name
+  std::string name;
+  Provenance by = Provenance::TileModel;
+};
+struct PlannedBind {
+  std::string statement, loop;
+  LoopKind kind = LoopKind::Thread;  // Unrolled, too
+  Provenance by = Provenance::TileModel;
+};
+struct PlannedReorder {
+  std::string statement;
+  std::vector<std::string> loops;
+  Provenance by = Provenance::TileModel;
+};
+using PlannedStep = std::variant<PlannedFuse, PlannedSplit, PlannedReorder, PlannedBind>;
+
 struct NestPlan {
   int number = 0;  // in its kernel; tells its parameters from those of other nests
   std::optional<PlannedMap> map = {};
@@ -110,6 +131,7 @@ struct NestPlan {
   std::vector<PlannedStage> stages = {};
   std::vector<PlannedReuse> reuses = {};
   std::vector<PlannedPrefetch> prefetches = {};
+  std::vector<PlannedStep> steps = {};  // from loops to blocks and threads, one after the other
   std::set<std::string> reassociated = {};  // loops whose terms change places: the contract has to name them
 };
 

@@ -1,0 +1,320 @@
+#include "poly/block_nest.h"
+
+#include <algorithm>
+
+#include "ir/relations.h"
+#include "poly/shared_nest.h"
+#include "schedule/cost/copy_threads.h"
+#include "schedule/cost/gpu_tile.h"
+#include "schedule/cost/operand_staging.h"
+#include "support/checked.h"
+
+namespace polyte::poly {
+namespace {
+
+using ir::LoopKind;
+using schedule::GpuTileSide;
+using schedule::LayoutIndex;
+using schedule::NestPath;
+using schedule::Param;
+using schedule::tiles_of;
+using schedule::within_tile;
+
+constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
+constexpr std::size_t kMostBlockLoops = 3;  // axes of a grid
+constexpr std::int64_t kLongestAxis = 65535;  // but the first
+
+// A side of the tile in the script's words: its loops once it is cut, and the params that cut it.
+struct Side {
+  GpuTileSide tile;
+  bool is_lane = false;
+  const char* block = "";  // the param of the block's iterations
+  const char* inner = "";  // that which cuts these: a thread's, or of the lanes the threads
+
+  bool is_cut() const { return tile.thread > 1 && tile.threads() > 1; }
+  std::string within() const { return within_tile(tile.loop); }
+  // The loop over threads and that over a thread's own; empty: there is one of each.
+  std::string threads() const {
+    if (tile.threads() == 1) return "";
+    return !is_cut() ? within() : is_lane ? within_tile(within()) : tiles_of(within());
+  }
+  std::string own() const {
+    if (tile.thread == 1) return "";
+    return !is_cut() ? within() : is_lane ? tiles_of(within()) : within_tile(within());
+  }
+};
+
+class BlockPlanner {
+ public:
+  explicit BlockPlanner(const BlockNest& nest)
+      : nest_(nest),
+        program_(*nest.program),
+        update_(*nest.cluster->update()),
+        statements_(nest.cluster->statements) {}
+
+  std::optional<schedule::NestPlan> run() {
+    if (!has_form() || !choose()) return std::nullopt;
+    plan_.number = nest_.number;
+    params();
+    splits();
+    tree();
+    keep_sums();
+    stage_operands();
+    bind();
+    return std::move(plan_);
+  }
+
+ private:
+  const BlockNest& nest_;
+  const ir::Program& program_;
+  const ir::Statement& update_;
+  const std::vector<const ir::Statement*>& statements_;
+  schedule::GpuTile tile_;
+  std::vector<Side> sides_;
+  std::vector<std::string> blocks_;  // loops over blocks, outermost first
+  schedule::NestPlan plan_;
+
+  static bool has(const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  }
+  std::int64_t extent(const std::string& loop) const { return iterations_of(*nest_.reference, update_, loop); }
+  const std::string& sum() const { return update_.writes[0].buffer; }
+
+  // Each sum begins here, at an element whose subscripts are iterators; operands are different tensors.
+  bool has_form() const {
+    const bool begins = std::ranges::any_of(statements_, [&](const ir::Statement* s) {
+      return s != &update_ && ir::starts_reduction(*s, update_);
+    });
+    const auto is_plain = [](const ir::Index& index) {
+      return !index.indirect && (index.affine.as_symbol() || index.affine.is_constant());
+    };
+    std::set<std::string> operands;
+    for (const ir::Load* load : ir::reads_of(update_))
+      if (!operands.insert(load->buffer).second) return false;
+    return begins && program_.open.empty() && update_.writes.size() == 1 &&
+           std::ranges::all_of(update_.writes[0].indices, is_plain) &&
+           schedule::can_stage_accumulator(program_, update_, statements_, false);
+  }
+
+  bool choose() {
+    std::vector<const ir::Statement*> others;
+    for (const ir::Statement* s : statements_)
+      if (s != &update_) others.push_back(s);
+    schedule::GpuTileQuestion question{&program_, &update_, others, {}, ir::free_iterators(update_)};
+    for (const std::string& it : update_.iterators)
+      question.loops.push_back({it, extent(it), has(update_.reductions, it)});
+    tile_ = schedule::choose_gpu_tile(question, *nest_.machine);
+    if (tile_.sides.empty()) return false;
+    constexpr const char* kBlocks[] = {"Bm", "Bh", "Bn"};
+    constexpr const char* kInner[] = {"Tm", "Th", "Wn"};
+    for (std::size_t i = 0; i < tile_.sides.size(); ++i) {
+      const bool is_lane = i + 1 == tile_.sides.size();
+      sides_.push_back({tile_.sides[i], is_lane, kBlocks[is_lane ? 2 : i], kInner[is_lane ? 2 : i]});
+    }
+    return true;
+  }
+
+  void params() {
+    const auto define = [&](const char* name, std::int64_t value) {
+      plan_.params.push_back({name, schedule::Elements{value}});
+    };
+    for (const Side& side : sides_) {
+      define(side.block, side.tile.block);
+      if (side.is_cut()) define(side.inner, side.is_lane ? side.tile.threads() : side.tile.thread);
+    }
+    if (!tile_.step.empty()) define("Kc", tile_.steps);
+  }
+
+  void splits() {
+    const auto split = [&](const ir::Statement& s, const std::string& loop, const char* param) {
+      plan_.splits.emplace_back(schedule::PlannedSplit{s.name, loop, Param{param}, kModel, true});
+    };
+    for (const ir::Statement* s : statements_)
+      for (const Side& side : sides_) {
+        split(*s, side.tile.loop, side.block);
+        if (side.is_cut()) split(*s, side.within(), side.inner);
+      }
+    if (!tile_.step.empty()) split(update_, tile_.step, "Kc");
+  }
+
+  // --- the nest
+
+  void tree() {
+    NestPath around;
+    for (const std::string& it : ir::free_iterators(update_))
+      if (std::ranges::none_of(sides_, [&](const Side& side) { return side.tile.loop == it; })) blocks_.push_back(it);
+    for (const Side& side : sides_) blocks_.push_back(tiles_of(side.tile.loop));
+    for (const std::string& loop : blocks_) around.push_back({loop, is_fused() ? LoopKind::Serial : LoopKind::Block});
+    std::vector<schedule::NestTree> leaves;
+    for (const ir::Statement* s : statements_) leaves.push_back(leaf(*s));
+    plan_.tree = nest_path(around, schedule::nest_sequence(std::move(leaves)));
+    plan_.tree_by = kModel;
+  }
+
+  schedule::NestTree leaf(const ir::Statement& s) const {
+    NestPath path, steps, own;
+    for (const Side& side : sides_) {
+      if (!side.threads().empty()) path.push_back({side.threads()});
+      if (!side.own().empty()) own.push_back({side.own(), LoopKind::Unrolled});
+    }
+    if (&s != &update_) return nest_path(joined(path, own), schedule::nest_statement(s.name));
+    for (const std::string& loop : update_.reductions)
+      steps.push_back({loop == tile_.step ? within_tile(loop) : loop});
+    if (!tile_.step.empty()) path.insert(path.begin(), {tiles_of(tile_.step)});
+    return nest_path(joined(joined(path, steps), own), schedule::nest_statement(s.name));
+  }
+
+  // --- storage
+
+  static std::string dimension(const std::string& tensor, std::size_t number) {
+    return tensor + std::to_string(number);
+  }
+
+  // What is the block's own, digits of threads, digits of a thread: without the threads' an element's place is one
+  // thread's.
+  void keep_sums() {
+    const std::vector<ir::Index>& element = update_.writes[0].indices;
+    schedule::PlannedStage stage{
+        .tensor = sum(), .at = {{update_.name, blocks_.back()}}, .memory = schedule::Memory::Register};
+    std::vector<LayoutIndex> threads, own;
+    for (std::size_t d = 0; d < element.size(); ++d) {
+      const std::string name = dimension(sum(), d);
+      stage.dimensions.push_back(name);
+      const auto side = std::ranges::find_if(
+          sides_, [&](const Side& each) { return element[d].affine.as_symbol() == each.tile.loop; });
+      if (side == sides_.end() || !side->is_cut()) {
+        (side == sides_.end() ? stage.layout : side->threads().empty() ? own : threads).push_back({name});
+        continue;
+      }
+      const LayoutIndex tile{name, LayoutIndex::Part::Tile, Param{side->inner}},
+          rest{name, LayoutIndex::Part::WithinTile, Param{side->inner}};
+      threads.push_back(side->is_lane ? rest : tile);
+      own.push_back(side->is_lane ? tile : rest);
+    }
+    stage.layout.insert(stage.layout.end(), threads.begin(), threads.end());
+    stage.layout.insert(stage.layout.end(), own.begin(), own.end());
+    plan_.stages.push_back(std::move(stage));
+  }
+
+  // The dimension that threads run along is the last one there.
+  void stage_operands() {
+    const std::string at = tile_.step.empty() ? blocks_.back() : tiles_of(tile_.step);
+    for (const ir::Load* load : ir::reads_of(update_)) {
+      if (!tile_.staged.contains(load->buffer)) continue;
+      schedule::PlannedStage stage{
+          .tensor = load->buffer, .at = {{update_.name, at}}, .memory = schedule::Memory::Shared};
+      const std::size_t last = lane_dimension(*load);
+      for (std::size_t d = 0; d < load->indices.size(); ++d) {
+        stage.dimensions.push_back(dimension(load->buffer, d));
+        if (d != last) stage.layout.push_back({stage.dimensions.back()});
+      }
+      stage.layout.push_back({stage.dimensions[last]});
+      const bool is_turned = last + 1 != load->indices.size();
+      if (is_turned) stage.pad = 1;  // a column of the copy goes to different banks
+      copy(*load, stage.dimensions, is_turned);
+      plan_.stages.push_back(std::move(stage));
+    }
+  }
+
+  std::size_t lane_dimension(const ir::Load& load) const {
+    for (auto side = sides_.rbegin(); side != sides_.rend(); ++side)
+      for (std::size_t d = 0; d < load.indices.size(); ++d)
+        if (load.indices[d].affine.uses(side->tile.loop)) return d;
+    return load.indices.size() - 1;
+  }
+
+  void copy(const ir::Load& load, const std::vector<std::string>& dimensions, bool is_turned) {
+    std::vector<schedule::CopyLoop> loops;
+    for (std::size_t d = 0; d < dimensions.size(); ++d) loops.push_back({dimensions[d], box(load.indices[d])});
+    const std::string statement = load.buffer + ".in";
+    if (is_turned) step(schedule::PlannedReorder{statement, dimensions});
+    for (schedule::PlannedStep& each : schedule::copy_by_threads(statement, loops, tile_.threads()))
+      step(std::move(each));
+  }
+
+  // Elements along a dimension that the tile reads in one slice of the sum.
+  std::int64_t box(const ir::Index& index) const {
+    std::int64_t width = 1;
+    for (const std::string& it : update_.iterators) {
+      std::int64_t points = has(update_.reductions, it) ? (it == tile_.step ? tile_.steps : extent(it)) : 1;
+      for (const Side& side : sides_)
+        if (side.tile.loop == it) points = side.tile.block;
+      width += std::abs(index.affine.coefficient(it)) * (points - 1);
+    }
+    return width;
+  }
+
+  // --- threads and blocks
+
+  void step(schedule::PlannedStep step) { plan_.steps.push_back(std::move(step)); }
+
+  bool is_fused() const {
+    if (blocks_.size() > kMostBlockLoops) return true;
+    return std::ranges::any_of(blocks_.begin(), blocks_.end() - 1,
+                               [&](const std::string& loop) { return extent_of_blocks(loop) > kLongestAxis; });
+  }
+  std::int64_t extent_of_blocks(const std::string& loop) const {
+    for (const Side& side : sides_)
+      if (loop == tiles_of(side.tile.loop)) return ceil_div(extent(side.tile.loop), side.tile.block);
+    return extent(loop);
+  }
+
+  void bind() {
+    std::vector<std::string> threads;
+    for (const Side& side : sides_)
+      if (!side.threads().empty()) threads.push_back(side.threads());
+    for (const ir::Statement* s : statements_) to_threads(s->name, threads);
+    if (leaves_registers()) bind_results();
+    if (!is_fused()) return;
+    step(schedule::PlannedFuse{update_.name, blocks_, fresh("b")});
+    step(schedule::PlannedBind{update_.name, fresh("b"), LoopKind::Block});
+  }
+
+  void to_threads(const std::string& statement, const std::vector<std::string>& loops) {
+    std::string thread = loops.front();
+    if (loops.size() > 1) {
+      thread = fresh("t");
+      step(schedule::PlannedFuse{statement, loops, thread});
+    }
+    step(schedule::PlannedBind{statement, thread, LoopKind::Thread});
+  }
+
+  // The sums themselves are a result, or read by another nest.
+  bool leaves_registers() const {
+    std::vector<const ir::Statement*> others;
+    for (const ir::Statement* s : statements_)
+      if (s != &update_) others.push_back(s);
+    return !schedule::stays_inside(program_, sum(), update_, others);
+  }
+
+  // The loops of their copy are the layout's digits, in its order.
+  void bind_results() {
+    const std::string statement = sum() + ".out";
+    std::vector<std::string> threads, own;
+    const std::vector<ir::Index>& element = update_.writes[0].indices;
+    for (std::size_t d = 0; d < element.size(); ++d) {
+      const std::string name = dimension(sum(), d);
+      for (const Side& side : sides_) {
+        if (element[d].affine.as_symbol() != side.tile.loop) continue;
+        const bool is_cut = side.is_cut();
+        if (!side.threads().empty())
+          threads.push_back(!is_cut ? name : side.is_lane ? within_tile(name) : tiles_of(name));
+        if (!side.own().empty()) own.push_back(!is_cut ? name : side.is_lane ? tiles_of(name) : within_tile(name));
+      }
+    }
+    to_threads(statement, threads);
+    if (!own.empty()) step(schedule::PlannedBind{statement, own.back(), LoopKind::Unrolled});
+  }
+
+  std::string fresh(std::string name) const {
+    while (std::ranges::any_of(statements_, [&](const ir::Statement* s) { return has(s->iterators, name); }))
+      name += "_";
+    return name;
+  }
+};
+
+}  // namespace
+
+std::optional<schedule::NestPlan> plan_block_nest(const BlockNest& nest) { return BlockPlanner(nest).run(); }
+
+}  // namespace polyte::poly

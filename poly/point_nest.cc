@@ -1,0 +1,170 @@
+#include "poly/point_nest.h"
+
+#include <algorithm>
+
+#include "ir/relations.h"
+#include "poly/shared_nest.h"
+#include "schedule/cost/nest_accesses.h"
+#include "schedule/cost/operand_staging.h"
+#include "schedule/cost/warp_access.h"
+#include "support/checked.h"
+
+namespace polyte::poly {
+namespace {
+
+using schedule::NestPath;
+
+constexpr schedule::Provenance kOurs = schedule::Provenance::TileModel;
+constexpr std::int64_t kThreads = 256, kFewestThreads = 32;
+
+class PointPlanner {
+ public:
+  explicit PointPlanner(const PointNest& nest) : nest_(nest), program_(*nest.program) {
+    for (const Cluster* part : nest.parts)
+      statements_.insert(statements_.end(), part->statements.begin(), part->statements.end());
+  }
+
+  schedule::NestPlan run() {
+    choose_points();
+    std::vector<schedule::NestTree> leaves;
+    for (const ir::Statement* s : statements_)
+      leaves.push_back(nest_path(own_path(*s), schedule::nest_statement(s->name)));
+    plan_.tree = nest_path(shared_path(), schedule::nest_sequence(std::move(leaves)));
+    plan_.tree_by = schedule::Provenance::Isl;
+    if (!points_.empty()) {
+      keep();
+      bind();
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  const PointNest& nest_;
+  const ir::Program& program_;
+  std::vector<const ir::Statement*> statements_;
+  std::vector<std::string> around_, points_;  // shared loops: the host's, and those whose iterations are threads
+  schedule::NestPlan plan_;
+
+  const ir::Statement& main() const {
+    const Cluster& first = *nest_.parts.front();
+    return first.update() ? *first.update() : *first.statements.back();
+  }
+  std::int64_t extent(const std::string& loop) const { return iterations_of(*nest_.reference, main(), loop); }
+
+  // The first loops without dependences; those behind them stay inside. Neighbours along the last one are neighbours in
+  // a warp.
+  void choose_points() {
+    auto first = std::ranges::find_if(nest_.shared, &BandMember::coincident);
+    const auto last = std::find_if_not(first, nest_.shared.end(), [](const BandMember& m) { return m.coincident; });
+    for (auto member = nest_.shared.begin(); member != first; ++member) around_.push_back(member->loop);
+    for (; first != last; ++first) points_.push_back(first->loop);
+    if (points_.empty() || nest_.as_isl_says) return;
+    const auto sectors = [&](const std::string& loop) {
+      double all = 0;
+      for (const ir::Statement* s : statements_) all += schedule::sectors_a_warp(program_, *s, loop, extent(loop));
+      return all;
+    };
+    auto best = std::prev(points_.end());
+    for (auto loop = points_.begin(); loop != points_.end(); ++loop)
+      if (sectors(*loop) < sectors(*best)) best = loop;
+    std::rotate(best, std::next(best), points_.end());
+    // A loop whose size is open can be fused as the outermost only.
+    std::ranges::stable_partition(points_, [&](const std::string& loop) { return program_.open.contains(loop); });
+  }
+
+  NestPath shared_path() const {
+    NestPath path;
+    for (const std::string& loop : around_) path.push_back({loop});
+    if (points_.size() == 1) {
+      path.push_back({schedule::tiles_of(points_[0]), ir::LoopKind::Block});
+      path.push_back({schedule::within_tile(points_[0]), ir::LoopKind::Thread});
+    } else {
+      for (const std::string& loop : points_) path.push_back({loop});
+    }
+    for (const BandMember& member : nest_.shared)
+      if (!contains(around_, member.loop) && !contains(points_, member.loop)) path.push_back({member.loop});
+    return path;
+  }
+
+  static bool contains(const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  }
+
+  NestPath own_path(const ir::Statement& s) const {
+    NestPath path;
+    for (const std::string& it : s.iterators)
+      if (std::ranges::find(nest_.shared, it, &BandMember::loop) == nest_.shared.end()) path.push_back({it});
+    return path;
+  }
+
+  // One loop over all points, cut into blocks of threads. Open loops around the fused ones stay blocks of their own.
+  void bind() {
+    if (points_.size() == 1) {
+      for (const ir::Statement* s : statements_)
+        plan_.splits.emplace_back(
+            schedule::PlannedSplit{s->name, points_[0], schedule::Elements{threads(points_)}, kOurs, true});
+      return;
+    }
+    auto first = points_.begin();
+    for (auto loop = points_.begin(); loop != points_.end(); ++loop)
+      if (program_.open.contains(*loop)) first = loop;
+    std::vector<std::string> blocks(points_.begin(), first);
+    const std::vector<std::string> fused(first, points_.end());
+    const std::string point = fresh("point");
+    step(schedule::PlannedFuse{main().name, fused, point});
+    step(schedule::PlannedSplit{"", point, schedule::Elements{threads(fused)}, kOurs, true});
+    blocks.push_back(schedule::tiles_of(point));
+    for (const std::string& block : blocks) step(schedule::PlannedBind{main().name, block, ir::LoopKind::Block});
+    step(schedule::PlannedBind{main().name, schedule::within_tile(point), ir::LoopKind::Thread});
+  }
+
+  // Before the loops are fused: what a thread keeps is at one iteration of each, as these are fused and cut.
+  void keep() {
+    if (nest_.as_isl_says) return;
+    const std::string at = points_.size() == 1 ? schedule::within_tile(points_[0]) : points_.back();
+    for (const ir::Statement* s : kept())
+      plan_.stages.push_back(
+          {.tensor = s->writes[0].buffer, .at = {{s->name, at}}, .memory = schedule::Memory::Register});
+  }
+
+  void step(schedule::PlannedStep step) { plan_.steps.push_back(std::move(step)); }
+
+  // So few that every multiprocessor has a block, where there are enough points for that.
+  std::int64_t threads(const std::vector<std::string>& fused) const {
+    std::int64_t points = 1;
+    for (const std::string& loop : fused) points *= std::max<std::int64_t>(1, extent(loop));
+    std::int64_t threads = kThreads;
+    while (threads > kFewestThreads && ceil_div(points, threads) < nest_.machine->gpu->multiprocessors) threads /= 2;
+    return threads;
+  }
+
+  // Of the nest's own: several nests have one.
+  std::string fresh(std::string name) const {
+    if (nest_.number > 0) name += std::to_string(nest_.number);
+    const auto is_taken = [&](const ir::Statement* s) { return contains(s->iterators, name); };
+    while (std::ranges::any_of(statements_, is_taken)) name += "_";
+    return name;
+  }
+
+  // Who defines, for its own point, what this nest alone reads; and sums.
+  std::vector<const ir::Statement*> kept() const {
+    std::vector<const ir::Statement*> all;
+    for (const Cluster* part : nest_.parts) {
+      const ir::Statement* s = part->update() ? part->update() : part->statements.back();
+      const bool is_point = std::ranges::all_of(
+          ir::free_iterators(*s), [&](const std::string& it) { return contains(points_, it) || contains(around_, it); });
+      const std::string& buffer = s->writes[0].buffer;
+      const bool is_sum = part->update() != nullptr;
+      if (is_point && (is_sum || schedule::stays_inside(program_, buffer, *s, statements_)) &&
+          schedule::can_stage_accumulator(program_, *s, statements_, false))
+        all.push_back(s);
+    }
+    return all;
+  }
+};
+
+}  // namespace
+
+schedule::NestPlan plan_point_nest(const PointNest& nest) { return PointPlanner(nest).run(); }
+
+}  // namespace polyte::poly

@@ -1,0 +1,24 @@
+// How threads of a block share the copy of a box: neighbours copy neighbours, and each thread's place in the box is the
+// same in every turn, so that a turn adds one number to its address.
+//
+//   box 8 x 4 x 30, 256 threads      240 threads: 2 x 4 x 30, in 4 turns of the first dimension
+//   box 16 x 600, 256 threads        256 threads along the second, in 3 turns, 16 times
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedule/state/nest_plan.h"
+
+namespace polyte::schedule {
+
+struct CopyLoop {
+  std::string name;
+  std::int64_t extent = 1;
+};
+
+// Of the copy `statement`, whose own loops these are, outermost first, all serial.
+std::vector<PlannedStep> copy_by_threads(const std::string& statement, const std::vector<CopyLoop>& loops,
+                                         std::int64_t threads);
+
+}  // namespace polyte::schedule

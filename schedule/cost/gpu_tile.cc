@@ -1,0 +1,211 @@
+#include "schedule/cost/gpu_tile.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/contraction.h"
+#include "ir/loop_program.h"
+#include "support/checked.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr std::int64_t kFewestThreads = 32, kMostThreads = 256;
+constexpr std::int64_t kMostSums = 64;             // of a thread
+constexpr std::int64_t kRegistersBeside = 40;      // addresses, loop counters, what is being copied
+constexpr std::int64_t kSharedBytes = 48 * 1024;   // that a launch has without asking
+constexpr double kSchedulers = 4;                  // of a multiprocessor: warp instructions a cycle
+constexpr double kCopyInstructions = 6;            // an element: addresses, load, store
+constexpr double kLatency = 900;                   // cycles of a stage that other blocks hide: two barriers, one load
+constexpr double kStepLatency = 30;                // of a load from shared memory, which other warps hide
+constexpr double kLaunch = 4000;                   // cycles of any launch
+constexpr double kOverlap = 0.25;                  // of what is not the bottleneck
+
+// Lengths of a tile that cut the loop evenly.
+std::vector<std::int64_t> lengths(std::int64_t extent, std::initializer_list<std::int64_t> wanted) {
+  std::set<std::int64_t> found;
+  for (const std::int64_t length : wanted) found.insert(ceil_div(extent, ceil_div(extent, length)));
+  return {found.begin(), found.end()};
+}
+
+std::vector<std::int64_t> divisors(std::int64_t of, std::int64_t most) {
+  std::vector<std::int64_t> found;
+  for (std::int64_t d = 1; d <= std::min(of, most); ++d)
+    if (of % d == 0) found.push_back(d);
+  return found;
+}
+
+class GpuTileSearch {
+ public:
+  GpuTileSearch(const GpuTileQuestion& question, const Machine& machine)
+      : question_(question),
+        gpu_(*machine.gpu),
+        accesses_(nest_accesses(*question.program, *question.update, question.others, question.loops)) {
+    for (const PricedLoop& loop : accesses_.loops) extents_.push_back(std::max<std::int64_t>(1, loop.extent));
+    for (const NestAccess& access : accesses_.all)
+      if (access.load && access.each_step) operands_.push_back(&access);
+  }
+
+  GpuTile run() {
+    std::vector<std::string> free = question_.free;
+    std::ranges::stable_sort(free, std::greater(), [&](const std::string& loop) { return write_stride(loop); });
+    if (free.empty() || operands_.size() < 2) return {};
+    const std::string lane = free.back();
+    free.pop_back();
+    for (const std::int64_t length : lengths(extent(lane), {128, 64, 32, 16, 8}))
+      for (std::size_t a = 0; a < free.size(); ++a) {
+        with_sides({{free[a]}, {lane, length}});
+        for (std::size_t b = a + 1; b < free.size(); ++b) with_sides({{free[a]}, {free[b]}, {lane, length}});
+      }
+    return std::move(best_);
+  }
+
+ private:
+  const GpuTileQuestion& question_;
+  const Gpu& gpu_;
+  NestAccesses accesses_;
+  std::vector<std::int64_t> extents_;  // by loop
+  std::vector<const NestAccess*> operands_;
+  GpuTile best_;
+
+  std::size_t number(const std::string& loop) const { return accesses_.loop_number(loop); }
+  std::int64_t extent(const std::string& loop) const { return extents_[number(loop)]; }
+  std::int64_t write_stride(const std::string& loop) const {
+    return std::abs(ir::stride_of(*question_.program, question_.update->writes[0], loop).value_or(kUnknownStride));
+  }
+
+  // --- candidates
+
+  void with_sides(std::vector<GpuTileSide> sides) {
+    if (!shares_operands(sides)) return;
+    for (const std::int64_t first : lengths(extent(sides[0].loop), {128, 64, 32, 16, 8, 4})) {
+      sides[0].block = first;
+      if (sides.size() == 2) {
+        with_threads(sides, 0);
+        continue;
+      }
+      for (const std::int64_t second : lengths(extent(sides[1].loop), {1, 2, 4, 8, 16})) {
+        sides[1].block = second;
+        with_threads(sides, 0);
+      }
+    }
+  }
+
+  // Every operand is read by several threads: along some side it does not move.
+  bool shares_operands(const std::vector<GpuTileSide>& sides) const {
+    return std::ranges::all_of(operands_, [&](const NestAccess* operand) {
+      return std::ranges::any_of(sides, [&](const GpuTileSide& s) { return !operand->moves_with(number(s.loop)); });
+    });
+  }
+
+  void with_threads(std::vector<GpuTileSide>& sides, std::size_t side) {
+    if (side < sides.size()) {
+      for (const std::int64_t own : divisors(sides[side].block, side == 1 && sides.size() == 3 ? 4 : 8)) {
+        sides[side].thread = own;
+        with_threads(sides, side + 1);
+      }
+      return;
+    }
+    GpuTile tile{sides, "", 1, {}, 0};
+    std::int64_t sums = 1;
+    for (const GpuTileSide& s : sides) sums *= s.thread;
+    if (sums > kMostSums || tile.threads() < kFewestThreads || tile.threads() > kMostThreads) return;
+    with_steps(tile);
+  }
+
+  void with_steps(GpuTile tile) {
+    for (const NestAccess* operand : operands_) tile.staged.insert(operand->buffer);
+    consider(tile);
+    for (const std::string& loop : question_.update->reductions) {
+      if (extent(loop) <= 4) continue;
+      tile.step = loop;
+      for (const std::int64_t steps : lengths(extent(loop), {4, 8, 16, 32})) {
+        tile.steps = steps;
+        consider(tile);
+      }
+      return;  // the outermost that is worth cutting
+    }
+  }
+
+  void consider(GpuTile tile) {
+    const double cycles = price(tile);
+    if (cycles < 0 || (!best_.sides.empty() && best_.cycles <= cycles)) return;
+    best_ = std::move(tile);
+    best_.cycles = cycles;
+  }
+
+  // --- price
+
+  // Elements that a block reads of the operand while its tile and so many steps run.
+  double box(const NestAccess& operand, const std::vector<std::int64_t>& points) const {
+    double elements = 1;
+    for (const std::vector<std::int64_t>& coefficients : operand.subscripts) {
+      std::int64_t width = 1;
+      for (std::size_t loop = 0; loop < coefficients.size(); ++loop) width += coefficients[loop] * (points[loop] - 1);
+      elements *= static_cast<double>(width);
+    }
+    return elements;
+  }
+
+  // Below 0: it does not fit.
+  double price(const GpuTile& tile) const {
+    std::vector<std::int64_t> points(extents_.size(), 1), thread(extents_.size(), 1);
+    double sums = 1, blocks = 1, steps = 1, own = 1;
+    for (const GpuTileSide& side : tile.sides) {
+      points[number(side.loop)] = side.block;
+      thread[number(side.loop)] = side.thread;
+      sums *= static_cast<double>(side.block);
+      own *= static_cast<double>(side.thread);
+    }
+    for (std::size_t loop = 0; loop < extents_.size(); ++loop) {
+      const bool is_sum = accesses_.loops[loop].reduction;
+      if (is_sum) points[loop] = accesses_.loops[loop].name == tile.step ? tile.steps : extents_[loop];
+      if (is_sum) steps *= static_cast<double>(points[loop]);
+      blocks *= static_cast<double>(ceil_div(extents_[loop], is_sum ? extents_[loop] : points[loop]));
+    }
+    double copied = 0, bytes = 0, registers = own + kRegistersBeside, wavefronts = 0, loads = 0;
+    for (const NestAccess* operand : operands_) {
+      const double elements = box(*operand, points), values = box(*operand, thread);
+      copied += elements;
+      bytes += elements * static_cast<double>(operand->element_bytes);
+      registers += values;
+      loads += values;
+      wavefronts += values;  // neighbours read neighbours, or all the same
+    }
+    const auto threads = static_cast<double>(tile.threads());
+    const double most = std::min({std::floor(gpu_.registers_a_multiprocessor / (registers * threads)),
+                                  std::floor(gpu_.threads_a_multiprocessor / threads),
+                                  std::floor(static_cast<double>(gpu_.shared_multiprocessor_bytes) / bytes)});
+    if (bytes > static_cast<double>(kSharedBytes) || registers > gpu_.registers_a_thread || most < 1) return -1;
+    const double warps = std::ceil(threads / ir::kLanes);
+    const double cut = tile.step.empty() ? 1 : std::ceil(static_cast<double>(extent(tile.step)) / tile.steps);
+    const double second_cache = gpu_.memory_gb_a_second * 1.8 / gpu_.clock_ghz / gpu_.multiprocessors;  // bytes a cycle
+    const double turns = std::ceil(blocks / gpu_.multiprocessors);
+    const double at_once = std::min(most, turns);
+    const double stage = busiest({steps * sums / gpu_.f32_fma_a_cycle, steps * warps * wavefronts,
+                                  (steps * warps * (own + loads) + copied / ir::kLanes * kCopyInstructions) / kSchedulers,
+                                  bytes / second_cache, 2 * copied / ir::kLanes});
+    const double alone = steps * (own + loads + kStepLatency);  // one warp
+    return kLaunch + turns * cut * (std::max(stage, alone / at_once) + kLatency / at_once);
+  }
+
+  static double busiest(std::initializer_list<double> all) {
+    double sum = 0, most = 0;
+    for (const double each : all) sum += each, most = std::max(most, each);
+    return most + kOverlap * (sum - most);
+  }
+};
+
+}  // namespace
+
+std::int64_t GpuTile::threads() const {
+  std::int64_t product = 1;
+  for (const GpuTileSide& side : sides) product *= side.threads();
+  return product;
+}
+
+GpuTile choose_gpu_tile(const GpuTileQuestion& question, const Machine& machine) {
+  return GpuTileSearch(question, machine).run();
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,50 @@
+// The tile of sums that a block of a GPU makes, by cost: which free loops it spans and how far, how many of its sums one
+// thread keeps in registers, how many steps of the sum go through shared memory at a time. Each candidate is priced by
+// what a step asks of a multiprocessor: multiply-adds, wavefronts of shared memory, instructions, bytes from the second
+// cache; the busiest counts, and a little of the others; then by how many blocks run at once and in how many turns.
+//
+//   C[m, n] = sum[k] A[m, k] * B[k, n]     64 x 64 sums a block, 4 x 4 a thread, 16 steps of k at a time
+//
+// The form is that of V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008.
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "schedule/cost/nest_accesses.h"
+#include "support/machine.h"
+
+namespace polyte::schedule {
+
+// A free loop that the tile spans.
+struct GpuTileSide {
+  std::string loop;
+  std::int64_t block = 1;   // iterations of a block
+  std::int64_t thread = 1;  // of them one thread's; divides `block`
+  std::int64_t threads() const { return block / thread; }
+};
+
+struct GpuTile {
+  std::vector<GpuTileSide> sides;  // outermost first; the last one is the lanes': neighbours are neighbouring threads
+  std::string step;                // the loop of the sum that is cut; empty: all of the sum at once
+  std::int64_t steps = 1;          // of it at a time
+  std::set<std::string> staged;    // operands that go through shared memory
+  double cycles = 0;               // predicted, of the whole launch
+
+  std::int64_t threads() const;  // of a block
+};
+
+struct GpuTileQuestion {
+  const ir::Program* program = nullptr;
+  const ir::Statement* update = nullptr;
+  std::span<const ir::Statement* const> others;  // at its points: initial value, what follows
+  std::vector<PricedLoop> loops;                 // of the update
+  std::vector<std::string> free;                 // those that may be sides
+};
+
+// Without sides where no tile has an operand that several threads read.
+GpuTile choose_gpu_tile(const GpuTileQuestion& question, const Machine& machine);
+
+}  // namespace polyte::schedule
