@@ -5,6 +5,8 @@
 #include "poly/block_nest.h"
 #include "poly/nest_order.h"
 #include "poly/point_nest.h"
+#include "poly/row_nest.h"
+#include "poly/spread_nest.h"
 #include "poly/shared_nest.h"
 
 namespace polyte::poly {
@@ -37,8 +39,13 @@ NestSchedule schedule_for_gpu(const ir::Program& program, const schedule::State&
     const std::vector<const Cluster*> parts = clusters_of(node);
     const bool is_sum = parts.size() == 1 && parts[0]->update() != nullptr;
     std::optional<schedule::NestPlan> plan;
-    if (is_sum && !options.affine_core_only && std::ranges::all_of(shared, &BandMember::coincident))
-      plan = plan_block_nest({&program, &reference, &machine, parts[0], number});
+    if (is_sum && !options.affine_core_only && std::ranges::all_of(shared, &BandMember::coincident)) {
+      const BlockNest sum{&program, &reference, &machine, parts[0], number};
+      plan = plan_block_nest(sum);
+      if (!plan) plan = plan_spread_nest(sum, options.keep_order);
+    }
+    if (!plan && !options.affine_core_only)
+      plan = plan_row_nest({&program, &reference, &machine, shared, parts, number, options.keep_order});
     if (!plan) plan = plan_point_nest({&program, &reference, &machine, shared, parts, number, options.affine_core_only});
     schedule.nests.push_back(std::move(*plan));
     ++number;

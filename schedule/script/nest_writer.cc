@@ -85,8 +85,13 @@ class NestWriter {
   }
 
   void write(const PlannedParts& parts) {
-    add(SplitReduction{parts.sum, parts.loop, {text(parts.size)}, parts.partial}, parts.by);
+    using Form = SplitReduction::Form;
+    add(SplitReduction{parts.sum, parts.loop, {text(parts.size)}, parts.partial,
+                       parts.of_neighbours ? Form::Blocks : Form::Interleaved},
+        parts.by);
   }
+
+  void write(const PlannedRename& rename) { add(Rename{{rename.statement, rename.loop}, rename.name}, rename.by); }
 
   std::string text(const LayoutIndex& index) const {
     switch (index.part) {

@@ -299,7 +299,8 @@ bool is_empty(const State& state, const ScheduledStatement& s) {
 std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatement& s, const Affine& index,
                                        const LoopNames& outer, std::string& why) {
   const std::set<std::string> inner = inner_loops(s, outer);
-  const Affine over_loops = ir::substitute(index, s.inverse);
+  const ir::Ranges ranges = loop_ranges(state, s);
+  const Affine over_loops = simplified(ir::substitute(index, s.inverse), ranges);
   Affine without, with;
   part(over_loops, inner, without, with);
   std::set<std::string> symbols;
@@ -310,7 +311,7 @@ std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatem
           " divides a sum of loops above and below the site";
     return std::nullopt;
   }
-  Interval rest = ir::range_of(with, loop_ranges(state, s));
+  Interval rest = ir::range_of(with, ranges);
   if (without.is_constant()) {  // the whole index is inside: its iterators know better than digits
     const Interval whole = ir::range_of(index, iterator_ranges(state, s));
     const auto moved = [&](const std::optional<std::int64_t>& bound) {

@@ -60,11 +60,16 @@ struct PlannedSplit {
   Provenance by = Provenance::TileModel;
   bool is_guarded = false;
 };
-// A sum in so many parts, of neighbouring terms each, kept in `partial` and added last.
+// A sum in so many parts, kept in `partial` and added last: each has every so many-th term, or neighbours.
 struct PlannedParts {
   std::string sum, loop;
   TileSize size;
   std::string partial;
+  Provenance by = Provenance::TileModel;
+  bool of_neighbours = false;
+};
+struct PlannedRename {
+  std::string statement, loop, name;
   Provenance by = Provenance::TileModel;
 };
 
@@ -125,7 +130,7 @@ struct NestPlan {
   std::optional<PlannedTile> tile = {};
   std::vector<PlannedReciprocal> reciprocals = {};
   std::vector<PlannedParam> params = {};
-  std::vector<std::variant<PlannedSplit, PlannedParts>> splits = {};
+  std::vector<std::variant<PlannedSplit, PlannedParts, PlannedRename>> splits = {};
   NestTree tree = {};  // null: the order stays as it is
   Provenance tree_by = Provenance::TileModel;
   std::vector<PlannedStage> stages = {};
