@@ -25,7 +25,7 @@ struct Functions {
   decltype(codegen::emit_asm)* emit_asm;
   decltype(codegen::link)* link;
   decltype(codegen::assemble_ptx)* assemble_ptx;
-  decltype(codegen::has_assembler)* has_assembler;
+  decltype(codegen::assembler_path)* assembler_path;
 };
 
 }  // namespace polyte::codegen

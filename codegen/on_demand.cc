@@ -54,6 +54,6 @@ std::string link(std::span<const std::string> objects) { return functions().link
 DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine) {
   return functions().assemble_ptx(ptx, machine);
 }
-bool has_assembler() { return functions().has_assembler(); }
+std::string assembler_path() { return functions().assembler_path(); }
 
 }  // namespace polyte::codegen

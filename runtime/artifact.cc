@@ -97,6 +97,8 @@ std::vector<Member> list_members(const ArtifactParts& parts, const std::vector<s
   for (std::size_t i = 0; i < parts.constants.size(); ++i) {
     members.push_back({constants_name(i), bytes_of(parts.constants[i])});
   }
+  for (const DeviceCode& code : parts.device)
+    members.push_back({device_member(code.module, code.architecture), code.bytes});
   std::set<std::string> taken;
   for (const auto& [group, text] : parts.scripts) members.push_back({script_name(group, taken), as_bytes(text)});
   if (!parts.report.empty()) members.push_back({kReport, as_bytes(parts.report)});
@@ -202,6 +204,8 @@ void Artifact::take_member(const std::string& name, Bytes data) {
     kernels_ = check_belong(data, manifest_, source_);
   } else if (name == constants_name(constants_.size())) {
     constants_.push_back(data);
+  } else if (name.starts_with("device/")) {
+    device_.emplace(name, data);
   } else if (name.starts_with("scripts/") && name.ends_with(".sched")) {
     scripts_.emplace_back(name.substr(8, name.size() - 14), text_of(data));
   } else if (name == kReport) {
@@ -209,6 +213,24 @@ void Artifact::take_member(const std::string& name, Bytes data) {
   } else {
     refuse(source_, "has an unknown member '" + name.substr(0, 100) + "'");
   }
+}
+
+// Each module for each of its architectures, and nothing else.
+void Artifact::check_device_members() const {
+  std::size_t listed = 0;
+  for (const DeviceModule& module : manifest_.device)
+    for (const std::string& architecture : module.architectures) {
+      const std::string member = device_member(module.name, architecture);
+      if (!device_.contains(member)) refuse(source_, "has no member '" + member + "'");
+      ++listed;
+    }
+  if (listed != device_.size()) refuse(source_, "has device code that its manifest does not list");
+}
+
+Bytes Artifact::device_code(const std::string& module, const std::string& architecture) const {
+  const auto found = device_.find(device_member(module, architecture));
+  POLYTE_CHECK(found != device_.end(), "no device code " + module + " for " + architecture);
+  return found->second;
 }
 
 std::shared_ptr<const Artifact> Artifact::open(const std::string& path, const std::string& signed_by) {
@@ -227,6 +249,7 @@ std::shared_ptr<const Artifact> Artifact::open(const std::string& path, const st
   }
   file.close();
   check_manifest(artifact->manifest_, sizes_of(artifact->constants_), path);
+  artifact->check_device_members();
   return artifact;
 }
 
@@ -238,9 +261,13 @@ std::shared_ptr<const Artifact> Artifact::from_parts(ArtifactParts parts) {
   artifact->owned_constants_ = std::move(parts.constants);
   artifact->kernels_ = artifact->owned_kernels_;
   for (const AlignedBuffer& buffer : artifact->owned_constants_) artifact->constants_.push_back(bytes_of(buffer));
+  artifact->owned_device_ = std::move(parts.device);
+  for (const DeviceCode& code : artifact->owned_device_)
+    artifact->device_.emplace(device_member(code.module, code.architecture), code.bytes);
   artifact->scripts_ = std::move(parts.scripts);
   artifact->report_ = std::move(parts.report);
   check_manifest(artifact->manifest_, sizes_of(artifact->constants_), artifact->source_);
+  artifact->check_device_members();
   return artifact;
 }
 

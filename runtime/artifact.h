@@ -4,6 +4,7 @@
 //   kernels.so             the compiled kernels, one shared object, with the digest of the manifest that they were
 //                          assembled with behind it; absent when there are only copies
 //   constants.bin, constants.1.bin, ...   weights, packed
+//   device/<kernel>.sm_90a.cubin, device/<kernel>.ptx, ...   of a GPU: its code, which kernels.so starts
 //   scripts/<group>.sched  the schedule of each group
 //   report.json            what the compiler has to say
 //
@@ -14,6 +15,7 @@
 // question.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,11 +28,18 @@
 
 namespace polyte::runtime {
 
+// A module of the manifest for one of its architectures.
+struct DeviceCode {
+  std::string module, architecture;
+  std::vector<std::byte> bytes;
+};
+
 // What a compiler hands over; also the way to run in place, without a file.
 struct ArtifactParts {
   ArtifactManifest manifest;  // `members` is filled by the writer
   std::vector<std::byte> kernels{};
   std::vector<AlignedBuffer> constants{};
+  std::vector<DeviceCode> device{};
   std::vector<std::pair<std::string, std::string>> scripts{};  // group, text
   std::string report{};                                        // JSON; may be empty
 };
@@ -52,6 +61,7 @@ class Artifact {
   const ArtifactManifest& manifest() const { return manifest_; }
   Bytes kernels() const { return kernels_; }
   const std::vector<Bytes>& constants() const { return constants_; }
+  Bytes device_code(const std::string& module, const std::string& architecture) const;  // that the manifest lists
   const std::vector<std::pair<std::string, std::string>>& scripts() const { return scripts_; }
   const std::string& report() const { return report_; }
 
@@ -61,13 +71,16 @@ class Artifact {
   std::optional<FileContent> file_;       // owns the bytes of an opened file
   std::vector<std::byte> owned_kernels_;  // of parts
   std::vector<AlignedBuffer> owned_constants_;
+  std::vector<DeviceCode> owned_device_;
   Bytes kernels_;
   std::vector<Bytes> constants_;
+  std::map<std::string, Bytes> device_;  // by member
   std::vector<std::pair<std::string, std::string>> scripts_;
   std::string report_;
 
   Bytes read_member(const ZipEntry& entry, const std::string& expected);
   void take_member(const std::string& name, Bytes data);
+  void check_device_members() const;
 };
 
 }  // namespace polyte::runtime

@@ -6,6 +6,7 @@
 #include "runtime/tensor.h"
 #include "support/checked.h"
 #include "support/error.h"
+#include "support/target.h"
 
 namespace polyte::runtime {
 namespace {
@@ -29,6 +30,7 @@ class Checker {
     for (const BufferSpec& buffer : m_.buffers) check_buffer(buffer);
     if (!problems_.empty()) return std::move(problems_);
     for (const StepSpec& step : m_.steps) check_step(step);
+    check_device();
     return std::move(problems_);
   }
 
@@ -209,6 +211,37 @@ class Checker {
       }
     }
     if (step.kernel.empty()) check_copy(step);
+  }
+
+  // Names become names of members.
+  static bool is_word(const std::string& text) {
+    const auto fits = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    };
+    return !text.empty() && std::ranges::all_of(text, fits);
+  }
+
+  static bool is_architecture(const std::string& text) {
+    return text == kPtx || (text.starts_with("sm_") && text.size() <= 8 && is_word(text));
+  }
+
+  void check_device() {
+    constexpr std::int64_t kMostThreads = 1024, kMostShared = 1 << 20;
+    if (!m_.device.empty() && m_.arch != to_string(TargetKind::Cuda))
+      problem("code for a GPU, but it is built for " + m_.arch);
+    std::set<std::string> names;
+    for (const DeviceModule& module : m_.device) {
+      const std::string who = "device code '" + module.name.substr(0, 100) + "'";
+      if (!is_word(module.name) || !names.insert(module.name).second) problem(who + " has no name of its own");
+      std::set<std::string> once;
+      for (const std::string& architecture : module.architectures)
+        if (!is_architecture(architecture) || !once.insert(architecture).second)
+          problem(who + " is for the impossible architecture '" + architecture.substr(0, 100) + "'");
+      for (const DeviceKernel& kernel : module.kernels)
+        if (!is_word(kernel.name) || kernel.threads < 1 || kernel.threads > kMostThreads || kernel.shared_bytes < 0 ||
+            kernel.shared_bytes > kMostShared)
+          problem(who + ": impossible kernel '" + kernel.name.substr(0, 100) + "'");
+    }
   }
 
   void check_copy(const StepSpec& step) {

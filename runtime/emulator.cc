@@ -343,6 +343,18 @@ void Emulator::add_memory(const std::string& name, void* base, std::int64_t byte
   state_->regions.push_back(std::move(region));
 }
 
+void Emulator::remove_memory(const void* base) {
+  std::erase_if(state_->regions, [&](const Region& region) { return region.base == base; });
+}
+
+void Emulator::define(const void* at, std::int64_t bytes) {
+  const auto* first = static_cast<const char*>(at);
+  Region* region = state_->region_of(first, bytes);
+  POLYTE_CHECK(region != nullptr, "no memory of the emulator is there");
+  for (std::int64_t i = 0; i < bytes; ++i)
+    region->contents[static_cast<std::size_t>(first - region->base + i)].defined = true;
+}
+
 polyte_host Emulator::host() {
   polyte_host host{};
   host.size = sizeof host;

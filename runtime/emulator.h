@@ -45,8 +45,10 @@ class Emulator {
   Emulator& operator=(const Emulator&) = delete;
 
   enum class Defined { Yes, No };  // whether its bytes have values yet
-  // Memory of the device, until the Emulator dies.
+  // Memory of the device, until it is removed or the Emulator dies.
   void add_memory(const std::string& name, void* base, std::int64_t bytes, Defined defined);
+  void remove_memory(const void* base);
+  void define(const void* at, std::int64_t bytes);  // a part of it was written by somebody else
 
   polyte_host host();  // as long as the Emulator
   int status() const;  // what its code has written to device_status

@@ -49,15 +49,24 @@ OpenNumber copied_bytes(const ArtifactManifest& manifest, const BufferSpec& buff
   return {buffer.bytes, {}};
 }
 
+std::string device_member(const std::string& module, const std::string& architecture) {
+  return "device/" + module + "." + architecture + (architecture == kPtx ? "" : ".cubin");
+}
+
+void check_abi(const ArtifactManifest& manifest, const std::string& source) {
+  if (manifest.kernel_abi == kKernelAbi) return;
+  throw UserError(ExitStatus::Artifact, "artifact '" + source + "': has kernel ABI " +
+                                            std::to_string(manifest.kernel_abi) + ", expected " +
+                                            std::to_string(kKernelAbi));
+}
+
 void check_cpu(const ArtifactManifest& manifest, const std::vector<std::string>& present, const std::string& source) {
   const std::string arch = to_string(kNativeKind);
   const auto refuse = [&](const std::string& why) {
     throw UserError(ExitStatus::Artifact, "artifact '" + source + "': " + why);
   };
   if (manifest.arch != arch) refuse("is built for " + manifest.arch + ", this processor is " + arch);
-  if (manifest.kernel_abi != kKernelAbi) {
-    refuse("has kernel ABI " + std::to_string(manifest.kernel_abi) + ", expected " + std::to_string(kKernelAbi));
-  }
+  check_abi(manifest, source);
   std::string missing;
   for (const std::string& feature : manifest.features) {
     if (feature.starts_with('-')) continue;

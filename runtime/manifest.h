@@ -84,6 +84,21 @@ struct StepSpec {
   StepScheduling scheduling{};
 };
 
+// A kernel of a GPU as its launches start it, and a module of such kernels: the code of one step's kernel, or several,
+// for each architecture in a member of its own.
+struct DeviceKernel {
+  std::string name{};
+  std::int64_t threads = 1;       // of a block
+  std::int64_t shared_bytes = 0;  // of a block
+};
+struct DeviceModule {
+  std::string name{};
+  std::vector<DeviceKernel> kernels{};
+  std::vector<std::string> architectures{};  // "sm_90a"; "ptx" is what the driver compiles itself
+};
+inline constexpr const char* kPtx = "ptx";
+std::string device_member(const std::string& module, const std::string& architecture);  // "device/k0.sm_90a.cubin"
+
 struct MemberDigest {
   std::string name{};
   std::int64_t bytes = 0;
@@ -99,7 +114,7 @@ struct FixedInput {
 struct ArtifactManifest {
   int format = kArtifactFormat;
   int kernel_abi = kKernelAbi;
-  std::string arch = "x86_64";
+  std::string arch = "x86_64";          // "cuda": the steps are this processor's code that starts a GPU's kernels
   std::string cpu{};                    // LLVM name, for reports
   std::vector<std::string> features{};  // needed ones, "+avx2"; entries with '-' are ignored
   std::string model_digest{};           // of the source model; may be empty
@@ -109,6 +124,7 @@ struct ArtifactManifest {
   std::vector<FixedInput> fixed{};
   std::vector<BufferSpec> buffers{};
   std::vector<StepSpec> steps{};
+  std::vector<DeviceModule> device{};   // of a GPU
   std::int64_t arena_bytes = 0;         // at scale 1
   std::vector<MemberDigest> members{};  // filled by the writer
 };
@@ -121,12 +137,14 @@ std::string manifest_to_json(const ArtifactManifest& manifest);
 // Checks every number and reference (buffers in range, offsets within arena and constants, sizes of interface
 // buffers equal to their tensors), so that a run leaves no buffer with any sizes in their ranges and computes no size
 // beyond 63 bits but the arena's, which the session checks. UserError(Artifact) with all problems of a kind (symbols,
-// tensors, buffers, steps), for the next kind rests on it; `source` names the artifact.
+// tensors, buffers, steps and device code), for the next kind rests on it; `source` names the artifact.
 void check_manifest(const ArtifactManifest& manifest, const std::vector<std::int64_t>& constants_bytes,
                     const std::string& source);
 ArtifactManifest manifest_from_json(std::string_view json, const std::string& source);
 
-// Refuses (UserError(Artifact), the missing ones named) when this processor lacks a needed feature.
+// Refuses (UserError(Artifact)) kernels that are called otherwise than these.
+void check_abi(const ArtifactManifest& manifest, const std::string& source);
+// The same, and where this processor lacks a needed feature; the missing ones are named.
 void check_cpu(const ArtifactManifest& manifest, const std::vector<std::string>& present, const std::string& source);
 
 }  // namespace polyte::runtime

@@ -68,6 +68,13 @@ Json step_to_json(const StepSpec& s) {
           {"scheduling", scheduling_to_json(s.scheduling)}};
 }
 
+Json module_to_json(const DeviceModule& module) {
+  Json kernels = Json::array();
+  for (const DeviceKernel& k : module.kernels)
+    kernels.push_back({{"name", k.name}, {"threads", k.threads}, {"shared_bytes", k.shared_bytes}});
+  return {{"name", module.name}, {"kernels", std::move(kernels)}, {"architectures", module.architectures}};
+}
+
 Json fixed_to_json(const FixedInput& f) {
   Json json = tensor_to_json(f.tensor);
   json["xxh3_128"] = f.xxh3_128;
@@ -175,6 +182,19 @@ StepSpec step_from_json(const Json& json) {
           scheduling_from_json(json)};
 }
 
+// Only of a GPU.
+std::vector<DeviceModule> device_from_json(const Json& json) {
+  std::vector<DeviceModule> modules;
+  if (!json.contains("device")) return modules;
+  for (const Json& item : list_of(json, "device")) {
+    DeviceModule module{text(item, "name"), {}, list_of(item, "architectures").get<std::vector<std::string>>()};
+    for (const Json& kernel : list_of(item, "kernels"))
+      module.kernels.push_back({text(kernel, "name"), integer(kernel, "threads"), integer(kernel, "shared_bytes")});
+    modules.push_back(std::move(module));
+  }
+  return modules;
+}
+
 ArtifactManifest read_all(const Json& json) {
   ArtifactManifest m;
   m.format = small_integer(json, "format");
@@ -195,6 +215,7 @@ ArtifactManifest read_all(const Json& json) {
   for (const Json& item : list_of(json, "fixed")) m.fixed.push_back(fixed_from_json(item));
   for (const Json& item : list_of(json, "buffers")) m.buffers.push_back(buffer_from_json(item));
   for (const Json& item : list_of(json, "steps")) m.steps.push_back(step_from_json(item));
+  m.device = device_from_json(json);
   m.arena_bytes = integer(json, "arena_bytes");
   for (const Json& item : list_of(json, "members")) {
     m.members.push_back({text(item, "name"), integer(item, "bytes"), text(item, "xxh3_128")});
@@ -223,6 +244,7 @@ std::string manifest_to_json(const ArtifactManifest& m) {
   for (const BufferSpec& b : m.buffers) json["buffers"].push_back(buffer_to_json(b));
   json["steps"] = Json::array();
   for (const StepSpec& s : m.steps) json["steps"].push_back(step_to_json(s));
+  for (const DeviceModule& module : m.device) json["device"].push_back(module_to_json(module));
   json["arena_bytes"] = m.arena_bytes;
   json["members"] = Json::array();
   for (const MemberDigest& d : m.members) {

@@ -67,6 +67,20 @@ int session_open_signed(const char* path, const char* public_keys, int32_t threa
   });
 }
 
+int session_open_on_device(const char* path, int32_t device, const char* driver, polyte_session** session,
+                           polyte_problem** problem) {
+  return guarded(problem, [&] {
+    if (path == nullptr || session == nullptr) throw UserError(ExitStatus::Usage, "path or session is null");
+    *session = nullptr;
+    const CudaOptions cuda{driver != nullptr ? driver : "", device};
+    *session = new polyte_session{Session(Artifact::open(path), {.cuda = cuda})};
+  });
+}
+
+polyte_dl_device session_device(const polyte_session* s) {
+  return s == nullptr ? polyte_dl_device{POLYTE_DL_CPU, 0} : s->session.device();
+}
+
 void session_close(polyte_session* session) { delete session; }
 
 int describe(const std::vector<TensorSpec>& tensors, int32_t index, polyte_tensor_info* info) {
@@ -94,10 +108,11 @@ int output_info(const polyte_session* s, int32_t index, polyte_tensor_info* info
 }
 
 // Views of the caller's tensors in storage that each thread keeps, so that a run does not allocate.
-void read_tensors(const polyte_dl_tensor* tensors, int32_t count, std::vector<TensorView>& views) {
+void read_tensors(const polyte_dl_tensor* tensors, int32_t count, std::vector<TensorView>& views,
+                  polyte_dl_device device = {POLYTE_DL_CPU, 0}) {
   if (count < 0 || (count > 0 && tensors == nullptr)) throw UserError(ExitStatus::Usage, "tensors are null");
   views.clear();
-  for (int32_t i = 0; i < count; ++i) views.push_back(from_dlpack(tensors[i]));
+  for (int32_t i = 0; i < count; ++i) views.push_back(from_dlpack(tensors[i], device));
 }
 
 const StepSpec* step_at(const polyte_session* s, int32_t index) {
@@ -150,6 +165,28 @@ int session_run_timed(const polyte_session* session, const polyte_dl_tensor* inp
 int session_run(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t inputs_given,
                 const polyte_dl_tensor* outputs, int32_t outputs_given, polyte_problem** problem) {
   return session_run_timed(session, inputs, inputs_given, outputs, outputs_given, nullptr, problem);
+}
+
+int session_run_on_device(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t inputs_given,
+                          const polyte_dl_tensor* outputs, int32_t outputs_given, void* stream,
+                          polyte_problem** problem) {
+  return guarded(problem, [&] {
+    thread_local std::vector<TensorView> input_views;
+    thread_local std::vector<TensorView> output_views;
+    if (session == nullptr) throw UserError(ExitStatus::Usage, "session is null");
+    const polyte_dl_device device = session->session.device();
+    if (device.device_type != POLYTE_DL_CUDA) return session->session.run_on({}, {}, stream);  // says why not
+    read_tensors(inputs, inputs_given, input_views, device);
+    read_tensors(outputs, outputs_given, output_views, device);
+    session->session.run_on(input_views, output_views, stream);
+  });
+}
+
+int session_wait(const polyte_session* session, polyte_problem** problem) {
+  return guarded(problem, [&] {
+    if (session == nullptr) throw UserError(ExitStatus::Usage, "session is null");
+    session->session.wait();
+  });
 }
 
 int32_t symbol_count(const polyte_session* s) {
@@ -207,7 +244,11 @@ constexpr polyte_runtime_api kApi{sizeof(polyte_runtime_api),
                                   step_scheduler_asked,
                                   step_scheduler_used,
                                   step_declined,
-                                  session_open_signed};
+                                  session_open_signed,
+                                  session_open_on_device,
+                                  session_device,
+                                  session_run_on_device,
+                                  session_wait};
 
 }  // namespace
 

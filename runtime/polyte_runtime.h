@@ -88,6 +88,20 @@ typedef struct polyte_runtime_api {
    * has. */
   int (*session_open_signed)(const char* path, const char* public_keys, int32_t threads, polyte_session** session,
                              polyte_problem** problem);
+
+  /* As session_open, of an artifact for a GPU: on the device of this number, by the driver of this library (null:
+   * libcuda.so.1). An artifact for a processor is opened as by session_open, with all of its threads. */
+  int (*session_open_on_device)(const char* path, int32_t device, const char* driver, polyte_session** session,
+                                polyte_problem** problem);
+  /* Where the steps run: POLYTE_DL_CPU, or POLYTE_DL_CUDA and which. */
+  polyte_dl_device (*session_device)(const polyte_session* session);
+  /* Of a GPU: puts a run on dense tensors in its memory (POLYTE_DL_CUDA) into the caller's stream (a CUstream or
+   * cudaStream_t; null: the default stream) and returns. Tensors are used until the stream has come so far. What such
+   * runs find later is what session_wait returns, which waits for all of them. */
+  int (*session_run_on_device)(const polyte_session* session, const polyte_dl_tensor* inputs, int32_t input_count,
+                               const polyte_dl_tensor* outputs, int32_t output_count, void* stream,
+                               polyte_problem** problem);
+  int (*session_wait)(const polyte_session* session, polyte_problem** problem);
 } polyte_runtime_api;
 
 /* The table, or null when the library is older than `version`. */

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "runtime/artifact.h"
+#include "runtime/cuda_options.h"
 #include "runtime/run_profile.h"
 #include "runtime/tensor.h"
 #include "runtime/thread_pool.h"
@@ -26,7 +27,8 @@
 namespace polyte::runtime {
 
 struct SessionOptions {
-  int threads = 0;  // 0: as many as processors
+  int threads = 0;     // 0: as many as processors
+  CudaOptions cuda{};  // of an artifact for a GPU
 };
 
 class Session {
@@ -54,6 +56,15 @@ class Session {
   std::vector<Tensor> run(std::span<const Tensor> inputs) const;  // allocates the outputs
   // The same run, with the time of every step and of every worker's part.
   RunProfile profile(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
+
+  // Where the steps run: a processor, or which GPU.
+  polyte_dl_device device() const;
+  // Of a GPU: puts a run on tensors in its memory into the caller's stream (a CUstream of the device's primary context;
+  // null: the default stream) and returns. The tensors are used until the stream has come so far. What such runs find
+  // later (a subscript outside its dimension, a failed launch) is thrown by wait(), which waits for all of them. Runs
+  // may follow each other in any streams: what they share waits for itself.
+  void run_on(std::span<const TensorView> inputs, std::span<const TensorView> outputs, void* stream) const;
+  void wait() const;
 
  private:
   struct State;

@@ -167,13 +167,15 @@ polyte_dl_tensor to_dlpack(const TensorView& view) {
   return result;
 }
 
-TensorView from_dlpack(const polyte_dl_tensor& tensor) {
+TensorView from_dlpack(const polyte_dl_tensor& tensor, polyte_dl_device device) {
   const auto refuse = [](const std::string& why) -> TensorView {
     throw UserError(ExitStatus::InvalidInput, "tensor " + why);
   };
-  if (tensor.device.device_type != POLYTE_DL_CPU) {
-    return refuse("is on device type " + std::to_string(tensor.device.device_type) + ", expected CPU memory");
-  }
+  const bool is_cpu = device.device_type == POLYTE_DL_CPU;
+  if (tensor.device.device_type != device.device_type || (!is_cpu && tensor.device.device_id != device.device_id))
+    return refuse("is on device type " + std::to_string(tensor.device.device_type) +
+                  (is_cpu ? "" : ", number " + std::to_string(tensor.device.device_id)) + ", expected " +
+                  (is_cpu ? "CPU memory" : "CUDA device " + std::to_string(device.device_id)));
   if (tensor.ndim < 0 || (tensor.ndim > 0 && tensor.shape == nullptr)) return refuse("has no valid shape");
   constexpr std::int32_t kMostDimensions = 64;  // as many as NumPy has; a shape is read before it is compared
   if (tensor.ndim > kMostDimensions)

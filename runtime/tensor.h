@@ -80,6 +80,7 @@ void set_element_int(DType dtype, void* data, std::int64_t index, std::int64_t v
 
 // DLPack struct over a view, and back. `shape` of the result points into the view's shape.
 polyte_dl_tensor to_dlpack(const TensorView& view);
-TensorView from_dlpack(const polyte_dl_tensor& tensor);  // UserError when not a dense CPU tensor of our types
+// UserError when not a dense tensor of our types, on this device.
+TensorView from_dlpack(const polyte_dl_tensor& tensor, polyte_dl_device device = {POLYTE_DL_CPU, 0});
 
 }  // namespace polyte::runtime

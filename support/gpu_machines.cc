@@ -32,16 +32,9 @@ constexpr NamedGpu kGpus[] = {
 };
 
 Machine machine_of(const NamedGpu& known) {
-  Machine machine;
+  Machine machine = machine_of_gpu(known.gpu);
   machine.cpu = known.name;
   machine.model_name = known.model;
-  machine.vector_bits = 128;
-  machine.vector_registers = known.gpu.registers_a_thread / 4;
-  machine.has_fma = true;
-  machine.cores = known.gpu.multiprocessors;
-  machine.l1 = {known.gpu.shared_multiprocessor_bytes, 4, 128};
-  machine.l2 = {known.gpu.l2_bytes, 16, 128};
-  machine.gpu = known.gpu;
   return machine;
 }
 
@@ -62,6 +55,18 @@ std::optional<Machine> machine_of_class(const std::string& name) {
 }
 
 }  // namespace
+
+Machine machine_of_gpu(const Gpu& gpu) {
+  Machine machine;
+  machine.vector_bits = 128;
+  machine.vector_registers = gpu.registers_a_thread / 4;
+  machine.has_fma = true;
+  machine.cores = gpu.multiprocessors;
+  machine.l1 = {gpu.shared_multiprocessor_bytes, 4, 128};
+  machine.l2 = {gpu.l2_bytes, 16, 128};
+  machine.gpu = gpu;
+  return machine;
+}
 
 std::optional<Machine> gpu_machine(const std::string& name) {
   const auto* known = std::ranges::find_if(kGpus, [&](const NamedGpu& g) { return name == g.name; });

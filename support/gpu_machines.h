@@ -16,6 +16,9 @@ namespace polyte {
 // Vectors are accesses of 16 bytes, the widest that a thread makes. nullopt where there is none of this name.
 std::optional<Machine> gpu_machine(const std::string& name);
 
+// What the schedulers see of a GPU of which this is known; it has no name yet.
+Machine machine_of_gpu(const Gpu& gpu);
+
 // The names, in the order of the table.
 std::vector<std::string> gpu_names();
 

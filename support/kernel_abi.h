@@ -30,7 +30,9 @@ typedef struct polyte_emulated_thread {
   void (*touch)(struct polyte_emulated_thread* self, const void* address, int64_t bytes, int64_t write, int64_t place);
 } polyte_emulated_thread;
 
-// A kernel of the device, as the code that launches it describes it: constant data.
+// A kernel of the device, as the code that launches it describes it: constant data. Where a CPU runs the threads, a
+// library of kernels has it under the symbol "<kernel>" POLYTE_LAUNCH_SUFFIX.
+#define POLYTE_LAUNCH_SUFFIX ".launch"
 typedef struct polyte_launch {
   const char* kernel;    // its name in the device's code
   int64_t threads;       // of a block

@@ -30,7 +30,7 @@ std::string device_name(const std::string& program, std::size_t number) {
   return text + "_launch" + std::to_string(number);
 }
 
-// The polyte_launch of a kernel, in the host's module.
+// The polyte_launch of a kernel, in the host's module. Emulated, it is the kernel as others find it.
 llvm::Constant* description_of(llvm::Module& module, const LaunchInfo& info, std::size_t arguments,
                                llvm::Constant* emulated) {
   llvm::LLVMContext& context = module.getContext();
@@ -42,8 +42,10 @@ llvm::Constant* description_of(llvm::Module& module, const LaunchInfo& info, std
   };
   llvm::Constant* all = llvm::ConstantStruct::getAnon(
       {name, number(info.threads), number(info.shared_bytes), number(static_cast<std::int64_t>(arguments)), emulated});
-  return new llvm::GlobalVariable(module, all->getType(), true, llvm::GlobalValue::InternalLinkage, all,  // NOLINT
-                                  info.name + ".description");
+  const auto linkage =
+      emulated->isNullValue() ? llvm::GlobalValue::InternalLinkage : llvm::GlobalValue::ExternalLinkage;
+  return new llvm::GlobalVariable(module, all->getType(), true, linkage, all,  // NOLINT
+                                  info.name + POLYTE_LAUNCH_SUFFIX);
 }
 
 }  // namespace
@@ -92,10 +94,9 @@ void FunctionEmitter::emit_launch(const ir::For& outermost) {
   emitter.launch_ = &launch;
   emitter.emit_device_body(launch, kernel, *this, buffers);
   device.launches.push_back(info);
-  call_launch(
-      launch,
-      description_of(context_.module, info, arguments.size(), device.ops.emulated_entry(context_.module, kernel)),
-      std::move(arguments));
+  llvm::Constant* description =
+      description_of(context_.module, info, arguments.size(), device.ops.emulated_entry(context_.module, kernel));
+  call_launch(launch, description, std::move(arguments));
 }
 
 void FunctionEmitter::emit_device_body(const Launch& launch, const DeviceOps::Kernel& kernel,

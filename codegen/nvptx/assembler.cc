@@ -113,11 +113,7 @@ void read_report(const std::string& log, DeviceBinary& binary) {
 
 }  // namespace
 
-std::string architecture_of(const Gpu& gpu) {
-  return "sm_" + std::to_string(gpu.compute_capability) + (gpu.specific ? "a" : "");
-}
-
-bool has_assembler() { return !find_ptxas().empty(); }
+std::string assembler_path() { return find_ptxas(); }
 
 DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine) {
   DeviceBinary binary;

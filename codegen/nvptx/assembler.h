@@ -25,10 +25,13 @@ struct DeviceBinary {
 };
 
 // "sm_90a"
-std::string architecture_of(const Gpu& gpu);
+inline std::string architecture_of(const Gpu& gpu) {
+  return "sm_" + std::to_string(gpu.compute_capability) + (gpu.specific ? "a" : "");
+}
 
 // UserError(Device) where there is no ptxas, InternalError with its words where it refuses our code.
 DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine);
-bool has_assembler();
+std::string assembler_path();  // empty: there is none
+inline bool has_assembler() { return !assembler_path().empty(); }
 
 }  // namespace polyte::codegen

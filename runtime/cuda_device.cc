@@ -1,0 +1,74 @@
+#include "runtime/cuda_device.h"
+
+#include <array>
+
+namespace polyte::runtime {
+
+CudaDevicePtr CudaDevice::open(const CudaOptions& options) { return std::make_shared<const CudaDevice>(options); }
+
+CudaDevice::CudaDevice(const CudaOptions& options) : driver_(options.driver), number_(options.device) {
+  int count = 0;
+  driver_.device_get_count(&count);
+  if (number_ < 0 || number_ >= count)
+    throw UserError(ExitStatus::Device,
+                    "no CUDA device " + std::to_string(number_) + ": the driver knows of " + std::to_string(count));
+  driver_.device_get(&device_, number_);
+  std::array<char, 256> text{};
+  driver_.device_get_name(text.data(), static_cast<int>(text.size() - 1), device_);
+  name_ = text.data();
+  compute_capability_ =
+      10 * attribute(CudaAttribute::ComputeCapabilityMajor) + attribute(CudaAttribute::ComputeCapabilityMinor);
+  driver_.primary_context_retain(&context_, device_);
+}
+
+CudaDevice::~CudaDevice() { driver_.primary_context_release.quietly(device_); }
+
+std::int64_t CudaDevice::memory_bytes() const {
+  std::size_t bytes = 0;
+  driver_.device_total_mem(&bytes, device_);
+  return static_cast<std::int64_t>(bytes);
+}
+
+int CudaDevice::attribute(CudaAttribute which) const {
+  int value = 0;
+  driver_.device_get_attribute(&value, which, device_);
+  return value;
+}
+
+CudaStream make_cuda_stream(const CudaDevicePtr& device) {
+  CudaStreamHandle stream = nullptr;
+  device->driver().stream_create(&stream, kCudaStreamNonBlocking);
+  return {device, stream};
+}
+
+CudaEvent make_cuda_event(const CudaDevicePtr& device) {
+  CudaEventHandle event = nullptr;
+  device->driver().event_create(&event, 0);
+  return {device, event};
+}
+
+CudaModule load_cuda_module(const CudaDevicePtr& device, const void* image) {
+  CudaModuleHandle module = nullptr;
+  device->driver().module_load_data(&module, image);
+  return {device, module};
+}
+
+CudaHostMemory make_cuda_host_memory(const CudaDevicePtr& device, std::int64_t bytes) {
+  void* memory = nullptr;
+  device->driver().mem_alloc_host(&memory, static_cast<std::size_t>(bytes));
+  return {device, memory};
+}
+
+CudaMemory make_cuda_memory(const CudaDevicePtr& device, std::int64_t bytes, const std::string& what) {
+  if (bytes == 0) return {};
+  CudaAddress memory = 0;
+  try {
+    device->driver().mem_alloc(&memory, static_cast<std::size_t>(bytes));
+  } catch (const CudaError& error) {
+    throw CudaError(error.result(), "GPU: no " + std::to_string(bytes) + " bytes of memory for " + what + ": " +
+                                        error.problems().front());
+  }
+  return {device, memory};
+}
+
+}  // namespace polyte::runtime

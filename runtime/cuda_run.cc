@@ -1,0 +1,209 @@
+#include "runtime/cuda_run.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "support/checked.h"
+
+namespace polyte::runtime {
+namespace {
+
+constexpr std::int64_t kDeviceAlignment = 256;
+constexpr std::size_t kMostGraphs = 4;  // of a run's: callers that take turns with a few sets of tensors
+
+std::int64_t aligned(std::int64_t bytes) { return checked_mul(ceil_div(bytes, kDeviceAlignment), kDeviceAlignment); }
+
+const std::byte* as_pointer(CudaAddress address) { return reinterpret_cast<const std::byte*>(address); }  // NOLINT
+CudaAddress as_address(const void* pointer) { return reinterpret_cast<CudaAddress>(pointer); }            // NOLINT
+
+std::shared_ptr<const Artifact> checked(std::shared_ptr<const Artifact> artifact) {
+  check_abi(artifact->manifest(), artifact->source());
+  return artifact;
+}
+
+std::vector<OpenNumber> byte_counts(const std::vector<TensorSpec>& specs) {
+  std::vector<OpenNumber> counts;
+  for (const TensorSpec& spec : specs) counts.push_back(byte_count(spec));
+  return counts;
+}
+
+// polyte_host::launch: nothing may be thrown through the code that calls it.
+int launch(void* self, const polyte_launch* what, const std::int64_t* grid, const void* const* arguments) {
+  constexpr int kFailed = -1;
+  auto& run = *static_cast<CudaRun*>(self);
+  try {
+    run.code->launch(*what, grid, arguments, run.stream.get());
+    return 0;
+  } catch (...) {
+    run.failure = std::current_exception();
+    return kFailed;
+  }
+}
+
+}  // namespace
+
+CudaSteps::CudaSteps(std::shared_ptr<const Artifact> artifact, const CudaOptions& options)
+    : artifact_(checked(std::move(artifact))),
+      list_(*artifact_, 1),
+      input_bytes_(byte_counts(artifact_->manifest().inputs)),
+      output_bytes_(byte_counts(artifact_->manifest().outputs)),
+      device_(CudaDevice::open(options)) {
+  const CudaCurrent current(*device_);
+  code_.emplace(device_, *artifact_);
+  copy_constants();
+}
+
+void CudaSteps::copy_constants() {
+  const CudaStream stream = make_cuda_stream(device_);
+  for (const Bytes bytes : artifact_->constants()) {
+    constants_.push_back(make_cuda_memory(device_, static_cast<std::int64_t>(bytes.size()), "constants"));
+    if (!bytes.empty()) cuda().copy_to_device(constants_.back().get(), bytes.data(), bytes.size(), stream.get());
+  }
+  cuda().stream_synchronize(stream.get());
+}
+
+std::unique_ptr<CudaRun> CudaSteps::make_run() const {
+  auto run = std::make_unique<CudaRun>();
+  run->code = &*code_;
+  run->stream = make_cuda_stream(device_);
+  run->done = make_cuda_event(device_);
+  run->scratch = make_cuda_memory(device_, list_.scratch_bytes, "workspace");
+  run->status = make_cuda_memory(device_, static_cast<std::int64_t>(status_bytes()), "status words");
+  run->statuses = make_cuda_host_memory(device_, static_cast<std::int64_t>(status_bytes()));
+  clear_statuses(*run);
+  run->pointers.assign(list_.pointers, nullptr);
+  for (const ConstantSlot& constant : list_.constants)
+    run->pointers[constant.slot] = as_pointer(constants_[constant.member].get()) + constant.offset;
+  for (const SymbolSpec& symbol : artifact_->manifest().symbols) run->sizes.push_back(symbol.least);
+  for (const std::size_t slot : list_.sizes) run->pointers[slot] = run->sizes.data();
+  run->input_places.resize(input_bytes_.size());
+  run->output_places.resize(output_bytes_.size());
+  run->graphs.resize(kMostGraphs);
+  run->host.size = sizeof run->host;
+  run->host.workers = 1;
+  run->host.self = run.get();
+  run->host.launch = launch;
+  fit(*run);
+  return run;
+}
+
+void CudaSteps::fit(CudaRun& run) const {
+  const auto grow = [&](CudaMemory& memory, std::int64_t& held, std::int64_t bytes, const char* what) {
+    if (bytes <= held) return;
+    const std::string sizes = sizes_text(artifact_->manifest().symbols, run.sizes);
+    if (run.is_open) cuda().event_synchronize(run.done.get());  // it is still used
+    memory.reset();                                             // before the next, so that both are never held
+    held = 0;
+    memory = make_cuda_memory(device_, bytes, what + (sizes.empty() ? "" : " where " + sizes));
+    held = bytes;
+  };
+  grow(run.arena, run.arena_bytes, arena_bytes(artifact_->manifest(), run.sizes), "the arena");
+  std::int64_t tensors = 0;
+  for (const auto* counts : {&input_bytes_, &output_bytes_})
+    for (const OpenNumber& count : *counts) tensors = checked_add(tensors, aligned(count.at(run.sizes)));
+  grow(run.tensors, run.tensor_bytes, tensors, "inputs and outputs");
+  const std::int64_t scale = scale_of(run.sizes);
+  for (const auto& [slot, offset] : list_.arena) run.pointers[slot] = as_pointer(run.arena.get()) + offset * scale;
+  const std::byte* place = as_pointer(run.tensors.get());
+  for (std::size_t i = 0; i < input_bytes_.size(); place += aligned(input_bytes_[i++].at(run.sizes)))
+    run.input_places[i] = place;
+  for (std::size_t i = 0; i < output_bytes_.size(); place += aligned(output_bytes_[i++].at(run.sizes)))
+    run.output_places[i] = place;
+}
+
+void CudaSteps::use_own_tensors(CudaRun& run) const {
+  for (const ExternalSlot& external : list_.externals) {
+    const auto& places = external.output ? run.output_places : run.input_places;
+    run.pointers[external.slot] = static_cast<const std::byte*>(places[external.index]) + external.offset;
+  }
+}
+
+void CudaSteps::use_tensors(CudaRun& run, std::span<const TensorView> inputs,
+                            std::span<const TensorView> outputs) const {
+  for (const ExternalSlot& external : list_.externals) {
+    const TensorView& view = (external.output ? outputs : inputs)[external.index];
+    run.pointers[external.slot] = static_cast<const std::byte*>(view.data) + external.offset;
+  }
+}
+
+std::size_t CudaSteps::input_bytes(const CudaRun& run, std::size_t i) const {
+  return static_cast<std::size_t>(input_bytes_[i].at(run.sizes));
+}
+std::size_t CudaSteps::output_bytes(const CudaRun& run, std::size_t i) const {
+  return static_cast<std::size_t>(output_bytes_[i].at(run.sizes));
+}
+
+// --- status words
+
+std::size_t CudaSteps::status_bytes() const { return 4 * std::max<std::size_t>(1, count()); }
+
+void CudaSteps::clear_statuses(CudaRun& run) const {
+  cuda().fill_words(run.status.get(), 0, status_bytes() / 4, run.stream.get());
+  cuda().stream_synchronize(run.stream.get());
+  std::memset(run.statuses.get(), 0, status_bytes());
+}
+
+void CudaSteps::check_statuses(CudaRun& run) const {
+  const auto* const words = static_cast<const std::int32_t*>(run.statuses.get());
+  const auto* const first = std::find_if(words, words + count(), [](std::int32_t word) { return word != 0; });
+  if (first == words + count()) return;
+  const int code = *first;
+  clear_statuses(run);
+  refuse_run(artifact_->manifest().steps[static_cast<std::size_t>(first - words)], code);
+}
+
+// --- what goes to the stream
+
+void CudaSteps::execute(std::size_t number, CudaRun& run) const {
+  const Step& step = list_.steps[number];
+  const void* const* buffers = run.pointers.data() + step.first_pointer;
+  if (step.kernel == nullptr) {
+    if (const auto bytes = static_cast<std::size_t>(step.copy_bytes.at(run.sizes)); bytes > 0)
+      cuda().copy_on_device(as_address(buffers[1]), as_address(buffers[0]), bytes, run.stream.get());
+    return;
+  }
+  run.host.device_status = reinterpret_cast<std::int32_t*>(run.status.get() + 4 * number);       // NOLINT: the device's
+  const int code = step.kernel(buffers, reinterpret_cast<void*>(run.scratch.get()), &run.host);  // NOLINT
+  if (run.failure) std::rethrow_exception(std::exchange(run.failure, nullptr));
+  if (code != 0) refuse_run(artifact_->manifest().steps[number], code);
+}
+
+void CudaSteps::enqueue(CudaRun& run, const std::vector<CudaEvent>* events) const {
+  const CudaStreamHandle stream = run.stream.get();
+  if (events != nullptr) cuda().event_record(events->front().get(), stream);
+  for (std::size_t i = 0; i < count(); ++i) {
+    execute(i, run);
+    if (events != nullptr) cuda().event_record((*events)[i + 1].get(), stream);
+  }
+  cuda().copy_to_host(run.statuses.get(), run.status.get(), status_bytes(), stream);
+}
+
+CudaGraphExec CudaSteps::capture(CudaRun& run) const {
+  cuda().stream_begin_capture(run.stream.get(), kCudaCaptureThreadLocal);
+  CudaGraphHandle handle = nullptr;
+  try {
+    enqueue(run, nullptr);
+  } catch (...) {
+    cuda().stream_end_capture.quietly(run.stream.get(), &handle);
+    if (handle != nullptr) cuda().graph_destroy.quietly(handle);
+    throw;
+  }
+  cuda().stream_end_capture(run.stream.get(), &handle);
+  const CudaGraph graph(device_, handle);
+  CudaGraphExecHandle ready = nullptr;
+  cuda().graph_instantiate(&ready, graph.get(), 0);
+  return {device_, ready};
+}
+
+CudaGraphExecHandle CudaSteps::graph_of(CudaRun& run) const {
+  for (const CapturedGraph& known : run.graphs)
+    if (known.graph.get() != nullptr && known.pointers == run.pointers && known.sizes == run.sizes)
+      return known.graph.get();
+  CapturedGraph& oldest = run.graphs[run.next_graph];
+  run.next_graph = (run.next_graph + 1) % kMostGraphs;
+  oldest = {};
+  oldest = {capture(run), run.pointers, run.sizes};
+  return oldest.graph.get();
+}
+
+}  // namespace polyte::runtime
