@@ -4,8 +4,12 @@
 #include <iostream>
 
 #include "bench/peak.h"
-#include "driver/cli/cli.h"
+#include "codegen/nvptx/assembler.h"
+#include "driver/cli/model_options.h"
+#include "driver/cli/output_files.h"
+#include "driver/compile/machine_file.h"
 #include "lower/lower.h"
+#include "runtime/cuda_machine.h"
 #include "support/caches.h"
 
 namespace polyte::cli {
@@ -30,9 +34,46 @@ nlohmann::json describe(const Machine& machine) {
   return json;
 }
 
-void print_doctor(bool as_json) {
+// The GPU's driver and device, and the tools that make code for it; why not where there is none.
+nlohmann::json describe_gpu(const runtime::CudaOptions& options) {
+  nlohmann::json json{{"ptxas", codegen::assembler_path()}};
+  try {
+    const auto device = runtime::CudaDevice::open(options);
+    json["driver"] = device->driver().version();
+    json["device"] = device->name();
+    json["compute_capability"] = device->compute_capability();
+    json["memory_bytes"] = device->memory_bytes();
+    json["multiprocessors"] = device->attribute(runtime::CudaAttribute::Multiprocessors);
+  } catch (const UserError& error) {
+    json["problem"] = error.problems().front();
+  }
+  return json;
+}
+
+void print_gpu(const nlohmann::json& gpu) {
+  if (gpu.contains("device")) {
+    const int capability = gpu["compute_capability"].get<int>();
+    std::printf("GPU              %s, compute capability %d.%d, %d multiprocessors, %.1f GB, driver of CUDA %s\n",
+                gpu["device"].get<std::string>().c_str(), capability / 10, capability % 10,
+                gpu["multiprocessors"].get<int>(), gpu["memory_bytes"].get<double>() / 1e9,
+                gpu["driver"].get<std::string>().c_str());
+  } else {
+    std::printf("GPU              %s\n", gpu["problem"].get<std::string>().c_str());
+  }
+  const auto ptxas = gpu["ptxas"].get<std::string>();
+  std::printf("assembler        %s\n", ptxas.empty() ? "no ptxas: a GPU's code stays PTX" : ptxas.c_str());
+}
+
+// Of the GPU that is there, for a machine where there is none.
+void write_machine_file(const std::string& path, const runtime::CudaOptions& options) {
+  check_output_file("--machine-file " + path, path, {});
+  write_file(path, driver::machine_to_json(runtime::machine_of(*runtime::CudaDevice::open(options))));
+}
+
+void print_doctor(bool as_json, const runtime::CudaOptions& options) {
   const Machine machine = codegen::detect_host().machine;
   nlohmann::json json = describe(machine);
+  json["gpu"] = describe_gpu(options);
   json["peak_f32_flops"] = bench::measure_peak(machine, DType::F32);
   json["peak_f64_flops"] = bench::measure_peak(machine, DType::F64);
   if (as_json) {
@@ -52,6 +93,7 @@ void print_doctor(bool as_json) {
   std::printf("assumed         ");
   for (const std::string& fact : machine.assumed) std::printf(" %s", fact.c_str());
   std::printf("\n");
+  print_gpu(json["gpu"]);
 }
 
 void print_options(const Verb& app, bool as_json) {
@@ -84,11 +126,20 @@ void print_options(const Verb& app, bool as_json) {
 
 void add_doctor(const Verb& app) {
   const Verb verb = app.verb("doctor", "what was found on this machine");
-  auto json = std::make_shared<bool>(false);
-  verb.flag("--json", *json, "as JSON");
+  struct Options {
+    bool json = false;
+    std::string machine_file;
+    runtime::CudaOptions cuda;
+  };
+  auto options = std::make_shared<Options>();
+  verb.flag("--json", options->json, "as JSON");
+  verb.option("--machine-file", options->machine_file,
+              "write what is known of the GPU to this file, for --target cuda:FILE.json elsewhere");
+  add_device_options(verb, options->cuda);
   verb.example("polyte doctor --json");
-  verb.calls([json] {
-    print_doctor(*json);
+  verb.calls([options] {
+    if (!options->machine_file.empty()) write_machine_file(options->machine_file, options->cuda);
+    print_doctor(options->json, options->cuda);
     return 0;
   });
 }

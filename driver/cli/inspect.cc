@@ -86,6 +86,7 @@ int print_artifact(const InspectOptions& options) {
   for (const runtime::StepSpec& step : manifest.steps) {
     std::cout << "  " << (step.kernel.empty() ? "copy" : step.kernel) << "  " << step.group << "\n";
   }
+  std::cout << device_text(*artifact);
   if (options.memory) std::cout << "\n" << memory_text(manifest);
   return 0;
 }

@@ -96,6 +96,11 @@ void add_model_options(const Verb& verb, ModelVerbOptions& options) {
   add_group_options(verb, options);
 }
 
+void add_device_options(const Verb& verb, runtime::CudaOptions& options) {
+  verb.option("--device", options.device, "which GPU, by the driver's number").within(0, 1023).shows_default();
+  verb.option("--driver", options.driver, "the library of the CUDA driver, where it is not libcuda.so.1");
+}
+
 void add_group_options(const Verb& verb, ModelVerbOptions& options) {
   verb.option("--value", options.values, "NAME=1,2,3 or NAME=@x.npy: binds an input to a constant; repeatable");
   verb.option("--fusion", options.fusion, "a file that says what is fused and what is not (docs/fusion.md)");

@@ -5,6 +5,7 @@
 #include "driver/compile/model.h"
 #include "frontend/onnx_import.h"
 #include "runtime/artifact.h"
+#include "runtime/cuda_options.h"
 
 namespace polyte::cli {
 
@@ -16,7 +17,9 @@ struct ModelVerbOptions {
   int schedule_threads = 0;       // that schedules are made for; 0: as many as processors
   std::string fusion;             // a file
   std::string require_signature;  // a file of public keys: of run
+  runtime::CudaOptions cuda;      // which GPU: of run, bench and compare
 };
+void add_device_options(const Verb& verb, runtime::CudaOptions& options);
 void add_model_options(const Verb& verb, ModelVerbOptions& options);
 // A range of a size, --shape N=1..64, is open_ranges' where it is taken, and else refused (UserError(Usage)).
 enum class Ranges { Refused, Taken };

@@ -5,7 +5,7 @@
 
 #include "driver/cli/cli.h"
 #include "graph/optimize.h"
-#include "runtime/manifest.h"
+#include "runtime/artifact.h"
 
 namespace polyte::cli {
 
@@ -23,6 +23,9 @@ std::string proof_line(const driver::BuiltKernel& kernel, bool proved);
 // inspect --layouts: which nodes compute on channels in blocks, and why.
 std::vector<std::string> layout_notes(const graph::OptimizeReport& passes);
 std::string layouts_text(const graph::OptimizeReport& passes);
+
+// inspect: an artifact's code for a GPU; empty where it has none.
+std::string device_text(const runtime::Artifact& artifact);
 
 // inspect --memory: every value with its bytes, its place, and the first and last kernel that uses it.
 std::string memory_text(const runtime::ArtifactManifest& manifest);

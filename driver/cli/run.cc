@@ -169,7 +169,7 @@ int run_run(const RunOptions& options) {
   const bool compiled = !is_artifact(options.model);
   if (!compiled) refuse_compile_options(options, !model.artifact->manifest().symbols.empty());
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
-  runtime::Session session(model.artifact, {.threads = options.threads});
+  runtime::Session session(model.artifact, {.threads = options.threads, .cuda = options.verb.cuda});
   const double loaded_ms = milliseconds_since(start);
   std::vector<std::string> names = model.specialised;
   for (const runtime::TensorSpec& spec : session.inputs()) names.push_back(spec.name);
@@ -201,6 +201,7 @@ void add_run(const Verb& app) {
   verb.option("model", options->model, "an artifact or an ONNX file").required();
   add_model_options(verb, options->verb);
   add_data_options(verb, options->data);
+  add_device_options(verb, options->verb.cuda);
   verb.option("--threads", options->threads, "worker threads; 0: as many as processors")
       .within(0, 1024)
       .shows_default();

@@ -21,7 +21,8 @@ std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& op
   work->loops = model.loops;
   if (!is_artifact(path)) work->name += " " + arm_title(work->arm, work->scheduling);
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
-  work->session = std::make_unique<runtime::Session>(model.artifact, runtime::SessionOptions{options.threads});
+  work->session =
+      std::make_unique<runtime::Session>(model.artifact, runtime::SessionOptions{options.threads, options.verb.cuda});
   const runtime::Fill fill = runtime::parse_fill(options.fill);
   const std::vector<std::int64_t> sizes =
       work->session->symbols().empty() ? std::vector<std::int64_t>() : run_sizes(*work->session, {}, verb.shapes);
@@ -198,6 +199,7 @@ std::shared_ptr<BenchOptions> bench_options(const Verb& verb) {
   verb.option("sources", options->sources, "artifacts, ONNX files, Program files or index notation").required();
   add_model_options(verb, options->verb);
   verb.existing("--shape").separated();
+  add_device_options(verb, options->verb.cuda);
   verb.option("--dtype", options->op.dtype, "element type of index notation").shows_default();
   verb.option("--schedulers", options->schedulers, "these arms, poly,template")
       .separated()

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "driver/compile/machine_file.h"
+#include "runtime/cuda_machine.h"
 #include "support/error.h"
 #include "support/features.h"
 #include "support/gpu_machines.h"
@@ -12,11 +14,15 @@ namespace {
 std::string known_gpus() {
   std::string text;
   for (const std::string& name : gpu_names()) text += "cuda:" + name + ", ";
-  return text + "or cuda:sm_90 for all of a compute capability";
+  return text + "cuda:sm_90 for all of a compute capability, cuda:native, or cuda:FILE.json (polyte doctor " +
+         "--machine-file)";
 }
 
 codegen::Target gpu_target(const std::string& text) {
-  const std::optional<Machine> machine = gpu_machine(text.starts_with("cuda:") ? text.substr(5) : "");
+  const std::string name = text.starts_with("cuda:") ? text.substr(5) : "";
+  if (name.ends_with(".json")) return {machine_from_file(name), TargetKind::Cuda};
+  if (name == "native") return {runtime::machine_of(*runtime::CudaDevice::open()), TargetKind::Cuda};
+  const std::optional<Machine> machine = gpu_machine(name);
   if (!machine)
     throw UserError(ExitStatus::Usage, "--target " + text + ": no GPU of this name, expected " + known_gpus());
   return {*machine, TargetKind::Cuda};
@@ -36,13 +42,6 @@ codegen::Target target_of_kind(const std::string& name, TargetKind kind) {
 }
 
 }  // namespace
-
-void refuse_gpu(const codegen::Target& target, const std::string& what) {
-  if (target.kind == TargetKind::Cuda)
-    throw UserError(ExitStatus::Unsupported,
-                    what + " for a GPU (" + target.machine.cpu + ") is not there yet: polyte op and check take " +
-                        "--target cuda:" + target.machine.cpu + " for single operators, op --emulate runs them");
-}
 
 codegen::Target target_named(const std::string& text) {
   if (is_gpu(text)) return gpu_target(text);

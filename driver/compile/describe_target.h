@@ -5,6 +5,7 @@
 //   cpu:skylake, skylake      one of this processor's kind, by LLVM's name
 //   aarch64:neoverse-n1       one of that kind, x86_64 or aarch64
 //   cuda:h100, cuda:sm_90     a GPU of the table (support/gpu_machines.h), or any of a compute capability
+//   cuda:native, cuda:F.json  the GPU that is here, or what a file says of one (machine_file.h)
 #pragma once
 
 #include <string>
@@ -18,8 +19,5 @@ namespace polyte::driver {
 codegen::Target target_named(const std::string& text);
 
 void describe_target(const codegen::Target& target, runtime::ArtifactManifest& manifest);
-
-// UserError(Unsupported), where the target is a GPU, that `what` is not done for one.
-void refuse_gpu(const codegen::Target& target, const std::string& what);
 
 }  // namespace polyte::driver

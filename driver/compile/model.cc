@@ -6,12 +6,21 @@
 namespace polyte::driver {
 namespace {
 
-void generate_code(CompiledModel& model, const codegen::Target& target, int jobs) {
+void generate_code(CompiledModel& model, const codegen::Target& target, const ModelOptions& options) {
+  const bool is_gpu = target.kind == TargetKind::Cuda;
   std::vector<std::string> objects(model.kernels.size());
   model.scratch.resize(model.kernels.size());
   std::vector<std::vector<std::string>> notes(model.kernels.size());
-  run_jobs(jobs, model.kernels.size(), [&](std::size_t i) {
-    codegen::ObjectCode object = codegen::compile({&model.kernels[i].kernel, 1}, target);
+  model.device.resize(is_gpu ? model.kernels.size() : 0);
+  run_jobs(jobs_of(options), model.kernels.size(), [&](std::size_t i) {
+    codegen::ObjectCode object;
+    if (is_gpu) {
+      GpuObject made = compile_for_gpu(model.kernels[i].kernel, target, options.emulated);
+      object = std::move(made.host);
+      model.device[i] = std::move(made.device);
+    } else {
+      object = codegen::compile({&model.kernels[i].kernel, 1}, target);
+    }
     objects[i] = std::move(object.bytes);
     model.scratch[i] = object.kernels.at(0).scratch;
     notes[i] = object.kernels[0].notes;
@@ -25,8 +34,8 @@ void generate_code(CompiledModel& model, const codegen::Target& target, int jobs
 int jobs_of(const ModelOptions& options) { return options.jobs > 0 ? options.jobs : default_jobs(); }
 
 CompiledModel compile_model(ScheduledModel scheduled, const codegen::Target& target, const ModelOptions& options) {
-  CompiledModel model{std::move(scheduled), {}, {}};
-  StageLog(model.times).run("code", [&] { generate_code(model, target, jobs_of(options)); });
+  CompiledModel model{std::move(scheduled), {}, {}, {}};
+  StageLog(model.times).run("code", [&] { generate_code(model, target, options); });
   return model;
 }
 

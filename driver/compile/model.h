@@ -17,6 +17,7 @@
 
 #include "codegen/target.h"
 #include "driver/compile/build_kernel.h"
+#include "driver/compile/device_code.h"
 #include "driver/compile/fusion_feedback.h"
 #include "driver/compile/fusion_file.h"
 #include "driver/compile/network.h"
@@ -46,6 +47,7 @@ struct ModelOptions {
   std::vector<FusionRequest> fusion;  // what a person wants fused or not
   FusionLimits limits;                // of a group; one above them is split
   bool share = true;                  // false: values share no bytes on purpose, views are copied; to compare with
+  bool emulated = false;              // of a GPU: also code that plays its threads on a CPU
   int jobs = 0;                       // 0: one a processor
 };
 int jobs_of(const ModelOptions& options);  // at least 1
@@ -83,6 +85,7 @@ struct ScheduledModel : PartitionedModel {
 struct CompiledModel : ScheduledModel {
   std::vector<codegen::ScratchLayout> scratch;  // one a kernel
   std::string library;                          // the linked shared object; empty where no kernel is
+  std::vector<DeviceCode> device;               // of a GPU: one a kernel
 };
 
 // No schedules, no kernels. Scheduling may split groups (fusion_feedback.h); those that stay keep their names, the

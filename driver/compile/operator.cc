@@ -18,11 +18,11 @@ runtime::Bytes to_bytes(const std::string& text) {
 
 // The library, once this processor is known to have what its code needs.
 const std::string& checked_library(const CompiledOperator& op) {
-  if (!op.device.empty())
+  if (op.emulated) return op.library;
+  if (op.arch == to_string(TargetKind::Cuda))
     throw UserError(ExitStatus::Device, "'" + op.built.program->name + "' is compiled for " + op.cpu +
-                                            ": Polyte does not start kernels on a GPU yet; --emulate plays its threads "
-                                            "on this CPU, --emit ptx prints its code");
-  if (op.arch == to_string(TargetKind::Cuda)) return op.library;
+                                            ": polyte run takes it as an artifact (--artifact), --emulate plays its "
+                                            "threads on this CPU");
   runtime::ArtifactManifest needs;
   needs.arch = op.arch;
   needs.cpu = op.cpu;
@@ -43,7 +43,7 @@ CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, co
   log.run("code generation", [&] { object = codegen::compile({&op.built.kernel, 1}, target, how); });
   log.run("link", [&] { op.library = codegen::link({&object.bytes, 1}); });
   op.scratch = object.kernels.at(0).scratch;
-  op.device = object.device;
+  op.emulated = options.emulated;
   runtime::ArtifactManifest needs;
   describe_target(target, needs);
   op.arch = needs.arch;
@@ -60,7 +60,7 @@ OperatorRunner::OperatorRunner(const CompiledOperator& op, std::span<runtime::Te
       packed_(pack_constants(op.built, tensors)),
       scratch_(DType::U8, {op.scratch.total_bytes(threads)}),
       program_(op.built.program),
-      emulated_(op.arch == to_string(TargetKind::Cuda)) {
+      emulated_(op.emulated) {
   POLYTE_CHECK(tensors.size() == op.built.program->interface().size(), "one tensor an interface buffer");
   for (const std::span<runtime::Tensor> all : {tensors, std::span(packed_)}) {
     for (runtime::Tensor& tensor : all) {

@@ -22,8 +22,8 @@ namespace polyte::driver {
 struct CompiledOperator {
   BuiltKernel built;
   codegen::ScratchLayout scratch;
-  std::string library;  // the shared object
-  std::string device;   // of a GPU: its kernels as PTX; empty where they are emulated
+  std::string library;    // the shared object
+  bool emulated = false;  // of a GPU: the library holds its threads' code too, for this CPU
   // The processor that it is for, and what one must have to run it: checked on the way (runtime/manifest.h).
   std::string arch, cpu;
   std::vector<std::string> features;

@@ -29,9 +29,9 @@ class Assembler {
     for (std::size_t step = 0; step < storage_.steps.size(); ++step) add_step(step);
     manifest().arena_bytes = storage_.plan.arena_bytes;
     describe(options);
-    const auto* code = reinterpret_cast<const std::byte*>(model_.library.data());
-    parts_.kernels.assign(code, code + model_.library.size());
+    take_kernels(model_.library, parts_);
     take_constants(constants_, jobs_of(options), parts_);
+    take_device(model_.device, parts_);
     return std::move(parts_);
   }
 

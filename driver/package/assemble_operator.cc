@@ -1,4 +1,6 @@
+#include "codegen/cpu/link.h"
 #include "driver/compile/describe_target.h"
+#include "driver/compile/device_code.h"
 #include "driver/compile/pack_constants.h"
 #include "driver/package/assemble.h"
 #include "driver/package/assemble_parts.h"
@@ -16,7 +18,6 @@ class OperatorAssembler {
       : op_(op), tensors_(tensors), read_(buffers_read(op.built.kernel.program)) {}
 
   runtime::ArtifactParts run(const codegen::Target& target) {
-    refuse_gpu(target, "an artifact");
     const std::vector<const ir::Buffer*> interface = op_.built.program->interface();
     POLYTE_CHECK(interface.size() == tensors_.size(), "one tensor an interface buffer");
     for (std::size_t i = 0; i < interface.size(); ++i) add_interface(*interface[i], tensors_[i]);
@@ -25,8 +26,11 @@ class OperatorAssembler {
     describe_target(target, parts_.manifest);
     parts_.manifest.options = {{"script", op_.built.script.name}};
     parts_.scripts.emplace_back(op_.built.program->name, schedule::print(op_.built.script));
-    const auto* code = reinterpret_cast<const std::byte*>(op_.library.data());
-    parts_.kernels.assign(code, code + op_.library.size());
+    if (target.kind == TargetKind::Cuda) {
+      add_device(target);
+    } else {
+      take_kernels(op_.library, parts_);
+    }
     take_constants(pool_, 1, parts_);
     return std::move(parts_);
   }
@@ -84,6 +88,13 @@ class OperatorAssembler {
         pool_.add(sizes, [this](auto packed) { pack_constants(op_.built, constants_, packed); });
     for (std::size_t i = 0; i < sizes.size(); ++i)
       add_buffer(op_.built.packed[i].name, runtime::BufferPlace::Constant, 0, offsets[i], sizes[i]);
+  }
+
+  // An emulated operator's own library holds the device's code: what starts it on a GPU is made here.
+  void add_device(const codegen::Target& target) {
+    const GpuObject made = compile_for_gpu(op_.built.kernel, target, op_.emulated);
+    take_kernels(codegen::link({&made.host.bytes, 1}), parts_);
+    take_device({&made.device, 1}, parts_);
   }
 
   void add_step(const codegen::Target& target) {

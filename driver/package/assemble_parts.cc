@@ -1,8 +1,28 @@
 #include "driver/package/assemble_parts.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace polyte::driver {
+namespace {
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+  const auto* first = reinterpret_cast<const std::byte*>(text.data());
+  return {first, first + text.size()};
+}
+
+nlohmann::ordered_json report_of(const DeviceCode& code) {
+  nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
+  for (const codegen::DeviceBinary::Kernel& kernel : code.assembled.kernels)
+    kernels.push_back({{"name", kernel.name},
+                       {"registers", kernel.registers},
+                       {"stack_bytes", kernel.stack_bytes},
+                       {"spill_store_bytes", kernel.spill_store_bytes},
+                       {"spill_load_bytes", kernel.spill_load_bytes}});
+  return {{"module", code.module}, {"kernels", std::move(kernels)}, {"messages", code.assembled.messages}};
+}
+
+}  // namespace
 
 bool has_parallel_loop(const ir::LoopProgram& program) {
   bool found = false;
@@ -25,6 +45,25 @@ std::vector<std::int64_t> packed_sizes(const BuiltKernel& kernel) {
   std::vector<std::int64_t> sizes;
   for (const PackedBuffer& buffer : kernel.packed) sizes.push_back(buffer.bytes());
   return sizes;
+}
+
+void take_kernels(const std::string& library, runtime::ArtifactParts& parts) { parts.kernels = bytes_of(library); }
+
+void take_device(std::span<const DeviceCode> modules, runtime::ArtifactParts& parts) {
+  if (modules.empty()) return;
+  nlohmann::ordered_json report = nlohmann::ordered_json::array();
+  for (const DeviceCode& code : modules) {
+    runtime::DeviceModule module{code.module, {}, {}};
+    for (const codegen::LaunchInfo& launch : code.launches)
+      module.kernels.push_back({launch.name, launch.threads, launch.shared_bytes});
+    for (const DeviceCode::Image& image : code.images) {
+      module.architectures.push_back(image.architecture);
+      parts.device.push_back({code.module, image.architecture, bytes_of(image.bytes)});
+    }
+    parts.manifest.device.push_back(std::move(module));
+    report.push_back(report_of(code));
+  }
+  parts.report = nlohmann::ordered_json{{"device", std::move(report)}}.dump(1) + "\n";
 }
 
 void take_constants(ConstantPool& pool, int jobs, runtime::ArtifactParts& parts) {

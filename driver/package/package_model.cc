@@ -1,12 +1,10 @@
 #include "driver/package/package_model.h"
 
-#include "driver/compile/describe_target.h"
 #include "driver/package/assemble.h"
 
 namespace polyte::driver {
 
 PackagedModel package_model(Network network, const codegen::Target& target, const ModelOptions& options) {
-  refuse_gpu(target, "a network");
   PartitionedModel partitioned = partition_model(std::move(network), target.machine, options);
   ScheduledModel scheduled = schedule_model(std::move(partitioned), target, options);
   PackagedModel model{compile_model(std::move(scheduled), target, options), {}};

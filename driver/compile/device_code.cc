@@ -1,0 +1,40 @@
+#include "driver/compile/device_code.h"
+
+#include <cctype>
+
+#include "codegen/cpu/link.h"
+
+namespace polyte::driver {
+namespace {
+
+std::string as_word(const std::string& name) {
+  std::string word;
+  for (const char c : name) word += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return word;
+}
+
+}  // namespace
+
+GpuObject compile_for_gpu(const codegen::Kernel& kernel, const codegen::Target& target, bool emulated) {
+  // What one generation alone can do is in no kernel yet: this PTX is for all later ones too.
+  codegen::Target portable = target;
+  portable.machine.gpu->specific = false;
+  GpuObject result{codegen::compile({&kernel, 1}, portable), {}};
+  DeviceCode& device = result.device;
+  device.module = as_word(kernel.program.name);
+  device.launches = result.host.kernels.at(0).launches;
+  if (codegen::has_assembler()) {
+    device.assembled = codegen::assemble_ptx(result.host.device, target.machine);
+    device.images.push_back({codegen::architecture_of(*target.machine.gpu), std::exchange(device.assembled.bytes, {})});
+  } else {
+    result.host.kernels[0].notes.push_back("no ptxas: '" + device.module +
+                                           "' has PTX alone, which the driver compiles when the artifact is opened");
+  }
+  device.images.push_back({"ptx", std::move(result.host.device)});
+  if (!emulated) return result;
+  const codegen::ObjectCode played = codegen::compile({&kernel, 1}, target, {.emulated = true});
+  device.images.push_back({kEmulatedArchitecture, codegen::link({&played.bytes, 1})});
+  return result;
+}
+
+}  // namespace polyte::driver
