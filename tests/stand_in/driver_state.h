@@ -1,0 +1,104 @@
+// What the stand-in driver is made of: memory, streams, graphs, modules.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/emulator.h"
+#include "runtime/shared_library.h"
+
+namespace polyte::stand_in {
+
+// The driver's numbers.
+enum : int {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kInvalidDevice = 101,
+  kInvalidImage = 200,
+  kNotFound = 500,
+  kIllegalState = 401,
+  kLaunchFailed = 719,
+};
+
+using Operation = std::function<int()>;  // returns a result
+
+struct Event {
+  struct Stream* stream = nullptr;  // that it was last recorded in
+  double milliseconds = 0;          // when it came by
+};
+
+struct Graph {
+  std::vector<Operation> operations;
+};
+
+struct Stream {
+  std::deque<Operation> waiting;
+  std::optional<Graph> capture;  // while it is captured
+};
+
+struct Module {
+  std::unique_ptr<runtime::SharedLibrary> library;
+};
+
+struct Function {
+  const polyte_launch* description = nullptr;
+  int64_t shared_limit = 48 * 1024;
+};
+
+class Driver {
+ public:
+  static Driver& get();
+  std::recursive_mutex mutex;  // held by every call
+
+  // Called first by every entry point: not 0 where it is to return that.
+  int enter(const std::string& name);
+  void reset();
+  void fail(const std::string& name, int64_t nth, int result) { failures_[name] = {nth, result}; }
+  int64_t calls(const std::string& name) const;
+
+  int64_t limit = int64_t{1} << 40;
+  int64_t allocated = 0;
+  std::string fault;
+  std::set<Stream*> streams;
+
+  int allocate(uint64_t& address, int64_t bytes);
+  int release(uint64_t address);
+  bool is_memory(uint64_t address, int64_t bytes) const;
+  void write(uint64_t to, const void* from, int64_t bytes);  // from: the processor's memory
+  void read(void* to, uint64_t from, int64_t bytes);
+  void copy(uint64_t to, uint64_t from, int64_t bytes);
+  int run_kernel(const polyte_launch& launch, const int64_t* grid, const std::vector<uint64_t>& arguments);
+
+  static void put(Stream& stream, Operation operation);
+  int drain(Stream& stream);
+
+ private:
+  struct Allocation {
+    char* pages = nullptr;
+    std::size_t page_bytes = 0;
+    int64_t bytes = 0;
+  };
+  struct Failure {
+    int64_t nth = 0;
+    int result = 0;
+  };
+  class Open;
+  std::map<uint64_t, Allocation> memory_;
+  std::map<std::string, Failure> failures_;
+  std::map<std::string, int64_t> calls_;
+  int lost_ = 0;  // the result that every call has after a launch failed
+  std::unique_ptr<runtime::Emulator> emulator_ = std::make_unique<runtime::Emulator>();
+
+  int planned(const std::string& name);
+  void define(uint64_t at, int64_t bytes);
+};
+
+}  // namespace polyte::stand_in
