@@ -60,7 +60,7 @@ class Job {
   // For objects: what people read as text stays the code alone.
   void add_interfaces() {
     for (std::size_t i = 0; i < kernels_.size(); ++i) {
-      const std::vector<std::int64_t> numbers = interface_of(kernels_[i], infos_[i].scratch);
+      const std::vector<std::int64_t> numbers = interface_of(kernels_[i], infos_[i].scratch, device_ops_ != nullptr);
       const std::vector<std::uint64_t> words(numbers.begin(), numbers.end());
       llvm::Constant* data = llvm::ConstantDataArray::get(context_, words);
       // The module owns it.
@@ -176,12 +176,13 @@ class Job {
 
   // Masked accesses lane by lane, values in registers, one load of what is loaded twice: as the device has it.
   void prepare_reports() {
+    const AccessNames names = access_names(*module_);
     llvm::legacy::PassManager passes;
     passes.add(llvm::createPromoteMemoryToRegisterPass());
     passes.add(llvm::createEarlyCSEPass());
     passes.add(llvm::createScalarizeMaskedMemIntrinLegacyPass());
     passes.run(*module_);
-    report_accesses(*module_);
+    report_accesses(*module_, names);
   }
 };
 

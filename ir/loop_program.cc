@@ -101,6 +101,12 @@ Stmt make_if(If branch) {
   return node(std::move(branch));
 }
 
+std::int64_t place_of(const Swizzle& swizzle, std::int64_t element_bytes, std::int64_t linear) {
+  if (swizzle.none()) return linear;
+  const std::int64_t chunks = kSharedLine / element_bytes / swizzle.chunk;
+  return linear ^ (linear / swizzle.period % chunks * swizzle.chunk);
+}
+
 Stmt make_alloc(Alloc alloc) {
   POLYTE_CHECK(alloc.body, "allocation of '" + alloc.buffer.name + "' without a body");
   return node(std::move(alloc));
@@ -113,6 +119,7 @@ Stmt make_tensorized(Tensorized tensorized) {
 }
 Stmt make_fence() { return node(Fence{}); }
 Stmt make_barrier(Barrier barrier) { return node(std::move(barrier)); }
+Stmt make_copy_group(CopyGroup group) { return node(group); }
 
 // --- rebuilding --------------------------------------------------------------------------------------------------
 
@@ -321,7 +328,8 @@ bool same(const Store& a, const Store& b) {
   return a.buffer == b.buffer && same(a.indices, b.indices) && equal(a.value, b.value) &&
          a.lanes.count == b.lanes.count && a.lanes.strides == b.lanes.strides && a.lanes.active == b.lanes.active &&
          a.origin.statement == b.origin.statement && a.origin.instance == b.origin.instance &&
-         a.origin.strides == b.origin.strides && a.atomic == b.atomic && a.nontemporal == b.nontemporal;
+         a.origin.strides == b.origin.strides && a.atomic == b.atomic && a.nontemporal == b.nontemporal &&
+         a.async == b.async;
 }
 bool same(const Block& a, const Block& b) {
   return std::equal(a.body.begin(), a.body.end(), b.body.begin(), b.body.end(),
@@ -337,13 +345,14 @@ bool same(const If& a, const If& b) {
 bool same(const Alloc& a, const Alloc& b) {
   return a.buffer.name == b.buffer.name && a.buffer.dtype == b.buffer.dtype && a.buffer.shape == b.buffer.shape &&
          a.buffer.memory == b.buffer.memory && a.buffer.of_each_thread == b.buffer.of_each_thread &&
-         equal(a.body, b.body);
+         a.buffer.swizzle == b.buffer.swizzle && equal(a.body, b.body);
 }
 bool same(const Prefetch& a, const Prefetch& b) {
   return a.buffer == b.buffer && same(a.indices, b.indices) && a.level == b.level;
 }
 bool same(const Tensorized& a, const Tensorized& b) { return a.intrinsic == b.intrinsic && equal(a.body, b.body); }
 bool same(const Fence&, const Fence&) { return true; }
+bool same(const CopyGroup& a, const CopyGroup& b) { return a.wait == b.wait && a.pending == b.pending; }
 bool same(const Barrier& a, const Barrier& b) {
   return a.of_warp == b.of_warp && a.from == b.from && a.to == b.to && a.buffer == b.buffer;
 }

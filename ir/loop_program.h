@@ -62,6 +62,7 @@ struct Store {
   Origin origin;
   bool atomic = false;       // reading the element in `value`, combining and writing it are one step for all threads
   bool nontemporal = false;  // past the caches: a hint
+  bool async = false;        // a load and no more, that a GPU copies to shared memory meanwhile: it lands later
 };
 struct Block {
   std::vector<Stmt> body;
@@ -80,12 +81,26 @@ struct If {  // a conjunction, and/or a run-time condition
   Expr condition;  // null: none
   Stmt body;
 };
+// Where the elements of a buffer in shared memory lie: the one whose linear place is p at
+//   p ^ (p / period % (line / chunk)) * chunk       line: as many elements as 128 bytes hold
+// so that chunks change places within their line, by the number of the row, or rows, that they are in. A permutation,
+// as no bit that says how is changed. All three are powers of two, chunk < line <= period. What computes with
+// subscripts need not know; who makes addresses does.
+struct Swizzle {
+  std::int64_t chunk = 0, period = 0;  // in elements; 0: none
+  bool none() const { return chunk == 0; }
+  friend bool operator==(const Swizzle&, const Swizzle&) = default;
+};
+inline constexpr std::int64_t kSharedLine = 128;  // bytes: a word of each bank
+std::int64_t place_of(const Swizzle& swizzle, std::int64_t element_bytes, std::int64_t linear);
+
 struct LoopBuffer {
   std::string name;
   DType dtype = DType::F32;
   std::vector<std::int64_t> shape;
   Memory memory = Memory::Heap;
   bool of_each_thread = false;  // every thread of a block has it for itself: registers outside loops of threads
+  Swizzle swizzle = {};
 };
 struct Alloc {  // the buffer lives inside `body`; contents undefined at entry
   LoopBuffer buffer;
@@ -110,10 +125,16 @@ struct Barrier {
   bool of_warp = false;
   std::string from, to, buffer;
 };
+// Copies that land later, of each thread: those that it has begun since the last commit are a group; it waits until at
+// most `pending` of its latest groups are under way.
+struct CopyGroup {
+  bool wait = false;  // else commit
+  int pending = 0;
+};
 struct Fence {};  // a compiler fence: keeps LLVM from merging loads across unrolled reduction steps
 
 struct StmtNode {
-  std::variant<Store, Block, For, If, Alloc, Prefetch, Tensorized, Fence, Barrier> op;
+  std::variant<Store, Block, For, If, Alloc, Prefetch, Tensorized, Fence, Barrier, CopyGroup> op;
 };
 
 struct LoopProgram {
@@ -132,6 +153,7 @@ Stmt make_prefetch(Prefetch prefetch);
 Stmt make_tensorized(Tensorized tensorized);
 Stmt make_fence();
 Stmt make_barrier(Barrier barrier);
+Stmt make_copy_group(CopyGroup group);
 
 // Rebuilding. `rewrite_children` maps every child statement; the same node comes back when nothing changed.
 Stmt rewrite_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& f);

@@ -133,7 +133,8 @@ class Parser {
     if (c.peek() != '[') {
       if (word == "nothing" && c.at_end()) return make_block({});
       if (word == "fence" && c.at_end()) return make_fence();
-      if (word == "atomic" || word == "nontemporal") return store(c, word == "atomic", word == "nontemporal");
+      if (word == "atomic" || word == "nontemporal" || word == "async") return store(c, word);
+      if (word == "commit" || word == "await") return copy_group(c, word == "await");
       if (word == "barrier") return barrier(c, false);
       if (word == "warp" && c.accept_word("barrier")) return barrier(c, true);
       if (word == "prefetch") return prefetch(c);
@@ -145,7 +146,18 @@ class Parser {
       fail("'" + word + "' is not a statement");
     }
     c.go_to(begin);
-    return store(c, false, false);
+    return store(c, "");
+  }
+
+  Stmt copy_group(Cursor& c, bool wait) {
+    CopyGroup group{wait, 0};
+    if (!c.accept_word("copies")) fail("expected 'copies'");
+    if (wait) {
+      if (!c.accept_word("but")) fail("expected 'but'");
+      group.pending = static_cast<int>(c.integer());
+    }
+    end(c);
+    return make_copy_group(group);
   }
 
   Stmt loop(Cursor& c, const Line& line, LoopKind kind) {
@@ -197,6 +209,11 @@ class Parser {
         if (!c.accept_word(word)) fail("expected 'of each thread'");
       result.buffer.of_each_thread = true;
     }
+    if (c.accept_word("swizzle")) {
+      result.buffer.swizzle.chunk = c.integer();
+      if (!c.accept_word("every")) fail("expected 'every'");
+      result.buffer.swizzle.period = c.integer();
+    }
     end(c);
     exprs_.declare(result.buffer.name, result.buffer.dtype);
     result.body = nested(line);
@@ -233,10 +250,11 @@ class Parser {
     return make_prefetch(std::move(result));
   }
 
-  Stmt store(Cursor& c, bool atomic, bool nontemporal) {
+  Stmt store(Cursor& c, const std::string& prefix) {
     Store result;
-    result.atomic = atomic;
-    result.nontemporal = nontemporal;
+    result.atomic = prefix == "atomic";
+    result.nontemporal = prefix == "nontemporal";
+    result.async = prefix == "async";
     result.buffer = c.name();
     exprs_.access(c, result.indices, result.lanes);
     c.expect("=");

@@ -129,6 +129,9 @@ class Printer {
     for (const Stmt& child : block.body) print(child, depth);
   }
   void print_op(const Fence&, int depth) { line(depth, "fence"); }
+  void print_op(const CopyGroup& g, int depth) {
+    line(depth, g.wait ? "await copies but " + std::to_string(g.pending) : "commit copies");
+  }
   void print_op(const Barrier& b, int depth) {
     line(depth, std::string(b.of_warp ? "warp " : "") + "barrier from " + b.from + " to " + b.to + " on " + b.buffer);
   }
@@ -153,10 +156,13 @@ class Printer {
     print(branch.body, depth + 1);
   }
   void print_op(const Alloc& alloc, int depth) {
+    const LoopBuffer& b = alloc.buffer;
     std::string shape;
-    for (std::int64_t extent : alloc.buffer.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
-    line(depth, "alloc " + alloc.buffer.name + ": " + name_of(alloc.buffer.dtype) + "[" + shape + "] in " +
-                    to_string(alloc.buffer.memory) + (alloc.buffer.of_each_thread ? " of each thread" : ""));
+    for (std::int64_t extent : b.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
+    std::string where = to_string(b.memory) + (b.of_each_thread ? " of each thread" : "");
+    if (!b.swizzle.none())
+      where += " swizzle " + std::to_string(b.swizzle.chunk) + " every " + std::to_string(b.swizzle.period);
+    line(depth, "alloc " + b.name + ": " + name_of(b.dtype) + "[" + shape + "] in " + where);
     print(alloc.body, depth + 1);
   }
   // "i, 16*k.i", with lanes "i, 16*k.i; 0,1".
@@ -166,7 +172,10 @@ class Printer {
     return print_all(origin.instance, ", ") + strides;
   }
   void print_op(const Store& store, int depth) {
-    const std::string prefix = store.atomic ? "atomic " : store.nontemporal ? "nontemporal " : "";
+    const std::string prefix = store.atomic        ? "atomic "
+                               : store.nontemporal ? "nontemporal "
+                               : store.async       ? "async "
+                                                   : "";
     std::string content =
         prefix + print_access(store.buffer, store.indices, store.lanes) + " = " + print_expr(store.value);
     const Origin& origin = store.origin;

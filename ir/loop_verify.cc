@@ -90,6 +90,11 @@ class Verifier {
     at("barrier on", barrier.buffer);
     if (threads_ != (barrier.of_warp && warps_ ? 1 : 0)) report("some threads do not come by");
   }
+  void check(const CopyGroup& group) {
+    at("copies", group.wait ? "awaited" : "committed");
+    if (threads_ != 0) report("some threads do not come by");
+    if (group.pending < 0) report(std::to_string(group.pending) + " groups");
+  }
   void check(const Prefetch& prefetch) {
     at("prefetch of", prefetch.buffer);
     check_access(prefetch.buffer, prefetch.indices, {});
@@ -147,12 +152,23 @@ class Verifier {
     visit(branch.body);
   }
 
+  void check(const Swizzle& swizzle, const LoopBuffer& b) {
+    if (swizzle.none()) return;
+    const std::int64_t line = kSharedLine / size_in_bytes(b.dtype);
+    const auto is_power = [](std::int64_t n) { return n > 0 && (n & (n - 1)) == 0; };
+    if (!is_power(swizzle.chunk) || !is_power(swizzle.period) || swizzle.chunk >= line || swizzle.period < line)
+      report("swizzle " + std::to_string(swizzle.chunk) + " every " + std::to_string(swizzle.period) +
+             ": expected powers of two, the first below " + std::to_string(line) + " and the second not");
+    if (b.memory != Memory::Shared) report("it is swizzled and not in shared memory");
+  }
+
   void check(const Alloc& alloc) {
     const LoopBuffer& b = alloc.buffer;
     at("allocation", b.name);
     if (!used_.insert(b.name).second) report("the name is taken");
     for (std::int64_t extent : b.shape)
       if (extent < 0) report("extent " + std::to_string(extent));
+    check(b.swizzle, b);
     const bool fresh = buffers_.emplace(b.name, Known{b.dtype, b.shape.size(), false}).second;
     visit(alloc.body);
     if (fresh) buffers_.erase(b.name);
@@ -170,6 +186,8 @@ class Verifier {
              std::to_string(store.lanes.count));
     check_symbols(store.origin.instance);
     if (store.atomic) check_atomic(store);
+    if (store.async && (!std::holds_alternative<Load>(store.value->op) || store.atomic))
+      report("an async store of more than a load");
     if (!known) return;
     if (known->read_only) report("the buffer is read-only");
     if (known->dtype != store.value->type)

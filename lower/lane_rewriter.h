@@ -28,6 +28,7 @@ struct Piece {
 
 // Shapes of the buffers, as far as they are numbers.
 using Shapes = std::map<std::string, std::vector<std::int64_t>>;
+Shapes shapes_of(const ir::LoopProgram& program);
 
 class LaneRewriter {
  public:

@@ -11,9 +11,11 @@
 #include "lower/place_barriers.h"
 #include "lower/place_buffers.h"
 #include "lower/place_launches.h"
+#include "lower/place_registers.h"
 #include "lower/simplify.h"
 #include "lower/unroll_loops.h"
 #include "lower/vectorize_loops.h"
+#include "lower/vectorize_threads.h"
 #include "support/error.h"
 
 namespace polyte::lower {
@@ -78,9 +80,9 @@ constexpr Pass kGpuPasses[] = {
     {"place launches", "what stands outside of blocks becomes a launch of one", Needs::Nest, Form::Nest, false,
      [](const LoopProgram& p, PassContext& c) { return place_launches(p, c.notes); }},
     {"place barriers", "threads meet where one could see another's work half done", Needs::Nest, Form::Nest, false,
-     [](const LoopProgram& p, PassContext&) { return place_barriers(p); }},
-    {"vectorize loops", "vector loops become accesses of several lanes, masked at the end", Needs::Nest, Form::Nest,
-     false, run_vectorize},
+     [](const LoopProgram& p, PassContext& c) { return place_barriers(p, c.machine); }},
+    {"vectorize threads", "vector loops become accesses of several lanes, or single ones at the end", Needs::Nest,
+     Form::Nest, false, [](const LoopProgram& p, PassContext& c) { return vectorize_threads(p, c.machine, c.notes); }},
     {"unroll loops", "unrolled loops become copies side by side", Needs::NoVectorLoops, Form::Native, false,
      run_unroll},
     {"simplify copies", "simplify, on what was unrolled", Needs::Native, Form::Native, true, run_simplify},

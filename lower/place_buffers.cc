@@ -67,14 +67,9 @@ Stmt moved(const Stmt& s, const Places& places) {
 
 }  // namespace
 
-ir::LoopProgram place_registers(const ir::LoopProgram& program, std::vector<std::string>& notes) {
+ir::LoopProgram place_buffers(const ir::LoopProgram& program, std::vector<std::string>& notes) {
   ir::LoopProgram result = program;
   result.body = plan_registers(program.body, notes);
-  return result;
-}
-
-ir::LoopProgram place_buffers(const ir::LoopProgram& program, std::vector<std::string>& notes) {
-  ir::LoopProgram result = place_registers(program, notes);
   Places places;
   limit_stack(result.body, places, notes);
   if (!places.empty()) result.body = moved(result.body, places);

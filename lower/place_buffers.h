@@ -17,7 +17,4 @@ inline constexpr std::int64_t kStackLimit = 16 * 1024;  // bytes of a kernel's s
 
 ir::LoopProgram place_buffers(const ir::LoopProgram& program, std::vector<std::string>& notes);
 
-// The first half, for a GPU: what is not kept in registers is memory of its thread, however large.
-ir::LoopProgram place_registers(const ir::LoopProgram& program, std::vector<std::string>& notes);
-
 }  // namespace polyte::lower

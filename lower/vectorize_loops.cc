@@ -23,20 +23,6 @@ std::int64_t next_power_of_two(std::int64_t n) {
   return power;
 }
 
-Shapes shapes_of(const ir::LoopProgram& program) {
-  Shapes shapes;
-  for (const ir::Buffer& b : program.buffers) {
-    const bool is_constant =
-        std::all_of(b.shape.begin(), b.shape.end(), [](const Affine& e) { return e.is_constant(); });
-    if (is_constant) shapes[b.name] = ir::constant_shape(b);
-  }
-  if (!program.body) return shapes;
-  ir::for_each_stmt(program.body, [&](const Stmt& s) {
-    if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) shapes[alloc->buffer.name] = alloc->buffer.shape;
-  });
-  return shapes;
-}
-
 class Vectorizer {
  public:
   Vectorizer(const ir::LoopProgram& program, const Machine& machine, std::vector<std::string>& notes)

@@ -54,6 +54,7 @@ struct Touch {
 struct Byte {
   Touch write, read;
   bool defined = false;
+  bool in_flight = false;  // copied meanwhile, nobody has waited for it
 };
 
 struct Region {
@@ -65,6 +66,13 @@ struct Region {
 
 enum class Waits { No, ForBlock, ForWarp, Done };
 
+// From copy to wait.
+struct Copy {
+  char* to = nullptr;
+  const char* from = nullptr;
+  std::int64_t bytes = 0;
+};
+
 struct Fibre {
   polyte_emulated_thread thread{};  // first: what compiled code hands back is the fibre
   Emulator* owner = nullptr;
@@ -72,6 +80,7 @@ struct Fibre {
   ucontext_t context{};
   Waits waits = Waits::No;
   std::int64_t place = 0;
+  std::vector<std::vector<Copy>> groups = {{}};  // of its copies, oldest first; the last one is still open
 };
 
 }  // namespace
@@ -94,6 +103,8 @@ struct Emulator::State {
   std::int32_t status = 0;
   std::vector<std::string> faults;
   std::vector<LaunchCounts> counts;
+  std::map<std::string, AccessCounter> counters;  // by kernel
+  AccessCounter* counter = nullptr;               // of the launch
 
   int run(const polyte_launch& what, const std::int64_t* grid, const void* const* given);
   LaunchCounts& counts_of(const polyte_launch& what);
@@ -104,14 +115,18 @@ struct Emulator::State {
   void fail(const std::string& text);
   [[noreturn]] void end_thread(Fibre& fibre);
   void switch_out(Fibre& fibre) { ::swapcontext(&fibre.context, &scheduler); }
-  void touch(Fibre& fibre, const char* address, std::int64_t bytes, bool write, std::int64_t place);
+  void touch(Fibre& fibre, const char* address, const polyte_access& access, std::int64_t iteration);
   Region* region_of(const char* address, std::int64_t bytes);
   std::optional<std::string> conflict(const Touch& before, const Touch& now, bool in_shared) const;
   static bool is_before_warp_met(const Touch& before, const Touch& now);
   static void enter(unsigned low, unsigned high);
+  void land(Fibre& fibre, const Copy& copy);
+  static void on_copy(polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
+                      const polyte_access* read, std::int64_t iteration);
+  static void on_group(polyte_emulated_thread* self, std::int64_t wait, std::int64_t pending);
   static void on_meet(polyte_emulated_thread* self, std::int64_t of_warp, std::int64_t place);
-  static void on_touch(polyte_emulated_thread* self, const void* address, std::int64_t bytes, std::int64_t write,
-                       std::int64_t place);
+  static void on_touch(polyte_emulated_thread* self, const void* address, const polyte_access* access,
+                       std::int64_t iteration);
   static State& of(Fibre& fibre) { return *static_cast<State*>(fibre.state); }
 };
 
@@ -142,13 +157,53 @@ void Emulator::State::on_meet(polyte_emulated_thread* self, std::int64_t of_warp
   of(fibre).switch_out(fibre);
 }
 
-void Emulator::State::on_touch(polyte_emulated_thread* self, const void* address, std::int64_t bytes,
-                               std::int64_t write, std::int64_t place) {
+void Emulator::State::on_touch(polyte_emulated_thread* self, const void* address, const polyte_access* access,
+                               std::int64_t iteration) {
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   State& state = of(fibre);
   if (state.options.interleave && state.random() % 4 == 0) state.switch_out(fibre);
-  state.touch(fibre, static_cast<const char*>(address), bytes, write != 0, place);
+  state.touch(fibre, static_cast<const char*>(address), *access, iteration);
   if (state.ended) state.end_thread(fibre);
+}
+
+void Emulator::State::on_copy(polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
+                              const polyte_access* read, std::int64_t iteration) {
+  on_touch(self, from, read, iteration);
+  on_touch(self, to, write, iteration);
+  Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
+  State& state = of(fibre);
+  const Copy copy{static_cast<char*>(to), static_cast<const char*>(from), write->bytes};
+  Region* region = state.region_of(copy.to, copy.bytes);
+  if (region != &state.shared) {
+    state.fail(std::string(write->statement) + " copies to " + write->buffer +
+               " meanwhile, which is not in shared memory");
+    state.end_thread(fibre);
+  }
+  for (std::int64_t i = 0; i < copy.bytes; ++i)
+    region->contents[static_cast<std::size_t>(copy.to + i - region->base)].in_flight = true;
+  if (!state.options.late_copies) std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
+  fibre.groups.back().push_back(copy);
+}
+
+void Emulator::State::on_group(polyte_emulated_thread* self, std::int64_t wait, std::int64_t pending) {
+  Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
+  if (wait == 0) return fibre.groups.push_back({});
+  const auto closed = static_cast<std::int64_t>(fibre.groups.size()) - 1;
+  for (std::int64_t i = 0; i < closed - pending; ++i) {
+    for (const Copy& copy : fibre.groups.front()) of(fibre).land(fibre, copy);
+    fibre.groups.erase(fibre.groups.begin());
+  }
+}
+
+// Seen by others once they have met.
+void Emulator::State::land(Fibre& fibre, const Copy& copy) {
+  if (options.late_copies) std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
+  const auto warp = static_cast<std::size_t>(fibre.thread.thread / kWarp);
+  for (std::int64_t i = 0; i < copy.bytes; ++i) {
+    Byte& byte = shared.contents[static_cast<std::size_t>(copy.to + i - shared.base)];
+    byte.in_flight = false;
+    byte.write = {epoch, warp_epochs[warp], launches, block, fibre.thread.thread, false, false};
+  }
 }
 
 // --- accesses
@@ -174,24 +229,37 @@ std::optional<std::string> Emulator::State::conflict(const Touch& before, const 
          " with no barrier between them";
 }
 
-void Emulator::State::touch(Fibre& fibre, const char* address, std::int64_t bytes, bool write, std::int64_t place) {
-  const std::string what = (write ? "write " : "read ") + std::to_string(place);
+void Emulator::State::touch(Fibre& fibre, const char* address, const polyte_access& access, std::int64_t iteration) {
+  const std::int64_t bytes = access.bytes;
+  const bool write = access.write != 0;
+  const auto what = [&] {
+    return std::string(access.statement) + (write ? " writes " : " reads ") + access.buffer + " (access " +
+           std::to_string(access.place) + ")";
+  };
   if (reinterpret_cast<const std::int32_t*>(address) == &status) return;  // NOLINT: it may be noted by all
   const char* const stack = stacks.at(static_cast<std::size_t>(fibre.thread.thread));
   if (address >= stack && address + bytes <= stack + kStackBytes) return;  // the thread's own, by a vector of addresses
   Region* region = region_of(address, bytes);
   if (!region) {
-    fail(what + " of thread " + std::to_string(fibre.thread.thread) + " is outside of all memory");
+    fail(what() + ", thread " + std::to_string(fibre.thread.thread) + ": outside of all memory");
     return;
   }
+  if ((address - region->base) % access.alignment != 0) {
+    fail(what() + " at " + region->name + " + " + std::to_string(address - region->base) + ": not a multiple of " +
+         std::to_string(access.alignment) + " bytes");
+    return;
+  }
+  if (options.count_accesses)
+    counter->add(access, iteration, fibre.thread.thread, region == &shared, address - region->base);
   const auto warp = static_cast<std::size_t>(fibre.thread.thread / kWarp);
   const Touch now{epoch, warp_epochs[warp], launches, block, fibre.thread.thread, false, false};
   for (std::int64_t i = 0; i < bytes; ++i) {
     const std::int64_t at = address + i - region->base;
     Byte& byte = region->contents[static_cast<std::size_t>(at)];
     const auto report = [&](const std::string& text) {
-      fail(what + " at " + region->name + " + " + std::to_string(at) + ": " + text);
+      fail(what() + " at " + region->name + " + " + std::to_string(at) + ": " + text);
     };
+    if (byte.in_flight) return report("it is being copied meanwhile, and nobody has waited for it");
     if (!write && !byte.defined) return report("never written");
     auto race = conflict(byte.write, now, region == &shared);
     if (!race && write) race = conflict(byte.read, now, region == &shared);
@@ -258,6 +326,7 @@ bool Emulator::State::release(LaunchCounts& count) {
     return false;
   }
   for (Fibre& fibre : fibres) fibre.waits = Waits::No;
+  counter->flush();
   ++epoch;
   ++count.block_barriers;
   return true;
@@ -278,7 +347,9 @@ void Emulator::State::run_block(const std::int64_t* number, LaunchCounts& count)
                     {number[0], number[1], number[2]},
                     const_cast<char*>(shared.base),
                     on_meet,
-                    on_touch};
+                    on_touch,
+                    on_copy,
+                    on_group};
     ::getcontext(&fibre.context);
     fibre.context.uc_stack.ss_sp = stacks.at(i);
     fibre.context.uc_stack.ss_size = kStackBytes;
@@ -297,12 +368,13 @@ void Emulator::State::run_block(const std::int64_t* number, LaunchCounts& count)
       }
     }
   } while (!ended && release(count));
+  counter->flush();
 }
 
 LaunchCounts& Emulator::State::counts_of(const polyte_launch& what) {
   const auto known = std::ranges::find(counts, what.kernel, &LaunchCounts::kernel);
   if (known != counts.end()) return *known;
-  return counts.emplace_back(LaunchCounts{what.kernel, 0, 0, what.threads, what.shared_bytes, 0, 0});
+  return counts.emplace_back(LaunchCounts{what.kernel, 0, 0, what.threads, what.shared_bytes, 0, 0, {}});
 }
 
 int Emulator::State::run(const polyte_launch& what, const std::int64_t* grid, const void* const* given) {
@@ -313,6 +385,7 @@ int Emulator::State::run(const polyte_launch& what, const std::int64_t* grid, co
   ++launches;
   LaunchCounts& count = counts_of(what);
   ++count.launches;
+  counter = &counters[what.kernel];
   shared_memory.assign(static_cast<std::size_t>(what.shared_bytes) + kSharedAlignment, 0);
   void* aligned = shared_memory.data();
   std::size_t room = shared_memory.size();
@@ -327,6 +400,7 @@ int Emulator::State::run(const polyte_launch& what, const std::int64_t* grid, co
         ++count.blocks;
         run_block(number, count);
       }
+  count.accesses = counter->counts();
   return ended ? kFault : 0;
 }
 

@@ -8,9 +8,10 @@
 //   emulator.faults()      // "mm.launch0: race on x.p + 12: thread 3 writes ..., thread 35 ...": empty if all is well
 //
 // A fault ends its launch: outside of the memory that was added, two threads at one byte without a barrier between them
-// and one of them writing, two blocks of a launch likewise, a byte that was never written, threads that wait at
-// different barriers. Faults do not depend on the order in which threads run; values that are wrong anyway may.
-// Blocks run one after another. Not for several threads at once.
+// and one of them writing, two blocks of a launch likewise, a byte that was never written, an address that is no
+// multiple of what the access takes it to be, a byte that is being copied meanwhile (cp.async), threads that wait at
+// different barriers. Faults do not depend on the order in which threads run; values that are wrong anyway may. Blocks
+// run one after another. Not for several threads at once.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/access_counter.h"
 #include "support/kernel_abi.h"
 
 namespace polyte::runtime {
@@ -28,6 +30,9 @@ struct EmulatorOptions {
   ThreadOrder order = ThreadOrder::Forward;
   std::uint32_t seed = 1;   // of Random
   bool interleave = false;  // threads also take turns between their accesses, at random
+  bool count_accesses = false;
+  bool late_copies =
+      false;  // what is copied meanwhile lands when it is waited for, else at once; read it before: a fault
 };
 
 // What a kernel's launches did, all of them together.
@@ -35,6 +40,7 @@ struct LaunchCounts {
   std::string kernel;
   std::int64_t launches = 0, blocks = 0, threads_a_block = 0, shared_bytes = 0;
   std::int64_t block_barriers = 0, warp_barriers = 0;  // how often a block, or a warp, met
+  std::vector<AccessCounts> accesses = {};             // where they are counted
 };
 
 class Emulator {

@@ -19,6 +19,15 @@ extern "C" {
 // Body of a parallel loop: runs iterations [begin, end) as worker `worker` (0 <= worker < workers).
 typedef void (*polyte_parallel_body)(void* context, int64_t begin, int64_t end, int64_t worker);
 
+// An access to memory in a kernel of a GPU, as the code that a CPU runs for it reports it: constant data.
+typedef struct polyte_access {
+  const char* statement;  // whose it is, "acc.update"; of a copy the buffer that it fills
+  const char* buffer;     // "x.c"
+  int64_t place;          // counts the accesses of the kernel
+  int64_t bytes, alignment;
+  int64_t write;
+} polyte_access;
+
 // One thread of a GPU that a CPU plays, as compiled code sees it (runtime/emulator.h).
 typedef struct polyte_emulated_thread {
   int64_t thread;    // its number in the block
@@ -26,8 +35,16 @@ typedef struct polyte_emulated_thread {
   void* shared;      // memory of the block
   // All threads of the block, or of the warp, wait here for each other. `place` counts the barriers of the kernel.
   void (*meet)(struct polyte_emulated_thread* self, int64_t of_warp, int64_t place);
-  // Called before every access to memory that is not the thread's own. `place` counts the accesses of the kernel.
-  void (*touch)(struct polyte_emulated_thread* self, const void* address, int64_t bytes, int64_t write, int64_t place);
+  // Called before every access to memory that is not the thread's own. `iteration` tells the executions of the access
+  // apart: it has one value for one value of all loops around.
+  void (*touch)(struct polyte_emulated_thread* self, const void* address, const polyte_access* access,
+                int64_t iteration);
+  // Copies write->bytes to shared memory, some time between now and when the thread waits for its group.
+  void (*copy)(struct polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
+               const polyte_access* read, int64_t iteration);
+  // The thread's copies since the last call are a group; or (wait) it goes on once at most `pending` groups are under
+  // way.
+  void (*group)(struct polyte_emulated_thread* self, int64_t wait, int64_t pending);
 } polyte_emulated_thread;
 
 // A kernel of the device, as the code that launches it describes it: constant data. Where a CPU runs the threads, a

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/loop_program.h"
+
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
@@ -44,6 +46,15 @@ class DeviceOps {
   virtual Value* block(Builder& b, int axis) const = 0;      // 0: x, the fastest; i64
   virtual Value* shared_memory(Builder& b) const = 0;        // where the block's begins, 128-byte aligned
   virtual void barrier(Builder& b, bool of_warp) const = 0;  // every thread of the block, or the warp, comes by
+  // Copies 4, 8 or 16 bytes to shared memory, where `to` and `from` are multiples of that; it lands before the thread's
+  // wait for its group. The call.
+  virtual llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes) const = 0;
+  virtual void copy_group(Builder& b, const ir::CopyGroup& group) const = 0;
+  // Where accesses are reported: whose this one is, and which value counts a loop.
+  virtual void name_access(llvm::Instruction&, const std::string& /*statement*/, const std::string& /*buffer*/) const {}
+  virtual void name_copy(llvm::CallInst&, const std::string& /*statement*/, const std::string& /*to*/,
+                         const std::string& /*from*/) const {}
+  virtual void mark_counter(llvm::PHINode&) const {}
   // What polyte_launch::emulated holds, a constant of the host's module.
   virtual llvm::Constant* emulated_entry(llvm::Module& host, const Kernel& kernel) const = 0;
 };

@@ -13,13 +13,12 @@ namespace polyte::codegen {
 
 using Value = llvm::Value;
 
-template <class Instruction>
-Instruction* FunctionEmitter::annotated(Instruction* instruction, const BufferSlot& slot) {
+void FunctionEmitter::annotate(llvm::Instruction* instruction, const BufferSlot& slot) {
   if (slot.scope != nullptr) {
     instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, slot.scope);
     instruction->setMetadata(llvm::LLVMContext::MD_noalias, slot.no_alias);
   }
-  return instruction;
+  if (ops_ != nullptr) ops_->name_access(*instruction, statement_, slot.name);
 }
 
 FunctionEmitter::Access FunctionEmitter::access(const std::string& buffer, const std::vector<ir::Index>& indices,
@@ -29,6 +28,8 @@ FunctionEmitter::Access FunctionEmitter::access(const std::string& buffer, const
   POLYTE_CHECK(slot != buffers_.end(), "kernel '" + kernel + "': unknown buffer '" + buffer + "'");
   POLYTE_CHECK(indices.size() == 1, "kernel '" + kernel + "': buffer '" + buffer + "' has " +
                                         std::to_string(indices.size()) + " subscripts, expected one (Flat form)");
+  POLYTE_CHECK(slot->second.swizzle.none() || !lanes.active,
+               "kernel '" + kernel + "': masked lanes of '" + buffer + "', which is swizzled");
   return {slot->second, indices.front(), lanes, lanes.strides.empty() ? 0 : lanes.strides.front()};
 }
 
@@ -41,6 +42,7 @@ bool varies_by_gather(const ir::Index& index) { return index.indirect != nullptr
 }  // namespace
 
 Value* FunctionEmitter::first_address(const Access& a) {
+  if (!a.slot.swizzle.none()) return swizzled_address(a, 0);
   Value* pointer = address(a.slot, a.index.affine);
   if (a.index.indirect == nullptr) return pointer;
   Value* offset = arithmetic_.cast(DType::I64, a.index.indirect->type, expr(a.index.indirect));
@@ -63,11 +65,15 @@ Value* FunctionEmitter::element_pointers(const Access& a) {
 
 // The addresses one by one: an offset from the first, where no gather moves the lanes.
 std::vector<Value*> FunctionEmitter::each_pointer(const Access& a) {
+  std::vector<Value*> pointers;
+  if (!a.slot.swizzle.none()) {
+    for (int lane = 0; lane < a.lanes.count; ++lane) pointers.push_back(swizzled_address(a, lane));
+    return pointers;
+  }
   const bool gather = varies_by_gather(a.index);
   Value* first = gather ? address(a.slot, a.index.affine) : first_address(a);
   Value* indirect = gather ? arithmetic_.cast(DType::I64, a.index.indirect->type, expr(a.index.indirect)) : nullptr;
   llvm::Type* type = arithmetic_.memory_type(a.slot.dtype, 1);
-  std::vector<Value*> pointers;
   for (int lane = 0; lane < a.lanes.count; ++lane) {
     Value* pointer = b_.CreateGEP(type, first, b_.getInt64(static_cast<std::uint64_t>(lane * a.stride)));
     if (gather)
@@ -110,6 +116,7 @@ Value* FunctionEmitter::load_lane_zero(const Access& a, const ir::Affine* active
 
 Value* FunctionEmitter::load_memory(const Access& a, Value* active) {
   const int lanes = a.lanes.count;
+  if (ops_ != nullptr && lanes > 1 && active == nullptr) return load_parts(a);
   llvm::Type* type = arithmetic_.memory_type(a.slot.dtype, lanes);
   const int element = size_in_bytes(a.slot.dtype);
   if (lanes == 1 || (a.stride == 1 && !varies_by_gather(a.index))) {
@@ -177,6 +184,7 @@ void FunctionEmitter::store(const Access& a, Value* value) {
 
 void FunctionEmitter::store_memory(const Access& a, Value* value, Value* active) {
   const int lanes = a.lanes.count;
+  if (ops_ != nullptr && lanes > 1 && active == nullptr) return store_parts(a, value);
   const int element = size_in_bytes(a.slot.dtype);
   if (lanes == 1 || (a.stride == 1 && !varies_by_gather(a.index))) {
     const int known = a.index.indirect != nullptr ? element : known_alignment(a.slot, a.index.affine);
@@ -280,6 +288,7 @@ Value* FunctionEmitter::load_cell(const BufferSlot& slot, std::int64_t first, in
 
 Value* FunctionEmitter::load_cells(const Access& a) {
   const int lanes = a.lanes.count;
+  if (ops_ != nullptr) return load_elements(a);
   Value* value = widened(load_cell(a.slot, a.index.affine.constant(), a.stride == 0 ? 1 : lanes), lanes);
   Value* active = a.lanes.active ? mask(*a.lanes.active, lanes) : nullptr;
   if (active == nullptr) return value;
@@ -287,6 +296,7 @@ Value* FunctionEmitter::load_cells(const Access& a) {
 }
 
 void FunctionEmitter::store_cells(const Access& a, Value* value) {
+  if (ops_ != nullptr) return store_elements(a, value);
   llvm::AllocaInst* cell = a.slot.cells.at({a.index.affine.constant(), a.lanes.count});
   Value* active = a.lanes.active ? mask(*a.lanes.active, a.lanes.count) : nullptr;
   if (active != nullptr) {

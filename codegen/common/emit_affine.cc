@@ -108,6 +108,7 @@ Value* FunctionEmitter::address(const BufferSlot& slot, const ir::Affine& e) {
 int FunctionEmitter::known_alignment(const BufferSlot& slot, const ir::Affine& e) const {
   const std::int64_t size = size_in_bytes(slot.dtype);
   std::int64_t alignment = std::gcd(std::int64_t{slot.alignment}, e.constant() % 64 * size);
+  if (!slot.swizzle.none()) alignment = std::gcd(alignment, slot.swizzle.chunk * size);
   for (const ir::Term& term : e.terms()) alignment = std::gcd(alignment, term.coefficient % 64 * size);
   return static_cast<int>(std::max(alignment, std::min<std::int64_t>(size, slot.alignment)));
 }

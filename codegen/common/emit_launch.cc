@@ -170,14 +170,20 @@ void FunctionEmitter::call_launch(const Launch& launch, llvm::Constant* descript
   });
 }
 
+namespace {
+
+bool is_of_all_threads(const ir::Stmt& s) {
+  return std::holds_alternative<ir::Barrier>(s->op) || std::holds_alternative<ir::CopyGroup>(s->op);
+}
+
+}  // namespace
+
 // What no loop of threads holds runs on one thread: of the block, or of the warp inside a loop of warps.
 bool FunctionEmitter::emit_alone(const ir::Stmt& s) {
   if (level_ != Level::Block && level_ != Level::Warp) return false;
-  if (std::holds_alternative<ir::Barrier>(s->op) || has_threads(s)) return false;
+  if (is_of_all_threads(s) || has_threads(s)) return false;
   const auto* block = std::get_if<ir::Block>(&s->op);
-  if (block && std::ranges::any_of(block->body,
-                                   [](const ir::Stmt& each) { return std::holds_alternative<ir::Barrier>(each->op); }))
-    return false;
+  if (block && std::ranges::any_of(block->body, is_of_all_threads)) return false;
   const Level outside = std::exchange(level_, Level::Thread);
   Value* number = outside == Level::Warp ? b_.CreateAnd(thread_, b_.getInt64(ir::kLanes - 1)) : thread_;
   emit_when(b_.CreateICmpEQ(number, b_.getInt64(0)), [&] { emit(s); });
@@ -214,6 +220,11 @@ void FunctionEmitter::emit_threads(const ir::For& loop, Value* lower, Value* upp
     close_level();
   });
   level_ = outside;
+}
+
+void FunctionEmitter::emit_copy_group(const ir::CopyGroup& group) {
+  POLYTE_CHECK(ops_ != nullptr && level_ != Level::Thread, "copies are awaited where some threads do not come by");
+  ops_->copy_group(b_, group);
 }
 
 void FunctionEmitter::emit_barrier(const ir::Barrier& barrier) {

@@ -69,6 +69,7 @@ struct FunctionEmitter::Columns {
 void FunctionEmitter::find_squares(const std::vector<ir::Stmt>& run) {
   columns_.clear();
   squares_.clear();
+  if (ops_ != nullptr) return;  // a GPU's vectors have no shuffles
   std::vector<std::string> written;
   std::vector<const ir::Store*> stores;
   for (const ir::Stmt& s : run)

@@ -30,6 +30,8 @@ void FunctionEmitter::emit(const ir::Stmt& s) {
           emit_prefetch(op);
         } else if constexpr (std::is_same_v<Op, ir::Tensorized>) {
           emit_tensorized(op);
+        } else if constexpr (std::is_same_v<Op, ir::CopyGroup>) {
+          emit_copy_group(op);
         } else if constexpr (std::is_same_v<Op, ir::Barrier>) {
           emit_barrier(op);
         } else {
@@ -59,7 +61,9 @@ void FunctionEmitter::emit_block(const ir::Block& block) {
 
 void FunctionEmitter::emit_store(const ir::Store& s) {
   emitted_.clear();
+  if (ops_ != nullptr) statement_ = s.origin.statement.empty() ? s.buffer : s.origin.statement;
   if (s.atomic && (in_parallel_ || ops_ != nullptr)) return emit_atomic(s);
+  if (s.async && ops_ != nullptr && copy_async(s, access(s.buffer, s.indices, s.lanes))) return;
   Value* value = widened(expr(s.value), s.lanes.count);
   Access to = access(s.buffer, s.indices, s.lanes);
   if (s.nontemporal) to.stream = &s.buffer;
@@ -117,6 +121,7 @@ void FunctionEmitter::emit_loop(const ir::For& loop, Value* lower, Value* upper)
   b_.SetInsertPoint(body);
   llvm::PHINode* counter = b_.CreatePHI(b_.getInt64Ty(), 2, loop.var);
   counter->addIncoming(lower, preheader);
+  if (ops_ != nullptr) ops_->mark_counter(*counter);
   open_level();
   variables_[loop.var] = {counter, static_cast<int>(levels_.size()) - 1};
   emit(loop.body);
@@ -168,6 +173,7 @@ void FunctionEmitter::emit_alloc(const ir::Alloc& alloc) {
 FunctionEmitter::BufferSlot FunctionEmitter::make_slot(const ir::Alloc& alloc) {
   const ir::LoopBuffer& buffer = alloc.buffer;
   BufferSlot slot;
+  slot.name = buffer.name;
   slot.dtype = buffer.dtype;
   slot.alignment = kScratchAlignment;
   if (buffer.memory == ir::Memory::Register) {
@@ -177,6 +183,7 @@ FunctionEmitter::BufferSlot FunctionEmitter::make_slot(const ir::Alloc& alloc) {
   if (buffer.memory == ir::Memory::Shared) {
     POLYTE_CHECK(ops_ != nullptr, "kernel '" + context_.kernel.program.name + "': shared memory outside of blocks");
     slot.alignment = static_cast<int>(kSharedAlignment);
+    slot.swizzle = buffer.swizzle;
     const llvm::IRBuilderBase::InsertPointGuard guard(b_);
     b_.SetInsertPoint(levels_.front().marker);
     slot.base = b_.CreateGEP(b_.getInt8Ty(), ops_->shared_memory(b_), b_.getInt64(launch_->offsets.at(buffer.name)),
@@ -223,7 +230,9 @@ using Cell = std::pair<std::int64_t, int>;
 // The accesses to a register buffer, if each names fixed elements; else the subscript that does not.
 class CellFinder {
  public:
-  CellFinder(const std::string& buffer, bool in_parallel) : buffer_(buffer), in_parallel_(in_parallel) {}
+  // `by_element`: each element is a cell.
+  CellFinder(const std::string& buffer, bool in_parallel, bool by_element)
+      : buffer_(buffer), in_parallel_(in_parallel), by_element_(by_element) {}
   std::vector<Cell> cells, read;  // written or read; read only, some of them twice
   std::string problem;
 
@@ -267,6 +276,7 @@ class CellFinder {
 
   const std::string& buffer_;
   bool in_parallel_;  // then nested parallel loops are ordinary ones
+  bool by_element_;
 
   void add(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, bool parallel, bool is_store) {
     const std::int64_t stride = lanes.strides.empty() ? 0 : lanes.strides.front();
@@ -275,6 +285,8 @@ class CellFinder {
       problem = "it is used inside a parallel loop that it does not belong to";
     } else if (index.indirect != nullptr || !index.affine.is_constant()) {
       problem = "its subscript " + to_string(index.affine) + " is not constant";
+    } else if (by_element_) {
+      for (int lane = 0; lane < lanes.count; ++lane) cells.emplace_back(index.affine.constant() + lane * stride, 1);
     } else if (lanes.count > 1 && stride != 1 && (stride != 0 || is_store)) {
       problem = "its lanes are " + std::to_string(stride) + " elements apart";
     } else {
@@ -305,7 +317,7 @@ bool overlap(const std::vector<Cell>& sorted) {
 
 // One slot a cell. Cells that overlap, or subscripts that vary, leave the buffer in memory; that is noted.
 void FunctionEmitter::bind_cells(BufferSlot& slot, const ir::LoopBuffer& buffer, const ir::Stmt& body) {
-  CellFinder finder(buffer.name, in_parallel_);
+  CellFinder finder(buffer.name, in_parallel_, ops_ != nullptr);
   finder.visit(body, false);
   add_reads(finder.cells, finder.read);
   std::sort(finder.cells.begin(), finder.cells.end());

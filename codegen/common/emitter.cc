@@ -35,9 +35,9 @@ void FunctionEmitter::bind_interface(Value* buffers) {
   std::uint64_t position = 0;
   for (const ir::Buffer& buffer : kernel.program.buffers) {
     BufferSlot slot;
+    slot.name = buffer.name;
     slot.dtype = buffer.dtype;
-    const bool aligned = position < kernel.aligned.size() && kernel.aligned[position];
-    slot.alignment = aligned ? 64 : size_in_bytes(buffer.dtype);
+    slot.alignment = known_alignment_of(kernel, position, context_.device != nullptr);
     Value* place = b_.CreateGEP(b_.getPtrTy(), buffers, b_.getInt64(position++));
     slot.base = b_.CreateLoad(b_.getPtrTy(), place, buffer.name);
     annotate_scope(slot, buffer.name);

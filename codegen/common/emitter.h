@@ -69,9 +69,11 @@ class FunctionEmitter {
 
   // A buffer as a function sees it: an address, or (register buffers) one SSA slot a cell.
   struct BufferSlot {
+    std::string name = {};
     DType dtype = DType::F32;
     Value* base = nullptr;
     int alignment = 1;  // of base, in bytes
+    ir::Swizzle swizzle = {};
     llvm::MDNode* scope = nullptr;
     llvm::MDNode* no_alias = nullptr;
     std::map<std::pair<std::int64_t, int>, llvm::AllocaInst*> cells;  // (first element, lanes); base is null
@@ -152,6 +154,20 @@ class FunctionEmitter {
   std::vector<Value*> each_pointer(const Access& a);
   Value* load_near_lanes(const Access& a);
   Value* first_address(const Access& a);
+  // ---- vectors of a GPU's thread (emit_thread_access.cc)
+  struct Part {  // lanes that one access takes
+    int first = 0, lanes = 1;
+    Value* pointer = nullptr;
+  };
+  int at_once(const Access& a) const;
+  std::vector<Part> parts_of(const Access& a, int most);
+  Value* swizzled_address(const Access& a, int lane);
+  Value* load_parts(const Access& a);
+  void store_parts(const Access& a, Value* value);
+  Value* load_elements(const Access& a);
+  void store_elements(const Access& a, Value* value);
+  bool copy_async(const ir::Store& s, const Access& to);
+  void emit_copy_group(const ir::CopyGroup& group);
   // ---- squares read by strided loads (emit_square.cc)
   struct Columns;
   struct Square {
@@ -169,8 +185,12 @@ class FunctionEmitter {
   void stream(llvm::StoreInst* store, const Access& a);
   bool stream_where_aligned(const Access& a, Value* value, Value* pointer);
   void stream_fence();
+  void annotate(llvm::Instruction* instruction, const BufferSlot& slot);
   template <class Instruction>
-  Instruction* annotated(Instruction* instruction, const BufferSlot& slot);
+  Instruction* annotated(Instruction* instruction, const BufferSlot& slot) {
+    annotate(instruction, slot);
+    return instruction;
+  }
 
   // ---- statements (emit_stmt.cc)
   void start(llvm::BasicBlock* block);
@@ -215,6 +235,7 @@ class FunctionEmitter {
   const Launch* launch_ = nullptr;  // the same: which
   Level level_ = Level::Grid;       // the same
   Value* thread_ = nullptr;         // the same: its number in the block
+  std::string statement_;           // the same: whose store is being emitted
   Value* scratch_ = nullptr;        // of the whole kernel
   Value* slice_ = nullptr;          // this worker's part of it
   Value* host_ = nullptr;           // null inside a parallel body

@@ -10,11 +10,20 @@
 namespace polyte::codegen {
 
 struct Kernel {
-  ir::LoopProgram program;    // Flat form; parameters are read at run time, from the buffer behind the last one
-  std::vector<bool> aligned;  // per interface buffer: its address is a multiple of 64; empty: none is known to be
+  ir::LoopProgram program;  // Flat form; parameters are read at run time, from the buffer behind the last one
+  // Per interface buffer: its address is a multiple of 64. Empty: none is known to be, but on a GPU all are of 16.
+  std::vector<bool> aligned;
   // Interface buffers (result, operand) that may be one and the same memory; all others never overlap.
   std::vector<std::pair<std::size_t, std::size_t>> in_place = {};
 };
+
+// Of interface buffer `i`, in bytes: what the code relies on, and the kernel's interface data asks for.
+inline int known_alignment_of(const Kernel& kernel, std::size_t i, bool on_gpu) {
+  constexpr int kVector = 16;
+  const int element = size_in_bytes(kernel.program.buffers.at(i).dtype);
+  if (kernel.aligned.empty()) return on_gpu ? kVector : element;
+  return kernel.aligned.at(i) ? 64 : element;
+}
 
 // A kernel of the device, one loop of blocks of a program.
 struct LaunchInfo {

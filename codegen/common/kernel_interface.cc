@@ -63,7 +63,7 @@ std::vector<std::int64_t> bytes_of(const ir::Buffer& buffer, const std::vector<s
 
 }  // namespace
 
-std::vector<std::int64_t> interface_of(const Kernel& kernel, const ScratchLayout& scratch) {
+std::vector<std::int64_t> interface_of(const Kernel& kernel, const ScratchLayout& scratch, bool on_gpu) {
   const ir::LoopProgram& program = kernel.program;
   const Accesses accesses = accesses_of(program);
   const auto count = [](const auto& list) { return static_cast<std::int64_t>(list.size()); };
@@ -71,11 +71,10 @@ std::vector<std::int64_t> interface_of(const Kernel& kernel, const ScratchLayout
                                     scratch.shared_bytes,     scratch.bytes_per_worker, count(kernel.in_place)};
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
     const ir::Buffer& buffer = program.buffers[i];
-    const bool aligned = i < kernel.aligned.size() && kernel.aligned[i];
     data.push_back((accesses.read.contains(buffer.name) ? POLYTE_READS : 0) |
                    (accesses.written.contains(buffer.name) ? POLYTE_WRITES : 0));
     data.push_back(static_cast<std::int64_t>(buffer.dtype));
-    data.push_back(aligned ? 64 : size_in_bytes(buffer.dtype));
+    data.push_back(known_alignment_of(kernel, i, on_gpu));
     for (const std::int64_t number : bytes_of(buffer, program.params)) data.push_back(number);
   }
   for (const auto& [one, other] : kernel.in_place) {

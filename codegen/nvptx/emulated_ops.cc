@@ -1,14 +1,18 @@
 // The device's code for a CPU. A kernel is a function of the thread that it plays:
 //
-//   k(thread*, number, block x, y, z, shared, meet, touch, arguments ...)     what it was emitted from is what is run
+//   k(thread*, number, block x, y, z, shared, meet, touch, copy, group, arguments ...)     what is run
 //   k.emulated(thread*, arguments*)                                           loads all that and calls it
+#include <algorithm>
 #include <cstddef>
+#include <map>
 
 #include "codegen/common/emitter.h"
 #include "codegen/nvptx/nvptx_ops.h"
 #include "support/kernel_abi.h"
 
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/Dominators.h>
 #include <llvm/IR/Instructions.h>
 
 namespace polyte::codegen {
@@ -16,8 +20,10 @@ namespace {
 
 using Value = llvm::Value;
 
-enum Place : unsigned { kThread, kNumber, kBlockX, kShared = kBlockX + 3, kMeet, kTouch, kArguments };
+enum Place : unsigned { kThread, kNumber, kBlockX, kShared = kBlockX + 3, kMeet, kTouch, kCopy, kGroup, kArguments };
 constexpr const char* kMark = "polyte-emulated";
+constexpr const char *kAccess = "polyte.access", *kCounter = "polyte.counter",
+                     *kCopied = "polyte.copied";  // metadata
 
 class EmulatedOps final : public DeviceOps {
  public:
@@ -28,7 +34,8 @@ class EmulatedOps final : public DeviceOps {
     llvm::LLVMContext& llvm_context = context.module.getContext();
     llvm::Type* const pointer = llvm::PointerType::getUnqual(llvm_context);
     llvm::Type* const number = llvm::Type::getInt64Ty(llvm_context);
-    std::vector<llvm::Type*> all = {pointer, number, number, number, number, pointer, pointer, pointer};
+    std::vector<llvm::Type*> all = {pointer, number,  number,  number,  number,
+                                    pointer, pointer, pointer, pointer, pointer};
     all.insert(all.end(), arguments.begin(), arguments.end());
     auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(llvm_context), all, false);
     auto* function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, context.module);
@@ -37,6 +44,36 @@ class EmulatedOps final : public DeviceOps {
     Kernel kernel{function, {}};
     for (unsigned i = 0; i < arguments.size(); ++i) kernel.arguments.push_back(function->getArg(kArguments + i));
     return kernel;
+  }
+
+  // What is not known yet, report_accesses fills in.
+  llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes) const override {
+    auto* type = llvm::FunctionType::get(
+        b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getInt64Ty()}, false);
+    auto* none = llvm::ConstantPointerNull::get(b.getPtrTy());
+    return b.CreateCall(type, own(b, kCopy),
+                        {own(b, kThread), to, from, none, none, b.getInt64(static_cast<std::uint64_t>(bytes))});
+  }
+  void copy_group(Builder& b, const ir::CopyGroup& group) const override {
+    auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty()}, false);
+    b.CreateCall(
+        type, own(b, kGroup),
+        {own(b, kThread), b.getInt64(group.wait ? 1 : 0), b.getInt64(static_cast<std::uint64_t>(group.pending))});
+  }
+
+  void name_copy(llvm::CallInst& copy, const std::string& statement, const std::string& to,
+                 const std::string& from) const override {
+    name_access(copy, statement, to);
+    copy.setMetadata(kCopied, llvm::MDNode::get(copy.getContext(), {llvm::MDString::get(copy.getContext(), from)}));
+  }
+  void name_access(llvm::Instruction& access, const std::string& statement, const std::string& buffer) const override {
+    llvm::LLVMContext& context = access.getContext();
+    access.setMetadata(kAccess,
+                       llvm::MDNode::get(context, {llvm::MDString::get(context, statement.empty() ? buffer : statement),
+                                                   llvm::MDString::get(context, buffer)}));
+  }
+  void mark_counter(llvm::PHINode& counter) const override {
+    counter.setMetadata(kCounter, llvm::MDNode::get(counter.getContext(), {}));
   }
 
   Value* thread(Builder& b) const override { return own(b, kNumber); }
@@ -63,7 +100,8 @@ class EmulatedOps final : public DeviceOps {
     for (std::size_t axis = 0; axis < 3; ++axis)
       values.push_back(member(offsetof(polyte_emulated_thread, block) + 8 * axis, b.getInt64Ty()));
     for (const std::size_t offset : {offsetof(polyte_emulated_thread, shared), offsetof(polyte_emulated_thread, meet),
-                                     offsetof(polyte_emulated_thread, touch)})
+                                     offsetof(polyte_emulated_thread, touch), offsetof(polyte_emulated_thread, copy),
+                                     offsetof(polyte_emulated_thread, group)})
       values.push_back(member(offset, b.getPtrTy()));
     for (unsigned i = kArguments; i < inner->arg_size(); ++i) {
       Value* place = b.CreateGEP(b.getPtrTy(), function->getArg(1), b.getInt64(i - kArguments));
@@ -91,45 +129,136 @@ struct Touched {
   llvm::Instruction* instruction;
   Value* address;
   llvm::Type* type;
+  std::int64_t alignment;
   bool write;
 };
 
 std::vector<Touched> accesses_of(llvm::Function& function) {
   std::vector<Touched> all;
-  const auto add = [&](llvm::Instruction& at, Value* address, llvm::Type* type, bool write) {
-    if (!llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(address))) all.push_back({&at, address, type, write});
+  const auto add = [&](auto& at, llvm::Type* type, bool write) {
+    if (at.isAtomic() || llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(at.getPointerOperand()))) return;
+    all.push_back({&at, at.getPointerOperand(), type, static_cast<std::int64_t>(at.getAlign().value()), write});
   };
   for (llvm::BasicBlock& block : function) {
     for (llvm::Instruction& at : block) {
-      if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&at)) add(at, load->getPointerOperand(), load->getType(), false);
-      if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&at))
-        add(at, store->getPointerOperand(), store->getValueOperand()->getType(), true);
+      if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&at)) add(*load, load->getType(), false);
+      if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&at)) add(*store, store->getValueOperand()->getType(), true);
     }
   }
   return all;
 }
 
+// The value that tells one execution of a block from another: of the counters of the loops around it.
+class Iterations {
+ public:
+  explicit Iterations(llvm::Function& function) : tree_(function), loops_(tree_) {}
+
+  Value* at(llvm::BasicBlock& block) {
+    llvm::Loop* loop = loops_.getLoopFor(&block);
+    return loop != nullptr ? within(*loop)
+                           : llvm::ConstantInt::get(llvm::Type::getInt64Ty(block.getContext()), std::uint64_t{0});
+  }
+
+ private:
+  llvm::DominatorTree tree_;
+  llvm::LoopInfo loops_;
+  std::map<llvm::Loop*, Value*> known_;
+
+  Value* within(llvm::Loop& loop) {
+    Value*& value = known_[&loop];
+    if (value != nullptr) return value;
+    llvm::IRBuilder<> b(loop.getHeader(), loop.getHeader()->getFirstInsertionPt());
+    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
+    Value* outside = loop.getParentLoop() != nullptr ? within(*loop.getParentLoop()) : b.getInt64(0);
+    for (llvm::PHINode& phi : loop.getHeader()->phis())
+      if (phi.hasMetadata(kCounter)) value = b.CreateAdd(b.CreateMul(outside, b.getInt64(kOdd)), &phi);
+    if (value == nullptr) value = outside;  // tries again until it succeeds
+    return value;
+  }
+};
+
+class Reporter {
+ public:
+  explicit Reporter(llvm::Module& module) : module_(module), b_(module.getContext()) {}
+
+  void report(llvm::Function& function, const AccessNames& names) {
+    Iterations iterations(function);
+    std::int64_t place = 0;
+    for (const Touched& touched : accesses_of(function)) {
+      Value* iteration = iterations.at(*touched.instruction->getParent());
+      llvm::Constant* access = description(touched, name_of(touched.instruction, names), place++);
+      b_.SetInsertPoint(touched.instruction);
+      auto* type = llvm::FunctionType::get(b_.getVoidTy(),
+                                           {b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty()}, false);
+      b_.CreateCall(type, function.getArg(kTouch), {function.getArg(kThread), touched.address, access, iteration});
+    }
+    for (llvm::BasicBlock& block : function)
+      for (llvm::Instruction& at : block)
+        if (at.hasMetadata(kCopied)) fill(llvm::cast<llvm::CallInst>(at), names, iterations, place);
+  }
+
+ private:
+  llvm::Module& module_;
+  llvm::IRBuilder<> b_;
+  std::map<std::string, llvm::Constant*> texts_;
+
+  static AccessName name_of(const llvm::Instruction* instruction, const AccessNames& names) {
+    const auto found = std::ranges::find_if(
+        names, [&](const AccessName& name) { return static_cast<const Value*>(name.instruction) == instruction; });
+    return found != names.end() ? *found : AccessName{};
+  }
+
+  void fill(llvm::CallInst& copy, const AccessNames& names, Iterations& iterations, std::int64_t& place) {
+    const auto bytes = llvm::cast<llvm::ConstantInt>(copy.getArgOperand(5))->getSExtValue();
+    llvm::Type* type = llvm::FixedVectorType::get(b_.getInt8Ty(), static_cast<unsigned>(bytes));
+    AccessName name = name_of(&copy, names);
+    copy.setArgOperand(3, description({&copy, nullptr, type, bytes, true}, name, place++));
+    name.buffer = llvm::cast<llvm::MDString>(copy.getMetadata(kCopied)->getOperand(0))->getString();
+    copy.setArgOperand(4, description({&copy, nullptr, type, bytes, false}, name, place++));
+    copy.setArgOperand(5, iterations.at(*copy.getParent()));
+  }
+
+  llvm::Constant* text(const std::string& words) {
+    llvm::Constant*& known = texts_[words];
+    if (known == nullptr) known = constant(llvm::ConstantDataArray::getString(module_.getContext(), words));
+    return known;
+  }
+  llvm::Constant* constant(llvm::Constant* data) {
+    return new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage,  // NOLINT
+                                    data);
+  }
+
+  // A polyte_access.
+  llvm::Constant* description(const Touched& touched, const AccessName& name, std::int64_t place) {
+    const auto number = [&](std::int64_t n) { return b_.getInt64(static_cast<std::uint64_t>(n)); };
+    const auto bytes =
+        static_cast<std::int64_t>(module_.getDataLayout().getTypeStoreSize(touched.type).getFixedValue());
+    return constant(
+        llvm::ConstantStruct::getAnon({text(name.statement), text(name.buffer), number(place), number(bytes),
+                                       number(touched.alignment), number(touched.write ? 1 : 0)}));
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<const DeviceOps> emulated_ops() { return std::make_unique<const EmulatedOps>(); }
 
+AccessNames access_names(llvm::Module& module) {
+  AccessNames names;
+  for (llvm::Function& function : module)
+    for (llvm::BasicBlock& block : function)
+      for (llvm::Instruction& at : block)
+        if (const llvm::MDNode* node = at.getMetadata(kAccess))
+          names.push_back({&at, llvm::cast<llvm::MDString>(node->getOperand(0))->getString().str(),
+                           llvm::cast<llvm::MDString>(node->getOperand(1))->getString().str()});
+  return names;
+}
+
 // Atomic accesses order themselves: they are not reported.
-void report_accesses(llvm::Module& module) {
-  const llvm::DataLayout& layout = module.getDataLayout();
-  for (llvm::Function& function : module) {
-    if (!function.hasFnAttribute(kMark)) continue;
-    std::uint64_t place = 0;
-    for (const Touched& touched : accesses_of(function)) {
-      if (touched.instruction->isAtomic()) continue;
-      llvm::IRBuilder<> b(touched.instruction);
-      auto* type = llvm::FunctionType::get(
-          b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty(), b.getInt64Ty()}, false);
-      b.CreateCall(
-          type, function.getArg(kTouch),
-          {function.getArg(kThread), touched.address, b.getInt64(layout.getTypeStoreSize(touched.type).getFixedValue()),
-           b.getInt64(touched.write ? 1 : 0), b.getInt64(place++)});
-    }
-  }
+void report_accesses(llvm::Module& module, const AccessNames& names) {
+  Reporter reporter(module);
+  for (llvm::Function& function : module)
+    if (function.hasFnAttribute(kMark)) reporter.report(function, names);
 }
 
 }  // namespace polyte::codegen

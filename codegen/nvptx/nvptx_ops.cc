@@ -67,6 +67,20 @@ class NvptxOps final : public DeviceOps {
     }
   }
 
+  llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes) const override {
+    const id::ID copy = bytes == 4   ? id::nvvm_cp_async_ca_shared_global_4
+                        : bytes == 8 ? id::nvvm_cp_async_ca_shared_global_8
+                                     : id::nvvm_cp_async_cg_shared_global_16;
+    return b.CreateIntrinsic(copy, {}, {to, from});
+  }
+  void copy_group(Builder& b, const ir::CopyGroup& group) const override {
+    if (group.wait) {
+      b.CreateIntrinsic(id::nvvm_cp_async_wait_group, {}, {b.getInt32(static_cast<std::uint32_t>(group.pending))});
+    } else {
+      b.CreateIntrinsic(id::nvvm_cp_async_commit_group, {}, {});
+    }
+  }
+
   llvm::Constant* emulated_entry(llvm::Module& host, const Kernel&) const override {
     return llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(host.getContext()));
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/nvptx/assembler.h"
+#include "driver/cli/access_report.h"
 #include "driver/cli/cli.h"
 #include "ir/program_text.h"
 #include "lower/lower.h"
@@ -90,11 +91,14 @@ std::string sync_text(const ir::LoopProgram& program) { return SyncPrinter().tex
 
 }  // namespace
 
-bool is_of_device(const std::string& kind) { return kind == "sync" || kind == "ptx" || kind == "resources"; }
+bool is_of_device(const std::string& kind) {
+  return kind == "sync" || kind == "ptx" || kind == "resources" || kind == "memory";
+}
 
 const std::vector<std::string>& emit_kinds() {
-  static const std::vector<std::string> kinds{"graph", "groups",  "program", "template", "script", "directives", "nest",
-                                              "loops", "llvm-ir", "asm",     "sync",     "ptx",    "resources"};
+  static const std::vector<std::string> kinds{"graph",      "groups", "program",   "template", "script",
+                                              "directives", "nest",   "loops",     "llvm-ir",  "asm",
+                                              "sync",       "ptx",    "resources", "memory"};
   return kinds;
 }
 
@@ -110,6 +114,7 @@ std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kern
   if (kind == "asm") return with_newline(codegen::emit_asm({&kernel.kernel, 1}, target));
   if (kind == "sync") return sync_text(kernel.kernel.program);
   if (kind == "ptx") return with_newline(codegen::emit_asm({&kernel.kernel, 1}, target));
+  if (kind == "memory") return predicted_memory(kernel.kernel.program);
   if (kind == "resources") return resources_text(kernel, target);
   throw UserError(ExitStatus::Usage, "--emit " + kind + ": only a model has this");
 }

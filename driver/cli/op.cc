@@ -1,9 +1,11 @@
 // polyte op: one operator from index notation or Program text: compile it, look at a stage, or time it.
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 
 #include "bench/measure.h"
 #include "bench/peak.h"
+#include "driver/cli/access_report.h"
 #include "driver/cli/output_files.h"
 #include "driver/cli/pass_files.h"
 #include "driver/cli/reports.h"
@@ -149,12 +151,15 @@ void print_launch(const runtime::LaunchCounts& count) {
                static_cast<long long>(count.block_barriers));
   if (count.warp_barriers > 0) std::fprintf(stderr, ", warps %lld times", static_cast<long long>(count.warp_barriers));
   std::fprintf(stderr, "\n");
+  if (const std::string totals = memory_totals(count); !totals.empty())
+    std::fprintf(stderr, "  %-20s %s\n", "", totals.c_str());
 }
 
 int run_once(const OpOptions& options, const driver::CompiledOperator& op, std::vector<NamedBuffer>& buffers,
              double compiled_ms) {
   std::vector<runtime::Tensor> tensors = borrowed(buffers);
   driver::OperatorRunner runner(op, tensors, options.threads);
+  if (options.emulate) runner.set_emulation({.count_accesses = true});
   const auto start = std::chrono::steady_clock::now();
   runner.run();
   const std::string how = options.emulate ? ", emulated in " : ", ran once in ";
@@ -163,6 +168,8 @@ int run_once(const OpOptions& options, const driver::CompiledOperator& op, std::
                    how + milliseconds(milliseconds_since(start)) + who,
                buffers);
   for (const runtime::LaunchCounts& count : runner.launch_counts()) print_launch(count);
+  if (std::ranges::find(options.emit, "memory") != options.emit.end())
+    for (const runtime::LaunchCounts& count : runner.launch_counts()) std::cerr << counted_memory(count);
   return finish_outputs(options.data, buffers);
 }
 
@@ -262,7 +269,8 @@ void add_op(const Verb& app) {
   add_data_options(verb, options->data);
   verb.option("--target", options->target, kTargetHelp).shows_default();
   verb.option("--emit", options->emit,
-              "print a stage: program template script directives nest loops llvm-ir asm; of a GPU sync ptx resources")
+              "print a stage: program template script directives nest loops llvm-ir asm; of a GPU sync ptx resources "
+              "memory")
       .separated()
       .one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");

@@ -13,9 +13,9 @@ bool is_any_of(const schedule::Operation& operation) {
 }
 
 bool may_be_left_out(const schedule::Operation& operation) {
-  using namespace schedule;  // NOLINT(google-build-using-namespace): twelve names of it, below
+  using namespace schedule;  // NOLINT(google-build-using-namespace): thirteen names of it, below
   return is_any_of<Stage, FoldStorage, BoundStorage, StorageAlign, HoistStorage, Reuse, SetScope, TransformLayout,
-                   DoubleBuffer, Prefetch, StoreNonTemporal, Reciprocal>(operation);
+                   DoubleBuffer, Prefetch, StoreNonTemporal, Reciprocal, Swizzle>(operation);
 }
 
 // Directives of a program have no lines; here each has its number, from 1.

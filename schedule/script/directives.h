@@ -258,6 +258,12 @@ struct HoistStorage {
 struct Reuse {
   std::string tensor, temporary;
 };
+// swizzle X by 4 every 2: chunks of 4 elements change places within each 128 bytes of X, by the number of their row.
+struct Swizzle {
+  std::string tensor;
+  Size chunk;
+  Size every = {};  // rows that change alike; empty: 1
+};
 struct SetScope {
   std::string tensor;
   Memory memory = Memory::Heap;
@@ -272,10 +278,12 @@ struct SetTail {
   LoopName loop;
   Tail tail = Tail::Guard;
 };
+// pipeline X at L depth 3: the copy for the next iteration but one is made in this one. double_buffer X at L: depth 2.
 struct DoubleBuffer {
   std::string tensor;
   LoopName at;
-};  // the copy for the next iteration is made in this one
+  Size depth = {};  // how many copies there are; empty: 2, in the words of double_buffer
+};
 struct Prefetch {
   std::string tensor;
   LoopName at;

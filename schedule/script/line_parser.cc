@@ -9,8 +9,8 @@ namespace polyte::schedule {
 
 namespace {
 
-const std::set<std::string> kStops = {"by",   "into",   "from", "tail", "where", "as",   "at",    "in",   "for",
-                                      "with", "layout", "pad",  "when", "copy",  "fold", "level", "along"};
+const std::set<std::string> kStops = {"by",   "into",   "from", "tail", "where", "as",   "at",    "in",    "for",
+                                      "with", "layout", "pad",  "when", "copy",  "fold", "level", "along", "every"};
 
 }  // namespace
 

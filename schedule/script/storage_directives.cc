@@ -59,6 +59,16 @@ void parse_hoist_storage(LineParser& line, std::vector<Operation>& into) {
   into.push_back(HoistStorage{tensor, line.loop_name()});
 }
 
+// swizzle X by 4 every 2
+void parse_swizzle(LineParser& line, std::vector<Operation>& into) {
+  Swizzle directive;
+  directive.tensor = line.name("a buffer");
+  line.expect("by");
+  directive.chunk = line.size();
+  if (line.accept("every")) directive.every = line.size();
+  into.push_back(directive);
+}
+
 void parse_set_scope(LineParser& line, std::vector<Operation>& into) {
   const std::string tensor = line.name("a buffer");
   line.accept("in");
@@ -76,6 +86,16 @@ void parse_double_buffer(LineParser& line, std::vector<Operation>& into) {
   const std::string tensor = line.name("a tensor");
   line.accept("at");
   into.push_back(DoubleBuffer{tensor, line.loop_name()});
+}
+
+// pipeline X, W at L depth 3: a directive for each
+void parse_pipeline(LineParser& line, std::vector<Operation>& into) {
+  const std::vector<std::string> tensors = line.names(",", "a tensor");
+  line.expect("at");
+  const LoopName at = line.loop_name();
+  line.expect("depth");
+  const Size depth = line.size();
+  for (const std::string& tensor : tensors) into.push_back(DoubleBuffer{tensor, at, depth});
 }
 
 // reuse y for e
@@ -177,13 +197,20 @@ std::string print_hoist_storage(const HoistStorage& d) { return "hoist_storage "
 
 std::string print_reuse(const Reuse& d) { return "reuse " + d.tensor + " for " + d.temporary; }
 
+std::string print_swizzle(const Swizzle& d) {
+  return "swizzle " + d.tensor + " by " + d.chunk.text + (d.every.text.empty() ? "" : " every " + d.every.text);
+}
+
 std::string print_set_scope(const SetScope& d) { return "set_scope " + d.tensor + " " + ir::to_string(d.memory); }
 
 std::string print_transform_layout(const TransformLayout& d) {
   return "transform_layout " + d.tensor + " (" + list(d.names, ", ") + ") [" + list(d.layout, ", ") + "]";
 }
 
-std::string print_double_buffer(const DoubleBuffer& d) { return "double_buffer " + d.tensor + " at " + print(d.at); }
+std::string print_double_buffer(const DoubleBuffer& d) {
+  const std::string where = d.tensor + " at " + print(d.at);
+  return d.depth.text.empty() ? "double_buffer " + where : "pipeline " + where + " depth " + d.depth.text;
+}
 
 std::string print_prefetch(const Prefetch& d) {
   return "prefetch " + d.tensor + " at " + print(d.at) + " distance " +
@@ -212,9 +239,11 @@ const std::vector<DirectiveRow>& storage_directives() {
       directive<SetScope, print_set_scope, set_scope>("set_scope", parse_set_scope),
       directive<TransformLayout, print_transform_layout, transform_layout>("transform_layout", parse_transform_layout),
       directive<DoubleBuffer, print_double_buffer, double_buffer>("double_buffer", parse_double_buffer),
+      directive<DoubleBuffer, print_double_buffer, double_buffer>("pipeline", parse_pipeline),
       directive<Prefetch, print_prefetch, prefetch>("prefetch", parse_prefetch, idle_prefetch),
       directive<StoreNonTemporal, print_store_non_temporal, stream>("stream", parse_stream),
       directive<Pad, print_pad, pad>("pad", parse_pad),
+      directive<Swizzle, print_swizzle, swizzle>("swizzle", parse_swizzle),
   };
   return kTable;
 }

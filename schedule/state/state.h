@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/loop_program.h"
 #include "schedule/state/tree.h"
 #include "support/machine.h"
 #include "support/out_of_line.h"
@@ -81,6 +81,7 @@ struct StagedBuffer {
   bool at_compile_time = false;              // a Const packed before run time: its copy statement leaves the kernel
   std::vector<std::string> dimensions = {};  // their names, as those of the copies' loops
   LoopId alloc_loop = kAtScope;              // in whose body it is allocated
+  ir::Swizzle swizzle = {};                  // where its elements lie, once it is lowered
 
   static constexpr LoopId kAtScope{-2};
   LoopId allocated_at() const { return alloc_loop == kAtScope ? scope_loop : alloc_loop; }

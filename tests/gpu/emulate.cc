@@ -50,6 +50,8 @@ KernelFile parsed(const fs::path& path) {
     constexpr const char* kTolerance = "# tolerance: ";
     if (line.rfind(kTolerance, 0) == 0) file.tolerance = std::stod(line.substr(std::string(kTolerance).size()));
     file.open = file.open || line == "# open";
+    file.reads_subscripts = file.reads_subscripts || line == "# reads subscripts";
+    file.no_conflicts = file.no_conflicts || line == "# no conflicts";
     if (line.rfind('#', 0) == 0) continue;
     in_script = in_script || line.rfind("schedule ", 0) == 0;
     (in_script ? file.script : file.program) += line + "\n";

@@ -18,8 +18,10 @@ namespace polyte::gpu::testing {
 struct KernelFile {
   std::string name, program, script;
   std::vector<ir::Values> sizes;
-  double tolerance = 0;  // "# tolerance: 1e-6", relative: where sums are rounded in another order
-  bool open = false;     // "# open": its sizes may stay open
+  double tolerance = 0;           // "# tolerance: 1e-6", relative: where sums are rounded in another order
+  bool open = false;              // "# open": its sizes may stay open
+  bool reads_subscripts = false;  // "# reads subscripts": where accesses go is in the data
+  bool no_conflicts = false;      // "# no conflicts": with its first sizes, in shared memory
 };
 std::vector<KernelFile> kernel_files();
 

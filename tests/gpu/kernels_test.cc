@@ -53,23 +53,22 @@ std::string joined(const std::vector<std::string>& lines) {
   return text;
 }
 
-int count_barriers(const ir::LoopProgram& loops) {
-  int count = 0;
-  ir::for_each_stmt(loops.body,
-                    [&](const ir::Stmt& s) { count += std::holds_alternative<ir::Barrier>(s->op) ? 1 : 0; });
-  return count;
-}
-
-// The loops without one barrier, counted in program order.
-ir::LoopProgram without_barrier(const ir::LoopProgram& loops, int which) {
+// The loops with one statement of a kind in another form, for each of them; null: it stays.
+std::vector<ir::LoopProgram> mutants(const ir::LoopProgram& loops,
+                                     const std::function<ir::Stmt(const ir::Stmt&)>& form) {
+  std::vector<ir::LoopProgram> all;
   int seen = 0;
-  const std::function<ir::Stmt(const ir::Stmt&)> cut = [&](const ir::Stmt& s) -> ir::Stmt {
-    if (std::holds_alternative<ir::Barrier>(s->op)) return seen++ == which ? ir::make_block({}) : s;
-    return ir::rewrite_children(s, cut);
-  };
-  ir::LoopProgram result = loops;
-  result.body = cut(loops.body);
-  return result;
+  for (int which = 0; which <= seen; ++which) {
+    seen = 0;
+    const std::function<ir::Stmt(const ir::Stmt&)> changed = [&](const ir::Stmt& s) -> ir::Stmt {
+      if (const ir::Stmt other = form(s)) return ++seen == which ? other : s;
+      return ir::rewrite_children(s, changed);
+    };
+    ir::LoopProgram result = loops;
+    result.body = changed(loops.body);
+    if (which > 0) all.push_back(std::move(result));
+  }
+  return all;
 }
 
 ir::LoopProgram lowered(const schedule::State& state) {
@@ -90,7 +89,8 @@ TEST_CASE("kernels: the reference's bits on the emulator, whatever the order of 
       CAPTURE(ir::print(loops));
       for (const auto& [order, interleave] :
            {std::pair{ThreadOrder::Forward, false}, {ThreadOrder::Backward, false}, {ThreadOrder::Random, true}}) {
-        const Emulated got = emulate(loops, reference.inputs, {}, {.order = order, .interleave = interleave});
+        const Emulated got = emulate(loops, reference.inputs, {},
+                                     {.order = order, .interleave = interleave, .late_copies = !interleave});
         REQUIRE(joined(got.faults) == "");
         CHECK(got.code == 0);
         CHECK(differences(*state.reference, reference.outputs, got.buffers, file.tolerance) == "");
@@ -105,13 +105,42 @@ TEST_CASE("kernels: every barrier is needed") {
     const schedule::State state = scheduled(file, file.sizes.front(), machine);
     const Reference reference = reference_of(*state.reference);
     const ir::LoopProgram loops = lowered(state);
-    for (int i = 0; i < count_barriers(loops); ++i) {
+    const auto no_barrier = [](const ir::Stmt& s) {
+      return std::holds_alternative<ir::Barrier>(s->op) ? ir::make_block({}) : nullptr;
+    };
+    for (const ir::LoopProgram& fewer : mutants(loops, no_barrier)) {
       CAPTURE(file.name);
-      const ir::LoopProgram fewer = without_barrier(loops, i);
       CAPTURE(ir::print(fewer));
       CHECK_FALSE(emulate(fewer, reference.inputs, {}).faults.empty());
     }
   }
+}
+
+TEST_CASE("kernels: every wait for copies is needed, and waits for enough of them") {
+  const Machine machine = gpu::testing::gpu("h100").machine;
+  int waits = 0;
+  for (const KernelFile& file : kernel_files()) {
+    const schedule::State state = scheduled(file, file.sizes.front(), machine);
+    const Reference reference = reference_of(*state.reference);
+    const ir::LoopProgram loops = lowered(state);
+    const auto no_wait = [](const ir::Stmt& s) {
+      const auto* group = std::get_if<ir::CopyGroup>(&s->op);
+      return group && group->wait ? ir::make_block({}) : nullptr;
+    };
+    const auto shorter_wait = [](const ir::Stmt& s) -> ir::Stmt {
+      const auto* group = std::get_if<ir::CopyGroup>(&s->op);
+      return group && group->wait ? ir::make_copy_group({true, group->pending + 1}) : nullptr;
+    };
+    for (const auto& form : {std::function<ir::Stmt(const ir::Stmt&)>(no_wait), {shorter_wait}})
+      for (const ir::LoopProgram& worse : mutants(loops, form)) {
+        CAPTURE(file.name);
+        CAPTURE(ir::print(worse));
+        ++waits;
+        for (const bool late : {false, true})
+          CHECK_FALSE(emulate(worse, reference.inputs, {}, {.late_copies = late}).faults.empty());
+      }
+  }
+  CHECK(waits > 0);
 }
 
 TEST_CASE("kernels: open sizes, one compiled kernel for all") {

@@ -2,6 +2,7 @@
 // of the threads, and what is right passes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -18,12 +19,14 @@ std::function<void(Thread&)> body;
 
 void enter(Thread* thread, const void* const*) { body(*thread); }
 
+constexpr polyte_access kWrite{"S", "y", 0, 4, 4, 1}, kRead{"S", "x", 1, 4, 4, 0};
+
 void write(Thread& t, float* at, float value) {
-  t.touch(&t, at, sizeof *at, 1, 0);
+  t.touch(&t, at, &kWrite, 0);
   *at = value;
 }
-float read(Thread& t, const float* at) {
-  t.touch(&t, at, sizeof *at, 0, 1);
+float read(Thread& t, const float* at, std::int64_t iteration = 0) {
+  t.touch(&t, at, &kRead, iteration);
   return *at;
 }
 void meet(Thread& t, std::int64_t place = 0) { t.meet(&t, 0, place); }
@@ -45,7 +48,7 @@ Run run(const std::function<void(Thread&, Run&)>& kernel, EmulatorOptions option
   emulator.add_memory("x", result.x.data(), 256, Emulator::Defined::Yes);
   emulator.add_memory("y", result.y.data(), 256, Emulator::Defined::No);
   const polyte_host host = emulator.host();
-  const polyte_launch launch{"k", threads, 256, 0, enter};
+  const polyte_launch launch{"k", threads, 1024, 0, enter};
   const std::int64_t grid[3] = {blocks, 1, 1};
   result.code = host.launch(host.self, &launch, grid, nullptr);
   result.faults = emulator.faults();
@@ -133,6 +136,60 @@ TEST_CASE("outside of all memory, and never written") {
             },
             1, 2)
             .find("never written") != std::string::npos);
+}
+
+TEST_CASE("an address that is no multiple of what the access takes it to be") {
+  constexpr polyte_access kVector{"S", "x", 2, 16, 16, 0};
+  CHECK(run([&](Thread& t, Run& r) { t.touch(&t, &r.x[4], &kVector, 0); }, {}, 1).faults.empty());
+  CHECK(fault_of([&](Thread& t, Run& r) { t.touch(&t, &r.x[1], &kVector, 0); }, 1) ==
+        "k: S reads x (access 2) at x + 4: not a multiple of 16 bytes");
+}
+
+TEST_CASE("what a warp's accesses cost: wavefronts of shared memory, sectors of global memory") {
+  // Reads of 64 threads, thread t of the element that `at` says, of as many bytes.
+  const auto counted = [](std::int64_t bytes, bool shared, const std::function<std::int64_t(std::int64_t)>& at) {
+    const polyte_access access{"S", "x", 0, bytes, bytes, 0}, fill{"S", "y", 1, 1, 1, 1};
+    const Run result = run(
+        [&](Thread& t, Run& r) {
+          char* const base = shared ? static_cast<char*>(t.shared) : reinterpret_cast<char*>(r.x.data());  // NOLINT
+          if (shared && t.thread == 0)
+            for (std::int64_t i = 0; i < 1024; ++i) t.touch(&t, base + i, &fill, i);
+          meet(t);
+          if (t.thread < 32) t.touch(&t, base + bytes * at(t.thread), &access, 0);
+        },
+        {.count_accesses = true});
+    REQUIRE(result.faults == std::vector<std::string>{});
+    const auto found = std::ranges::find(result.counts.at(0).accesses, "x", &AccessCounts::buffer);
+    REQUIRE(found != result.counts.at(0).accesses.end());
+    CHECK(found->requests == 1);
+    CHECK(found->shared == shared);
+    return std::pair{found->cost, found->ideal};
+  };
+  using Cost = std::pair<std::int64_t, std::int64_t>;
+  CHECK(counted(4, true, [](std::int64_t t) { return t; }) == Cost{1, 1});
+  CHECK(counted(4, true, [](std::int64_t) { return 5; }) == Cost{1, 1});
+  CHECK(counted(4, true, [](std::int64_t t) { return t * 2; }) == Cost{2, 1});
+  CHECK(counted(4, true, [](std::int64_t t) { return t % 8 * 32; }) == Cost{8, 1});
+  CHECK(counted(8, true, [](std::int64_t t) { return t; }) == Cost{2, 2});
+  CHECK(counted(16, true, [](std::int64_t t) { return t; }) == Cost{4, 4});
+  CHECK(counted(16, true, [](std::int64_t t) { return t % 2 * 8; }) == Cost{8, 4});
+  CHECK(counted(2, true, [](std::int64_t t) { return t; }) == Cost{1, 1});
+  CHECK(counted(4, false, [](std::int64_t t) { return t; }) == Cost{4, 4});
+  CHECK(counted(4, false, [](std::int64_t t) { return t + 1; }) == Cost{5, 4});
+  CHECK(counted(4, false, [](std::int64_t) { return 3; }) == Cost{1, 1});
+  CHECK(counted(4, false, [](std::int64_t t) { return t % 8 * 8; }) == Cost{8, 1});
+  CHECK(counted(8, false, [](std::int64_t t) { return t; }) == Cost{8, 8});
+}
+
+TEST_CASE("executions of an access in different iterations are different requests") {
+  const Run result = run(
+      [](Thread& t, Run& r) {
+        for (std::int64_t i = t.thread; i < 64; ++i) (void)read(t, &r.x[static_cast<std::size_t>(i)], i);
+      },
+      {.count_accesses = true}, 32);
+  REQUIRE(result.counts.at(0).accesses.size() == 1);
+  CHECK(result.counts[0].accesses[0].requests == 64);
+  CHECK(result.counts[0].accesses[0].cost == 64);
 }
 
 TEST_CASE("threads that do not come to a barrier, or to another one") {

@@ -187,6 +187,48 @@ TEST_CASE("a double buffer fills one half while the other is read") {
   CHECK(refusal(kTranspose, "stage x\ndouble_buffer x at m") == "x.c is staged for the whole kernel, not at m");
 }
 
+TEST_CASE("a pipeline of several copies is filled that many iterations ahead") {
+  const std::string nest = "split m by 2, n by 4\nnest par m.o > n.o > { m.i > <n.i> > y }\nstage x at n.o\n";
+  for (const std::string depth : {"3", "4", "7"})
+    check(kTranspose, nest + "pipeline x at n.o depth " + depth,
+          {{{"M", 5}, {"N", 7}},
+           {{"M", 4}, {"N", 4}},
+           {{"M", 1}, {"N", 1}},
+           {{"M", 3}, {"N", 13}},
+           {{"M", 2}, {"N", 40}}});
+  const State state = state_of(bound_program(kTranspose, {{"M", 5}, {"N", 17}}), nest + "pipeline x at n.o depth 3");
+  CHECK(print_nest(state.tree) ==
+        "par m.o > { n.o > x.n > <x.m> > x.first; n.o > { x.n > <x.m> > x.in; m.i > <n.i> > y } }");
+  CHECK(state.staged.front().shape == std::vector<std::int64_t>{3, 4, 2});
+  check(kDenseRelu,
+        "split m by 3, k by 2\nnest m.o > k.o > { m.i > n > acc.init when first k.o; k.i > m.i > <n> > acc.update; m.i "
+        "> n > y when last k.o }\nstage x at k.o in stack\nstage w at k.o\npipeline x, w at k.o depth 3",
+        {{{"M", 7}, {"N", 9}, {"K", 10}}, {{"M", 1}, {"N", 3}, {"K", 2}}, {{"M", 5}, {"N", 6}, {"K", 13}}});
+  CHECK(refusal(kTranspose, nest + "pipeline x at n.o depth 1") ==
+        "depth 1: expected 2 to 16, copies that there are at once");
+}
+
+TEST_CASE("a swizzle is of shared memory, and of powers of two") {
+  const std::string nest = "split m by 8, n by 16\nnest block m.o > block n.o > { m.i > thread n.i > y }\n";
+  const auto refused = [&](const std::string& lines) { return refusal(kTranspose, nest + lines); };
+  const State state =
+      state_of(bound_program(kTranspose, {{"M", 32}, {"N", 32}}), nest + "stage x at n.o in shared\nswizzle x by 1");
+  CHECK(state.staged.front().swizzle == ir::Swizzle{1, 32});
+  CHECK(refused("stage x at n.o in shared\nswizzle x by 2 every 4") == "accepted");
+  CHECK(refused("stage x at m.o in heap\nswizzle x by 1").find("only shared memory has banks") != std::string::npos);
+  CHECK(refused("stage x at n.o in shared\nswizzle x by 1\nset_scope x register") ==
+        "x.c is swizzled: only shared memory has banks");
+  CHECK(refused("stage x at n.o in shared\nswizzle x by 1\nswizzle x by 2") == "x.c is swizzled already");
+  CHECK(refused("stage x at n.o in shared\nswizzle x by 3") ==
+        "chunks of 3: expected a power of two, at most 8 in rows of 8");
+  CHECK(refused("stage x at n.o in shared\nswizzle x by 16") ==
+        "chunks of 16: expected a power of two, at most 8 in rows of 8");
+  CHECK(refused("stage x at n.o in shared\nswizzle x by 1 every 3") == "every 3: expected a power of two");
+  CHECK(refused("stage x at n.o in shared pad 1\nswizzle x by 1") ==
+        "a row of x.c has 9 elements: swizzle changes bits of their numbers, expected a power of two (storage_align "
+        "pads)");
+}
+
 TEST_CASE("compute_with is merge in Halide's words") {
   const auto program = bound_program(kBlur, kSizes[0]);
   CHECK(refusal(kBlur, "compute_with y, bx at u") != "accepted");  // y would read rows that come later
@@ -285,8 +327,8 @@ TEST_CASE("storage is written and read back") {
        {"stage bx at y:u layout (u, x) [u%3, x] fold", "fold_storage bx: u by 3", "bound_storage bx: u by 2*L",
         "storage_align bx: u by 16", "storage_align bx: n.i by 16 from 4", "hoist_storage bx at root",
         "hoist_storage bx at y:u.o", "reuse y for bx", "set_scope bx register",
-        "transform_layout bx (u, x) [x//4, u, x%4]", "double_buffer bx at y:u", "compute_with y, bx at u",
-        "registers bx at y:u.o"}) {
+        "transform_layout bx (u, x) [x//4, u, x%4]", "double_buffer bx at y:u", "pipeline bx at y:u depth 3",
+        "swizzle bx by 4", "swizzle bx by L every 2", "compute_with y, bx at u", "registers bx at y:u.o"}) {
     CAPTURE(line);
     const Script script = script_of(*program, line);
     REQUIRE(script.directives.size() == 1);

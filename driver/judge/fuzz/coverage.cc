@@ -66,7 +66,8 @@ constexpr std::array kDirectives = {"param",
                                     "tail",
                                     "tensorize",
                                     "transaction",
-                                    "reciprocal"};
+                                    "reciprocal",
+                                    "swizzle"};
 static_assert(kDirectives.size() == std::variant_size_v<AnyOperation>, "each directive has a row");
 
 // What is said beside the name: rows of their own.

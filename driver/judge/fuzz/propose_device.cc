@@ -69,6 +69,13 @@ class DeviceLoops {
     if (at == Place::Warp) memory = Memory::Register;
     if (at == Place::Blocks || at == Place::Block) memory = random.chance(70) ? Memory::Shared : Memory::Register;
     if (buffer.memory != memory) made_.push_back(SetScope{buffer.name, memory});
+    if (memory == Memory::Shared && random.chance(40)) made_.push_back(swizzle(buffer));
+  }
+
+  // Often of rows that it fits.
+  Swizzle swizzle(const StagedBuffer& buffer) {
+    const Size every = {scene_.random.chance(70) ? "" : std::to_string(1 << scene_.random.between(0, 2))};
+    return {buffer.name, {std::to_string(1 << scene_.random.between(0, 3))}, every};
   }
 };
 

@@ -125,7 +125,8 @@ Operation storage(Scene& scene) {
     }
     default:
       return DoubleBuffer{name,
-                          scope && scene.random.chance(90) ? LoopName{"", scope->name} : scene.touching_loop(b.name)};
+                          scope && scene.random.chance(90) ? LoopName{"", scope->name} : scene.touching_loop(b.name),
+                          Size{scene.random.chance(50) ? "" : std::to_string(scene.random.between(2, 4))}};
   }
 }
 

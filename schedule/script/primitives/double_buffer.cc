@@ -1,7 +1,8 @@
 // double_buffer X at L:   L > { X.in;  body }   ->   X.first;  L > { X.in of the next iteration;  body }
 // X, read from a buffer that is filled at the head of every iteration of L, gets two such buffers, used in turn: the
 // copy for iteration l + 1 is made while l computes. The row of X.in at L becomes l - 1, its buffer's new leading
-// index l mod 2; the first fill stands before L. The proof is that of any copy and fold: liveness.
+// index l mod 2; the first fill stands before L. `pipeline X at L depth n` has n buffers: the copy for l + n - 1 is
+// made in l, n - 1 fills stand before L, in a loop of L's name. The proof is that of any copy and fold: liveness.
 #include <algorithm>
 
 #include "schedule/script/primitives/buffers.h"
@@ -13,12 +14,15 @@ namespace {
 
 using ir::Affine;
 
+constexpr std::int64_t kDeepest = 16;
+
 class DoubleBuffering {
  public:
   DoubleBuffering(const State& state, const DoubleBuffer& directive, const PrimitiveContext& context)
       : before_(state), next_(state), directive_(directive), context_(context) {}
 
   Applied run() {
+    if (auto refusal = find_depth()) return *refusal;
     if (auto refusal = find()) return *refusal;
     if (auto refusal = find_first()) return *refusal;
     add_first_copy();
@@ -35,6 +39,7 @@ class DoubleBuffering {
   const DoubleBuffer& directive_;
   const PrimitiveContext& context_;
   std::size_t buffer_ = 0;
+  std::int64_t depth_ = 2;
   const Loop* loop_ = nullptr;
   std::string copy_;
   std::vector<std::string> readers_;
@@ -42,6 +47,17 @@ class DoubleBuffering {
   Affine first_;
 
   const StagedBuffer& buffer() const { return before_.staged[buffer_]; }
+
+  std::optional<Refusal> find_depth() {
+    if (directive_.depth.text.empty()) return std::nullopt;
+    const auto depth = evaluate(directive_.depth, context_);
+    if (!depth) return depth.error();
+    if (*depth < 2 || *depth > kDeepest)
+      return malformed("depth " + std::to_string(*depth) + ": expected 2 to " + std::to_string(kDeepest) +
+                       ", copies that there are at once");
+    depth_ = *depth;
+    return std::nullopt;
+  }
 
   std::optional<Refusal> find() {
     const auto buffer = the_buffer(before_, directive_.tensor);
@@ -93,19 +109,24 @@ class DoubleBuffering {
     return std::nullopt;
   }
 
-  // The fill of the first iteration, before the loop: it does not own L.
+  // The fill of the first iteration, before the loop: it does not own L. Of several: they own a loop of its name.
   void add_first_copy() {
     ScheduledStatement first = before_.at(copy_);
+    const bool several = depth_ > 2;
     const std::string base = buffer().of + ".first";
     first.body.name = base;
     for (int i = 2; before_.find(first.body.name); ++i) first.body.name = base + "_" + std::to_string(i);
-    first.body.domain.push_back(ir::equal(Affine::symbol(loop_->name), first_));
-    std::erase_if(first.rows, [&](const LoopRow& row) { return row.loop == loop_->name; });
-    for (auto& [iterator, value] : first.inverse) value = ir::substitute(value, {{loop_->name, first_}});
-    for (ir::Constraint& c : first.loop_domain) c = ir::substitute(c, {{loop_->name, first_}});
+    if (several) {
+      first.body.domain.push_back(ir::less_than(Affine::symbol(loop_->name), first_ + (depth_ - 1)));
+    } else {
+      first.body.domain.push_back(ir::equal(Affine::symbol(loop_->name), first_));
+      std::erase_if(first.rows, [&](const LoopRow& row) { return row.loop == loop_->name; });
+      for (auto& [iterator, value] : first.inverse) value = ir::substitute(value, {{loop_->name, first_}});
+      for (ir::Constraint& c : first.loop_domain) c = ir::substitute(c, {{loop_->name, first_}});
+    }
     const std::vector<const Loop*> path = path_to(before_.tree, copy_);
     Tree tree = make_leaf({first.body.name, {}, {}});
-    for (std::size_t i = path.size(); i > above_.size() + 1; --i) {
+    for (std::size_t i = path.size(); i > above_.size() + (several ? 0 : 1); --i) {
       Loop own = *path[i - 1];
       own.id = next_.fresh_loop();
       own.body = std::move(tree);
@@ -119,11 +140,12 @@ class DoubleBuffering {
   void shift_copy() {
     ScheduledStatement& copy = statement_of(next_, copy_);
     const Affine loop = Affine::symbol(loop_->name);
-    copy.body.domain.push_back(ir::at_least(loop, first_ + 1));
+    const std::int64_t ahead = depth_ - 1;
+    copy.body.domain.push_back(ir::at_least(loop, first_ + ahead));
     for (LoopRow& row : copy.rows)
-      if (row.loop == loop_->name) row.value = row.value - 1;
-    for (auto& [iterator, value] : copy.inverse) value = ir::substitute(value, {{loop_->name, loop + 1}});
-    for (ir::Constraint& c : copy.loop_domain) c = ir::substitute(c, {{loop_->name, loop + 1}});
+      if (row.loop == loop_->name) row.value = row.value - ahead;
+    for (auto& [iterator, value] : copy.inverse) value = ir::substitute(value, {{loop_->name, loop + ahead}});
+    for (ir::Constraint& c : copy.loop_domain) c = ir::substitute(c, {{loop_->name, loop + ahead}});
   }
 
   void widen_buffer() {
@@ -132,10 +154,10 @@ class DoubleBuffering {
     edit_accesses(next_, b.name, [&](const ScheduledStatement& s, std::vector<ir::Index> indices) {
       const LoopRow* row = row_of(s, name);
       const bool fills = writes(s, b.name);  // a reader may be a copy too, of another buffer
-      indices.insert(indices.begin(), ir::Index(ir::mod(fills ? Affine::symbol(name) : row->value, 2)));
+      indices.insert(indices.begin(), ir::Index(ir::mod(fills ? Affine::symbol(name) : row->value, depth_)));
       return indices;
     });
-    b.shape.insert(b.shape.begin(), 2);
+    b.shape.insert(b.shape.begin(), depth_);
     b.dimensions.insert(b.dimensions.begin(), name);
     b.scope_loop = above_.empty() ? kKernel : above_.back()->id;
   }

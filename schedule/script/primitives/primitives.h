@@ -53,6 +53,7 @@ Applied nest(const State& state, const Nest& directive, const PrimitiveContext& 
 Applied stage(const State& state, const Stage& directive, const PrimitiveContext& context);
 Applied fold_storage(const State& state, const FoldStorage& directive, const PrimitiveContext& context);
 Applied bound_storage(const State& state, const BoundStorage& directive, const PrimitiveContext& context);
+Applied swizzle(const State& state, const Swizzle& directive, const PrimitiveContext& context);
 Applied storage_align(const State& state, const StorageAlign& directive, const PrimitiveContext& context);
 Applied hoist_storage(const State& state, const HoistStorage& directive, const PrimitiveContext& context);
 Applied reuse(const State& state, const Reuse& directive, const PrimitiveContext& context);

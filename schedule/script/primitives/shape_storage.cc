@@ -65,6 +65,7 @@ Applied set_scope(const State& state, const SetScope& directive, const Primitive
   StagedBuffer& b = next.staged[*buffer];
   if (b.memory == directive.memory)
     return malformed(b.name + " is in " + ir::to_string(b.memory) + " already: set_scope changes nothing");
+  if (!b.swizzle.none()) return malformed(b.name + " is swizzled: only shared memory has banks");
   if (b.at_compile_time) return malformed(b.name + " is packed before run time: it is memory of the artifact");
   b.memory = directive.memory;
   return next;

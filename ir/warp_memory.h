@@ -1,0 +1,42 @@
+// What the accesses of a GPU's warps cost in memory, told from the loops alone: every affine subscript is evaluated for
+// the 32 threads of a warp.
+//
+//   for (const MemoryAccess& a : memory_of(loops, {}, Extent::Representative).at(0)) ...
+//   // {"acc.update", "x.c", read, shared, 4 bytes, 2.0 wavefronts a request, ideal 1}
+//
+// Shared memory: 32 banks of 4 bytes; threads that read one word share it, different words of one bank take turns, a
+// wavefront each; of 8 (16) bytes a thread the halves (quarters) of a warp come one after the other. Global memory:
+// sectors of 32 bytes, where buffers begin at a sector. The emulator counts the same from addresses
+// (runtime/access_counter.h), and knows nothing of this.
+//
+// Loads of a thread that repeat one since which it has stored nothing are one, and of stores to one place between which
+// nothing is read the last one counts, as LLVM has it. Conditions on data are
+// taken to hold; an access whose subscript is read is not `known`, its cost is 0.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/loop_program.h"
+
+namespace polyte::ir {
+
+// Of all accesses of one statement to one buffer, reads or writes, in one launch.
+struct MemoryAccess {
+  std::string statement, buffer;  // of a copy the statement is the buffer that it fills
+  bool write = false, shared = false, known = true;
+  std::int64_t bytes = 0;     // of a thread, the most
+  std::int64_t requests = 0;  // of warps
+  std::int64_t cost = 0;      // wavefronts of shared memory, sectors of global memory
+  std::int64_t ideal = 0;     // a wavefront for each half or quarter at work; as few sectors as the bytes could lie in
+};
+
+// All: every iteration of every block. Representative: the first block, two iterations of the loops around loops of
+// threads, 64 of those inside; where a loop of the host or of blocks runs, its first.
+enum class Extent { All, Representative };
+
+// For Flat loops of a GPU; one list a loop of blocks that no other one contains, in program order. `sizes` gives every
+// parameter.
+std::vector<std::vector<MemoryAccess>> memory_of(const LoopProgram& program, const Values& sizes, Extent extent);
+
+}  // namespace polyte::ir

@@ -1,0 +1,296 @@
+#include "lower/async_copies.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace polyte::lower {
+
+using ir::Affine;
+using ir::Constraint;
+using ir::Stmt;
+using Kind = BlockNode::Kind;
+
+namespace {
+
+constexpr int kMostPending = 16;
+
+bool is_below(const BlockNode& n, const BlockNode& above) {
+  for (const BlockNode* each = &n; each; each = each->parent)
+    if (each == &above) return true;
+  return false;
+}
+
+bool is_in_warps(const BlockNode& n) {
+  for (const BlockNode* each = &n; each; each = each->parent)
+    if (each->kind == Kind::Warps) return true;
+  return false;
+}
+
+// Buffers that could be filled so: of the block, each store a load from the device's memory and nothing else.
+std::set<std::string> candidates(const ir::LoopProgram& program) {
+  std::set<std::string> shared, of_device, others;
+  std::map<std::string, DType> types;
+  for (const ir::Buffer& b : program.buffers) of_device.insert(b.name), types[b.name] = b.dtype;
+  ir::for_each_stmt(program.body, [&](const Stmt& s) {
+    const auto* alloc = std::get_if<ir::Alloc>(&s->op);
+    if (!alloc) return;
+    types[alloc->buffer.name] = alloc->buffer.dtype;
+    if (alloc->buffer.memory == ir::Memory::Shared) shared.insert(alloc->buffer.name);
+    if (alloc->buffer.memory == ir::Memory::Heap) of_device.insert(alloc->buffer.name);
+  });
+  ir::for_each_stmt(program.body, [&](const Stmt& s) {
+    const auto* store = std::get_if<ir::Store>(&s->op);
+    if (!store || !shared.contains(store->buffer)) return;
+    const auto* load = std::get_if<ir::Load>(&store->value->op);
+    const bool is_copy = load && load->guard.empty() && of_device.contains(load->buffer) && !store->atomic &&
+                         types.at(load->buffer) == types.at(store->buffer);
+    if (!is_copy) others.insert(store->buffer);
+  });
+  std::erase_if(shared, [&](const std::string& name) { return others.contains(name); });
+  return shared;
+}
+
+// A region that fills a buffer, and one that reads it, of which some instances meet.
+struct Flow {
+  const BlockNode *from = nullptr, *to = nullptr, *carrier = nullptr;
+  const RegionAccess *write = nullptr, *read = nullptr;
+};
+
+class Planner {
+ public:
+  Planner(const BlockTree& tree, const ir::LoopProgram& program, const std::vector<Conflict>& conflicts,
+          const std::set<Gap>& places, ConflictFinder& finder)
+      : tree_(tree), conflicts_(conflicts), places_(places), finder_(finder), possible_(candidates(program)) {}
+
+  AsyncCopies run() {
+    for (const std::string& buffer : possible_)
+      if (is_ahead(buffer)) plan_.buffers.insert(buffer);
+    if (plan_.buffers.empty()) return {};
+    add_commits(*tree_.root);
+    for (const Flow& flow : flows_)
+      if (plan_.buffers.contains(flow.write->buffer)) wait_for(flow);
+    return std::move(plan_);
+  }
+
+ private:
+  const BlockTree& tree_;
+  const std::vector<Conflict>& conflicts_;
+  const std::set<Gap>& places_;
+  ConflictFinder& finder_;
+  std::set<std::string> possible_;
+  std::vector<Flow> flows_;
+  AsyncCopies plan_;
+
+  // --- which buffers
+
+  // In some loop it is filled for a later iteration only, and elsewhere not at all but before that loop; every reader
+  // is another thread's, so that a barrier stands between.
+  bool is_ahead(const std::string& buffer) {
+    const std::vector<Flow> flows = flows_of(buffer);
+    const auto carried = std::ranges::find_if(flows, [](const Flow& flow) { return flow.carrier != nullptr; });
+    if (carried == flows.end()) return false;
+    const BlockNode& loop = *carried->carrier;
+    for (const Flow& flow : flows) {
+      const bool at_once = flow.carrier == nullptr && is_below(*flow.from, loop) && is_below(*flow.to, loop);
+      const bool fills_inside = is_below(*flow.from, loop) && flow.from != carried->from;
+      if (at_once || fills_inside || is_in_warps(*flow.from) || is_in_warps(*flow.to)) return false;
+      const bool is_met = std::ranges::any_of(conflicts_, [&](const Conflict& c) {
+        return c.first == flow.from && c.second == flow.to && c.carrier == flow.carrier;
+      });
+      if (!is_met) return false;
+    }
+    flows_.insert(flows_.end(), flows.begin(), flows.end());
+    return true;
+  }
+
+  std::vector<Flow> flows_of(const std::string& buffer) {
+    std::vector<Flow> flows;
+    for (const BlockNode* a : tree_.regions)
+      for (const RegionAccess& write : a->accesses) {
+        if (write.buffer != buffer || !write.write) continue;
+        for (const BlockNode* b : tree_.regions)
+          for (const RegionAccess& read : b->accesses)
+            if (read.buffer == buffer && !read.write) add_flows({a, b, nullptr, &write, &read}, flows);
+      }
+    return flows;
+  }
+
+  void add_flows(Flow flow, std::vector<Flow>& flows) {
+    const BlockNode& meeting = *lowest_common(*flow.from, *flow.to);
+    if (flow.from != flow.to && meeting.kind == Kind::Sequence &&
+        branch_of(*flow.from, meeting) < branch_of(*flow.to, meeting) && finder_.question().holds(pair(flow)))
+      flows.push_back(flow);
+    for (const BlockNode* n = &meeting; n; n = n->parent) {
+      if (n->kind != Kind::Loop) continue;
+      flow.carrier = n;
+      if (finder_.question().holds(pair(flow))) flows.push_back(flow);
+    }
+  }
+
+  std::vector<Constraint> pair(const Flow& flow) const {
+    return finder_.meeting(*flow.write, *flow.read, *flow.from, *flow.to, flow.carrier);
+  }
+
+  // --- groups: behind regions side by side that begin copies
+
+  bool begins_copies(const BlockNode& n) const {
+    if (n.kind == Kind::Loop || n.kind == Kind::Warps) return false;
+    if (n.kind != Kind::Region)
+      return std::ranges::all_of(n.children, [&](const auto& child) { return begins_copies(*child); });
+    return std::ranges::any_of(n.accesses,
+                               [&](const RegionAccess& a) { return a.write && plan_.buffers.contains(a.buffer); });
+  }
+
+  void add_commits(const BlockNode& n) {
+    if (n.kind == Kind::Sequence) {
+      for (std::size_t i = 0; i < n.children.size(); ++i) {
+        if (!begins_copies(*n.children[i])) {
+          add_commits(*n.children[i]);
+          continue;
+        }
+        const bool goes_on = i + 1 < n.children.size() && begins_copies(*n.children[i + 1]);
+        if (!goes_on || places_.contains({&n, i + 1})) plan_.commits.insert({&n, i + 1});
+      }
+      return;
+    }
+    for (const auto& child : n.children) {
+      if (n.kind == Kind::Loop && begins_copies(*child)) {
+        plan_.commits.insert({&n, 0});
+      } else {
+        add_commits(*child);
+      }
+    }
+  }
+
+  std::int64_t at(const Gap& gap) const { return plan_.commits.contains(gap) ? 1 : 0; }
+
+  // Commits of one execution, at the least.
+  std::int64_t commits_in(const BlockNode& n) const {
+    if (n.kind == Kind::Wrap && std::holds_alternative<ir::Alloc>(n.source->op)) return commits_in(*n.children[0]);
+    if (n.kind != Kind::Sequence) return 0;
+    return commits_between(n, 0, n.children.size()) + at({&n, 0});
+  }
+  std::int64_t commits_of_iteration(const BlockNode& loop) const {
+    return commits_in(*loop.children[0]) + at({&loop, 0});
+  }
+  // In a sequence, of children [first, last) and of the places behind them.
+  std::int64_t commits_between(const BlockNode& n, std::size_t first, std::size_t last) const {
+    std::int64_t count = 0;
+    for (std::size_t i = first; i < last; ++i) count += commits_in(*n.children[i]) + at({&n, i + 1});
+    return count;
+  }
+
+  // --- how many commits lie between a copy and a place before its reader
+
+  // From behind the region until what stands for it below `top` ends; its own commit included.
+  Affine commits_after(const BlockNode& region, const BlockNode& top) const {
+    Affine count = 0;
+    for (const BlockNode *n = &region, *up = n->parent; up && up != &top; n = up, up = n->parent) {
+      if (up->kind == Kind::Sequence)
+        count = count + commits_between(*up, n->position + 1, up->children.size()) + at({up, n->position + 1});
+      if (up->kind != Kind::Loop) continue;
+      count = count + at({up, 0});
+      const ir::For& loop = *up->loop();
+      if (loop.upper.size() == 1)
+        count = count + (loop.upper[0] - 1 - Affine::symbol(loop.var)) * commits_of_iteration(*up);
+    }
+    return count;
+  }
+
+  // From where `top` begins until the place, which is on the way to the region; over the second region's variables.
+  Affine commits_before(const Gap& place, const BlockNode& region, const BlockNode& top) const {
+    std::vector<const BlockNode*> way;  // from below `top` to the place's node
+    for (const BlockNode* n = place.node; n && n != &top; n = n->parent) way.insert(way.begin(), n);
+    Affine count = 0;
+    for (const BlockNode* n : way) {
+      if (n->kind == Kind::Loop && n->loop()->lower.size() == 1)
+        count = count + (Affine::symbol(n->loop()->var) - n->loop()->lower[0]) * commits_of_iteration(*n);
+      if (n->kind != Kind::Sequence) continue;
+      const std::size_t until = n == place.node ? place.before : branch_of(region, *n);
+      count = count + commits_between(*n, 0, until) + at({n, 0});
+    }
+    return count;
+  }
+
+  Affine commits(const Flow& flow, const Gap& place) const {
+    const std::set<std::string> shared = finder_.shared_by(*flow.from, *flow.to, flow.carrier);
+    Affine count = -1;  // its own
+    const BlockNode& top = flow.carrier ? *flow.carrier : *lowest_common(*flow.from, *flow.to);
+    count = count + commits_after(*flow.from, top);
+    if (flow.carrier) {
+      const std::string& var = top.loop()->var;
+      count = count + at({&top, 0}) +
+              (Affine::symbol(second_name(var)) - Affine::symbol(var) - 1) * commits_of_iteration(top);
+      if (place.node == &top) return count;
+      return count + as_second(commits_before(place, *flow.to, top), shared);
+    }
+    const std::size_t first = branch_of(*flow.from, top) + 1;
+    const std::size_t last = place.node == &top ? place.before : branch_of(*flow.to, top);
+    count = count + at({&top, first}) + commits_between(top, first, last);
+    if (place.node == &top) return count;
+    return count + as_second(commits_before(place, *flow.to, top), shared);
+  }
+
+  // --- waits
+
+  void wait_for(const Flow& flow) {
+    const std::set<std::string> shared = finder_.shared_by(*flow.from, *flow.to, flow.carrier);
+    const BlockNode& top = flow.carrier ? *flow.carrier : *lowest_common(*flow.from, *flow.to);
+    std::vector<Constraint> left = pair(flow);  // the pairs that have no wait yet
+    const BlockNode* below = flow.to;
+    for (const BlockNode* n = below->parent; n; below = n, n = n->parent) {
+      if (n->kind == Kind::Sequence) {
+        const std::size_t first = n == &top ? branch_of(*flow.from, top) + 1 : 0;
+        for (std::size_t i = below->position + 1; i-- > first;)
+          if (places_.contains({n, i})) return wait(flow, {n, i}, left);
+      }
+      if (n->kind == Kind::Loop && places_.contains({n, 0})) {
+        const ir::For& loop = *n->loop();
+        if (n == &top) return wait(flow, {n, 0}, left);
+        const Affine from_start = as_second(Affine::symbol(loop.var) - loop.lower[0], shared);
+        std::vector<Constraint> later = left;
+        later.push_back(ir::at_least(from_start, 1));
+        wait(flow, {n, 0}, later);
+        if (loop.lower.size() == 1) left.push_back(ir::equal(from_start, 0));
+      }
+      if (n == &top) break;
+    }
+    for (const Gap& gap : places_)  // some of these is on the way
+      wait_for_all(gap);
+  }
+
+  void wait(const Flow& flow, const Gap& place, const std::vector<Constraint>& pairs) {
+    const Affine between = commits(flow, place);
+    for (int pending = 0; pending <= kMostPending; ++pending) {
+      std::vector<Constraint> some = pairs;
+      some.push_back(ir::at_least(pending, between));
+      if (!finder_.question().holds(some)) continue;
+      const auto [at, fresh] = plan_.waits.emplace(place, pending);
+      if (!fresh) at->second = std::min(at->second, pending);
+      return;
+    }
+    // None, or more commits than anybody asks for.
+    if (finder_.question().holds(pairs)) plan_.waits.emplace(place, kMostPending);
+  }
+
+  void wait_for_all(const Gap& place) { plan_.waits[place] = 0; }
+};
+
+}  // namespace
+
+Stmt AsyncCopies::begun(const Stmt& region) const {
+  if (buffers.empty()) return region;
+  const auto* store = std::get_if<ir::Store>(&region->op);
+  if (!store) return ir::rewrite_children(region, [&](const Stmt& child) { return begun(child); });
+  if (!buffers.contains(store->buffer)) return region;
+  ir::Store copy = *store;
+  copy.async = true;
+  return ir::make_store(std::move(copy));
+}
+
+AsyncCopies async_copies(const BlockTree& tree, const ir::LoopProgram& program, const std::vector<Conflict>& conflicts,
+                         const std::set<Gap>& places, ConflictFinder& finder) {
+  return Planner(tree, program, conflicts, places, finder).run();
+}
+
+}  // namespace polyte::lower

@@ -1,0 +1,38 @@
+// Copies from the device's memory to shared memory that go on while threads compute (cp.async): where they are begun
+// some iterations before they are read, as `pipeline` has it.
+//
+//   for k { thread e { x.c[(k + 2) % 3] = x };                    for k { thread e { async x.c[(k + 2) % 3] = x };
+//           thread t { acc += x.c[k % 3] * .. };           ->             commit copies;
+//           barrier }                                                     thread t { .. };
+//                                                                         await copies but 1;  barrier }
+//
+// A group of copies is what a thread begins between two commits: what stands side by side. How many groups may be under
+// way at a barrier follows from the conflicts that it stands for: the fewest commits between a copy and the barrier
+// before its first reader, over all pairs of instances that meet in one place. Each thread waits for its own copies,
+// then all threads meet.
+//
+// Internal to place_barriers.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lower/conflicts.h"
+
+namespace polyte::lower {
+
+struct AsyncCopies {
+  std::set<std::string> buffers;  // that are filled so, by every store to them
+  std::set<Gap> commits;          // of a sequence, also behind its last child
+  std::map<Gap, int> waits;       // at barriers: how many groups may be under way
+
+  ir::Stmt begun(const ir::Stmt& region) const;  // its stores to the buffers, async
+};
+
+// `places`: of barriers. What cannot be shown to be waited for stays as it is.
+AsyncCopies async_copies(const BlockTree& tree, const ir::LoopProgram& program, const std::vector<Conflict>& conflicts,
+                         const std::set<Gap>& places, ConflictFinder& finder);
+
+}  // namespace polyte::lower

@@ -1,0 +1,202 @@
+#include "lower/conflicts.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace polyte::lower {
+
+using ir::Affine;
+using ir::Constraint;
+using ir::Stmt;
+using Kind = BlockNode::Kind;
+
+bool is_of_warp(const Gap& gap) {
+  for (const BlockNode* n = gap.node; n; n = n->parent)
+    if (n->kind == Kind::Warps) return true;
+  return false;
+}
+
+namespace {
+
+std::vector<const BlockNode*> path(const BlockNode& n) {
+  std::vector<const BlockNode*> up;
+  for (const BlockNode* each = &n; each; each = each->parent) up.push_back(each);
+  return {up.rbegin(), up.rend()};
+}
+
+}  // namespace
+
+const BlockNode* lowest_common(const BlockNode& a, const BlockNode& b) {
+  const auto pa = path(a), pb = path(b);
+  std::size_t i = 0;
+  while (i + 1 < pa.size() && i + 1 < pb.size() && pa[i + 1] == pb[i + 1]) ++i;
+  return &a == &b ? a.parent : pa[i];
+}
+
+std::size_t branch_of(const BlockNode& n, const BlockNode& above) {
+  const BlockNode* child = &n;
+  while (child->parent != &above) child = child->parent;
+  return child->position;
+}
+
+std::string second_name(const std::string& name) { return name + "'"; }
+
+Affine as_second(const Affine& e, const std::set<std::string>& shared) {
+  std::set<std::string> symbols;
+  e.collect_symbols(symbols);
+  ir::Bindings names;
+  for (const std::string& symbol : symbols)
+    if (!shared.contains(symbol)) names[symbol] = Affine::symbol(second_name(symbol));
+  return ir::substitute(e, names);
+}
+
+namespace {
+
+// After the region, and before what follows `top`.
+void add_after(const BlockNode& region, const BlockNode& top, std::set<Gap>& ways) {
+  for (const BlockNode *n = &region, *up = n->parent; n != &top && up && up != &top; n = up, up = n->parent) {
+    if (up->kind == Kind::Sequence)
+      for (std::size_t i = n->position + 1; i < up->children.size(); ++i) ways.insert({up, i});
+    if (up->kind == Kind::Loop) ways.insert({up, 0});
+  }
+}
+void add_before(const BlockNode& region, const BlockNode& top, std::set<Gap>& ways) {
+  for (const BlockNode *n = &region, *up = n->parent; n != &top && up && up != &top; n = up, up = n->parent)
+    if (up->kind == Kind::Sequence)
+      for (std::size_t i = 1; i <= n->position; ++i) ways.insert({up, i});
+}
+std::set<Gap> ways_between(const BlockNode& a, const BlockNode& b, const BlockNode& sequence) {
+  std::set<Gap> ways;
+  add_after(a, sequence, ways);
+  add_before(b, sequence, ways);
+  for (std::size_t i = branch_of(a, sequence) + 1; i <= branch_of(b, sequence); ++i) ways.insert({&sequence, i});
+  return ways;
+}
+// From an iteration of the loop to the next.
+std::set<Gap> ways_around(const BlockNode& a, const BlockNode& b, const BlockNode& loop) {
+  std::set<Gap> ways = {{&loop, 0}};
+  add_after(a, loop, ways);
+  add_before(b, loop, ways);
+  return ways;
+}
+// What every iteration comes by, whatever it holds.
+void add_spine(const BlockNode& loop, std::set<Gap>& ways) {
+  const BlockNode* n = loop.children.front().get();
+  while (n->kind == Kind::Wrap && std::holds_alternative<ir::Alloc>(n->source->op)) n = n->children.front().get();
+  if (n->kind == Kind::Sequence)
+    for (std::size_t i = 1; i < n->children.size(); ++i) ways.insert({n, i});
+}
+
+Affine distance_along(const BlockNode& loop) {
+  const std::string& var = loop.loop()->var;
+  return Affine::symbol(second_name(var)) - Affine::symbol(var);
+}
+Constraint next_iteration(const BlockNode& loop) { return ir::equal(distance_along(loop), 1); }
+Constraint later_iteration(const BlockNode& loop) { return ir::at_least(distance_along(loop), 2); }
+
+// Loops around both, outermost first.
+std::vector<const BlockNode*> common_loops(const BlockNode& a, const BlockNode& b) {
+  std::vector<const BlockNode*> common;
+  for (const BlockNode* n = lowest_common(a, b); n; n = n->parent)
+    if (n->kind == Kind::Loop || n->kind == Kind::Warps) common.insert(common.begin(), n);
+  return common;
+}
+
+std::vector<Constraint> at_one_place(const RegionAccess& x, const RegionAccess& y,
+                                     const std::set<std::string>& shared) {
+  std::vector<Constraint> all = x.where;
+  for (const Constraint& c : y.where) all.push_back({as_second(c.expr, shared), c.equality});
+  for (std::size_t d = 0; d < x.indices.size(); ++d)
+    if (!x.indices[d].indirect && !y.indices[d].indirect)
+      all.push_back(ir::equal(x.indices[d].affine, as_second(y.indices[d].affine, shared)));
+  return all;
+}
+
+}  // namespace
+
+ConflictFinder::ConflictFinder(const BlockTree& tree, const ir::LoopProgram& program) : tree_(tree) {
+  for (const std::string& param : program.params) shared_.insert(param);
+  for (const Constraint& c : tree.of_launch) c.expr.collect_symbols(shared_);
+  for (const BlockNode* region : tree.regions)
+    for (const RegionAccess& access : region->accesses)
+      if (access.write) written_.insert(access.buffer);
+  ir::for_each_stmt(program.body, [&](const Stmt& s) {
+    const auto* alloc = std::get_if<ir::Alloc>(&s->op);
+    if (alloc && (alloc->buffer.memory == ir::Memory::Register || alloc->buffer.memory == ir::Memory::Stack))
+      written_.erase(alloc->buffer.name);  // a thread's own
+  });
+}
+
+std::vector<Conflict> ConflictFinder::conflicts() {
+  for (const BlockNode* a : tree_.regions)
+    for (const BlockNode* b : tree_.regions) find(*a, *b);
+  return std::move(found_);
+}
+
+std::set<std::string> ConflictFinder::shared_by(const BlockNode& a, const BlockNode& b,
+                                                const BlockNode* carrier) const {
+  std::set<std::string> shared = shared_;
+  for (const BlockNode* loop : common_loops(a, b)) {
+    if (loop == carrier) break;
+    shared.insert(loop->loop()->var);
+  }
+  return shared;
+}
+
+std::vector<Constraint> ConflictFinder::meeting(const RegionAccess& x, const RegionAccess& y, const BlockNode& a,
+                                                const BlockNode& b, const BlockNode* carrier) const {
+  std::vector<Constraint> pair = at_one_place(x, y, shared_by(a, b, carrier));
+  if (carrier) pair.push_back(ir::at_least(distance_along(*carrier), 1));
+  return pair;
+}
+
+void ConflictFinder::find(const BlockNode& a, const BlockNode& b) {
+  for (const BlockNode* loop : common_loops(a, b)) {
+    if (loop->kind != Kind::Loop) continue;
+    const std::set<std::string> shared = shared_by(a, b, loop);
+    Conflict conflict{nullptr, nullptr, false, ways_around(a, b, *loop), &a, &b, loop};
+    add(conflict, shared, {next_iteration(*loop)});
+    add_spine(*loop, conflict.ways);
+    add(conflict, shared, {later_iteration(*loop)});
+  }
+  const BlockNode* meeting = lowest_common(a, b);
+  if (&a == &b || meeting->kind != Kind::Sequence || branch_of(a, *meeting) >= branch_of(b, *meeting)) return;
+  add({nullptr, nullptr, false, ways_between(a, b, *meeting), &a, &b, nullptr}, shared_by(a, b, nullptr), {});
+}
+
+void ConflictFinder::add(const Conflict& kind, const std::set<std::string>& shared,
+                         const std::vector<Constraint>& carried) {
+  Conflict conflict = kind;
+  for (const RegionAccess& x : kind.first->accesses) {
+    for (const RegionAccess& y : kind.second->accesses) {
+      if (x.buffer != y.buffer || (!x.write && !y.write) || !written_.contains(x.buffer)) continue;
+      std::vector<Constraint> pair = at_one_place(x, y, shared);
+      pair.insert(pair.end(), carried.begin(), carried.end());
+      const Affine one = kind.first->thread, two = as_second(kind.second->thread, shared);
+      if (!conflict.from && !differ(pair, one, two)) continue;
+      if (!conflict.from) conflict.from = &x, conflict.to = &y;
+      if (!differ(pair, ir::floor_div(one, ir::kLanes), ir::floor_div(two, ir::kLanes))) continue;
+      conflict.from = &x, conflict.to = &y;
+      conflict.across_warps = true;
+      return keep(std::move(conflict));
+    }
+  }
+  if (conflict.from) keep(std::move(conflict));
+}
+
+void ConflictFinder::keep(Conflict conflict) {
+  if (conflict.across_warps) std::erase_if(conflict.ways, [](const Gap& gap) { return is_of_warp(gap); });
+  POLYTE_CHECK(!conflict.ways.empty(), "no place for a barrier between " + conflict.from->statement + " and " +
+                                           conflict.to->statement + " on " + conflict.from->buffer);
+  found_.push_back(std::move(conflict));
+}
+
+bool ConflictFinder::differ(std::vector<Constraint> pair, const Affine& one, const Affine& two) {
+  pair.push_back(ir::less_than(one, two));
+  if (question_.holds(pair)) return true;
+  pair.back() = ir::less_than(two, one);
+  return question_.holds(pair);
+}
+
+}  // namespace polyte::lower
