@@ -15,6 +15,9 @@ std::int64_t centred_residue(std::int64_t c, std::int64_t d) {
   return r > d - r ? r - d : r;
 }
 
+// floor(q / n) beside f * q, f * n = d/2: with -d/2 the two are f times the remainder of q, which is worth seeing.
+bool is_of_remainder(const Affine& e, const Atom& atom, std::int64_t d);
+
 Affine div_atom(Affine numerator, std::int64_t denominator);
 
 Affine of_term(const Term& term) {
@@ -45,6 +48,16 @@ std::optional<Affine> flatten_nested(const Affine& e, std::int64_t d) {
   const FloorDiv& inner = *e.terms()[0].atom.div;
   const Affine numerator = inner.numerator + Affine(checked_mul(e.constant(), inner.denominator));
   return floor_div(numerator, checked_mul(inner.denominator, d));
+}
+
+bool is_of_remainder(const Affine& e, const Atom& atom, std::int64_t d) {
+  if (!atom.div || (d / 2) % atom.div->denominator != 0) return false;
+  const std::int64_t factor = d / 2 / atom.div->denominator;
+  return std::ranges::all_of(atom.div->numerator.terms(), [&](const Term& own) {
+    return std::ranges::any_of(e.terms(), [&](const Term& term) {
+      return term.atom == own.atom && polyte::floor_mod(term.coefficient - own.coefficient * factor, d) == 0;
+    });
+  });
 }
 
 }  // namespace
@@ -143,11 +156,12 @@ bool operator<(const Affine& a, const Affine& b) {
 Affine floor_div(const Affine& e, std::int64_t d) {
   POLYTE_CHECK(d > 0, "division by " + std::to_string(d) + ", expected a positive divisor");
   if (d == 1) return e;
-  // Whole multiples of d leave the division; what stays has coefficients in (-d/2, d/2].
+  // Whole multiples of d leave the division; what stays has coefficients in (-d/2, d/2], a remainder's -d/2.
   Affine outside = polyte::floor_div(e.constant_, d), inside = polyte::floor_mod(e.constant_, d);
   std::int64_t common = d;
   for (const Term& term : e.terms_) {
-    const std::int64_t residue = centred_residue(term.coefficient, d);
+    std::int64_t residue = centred_residue(term.coefficient, d);
+    if (2 * residue == d && is_of_remainder(e, term.atom, d)) residue = -residue;
     outside.add_term(term.atom, checked_sub(term.coefficient, residue) / d);
     inside.add_term(term.atom, residue);
     if (residue != 0) common = std::gcd(common, residue);

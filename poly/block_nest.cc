@@ -21,7 +21,7 @@ using schedule::tiles_of;
 using schedule::within_tile;
 
 constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
-constexpr std::size_t kMostBlockLoops = 3;  // axes of a grid
+constexpr std::size_t kMostBlockLoops = 3;    // axes of a grid
 constexpr std::int64_t kLongestAxis = 65535;  // but the first
 
 // A side of the tile in the script's words: its loops once it is cut, and the params that cut it.
@@ -47,10 +47,7 @@ struct Side {
 class BlockPlanner {
  public:
   explicit BlockPlanner(const BlockNest& nest)
-      : nest_(nest),
-        program_(*nest.program),
-        update_(*nest.cluster->update()),
-        statements_(nest.cluster->statements) {}
+      : nest_(nest), program_(*nest.program), update_(*nest.cluster->update()), statements_(nest.cluster->statements) {}
 
   std::optional<schedule::NestPlan> run() {
     if (!has_form() || !choose()) return std::nullopt;
@@ -82,9 +79,8 @@ class BlockPlanner {
 
   // Each sum begins here, at an element whose subscripts are iterators; operands are different tensors.
   bool has_form() const {
-    const bool begins = std::ranges::any_of(statements_, [&](const ir::Statement* s) {
-      return s != &update_ && ir::starts_reduction(*s, update_);
-    });
+    const bool begins = std::ranges::any_of(
+        statements_, [&](const ir::Statement* s) { return s != &update_ && ir::starts_reduction(*s, update_); });
     const auto is_plain = [](const ir::Index& index) {
       return !index.indirect && (index.affine.as_symbol() || index.affine.is_constant());
     };
@@ -158,10 +154,17 @@ class BlockPlanner {
       if (!side.own().empty()) own.push_back({side.own(), LoopKind::Unrolled});
     }
     if (&s != &update_) return nest_path(joined(path, own), schedule::nest_statement(s.name));
-    for (const std::string& loop : update_.reductions)
-      steps.push_back({loop == tile_.step ? within_tile(loop) : loop});
-    if (!tile_.step.empty()) path.insert(path.begin(), {tiles_of(tile_.step)});
-    return nest_path(joined(joined(path, steps), own), schedule::nest_statement(s.name));
+    const auto& terms = update_.reductions;
+    const auto cut = std::ranges::find(terms, tile_.step);
+    NestPath slices;  // the order of the terms stays
+    if (cut != terms.end()) {
+      for (auto loop = terms.begin(); loop != cut; ++loop) slices.push_back({*loop});
+      slices.push_back({tiles_of(tile_.step)});
+      steps.push_back({within_tile(tile_.step)});
+    }
+    for (auto loop = cut == terms.end() ? terms.begin() : std::next(cut); loop != terms.end(); ++loop)
+      steps.push_back({*loop});
+    return nest_path(joined(joined(joined(slices, path), steps), own), schedule::nest_statement(s.name));
   }
 
   // --- storage
@@ -235,8 +238,12 @@ class BlockPlanner {
   // Elements along a dimension that the tile reads in one slice of the sum.
   std::int64_t box(const ir::Index& index) const {
     std::int64_t width = 1;
+    bool is_inside = tile_.step.empty();
     for (const std::string& it : update_.iterators) {
-      std::int64_t points = has(update_.reductions, it) ? (it == tile_.step ? tile_.steps : extent(it)) : 1;
+      is_inside = is_inside || it == tile_.step;
+      std::int64_t points = !has(update_.reductions, it) || !is_inside ? 1
+                            : it == tile_.step                         ? tile_.steps
+                                                                       : extent(it);
       for (const Side& side : sides_)
         if (side.tile.loop == it) points = side.tile.block;
       width += std::abs(index.affine.coefficient(it)) * (points - 1);

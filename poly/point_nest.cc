@@ -151,8 +151,9 @@ class PointPlanner {
     std::vector<const ir::Statement*> all;
     for (const Cluster* part : nest_.parts) {
       const ir::Statement* s = part->update() ? part->update() : part->statements.back();
-      const bool is_point = std::ranges::all_of(
-          ir::free_iterators(*s), [&](const std::string& it) { return contains(points_, it) || contains(around_, it); });
+      const bool is_point = std::ranges::all_of(ir::free_iterators(*s), [&](const std::string& it) {
+        return contains(points_, it) || contains(around_, it);
+      });
       const std::string& buffer = s->writes[0].buffer;
       const bool is_sum = part->update() != nullptr;
       if (is_point && (is_sum || schedule::stays_inside(program_, buffer, *s, statements_)) &&

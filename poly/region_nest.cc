@@ -19,7 +19,8 @@ constexpr std::int64_t kThreads = 256, kMostThreads = 1024;
 constexpr double kLaunch = 4000, kBarrier = 100, kStep = 30;
 
 std::int64_t extent_of(const schedule::State& state, const Loop& loop) {
-  return std::max<std::int64_t>(1, schedule::extent_of(state, statements_below(state.tree, loop.id), loop.name).value_or(1));
+  return std::max<std::int64_t>(
+      1, schedule::extent_of(state, statements_below(state.tree, loop.id), loop.name).value_or(1));
 }
 
 // Loops directly within each other whose iterations are threads.
@@ -47,9 +48,9 @@ class RegionPlanner {
     for (const Threads& threads : found_) bind(threads, in_one_block, part++, plan.steps);
     if (in_one_block) {
       const std::string statement = in_nest(*outermost).front();
-      plan.steps.emplace_back(
-          schedule::PlannedSplit{everywhere(*outermost), outermost->name, schedule::Elements{extent_of(state_, *outermost)},
-                                 Provenance::TileModel, true});
+      plan.steps.emplace_back(schedule::PlannedSplit{everywhere(*outermost), outermost->name,
+                                                     schedule::Elements{extent_of(state_, *outermost)},
+                                                     Provenance::TileModel, true});
       plan.steps.emplace_back(
           schedule::PlannedBind{statement, schedule::tiles_of(outermost->name), ir::LoopKind::Block});
     }
@@ -130,8 +131,8 @@ class RegionPlanner {
     if (!in_one_block)
       steps.emplace_back(schedule::PlannedBind{threads.statement, schedule::tiles_of(point), ir::LoopKind::Block,
                                                Provenance::TileModel});
-    steps.emplace_back(schedule::PlannedBind{threads.statement, schedule::within_tile(point), ir::LoopKind::Thread,
-                                             Provenance::Isl});
+    steps.emplace_back(
+        schedule::PlannedBind{threads.statement, schedule::within_tile(point), ir::LoopKind::Thread, Provenance::Isl});
   }
 
   std::string fresh(std::string name, const std::string& statement, int part) const {

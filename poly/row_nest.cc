@@ -121,8 +121,8 @@ class RowPlanner {
       lies_along = lies_along || schedule::sectors_a_warp(program_, *step.body, step.lane, length) <
                                      schedule::sectors_a_warp(program_, *step.body, row(), extent(*step.body, row()));
     }
-    const std::int64_t at_once = std::int64_t{nest_.machine->gpu->multiprocessors} *
-                                 nest_.machine->gpu->threads_a_multiprocessor / 4;
+    const std::int64_t at_once =
+        std::int64_t{nest_.machine->gpu->multiprocessors} * nest_.machine->gpu->threads_a_multiprocessor / 4;
     if (longest < kShortestRow || (rows >= at_once && !lies_along)) return false;
     while (threads_ < kMostThreads && threads_ * kTermsAThread < longest) threads_ *= 2;
     const std::int64_t rows_of_loop = extent(*steps_.front().body, row());
@@ -205,29 +205,31 @@ class RowPlanner {
     const std::string lane = step.lane.empty() ? "" : within_tile(step.lane);
     if (!step.is_sum()) return regions.push_back(region(lane, {nest_path(own, leaf(step.body->name))}));
     regions.push_back(region(
-        lane, {nest_path(own, schedule::nest_sequence(
-                                  {leaf(step.init->name),
-                                   nest_path(serial(step.body->reductions), leaf(step.body->name))}))}));
+        lane, {nest_path(own, schedule::nest_sequence({leaf(step.init->name), nest_path(serial(step.body->reductions),
+                                                                                        leaf(step.body->name))}))}));
   }
 
   void add_sum(const RowStep& step, std::vector<schedule::NestTree>& regions) const {
-    const auto sum = [&](const std::string& tensor, const NestPath& terms) {
-      return std::vector{schedule::nest_statement(tensor + ".init"),
-                         nest_path(terms, schedule::nest_statement(tensor + ".update"))};
-    };
     if (!in_parts(step)) {
-      regions.push_back(region("", {schedule::nest_statement(step.init->name),
-                                    nest_path(serial(step.body->reductions),
-                                              schedule::nest_statement(step.body->name))}));
+      regions.push_back(
+          region("", {schedule::nest_statement(step.init->name),
+                      nest_path(serial(step.body->reductions), schedule::nest_statement(step.body->name))}));
       return;
     }
     const std::string parts = within_tile(step.lane), few = within_tile(parts);
     std::vector<std::string> terms;
     for (const std::string& loop : step.body->reductions) terms.push_back(loop == step.lane ? tiles_of(loop) : loop);
-    regions.push_back(region(parts, sum(parts_of(step), serial(terms))));
-    regions.push_back(region(few, sum(few_of(step), {{tiles_of(parts)}})));
+    add_partial(parts, parts_of(step), serial(terms), regions);
+    add_partial(few, few_of(step), {{tiles_of(parts)}}, regions);
     regions.push_back(region("", {schedule::nest_statement(step.init->name),
                                   nest_path({{few}}, schedule::nest_statement(step.body->name))}));
+  }
+
+  // Its initial value has threads of its own: the loops of the two count different iterators.
+  void add_partial(const std::string& lane, const std::string& tensor, const NestPath& terms,
+                   std::vector<schedule::NestTree>& regions) const {
+    regions.push_back(region(lane, {schedule::nest_statement(tensor + ".init")}));
+    regions.push_back(region(lane, {nest_path(terms, schedule::nest_statement(tensor + ".update"))}));
   }
 
   // --- storage
@@ -254,10 +256,10 @@ class RowPlanner {
     const ir::Access& write = step.body->writes[0];
     return std::ranges::all_of(steps_, [&](const RowStep& reader) {
       return std::ranges::all_of(ir::reads_of(*reader.body), [&](const ir::Load* load) {
-        const bool is_on_threads = !reader.lane.empty() && (!reader.is_sum() || (reader.is_row_sum() && in_parts(reader)));
-        return load->buffer != write.buffer ||
-               (is_on_threads && !load->otherwise && is_unrolled(reader) &&
-                is_at_own_point(*load, write, step.lane, reader.lane));
+        const bool is_on_threads =
+            !reader.lane.empty() && (!reader.is_sum() || (reader.is_row_sum() && in_parts(reader)));
+        return load->buffer != write.buffer || (is_on_threads && !load->otherwise && is_unrolled(reader) &&
+                                                is_at_own_point(*load, write, step.lane, reader.lane));
       });
     });
   }
@@ -273,9 +275,8 @@ class RowPlanner {
     std::set<std::string> placed;
     const auto shared = [&](const std::string& tensor, const std::string& statement) {
       if (placed.insert(tensor).second)
-        plan_.stages.push_back({.tensor = tensor,
-                                .at = {{statement, blocks_.back()}},
-                                .memory = schedule::Memory::Shared});
+        plan_.stages.push_back(
+            {.tensor = tensor, .at = {{statement, blocks_.back()}}, .memory = schedule::Memory::Shared});
     };
     for (const RowStep& step : steps_) {
       if (step.is_row_sum() && in_parts(step)) {
@@ -299,9 +300,8 @@ class RowPlanner {
 
   void keep_in_registers(const RowStep& step) {
     const ir::Access& write = step.body->writes[0];
-    schedule::PlannedStage stage{.tensor = write.buffer,
-                                 .at = {{step.body->name, blocks_.back()}},
-                                 .memory = schedule::Memory::Register};
+    schedule::PlannedStage stage{
+        .tensor = write.buffer, .at = {{step.body->name, blocks_.back()}}, .memory = schedule::Memory::Register};
     std::optional<LayoutIndex> own;
     for (std::size_t d = 0; d < write.indices.size(); ++d) {
       const std::string name = write.buffer + std::to_string(d);
@@ -348,9 +348,12 @@ class RowPlanner {
       }
       if (is_parted) {
         const std::string parts = within_tile(each.lane);
-        to_threads(parts_of(each) + ".update", parts);
-        to_threads(few_of(each) + ".update", within_tile(parts));
-        if (reads_kept(each)) step(schedule::PlannedBind{parts_of(each) + ".update", tiles_of(each.lane), LoopKind::Unrolled});
+        for (const char* part : {".init", ".update"}) {
+          to_threads(parts_of(each) + part, parts);
+          to_threads(few_of(each) + part, within_tile(parts));
+        }
+        if (reads_kept(each))
+          step(schedule::PlannedBind{parts_of(each) + ".update", tiles_of(each.lane), LoopKind::Unrolled});
       }
       to_threads(each.body->name, "");
     }

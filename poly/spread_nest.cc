@@ -20,7 +20,7 @@ constexpr std::int64_t kBlocksAMultiprocessor = 2;
 constexpr std::int64_t kThreads = 256, kFew = 16;
 constexpr std::int64_t kFewestTerms = 8 * kThreads;  // of a part
 constexpr const char* kBlock = "part";
-constexpr std::size_t kMostSumLoops = 2;             // beside that of the parts: axes of a grid
+constexpr std::size_t kMostSumLoops = 2;  // beside that of the parts: axes of a grid
 
 class SpreadPlanner {
  public:
@@ -46,8 +46,8 @@ class SpreadPlanner {
   const ir::Program& program_;
   const ir::Statement& update_;
   const std::vector<std::string> sums_;  // loops
-  std::string lane_;                      // along which the terms lie
-  std::string each_, few_, parts_;        // what a thread, one of few and a block come to
+  std::string lane_;                     // along which the terms lie
+  std::string each_, few_, parts_;       // what a thread, one of few and a block come to
   std::int64_t parts_count_ = 0;
   schedule::NestPlan plan_;
 
@@ -101,8 +101,7 @@ class SpreadPlanner {
 
   void over_blocks(const std::string& tensor, const std::string& loop, std::int64_t threads) {
     for (const char* part : {".init", ".update"}) {
-      plan_.splits.emplace_back(
-          schedule::PlannedSplit{tensor + part, loop, schedule::Elements{threads}, kModel, true});
+      plan_.splits.emplace_back(schedule::PlannedSplit{tensor + part, loop, schedule::Elements{threads}, kModel, true});
       plan_.splits.emplace_back(schedule::PlannedRename{tensor + part, tiles_of(loop), kBlock, kModel});
     }
   }
@@ -114,9 +113,9 @@ class SpreadPlanner {
   }
 
   static schedule::NestTree sum(const std::string& tensor, const std::vector<std::string>& terms) {
-    return schedule::nest_sequence({schedule::nest_statement(tensor + ".init"),
-                                    nest_path(path(terms, LoopKind::Serial),
-                                              schedule::nest_statement(tensor + ".update"))});
+    return schedule::nest_sequence(
+        {schedule::nest_statement(tensor + ".init"),
+         nest_path(path(terms, LoopKind::Serial), schedule::nest_statement(tensor + ".update"))});
   }
 
   schedule::NestTree parts_nest() const {
@@ -133,7 +132,8 @@ class SpreadPlanner {
   schedule::NestTree sums_nest() const {
     std::vector<schedule::NestTree> leaves;
     for (const ir::Statement* s : nest_.cluster->statements)
-      leaves.push_back(nest_path(s == &update_ ? NestPath{{lane_of_parts()}} : NestPath{}, schedule::nest_statement(s->name)));
+      leaves.push_back(
+          nest_path(s == &update_ ? NestPath{{lane_of_parts()}} : NestPath{}, schedule::nest_statement(s->name)));
     return nest_path(path(sums_, LoopKind::Block), schedule::nest_sequence(std::move(leaves)));
   }
 };

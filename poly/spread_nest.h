@@ -1,5 +1,5 @@
-// Few sums of many terms each, on a GPU: a launch whose blocks each take a part of the terms, then one that adds what the
-// parts have come to.
+// Few sums of many terms each, on a GPU: a launch whose blocks each take a part of the terms, then one that adds what
+// the parts have come to.
 //
 //   s = sum[k] x[k] * y[k]
 //   block b > { thread k.i.i > { s_p.init; k.o > s_p.update }; thread > s_q; s_g }      then      s

@@ -337,8 +337,8 @@ bool is_in_region(const Core& nest) {
 }  // namespace
 
 std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
-                                            const AffineCore& core, const Machine& machine,
-                                            const StrategyOptions& options) {
+                                             const AffineCore& core, const Machine& machine,
+                                             const StrategyOptions& options) {
   std::vector<Core> nests;
   top_nests(core.root, nests);
   NestSchedule schedule;

@@ -25,7 +25,7 @@ struct NestSchedule {
 
 // None where a nest is not worth the map that it needs.
 std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
-                                            const AffineCore& core, const Machine& machine,
-                                            const StrategyOptions& options);
+                                             const AffineCore& core, const Machine& machine,
+                                             const StrategyOptions& options);
 
 }  // namespace polyte::poly

@@ -6,8 +6,8 @@
 #include "poly/nest_order.h"
 #include "poly/point_nest.h"
 #include "poly/row_nest.h"
-#include "poly/spread_nest.h"
 #include "poly/shared_nest.h"
+#include "poly/spread_nest.h"
 
 namespace polyte::poly {
 namespace {
@@ -46,7 +46,8 @@ NestSchedule schedule_for_gpu(const ir::Program& program, const schedule::State&
     }
     if (!plan && !options.affine_core_only)
       plan = plan_row_nest({&program, &reference, &machine, shared, parts, number, options.keep_order});
-    if (!plan) plan = plan_point_nest({&program, &reference, &machine, shared, parts, number, options.affine_core_only});
+    if (!plan)
+      plan = plan_point_nest({&program, &reference, &machine, shared, parts, number, options.affine_core_only});
     schedule.nests.push_back(std::move(*plan));
     ++number;
   }

@@ -129,8 +129,9 @@ void note_scalar_loops(BuiltKernel& kernel, bool on_gpu) {
   for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree))
     if (size(leaf) >= kMost * most && is_scalar(state.tree, leaf->statement, on_gpu))
       names += (names.empty() ? "'" : ", '") + leaf->statement + "'";
-  if (!names.empty()) kernel.notes.push_back(said_by(kernel, names + (on_gpu ? " on one thread: no loop carries threads"
-                                                                          : " in scalar loops: no loop carries lanes")));
+  if (!names.empty())
+    kernel.notes.push_back(said_by(kernel, names + (on_gpu ? " on one thread: no loop carries threads"
+                                                           : " in scalar loops: no loop carries lanes")));
 }
 
 ir::Values typical_sizes(const ir::Program& program, std::span<const std::int64_t> typical) {

@@ -172,14 +172,16 @@ class SecondJudge {
     // A schedule may be right because of its sizes: a tile as large as a loop that carries a dependence.
     const bool is_bound = accepted_.state.reference->params.empty();
     const auto is_legal_here = [&] {
-      return !is_bound || static_cast<bool>(schedule::replay(program, script, machine_, {schedule::ProofLevel::Final, {}}));
+      return !is_bound ||
+             static_cast<bool>(schedule::replay(program, script, machine_, {schedule::ProofLevel::Final, {}}));
     };
     return judge(*state, nullptr, nullptr, sizes, is_legal_here);
   }
 
   // `is_accepted`: by the proof, at the sizes that are executed.
-  SecondJudgement judge(const State& state, const ir::LoopProgram* nest, const ir::LoopProgram* loops,
-                        const ir::Values& sizes, const std::function<bool()>& is_accepted = [] { return true; }) {
+  SecondJudgement judge(
+      const State& state, const ir::LoopProgram* nest, const ir::LoopProgram* loops, const ir::Values& sizes,
+      const std::function<bool()>& is_accepted = [] { return true; }) {
     ExecutionOptions options{.sizes = state.reference->params.empty() ? ir::Values{} : sizes,
                              .max_steps = 20 * std::max<std::int64_t>(budget_, 1000),
                              .nest = nest,

@@ -6,19 +6,28 @@
 
 namespace polyte::schedule {
 
-std::vector<PlannedStep> copy_by_threads(const std::string& statement, const std::vector<CopyLoop>& loops,
-                                         std::int64_t threads) {
-  std::vector<PlannedStep> steps;
-  std::size_t first = loops.size();  // of the loops whose iterations are all threads
+CopyThreads share_copy(const std::vector<CopyLoop>& loops, std::int64_t threads) {
+  CopyThreads result;
+  std::size_t first = loops.size();
   std::int64_t inner = 1;
   while (first > 0 && inner * loops[first - 1].extent <= threads) inner *= loops[--first].extent;
-  std::vector<std::string> of_threads;
-  for (std::size_t i = first; i < loops.size(); ++i) of_threads.push_back(loops[i].name);
-  if (const std::int64_t most = threads / inner; first > 0 && most > 1) {
+  for (std::size_t i = first; i < loops.size(); ++i) result.inner.push_back(loops[i].name);
+  if (const std::int64_t most = threads / inner; first > 0 && (most > 1 || first == loops.size())) {
     const CopyLoop& cut = loops[first - 1];
-    const std::int64_t size = ceil_div(cut.extent, ceil_div(cut.extent, most));
-    steps.emplace_back(PlannedSplit{statement, cut.name, Elements{size}, Provenance::TileModel, true});
-    of_threads.insert(of_threads.begin(), within_tile(cut.name));
+    result.cut = cut.name;
+    result.size = ceil_div(cut.extent, ceil_div(cut.extent, std::max<std::int64_t>(most, 1)));
+  }
+  return result;
+}
+
+std::vector<PlannedStep> copy_by_threads(const std::string& statement, const std::vector<CopyLoop>& loops,
+                                         std::int64_t threads) {
+  const CopyThreads shared = share_copy(loops, threads);
+  std::vector<PlannedStep> steps;
+  std::vector<std::string> of_threads = shared.inner;
+  if (!shared.cut.empty()) {
+    steps.emplace_back(PlannedSplit{statement, shared.cut, Elements{shared.size}, Provenance::TileModel, true});
+    of_threads.insert(of_threads.begin(), within_tile(shared.cut));
   }
   std::string thread = of_threads.front();
   if (of_threads.size() > 1) {

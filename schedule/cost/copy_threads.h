@@ -17,6 +17,13 @@ struct CopyLoop {
   std::int64_t extent = 1;
 };
 
+struct CopyThreads {
+  std::string cut;  // the loop that runs `size` at a time; empty: none
+  std::int64_t size = 1;
+  std::vector<std::string> inner;  // the loops below it: all of their iterations are threads
+};
+CopyThreads share_copy(const std::vector<CopyLoop>& loops, std::int64_t threads);
+
 // Of the copy `statement`, whose own loops these are, outermost first, all serial.
 std::vector<PlannedStep> copy_by_threads(const std::string& statement, const std::vector<CopyLoop>& loops,
                                          std::int64_t threads);

@@ -11,15 +11,15 @@ namespace polyte::schedule {
 namespace {
 
 constexpr std::int64_t kFewestThreads = 32, kMostThreads = 256;
-constexpr std::int64_t kMostSums = 64;             // of a thread
-constexpr std::int64_t kRegistersBeside = 40;      // addresses, loop counters, what is being copied
-constexpr std::int64_t kSharedBytes = 48 * 1024;   // that a launch has without asking
-constexpr double kSchedulers = 4;                  // of a multiprocessor: warp instructions a cycle
-constexpr double kCopyInstructions = 6;            // an element: addresses, load, store
-constexpr double kLatency = 900;                   // cycles of a stage that other blocks hide: two barriers, one load
-constexpr double kStepLatency = 30;                // of a load from shared memory, which other warps hide
-constexpr double kLaunch = 4000;                   // cycles of any launch
-constexpr double kOverlap = 0.25;                  // of what is not the bottleneck
+constexpr std::int64_t kMostSums = 64;            // of a thread
+constexpr std::int64_t kRegistersBeside = 40;     // addresses, loop counters, what is being copied
+constexpr std::int64_t kSharedBytes = 48 * 1024;  // that a launch has without asking
+constexpr double kSchedulers = 4;                 // of a multiprocessor: warp instructions a cycle
+constexpr double kCopyInstructions = 6;           // an element: addresses, load, store
+constexpr double kLatency = 900;                  // cycles of a stage that other blocks hide: two barriers, one load
+constexpr double kStepLatency = 30;               // of a load from shared memory, which other warps hide
+constexpr double kLaunch = 4000;                  // cycles of any launch
+constexpr double kOverlap = 0.25;                 // of what is not the bottleneck
 
 // Lengths of a tile that cut the loop evenly.
 std::vector<std::int64_t> lengths(std::int64_t extent, std::initializer_list<std::int64_t> wanted) {
@@ -123,7 +123,6 @@ class GpuTileSearch {
         tile.steps = steps;
         consider(tile);
       }
-      return;  // the outermost that is worth cutting
     }
   }
 
@@ -150,7 +149,8 @@ class GpuTileSearch {
   // Below 0: it does not fit.
   double price(const GpuTile& tile) const {
     std::vector<std::int64_t> points(extents_.size(), 1), thread(extents_.size(), 1);
-    double sums = 1, blocks = 1, steps = 1, own = 1;
+    double sums = 1, blocks = 1, slices = 1, steps = 1, own = 1;
+    bool is_inside = tile.step.empty();  // of a slice of the sum: behind the loop that is cut
     for (const GpuTileSide& side : tile.sides) {
       points[number(side.loop)] = side.block;
       thread[number(side.loop)] = side.thread;
@@ -158,10 +158,11 @@ class GpuTileSearch {
       own *= static_cast<double>(side.thread);
     }
     for (std::size_t loop = 0; loop < extents_.size(); ++loop) {
-      const bool is_sum = accesses_.loops[loop].reduction;
-      if (is_sum) points[loop] = accesses_.loops[loop].name == tile.step ? tile.steps : extents_[loop];
+      const bool is_sum = accesses_.loops[loop].reduction, is_step = accesses_.loops[loop].name == tile.step;
+      is_inside = is_inside || is_step;
+      if (is_sum && is_inside) points[loop] = is_step ? tile.steps : extents_[loop];
       if (is_sum) steps *= static_cast<double>(points[loop]);
-      blocks *= static_cast<double>(ceil_div(extents_[loop], is_sum ? extents_[loop] : points[loop]));
+      (is_sum ? slices : blocks) *= static_cast<double>(ceil_div(extents_[loop], points[loop]));
     }
     double copied = 0, bytes = 0, registers = own + kRegistersBeside, wavefronts = 0, loads = 0;
     for (const NestAccess* operand : operands_) {
@@ -178,15 +179,15 @@ class GpuTileSearch {
                                   std::floor(static_cast<double>(gpu_.shared_multiprocessor_bytes) / bytes)});
     if (bytes > static_cast<double>(kSharedBytes) || registers > gpu_.registers_a_thread || most < 1) return -1;
     const double warps = std::ceil(threads / ir::kLanes);
-    const double cut = tile.step.empty() ? 1 : std::ceil(static_cast<double>(extent(tile.step)) / tile.steps);
     const double second_cache = gpu_.memory_gb_a_second * 1.8 / gpu_.clock_ghz / gpu_.multiprocessors;  // bytes a cycle
     const double turns = std::ceil(blocks / gpu_.multiprocessors);
     const double at_once = std::min(most, turns);
-    const double stage = busiest({steps * sums / gpu_.f32_fma_a_cycle, steps * warps * wavefronts,
-                                  (steps * warps * (own + loads) + copied / ir::kLanes * kCopyInstructions) / kSchedulers,
-                                  bytes / second_cache, 2 * copied / ir::kLanes});
+    const double stage =
+        busiest({steps * sums / gpu_.f32_fma_a_cycle, steps * warps * wavefronts,
+                 (steps * warps * (own + loads) + copied / ir::kLanes * kCopyInstructions) / kSchedulers,
+                 bytes / second_cache, 2 * copied / ir::kLanes});
     const double alone = steps * (own + loads + kStepLatency);  // one warp
-    return kLaunch + turns * cut * (std::max(stage, alone / at_once) + kLatency / at_once);
+    return kLaunch + turns * slices * (std::max(stage, alone / at_once) + kLatency / at_once);
   }
 
   static double busiest(std::initializer_list<double> all) {

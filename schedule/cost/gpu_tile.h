@@ -1,7 +1,8 @@
-// The tile of sums that a block of a GPU makes, by cost: which free loops it spans and how far, how many of its sums one
-// thread keeps in registers, how many steps of the sum go through shared memory at a time. Each candidate is priced by
-// what a step asks of a multiprocessor: multiply-adds, wavefronts of shared memory, instructions, bytes from the second
-// cache; the busiest counts, and a little of the others; then by how many blocks run at once and in how many turns.
+// The tile of sums that a block of a GPU makes, by cost: which free loops it spans and how far, how many of its sums
+// one thread keeps in registers, how many steps of the sum go through shared memory at a time. Each candidate is priced
+// by what a step asks of a multiprocessor: multiply-adds, wavefronts of shared memory, instructions, bytes from the
+// second cache; the busiest counts, and a little of the others; then by how many blocks run at once and in how many
+// turns.
 //
 //   C[m, n] = sum[k] A[m, k] * B[k, n]     64 x 64 sums a block, 4 x 4 a thread, 16 steps of k at a time
 //
@@ -28,7 +29,7 @@ struct GpuTileSide {
 
 struct GpuTile {
   std::vector<GpuTileSide> sides;  // outermost first; the last one is the lanes': neighbours are neighbouring threads
-  std::string step;                // the loop of the sum that is cut; empty: all of the sum at once
+  std::string step;                // the loop of the sum that is cut, those before it run outside; empty: none is
   std::int64_t steps = 1;          // of it at a time
   std::set<std::string> staged;    // operands that go through shared memory
   double cycles = 0;               // predicted, of the whole launch

@@ -50,7 +50,8 @@ bool cell_fixes_iteration(const IslModel& model, int buffer, LoopId loop_id) {
   const Loop* loop = find_loop(model.state->tree, loop_id);
   POLYTE_CHECK(loop != nullptr, "loop " + std::to_string(static_cast<int>(loop_id)) + " is not in the tree");
   const std::vector<AccessBelow> accesses = accesses_below(model, buffer, *loop);
-  return accesses.empty() || is_said_by_subscripts(accesses) || is_function_of_cell(accesses, model.depth_of_loop.at(loop_id));
+  return accesses.empty() || is_said_by_subscripts(accesses) ||
+         is_function_of_cell(accesses, model.depth_of_loop.at(loop_id));
 }
 
 }  // namespace polyte::schedule

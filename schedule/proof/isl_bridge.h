@@ -52,8 +52,8 @@ struct IslStatement {
   std::vector<IslAccess> accesses;  // as accesses_of(): reads in order, writes last; an update reads what it writes
 };
 
-// One coordinate extent * high + low instead of two: the same cells, as long as accesses stay in bounds. Coordinates are
-// the rows down to the scope, then the subscripts; `low` is one of these, or what has become of several.
+// One coordinate extent * high + low instead of two: the same cells, as long as accesses stay in bounds. Coordinates
+// are the rows down to the scope, then the subscripts; `low` is one of these, or what has become of several.
 struct CellDigits {
   std::size_t high = 0, low = 0;
   std::int64_t extent = 1;  // of low

@@ -61,8 +61,7 @@ class NestWriter {
   }
 
   void write(const PlannedSplit& split) {
-    add(Split{{split.statement, split.loop}, {text(split.size)}, false, {},
-              split.is_guarded ? Tail::Guard : Tail::Cut},
+    add(Split{{split.statement, split.loop}, {text(split.size)}, false, {}, split.is_guarded ? Tail::Guard : Tail::Cut},
         split.by);
   }
 
@@ -86,7 +85,10 @@ class NestWriter {
 
   void write(const PlannedParts& parts) {
     using Form = SplitReduction::Form;
-    add(SplitReduction{parts.sum, parts.loop, {text(parts.size)}, parts.partial,
+    add(SplitReduction{parts.sum,
+                       parts.loop,
+                       {text(parts.size)},
+                       parts.partial,
                        parts.of_neighbours ? Form::Blocks : Form::Interleaved},
         parts.by);
   }

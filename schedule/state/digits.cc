@@ -300,16 +300,18 @@ std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatem
                                        const LoopNames& outer, std::string& why) {
   const std::set<std::string> inner = inner_loops(s, outer);
   const ir::Ranges ranges = loop_ranges(state, s);
-  const Affine over_loops = simplified(ir::substitute(index, s.inverse), ranges);
-  Affine without, with;
-  part(over_loops, inner, without, with);
-  std::set<std::string> symbols;
-  with.collect_symbols(symbols);
-  for (const std::string& symbol : symbols) {
-    if (outer.count(symbol) == 0) continue;
-    why = "index " + ir::to_string(over_loops) + " of " + s.body.name +
-          " divides a sum of loops above and below the site";
-    return std::nullopt;
+  Affine over_loops = ir::substitute(index, s.inverse), without, with;
+  const auto mixes = [&] {
+    part(over_loops, inner, without, with);
+    return std::any_of(outer.begin(), outer.end(), [&](const std::string& loop) { return with.uses(loop); });
+  };
+  if (mixes()) {
+    over_loops = simplified(over_loops, ranges);
+    if (mixes()) {
+      why = "index " + ir::to_string(over_loops) + " of " + s.body.name +
+            " divides a sum of loops above and below the site";
+      return std::nullopt;
+    }
   }
   Interval rest = ir::range_of(with, ranges);
   if (without.is_constant()) {  // the whole index is inside: its iterators know better than digits

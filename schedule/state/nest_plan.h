@@ -87,7 +87,7 @@ struct PlannedStage {
   std::optional<Memory> memory = {};         // none: as large as it is
   std::vector<std::string> dimensions = {};  // their names, for the layout
   std::vector<LayoutIndex> layout = {};      // empty: as the tensor
-  std::int64_t pad = 0;  // elements behind each innermost row
+  std::int64_t pad = 0;                      // elements behind each innermost row
   bool when_compile = false;
   std::string shared_loop = {};  // of the copy, among threads; empty: one thread copies
   Provenance by = Provenance::TileModel;
@@ -136,7 +136,7 @@ struct NestPlan {
   std::vector<PlannedStage> stages = {};
   std::vector<PlannedReuse> reuses = {};
   std::vector<PlannedPrefetch> prefetches = {};
-  std::vector<PlannedStep> steps = {};  // from loops to blocks and threads, one after the other
+  std::vector<PlannedStep> steps = {};      // from loops to blocks and threads, one after the other
   std::set<std::string> reassociated = {};  // loops whose terms change places: the contract has to name them
 };
 

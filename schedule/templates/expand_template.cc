@@ -77,9 +77,44 @@ class Expander {
     } else if (word == "nest") {
       if (const std::string nest = element(Tokens(tokens.begin() + 1, tokens.end() - 1)); !nest.empty())
         add("nest " + nest, Provenance::Template);
-    } else if (const auto line = plain(text, tokens)) {
+    } else if (const auto line = directive(text, tokens)) {
       add(*line, Provenance::Template);
     }
+  }
+
+  std::optional<std::string> directive(const std::string& text, const Tokens& tokens) const {
+    const std::string& word = tokens.front().text;
+    if (word == "fuse" || word == "bind") return of_loops(tokens);
+    return word == "reorder" ? of_order(tokens) : plain(text, tokens);
+  }
+
+  // fuse STATEMENT: free, row.o as NAME;  bind STATEMENT: free, row.o to KIND. A list stands for its loops.
+  std::optional<std::string> of_loops(const Tokens& tokens) const {
+    const auto find = [&](const char* text) {
+      return static_cast<std::size_t>(std::ranges::find(tokens, text, &Token::text) - tokens.begin());
+    };
+    const std::size_t colon = find(":"), end = std::min(find("as"), find("to"));
+    if (colon != 2 || end + 2 >= tokens.size()) LineParser::fail("expected STATEMENT: LOOPS as NAME, or to KIND");
+    const bool is_kind = tokens[end].text == "to";  // which is no role, whatever it is called
+    const auto statement = replaced(tokens[1].text);
+    const auto last = is_kind ? std::optional(tokens[end + 1].text) : replaced(tokens[end + 1].text);
+    const std::string loops = in_brackets(tokens, colon + 1, end);
+    if (!statement || !last || loops.empty()) return std::nullopt;
+    return tokens[0].text + " " + *statement + ": " + loops + " " + tokens[end].text + " " + *last;
+  }
+
+  // reorder STATEMENT: dims. Nothing, of fewer than two loops.
+  std::optional<std::string> of_order(const Tokens& tokens) const {
+    if (tokens.size() < 5 || tokens[2].text != ":") LineParser::fail("expected reorder STATEMENT: LOOPS");
+    const auto statement = replaced(tokens[1].text);
+    std::vector<std::string> loops;
+    for (std::size_t i = 3; i + 1 < tokens.size(); ++i)
+      if (tokens[i].text != ">")
+        for (const std::string& loop : items(tokens, i, i + 1)) loops.push_back(loop);
+    if (!statement || loops.size() < 2) return std::nullopt;
+    std::string text = "reorder " + *statement + ": " + loops[0];
+    for (std::size_t i = 1; i < loops.size(); ++i) text += " > " + loops[i];
+    return text;
   }
 
   // A hole that the nest has no use for, rows of a nest without rows, goes.

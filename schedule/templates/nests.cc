@@ -80,6 +80,14 @@ std::vector<StatementGroup> group_statements(const ir::Program& program) {
   return groups;
 }
 
+std::vector<const ir::Statement*> statements_of(const StatementGroup& group) {
+  std::vector<const ir::Statement*> statements;
+  for (const ir::Statement* s : {group.init, group.update, group.plain})
+    if (s) statements.push_back(s);
+  statements.insert(statements.end(), group.epilogue.begin(), group.epilogue.end());
+  return statements;
+}
+
 std::vector<IteratorFacts> facts_of(const State& reference, const ir::Statement& statement) {
   const ir::Ranges ranges = iterator_ranges(reference, reference.at(statement.name));
   std::vector<IteratorFacts> facts;

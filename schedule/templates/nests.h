@@ -42,6 +42,9 @@ const IteratorFacts* find(const std::vector<IteratorFacts>& facts, const std::st
 std::optional<std::int64_t> write_stride(const ir::Program& program, const ir::Statement& statement,
                                          const std::string& iterator);
 
+// Of a group, in order.
+std::vector<const ir::Statement*> statements_of(const StatementGroup& group);
+
 // What the nests so far have left for the next ones.
 struct KernelSoFar {
   const ir::Program& program;
@@ -77,6 +80,10 @@ OpenNest open_reduction(const KernelSoFar& kernel, const StatementGroup& group);
 OpenNest open_pointwise(const KernelSoFar& kernel, const StatementGroup& group);
 // From the front, as many groups as run over the same rows and go together.
 OpenNest open_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups, bool keep_order);
+// The same for a GPU.
+OpenNest open_gpu_sum(const KernelSoFar& kernel, const StatementGroup& group);
+OpenNest open_gpu_pointwise(const KernelSoFar& kernel, const StatementGroup& group);
+OpenNest open_gpu_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups, bool keep_order);
 
 // True where a sum and its neighbours read the same elements along a loop: pooling, stencils.
 bool reads_windows(const ir::Statement& update);

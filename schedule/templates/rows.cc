@@ -18,14 +18,6 @@
 namespace polyte::schedule {
 namespace {
 
-Statements statements_of(const StatementGroup& group) {
-  Statements statements;
-  for (const ir::Statement* s : {group.init, group.update, group.plain})
-    if (s) statements.push_back(s);
-  statements.insert(statements.end(), group.epilogue.begin(), group.epilogue.end());
-  return statements;
-}
-
 bool contains(const Statements& all, const ir::Statement* s) { return std::ranges::find(all, s) != all.end(); }
 
 class RowsFiller {

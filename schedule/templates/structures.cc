@@ -16,6 +16,14 @@ const std::vector<Structure>& structures() {
       {"reduction", "any other sum", tile_loops, tile_params},
       {"transpose", "a definition that reads across the lanes of its result", {}, {}},
       {"pointwise", "any other definition", {}, {}},
+      {"gpu_rows", "of a GPU: what rows are on a CPU", {}, {"Rows", "Threads", "Few"}},
+      {"gpu_contraction",
+       "of a GPU: a sum of products whose operands are read by several threads",
+       {"lane", "outer_lane", "row", "block"},
+       {"Bm", "Tm", "Bh", "Bn", "Wn", "Kc"}},
+      {"gpu_sum", "of a GPU: any other sum", {}, {"Threads"}},
+      {"gpu_transpose", "of a GPU: a definition that reads across the lanes of its result", {}, {}},
+      {"gpu_pointwise", "of a GPU: any other definition", {}, {"Threads"}},
   };
   return kAll;
 }

@@ -32,12 +32,14 @@ class TemplateScheduler {
     std::size_t taken = 0;
     for (std::size_t i = 0; i < groups.size(); ++kernel_.number) {
       const std::span<const StatementGroup> rest = std::span(groups).subspan(i);
-      std::size_t here = take(open_rows(kernel_, rest, options_.keep_order), rest.front());
+      const auto& rows = on_gpu() ? open_gpu_rows : open_rows;
+      std::size_t here = take(rows(kernel_, rest, options_.keep_order), rest.front());
       if (here == 0) here = take_one(rest.front());
       taken += here;
       i += std::max<std::size_t>(here, 1);
     }
     if (taken == 0 && !groups.empty()) return Decline{reason_};
+    if (on_gpu()) return std::nullopt;
     for (const std::string& result : streamed_results(kernel_.program, kernel_.machine, reused_))
       directives_.push_back({StoreNonTemporal{result}, Provenance::TileModel});
     return std::nullopt;
@@ -53,6 +55,8 @@ class TemplateScheduler {
   std::vector<Directive> directives_;
   std::set<std::string> reassociated_, reused_;
   std::string reason_;  // why the last group was not taken
+
+  bool on_gpu() const { return kernel_.machine.gpu.has_value(); }
 
   // How many groups the nest has whose template was found: the first of its structure whose condition holds and whose
   // holes can be filled. 0: there is none, for reason_.
@@ -83,7 +87,8 @@ class TemplateScheduler {
     const ir::Statement& s = main_of(group);
     if (is_empty(kernel_.reference, kernel_.reference.at(s.name))) return 1;  // nothing is to schedule
     if (s.iterators.empty()) return 1;                                        // a single point has no loops
-    const std::size_t taken = group.update ? take(open_reduction(kernel_, group), group) : take_plain(group);
+    const std::size_t taken =
+        group.update ? take((on_gpu() ? open_gpu_sum : open_reduction)(kernel_, group), group) : take_plain(group);
     if (taken == 0 && options_.notes && !is_single(kernel_.reference, group))
       options_.notes->push_back("'" + s.name + "' stays in reference order: " + reason_);
     return taken;
@@ -91,7 +96,8 @@ class TemplateScheduler {
 
   std::size_t take_plain(const StatementGroup& group) {
     const ir::Statement& s = *group.plain;
-    if (s.region_depth == 0 && s.combiner == ir::Combiner::None) return take(open_pointwise(kernel_, group), group);
+    if (s.region_depth == 0 && s.combiner == ir::Combiner::None)
+      return take((on_gpu() ? open_gpu_pointwise : open_pointwise)(kernel_, group), group);
     reason_ = "no template for " + s.name +
               (s.region_depth > 0 ? " in an ordered region" : ", which adds to elements that its iterations share");
     return 0;

@@ -1,0 +1,456 @@
+// Holes and roles of templates for GPUs. Sizes follow rules of thumb: what stands in the file is ours, and of the tiles
+// that it allows the largest that leaves every multiprocessor a block is taken.
+#include <algorithm>
+
+#include "ir/contraction.h"
+#include "ir/relations.h"
+#include "schedule/cost/copy_threads.h"
+#include "schedule/cost/lanes.h"
+#include "schedule/cost/nest_accesses.h"
+#include "schedule/cost/operand_staging.h"
+#include "schedule/cost/row_chain.h"
+#include "schedule/cost/warp_access.h"
+#include "schedule/templates/nests.h"
+#include "support/checked.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr std::int64_t kThreads = 256, kFewestThreads = 32;
+constexpr std::int64_t kShortLane = 32, kLongLane = 64;  // lanes of a tile
+constexpr std::int64_t kShortestSide = 8;                // of a tile that is worth shared memory
+constexpr std::int64_t kShortRow = 512, kShortestRow = 32;
+
+using Names = std::map<std::string, std::string>;
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// That part of the loop which is even and at most so long.
+std::int64_t even_part(std::int64_t extent, std::int64_t most) { return ceil_div(extent, ceil_div(extent, most)); }
+
+// Neighbouring threads run along the loop whose sectors are fewest.
+std::vector<std::string> in_thread_order(const ir::Program& program, const std::vector<const ir::Statement*>& all,
+                                         const std::vector<IteratorFacts>& facts, std::vector<std::string> loops) {
+  if (loops.empty()) return loops;
+  const auto sectors = [&](const std::string& loop) {
+    double sum = 0;
+    for (const ir::Statement* s : all) sum += sectors_a_warp(program, *s, loop, find(facts, loop)->extent);
+    return sum;
+  };
+  auto best = std::prev(loops.end());
+  for (auto loop = loops.begin(); loop != loops.end(); ++loop)
+    if (sectors(*loop) < sectors(*best)) best = loop;
+  std::rotate(best, std::next(best), loops.end());
+  return loops;
+}
+
+// ---- a sum
+
+struct SumRoles {
+  std::string row, outer_lane, lane, block;
+};
+
+class GpuSum {
+ public:
+  GpuSum(const KernelSoFar& kernel, const StatementGroup& group)
+      : kernel_(&kernel),
+        group_(group),
+        statements_(statements_of(group)),
+        facts_(facts_of(kernel.reference, *group.update)),
+        roles_(find_roles()) {}
+
+  bool is_contraction() const { return !roles_.row.empty(); }
+
+  Result<Filling> fill(const TemplateFile& file) const { return is_contraction() ? tile(file) : points(file); }
+
+ private:
+  const KernelSoFar* kernel_;
+  StatementGroup group_;
+  std::vector<const ir::Statement*> statements_;
+  std::vector<IteratorFacts> facts_;
+  SumRoles roles_;  // of a contraction
+
+  const ir::Program& program() const { return kernel_->program; }
+  const ir::Statement& update() const { return *group_.update; }
+  const std::string& sum() const { return update().writes[0].buffer; }
+  std::int64_t extent(const std::string& loop) const { return std::max<std::int64_t>(1, find(facts_, loop)->extent); }
+  std::string numbered(const std::string& name) const { return name + kernel_->suffix(); }
+
+  // The longest of the loops; empty: there is none.
+  std::string longest(const std::vector<std::string>& loops, const std::string& but) const {
+    std::string best;
+    for (const std::string& loop : loops)
+      if (loop != but && (best.empty() || extent(loop) > extent(best))) best = loop;
+    return best;
+  }
+
+  SumRoles find_roles() const {
+    const auto contraction = ir::classify_contraction(program(), update());
+    const bool is_plain = std::ranges::all_of(update().writes[0].indices, [](const ir::Index& index) {
+      return !index.indirect && (index.affine.as_symbol() || index.affine.is_constant());
+    });
+    if (!contraction || !group_.init || !is_plain || contraction->a == contraction->b || contraction->lane.empty() ||
+        contraction->m.empty() || !program().open.empty() ||
+        !can_stage_accumulator(program(), update(), statements_, false))
+      return {};
+    SumRoles roles{longest(contraction->m, ""), "", contraction->lane, longest(contraction->k, "")};
+    if (extent(roles.lane) < kShortLane) roles.outer_lane = longest(contraction->n, roles.lane);
+    if (extent(roles.row) < kShortestSide || lanes(roles) < kShortestSide) return {};
+    return roles;
+  }
+
+  std::int64_t lanes(const SumRoles& roles) const {
+    return even_part(extent(roles.lane), kLongLane) * (roles.outer_lane.empty() ? 1 : outer_lanes(roles));
+  }
+  std::int64_t outer_lanes(const SumRoles& roles) const {
+    return even_part(extent(roles.outer_lane), std::max<std::int64_t>(1, kLongLane / extent(roles.lane)));
+  }
+
+  // Threads lie along the lanes in so many; each has the others of the tile.
+  static std::int64_t lane_threads(std::int64_t lanes, std::int64_t outer) {
+    std::int64_t threads = lanes;
+    for (std::int64_t d = lanes; d >= 1; --d)
+      if (lanes % d == 0 && d * outer >= 8 && lanes / d <= 8) threads = d;
+    return threads;
+  }
+
+  Result<Filling> points(const TemplateFile& file) const {
+    Filling filling;
+    filling.staged = kernel_->staged;
+    std::vector<std::string> free = in_thread_order(program(), statements_, facts_, ir::free_iterators(update()));
+    if (free.empty()) return Decline{"there is one sum"};
+    if (!program().open.empty()) return Decline{"sizes are open"};
+    std::int64_t all = 1, threads = kThreads;
+    for (const std::string& loop : free) all *= extent(loop);
+    while (threads > kFewestThreads && ceil_div(all, threads) < kernel_->machine.gpu->multiprocessors) threads /= 2;
+    common(filling);
+    const bool stays = group_.init && can_stage_accumulator(program(), update(), statements_, false);
+    filling.scope.names["sum"] = stays ? sum() : "";
+    filling.scope.names["inmost"] = free.back();
+    filling.scope.names["point"] = numbered("point");
+    filling.scope.lists["free"] = free;
+    filling.scope.lists["steps"] = update().reductions;
+    if (file.params.contains("Threads")) filling.values["Threads"] = std::to_string(threads);
+    return filling;
+  }
+
+  void common(Filling& filling) const {
+    filling.scope.names["init"] = group_.init ? group_.init->name : "";
+    filling.scope.names["update"] = update().name;
+    filling.scope.groups["after"];
+    for (const ir::Statement* s : group_.epilogue)
+      filling.scope.groups["after"].push_back({{{"after", s->name}}, {}, {}});
+    for (const ir::Statement* s : statements_)
+      filling.scope.groups["statement"].push_back({{{"statement", s->name}}, {}, {}});
+  }
+
+  Result<Filling> tile(const TemplateFile& file) const {
+    Filling filling;
+    filling.staged = kernel_->staged;
+    common(filling);
+    const std::int64_t bn = even_part(extent(roles_.lane), kLongLane);
+    const std::int64_t bh = roles_.outer_lane.empty() ? 1 : outer_lanes(roles_);
+    const std::int64_t wn = lane_threads(bn, bh), bm = rows_of(file, bn, bh);
+    const std::int64_t tm = bm % 8 == 0 && bm / 8 * bh * wn >= kFewestThreads * 2 ? 8 : bm % 4 == 0 ? 4 : 1;
+    std::int64_t kc = 1;
+    for (const std::int64_t steps : allowed_values(file, "Kc", kernel_->machine, type()))
+      if (fits(bm, bh, bn, steps) || kc == 1) kc = std::min(steps, extent(roles_.block));
+    const std::map<std::string, std::int64_t> sizes = {{"Bm", bm}, {"Tm", tm}, {"Bh", bh},
+                                                       {"Bn", bn}, {"Wn", wn}, {"Kc", kc}};
+    for (const auto& [param, value] : sizes)
+      if (param != "Bh" || !roles_.outer_lane.empty()) filling.values[param] = std::to_string(value);
+    filling.scope.names["lane"] = roles_.lane;
+    filling.scope.names["outer_lane"] = roles_.outer_lane;
+    filling.scope.names["row"] = roles_.row;
+    filling.scope.names["block"] = roles_.block;
+    loops(filling);
+    dimensions_of_sum(filling);
+    operands(filling, sizes, bm / tm * bh * wn);
+    return filling;
+  }
+
+  DType type() const { return program().buffer(sum()).dtype; }
+
+  // The most rows that leave every multiprocessor a block.
+  std::int64_t rows_of(const TemplateFile& file, std::int64_t bn, std::int64_t bh) const {
+    std::int64_t tiles = 1;
+    for (const std::string& loop : ir::free_iterators(update()))
+      if (loop != roles_.row)
+        tiles *= ceil_div(extent(loop), loop == roles_.lane ? bn : loop == roles_.outer_lane ? bh : 1);
+    std::int64_t best = 0;
+    for (const std::int64_t rows : allowed_values(file, "Bm", kernel_->machine, type())) {
+      const bool is_longer = best >= extent(roles_.row);
+      const std::int64_t blocks = tiles * ceil_div(extent(roles_.row), rows);
+      if (best == 0 || (!is_longer && blocks >= kernel_->machine.gpu->multiprocessors)) best = rows;
+    }
+    return best == 0 ? kLongLane : best;
+  }
+
+  // Elements of a slice along a dimension.
+  std::int64_t box(const ir::Index& index, const std::map<std::string, std::int64_t>& sizes) const {
+    std::int64_t width = 1;
+    bool is_inside = false;  // of the slice: behind the loop that is cut
+    for (const std::string& it : update().iterators) {
+      is_inside = is_inside || it == roles_.block;
+      std::int64_t points = has(update().reductions, it) && is_inside ? extent(it) : 1;
+      if (it == roles_.row) points = sizes.at("Bm");
+      if (it == roles_.lane) points = sizes.at("Bn");
+      if (it == roles_.outer_lane) points = sizes.at("Bh");
+      if (it == roles_.block) points = sizes.at("Kc");
+      width += std::abs(index.affine.coefficient(it)) * (points - 1);
+    }
+    return width;
+  }
+
+  bool fits(std::int64_t bm, std::int64_t bh, std::int64_t bn, std::int64_t kc) const {
+    std::int64_t bytes = 0;
+    for (const ir::Load* load : ir::reads_of(update())) {
+      std::int64_t elements = size_in_bytes(program().buffer(load->buffer).dtype);
+      for (const ir::Index& index : load->indices)
+        elements *= box(index, {{"Bm", bm}, {"Bh", bh}, {"Bn", bn}, {"Kc", kc}});
+      bytes += elements;
+    }
+    return bytes <= 40 * 1024;
+  }
+
+  void loops(Filling& filling) const {
+    for (const std::string& loop : ir::free_iterators(update()))
+      if (loop != roles_.row && loop != roles_.lane && loop != roles_.outer_lane)
+        filling.scope.lists["free"].push_back(loop);
+    filling.scope.lists["free"], filling.scope.lists["outer"], filling.scope.lists["steps"];
+    const auto& steps = update().reductions;
+    const auto block = std::ranges::find(steps, roles_.block);
+    filling.scope.lists["outer"].assign(steps.begin(), block);  // the order of the terms stays
+    filling.scope.lists["steps"].assign(std::next(block), steps.end());
+  }
+
+  static std::string dimension(const std::string& tensor, std::size_t d) { return tensor + std::to_string(d); }
+
+  void dimensions_of_sum(Filling& filling) const {
+    Scope& scope = filling.scope;
+    scope.names["sum"] = sum();
+    scope.lists["dims"], scope.lists["places"];
+    for (const char* role : {"rows", "outer_lanes", "lanes"}) scope.names[role] = "";
+    for (std::size_t d = 0; d < update().writes[0].indices.size(); ++d) {
+      const std::string name = dimension(sum(), d);
+      const auto loop = update().writes[0].indices[d].affine.as_symbol();
+      scope.lists["dims"].push_back(name);
+      if (loop == roles_.row)
+        scope.names["rows"] = name;
+      else if (loop == roles_.lane)
+        scope.names["lanes"] = name;
+      else if (loop && loop == roles_.outer_lane)
+        scope.names["outer_lanes"] = name;
+      else
+        scope.lists["places"].push_back(name);
+    }
+    scope.groups["result"];
+    const std::vector<const ir::Statement*>& all = statements_;
+    std::vector<const ir::Statement*> others;
+    std::ranges::copy_if(all, std::back_inserter(others), [&](const ir::Statement* s) { return s != group_.update; });
+    if (!stays_inside(program(), sum(), update(), others)) scope.groups["result"].emplace_back();
+  }
+
+  void operands(Filling& filling, const std::map<std::string, std::int64_t>& sizes, std::int64_t threads) const {
+    for (const ir::Load* load : ir::reads_of(update())) {
+      Scope& operand = filling.scope.groups["operand"].emplace_back();
+      operand.names["operand"] = load->buffer;
+      std::size_t side = load->indices.size() - 1;
+      for (std::size_t d = 0; d < load->indices.size(); ++d)
+        if (load->indices[d].affine.uses(roles_.lane) || load->indices[d].affine.uses(roles_.row)) side = d;
+      std::vector<CopyLoop> copies;
+      operand.lists["rest"];
+      for (std::size_t d = 0; d < load->indices.size(); ++d) {
+        const std::string name = dimension(load->buffer, d);
+        operand.lists["dims"].push_back(name);
+        if (d != side) operand.lists["rest"].push_back(name);
+        copies.push_back({name, box(load->indices[d], sizes)});
+      }
+      operand.names["side"] = dimension(load->buffer, side);
+      const CopyThreads shared = share_copy(copies, threads);
+      operand.names["cut"] = shared.cut;
+      operand.names["size"] = std::to_string(shared.size);
+      operand.lists["inner"] = shared.inner;
+    }
+  }
+};
+
+// ---- a definition
+
+struct GpuPoints {
+  const KernelSoFar* kernel;
+  const ir::Statement* s;
+  std::vector<IteratorFacts> facts;
+  std::vector<std::string> order;  // the last is the threads'
+  std::string turning;             // along which the read lies in memory, where it strides along the last
+  const ir::Load* operand = nullptr;
+
+  Result<Filling> fill(const TemplateFile& file) const {
+    Filling filling;
+    filling.staged = kernel->staged;
+    if (!kernel->program.open.empty()) return Decline{"sizes are open"};
+    Scope& scope = filling.scope;
+    scope.names = {{"define", s->name}, {"lane", order.back()}, {"turning", turning}};
+    scope.lists["free"];
+    for (const std::string& loop : order)
+      if (loop != order.back() && loop != turning) scope.lists["free"].push_back(loop);
+    if (operand) read(scope);
+    if (file.params.contains("Threads") && file.params.at("Threads").value == "?")
+      filling.values["Threads"] = std::to_string(kThreads);
+    return filling;
+  }
+
+  void read(Scope& scope) const {
+    scope.names["operand"] = operand->buffer;
+    for (std::size_t d = 0; d < operand->indices.size(); ++d) {
+      const std::string name = operand->buffer + std::to_string(d);
+      scope.lists["dims"].push_back(name);
+      if (operand->indices[d].affine.uses(order.back())) scope.names["slow"] = name;
+      if (operand->indices[d].affine.uses(turning)) scope.names["fast"] = name;
+    }
+  }
+};
+
+GpuPoints points_of(const KernelSoFar& kernel, const ir::Statement& s) {
+  GpuPoints points{&kernel, &s, facts_of(kernel.reference, s), {}, "", nullptr};
+  points.order = in_thread_order(kernel.program, {&s}, points.facts, s.iterators);
+  std::ranges::stable_sort(points.order, std::greater(), [&](const std::string& loop) {
+    return write_stride(kernel.program, s, loop).value_or(0) != 1;
+  });
+  const std::string turning = turning_loop(kernel.program, s, points.order.back());
+  const auto is_long = [&](const std::string& loop) { return find(points.facts, loop)->extent >= kShortLane; };
+  const std::vector<const ir::Load*> reads = ir::reads_of(s);
+  const auto turned = std::ranges::find_if(reads, [&](const ir::Load* load) {
+    return !turning.empty() && ir::stride_of(kernel.program, *load, turning) == 1 && !load->otherwise &&
+           ir::stride_of(kernel.program, *load, points.order.back()).value_or(0) > 1;
+  });
+  const bool pays = turned != reads.end() && is_long(turning) && is_long(points.order.back()) &&
+                    write_stride(kernel.program, s, points.order.back()) == 1 &&
+                    std::ranges::count(reads, (*turned)->buffer, &ir::Load::buffer) == 1;
+  if (pays) points.turning = turning, points.operand = *turned;
+  return points;
+}
+
+// ---- rows
+
+class GpuRows {
+ public:
+  GpuRows(const RowQuestion& question, const RowsFound& found, std::string suffix)
+      : program_(*question.program), question_(question), found_(found), suffix_(std::move(suffix)) {}
+
+  Result<Filling> run() {
+    filling_.groups = found_.groups;
+    const RowChain& chain = found_.chain;
+    if (chain.rows.empty()) return Decline{"there is one row"};
+    std::int64_t length = 0;
+    for (const RowPass& pass : chain.passes) {
+      if (pass.own.empty()) continue;
+      const std::int64_t here = extent(*pass.body.front(), pass.own.back());
+      if (here < kShortestRow) return Decline{"rows are short"};
+      length = std::max(length, here);
+    }
+    const bool is_short = length <= kShortRow;
+    filling_.values = {
+        {"Rows", is_short ? "4" : "1"}, {"Threads", is_short ? "32" : "256"}, {"Few", is_short ? "8" : "16"}};
+    Scope& scope = filling_.scope;
+    scope.lists["rows"] = {chain.rows.begin(), chain.rows.end() - 1};
+    scope.names = {{"row", chain.rows.back()}, {"first", found_.statements.back()->name}};
+    for (const ir::Statement* s : found_.statements) add(scope, "statement", {{"statement", s->name}});
+    scope.groups["kept"];
+    for (const RowPass& pass : chain.passes) add_pass(pass);
+    return std::move(filling_);
+  }
+
+ private:
+  const ir::Program& program_;
+  const RowQuestion& question_;
+  const RowsFound& found_;
+  const std::string suffix_;
+  Filling filling_;
+
+  static Scope& add(Scope& scope, const char* group, Names names) {
+    return scope.groups[group].emplace_back(Scope{std::move(names), {}, {}});
+  }
+  std::int64_t extent(const ir::Statement& s, const std::string& loop) const {
+    const auto facts = facts_of(*question_.reference, s);
+    return find(facts, loop)->extent;
+  }
+  std::string fresh(std::string name) const {
+    while (program_.find_buffer(name) || program_.find_statement(name)) name += "_";
+    return name;
+  }
+
+  void add_pass(const RowPass& pass) {
+    Scope& scope = add(filling_.scope, "pass", {});
+    for (const char* group : {"define", "sum", "after"}) scope.groups[group];
+    scope.lists["own"];
+    if (!pass.own.empty()) {
+      scope.names["lane"] = pass.own.back();
+      scope.lists["own"].assign(pass.own.begin(), pass.own.end() - 1);
+    }
+    for (const ir::Statement* s : pass.body) {
+      if (std::ranges::find(pass.sums, s) == pass.sums.end()) {
+        add(scope, "define", {{"define", s->name}});
+        keep(*s);
+        continue;
+      }
+      const std::string& tensor = s->writes[0].buffer;
+      const auto init = std::ranges::find(found_.statements, s) - 1;
+      add(scope, "sum",
+          {{"sum", tensor},
+           {"parts", fresh(tensor + "_p")},
+           {"few", fresh(tensor + "_q")},
+           {"init", (*init)->name},
+           {"update", s->name}});
+      if (!is_reorderable(*s)) filling_.reassociated.insert(pass.own.back());
+      keep(*s);
+    }
+    for (const ir::Statement* s : pass.after) {
+      add(scope, "after", {{"after", s->name}});
+      keep(*s);
+    }
+  }
+
+  // What only the rows read is theirs, as long as a block has the room.
+  void keep(const ir::Statement& s) {
+    constexpr std::int64_t kMostBytes = 8 * 1024;
+    const std::string& tensor = s.writes[0].buffer;
+    std::int64_t bytes = size_in_bytes(program_.buffer(tensor).dtype);
+    for (const std::string& it : ir::free_iterators(s))
+      if (!has(found_.chain.rows, it)) bytes *= extent(s, it);
+    if (bytes <= kMostBytes && stays_inside(program_, tensor, s, found_.statements))
+      add(filling_.scope, "kept", {{"kept", tensor}, {"statement", s.name}});
+  }
+};
+
+}  // namespace
+
+OpenNest open_gpu_sum(const KernelSoFar& kernel, const StatementGroup& group) {
+  const auto sum = std::make_shared<GpuSum>(kernel, group);
+  return {sum->is_contraction() ? "gpu_contraction" : "gpu_sum", machine_facts(kernel.machine, DType::F32),
+          [sum](const TemplateFile& file) { return sum->fill(file); }};
+}
+
+OpenNest open_gpu_pointwise(const KernelSoFar& kernel, const StatementGroup& group) {
+  const GpuPoints points = points_of(kernel, *group.plain);
+  return {points.turning.empty() ? "gpu_pointwise" : "gpu_transpose", machine_facts(kernel.machine, DType::F32),
+          [points](const TemplateFile& file) { return points.fill(file); }};
+}
+
+OpenNest open_gpu_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups, bool keep_order) {
+  std::vector<Statements> statements;
+  for (const StatementGroup& group : groups) statements.push_back(statements_of(group));
+  return {"gpu_rows", machine_facts(kernel.machine, DType::F32),
+          [&kernel, statements, keep_order](const TemplateFile&) -> Result<Filling> {
+            const RowQuestion question{&kernel.program, &kernel.reference, &kernel.machine, {}, keep_order};
+            const RowsFound found = find_rows(question, statements);
+            if (found.groups == 0) return Decline{"no chain of rows"};
+            Result<Filling> filling = GpuRows(question, found, kernel.suffix()).run();
+            if (filling) filling->staged = kernel.staged;
+            return filling;
+          }};
+}
+
+}  // namespace polyte::schedule
