@@ -42,6 +42,25 @@ std::optional<Affine> without_own_quotient(const Affine& e, std::int64_t d) {
   return std::nullopt;
 }
 
+// floor((g * a + f * (q % n) + c) / (g * b)) = floor(a / b) where f * (q % n) + c stays below g: a low digit that the
+// division drops.
+std::optional<Affine> without_low_digit(const Affine& e, std::int64_t d) {
+  for (const Term& term : e.terms()) {
+    if (!term.atom.div || term.coefficient >= 0 || term.coefficient % term.atom.div->denominator != 0) continue;
+    const std::int64_t n = term.atom.div->denominator, f = -(term.coefficient / n);
+    if (!term.atom.div->numerator.terms().empty() && term.atom.div->numerator.constant() != 0) continue;
+    const Affine rest = e - of_term(term) - term.atom.div->numerator * f;
+    std::int64_t g = d;
+    for (const Term& other : rest.terms()) g = std::gcd(g, other.coefficient);
+    const std::int64_t c = polyte::floor_mod(rest.constant(), g);
+    if (rest.is_constant() || g < 2 || f * (n - 1) + c >= g) continue;
+    Affine coarse = (rest.constant() - c) / g;
+    for (const Term& other : rest.terms()) coarse = coarse + of_term({other.atom, other.coefficient / g});
+    return floor_div(coarse, d / g);
+  }
+  return std::nullopt;
+}
+
 // floor((floor(n / a) + c) / d) = floor((n + c * a) / (a * d))
 std::optional<Affine> flatten_nested(const Affine& e, std::int64_t d) {
   if (e.terms().size() != 1 || !e.terms()[0].atom.div || e.terms()[0].coefficient != 1) return std::nullopt;
@@ -174,6 +193,7 @@ Affine floor_div(const Affine& e, std::int64_t d) {
   if (divisor == 1) return outside + inside;
   if (const auto flat = flatten_nested(inside, divisor)) return outside + *flat;
   if (const auto digit = without_own_quotient(inside, divisor)) return outside + *digit;
+  if (const auto coarse = without_low_digit(inside, divisor)) return outside + *coarse;
   // floor(-e / d) = -floor((e + d - 1) / d)
   if (std::ranges::all_of(inside.terms_, [](const Term& term) { return term.coefficient < 0; }))
     return outside - floor_div(divisor - 1 - inside, divisor);

@@ -213,8 +213,9 @@ class BlockPlanner {
       }
       stage.layout.push_back({stage.dimensions[last]});
       const bool is_turned = last + 1 != load->indices.size();
-      if (is_turned) stage.pad = 1;  // a column of the copy goes to different banks
-      copy(*load, stage.dimensions, is_turned);
+      if (is_turned) stage.pad = 1;         // a column of the copy goes to different banks
+      stage.copy_loops = stage.dimensions;  // as the tensor lies in memory
+      copy(*load, stage.dimensions);
       plan_.stages.push_back(std::move(stage));
     }
   }
@@ -226,11 +227,10 @@ class BlockPlanner {
     return load.indices.size() - 1;
   }
 
-  void copy(const ir::Load& load, const std::vector<std::string>& dimensions, bool is_turned) {
+  void copy(const ir::Load& load, const std::vector<std::string>& dimensions) {
     std::vector<schedule::CopyLoop> loops;
     for (std::size_t d = 0; d < dimensions.size(); ++d) loops.push_back({dimensions[d], box(load.indices[d])});
     const std::string statement = load.buffer + ".in";
-    if (is_turned) step(schedule::PlannedReorder{statement, dimensions});
     for (schedule::PlannedStep& each : schedule::copy_by_threads(statement, loops, tile_.threads()))
       step(std::move(each));
   }

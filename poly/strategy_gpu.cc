@@ -1,7 +1,9 @@
 #include "poly/strategy_gpu.h"
 
 #include <algorithm>
+#include <span>
 
+#include "ir/relations.h"
 #include "poly/block_nest.h"
 #include "poly/nest_order.h"
 #include "poly/point_nest.h"
@@ -20,6 +22,87 @@ void top_nests(const Core& core, std::vector<Core>& nests) {
   }
 }
 
+// The bands above the clusters of a nest, and these.
+struct Bands {
+  std::vector<BandMember> members;
+  std::vector<const Cluster*> parts;
+};
+Bands bands_of(const Core& nest) {
+  Bands bands;
+  Core node = nest;
+  while (const auto* band = std::get_if<Band>(&node->op)) {
+    bands.members.insert(bands.members.end(), band->members.begin(), band->members.end());
+    node = band->child;
+  }
+  bands.parts = clusters_of(node);
+  return bands;
+}
+
+// isl leaves loops of one iteration out: a single row is statements without a loop in common, which do have one.
+std::string single_row(const schedule::State& reference, std::span<const Cluster* const> parts) {
+  const auto has_row = [&](const std::string& loop) {
+    return std::ranges::all_of(parts, [&](const Cluster* part) {
+      return std::ranges::all_of(part->statements, [&](const ir::Statement* s) {
+        return std::ranges::find(s->iterators, loop) != s->iterators.end() && iterations_of(reference, *s, loop) == 1;
+      });
+    });
+  };
+  for (const std::string& loop : ir::free_iterators(*parts.front()->statements.front()))
+    if (has_row(loop)) return loop;
+  return "";
+}
+
+class GpuStrategy {
+ public:
+  GpuStrategy(const ir::Program& program, const schedule::State& reference, const Machine& machine,
+              const StrategyOptions& options)
+      : program_(program), reference_(reference), machine_(machine), options_(options) {}
+
+  // The nests from the front that one plan takes, and the plan.
+  std::pair<std::size_t, schedule::NestPlan> plan(std::span<const Core> nests, int number) const {
+    const Bands bands = bands_of(nests.front());
+    if (options_.affine_core_only) return {1, points(bands, number)};
+    if (auto sum = plan_sum(bands, number)) return {1, *std::move(sum)};
+    for (std::size_t count = nests.size(); bands.members.empty() && count > 0; --count)
+      if (auto row = plan_single_row(nests.first(count), number)) return {count, *std::move(row)};
+    if (auto rows = plan_rows(bands.members, bands.parts, number)) return {1, *std::move(rows)};
+    return {1, points(bands, number)};
+  }
+
+ private:
+  const ir::Program& program_;
+  const schedule::State& reference_;
+  const Machine& machine_;
+  const StrategyOptions& options_;
+
+  schedule::NestPlan points(const Bands& bands, int number) const {
+    return plan_point_nest(
+        {&program_, &reference_, &machine_, bands.members, bands.parts, number, options_.affine_core_only});
+  }
+
+  std::optional<schedule::NestPlan> plan_sum(const Bands& bands, int number) const {
+    const bool is_sum = bands.parts.size() == 1 && bands.parts[0]->update() != nullptr;
+    if (!is_sum || !std::ranges::all_of(bands.members, &BandMember::coincident)) return std::nullopt;
+    const BlockNest sum{&program_, &reference_, &machine_, bands.parts[0], number};
+    auto plan = plan_block_nest(sum);
+    return plan ? std::move(plan) : plan_spread_nest(sum, options_.keep_order);
+  }
+
+  std::optional<schedule::NestPlan> plan_rows(const std::vector<BandMember>& rows,
+                                              const std::vector<const Cluster*>& parts, int number) const {
+    return plan_row_nest({&program_, &reference_, &machine_, rows, parts, number, options_.keep_order});
+  }
+
+  std::optional<schedule::NestPlan> plan_single_row(std::span<const Core> nests, int number) const {
+    std::vector<const Cluster*> parts;
+    for (const Core& nest : nests)
+      for (const Cluster* part : clusters_of(nest)) parts.push_back(part);
+    const std::string row = single_row(reference_, parts);
+    if (row.empty()) return std::nullopt;
+    return plan_rows({{row, true}}, parts, number);
+  }
+};
+
 }  // namespace
 
 NestSchedule schedule_for_gpu(const ir::Program& program, const schedule::State& reference, const AffineCore& core,
@@ -28,28 +111,12 @@ NestSchedule schedule_for_gpu(const ir::Program& program, const schedule::State&
   top_nests(core.root, nests);
   NestSchedule schedule;
   if (auto order = order_of_nests(reference, nests)) schedule.nests.push_back(std::move(*order));
+  const GpuStrategy strategy(program, reference, machine, options);
   int number = 0;
-  for (const Core& nest : nests) {
-    std::vector<BandMember> shared;
-    Core node = nest;
-    while (const auto* band = std::get_if<Band>(&node->op)) {
-      shared.insert(shared.end(), band->members.begin(), band->members.end());
-      node = band->child;
-    }
-    const std::vector<const Cluster*> parts = clusters_of(node);
-    const bool is_sum = parts.size() == 1 && parts[0]->update() != nullptr;
-    std::optional<schedule::NestPlan> plan;
-    if (is_sum && !options.affine_core_only && std::ranges::all_of(shared, &BandMember::coincident)) {
-      const BlockNest sum{&program, &reference, &machine, parts[0], number};
-      plan = plan_block_nest(sum);
-      if (!plan) plan = plan_spread_nest(sum, options.keep_order);
-    }
-    if (!plan && !options.affine_core_only)
-      plan = plan_row_nest({&program, &reference, &machine, shared, parts, number, options.keep_order});
-    if (!plan)
-      plan = plan_point_nest({&program, &reference, &machine, shared, parts, number, options.affine_core_only});
-    schedule.nests.push_back(std::move(*plan));
-    ++number;
+  for (std::size_t i = 0; i < nests.size(); ++number) {
+    auto [count, plan] = strategy.plan(std::span(nests).subspan(i), number);
+    schedule.nests.push_back(std::move(plan));
+    i += count;
   }
   return schedule;
 }

@@ -73,8 +73,6 @@ class NestWriter {
     }
   }
 
-  void write(const PlannedReorder& reorder) { add(Reorder{reorder.statement, reorder.loops}, reorder.by); }
-
   void write(const PlannedBind& bind) {
     const LoopName loop{bind.statement, bind.loop};
     if (bind.kind == LoopKind::Unrolled)
@@ -116,6 +114,9 @@ class NestWriter {
     for (const LayoutIndex& index : stage.layout) directive.layout.push_back(text(index));
     if (stage.pad > 0) directive.pad = {std::to_string(stage.pad)};
     directive.when_compile = stage.when_compile;
+    NestPath loops;
+    for (const std::string& loop : stage.copy_loops) loops.push_back({loop});
+    if (!loops.empty()) directive.copy = nest_path(loops, nest_statement(stage.tensor + ".in"));
     add(std::move(directive), stage.by);
     if (!stage.shared_loop.empty()) add(Parallel{{stage.tensor + ".in", stage.shared_loop}}, stage.by);
   }

@@ -88,6 +88,7 @@ struct PlannedStage {
   std::vector<std::string> dimensions = {};  // their names, for the layout
   std::vector<LayoutIndex> layout = {};      // empty: as the tensor
   std::int64_t pad = 0;                      // elements behind each innermost row
+  std::vector<std::string> copy_loops = {};  // of what is copied in, outermost first, serial; empty: the default
   bool when_compile = false;
   std::string shared_loop = {};  // of the copy, among threads; empty: one thread copies
   Provenance by = Provenance::TileModel;
@@ -117,12 +118,7 @@ struct PlannedBind {
   LoopKind kind = LoopKind::Thread;  // Unrolled, too
   Provenance by = Provenance::TileModel;
 };
-struct PlannedReorder {
-  std::string statement;
-  std::vector<std::string> loops;
-  Provenance by = Provenance::TileModel;
-};
-using PlannedStep = std::variant<PlannedFuse, PlannedSplit, PlannedReorder, PlannedBind>;
+using PlannedStep = std::variant<PlannedFuse, PlannedSplit, PlannedBind>;
 
 struct NestPlan {
   int number = 0;  // in its kernel; tells its parameters from those of other nests

@@ -84,8 +84,7 @@ class Expander {
 
   std::optional<std::string> directive(const std::string& text, const Tokens& tokens) const {
     const std::string& word = tokens.front().text;
-    if (word == "fuse" || word == "bind") return of_loops(tokens);
-    return word == "reorder" ? of_order(tokens) : plain(text, tokens);
+    return word == "fuse" || word == "bind" ? of_loops(tokens) : plain(text, tokens);
   }
 
   // fuse STATEMENT: free, row.o as NAME;  bind STATEMENT: free, row.o to KIND. A list stands for its loops.
@@ -101,20 +100,6 @@ class Expander {
     const std::string loops = in_brackets(tokens, colon + 1, end);
     if (!statement || !last || loops.empty()) return std::nullopt;
     return tokens[0].text + " " + *statement + ": " + loops + " " + tokens[end].text + " " + *last;
-  }
-
-  // reorder STATEMENT: dims. Nothing, of fewer than two loops.
-  std::optional<std::string> of_order(const Tokens& tokens) const {
-    if (tokens.size() < 5 || tokens[2].text != ":") LineParser::fail("expected reorder STATEMENT: LOOPS");
-    const auto statement = replaced(tokens[1].text);
-    std::vector<std::string> loops;
-    for (std::size_t i = 3; i + 1 < tokens.size(); ++i)
-      if (tokens[i].text != ">")
-        for (const std::string& loop : items(tokens, i, i + 1)) loops.push_back(loop);
-    if (!statement || loops.size() < 2) return std::nullopt;
-    std::string text = "reorder " + *statement + ": " + loops[0];
-    for (std::size_t i = 1; i < loops.size(); ++i) text += " > " + loops[i];
-    return text;
   }
 
   // A hole that the nest has no use for, rows of a nest without rows, goes.
@@ -168,7 +153,7 @@ class Expander {
     return text.substr(before.end, after.begin - before.end);
   }
 
-  // --- lines but nests: names everywhere, lists in brackets
+  // --- lines but nests: names everywhere, lists in brackets and in paths
 
   std::optional<std::string> plain(const std::string& text, const Tokens& tokens) const {
     std::string result;
@@ -184,11 +169,18 @@ class Expander {
         result += tokens[i].text;
         continue;
       }
-      const auto name = replaced(tokens[i].text);
+      const auto* list = tokens[i + 1].text == ">" ? scopes_.find(&Scope::lists, tokens[i].text) : nullptr;
+      const auto name = list ? std::optional(as_path(*list)) : replaced(tokens[i].text);
       if (!name) return std::nullopt;
       result += *name;
     }
     return result;
+  }
+
+  static std::string as_path(const std::vector<std::string>& loops) {
+    std::string path;
+    for (const std::string& loop : loops) path += (path.empty() ? "" : " > ") + loop;
+    return path;
   }
 
   static std::size_t closing(const Tokens& tokens, std::size_t open) {

@@ -112,7 +112,7 @@ class GpuSum {
   static std::int64_t lane_threads(std::int64_t lanes, std::int64_t outer) {
     std::int64_t threads = lanes;
     for (std::int64_t d = lanes; d >= 1; --d)
-      if (lanes % d == 0 && d * outer >= 8 && lanes / d <= 8) threads = d;
+      if (lanes % d == 0 && d >= std::min<std::int64_t>(lanes, 4) && d * outer >= 8 && lanes / d <= 8) threads = d;
     return threads;
   }
 
@@ -304,11 +304,15 @@ struct GpuPoints {
 
   void read(Scope& scope) const {
     scope.names["operand"] = operand->buffer;
+    scope.lists["rest"];
     for (std::size_t d = 0; d < operand->indices.size(); ++d) {
       const std::string name = operand->buffer + std::to_string(d);
+      const bool is_slow = operand->indices[d].affine.uses(order.back()),
+                 is_fast = operand->indices[d].affine.uses(turning);
       scope.lists["dims"].push_back(name);
-      if (operand->indices[d].affine.uses(order.back())) scope.names["slow"] = name;
-      if (operand->indices[d].affine.uses(turning)) scope.names["fast"] = name;
+      if (is_slow) scope.names["slow"] = name;
+      if (is_fast) scope.names["fast"] = name;
+      if (!is_slow && !is_fast) scope.lists["rest"].push_back(name);
     }
   }
 };

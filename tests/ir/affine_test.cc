@@ -104,6 +104,12 @@ TEST_CASE("the normal form makes equal values equal") {
   CHECK(mod(i + 8, 8) == mod(i, 8));
   CHECK(floor_div(i - j + n * 5, 5) == n + floor_div(i - j, 5));
   CHECK(floor_div(i * -1, 4) + i == floor_div(i * 3, 4));
+  CHECK(floor_div(Affine(13) - i, 14) == -floor_div(i, 14));
+  CHECK(floor_div(i + floor_div(i, 14) * 14 + 14, 28) == floor_div(i, 14));
+  CHECK(floor_div(i - floor_div(i, 14) * 14 + j * 28, 28) == j);
+  CHECK(floor_div(j * 8 + mod(i, 8), 16) == floor_div(j, 2));
+  CHECK(floor_div(j * 16 + mod(i, 8) * 2 + 1, 32) == floor_div(j, 2));
+  CHECK(floor_div(j * 8 + mod(i, 9), 16) != floor_div(j, 2));
   CHECK(i != j);
   Random random(4);
   for (int round = 0; round < 500; ++round) {

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <map>
 
+#include "ir/interpret.h"
 #include "ir/program_text.h"
 #include "lower/lower.h"
 #include "schedule/script/primitives/tails.h"
@@ -168,6 +169,19 @@ TEST_CASE("a tail goes through fuse and further splits") {
         scheduled(kDense, sizes, "split y: m by 8   tail " + tail + "\nsplit y: m.i by 4   tail cut\nunroll y:m.i.o"));
   };
   CHECK(twice("mask") != twice("cut"));
+}
+
+// Of the two numbers that bound it the constant one is too large for vectors side by side: it counts all the same.
+TEST_CASE("a long vector loop ends where its tile does") {
+  const schedule::State state = scheduled(kTwo, {{"N", 65}}, "split i by 64\nvectorize A:i.i\nvectorize B:i.i");
+  Machine machine;
+  machine.vector_bits = 128;
+  const ir::LoopProgram loops = lower::lower(state, {.machine = machine, .skip = {"partition loops"}});
+  ir::Environment buffers;
+  buffers["x"] = ir::make_contents(DType::F32, {65});
+  for (std::int64_t e = 0; e < 65; ++e) ir::set_real(buffers["x"], e, static_cast<double>(e));
+  ir::interpret(loops, buffers, {});
+  for (std::int64_t e = 0; e < 65; ++e) CHECK(ir::get_real(buffers.at("z"), e) == static_cast<double>(e + 1));
 }
 
 TEST_CASE("loops are the same whatever they are called") {

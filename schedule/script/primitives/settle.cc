@@ -118,7 +118,7 @@ Affine signature(const State& state, const ScheduledStatement& s, const Affine& 
 }
 
 std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop) {
-  std::optional<Affine> value;
+  std::optional<Affine> value, as_it_stands;
   std::string owner;
   for (const Leaf* leaf : leaves_of(loop.body)) {
     const ScheduledStatement& s = state.at(leaf->statement);
@@ -126,11 +126,12 @@ std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop) {
     if (!row || is_pinned(*leaf, loop) || row->value.as_symbol() || s.kind == StatementKind::Copy) continue;
     const Affine own = signature(state, s, row->value);
     if (own.as_symbol()) continue;
-    if (value && *value != own)
+    if (value && *value != own && *as_it_stands != row->value)
       return malformed("a shared loop needs the same split: " + loop.name + " is " +
                        ir::to_string(row_of(state.at(owner), loop.name)->value) + " for " + owner + " and " +
                        ir::to_string(row->value) + " for " + leaf->statement);
     value = own;
+    as_it_stands = row->value;
     owner = leaf->statement;
   }
   return std::nullopt;

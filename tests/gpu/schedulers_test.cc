@@ -1,0 +1,127 @@
+// What the schedulers write for a GPU: proved, right on the emulator in any order of the threads, on all of its
+// threads, with just the barriers that are needed, and taken by the assembler without a spill.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "codegen/nvptx/assembler.h"
+#include "driver/compile/execution_check.h"
+#include "schedule/state/contract.h"
+#include "support/checked.h"
+#include "tests/golden/programs.h"
+#include "tests/gpu/emulate.h"
+
+using namespace polyte;
+using namespace polyte::gpu::testing;
+using driver::Arm;
+using driver::BuiltKernel;
+using driver::testing::NamedProgram;
+
+namespace {
+
+constexpr Arm kArms[] = {Arm::Isl, Arm::Poly, Arm::Template};
+
+std::vector<NamedProgram> programs() { return driver::testing::programs_in({"tests/gpu/programs"}, {}); }
+std::vector<NamedProgram> examples() { return driver::testing::programs_in({"examples/programs"}, {20}); }
+
+BuiltKernel built(const NamedProgram& named, Arm arm, const char* machine = "h100") {
+  driver::KernelOptions options;
+  options.arm = arm;
+  return driver::build_kernel(named.program, gpu::testing::gpu(machine).machine, options);
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+// Bit for bit; to within rounding where the script's contract or its own words let sums be taken otherwise.
+bool agree(const ir::Contents& a, const ir::Contents& b, bool is_exact) {
+  if (is_exact || !is_float(a.dtype)) return a.bytes == b.bytes;
+  for (std::int64_t i = 0; i < checked_product(a.shape); ++i) {
+    const double x = ir::get_real(a, i), y = ir::get_real(b, i);
+    if (!(std::abs(x - y) <= 1e-4 * std::abs(x) + 1e-5)) return false;
+  }
+  return true;
+}
+
+void check_run(const BuiltKernel& kernel, const ir::Environment& inputs, const ir::Environment& expected) {
+  const bool is_exact = !driver::schedule_relaxes_rounding(*kernel.state);
+  for (const auto& [order, interleave] :
+       {std::pair{runtime::ThreadOrder::Backward, false}, std::pair{runtime::ThreadOrder::Random, true}}) {
+    const Emulated got = emulate(kernel.kernel.program, inputs, {},
+                                 {.order = order, .interleave = interleave, .late_copies = interleave});
+    REQUIRE(joined(got.faults) == "");
+    CHECK(got.code == 0);
+    for (const ir::Buffer* buffer : kernel.program->interface())
+      CHECK_MESSAGE(agree(expected.at(buffer->name), got.buffers.at(buffer->name), is_exact), buffer->name);
+  }
+}
+
+void check_programs(const std::vector<NamedProgram>& all) {
+  for (const NamedProgram& named : all) {
+    CAPTURE(named.name);
+    const ir::Environment inputs = driver::small_integer_environment(*named.program, 1);
+    ir::Environment interpreted = inputs;
+    ir::interpret(*named.program, interpreted, {});
+    const ir::Environment expected = emulate(built(named, Arm::Naive).kernel.program, inputs, {}).buffers;
+    for (const ir::Buffer* buffer : named.program->interface())  // the interpreter's exp is another one
+      CHECK_MESSAGE(agree(interpreted.at(buffer->name), expected.at(buffer->name), false), buffer->name);
+    for (const Arm arm : kArms) {
+      CAPTURE(driver::to_string(arm));
+      const BuiltKernel kernel = built(named, arm);
+      CAPTURE(schedule::print(kernel.script));
+      check_run(kernel, inputs, expected);
+    }
+  }
+}
+
+bool has_on_one_thread(const BuiltKernel& kernel) {
+  return std::ranges::any_of(kernel.notes,
+                             [](const std::string& note) { return note.find("on one thread") != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("GPU schedulers: the reference's values on the emulator") {
+  check_programs(programs());
+  check_programs(examples());
+}
+
+TEST_CASE("GPU schedulers: poly leaves nothing on one thread, the templates what is in a region") {
+  for (const NamedProgram& named : programs()) {
+    CAPTURE(named.name);
+    const BuiltKernel poly = built(named, Arm::Poly), by_template = built(named, Arm::Template);
+    CAPTURE(joined(poly.notes));
+    CAPTURE(joined(by_template.notes));
+    CHECK_FALSE(poly.declined);
+    CHECK_FALSE(has_on_one_thread(poly));
+    if (named.program->statements.front().region_depth > 0) continue;
+    CHECK_FALSE(by_template.declined);
+    CHECK_FALSE(has_on_one_thread(by_template));
+  }
+}
+
+TEST_CASE("GPU schedulers: code for every architecture without a spill or a word of the assembler") {
+  if (!codegen::has_assembler()) {
+    MESSAGE("no ptxas here: the code is not assembled");
+    return;
+  }
+  for (const char* name : {"a100", "l4", "h100"})
+    for (const NamedProgram& named : programs())
+      for (const Arm arm : {Arm::Poly, Arm::Template}) {
+        CAPTURE(named.name);
+        CAPTURE(driver::to_string(arm));
+        CAPTURE(name);
+        const codegen::Target target = gpu::testing::gpu(name);
+        const BuiltKernel kernel = built(named, arm, name);
+        const std::string ptx = codegen::compile({&kernel.kernel, 1}, target).device;
+        const codegen::DeviceBinary binary = codegen::assemble_ptx(ptx, target.machine);
+        CHECK(joined(binary.messages) == "");
+        for (const codegen::DeviceBinary::Kernel& each : binary.kernels) {
+          CAPTURE(each.name);
+          CHECK(each.spill_store_bytes + each.spill_load_bytes == 0);
+        }
+      }
+}

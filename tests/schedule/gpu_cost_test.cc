@@ -1,0 +1,99 @@
+// What the schedulers ask before they write for a GPU: how threads share a copy, which tile is cheapest; and what the
+// proof sees in subscripts alone.
+#include <doctest/doctest.h>
+
+#include "ir/program_text.h"
+#include "ir/relations.h"
+#include "schedule/cost/copy_threads.h"
+#include "schedule/cost/gpu_tile.h"
+#include "schedule/cost/warp_access.h"
+#include "schedule/proof/subscript_value.h"
+#include "support/gpu_machines.h"
+
+namespace polyte::schedule {
+namespace {
+
+using ir::Affine;
+
+std::string said(const CopyThreads& shared) {
+  std::string text = shared.cut.empty() ? "" : shared.cut + " by " + std::to_string(shared.size);
+  for (const std::string& loop : shared.inner) text += (text.empty() ? "" : ", ") + loop;
+  return text;
+}
+
+ir::Program product(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return ir::bind(ir::parse_program("program mm(M, N, K)\n  in a: f32[M, K]\n  in b: f32[K, N]\n  out c: f32[M, N]\n"
+                                    "  c[m, n] = sum[k] a[m, k] * b[k, n]\n",
+                                    "test"),
+                  {{"M", m}, {"N", n}, {"K", k}});
+}
+
+GpuTile tile_of(std::int64_t m, std::int64_t n, std::int64_t k) {
+  const ir::Program program = product(m, n, k);
+  const ir::Statement& update = program.statements[1];
+  const ir::Statement* init = &program.statements[0];
+  return choose_gpu_tile(
+      {&program, &update, {&init, 1}, {{"m", m}, {"n", n}, {"k", k, true}}, ir::free_iterators(update)},
+      *gpu_machine("h100"));
+}
+
+Affine symbol(const char* name) { return Affine::symbol(name); }
+
+ir::Access access(std::vector<Affine> indices) {
+  ir::Access result{"x", {}};
+  for (Affine& index : indices) result.indices.emplace_back(std::move(index));
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("threads share a copy so that their places are the same in every turn") {
+  CHECK(said(share_copy({{"a", 8}, {"b", 4}, {"c", 30}}, 256)) == "a by 2, b, c");
+  CHECK(said(share_copy({{"a", 16}, {"b", 600}}, 256)) == "b by 200");
+  CHECK(said(share_copy({{"a", 4}, {"b", 8}}, 256)) == "a, b");
+  CHECK(said(share_copy({{"a", 5}, {"b", 200}}, 256)) == "b");
+  CHECK(said(share_copy({{"a", 1000}}, 32)) == "a by 32");
+}
+
+TEST_CASE("a warp's sectors: neighbours, strides, one element for all") {
+  const ir::Program program = product(64, 64, 64);
+  const ir::Statement& update = program.statements[1];
+  CHECK(sectors_a_warp(program, update, "n", 64) == 4 + 1 + 4);  // c, a, b
+  CHECK(sectors_a_warp(program, update, "m", 64) > 3 * sectors_a_warp(program, update, "n", 64));
+}
+
+TEST_CASE("a tile fits the machine, leaves it no multiprocessor empty where it can, and has lanes last") {
+  for (const std::int64_t n : {64, 100, 1024, 4096}) {
+    const GpuTile tile = tile_of(n, n, n);
+    CAPTURE(n);
+    REQUIRE(tile.sides.size() == 2);
+    CHECK(tile.sides.back().loop == "n");
+    CHECK(tile.threads() >= 32);
+    CHECK(tile.threads() <= 256);
+    for (const GpuTileSide& side : tile.sides) CHECK(side.block % side.thread == 0);
+  }
+  const GpuTile small = tile_of(256, 256, 256), large = tile_of(4096, 4096, 4096);
+  CHECK(small.sides[0].block * small.sides[1].block < large.sides[0].block * large.sides[1].block);
+  CHECK(large.sides[0].thread * large.sides[1].thread >= 32);
+  CHECK(large.cycles > small.cycles);
+}
+
+TEST_CASE("what an element says of the iteration that touches it") {
+  const Affine f = symbol("f"), q = symbol("q"), t = symbol("t");
+  const ir::Access plain = access({f, q + 3}), other = access({t, f});
+  const Affine block = ir::floor_div(f, 64) * 2 + ir::floor_div(q, 28);
+  CHECK(is_value_of_element({{&plain, block}}));
+  CHECK(is_value_of_element({{&plain, f}, {&other, t}}));
+  CHECK_FALSE(is_value_of_element({{&plain, f}, {&other, f}}));  // each says its own, of another dimension
+  CHECK_FALSE(is_value_of_element({{&plain, block + t}}));       // t is in no subscript
+  const Affine digit = ir::mod(q, 14), rows = ir::floor_div(f, 8) - ir::floor_div(f, 64) * 8;
+  const ir::Access digits = access({rows, digit, ir::mod(f, 8), ir::floor_div(q, 14)});
+  CHECK(is_value_of_element({{&digits, rows * 14 + digit + 5}}));
+  CHECK_FALSE(is_value_of_element({{&digits, ir::floor_div(f, 4)}}));
+  CHECK_FALSE(is_value_of_element({{&digits, rows}, {&digits, rows + 1}}));  // one element, two values
+  const ir::Access row = access({f + q});
+  CHECK_FALSE(is_value_of_element({{&row, f}}));
+  CHECK(is_value_of_element({{&row, (f + q) * 3}}));
+}
+
+}  // namespace polyte::schedule
