@@ -48,7 +48,7 @@ double best_rate(double (*run)()) {
 
 double measure_peak(const Machine& machine, DType type) {
   const bool wide = machine.vector_bits >= 512;
-  if (!machine.has_fma || (type != DType::F32 && type != DType::F64)) return 0;
+  if (machine.gpu || !machine.has_fma || (type != DType::F32 && type != DType::F64)) return 0;
   if (type == DType::F32) return best_rate(wide ? run_512_f32 : run_256_f32);
   return best_rate(wide ? run_512_f64 : run_256_f64);
 }

@@ -138,6 +138,7 @@ void Executor::run_on(Views, Views, void*) {
   throw UserError(ExitStatus::Usage, "the artifact runs on a processor: it takes no tensors in a GPU's memory");
 }
 void Executor::wait() {}
+void Executor::replay() { throw UserError(ExitStatus::Usage, "nothing to replay: the artifact runs on a processor"); }
 
 std::unique_ptr<Executor> make_cpu_executor(std::shared_ptr<const Artifact> artifact, int threads) {
   return std::make_unique<CpuExecutor>(std::move(artifact), threads);

@@ -57,6 +57,19 @@ class CudaExecutor final : public Executor {
     });
   }
 
+  void replay() override {
+    refuse_if_broken();
+    const CudaCurrent current(*steps_.device());
+    const auto run = runs_.take([this] { return steps_.make_run(); });
+    if (run->last == nullptr) throw UserError(ExitStatus::Usage, "nothing to replay: nothing has run yet");
+    settle(*run);
+    guarded([&] {
+      cuda().graph_launch(run->last, run->stream.get());
+      cuda().stream_synchronize(run->stream.get());
+      steps_.check_statuses(*run);
+    });
+  }
+
   void wait() override {
     refuse_if_broken();
     const CudaCurrent current(*steps_.device());

@@ -198,12 +198,13 @@ CudaGraphExec CudaSteps::capture(CudaRun& run) const {
 CudaGraphExecHandle CudaSteps::graph_of(CudaRun& run) const {
   for (const CapturedGraph& known : run.graphs)
     if (known.graph.get() != nullptr && known.pointers == run.pointers && known.sizes == run.sizes)
-      return known.graph.get();
+      return run.last = known.graph.get();
   CapturedGraph& oldest = run.graphs[run.next_graph];
   run.next_graph = (run.next_graph + 1) % kMostGraphs;
+  run.last = nullptr;
   oldest = {};
   oldest = {capture(run), run.pointers, run.sizes};
-  return oldest.graph.get();
+  return run.last = oldest.graph.get();
 }
 
 }  // namespace polyte::runtime

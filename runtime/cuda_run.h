@@ -47,7 +47,8 @@ struct CudaRun {
   polyte_host host{};
   std::exception_ptr failure;  // what a launch could not say to the code that asked for it
   std::vector<CapturedGraph> graphs;
-  std::size_t next_graph = 0;  // to be replaced
+  std::size_t next_graph = 0;          // to be replaced
+  CudaGraphExecHandle last = nullptr;  // the graph that graph_of gave last
 };
 
 class CudaSteps {

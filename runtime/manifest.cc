@@ -60,22 +60,26 @@ void check_abi(const ArtifactManifest& manifest, const std::string& source) {
                                             std::to_string(kKernelAbi));
 }
 
-void check_cpu(const ArtifactManifest& manifest, const std::vector<std::string>& present, const std::string& source) {
-  const std::string arch = to_string(kNativeKind);
-  const auto refuse = [&](const std::string& why) {
-    throw UserError(ExitStatus::Artifact, "artifact '" + source + "': " + why);
-  };
-  if (manifest.arch != arch) refuse("is built for " + manifest.arch + ", this processor is " + arch);
-  check_abi(manifest, source);
+void check_features(const ArtifactManifest& manifest, const std::vector<std::string>& present,
+                    const std::string& source) {
   std::string missing;
   for (const std::string& feature : manifest.features) {
     if (feature.starts_with('-')) continue;
     if (std::ranges::find(present, feature) != present.end()) continue;
     missing += (missing.empty() ? "" : ", ") + (feature.starts_with('+') ? feature.substr(1) : feature);
   }
-  if (!missing.empty()) {
-    refuse("needs processor features that this machine lacks: " + missing + " (built for " + manifest.cpu + ")");
-  }
+  if (!missing.empty())
+    throw UserError(ExitStatus::Artifact, "artifact '" + source + "': needs processor features that this machine " +
+                                              "lacks: " + missing + " (built for " + manifest.cpu + ")");
+}
+
+void check_cpu(const ArtifactManifest& manifest, const std::vector<std::string>& present, const std::string& source) {
+  const std::string arch = to_string(kNativeKind);
+  if (manifest.arch != arch)
+    throw UserError(ExitStatus::Artifact,
+                    "artifact '" + source + "': is built for " + manifest.arch + ", this processor is " + arch);
+  check_abi(manifest, source);
+  check_features(manifest, present, source);
 }
 
 }  // namespace polyte::runtime

@@ -97,6 +97,8 @@ struct DeviceModule {
   std::vector<std::string> architectures{};  // "sm_90a"; "ptx" is what the driver compiles itself
 };
 inline constexpr const char* kPtx = "ptx";
+// Of code that plays its threads on a CPU (runtime/emulator.h), a shared object: no GPU has it.
+inline constexpr const char* kEmulated = "sm_0";
 std::string device_member(const std::string& module, const std::string& architecture);  // "device/k0.sm_90a.cubin"
 
 struct MemberDigest {
@@ -116,7 +118,7 @@ struct ArtifactManifest {
   int kernel_abi = kKernelAbi;
   std::string arch = "x86_64";          // "cuda": the steps are this processor's code that starts a GPU's kernels
   std::string cpu{};                    // LLVM name, for reports
-  std::vector<std::string> features{};  // needed ones, "+avx2"; entries with '-' are ignored
+  std::vector<std::string> features{};  // needed ones, "+avx2"; entries with '-' are ignored; of a GPU: by the emulator
   std::string model_digest{};           // of the source model; may be empty
   std::vector<std::pair<std::string, std::string>> options{};
   std::vector<SymbolSpec> symbols{};  // each is alone the extent of a dimension of some input
@@ -142,9 +144,11 @@ void check_manifest(const ArtifactManifest& manifest, const std::vector<std::int
                     const std::string& source);
 ArtifactManifest manifest_from_json(std::string_view json, const std::string& source);
 
-// Refuses (UserError(Artifact)) kernels that are called otherwise than these.
+// Refuses (UserError(Artifact)) kernels that are called otherwise than these; a processor that lacks a needed feature,
+// the missing ones named; and all that, and a processor of another kind.
 void check_abi(const ArtifactManifest& manifest, const std::string& source);
-// The same, and where this processor lacks a needed feature; the missing ones are named.
+void check_features(const ArtifactManifest& manifest, const std::vector<std::string>& present,
+                    const std::string& source);
 void check_cpu(const ArtifactManifest& manifest, const std::vector<std::string>& present, const std::string& source);
 
 }  // namespace polyte::runtime

@@ -9,6 +9,7 @@ namespace {
 
 std::unique_ptr<Executor> make_executor(const std::shared_ptr<const Artifact>& artifact,
                                         const SessionOptions& options) {
+  if (options.emulator) return make_emulated_executor(artifact, *options.emulator);
   if (artifact->manifest().arch == to_string(TargetKind::Cuda)) return make_cuda_executor(artifact, options.cuda);
   return make_cpu_executor(artifact, options.threads);
 }
@@ -51,6 +52,7 @@ RunProfile Session::profile(std::span<const TensorView> inputs, std::span<const 
   return state_->executor->profile(inputs, outputs);
 }
 
+std::vector<LaunchCounts> Session::launch_counts() const { return state_->executor->launch_counts(); }
 polyte_dl_device Session::device() const { return state_->executor->device(); }
 
 void Session::run_on(std::span<const TensorView> inputs, std::span<const TensorView> outputs, void* stream) const {
@@ -58,6 +60,7 @@ void Session::run_on(std::span<const TensorView> inputs, std::span<const TensorV
 }
 
 void Session::wait() const { state_->executor->wait(); }
+void Session::replay() const { state_->executor->replay(); }
 
 void Session::run(std::initializer_list<TensorView> inputs, std::initializer_list<TensorView> outputs) const {
   run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()));

@@ -15,11 +15,13 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "runtime/artifact.h"
 #include "runtime/cuda_options.h"
+#include "runtime/emulator.h"
 #include "runtime/run_profile.h"
 #include "runtime/tensor.h"
 #include "runtime/thread_pool.h"
@@ -29,6 +31,8 @@ namespace polyte::runtime {
 struct SessionOptions {
   int threads = 0;     // 0: as many as processors
   CudaOptions cuda{};  // of an artifact for a GPU
+  // Of one that was compiled for the emulator too: it runs there, not on a GPU. A fault is an InternalError.
+  std::optional<EmulatorOptions> emulator{};
 };
 
 class Session {
@@ -57,6 +61,7 @@ class Session {
   // The same run, with the time of every step and of every worker's part.
   RunProfile profile(std::span<const TensorView> inputs, std::span<const TensorView> outputs) const;
 
+  std::vector<LaunchCounts> launch_counts() const;  // of the last run; empty where it is not emulated
   // Where the steps run: a processor, or which GPU.
   polyte_dl_device device() const;
   // Of a GPU: puts a run on tensors in its memory into the caller's stream (a CUstream of the device's primary context;
@@ -65,6 +70,9 @@ class Session {
   // may follow each other in any streams: what they share waits for itself.
   void run_on(std::span<const TensorView> inputs, std::span<const TensorView> outputs, void* stream) const;
   void wait() const;
+  // Of a GPU: the last run() once more, on what lies on the device; nothing is copied. For timing: a graph's launch,
+  // and the wait for its end. UserError(Usage) where nothing has run.
+  void replay() const;
 
  private:
   struct State;

@@ -8,9 +8,31 @@
 
 namespace polyte::runtime {
 
-StepList::StepList(const Artifact& artifact, int workers) {
-  if (!artifact.kernels().empty()) library_.emplace(artifact.kernels(), "polyte-kernels");
+StepList::StepList(const Artifact& artifact, int workers, StepCode code) {
+  load(artifact, code);
   for (const StepSpec& step : artifact.manifest().steps) add_step(artifact, step, workers);
+}
+
+void StepList::load(const Artifact& artifact, StepCode code) {
+  if (code == StepCode::Processors) {
+    if (!artifact.kernels().empty()) libraries_.emplace_back(artifact.kernels(), "polyte-kernels");
+    return;
+  }
+  for (const DeviceModule& module : artifact.manifest().device) {
+    if (std::ranges::find(module.architectures, kEmulated) == module.architectures.end())
+      throw UserError(ExitStatus::Artifact, "artifact '" + artifact.source() +
+                                                "': has no code for the emulator; polyte compile --emulate "
+                                                "adds it");
+    libraries_.emplace_back(artifact.device_code(module.name, kEmulated), module.name);
+  }
+}
+
+const SharedLibrary& StepList::library_with(const Artifact& artifact, const std::string& kernel) const {
+  if (libraries_.empty())
+    throw UserError(ExitStatus::Artifact, "artifact '" + artifact.source() + "': has no kernels.so");
+  for (const SharedLibrary& library : libraries_)
+    if (library.find(kernel) != nullptr) return library;
+  return libraries_.front();  // says that it has none
 }
 
 void StepList::add_step(const Artifact& artifact, const StepSpec& spec, int workers) {
@@ -20,11 +42,10 @@ void StepList::add_step(const Artifact& artifact, const StepSpec& spec, int work
   for (const std::int64_t number : spec.buffers) add_pointer(manifest.buffers[static_cast<std::size_t>(number)]);
   if (spec.kernel.empty()) {
     step.copy_bytes = copied_bytes(manifest, manifest.buffers[static_cast<std::size_t>(spec.buffers.front())]);
-  } else if (!library_) {
-    throw UserError(ExitStatus::Artifact, "artifact '" + artifact.source() + "': has no kernels.so");
   } else {
-    step.kernel = library_->kernel(spec.kernel);
-    const void* interface = library_->find(spec.kernel + POLYTE_INTERFACE_SUFFIX);
+    const SharedLibrary& library = library_with(artifact, spec.kernel);
+    step.kernel = library.kernel(spec.kernel);
+    const void* interface = library.find(spec.kernel + POLYTE_INTERFACE_SUFFIX);
     check_step(manifest, spec, static_cast<const std::int64_t*>(interface), artifact.source());
   }
   step.parallel = spec.parallel;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -37,10 +36,12 @@ struct ExternalSlot {
   std::int64_t offset;
 };
 
+enum class StepCode { Processors, Emulated };  // kernels.so, or a GPU's code for the emulator
+
 class StepList {
  public:
   // `workers`: how many slices of scratch a parallel step has. UserError(Artifact) where steps and kernels do not fit.
-  StepList(const Artifact& artifact, int workers);
+  StepList(const Artifact& artifact, int workers, StepCode code = StepCode::Processors);
 
   std::vector<Step> steps;
   std::size_t pointers = 0;  // how many there are
@@ -51,8 +52,10 @@ class StepList {
   std::int64_t scratch_bytes = 0;
 
  private:
-  std::optional<SharedLibrary> library_;
+  std::vector<SharedLibrary> libraries_;
 
+  void load(const Artifact& artifact, StepCode code);
+  const SharedLibrary& library_with(const Artifact& artifact, const std::string& kernel) const;
   void add_step(const Artifact& artifact, const StepSpec& spec, int workers);
   void add_pointer(const BufferSpec& buffer);
 };

@@ -11,6 +11,7 @@
 #include "codegen/target.h"
 #include "driver/cli/verb.h"
 #include "driver/compile/build_kernel.h"
+#include "runtime/emulator.h"
 #include "runtime/fill.h"
 #include "runtime/tensor.h"
 
@@ -100,6 +101,8 @@ void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers)
 void fill_buffers(const DataOptions& options, std::vector<NamedBuffer>& buffers, const GivenTensors& given);  // named
 // What was done, in a line on stderr, and each output in one: type, least and greatest element, digest.
 void tell_outputs(const std::string& done, const std::vector<NamedBuffer>& buffers);
+// What an emulator's launches did, a line each on stderr.
+void print_launches(const std::vector<runtime::LaunchCounts>& counts);
 // Parts of such a line: "0.412 ms", "2 threads".
 double milliseconds_since(std::chrono::steady_clock::time_point start);
 std::string milliseconds(double value);

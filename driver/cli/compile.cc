@@ -23,7 +23,7 @@ struct CompileOptions {
   ModelVerbOptions verb;
   std::vector<std::string> emit;
   std::string emit_dir, dump_dir;
-  bool explain = false, time_passes = false, json = false, emulate = false;
+  bool explain = false, time_passes = false, json = false;
 };
 
 std::string groups_text(const driver::ScheduledModel& model) {
@@ -169,17 +169,14 @@ void check_combination(const CompileOptions& options) {
 int run_compile(const CompileOptions& options) {
   check_combination(options);
   const codegen::Target target = target_from(options.verb.target, options.verb.schedule_threads);
-  if (options.emulate && target.kind != TargetKind::Cuda)
-    throw UserError(ExitStatus::Usage, "--emulate plays the threads of a GPU, the target is " + target.machine.cpu +
-                                           ": give --target cuda:h100 or another");
+  check_emulate(options.verb, target);
   check_files(options, {options.model});
   frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
   std::vector<std::string> external;
   import.reads = [&](const std::filesystem::path& file) { external.push_back(file.string()); };
   driver::ImportedNetwork imported = driver::import_network(options.model, import, open_ranges(options.verb));
   check_files(options, external);
-  driver::ModelOptions model_opts = model_options(options.verb);
-  model_opts.emulated = options.emulate;
+  const driver::ModelOptions model_opts = model_options(options.verb);
   for (const std::string& note : imported.notes) std::cerr << "note: " << note << "\n";
   if (options.output.empty()) {
     show(options, driver::schedule_model(std::move(imported.network), target, model_opts), target);
@@ -213,8 +210,8 @@ void add_compile(const Verb& app) {
   verb.option("--dump-passes", options->dump_dir, kDumpPassesHelp);
   verb.flag("--explain", options->explain, "why operators were fused or not, and what was decided for each kernel");
   verb.flag("--json", options->json, "which scheduler each group has, as JSON");
-  verb.flag("--emulate", options->emulate,
-            "of a GPU: also code that plays its threads on a CPU, for a stand-in of the driver");
+  verb.flag("--emulate", options->verb.emulate,
+            "of a GPU: also code that plays its threads on a CPU, for run --emulate");
   verb.flag("--time-passes", options->time_passes, "how long each stage took and the memory it needed, on stderr");
   verb.example("polyte compile digits.onnx --scheduler poly -o digits.polyte");
   verb.calls([options] { return run_compile(*options); });

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "driver/cli/access_report.h"
 #include "driver/cli/cli.h"
 #include "runtime/artifact.h"
 #include "runtime/compare.h"
@@ -190,6 +191,20 @@ std::string milliseconds(double value) {
 }
 
 std::string threads_text(int threads) { return std::to_string(threads) + (threads == 1 ? " thread" : " threads"); }
+
+void print_launches(const std::vector<runtime::LaunchCounts>& counts) {
+  for (const runtime::LaunchCounts& count : counts) {
+    std::fprintf(stderr, "  %-20s %lld blocks of %lld threads, %lld bytes of shared memory, met %lld times",
+                 count.kernel.c_str(), static_cast<long long>(count.blocks),
+                 static_cast<long long>(count.threads_a_block), static_cast<long long>(count.shared_bytes),
+                 static_cast<long long>(count.block_barriers));
+    if (count.warp_barriers > 0)
+      std::fprintf(stderr, ", warps %lld times", static_cast<long long>(count.warp_barriers));
+    std::fprintf(stderr, "\n");
+    if (const std::string totals = memory_totals(count); !totals.empty())
+      std::fprintf(stderr, "  %-20s %s\n", "", totals.c_str());
+  }
+}
 
 int finish_outputs(const DataOptions& options, const std::vector<NamedBuffer>& buffers) {
   runtime::NamedTensors outputs;

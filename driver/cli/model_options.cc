@@ -148,6 +148,12 @@ std::vector<driver::OpenSymbol> open_ranges(const ModelVerbOptions& options) {
   return ranges;
 }
 
+void check_emulate(const ModelVerbOptions& options, const codegen::Target& target) {
+  if (options.emulate && target.kind != TargetKind::Cuda)
+    throw UserError(ExitStatus::Usage, "--emulate plays the threads of a GPU, the target is " + target.machine.cpu +
+                                           ": give --target cuda:h100 or another");
+}
+
 driver::ModelOptions model_options(const ModelVerbOptions& options) {
   driver::ModelOptions result;
   result.arm = *driver::arm_from_string(options.schedule.scheduler);
@@ -155,6 +161,7 @@ driver::ModelOptions model_options(const ModelVerbOptions& options) {
   result.exact = options.schedule.exact;
   if (options.schedule.no_proof) result.proof = schedule::ProofLevel::Off;
   result.second_judge = !options.schedule.no_second_judge;
+  result.emulated = options.emulate;
   result.templates = schedule::load_templates(options.schedule.templates);
   result.optimize = result.fuse = options.opt_level > 0;
   result.layout = *graph::layout_from_string(options.layout);
@@ -241,6 +248,8 @@ LoadedModel load_model(const std::string& path, const ModelVerbOptions& options,
     throw UserError(ExitStatus::Artifact, path + ": not an artifact: it does not begin as a zip file");
   if (path.ends_with(".program"))
     throw UserError(ExitStatus::Usage, path + ": Program text, expected an artifact or an ONNX file; see polyte op");
+  const codegen::Target target = target_from(options.target, options.schedule_threads);
+  check_emulate(options, target);
   frontend::ImportOptions import = import_options(options);
   std::vector<std::string> files;
   import.offer = steps.offer;
@@ -249,8 +258,7 @@ LoadedModel load_model(const std::string& path, const ModelVerbOptions& options,
   if (steps.imported) steps.imported(imported, files);
   result.notes = std::move(imported.notes);
   result.specialised = std::move(imported.specialised);
-  driver::PackagedModel model = driver::package_model(
-      std::move(imported.graph), target_from(options.target, options.schedule_threads), model_options(options));
+  driver::PackagedModel model = driver::package_model(std::move(imported.graph), target, model_options(options));
   result.notes.insert(result.notes.end(), model.notes.begin(), model.notes.end());
   result.loops = loops_digest(model.kernels);
   result.artifact = runtime::Artifact::from_parts(std::move(model.parts));

@@ -6,6 +6,7 @@
 #include "bench/measure.h"
 #include "bench/peak.h"
 #include "driver/cli/access_report.h"
+#include "driver/cli/model_options.h"
 #include "driver/cli/output_files.h"
 #include "driver/cli/pass_files.h"
 #include "driver/cli/reports.h"
@@ -14,6 +15,7 @@
 #include "driver/compile/flops.h"
 #include "driver/compile/operator.h"
 #include "driver/package/assemble.h"
+#include "driver/package/operator_session.h"
 
 namespace polyte::cli {
 namespace {
@@ -28,7 +30,13 @@ struct OpOptions {
   bool bench = false, json = false, time_passes = false, explain = false, emulate = false;
   int threads = 1, repetitions = 15;
   int schedule_threads = 0;  // of --threads, where it is given
+  runtime::CudaOptions cuda;
 };
+
+// Whether it runs on a GPU that is there.
+bool is_on_device(const OpOptions& options, const codegen::Target& target) {
+  return target.kind == TargetKind::Cuda && !options.emulate;
+}
 
 void print_notes(const driver::BuiltKernel& kernel) {
   for (const std::string& note : kernel.notes) std::cerr << "note: " << note << "\n";
@@ -80,15 +88,27 @@ std::vector<runtime::Tensor> borrowed(std::vector<NamedBuffer>& buffers) {
   return tensors;
 }
 
+// What is timed: on a GPU the graph alone, on tensors that lie there.
+std::function<void()> runner_of(const OpOptions& options, const driver::CompiledOperator& op,
+                                std::span<runtime::Tensor> tensors, const codegen::Target& target) {
+  if (!is_on_device(options, target)) {
+    auto runner = std::make_shared<driver::OperatorRunner>(op, tensors, options.threads);
+    return [runner] { runner->run(); };
+  }
+  auto session = std::make_shared<driver::OperatorSession>(op, tensors, target, options.cuda);
+  session->run();
+  return [session] { session->replay(); };
+}
+
 nlohmann::json run_bench(const OpOptions& options, const driver::CompiledOperator& op,
-                         std::vector<NamedBuffer>& buffers, const Machine& machine) {
+                         std::vector<NamedBuffer>& buffers, const codegen::Target& target) {
+  const Machine& machine = target.machine;
   std::vector<runtime::Tensor> tensors = borrowed(buffers);
-  driver::OperatorRunner runner(op, tensors, options.threads);
+  const std::function<void()> run = runner_of(options, op, tensors, target);
   double peak = bench::measure_peak(machine, op.built.script.dtype);
   bench::MeasureOptions measure_options;
   measure_options.rounds = options.repetitions;
-  const std::vector<bench::Timing> timings =
-      bench::measure({{op.built.program->name, [&] { runner.run(); }}}, measure_options);
+  const std::vector<bench::Timing> timings = bench::measure({{op.built.program->name, run}}, measure_options);
   peak = std::max(peak, bench::measure_peak(machine, op.built.script.dtype));
   const double flops = driver::count_flops(*op.built.program);
   nlohmann::json row = bench_row(op.built.program->name, timings[0], flops, peak, options.threads);
@@ -144,15 +164,16 @@ void fill_operator(const OpOptions& options, const ir::Program& program, std::ve
   fill_buffers(data, buffers, given);
 }
 
-void print_launch(const runtime::LaunchCounts& count) {
-  std::fprintf(stderr, "  %-20s %lld blocks of %lld threads, %lld bytes of shared memory, met %lld times",
-               count.kernel.c_str(), static_cast<long long>(count.blocks),
-               static_cast<long long>(count.threads_a_block), static_cast<long long>(count.shared_bytes),
-               static_cast<long long>(count.block_barriers));
-  if (count.warp_barriers > 0) std::fprintf(stderr, ", warps %lld times", static_cast<long long>(count.warp_barriers));
-  std::fprintf(stderr, "\n");
-  if (const std::string totals = memory_totals(count); !totals.empty())
-    std::fprintf(stderr, "  %-20s %s\n", "", totals.c_str());
+int run_on_device(const OpOptions& options, const driver::CompiledOperator& op, std::vector<NamedBuffer>& buffers,
+                  const codegen::Target& target, double compiled_ms) {
+  const std::vector<runtime::Tensor> tensors = borrowed(buffers);
+  const driver::OperatorSession session(op, tensors, target, options.cuda);
+  const auto start = std::chrono::steady_clock::now();
+  session.run();
+  tell_outputs(op.built.program->name + " (" + op.built.script.name + "): compiled in " + milliseconds(compiled_ms) +
+                   ", ran once on a GPU in " + milliseconds(milliseconds_since(start)),
+               buffers);
+  return finish_outputs(options.data, buffers);
 }
 
 int run_once(const OpOptions& options, const driver::CompiledOperator& op, std::vector<NamedBuffer>& buffers,
@@ -167,7 +188,7 @@ int run_once(const OpOptions& options, const driver::CompiledOperator& op, std::
   tell_outputs(op.built.program->name + " (" + op.built.script.name + "): compiled in " + milliseconds(compiled_ms) +
                    how + milliseconds(milliseconds_since(start)) + who,
                buffers);
-  for (const runtime::LaunchCounts& count : runner.launch_counts()) print_launch(count);
+  print_launches(runner.launch_counts());
   if (std::ranges::find(options.emit, "memory") != options.emit.end())
     for (const runtime::LaunchCounts& count : runner.launch_counts()) std::cerr << counted_memory(count);
   return finish_outputs(options.data, buffers);
@@ -193,8 +214,10 @@ int run_program(const OpOptions& options, const std::shared_ptr<const ir::Progra
   fill_operator(options, *program, buffers);
   if (!options.artifact.empty())
     runtime::write_artifact(options.artifact, driver::assemble(op, borrowed(buffers), target));
-  if (options.bench) rows.push_back(run_bench(options, op, buffers, target.machine));
-  return runs_once(options) ? run_once(options, op, buffers, compiled_ms) : 0;
+  if (options.bench) rows.push_back(run_bench(options, op, buffers, target));
+  if (!runs_once(options)) return 0;
+  return is_on_device(options, target) ? run_on_device(options, op, buffers, target, compiled_ms)
+                                       : run_once(options, op, buffers, compiled_ms);
 }
 
 // What is written, checked before anything is compiled.
@@ -279,6 +302,7 @@ void add_op(const Verb& app) {
               "write the operator, its constants inside, for polyte run and the runtime library");
   verb.flag("--explain", options->explain, "what was decided for the kernel, and why");
   verb.flag("--bench", options->bench, "time it");
+  add_device_options(verb, options->cuda);
   verb.flag("--emulate", options->emulate, "of a GPU: play its threads on this CPU, and check every access");
   verb.option("--threads", options->threads, kThreadsHelp).within(1, 1024).shows_default();
   verb.option("--repetitions", options->repetitions, "rounds of --bench").within(1, 10000).shows_default();

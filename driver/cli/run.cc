@@ -161,6 +161,13 @@ void execute(const RunOptions& options, runtime::Session& session, const std::ve
     session.run(inputs, outputs);
 }
 
+std::string place_text(const runtime::Session& session, bool is_emulated) {
+  if (is_emulated) return " by the emulator, no fault";
+  const polyte_dl_device device = session.device();
+  if (device.device_type == POLYTE_DL_CUDA) return " on CUDA device " + std::to_string(device.device_id);
+  return " by " + threads_text(session.threads());
+}
+
 int run_run(const RunOptions& options) {
   check_files(options);
   GivenTensors given = read_inputs(options.data);
@@ -169,7 +176,9 @@ int run_run(const RunOptions& options) {
   const bool compiled = !is_artifact(options.model);
   if (!compiled) refuse_compile_options(options, !model.artifact->manifest().symbols.empty());
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
-  runtime::Session session(model.artifact, {.threads = options.threads, .cuda = options.verb.cuda});
+  runtime::SessionOptions how{.threads = options.threads, .cuda = options.verb.cuda};
+  if (options.verb.emulate) how.emulator.emplace();
+  runtime::Session session(model.artifact, how);
   const double loaded_ms = milliseconds_since(start);
   std::vector<std::string> names = model.specialised;
   for (const runtime::TensorSpec& spec : session.inputs()) names.push_back(spec.name);
@@ -188,8 +197,9 @@ int run_run(const RunOptions& options) {
     if (options.print_top > 0) print_top(buffer, options.print_top);
   tell_outputs(options.model + (compiled ? " (" + arm_text(options.verb) + "): compiled in " : ": loaded in ") +
                    milliseconds(loaded_ms) + ", " + std::to_string(session.steps().size()) + " steps run once in " +
-                   milliseconds(ran_ms) + " by " + threads_text(session.threads()),
+                   milliseconds(ran_ms) + place_text(session, options.verb.emulate),
                results);
+  print_launches(session.launch_counts());
   return finish_outputs(options.data, results);
 }
 
@@ -202,6 +212,7 @@ void add_run(const Verb& app) {
   add_model_options(verb, options->verb);
   add_data_options(verb, options->data);
   add_device_options(verb, options->verb.cuda);
+  verb.flag("--emulate", options->verb.emulate, "of a GPU: play its threads on this CPU, and check every access");
   verb.option("--threads", options->threads, "worker threads; 0: as many as processors")
       .within(0, 1024)
       .shows_default();

@@ -34,6 +34,7 @@ std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& op
     work->results.emplace_back(spec.dtype, shape_at(spec, sizes));
   for (const runtime::Tensor& tensor : work->tensors) work->inputs.push_back(tensor.view());
   for (const runtime::Tensor& tensor : work->results) work->outputs.push_back(tensor.view());
+  if (work->session->device().device_type == POLYTE_DL_CUDA) work->session->run(work->inputs, work->outputs);
   return work;
 }
 
@@ -59,7 +60,12 @@ std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& pr
     if (interface[i]->role != ir::Role::Out) runtime::fill(work->tensors[i], fill, interface[i]->name);
   }
   for (const runtime::Tensor& tensor : work->tensors) work->bytes += static_cast<double>(tensor.bytes());
-  work->runner = std::make_unique<driver::OperatorRunner>(*work->op, work->tensors, options.threads);
+  if (target.kind == TargetKind::Cuda) {
+    work->device = std::make_unique<driver::OperatorSession>(*work->op, work->tensors, target, options.verb.cuda);
+    work->device->run();
+  } else {
+    work->runner = std::make_unique<driver::OperatorRunner>(*work->op, work->tensors, options.threads);
+  }
   return work;
 }
 

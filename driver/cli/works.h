@@ -9,6 +9,7 @@
 #include "driver/cli/model_options.h"
 #include "driver/cli/scheduling_report.h"
 #include "driver/compile/operator.h"
+#include "driver/package/operator_session.h"
 #include "runtime/session.h"
 
 namespace polyte::cli {
@@ -38,13 +39,18 @@ struct Work {
   std::vector<runtime::Tensor> results;
   std::unique_ptr<driver::CompiledOperator> op;
   std::unique_ptr<driver::OperatorRunner> runner;
-  std::unique_ptr<runtime::Session> session;
+  std::unique_ptr<driver::OperatorSession> device;  // of a GPU; it has run once
+  std::unique_ptr<runtime::Session> session;        // on a GPU it has run once
   std::vector<runtime::TensorView> inputs, outputs;
 
   const std::vector<runtime::Tensor>& written() const { return session ? results : tensors; }
   void run() {
     if (runner) {
       runner->run();
+    } else if (device) {
+      device->replay();
+    } else if (session->device().device_type == POLYTE_DL_CUDA) {
+      session->replay();
     } else {
       session->run(inputs, outputs);
     }

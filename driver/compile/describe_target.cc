@@ -53,16 +53,17 @@ codegen::Target target_named(const std::string& text) {
 
 // A named processor's features are instructions and what is fast on it; only instructions that the runtime can ask the
 // processor for are needs.
+std::vector<std::string> needed_features(const codegen::Target& target) {
+  std::vector<std::string> needed;
+  for (const std::string& feature : target.machine.features)
+    if (feature.starts_with('+') && is_checkable(target.kind, feature.substr(1))) needed.push_back(feature);
+  return needed;
+}
+
 void describe_target(const codegen::Target& target, runtime::ArtifactManifest& manifest) {
-  if (target.kind == TargetKind::Cuda) {
-    manifest.arch = to_string(target.kind);
-    manifest.cpu = target.machine.cpu;
-    return;
-  }
   manifest.arch = to_string(target.kind);
   manifest.cpu = target.machine.cpu;
-  for (const std::string& feature : target.machine.features)
-    if (feature.starts_with('+') && is_checkable(target.kind, feature.substr(1))) manifest.features.push_back(feature);
+  if (target.kind != TargetKind::Cuda) manifest.features = needed_features(target);
 }
 
 }  // namespace polyte::driver

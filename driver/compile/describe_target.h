@@ -9,6 +9,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "codegen/target.h"
 #include "runtime/manifest.h"
@@ -18,6 +19,8 @@ namespace polyte::driver {
 // UserError(Usage) for what is no target.
 codegen::Target target_named(const std::string& text);
 
+// What a processor must have to run code made for this one: "+avx2".
+std::vector<std::string> needed_features(const codegen::Target& target);
 void describe_target(const codegen::Target& target, runtime::ArtifactManifest& manifest);
 
 }  // namespace polyte::driver

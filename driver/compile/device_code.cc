@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "codegen/cpu/link.h"
+#include "runtime/manifest.h"
 
 namespace polyte::driver {
 namespace {
@@ -30,10 +31,10 @@ GpuObject compile_for_gpu(const codegen::Kernel& kernel, const codegen::Target& 
     result.host.kernels[0].notes.push_back("no ptxas: '" + device.module +
                                            "' has PTX alone, which the driver compiles when the artifact is opened");
   }
-  device.images.push_back({"ptx", std::move(result.host.device)});
+  device.images.push_back({runtime::kPtx, std::move(result.host.device)});
   if (!emulated) return result;
   const codegen::ObjectCode played = codegen::compile({&kernel, 1}, target, {.emulated = true});
-  device.images.push_back({kEmulatedArchitecture, codegen::link({&played.bytes, 1})});
+  device.images.push_back({runtime::kEmulated, codegen::link({&played.bytes, 1})});
   return result;
 }
 

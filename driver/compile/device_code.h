@@ -10,9 +10,6 @@
 
 namespace polyte::driver {
 
-// The architecture of code that plays its threads on a CPU (runtime/emulator.h), a shared object: no GPU has it.
-inline constexpr const char* kEmulatedArchitecture = "sm_0";
-
 struct DeviceCode {
   struct Image {
     std::string architecture, bytes;
@@ -28,7 +25,7 @@ struct GpuObject {
   DeviceCode device;
 };
 
-// `emulated`: also for kEmulatedArchitecture.
+// `emulated`: also for the emulator.
 GpuObject compile_for_gpu(const codegen::Kernel& kernel, const codegen::Target& target, bool emulated);
 
 }  // namespace polyte::driver

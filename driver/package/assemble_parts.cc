@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "driver/compile/describe_target.h"
+
 namespace polyte::driver {
 namespace {
 
@@ -58,6 +60,7 @@ void take_device(std::span<const DeviceCode> modules, runtime::ArtifactParts& pa
       module.kernels.push_back({launch.name, launch.threads, launch.shared_bytes});
     for (const DeviceCode::Image& image : code.images) {
       module.architectures.push_back(image.architecture);
+      if (image.architecture == runtime::kEmulated) parts.manifest.features = needed_features(codegen::detect_host());
       parts.device.push_back({code.module, image.architecture, bytes_of(image.bytes)});
     }
     parts.manifest.device.push_back(std::move(module));

@@ -87,3 +87,21 @@ TEST_CASE("a session gives back all it took") {
   }
   CHECK(stand_in().allocated() == before);
 }
+
+TEST_CASE("the emulator without a driver: the same bits, every access checked") {
+  const Session cpu = cpu_session(Size::Open);
+  const Session emulated(Artifact::from_parts(copy_of(digits_for_gpu(Size::Open))), {.emulator = EmulatorOptions{}});
+  for (const std::int64_t batch : {1, 3}) {
+    const std::vector<Tensor> inputs = inputs_of(cpu, 5, batch);
+    CHECK(same_bits(emulated.run(inputs), cpu.run(inputs)));
+  }
+  CHECK(emulated.launch_counts().size() >= 9);
+  ArtifactParts parts = copy_of(digits_for_gpu());
+  std::erase_if(parts.device, [](const DeviceCode& code) { return code.architecture == kEmulated; });
+  for (DeviceModule& module : parts.manifest.device) std::erase(module.architectures, kEmulated);
+  CHECK(problem_of([&] { Session(Artifact::from_parts(std::move(parts)), {.emulator = EmulatorOptions{}}); }) ==
+        "7: artifact 'in memory': has no code for the emulator; polyte compile --emulate adds it");
+  CHECK(problem_of([&] {
+          Session(Artifact::from_parts(copy_of(digits_for_cpu())), {.emulator = EmulatorOptions{}});
+        }) == "7: artifact 'in memory': is built for " + digits_for_cpu().manifest.arch + ", the emulator plays a GPU");
+}

@@ -1,0 +1,26 @@
+// A compiled operator on a GPU: the artifact of one step that it is, in a session. What OperatorRunner is on a CPU.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "driver/compile/operator.h"
+#include "runtime/session.h"
+
+namespace polyte::driver {
+
+class OperatorSession {
+ public:
+  // One tensor an interface buffer, in the Program's order; they must outlive it. UserError(Device) where there is no
+  // GPU, UserError(Unsupported) where a tensor is input and output at once.
+  OperatorSession(const CompiledOperator& op, std::span<const runtime::Tensor> tensors, const codegen::Target& target,
+                  const runtime::CudaOptions& cuda);
+  void run() const { session_.run(inputs_, outputs_); }
+  void replay() const { session_.replay(); }  // after a run
+
+ private:
+  runtime::Session session_;
+  std::vector<runtime::TensorView> inputs_, outputs_;
+};
+
+}  // namespace polyte::driver
