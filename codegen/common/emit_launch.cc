@@ -70,7 +70,7 @@ void FunctionEmitter::emit_launch(const ir::For& outermost) {
   const std::string& program = context_.kernel.program.name;
   POLYTE_CHECK(context_.device != nullptr, "kernel '" + program + "': a loop of blocks on a CPU");
   Device& device = *context_.device;
-  const Launch launch = describe_launch(outermost, context_.kernel.program);
+  const Launch launch = describe_launch(outermost, context_.kernel.program, context_.kernel.ranges);
   const LaunchInfo info{device_name(program, device.launches.size()), launch.threads, launch.shared_bytes};
   std::vector<Value*> arguments;
   std::vector<llvm::Type*> types;

@@ -15,6 +15,7 @@ struct Kernel {
   std::vector<bool> aligned;
   // Interface buffers (result, operand) that may be one and the same memory; all others never overlap.
   std::vector<std::pair<std::size_t, std::size_t>> in_place = {};
+  ir::Ranges ranges = {};  // of the parameters, as far as they are known
 };
 
 // Of interface buffer `i`, in bytes: what the code relies on, and the kernel's interface data asks for.

@@ -13,7 +13,8 @@ using ir::LoopKind;
 
 class Surveyor {
  public:
-  Surveyor(Launch& launch, const std::string& kernel) : launch_(launch), kernel_(kernel) {}
+  Surveyor(Launch& launch, const std::string& kernel, ir::Ranges params)
+      : launch_(launch), kernel_(kernel), ranges_(std::move(params)) {}
 
   void visit(const ir::Stmt& s) {
     note_buffers(s);
@@ -158,10 +159,10 @@ bool has_threads(const ir::Stmt& s) {
   return found;
 }
 
-Launch describe_launch(const ir::For& outermost, const ir::LoopProgram& program) {
+Launch describe_launch(const ir::For& outermost, const ir::LoopProgram& program, const ir::Ranges& params) {
   const std::string& kernel = program.name;
   Launch launch;
-  Surveyor surveyor(launch, kernel);
+  Surveyor surveyor(launch, kernel, params);
   surveyor.bind_around(program.body, outermost.var);
   for (const ir::For* loop = &outermost; loop && loop->kind == LoopKind::Block;
        loop = std::get_if<ir::For>(&launch.body->op)) {

@@ -30,7 +30,8 @@ struct Launch {
 };
 
 // UserError naming the loop where the grid or the number of threads is not known.
-Launch describe_launch(const ir::For& outermost, const ir::LoopProgram& program);
+// `params`: what is known of the program's.
+Launch describe_launch(const ir::For& outermost, const ir::LoopProgram& program, const ir::Ranges& params = {});
 
 bool has_threads(const ir::Stmt& s);  // a loop of threads, warps or lanes
 

@@ -142,6 +142,25 @@ ir::Values typical_sizes(const ir::Program& program, std::span<const std::int64_
   return sizes;
 }
 
+// What the Program's context says of each parameter alone.
+ir::Ranges param_ranges(const ir::Program& program) {
+  ir::Ranges ranges;
+  for (const std::string& param : program.params) {
+    ir::Interval& range = ranges[param];
+    range.min = 0;
+    for (const ir::Constraint& known : program.context) {
+      const std::int64_t factor = known.expr.coefficient(param);
+      const ir::Affine rest = known.expr - ir::Affine::symbol(param) * factor;
+      if (factor == 0 || !rest.is_constant()) continue;
+      const std::int64_t least = ceil_div(-rest.constant(), factor > 0 ? factor : 1);
+      const std::int64_t most = floor_div(rest.constant(), factor < 0 ? -factor : 1);
+      if (factor > 0) range.min = std::max(*range.min, least);
+      if (factor < 0) range.max = std::min(range.max.value_or(most), most);
+    }
+  }
+  return ranges;
+}
+
 void check_contract(const BuiltKernel& kernel, const KernelOptions& options) {
   if (!options.exact) return;
   const auto refuse_what = [&](const std::string& what) {
@@ -233,6 +252,7 @@ BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machi
   };
   kernel.kernel.program = lower::lower(*kernel.state, lower_options);
   kernel.kernel.in_place = in_place_pairs(*kernel.state);
+  kernel.kernel.ranges = param_ranges(*kernel.program);
   for (const schedule::StagedBuffer& staged : kernel.state->staged) {
     if (staged.at_compile_time) kernel.packed.push_back({staged.name, staged.dtype, staged.shape});
   }
