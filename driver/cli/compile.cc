@@ -169,7 +169,7 @@ void check_combination(const CompileOptions& options) {
 int run_compile(const CompileOptions& options) {
   check_combination(options);
   const codegen::Target target = target_from(options.verb.target, options.verb.schedule_threads);
-  check_emulate(options.verb, target);
+  check_emulate(options.verb.emulate, target);
   check_files(options, {options.model});
   frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
   std::vector<std::string> external;

@@ -18,7 +18,7 @@ struct ConformanceOptions {
   std::vector<std::string> schedulers{"poly"};
   std::string filter = "*", json, junit, target = "cpu:native";
   int jobs = 1;
-  bool strict = false;
+  driver::CaseOptions how;
 };
 
 nlohmann::json to_json(const std::vector<CaseResult>& results) {
@@ -72,6 +72,7 @@ std::string to_junit(const std::vector<CaseResult>& results) {
 
 int run_conformance(const ConformanceOptions& options) {
   const codegen::Target target = target_from(options.target);
+  check_emulate(options.how.emulate, target);
   std::vector<driver::Arm> arms;
   for (const std::string& scheduler : options.schedulers) arms.push_back(*driver::arm_from_string(scheduler));
   const std::vector<std::filesystem::path> cases = driver::find_cases(options.folders, options.filter);
@@ -79,7 +80,7 @@ int run_conformance(const ConformanceOptions& options) {
     throw UserError(ExitStatus::InvalidInput,
                     "no case matches '" + options.filter + "': a case is a folder with model.onnx and test_data_set_*");
   }
-  const std::vector<CaseResult> results = run_cases(cases, arms, target, options.jobs, options.strict);
+  const std::vector<CaseResult> results = run_cases(cases, arms, target, options.jobs, options.how);
   int status = 0;
   for (const CaseResult& r : results) {
     if (r.outcome != CaseOutcome::Fail && r.outcome != CaseOutcome::Error) continue;
@@ -115,8 +116,9 @@ void add_conformance(const Verb& app) {
   verb.option("--json", options->json, "write all results to this file; - for stdout");
   verb.option("--junit", options->junit, "write JUnit XML to this file");
   verb.option("--jobs", options->jobs, "cases at a time").within(1, 256).shows_default();
-  verb.flag("--strict", options->strict, "a case of which not all was done as asked is an error");
+  verb.flag("--strict", options->how.strict, "a case of which not all was done as asked is an error");
   verb.option("--target", options->target, kTargetHelp).shows_default();
+  verb.flag("--emulate", options->how.emulate, "of a GPU: play its threads on this CPU, and check every access");
   verb.example("polyte conformance CASES --scheduler poly,template --json results.json");
   verb.calls([options] { return run_conformance(*options); });
 }

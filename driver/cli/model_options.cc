@@ -148,8 +148,8 @@ std::vector<driver::OpenSymbol> open_ranges(const ModelVerbOptions& options) {
   return ranges;
 }
 
-void check_emulate(const ModelVerbOptions& options, const codegen::Target& target) {
-  if (options.emulate && target.kind != TargetKind::Cuda)
+void check_emulate(bool emulate, const codegen::Target& target) {
+  if (emulate && target.kind != TargetKind::Cuda)
     throw UserError(ExitStatus::Usage, "--emulate plays the threads of a GPU, the target is " + target.machine.cpu +
                                            ": give --target cuda:h100 or another");
 }
@@ -249,7 +249,7 @@ LoadedModel load_model(const std::string& path, const ModelVerbOptions& options,
   if (path.ends_with(".program"))
     throw UserError(ExitStatus::Usage, path + ": Program text, expected an artifact or an ONNX file; see polyte op");
   const codegen::Target target = target_from(options.target, options.schedule_threads);
-  check_emulate(options, target);
+  check_emulate(options.emulate, target);
   frontend::ImportOptions import = import_options(options);
   std::vector<std::string> files;
   import.offer = steps.offer;

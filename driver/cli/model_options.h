@@ -25,9 +25,9 @@ void add_model_options(const Verb& verb, ModelVerbOptions& options);
 // A range of a size, --shape N=1..64, is open_ranges' where it is taken, and else refused (UserError(Usage)).
 enum class Ranges { Refused, Taken };
 frontend::ImportOptions import_options(const ModelVerbOptions& options, Ranges ranges = Ranges::Refused);
-std::pair<std::string, graph::Dims> parse_shape(const std::string& item);            // of --shape: x=1x3x224x224
-std::vector<driver::OpenSymbol> open_ranges(const ModelVerbOptions& options);        // --shape N=1..64
-void check_emulate(const ModelVerbOptions& options, const codegen::Target& target);  // UserError(Usage): of a GPU only
+std::pair<std::string, graph::Dims> parse_shape(const std::string& item);      // of --shape: x=1x3x224x224
+std::vector<driver::OpenSymbol> open_ranges(const ModelVerbOptions& options);  // --shape N=1..64
+void check_emulate(bool emulate, const codegen::Target& target);               // UserError(Usage): of a GPU only
 driver::ModelOptions model_options(const ModelVerbOptions& options);
 // The inputs that --value has made constants, for the manifest of the artifact.
 std::vector<runtime::FixedInput> fixed_inputs(const frontend::ImportOptions& options);

@@ -135,10 +135,11 @@ frontend::Imported import_for(const fs::path& folder, const fs::path& set, DataS
   return imported;
 }
 
-std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph, const codegen::Target& target, bool strict,
-                                                      CaseResult& result, std::string& notes) {
+std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph, const codegen::Target& target,
+                                                      const CaseOptions& how, CaseResult& result, std::string& notes) {
   ModelOptions options;
-  options.strict = strict;
+  options.strict = how.strict;
+  options.emulated = how.emulate;
   options.arm = result.arm;
   options.jobs = 1;
   options.judge_steps = 20'000;
@@ -156,10 +157,13 @@ bool fits(const runtime::Session& session, const graph::Graph& graph) {
   });
 }
 
-void compile_and_compare(const fs::path& folder, const codegen::Target& target, bool strict, CaseResult& result) {
+void compile_and_compare(const fs::path& folder, const codegen::Target& target, const CaseOptions& options,
+                         CaseResult& result) {
   std::optional<runtime::Session> session;
   std::string notes;
   std::vector<std::string> specialised;
+  runtime::SessionOptions how{.threads = 2};
+  if (options.emulate) how.emulator.emplace();
   for (const fs::path& path : data_sets(folder)) {
     DataSet set;
     frontend::Imported imported = import_for(folder, path, set);
@@ -171,9 +175,7 @@ void compile_and_compare(const fs::path& folder, const codegen::Target& target, 
       result.outcome = CaseOutcome::Unsupported;
       return;
     }
-    if (!reused)
-      session.emplace(compile_case(std::move(imported.graph), target, strict, result, notes),
-                      runtime::SessionOptions{.threads = 2});
+    if (!reused) session.emplace(compile_case(std::move(imported.graph), target, options, result, notes), how);
     result.steps = session->steps();
     const std::string wrong = difference(*session, set, tolerance_of(folder));
     if (wrong.empty()) continue;
@@ -184,11 +186,11 @@ void compile_and_compare(const fs::path& folder, const codegen::Target& target, 
   result.detail = notes;
 }
 
-CaseResult run_case(const fs::path& folder, Arm arm, const codegen::Target& target, bool strict) {
+CaseResult run_case(const fs::path& folder, Arm arm, const codegen::Target& target, const CaseOptions& options) {
   const std::string name = folder.parent_path().filename().string() + "/" + folder.filename().string();
   CaseResult result{name, arm, CaseOutcome::Pass, "", {}};
   try {
-    compile_and_compare(folder, target, strict, result);
+    compile_and_compare(folder, target, options, result);
   } catch (const UserError& e) {
     const bool refused = e.status() == ExitStatus::Unsupported;
     return {name, arm, refused ? CaseOutcome::Unsupported : CaseOutcome::Error, one_line(e.what()), {}};
@@ -225,10 +227,10 @@ std::vector<fs::path> find_cases(const std::vector<std::string>& folders, const 
 }
 
 std::vector<CaseResult> run_cases(const std::vector<fs::path>& cases, const std::vector<Arm>& arms,
-                                  const codegen::Target& target, int jobs, bool strict) {
+                                  const codegen::Target& target, int jobs, const CaseOptions& options) {
   std::vector<CaseResult> results(cases.size() * arms.size());
   run_jobs(jobs, results.size(), [&](std::size_t i) {
-    results[i] = run_case(cases[i / arms.size()], arms[i % arms.size()], target, strict);
+    results[i] = run_case(cases[i / arms.size()], arms[i % arms.size()], target, options);
   });
   return results;
 }

@@ -30,11 +30,15 @@ struct CaseResult {
 // UserError(InvalidInput) where one is no folder.
 std::vector<std::filesystem::path> find_cases(const std::vector<std::string>& folders, const std::string& filter);
 
+struct CaseOptions {
+  bool strict = false;   // a case of which not all was done as asked is an error
+  bool emulate = false;  // of a GPU: its threads are played on this CPU; a fault is an error
+};
+
 // All cases by all arms, `jobs` at a time; results are ordered by case, then as `arms` is.
 // Never throws for what a case does. Unsupported: the importer refuses it, or its data contradicts its own model
 // (bf16 tensors stored as u16, an input of another shape), so that what it asks for is not defined.
-// With `strict` a case of which not all was done as asked is an error.
 std::vector<CaseResult> run_cases(const std::vector<std::filesystem::path>& cases, const std::vector<Arm>& arms,
-                                  const codegen::Target& target, int jobs, bool strict = false);
+                                  const codegen::Target& target, int jobs, const CaseOptions& options = {});
 
 }  // namespace polyte::driver
