@@ -20,6 +20,19 @@ class CudaExecutor final : public Executor {
     runs_.take([this] { return steps_.make_run(); });
   }
 
+  // Callers' streams may still use the memory of runs.
+  ~CudaExecutor() override {
+    try {
+      const CudaCurrent current(*steps_.device());
+      runs_.for_each_idle([this](const CudaRun& run) {
+        if (run.is_open) cuda().event_synchronize.quietly(run.done.get());
+      });
+    } catch (const CudaError&) {  // the device is lost, and with it all that used it
+    }
+  }
+  CudaExecutor(const CudaExecutor&) = delete;
+  CudaExecutor& operator=(const CudaExecutor&) = delete;
+
   int threads() const override { return 1; }
   polyte_dl_device device() const override { return {POLYTE_DL_CUDA, steps_.device()->number()}; }
 

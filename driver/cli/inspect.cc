@@ -65,6 +65,16 @@ std::string tensor_text(const runtime::TensorSpec& spec, const runtime::Artifact
   return spec.name + ": " + std::string(to_string(spec.dtype)) + shape_text(spec, manifest.symbols);
 }
 
+// The manifest, and what the compiler has to say where it says something.
+std::string artifact_json(const runtime::Artifact& artifact) {
+  const std::string manifest = runtime::manifest_to_json(artifact.manifest());
+  const auto report = nlohmann::ordered_json::parse(artifact.report(), nullptr, false);
+  if (report.is_discarded()) return manifest;
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(manifest);
+  json["report"] = report;
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 int print_artifact(const InspectOptions& options) {
   if (options.coverage || options.explain_fusion || options.layouts)
     throw UserError(ExitStatus::Usage, options.model + ": --coverage, --explain-fusion and --layouts need the ONNX " +
@@ -73,7 +83,7 @@ int print_artifact(const InspectOptions& options) {
   const runtime::ArtifactManifest& manifest = artifact->manifest();
   if (options.json) {
     const nlohmann::ordered_json memory{{"memory", memory_json(manifest)}};
-    std::cout << (options.memory ? memory.dump(2) : runtime::manifest_to_json(manifest)) << "\n";
+    std::cout << (options.memory ? memory.dump(2) : artifact_json(*artifact)) << "\n";
     return 0;
   }
   std::cout << "artifact for " << manifest.cpu << ", " << manifest.steps.size() << " steps, arena "

@@ -157,3 +157,16 @@ TEST_CASE("the C API: tensors of DLPack on the device") {
   CHECK(api->session_wait(nullptr, nullptr) == 2);
   api->session_close(session);
 }
+
+TEST_CASE("a session that is closed waits for the runs in callers' streams") {
+  stand_in().reset();
+  const Caller caller;
+  const Session cpu = cpu_session();
+  const std::vector<Tensor> a = inputs_of(cpu, 1), expected = cpu.run(a);
+  const CudaMemory x = caller.upload(a[0]), y = caller.room_for(expected[0]);
+  {
+    const Session gpu = gpu_session();
+    gpu.run_on(std::vector{on_device(a[0], x)}, std::vector{on_device(expected[0], y)}, caller.stream());
+  }
+  CHECK(same_bits(caller.download(y, expected[0]), expected));
+}

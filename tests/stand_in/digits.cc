@@ -26,7 +26,7 @@ ArtifactParts compiled(Size size, const codegen::Target& target) {
   const bool is_open = size == Size::Open;
   driver::ImportedNetwork imported = driver::import_network(
       is_open ? "examples/digits/digits_batch.onnx" : "examples/digits/digits.onnx", {},
-      is_open ? std::vector<driver::OpenSymbol>{{"batch", 1, 4, 64}} : std::vector<driver::OpenSymbol>{});
+      is_open ? std::vector<driver::OpenSymbol>{{"batch", 1, 4, 8}} : std::vector<driver::OpenSymbol>{});
   driver::ModelOptions options;
   options.exact = true;
   options.emulated = target.kind == TargetKind::Cuda;

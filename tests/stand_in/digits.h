@@ -22,7 +22,7 @@ struct StandIn {
 const StandIn& stand_in();
 const runtime::CudaOptions& stand_in_device();  // the one that runs code
 
-enum class Size { Fixed, Open };  // digits.onnx, or digits_batch.onnx of any batch from 1 to 64
+enum class Size { Fixed, Open };  // digits.onnx, or digits_batch.onnx of any batch from 1 to 8
 // Kept: each is compiled once. With --exact.
 const runtime::ArtifactParts& digits_for_cpu(Size size = Size::Fixed);
 const runtime::ArtifactParts& digits_for_gpu(Size size = Size::Fixed);

@@ -232,13 +232,13 @@ int cuMemsetD32Async(Address to, unsigned value, std::size_t words, Stream* stre
 int cuStreamCreate(Stream** stream, unsigned) {
   return entry("cuStreamCreate", [&] {
     *stream = new Stream;  // NOLINT
-    driver().streams.insert(*stream);
+    driver().streams.push_back(*stream);
     return kSuccess;
   });
 }
 int cuStreamDestroy_v2(Stream* stream) {
   const std::lock_guard lock(driver().mutex);
-  driver().streams.erase(stream);
+  std::erase(driver().streams, stream);
   return destroy("cuStreamDestroy_v2", stream);
 }
 int cuStreamSynchronize(Stream* stream) {
@@ -246,10 +246,7 @@ int cuStreamSynchronize(Stream* stream) {
 }
 int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
   return entry("cuStreamWaitEvent", [&] {
-    Driver::put(*stream, [event] {
-      Stream* other = event->stream;
-      return other != nullptr && driver().streams.contains(other) ? driver().drain(*other) : kSuccess;
-    });
+    Driver::put(*stream, [event, last = event->recorded] { return event->come_by < last ? kNotYet : +kSuccess; });
     return kSuccess;
   });
 }
@@ -292,7 +289,9 @@ int cuEventCreate(Event** event, unsigned) {
 int cuEventRecord(Event* event, Stream* stream) {
   return entry("cuEventRecord", [&] {
     event->stream = stream;
+    ++event->recorded;
     Driver::put(*stream, [event] {
+      ++event->come_by;
       event->milliseconds = now_ms();
       return kSuccess;
     });
@@ -301,8 +300,8 @@ int cuEventRecord(Event* event, Stream* stream) {
 }
 int cuEventSynchronize(Event* event) {
   return entry("cuEventSynchronize", [&] {
-    const bool is_there = event->stream != nullptr && driver().streams.contains(event->stream);
-    return is_there ? driver().drain(*event->stream) : kSuccess;
+    const auto stream = std::ranges::find(driver().streams, event->stream);
+    return stream != driver().streams.end() ? driver().drain(**stream) : +kSuccess;
   });
 }
 int cuEventElapsedTime(float* milliseconds, const Event* from, const Event* to) {

@@ -132,11 +132,20 @@ void Driver::put(Stream& stream, Operation operation) {
     stream.waiting.push_back(std::move(operation));
 }
 
-int Driver::drain(Stream& stream) {
+// One operation of each stream after the other: what is not ordered between streams happens in a bad order.
+int Driver::drain(const Stream& stream) {
   while (!stream.waiting.empty()) {
-    const Operation next = std::move(stream.waiting.front());
-    stream.waiting.pop_front();
-    if (const int result = next()) return result;
+    bool any = false;
+    for (Stream* const each : streams) {
+      if (each->waiting.empty()) continue;
+      const Operation next = each->waiting.front();
+      const int result = next();
+      if (result == kNotYet) continue;
+      any = true;
+      each->waiting.pop_front();
+      if (result != kSuccess) return result;
+    }
+    if (!any) return kIllegalState;
   }
   return kSuccess;
 }

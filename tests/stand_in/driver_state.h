@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -28,11 +27,13 @@ enum : int {
   kLaunchFailed = 719,
 };
 
-using Operation = std::function<int()>;  // returns a result
+constexpr int kNotYet = -1;              // of an operation that waits for another stream
+using Operation = std::function<int()>;  // returns a result, or kNotYet
 
 struct Event {
-  struct Stream* stream = nullptr;  // that it was last recorded in
-  double milliseconds = 0;          // when it came by
+  struct Stream* stream = nullptr;    // that it was last recorded in
+  int64_t recorded = 0, come_by = 0;  // how often
+  double milliseconds = 0;            // when it last came by
 };
 
 struct Graph {
@@ -67,7 +68,7 @@ class Driver {
   int64_t limit = int64_t{1} << 40;
   int64_t allocated = 0;
   std::string fault;
-  std::set<Stream*> streams;
+  std::vector<Stream*> streams;  // in the order in which they were made
 
   int allocate(uint64_t& address, int64_t bytes);
   int release(uint64_t address);
@@ -78,7 +79,7 @@ class Driver {
   int run_kernel(const polyte_launch& launch, const int64_t* grid, const std::vector<uint64_t>& arguments);
 
   static void put(Stream& stream, Operation operation);
-  int drain(Stream& stream);
+  int drain(const Stream& stream);  // the others take turns with it
 
  private:
   struct Allocation {

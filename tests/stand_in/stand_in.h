@@ -2,7 +2,7 @@
 // without a GPU. It has two devices: the first runs kernels through Polyte's emulator, of compute capability 0.0, which
 // no GPU has; the second says of itself what an H100 says and takes no code. It is stricter than a driver has to be:
 //
-//   what is put into a stream happens when somebody waits for it, and not before
+//   what is put into a stream happens when somebody waits for it, and not before; other streams then take turns with it
 //   memory of the device cannot be touched from the processor's code, and is aligned to 256 bytes and no more
 //   memory that nobody wrote is not to be read; whatever else the emulator finds is CUDA_ERROR_LAUNCH_FAILED
 //   after a failed launch every call fails
