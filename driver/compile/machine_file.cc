@@ -44,7 +44,8 @@ class Reader {
         return (std::is_floating_point_v<T> ? v.is_number() : v.is_number_integer()) && v.get<double>() > 0 &&
                v.get<double>() < (std::is_same_v<T, int> ? 2e9 : kMost);
       };
-      if (const auto found = take(key, fits, std::is_integral_v<T> ? "a whole number above 0" : "a number above 0")) value = found->template get<T>();
+      if (const auto found = take(key, fits, std::is_integral_v<T> ? "a whole number above 0" : "a number above 0"))
+        value = found->template get<T>();
     });
     const auto is_text = [](const Json& v) { return v.is_string(); };
     const auto name = take("name", is_text, "text"), model = take("model", is_text, "text");
