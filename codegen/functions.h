@@ -26,6 +26,7 @@ struct Functions {
   decltype(codegen::link)* link;
   decltype(codegen::assemble_ptx)* assemble_ptx;
   decltype(codegen::assembler_path)* assembler_path;
+  decltype(codegen::disassemble)* disassemble;
 };
 
 }  // namespace polyte::codegen

@@ -55,5 +55,6 @@ DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine) {
   return functions().assemble_ptx(ptx, machine);
 }
 std::string assembler_path() { return functions().assembler_path(); }
+std::string disassemble(const DeviceBinary& binary) { return functions().disassemble(binary); }
 
 }  // namespace polyte::codegen

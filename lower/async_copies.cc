@@ -26,8 +26,9 @@ bool is_in_warps(const BlockNode& n) {
   return false;
 }
 
-// Buffers that could be filled so: of the block, each store a load from the device's memory and nothing else.
-std::set<std::string> candidates(const ir::LoopProgram& program) {
+// Buffers that could be filled so: of the block, each store a load from the device's memory and nothing else. What the
+// launch also writes could be overwritten before it is read.
+std::set<std::string> candidates(const BlockTree& tree, const ir::LoopProgram& program) {
   std::set<std::string> shared, of_device, others;
   std::map<std::string, DType> types;
   for (const ir::Buffer& b : program.buffers) of_device.insert(b.name), types[b.name] = b.dtype;
@@ -38,6 +39,9 @@ std::set<std::string> candidates(const ir::LoopProgram& program) {
     if (alloc->buffer.memory == ir::Memory::Shared) shared.insert(alloc->buffer.name);
     if (alloc->buffer.memory == ir::Memory::Heap) of_device.insert(alloc->buffer.name);
   });
+  for (const BlockNode* region : tree.regions)
+    for (const RegionAccess& access : region->accesses)
+      if (access.write) of_device.erase(access.buffer);
   ir::for_each_stmt(program.body, [&](const Stmt& s) {
     const auto* store = std::get_if<ir::Store>(&s->op);
     if (!store || !shared.contains(store->buffer)) return;
@@ -60,7 +64,7 @@ class Planner {
  public:
   Planner(const BlockTree& tree, const ir::LoopProgram& program, const std::vector<Conflict>& conflicts,
           const std::set<Gap>& places, ConflictFinder& finder)
-      : tree_(tree), conflicts_(conflicts), places_(places), finder_(finder), possible_(candidates(program)) {}
+      : tree_(tree), conflicts_(conflicts), places_(places), finder_(finder), possible_(candidates(tree, program)) {}
 
   AsyncCopies run() {
     for (const std::string& buffer : possible_)

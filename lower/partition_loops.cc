@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lower/cut_conditions.h"
 #include "lower/names.h"
 #include "lower/open_trips.h"
 #include "lower/simplify.h"
@@ -30,89 +31,26 @@ class CutFinder {
   Cuts find() {
     const Facts::Scope scope(facts_);
     facts_.bind(loop_.var, loop_.lower, loop_.upper);
-    visit(loop_.body, loop_.kind == LoopKind::Vector);
+    for_each_cut_condition(loop_.body, loop_.kind == LoopKind::Vector, facts_,
+                           [&](const Affine& e, const std::set<std::string>& inside) { see(e, inside); });
     return std::move(cuts_);
   }
 
  private:
   const ir::For& loop_;
   Facts& facts_;
-  std::set<std::string> inner_;
   Cuts cuts_;
 
-  // `expanded`: inside an Unrolled or Vector loop, where a test costs most.
-  void visit(const Stmt& s, bool expanded) {
-    const Facts::Scope scope(facts_);
-    if (const auto* loop = std::get_if<ir::For>(&s->op)) return visit_loop(*loop, expanded);
-    if (const auto* branch = std::get_if<ir::If>(&s->op)) {
-      for (const Constraint& c : branch->conditions) {
-        if (expanded && !c.equality) see(c.expr);
-        facts_.assume(c);
-      }
-    }
-    if (const auto* store = std::get_if<ir::Store>(&s->op); store && expanded) see_guards(store->value);
-    ir::rewrite_children(s, [&](const Stmt& child) {
-      visit(child, expanded);
-      return child;
-    });
-  }
-
-  void visit_loop(const ir::For& loop, bool expanded) {
-    if (ir::is_expanded(loop.kind) && !loop.uncut) see_bounds(loop);
-    facts_.bind(loop.var, loop.lower, loop.upper);
-    inner_.insert(loop.var);
-    visit(loop.body, expanded || ir::is_expanded(loop.kind));
-    inner_.erase(loop.var);
-  }
-
-  // Of two upper bounds, the one with a constant extent should be the smaller; of two lower ones, the larger
-  // number. Where it is, the loop has a constant extent.
-  void see_bounds(const ir::For& loop) {
-    for (const Affine& low : loop.lower)
-      for (const Affine& bound : loop.upper)
-        if ((bound - low).is_constant())
-          for (const Affine& other : loop.upper)
-            if (other != bound) see(other - bound);
-    for (const Affine& constant : loop.lower)
-      if (constant.is_constant())
-        for (const Affine& other : loop.lower)
-          if (other != constant) see(constant - other);
-  }
-
-  void see_guards(const ir::Expr& value) {
-    for (const ir::Load* load : ir::loads_of(value))
-      for (const Constraint& c : load->guard)
-        if (!c.equality) see(c.expr);
-  }
-
   // The condition e >= 0.
-  void see(const Affine& e) {
+  void see(const Affine& e, const std::set<std::string>& inside) {
     if (!e.uses(loop_.var) || facts_.truth({e, false}) != ir::Truth::Unknown) return;
-    const auto worst = without_inner(e);
+    const auto worst = least_over(e, inside, facts_);
     if (!worst) return;
     const std::int64_t a = worst->coefficient(loop_.var);
     const Affine rest = *worst - Affine::symbol(loop_.var) * a;
     if (a == 0 || rest.uses(loop_.var)) return;
     if (a > 0) add(cuts_.low, -ir::floor_div(rest, a), true);
     if (a < 0) add(cuts_.high, ir::floor_div(rest, -a) + 1, false);
-  }
-
-  // The least value of e over the loops in between, an affine of the loop's variable and what is outside it.
-  std::optional<Affine> without_inner(const Affine& e) const {
-    Affine kept = e.constant();
-    for (const ir::Term& term : e.terms()) {
-      const Affine part = (term.atom.div ? ir::floor_div(term.atom.div->numerator, term.atom.div->denominator)
-                                         : Affine::symbol(term.atom.symbol)) *
-                          term.coefficient;
-      if (std::none_of(inner_.begin(), inner_.end(), [&](const std::string& var) { return part.uses(var); })) {
-        kept = kept + part;
-      } else {
-        const auto least = facts_.range(part).min;
-        if (!least) return std::nullopt;
-        kept = kept + *least;
-      }
-    }
-    return kept;
   }
 
   // A cut that leaves nothing in the hot part is none.

@@ -4,6 +4,7 @@
 
 #include "lower/build_loops.h"
 #include "lower/check_subscripts.h"
+#include "lower/cut_regions.h"
 #include "lower/divide_registers.h"
 #include "lower/flatten.h"
 #include "lower/hoist.h"
@@ -81,6 +82,8 @@ constexpr Pass kGpuPasses[] = {
      [](const LoopProgram& p, PassContext& c) { return place_launches(p, c.notes); }},
     {"place barriers", "threads meet where one could see another's work half done", Needs::Nest, Form::Nest, false,
      [](const LoopProgram& p, PassContext& c) { return place_barriers(p, c.machine); }},
+    {"cut regions", "what threads do in two forms: where nothing is cut short, and elsewhere", Needs::Nest, Form::Nest,
+     true, [](const LoopProgram& p, PassContext&) { return cut_regions(p); }},
     {"vectorize threads", "vector loops become accesses of several lanes, or single ones at the end", Needs::Nest,
      Form::Nest, false, [](const LoopProgram& p, PassContext& c) { return vectorize_threads(p, c.machine, c.notes); }},
     {"unroll loops", "unrolled loops become copies side by side", Needs::NoVectorLoops, Form::Native, false,

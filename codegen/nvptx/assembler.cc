@@ -22,7 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string find_ptxas() {
+// A program of the CUDA Toolkit; empty: it is not there.
+std::string find_tool(const std::string& name) {
   std::vector<std::string> folders;
   if (const char* path = std::getenv("PATH")) {
     std::stringstream parts(path);
@@ -31,7 +32,7 @@ std::string find_ptxas() {
   if (const char* home = std::getenv("CUDA_HOME")) folders.push_back(std::string(home) + "/bin");
   folders.emplace_back("/usr/local/cuda/bin");
   for (const std::string& folder : folders)
-    if (const std::string file = folder + "/ptxas"; ::access(file.c_str(), X_OK) == 0) return file;
+    if (const std::string file = folder + "/" + name; ::access(file.c_str(), X_OK) == 0) return file;
   return "";
 }
 
@@ -113,11 +114,11 @@ void read_report(const std::string& log, DeviceBinary& binary) {
 
 }  // namespace
 
-std::string assembler_path() { return find_ptxas(); }
+std::string assembler_path() { return find_tool("ptxas"); }
 
 DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine) {
   DeviceBinary binary;
-  binary.assembler = find_ptxas();
+  binary.assembler = find_tool("ptxas");
   if (binary.assembler.empty())
     throw UserError(ExitStatus::Device,
                     "no ptxas on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin: it comes with the CUDA Toolkit");
@@ -131,6 +132,23 @@ DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine) {
   read_report(said, binary);
   binary.bytes = contents_of(output);
   return binary;
+}
+
+std::string disassemble(const DeviceBinary& binary) {
+  std::vector<std::string> command = {find_tool("nvdisasm"), "-c"};
+  if (command[0].empty()) command = {find_tool("cuobjdump"), "-sass"};
+  if (command[0].empty())
+    throw UserError(ExitStatus::Device,
+                    "no nvdisasm or cuobjdump on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin: they come with the CUDA "
+                    "Toolkit; --emit ptx and --emit resources need neither");
+  const Scratch scratch;
+  const std::string file = scratch.file("kernels.cubin"), log = scratch.file("log");
+  std::ofstream(file, std::ios::binary) << binary.bytes;
+  command.push_back(file);
+  const int status = run(command, log);
+  const std::string text = contents_of(log);
+  if (status != 0) throw UserError(ExitStatus::Device, command[0] + " failed: " + text);
+  return text;
 }
 
 }  // namespace polyte::codegen

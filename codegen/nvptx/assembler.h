@@ -1,5 +1,5 @@
-// From PTX to the machine code of one GPU, by NVIDIA's ptxas, a program of the CUDA Toolkit: asked for on PATH, then in
-// $CUDA_HOME/bin and /usr/local/cuda/bin. No GPU is needed.
+// From PTX to the machine code of one GPU, and its text, by NVIDIA's ptxas and nvdisasm, programs of the CUDA Toolkit:
+// asked for on PATH, then in $CUDA_HOME/bin and /usr/local/cuda/bin. No GPU is needed.
 //
 //   DeviceBinary binary = assemble_ptx(object.device, machine);
 //   binary.kernels[0].registers
@@ -33,5 +33,8 @@ inline std::string architecture_of(const Gpu& gpu) {
 DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine);
 std::string assembler_path();  // empty: there is none
 inline bool has_assembler() { return !assembler_path().empty(); }
+
+// The machine code as text, by nvdisasm or cuobjdump; UserError(Device) where there is neither, or where it fails.
+std::string disassemble(const DeviceBinary& binary);
 
 }  // namespace polyte::codegen

@@ -37,7 +37,7 @@ std::string template_text(const driver::BuiltKernel& kernel) {
   return text.empty() ? "# " + kernel.program->name + ": no nest takes a template\n" : text;
 }
 
-// Where threads meet, each place with the conflict for which it stands.
+// Where threads meet and what they wait for, each place with the conflict for which it stands.
 class SyncPrinter {
  public:
   std::string text(const ir::LoopProgram& program) {
@@ -56,6 +56,9 @@ class SyncPrinter {
                " before it, " + barrier->to + " on another thread after it\n";
       return;
     }
+    if (const auto* group = std::get_if<ir::CopyGroup>(&s->op); group && group->wait)
+      text_ += "await copies" + (loop.empty() ? "" : "   in " + loop) + "   all but the latest " +
+               std::to_string(group->pending) + " groups of a thread have landed\n";
     const auto* around = std::get_if<ir::For>(&s->op);
     const bool is_loop = around && !ir::is_of_device(around->kind);
     ir::rewrite_children(s, [&](const ir::Stmt& child) {
@@ -87,18 +90,24 @@ std::string resources_text(const driver::BuiltKernel& kernel, const codegen::Tar
   return text;
 }
 
+std::string sass_text(const driver::BuiltKernel& kernel, const codegen::Target& target) {
+  const codegen::ObjectCode object = codegen::compile({&kernel.kernel, 1}, target);
+  return with_newline(codegen::disassemble(codegen::assemble_ptx(object.device, target.machine)));
+}
+
 std::string sync_text(const ir::LoopProgram& program) { return SyncPrinter().text(program); }
 
 }  // namespace
 
 bool is_of_device(const std::string& kind) {
-  return kind == "sync" || kind == "ptx" || kind == "resources" || kind == "memory";
+  return kind == "sync" || kind == "ptx" || kind == "resources" || kind == "memory" ||
+         kind == "sass";
 }
 
 const std::vector<std::string>& emit_kinds() {
   static const std::vector<std::string> kinds{"graph",      "groups", "program",   "template", "script",
                                               "directives", "nest",   "loops",     "llvm-ir",  "asm",
-                                              "sync",       "ptx",    "resources", "memory"};
+                                              "sync",       "ptx",    "resources", "memory",    "sass"};
   return kinds;
 }
 
@@ -115,6 +124,7 @@ std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kern
   if (kind == "sync") return sync_text(kernel.kernel.program);
   if (kind == "ptx") return with_newline(codegen::emit_asm({&kernel.kernel, 1}, target));
   if (kind == "memory") return predicted_memory(kernel.kernel.program);
+  if (kind == "sass") return sass_text(kernel, target);
   if (kind == "resources") return resources_text(kernel, target);
   throw UserError(ExitStatus::Usage, "--emit " + kind + ": only a model has this");
 }

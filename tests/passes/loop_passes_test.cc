@@ -8,6 +8,7 @@
 #include "ir/program_text.h"
 #include "lower/lower.h"
 #include "lower/pass_list.h"
+#include "support/gpu_machines.h"
 #include "schedule/script/replay.h"
 #include "tests/lower/harness.h"
 #include "tests/passes/pass_golden.h"
@@ -74,7 +75,8 @@ void make_loops(PassGolden& golden) {
   CHECK(ir::print(before) == golden.section("before"));
   CHECK(lower::problems_of(before) == std::vector<std::string>{});
   REQUIRE(lower::obstacle(pass, before) == "");
-  const Machine machine = narrow_machine();
+  const std::string gpu = golden.setting("gpu");
+  const Machine machine = gpu.empty() ? narrow_machine() : gpu_machine(gpu).value();
   lower::PassContext context{.machine = machine};
   const ir::LoopProgram after = pass.run(before, context);
   lower::check_result(pass, after);

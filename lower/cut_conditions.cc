@@ -1,0 +1,93 @@
+#include "lower/cut_conditions.h"
+
+#include <algorithm>
+
+namespace polyte::lower {
+
+using ir::Affine;
+using ir::Constraint;
+using ir::Stmt;
+
+namespace {
+
+using See = std::function<void(const Affine&, const std::set<std::string>&)>;
+
+class Finder {
+ public:
+  Finder(Facts& facts, const See& see) : facts_(facts), see_(see) {}
+
+  // `expanded`: inside an Unrolled or Vector loop, where a test costs most.
+  void visit(const Stmt& s, bool expanded) {
+    const Facts::Scope scope(facts_);
+    if (const auto* loop = std::get_if<ir::For>(&s->op)) return visit_loop(*loop, expanded);
+    if (const auto* branch = std::get_if<ir::If>(&s->op)) {
+      for (const Constraint& c : branch->conditions) {
+        if (expanded && !c.equality) see_(c.expr, inside_);
+        facts_.assume(c);
+      }
+    }
+    if (const auto* store = std::get_if<ir::Store>(&s->op); store && expanded) see_guards(store->value);
+    ir::rewrite_children(s, [&](const Stmt& child) {
+      visit(child, expanded);
+      return child;
+    });
+  }
+
+ private:
+  Facts& facts_;
+  const See& see_;
+  std::set<std::string> inside_;
+
+  void visit_loop(const ir::For& loop, bool expanded) {
+    if (ir::is_expanded(loop.kind) && !loop.uncut) see_bounds(loop);
+    facts_.bind(loop.var, loop.lower, loop.upper);
+    inside_.insert(loop.var);
+    visit(loop.body, expanded || ir::is_expanded(loop.kind));
+    inside_.erase(loop.var);
+  }
+
+  // Of two upper bounds, the one with a constant extent should be the smaller; of two lower ones, the larger
+  // number. Where it is, the loop has a constant extent.
+  void see_bounds(const ir::For& loop) {
+    for (const Affine& low : loop.lower)
+      for (const Affine& bound : loop.upper)
+        if ((bound - low).is_constant())
+          for (const Affine& other : loop.upper)
+            if (other != bound) see_(other - bound, inside_);
+    for (const Affine& constant : loop.lower)
+      if (constant.is_constant())
+        for (const Affine& other : loop.lower)
+          if (other != constant) see_(constant - other, inside_);
+  }
+
+  void see_guards(const ir::Expr& value) {
+    for (const ir::Load* load : ir::loads_of(value))
+      for (const Constraint& c : load->guard)
+        if (!c.equality) see_(c.expr, inside_);
+  }
+};
+
+}  // namespace
+
+std::optional<Affine> least_over(const Affine& e, const std::set<std::string>& inside, const Facts& facts) {
+  Affine kept = e.constant();
+  for (const ir::Term& term : e.terms()) {
+    const Affine part = (term.atom.div ? ir::floor_div(term.atom.div->numerator, term.atom.div->denominator)
+                                       : Affine::symbol(term.atom.symbol)) *
+                        term.coefficient;
+    if (std::none_of(inside.begin(), inside.end(), [&](const std::string& var) { return part.uses(var); })) {
+      kept = kept + part;
+    } else {
+      const auto least = facts.range(part).min;
+      if (!least) return std::nullopt;
+      kept = kept + *least;
+    }
+  }
+  return kept;
+}
+
+void for_each_cut_condition(const Stmt& s, bool expanded, Facts& facts, const See& see) {
+  Finder(facts, see).visit(s, expanded);
+}
+
+}  // namespace polyte::lower

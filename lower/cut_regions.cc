@@ -1,0 +1,100 @@
+#include "lower/cut_regions.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "lower/cut_conditions.h"
+#include "lower/names.h"
+#include "lower/simplify.h"
+#include "lower/unroll_loops.h"
+
+namespace polyte::lower {
+
+using ir::Affine;
+using ir::Constraint;
+using ir::LoopKind;
+using ir::Stmt;
+
+namespace {
+
+constexpr std::int64_t kMostStores = 2400;  // of a program, unrolled loops written out
+
+class RegionCutter {
+ public:
+  explicit RegionCutter(const ir::LoopProgram& program)
+      : names_(program, true), facts_(facts_of(program)), budget_(kMostStores - count_unrolled_stores(program.body)) {}
+
+  Stmt statement(const Stmt& s) {
+    const Facts::Scope scope(facts_);
+    if (const auto* branch = std::get_if<ir::If>(&s->op))
+      for (const Constraint& c : branch->conditions) facts_.assume(c);
+    if (const auto* loop = std::get_if<ir::For>(&s->op)) {
+      facts_.bind(loop->var, loop->lower, loop->upper);
+      if (loop->kind == LoopKind::Thread || loop->kind == LoopKind::Lane)
+        return ir::rewrite_children(s, [&](const Stmt& body) { return in_forms(body); });
+    }
+    return ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
+  }
+
+ private:
+  Names names_;
+  Facts facts_;
+  std::int64_t budget_;
+
+  Stmt in_forms(const Stmt& body) {
+    const std::vector<Affine> conditions = conditions_of(body);
+    const std::int64_t cost = static_cast<std::int64_t>(conditions.size()) * count_unrolled_stores(body);
+    if (conditions.empty() || cost > budget_) return body;
+    budget_ -= cost;
+    std::vector<Stmt> forms;
+    std::vector<Constraint> all;
+    for (const Affine& e : conditions) all.push_back({e, false});
+    forms.push_back(form(body, all, true));
+    for (std::size_t i = 0; i < conditions.size(); ++i) {
+      std::vector<Constraint> first(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i));
+      first.push_back(ir::less_than(conditions[i], 0));
+      forms.push_back(form(body, first, false));
+    }
+    std::erase(forms, nullptr);
+    return ir::make_block(std::move(forms));
+  }
+
+  // Null: nothing runs there.
+  Stmt form(const Stmt& body, const std::vector<Constraint>& where, bool first) {
+    const Facts::Scope scope(facts_);
+    for (const Constraint& c : where) facts_.assume(c);
+    Stmt own = simplify(body, facts_);
+    if (!own) return nullptr;
+    if (!first) own = ir::rename_bound(own, [&](const std::string& name) { return names_.fresh(name); });
+    return ir::make_if({where, nullptr, std::move(own)});
+  }
+
+  // For all values of the loops inside; each that the ones before do not imply.
+  std::vector<Affine> conditions_of(const Stmt& body) {
+    std::vector<Affine> found;
+    for_each_cut_condition(body, false, facts_, [&](const Affine& e, const std::set<std::string>& inside) {
+      if (facts_.truth({e, false}) != ir::Truth::Unknown) return;
+      const auto least = least_over(e, inside, facts_);
+      if (!least || facts_.truth({*least, false}) != ir::Truth::Unknown) return;
+      if (std::ranges::find(found, *least) == found.end()) found.push_back(*least);
+    });
+    const Facts::Scope scope(facts_);
+    std::vector<Affine> needed;
+    for (const Affine& e : found) {
+      if (facts_.proves(e)) continue;
+      facts_.assume({e, false});
+      needed.push_back(e);
+    }
+    return needed;
+  }
+};
+
+}  // namespace
+
+ir::LoopProgram cut_regions(const ir::LoopProgram& program) {
+  ir::LoopProgram result = program;
+  result.body = RegionCutter(program).statement(program.body);
+  return result;
+}
+
+}  // namespace polyte::lower
