@@ -1,6 +1,6 @@
 // The conditions that stand in the way of loops that are written out: bounds of Unrolled and Vector loops that are a
-// minimum, guards of statements and of reads inside such loops. For partition_loops and cut_regions, which make a copy of
-// the code where all of them hold.
+// minimum, guards of statements and of reads inside such loops. For partition_loops and cut_regions, which make a copy
+// of the code where all of them hold.
 //
 //   unrolled i in 0..min(4, N - 4*t)  if i + j <= M ..        N - 4*t - 4 >= 0,  M - i - j >= 0
 #pragma once
@@ -17,8 +17,8 @@ namespace polyte::lower {
 // The least value of e over the loops inside, an affine of what is outside them; nullopt where that is not known.
 std::optional<ir::Affine> least_over(const ir::Affine& e, const std::set<std::string>& inside, const Facts& facts);
 
-// Calls `see` with each condition e >= 0 below s, and the loops between s and it, which `facts` then know. `expanded`: s
-// itself is inside a loop that is written out. Loops that are `uncut` keep their bounds.
+// Calls `see` with each condition e >= 0 below s, and the loops between s and it, which `facts` then know. `expanded`:
+// s itself is inside a loop that is written out. Loops that are `uncut` keep their bounds.
 void for_each_cut_condition(const ir::Stmt& s, bool expanded, Facts& facts,
                             const std::function<void(const ir::Affine& e, const std::set<std::string>& inside)>& see);
 

@@ -136,6 +136,7 @@ class ThreadVectorizer {
     if (facts_.simplify(extent - count * lanes) == Affine(0)) return parts[0];
     ir::For rest = loop;
     rest.lower = {loop.lower[0] + count * lanes};
+    if (!facts_.proves(extent)) rest.lower.push_back(loop.lower[0]);  // there may be less than none
     parts.push_back(renamed(elements(std::move(rest), std::nullopt)));
     return ir::make_block(std::move(parts));
   }

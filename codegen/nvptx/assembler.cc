@@ -138,9 +138,10 @@ std::string disassemble(const DeviceBinary& binary) {
   std::vector<std::string> command = {find_tool("nvdisasm"), "-c"};
   if (command[0].empty()) command = {find_tool("cuobjdump"), "-sass"};
   if (command[0].empty())
-    throw UserError(ExitStatus::Device,
-                    "no nvdisasm or cuobjdump on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin: they come with the CUDA "
-                    "Toolkit; --emit ptx and --emit resources need neither");
+    throw UserError(
+        ExitStatus::Device,
+        "no nvdisasm or cuobjdump on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin: they come with the CUDA "
+        "Toolkit; --emit ptx and --emit resources need neither");
   const Scratch scratch;
   const std::string file = scratch.file("kernels.cubin"), log = scratch.file("log");
   std::ofstream(file, std::ios::binary) << binary.bytes;

@@ -100,14 +100,13 @@ std::string sync_text(const ir::LoopProgram& program) { return SyncPrinter().tex
 }  // namespace
 
 bool is_of_device(const std::string& kind) {
-  return kind == "sync" || kind == "ptx" || kind == "resources" || kind == "memory" ||
-         kind == "sass";
+  return kind == "sync" || kind == "ptx" || kind == "resources" || kind == "memory" || kind == "sass";
 }
 
 const std::vector<std::string>& emit_kinds() {
   static const std::vector<std::string> kinds{"graph",      "groups", "program",   "template", "script",
                                               "directives", "nest",   "loops",     "llvm-ir",  "asm",
-                                              "sync",       "ptx",    "resources", "memory",    "sass"};
+                                              "sync",       "ptx",    "resources", "memory",   "sass"};
   return kinds;
 }
 

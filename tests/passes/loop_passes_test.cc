@@ -8,8 +8,8 @@
 #include "ir/program_text.h"
 #include "lower/lower.h"
 #include "lower/pass_list.h"
-#include "support/gpu_machines.h"
 #include "schedule/script/replay.h"
+#include "support/gpu_machines.h"
 #include "tests/lower/harness.h"
 #include "tests/passes/pass_golden.h"
 
