@@ -63,9 +63,10 @@ class RegionCutter {
   Stmt form(const Stmt& body, const std::vector<Constraint>& where, bool first) {
     const Facts::Scope scope(facts_);
     for (const Constraint& c : where) facts_.assume(c);
-    Stmt own = simplify(body, facts_);
+    // Elsewhere minima stay: they say how often a loop runs at the most.
+    Stmt own = first ? simplify(body, facts_)
+                     : ir::rename_bound(body, [&](const std::string& name) { return names_.fresh(name); });
     if (!own) return nullptr;
-    if (!first) own = ir::rename_bound(own, [&](const std::string& name) { return names_.fresh(name); });
     return ir::make_if({where, nullptr, std::move(own)});
   }
 
