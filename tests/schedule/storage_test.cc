@@ -209,8 +209,10 @@ TEST_CASE("a pipeline of several copies is filled that many iterations ahead") {
 }
 
 TEST_CASE("a swizzle is of shared memory, and of powers of two") {
-  const std::string nest = "split m by 4, n by 16\nnest block m.o > block n.o > { m.i > thread n.i > y }\n";
-  const auto refused = [&](const std::string& lines) { return refusal(kTranspose, nest + lines); };
+  const std::string nest = "split m by 8, n by 16\nnest block m.o > block n.o > { m.i > thread n.i > y }\n";
+  const auto refused = [&](const std::string& lines) {
+    return refusal(kTranspose, nest + lines, {{"M", 32}, {"N", 32}});
+  };
   const State state =
       state_of(bound_program(kTranspose, {{"M", 32}, {"N", 32}}), nest + "stage x at n.o in shared\nswizzle x by 1");
   CHECK(state.staged.front().swizzle == ir::Swizzle{1, 32});
@@ -220,12 +222,12 @@ TEST_CASE("a swizzle is of shared memory, and of powers of two") {
         "x.c is swizzled: only shared memory has banks");
   CHECK(refused("stage x at n.o in shared\nswizzle x by 1\nswizzle x by 2") == "x.c is swizzled already");
   CHECK(refused("stage x at n.o in shared\nswizzle x by 3") ==
-        "chunks of 3: expected a power of two, at most 4 in rows of 4");
+        "chunks of 3: expected a power of two, at most 8 in rows of 8");
   CHECK(refused("stage x at n.o in shared\nswizzle x by 16") ==
-        "chunks of 16: expected a power of two, at most 4 in rows of 4");
+        "chunks of 16: expected a power of two, at most 8 in rows of 8");
   CHECK(refused("stage x at n.o in shared\nswizzle x by 1 every 3") == "every 3: expected a power of two");
   CHECK(refused("stage x at n.o in shared pad 1\nswizzle x by 1") ==
-        "a row of x.c has 5 elements: swizzle changes bits of their numbers, expected a power of two (storage_align "
+        "a row of x.c has 9 elements: swizzle changes bits of their numbers, expected a power of two (storage_align "
         "pads)");
 }
 
