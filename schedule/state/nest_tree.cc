@@ -52,14 +52,6 @@ NestTree nest_of(const Tree& part, const Tree& root) {
   return nest_sequence(std::move(children));
 }
 
-bool has_loop(const NestTree& tree, const std::string& name) {
-  if (!tree) return false;
-  if (const auto* loop = std::get_if<NestLoop>(&tree->op)) return loop->name == name || has_loop(loop->body, name);
-  const auto* sequence = std::get_if<NestSequence>(&tree->op);
-  return sequence &&
-         std::ranges::any_of(sequence->children, [&](const NestTree& child) { return has_loop(child, name); });
-}
-
 NestPath joined(NestPath outer, const NestPath& inner) {
   outer.insert(outer.end(), inner.begin(), inner.end());
   return outer;

@@ -44,10 +44,9 @@ struct LoopName {
 };
 
 NestTree nest_statement(std::string statement, std::vector<When> when = {});
-NestTree nest_sequence(std::vector<NestTree> children);        // flattens; one child is returned itself; never empty
-NestTree nest_path(const NestPath& path, NestTree body);       // the body within these loops
-NestPath joined(NestPath outer, const NestPath& inner);        // one below the other
-bool has_loop(const NestTree& tree, const std::string& name);  // null: no
+NestTree nest_sequence(std::vector<NestTree> children);   // flattens; one child is returned itself; never empty
+NestTree nest_path(const NestPath& path, NestTree body);  // the body within these loops
+NestPath joined(NestPath outer, const NestPath& inner);   // one below the other
 // A part of the tree `root`, as `nest` would say it; and one leaf of it.
 NestTree nest_of(const Tree& part, const Tree& root);
 NestLeaf leaf_said(const Leaf& leaf, const Tree& root);

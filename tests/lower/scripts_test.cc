@@ -327,7 +327,7 @@ TEST_CASE("the loops of a window, a fold and a hoisted buffer") {
                                       "stage bx at u.o\nfold_storage bx: u by 3");
   CAPTURE(window);
   CHECK(window.find("alloc bx.c: f32[3, 5] in heap") != std::string::npos);
-  CHECK(window.find("for u in (-2*((-u.i)//4))..3") != std::string::npos);
+  CHECK(window.find("for u in (2*((u.i + 3)//4))..3") != std::string::npos);
   const std::string hoisted =
       loops_of(kBlur, {{"M", 8}, {"N", 8}},
                "split y: u by 4, x by 4\nnest u.o > x.o > { u > x > bx at x.o; u.i > x.i > y }\n"

@@ -50,7 +50,7 @@ class CopyMaker {
   bool is_long(std::size_t dimension) const {
     const auto lanes = plan_.context.environment.values.find("L");
     if (lanes == plan_.context.environment.values.end() || plan_.local.memory == Memory::Register ||
-        plan_.layout.empty())
+        plan_.local.memory == Memory::Shared || plan_.layout.empty())
       return false;
     return plan_.layout.back().dimension == dimension &&
            local_shape(plan_.layout, plan_.box.extent).back() > 4 * lanes->second;
@@ -185,17 +185,18 @@ class CopyMaker {
   }
 
   // Registers: unrolled with an innermost vector; else serial with an innermost vector, which has stride 1 on the
-  // local side. A long innermost dimension is split by the vector length, but where `copy` has it whole.
+  // local side. A long innermost dimension is split by the vector length. Into memory of a block
+  // threads copy: all loops are serial until they are bound.
   Tree copy_nest(const std::string& name) {
     ScheduledStatement& copy = statement_of(next_, name);
     const bool in_registers = plan_.local.memory == Memory::Register;
-    const bool is_whole = !copy.rows.empty() && has_loop(plan_.directive.copy, copy.rows.back().loop);
-    if (!plan_.layout.empty() && !is_whole && is_long(plan_.layout.back().dimension))
+    if (!plan_.layout.empty() && is_long(plan_.layout.back().dimension))
       split_row(copy, copy.rows.back().loop, plan_.context.environment.values.at("L"));
     Tree tree = make_leaf({name, {}, {}});
     for (std::size_t i = copy.rows.size(); i > plan_.prefix.size(); --i) {
       Loop loop = {.id = next_.fresh_loop(), .name = copy.rows[i - 1].loop, .body = std::move(tree)};
-      loop.kind = i == copy.rows.size() ? LoopKind::Vector : in_registers ? LoopKind::Unrolled : LoopKind::Serial;
+      const bool is_last = i == copy.rows.size() && plan_.local.memory != Memory::Shared;
+      loop.kind = is_last ? LoopKind::Vector : in_registers ? LoopKind::Unrolled : LoopKind::Serial;
       tree = make_loop(std::move(loop));
     }
     return tree;
