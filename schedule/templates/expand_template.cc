@@ -170,6 +170,10 @@ class Expander {
         continue;
       }
       const auto* list = tokens[i + 1].text == ">" ? scopes_.find(&Scope::lists, tokens[i].text) : nullptr;
+      if (list && list->empty()) {
+        ++i;
+        continue;
+      }
       const auto name = list ? std::optional(as_path(*list)) : replaced(tokens[i].text);
       if (!name) return std::nullopt;
       result += *name;

@@ -118,7 +118,7 @@ TEST_CASE("600 runs leave no row of the coverage table empty") {
   for (const std::string& row : empty_rows(report.coverage, false)) FAIL_CHECK(row);
   CHECK(report.coverage.pairs.size() > possible_pairs() / 2);
   Coverage none;
-  const std::size_t of_gpu = 6, of_cpu = 1, all = feature_names().size() + directive_names().size();
+  const std::size_t of_gpu = 7, of_cpu = 1, all = feature_names().size() + directive_names().size();
   CHECK(empty_rows(none, false).size() == all - of_gpu);
   CHECK(empty_rows(none, true).size() == all - of_cpu);
 }

@@ -362,7 +362,7 @@ void append(Coverage& coverage, const Coverage& more) {
 }
 
 std::vector<std::string> empty_rows(const Coverage& coverage, bool gpu) {
-  static const std::set<std::string> of_gpu = {"bind", "block", "thread", "warp", "lane", "shared"};
+  static const std::set<std::string> of_gpu = {"bind", "swizzle", "block", "thread", "warp", "lane", "shared"};
   static const std::set<std::string> of_cpu = {"parallel"};
   std::vector<std::string> empty;
   const auto look = [&](const std::string& what, const std::vector<std::string>& names,
