@@ -78,6 +78,7 @@ class AffineScheduler {
 };
 
 std::vector<const Cluster*> clusters_of(const Core& core);  // in order
+std::vector<Core> top_nests(const Core& core);              // in order; none is a Sequence
 bool is_mapped(const Core& core);                           // some band has rows that are no iterators
 
 }  // namespace polyte::poly

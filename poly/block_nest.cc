@@ -92,10 +92,15 @@ class BlockPlanner {
            schedule::can_stage_accumulator(program_, update_, statements_, false);
   }
 
-  bool choose() {
-    std::vector<const ir::Statement*> others;
+  std::vector<const ir::Statement*> others() const {
+    std::vector<const ir::Statement*> result;
     for (const ir::Statement* s : statements_)
-      if (s != &update_) others.push_back(s);
+      if (s != &update_) result.push_back(s);
+    return result;
+  }
+
+  bool choose() {
+    const std::vector<const ir::Statement*> others = this->others();
     schedule::GpuTileQuestion question{&program_, &update_, others, {}, ir::free_iterators(update_)};
     for (const std::string& it : update_.iterators)
       question.loops.push_back({it, extent(it), has(update_.reductions, it)});
@@ -203,7 +208,6 @@ class BlockPlanner {
   void stage_operands() {
     const std::string at = tile_.step.empty() ? blocks_.back() : tiles_of(tile_.step);
     for (const ir::Load* load : ir::reads_of(update_)) {
-      if (!tile_.staged.contains(load->buffer)) continue;
       schedule::PlannedStage stage{
           .tensor = load->buffer, .at = {{update_.name, at}}, .memory = schedule::Memory::Shared};
       const std::size_t last = lane_dimension(*load);
@@ -278,21 +282,11 @@ class BlockPlanner {
   }
 
   void to_threads(const std::string& statement, const std::vector<std::string>& loops) {
-    std::string thread = loops.front();
-    if (loops.size() > 1) {
-      thread = fresh("t");
-      step(schedule::PlannedFuse{statement, loops, thread});
-    }
-    step(schedule::PlannedBind{statement, thread, LoopKind::Thread});
+    schedule::bind_to_threads(statement, loops, fresh("t"), plan_.steps);
   }
 
   // The sums themselves are a result, or read by another nest.
-  bool leaves_registers() const {
-    std::vector<const ir::Statement*> others;
-    for (const ir::Statement* s : statements_)
-      if (s != &update_) others.push_back(s);
-    return !schedule::stays_inside(program_, sum(), update_, others);
-  }
+  bool leaves_registers() const { return !schedule::stays_inside(program_, sum(), update_, others()); }
 
   // The loops of their copy are the layout's digits, in its order.
   void bind_results() {

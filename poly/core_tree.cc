@@ -22,6 +22,15 @@ std::vector<const Cluster*> clusters_of(const Core& core) {
   return all;
 }
 
+std::vector<Core> top_nests(const Core& core) {
+  const auto* sequence = std::get_if<CoreSequence>(&core->op);
+  if (!sequence) return {core};
+  std::vector<Core> nests;
+  for (const Core& child : sequence->children)
+    for (Core& nest : top_nests(child)) nests.push_back(std::move(nest));
+  return nests;
+}
+
 bool is_mapped(const Core& core) {
   if (const auto* band = std::get_if<Band>(&core->op)) {
     const bool here = std::ranges::any_of(band->members, [](const BandMember& member) { return !member.rows.empty(); });

@@ -5,6 +5,7 @@
 #include "ir/contraction.h"
 #include "ir/relations.h"
 #include "poly/shared_nest.h"
+#include "schedule/cost/copy_threads.h"
 #include "schedule/cost/nest_accesses.h"
 #include "schedule/cost/warp_access.h"
 #include "support/checked.h"
@@ -271,7 +272,6 @@ class RowPlanner {
   }
 
   void keep() {
-    const schedule::LoopName at_block{statements_.back()->name, blocks_.back()};
     std::set<std::string> placed;
     const auto shared = [&](const std::string& tensor, const std::string& statement) {
       if (placed.insert(tensor).second)
@@ -326,13 +326,9 @@ class RowPlanner {
     if (rows_ > 1) loops.push_back(row_of_thread());
     if (!lane.empty()) loops.push_back(lane);
     if (loops.empty()) return;  // one thread
-    std::string thread = loops.front();
-    if (loops.size() > 1) {
-      thread = "t";
-      while (is_an_iterator(thread)) thread += "_";
-      step(schedule::PlannedFuse{statement, loops, thread});
-    }
-    step(schedule::PlannedBind{statement, thread, LoopKind::Thread});
+    std::string name = "t";
+    while (is_an_iterator(name)) name += "_";
+    schedule::bind_to_threads(statement, loops, name, plan_.steps);
   }
 
   bool is_an_iterator(const std::string& name) const {

@@ -296,14 +296,6 @@ class NestStrategy {
   }
 };
 
-void top_nests(const Core& core, std::vector<Core>& nests) {
-  if (const auto* sequence = std::get_if<CoreSequence>(&core->op)) {
-    for (const Core& child : sequence->children) top_nests(child, nests);
-  } else {
-    nests.push_back(core);
-  }
-}
-
 schedule::Statements statements_of(const Core& nest) {
   schedule::Statements all;
   for (const Cluster* cluster : clusters_of(nest))
@@ -339,8 +331,7 @@ bool is_in_region(const Core& nest) {
 std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
                                              const AffineCore& core, const Machine& machine,
                                              const StrategyOptions& options) {
-  std::vector<Core> nests;
-  top_nests(core.root, nests);
+  const std::vector<Core> nests = top_nests(core.root);
   NestSchedule schedule;
   if (auto order = order_of_nests(reference, nests)) schedule.nests.push_back(std::move(*order));
   int number = 0;

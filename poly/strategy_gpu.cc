@@ -14,14 +14,6 @@
 namespace polyte::poly {
 namespace {
 
-void top_nests(const Core& core, std::vector<Core>& nests) {
-  if (const auto* sequence = std::get_if<CoreSequence>(&core->op)) {
-    for (const Core& child : sequence->children) top_nests(child, nests);
-  } else {
-    nests.push_back(core);
-  }
-}
-
 // The bands above the clusters of a nest, and these.
 struct Bands {
   std::vector<BandMember> members;
@@ -107,8 +99,7 @@ class GpuStrategy {
 
 NestSchedule schedule_for_gpu(const ir::Program& program, const schedule::State& reference, const AffineCore& core,
                               const Machine& machine, const StrategyOptions& options) {
-  std::vector<Core> nests;
-  top_nests(core.root, nests);
+  const std::vector<Core> nests = top_nests(core.root);
   NestSchedule schedule;
   if (auto order = order_of_nests(reference, nests)) schedule.nests.push_back(std::move(*order));
   const GpuStrategy strategy(program, reference, machine, options);

@@ -20,6 +20,12 @@ CopyThreads share_copy(const std::vector<CopyLoop>& loops, std::int64_t threads)
   return result;
 }
 
+void bind_to_threads(const std::string& statement, const std::vector<std::string>& loops, const std::string& name,
+                     std::vector<PlannedStep>& steps) {
+  if (loops.size() > 1) steps.emplace_back(PlannedFuse{statement, loops, name});
+  steps.emplace_back(PlannedBind{statement, loops.size() > 1 ? name : loops.front(), LoopKind::Thread});
+}
+
 std::vector<PlannedStep> copy_by_threads(const std::string& statement, const std::vector<CopyLoop>& loops,
                                          std::int64_t threads) {
   const CopyThreads shared = share_copy(loops, threads);
@@ -29,13 +35,9 @@ std::vector<PlannedStep> copy_by_threads(const std::string& statement, const std
     steps.emplace_back(PlannedSplit{statement, shared.cut, Elements{shared.size}, Provenance::TileModel, true});
     of_threads.insert(of_threads.begin(), within_tile(shared.cut));
   }
-  std::string thread = of_threads.front();
-  if (of_threads.size() > 1) {
-    thread = "e";
-    while (std::ranges::find(loops, thread, &CopyLoop::name) != loops.end()) thread += "_";
-    steps.emplace_back(PlannedFuse{statement, of_threads, thread});
-  }
-  steps.emplace_back(PlannedBind{statement, thread, LoopKind::Thread});
+  std::string name = "e";
+  while (std::ranges::find(loops, name, &CopyLoop::name) != loops.end()) name += "_";
+  bind_to_threads(statement, of_threads, name, steps);
   return steps;
 }
 

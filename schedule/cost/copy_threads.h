@@ -24,6 +24,11 @@ struct CopyThreads {
 };
 CopyThreads share_copy(const std::vector<CopyLoop>& loops, std::int64_t threads);
 
+// Adds the steps by which loops directly within each other become one, of this name, and its iterations threads. One
+// loop alone keeps its name.
+void bind_to_threads(const std::string& statement, const std::vector<std::string>& loops, const std::string& name,
+                     std::vector<PlannedStep>& steps);
+
 // Of the copy `statement`, whose own loops these are, outermost first, all serial.
 std::vector<PlannedStep> copy_by_threads(const std::string& statement, const std::vector<CopyLoop>& loops,
                                          std::int64_t threads);

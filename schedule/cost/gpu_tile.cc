@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "ir/contraction.h"
 #include "ir/loop_program.h"
@@ -19,6 +20,7 @@ constexpr double kCopyInstructions = 6;           // an element: addresses, load
 constexpr double kLatency = 900;                  // cycles of a stage that other blocks hide: two barriers, one load
 constexpr double kStepLatency = 30;               // of a load from shared memory, which other warps hide
 constexpr double kLaunch = 4000;                  // cycles of any launch
+constexpr double kSecondCache = 1.8;              // times the rate of memory, that of the second cache
 constexpr double kOverlap = 0.25;                 // of what is not the bottleneck
 
 // Lengths of a tile that cut the loop evenly.
@@ -106,7 +108,7 @@ class GpuTileSearch {
       }
       return;
     }
-    GpuTile tile{sides, "", 1, {}, 0};
+    GpuTile tile{sides, "", 1, 0};
     std::int64_t sums = 1;
     for (const GpuTileSide& s : sides) sums *= s.thread;
     if (sums > kMostSums || tile.threads() < kFewestThreads || tile.threads() > kMostThreads) return;
@@ -114,7 +116,6 @@ class GpuTileSearch {
   }
 
   void with_steps(GpuTile tile) {
-    for (const NestAccess* operand : operands_) tile.staged.insert(operand->buffer);
     consider(tile);
     for (const std::string& loop : question_.update->reductions) {
       if (extent(loop) <= 4) continue;
@@ -179,7 +180,8 @@ class GpuTileSearch {
                                   std::floor(static_cast<double>(gpu_.shared_multiprocessor_bytes) / bytes)});
     if (bytes > static_cast<double>(kSharedBytes) || registers > gpu_.registers_a_thread || most < 1) return -1;
     const double warps = std::ceil(threads / ir::kLanes);
-    const double second_cache = gpu_.memory_gb_a_second * 1.8 / gpu_.clock_ghz / gpu_.multiprocessors;  // bytes a cycle
+    const double second_cache =
+        gpu_.memory_gb_a_second * kSecondCache / gpu_.clock_ghz / gpu_.multiprocessors;  // bytes a cycle
     const double turns = std::ceil(blocks / gpu_.multiprocessors);
     const double at_once = std::min(most, turns);
     const double stage =

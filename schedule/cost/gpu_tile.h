@@ -9,7 +9,6 @@
 // The form is that of V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008.
 #pragma once
 
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,7 +30,6 @@ struct GpuTile {
   std::vector<GpuTileSide> sides;  // outermost first; the last one is the lanes': neighbours are neighbouring threads
   std::string step;                // the loop of the sum that is cut, those before it run outside; empty: none is
   std::int64_t steps = 1;          // of it at a time
-  std::set<std::string> staged;    // operands that go through shared memory
   double cycles = 0;               // predicted, of the whole launch
 
   std::int64_t threads() const;  // of a block

@@ -104,7 +104,7 @@ std::vector<CellDigits> find_digits(std::vector<ScopedAccess> accesses, const st
     if (best.high >= rows)
       extents[best.high] *= best.extent;
     else
-      gone.insert(best.high);  // its range is not known: it is no low digit of another
+      gone.insert(best.high);  // a loop has been given the one digit that it lacked
     gone.insert(best.low);
     found.push_back(best);
   }

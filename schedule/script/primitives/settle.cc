@@ -117,6 +117,7 @@ Affine signature(const State& state, const ScheduledStatement& s, const Affine& 
   return ir::substitute(value, positions);
 }
 
+// Rows are alike by position, or as they stand: y[i, j] and z[j, i] count i*40 + j both, by iterators in another order.
 std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop) {
   std::optional<Affine> value, as_it_stands;
   std::string owner;
