@@ -65,6 +65,7 @@ void BlockTree::add_children(BlockNode& node, const std::vector<Stmt>& children,
 
 std::unique_ptr<BlockNode> BlockTree::build(const Stmt& s, int depth) {
   auto node = std::make_unique<BlockNode>();
+  node->number = nodes_++;
   node->source = s;
   node->depth = depth;
   const std::size_t outside = known_.size();

@@ -30,7 +30,8 @@ struct BlockNode {
   BlockNode* parent = nullptr;
   std::size_t position = 0;  // among the children of its parent
   std::vector<std::unique_ptr<BlockNode>> children;
-  int depth = 0;  // loops around it
+  int depth = 0;   // loops around it
+  int number = 0;  // in the order of the text
   // Of regions:
   ir::Affine thread;  // that runs an instance
   std::vector<RegionAccess> accesses;
@@ -49,6 +50,7 @@ class BlockTree {
 
  private:
   std::vector<ir::Constraint> known_;
+  int nodes_ = 0;
   ir::Affine warp_ = 0;
 
   std::unique_ptr<BlockNode> build(const ir::Stmt& s, int depth);

@@ -19,7 +19,11 @@ namespace polyte::lower {
 struct Gap {
   const BlockNode* node = nullptr;
   std::size_t before = 0;  // of a sequence
-  friend auto operator<=>(const Gap&, const Gap&) = default;
+  // Not by address: of places that cost the same, the same one is taken each time.
+  friend auto operator<=>(const Gap& a, const Gap& b) {
+    return std::pair(a.node ? a.node->number : -1, a.before) <=> std::pair(b.node ? b.node->number : -1, b.before);
+  }
+  friend bool operator==(const Gap& a, const Gap& b) = default;
 };
 
 bool is_of_warp(const Gap& gap);

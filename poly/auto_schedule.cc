@@ -50,7 +50,7 @@ Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::Sta
 Result<Arranged> arrange_for_gpu(const ir::Program& program, const schedule::State& reference, const Machine& machine,
                                  const StrategyOptions& strategy, std::uint64_t quota) {
   if (std::ranges::any_of(program.statements, [](const ir::Statement& s) { return s.region_depth > 0; }))
-    return Arranged{{plan_regions(reference, machine)}, {}};
+    return Arranged{{plan_regions(reference, machine, strategy.affine_core_only)}, {}};
   AffineScheduler scheduler(program);
   const Result<AffineCore> core = scheduler.run({.quota = quota, .allow_maps = false});
   if (!core) return core.error();

@@ -1,6 +1,7 @@
 #include "poly/point_nest.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/relations.h"
 #include "poly/shared_nest.h"
@@ -30,7 +31,7 @@ class PointPlanner {
     for (const ir::Statement* s : statements_)
       leaves.push_back(nest_path(own_path(*s), schedule::nest_statement(s->name)));
     plan_.tree = nest_path(shared_path(), schedule::nest_sequence(std::move(leaves)));
-    plan_.tree_by = schedule::Provenance::Isl;
+    plan_.tree_by = is_turned_ ? kOurs : schedule::Provenance::Isl;
     if (!points_.empty()) {
       keep();
       bind();
@@ -43,6 +44,7 @@ class PointPlanner {
   const ir::Program& program_;
   std::vector<const ir::Statement*> statements_;
   std::vector<std::string> around_, points_;  // shared loops: the host's, and those whose iterations are threads
+  bool is_turned_ = false;                    // another order than isl's
   schedule::NestPlan plan_;
 
   const ir::Statement& main() const {
@@ -51,11 +53,18 @@ class PointPlanner {
   }
   std::int64_t extent(const std::string& loop) const { return iterations_of(*nest_.reference, main(), loop); }
 
+  // Iterations of a sum, or of a scatter, may change places, but not run beside each other.
+  bool is_point(const BandMember& member) const {
+    return member.coincident && std::ranges::none_of(statements_, [&](const ir::Statement* s) {
+             return contains(s->reductions, member.loop);
+           });
+  }
+
   // The first loops without dependences; those behind them stay inside. Neighbours along the last one are neighbours in
   // a warp.
   void choose_points() {
-    auto first = std::ranges::find_if(nest_.shared, &BandMember::coincident);
-    const auto last = std::find_if_not(first, nest_.shared.end(), [](const BandMember& m) { return m.coincident; });
+    auto first = std::ranges::find_if(nest_.shared, [&](const BandMember& m) { return is_point(m); });
+    const auto last = std::find_if_not(first, nest_.shared.end(), [&](const BandMember& m) { return is_point(m); });
     for (auto member = nest_.shared.begin(); member != first; ++member) around_.push_back(member->loop);
     for (; first != last; ++first) points_.push_back(first->loop);
     if (points_.empty() || nest_.as_isl_says) return;
@@ -67,9 +76,11 @@ class PointPlanner {
     auto best = std::prev(points_.end());
     for (auto loop = points_.begin(); loop != points_.end(); ++loop)
       if (sectors(*loop) < sectors(*best)) best = loop;
+    const std::vector<std::string> of_isl = points_;
     std::rotate(best, std::next(best), points_.end());
     // A loop whose size is open can be fused as the outermost only.
     std::ranges::stable_partition(points_, [&](const std::string& loop) { return program_.open.contains(loop); });
+    is_turned_ = points_ != of_isl;
   }
 
   NestPath shared_path() const {
@@ -149,6 +160,7 @@ class PointPlanner {
   // Who defines, for its own point, what this nest alone reads; and sums.
   std::vector<const ir::Statement*> kept() const {
     std::vector<const ir::Statement*> all;
+    std::set<std::string> buffers;
     for (const Cluster* part : nest_.parts) {
       const ir::Statement* s = part->update() ? part->update() : part->statements.back();
       const bool is_point = std::ranges::all_of(ir::free_iterators(*s), [&](const std::string& it) {
@@ -157,7 +169,7 @@ class PointPlanner {
       const std::string& buffer = s->writes[0].buffer;
       const bool is_sum = part->update() != nullptr;
       if (is_point && (is_sum || schedule::stays_inside(program_, buffer, *s, statements_)) &&
-          schedule::can_stage_accumulator(program_, *s, statements_, false))
+          schedule::can_stage_accumulator(program_, *s, statements_, false) && buffers.insert(buffer).second)
         all.push_back(s);
     }
     return all;

@@ -33,26 +33,26 @@ struct Threads {
 class RegionPlanner {
  public:
   RegionPlanner(const schedule::State& state, const Machine& machine, schedule::Prover& prover, const Tree& nest,
-                int number)
-      : state_(state), machine_(machine), prover_(prover), nest_(nest), number_(number) {}
+                int number, bool as_isl_says)
+      : state_(state), machine_(machine), prover_(prover), nest_(nest), number_(number), as_isl_says_(as_isl_says) {}
 
   schedule::NestPlan run() {
     visit(nest_, 1);
     const Loop* const outermost = std::get_if<Loop>(&nest_->op);
     const bool is_serial = outermost && (found_.empty() || found_.front().loops.front() != outermost);
-    const bool in_one_block = is_serial && has_constant_extent(*outermost) && one_block_ < launches_;
+    const auto whole = is_serial && !as_isl_says_ ? one_tile(*outermost) : std::nullopt;
+    const bool in_one_block = whole && one_block_ < launches_;
     schedule::NestPlan plan;
     plan.number = number_;
     if (found_.empty()) return plan;
     int part = 0;
     for (const Threads& threads : found_) bind(threads, in_one_block, part++, plan.steps);
-    if (in_one_block) {
-      const std::string statement = in_nest(*outermost).front();
-      plan.steps.emplace_back(schedule::PlannedSplit{everywhere(*outermost), outermost->name,
-                                                     schedule::Elements{extent_of(state_, *outermost)},
-                                                     Provenance::TileModel, true});
+    if (in_one_block) {  // other regions may have a loop of the same name: this one gets its own
+      const std::string statement = in_nest(*outermost).front(), turn = fresh("turn", statement, 0);
+      plan.steps.emplace_back(schedule::PlannedRename{statement, outermost->name, turn, Provenance::TileModel});
       plan.steps.emplace_back(
-          schedule::PlannedBind{statement, schedule::tiles_of(outermost->name), ir::LoopKind::Block});
+          schedule::PlannedSplit{"", turn, schedule::Elements{*whole}, Provenance::TileModel, true});
+      plan.steps.emplace_back(schedule::PlannedBind{statement, schedule::tiles_of(turn), ir::LoopKind::Block});
     }
     return plan;
   }
@@ -63,6 +63,7 @@ class RegionPlanner {
   schedule::Prover& prover_;
   const Tree& nest_;
   int number_;
+  bool as_isl_says_;
   std::vector<Threads> found_;
   double launches_ = 0, one_block_ = 0;  // cycles of the two ways
 
@@ -70,6 +71,14 @@ class RegionPlanner {
 
   bool has_constant_extent(const Loop& loop) const {
     return schedule::extent_of(state_, in_nest(loop), loop.name).has_value();
+  }
+
+  // The size of a tile that holds all iterations; tiles begin at 0, whatever the loop does.
+  std::optional<std::int64_t> one_tile(const Loop& loop) const {
+    const ir::Ranges ranges = schedule::loop_ranges(state_, in_nest(loop));
+    const auto range = ranges.find(loop.name);
+    if (range == ranges.end() || !range->second.max || range->second.min.value_or(-1) < 0) return std::nullopt;
+    return *range->second.max + 1;
   }
 
   bool is_independent(const Loop& loop) {
@@ -111,12 +120,6 @@ class RegionPlanner {
     one_block_ += times * (kBarrier + steps * kStep * turns(1));
   }
 
-  // A statement of the loop where it is its own, else none: all that have a loop of this name.
-  std::string everywhere(const Loop& loop) const {
-    const std::vector<std::string> below = in_nest(loop);
-    return below.size() == 1 ? below.front() : "";
-  }
-
   void bind(const Threads& threads, bool in_one_block, int part, std::vector<schedule::PlannedStep>& steps) const {
     std::string point = threads.loops.front()->name;
     if (threads.loops.size() > 1) {
@@ -145,14 +148,15 @@ class RegionPlanner {
 
 }  // namespace
 
-std::vector<schedule::NestPlan> plan_regions(const schedule::State& reference, const Machine& machine) {
+std::vector<schedule::NestPlan> plan_regions(const schedule::State& reference, const Machine& machine,
+                                             bool as_isl_says) {
   schedule::Prover prover(reference.reference);
   std::vector<Tree> nests = {reference.tree};
   if (!reference.tree) return {};
   if (const auto* all = std::get_if<schedule::Sequence>(&reference.tree->op)) nests = all->children;
   std::vector<schedule::NestPlan> plans;
   for (const Tree& nest : nests)
-    plans.push_back(RegionPlanner(reference, machine, prover, nest, static_cast<int>(plans.size())).run());
+    plans.push_back(RegionPlanner(reference, machine, prover, nest, static_cast<int>(plans.size()), as_isl_says).run());
   return plans;
 }
 

@@ -4,7 +4,7 @@
 //
 //   k > { D; i > C; i > j > U }
 //   k > { D; block i.o > thread i.i > C; block point.o > thread point.i > U }        a launch a step
-//   block k.o > k.i > { D; i.o > thread i.i > C; point.o > thread point.i > U }      one launch
+//   block turn.o > turn.i > { D; i.o > thread i.i > C; point.o > thread point.i > U }      one launch
 #pragma once
 
 #include <vector>
@@ -15,7 +15,9 @@
 
 namespace polyte::poly {
 
-// One plan a nest of the reference; dependences by isl (schedule/proof).
-std::vector<schedule::NestPlan> plan_regions(const schedule::State& reference, const Machine& machine);
+// One plan a nest of the reference; dependences by isl (schedule/proof). `as_isl_says`: the `isl` arm, which predicts
+// nothing: a launch a step.
+std::vector<schedule::NestPlan> plan_regions(const schedule::State& reference, const Machine& machine,
+                                             bool as_isl_says);
 
 }  // namespace polyte::poly

@@ -178,7 +178,7 @@ class RowPlanner {
     const bool is_fused = blocks_.size() > kMostBlockLoops;
     for (const std::string& loop : blocks_) around.push_back({loop, is_fused ? LoopKind::Serial : LoopKind::Block});
     plan_.tree = nest_path(around, schedule::nest_sequence(std::move(regions)));
-    plan_.tree_by = schedule::Provenance::Isl;
+    plan_.tree_by = kModel;
   }
 
   // Threads, then what each of them does.

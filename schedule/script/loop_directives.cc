@@ -194,7 +194,10 @@ std::string print_order(const Order& d) {
   return "order " + d.statement + ":" + (d.loops.empty() ? "" : " " + list(d.loops, " > "));
 }
 
-std::string print_fuse(const Fuse& d) { return "fuse " + print(d.outer) + ", " + print(d.inner) + " as " + d.name; }
+std::string print_fuse(const Fuse& d) {  // the statement once, as it is read
+  const bool is_same = d.inner.statement == d.outer.statement;
+  return "fuse " + print(d.outer) + ", " + (is_same ? d.inner.loop : print(d.inner)) + " as " + d.name;
+}
 
 std::string print_merge(const Merge& d) {
   std::string text = "merge " + list(d.statements, ", ") + " through " + d.through;

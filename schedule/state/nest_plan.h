@@ -118,7 +118,7 @@ struct PlannedBind {
   LoopKind kind = LoopKind::Thread;  // Unrolled, too
   Provenance by = Provenance::TileModel;
 };
-using PlannedStep = std::variant<PlannedFuse, PlannedSplit, PlannedBind>;
+using PlannedStep = std::variant<PlannedFuse, PlannedRename, PlannedSplit, PlannedBind>;
 
 struct NestPlan {
   int number = 0;  // in its kernel; tells its parameters from those of other nests
