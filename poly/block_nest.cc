@@ -86,7 +86,7 @@ class BlockPlanner {
     };
     std::set<std::string> operands;
     for (const ir::Load* load : ir::reads_of(update_))
-      if (!operands.insert(load->buffer).second) return false;
+      if (!operands.insert(load->buffer).second || !has_box(*load)) return false;
     return begins && program_.open.empty() && update_.writes.size() == 1 &&
            std::ranges::all_of(update_.writes[0].indices, is_plain) &&
            schedule::can_stage_accumulator(program_, update_, statements_, false);
@@ -97,6 +97,15 @@ class BlockPlanner {
     for (const ir::Statement* s : statements_)
       if (s != &update_) result.push_back(s);
     return result;
+  }
+
+  // Not of x[i, i], where most of the box around what a tile reads is not there; not of a gather.
+  bool has_box(const ir::Load& load) const {
+    const auto is_once = [&](const std::string& it) {
+      return std::ranges::count_if(load.indices, [&](const ir::Index& index) { return index.affine.uses(it); }) <= 1;
+    };
+    return std::ranges::none_of(load.indices, [](const ir::Index& index) { return index.indirect != nullptr; }) &&
+           std::ranges::all_of(update_.iterators, is_once);
   }
 
   bool choose() {

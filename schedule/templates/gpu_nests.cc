@@ -291,6 +291,7 @@ struct GpuPoints {
     Filling filling;
     filling.staged = kernel->staged;
     if (!kernel->program.open.empty()) return Decline{"sizes are open"};
+    if (!has_own_elements()) return Decline{"iterations of " + s->name + " share elements"};
     Scope& scope = filling.scope;
     scope.names = {{"define", s->name}, {"lane", order.back()}, {"turning", turning}};
     scope.lists["free"];
@@ -300,6 +301,15 @@ struct GpuPoints {
     if (file.params.contains("Threads") && file.params.at("Threads").value == "?")
       filling.values["Threads"] = std::to_string(kThreads);
     return filling;
+  }
+
+  // Each iteration writes an element that no other one touches.
+  bool has_own_elements() const {
+    return ir::stay_at_their_point(*s, *s) && std::ranges::all_of(s->iterators, [&](const std::string& loop) {
+             return std::ranges::any_of(s->writes[0].indices, [&](const ir::Index& index) {
+               return !index.indirect && (index.affine - index.affine.constant()).as_symbol() == loop;
+             });
+           });
   }
 
   void read(Scope& scope) const {
