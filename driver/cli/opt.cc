@@ -6,6 +6,7 @@
 
 #include "driver/cli/model_options.h"
 #include "driver/cli/pass_files.h"
+#include "driver/compile/partition.h"
 #include "graph/pass_list.h"
 #include "lower/pass_list.h"
 
@@ -165,7 +166,7 @@ int opt_graph(const OptOptions& options) {
   for (const std::string& note : imported.notes) std::cerr << "note: " << note << "\n";
   graph::Graph& graph = imported.graph;
   const graph::OptimizeOptions how{
-      .layout = {*graph::layout_from_string(options.model.layout), {machine.lanes(DType::F32), machine.fma_per_cycle}}};
+      .layout = driver::layout_options(*graph::layout_from_string(options.model.layout), machine)};
   files.write(numbered(0, "input") + ".graph", graph::print(graph));
   std::size_t number = 0;
   for (const std::size_t at : passes) {

@@ -14,7 +14,7 @@ namespace {
 void optimize(PartitionedModel& model, const Machine& machine, const ModelOptions& options) {
   graph::OptimizeOptions passes;
   passes.exact = options.exact;
-  passes.layout = {options.layout, {machine.lanes(DType::F32), machine.fma_per_cycle}};
+  passes.layout = layout_options(options.layout, machine);
   passes.unfolded = nodes_of_open_size(model);
   model.passes = graph::optimize(model.graph, passes);
   optimize_others(model, passes);
@@ -110,6 +110,11 @@ PartitionedModel partition_model(Network network, const Machine& machine, const 
   log.run("fusion", [&] { partition(model, options, model_nodes); });
   log.run("expansion", [&] { expand_groups(model); });
   return model;
+}
+
+graph::LayoutOptions layout_options(graph::Layout layout, const Machine& machine) {
+  if (machine.gpu && layout == graph::Layout::Auto) layout = graph::Layout::Plain;
+  return {layout, {machine.lanes(DType::F32), machine.fma_per_cycle}};
 }
 
 }  // namespace polyte::driver

@@ -26,12 +26,14 @@ Correspondence::Correspondence(const IslModel& model, const IslModel& basis)
 }
 
 isl::union_map Correspondence::of_range(const isl::union_map& sources) const {
-  isl::union_set virtual_range = no_instances(model_);
-  sources.range().foreach_set([&](isl::set set) {
-    const char* name = isl_set_get_tuple_name(set.get());
-    if (name && statement_of_tuple(name) < 0) virtual_range = virtual_range.unite(to_union(set));
+  // One space at a time: the virtual ones take nothing away from the others, which a difference would work out.
+  isl::union_map of_statements = no_pairs(model_), of_virtual = no_pairs(model_);
+  sources.foreach_map([&](isl::map map) {
+    const char* name = isl_map_get_tuple_name(map.get(), isl_dim_out);
+    isl::union_map& part = name && statement_of_tuple(name) < 0 ? of_virtual : of_statements;
+    part = part.unite(to_union(map));
   });
-  return sources.subtract_range(virtual_range).apply_range(phi_).unite(sources.intersect_range(virtual_range));
+  return of_statements.apply_range(phi_).unite(of_virtual);
 }
 
 isl::union_map Correspondence::of_sink(const Sink& sink) const {

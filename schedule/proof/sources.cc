@@ -62,7 +62,6 @@ class FamilyCheck {
   SourceFinder then_, now_;
   Correspondence correspondence_;
   isl::union_map copies_;  // copy instance -> its source
-  isl::union_set copy_instances_;
   SourceRefusals refusals_;
 
   bool decidable() {
@@ -93,23 +92,29 @@ class FamilyCheck {
 
   void follow_copies() {
     copies_ = no_pairs(model_);
-    copy_instances_ = no_instances(model_);
     for (std::size_t i = 0; i < model_.statements.size(); ++i) {
       const ScheduledStatement& s = *model_.statements[i].statement;
       if (s.kind != StatementKind::Copy) continue;
-      for (const Sink& sink : reads_of(model_, static_cast<int>(i), family_)) {
+      for (const Sink& sink : reads_of(model_, static_cast<int>(i), family_))
         copies_ = copies_.unite(with_fill(now_.sources(sink), sink));
-        copy_instances_ = copy_instances_.unite(to_union(model_.statements[i].domain));
-      }
     }
+  }
+
+  bool is_copy(const char* tuple) const {
+    const int at = statement_of_tuple(tuple);
+    return at >= 0 && model_.statements[static_cast<std::size_t>(at)].statement->kind == StatementKind::Copy;
   }
 
   // Sources after copies; nullopt if a chain does not end.
   std::optional<isl::union_map> followed(isl::union_map sources) {
     for (int round = 0; round < kMaxCopyRounds; ++round) {
-      isl::union_map into_copies = sources.intersect_range(copy_instances_);
-      if (into_copies.is_empty()) return sources;
-      sources = sources.subtract(into_copies).unite(into_copies.apply_range(copies_)).coalesce();
+      isl::union_map of_copies = no_pairs(model_), others = no_pairs(model_);
+      sources.foreach_map([&](isl::map map) {
+        isl::union_map& part = is_copy(isl_map_get_tuple_name(map.get(), isl_dim_out)) ? of_copies : others;
+        part = part.unite(to_union(map));
+      });
+      if (of_copies.is_empty()) return sources;
+      sources = others.unite(of_copies.apply_range(copies_)).coalesce();
     }
     return std::nullopt;
   }
@@ -156,10 +161,12 @@ class FamilyCheck {
     return std::nullopt;
   }
 
+  // Asked of instances of the reference: phi is defined wherever the sink reads, and the sources that the reference has
+  // are written without divisions, where those that are expected of the sink, which fused its loops, are not.
   std::optional<Refusal> check_exact(const ReadSources& read) {
-    const isl::union_map wrong = correspondence_.of_range(read.actual).subtract(read.expected);
-    if (wrong.is_empty()) return std::nullopt;
-    return refusals_.wrong_source(read.sink, wrong, read.expected);
+    const isl::union_map actual = correspondence_.of_range(read.actual);
+    if (actual.apply_domain(correspondence_.of_sink(read.sink)).is_subset(read.reference)) return std::nullopt;
+    return refusals_.wrong_source(read.sink, actual.subtract(read.expected), read.expected);
   }
 };
 

@@ -18,7 +18,7 @@ nest par n.o > k.o > m.o > { tile > acc.init when first k.o and last c; k.i > ti
 order acc.init: n.o > m.o
 reorder acc.update: k.o > m.i
 reorder m > n
-fuse acc.update:m, acc.update:n as mn
+fuse acc.update:m, n as mn
 merge acc.init, acc.update through n.o
 distribute acc.update:m
 unroll y:m.i
