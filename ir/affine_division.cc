@@ -26,18 +26,26 @@ bool is_of_remainder(const Affine& e, const Atom& atom, std::int64_t d) {
   });
 }
 
-// floor((q + c * floor(q / n) + r) / d), where q = n * floor(q / n) + q % n and d divides n + c: what is left beside
-// whole multiples is (q % n + r) / d, here where that is one number. Of digits that were fused and taken apart again.
-std::optional<Affine> without_own_quotient(const Affine& e, std::int64_t d) {
+// floor((d * a + f * (q % n) + c) / d) where the digit q % n, from 0 to n - 1, does not change the quotient: a and that
+// quotient. Of digits that were fused and taken apart again.
+std::optional<Affine> without_digit(const Affine& e, std::int64_t d) {
   for (const Term& term : e.terms()) {
-    if (!term.atom.div) continue;
-    const std::int64_t n = term.atom.div->denominator, c = term.coefficient;
-    if (polyte::floor_mod(n + c, d) != 0) continue;
-    const Affine rest = e - of_term(term) - term.atom.div->numerator;
-    if (!rest.is_constant()) continue;
-    const std::int64_t first = polyte::floor_div(rest.constant(), d);
-    if (first == polyte::floor_div(rest.constant() + n - 1, d))
-      return of_term({term.atom, polyte::floor_div(n + c, d)}) + first;
+    if (!term.atom.div || term.atom.div->numerator.terms().empty()) continue;
+    const FloorDiv& quotient = *term.atom.div;
+    const Term& low = quotient.numerator.terms().front();
+    const auto same = std::ranges::find(e.terms(), low.atom, &Term::atom);
+    if (same == e.terms().end()) continue;
+    const std::int64_t residue = polyte::floor_mod(same->coefficient, d);
+    for (const std::int64_t part : {residue, residue - d}) {
+      if (residue == 0 || part % low.coefficient != 0) continue;
+      const std::int64_t f = part / low.coefficient;
+      const Affine digit = quotient.numerator - of_term({term.atom, quotient.denominator});
+      const Affine rest = e - digit * f;
+      if (!std::ranges::all_of(rest.terms(), [&](const Term& t) { return t.coefficient % d == 0; })) continue;
+      const std::int64_t first = polyte::floor_div(rest.constant(), d);
+      if (first != polyte::floor_div(rest.constant() + f * (quotient.denominator - 1), d)) continue;
+      return floor_div(rest - rest.constant(), d) + first;
+    }
   }
   return std::nullopt;
 }
@@ -74,6 +82,7 @@ std::optional<Affine> flatten_nested(const Affine& e, std::int64_t d) {
 Affine floor_div(const Affine& e, std::int64_t d) {
   POLYTE_CHECK(d > 0, "division by " + std::to_string(d) + ", expected a positive divisor");
   if (d == 1) return e;
+  if (const auto whole = without_digit(e, d)) return *whole;
   // Whole multiples of d leave the division; what stays has coefficients in (-d/2, d/2], a remainder's -d/2.
   Affine outside = polyte::floor_div(e.constant_, d), inside = polyte::floor_mod(e.constant_, d);
   std::int64_t common = d;
@@ -91,7 +100,6 @@ Affine floor_div(const Affine& e, std::int64_t d) {
   const std::int64_t divisor = d / common;
   if (divisor == 1) return outside + inside;
   if (const auto flat = flatten_nested(inside, divisor)) return outside + *flat;
-  if (const auto digit = without_own_quotient(inside, divisor)) return outside + *digit;
   if (const auto coarse = without_low_digit(inside, divisor)) return outside + *coarse;
   // floor(-e / d) = -floor((e + d - 1) / d)
   if (std::ranges::all_of(inside.terms_, [](const Term& term) { return term.coefficient < 0; }))

@@ -45,11 +45,12 @@ class Stacks {
   std::size_t size_ = 0, count_ = 0, page_ = 0;
 };
 
-// Who touched a byte last. Epochs count the barriers of blocks, and differ from block to block; a warp has its own.
+// Who touched a byte last; as small as can be, for each byte of the device has two. Epochs count the starts and the
+// barriers of all blocks, one after another, so that they say the block and the launch as well; a warp has its own.
 struct Touch {
-  std::uint64_t epoch = 0, warp_epoch = 0;
-  std::int64_t launch = 0, block = -1, thread = -1;
-  bool many = false, many_warps = false;  // other threads too, of this epoch; of other warps
+  std::uint32_t epoch = 0, warp_epoch = 0;  // no epoch: nobody
+  std::int16_t thread = 0;                  // of at most 1,024
+  bool many = false, many_warps = false;    // other threads too, of this epoch; of other warps
 };
 struct Byte {
   Touch write, read;
@@ -93,12 +94,13 @@ struct Emulator::State {
   std::vector<char> shared_memory;
   Stacks stacks;
   std::vector<Fibre> fibres;
-  std::vector<std::uint64_t> warp_epochs;
+  std::vector<std::uint32_t> warp_epochs;
   ucontext_t scheduler{};
   const polyte_launch* launch = nullptr;
   const void* const* arguments = nullptr;
-  std::int64_t launches = 0, block = 0;
-  std::uint64_t epoch = 0;
+  std::int64_t block = 0;
+  std::uint32_t epoch = 0;
+  std::vector<std::uint32_t> block_epochs;  // of the launch: the first epoch of each of its blocks
   bool ended = false;  // by a fault
   std::int32_t status = 0;
   std::vector<std::string> faults;
@@ -118,6 +120,8 @@ struct Emulator::State {
   void touch(Fibre& fibre, const char* address, const polyte_access& access, std::int64_t iteration);
   Region* region_of(const char* address, std::int64_t bytes);
   std::optional<std::string> conflict(const Touch& before, const Touch& now, bool in_shared) const;
+  Touch touch_of(const Fibre& fibre) const;
+  void begin_epoch();
   static bool is_before_warp_met(const Touch& before, const Touch& now);
   static void enter(unsigned low, unsigned high);
   void land(Fibre& fibre, const Copy& copy);
@@ -198,11 +202,10 @@ void Emulator::State::on_group(polyte_emulated_thread* self, std::int64_t wait, 
 // Seen by others once they have met.
 void Emulator::State::land(Fibre& fibre, const Copy& copy) {
   if (options.late_copies) std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
-  const auto warp = static_cast<std::size_t>(fibre.thread.thread / kWarp);
   for (std::int64_t i = 0; i < copy.bytes; ++i) {
     Byte& byte = shared.contents[static_cast<std::size_t>(copy.to + i - shared.base)];
     byte.in_flight = false;
-    byte.write = {epoch, warp_epochs[warp], launches, block, fibre.thread.thread, false, false};
+    byte.write = touch_of(fibre);
   }
 }
 
@@ -216,11 +219,12 @@ Region* Emulator::State::region_of(const char* address, std::int64_t bytes) {
 }
 
 std::optional<std::string> Emulator::State::conflict(const Touch& before, const Touch& now, bool in_shared) const {
-  const std::string here = "thread " + std::to_string(now.thread) + " of block " + std::to_string(now.block);
-  if (before.thread < 0 || before.launch != now.launch) return std::nullopt;
-  if (before.block != now.block) {
+  const std::string here = "thread " + std::to_string(now.thread) + " of block " + std::to_string(block);
+  if (before.epoch < block_epochs.front()) return std::nullopt;
+  if (before.epoch < block_epochs.back()) {
     if (in_shared) return std::nullopt;
-    return here + " and block " + std::to_string(before.block) + " of the same launch";
+    const auto next = std::ranges::upper_bound(block_epochs, before.epoch);
+    return here + " and block " + std::to_string(next - block_epochs.begin() - 1) + " of the same launch";
   }
   if (before.epoch != now.epoch || (before.thread == now.thread && !before.many)) return std::nullopt;
   const bool one_warp = !before.many_warps && before.thread / kWarp == now.thread / kWarp;
@@ -251,8 +255,7 @@ void Emulator::State::touch(Fibre& fibre, const char* address, const polyte_acce
   }
   if (options.count_accesses)
     counter->add(access, iteration, fibre.thread.thread, region == &shared, address - region->base);
-  const auto warp = static_cast<std::size_t>(fibre.thread.thread / kWarp);
-  const Touch now{epoch, warp_epochs[warp], launches, block, fibre.thread.thread, false, false};
+  const Touch now = touch_of(fibre);
   for (std::int64_t i = 0; i < bytes; ++i) {
     const std::int64_t at = address + i - region->base;
     Byte& byte = region->contents[static_cast<std::size_t>(at)];
@@ -267,8 +270,7 @@ void Emulator::State::touch(Fibre& fibre, const char* address, const polyte_acce
     if (write) {
       byte.write = now;
       byte.defined = true;
-    } else if (byte.read.launch == now.launch && byte.read.block == now.block && byte.read.epoch == now.epoch &&
-               !is_before_warp_met(byte.read, now)) {
+    } else if (byte.read.epoch == now.epoch && !is_before_warp_met(byte.read, now)) {
       const bool other = byte.read.thread != now.thread;
       byte.read.many_warps = byte.read.many_warps || byte.read.thread / kWarp != now.thread / kWarp;
       byte.read.many = byte.read.many || other;
@@ -277,6 +279,16 @@ void Emulator::State::touch(Fibre& fibre, const char* address, const polyte_acce
       byte.read = now;
     }
   }
+}
+
+Touch Emulator::State::touch_of(const Fibre& fibre) const {
+  const std::int64_t thread = fibre.thread.thread;
+  return {epoch, warp_epochs[static_cast<std::size_t>(thread / kWarp)], static_cast<std::int16_t>(thread)};
+}
+
+void Emulator::State::begin_epoch() {
+  ++epoch;
+  POLYTE_CHECK(epoch != 0, "the emulator has counted all the barriers that it can");
 }
 
 // Whatever the warp read before it last met is ordered.
@@ -327,7 +339,7 @@ bool Emulator::State::release(LaunchCounts& count) {
   }
   for (Fibre& fibre : fibres) fibre.waits = Waits::No;
   counter->flush();
-  ++epoch;
+  begin_epoch();
   ++count.block_barriers;
   return true;
 }
@@ -337,7 +349,8 @@ void Emulator::State::run_block(const std::int64_t* number, LaunchCounts& count)
   stacks.grow(threads);
   fibres = std::vector<Fibre>(threads);
   warp_epochs.assign((threads + kWarp - 1) / kWarp, 0);
-  ++epoch;
+  begin_epoch();
+  block_epochs.push_back(epoch);
   std::ranges::fill(shared_memory, static_cast<char>(0xa5));
   std::ranges::fill(shared.contents, Byte{});
   for (std::size_t i = 0; i < threads; ++i) {
@@ -382,7 +395,7 @@ int Emulator::State::run(const polyte_launch& what, const std::int64_t* grid, co
   launch = &what;
   arguments = given;
   ended = false;
-  ++launches;
+  block_epochs.clear();
   LaunchCounts& count = counts_of(what);
   ++count.launches;
   counter = &counters[what.kernel];

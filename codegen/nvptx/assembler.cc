@@ -116,22 +116,58 @@ void read_report(const std::string& log, DeviceBinary& binary) {
 
 std::string assembler_path() { return find_tool("ptxas"); }
 
-DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine) {
-  DeviceBinary binary;
-  binary.assembler = find_tool("ptxas");
-  if (binary.assembler.empty())
-    throw UserError(ExitStatus::Device,
-                    "no ptxas on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin: it comes with the CUDA Toolkit");
+namespace {
+
+DeviceBinary assembled_by(const std::string& assembler, const std::string& ptx, const Machine& machine) {
   const Scratch scratch;
   const std::string source = scratch.file("kernels.ptx"), output = scratch.file("kernels.cubin");
   const std::string log = scratch.file("log");
   std::ofstream(source, std::ios::binary) << ptx;
-  const int status = run({binary.assembler, "-v", "-arch=" + architecture_of(*machine.gpu), source, "-o", output}, log);
+  const int status = run({assembler, "-v", "-arch=" + architecture_of(*machine.gpu), source, "-o", output}, log);
   const std::string said = contents_of(log);
   if (status != 0) throw InternalError("ptxas refuses the code for " + machine.cpu + ":\n" + said);
+  DeviceBinary binary;
+  binary.assembler = assembler;
   read_report(said, binary);
   binary.bytes = contents_of(output);
   return binary;
+}
+
+int spilled_bytes(const DeviceBinary& binary) {
+  int sum = 0;
+  for (const DeviceBinary::Kernel& kernel : binary.kernels) sum += kernel.spill_store_bytes + kernel.spill_load_bytes;
+  return sum;
+}
+
+// The kernels that spill, told that one block of them on a multiprocessor is enough (PTX ISA, .minnctapersm).
+std::string with_all_registers(const std::string& ptx, const DeviceBinary& spilling) {
+  std::stringstream lines(ptx), result;
+  bool spills = false;
+  for (std::string line; std::getline(lines, line);) {
+    result << line << "\n";
+    if (line.find(".entry ") != std::string::npos) {
+      spills = std::ranges::any_of(spilling.kernels, [&](const DeviceBinary::Kernel& kernel) {
+        return kernel.spill_store_bytes > 0 && line.find(".entry " + kernel.name + "(") != std::string::npos;
+      });
+    }
+    if (spills && line.starts_with(".maxntid")) result << ".minnctapersm 1\n";
+  }
+  return result.str();
+}
+
+}  // namespace
+
+// Left alone, ptxas holds a kernel to as many registers as let several blocks run beside each other, even where it has
+// to spill for that.
+DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine) {
+  const std::string assembler = find_tool("ptxas");
+  if (assembler.empty())
+    throw UserError(ExitStatus::Device,
+                    "no ptxas on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin: it comes with the CUDA Toolkit");
+  DeviceBinary binary = assembled_by(assembler, ptx, machine);
+  if (spilled_bytes(binary) == 0) return binary;
+  DeviceBinary other = assembled_by(assembler, with_all_registers(ptx, binary), machine);
+  return spilled_bytes(other) < spilled_bytes(binary) ? other : binary;
 }
 
 std::string disassemble(const DeviceBinary& binary) {

@@ -1,5 +1,7 @@
 #include "tests/gpu/emulate.h"
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -69,6 +71,39 @@ std::vector<KernelFile> kernel_files() {
   std::vector<KernelFile> files;
   for (const fs::path& path : paths) files.push_back(parsed(path));
   return files;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+std::vector<ir::LoopProgram> mutants(const ir::LoopProgram& loops,
+                                     const std::function<ir::Stmt(const ir::Stmt&)>& form) {
+  std::vector<ir::LoopProgram> all;
+  int seen = 0;
+  for (int which = 0; which <= seen; ++which) {
+    seen = 0;
+    const std::function<ir::Stmt(const ir::Stmt&)> changed = [&](const ir::Stmt& s) -> ir::Stmt {
+      if (const ir::Stmt other = form(s)) return ++seen == which ? other : s;
+      return ir::rewrite_children(s, changed);
+    };
+    ir::LoopProgram result = loops;
+    result.body = changed(loops.body);
+    if (which > 0) all.push_back(std::move(result));
+  }
+  return all;
+}
+
+void check_barriers(const ir::LoopProgram& loops, const ir::Environment& inputs) {
+  const auto no_barrier = [](const ir::Stmt& s) {
+    return std::holds_alternative<ir::Barrier>(s->op) ? ir::make_block({}) : nullptr;
+  };
+  for (const ir::LoopProgram& fewer : mutants(loops, no_barrier)) {
+    CAPTURE(ir::print(fewer));
+    CHECK_FALSE(emulate(fewer, inputs, {}).faults.empty());
+  }
 }
 
 codegen::Target gpu(const std::string& name) {

@@ -2,6 +2,7 @@
 // where it is installed, the assembler.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,13 @@ struct Emulated {
 Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs, const ir::Values& sizes,
                  const runtime::EmulatorOptions& options = {});
 
+// The loops with one statement of a kind in another form, for each of them; null: it stays.
+std::vector<ir::LoopProgram> mutants(const ir::LoopProgram& loops,
+                                     const std::function<ir::Stmt(const ir::Stmt&)>& form);
+// Without any one of their barriers, the emulator finds a fault.
+void check_barriers(const ir::LoopProgram& loops, const ir::Environment& inputs);
+
 codegen::Target gpu(const std::string& name);
+std::string joined(const std::vector<std::string>& lines);
 
 }  // namespace polyte::gpu::testing

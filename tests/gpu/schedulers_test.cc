@@ -34,12 +34,6 @@ BuiltKernel built_unproved(const NamedProgram& named, Arm arm, const char* machi
   return driver::build_kernel(named.program, gpu::testing::gpu(machine).machine, driver::testing::unproved(arm));
 }
 
-std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  return text;
-}
-
 // Bit for bit; to within rounding where the script's contract or its own words let sums be taken otherwise.
 bool agree(const ir::Contents& a, const ir::Contents& b, bool is_exact) {
   if (is_exact || !is_float(a.dtype)) return a.bytes == b.bytes;
@@ -89,6 +83,12 @@ bool has_on_one_thread(const BuiltKernel& kernel) {
 TEST_CASE("GPU schedulers: the reference's values on the emulator") {
   check_programs(programs());
   check_programs(examples());
+}
+
+TEST_CASE("GPU schedulers: every barrier is needed") {
+  for (const NamedProgram& named : programs())
+    for (const Arm arm : {Arm::Poly, Arm::Template})
+      check_barriers(built_unproved(named, arm).kernel.program, driver::small_integer_environment(*named.program, 1));
 }
 
 TEST_CASE("GPU schedulers: poly leaves nothing on one thread, the templates what is in a region") {

@@ -107,6 +107,9 @@ TEST_CASE("the normal form makes equal values equal") {
   CHECK(floor_div(Affine(13) - i, 14) == -floor_div(i, 14));
   CHECK(floor_div(i + floor_div(i, 14) * 14 + 14, 28) == floor_div(i, 14));
   CHECK(floor_div(i - floor_div(i, 14) * 14 + j * 28, 28) == j);
+  CHECK(floor_div(15 - mod(i, 2), 2) == Affine(7));
+  CHECK(floor_div(j * 4 + 11 - mod(i, 4), 4) == j + 2);
+  CHECK(floor_div(10 - mod(i, 4), 4) != Affine(2));
   CHECK(floor_div(j * 8 + mod(i, 8), 16) == floor_div(j, 2));
   CHECK(floor_div(j * 16 + mod(i, 8) * 2 + 1, 32) == floor_div(j, 2));
   CHECK(floor_div(j * 8 + mod(i, 9), 16) != floor_div(j, 2));
