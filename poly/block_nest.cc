@@ -135,16 +135,17 @@ class BlockPlanner {
     if (!tile_.step.empty()) define("Kc", tile_.steps);
   }
 
+  // Threads that have all of their sums run without a guard for each; loops of threads and steps have only their own.
   void splits() {
-    const auto split = [&](const ir::Statement& s, const std::string& loop, const char* param) {
-      plan_.splits.emplace_back(schedule::PlannedSplit{s.name, loop, Param{param}, kModel, true});
+    const auto split = [&](const ir::Statement& s, const std::string& loop, const char* param, bool is_guarded) {
+      plan_.splits.emplace_back(schedule::PlannedSplit{s.name, loop, Param{param}, kModel, is_guarded});
     };
     for (const ir::Statement* s : statements_)
       for (const Side& side : sides_) {
-        split(*s, side.tile.loop, side.block);
-        if (side.is_cut()) split(*s, side.within(), side.inner);
+        split(*s, side.tile.loop, side.block, !side.is_cut());
+        if (side.is_cut()) split(*s, side.within(), side.inner, false);
       }
-    if (!tile_.step.empty()) split(update_, tile_.step, "Kc");
+    if (!tile_.step.empty()) split(update_, tile_.step, "Kc", true);
   }
 
   // --- the nest

@@ -101,7 +101,7 @@ struct Emulator::State {
   std::int64_t block = 0;
   std::uint32_t epoch = 0;
   std::vector<std::uint32_t> block_epochs;  // of the launch: the first epoch of each of its blocks
-  bool ended = false;  // by a fault
+  bool ended = false;                       // by a fault
   std::int32_t status = 0;
   std::vector<std::string> faults;
   std::vector<LaunchCounts> counts;

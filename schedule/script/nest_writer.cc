@@ -1,5 +1,6 @@
 #include "schedule/script/nest_writer.h"
 
+#include "schedule/script/copy_names.h"
 #include "schedule/script/own_script.h"
 
 namespace polyte::schedule {
@@ -7,7 +8,7 @@ namespace {
 
 class NestWriter {
  public:
-  NestWriter(const NestPlan& plan, std::vector<Directive>& into) : plan_(plan), into_(into) {}
+  NestWriter(const NestPlan& plan, std::vector<Directive>& into) : plan_(plan), into_(into), before_(into.size()) {}
 
   void run() {
     if (plan_.map) write(*plan_.map);
@@ -22,11 +23,14 @@ class NestWriter {
     for (const PlannedPrefetch& prefetch : plan_.prefetches)
       add(Prefetch{prefetch.operand, prefetch.at, {"1"}, prefetch.level, prefetch.along}, prefetch.by);
     for (const PlannedStep& step : plan_.steps) std::visit([this](const auto& each) { write(each); }, step);
+    const std::span<Directive> all(into_);
+    name_copies(all.first(before_), all.subspan(before_));
   }
 
  private:
   const NestPlan& plan_;
   std::vector<Directive>& into_;
+  std::size_t before_;  // directives of the nests before
 
   void add(Operation operation, Provenance by) { into_.push_back({std::move(operation), by}); }
 

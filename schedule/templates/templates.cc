@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/cost/streaming.h"
+#include "schedule/script/copy_names.h"
 #include "schedule/script/own_script.h"
 #include "schedule/script/size_expr.h"
 #include "schedule/state/digits.h"
@@ -108,8 +109,11 @@ class TemplateScheduler {
       const bool is_unused = known.value == "?" && !filling.values.contains(param);
       filling.scope.names[param] = is_unused ? "" : param + kernel_.suffix();
     }
+    const std::size_t before = directives_.size();
     for (Directive& directive : expand(file, filling.scope, filling.values))
       directives_.push_back(std::move(directive));
+    const std::span<Directive> all(directives_);
+    name_copies(all.first(before), all.subspan(before));
     kernel_.staged = filling.staged;
     reassociated_.insert(filling.reassociated.begin(), filling.reassociated.end());
     reused_.insert(filling.reused.begin(), filling.reused.end());
