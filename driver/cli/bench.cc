@@ -32,7 +32,8 @@ int run_bench(const BenchOptions& options) {
   const Figures figures = time_all(works, options, machine);
   nlohmann::json rows = nlohmann::json::array();
   for (std::size_t i = 0; i < works.size(); ++i) {
-    rows.push_back(to_json(*works[i], figures.timings[i], figures.peaks.at(works[i]->dtype), options.threads));
+    const double peak = figures.peaks.at(works[i]->dtype);
+    rows.push_back(to_json(*works[i], &figures.timings[i], peak, machine, options.threads));
     if (!options.json) print_row(rows.back());
   }
   if (options.json) print_json(rows, machine, options.repetitions);

@@ -6,6 +6,7 @@
 #include "driver/cli/reports.h"
 #include "driver/cli/works.h"
 #include "runtime/compare.h"
+#include "runtime/cuda_device.h"
 
 namespace polyte::cli {
 namespace {
@@ -13,7 +14,12 @@ namespace {
 // Outputs of every contender against the first one's.
 std::vector<std::string> agreement(std::vector<std::unique_ptr<Work>>& works) {
   std::vector<std::string> verdicts;
-  for (std::unique_ptr<Work>& work : works) work->run();
+  if (!std::ranges::all_of(works, [](const auto& work) { return work->can_run(); }))
+    return std::vector<std::string>(works.size(), "not run");
+  for (std::unique_ptr<Work>& work : works) {
+    work->run();
+    if (work->gpu && work->runner) work->counts = work->runner->launch_counts();
+  }
   for (const std::unique_ptr<Work>& work : works) {
     std::string verdict = "same bits as " + works[0]->name;
     const std::vector<runtime::Tensor>&own = work->written(), &first = works[0]->written();
@@ -39,6 +45,8 @@ std::string format(const char* form, double value) {
 Lines time_lines(const nlohmann::json& row, const bench::Ratio* ratio) {
   Lines lines = {format("%.1f us", row["real_time"].get<double>() / 1e3)};
   if (row.contains("peak_fraction")) lines[0] += format(" (%.3f of the FMA peak)", row["peak_fraction"].get<double>());
+  if (row.contains("ceiling_fraction"))
+    lines[0] += format(" (%.3f of what the GPU's rates allow)", row["ceiling_fraction"].get<double>());
   if (row.contains("bytes_per_second"))
     lines.push_back(format("%.2f GB/s of the interface", row["bytes_per_second"].get<double>() / 1e9));
   if (!ratio) return lines;
@@ -48,18 +56,29 @@ Lines time_lines(const nlohmann::json& row, const bench::Ratio* ratio) {
   return lines;
 }
 
-// Schedule, proof, loops and machine code, in this order.
-Lines compile_lines(const driver::BuiltKernel& kernel) {
-  double script = 0, proof = 0, loops = 0, code = 0;
-  for (const StageTime& time : kernel.times) {
+// Schedule, proof, loops and machine code, in this order; of a GPU that is PTX and what the assembler makes of it.
+struct CompileTimes {
+  double schedule = 0, proof = 0, loops = 0, code = 0;
+};
+
+CompileTimes compile_times(const Work& work) {
+  CompileTimes times;
+  for (const StageTime& time : work.op->built.times) {
     const bool is_code = time.stage == "code generation" || time.stage == "link";
-    (time.stage == "schedule"           ? script
-     : time.stage == "replay and proof" ? proof
-     : is_code                          ? code
-                                        : loops) += time.milliseconds;
+    if (is_code && work.gpu) continue;
+    (time.stage == "schedule"           ? times.schedule
+     : time.stage == "replay and proof" ? times.proof
+     : is_code                          ? times.code
+                                        : times.loops) += time.milliseconds;
   }
-  return {format("schedule %.1f ms", script) + format(", proof %.1f", proof),
-          format("loops %.1f", loops) + format(", machine code %.1f", code)};
+  if (work.gpu) times.code = work.gpu->machine_code_ms;
+  return times;
+}
+
+Lines compile_lines(const Work& work) {
+  const CompileTimes times = compile_times(work);
+  return {format("schedule %.1f ms", times.schedule) + format(", proof %.1f", times.proof),
+          format("loops %.1f", times.loops) + format(", machine code %.1f", times.code)};
 }
 
 // Cut at blanks where longer than a column, and a word that is longer anywhere.
@@ -105,55 +124,118 @@ class SideBySide {
   }
 };
 
+// What is known of a GPU's kernels; the rows of a network are fewer.
+void add_gpu_rows(const std::vector<std::unique_ptr<Work>>& works, SideBySide& table) {
+  std::vector<std::string> titles;
+  std::vector<std::vector<GpuRow>> columns;
+  for (const std::unique_ptr<Work>& work : works) {
+    columns.push_back(work->gpu ? gpu_rows(*work->gpu, work->counts) : std::vector<GpuRow>());
+    for (const GpuRow& row : columns.back())
+      if (std::ranges::find(titles, row.title) == titles.end()) titles.push_back(row.title);
+  }
+  for (const std::string& title : titles) {
+    std::vector<Lines> cells(works.size());
+    for (std::size_t i = 0; i < works.size(); ++i)
+      for (const GpuRow& row : columns[i])
+        if (row.title == title) cells[i] = row.lines;
+    table.add(title, cells);
+  }
+}
+
 void print_side_by_side(const std::vector<std::unique_ptr<Work>>& works, const std::vector<Lines>& times,
                         const Lines& verdicts, bool proved) {
   SideBySide table(works.size());
   const auto add = [&](const char* title, const auto& cell) {
     std::vector<Lines> cells;
-    for (const std::unique_ptr<Work>& work : works) cells.push_back(work->op ? cell(work->op->built) : Lines());
+    for (const std::unique_ptr<Work>& work : works) cells.push_back(work->op ? cell(*work) : Lines());
     table.add(title, cells);
   };
   std::vector<Lines> names, outputs;
   for (std::size_t i = 0; i < works.size(); ++i) {
     names.push_back({works[i]->name});
     if (!works[i]->identical_to.empty()) names.back().push_back("the loops of " + works[i]->identical_to);
-    outputs.push_back({i == 0 ? "the first" : verdicts[i]});
+    outputs.push_back({i == 0 && verdicts[i].empty() ? "the first" : verdicts[i]});
   }
   table.add("", names);
   table.add("time", times);
-  using Kernel = driver::BuiltKernel;
-  add("nest", [](const Kernel& kernel) { return Lines{nest_line(kernel)}; });
-  add("storage", [](const Kernel& kernel) { return storage_lines(kernel); });
-  add("float order", [](const Kernel& kernel) { return order_lines(kernel); });
-  add("proof", [&](const Kernel& kernel) { return Lines{proof_line(kernel, proved)}; });
+  add("nest", [](const Work& work) { return Lines{nest_line(work.op->built)}; });
+  add("storage", [](const Work& work) { return storage_lines(work.op->built); });
+  add_gpu_rows(works, table);
+  add("float order", [](const Work& work) { return order_lines(work.op->built); });
+  add("proof", [&](const Work& work) { return Lines{proof_line(work.op->built, proved)}; });
   add("compile", compile_lines);
   table.add("outputs", outputs);
+}
+
+// On a GPU that is there the work is timed; where there is none it is compiled, and that is said.
+void find_device(BenchOptions& options, const codegen::Target& target) {
+  if (target.kind != TargetKind::Cuda) return;
+  if (options.verb.emulate) {
+    if (!std::ranges::all_of(options.sources, is_operator))
+      throw UserError(ExitStatus::Usage, "--emulate: compare emulates operators; a network is by polyte run --emulate");
+    options.on = BenchOptions::On::Emulator;
+    options.why_not_measured = "what --emulate runs says nothing of time";
+    return;
+  }
+  try {
+    runtime::CudaDevice::open(options.verb.cuda);
+  } catch (const UserError& e) {
+    if (e.status() != ExitStatus::Device || !options.verb.cuda.driver.empty()) throw;
+    options.on = BenchOptions::On::Nothing;
+    options.why_not_measured = e.what();
+  }
+}
+
+nlohmann::json row_of(const Work& work, const Figures& figures, std::size_t i, const Machine& machine,
+                      const BenchOptions& options) {
+  const bool timed = i < figures.timings.size();
+  nlohmann::json row = to_json(work, timed ? &figures.timings[i] : nullptr, timed ? figures.peaks.at(work.dtype) : 0,
+                               machine, options.threads);
+  if (!timed) row["not_measured"] = options.why_not_measured;
+  if (!work.op) return row;
+  const CompileTimes times = compile_times(work);
+  row["compile_ms"] = {
+      {"schedule", times.schedule}, {"proof", times.proof}, {"loops", times.loops}, {"machine_code", times.code}};
+  return row;
+}
+
+void print_heading(const BenchOptions& options, const Machine& machine) {
+  if (options.why_not_measured.empty())
+    std::printf("%s, %d thread%s, %d interleaved rounds\n\n", machine.model_name.c_str(), options.threads,
+                options.threads == 1 ? "" : "s", options.repetitions);
+  else
+    std::printf("%s, not measured: %s\n\n", machine.model_name.c_str(), options.why_not_measured.c_str());
 }
 
 int run_compare(BenchOptions options) {
   if (options.schedulers.empty()) options.schedulers = {"poly", "template"};
   int status = 0;
+  const codegen::Target target = target_from(options.verb.target);
+  check_emulate(options.verb.emulate, target);
+  find_device(options, target);
   std::vector<std::unique_ptr<Work>> works = all_work(options, status);
-  const Machine machine = target_from(options.verb.target).machine;
+  const Machine& machine = target.machine;
   const Lines verdicts = agreement(works);
-  const Figures figures = time_all(works, options, machine);
+  const Figures figures = options.why_not_measured.empty() ? time_all(works, options, machine) : Figures();
   nlohmann::json rows = nlohmann::json::array();
   std::vector<Lines> times;
   for (std::size_t i = 0; i < works.size(); ++i) {
-    nlohmann::json row = to_json(*works[i], figures.timings[i], figures.peaks.at(works[i]->dtype), options.threads);
-    const bench::Ratio ratio = bench::ratio_of(figures.timings[i], figures.timings[0]);
-    row["ratio_to_first"] = {{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}};
+    nlohmann::json row = row_of(*works[i], figures, i, machine, options);
+    std::optional<bench::Ratio> ratio;
+    if (!figures.timings.empty()) {
+      ratio = bench::ratio_of(figures.timings[i], figures.timings[0]);
+      row["ratio_to_first"] = {{"median", ratio->median}, {"low", ratio->low}, {"high", ratio->high}};
+    }
     row["outputs"] = verdicts[i];
     row["script"] = works[i]->script;
-    times.push_back(time_lines(row, i == 0 ? nullptr : &ratio));
+    times.push_back(!ratio ? Lines{"not measured"} : time_lines(row, i == 0 ? nullptr : &*ratio));
     rows.push_back(std::move(row));
   }
   if (options.json) {
     print_json(rows, machine, options.repetitions);
     return status;
   }
-  std::printf("%s, %d thread%s, %d interleaved rounds\n\n", machine.model_name.c_str(), options.threads,
-              options.threads == 1 ? "" : "s", options.repetitions);
+  print_heading(options, machine);
   print_side_by_side(works, times, verdicts, !options.verb.schedule.no_proof);
   for (const std::unique_ptr<Work>& work : works) {
     if (!work->script.empty()) std::printf("\n# %s\n%s", work->name.c_str(), work->script.c_str());
@@ -166,6 +248,7 @@ int run_compare(BenchOptions options) {
 void add_compare(const Verb& app) {
   const Verb verb = app.verb("compare", "the same work under several schedulers or scripts, side by side");
   std::shared_ptr<BenchOptions> options = bench_options(verb);
+  verb.flag("--emulate", options->verb.emulate, "of a GPU: play its threads on this CPU, check and count every access");
   verb.example("polyte compare 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=256,n=256,k=256 --schedulers poly,template");
   verb.calls([options, verb] {
     if (verb.is_given("--threads")) options->verb.schedule_threads = options->threads;

@@ -21,6 +21,10 @@ std::unique_ptr<Work> model_work(const std::string& path, const BenchOptions& op
   work->loops = model.loops;
   if (!is_artifact(path)) work->name += " " + arm_title(work->arm, work->scheduling);
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
+  if (model.artifact->manifest().arch == to_string(TargetKind::Cuda)) {
+    work->gpu = gpu_figures(*model.artifact);
+    if (options.on == BenchOptions::On::Nothing) return work;
+  }
   work->session =
       std::make_unique<runtime::Session>(model.artifact, runtime::SessionOptions{options.threads, options.verb.cuda});
   const runtime::Fill fill = runtime::parse_fill(options.fill);
@@ -42,7 +46,8 @@ std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& pr
                                     const ScheduleOptions& schedule, const codegen::Target& target) {
   auto work = std::make_unique<Work>();
   schedule::Script script;
-  const driver::KernelOptions kernel = kernel_options(schedule, *program, script);
+  driver::KernelOptions kernel = kernel_options(schedule, *program, script);
+  kernel.emulated = options.on == BenchOptions::On::Emulator;
   work->op = std::make_unique<driver::CompiledOperator>(driver::compile_operator(program, target, kernel));
   for (const std::string& note : work->op->built.notes) std::cerr << "note: " << note << "\n";
   work->source = program->name + "@" + ir::digest(*program);
@@ -60,11 +65,14 @@ std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& pr
     if (interface[i]->role != ir::Role::Out) runtime::fill(work->tensors[i], fill, interface[i]->name);
   }
   for (const runtime::Tensor& tensor : work->tensors) work->bytes += static_cast<double>(tensor.bytes());
-  if (target.kind == TargetKind::Cuda) {
+  if (target.kind == TargetKind::Cuda) work->gpu = gpu_figures(work->op->built, target);
+  if (options.on == BenchOptions::On::Nothing) return work;
+  if (target.kind == TargetKind::Cuda && options.on == BenchOptions::On::Device) {
     work->device = std::make_unique<driver::OperatorSession>(*work->op, work->tensors, target, options.verb.cuda);
     work->device->run();
   } else {
     work->runner = std::make_unique<driver::OperatorRunner>(*work->op, work->tensors, options.threads);
+    if (work->gpu) work->runner->set_emulation({.count_accesses = true});
   }
   return work;
 }
@@ -102,6 +110,18 @@ nlohmann::json context_json(const Machine& machine, int rounds) {
           {"l3_a_core", machine.l3.bytes},
           {"vector_bits", machine.vector_bits},
           {"rounds", rounds}};
+}
+
+// Seconds that the machine's rates leave to a GPU's work; 0: not known. Multiply-adds of single precision outside of
+// tensor cores are the only ones whose rate is known for all work.
+double seconds_at_best(const Work& work, const Machine& machine) {
+  if (!machine.gpu) return 0;
+  const Gpu& gpu = *machine.gpu;
+  const double flops = 2e9 * gpu.multiprocessors * gpu.f32_fma_a_cycle * gpu.clock_ghz;
+  const double bytes = 1e9 * gpu.memory_gb_a_second;
+  double seconds = bytes > 0 ? work.bytes / bytes : 0;
+  if (work.dtype == DType::F32 && flops > 0) seconds = std::max(seconds, work.flops / flops);
+  return seconds;
 }
 
 }  // namespace
@@ -159,29 +179,36 @@ Figures time_all(std::vector<std::unique_ptr<Work>>& works, const BenchOptions& 
   std::vector<bench::Contender> contenders;
   for (std::unique_ptr<Work>& work : works) {
     Work* w = work.get();
-    figures.peaks[w->dtype] = bench::measure_peak(machine, w->dtype);
+    figures.peaks[w->dtype] = machine.gpu ? 0 : bench::measure_peak(machine, w->dtype);
     contenders.push_back({w->name, [w] { w->run(); }});
   }
   bench::MeasureOptions measure_options;
   measure_options.rounds = options.repetitions;
   figures.timings = bench::measure(contenders, measure_options);
+  if (machine.gpu) return figures;
   for (auto& [type, peak] : figures.peaks) peak = std::max(peak, bench::measure_peak(machine, type));
   return figures;
 }
 
-nlohmann::json to_json(const Work& work, const bench::Timing& timing, double peak, int threads) {
-  nlohmann::json row{{"name", work.name},
-                     {"run_type", "iteration"},
-                     {"time_unit", "ns"},
-                     {"threads", threads},
-                     {"real_time", timing.median()},
-                     {"cpu_time", timing.median()},
-                     {"iterations", timing.iterations},
-                     {"interval", {timing.interval().first, timing.interval().second}}};
+nlohmann::json to_json(const Work& work, const bench::Timing* timing, double peak, const Machine& machine,
+                       int threads) {
+  nlohmann::json row{{"name", work.name}, {"run_type", "iteration"}, {"time_unit", "ns"}, {"threads", threads}};
   row.update(scheduling_json(work.scheduling, work.identical_to));
-  if (work.flops > 0) row["flops_per_second"] = work.flops / (timing.median() * 1e-9);
-  if (work.bytes > 0) row["bytes_per_second"] = work.bytes / (timing.median() * 1e-9);
-  if (work.flops > 0 && peak > 0) row["peak_fraction"] = work.flops / (timing.median() * 1e-9) / (peak * threads);
+  if (work.gpu) {
+    row["gpu"] = to_json(*work.gpu);
+    row["gpu"]["emulated"] = work.counts.empty() ? nlohmann::json() : to_json(work.counts);
+    row["flops"] = work.flops;
+    row["bytes"] = work.bytes;
+  }
+  if (timing == nullptr) return row;
+  const double seconds = timing->median() * 1e-9;
+  row["real_time"] = row["cpu_time"] = timing->median();
+  row["iterations"] = timing->iterations;
+  row["interval"] = {timing->interval().first, timing->interval().second};
+  if (work.flops > 0) row["flops_per_second"] = work.flops / seconds;
+  if (work.bytes > 0) row["bytes_per_second"] = work.bytes / seconds;
+  if (work.flops > 0 && peak > 0) row["peak_fraction"] = work.flops / seconds / (peak * threads);
+  if (const double best = seconds_at_best(work, machine); best > 0) row["ceiling_fraction"] = best / seconds;
   return row;
 }
 
@@ -196,6 +223,8 @@ void print_row(const nlohmann::json& row) {
   if (row.contains("bytes_per_second")) std::printf("  %7.2f GB/s", row["bytes_per_second"].get<double>() / 1e9);
   if (row.contains("flops_per_second")) std::printf("  %8.2f GF/s", row["flops_per_second"].get<double>() / 1e9);
   if (row.contains("peak_fraction")) std::printf("  %.3f of the FMA peak", row["peak_fraction"].get<double>());
+  if (row.contains("ceiling_fraction"))
+    std::printf("  %.3f of what the GPU's rates allow", row["ceiling_fraction"].get<double>());
   if (!row["identical_to"].is_null()) std::printf("  the loops of %s", row["identical_to"].get<std::string>().c_str());
   std::printf("\n");
 }

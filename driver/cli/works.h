@@ -6,6 +6,7 @@
 #include <map>
 
 #include "bench/measure.h"
+#include "driver/cli/gpu_figures.h"
 #include "driver/cli/model_options.h"
 #include "driver/cli/scheduling_report.h"
 #include "driver/compile/operator.h"
@@ -22,6 +23,9 @@ struct BenchOptions {
   std::string fill = "normal";
   int threads = 1, repetitions = 15;
   bool json = false, proof = false;
+  // Of a GPU, what compare decides: whether the work is on a device, is emulated, or is compiled only.
+  enum class On { Device, Emulator, Nothing } on = On::Device;
+  std::string why_not_measured;
 };
 
 // Something that can be run again and again, with what is known of it.
@@ -42,7 +46,10 @@ struct Work {
   std::unique_ptr<driver::OperatorSession> device;  // of a GPU; it has run once
   std::unique_ptr<runtime::Session> session;        // on a GPU it has run once
   std::vector<runtime::TensorView> inputs, outputs;
+  std::optional<GpuFigures> gpu;              // of a GPU
+  std::vector<runtime::LaunchCounts> counts;  // of its emulator
 
+  bool can_run() const { return runner || device || session; }
   const std::vector<runtime::Tensor>& written() const { return session ? results : tensors; }
   void run() {
     if (runner) {
@@ -70,8 +77,8 @@ struct Figures {
 };
 Figures time_all(std::vector<std::unique_ptr<Work>>& works, const BenchOptions& options, const Machine& machine);
 
-// A row of the report, and all of them with what the machine is.
-nlohmann::json to_json(const Work& work, const bench::Timing& timing, double peak, int threads);
+// A row of the report, and all of them with what the machine is. `timing` null: it was not measured.
+nlohmann::json to_json(const Work& work, const bench::Timing* timing, double peak, const Machine& machine, int threads);
 void print_json(const nlohmann::json& rows, const Machine& machine, int rounds);
 void print_row(const nlohmann::json& row);
 

@@ -164,3 +164,25 @@ with zipfile.ZipFile("in.npz", "w", zipfile.ZIP_DEFLATED) as archive, archive.op
   CHECK(folder.run("ulimit -v 400000; polyte interpret p.program --shape N=4 -i in.npz") == 3);
   CHECK(folder.words() == "input 'A' is u8[629145600], expected f32[4]\n");
 }
+
+TEST_CASE("compare shows a GPU's kernels where no GPU is, and says that nothing was measured") {
+  Folder folder;
+  const std::string compare = "polyte compare p.program --shape N=64 --target cuda:h100 --json";
+  REQUIRE(folder.run(compare + " >nothing.json") == 0);
+  REQUIRE(folder.run(compare + " --emulate >emulated.json") == 0);
+  const std::string nothing = folder.read("nothing.json"), emulated = folder.read("emulated.json");
+  for (const std::string& text : {nothing, emulated}) {
+    for (const char* key : {"\"not_measured\"", "\"barriers\": 0", "\"spill_store_bytes\"", "\"predicted\"",
+                            "\"blocks\"", "\"machine_code\"", "\"flops\"", "\"bytes\": 512.0"})
+      CHECK_MESSAGE(text.find(key) != std::string::npos, key);
+    for (const char* key : {"\"real_time\"", "peak_fraction", "ceiling_fraction"})
+      CHECK_MESSAGE(text.find(key) == std::string::npos, key);
+  }
+  CHECK(nothing.find("\"emulated\": null") != std::string::npos);
+  CHECK(nothing.find("\"outputs\": \"not run\"") != std::string::npos);
+  CHECK(emulated.find("\"requests\": 2") != std::string::npos);
+  CHECK(emulated.find("\"outputs\": \"same bits as p poly\"") != std::string::npos);
+  REQUIRE(folder.run("polyte compare digits.onnx --target cuda:h100 >network.txt") == 0);
+  CHECK(folder.read("network.txt").find("launches") != std::string::npos);
+  CHECK(folder.run("polyte compare p.program --shape N=64 --target cuda:h100 --driver ./none.so") == 6);
+}

@@ -1,0 +1,54 @@
+// What is known of a GPU's kernel without running it: its launches, what the assembler makes of them, where threads
+// meet, what their accesses cost. For comparisons:
+//
+//   GpuFigures figures = gpu_figures(kernel, target);
+//   figures.launches[0].registers         // 96
+//   row["gpu"] = to_json(figures);
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/target.h"
+#include "driver/compile/build_kernel.h"
+#include "ir/warp_memory.h"
+#include "runtime/artifact.h"
+#include "runtime/emulator.h"
+
+namespace polyte::cli {
+
+struct GpuFigures {
+  struct Launch {
+    std::string name;
+    std::optional<std::int64_t> blocks;  // where sizes say it
+    std::int64_t threads = 0, shared_bytes = 0;
+    std::optional<std::int64_t> registers, stack_bytes, spilled_bytes;  // stores; where there is an assembler
+    std::int64_t barriers = 0, warp_barriers = 0, copy_waits = 0;       // places in the code
+    std::vector<ir::MemoryAccess> accesses;  // predicted: the first block, the first iterations of loops
+  };
+  bool of_kernel = false;  // of an artifact barriers and accesses are not known
+  std::vector<Launch> launches;
+  std::string assembler;              // a path; empty: none was found
+  std::vector<std::string> messages;  // its words that are more than figures, or why it was not asked
+  double machine_code_ms = 0;         // PTX and machine code
+};
+
+GpuFigures gpu_figures(const driver::BuiltKernel& kernel, const codegen::Target& target);
+// From the report of an artifact for a GPU.
+GpuFigures gpu_figures(const runtime::Artifact& artifact);
+
+nlohmann::json to_json(const GpuFigures& figures);
+nlohmann::json to_json(const std::vector<runtime::LaunchCounts>& counts);  // of the emulator
+
+// Lines of a comparison's column.
+struct GpuRow {
+  std::string title;
+  std::vector<std::string> lines;
+};
+std::vector<GpuRow> gpu_rows(const GpuFigures& figures, const std::vector<runtime::LaunchCounts>& counts);
+
+}  // namespace polyte::cli
