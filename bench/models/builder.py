@@ -43,13 +43,13 @@ class Net:
     def __init__(self, name, shape, opset=OPSET, seed=0):
         self.name, self._opset = name, opset
         self._random = np.random.default_rng([seed, *name.encode()])
-        self._nodes, self._weights, self._counts = [], [], {}
+        self._nodes, self.weights, self._counts = [], [], {}
         self.input = Value("input", tuple(shape), np.ones(shape[1]))
 
     # ---- what every operator is made of
 
     def constant(self, name, array):
-        self._weights.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
         return name
 
     def node(self, kind, inputs, outputs=1, **attributes):
@@ -60,12 +60,12 @@ class Net:
         return names[0] if outputs == 1 else names
 
     def integers(self, stem, values):
-        return self.constant(f"{stem}_{len(self._weights)}", np.array(values, np.int64))
+        return self.constant(f"{stem}_{len(self.weights)}", np.array(values, np.int64))
 
     def scalar(self, stem, value):
-        return self.constant(f"{stem}_{len(self._weights)}", np.array(value, np.float32))
+        return self.constant(f"{stem}_{len(self.weights)}", np.array(value, np.float32))
 
-    def _draw(self, *shape):
+    def draw(self, *shape):
         return self._random.standard_normal(shape, dtype=np.float32)
 
     def _near(self, expected):
@@ -77,11 +77,11 @@ class Net:
     def conv(self, x, features, kernel, stride=1, pad=0, groups=1, dilation=1, bias=False, gain=2.0):
         (kh, kw), (ph, pw), (sh, sw), (dh, dw) = map(pair, (kernel, pad, stride, dilation))
         fan_in = x.channels // groups * kh * kw
-        name = f"conv{len(self._weights)}"
-        inputs = [x.name, self.constant(f"{name}.weight", self._draw(features, x.channels // groups, kh, kw) *
+        name = f"conv{len(self.weights)}"
+        inputs = [x.name, self.constant(f"{name}.weight", self.draw(features, x.channels // groups, kh, kw) *
                                         np.float32(np.sqrt(gain / fan_in)))]
         if bias:
-            inputs.append(self.constant(f"{name}.bias", 0.1 * self._draw(features)))
+            inputs.append(self.constant(f"{name}.bias", 0.1 * self.draw(features)))
         out = self.node("Conv", inputs, dilations=[dh, dw], group=groups, kernel_shape=[kh, kw], pads=[ph, pw, ph, pw],
                         strides=[sh, sw])
         n, _, h, w = x.shape
@@ -89,12 +89,12 @@ class Net:
         return Value(out, (n, features, extent(h, kh, sh, (ph, ph), dh), extent(w, kw, sw, (pw, pw), dw)), power)
 
     def conv_transpose(self, x, features, kernel, stride, bias=True):
-        name = f"upconv{len(self._weights)}"
+        name = f"upconv{len(self.weights)}"
         fan_in = x.channels * (kernel // stride)**2
-        inputs = [x.name, self.constant(f"{name}.weight", self._draw(x.channels, features, kernel, kernel) *
+        inputs = [x.name, self.constant(f"{name}.weight", self.draw(x.channels, features, kernel, kernel) *
                                         np.float32(np.sqrt(1 / fan_in)))]
         if bias:
-            inputs.append(self.constant(f"{name}.bias", 0.1 * self._draw(features)))
+            inputs.append(self.constant(f"{name}.bias", 0.1 * self.draw(features)))
         out = self.node("ConvTranspose", inputs, dilations=[1, 1], group=1, kernel_shape=[kernel, kernel],
                         pads=[0, 0, 0, 0], strides=[stride, stride])
         n, _, h, w = x.shape
@@ -102,19 +102,19 @@ class Net:
         return Value(out, (n, features, *grown), np.full(features, x.power.mean()))
 
     def batch_norm(self, x, epsilon=1e-5, scale=1.0):
-        name, c = f"bn{len(self._weights)}", x.channels
+        name, c = f"bn{len(self.weights)}", x.channels
         gamma = self._near(np.full(c, scale))
-        parts = {"weight": gamma, "bias": 0.1 * self._draw(c),
-                 "running_mean": 0.1 * self._draw(c) * np.sqrt(x.power).astype(np.float32),
+        parts = {"weight": gamma, "bias": 0.1 * self.draw(c),
+                 "running_mean": 0.1 * self.draw(c) * np.sqrt(x.power).astype(np.float32),
                  "running_var": self._near(x.power)}
         inputs = [x.name, *(self.constant(f"{name}.{part}", array) for part, array in parts.items())]
         out = self.node("BatchNormalization", inputs, epsilon=epsilon, momentum=0.9)
         return Value(out, x.shape, gamma.astype(np.float64)**2)
 
     def gemm(self, x, features, gain=1.0):
-        name, k = f"fc{len(self._weights)}", x.shape[1]
-        weight = self._draw(features, k) * np.float32(np.sqrt(gain / k))
-        inputs = [x.name, self.constant(f"{name}.weight", weight), self.constant(f"{name}.bias", 0.1 * self._draw(features))]
+        name, k = f"fc{len(self.weights)}", x.shape[1]
+        weight = self.draw(features, k) * np.float32(np.sqrt(gain / k))
+        inputs = [x.name, self.constant(f"{name}.weight", weight), self.constant(f"{name}.bias", 0.1 * self.draw(features))]
         out = self.node("Gemm", inputs, alpha=1.0, beta=1.0, transB=1)
         return Value(out, (x.shape[0], features), np.full(features, gain * x.power.mean()))
 
@@ -197,7 +197,7 @@ class Net:
 
     def upsample(self, x, factor):
         """Nearest neighbours."""
-        scales = self.constant(f"scales_{len(self._weights)}", np.array([1, 1, factor, factor], np.float32))
+        scales = self.constant(f"scales_{len(self.weights)}", np.array([1, 1, factor, factor], np.float32))
         out = self.node("Resize", [x.name, "", scales], coordinate_transformation_mode="asymmetric",
                         mode="nearest", nearest_mode="floor")
         return Value(out, (*x.shape[:2], *(size * factor for size in x.shape[2:])), x.power)
@@ -215,7 +215,7 @@ class Net:
         graph = helper.make_graph(
             self._nodes, self.name,
             [helper.make_tensor_value_info(self.input.name, TensorProto.FLOAT, self.input.shape)],
-            [helper.make_tensor_value_info(names[v.name], TensorProto.FLOAT, v.shape) for v in outputs], self._weights)
+            [helper.make_tensor_value_info(names[v.name], TensorProto.FLOAT, v.shape) for v in outputs], self.weights)
         made = helper.make_model(graph, producer_name="polyte bench/models", ir_version=8,
                                  opset_imports=[helper.make_opsetid("", self._opset)])
         onnx.checker.check_model(made, full_check=True)

@@ -6,39 +6,8 @@ import tempfile
 
 import numpy as np
 
+from .c_api import POINTER, DlTensor, TensorInfo, load_api
 from .timing import Contender
-
-
-class DlTensor(c.Structure):
-    _fields_ = [("data", c.c_void_p), ("device_type", c.c_int32), ("device_id", c.c_int32), ("ndim", c.c_int32),
-                ("code", c.c_uint8), ("bits", c.c_uint8), ("lanes", c.c_uint16), ("shape", c.POINTER(c.c_int64)),
-                ("strides", c.c_void_p), ("byte_offset", c.c_uint64)]
-
-
-class TensorInfo(c.Structure):
-    _fields_ = [("name", c.c_char_p), ("code", c.c_uint8), ("bits", c.c_uint8), ("lanes", c.c_uint16),
-                ("ndim", c.c_int32), ("shape", c.POINTER(c.c_int64))]
-
-
-POINTER = c.c_void_p
-DESCRIBE = c.CFUNCTYPE(c.c_int, POINTER, c.c_int32, c.POINTER(TensorInfo))
-COUNT = c.CFUNCTYPE(c.c_int32, POINTER)
-STEP_TEXT = c.CFUNCTYPE(c.c_char_p, POINTER, c.c_int32)
-
-
-class Api(c.Structure):
-    _fields_ = [("size", c.c_uint32), ("version", c.c_uint32),
-                ("session_open", c.CFUNCTYPE(c.c_int, c.c_char_p, c.c_int32, c.POINTER(POINTER), c.POINTER(POINTER))),
-                ("session_close", c.CFUNCTYPE(None, POINTER)),
-                ("input_count", COUNT), ("output_count", COUNT), ("input_info", DESCRIBE), ("output_info", DESCRIBE),
-                ("session_run", c.CFUNCTYPE(c.c_int, POINTER, POINTER, c.c_int32, POINTER, c.c_int32,
-                                            c.POINTER(POINTER))),
-                ("problem_text", c.CFUNCTYPE(c.c_char_p, POINTER)),
-                ("problem_status", c.CFUNCTYPE(c.c_int, POINTER)),
-                ("problem_free", c.CFUNCTYPE(None, POINTER)),
-                ("step_count", COUNT), ("step_group", STEP_TEXT), ("step_kernel", STEP_TEXT),
-                ("session_run_timed", c.CFUNCTYPE(c.c_int, POINTER, POINTER, c.c_int32, POINTER, c.c_int32, POINTER,
-                                                  c.c_void_p))]
 
 
 def aligned(shape, dtype):
@@ -119,9 +88,7 @@ class Polyte:
 
     def __init__(self, build):
         self.command = os.path.join(build, "polyte")
-        library = c.CDLL(os.path.join(build, "runtime", "libpolyte_runtime.so"))
-        library.polyte_runtime_get_api.restype = c.POINTER(Api)
-        self._library, self._api = library, library.polyte_runtime_get_api(1).contents
+        self._api = load_api(os.path.join(build, "runtime", "libpolyte_runtime.so"))
         self._folder = tempfile.TemporaryDirectory()
 
     def _path(self, name):

@@ -62,7 +62,8 @@ std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& pr
   const runtime::Fill fill = runtime::parse_fill(options.fill);
   const std::vector<const ir::Buffer*> interface = program->interface();
   for (std::size_t i = 0; i < interface.size(); ++i) {
-    if (interface[i]->role != ir::Role::Out) runtime::fill(work->tensors[i], fill, interface[i]->name);
+    if (interface[i]->role != ir::Role::Out && options.on != BenchOptions::On::Nothing)
+      runtime::fill(work->tensors[i], fill, interface[i]->name);
   }
   for (const runtime::Tensor& tensor : work->tensors) work->bytes += static_cast<double>(tensor.bytes());
   if (target.kind == TargetKind::Cuda) work->gpu = gpu_figures(work->op->built, target);

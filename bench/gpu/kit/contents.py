@@ -1,0 +1,75 @@
+"""A pack: a folder with pack.json, artifacts, libraries and this kit. Written by bench/gpu/pack, read by bench/gpu/run.
+
+The constants of a network's artifact lie apart, compressed, once however many artifacts have them; `restore` puts them
+back where they were, so that the artifact is the compiler's, byte for byte.
+"""
+import hashlib
+import json
+import lzma
+import os
+import zipfile
+
+CONSTANTS = "constants.bin"
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def take_apart(path, blobs):
+    """Moves the constants of an artifact into the folder `blobs`; what restore needs to know, or None."""
+    with zipfile.ZipFile(path) as archive:
+        found = [info for info in archive.infolist() if info.filename == CONSTANTS]
+        if not found or found[0].file_size < 1 << 16:
+            return None
+        info = found[0]
+    with open(path, "rb") as file:
+        whole = file.read()
+    header = whole[info.header_offset:info.header_offset + 30]
+    start = info.header_offset + 30 + int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+    constants = whole[start:start + info.file_size]
+    name = digest(constants)
+    blob = os.path.join(blobs, name + ".xz")
+    if not os.path.exists(blob):
+        os.makedirs(blobs, exist_ok=True)
+        # Floats: the place in a word says much, the words before little.
+        filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "lc": 0, "lp": 2, "pb": 2, "dict_size": 1 << 20}]
+        with open(blob, "wb") as file:
+            file.write(lzma.compress(constants, filters=filters))
+    with open(path, "wb") as file:
+        file.write(whole[:start] + whole[start + info.file_size:])
+    return {"at": start, "blob": name, "sha256": digest(whole)}
+
+
+class Pack:
+    def __init__(self, folder):
+        self.folder = folder
+        with open(os.path.join(folder, "pack.json")) as file:
+            self.contents = json.load(file)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def items(self):
+        """Kernels, then networks, by their ids."""
+        return {item["id"]: item for item in self.contents["kernels"] + self.contents["networks"]}
+
+    def artifact(self, item, scratch):
+        """The path of its artifact, whole."""
+        path, apart = self.path(item["artifact"]), item.get("constants")
+        if not apart:
+            return path
+        whole = os.path.join(scratch, os.path.basename(path))
+        if os.path.exists(whole):
+            return whole
+        with open(path, "rb") as file:
+            frame = file.read()
+        with open(self.path(f"blobs/{apart['blob']}.xz"), "rb") as file:
+            constants = lzma.decompress(file.read())
+        data = frame[:apart["at"]] + constants + frame[apart["at"]:]
+        if digest(data) != apart["sha256"]:
+            raise RuntimeError(f"{item['id']}: the artifact put together again is not the one that was packed")
+        with open(whole + ".part", "wb") as file:
+            file.write(data)
+        os.replace(whole + ".part", whole)
+        return whole
