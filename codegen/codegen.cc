@@ -119,8 +119,9 @@ class Job {
   void check_instructions(const Kernel& kernel) const {
     ir::for_each_stmt(kernel.program.body, [&](const ir::Stmt& s) {
       const auto* tensorized = std::get_if<ir::Tensorized>(&s->op);
-      if (!tensorized) return;
-      const std::string missing = ir::missing_for(*ir::find_intrinsic(tensorized->intrinsic), target_.machine);
+      const ir::Intrinsic* row = tensorized ? ir::find_intrinsic(tensorized->intrinsic) : nullptr;
+      if (!row) return;  // what lowering has put in is there where it does so
+      const std::string missing = ir::missing_for(*row, target_.machine);
       if (!missing.empty())
         throw UserError(ExitStatus::Unsupported, "kernel '" + kernel.program.name + "': tensorize with " +
                                                      tensorized->intrinsic + " needs " + missing + ", which " +

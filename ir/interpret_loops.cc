@@ -130,7 +130,8 @@ class Machine {
 
   void allocate(Step& step) {
     Cells& cells = buffers_[static_cast<std::size_t>(step.buffer)];
-    cells.copies = step.of_each_thread ? kMostThreads : 1;
+    cells.unit = step.of_lanes ? kLanes : 1;
+    cells.copies = step.of_each_thread ? kMostThreads / cells.unit : 1;
     const std::int64_t elements = cells.size * cells.copies;
     cells.own.assign(static_cast<std::size_t>(elements * size_in_bytes(cells.dtype)), std::byte{0xA5});
     cells.bytes = cells.own.data();
@@ -203,8 +204,8 @@ class Machine {
       if (!s.indirect.empty()) indirect[d] = &evaluate(s.indirect[0]);
     }
     if (access.active) count = std::min(count, access.active->at(slots_));
-    POLYTE_CHECK(cells.copies == 1 || thread_ < cells.copies, "more threads than a block has");
-    const std::int64_t copy = cells.copies == 1 ? 0 : thread_ * cells.size;
+    POLYTE_CHECK(cells.copies == 1 || thread_ / cells.unit < cells.copies, "more threads than a block has");
+    const std::int64_t copy = cells.copies == 1 ? 0 : thread_ / cells.unit * cells.size;
     for (int lane = 0; lane < count; ++lane) {
       std::int64_t subscripts[16];
       for (std::size_t d = 0; d < access.subscripts.size(); ++d) {
@@ -256,10 +257,12 @@ class Machine {
   void check_owner(Cells& cells, std::int64_t position, std::size_t subscripts) const {
     if (cells.owners.empty()) return;
     std::int64_t& owner = cells.owners[static_cast<std::size_t>(position)];
-    if (owner < 0) owner = thread_;
-    if (owner != thread_)
-      fault(where() + ": thread " + std::to_string(thread_) + " touches " + element(cells, position, subscripts) +
-            ", a register of thread " + std::to_string(owner));
+    const std::int64_t own = thread_ / cells.unit;
+    const std::string unit = cells.unit == 1 ? "thread " : "warp ";
+    if (owner < 0) owner = own;
+    if (owner != own)
+      fault(where() + ": " + unit + std::to_string(own) + " touches " + element(cells, position, subscripts) +
+            ", a register of " + unit + std::to_string(owner));
   }
 
   void touch_read(Cells& cells, std::int64_t position, const ResolvedAccess& access, int lane) {

@@ -17,6 +17,14 @@ struct Row {
   std::vector<std::vector<std::string>> features;
 };
 
+// A row of the tensor cores: tiles of m by n, sums of k products, of elements of so many bytes.
+struct MatrixRow {
+  const char *name, *type, *sum;
+  int k, bytes;
+  IntrinsicCall call;
+  bool rounds;
+};
+
 using Features = std::vector<std::vector<std::string>>;
 const Features kVnni512 = {{"avx512vnni"}}, kVnni = {{"avx512vnni", "avx512vl"}, {"avxvnni"}};
 
@@ -111,6 +119,53 @@ const Row kRows[] = {
     {"sum_i32x4", "in a: i32[4]; inout c: i32[1]", kSum, {"llvm.vector.reduce.add", "a", true}, 0, {}},
 };
 
+const MatrixRow kMatrixRows[] = {
+    {"mma_bf16_m16n8k16",
+     "bf16",
+     "f32",
+     16,
+     2,
+     {"llvm.nvvm.mma.m16n8k16.row.col.bf16", "abc", false, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"},
+     true},
+    {"mma_f16_m16n8k16",
+     "f16",
+     "f32",
+     16,
+     2,
+     {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32", "abc", false, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"},
+     true},
+    {"mma_s8_m16n8k32",
+     "i8",
+     "i32",
+     32,
+     1,
+     {"llvm.nvvm.mma.m16n8k32.row.col.s8", "abc", false, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"},
+     false},
+};
+constexpr int kFirstWithMatrices = 80;
+
+// `together` elements of a 32-bit register follow each other along k.
+std::vector<Fragment> fragments_of(const MatrixRow& row) {
+  const std::int64_t together = 4 / row.bytes, half = 4 * together;
+  constexpr bool kLane = true;
+  return {
+      {{{0, 1, 8, kLane, 4},
+        {1, together, 4, kLane, 1},
+        {1, half, 2, false, 2 * together},
+        {0, 8, 2, false, together},
+        {1, 1, together, false, 1}}},
+      {{{1, 1, 8, kLane, 4}, {0, together, 4, kLane, 1}, {0, half, 2, false, together}, {0, 1, together, false, 1}}},
+      {{{0, 1, 8, kLane, 4}, {1, 2, 4, kLane, 1}, {0, 8, 2, false, 2}, {1, 1, 2, false, 1}}}};
+}
+
+Program program_of(const MatrixRow& row) {
+  const std::string type = row.type, sum = row.sum, k = std::to_string(row.k);
+  const std::string text = std::string("program ") + row.name + "()\n  in a: " + type + "[16, " + k +
+                           "]\n  in b: " + type + "[" + k + ", 8]\n  inout c: " + sum + "[16, 8]\n  c[i, j] += " + sum +
+                           "(a[i, k]) * " + sum + "(b[k, j])\n";
+  return parse_program(text, row.name);
+}
+
 Program program_of(const Row& row) {
   std::string text = std::string("program ") + row.name + "()\n  ";
   for (const char* at = row.buffers; *at != '\0'; ++at) text += *at == ';' ? std::string("\n ") : std::string(1, *at);
@@ -154,6 +209,20 @@ const std::vector<Intrinsic>& intrinsics() {
       Stmt nest = nest_of(program);
       all.push_back({row.name, std::move(program), std::move(nest), row.call, row.vector_bits, row.features});
     }
+    for (const MatrixRow& row : kMatrixRows) {
+      Program program = program_of(row);
+      Stmt nest = nest_of(program);
+      all.push_back({row.name,
+                     std::move(program),
+                     std::move(nest),
+                     row.call,
+                     0,
+                     {},
+                     Scope::Warp,
+                     fragments_of(row),
+                     row.rounds,
+                     kFirstWithMatrices});
+    }
     return all;
   }();
   return kAll;
@@ -177,6 +246,9 @@ std::string formula_of(const Stmt& nest) {
 }
 
 std::string missing_for(const Intrinsic& intrinsic, const Machine& machine) {
+  if (intrinsic.scope == Scope::Warp && !machine.gpu) return "a GPU's tensor cores";
+  if (intrinsic.compute_capability > 0 && machine.gpu->compute_capability < intrinsic.compute_capability)
+    return "sm_" + std::to_string(intrinsic.compute_capability);
   std::vector<std::string> alternatives;
   for (const std::vector<std::string>& all : intrinsic.features) {
     std::vector<std::string> lacking;

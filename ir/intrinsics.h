@@ -9,10 +9,15 @@
 // (either order where they commute), the same types. Every operand lies in memory as the row's Program has it, element
 // after element; an input may also be the same for all iterations of its outer loops: one group of elements,
 // broadcast. What is summed in another order than the nest's is of a type that does not round.
+//
+// Rows of a GPU's tensor cores are instructions of a whole warp. Their operands lie in the registers of its lanes
+// (ir/fragments.h), and where they come from does not matter: lowering loads fragments from wherever they are. Those
+// that sum floats do so in an order and with roundings of their own.
 #pragma once
 
 #include <functional>
 
+#include "ir/fragments.h"
 #include "ir/loop_program.h"
 #include "support/machine.h"
 #include "support/result.h"
@@ -24,7 +29,11 @@ struct IntrinsicCall {
   std::string llvm;
   std::string arguments;
   bool adds = false;
+  std::string ptx = {};  // of a GPU: its name there
 };
+
+// Whose instruction it is: of one thread, or of all lanes of a warp together.
+enum class Scope { Thread, Warp };
 
 struct Intrinsic {
   std::string name;
@@ -33,6 +42,10 @@ struct Intrinsic {
   IntrinsicCall call;
   int vector_bits = 0;                             // that the processor has to have; 0: any
   std::vector<std::vector<std::string>> features;  // all of one of these lists; none: any processor
+  Scope scope = Scope::Thread;
+  std::vector<Fragment> fragments = {};  // of a warp: where each operand lies, in the order of the buffers
+  bool rounds = false;                   // it sums floats in its own way: not the bits of any order of the nest
+  int compute_capability = 0;            // of the first GPU that has it; 0: none is needed
 };
 
 const std::vector<Intrinsic>& intrinsics();
@@ -67,6 +80,26 @@ using ElementStrides = std::function<std::vector<std::optional<std::int64_t>>(co
 // The operands, in the order of the row's buffers.
 Result<std::vector<OperandTile>, Mismatch> match(const Intrinsic& intrinsic, const Stmt& nest,
                                                  const ElementStrides& strides);
+
+// A nest that an instruction of a warp computes: its variables in the order of the row's loops, and the accesses that
+// stand for the row's buffers, in their order; they live as long as the nest.
+struct WarpMatch {
+  std::vector<std::string> loops;
+  std::vector<std::int64_t> extents;
+  struct Operand {
+    std::string buffer;
+    const std::vector<Index>* indices = nullptr;
+  };
+  std::vector<Operand> operands;
+};
+Result<WarpMatch, Mismatch> match_warp(const Intrinsic& intrinsic, const Stmt& nest);
+// The loops of the row along which its operand number `buffer` moves, one for each of its dimensions.
+std::vector<std::size_t> loops_of_operand(const Intrinsic& intrinsic, std::size_t buffer);
+
+// How a buffer's elements are the tile of a fragment: which of its dimensions each dimension of the tile runs along, by
+// one, from a multiple of its extent. A Mismatch where an access is no such tile.
+Result<std::vector<std::size_t>, Mismatch> fragment_dimensions(const Intrinsic& intrinsic, const WarpMatch& match,
+                                                               std::size_t buffer);
 
 // The tiles of all accesses of a point nest: the store's first. nullopt where a subscript is not affine in a loop.
 std::optional<std::vector<OperandTile>> tiles_of(const Tensorized& tensorized);

@@ -345,7 +345,7 @@ bool same(const If& a, const If& b) {
 bool same(const Alloc& a, const Alloc& b) {
   return a.buffer.name == b.buffer.name && a.buffer.dtype == b.buffer.dtype && a.buffer.shape == b.buffer.shape &&
          a.buffer.memory == b.buffer.memory && a.buffer.of_each_thread == b.buffer.of_each_thread &&
-         a.buffer.swizzle == b.buffer.swizzle && equal(a.body, b.body);
+         a.buffer.of_lanes == b.buffer.of_lanes && a.buffer.swizzle == b.buffer.swizzle && equal(a.body, b.body);
 }
 bool same(const Prefetch& a, const Prefetch& b) {
   return a.buffer == b.buffer && same(a.indices, b.indices) && a.level == b.level;

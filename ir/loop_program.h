@@ -100,6 +100,9 @@ struct LoopBuffer {
   std::vector<std::int64_t> shape;
   Memory memory = Memory::Heap;
   bool of_each_thread = false;  // every thread of a block has it for itself: registers outside loops of threads
+  // Registers of a warp: the last dimension, of 32, says which lane has the element. All lanes reach all of it only
+  // through instructions of the whole warp. With of_each_thread: each warp of the block has it for itself.
+  bool of_lanes = false;
   Swizzle swizzle = {};
 };
 struct Alloc {  // the buffer lives inside `body`; contents undefined at entry

@@ -204,11 +204,7 @@ class Parser {
     const auto* found = std::ranges::find_if(kMemories, [&](Memory m) { return to_string(m) == memory; });
     if (found == std::end(kMemories)) fail("'" + memory + "' is not a memory");
     result.buffer.memory = *found;
-    if (c.accept_word("of")) {
-      for (const char* word : {"each", "thread"})
-        if (!c.accept_word(word)) fail("expected 'of each thread'");
-      result.buffer.of_each_thread = true;
-    }
+    if (c.accept_word("of")) placing(c, result.buffer);
     if (c.accept_word("swizzle")) {
       result.buffer.swizzle.chunk = c.integer();
       if (!c.accept_word("every")) fail("expected 'every'");
@@ -218,6 +214,23 @@ class Parser {
     exprs_.declare(result.buffer.name, result.buffer.dtype);
     result.body = nested(line);
     return make_alloc(std::move(result));
+  }
+
+  // After "of": "each thread", "lanes", "the lanes of each warp".
+  void placing(Cursor& c, LoopBuffer& buffer) {
+    const auto expect = [&](std::initializer_list<const char*> words) {
+      for (const char* word : words)
+        if (!c.accept_word(word)) fail(std::string("expected '") + word + "'");
+    };
+    if (c.accept_word("lanes")) {
+      buffer.of_lanes = true;
+    } else if (c.accept_word("the")) {
+      expect({"lanes", "of", "each", "warp"});
+      buffer.of_lanes = buffer.of_each_thread = true;
+    } else {
+      expect({"each", "thread"});
+      buffer.of_each_thread = true;
+    }
   }
 
   Stmt tensorized(Cursor& c, const Line& line) {

@@ -155,11 +155,15 @@ class Printer {
     line(depth, "if " + conditions);
     print(branch.body, depth + 1);
   }
+  static const char* placing(const LoopBuffer& b) {
+    if (b.of_lanes) return b.of_each_thread ? " of the lanes of each warp" : " of lanes";
+    return b.of_each_thread ? " of each thread" : "";
+  }
   void print_op(const Alloc& alloc, int depth) {
     const LoopBuffer& b = alloc.buffer;
     std::string shape;
     for (std::int64_t extent : b.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
-    std::string where = to_string(b.memory) + (b.of_each_thread ? " of each thread" : "");
+    std::string where = to_string(b.memory) + placing(b);
     if (!b.swizzle.none())
       where += " swizzle " + std::to_string(b.swizzle.chunk) + " every " + std::to_string(b.swizzle.period);
     line(depth, "alloc " + b.name + ": " + name_of(b.dtype) + "[" + shape + "] in " + where);

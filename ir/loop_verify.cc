@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/intrinsics.h"
+#include "ir/matrix_load.h"
 
 namespace polyte::ir {
 namespace {
@@ -116,9 +117,14 @@ class Verifier {
     visit(tensorized.body);
     at("tensorized", tensorized.intrinsic);
     const Intrinsic* intrinsic = find_intrinsic(tensorized.intrinsic);
-    if (!intrinsic) return report("no such intrinsic");
+    if (!intrinsic && !matrix_load_of(tensorized)) return report("no such intrinsic, or not of its form");
+    if (!intrinsic) return;
     if (!is_point_nest(tensorized.body)) return report("expected loops of constant extent around one store");
     if (form_ != Form::Flat) return;
+    if (intrinsic->scope == Scope::Warp) {
+      if (const auto match = match_warp(*intrinsic, tensorized.body); !match) report(match.error().difference);
+      return;
+    }
     const auto one = [](const std::string&) { return std::vector<std::optional<std::int64_t>>{1}; };
     const auto tiles = match(*intrinsic, tensorized.body, one);
     if (!tiles) report(tiles.error().difference);

@@ -100,6 +100,12 @@ std::optional<std::int64_t> step_of(const Index& index, const std::string& var) 
   return step;
 }
 
+// For all values of its variables.
+bool is_multiple(const Affine& e, std::int64_t of) {
+  return e.constant() % of == 0 &&
+         std::ranges::all_of(e.terms(), [&](const Term& t) { return t.coefficient % of == 0; });
+}
+
 // One pairing of the row's loops with the nest's.
 class Unifier {
  public:
@@ -108,6 +114,46 @@ class Unifier {
       : row_(row), pattern_(pattern), nest_(nest), pairing_(pairing), strides_(strides) {}
 
   Result<std::vector<OperandTile>, Mismatch> run() {
+    if (auto mismatch = unify_stores()) return *mismatch;
+    std::vector<OperandTile> tiles;
+    for (const Buffer& buffer : row_.program.buffers) {
+      auto tile = tile_of(buffer);
+      if (!tile) return tile.error();
+      tiles.push_back(std::move(*tile));
+    }
+    return tiles;
+  }
+
+  // Of a warp: each access moves along the loops of its operand and no others.
+  Result<WarpMatch, Mismatch> run_warp() {
+    if (auto mismatch = unify_stores()) return *mismatch;
+    WarpMatch result;
+    for (const std::size_t loop : pairing_) {
+      result.loops.push_back(nest_.loops[loop].var);
+      result.extents.push_back(nest_.loops[loop].extent);
+    }
+    for (std::size_t n = 0; n < row_.program.buffers.size(); ++n) {
+      const Buffer& buffer = row_.program.buffers[n];
+      const Bound& bound = operands_.at(buffer.name);
+      const std::vector<std::size_t> own = loops_of_operand(row_, n);
+      for (std::size_t i = 0; i < pairing_.size(); ++i) {
+        const NestLoop& loop = nest_.loops[pairing_[i]];
+        const bool moves = std::ranges::any_of(*bound.indices, [&](const Index& index) {
+          return index.indirect != nullptr || index.affine.uses(loop.var);
+        });
+        if (moves && std::ranges::find(own, i) == own.end())
+          return Mismatch{bound.buffer + " (operand " + buffer.name + ") moves with " + loop.shown +
+                          ", expected the same element for all of its iterations"};
+        if (!moves && std::ranges::find(own, i) != own.end() && buffer.role != Role::In)
+          return Mismatch{bound.buffer + " (operand " + buffer.name + ") does not move with " + loop.shown};
+      }
+      result.operands.push_back({bound.buffer, bound.indices});
+    }
+    return result;
+  }
+
+ private:
+  std::optional<Mismatch> unify_stores() {
     const Store &expected = *pattern_.store, &found = *nest_.store;
     if (found.atomic) return Mismatch{"the statement is atomic, the instruction is not"};
     if (found.nontemporal) return Mismatch{"the stores to " + found.buffer + " go past the caches"};
@@ -119,16 +165,9 @@ class Unifier {
     for (const auto& [operand, bound] : operands_)
       if (operand != expected.buffer && bound.buffer == found.buffer)
         return Mismatch{found.buffer + " is written, and read as another operand (" + operand + ")"};
-    std::vector<OperandTile> tiles;
-    for (const Buffer& buffer : row_.program.buffers) {
-      auto tile = tile_of(buffer);
-      if (!tile) return tile.error();
-      tiles.push_back(std::move(*tile));
-    }
-    return tiles;
+    return std::nullopt;
   }
 
- private:
   const Intrinsic& row_;
   const PointNest &pattern_, &nest_;
   const std::vector<std::size_t>& pairing_;  // of pattern loop i: the nest's
@@ -317,8 +356,12 @@ std::optional<Mismatch> compare_extents(const Intrinsic& row, const PointNest& p
 
 }  // namespace
 
-Result<std::vector<OperandTile>, Mismatch> match(const Intrinsic& intrinsic, const Stmt& nest,
-                                                 const ElementStrides& strides) {
+namespace {
+
+// The result of the first pairing of loops under which `run` finds that the nest is the row.
+template <class Found>
+Result<Found, Mismatch> first_match(const Intrinsic& intrinsic, const Stmt& nest, const ElementStrides& strides,
+                                    Result<Found, Mismatch> (Unifier::*run)()) {
   const auto pattern = point_nest(intrinsic.nest), subject = point_nest(nest);
   POLYTE_CHECK(pattern, "intrinsic '" + intrinsic.name + "' is no point nest");
   if (!subject) return subject.error();
@@ -331,11 +374,62 @@ Result<std::vector<OperandTile>, Mismatch> match(const Intrinsic& intrinsic, con
     for (std::size_t i = 0; i < pairing.size(); ++i)
       fits = fits && pattern->loops[i].extent == subject->loops[pairing[i]].extent;
     if (!fits) continue;
-    auto tiles = Unifier(intrinsic, *pattern, *subject, pairing, strides).run();
-    if (tiles) return tiles;
-    if (!first) first = tiles.error();
+    Unifier unifier(intrinsic, *pattern, *subject, pairing, strides);
+    auto found = (unifier.*run)();
+    if (found) return found;
+    if (!first) first = found.error();
   } while (std::next_permutation(pairing.begin(), pairing.end()));
   return *first;
+}
+
+}  // namespace
+
+Result<std::vector<OperandTile>, Mismatch> match(const Intrinsic& intrinsic, const Stmt& nest,
+                                                 const ElementStrides& strides) {
+  return first_match(intrinsic, nest, strides, &Unifier::run);
+}
+
+Result<WarpMatch, Mismatch> match_warp(const Intrinsic& intrinsic, const Stmt& nest) {
+  const ElementStrides none = [](const std::string&) { return std::vector<std::optional<std::int64_t>>{}; };
+  return first_match(intrinsic, nest, none, &Unifier::run_warp);
+}
+
+std::vector<std::size_t> loops_of_operand(const Intrinsic& intrinsic, std::size_t buffer) {
+  const auto pattern = point_nest(intrinsic.nest);
+  POLYTE_CHECK(pattern, "intrinsic '" + intrinsic.name + "' is no point nest");
+  const std::string& name = intrinsic.program.buffers[buffer].name;
+  const std::vector<Index>* indices = pattern->store->buffer == name ? &pattern->store->indices : nullptr;
+  for (const Load* load : loads_of(pattern->store->value))
+    if (load->buffer == name) indices = &load->indices;
+  std::vector<std::size_t> loops;
+  for (const Index& index : *indices)
+    for (std::size_t i = 0; i < pattern->loops.size(); ++i)
+      if (index.affine.uses(pattern->loops[i].var)) loops.push_back(i);
+  return loops;
+}
+
+Result<std::vector<std::size_t>, Mismatch> fragment_dimensions(const Intrinsic& intrinsic, const WarpMatch& match,
+                                                               std::size_t buffer) {
+  const WarpMatch::Operand& operand = match.operands[buffer];
+  const std::string shown = operand.buffer + " (operand " + intrinsic.program.buffers[buffer].name + ")";
+  std::vector<std::size_t> dimensions;
+  for (const std::size_t i : loops_of_operand(intrinsic, buffer)) {
+    const std::string& loop = match.loops[i];
+    std::optional<std::size_t> along;
+    for (std::size_t d = 0; d < operand.indices->size(); ++d) {
+      const Index& index = (*operand.indices)[d];
+      if (!index.affine.uses(loop)) continue;
+      const bool is_tile = !along && !index.indirect && step_of(index, loop) == 1 &&
+                           is_multiple(index.affine - Affine::symbol(loop), match.extents[i]);
+      if (!is_tile || std::ranges::find(dimensions, d) != dimensions.end())
+        return Mismatch{shown + " is no whole tile along " + loop + ": subscript " + to_string(index.affine) +
+                        ", expected " + loop + " and multiples of " + std::to_string(match.extents[i])};
+      along = d;
+    }
+    if (!along) return Mismatch{shown + " does not move with " + loop};
+    dimensions.push_back(*along);
+  }
+  return dimensions;
 }
 
 namespace {

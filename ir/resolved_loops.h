@@ -91,6 +91,7 @@ struct Step {
   LoopKind loop_kind = LoopKind::Serial;
   bool of_threads = false;      // DoAlloc: registers of a block, each of which belongs to one of its threads
   bool of_each_thread = false;  // DoAlloc: every thread has its own
+  bool of_lanes = false;        // DoAlloc: of a warp: the unit that owns elements, or has its own
   std::vector<Test> tests;      // DoIf
   int buffer = 0;               // DoAlloc
 };
@@ -116,8 +117,9 @@ struct Cells {
   std::vector<Content> contents;     // empty: everything has a value
   std::size_t first_level = 0;       // race loops outside the allocation do not matter
   std::vector<CellRecord> records;   // size * levels, once a race loop touched it
-  std::int64_t copies = 1;           // one for each thread of a block, `size` elements apart, or one
-  std::vector<std::int64_t> owners;  // of registers of a block: the thread that an element belongs to, -1: none yet
+  std::int64_t copies = 1;           // one for each thread (warp) of a block, `size` elements apart, or one
+  std::int64_t unit = 1;             // so many threads share a copy, or what they own: kLanes for registers of warps
+  std::vector<std::int64_t> owners;  // of registers of a block: the unit that an element belongs to, -1: none yet
 };
 
 // --- resolving ---------------------------------------------------------------------------------------------------
@@ -270,6 +272,7 @@ class Resolver {
   void fill(Step& step, const Alloc& alloc, std::size_t depth) {
     step.kind = Step::DoAlloc;
     step.of_each_thread = alloc.buffer.of_each_thread;
+    step.of_lanes = alloc.buffer.of_lanes;
     step.of_threads = in_block && !step.of_each_thread && alloc.buffer.memory == Memory::Register;
     step.buffer = add_buffer(alloc.buffer.name, alloc.buffer.dtype, alloc.buffer.shape);
     step.body = steps(alloc.body, depth);

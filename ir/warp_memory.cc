@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "ir/matrix_load.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -95,9 +96,11 @@ class Compiler {
       if (b.memory == Memory::Stack) own_.insert(b.name);
       return statement(alloc->body);
     }
-    if (std::holds_alternative<Barrier>(s->op) || std::holds_alternative<Fence>(s->op) ||
-        std::holds_alternative<CopyGroup>(s->op))
+    if (std::holds_alternative<Barrier>(s->op) || std::holds_alternative<CopyGroup>(s->op) ||
+        std::holds_alternative<Tensorized>(s->op))
       forget();
+    if (const auto* tensorized = std::get_if<Tensorized>(&s->op))
+      if (const auto matrices = matrix_load_of(*tensorized)) return visit_matrices(*matrices);
     return {};
   }
 
@@ -161,6 +164,33 @@ class Compiler {
     in_threads_ = outside;
     step.has_threads = step.has_threads || is_of_threads(loop.kind);
     forget();
+    return step;
+  }
+
+  // As a loop of lanes, each of which reads a row.
+  Step visit_matrices(const MatrixLoad& matrices) {
+    const Affine lane = Affine::symbol("ldmatrix.lane");
+    const Place& place = places_.at(matrices.load->buffer);
+    Step access;
+    access.kind = Step::Access;
+    access.statement =
+        matrices.store->origin.statement.empty() ? matrices.store->buffer : matrices.store->origin.statement;
+    access.buffer = matrices.load->buffer;
+    access.shared = place.shared;
+    access.swizzle = place.swizzle;
+    access.element_bytes = size_in_bytes(place.dtype);
+    access.lanes = kMatrixRowBytes / access.element_bytes;
+    access.place = value(substitute(matrices.load->indices[0].affine, {{matrices.matrix, floor_div(lane, kMatrixRows)},
+                                                                       {matrices.row, mod(lane, kMatrixRows)},
+                                                                       {matrices.element, Affine(0)}}));
+    Step step;
+    step.kind = Step::Loop;
+    step.loop_kind = LoopKind::Lane;
+    step.slot = slot("ldmatrix.lane");
+    step.lower = values({Affine(0)});
+    step.upper = values({Affine(matrices.count * kMatrixRows)});
+    add(step, std::move(access));
+    step.has_threads = true;
     return step;
   }
 

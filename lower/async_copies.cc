@@ -97,7 +97,7 @@ class Planner {
     for (const Flow& flow : flows) {
       const bool at_once = flow.carrier == nullptr && is_below(*flow.from, loop) && is_below(*flow.to, loop);
       const bool fills_inside = is_below(*flow.from, loop) && flow.from != carried->from;
-      if (at_once || fills_inside || is_in_warps(*flow.from) || is_in_warps(*flow.to)) return false;
+      if (at_once || fills_inside || is_in_warps(*flow.from)) return false;
       const bool is_met = std::ranges::any_of(conflicts_, [&](const Conflict& c) {
         return c.first == flow.from && c.second == flow.to && c.carrier == flow.carrier;
       });
@@ -237,6 +237,9 @@ class Planner {
 
   // --- waits
 
+  // Where all threads meet: those of one warp do not see what others have begun.
+  bool is_place(const Gap& gap) const { return places_.contains(gap) && !is_of_warp(gap); }
+
   void wait_for(const Flow& flow) {
     const std::set<std::string> shared = finder_.shared_by(*flow.from, *flow.to, flow.carrier);
     const BlockNode& top = flow.carrier ? *flow.carrier : *lowest_common(*flow.from, *flow.to);
@@ -246,9 +249,9 @@ class Planner {
       if (n->kind == Kind::Sequence) {
         const std::size_t first = n == &top ? branch_of(*flow.from, top) + 1 : 0;
         for (std::size_t i = below->position + 1; i-- > first;)
-          if (places_.contains({n, i})) return wait(flow, {n, i}, left);
+          if (is_place({n, i})) return wait(flow, {n, i}, left);
       }
-      if (n->kind == Kind::Loop && places_.contains({n, 0})) {
+      if (n->kind == Kind::Loop && is_place({n, 0})) {
         const ir::For& loop = *n->loop();
         if (n == &top) return wait(flow, {n, 0}, left);
         const Affine from_start = as_second(Affine::symbol(loop.var) - loop.lower[0], shared);
@@ -260,7 +263,7 @@ class Planner {
       if (n == &top) break;
     }
     for (const Gap& gap : places_)  // some of these is on the way
-      wait_for_all(gap);
+      if (is_place(gap)) wait_for_all(gap);
   }
 
   void wait(const Flow& flow, const Gap& place, const std::vector<Constraint>& pairs) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/matrix_load.h"
 #include "support/error.h"
 
 namespace polyte::lower {
@@ -20,6 +21,14 @@ bool has_threads(const Stmt& s) {
     const auto* loop = std::get_if<ir::For>(&each->op);
     found = found || (loop && ir::is_of_threads(loop->kind));
   });
+  return found;
+}
+
+const char* const kAnyLane = "lane.any";  // no loop's name
+
+bool has_warp_instruction(const Stmt& s) {
+  bool found = false;
+  ir::for_each_stmt(s, [&](const Stmt& each) { found = found || ir::is_of_warp(each); });
   return found;
 }
 
@@ -73,7 +82,12 @@ std::unique_ptr<BlockNode> BlockTree::build(const Stmt& s, int depth) {
   const bool is_region = !has_threads(s) || (loop && ir::is_of_threads(loop->kind) && loop->kind != LoopKind::Warp);
   if (is_region) {
     node->thread = thread_of(loop, warp_);
-    collect(s, *node, known_);
+    // Any lane may be the one that touches an element.
+    if (has_warp_instruction(s)) node->thread = node->thread + Affine::symbol(kAnyLane);
+    std::vector<Constraint> where = known_;
+    if (has_warp_instruction(s))
+      append(where, {ir::at_least(Affine::symbol(kAnyLane), 0), ir::less_than(Affine::symbol(kAnyLane), ir::kLanes)});
+    collect(s, *node, std::move(where));
     regions.push_back(node.get());
   } else if (loop) {
     const bool is_warps = loop->kind == LoopKind::Warp;

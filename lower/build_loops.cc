@@ -55,7 +55,7 @@ bool touches(const Stmt& body, const std::string& buffer) {
 }
 
 Stmt allocate(const schedule::StagedBuffer& b, Stmt body) {
-  return ir::make_alloc({{b.name, b.dtype, b.shape, b.memory, false, b.swizzle}, std::move(body)});
+  return ir::make_alloc({{b.name, b.dtype, b.shape, b.memory, false, false, b.swizzle}, std::move(body)});
 }
 
 class Builder {

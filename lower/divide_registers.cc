@@ -69,7 +69,8 @@ class OpenThreads {
 // The accesses to one buffer: what they share of each subscript, and how far the rest goes.
 class Divider {
  public:
-  Divider(const ir::Alloc& alloc, Facts& facts) : name_(alloc.buffer.name), facts_(facts) {
+  Divider(const ir::Alloc& alloc, Facts& facts)
+      : name_(alloc.buffer.name), of_lanes_(alloc.buffer.of_lanes), facts_(facts) {
     parts_.resize(alloc.buffer.shape.size());
     shared_.assign(alloc.buffer.shape.size(), true);
     visit(alloc.body);
@@ -93,6 +94,7 @@ class Divider {
 
  private:
   const std::string& name_;
+  const bool of_lanes_;
   Facts& facts_;
   OpenThreads open_;
   std::vector<std::optional<Affine>> parts_;  // by dimension: what the thread says of it
@@ -101,7 +103,10 @@ class Divider {
   std::vector<std::int64_t> shape_;
   bool measuring_ = false;
 
-  bool divides(std::size_t d) const { return shared_[d] && parts_[d] && *parts_[d] != Affine(0); }
+  // The lane of a warp's registers says whose they are, and stays.
+  bool divides(std::size_t d) const {
+    return !(of_lanes_ && d + 1 == parts_.size()) && shared_[d] && parts_[d] && *parts_[d] != Affine(0);
+  }
 
   void visit(const Stmt& s) {
     const Facts::Scope scope(facts_);

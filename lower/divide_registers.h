@@ -7,6 +7,8 @@
 //
 // What is left may be a multiple of something, as 128*i of rows that 128 threads share; then it is divided by that.
 //
+// Of registers of lanes (place_fragments.h) it is the warp that goes, and the lane stays.
+//
 // Where the accesses differ in that part, the subscript stays as it is: right, but no register.
 #pragma once
 

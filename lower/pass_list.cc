@@ -8,9 +8,11 @@
 #include "lower/divide_registers.h"
 #include "lower/flatten.h"
 #include "lower/hoist.h"
+#include "lower/load_fragments.h"
 #include "lower/partition_loops.h"
 #include "lower/place_barriers.h"
 #include "lower/place_buffers.h"
+#include "lower/place_fragments.h"
 #include "lower/place_launches.h"
 #include "lower/place_registers.h"
 #include "lower/simplify.h"
@@ -78,6 +80,8 @@ constexpr Pass kGpuPasses[] = {
     {"build loops", "the tree of a State as loops, with bounds, guards and allocations", Needs::State, Form::Nest,
      false, run_build},
     {"simplify", "what the ranges of the loops decide is decided", Needs::Nest, Form::Nest, false, run_simplify},
+    {"place fragments", "registers of instructions of a warp are spread over its lanes", Needs::Nest, Form::Nest, false,
+     [](const LoopProgram& p, PassContext&) { return place_fragments(p); }},
     {"place launches", "what stands outside of blocks becomes a launch of one", Needs::Nest, Form::Nest, false,
      [](const LoopProgram& p, PassContext& c) { return place_launches(p, c.notes); }},
     {"place barriers", "threads meet where one could see another's work half done", Needs::Nest, Form::Nest, false,
@@ -88,6 +92,8 @@ constexpr Pass kGpuPasses[] = {
      Form::Nest, false, [](const LoopProgram& p, PassContext& c) { return vectorize_threads(p, c.machine, c.notes); }},
     {"unroll loops", "unrolled loops become copies side by side", Needs::NoVectorLoops, Form::Native, false,
      run_unroll},
+    {"load fragments", "what an instruction of a warp reads from memory comes into registers first", Needs::Native,
+     Form::Native, false, [](const LoopProgram& p, PassContext&) { return load_fragments(p); }},
     {"simplify copies", "simplify, on what was unrolled", Needs::Native, Form::Native, true, run_simplify},
     {"hoist", "guards and loads that do not change in a loop go before it", Needs::Native, Form::Native, true,
      run_hoist},

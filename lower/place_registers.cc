@@ -1,6 +1,9 @@
 #include "lower/place_registers.h"
 
 #include <algorithm>
+#include <set>
+
+#include "ir/matrix_load.h"
 
 namespace polyte::lower {
 
@@ -11,9 +14,22 @@ namespace {
 // The first subscript of the buffer that is not a number; empty: there is none.
 std::string varying_subscript(const ir::Alloc& alloc) {
   std::string found;
+  std::set<std::string> tile;  // loops of instructions of warps: all of these, at once
+  ir::for_each_stmt(alloc.body, [&](const Stmt& s) {
+    if (alloc.buffer.of_lanes && ir::is_of_warp(s))
+      ir::for_each_stmt(s, [&](const Stmt& each) {
+        if (const auto* loop = std::get_if<ir::For>(&each->op)) tile.insert(loop->var);
+      });
+  });
   const auto see = [&](const std::string& buffer, const std::vector<ir::Index>& indices) {
     if (buffer != alloc.buffer.name || !found.empty()) return;
-    const auto varies = [](const ir::Index& index) { return index.indirect || !index.affine.is_constant(); };
+    const auto varies = [&](const ir::Index& index) {
+      if (alloc.buffer.of_lanes && &index == &indices.back()) return false;
+      std::set<std::string> symbols;
+      index.affine.collect_symbols(symbols);
+      return index.indirect != nullptr ||
+             std::ranges::any_of(symbols, [&](const std::string& s) { return !tile.contains(s); });
+    };
     if (const auto at = std::ranges::find_if(indices, varies); at != indices.end()) found = ir::to_string(at->affine);
   };
   ir::for_each_stmt(alloc.body, [&](const Stmt& s) {

@@ -1,8 +1,6 @@
 #include "runtime/emulator.h"
 
-#include <sys/mman.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -10,6 +8,8 @@
 #include <optional>
 #include <random>
 
+#include "runtime/fibre_stacks.h"
+#include "runtime/warp_instructions.h"
 #include "support/error.h"
 #include "support/system_error.h"
 
@@ -17,33 +17,8 @@ namespace polyte::runtime {
 namespace {
 
 constexpr std::int64_t kWarp = 32;
-constexpr std::size_t kStackBytes = 128 * 1024;  // of a thread
-constexpr std::size_t kSharedAlignment = 128;    // as the device's code takes it to be
-constexpr int kFault = 3;                        // what a launch returns that ended early
-
-// Stacks for as many fibres as asked for, each above a page that nobody may touch.
-class Stacks {
- public:
-  ~Stacks() {
-    if (base_) ::munmap(base_, size_);
-  }
-  void grow(std::size_t count) {
-    if (count <= count_) return;
-    if (base_) ::munmap(base_, size_);
-    page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    size_ = count * (page_ + kStackBytes);
-    void* memory = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    base_ = static_cast<char*>(memory);
-    count_ = count;
-    for (std::size_t i = 0; i < count; ++i) ::mprotect(base_ + i * (page_ + kStackBytes), page_, PROT_NONE);
-  }
-  char* at(std::size_t i) const { return base_ + i * (page_ + kStackBytes) + page_; }
-
- private:
-  char* base_ = nullptr;
-  std::size_t size_ = 0, count_ = 0, page_ = 0;
-};
+constexpr std::size_t kSharedAlignment = 128;  // as the device's code takes it to be
+constexpr int kFault = 3;                      // what a launch returns that ended early
 
 // Who touched a byte last; as small as can be, for each byte of the device has two. Epochs count the starts and the
 // barriers of all blocks, one after another, so that they say the block and the launch as well; a warp has its own.
@@ -65,13 +40,28 @@ struct Region {
   std::vector<Byte> contents;
 };
 
-enum class Waits { No, ForBlock, ForWarp, Done };
+enum class Waits { No, ForBlock, ForWarp, ForInstruction, Done };
 
 // From copy to wait.
 struct Copy {
   char* to = nullptr;
   const char* from = nullptr;
   std::int64_t bytes = 0;
+};
+
+// An instruction of the whole warp, as one lane comes to it. Without a name: ldmatrix.
+struct WarpInstruction {
+  const char* name = nullptr;
+  const void* row = nullptr;
+  std::int64_t count = 0;
+  bool transposed = false;
+  LaneRegisters registers;
+
+  bool is_same(const WarpInstruction& other) const {
+    const bool has_names = name != nullptr && other.name != nullptr;
+    return count == other.count && transposed == other.transposed &&
+           (has_names ? std::strcmp(name, other.name) == 0 : name == other.name);
+  }
 };
 
 struct Fibre {
@@ -81,6 +71,7 @@ struct Fibre {
   ucontext_t context{};
   Waits waits = Waits::No;
   std::int64_t place = 0;
+  WarpInstruction instruction;                   // that it waits for
   std::vector<std::vector<Copy>> groups = {{}};  // of its copies, oldest first; the last one is still open
 };
 
@@ -92,7 +83,7 @@ struct Emulator::State {
   std::vector<Region> regions;
   Region shared;
   std::vector<char> shared_memory;
-  Stacks stacks;
+  FibreStacks stacks;
   std::vector<Fibre> fibres;
   std::vector<std::uint32_t> warp_epochs;
   ucontext_t scheduler{};
@@ -114,6 +105,8 @@ struct Emulator::State {
   std::vector<std::size_t> order(std::size_t threads);
   bool release(LaunchCounts& count);
   bool release_warps(LaunchCounts& count);
+  bool run_instruction(std::size_t first);
+  void wait_for_warp(Fibre& fibre, const WarpInstruction& instruction);
   void fail(const std::string& text);
   [[noreturn]] void end_thread(Fibre& fibre);
   void switch_out(Fibre& fibre) { ::swapcontext(&fibre.context, &scheduler); }
@@ -128,6 +121,11 @@ struct Emulator::State {
   static void on_copy(polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
                       const polyte_access* read, std::int64_t iteration);
   static void on_group(polyte_emulated_thread* self, std::int64_t wait, std::int64_t pending);
+  static void on_multiply(polyte_emulated_thread* self, const char* instruction, const std::uint32_t* in,
+                          std::uint32_t* out);
+  static void on_load_matrices(polyte_emulated_thread* self, const void* row, std::int64_t count,
+                               std::int64_t transposed, std::uint32_t* out, const polyte_access* access,
+                               std::int64_t iteration);
   static void on_meet(polyte_emulated_thread* self, std::int64_t of_warp, std::int64_t place);
   static void on_touch(polyte_emulated_thread* self, const void* address, const polyte_access* access,
                        std::int64_t iteration);
@@ -209,6 +207,52 @@ void Emulator::State::land(Fibre& fibre, const Copy& copy) {
   }
 }
 
+// --- instructions of a warp
+
+void Emulator::State::wait_for_warp(Fibre& fibre, const WarpInstruction& instruction) {
+  fibre.instruction = instruction;
+  fibre.waits = Waits::ForInstruction;
+  switch_out(fibre);
+  if (ended) end_thread(fibre);
+}
+
+void Emulator::State::on_multiply(polyte_emulated_thread* self, const char* instruction, const std::uint32_t* in,
+                                  std::uint32_t* out) {
+  Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
+  of(fibre).wait_for_warp(fibre, {instruction, nullptr, 0, false, {in, out}});
+}
+
+void Emulator::State::on_load_matrices(polyte_emulated_thread* self, const void* row, std::int64_t count,
+                                       std::int64_t transposed, std::uint32_t* out, const polyte_access* access,
+                                       std::int64_t iteration) {
+  Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
+  if (fibre.thread.thread % kWarp < 8 * count) on_touch(self, row, access, iteration);
+  of(fibre).wait_for_warp(fibre, {nullptr, row, count, transposed != 0, {nullptr, out}});
+}
+
+// Once all lanes of the warp that begins there have come to one. Orders nothing.
+bool Emulator::State::run_instruction(std::size_t first) {
+  const WarpInstruction& what = fibres[first].instruction;
+  WarpRegisters lanes;
+  std::array<const void*, kWarp> rows{};
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    if (first + i >= fibres.size() || !fibres[first + i].instruction.is_same(what)) {
+      fail("lanes of a warp run different instructions");
+      return false;
+    }
+    lanes[i] = fibres[first + i].instruction.registers;
+    rows[i] = fibres[first + i].instruction.row;
+  }
+  if (what.name == nullptr) {
+    load_matrices(rows, what.count, what.transposed, lanes);
+  } else if (!multiply_matrices(what.name, lanes)) {
+    fail(std::string("no instruction ") + what.name);
+    return false;
+  }
+  for (std::size_t i = 0; i < lanes.size(); ++i) fibres[first + i].waits = Waits::No;
+  return true;
+}
+
 // --- accesses
 
 Region* Emulator::State::region_of(const char* address, std::int64_t bytes) {
@@ -242,7 +286,8 @@ void Emulator::State::touch(Fibre& fibre, const char* address, const polyte_acce
   };
   if (reinterpret_cast<const std::int32_t*>(address) == &status) return;  // NOLINT: it may be noted by all
   const char* const stack = stacks.at(static_cast<std::size_t>(fibre.thread.thread));
-  if (address >= stack && address + bytes <= stack + kStackBytes) return;  // the thread's own, by a vector of addresses
+  if (address >= stack && address + bytes <= stack + FibreStacks::kBytes)
+    return;  // the thread's own, by a vector of addresses
   Region* region = region_of(address, bytes);
   if (!region) {
     fail(what() + ", thread " + std::to_string(fibre.thread.thread) + ": outside of all memory");
@@ -314,6 +359,11 @@ bool Emulator::State::release_warps(LaunchCounts& count) {
       return std::all_of(fibres.begin() + static_cast<std::ptrdiff_t>(first),
                          fibres.begin() + static_cast<std::ptrdiff_t>(last), test);
     };
+    if (all([](const Fibre& f) { return f.waits == Waits::ForInstruction; })) {
+      if (!run_instruction(first)) return false;
+      any = true;
+      continue;
+    }
     if (!all([](const Fibre& f) { return f.waits == Waits::ForWarp; })) continue;
     if (!all([&](const Fibre& f) { return f.place == fibres[first].place; })) {
       fail("threads of a warp wait at different barriers");
@@ -362,10 +412,12 @@ void Emulator::State::run_block(const std::int64_t* number, LaunchCounts& count)
                     on_meet,
                     on_touch,
                     on_copy,
-                    on_group};
+                    on_group,
+                    on_multiply,
+                    on_load_matrices};
     ::getcontext(&fibre.context);
     fibre.context.uc_stack.ss_sp = stacks.at(i);
-    fibre.context.uc_stack.ss_size = kStackBytes;
+    fibre.context.uc_stack.ss_size = FibreStacks::kBytes;
     fibre.context.uc_link = nullptr;
     const auto address = reinterpret_cast<std::uintptr_t>(&fibre);                                         // NOLINT
     ::makecontext(&fibre.context, reinterpret_cast<void (*)()>(enter), 2, static_cast<unsigned>(address),  // NOLINT

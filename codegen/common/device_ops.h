@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/intrinsics.h"
 #include "ir/loop_program.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -50,6 +51,14 @@ class DeviceOps {
   // wait for its group. The call.
   virtual llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes) const = 0;
   virtual void copy_group(Builder& b, const ir::CopyGroup& group) const = 0;
+  // What all lanes of a warp do together. Operands and result in registers of 32 bits, as i32; the result's are those
+  // of `c`, of the types that the row's Program gives it.
+  virtual std::vector<Value*> multiply(Builder& b, const ir::Intrinsic& row, const std::vector<Value*>& a,
+                                       const std::vector<Value*>& other, const std::vector<Value*>& c) const = 0;
+  // Lane 8 i + r brings the address of row r of matrix i, in shared memory, a multiple of 16 bytes; an i32 for each of
+  // the `count` matrices. `access`: the call that reads.
+  virtual std::vector<Value*> load_matrices(Builder& b, Value* row, int count, bool transposed,
+                                            llvm::CallInst*& access) const = 0;
   // Where accesses are reported: whose this one is, and which value counts a loop.
   virtual void name_access(llvm::Instruction&, const std::string& /*statement*/, const std::string& /*buffer*/) const {}
   virtual void name_copy(llvm::CallInst&, const std::string& /*statement*/, const std::string& /*to*/,

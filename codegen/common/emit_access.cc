@@ -86,6 +86,7 @@ std::vector<Value*> FunctionEmitter::each_pointer(const Access& a) {
 // ---- loads
 
 Value* FunctionEmitter::load(const Access& a) {
+  if (a.slot.of_lanes) return load_lane_registers(a);
   if (!a.slot.cells.empty()) return load_cells(a);
   const int lanes = a.lanes.count;
   Value* active = a.lanes.active ? mask(*a.lanes.active, lanes) : nullptr;
@@ -177,6 +178,7 @@ Value* FunctionEmitter::load_near_lanes(const Access& a) {
 // ---- stores
 
 void FunctionEmitter::store(const Access& a, Value* value) {
+  if (a.slot.of_lanes) return store_lane_registers(a, value);
   if (!a.slot.cells.empty()) return store_cells(a, value);
   Value* active = a.lanes.active ? mask(*a.lanes.active, a.lanes.count) : nullptr;
   store_memory(a, arithmetic_.to_memory(a.slot.dtype, value), active);

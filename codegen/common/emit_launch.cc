@@ -212,6 +212,7 @@ void FunctionEmitter::emit_threads(const ir::For& loop, Value* lower, Value* upp
   if (!from_first) runs = b_.CreateICmpSGE(number, lower);
   if (!to_last) runs = b_.CreateAnd(runs, b_.CreateICmpSLT(number, upper));
   const Level outside = std::exchange(level_, loop.kind == ir::LoopKind::Warp ? Level::Warp : Level::Thread);
+  const std::string outer_lane = std::exchange(lane_variable_, loop.kind == ir::LoopKind::Lane ? loop.var : "");
   emit_when(runs, [&] {
     open_level();
     variables_[loop.var] = {number, static_cast<int>(levels_.size()) - 1};
@@ -219,6 +220,7 @@ void FunctionEmitter::emit_threads(const ir::For& loop, Value* lower, Value* upp
     variables_.erase(loop.var);
     close_level();
   });
+  lane_variable_ = outer_lane;
   level_ = outside;
 }
 

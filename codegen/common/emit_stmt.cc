@@ -36,7 +36,8 @@ void FunctionEmitter::emit(const ir::Stmt& s) {
           emit_barrier(op);
         } else {
           static_assert(std::is_same_v<Op, ir::Fence>);
-          b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
+          if (ops_ == nullptr)  // the device's assembler schedules loads itself
+            b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
         }
       },
       s->op);
@@ -176,6 +177,10 @@ FunctionEmitter::BufferSlot FunctionEmitter::make_slot(const ir::Alloc& alloc) {
   slot.name = buffer.name;
   slot.dtype = buffer.dtype;
   slot.alignment = kScratchAlignment;
+  if (buffer.of_lanes) {
+    bind_lane_registers(slot, buffer);
+    return slot;
+  }
   if (buffer.memory == ir::Memory::Register) {
     bind_cells(slot, buffer, alloc.body);
     if (!slot.cells.empty()) return slot;

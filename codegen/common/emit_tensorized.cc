@@ -1,6 +1,7 @@
 // One instruction of the catalogue for a whole point nest. Its operands are vectors of what the row's Program has in a
 // row: read element after element, or one group of elements for all lanes.
 #include "codegen/common/emitter.h"
+#include "ir/matrix_load.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -64,6 +65,7 @@ Value* call(llvm::IRBuilder<>& b, const ir::Intrinsic& row, const std::map<char,
 
 void FunctionEmitter::emit_tensorized(const ir::Tensorized& tensorized) {
   emitted_.clear();
+  if (ir::is_of_warp(tensorized)) return emit_warp_instruction(tensorized);
   const ir::Intrinsic& row = *ir::find_intrinsic(tensorized.intrinsic);
   const std::string& kernel = context_.kernel.program.name;
   const auto one = [](const std::string&) { return std::vector<std::optional<std::int64_t>>{1}; };

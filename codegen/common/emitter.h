@@ -25,6 +25,7 @@
 #include "codegen/common/scratch.h"
 #include "ir/intrinsics.h"
 #include "ir/loop_program.h"
+#include "ir/matrix_load.h"
 #include "support/machine.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -72,7 +73,8 @@ class FunctionEmitter {
     std::string name = {};
     DType dtype = DType::F32;
     Value* base = nullptr;
-    int alignment = 1;  // of base, in bytes
+    int alignment = 1;      // of base, in bytes
+    bool of_lanes = false;  // registers of a warp: this lane's, one of 32 bits a cell or an element of base
     ir::Swizzle swizzle = {};
     llvm::MDNode* scope = nullptr;
     llvm::MDNode* no_alias = nullptr;
@@ -167,6 +169,14 @@ class FunctionEmitter {
   Value* load_elements(const Access& a);
   void store_elements(const Access& a, Value* value);
   bool copy_async(const ir::Store& s, const Access& to);
+  // ---- instructions of a warp, registers of its lanes (emit_warp.cc)
+  void emit_warp_instruction(const ir::Tensorized& tensorized);
+  void emit_matrix_load(const ir::MatrixLoad& matrices);
+  void bind_lane_registers(BufferSlot& slot, const ir::LoopBuffer& buffer);
+  Value* lane_register(const BufferSlot& slot, const ir::Affine& element);  // where it is
+  Value* load_lane_registers(const Access& a);
+  void store_lane_registers(const Access& a, Value* value);
+  std::vector<Value*> fragment_registers(const ir::Intrinsic& row, const ir::WarpMatch& match, std::size_t operand);
   void emit_copy_group(const ir::CopyGroup& group);
   // ---- squares read by strided loads (emit_square.cc)
   struct Columns;
@@ -236,6 +246,7 @@ class FunctionEmitter {
   Level level_ = Level::Grid;       // the same
   Value* thread_ = nullptr;         // the same: its number in the block
   std::string statement_;           // the same: whose store is being emitted
+  std::string lane_variable_;       // the same: of the loop of lanes around, if there is one
   Value* scratch_ = nullptr;        // of the whole kernel
   Value* slice_ = nullptr;          // this worker's part of it
   Value* host_ = nullptr;           // null inside a parallel body

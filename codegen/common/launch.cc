@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/matrix_load.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -154,7 +155,7 @@ bool has_threads(const ir::Stmt& s) {
   bool found = false;
   ir::for_each_stmt(s, [&](const ir::Stmt& each) {
     const auto* loop = std::get_if<ir::For>(&each->op);
-    found = found || (loop && ir::is_of_threads(loop->kind));
+    found = found || (loop && ir::is_of_threads(loop->kind)) || ir::is_of_warp(each);
   });
   return found;
 }

@@ -33,6 +33,6 @@ struct Launch {
 // `params`: what is known of the program's.
 Launch describe_launch(const ir::For& outermost, const ir::LoopProgram& program, const ir::Ranges& params = {});
 
-bool has_threads(const ir::Stmt& s);  // a loop of threads, warps or lanes
+bool has_threads(const ir::Stmt& s);  // a loop of threads, warps or lanes, or an instruction of a warp
 
 }  // namespace polyte::codegen

@@ -1,6 +1,6 @@
 // The device's code for a CPU. A kernel is a function of the thread that it plays:
 //
-//   k(thread*, number, block x, y, z, shared, meet, touch, copy, group, arguments ...)     what is run
+//   k(thread*, number, block x, y, z, shared, meet, touch, copy, group, multiply, load, arguments ...)     what is run
 //   k.emulated(thread*, arguments*)                                           loads all that and calls it
 #include <algorithm>
 #include <cstddef>
@@ -20,10 +20,22 @@ namespace {
 
 using Value = llvm::Value;
 
-enum Place : unsigned { kThread, kNumber, kBlockX, kShared = kBlockX + 3, kMeet, kTouch, kCopy, kGroup, kArguments };
+enum Place : unsigned {
+  kThread,
+  kNumber,
+  kBlockX,
+  kShared = kBlockX + 3,
+  kMeet,
+  kTouch,
+  kCopy,
+  kGroup,
+  kMultiply,
+  kLoad,
+  kArguments
+};
 constexpr const char* kMark = "polyte-emulated";
-constexpr const char *kAccess = "polyte.access", *kCounter = "polyte.counter",
-                     *kCopied = "polyte.copied";  // metadata
+constexpr const char *kAccess = "polyte.access", *kCounter = "polyte.counter", *kCopied = "polyte.copied",
+                     *kMatrices = "polyte.matrices";  // metadata
 
 class EmulatedOps final : public DeviceOps {
  public:
@@ -34,8 +46,8 @@ class EmulatedOps final : public DeviceOps {
     llvm::LLVMContext& llvm_context = context.module.getContext();
     llvm::Type* const pointer = llvm::PointerType::getUnqual(llvm_context);
     llvm::Type* const number = llvm::Type::getInt64Ty(llvm_context);
-    std::vector<llvm::Type*> all = {pointer, number,  number,  number,  number,
-                                    pointer, pointer, pointer, pointer, pointer};
+    std::vector<llvm::Type*> all = {pointer, number,  number,  number,  number,  pointer,
+                                    pointer, pointer, pointer, pointer, pointer, pointer};
     all.insert(all.end(), arguments.begin(), arguments.end());
     auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(llvm_context), all, false);
     auto* function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, context.module);
@@ -59,6 +71,35 @@ class EmulatedOps final : public DeviceOps {
     b.CreateCall(
         type, own(b, kGroup),
         {own(b, kThread), b.getInt64(group.wait ? 1 : 0), b.getInt64(static_cast<std::uint64_t>(group.pending))});
+  }
+
+  std::vector<Value*> multiply(Builder& b, const ir::Intrinsic& row, const std::vector<Value*>& a,
+                               const std::vector<Value*>& other, const std::vector<Value*>& c) const override {
+    std::vector<Value*> operands = a;
+    operands.insert(operands.end(), other.begin(), other.end());
+    operands.insert(operands.end(), c.begin(), c.end());
+    Value *in = registers(b, operands.size()), *out = registers(b, c.size());
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      b.CreateStore(b.CreateBitCast(operands[i], b.getInt32Ty()), b.CreateGEP(b.getInt32Ty(), in, b.getInt64(i)));
+    auto* type =
+        llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy()}, false);
+    b.CreateCall(type, own(b, kMultiply), {own(b, kThread), b.CreateGlobalString(row.call.ptx), in, out});
+    return loaded(b, out, c.size(), c.front()->getType());
+  }
+
+  std::vector<Value*> load_matrices(Builder& b, Value* row, int count, bool transposed,
+                                    llvm::CallInst*& access) const override {
+    Value* out = registers(b, static_cast<std::size_t>(count));
+    auto* type = llvm::FunctionType::get(
+        b.getVoidTy(),
+        {b.getPtrTy(), b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty(), b.getPtrTy(), b.getPtrTy(), b.getInt64Ty()},
+        false);
+    access = b.CreateCall(
+        type, own(b, kLoad),
+        {own(b, kThread), row, b.getInt64(static_cast<std::uint64_t>(count)), b.getInt64(transposed ? 1 : 0), out,
+         llvm::ConstantPointerNull::get(b.getPtrTy()), b.getInt64(0)});
+    access->setMetadata(kMatrices, llvm::MDNode::get(b.getContext(), {}));
+    return loaded(b, out, static_cast<std::size_t>(count), b.getInt32Ty());
   }
 
   void name_copy(llvm::CallInst& copy, const std::string& statement, const std::string& to,
@@ -99,9 +140,11 @@ class EmulatedOps final : public DeviceOps {
     std::vector<Value*> values = {thread, member(offsetof(polyte_emulated_thread, thread), b.getInt64Ty())};
     for (std::size_t axis = 0; axis < 3; ++axis)
       values.push_back(member(offsetof(polyte_emulated_thread, block) + 8 * axis, b.getInt64Ty()));
-    for (const std::size_t offset : {offsetof(polyte_emulated_thread, shared), offsetof(polyte_emulated_thread, meet),
-                                     offsetof(polyte_emulated_thread, touch), offsetof(polyte_emulated_thread, copy),
-                                     offsetof(polyte_emulated_thread, group)})
+    for (const std::size_t offset :
+         {offsetof(polyte_emulated_thread, shared), offsetof(polyte_emulated_thread, meet),
+          offsetof(polyte_emulated_thread, touch), offsetof(polyte_emulated_thread, copy),
+          offsetof(polyte_emulated_thread, group), offsetof(polyte_emulated_thread, multiply),
+          offsetof(polyte_emulated_thread, load_matrices)})
       values.push_back(member(offset, b.getPtrTy()));
     for (unsigned i = kArguments; i < inner->arg_size(); ++i) {
       Value* place = b.CreateGEP(b.getPtrTy(), function->getArg(1), b.getInt64(i - kArguments));
@@ -114,6 +157,18 @@ class EmulatedOps final : public DeviceOps {
 
  private:
   static Value* own(Builder& b, unsigned place) { return b.GetInsertBlock()->getParent()->getArg(place); }
+
+  static Value* registers(Builder& b, std::size_t count) {
+    llvm::BasicBlock& entry = b.GetInsertBlock()->getParent()->getEntryBlock();
+    Builder at_entry(&entry, entry.begin());
+    return at_entry.CreateAlloca(b.getInt32Ty(), b.getInt64(count));
+  }
+  static std::vector<Value*> loaded(Builder& b, Value* registers, std::size_t count, llvm::Type* type) {
+    std::vector<Value*> values;
+    for (std::size_t i = 0; i < count; ++i)
+      values.push_back(b.CreateLoad(type, b.CreateGEP(b.getInt32Ty(), registers, b.getInt64(i))));
+    return values;
+  }
 
   // Of barriers so far, which is the number of the next.
   static std::uint64_t count_calls(Builder& b) {
@@ -194,7 +249,11 @@ class Reporter {
     }
     for (llvm::BasicBlock& block : function)
       for (llvm::Instruction& at : block)
-        if (at.hasMetadata(kCopied)) fill(llvm::cast<llvm::CallInst>(at), names, iterations, place);
+        if (at.hasMetadata(kCopied)) {
+          fill(llvm::cast<llvm::CallInst>(at), names, iterations, place);
+        } else if (at.hasMetadata(kMatrices)) {
+          fill_load(llvm::cast<llvm::CallInst>(at), names, iterations, place);
+        }
   }
 
  private:
@@ -216,6 +275,13 @@ class Reporter {
     name.buffer = llvm::cast<llvm::MDString>(copy.getMetadata(kCopied)->getOperand(0))->getString();
     copy.setArgOperand(4, description({&copy, nullptr, type, bytes, false}, name, place++));
     copy.setArgOperand(5, iterations.at(*copy.getParent()));
+  }
+
+  void fill_load(llvm::CallInst& load, const AccessNames& names, Iterations& iterations, std::int64_t& place) {
+    llvm::Type* type = llvm::FixedVectorType::get(b_.getInt8Ty(), static_cast<unsigned>(ir::kMatrixRowBytes));
+    load.setArgOperand(5,
+                       description({&load, nullptr, type, ir::kMatrixRowBytes, false}, name_of(&load, names), place++));
+    load.setArgOperand(6, iterations.at(*load.getParent()));
   }
 
   llvm::Constant* text(const std::string& words) {

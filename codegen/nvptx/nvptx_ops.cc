@@ -81,12 +81,42 @@ class NvptxOps final : public DeviceOps {
     }
   }
 
+  std::vector<Value*> multiply(Builder& b, const ir::Intrinsic& row, const std::vector<Value*>& a,
+                               const std::vector<Value*>& other, const std::vector<Value*>& c) const override {
+    const id::ID which = llvm::Function::lookupIntrinsicID(row.call.llvm);
+    POLYTE_CHECK(which != id::not_intrinsic, "LLVM has no '" + row.call.llvm + "'");
+    llvm::Function* function = id::getDeclaration(b.GetInsertBlock()->getModule(), which);
+    std::vector<Value*> arguments;
+    for (const auto* operand : {&a, &other, &c})
+      for (Value* value : *operand) {
+        llvm::Type* type = function->getFunctionType()->getParamType(static_cast<unsigned>(arguments.size()));
+        arguments.push_back(b.CreateBitCast(value, type));
+      }
+    return parts(b, b.CreateCall(function, arguments), c.size());
+  }
+
+  std::vector<Value*> load_matrices(Builder& b, Value* row, int count, bool transposed,
+                                    llvm::CallInst*& access) const override {
+    const id::ID which = count == 4   ? transposed ? id::nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16
+                                                   : id::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16
+                         : transposed ? id::nvvm_ldmatrix_sync_aligned_m8n8_x2_trans_b16
+                                      : id::nvvm_ldmatrix_sync_aligned_m8n8_x2_b16;
+    access = b.CreateIntrinsic(which, {row->getType()}, {row});
+    return parts(b, access, static_cast<std::size_t>(count));
+  }
+
   llvm::Constant* emulated_entry(llvm::Module& host, const Kernel&) const override {
     return llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(host.getContext()));
   }
 
  private:
   std::string architecture_;
+
+  static std::vector<Value*> parts(Builder& b, Value* all, std::size_t count) {
+    std::vector<Value*> result;
+    for (unsigned i = 0; i < count; ++i) result.push_back(b.CreateExtractValue(all, i));
+    return result;
+  }
 
   static Value* number(Builder& b, id::ID which) {
     return b.CreateZExt(b.CreateIntrinsic(which, {}, {}), b.getInt64Ty());

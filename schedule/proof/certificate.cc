@@ -11,6 +11,7 @@
 #include "schedule/proof/isl_faults.h"
 #include "schedule/proof/prover_impl.h"
 #include "schedule/state/contract.h"
+#include "schedule/state/fragments.h"
 #include "support/error.h"
 
 namespace polyte::schedule {
@@ -287,8 +288,9 @@ CertificateBuffer make_buffer(const IslContext& context, const IslModel& model, 
 std::vector<CertificateLoop> concurrent_loops(const IslModel& model) {
   std::vector<CertificateLoop> loops;
   if (!model.state->tree) return loops;
+  const std::vector<LoopId> of_lanes = loops_of_lanes(*model.state);
   map_loops(model.state->tree, [&](const Loop& loop) {
-    if (!is_concurrent(loop.kind)) return loop;
+    if (!is_concurrent(loop.kind) && std::ranges::find(of_lanes, loop.id) == of_lanes.end()) return loop;
     CertificateLoop out{.name = loop.name, .kind = loop.kind == LoopKind::Vector ? "vector" : "parallel"};
     out.depth = model.depth_of_loop.at(loop.id);
     for (const std::string& name : statements_below(model.state->tree, loop.id))

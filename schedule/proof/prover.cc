@@ -2,6 +2,7 @@
 
 #include "schedule/proof/isl_faults.h"
 #include "schedule/proof/prover_impl.h"
+#include "schedule/state/fragments.h"
 
 namespace polyte::schedule {
 
@@ -27,9 +28,9 @@ Refusal undecided(const std::string& reason) {
   return refusal;
 }
 
-std::vector<LoopId> concurrent_loops(const Tree& tree) {
-  std::vector<LoopId> ids;
-  map_loops(tree, [&](const Loop& loop) {
+std::vector<LoopId> concurrent_loops(const State& state) {
+  std::vector<LoopId> ids = loops_of_lanes(state);
+  map_loops(state.tree, [&](const Loop& loop) {
     if (is_concurrent(loop.kind)) ids.push_back(loop.id);
     return loop;
   });
@@ -57,7 +58,7 @@ std::optional<Refusal> end_to_end_refusal(Prover::Impl& impl, const State& state
   if (auto refusal = check_rewrites(impl, state)) return refusal;
   if (auto refusal = check_sources(impl.basis_of(state), model, "")) return refusal;
   if (auto refusal = check_reuse(model)) return refusal;
-  for (LoopId loop : concurrent_loops(state.tree)) {
+  for (LoopId loop : concurrent_loops(state)) {
     if (auto refusal = check_independent(model, loop)) return refusal;
   }
   return check_owners(model);

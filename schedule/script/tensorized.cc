@@ -139,6 +139,10 @@ std::optional<ir::Mismatch> difference(const State& state, const ir::Intrinsic& 
     }
     return result;
   };
+  if (intrinsic.scope == ir::Scope::Warp) {  // where its operands lie is the fragments' business
+    const auto match = ir::match_warp(intrinsic, nest);
+    return match ? std::nullopt : std::optional(match.error());
+  }
   const auto tiles = ir::match(intrinsic, nest, strides);
   if (tiles) return std::nullopt;
   return tiles.error();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/state/digits.h"
+#include "schedule/state/fragments.h"
 
 namespace polyte::schedule {
 namespace {
@@ -165,8 +166,9 @@ bool is_for_device(const Tree& tree) {
 }
 
 std::optional<Refusal> check_launches(const State& state, const Machine& machine) {
-  const std::vector<std::string> problems =
+  std::vector<std::string> problems =
       is_for_device(state.tree) ? LaunchChecker(state, machine).problems() : shared_without_blocks(state);
+  for (std::string& problem : fragment_problems(state)) problems.push_back(std::move(problem));
   if (problems.empty()) return std::nullopt;
   Refusal refusal;
   refusal.kind = RefusalKind::Malformed;

@@ -4,6 +4,7 @@
 
 #include "schedule/script/primitives/rewriting.h"
 #include "schedule/script/size_expr.h"
+#include "schedule/state/fragments.h"
 
 namespace polyte::schedule {
 
@@ -266,6 +267,8 @@ std::optional<Refusal> check_all_races(const State& state, Prover& prover) {
   for (const Loop* loop : all_loops(state.tree))
     if (is_concurrent(loop->kind))
       if (auto refusal = prover.check_independent(state, loop->id)) return refusal;
+  for (const LoopId loop : loops_of_lanes(state))
+    if (auto refusal = prover.check_independent(state, loop)) return refusal;
   return std::nullopt;
 }
 

@@ -4,12 +4,14 @@
 // must be that Program under other names: loops of constant extents around one statement, the same operators and types,
 // operands where the instruction takes them from. Else it is refused: both are printed, with the first difference and,
 // where one is known, the way to a nest that matches. The nest stays what it was for every proof: instances, order and
-// accesses are its own. That the instruction may take them in its own order holds for every row: what it sums is not
-// rounded, and what it writes it does not read elsewhere.
+// accesses are its own. That the instruction may take them in its own order holds for rows whose sums are not rounded,
+// and what it writes it does not read elsewhere; the tensor cores sum floats in an order of their own, which the
+// contract has to allow (`reassoc k`).
 #include <algorithm>
 
 #include "schedule/script/primitives/edit.h"
 #include "schedule/script/tensorized.h"
+#include "schedule/state/contract.h"
 
 namespace polyte::schedule {
 
@@ -181,6 +183,26 @@ std::optional<Refusal> check_nesting(const State& state, const Loop& loop) {
   return std::nullopt;
 }
 
+// What the contract has to let the instruction sum in its own order: loops of the tile that are reductions.
+std::optional<Refusal> check_rounding(const State& state, const Loop& loop, const ir::Intrinsic& intrinsic) {
+  if (!intrinsic.rounds) return std::nullopt;
+  const ScheduledStatement& s = state.at(statements_below(state.tree, loop.id).front());
+  const ir::Statement& update = state.basis->statement(s.reference);
+  const std::set<std::string> free = reorderable_iterators(state, update);
+  std::vector<std::string> bound;
+  for (std::size_t i = 0; i < update.iterators.size() && i < s.phi.size(); ++i) {
+    const std::string& iterator = update.iterators[i];
+    const ir::Affine value = ir::substitute(s.phi[i], s.inverse);
+    bool inside = false;
+    for (const Loop* at = &loop; at; at = std::get_if<Loop>(&at->body->op)) inside = inside || value.uses(at->name);
+    if (inside && has(update.reductions, iterator) && !free.contains(iterator)) bound.push_back(iterator);
+  }
+  if (bound.empty()) return std::nullopt;
+  return malformed(intrinsic.name + " sums in an order and with roundings of its own, and the contract is " +
+                   (state.contract == Contract::Exact ? "exact" : "reassoc of other loops") + ": say `reassoc " +
+                   joined(bound) + "`");
+}
+
 }  // namespace
 
 Applied tensorize(const State& state, const Tensorize& directive, const PrimitiveContext& context) {
@@ -197,6 +219,7 @@ Applied tensorize(const State& state, const Tensorize& directive, const Primitiv
   if (!nest) return nest.error();
   if (const auto mismatch = difference(state, *intrinsic, *nest))
     return mismatched(state, **loop, *intrinsic, *nest, *mismatch, context);
+  if (auto refusal = check_rounding(state, **loop, *intrinsic)) return *refusal;
   State next = state;
   const std::string statement = statements_below(state.tree, (*loop)->id).front();
   next.tensorized.push_back({(*loop)->id, statement + ":" + (*loop)->name, intrinsic->name});

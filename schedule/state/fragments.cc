@@ -1,0 +1,218 @@
+#include "schedule/state/fragments.h"
+
+#include <algorithm>
+
+#include "ir/intrinsics.h"
+#include "schedule/state/digits.h"
+
+namespace polyte::schedule {
+namespace {
+
+// A staged buffer that an instruction takes an operand from: along which of its dimensions tiles lie, and how long.
+struct Spread {
+  const StagedBuffer* buffer = nullptr;
+  std::string instruction;
+  std::map<std::size_t, std::int64_t> tile;  // extents by dimension
+};
+
+class FragmentChecker {
+ public:
+  explicit FragmentChecker(const State& state) : state_(state) {
+    for (const TensorizedLoop& tensorized : state.tensorized) {
+      const ir::Intrinsic* row = ir::find_intrinsic(tensorized.intrinsic);
+      if (row && row->scope == ir::Scope::Warp) add(tensorized);
+    }
+    for (const Leaf* leaf : leaves_of(state.tree))
+      if (!spread_.empty() && !instructions_.contains(leaf->statement)) see(leaf->statement);
+    for (const LoopId loop : loops_) check_company(loop);
+  }
+
+  std::vector<LoopId> loops() const { return loops_; }
+  std::vector<std::string> problems() const { return problems_; }
+
+ private:
+  const State& state_;
+  std::map<std::string, Spread> spread_;               // by buffer
+  std::map<std::string, std::vector<LoopId>> shared_;  // by statement: its loops that lanes share
+  std::set<std::string> instructions_;                 // statements that are one
+  std::vector<LoopId> loops_;
+  std::vector<std::string> problems_;
+
+  void report(const std::string& text) {
+    if (std::ranges::find(problems_, text) == problems_.end()) problems_.push_back(text);
+  }
+
+  const StagedBuffer* registers(const std::string& buffer) const {
+    for (const StagedBuffer& b : state_.staged)
+      if (b.name == buffer && b.memory == Memory::Register) return &b;
+    return nullptr;
+  }
+
+  static bool is_around(const std::vector<const Loop*>& path, LoopId outer, const Loop& inner) {
+    for (const Loop* loop : path) {
+      if (loop->id == inner.id) return false;
+      if (loop->id == outer) return true;
+    }
+    return outer == kKernel;
+  }
+
+  static const Loop* warp_of(const std::vector<const Loop*>& path) {
+    const Loop* warp = nullptr;
+    for (const Loop* loop : path) {
+      if (loop->kind == LoopKind::Warp) warp = loop;
+      if (loop->kind == LoopKind::Thread || loop->kind == LoopKind::Lane) return nullptr;
+    }
+    return warp;
+  }
+
+  // The subscripts of an access over the loops.
+  std::vector<ir::Affine> over_loops(const ScheduledStatement& s, const ir::Access& access) const {
+    const ir::Ranges ranges = loop_ranges(state_, s);
+    std::vector<ir::Affine> result;
+    for (const ir::Index& index : access.indices)
+      result.push_back(simplified(ir::substitute(index.affine, s.inverse), ranges));
+    return result;
+  }
+
+  void add(const TensorizedLoop& tensorized) {
+    const Loop* loop = find_loop(state_.tree, tensorized.loop);
+    if (!loop) return;
+    const std::string statement = statements_below(state_.tree, loop->id).front();
+    instructions_.insert(statement);
+    const std::vector<const Loop*> path = path_to(state_.tree, statement);
+    if (!warp_of(path))
+      report(tensorized.name + " is " + tensorized.intrinsic +
+             ", an instruction of all lanes of a warp: bind a loop around it to warp");
+    const ScheduledStatement& s = state_.at(statement);
+    const std::string& accumulator = s.body.writes.front().buffer;
+    const StagedBuffer* staged = registers(accumulator);
+    if (!staged || !is_around(path, staged->allocated_at(), *loop))
+      report(tensorized.intrinsic + " keeps its sums in registers of the warp, " + accumulator +
+             " is not there: stage it in register at a loop around " + loop->name);
+    for (const AccessRef& ref : accesses_of(s))
+      if (const StagedBuffer* b = registers(ref.access.buffer)) add_operand(tensorized, *b, s, ref.access, path, *loop);
+  }
+
+  void add_operand(const TensorizedLoop& tensorized, const StagedBuffer& b, const ScheduledStatement& s,
+                   const ir::Access& access, const std::vector<const Loop*>& path, const Loop& outermost) {
+    Spread own{&b, tensorized.intrinsic, {}};
+    const ir::Ranges ranges = loop_ranges(state_, s);
+    const std::vector<ir::Affine> subscripts = over_loops(s, access);
+    bool inside = false;
+    for (const Loop* loop : path) {
+      inside = inside || loop->id == outermost.id;
+      if (!inside) continue;
+      const ir::Interval range = ranges.at(loop->name);
+      for (std::size_t d = 0; d < subscripts.size(); ++d) {
+        if (!subscripts[d].uses(loop->name)) continue;
+        const std::int64_t extent = *range.max - *range.min + 1;
+        if (!is_tile(subscripts[d], loop->name, extent) || own.tile.contains(d))
+          return report(b.name + ", kept in registers, is no whole tile for " + tensorized.intrinsic + ": " +
+                        loop->name + " in its subscript " + ir::to_string(subscripts[d]) +
+                        ", expected it and multiples of " + std::to_string(extent));
+        own.tile[d] = extent;
+      }
+    }
+    const auto [at, fresh] = spread_.emplace(b.name, own);
+    if (!fresh && at->second.tile != own.tile)
+      report(b.name + " is kept in registers for two instructions in two ways: " + at->second.instruction + " and " +
+             tensorized.intrinsic);
+  }
+
+  static bool is_tile(const ir::Affine& subscript, const std::string& loop, std::int64_t extent) {
+    const ir::Affine rest = subscript - ir::Affine::symbol(loop);
+    return subscript.coefficient(loop) == 1 && rest.constant() % extent == 0 &&
+           std::ranges::all_of(rest.terms(), [&](const ir::Term& t) { return t.coefficient % extent == 0; });
+  }
+
+  // Another statement: the loops along the tiles that it touches.
+  void see(const std::string& statement) {
+    const ScheduledStatement& s = state_.at(statement);
+    const std::vector<const Loop*> path = path_to(state_.tree, statement);
+    const ir::Ranges ranges = loop_ranges(state_, s);
+    for (const AccessRef& ref : accesses_of(s)) {
+      const auto at = spread_.find(ref.access.buffer);
+      if (at == spread_.end()) continue;
+      if (!warp_of(path)) {
+        report(statement + " touches " + at->first + ", registers of a warp for " + at->second.instruction +
+               ": bind a loop around it to warp, and none to lane");
+        continue;
+      }
+      const std::vector<ir::Affine> subscripts = over_loops(s, ref.access);
+      std::vector<LoopId> own;
+      for (const auto& [d, extent] : at->second.tile) {
+        const Loop* along = nullptr;
+        for (const Loop* loop : path) {
+          const auto range = ranges.find(loop->name);
+          const bool fits = range != ranges.end() && range->second.min && range->second.max &&
+                            *range->second.min >= 0 && *range->second.max < extent;
+          if (fits && !ir::is_threaded(loop->kind) && is_tile(subscripts[d], loop->name, extent)) along = loop;
+        }
+        if (!along) {
+          report(statement + " does not touch " + at->first + " tile by tile, as " + at->second.instruction +
+                 " has it: in subscript " + ir::to_string(subscripts[d]) + " no loop runs from 0 up to " +
+                 std::to_string(extent) + " beside multiples of " + std::to_string(extent));
+          continue;
+        }
+        own.push_back(along->id);
+      }
+      share(statement, own);
+    }
+    check_registers(statement, path);
+  }
+
+  void share(const std::string& statement, const std::vector<LoopId>& own) {
+    std::vector<LoopId>& known = shared_[statement];
+    if (known.empty()) known = own;
+    if (known != own) report(statement + " touches tiles of registers along different loops");
+    for (const LoopId loop : own)
+      if (std::ranges::find(loops_, loop) == loops_.end()) loops_.push_back(loop);
+  }
+
+  // Of a warp, each lane would have to find them in the lane that wrote them.
+  void check_registers(const std::string& statement, const std::vector<const Loop*>& path) {
+    if (!shared_.contains(statement)) return;
+    for (const AccessRef& ref : accesses_of(state_.at(statement))) {
+      const StagedBuffer* b = registers(ref.access.buffer);
+      if (!b || spread_.contains(b->name)) continue;
+      const auto inside = std::ranges::find_if(path, [&](const Loop* loop) {
+        return std::ranges::find(shared_.at(statement), loop->id) != shared_.at(statement).end();
+      });
+      const bool is_own =
+          std::any_of(inside, path.end(), [&](const Loop* loop) { return loop->id == b->allocated_at(); });
+      if (!is_own)
+        report(statement + ", whose points lanes share, touches " + b->name +
+               ", registers that no instruction spreads over lanes: keep it in shared");
+    }
+  }
+
+  // Whatever runs in a loop of points runs in all loops of the tile.
+  void check_company(LoopId loop) {
+    std::vector<LoopId> tile;
+    for (const auto& [statement, own] : shared_)
+      if (std::ranges::find(own, loop) != own.end()) tile = own;
+    for (const std::string& statement : statements_below(state_.tree, loop)) {
+      const std::vector<const Loop*> path = path_to(state_.tree, statement);
+      const auto has = [&](LoopId id) {
+        return std::ranges::any_of(path, [&](const Loop* each) { return each->id == id; });
+      };
+      if (!std::ranges::all_of(tile, has) || instructions_.contains(statement))
+        report(statement + " is in " + find_loop(state_.tree, loop)->name +
+               ", whose iterations lanes share, but not in all loops of the tile: give it a nest of its own");
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<LoopId> loops_of_lanes(const State& state) {
+  if (state.tensorized.empty()) return {};
+  return FragmentChecker(state).loops();
+}
+
+std::vector<std::string> fragment_problems(const State& state) {
+  if (state.tensorized.empty()) return {};
+  return FragmentChecker(state).problems();
+}
+
+}  // namespace polyte::schedule

@@ -1,0 +1,26 @@
+// Registers of warps: what a GPU's tensor cores take and give lies spread over the 32 lanes, as the instruction has it
+// (ir/fragments.h). A script says nothing of lanes: a point nest that an instruction of a warp computes (`tensorize`)
+// stands in a loop of warps,
+//
+//   warp w > { m > n > acc.init;  k > m.i > n.i > k.i > acc.update;  m > n > y }        acc staged in register
+//
+// and what else touches the accumulator there, tile by tile and point by point, runs on all lanes, each of which does
+// the points that it has registers of. So the loops of such points run at once: iterations of theirs may touch no
+// common element, as those of threads. Lowering spreads them (lower/place_fragments.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedule/state/state.h"
+
+namespace polyte::schedule {
+
+// Loops whose iterations lanes of a warp share though no kind says so, each once.
+std::vector<LoopId> loops_of_lanes(const State& state);
+
+// What stands in the way: an instruction of a warp outside of warps, an accumulator that is not in registers around it,
+// accesses to it that are no tiles of the instruction.
+std::vector<std::string> fragment_problems(const State& state);
+
+}  // namespace polyte::schedule
