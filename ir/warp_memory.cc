@@ -100,7 +100,7 @@ class Compiler {
         std::holds_alternative<Tensorized>(s->op))
       forget();
     if (const auto* tensorized = std::get_if<Tensorized>(&s->op))
-      if (const auto matrices = matrix_load_of(*tensorized)) return visit_matrices(*matrices);
+      if (const auto matrices = matrix_load_of(*tensorized)) return visit_matrices(*matrices, tensorized->intrinsic);
     return {};
   }
 
@@ -168,13 +168,12 @@ class Compiler {
   }
 
   // As a loop of lanes, each of which reads a row.
-  Step visit_matrices(const MatrixLoad& matrices) {
+  Step visit_matrices(const MatrixLoad& matrices, const std::string& instruction) {
     const Affine lane = Affine::symbol("ldmatrix.lane");
     const Place& place = places_.at(matrices.load->buffer);
     Step access;
     access.kind = Step::Access;
-    access.statement =
-        matrices.store->origin.statement.empty() ? matrices.store->buffer : matrices.store->origin.statement;
+    access.statement = instruction;
     access.buffer = matrices.load->buffer;
     access.shared = place.shared;
     access.swizzle = place.swizzle;

@@ -171,8 +171,15 @@ class Planner {
   // Commits of one execution, at the least.
   std::int64_t commits_in(const BlockNode& n) const {
     if (n.kind == Kind::Wrap && std::holds_alternative<ir::Alloc>(n.source->op)) return commits_in(*n.children[0]);
+    if (n.kind == Kind::Loop) return fewest_trips(n) * commits_of_iteration(n);
     if (n.kind != Kind::Sequence) return 0;
     return commits_between(n, 0, n.children.size()) + at({&n, 0});
+  }
+  static std::int64_t fewest_trips(const BlockNode& loop) {
+    const ir::For& source = *loop.loop();
+    const Affine trips = source.upper[0] - source.lower[0];
+    const bool is_number = source.lower.size() == 1 && source.upper.size() == 1 && trips.is_constant();
+    return is_number ? std::max<std::int64_t>(trips.constant(), 0) : 0;
   }
   std::int64_t commits_of_iteration(const BlockNode& loop) const {
     return commits_in(*loop.children[0]) + at({&loop, 0});

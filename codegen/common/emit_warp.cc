@@ -173,7 +173,7 @@ void FunctionEmitter::emit_matrix_load(const ir::MatrixLoad& matrices) {
     variables_[matrices.matrix] = {matrix, 0};
     variables_[matrices.row] = {b_.CreateAnd(thread_, b_.getInt64(7)), 0};
   }
-  statement_ = store.origin.statement.empty() ? store.buffer : store.origin.statement;
+  statement_ = ir::matrix_load_name(matrices.count, matrices.transposed);
   const std::vector<ir::Index> begin = {ir::substitute(from.indices.front().affine, {{matrices.element, 0}})};
   const ir::Lanes one;
   const Access row = access(from.buffer, begin, one);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <sstream>
 
+#include "ir/intrinsics.h"
 #include "schedule/state/contract.h"
 #include "schedule/state/digits.h"
 #include "schedule/state/divisions.h"
@@ -111,6 +112,20 @@ std::string reciprocal_note(const ir::Program& before, const Rewrite& rewrite) {
          " (1.5 units in the last place, where a division has 0.5), as long as the reciprocal is a normal number";
 }
 
+// An instruction that adds several products at once truncates where a float's addition rounds, so that each term counts
+// twice (Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor cores, 2021; NVIDIA publishes nothing).
+std::string instruction_note(const State& state, const TensorizedLoop& tensorized) {
+  const ir::Intrinsic* row = ir::find_intrinsic(tensorized.intrinsic);
+  if (!row || !row->rounds) return "";
+  const std::string statement = statements_below(state.tree, tensorized.loop).front();
+  const ir::Statement& update = state.basis->statement(state.at(statement).reference);
+  auto roundings = terms_of(state, update.name);
+  if (roundings) *roundings *= 2;
+  return update.writes.front().buffer + " is added up by " + row->name +
+         ", in an order and with roundings of its own: " + bound(state, update, roundings) +
+         "; the bits are not a CPU's";
+}
+
 }  // namespace
 
 std::vector<std::string> rounding_notes(const State& state, Prover& prover) {
@@ -128,6 +143,7 @@ std::vector<std::string> rounding_notes(const State& state, Prover& prover) {
       add(update.writes.front().buffer +
           " is combined in another order: " + bound(state, update, terms_of(state, name)));
   }
+  for (const TensorizedLoop& tensorized : state.tensorized) add(instruction_note(state, tensorized));
   for (const ScheduledStatement& s : state.statements)
     if (s.atomic && !is_reorderable(state.basis->statement(s.reference)))
       add(s.body.writes.front().buffer + " is combined in the order of the threads: " +
