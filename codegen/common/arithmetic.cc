@@ -118,9 +118,9 @@ Value* Arithmetic::float_unary(UnaryOp op, DType type, Value* a) {
     case UnaryOp::Sqrt:
       return round_short(type, b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a));
     case UnaryOp::Sin:
-      return round_short(type, call_libm("sinf", "sin", {a}));
     case UnaryOp::Cos:
-      return round_short(type, call_libm("cosf", "cos", {a}));
+      if (type == DType::F64) return call_libm(op == UnaryOp::Sin ? "sin" : "cos", {a});
+      [[fallthrough]];
     case UnaryOp::Exp:
     case UnaryOp::Log:
     case UnaryOp::Tanh:
@@ -181,7 +181,8 @@ Value* Arithmetic::float_binary(BinaryOp op, DType type, Value* a, Value* b) {
     case BinaryOp::Div:
       return round_short(type, b_.CreateFDiv(a, b));
     case BinaryOp::Pow:
-      return round_short(type, call_libm("powf", "pow", {a, b}));
+      if (type == DType::F64) return call_libm("pow", {a, b});
+      return round_short(type, VectorMath(*this).power(a, b));
     case BinaryOp::Min:
       return extremum(llvm::Intrinsic::minimum, a, b);
     case BinaryOp::Max:
@@ -286,18 +287,16 @@ Value* Arithmetic::mul_add(Value* a, Value* b, Value* c) {
   return target_.has.fma ? fused(a, b, c) : b_.CreateFAdd(b_.CreateFMul(a, b), c);
 }
 
-// Lane by lane: libm's scalar functions are within 1 ULP and the same for every vector width.
-Value* Arithmetic::call_libm(const char* f32_name, const char* f64_name, std::initializer_list<Value*> arguments) {
+// Of f64, lane by lane: libm's scalar functions are within 1 ULP and the same for every vector width.
+Value* Arithmetic::call_libm(const char* name, std::initializer_list<Value*> arguments) {
   if (!target_.has.libm)
-    throw UserError(ExitStatus::Unsupported, std::string(f64_name) +
-                                                 " is not computed on a GPU yet: expected sums, "
-                                                 "products, exp, log, tanh, erf and what is made of them");
+    throw UserError(ExitStatus::Unsupported,
+                    std::string(name) + " of f64 is not computed on a GPU yet: expected that of f32");
   Value* first = *arguments.begin();
   llvm::Type* scalar = first->getType()->getScalarType();
   llvm::Module* module = b_.GetInsertBlock()->getModule();
   const std::vector<llvm::Type*> parameters(arguments.size(), scalar);
-  auto callee = module->getOrInsertFunction(scalar->isDoubleTy() ? f64_name : f32_name,
-                                            llvm::FunctionType::get(scalar, parameters, false));
+  auto callee = module->getOrInsertFunction(name, llvm::FunctionType::get(scalar, parameters, false));
   if (auto* function = llvm::dyn_cast<llvm::Function>(callee.getCallee())) {
     function->setDoesNotThrow();
     function->setDoesNotAccessMemory();

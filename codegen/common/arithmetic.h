@@ -55,7 +55,7 @@ class Arithmetic {
   Value* integer_shift(ir::BinaryOp op, DType type, Value* a, Value* b);
   Value* bool_binary(ir::BinaryOp op, Value* a, Value* b);
   Value* compare(ir::BinaryOp op, DType type, Value* a, Value* b);
-  Value* call_libm(const char* f32_name, const char* f64_name, std::initializer_list<Value*> arguments);
+  Value* call_libm(const char* name, std::initializer_list<Value*> arguments);
 
   // casts.cc
   Value* float_to_integer(DType to, Value* a);

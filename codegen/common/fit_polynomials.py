@@ -78,11 +78,25 @@ def erf_tail(z):  # erf(x) = x + x * tail, z = x^2
     return mp.erf(x) / x - 1
 
 
+def sin_tail(z):  # sin(x) = x + x * z * tail, z = x^2
+    if z < mp.mpf(10) ** -12:
+        return mp.mpf(-1) / 6 + z / 120
+    x = mp.sqrt(z)
+    return (mp.sin(x) - x) / (x * z)
+
+
+def cos_tail(z):  # cos(x) = 1 + z * tail, z = x^2
+    if z < mp.mpf(10) ** -12:
+        return mp.mpf(-1) / 2 + z / 24
+    return (mp.cos(mp.sqrt(z)) - 1) / z
+
+
 def root6_map(u):  # u = (t - sqrt 6) / (t + sqrt 6)
     return mp.sqrt(6) * (1 + u) / (1 - u)
 
 
 half_ln2 = mp.log(2) / 2 * mp.mpf("1.001")
+quarter = (mp.pi / 4) ** 2 * mp.mpf("1.001")
 low_f, high_f = mp.sqrt(mp.mpf(1) / 2) - 1, mp.sqrt(2) - 1
 one = lambda x: mp.mpf(1)
 u1, u6 = (1 - mp.sqrt(6)) / (1 + mp.sqrt(6)), (6 - mp.sqrt(6)) / (6 + mp.sqrt(6))
@@ -102,6 +116,10 @@ FITS = [
     ("kErfF64", "erf(x) = x + x P(z), z = x^2, |x| < 1", 64, erf_tail, one, 0, 1, 11),
     ("kErfTailF64", "erf(t) = 1 - exp(-t^2) P(u), u = (t - sqrt 6) / (t + sqrt 6), 1 <= t <= 6", 64,
      lambda u: erfcx(root6_map(u)), lambda u: mp.exp(-root6_map(u) ** 2) + mp.mpf(10) ** -9, u1, u6, 12),
+    ("kSin", "sin(r) = r + r z P(z), z = r^2, |r| <= pi / 4, in f64 for f32", 64, sin_tail, lambda z: z, mp.mpf("1e-4"),
+     quarter, 3),
+    ("kCos", "cos(r) = 1 + z P(z), z = r^2, |r| <= pi / 4, in f64 for f32", 64, cos_tail, lambda z: z, mp.mpf("1e-4"),
+     quarter, 4),
 ]
 
 
@@ -113,7 +131,7 @@ def literal(value, bits):
 
 
 print("// Polynomials of vector_math.cc, highest power first. Written by codegen/common/fit_polynomials.py; do not edit.")
-print("#pragma once\n\nnamespace polyte::codegen::tables {\n")
+print("#pragma once\n\n#include <cstdint>\n\nnamespace polyte::codegen::tables {\n")
 for name, comment, bits, f, weight, low, high, degree in FITS:
     coefficients, error = remez(f, weight, low, high, degree)
     print(f"// {comment}; error {mp.nstr(error, 2)}")
@@ -122,4 +140,10 @@ for name, comment, bits, f, weight, low, high, degree in FITS:
     for i in range(0, len(text), 4):
         print("    " + ", ".join(text[i:i + 4]) + ",")
     print("};\n")
+mp.mp.dps = 100
+bits = int(mp.floor(2 / mp.pi * mp.mpf(2) ** 248))
+print("// 2 / pi, 8 bits of zeros before the point's first, highest bits first")
+print("inline constexpr std::uint64_t kTwoOverPi[] = {")
+print("    " + ", ".join(f"0x{bits >> 64 * (3 - i) & 2**64 - 1:016x}" for i in range(4)) + ",")
+print("};\n")
 print("}  // namespace polyte::codegen::tables")

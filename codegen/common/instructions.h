@@ -26,7 +26,7 @@ class Instructions {
     bool fma = false;          // else a product and a sum, where the Program does not say that they are fused
     bool half_floats = false;  // f16 to f32 and back; else integer arithmetic
     bool rounding = false;     // floor, ceil, round to even, trunc; else arithmetic
-    bool libm = true;          // sin, cos and pow, by a call
+    bool libm = true;          // sin, cos and pow of f64, by a call
   };
 
   explicit Instructions(const Has& abilities) : has(abilities) {}

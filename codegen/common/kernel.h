@@ -18,11 +18,12 @@ struct Kernel {
   ir::Ranges ranges = {};  // of the parameters, as far as they are known
 };
 
+inline constexpr int kDeviceAlignment = 16;  // bytes: of what kernels of a GPU are given, for vectors of a thread
+
 // Of interface buffer `i`, in bytes: what the code relies on, and the kernel's interface data asks for.
 inline int known_alignment_of(const Kernel& kernel, std::size_t i, bool on_gpu) {
-  constexpr int kVector = 16;
   const int element = size_in_bytes(kernel.program.buffers.at(i).dtype);
-  if (kernel.aligned.empty()) return on_gpu ? kVector : element;
+  if (kernel.aligned.empty()) return on_gpu ? kDeviceAlignment : element;
   return kernel.aligned.at(i) ? 64 : element;
 }
 

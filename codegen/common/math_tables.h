@@ -1,6 +1,8 @@
 // Polynomials of vector_math.cc, highest power first. Written by codegen/common/fit_polynomials.py; do not edit.
 #pragma once
 
+#include <cstdint>
+
 namespace polyte::codegen::tables {
 
 // exp(r) = 1 + r + r^2 P(r), |r| <= ln 2 / 2; error 3.1e-9
@@ -61,6 +63,27 @@ inline constexpr double kErfTailF64[] = {
     0x1.db8743220e3cap-18, 0x1.4affe0d510504p-17, -0x1.98150ca9d0601p-15, -0x1.b30d47648e01dp-14, 0x1.354d49912772dp-12,
     0x1.676ed98cfe774p-11, -0x1.7688566c39017p-9, -0x1.29648a01c1b72p-9,  0x1.296faba4dcbffp-5,   -0x1.f17706b4844e0p-4,
     0x1.01b4f390db70fp-2,  -0x1.81eb530c3acd6p-2, 0x1.b78e039952199p-3,
+};
+
+// sin(r) = r + r z P(z), z = r^2, |r| <= pi / 4, in f64 for f32; error 4.9e-12
+inline constexpr double kSin[] = {
+    0x1.6cd733510e9a3p-19,
+    -0x1.a00f98e6e0d38p-13,
+    0x1.1111089078faap-7,
+    -0x1.5555554cb2052p-3,
+};
+
+// cos(r) = 1 + z P(z), z = r^2, |r| <= pi / 4, in f64 for f32; error 6.2e-14
+inline constexpr double kCos[] = {
+    -0x1.23d712d49cd31p-22, 0x1.a00f0c789f46bp-16, -0x1.6c16b3f6ff455p-10, 0x1.55555546e6f17p-5, -0x1.ffffffffebe50p-2,
+};
+
+// 2 / pi, 8 bits of zeros before the point's first, highest bits first
+inline constexpr std::uint64_t kTwoOverPi[] = {
+    0x00a2f9836e4e4415,
+    0x29fc2757d1f534dd,
+    0xc0db6295993c4390,
+    0x41fe5163abdebbc5,
 };
 
 }  // namespace polyte::codegen::tables

@@ -14,10 +14,12 @@ using ir::UnaryOp;
 using Value = llvm::Value;
 
 Value* VectorMath::emit(UnaryOp op, Value* x) {
-  type_ = x->getType();
-  wide_ = type_->getScalarType()->isDoubleTy();
-  bits_type_ = type_->getWithNewType(b_.getIntNTy(wide_ ? 64 : 32));
+  set_type(x->getType());
   switch (op) {
+    case UnaryOp::Sin:
+      return sine(x, false);
+    case UnaryOp::Cos:
+      return sine(x, true);
     case UnaryOp::Exp:
       return exp(x);
     case UnaryOp::Log:
@@ -32,6 +34,12 @@ Value* VectorMath::emit(UnaryOp op, Value* x) {
       break;
   }
   POLYTE_CHECK(false, "'" + to_string(op) + "' is no function of vector_math");
+}
+
+void VectorMath::set_type(llvm::Type* type) {
+  type_ = type;
+  wide_ = type_->getScalarType()->isDoubleTy();
+  bits_type_ = type_->getWithNewType(b_.getIntNTy(wide_ ? 64 : 32));
 }
 
 // ---- building blocks
@@ -172,6 +180,95 @@ Value* VectorMath::sigmoid(Value* x) {
   Value* e = exp(b_.CreateFNeg(magnitude(x)));
   Value* above = b_.CreateSelect(b_.CreateFCmpOLT(x, constant(0)), e, constant(1));
   return b_.CreateFDiv(above, b_.CreateFAdd(e, constant(1)));
+}
+
+// ---- sin, cos: x = n pi / 2 + r, |r| <= pi / 4; polynomials of r, in f64
+
+Value* VectorMath::sine(Value* x, bool is_cosine) {
+  llvm::Type* narrow = type_;
+  Value* small_bits = b_.CreateBitCast(x, bits_type_);
+  set_type(narrow->getWithNewType(b_.getDoubleTy()));
+  Value* wide_bits = b_.CreateZExt(small_bits, bits_type_);
+  Value* t = magnitude(b_.CreateFPExt(x, type_));
+  const Turn near = near_turn(t), far = far_turn(wide_bits);
+  Value* is_near = b_.CreateFCmpOLT(t, constant(0x1p20));
+  Value* r = b_.CreateSelect(is_near, near.angle, far.angle);
+  Value* n = b_.CreateSelect(is_near, near.quarters, far.quarters);
+  if (is_cosine) n = b_.CreateAdd(n, bits(1));
+  Value* z = b_.CreateFMul(r, r);
+  Value* of_sine = a_.mul_add(b_.CreateFMul(r, z), polynomial(z, tables::kSin), r);
+  Value* of_cosine = a_.mul_add(z, polynomial(z, tables::kCos), constant(1));
+  Value* value = b_.CreateSelect(is_bit_set(n, 1), of_cosine, of_sine);
+  value = b_.CreateSelect(is_bit_set(n, 2), b_.CreateFNeg(value), value);
+  if (!is_cosine) value = b_.CreateSelect(is_bit_set(wide_bits, 1U << 31U), b_.CreateFNeg(value), value);
+  Value* is_finite = b_.CreateFCmpOLT(t, constant(std::numeric_limits<double>::infinity()));
+  value = b_.CreateSelect(is_finite, value, constant(std::numeric_limits<double>::quiet_NaN()));
+  return b_.CreateFPTrunc(value, narrow);
+}
+
+Value* VectorMath::is_bit_set(Value* integer, std::uint64_t bit) {
+  return b_.CreateICmpNE(b_.CreateAnd(integer, bits(bit)), bits(0));
+}
+
+// Below 2^20: pi / 2 in two parts, the first short enough that n times it is exact (Cody and Waite, 1980).
+VectorMath::Turn VectorMath::near_turn(Value* magnitude) {
+  Value* magic = constant(0x1.8p52);
+  Value* shifted = a_.mul_add(magnitude, constant(0x1.45f306dc9c883p-1), magic);
+  Value* n = b_.CreateFSub(shifted, magic);
+  Value* r = a_.mul_add(n, constant(-0x1.921fb544p0), magnitude);
+  r = a_.mul_add(n, constant(-0x1.0b4611a626331p-34), r);
+  return {b_.CreateBitCast(shifted, bits_type_), r};
+}
+
+// From 2^20 on: x = m 2^k, and of m 2^k 2/pi only what is below 4 counts. So m times 128 bits of 2/pi, from that whose
+// weight 2^k makes 2, as an integer: its two highest bits are the quarters (Payne and Hanek, 1983).
+VectorMath::Turn VectorMath::far_turn(Value* bits_of_f32) {
+  Value* exponent = b_.CreateAnd(b_.CreateLShr(bits_of_f32, 23), bits(255));
+  Value* m = b_.CreateOr(b_.CreateAnd(bits_of_f32, bits((1U << 23U) - 1)), bits(1U << 23U));
+  // x = m 2^(exponent - 150); the window begins at bit exponent - 144 of the table, up to 110 for numbers.
+  Value* first = b_.CreateAnd(b_.CreateSub(exponent, bits(144)), bits(127));
+  Value* in_second = is_bit_set(first, 64);
+  Value* within = b_.CreateAnd(first, bits(63));
+  const auto word = [&](int i) {
+    return b_.CreateSelect(in_second, bits(tables::kTwoOverPi[i + 1]), bits(tables::kTwoOverPi[i]));
+  };
+  const auto window = [&](int i) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::fshl, {bits_type_}, {word(i), word(i + 1), within});
+  };
+  Value *high = window(0), *low = window(1);
+  Value* carried = b_.CreateLShr(b_.CreateMul(m, b_.CreateAnd(low, bits(0xffffffff))), 32);
+  carried = b_.CreateLShr(b_.CreateAdd(b_.CreateMul(m, b_.CreateLShr(low, 32)), carried), 32);
+  Value* product = b_.CreateAdd(b_.CreateMul(m, high), carried);  // quarters, then 62 bits of a fraction
+  Value* quarters = b_.CreateLShr(b_.CreateAdd(product, bits(std::uint64_t{1} << 61)), 62);
+  Value* fraction = b_.CreateSIToFP(b_.CreateSub(product, b_.CreateShl(quarters, 62)), type_);
+  return {quarters, b_.CreateFMul(fraction, constant(0x1.921fb54442d18p-62))};
+}
+
+// ---- pow: exp(y log |x|) in f64; what C says of zeros, ones and infinities (ISO C23, F.10.4.5)
+
+Value* VectorMath::power(Value* base, Value* exponent) {
+  llvm::Type* narrow = base->getType();
+  set_type(narrow->getWithNewType(b_.getDoubleTy()));
+  Value *x = b_.CreateFPExt(base, type_), *y = b_.CreateFPExt(exponent, type_);
+  Value* t = magnitude(x);
+  Value* result = exp(b_.CreateFMul(y, log(t)));
+  result = b_.CreateSelect(b_.CreateFCmpOEQ(t, constant(1)), b_.CreateSelect(b_.CreateFCmpUNO(y, y), y, constant(1)),
+                           result);
+  // Above 2^51 every f32 is whole, and even.
+  const auto is_whole = [&](Value* value) {
+    Value *size = at_most(magnitude(value), 0x1p52), *magic = constant(0x1.8p52);
+    return b_.CreateFCmpOEQ(b_.CreateFSub(b_.CreateFAdd(size, magic), magic), size);
+  };
+  Value* whole = is_whole(y);
+  Value* odd = b_.CreateAnd(whole, b_.CreateNot(is_whole(b_.CreateFMul(y, constant(0.5)))));
+  Value* is_negative = b_.CreateICmpSLT(b_.CreateBitCast(x, bits_type_), bits(0));
+  result = b_.CreateSelect(b_.CreateAnd(is_negative, odd), b_.CreateFNeg(result), result);
+  Value* below = b_.CreateAnd(b_.CreateFCmpOLT(x, constant(0)),
+                              b_.CreateFCmpOGT(x, constant(-std::numeric_limits<double>::infinity())));
+  result = b_.CreateSelect(b_.CreateAnd(below, b_.CreateNot(whole)), constant(std::numeric_limits<double>::quiet_NaN()),
+                           result);
+  Value* is_one = b_.CreateOr(b_.CreateFCmpOEQ(x, constant(1)), b_.CreateFCmpOEQ(y, constant(0)));
+  return b_.CreateFPTrunc(b_.CreateSelect(is_one, constant(1), result), narrow);
 }
 
 }  // namespace polyte::codegen

@@ -1,6 +1,7 @@
 // exp, log, tanh, erf and sigmoid as straight-line LLVM IR, for f32 and f64, any number of lanes: at most 4 ULP
-// over the whole range, infinities, NaN and subnormals included. One instruction sequence serves scalars and
-// vectors, so both give the same bits. The polynomials of math_tables.h are fitted by fit_polynomials.py.
+// over the whole range, infinities, NaN and subnormals included; sin, cos and pow for f32, computed in f64: at most 1.
+// One instruction sequence serves scalars and vectors, so both give the same bits, and a GPU those of a CPU. The
+// polynomials of math_tables.h are fitted by fit_polynomials.py.
 // Internal: includes LLVM headers.
 #pragma once
 
@@ -13,7 +14,8 @@ namespace polyte::codegen {
 class VectorMath {
  public:
   explicit VectorMath(Arithmetic& arithmetic) : a_(arithmetic), b_(arithmetic.builder()) {}
-  llvm::Value* emit(ir::UnaryOp op, llvm::Value* x);
+  llvm::Value* emit(ir::UnaryOp op, llvm::Value* x);             // sin and cos of f32 alone
+  llvm::Value* power(llvm::Value* base, llvm::Value* exponent);  // of f32
 
  private:
   using Value = llvm::Value;
@@ -38,6 +40,15 @@ class VectorMath {
   Value* erf(Value* x);
   Value* erf_tail(Value* t);
   Value* sigmoid(Value* x);
+  // x as n quarters of a turn, n its lowest two bits, and an angle up to pi / 4.
+  struct Turn {
+    Value *quarters, *angle;
+  };
+  void set_type(llvm::Type* type);
+  Value* sine(Value* x, bool is_cosine);
+  Turn near_turn(Value* magnitude);
+  Turn far_turn(Value* bits_of_f32);
+  Value* is_bit_set(Value* integer, std::uint64_t bit);
 };
 
 }  // namespace polyte::codegen

@@ -30,7 +30,7 @@ AccessNames access_names(llvm::Module& module);
 // emulated_ops. To be run on what will be compiled: masked accesses taken apart, values in registers.
 void report_accesses(llvm::Module& module, const AccessNames& names);
 
-// What a GPU's instructions do with plain LLVM IR. No libm: sin, cos and pow are not there.
+// What a GPU's instructions do with plain LLVM IR. No libm: sin, cos and pow of f64 are not there.
 std::unique_ptr<const Instructions> gpu_instructions();
 
 std::string nvptx_triple();

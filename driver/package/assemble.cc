@@ -19,7 +19,10 @@ namespace {
 class Assembler {
  public:
   Assembler(const CompiledModel& model, const codegen::Target& target, bool share)
-      : model_(model), graph_(model.graph), target_(target), storage_(plan_model_storage(model, share)) {}
+      : model_(model),
+        graph_(model.graph),
+        target_(target),
+        storage_(plan_model_storage(model, share, target.kind == TargetKind::Cuda ? codegen::kDeviceAlignment : 1)) {}
 
   runtime::ArtifactParts run(const ModelOptions& options) {
     for (const OpenSymbol& symbol : model_.symbols)

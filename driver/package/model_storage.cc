@@ -11,7 +11,8 @@ namespace {
 
 class StorageBuilder {
  public:
-  explicit StorageBuilder(const ScheduledModel& model) : model_(model), graph_(model.graph) {}
+  StorageBuilder(const ScheduledModel& model, std::int64_t alignment)
+      : model_(model), graph_(model.graph), alignment_(alignment) {}
 
   ModelStorage run(bool share) {
     for (const graph::ValueId id : graph_.inputs) value(id);
@@ -29,6 +30,7 @@ class StorageBuilder {
  private:
   const ScheduledModel& model_;
   const graph::Graph& graph_;
+  std::int64_t alignment_;
   ModelStorage storage_;
 
   // Results over operands tie values together, which once in a while makes the arena larger.
@@ -81,7 +83,8 @@ class StorageBuilder {
     add_rooms(group, step);
     // A part of a value lies at a distance that a larger scale would stretch.
     const auto runs = model_.symbols.empty() ? copied_runs(group.expansion.program) : std::nullopt;
-    if (runs) {
+    const auto is_aligned = [&](const CopiedRun& run) { return (run.to_offset - run.from_offset) % alignment_ == 0; };
+    if (runs && std::ranges::all_of(*runs, is_aligned)) {
       for (const CopiedRun& run : *runs)
         step.copies.push_back({arguments[run.from], run.from_offset, arguments[run.to], run.to_offset, run.bytes});
     } else {
@@ -117,6 +120,8 @@ class StorageBuilder {
 
 }  // namespace
 
-ModelStorage plan_model_storage(const ScheduledModel& model, bool share) { return StorageBuilder(model).run(share); }
+ModelStorage plan_model_storage(const ScheduledModel& model, bool share, std::int64_t alignment) {
+  return StorageBuilder(model, alignment).run(share);
+}
 
 }  // namespace polyte::driver

@@ -23,7 +23,7 @@ struct ModelStorage {
   runtime::StoragePlan plan;                // checked
 };
 
-// `share`: as ModelOptions has it.
-ModelStorage plan_model_storage(const ScheduledModel& model, bool share);
+// `share`: as ModelOptions has it. Values that are parts of others begin at multiples of so many bytes in them.
+ModelStorage plan_model_storage(const ScheduledModel& model, bool share, std::int64_t alignment);
 
 }  // namespace polyte::driver

@@ -88,7 +88,7 @@ TEST_CASE("objects and shared objects are of the target's machine, also beside t
 }
 
 TEST_CASE("libm is linked for the target") {
-  const Kernel kernel = kernel_of(lanes_of("f32", "pow(" + std::string(kA) + ", " + kB + ")"));
+  const Kernel kernel = kernel_of(lanes_of("f64", "pow(" + std::string(kA) + ", " + kB + ")"));
   const ObjectCode object = compile({&kernel, 1}, arm());
   CHECK(has(link({&object.bytes, 1}), "libm.so.6"));
 }

@@ -37,11 +37,12 @@ bool groups_give(const graph::Graph& g, const std::vector<Tensor>& inputs, const
   return same_bits(graph::evaluate_groups(g, graph::fuse(graph::make_fusion_graph(g)).groups, inputs), expected);
 }
 
-// All outputs, by the session, on two threads.
+// All outputs, by the session.
 std::vector<runtime::Tensor> run_network(const graph::Graph& g, std::span<const Tensor> inputs,
-                                         const codegen::Target& target, const driver::ModelOptions& options) {
+                                         const codegen::Target& target, const driver::ModelOptions& options,
+                                         const runtime::SessionOptions& how = {.threads = 2}) {
   const runtime::Session session(
-      runtime::Artifact::from_parts(std::move(driver::package_model(g, target, options).parts)), {.threads = 2});
+      runtime::Artifact::from_parts(std::move(driver::package_model(g, target, options).parts)), how);
   std::vector<runtime::Tensor> given;
   for (const Tensor& input : inputs) {
     runtime::Tensor& tensor = given.emplace_back(input.type.dtype, input.type.shape);
@@ -63,6 +64,35 @@ bool sharing_keeps_bits(const graph::Graph& g, std::span<const Tensor> inputs, s
     return a.bytes() == b.bytes() &&
            (a.bytes() == 0 || std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.bytes())) == 0);
   });
+}
+
+bool same_numbers(const std::vector<runtime::Tensor>& got, const std::vector<Tensor>& expected) {
+  return std::ranges::equal(got, expected, [](const runtime::Tensor& x, const Tensor& y) {
+    if (static_cast<std::size_t>(x.bytes()) != y.bytes->size()) return false;
+    const auto* first = static_cast<const std::byte*>(x.data());
+    const Tensor same_type{y.type, std::make_shared<const graph::Bytes>(first, first + x.bytes())};
+    return same_numbers({same_type}, {y});
+  });
+}
+
+// The whole network by both schedulers, its threads played in a random order, every access watched.
+std::optional<GraphFault> check_on_gpu(const graph::Graph& g, std::uint64_t seed, const std::vector<Tensor>& inputs,
+                                       const std::vector<Tensor>& expected, const codegen::Target& target) {
+  runtime::SessionOptions how;
+  how.emulator = {.order = runtime::ThreadOrder::Random,
+                  .seed = static_cast<std::uint32_t>(seed),
+                  .interleave = true,
+                  .late_copies = seed % 2 == 0};
+  driver::ModelOptions options;
+  options.emulated = true;
+  options.jobs = 1;
+  options.layout = seed % 2 == 0 ? graph::Layout::Blocked : graph::Layout::Auto;
+  for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template}) {
+    options.arm = arm;
+    if (!same_numbers(run_network(g, inputs, target, options, how), expected))
+      return GraphFault{"gpu", std::string(driver::to_string(arm)) + " gives other numbers", graph::print(g)};
+  }
+  return std::nullopt;
 }
 
 // Channels in blocks wherever they can be, of a length that few extents are multiples of.
@@ -93,6 +123,7 @@ std::optional<GraphFault> check_graph(graph::Graph g, std::uint64_t seed, bool n
   if (!groups_give(g, inputs, optimized)) return GraphFault{"passes", "fused after the passes, bits differ", text};
   if (auto fault = check_in_blocks(original, seed, inputs, expected)) return fault;
   if (!native) return std::nullopt;
+  if (target.kind == TargetKind::Cuda) return check_on_gpu(original, seed, inputs, expected, target);
   driver::BitCheckOptions roads;
   roads.layout = seed % 2 == 0 ? graph::Layout::Blocked : graph::Layout::Plain;
   driver::BitCheck bits(target, roads);

@@ -1,6 +1,6 @@
 // fuzz graph: a random graph of exact arithmetic keeps its results in single nodes and in fused groups, before and
 // after the passes, with channels in blocks wherever they can be; natively compiled ones give the same bits under
-// naive, template and poly, with one thread and two.
+// naive, template and poly, with one thread and two. For a GPU, natively means played on this CPU.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 namespace polyte::fuzz {
 
 struct GraphFault {
-  std::string kind, detail;  // "fusion", "passes", "layouts", "native", "memory", "exception"
+  std::string kind, detail;  // "fusion", "passes", "layouts", "native", "memory", "gpu", "exception"
   std::string graph;         // its text
 };
 
