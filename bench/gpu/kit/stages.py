@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 
-from . import counters, report, torch_peers
+from . import counters, report
 from .crew import Stage
 
 SANITIZERS = ("memcheck", "racecheck", "synccheck")
@@ -70,7 +70,7 @@ class Run:
         stage.say(f"{facts['device']}, compute capability {facts['compute_capability']}, {facts['multiprocessors']} "
                   f"multiprocessors, {facts['memory_bytes'] / 2**30:.0f} GiB, CUDA {facts['driver_cuda']}")
         self._tools = {name: shutil.which(name) for name in ("compute-sanitizer", "ncu")}
-        self._without_torch = "--no-torch" if self._options.no_torch else torch_peers_missing()
+        self._without_torch = "--no-torch" if self._options.no_torch else missing_torch()
         for name, path in self._tools.items():
             stage.say(f"{name}: {path or 'not found'}")
         stage.say(self._without_torch or "torch: found")
@@ -93,7 +93,7 @@ class Run:
                 stage.say(f"{name.removesuffix('_per_second')}: {rate / 1e12:.3f} {unit}")
 
     def _correctness(self, stage):
-        for line in self._crew.run(stage, "correct", list(self._items)):
+        for line in self._crew.run(stage, "correct", sorted(self._items, key=self._cost)):
             self._report["correctness"].append(line)
             problems = line.get("problems", []) + ([line["failed"]] if "failed" in line else [])
             for problem in problems:
@@ -105,6 +105,11 @@ class Run:
         same = sum(all(word == "same bits" for words in line.get("words", {}).values() for word in words)
                    for line in self._report["correctness"] if line["id"] in self._right)
         stage.say(f"{len(self._right)} of {len(self._items)} right, {same} of them with the reference's bits on all data")
+
+    def _cost(self, name):
+        """Of a check; arms of one Program stay beside each other, for they share its reference."""
+        item = self._items[name]
+        return item.get("flops", 0) + item.get("bytes", 0), item.get("program", ""), name
 
     def _small(self):
         """Kernels that tools which slow them down can run."""
@@ -182,7 +187,7 @@ class Run:
         self._timed(stage, self._works("network"))
 
 
-def torch_peers_missing():
+def missing_torch():
     """Asked in a process of its own: torch is slow to load, and takes memory of the device."""
     done = subprocess.run([sys.executable, "-B", "-c", "from kit import torch_peers; print(torch_peers.is_there())"],
                           capture_output=True, text=True, cwd=os.path.dirname(os.path.dirname(os.path.abspath(__file__))),

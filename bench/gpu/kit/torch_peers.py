@@ -57,6 +57,19 @@ def wide_product(f, t):
     return (a @ b).float()
 
 
+def einsum(subscripts):
+    def run(f, t):
+        import torch
+        return torch.einsum(subscripts, t["A"], t["B"])
+    return run
+
+
+def channels_last(f, t):
+    """What torch calls so: views of the same memory."""
+    x, w = t["x"].permute(2, 0, 1)[None], t["w"].permute(3, 2, 0, 1)
+    return f.relu(f.conv2d(x, w, t["b"], padding=1))[0].permute(1, 2, 0)
+
+
 FUNCTIONS = {
     "gpu_add": lambda f, t: t["a"] + t["b"],
     "gpu_transpose": lambda f, t: t["x"].t().contiguous(),
@@ -75,7 +88,13 @@ FUNCTIONS = {
     "r50_stem": relu(convolution(2, 3)), "r50_max_pool": lambda f, t: f.max_pool2d(t["x"][None], 3, 2, 1)[0],
     "r50_global_pool": lambda f, t: t["x"].mean((1, 2)),
     "r50_classifier": lambda f, t: t["w"] @ t["x"] + t["b"],
+    "conv_nchw": relu(convolution(1, 1)), "conv_nhwc": channels_last,
+    "contraction_4": einsum("aec,ebd->abcd"), "contraction_6": einsum("aefc,fbed->abcd"),
 }
+
+
+# What fusing helps; compiling takes torch seconds, which the others do not have.
+COMPILED = ("gpu_add", "gpu_softmax", "gpu_layer_norm", "gpu_column_sums", "gpu_attention", "bert_grow")
 
 
 def function_of(item):
@@ -161,7 +180,7 @@ def contenders(bench, item, sets):
     eager = lambda tensors: function(torch.nn.functional, tensors)  # noqa: E731
     ours, ours_dtype = over(torch, sets[0][1][0]), item["outputs"][0]["dtype"]
     for name, make in (("torch", lambda: eager), ("torch.compile", lambda: torch.compile(eager, dynamic=False))):
-        if name != "torch" and not bench.options.torch_compile:
+        if name != "torch" and not (bench.options.torch_compile and item["program"] in COMPILED):
             continue
         started = time.perf_counter()
         try:

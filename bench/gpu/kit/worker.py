@@ -137,6 +137,9 @@ class Ours:
             run()
         self.session.wait()
 
+    def close(self):
+        self.session.close()
+
     def run(self):
         self.turn = (self.turn + 1) % len(self.runs)
         self.runs[self.turn]()
@@ -170,6 +173,16 @@ def timed_rows(contenders):
     return rows
 
 
+def peers_of(bench, item, sets):
+    """What torch cannot do is no reason not to time ours."""
+    if not bench.options.torch:
+        return [], []
+    try:
+        return torch_peers.contenders(bench, item, sets)
+    except Exception as error:
+        return [], [f"torch: {type(error).__name__}: {error}"]
+
+
 def timed(bench, names):
     """The arms of one Program or network, "a+b", beside its peers."""
     items = [bench.items[name] for name in names.split("+")]
@@ -179,10 +192,12 @@ def timed(bench, names):
         for tensor, host in zip(inputs, bench.filled(first["inputs"], fill)):
             tensor.upload(host)
         sets.append((inputs, outputs))
-    contenders = [timing.Contender(f"polyte {item['arm']}", Ours(bench, item["id"], sets).run, None, ours=True)
-                  for item in items]
-    peers, notes = torch_peers.contenders(bench, first, sets) if bench.options.torch else ([], [])
+    ours = [Ours(bench, item["id"], sets) for item in items]
+    contenders = [timing.Contender(f"polyte {item['arm']}", each.run, None, ours=True) for item, each in zip(items, ours)]
+    peers, notes = peers_of(bench, first, sets)
     rows = timed_rows(measured(bench, contenders + peers))
+    for each in ours:
+        each.close()
     for tensor in [tensor for pair in sets for side in pair for tensor in side]:
         tensor.free()
     return {"id": names, "rows": rows, "notes": notes}
