@@ -179,27 +179,31 @@ for name in sys.argv[sys.argv.index("--ids") + 1:]:
 
 
 class Crews(unittest.TestCase):
-    def lines(self, ids, seconds):
+    def setUp(self):
         sys.path[:0] = ["bench/gpu", "bench"]
         from kit.crew import Crew, Stage
-        with tempfile.NamedTemporaryFile("w", suffix=".py") as script:
-            script.write(WORKER)
-            script.flush()
-            stage = Stage("test", seconds, float("inf"))
-            return list(Crew(script.name, [], patience=2).run(stage, "any", ids)), stage
+        self.script = tempfile.NamedTemporaryFile("w", suffix=".py")
+        self.script.write(WORKER)
+        self.script.flush()
+        self.stage, self.crew = Stage("test", 1000, float("inf")), Crew(self.script.name, [], patience=10)
+
+    def tearDown(self):
+        self.script.close()
 
     def test_what_hangs_dies_or_loses_the_device_is_one_failure(self):
-        lines, stage = self.lines(["a", "die", "b", "hang", "c", "lose", "d"], 100)
+        lines = list(self.crew.run(self.stage, "any", ["a", "die", "b", "hang", "c", "lose", "d"]))
         self.assertEqual([line["id"] for line in lines], ["a", "die", "b", "hang", "c", "lose", "d"])
         failed = {line["id"]: line["failed"] for line in lines if "failed" in line}
         self.assertEqual(failed, {"die": "the process ended with 1: no more",
-                                  "hang": "nothing came for 2 s: it was ended", "lose": "gone"})
-        self.assertEqual(stage.skipped, [])
+                                  "hang": "nothing came for 10 s: it was ended", "lose": "gone"})
+        self.assertEqual(self.stage.skipped, [])
 
     def test_the_stage_ends_when_its_time_is_up(self):
-        lines, stage = self.lines(["a", "hang", "b"], 1)
-        self.assertEqual([line["id"] for line in lines], ["a"])
-        self.assertEqual(stage.skipped, [{"what": "2 of 3: hang and after", "why": "the stage's time is up"}])
+        lines = self.crew.run(self.stage, "any", ["a", "hang", "b"])
+        self.assertEqual(next(lines), {"id": "a"})
+        self.stage.end = self.stage.started
+        self.assertEqual(list(lines), [])
+        self.assertEqual(self.stage.skipped, [{"what": "2 of 3: hang and after", "why": "the stage's time is up"}])
 
 
 if __name__ == "__main__":
