@@ -51,10 +51,10 @@ std::string emit_asm(std::span<const Kernel> kernels, const Target& target, cons
 
 std::string link(std::span<const std::string> objects) { return functions().link(objects); }
 
-DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine) {
-  return functions().assemble_ptx(ptx, machine);
+DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine, Assembler which) {
+  return functions().assemble_ptx(ptx, machine, which);
 }
-std::string assembler_path() { return functions().assembler_path(); }
+std::string assembler_path(Assembler which) { return functions().assembler_path(which); }
 std::string disassemble(const DeviceBinary& binary) { return functions().disassemble(binary); }
 
 }  // namespace polyte::codegen

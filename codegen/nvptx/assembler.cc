@@ -5,13 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "codegen/nvptx/assembler_report.h"
+#include "codegen/nvptx/jit_link.h"
 #include "support/error.h"
 #include "support/system_error.h"
 
@@ -82,55 +83,30 @@ int run(const std::vector<std::string>& words, const std::string& log) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// The number before a word: "16 bytes spill stores" and "spill stores" give 16.
-int number_before(const std::string& line, const std::string& words) {
-  const std::size_t at = line.find(words);
-  if (at == std::string::npos) return 0;
-  std::size_t begin = at;
-  while (begin > 0 && line[begin - 1] == ' ') --begin;
-  const std::size_t end = begin;
-  while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
-  return begin == end ? 0 : std::stoi(line.substr(begin, end - begin));
-}
-
-void read_report(const std::string& log, DeviceBinary& binary) {
-  std::stringstream lines(log);
-  for (std::string line; std::getline(lines, line);) {
-    if (const std::size_t at = line.find("Compiling entry function '"); at != std::string::npos) {
-      const std::size_t begin = line.find('\'', at) + 1;
-      binary.kernels.push_back({line.substr(begin, line.find('\'', begin) - begin)});
-      continue;
-    }
-    if (line.find("warning") != std::string::npos || line.find("C75") != std::string::npos)
-      binary.messages.push_back(line);
-    if (binary.kernels.empty()) continue;
-    DeviceBinary::Kernel& kernel = binary.kernels.back();
-    kernel.registers = std::max(kernel.registers, number_before(line, "registers"));
-    kernel.stack_bytes = std::max(kernel.stack_bytes, number_before(line, "bytes stack frame"));
-    kernel.spill_store_bytes = std::max(kernel.spill_store_bytes, number_before(line, "bytes spill stores"));
-    kernel.spill_load_bytes = std::max(kernel.spill_load_bytes, number_before(line, "bytes spill loads"));
-  }
-}
-
-}  // namespace
-
-std::string assembler_path() { return find_tool("ptxas"); }
-
-namespace {
-
-DeviceBinary assembled_by(const std::string& assembler, const std::string& ptx, const Machine& machine) {
+DeviceBinary assemble_by_ptxas(const std::string& program, const std::string& ptx, const Machine& machine) {
+  DeviceBinary binary;
+  binary.assembler = program;
   const Scratch scratch;
   const std::string source = scratch.file("kernels.ptx"), output = scratch.file("kernels.cubin");
   const std::string log = scratch.file("log");
   std::ofstream(source, std::ios::binary) << ptx;
-  const int status = run({assembler, "-v", "-arch=" + architecture_of(*machine.gpu), source, "-o", output}, log);
+  const int status = run({program, "-v", "-arch=" + architecture_of(*machine.gpu), source, "-o", output}, log);
   const std::string said = contents_of(log);
   if (status != 0) throw InternalError("ptxas refuses the code for " + machine.cpu + ":\n" + said);
-  DeviceBinary binary;
-  binary.assembler = assembler;
   read_report(said, binary);
   binary.bytes = contents_of(output);
   return binary;
+}
+
+DeviceBinary assemble_once(const std::string& ptx, const Machine& machine, Assembler which) {
+  const std::string program = which == Assembler::Library ? "" : find_tool("ptxas");
+  if (!program.empty()) return assemble_by_ptxas(program, ptx, machine);
+  if (which == Assembler::Program || jit_link_path().empty())
+    throw UserError(
+        ExitStatus::Device,
+        "no ptxas on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin, and no libnvJitLink: they come with the "
+        "CUDA Toolkit");
+  return assemble_by_jit_link(ptx, machine);
 }
 
 int spilled_bytes(const DeviceBinary& binary) {
@@ -157,16 +133,17 @@ std::string with_all_registers(const std::string& ptx, const DeviceBinary& spill
 
 }  // namespace
 
+std::string assembler_path(Assembler which) {
+  const std::string program = which == Assembler::Library ? "" : find_tool("ptxas");
+  return program.empty() && which != Assembler::Program ? jit_link_path() : program;
+}
+
 // Left alone, ptxas holds a kernel to as many registers as let several blocks run beside each other, even where it has
 // to spill for that.
-DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine) {
-  const std::string assembler = find_tool("ptxas");
-  if (assembler.empty())
-    throw UserError(ExitStatus::Device,
-                    "no ptxas on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin: it comes with the CUDA Toolkit");
-  DeviceBinary binary = assembled_by(assembler, ptx, machine);
+DeviceBinary assemble_ptx(const std::string& ptx, const Machine& machine, Assembler which) {
+  DeviceBinary binary = assemble_once(ptx, machine, which);
   if (spilled_bytes(binary) == 0) return binary;
-  DeviceBinary other = assembled_by(assembler, with_all_registers(ptx, binary), machine);
+  DeviceBinary other = assemble_once(with_all_registers(ptx, binary), machine, which);
   return spilled_bytes(other) < spilled_bytes(binary) ? other : binary;
 }
 

@@ -36,7 +36,8 @@ nlohmann::json describe(const Machine& machine) {
 
 // The GPU's driver and device, and the tools that make code for it; why not where there is none.
 nlohmann::json describe_gpu(const runtime::CudaOptions& options) {
-  nlohmann::json json{{"ptxas", codegen::assembler_path()}};
+  nlohmann::json json{{"ptxas", codegen::assembler_path(codegen::Assembler::Program)},
+                      {"nvjitlink", codegen::assembler_path(codegen::Assembler::Library)}};
   try {
     const auto device = runtime::CudaDevice::open(options);
     json["driver"] = device->driver().version();
@@ -61,7 +62,13 @@ void print_gpu(const nlohmann::json& gpu) {
     std::printf("GPU              %s\n", gpu["problem"].get<std::string>().c_str());
   }
   const auto ptxas = gpu["ptxas"].get<std::string>();
-  std::printf("assembler        %s\n", ptxas.empty() ? "no ptxas: a GPU's code stays PTX" : ptxas.c_str());
+  const auto library = gpu["nvjitlink"].get<std::string>();
+  if (!ptxas.empty())
+    std::printf("assembler        %s\n", ptxas.c_str());
+  else if (!library.empty())
+    std::printf("assembler        no ptxas: %s takes its place\n", library.c_str());
+  else
+    std::printf("assembler        no ptxas, no libnvJitLink: a GPU's code stays PTX\n");
 }
 
 // Of the GPU that is there, for a machine where there is none.

@@ -204,7 +204,7 @@ GpuFigures gpu_figures(const driver::BuiltKernel& kernel, const codegen::Target&
   if (codegen::has_assembler())
     add_assembled(codegen::assemble_ptx(object.device, target.machine), figures);
   else
-    figures.messages.emplace_back("no ptxas: registers are not known");
+    figures.messages.emplace_back("no ptxas and no libnvJitLink: registers are not known");
   figures.machine_code_ms = milliseconds_since(start);
   if (!kernel.kernel.program.params.empty()) return figures;  // where accesses go depends on what is open
   const auto accesses = ir::memory_of(kernel.kernel.program, {}, ir::Extent::Representative);

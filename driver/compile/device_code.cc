@@ -26,9 +26,11 @@ GpuObject compile_for_gpu(const codegen::Kernel& kernel, const codegen::Target& 
   device.launches = result.host.kernels.at(0).launches;
   if (codegen::has_assembler()) {
     device.assembled = codegen::assemble_ptx(result.host.device, target.machine);
+    if (codegen::assembler_path(codegen::Assembler::Program).empty())
+      device.assembled.messages.emplace_back("assembled by libnvJitLink: no ptxas was found");
     device.images.push_back({codegen::architecture_of(*target.machine.gpu), std::exchange(device.assembled.bytes, {})});
   } else {
-    result.host.kernels[0].notes.push_back("no ptxas: '" + device.module +
+    result.host.kernels[0].notes.push_back("no ptxas and no libnvJitLink: '" + device.module +
                                            "' has PTX alone, which the driver compiles when the artifact is opened");
   }
   device.images.push_back({runtime::kPtx, std::move(result.host.device)});

@@ -2,6 +2,7 @@
 // the barriers that it needs, and PTX that the assembler takes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "codegen/nvptx/assembler.h"
@@ -148,5 +149,52 @@ TEST_CASE("kernels: PTX for every architecture, no spills, no messages of the as
         CHECK(each.spill_store_bytes + each.spill_load_bytes == 0);
       }
     }
+  }
+}
+
+TEST_CASE("kernels: the library assembles what ptxas does") {
+  using codegen::Assembler;
+  if (codegen::assembler_path(Assembler::Library).empty()) {
+    MESSAGE("no libnvJitLink here: nothing is assembled by it");
+    return;
+  }
+  const codegen::Target target = gpu::testing::gpu("h100");
+  for (const KernelFile& file : kernel_files()) {
+    CAPTURE(file.name);
+    const schedule::State state = scheduled(file, file.sizes.front(), target.machine);
+    const codegen::Kernel kernel{lower::lower(state, {.machine = target.machine}), {}};
+    const std::string ptx = codegen::compile({&kernel, 1}, target).device;
+    const codegen::DeviceBinary binary = codegen::assemble_ptx(ptx, target.machine, Assembler::Library);
+    CHECK(binary.assembler == codegen::assembler_path(Assembler::Library));
+    CHECK(binary.bytes.starts_with("\x7f"
+                                   "ELF"));
+    CHECK(joined(binary.messages) == "");
+    std::vector<std::string> names, expected;
+    for (const codegen::DeviceBinary::Kernel& each : binary.kernels) {
+      names.push_back(each.name);
+      CHECK(each.registers > 0);
+      CHECK(each.spill_store_bytes + each.spill_load_bytes == 0);
+    }
+    if (codegen::assembler_path(Assembler::Program).empty()) continue;
+    for (const auto& each : codegen::assemble_ptx(ptx, target.machine, Assembler::Program).kernels)
+      expected.push_back(each.name);
+    std::ranges::sort(names);
+    std::ranges::sort(expected);
+    CHECK(names == expected);
+  }
+}
+
+TEST_CASE("kernels: code that no assembler takes is told in its words") {
+  const codegen::Target target = gpu::testing::gpu("h100");
+  for (const auto which : {codegen::Assembler::Program, codegen::Assembler::Library}) {
+    if (codegen::assembler_path(which).empty()) continue;
+    std::string said;
+    try {
+      codegen::assemble_ptx(".version 8.0\n.target sm_90a\n.address_size 64\nadd.nothing;\n", target.machine, which);
+    } catch (const InternalError& error) {
+      said = error.what();
+    }
+    CHECK(said.find(which == codegen::Assembler::Program ? "ptxas refuses" : "libnvJitLink") != std::string::npos);
+    CHECK(said.find("line 4") != std::string::npos);
   }
 }
