@@ -167,7 +167,7 @@ void fill_operator(const OpOptions& options, const ir::Program& program, std::ve
 int run_on_device(const OpOptions& options, const driver::CompiledOperator& op, std::vector<NamedBuffer>& buffers,
                   const codegen::Target& target, double compiled_ms) {
   const std::vector<runtime::Tensor> tensors = borrowed(buffers);
-  const driver::OperatorSession session(op, tensors, target, options.cuda);
+  driver::OperatorSession session(op, tensors, target, options.cuda);
   const auto start = std::chrono::steady_clock::now();
   session.run();
   tell_outputs(op.built.program->name + " (" + op.built.script.name + "): compiled in " + milliseconds(compiled_ms) +

@@ -13,7 +13,7 @@ namespace polyte::driver {
 runtime::ArtifactParts assemble(const CompiledModel& model, const codegen::Target& target, const ModelOptions& options);
 
 // `tensors` as OperatorRunner takes them: the contents of the Program's constants go into the artifact.
-// UserError(Unsupported) where a buffer is input and output at once, which no artifact's interface can say.
+// A buffer that is input and output at once is an input and an output of the same name.
 runtime::ArtifactParts assemble(const CompiledOperator& op, std::span<const runtime::Tensor> tensors,
                                 const codegen::Target& target);
 

@@ -65,11 +65,26 @@ class OperatorAssembler {
         return add_argument(buffer, tensor, BufferPlace::Output, parts_.manifest.outputs);
       case ir::Role::Const:
         return add_constant(buffer, tensor);
+      case ir::Role::InOut:
+        return add_in_place(buffer, tensor);
       default:
-        throw UserError(ExitStatus::Unsupported, "'" + buffer.name +
-                                                     "' is input and output at once: an artifact's tensors are "
-                                                     "either");
+        POLYTE_CHECK(false, "'" + buffer.name + "' is no part of the interface");
     }
+  }
+
+  // An artifact's tensors are inputs or outputs: one that is both is copied from the input of its name to the output,
+  // where the kernel works on it. So a run can be repeated.
+  void add_in_place(const ir::Buffer& buffer, const runtime::Tensor& tensor) {
+    runtime::ArtifactManifest& manifest = parts_.manifest;
+    const auto number = static_cast<std::int64_t>(manifest.buffers.size());
+    const auto index = static_cast<std::int64_t>(manifest.inputs.size());
+    manifest.buffers.push_back({buffer.name, runtime::BufferPlace::Input, index, 0, tensor.bytes()});
+    manifest.inputs.push_back({buffer.name, tensor.dtype(), tensor.shape()});
+    add_argument(buffer, tensor, runtime::BufferPlace::Output, manifest.outputs);
+    runtime::StepSpec copy;
+    copy.group = op_.built.program->name;
+    copy.buffers = {number, number + 1};
+    manifest.steps.push_back(std::move(copy));
   }
 
   // What is only read packed leaves no bytes of its own behind.

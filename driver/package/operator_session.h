@@ -12,15 +12,21 @@ namespace polyte::driver {
 class OperatorSession {
  public:
   // One tensor an interface buffer, in the Program's order; they must outlive it. UserError(Device) where there is no
-  // GPU, UserError(Unsupported) where a tensor is input and output at once.
+  // GPU.
   OperatorSession(const CompiledOperator& op, std::span<const runtime::Tensor> tensors, const codegen::Target& target,
                   const runtime::CudaOptions& cuda);
-  void run() const { session_.run(inputs_, outputs_); }
+  void run();
   void replay() const { session_.replay(); }  // after a run
 
  private:
   runtime::Session session_;
   std::vector<runtime::TensorView> inputs_, outputs_;
+  // Of tensors that are input and output at once: what a run begins with, for a session's inputs stay as they are.
+  struct InPlace {
+    runtime::TensorView tensor;
+    runtime::Tensor before;
+  };
+  std::vector<InPlace> in_place_;
 };
 
 }  // namespace polyte::driver

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "driver/package/assemble.h"
 #include "driver/package/operator_session.h"
 #include "ir/program_text.h"
 #include "runtime/fill.h"
@@ -36,10 +37,6 @@ std::vector<runtime::Tensor> filled(const ir::Program& program) {
   return tensors;
 }
 
-bool is_in_place(const ir::Program& program) {
-  return std::ranges::any_of(program.interface(), [](const ir::Buffer* b) { return b->role == ir::Role::InOut; });
-}
-
 driver::OperatorSession on_device(const driver::CompiledOperator& op, std::span<const runtime::Tensor> tensors) {
   return {op, tensors, gpu::testing::gpu("h100"), stand_in_device()};
 }
@@ -52,7 +49,6 @@ TEST_CASE("every kernel of tests/gpu on the device, with the bits of the emulato
   for (const KernelFile& file : gpu::testing::kernel_files()) {
     CAPTURE(file.name);
     const driver::CompiledOperator op = compiled(file);
-    if (is_in_place(*op.built.program)) continue;  // which no artifact is
     std::vector<runtime::Tensor> expected = filled(*op.built.program), got = filled(*op.built.program);
     driver::OperatorRunner(op, expected, 1).run();
     on_device(op, got).run();
@@ -72,7 +68,7 @@ TEST_CASE("a subscript outside its dimension is the error that it is on a CPU, a
   const driver::CompiledOperator op = compiled(file);
   std::vector<runtime::Tensor> tensors = filled(*op.built.program);
   std::ranges::fill(tensors[1].as<std::int64_t>(), 7);
-  const driver::OperatorSession session = on_device(op, tensors);
+  driver::OperatorSession session = on_device(op, tensors);
   session.run();
   CHECK(tensors[2].as<float>()[99] == tensors[0].as<float>()[7]);
   tensors[1].as<std::int64_t>()[40] = 50;
@@ -82,4 +78,34 @@ TEST_CASE("a subscript outside its dimension is the error that it is on a CPU, a
   tensors[1].as<std::int64_t>()[40] = 49;
   session.run();
   CHECK(tensors[2].as<float>()[40] == tensors[0].as<float>()[49]);
+}
+
+TEST_CASE("an operator in place: its tensor is an input and an output of one name") {
+  stand_in().reset();
+  const KernelFile file{"twice",
+                        "program twice(N)\n  inout x: f32[N]\n  x[n] = x[n] * 2\n",
+                        "schedule rows/1 for twice\nsplit n by 32\nnest block n.o > thread n.i > x\n",
+                        {{{"N", 100}}}};
+  const driver::CompiledOperator op = compiled(file);
+  std::vector<runtime::Tensor> tensors = filled(*op.built.program);
+  const std::vector<float> before(tensors[0].as<float>().begin(), tensors[0].as<float>().end());
+  const runtime::Session session(
+      runtime::Artifact::from_parts(driver::assemble(op, tensors, gpu::testing::gpu("h100"))),
+      {.cuda = stand_in_device()});
+  REQUIRE(session.inputs().size() == 1);
+  REQUIRE(session.outputs().size() == 1);
+  CHECK(session.inputs()[0].name == "x");
+  CHECK(session.outputs()[0].name == "x");
+  std::vector<runtime::Tensor> result;
+  result.emplace_back(DType::F32, runtime::Shape{100});
+  const std::vector<runtime::TensorView> in{tensors[0].view()}, out{result[0].view()};
+  for (int run = 0; run < 2; ++run) session.run(in, out);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    CHECK(tensors[0].as<float>()[i] == before[i]);
+    CHECK(result[0].as<float>()[i] == 2 * before[i]);
+  }
+  CHECK(problem_of([&] { session.run(in, in); }) == "3: output 'x' overlaps input 'x'");
+  driver::OperatorSession in_place = on_device(op, tensors);
+  for (int run = 0; run < 2; ++run) in_place.run();
+  for (std::size_t i = 0; i < before.size(); ++i) CHECK(tensors[0].as<float>()[i] == 4 * before[i]);
 }
