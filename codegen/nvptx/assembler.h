@@ -1,6 +1,6 @@
 // From PTX to the machine code of one GPU, and its text, by NVIDIA's ptxas and nvdisasm, programs of the CUDA Toolkit:
-// asked for on PATH, then in $CUDA_HOME/bin and /usr/local/cuda/bin. Where there is no ptxas, by the library libnvJitLink
-// (jit_link.h); `assembler` says which. No GPU is needed.
+// asked for on PATH, then in $CUDA_HOME/bin and /usr/local/cuda/bin. Where there is no ptxas, by the library
+// libnvJitLink (jit_link.h); `assembler` says which. No GPU is needed.
 //
 //   DeviceBinary binary = assemble_ptx(object.device, machine);
 //   binary.kernels[0].registers

@@ -166,8 +166,9 @@ TEST_CASE("kernels: the library assembles what ptxas does") {
     const std::string ptx = codegen::compile({&kernel, 1}, target).device;
     const codegen::DeviceBinary binary = codegen::assemble_ptx(ptx, target.machine, Assembler::Library);
     CHECK(binary.assembler == codegen::assembler_path(Assembler::Library));
-    CHECK(binary.bytes.starts_with("\x7f"
-                                   "ELF"));
+    CHECK(
+        binary.bytes.starts_with("\x7f"
+                                 "ELF"));
     CHECK(joined(binary.messages) == "");
     std::vector<std::string> names, expected;
     for (const codegen::DeviceBinary::Kernel& each : binary.kernels) {
