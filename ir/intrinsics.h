@@ -81,8 +81,8 @@ using ElementStrides = std::function<std::vector<std::optional<std::int64_t>>(co
 Result<std::vector<OperandTile>, Mismatch> match(const Intrinsic& intrinsic, const Stmt& nest,
                                                  const ElementStrides& strides);
 
-// A nest that an instruction of a warp computes: its variables in the order of the row's loops, and the accesses that
-// stand for the row's buffers, in their order; they live as long as the nest.
+// A nest that an instruction of a warp computes, a condition around its store allowed: its variables in the order of
+// the row's loops, and the accesses that stand for the row's buffers, in their order; they live as long as the nest.
 struct WarpMatch {
   std::vector<std::string> loops;
   std::vector<std::int64_t> extents;
@@ -91,6 +91,8 @@ struct WarpMatch {
     const std::vector<Index>* indices = nullptr;
   };
   std::vector<Operand> operands;
+  std::vector<Constraint> conditions;  // where the tile is cut short, each about one loop at most: what they leave out
+                                       // of the sum counts as zeros, other elements as nobody's
 };
 Result<WarpMatch, Mismatch> match_warp(const Intrinsic& intrinsic, const Stmt& nest);
 // The loops of the row along which its operand number `buffer` moves, one for each of its dimensions.

@@ -104,9 +104,11 @@ class Verifier {
     if (prefetch.level < 1 || prefetch.level > 3) report("level " + std::to_string(prefetch.level));
   }
 
-  // Loops of constant extent around one store.
+  // Loops of constant extent around one store, which may have a condition.
   static bool is_point_nest(const Stmt& s) {
     const auto* loop = std::get_if<For>(&s->op);
+    const auto* branch = std::get_if<If>(&s->op);
+    if (branch && !branch->condition) return std::holds_alternative<Store>(branch->body->op);
     if (!loop) return std::holds_alternative<Store>(s->op);
     const bool is_plain = loop->kind == LoopKind::Serial && loop->lower.size() == 1 && loop->upper.size() == 1;
     return is_plain && (loop->upper[0] - loop->lower[0]).is_constant() && is_point_nest(loop->body);

@@ -17,6 +17,7 @@ struct NestLoop {
 struct PointNest {
   std::vector<NestLoop> loops;  // outermost first
   const Store* store = nullptr;
+  std::vector<Constraint> conditions;  // of the store
 };
 
 std::string number(std::int64_t n, const std::string& what) {
@@ -33,6 +34,11 @@ Result<PointNest, Mismatch> point_nest(const Stmt& s) {
       return Mismatch{"loop " + name + " does not always run the same number of times"};
     nest.loops.push_back({loop->var, name, loop->lower[0], (loop->upper[0] - loop->lower[0]).constant()});
     at = &loop->body;
+  }
+  const auto* branch = std::get_if<If>(&(*at)->op);
+  if (branch && !branch->condition) {
+    nest.conditions = branch->conditions;
+    at = &branch->body;
   }
   nest.store = std::get_if<Store>(&(*at)->op);
   if (!nest.store) return Mismatch{"there is more in the loops than one statement without a condition"};
@@ -114,6 +120,8 @@ class Unifier {
       : row_(row), pattern_(pattern), nest_(nest), pairing_(pairing), strides_(strides) {}
 
   Result<std::vector<OperandTile>, Mismatch> run() {
+    if (!nest_.conditions.empty())
+      return Mismatch{"not every iteration runs: " + to_string(nest_.conditions.front()) + " does not always hold"};
     if (auto mismatch = unify_stores()) return *mismatch;
     std::vector<OperandTile> tiles;
     for (const Buffer& buffer : row_.program.buffers) {
@@ -128,6 +136,12 @@ class Unifier {
   Result<WarpMatch, Mismatch> run_warp() {
     if (auto mismatch = unify_stores()) return *mismatch;
     WarpMatch result;
+    result.conditions = nest_.conditions;
+    for (const Constraint& c : nest_.conditions) {
+      const auto uses = [&](const NestLoop& loop) { return c.expr.uses(loop.var); };
+      if (c.equality || std::ranges::count_if(nest_.loops, uses) > 1)
+        return Mismatch{"where the tile is cut short, " + to_string(c) + ", is not about one of its loops"};
+    }
     for (const std::size_t loop : pairing_) {
       result.loops.push_back(nest_.loops[loop].var);
       result.extents.push_back(nest_.loops[loop].extent);

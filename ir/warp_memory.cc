@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "ir/matrix_load.h"
+#include "ir/memory_cost.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -17,7 +18,6 @@ namespace polyte::ir {
 namespace {
 
 constexpr std::int64_t kMostBytes = 16;  // of one access
-constexpr std::int64_t kBanks = 32, kWord = 4, kSector = 32;
 constexpr std::size_t kWarp = 32;
 
 using Lanes32 = std::array<std::int64_t, kWarp>;
@@ -287,24 +287,6 @@ class Compiler {
     }
   }
 };
-
-// --- what one request costs
-
-std::int64_t wavefronts(const std::vector<std::int64_t>& offsets, std::int64_t bytes) {
-  std::set<std::int64_t> words;
-  for (const std::int64_t offset : offsets)
-    for (std::int64_t at = polyte::floor_div(offset, kWord); at * kWord < offset + bytes; ++at) words.insert(at);
-  std::array<std::int64_t, kBanks> of_bank{};
-  for (const std::int64_t word : words) ++of_bank[static_cast<std::size_t>(word % kBanks)];
-  return *std::ranges::max_element(of_bank);
-}
-
-std::int64_t count_pieces(const std::vector<std::int64_t>& offsets, std::int64_t bytes, std::int64_t piece) {
-  std::set<std::int64_t> pieces;
-  for (const std::int64_t offset : offsets)
-    for (std::int64_t at = polyte::floor_div(offset, piece); at * piece < offset + bytes; ++at) pieces.insert(at);
-  return static_cast<std::int64_t>(pieces.size());
-}
 
 // --- running them
 

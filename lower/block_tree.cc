@@ -32,6 +32,11 @@ bool has_warp_instruction(const Stmt& s) {
   return found;
 }
 
+Stmt without_conditions(const Stmt& s) {
+  const auto* branch = std::get_if<ir::If>(&s->op);
+  return ir::rewrite_children(branch ? branch->body : s, without_conditions);
+}
+
 void append(std::vector<Constraint>& to, const std::vector<Constraint>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
@@ -135,7 +140,8 @@ void BlockTree::collect(const Stmt& s, BlockNode& region, std::vector<Constraint
   } else if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) {
     collect(alloc->body, region, where);
   } else if (const auto* tensorized = std::get_if<ir::Tensorized>(&s->op)) {
-    collect(tensorized->body, region, where);
+    // A warp's instruction reads its whole tile, also where the sum is cut short.
+    collect(ir::is_of_warp(s) ? without_conditions(tensorized->body) : tensorized->body, region, where);
   }
 }
 

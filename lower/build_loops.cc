@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/intrinsics.h"
 #include "lower/facts.h"
 #include "lower/leaf_instances.h"
 #include "lower/loop_bounds.h"
@@ -11,6 +12,8 @@
 #include "lower/simplify.h"
 #include "schedule/script/primitives/tails.h"
 #include "schedule/script/reuse.h"
+#include "schedule/script/tensorized.h"
+#include "schedule/state/fragments.h"
 #include "support/error.h"
 
 namespace polyte::lower {
@@ -56,6 +59,43 @@ bool touches(const Stmt& body, const std::string& buffer) {
 
 Stmt allocate(const schedule::StagedBuffer& b, Stmt body) {
   return ir::make_alloc({{b.name, b.dtype, b.shape, b.memory, false, false, b.swizzle}, std::move(body)});
+}
+
+// Loops of a tile of full extent; what cuts them short, and what guards there are, as a condition of the store.
+Stmt whole_tile(const Stmt& s, const ScheduledStatement& statement) {
+  std::vector<ir::For> loops;
+  std::vector<Constraint> conditions;
+  Stmt at = s;
+  for (;;) {
+    if (const auto* loop = std::get_if<ir::For>(&at->op)) {
+      const Affine var = Affine::symbol(loop->var);
+      for (const Affine& low : loop->lower) conditions.push_back(ir::at_least(var, low));
+      for (const Affine& high : loop->upper) conditions.push_back(ir::less_than(var, high));
+      loops.push_back(*loop);
+      at = loop->body;
+    } else if (const auto* branch = std::get_if<ir::If>(&at->op)) {
+      conditions.insert(conditions.end(), branch->conditions.begin(), branch->conditions.end());
+      at = branch->body;
+    } else {
+      break;
+    }
+  }
+  std::erase_if(conditions, [&](const Constraint& c) {
+    return std::ranges::any_of(loops, [&](const ir::For& loop) {
+      const Affine var = Affine::symbol(loop.var);
+      const std::int64_t extent = schedule::tile_extent(statement, loop.loop).value();
+      return c == ir::at_least(var, 0) || c == ir::less_than(var, extent);
+    });
+  });
+  Stmt result = ir::make_if({std::move(conditions), nullptr, at});
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop)
+    result = ir::make_for({loop->var,
+                           {0},
+                           {schedule::tile_extent(statement, loop->loop).value()},
+                           ir::LoopKind::Serial,
+                           loop->loop,
+                           std::move(result)});
+  return result;
 }
 
 class Builder {
@@ -188,8 +228,11 @@ class Builder {
     const bool uncut = ir::is_expanded(loop.kind) && tail && tail != schedule::Tail::Cut;
     Stmt built = ir::make_for({var, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body), uncut});
     for (const schedule::TensorizedLoop& tensorized : state_.tensorized)
-      if (tensorized.loop == loop.id)  // its extents are numbers once what is outside counts
-        return ir::make_tensorized({tensorized.intrinsic, simplify(built, facts_)});
+      if (tensorized.loop == loop.id) {  // its extents are numbers once what is outside counts
+        const ir::Intrinsic* row = ir::find_intrinsic(tensorized.intrinsic);
+        if (row && schedule::may_be_cut(*row)) built = whole_tile(built, *below.front()->statement);
+        return simplify(ir::make_tensorized({tensorized.intrinsic, built}), facts_);
+      }
     return built;
   }
 

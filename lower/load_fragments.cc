@@ -30,9 +30,10 @@ struct Tile {
   std::string buffer;
   const ir::Intrinsic* row = nullptr;
   std::size_t operand = 0;
-  std::vector<Index> indices;  // over kPoint[i]
+  std::vector<Index> indices;         // over kPoint[i]
+  std::vector<ir::Constraint> guard;  // likewise: where it has an element; empty: everywhere
   friend bool operator==(const Tile& a, const Tile& b) {
-    return a.buffer == b.buffer && a.row == b.row && a.operand == b.operand &&
+    return a.buffer == b.buffer && a.row == b.row && a.operand == b.operand && a.guard == b.guard &&
            std::ranges::equal(a.indices, b.indices,
                               [](const Index& x, const Index& y) { return x.affine == y.affine; });
   }
@@ -48,7 +49,8 @@ struct Loaded {
 
 class Loader {
  public:
-  explicit Loader(const ir::LoopProgram& program) : names_(program, true), facts_(facts_of(program)) {
+  Loader(const ir::LoopProgram& program, const std::set<std::string>& zero_filled, std::vector<std::string>& notes)
+      : names_(program, true), facts_(facts_of(program)), zero_filled_(zero_filled), notes_(notes) {
     for (const ir::Buffer& b : program.buffers) {
       Place& place = places_[b.name];
       place.dtype = b.dtype;
@@ -86,7 +88,10 @@ class Loader {
  private:
   Names names_;
   Facts facts_;
+  const std::set<std::string>& zero_filled_;
+  std::vector<std::string>& notes_;
   std::map<std::string, Place> places_;
+  std::set<std::string> noted_;
 
   static std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape) {
     std::vector<std::int64_t> strides(shape.size(), 1);
@@ -116,11 +121,21 @@ class Loader {
         points[match.loops[loops[i]]] = Affine::symbol(kPoint[i]);
         facts_.bind(kPoint[i], {0}, {match.extents[loops[i]]});
       }
-      Tile tile{operand.buffer, &row, n, *operand.indices};
+      Tile tile{operand.buffer, &row, n, *operand.indices, {}};
       for (Index& index : tile.indices) index.affine = facts_.simplify(ir::substitute(index.affine, points));
+      for (const ir::Constraint& c :
+           zero_filled_.contains(tile.buffer) ? std::vector<ir::Constraint>{} : match.conditions)
+        if (is_about(c, match, loops)) tile.guard.push_back({facts_.simplify(ir::substitute(c.expr, points)), false});
       tiles.push_back(std::move(tile));
     }
     return tiles;
+  }
+
+  // A condition on what is outside of the tile is one on each of its elements.
+  static bool is_about(const ir::Constraint& c, const ir::WarpMatch& match, const std::vector<std::size_t>& loops) {
+    for (std::size_t i = 0; i < match.loops.size(); ++i)
+      if (c.expr.uses(match.loops[i])) return std::ranges::find(loops, i) != loops.end();
+    return true;
   }
 
   Stmt with_loads(const std::vector<Stmt>& run) {
@@ -180,7 +195,7 @@ class Loader {
   // The dimension of the tile whose elements make rows of 16 bytes that ldmatrix can take; nullopt: none.
   std::optional<int> row_dimension(const Tile& tile) const {
     const Place& place = places_.at(tile.buffer);
-    const auto at = place.shared ? linear(tile) : std::nullopt;
+    const auto at = place.shared && tile.guard.empty() ? linear(tile) : std::nullopt;
     if (!at) return std::nullopt;
     const std::int64_t size = size_in_bytes(place.dtype), elements = ir::kMatrixRowBytes / size;
     if (!place.swizzle.none() && place.swizzle.chunk % elements != 0) return std::nullopt;
@@ -235,6 +250,9 @@ class Loader {
           ir::Memory::Register,
           false,
           true};
+      if (places_.at(all[n].buffer).shared && !all[n].guard.empty() && noted_.insert(all[n].buffer).second)
+        notes_.push_back("'" + all[n].buffer + "' is read element by element for " + all[n].row->name +
+                         ", whose tile is cut short: pad fills it with zeros");
       Stmt load = rows ? matrix_load(tiles, registers, *rows) : lane_loads(all[n], registers);
       loads.push_back({std::move(tiles), registers, std::move(load)});
     }
@@ -310,7 +328,8 @@ class Loader {
       if (index.indirect || index.affine.coefficient(along) != (is_last ? 1 : 0)) return false;
       if ((index.affine - Affine::symbol(along) * (is_last ? 1 : 0)).uses(along)) return false;
     }
-    return !tile.indices.empty();
+    const bool is_cut = std::ranges::any_of(tile.guard, [&](const ir::Constraint& c) { return c.expr.uses(along); });
+    return !tile.indices.empty() && !is_cut;
   }
 
   Stmt copy(const ir::LoopBuffer& to, std::vector<Index> at, const Tile& tile, const ir::Bindings& point,
@@ -320,6 +339,9 @@ class Loader {
     load.indices = tile.indices;
     for (Index& index : load.indices) index.affine = ir::substitute(index.affine, point);
     load.lanes = from_lanes;
+    for (const ir::Constraint& c : tile.guard) load.guard.push_back(ir::substitute(c, point));
+    if (!load.guard.empty())
+      load.otherwise = lanes.count == 1 ? zero(to.dtype) : ir::make_broadcast(zero(to.dtype), lanes.count);
     ir::Store store;
     store.buffer = to.name;
     store.indices = std::move(at);
@@ -327,6 +349,8 @@ class Loader {
     store.value = std::make_shared<const ir::ExprNode>(ir::ExprNode{to.dtype, lanes.count, std::move(load)});
     return ir::make_store(std::move(store));
   }
+
+  static ir::Expr zero(DType type) { return ir::make_literal(type, 0); }
 
   // --- the instruction, from registers
 
@@ -354,9 +378,10 @@ class Loader {
 
 }  // namespace
 
-ir::LoopProgram load_fragments(const ir::LoopProgram& program) {
+ir::LoopProgram load_fragments(const ir::LoopProgram& program, const std::set<std::string>& zero_filled,
+                               std::vector<std::string>& notes) {
   ir::LoopProgram result = program;
-  result.body = Loader(program).visit(program.body);
+  result.body = Loader(program, zero_filled, notes).visit(program.body);
   return result;
 }
 

@@ -19,6 +19,7 @@
 #include "lower/unroll_loops.h"
 #include "lower/vectorize_loops.h"
 #include "lower/vectorize_threads.h"
+#include "schedule/script/tensorized.h"
 #include "support/error.h"
 
 namespace polyte::lower {
@@ -74,14 +75,15 @@ constexpr Pass kCpuPasses[] = {
     {"flatten", "one linear subscript for each access", Needs::Native, Form::Flat, false, run_flatten},
 };
 
-// The list of GPUs. Where threads meet is decided while an access is still one access; a block's registers are parted
-// once their subscripts are numbers but for the thread's.
+// The list of GPUs. Lanes share loops while each is still there, also one that runs once; where threads meet is decided
+// while an access is still one access; a block's registers are parted once their subscripts are numbers but for the
+// thread's.
 constexpr Pass kGpuPasses[] = {
     {"build loops", "the tree of a State as loops, with bounds, guards and allocations", Needs::State, Form::Nest,
      false, run_build},
-    {"simplify", "what the ranges of the loops decide is decided", Needs::Nest, Form::Nest, false, run_simplify},
     {"place fragments", "registers of instructions of a warp are spread over its lanes", Needs::Nest, Form::Nest, false,
      [](const LoopProgram& p, PassContext&) { return place_fragments(p); }},
+    {"simplify", "what the ranges of the loops decide is decided", Needs::Nest, Form::Nest, false, run_simplify},
     {"place launches", "what stands outside of blocks becomes a launch of one", Needs::Nest, Form::Nest, false,
      [](const LoopProgram& p, PassContext& c) { return place_launches(p, c.notes); }},
     {"place barriers", "threads meet where one could see another's work half done", Needs::Nest, Form::Nest, false,
@@ -93,7 +95,10 @@ constexpr Pass kGpuPasses[] = {
     {"unroll loops", "unrolled loops become copies side by side", Needs::NoVectorLoops, Form::Native, false,
      run_unroll},
     {"load fragments", "what an instruction of a warp reads from memory comes into registers first", Needs::Native,
-     Form::Native, false, [](const LoopProgram& p, PassContext&) { return load_fragments(p); }},
+     Form::Native, false,
+     [](const LoopProgram& p, PassContext& c) {
+       return load_fragments(p, c.state ? schedule::zero_filled(*c.state) : std::set<std::string>{}, c.notes);
+     }},
     {"simplify copies", "simplify, on what was unrolled", Needs::Native, Form::Native, true, run_simplify},
     {"hoist", "guards and loads that do not change in a loop go before it", Needs::Native, Form::Native, true,
      run_hoist},

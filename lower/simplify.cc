@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/matrix_load.h"
+
 namespace polyte::lower {
 
 using ir::Affine;
@@ -23,6 +25,7 @@ class Simplifier {
 
  private:
   Facts& facts_;
+  bool in_instruction_ = false;  // of a warp
 
   Stmt simplified(const Stmt& s, const ir::Fence&) { return s; }
   Stmt simplified(const Stmt& s, const ir::Barrier&) { return s; }
@@ -84,7 +87,7 @@ class Simplifier {
       const Truth truth = facts_.truth(simple);
       if (truth == Truth::False) return nullptr;
       if (truth == Truth::True) continue;
-      facts_.assume(simple);
+      if (!in_instruction_) facts_.assume(simple);
       conditions.push_back(simple);
     }
     Expr condition = branch.condition ? expression(branch.condition) : nullptr;
@@ -105,7 +108,10 @@ class Simplifier {
   }
 
   Stmt simplified(const Stmt& s, const ir::Tensorized& tensorized) {
+    // What cuts the tile of an instruction short says nothing of its elements, which are those of the whole tile.
+    in_instruction_ = ir::is_of_warp(tensorized);
     const Stmt body = statement(tensorized.body);
+    in_instruction_ = false;
     if (!body) return nullptr;
     return body == tensorized.body ? s : ir::make_tensorized({tensorized.intrinsic, body});
   }

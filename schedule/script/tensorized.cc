@@ -4,6 +4,7 @@
 
 #include "schedule/script/primitives/edit.h"
 #include "schedule/state/digits.h"
+#include "schedule/state/fragments.h"
 
 namespace polyte::schedule {
 
@@ -105,9 +106,36 @@ ir::Stmt store_of(const State& state, const ScheduledStatement& s, const ir::Ran
   return ir::make_store(std::move(store));
 }
 
+// The tiles of all loops, what cuts them short as a condition of the store.
+Result<ir::Stmt, Refusal> cut_nest(const State& state, const Chain& chain, const ScheduledStatement& s,
+                                   const ir::Ranges& ranges) {
+  if (s.body.guard) return malformed(s.body.name + " has a condition on data, an instruction has none");
+  if (s.body.writes.size() != 1) return malformed(s.body.name + " writes two tensors, an instruction writes one");
+  ir::Ranges whole = ranges;
+  for (const Loop* loop : chain.loops) {
+    const auto extent = tile_extent(s, loop->name);
+    if (!extent) return conservative(loop->name + " has no constant extent: an instruction needs one");
+    whole[loop->name] = {0, *extent - 1};
+  }
+  std::vector<ir::Constraint> conditions;
+  for (const ir::Constraint& c : loop_constraints(s)) {
+    const ir::Constraint simple{simplified(c.expr, whole), c.equality};
+    if (uses_loop(chain, simple.expr) && ir::truth_of(simple, whole) != ir::Truth::True) conditions.push_back(simple);
+  }
+  ir::Stmt nest = store_of(state, s, whole);
+  if (!conditions.empty()) nest = ir::make_if({std::move(conditions), nullptr, std::move(nest)});
+  for (std::size_t i = chain.loops.size(); i-- > 0;) {
+    const std::string& name = chain.loops[i]->name;
+    nest = ir::make_for({name, {0}, {*whole.at(name).max + 1}, LoopKind::Serial, name, std::move(nest)});
+  }
+  return nest;
+}
+
 }  // namespace
 
-Result<ir::Stmt, Refusal> point_nest(const State& state, const Loop& loop) {
+bool may_be_cut(const ir::Intrinsic& intrinsic) { return intrinsic.scope == ir::Scope::Warp; }
+
+Result<ir::Stmt, Refusal> point_nest(const State& state, const Loop& loop, bool may_be_cut) {
   const auto chain = chain_of(loop);
   if (!chain) return chain.error();
   if (auto refusal = check_company(state, *chain)) return *refusal;
@@ -118,6 +146,7 @@ Result<ir::Stmt, Refusal> point_nest(const State& state, const Loop& loop) {
   }
   const ScheduledStatement& s = state.at(chain->leaf->statement);
   const ir::Ranges ranges = loop_ranges(state, s);
+  if (may_be_cut) return cut_nest(state, *chain, s, ranges);
   if (auto refusal = check_whole(*chain, s, ranges)) return *refusal;
   ir::Stmt nest = store_of(state, s, ranges);
   for (std::size_t i = chain->loops.size(); i-- > 0;) {
@@ -148,16 +177,102 @@ std::optional<ir::Mismatch> difference(const State& state, const ir::Intrinsic& 
   return tiles.error();
 }
 
+namespace {
+
+std::vector<const ScheduledStatement*> copies_into(const State& state, const std::string& buffer) {
+  std::vector<const ScheduledStatement*> copies;
+  for (const ScheduledStatement& s : state.statements)
+    if (s.kind == StatementKind::Copy && s.body.writes.front().buffer == buffer) copies.push_back(&s);
+  return copies;
+}
+
+// The copy writes every element of a box of the buffer: each of its own iterators runs along a dimension, all of it.
+bool fills_all(const ScheduledStatement& copy, const StagedBuffer& b) {
+  const auto& indices = copy.body.writes.front().indices;
+  for (std::size_t i = static_cast<std::size_t>(copy.lifted); i < copy.body.iterators.size(); ++i) {
+    const ir::Affine own = ir::Affine::symbol(copy.body.iterators[i]);
+    const auto along = std::ranges::find_if(indices, [&](const ir::Index& index) { return index.affine == own; });
+    if (along == indices.end()) return false;
+    const std::int64_t extent = b.shape[static_cast<std::size_t>(along - indices.begin())];
+    bool whole = false;
+    for (const ir::Constraint& c : copy.body.domain) {
+      if (!c.expr.uses(copy.body.iterators[i]) || c == ir::at_least(own, 0)) continue;
+      if (!(c == ir::less_than(own, extent))) return false;
+      whole = true;
+    }
+    if (!whole) return false;
+  }
+  return true;
+}
+
+// Where `beyond` fails, over the reader's loops, the copy has written zeros.
+bool writes_zeros(const ScheduledStatement& copy, const ir::Load& read, const ir::Constraint& beyond,
+                  const ir::Ranges& ranges) {
+  const auto* load = std::get_if<ir::Load>(&copy.body.values.front()->op);
+  const auto* zero = load && load->otherwise ? std::get_if<ir::Literal>(&load->otherwise->op) : nullptr;
+  if (!zero || zero->real != 0 || zero->integer != 0) return false;
+  ir::Bindings element;
+  const auto& indices = copy.body.writes.front().indices;
+  for (std::size_t d = 0; d < indices.size(); ++d)
+    if (const auto own = indices[d].affine.as_symbol()) element[*own] = read.indices[d].affine;
+  return std::ranges::any_of(load->guard, [&](const ir::Constraint& c) {
+    return !c.equality && simplified(ir::substitute(c.expr, element), ranges) == simplified(beyond.expr, ranges);
+  });
+}
+
+// Of one operand of an instruction: all that it reads of a tile is there, and zero beyond the sum's terms.
+bool is_zero_filled(const State& state, const ScheduledStatement& s, const ir::Load& read, const StagedBuffer& b,
+                    const std::vector<ir::Constraint>& conditions, const std::set<std::string>& of_sum) {
+  const ir::Ranges ranges = loop_ranges(state, s);
+  const auto copies = copies_into(state, b.name);
+  return !copies.empty() && std::ranges::all_of(copies, [&](const ScheduledStatement* copy) {
+    return fills_all(*copy, b) && std::ranges::all_of(conditions, [&](const ir::Constraint& c) {
+             const bool is_of_sum =
+                 std::ranges::any_of(of_sum, [&](const std::string& loop) { return c.expr.uses(loop); });
+             return !is_of_sum || writes_zeros(*copy, read, c, ranges);
+           });
+  });
+}
+
+}  // namespace
+
+std::set<std::string> zero_filled(const State& state) {
+  std::set<std::string> filled, others;
+  for (const TensorizedLoop& tensorized : state.tensorized) {
+    const ir::Intrinsic& intrinsic = *ir::find_intrinsic(tensorized.intrinsic);
+    if (!may_be_cut(intrinsic)) continue;
+    const auto nest = point_nest(state, *find_loop(state.tree, tensorized.loop), true);
+    if (!nest) continue;
+    const auto match = ir::match_warp(intrinsic, *nest);
+    if (!match) continue;
+    std::set<std::string> of_sum(match->loops.begin(), match->loops.end());
+    for (const std::size_t i : ir::loops_of_operand(intrinsic, match->operands.size() - 1))
+      of_sum.erase(match->loops[i]);
+    const ScheduledStatement& s = state.at(statements_below(state.tree, tensorized.loop).front());
+    for (std::size_t n = 0; n + 1 < match->operands.size(); ++n) {
+      ir::Load read;
+      read.buffer = match->operands[n].buffer;
+      read.indices = *match->operands[n].indices;
+      const auto b = std::ranges::find(state.staged, read.buffer, &StagedBuffer::name);
+      const bool is_filled = b != state.staged.end() && is_zero_filled(state, s, read, *b, match->conditions, of_sum);
+      (is_filled ? filled : others).insert(read.buffer);
+    }
+  }
+  for (const std::string& name : others) filled.erase(name);
+  return filled;
+}
+
 std::optional<Refusal> check_tensorized(const State& state) {
   for (const TensorizedLoop& tensorized : state.tensorized) {
     const std::string shown = tensorized.name + ", tensorized with " + tensorized.intrinsic + ", ";
     const Loop* loop = find_loop(state.tree, tensorized.loop);
     if (!loop) return malformed(shown + "would be gone: tensorize comes after");
-    const auto nest = point_nest(state, *loop);
+    const ir::Intrinsic& intrinsic = *ir::find_intrinsic(tensorized.intrinsic);
+    const auto nest = point_nest(state, *loop, may_be_cut(intrinsic));
     std::string why;
     if (!nest) {
       why = nest.error().headline;
-    } else if (const auto mismatch = difference(state, *ir::find_intrinsic(tensorized.intrinsic), *nest)) {
+    } else if (const auto mismatch = difference(state, intrinsic, *nest)) {
       why = mismatch->difference;
     }
     if (!why.empty()) return malformed(shown + "would be something else (" + why + "): tensorize comes after");

@@ -65,12 +65,10 @@ class FragmentChecker {
     return warp;
   }
 
-  // The subscripts of an access over the loops.
-  std::vector<ir::Affine> over_loops(const ScheduledStatement& s, const ir::Access& access) const {
-    const ir::Ranges ranges = loop_ranges(state_, s);
+  // The subscripts of an access over the loops, also those that run once.
+  static std::vector<ir::Affine> over_loops(const ScheduledStatement& s, const ir::Access& access) {
     std::vector<ir::Affine> result;
-    for (const ir::Index& index : access.indices)
-      result.push_back(simplified(ir::substitute(index.affine, s.inverse), ranges));
+    for (const ir::Index& index : access.indices) result.push_back(ir::substitute(index.affine, s.inverse));
     return result;
   }
 
@@ -96,17 +94,16 @@ class FragmentChecker {
   void add_operand(const TensorizedLoop& tensorized, const StagedBuffer& b, const ScheduledStatement& s,
                    const ir::Access& access, const std::vector<const Loop*>& path, const Loop& outermost) {
     Spread own{&b, tensorized.intrinsic, {}};
-    const ir::Ranges ranges = loop_ranges(state_, s);
     const std::vector<ir::Affine> subscripts = over_loops(s, access);
     bool inside = false;
     for (const Loop* loop : path) {
       inside = inside || loop->id == outermost.id;
       if (!inside) continue;
-      const ir::Interval range = ranges.at(loop->name);
+      const auto tile = tile_extent(s, loop->name);
       for (std::size_t d = 0; d < subscripts.size(); ++d) {
         if (!subscripts[d].uses(loop->name)) continue;
-        const std::int64_t extent = *range.max - *range.min + 1;
-        if (!is_tile(subscripts[d], loop->name, extent) || own.tile.contains(d))
+        const std::int64_t extent = tile.value_or(0);
+        if (extent == 0 || !is_tile(subscripts[d], loop->name, extent) || own.tile.contains(d))
           return report(b.name + ", kept in registers, is no whole tile for " + tensorized.intrinsic + ": " +
                         loop->name + " in its subscript " + ir::to_string(subscripts[d]) +
                         ", expected it and multiples of " + std::to_string(extent));
@@ -204,6 +201,18 @@ class FragmentChecker {
 };
 
 }  // namespace
+
+std::optional<std::int64_t> tile_extent(const ScheduledStatement& s, const std::string& loop) {
+  std::optional<std::int64_t> extent;
+  bool from_zero = false;
+  for (const ir::Constraint& c : s.loop_domain) {
+    const ir::Affine most = c.expr + ir::Affine::symbol(loop), least = c.expr - ir::Affine::symbol(loop);
+    if (c.equality) continue;
+    if (most.is_constant()) extent = std::min(extent.value_or(most.constant() + 1), most.constant() + 1);
+    from_zero = from_zero || least == ir::Affine(0);
+  }
+  return from_zero ? extent : std::nullopt;
+}
 
 std::vector<LoopId> loops_of_lanes(const State& state) {
   if (state.tensorized.empty()) return {};

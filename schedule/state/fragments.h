@@ -9,12 +9,16 @@
 // common element, as those of threads. Lowering spreads them (lower/place_fragments.h).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "schedule/state/state.h"
 
 namespace polyte::schedule {
+
+// How often a loop of a statement runs at the most, where no size cuts it short: the tile that a split gives it.
+std::optional<std::int64_t> tile_extent(const ScheduledStatement& s, const std::string& loop);
 
 // Loops whose iterations lanes of a warp share though no kind says so, each once.
 std::vector<LoopId> loops_of_lanes(const State& state);

@@ -39,7 +39,7 @@ class Repair {
     statement_ = statements_below(state_.tree, loop.id).front();
     for (int steps = 0; steps < kMostSteps; ++steps) {
       const auto target = the_loop(state_, {statement_, inside_.front()});
-      const auto nest = target ? point_nest(state_, **target) : target.error();
+      const auto nest = target ? point_nest(state_, **target, may_be_cut(intrinsic_)) : target.error();
       if (!nest) return {};
       const auto mismatch = difference(state_, intrinsic_, *nest);
       if (!mismatch) return finished();
@@ -215,7 +215,7 @@ Applied tensorize(const State& state, const Tensorize& directive, const Primitiv
   const auto loop = the_loop(state, directive.loop);
   if (!loop) return loop.error();
   if (auto refusal = check_nesting(state, **loop)) return *refusal;
-  const auto nest = point_nest(state, **loop);
+  const auto nest = point_nest(state, **loop, may_be_cut(*intrinsic));
   if (!nest) return nest.error();
   if (const auto mismatch = difference(state, *intrinsic, *nest))
     return mismatched(state, **loop, *intrinsic, *nest, *mismatch, context);
