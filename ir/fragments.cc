@@ -39,4 +39,24 @@ Affine subscript_of(const Fragment& fragment, int dimension, const Affine& lane,
   return sum;
 }
 
+// (loop + base) // d is base // d where d and base are multiples of the extent.
+std::optional<Affine> tile_base(const Affine& subscript, const std::string& loop, std::int64_t extent) {
+  if (subscript.coefficient(loop) != 1 || subscript.constant() % extent != 0) return std::nullopt;
+  Affine base = subscript.constant();
+  for (const Term& term : subscript.terms()) {
+    if (!term.atom.div && term.atom.symbol == loop) continue;
+    if (term.coefficient % extent != 0) return std::nullopt;
+    Affine value = term.atom.div ? Affine(0) : Affine::symbol(term.atom.symbol);
+    if (term.atom.div) {
+      const FloorDiv& div = *term.atom.div;
+      const bool uses = div.numerator.uses(loop);
+      const auto inner = uses ? tile_base(div.numerator, loop, extent) : div.numerator;
+      if (!inner || (uses && div.denominator % extent != 0)) return std::nullopt;
+      value = floor_div(*inner, div.denominator);
+    }
+    base = base + value * term.coefficient;
+  }
+  return base;
+}
+
 }  // namespace polyte::ir

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,5 +37,9 @@ Affine lane_of(const Fragment& fragment, const std::vector<Affine>& subscripts);
 Affine register_of(const Fragment& fragment, const std::vector<Affine>& subscripts);
 // The subscript within the tile of what a lane has in a register.
 Affine subscript_of(const Fragment& fragment, int dimension, const Affine& lane, const Affine& reg);
+
+// Where a subscript is `loop`, in 0..extent, beside a multiple of the extent: that multiple, over other variables. With
+// it the subscript runs through one whole tile as the loop does. nullopt: it is no such subscript.
+std::optional<Affine> tile_base(const Affine& subscript, const std::string& loop, std::int64_t extent);
 
 }  // namespace polyte::ir

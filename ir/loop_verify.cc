@@ -119,7 +119,7 @@ class Verifier {
     visit(tensorized.body);
     at("tensorized", tensorized.intrinsic);
     const Intrinsic* intrinsic = find_intrinsic(tensorized.intrinsic);
-    if (!intrinsic && !matrix_load_of(tensorized)) return report("no such intrinsic, or not of its form");
+    if (!intrinsic && !matrix_load_of(tensorized)) return report("no such intrinsic");
     if (!intrinsic) return;
     if (!is_point_nest(tensorized.body)) return report("expected loops of constant extent around one store");
     if (form_ != Form::Flat) return;

@@ -106,12 +106,6 @@ std::optional<std::int64_t> step_of(const Index& index, const std::string& var) 
   return step;
 }
 
-// For all values of its variables.
-bool is_multiple(const Affine& e, std::int64_t of) {
-  return e.constant() % of == 0 &&
-         std::ranges::all_of(e.terms(), [&](const Term& t) { return t.coefficient % of == 0; });
-}
-
 // One pairing of the row's loops with the nest's.
 class Unifier {
  public:
@@ -433,8 +427,7 @@ Result<std::vector<std::size_t>, Mismatch> fragment_dimensions(const Intrinsic& 
     for (std::size_t d = 0; d < operand.indices->size(); ++d) {
       const Index& index = (*operand.indices)[d];
       if (!index.affine.uses(loop)) continue;
-      const bool is_tile = !along && !index.indirect && step_of(index, loop) == 1 &&
-                           is_multiple(index.affine - Affine::symbol(loop), match.extents[i]);
+      const bool is_tile = !along && !index.indirect && tile_base(index.affine, loop, match.extents[i]);
       if (!is_tile || std::ranges::find(dimensions, d) != dimensions.end())
         return Mismatch{shown + " is no whole tile along " + loop + ": subscript " + to_string(index.affine) +
                         ", expected " + loop + " and multiples of " + std::to_string(match.extents[i])};

@@ -1,6 +1,7 @@
 #include "lower/build_loops.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "ir/intrinsics.h"
@@ -62,7 +63,7 @@ Stmt allocate(const schedule::StagedBuffer& b, Stmt body) {
 }
 
 // Loops of a tile of full extent; what cuts them short, and what guards there are, as a condition of the store.
-Stmt whole_tile(const Stmt& s, const ScheduledStatement& statement) {
+Stmt whole_tile(const Stmt& s, const State& state, const ScheduledStatement& statement) {
   std::vector<ir::For> loops;
   std::vector<Constraint> conditions;
   Stmt at = s;
@@ -83,7 +84,7 @@ Stmt whole_tile(const Stmt& s, const ScheduledStatement& statement) {
   std::erase_if(conditions, [&](const Constraint& c) {
     return std::ranges::any_of(loops, [&](const ir::For& loop) {
       const Affine var = Affine::symbol(loop.var);
-      const std::int64_t extent = schedule::tile_extent(statement, loop.loop).value();
+      const std::int64_t extent = schedule::tile_extent(state, statement, loop.loop).value();
       return c == ir::at_least(var, 0) || c == ir::less_than(var, extent);
     });
   });
@@ -91,7 +92,7 @@ Stmt whole_tile(const Stmt& s, const ScheduledStatement& statement) {
   for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop)
     result = ir::make_for({loop->var,
                            {0},
-                           {schedule::tile_extent(statement, loop->loop).value()},
+                           {schedule::tile_extent(state, statement, loop->loop).value()},
                            ir::LoopKind::Serial,
                            loop->loop,
                            std::move(result)});
@@ -214,7 +215,7 @@ class Builder {
 
   Stmt build_part(const Loop& loop, const Bounds& bounds, std::size_t depth, const Instances& below) {
     const std::string var = loop_names_.fresh(loop.name);  // of the loops of one name; inside, it has its own
-    const Facts::Scope scope(facts_);
+    std::optional<Facts::Scope> inside(facts_);
     facts_.bind(loop.name, bounds.lower, bounds.upper);
     bound_.push_back(loop.name);
     Stmt body = node(loop.body, depth + 1, below);
@@ -227,10 +228,11 @@ class Builder {
     const auto tail = schedule::tail_of(state_, loop);
     const bool uncut = ir::is_expanded(loop.kind) && tail && tail != schedule::Tail::Cut;
     Stmt built = ir::make_for({var, bounds.lower, bounds.upper, loop.kind, loop.name, std::move(body), uncut});
+    inside.reset();
     for (const schedule::TensorizedLoop& tensorized : state_.tensorized)
       if (tensorized.loop == loop.id) {  // its extents are numbers once what is outside counts
         const ir::Intrinsic* row = ir::find_intrinsic(tensorized.intrinsic);
-        if (row && schedule::may_be_cut(*row)) built = whole_tile(built, *below.front()->statement);
+        if (row && schedule::may_be_cut(*row)) built = whole_tile(built, state_, *below.front()->statement);
         return simplify(ir::make_tensorized({tensorized.intrinsic, built}), facts_);
       }
     return built;

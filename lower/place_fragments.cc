@@ -104,14 +104,8 @@ class Placer {
 
   // The loop that runs along one dimension of a tile: the one that moves it by one.
   static std::string loop_along(const Affine& subscript, std::int64_t extent, const std::set<std::string>& loops) {
-    for (const std::string& loop : loops) {
-      if (subscript.coefficient(loop) != 1) continue;
-      const Affine rest = subscript - Affine::symbol(loop);
-      const bool is_multiple =
-          rest.constant() % extent == 0 &&
-          std::ranges::all_of(rest.terms(), [&](const ir::Term& t) { return t.coefficient % extent == 0; });
-      if (is_multiple) return loop;
-    }
+    for (const std::string& loop : loops)
+      if (ir::tile_base(subscript, loop, extent)) return loop;
     return "";
   }
 
@@ -245,7 +239,7 @@ class Placer {
       Affine& subscript = indices[placement.dimensions[i]].affine;
       along.push_back(loop_along(subscript, placement.extents[i], loops));
       POLYTE_CHECK(!along.back().empty(), "subscript " + ir::to_string(subscript) + " of a tile that lanes share");
-      subscript = ir::floor_div(subscript - Affine::symbol(along.back()), placement.extents[i]);
+      subscript = ir::floor_div(*ir::tile_base(subscript, along.back(), placement.extents[i]), placement.extents[i]);
     }
     return along;
   }

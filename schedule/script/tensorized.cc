@@ -113,7 +113,7 @@ Result<ir::Stmt, Refusal> cut_nest(const State& state, const Chain& chain, const
   if (s.body.writes.size() != 1) return malformed(s.body.name + " writes two tensors, an instruction writes one");
   ir::Ranges whole = ranges;
   for (const Loop* loop : chain.loops) {
-    const auto extent = tile_extent(s, loop->name);
+    const auto extent = tile_extent(state, s, loop->name);
     if (!extent) return conservative(loop->name + " has no constant extent: an instruction needs one");
     whole[loop->name] = {0, *extent - 1};
   }

@@ -99,11 +99,11 @@ class FragmentChecker {
     for (const Loop* loop : path) {
       inside = inside || loop->id == outermost.id;
       if (!inside) continue;
-      const auto tile = tile_extent(s, loop->name);
+      const auto tile = tile_extent(state_, s, loop->name);
       for (std::size_t d = 0; d < subscripts.size(); ++d) {
         if (!subscripts[d].uses(loop->name)) continue;
         const std::int64_t extent = tile.value_or(0);
-        if (extent == 0 || !is_tile(subscripts[d], loop->name, extent) || own.tile.contains(d))
+        if (extent == 0 || !ir::tile_base(subscripts[d], loop->name, extent) || own.tile.contains(d))
           return report(b.name + ", kept in registers, is no whole tile for " + tensorized.intrinsic + ": " +
                         loop->name + " in its subscript " + ir::to_string(subscripts[d]) +
                         ", expected it and multiples of " + std::to_string(extent));
@@ -114,12 +114,6 @@ class FragmentChecker {
     if (!fresh && at->second.tile != own.tile)
       report(b.name + " is kept in registers for two instructions in two ways: " + at->second.instruction + " and " +
              tensorized.intrinsic);
-  }
-
-  static bool is_tile(const ir::Affine& subscript, const std::string& loop, std::int64_t extent) {
-    const ir::Affine rest = subscript - ir::Affine::symbol(loop);
-    return subscript.coefficient(loop) == 1 && rest.constant() % extent == 0 &&
-           std::ranges::all_of(rest.terms(), [&](const ir::Term& t) { return t.coefficient % extent == 0; });
   }
 
   // Another statement: the loops along the tiles that it touches.
@@ -143,7 +137,7 @@ class FragmentChecker {
           const auto range = ranges.find(loop->name);
           const bool fits = range != ranges.end() && range->second.min && range->second.max &&
                             *range->second.min >= 0 && *range->second.max < extent;
-          if (fits && !ir::is_threaded(loop->kind) && is_tile(subscripts[d], loop->name, extent)) along = loop;
+          if (fits && !ir::is_threaded(loop->kind) && ir::tile_base(subscripts[d], loop->name, extent)) along = loop;
         }
         if (!along) {
           report(statement + " does not touch " + at->first + " tile by tile, as " + at->second.instruction +
@@ -202,7 +196,7 @@ class FragmentChecker {
 
 }  // namespace
 
-std::optional<std::int64_t> tile_extent(const ScheduledStatement& s, const std::string& loop) {
+std::optional<std::int64_t> tile_extent(const State& state, const ScheduledStatement& s, const std::string& loop) {
   std::optional<std::int64_t> extent;
   bool from_zero = false;
   for (const ir::Constraint& c : s.loop_domain) {
@@ -211,7 +205,11 @@ std::optional<std::int64_t> tile_extent(const ScheduledStatement& s, const std::
     if (most.is_constant()) extent = std::min(extent.value_or(most.constant() + 1), most.constant() + 1);
     from_zero = from_zero || least == ir::Affine(0);
   }
-  return from_zero ? extent : std::nullopt;
+  if (from_zero && extent) return extent;
+  const ir::Ranges ranges = loop_ranges(state, s);
+  const auto range = ranges.find(loop);
+  const bool is_known = range != ranges.end() && range->second.min == 0 && range->second.max;
+  return is_known ? std::optional(*range->second.max + 1) : std::nullopt;
 }
 
 std::vector<LoopId> loops_of_lanes(const State& state) {

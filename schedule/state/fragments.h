@@ -17,8 +17,9 @@
 
 namespace polyte::schedule {
 
-// How often a loop of a statement runs at the most, where no size cuts it short: the tile that a split gives it.
-std::optional<std::int64_t> tile_extent(const ScheduledStatement& s, const std::string& loop);
+// How often a loop of a statement runs where no size cuts it short: the tile that a split gives it, or the constant
+// extent of a loop that is no part of another.
+std::optional<std::int64_t> tile_extent(const State& state, const ScheduledStatement& s, const std::string& loop);
 
 // Loops whose iterations lanes of a warp share though no kind says so, each once.
 std::vector<LoopId> loops_of_lanes(const State& state);
