@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "codegen/nvptx/assembler.h"
 #include "ir/program_text.h"
 #include "lower/lower.h"
 #include "tests/gpu/emulate.h"
@@ -163,4 +164,51 @@ TEST_CASE("tensor cores: random products, proved, interpreted after every pass, 
     CHECK(differences(*state.reference, expected, got.buffers) == "");
   }
   CHECK(instructions > 0);
+}
+
+namespace {
+
+KernelFile kernel_named(const std::string& name) {
+  for (const KernelFile& file : kernel_files())
+    if (file.name == name) return file;
+  FAIL("no kernel ", name);
+  return {};
+}
+
+int count(const std::string& text, const std::string& word) {
+  int found = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
+}  // namespace
+
+// Both kernels: warps of 64 by 32, two steps of the instruction in each step of k.
+TEST_CASE("tensor cores: as many instructions as the tiles say, in portable PTX that newer GPUs' assemblers take") {
+  constexpr int kTall = 64 / 16, kWide = 32 / 8, kDeep = 2;
+  const codegen::Target target = polyte::gpu::testing::gpu("a100");
+  for (const char* name : {"mma_pipeline", "mma_bytes"}) {
+    CAPTURE(name);
+    const KernelFile file = kernel_named(name);
+    ir::Values sizes = {{"M", 1024}, {"N", 1024}, {"K", 1024}};
+    const schedule::State state = scheduled(file, sizes, target.machine);
+    const codegen::Kernel kernel{lower::lower(state, {.machine = target.machine}), {}};
+    const std::string ptx = codegen::compile({&kernel, 1}, target).device;
+    CHECK(count(ptx, "mma.sync.aligned") == kTall * kWide * kDeep);
+    CHECK(count(ptx, "ldmatrix.sync.aligned.m8n8.x4") == kTall * kDeep + kWide / 2 * kDeep);
+    CHECK(count(ptx, "ldmatrix") == count(ptx, "ldmatrix.sync.aligned.m8n8.x4"));
+    CHECK(count(ptx, "cp.async.cg.shared.global") == 4);  // two tiles, ahead of the loop and in it
+    if (!codegen::has_assembler()) continue;
+    for (const int capability : {80, 89, 90, 100, 120}) {
+      CAPTURE(capability);
+      Machine machine = target.machine;
+      machine.gpu->compute_capability = capability;
+      const codegen::DeviceBinary binary = codegen::assemble_ptx(ptx, machine);
+      CHECK(binary.messages.empty());
+      for (const codegen::DeviceBinary::Kernel& each : binary.kernels) {
+        CHECK(each.registers <= 128);
+        CHECK(each.spill_store_bytes + each.spill_load_bytes == 0);
+      }
+    }
+  }
 }
