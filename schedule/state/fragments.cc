@@ -87,8 +87,34 @@ class FragmentChecker {
     if (!staged || !is_around(path, staged->allocated_at(), *loop))
       report(tensorized.intrinsic + " keeps its sums in registers of the warp, " + accumulator +
              " is not there: stage it in register at a loop around " + loop->name);
-    for (const AccessRef& ref : accesses_of(s))
-      if (const StagedBuffer* b = registers(ref.access.buffer)) add_operand(tensorized, *b, s, ref.access, path, *loop);
+    for (const AccessRef& ref : accesses_of(s)) {
+      const StagedBuffer* b = registers(ref.access.buffer);
+      if (!b) continue;
+      add_operand(tensorized, *b, s, ref.access, path, *loop);
+      if (b->name != accumulator && cuts_sum(s, *loop))
+        report(b->name + " is kept in registers, and sizes cut the sum of " + tensorized.intrinsic +
+               " short: what is beyond it has to be zero; read " + b->of +
+               " from memory, or from shared filled by pad");
+    }
+  }
+
+  // Not all terms of the tile are there: a condition on a loop along which the accumulator stands still.
+  bool cuts_sum(const ScheduledStatement& s, const Loop& outermost) const {
+    ir::Ranges whole = loop_ranges(state_, s);
+    std::vector<std::string> of_sum;
+    const std::vector<ir::Affine> sums = over_loops(s, s.body.writes.front());
+    for (const Loop* at = &outermost; at; at = std::get_if<Loop>(&at->body->op)) {
+      const auto extent = tile_extent(state_, s, at->name);
+      if (!extent) return true;
+      whole[at->name] = {0, *extent - 1};
+      if (std::ranges::none_of(sums, [&](const ir::Affine& e) { return e.uses(at->name); })) of_sum.push_back(at->name);
+    }
+    return std::ranges::any_of(loop_constraints(s), [&](const ir::Constraint& c) {
+      const ir::Constraint simple{simplified(c.expr, whole), c.equality};
+      const bool is_of_sum =
+          std::ranges::any_of(of_sum, [&](const std::string& name) { return simple.expr.uses(name); });
+      return is_of_sum && ir::truth_of(simple, whole) != ir::Truth::True;
+    });
   }
 
   void add_operand(const TensorizedLoop& tensorized, const StagedBuffer& b, const ScheduledStatement& s,
