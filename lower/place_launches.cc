@@ -42,12 +42,27 @@ class Placer {
     if (is_empty(s)) return s;
     if (!has_blocks(s)) return of_one_block(s);
     const auto* loop = std::get_if<ir::For>(&s->op);
-    if (loop && loop->kind == LoopKind::Block) return s;
+    if (loop && loop->kind == LoopKind::Block) return together(*loop);
     return ir::rewrite_children(s, [&](const Stmt& child) { return placed(child); });
   }
 
  private:
   Names names_;
+
+  // A grid is loops of blocks and nothing between them: a guard goes inside.
+  static Stmt together(ir::For loop) {
+    if (const auto* guard = std::get_if<ir::If>(&loop.body->op)) {
+      const auto* inner = std::get_if<ir::For>(&guard->body->op);
+      if (inner && inner->kind == LoopKind::Block) {
+        ir::For within = *inner;
+        within.body = ir::make_if({guard->conditions, guard->condition, inner->body});
+        loop.body = together(std::move(within));
+      }
+    } else if (const auto* next = std::get_if<ir::For>(&loop.body->op); next && next->kind == LoopKind::Block) {
+      loop.body = together(*next);
+    }
+    return ir::make_for(std::move(loop));
+  }
 
   // Memory of the device begins before the launch: it is one thread's, whose iterations may have the same.
   Stmt of_one_block(const Stmt& s) {

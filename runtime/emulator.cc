@@ -9,6 +9,7 @@
 #include <random>
 
 #include "runtime/fibre_stacks.h"
+#include "runtime/touched_bytes.h"
 #include "runtime/warp_instructions.h"
 #include "support/error.h"
 #include "support/system_error.h"
@@ -19,26 +20,6 @@ namespace {
 constexpr std::int64_t kWarp = 32;
 constexpr std::size_t kSharedAlignment = 128;  // as the device's code takes it to be
 constexpr int kFault = 3;                      // what a launch returns that ended early
-
-// Who touched a byte last; as small as can be, for each byte of the device has two. Epochs count the starts and the
-// barriers of all blocks, one after another, so that they say the block and the launch as well; a warp has its own.
-struct Touch {
-  std::uint32_t epoch = 0, warp_epoch = 0;  // no epoch: nobody
-  std::int16_t thread = 0;                  // of at most 1,024
-  bool many = false, many_warps = false;    // other threads too, of this epoch; of other warps
-};
-struct Byte {
-  Touch write, read;
-  bool defined = false;
-  bool in_flight = false;  // copied meanwhile, nobody has waited for it
-};
-
-struct Region {
-  std::string name;
-  const char* base = nullptr;
-  std::int64_t bytes = 0;
-  std::vector<Byte> contents;
-};
 
 enum class Waits { No, ForBlock, ForWarp, ForInstruction, Done };
 

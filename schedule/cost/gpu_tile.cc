@@ -6,6 +6,7 @@
 
 #include "ir/contraction.h"
 #include "ir/loop_program.h"
+#include "schedule/cost/warp_access.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {
@@ -44,8 +45,10 @@ class GpuTileSearch {
         gpu_(*machine.gpu),
         accesses_(nest_accesses(*question.program, *question.update, question.others, question.loops)) {
     for (const PricedLoop& loop : accesses_.loops) extents_.push_back(std::max<std::int64_t>(1, loop.extent));
-    for (const NestAccess& access : accesses_.all)
-      if (access.load && access.each_step) operands_.push_back(&access);
+    for (const NestAccess& access : accesses_.all) (access.each_step ? operands_ : results_).push_back(&access);
+    std::erase_if(operands_, [](const NestAccess* access) { return access->load == nullptr; });
+    if (std::ranges::all_of(results_, [](const NestAccess* access) { return access->load != nullptr; }))
+      results_.push_back(&accesses_.accumulator);
   }
 
   GpuTile run() {
@@ -66,8 +69,8 @@ class GpuTileSearch {
   const GpuTileQuestion& question_;
   const Gpu& gpu_;
   NestAccesses accesses_;
-  std::vector<std::int64_t> extents_;  // by loop
-  std::vector<const NestAccess*> operands_;
+  std::vector<std::int64_t> extents_;                  // by loop
+  std::vector<const NestAccess*> operands_, results_;  // read in each step; read or written once a point
   GpuTile best_;
 
   std::size_t number(const std::string& loop) const { return accesses_.loop_number(loop); }
@@ -147,6 +150,21 @@ class GpuTileSearch {
     return elements;
   }
 
+  // Bytes of the sectors that the tile's results touch, with what is read beside them: a warp has as many neighbours in
+  // memory as threads lie along the lanes.
+  double result_bytes(const GpuTile& tile, double sums) const {
+    const GpuTileSide& lanes = tile.sides.back();
+    const std::int64_t run = std::min<std::int64_t>(lanes.threads(), ir::kLanes);
+    double bytes = 0;
+    for (const NestAccess* access : results_) {
+      const std::int64_t stride = access->strides[number(lanes.loop)];
+      if (stride == 0) continue;
+      const std::int64_t sectors = std::min(run, ceil_div(run * stride * access->element_bytes, kSectorBytes));
+      bytes += sums / static_cast<double>(run) * static_cast<double>(sectors * kSectorBytes);
+    }
+    return bytes;
+  }
+
   // Below 0: it does not fit.
   double price(const GpuTile& tile) const {
     std::vector<std::int64_t> points(extents_.size(), 1), thread(extents_.size(), 1);
@@ -189,7 +207,8 @@ class GpuTileSearch {
                  (steps * warps * (own + loads) + copied / ir::kLanes * kCopyInstructions) / kSchedulers,
                  bytes / second_cache, 2 * copied / ir::kLanes});
     const double alone = steps * (own + loads + kStepLatency);  // one warp
-    return kLaunch + turns * slices * (std::max(stage, alone / at_once) + kLatency / at_once);
+    const double ending = result_bytes(tile, sums) / second_cache;
+    return kLaunch + turns * (slices * (std::max(stage, alone / at_once) + kLatency / at_once) + ending);
   }
 
   static double busiest(std::initializer_list<double> all) {
