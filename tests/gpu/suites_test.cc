@@ -16,14 +16,14 @@ using driver::BuiltKernel;
 namespace {
 
 // Bytes of buffers that are filled for a kernel; larger ones are left to the machine that has a GPU.
-constexpr std::int64_t kEmulatedBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kEmulatedBytes = std::int64_t{16} << 20;
 
 struct SuiteKernel {
   std::string name;
   BuiltKernel built;
 };
 
-std::vector<SuiteKernel> kernels(const char* machine) {
+std::vector<SuiteKernel> kernels(const std::string& machine) {
   std::vector<SuiteKernel> all;
   for (const driver::testing::NamedProgram& named : driver::testing::programs_in({"bench/suites"}, {}))
     for (const Arm arm : {Arm::Poly, Arm::Template})
@@ -53,7 +53,7 @@ std::int64_t bytes_of(const ir::Program& program) {
 
 TEST_CASE("suites on a GPU: nothing on one thread, code for every architecture without a spill") {
   if (!codegen::has_assembler()) MESSAGE("no ptxas here: the code is not assembled");
-  for (const char* name : {"a100", "l4", "sm_90", "h100"}) {
+  for (const std::string name : {"l4", "sm_90"}) {  // schedules of other machines: gpu_schedulers
     const codegen::Target target = gpu::testing::gpu(name);
     for (const SuiteKernel& kernel : kernels(name)) {
       CAPTURE(name);
@@ -62,7 +62,7 @@ TEST_CASE("suites on a GPU: nothing on one thread, code for every architecture w
       const std::string ptx = codegen::compile({&kernel.built.kernel, 1}, target).device;
       if (!codegen::has_assembler()) continue;
       check_assembled(ptx, target.machine);
-      if (name != std::string("sm_90")) continue;
+      if (name != "sm_90") continue;
       for (const int newer : {100, 120}) {  // what is said for sm_90 runs on these as well
         Machine machine = target.machine;
         machine.gpu->compute_capability = newer;
