@@ -53,7 +53,7 @@ std::int64_t bytes_of(const ir::Program& program) {
 
 TEST_CASE("suites on a GPU: nothing on one thread, code for every architecture without a spill") {
   if (!codegen::has_assembler()) MESSAGE("no ptxas here: the code is not assembled");
-  for (const std::string name : {"l4", "sm_90"}) {  // schedules of other machines: gpu_schedulers
+  for (const std::string name : {"a100", "l4", "sm_90", "h100"}) {
     const codegen::Target target = gpu::testing::gpu(name);
     for (const SuiteKernel& kernel : kernels(name)) {
       CAPTURE(name);
@@ -75,7 +75,10 @@ TEST_CASE("suites on a GPU: nothing on one thread, code for every architecture w
 TEST_CASE("suites on a GPU: every barrier is needed") {
   for (const SuiteKernel& kernel : kernels("h100")) {
     CAPTURE(kernel.name);
-    if (bytes_of(*kernel.built.program) > kEmulatedBytes) continue;
+    if (bytes_of(*kernel.built.program) > kEmulatedBytes) {
+      MESSAGE("not emulated, too large: " << kernel.name);
+      continue;
+    }
     check_barriers(kernel.built.kernel.program, driver::small_integer_environment(*kernel.built.program, 1));
   }
 }
