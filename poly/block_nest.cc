@@ -21,8 +21,6 @@ using schedule::tiles_of;
 using schedule::within_tile;
 
 constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
-constexpr std::size_t kMostBlockLoops = 3;    // axes of a grid
-constexpr std::int64_t kLongestAxis = 65535;  // but the first
 
 // A side of the tile in the script's words: its loops once it is cut, and the params that cut it.
 struct Side {
@@ -46,11 +44,11 @@ struct Side {
 
 class BlockPlanner {
  public:
-  explicit BlockPlanner(const BlockNest& nest)
-      : nest_(nest), program_(*nest.program), update_(*nest.cluster->update()), statements_(nest.cluster->statements) {}
+  explicit BlockPlanner(const SumNest& nest)
+      : nest_(nest), program_(*nest.program), update_(nest.update()), statements_(nest.cluster->statements) {}
 
   std::optional<schedule::NestPlan> run() {
-    if (!has_form() || !choose()) return std::nullopt;
+    if (!has_tiles(nest_) || !choose()) return std::nullopt;
     plan_.number = nest_.number;
     params();
     splits();
@@ -62,57 +60,25 @@ class BlockPlanner {
   }
 
  private:
-  const BlockNest& nest_;
+  const SumNest& nest_;
   const ir::Program& program_;
   const ir::Statement& update_;
   const std::vector<const ir::Statement*>& statements_;
   schedule::GpuTile tile_;
   std::vector<Side> sides_;
-  std::vector<std::string> blocks_;  // loops over blocks, outermost first
+  BlockGrid blocks_;
   schedule::NestPlan plan_;
 
   static bool has(const std::vector<std::string>& names, const std::string& name) {
     return std::ranges::find(names, name) != names.end();
   }
-  std::int64_t extent(const std::string& loop) const { return iterations_of(*nest_.reference, update_, loop); }
   const std::string& sum() const { return update_.writes[0].buffer; }
 
-  // Each sum begins here, at an element whose subscripts are iterators; operands are different tensors.
-  bool has_form() const {
-    const bool begins = std::ranges::any_of(
-        statements_, [&](const ir::Statement* s) { return s != &update_ && ir::starts_reduction(*s, update_); });
-    const auto is_plain = [](const ir::Index& index) {
-      return !index.indirect && (index.affine.as_symbol() || index.affine.is_constant());
-    };
-    std::set<std::string> operands;
-    for (const ir::Load* load : ir::reads_of(update_))
-      if (!operands.insert(load->buffer).second || !has_box(*load)) return false;
-    return begins && program_.open.empty() && update_.writes.size() == 1 &&
-           std::ranges::all_of(update_.writes[0].indices, is_plain) &&
-           schedule::can_stage_accumulator(program_, update_, statements_, false);
-  }
-
-  std::vector<const ir::Statement*> others() const {
-    std::vector<const ir::Statement*> result;
-    for (const ir::Statement* s : statements_)
-      if (s != &update_) result.push_back(s);
-    return result;
-  }
-
-  // Not of x[i, i], where most of the box around what a tile reads is not there; not of a gather.
-  bool has_box(const ir::Load& load) const {
-    const auto is_once = [&](const std::string& it) {
-      return std::ranges::count_if(load.indices, [&](const ir::Index& index) { return index.affine.uses(it); }) <= 1;
-    };
-    return std::ranges::none_of(load.indices, [](const ir::Index& index) { return index.indirect != nullptr; }) &&
-           std::ranges::all_of(update_.iterators, is_once);
-  }
-
   bool choose() {
-    const std::vector<const ir::Statement*> others = this->others();
+    const std::vector<const ir::Statement*> others = nest_.others();
     schedule::GpuTileQuestion question{&program_, &update_, others, {}, ir::free_iterators(update_)};
     for (const std::string& it : update_.iterators)
-      question.loops.push_back({it, extent(it), has(update_.reductions, it)});
+      question.loops.push_back({it, nest_.extent(it), has(update_.reductions, it)});
     tile_ = schedule::choose_gpu_tile(question, *nest_.machine);
     if (tile_.sides.empty()) return false;
     constexpr const char* kBlocks[] = {"Bm", "Bh", "Bn"};
@@ -151,14 +117,14 @@ class BlockPlanner {
   // --- the nest
 
   void tree() {
-    NestPath around;
     for (const std::string& it : ir::free_iterators(update_))
-      if (std::ranges::none_of(sides_, [&](const Side& side) { return side.tile.loop == it; })) blocks_.push_back(it);
-    for (const Side& side : sides_) blocks_.push_back(tiles_of(side.tile.loop));
-    for (const std::string& loop : blocks_) around.push_back({loop, is_fused() ? LoopKind::Serial : LoopKind::Block});
+      if (std::ranges::none_of(sides_, [&](const Side& side) { return side.tile.loop == it; }))
+        blocks_.add({it, nest_.extent(it)});
+    for (const Side& side : sides_)
+      blocks_.add({tiles_of(side.tile.loop), ceil_div(nest_.extent(side.tile.loop), side.tile.block)});
     std::vector<schedule::NestTree> leaves;
     for (const ir::Statement* s : statements_) leaves.push_back(leaf(*s));
-    plan_.tree = nest_path(around, schedule::nest_sequence(std::move(leaves)));
+    plan_.tree = nest_path(blocks_.path(), schedule::nest_sequence(std::move(leaves)));
     plan_.tree_by = kModel;
   }
 
@@ -184,19 +150,15 @@ class BlockPlanner {
 
   // --- storage
 
-  static std::string dimension(const std::string& tensor, std::size_t number) {
-    return tensor + std::to_string(number);
-  }
-
   // What is the block's own, digits of threads, digits of a thread: without the threads' an element's place is one
   // thread's.
   void keep_sums() {
     const std::vector<ir::Index>& element = update_.writes[0].indices;
     schedule::PlannedStage stage{
-        .tensor = sum(), .at = {{update_.name, blocks_.back()}}, .memory = schedule::Memory::Register};
+        .tensor = sum(), .at = {{update_.name, blocks_.inmost()}}, .memory = schedule::Memory::Register};
     std::vector<LayoutIndex> threads, own;
     for (std::size_t d = 0; d < element.size(); ++d) {
-      const std::string name = dimension(sum(), d);
+      const std::string name = dimension_name(sum(), d);
       stage.dimensions.push_back(name);
       const auto side = std::ranges::find_if(
           sides_, [&](const Side& each) { return element[d].affine.as_symbol() == each.tile.loop; });
@@ -216,13 +178,13 @@ class BlockPlanner {
 
   // The dimension that threads run along is the last one there.
   void stage_operands() {
-    const std::string at = tile_.step.empty() ? blocks_.back() : tiles_of(tile_.step);
+    const std::string at = tile_.step.empty() ? blocks_.inmost() : tiles_of(tile_.step);
     for (const ir::Load* load : ir::reads_of(update_)) {
       schedule::PlannedStage stage{
           .tensor = load->buffer, .at = {{update_.name, at}}, .memory = schedule::Memory::Shared};
       const std::size_t last = lane_dimension(*load);
       for (std::size_t d = 0; d < load->indices.size(); ++d) {
-        stage.dimensions.push_back(dimension(load->buffer, d));
+        stage.dimensions.push_back(dimension_name(load->buffer, d));
         if (d != last) stage.layout.push_back({stage.dimensions.back()});
       }
       stage.layout.push_back({stage.dimensions[last]});
@@ -257,7 +219,7 @@ class BlockPlanner {
       is_inside = is_inside || it == tile_.step;
       std::int64_t points = !has(update_.reductions, it) || !is_inside ? 1
                             : it == tile_.step                         ? tile_.steps
-                                                                       : extent(it);
+                                                                       : nest_.extent(it);
       for (const Side& side : sides_)
         if (side.tile.loop == it) points = side.tile.block;
       width += std::abs(index.affine.coefficient(it)) * (points - 1);
@@ -269,34 +231,21 @@ class BlockPlanner {
 
   void step(schedule::PlannedStep step) { plan_.steps.push_back(std::move(step)); }
 
-  bool is_fused() const {
-    if (blocks_.size() > kMostBlockLoops) return true;
-    return std::ranges::any_of(blocks_.begin(), blocks_.end() - 1,
-                               [&](const std::string& loop) { return extent_of_blocks(loop) > kLongestAxis; });
-  }
-  std::int64_t extent_of_blocks(const std::string& loop) const {
-    for (const Side& side : sides_)
-      if (loop == tiles_of(side.tile.loop)) return ceil_div(extent(side.tile.loop), side.tile.block);
-    return extent(loop);
-  }
-
   void bind() {
     std::vector<std::string> threads;
     for (const Side& side : sides_)
       if (!side.threads().empty()) threads.push_back(side.threads());
     for (const ir::Statement* s : statements_) to_threads(s->name, threads);
     if (leaves_registers()) bind_results();
-    if (!is_fused()) return;
-    step(schedule::PlannedFuse{update_.name, blocks_, fresh("b")});
-    step(schedule::PlannedBind{update_.name, fresh("b"), LoopKind::Block});
+    blocks_.bind(update_.name, nest_.fresh("b"), plan_.steps);
   }
 
   void to_threads(const std::string& statement, const std::vector<std::string>& loops) {
-    schedule::bind_to_threads(statement, loops, fresh("t"), plan_.steps);
+    schedule::bind_to_threads(statement, loops, nest_.fresh("t"), plan_.steps);
   }
 
   // The sums themselves are a result, or read by another nest.
-  bool leaves_registers() const { return !schedule::stays_inside(program_, sum(), update_, others()); }
+  bool leaves_registers() const { return !schedule::stays_inside(program_, sum(), update_, nest_.others()); }
 
   // The loops of their copy are the layout's digits, in its order.
   void bind_results() {
@@ -304,7 +253,7 @@ class BlockPlanner {
     std::vector<std::string> threads, own;
     const std::vector<ir::Index>& element = update_.writes[0].indices;
     for (std::size_t d = 0; d < element.size(); ++d) {
-      const std::string name = dimension(sum(), d);
+      const std::string name = dimension_name(sum(), d);
       for (const Side& side : sides_) {
         if (element[d].affine.as_symbol() != side.tile.loop) continue;
         const bool is_cut = side.is_cut();
@@ -316,16 +265,10 @@ class BlockPlanner {
     to_threads(statement, threads);
     if (!own.empty()) step(schedule::PlannedBind{statement, own.back(), LoopKind::Unrolled});
   }
-
-  std::string fresh(std::string name) const {
-    while (std::ranges::any_of(statements_, [&](const ir::Statement* s) { return has(s->iterators, name); }))
-      name += "_";
-    return name;
-  }
 };
 
 }  // namespace
 
-std::optional<schedule::NestPlan> plan_block_nest(const BlockNest& nest) { return BlockPlanner(nest).run(); }
+std::optional<schedule::NestPlan> plan_block_nest(const SumNest& nest) { return BlockPlanner(nest).run(); }
 
 }  // namespace polyte::poly

@@ -11,22 +11,11 @@
 
 #include <optional>
 
-#include "poly/affine_core.h"
-#include "schedule/state/nest_plan.h"
-#include "schedule/state/state.h"
-#include "support/machine.h"
+#include "poly/sum_tile.h"
 
 namespace polyte::poly {
 
-struct BlockNest {
-  const ir::Program* program = nullptr;
-  const schedule::State* reference = nullptr;
-  const Machine* machine = nullptr;
-  const Cluster* cluster = nullptr;  // a sum, with its initial value
-  int number = 0;                    // of the nest in its kernel
-};
-
 // None where no operand is shared, or where the sums are not at places of their own.
-std::optional<schedule::NestPlan> plan_block_nest(const BlockNest& nest);
+std::optional<schedule::NestPlan> plan_block_nest(const SumNest& nest);
 
 }  // namespace polyte::poly

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ir/relations.h"
-#include "poly/shared_nest.h"
 #include "schedule/cost/warp_access.h"
 #include "support/checked.h"
 
@@ -24,8 +23,8 @@ constexpr std::size_t kMostSumLoops = 2;  // beside that of the parts: axes of a
 
 class SpreadPlanner {
  public:
-  explicit SpreadPlanner(const BlockNest& nest)
-      : nest_(nest), program_(*nest.program), update_(*nest.cluster->update()), sums_(ir::free_iterators(update_)) {}
+  explicit SpreadPlanner(const SumNest& nest)
+      : nest_(nest), program_(*nest.program), update_(nest.update()), sums_(ir::free_iterators(update_)) {}
 
   std::optional<schedule::NestPlan> run() {
     if (!has_form() || !choose()) return std::nullopt;
@@ -42,7 +41,7 @@ class SpreadPlanner {
   }
 
  private:
-  const BlockNest& nest_;
+  const SumNest& nest_;
   const ir::Program& program_;
   const ir::Statement& update_;
   const std::vector<std::string> sums_;  // loops
@@ -51,7 +50,6 @@ class SpreadPlanner {
   std::int64_t parts_count_ = 0;
   schedule::NestPlan plan_;
 
-  std::int64_t extent(const std::string& loop) const { return iterations_of(*nest_.reference, update_, loop); }
   // Of the sum: over all threads of all blocks, over few of each block, over the blocks.
   std::string lane_of_each() const { return within_tile(lane_); }
   std::string lane_of_few() const { return tiles_of(lane_of_each()); }
@@ -70,14 +68,14 @@ class SpreadPlanner {
 
   bool choose() {
     std::int64_t sums = 1;
-    for (const std::string& loop : sums_) sums *= extent(loop);
+    for (const std::string& loop : sums_) sums *= nest_.extent(loop);
     double least = 0;
     for (const std::string& loop : update_.reductions) {
-      const double sectors = schedule::sectors_a_warp(program_, update_, loop, extent(loop));
+      const double sectors = schedule::sectors_a_warp(program_, update_, loop, nest_.extent(loop));
       if (lane_.empty() || sectors <= least) lane_ = loop, least = sectors;
     }
     const std::int64_t blocks = nest_.machine->gpu->multiprocessors * kBlocksAMultiprocessor;
-    parts_count_ = std::min(blocks / std::max<std::int64_t>(sums, 1), extent(lane_) / kFewestTerms);
+    parts_count_ = std::min(blocks / std::max<std::int64_t>(sums, 1), nest_.extent(lane_) / kFewestTerms);
     return parts_count_ >= 2;
   }
 
@@ -140,8 +138,8 @@ class SpreadPlanner {
 
 }  // namespace
 
-std::optional<schedule::NestPlan> plan_spread_nest(const BlockNest& nest, bool keep_order) {
-  if (keep_order && !schedule::is_reorderable(*nest.cluster->update())) return std::nullopt;
+std::optional<schedule::NestPlan> plan_spread_nest(const SumNest& nest) {
+  if (nest.keep_order && !schedule::is_reorderable(nest.update())) return std::nullopt;
   return SpreadPlanner(nest).run();
 }
 

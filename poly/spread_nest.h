@@ -7,11 +7,11 @@
 
 #include <optional>
 
-#include "poly/block_nest.h"
+#include "poly/sum_tile.h"
 
 namespace polyte::poly {
 
 // None where there are sums enough, or terms too few; or where the order of floating-point sums is kept.
-std::optional<schedule::NestPlan> plan_spread_nest(const BlockNest& nest, bool keep_order);
+std::optional<schedule::NestPlan> plan_spread_nest(const SumNest& nest);
 
 }  // namespace polyte::poly

@@ -10,6 +10,7 @@
 #include "poly/row_nest.h"
 #include "poly/shared_nest.h"
 #include "poly/spread_nest.h"
+#include "poly/warp_nest.h"
 
 namespace polyte::poly {
 namespace {
@@ -75,9 +76,10 @@ class GpuStrategy {
   std::optional<schedule::NestPlan> plan_sum(const Bands& bands, int number) const {
     const bool is_sum = bands.parts.size() == 1 && bands.parts[0]->update() != nullptr;
     if (!is_sum || !std::ranges::all_of(bands.members, &BandMember::coincident)) return std::nullopt;
-    const BlockNest sum{&program_, &reference_, &machine_, bands.parts[0], number};
-    auto plan = plan_block_nest(sum);
-    return plan ? std::move(plan) : plan_spread_nest(sum, options_.keep_order);
+    const SumNest sum{&program_, &reference_, &machine_, bands.parts[0], number, options_.keep_order};
+    if (auto plan = plan_warp_nest(sum)) return plan;
+    if (auto plan = plan_block_nest(sum)) return plan;
+    return plan_spread_nest(sum);
   }
 
   std::optional<schedule::NestPlan> plan_rows(const std::vector<BandMember>& rows,

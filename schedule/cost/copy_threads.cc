@@ -26,15 +26,20 @@ void bind_to_threads(const std::string& statement, const std::vector<std::string
   steps.emplace_back(PlannedBind{statement, loops.size() > 1 ? name : loops.front(), LoopKind::Thread});
 }
 
-std::vector<PlannedStep> copy_by_threads(const std::string& statement, const std::vector<CopyLoop>& loops,
-                                         std::int64_t threads) {
-  const CopyThreads shared = share_copy(loops, threads);
+std::vector<PlannedStep> copy_by_threads(const std::string& statement, std::vector<CopyLoop> loops,
+                                         std::int64_t threads, std::int64_t vector) {
   std::vector<PlannedStep> steps;
-  std::vector<std::string> of_threads = shared.inner;
-  if (!shared.cut.empty()) {
-    steps.emplace_back(PlannedSplit{statement, shared.cut, Elements{shared.size}, Provenance::TileModel, true});
-    of_threads.insert(of_threads.begin(), within_tile(shared.cut));
+  if (vector > 1) {
+    CopyLoop& last = loops.back();
+    steps.emplace_back(PlannedSplit{statement, last.name, Elements{vector}, Provenance::TileModel, true});
+    steps.emplace_back(PlannedBind{statement, within_tile(last.name), LoopKind::Vector});
+    last = {tiles_of(last.name), last.extent / vector};
   }
+  const CopyThreads shared = share_copy(loops, threads);
+  if (!shared.cut.empty())
+    steps.emplace_back(PlannedSplit{statement, shared.cut, Elements{shared.size}, Provenance::TileModel, true});
+  std::vector<std::string> of_threads = shared.inner;
+  if (!shared.cut.empty()) of_threads.insert(of_threads.begin(), within_tile(shared.cut));
   std::string name = "e";
   while (std::ranges::find(loops, name, &CopyLoop::name) != loops.end()) name += "_";
   bind_to_threads(statement, of_threads, name, steps);

@@ -29,8 +29,9 @@ CopyThreads share_copy(const std::vector<CopyLoop>& loops, std::int64_t threads)
 void bind_to_threads(const std::string& statement, const std::vector<std::string>& loops, const std::string& name,
                      std::vector<PlannedStep>& steps);
 
-// Of the copy `statement`, whose own loops these are, outermost first, all serial.
-std::vector<PlannedStep> copy_by_threads(const std::string& statement, const std::vector<CopyLoop>& loops,
-                                         std::int64_t threads);
+// Of the copy `statement`, whose own loops these are, outermost first, all serial. `vector`: of the last one's
+// iterations so many, which divide it, are one access.
+std::vector<PlannedStep> copy_by_threads(const std::string& statement, std::vector<CopyLoop> loops,
+                                         std::int64_t threads, std::int64_t vector = 1);
 
 }  // namespace polyte::schedule

@@ -81,6 +81,8 @@ class NestWriter {
     const LoopName loop{bind.statement, bind.loop};
     if (bind.kind == LoopKind::Unrolled)
       add(Unroll{loop, {}}, bind.by);
+    else if (bind.kind == LoopKind::Vector)
+      add(Vectorize{loop}, bind.by);
     else
       add(Bind{loop, bind.kind}, bind.by);
   }
@@ -96,6 +98,18 @@ class NestWriter {
   }
 
   void write(const PlannedRename& rename) { add(Rename{{rename.statement, rename.loop}, rename.name}, rename.by); }
+
+  void write(const PlannedReorder& reorder) { add(Reorder{reorder.statement, reorder.loops}, reorder.by); }
+  void write(const PlannedPad& pad) {
+    add(Pad{pad.tensor, pad.dimension, {std::to_string(pad.multiple)}}, pad.by);
+  }
+  void write(const PlannedSwizzle& swizzle) {
+    add(Swizzle{swizzle.tensor, {std::to_string(swizzle.chunk)}, {}}, swizzle.by);
+  }
+  void write(const PlannedPipeline& pipeline) {
+    add(DoubleBuffer{pipeline.tensor, pipeline.at, {std::to_string(pipeline.depth)}}, pipeline.by);
+  }
+  void write(const PlannedTensorize& tensorize) { add(Tensorize{tensorize.loop, tensorize.intrinsic}, tensorize.by); }
 
   std::string text(const LayoutIndex& index) const {
     switch (index.part) {

@@ -115,10 +115,39 @@ struct PlannedFuse {
 };
 struct PlannedBind {
   std::string statement, loop;
-  LoopKind kind = LoopKind::Thread;  // Unrolled, too
+  LoopKind kind = LoopKind::Thread;  // Unrolled and Vector, too
   Provenance by = Provenance::TileModel;
 };
-using PlannedStep = std::variant<PlannedFuse, PlannedRename, PlannedSplit, PlannedBind>;
+struct PlannedReorder {
+  std::string statement;
+  std::vector<std::string> loops;  // outermost first
+  Provenance by = Provenance::TileModel;
+};
+// Of a tensor that is staged in shared memory: its copy is filled up with zeros along a dimension, its elements change
+// places for the banks' sake, it is made some iterations before it is read.
+struct PlannedPad {
+  std::string tensor, dimension;
+  std::int64_t multiple = 1;
+  Provenance by = Provenance::TileModel;
+};
+struct PlannedSwizzle {
+  std::string tensor;
+  std::int64_t chunk = 1;
+  Provenance by = Provenance::TileModel;
+};
+struct PlannedPipeline {
+  std::string tensor;
+  LoopName at;
+  std::int64_t depth = 2;
+  Provenance by = Provenance::TileModel;
+};
+struct PlannedTensorize {
+  LoopName loop;
+  std::string intrinsic;
+  Provenance by = Provenance::TileModel;
+};
+using PlannedStep = std::variant<PlannedFuse, PlannedRename, PlannedSplit, PlannedBind, PlannedReorder, PlannedPad,
+                                 PlannedSwizzle, PlannedPipeline, PlannedTensorize>;
 
 struct NestPlan {
   int number = 0;  // in its kernel; tells its parameters from those of other nests

@@ -1,0 +1,84 @@
+#include "poly/sum_tile.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/relations.h"
+#include "poly/shared_nest.h"
+#include "schedule/cost/operand_staging.h"
+
+namespace polyte::poly {
+namespace {
+
+constexpr std::size_t kMostAxes = 3;          // of a grid
+constexpr std::int64_t kLongestAxis = 65535;  // but the first
+
+// Not of x[i, i], where most of the box around what a tile reads is not there; not of a gather.
+bool has_box(const ir::Statement& update, const ir::Load& load) {
+  const auto is_once = [&](const std::string& it) {
+    return std::ranges::count_if(load.indices, [&](const ir::Index& index) { return index.affine.uses(it); }) <= 1;
+  };
+  return std::ranges::none_of(load.indices, [](const ir::Index& index) { return index.indirect != nullptr; }) &&
+         std::ranges::all_of(update.iterators, is_once);
+}
+
+}  // namespace
+
+std::vector<const ir::Statement*> SumNest::others() const {
+  std::vector<const ir::Statement*> result;
+  for (const ir::Statement* s : cluster->statements)
+    if (s != cluster->update()) result.push_back(s);
+  return result;
+}
+
+std::int64_t SumNest::extent(const std::string& loop) const { return iterations_of(*reference, update(), loop); }
+
+std::string SumNest::fresh(std::string name) const {
+  while (std::ranges::any_of(cluster->statements, [&](const ir::Statement* s) {
+    return std::ranges::find(s->iterators, name) != s->iterators.end();
+  }))
+    name += "_";
+  return name;
+}
+
+bool has_tiles(const SumNest& nest) {
+  const ir::Statement& update = nest.update();
+  const std::vector<const ir::Statement*> others = nest.others();
+  const bool begins =
+      std::ranges::any_of(others, [&](const ir::Statement* s) { return ir::starts_reduction(*s, update); });
+  const auto is_plain = [](const ir::Index& index) {
+    return !index.indirect && (index.affine.as_symbol() || index.affine.is_constant());
+  };
+  std::set<std::string> operands;
+  for (const ir::Load* load : ir::reads_of(update))
+    if (!operands.insert(load->buffer).second || !has_box(update, *load)) return false;
+  return begins && nest.program->open.empty() && update.writes.size() == 1 &&
+         std::ranges::all_of(update.writes[0].indices, is_plain) &&
+         schedule::can_stage_accumulator(*nest.program, update, nest.cluster->statements, false);
+}
+
+bool BlockGrid::is_fused() const {
+  return loops_.size() > kMostAxes || std::any_of(loops_.begin(), loops_.end() - 1, [](const GridLoop& loop) {
+           return loop.extent > kLongestAxis;
+         });
+}
+
+schedule::NestPath BlockGrid::path() const {
+  schedule::NestPath path;
+  for (const GridLoop& loop : loops_)
+    path.push_back({loop.name, is_fused() ? ir::LoopKind::Serial : ir::LoopKind::Block});
+  return path;
+}
+
+void BlockGrid::bind(const std::string& statement, const std::string& name,
+                     std::vector<schedule::PlannedStep>& steps) const {
+  if (!is_fused()) return;
+  schedule::PlannedFuse fuse{statement, {}, name};
+  for (const GridLoop& loop : loops_) fuse.loops.push_back(loop.name);
+  steps.emplace_back(std::move(fuse));
+  steps.emplace_back(schedule::PlannedBind{statement, name, ir::LoopKind::Block});
+}
+
+std::string dimension_name(const std::string& tensor, std::size_t number) { return tensor + std::to_string(number); }
+
+}  // namespace polyte::poly

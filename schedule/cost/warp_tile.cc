@@ -1,0 +1,250 @@
+#include "schedule/cost/warp_tile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "ir/loop_program.h"
+#include "ir/relations.h"
+#include "schedule/cost/warp_access.h"
+#include "support/checked.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr std::int64_t kMostSide = 256, kMostOfWarp = 64;  // of a block, a warp
+constexpr std::int64_t kMostWarps = 8, kMostDepth = 4;
+constexpr std::int64_t kVectorBytes = 16, kLineBytes = 128;  // of a thread's access; of shared memory's banks together
+constexpr std::int64_t kTurnedBytes = 2;                     // of elements that ldmatrix turns
+constexpr std::int64_t kRegistersBeside = 48;                // addresses, loop counters
+constexpr std::int64_t kMatrix = 8;       // rows of what a warp loads at once, and columns of a result's tile
+constexpr double kSchedulers = 4;         // of a multiprocessor: warp instructions a cycle
+constexpr double kCopyInstructions = 4;   // of a thread's copy: addresses, the copy
+constexpr double kMatrixWavefronts = 4;   // of 16 x 16 elements of 2 bytes
+constexpr double kLatency = 900;          // cycles from a copy's begin to its use
+constexpr double kBarrier = 40;           // cycles of a slice in which all warps wait
+constexpr double kLaunch = 4000;          // cycles of any launch
+constexpr double kSecondCache = 1.8;      // times the rate of memory, that of the second cache
+constexpr double kOverlap = 0.25;         // of what is not the bottleneck
+
+double product(const std::vector<std::int64_t>& factors) {
+  return std::accumulate(factors.begin(), factors.end(), 1.0, std::multiplies<>());
+}
+
+// Iterations of a loop of the sum while one slice runs.
+std::int64_t points_of(const PricedLoop& loop, const WarpTile& tile) {
+  if (loop.name == tile.product.row.loop) return tile.block_rows;
+  if (loop.name == tile.product.lane.loop) return tile.block_lanes;
+  if (loop.name == tile.product.step.loop) return tile.steps;
+  return loop.reduction && tile.steps_inside ? std::max<std::int64_t>(1, loop.extent) : 1;
+}
+
+class WarpTileSearch {
+ public:
+  WarpTileSearch(const WarpTileQuestion& question, const Machine& machine)
+      : question_(question),
+        gpu_(*machine.gpu),
+        accesses_(nest_accesses(*question.program, *question.update, question.others, question.loops)),
+        operands_(ir::reads_of(*question.update)) {
+    for (const NestAccess& access : accesses_.all)
+      if (!access.each_step) results_.push_back(&access);
+    if (std::ranges::all_of(results_, [](const NestAccess* access) { return access->load != nullptr; }))
+      results_.push_back(&accesses_.accumulator);
+  }
+
+  std::optional<WarpTile> run(std::span<const WarpProduct> products) {
+    for (const WarpProduct& product : products)
+      for (const bool inside : {false, true}) {
+        if (inside && question_.update->reductions.size() == 1) continue;
+        WarpTile tile{.product = product, .steps_inside = inside};
+        with_sums(tile);
+      }
+    return best_;
+  }
+
+ private:
+  const WarpTileQuestion& question_;
+  const Gpu& gpu_;
+  NestAccesses accesses_;
+  std::vector<const ir::Load*> operands_;
+  std::vector<const NestAccess*> results_;  // read or written once a point
+  std::optional<WarpTile> best_;
+
+  std::int64_t extent(const std::string& loop) const { return std::max<std::int64_t>(1, accesses_.extent(loop)); }
+
+  // --- candidates
+
+  // The instruction's tile and its doubles, until the loop ends.
+  static std::vector<std::int64_t> doubles(std::int64_t tile, std::int64_t most, std::int64_t extent) {
+    std::vector<std::int64_t> found;
+    for (std::int64_t length = tile; length <= most; length *= 2) {
+      found.push_back(length);
+      if (length >= extent) break;
+    }
+    return found;
+  }
+
+  void with_sums(WarpTile& tile) {
+    const auto& [row, lane, step] = std::tie(tile.product.row, tile.product.lane, tile.product.step);
+    for (const std::int64_t rows : doubles(row.tile, kMostSide, extent(row.loop)))
+      for (const std::int64_t lanes : doubles(lane.tile, kMostSide, extent(lane.loop)))
+        for (const std::int64_t own_rows : doubles(row.tile, kMostOfWarp, rows))
+          for (const std::int64_t own_lanes : doubles(lane.tile, kMostOfWarp, lanes)) {
+            tile.block_rows = rows, tile.block_lanes = lanes;
+            tile.warp_rows = own_rows, tile.warp_lanes = own_lanes;
+            if (tile.warps() > kMostWarps) continue;
+            for (const std::int64_t steps : doubles(step.tile, most_steps(), extent(step.loop))) with_depths(tile, steps);
+          }
+  }
+
+  // A row of a slice is at most as long as a line of shared memory.
+  std::int64_t most_steps() const {
+    std::int64_t bytes = 1;
+    for (const ir::Load* load : operands_)
+      bytes = std::max<std::int64_t>(bytes, size_in_bytes(question_.program->buffer(load->buffer).dtype));
+    return kLineBytes / bytes;
+  }
+
+  void with_depths(WarpTile& tile, std::int64_t steps) {
+    tile.steps = steps;
+    const std::int64_t slices = ceil_div(extent(tile.product.step.loop), steps);
+    for (tile.depth = 1; tile.depth <= std::min(kMostDepth, slices); ++tile.depth) {
+      const double cycles = price(tile);
+      if (cycles < 0 || (best_ && best_->cycles <= cycles)) continue;
+      best_ = tile;
+      best_->cycles = cycles;
+    }
+  }
+
+  // --- price
+
+  // What one slice asks for.
+  struct Slice {
+    double bytes = 0, copies = 0;            // into shared memory; by threads
+    double wavefronts = 0, loads = 0;        // of shared memory; of warps
+    double multiplications = 0, blocks = 1;  // instructions of warps; of the launch
+    double slices = 1;                       // of a block
+  };
+
+  Slice slice_of(const WarpTile& tile) const {
+    Slice slice;
+    double instructions = 1;  // along the steps
+    for (const PricedLoop& loop : accesses_.loops) {
+      const std::int64_t points = points_of(loop, tile), turns = ceil_div(extent(loop.name), points);
+      if (loop.reduction) instructions *= static_cast<double>(points);
+      (loop.reduction ? slice.slices : slice.blocks) *= static_cast<double>(turns);
+    }
+    instructions /= static_cast<double>(tile.product.step.tile);
+    const auto warps = static_cast<double>(tile.warps());
+    for (const ir::Load* load : operands_) {
+      const auto bytes = static_cast<double>(size_in_bytes(question_.program->buffer(load->buffer).dtype));
+      const WarpOperand operand = warp_operand(*question_.program, *load, tile, accesses_.loops);
+      const bool is_row = std::ranges::any_of(
+          load->indices, [&](const ir::Index& index) { return index.affine.uses(tile.product.row.loop); });
+      slice.bytes += product(operand.box) * bytes;
+      slice.copies += product(operand.box) / static_cast<double>(operand.vector);
+      const double side = static_cast<double>(is_row ? tile.warp_rows : tile.warp_lanes) / (2 * kMatrix);
+      const double squares = warps * instructions * side;
+      slice.loads += squares;
+      slice.wavefronts += squares * kMatrixWavefronts;
+    }
+    slice.multiplications = warps * instructions * static_cast<double>(tile.warp_rows / tile.product.row.tile) *
+                            static_cast<double>(tile.warp_lanes / tile.product.lane.tile);
+    slice.wavefronts += slice.bytes / kLineBytes;
+    return slice;
+  }
+
+  // Bytes of the sectors that the tile's results touch, with what is read beside them.
+  double result_bytes(const WarpTile& tile) const {
+    double bytes = 0;
+    for (const NestAccess* access : results_) {
+      std::int64_t stride = 0;
+      for (const std::string& loop : {tile.product.row.loop, tile.product.lane.loop})
+        if (const std::int64_t here = access->strides[accesses_.loop_number(loop)]; here != 0)
+          stride = stride == 0 ? here : std::min(stride, here);
+      const std::int64_t sectors = std::min(kMatrix, ceil_div(kMatrix * stride * access->element_bytes, kSectorBytes));
+      bytes += static_cast<double>(tile.block_rows * tile.block_lanes / kMatrix * sectors * kSectorBytes);
+    }
+    return bytes;
+  }
+
+  // Blocks that a multiprocessor has at once; 0: the tile does not fit.
+  double at_once(const WarpTile& tile, double bytes) const {
+    const std::int64_t sums = tile.warp_rows * tile.warp_lanes / ir::kLanes;
+    const std::int64_t operands = (tile.warp_rows + tile.warp_lanes) * tile.product.step.tile / ir::kLanes / 2;
+    const std::int64_t registers = sums + operands + kRegistersBeside;
+    const double shared = bytes * static_cast<double>(tile.depth);
+    if (registers > gpu_.registers_a_thread || shared > static_cast<double>(gpu_.shared_block_bytes)) return 0;
+    const auto threads = static_cast<double>(tile.warps() * ir::kLanes);
+    return std::min({std::floor(gpu_.registers_a_multiprocessor / (static_cast<double>(registers) * threads)),
+                     std::floor(gpu_.threads_a_multiprocessor / threads),
+                     std::floor(static_cast<double>(gpu_.shared_multiprocessor_bytes) / shared)});
+  }
+
+  // Below 0: it does not fit.
+  double price(const WarpTile& tile) const {
+    const Slice slice = slice_of(tile);
+    const double most = at_once(tile, slice.bytes);
+    if (most < 1) return -1;
+    const double second_cache =
+        gpu_.memory_gb_a_second * kSecondCache / gpu_.clock_ghz / gpu_.multiprocessors;  // bytes a cycle
+    const auto& [row, lane, step] = std::tie(tile.product.row, tile.product.lane, tile.product.step);
+    // An instruction's registers along the steps are as many bytes for every type.
+    const double fma_a_step = static_cast<double>(row.tile * lane.tile) * 16;
+    const double stage = kBarrier + busiest({slice.multiplications * fma_a_step / gpu_.bf16_tensor_fma_a_cycle,
+                                             slice.wavefronts,
+                                             (slice.multiplications + slice.loads +
+                                              slice.copies / ir::kLanes * kCopyInstructions) / kSchedulers,
+                                             slice.bytes / second_cache});
+    const double turns = std::ceil(slice.blocks / gpu_.multiprocessors);
+    const double under_way = std::min(most, turns);
+    const double waiting = (kLatency + stage) / (under_way * static_cast<double>(tile.depth));
+    const double ending = result_bytes(tile) / second_cache;
+    return kLaunch + turns * (slice.slices * std::max(stage, waiting) + kLatency / under_way + ending);
+  }
+
+  static double busiest(std::initializer_list<double> all) {
+    double sum = 0, most = 0;
+    for (const double each : all) sum += each, most = std::max(most, each);
+    return most + kOverlap * (sum - most);
+  }
+};
+
+}  // namespace
+
+WarpOperand warp_operand(const ir::Program& program, const ir::Load& load, const WarpTile& tile,
+                         const std::vector<PricedLoop>& loops) {
+  const ir::Buffer& tensor = program.buffer(load.buffer);
+  const std::int64_t bytes = size_in_bytes(tensor.dtype);
+  const std::string& step = tile.product.step.loop;
+  const std::size_t last = load.indices.size() - 1;
+  WarpOperand operand;
+  operand.inmost = last;
+  for (std::size_t d = 0; d <= last; ++d) {
+    std::int64_t width = 1;
+    for (const PricedLoop& loop : loops)
+      width += std::abs(load.indices[d].affine.coefficient(loop.name)) * (points_of(loop, tile) - 1);
+    operand.box.push_back(width);
+    if (load.indices[d].affine.uses(step)) operand.inmost = d;
+  }
+  // Neighbours in memory stay neighbours where they are those of a fragment, or can be turned on their way to it.
+  const ir::Affine& neighbours = load.indices[last].affine;
+  const auto along = std::ranges::find_if(loops, [&](const PricedLoop& loop) {
+    return neighbours.coefficient(loop.name) == 1 && points_of(loop, tile) == operand.box[last] && operand.box[last] > 1;
+  });
+  const bool is_turned = operand.inmost != last;
+  if (along == loops.end() || (is_turned && bytes != kTurnedBytes)) return operand;
+  operand.inmost = last;
+  operand.vector = std::gcd(std::gcd(kVectorBytes / bytes, neighbours.constant()), operand.box[last]);
+  if (tensor.shape[last].is_constant()) operand.vector = std::gcd(operand.vector, tensor.shape[last].constant());
+  for (const PricedLoop& loop : loops)
+    if (&loop != &*along) operand.vector = std::gcd(operand.vector, neighbours.coefficient(loop.name));
+  return operand;
+}
+
+std::optional<WarpTile> choose_warp_tile(const WarpTileQuestion& question, std::span<const WarpProduct> products,
+                                         const Machine& machine) {
+  return WarpTileSearch(question, machine).run(products);
+}
+
+}  // namespace polyte::schedule
