@@ -1,6 +1,7 @@
 #include "lower/async_copies.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 namespace polyte::lower {
@@ -26,8 +27,13 @@ bool is_in_warps(const BlockNode& n) {
   return false;
 }
 
-// Buffers that could be filled so: of the block, each store a load from the device's memory and nothing else. What the
-// launch also writes could be overwritten before it is read.
+bool is_zero(const ir::Expr& e) {
+  const auto* zero = e ? std::get_if<ir::Literal>(&e->op) : nullptr;
+  return zero && zero->integer == 0 && zero->real == 0 && !std::signbit(zero->real);
+}
+
+// Buffers that could be filled so: of the block, each store a load from the device's memory, or zero, and nothing else.
+// What the launch also writes could be overwritten before it is read.
 std::set<std::string> candidates(const BlockTree& tree, const ir::LoopProgram& program) {
   std::set<std::string> shared, of_device, others;
   std::map<std::string, DType> types;
@@ -46,7 +52,7 @@ std::set<std::string> candidates(const BlockTree& tree, const ir::LoopProgram& p
     const auto* store = std::get_if<ir::Store>(&s->op);
     if (!store || !shared.contains(store->buffer)) return;
     const auto* load = std::get_if<ir::Load>(&store->value->op);
-    const bool is_copy = load && load->guard.empty() && of_device.contains(load->buffer) && !store->atomic &&
+    const bool is_copy = load && (load->guard.empty() || is_zero(load->otherwise)) && of_device.contains(load->buffer) && !store->atomic &&
                          types.at(load->buffer) == types.at(store->buffer);
     if (!is_copy) others.insert(store->buffer);
   });

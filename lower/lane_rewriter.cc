@@ -1,7 +1,9 @@
 #include "lower/lane_rewriter.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "support/checked.h"
 #include "support/error.h"
 
 namespace polyte::lower {
@@ -186,10 +188,24 @@ ir::Lanes LaneRewriter::access(std::vector<ir::Index>& indices, const Piece& pie
   return lanes;
 }
 
+// Where all but the lane are multiples of one number, 8*q + 7 - lane >= 0 may say q >= 0 in every lane.
+ir::Constraint LaneRewriter::guard(const ir::Constraint& c, const Piece& piece) {
+  if (!c.expr.uses(var_)) return c;
+  const NoLanes differs{"the guard " + ir::to_string(c) + " of a read differs between its lanes"};
+  const auto even = c.equality ? std::nullopt : even_along_lanes(c.expr, piece);
+  if (!even) throw NoLanes{differs};
+  const auto& [first, stride] = *even;
+  std::int64_t unit = 0;
+  for (const ir::Term& term : first.terms()) unit = std::gcd(unit, term.coefficient);
+  const std::int64_t last = first.constant() + stride * (piece.lanes - 1);
+  if (unit == 0) unit = std::max<std::int64_t>(1, std::max(std::abs(first.constant()), std::abs(last)) + 1);  // a sign
+  if (floor_div(first.constant(), unit) != floor_div(last, unit)) throw NoLanes{differs};
+  return {first - first.constant() + floor_div(last, unit) * unit, false};
+}
+
 Expr LaneRewriter::load(const Expr& e, const ir::Load& load, const Piece& piece) {
   ir::Load copy = load;
-  for (const ir::Constraint& c : load.guard)
-    if (c.expr.uses(var_)) throw NoLanes{"the guard " + ir::to_string(c) + " of a read differs between its lanes"};
+  for (ir::Constraint& c : copy.guard) c = guard(c, piece);
   for (const ir::Index& index : load.indices)
     if (index.indirect && lower::uses(index.indirect, var_)) throw NoLanes{"it gathers from '" + load.buffer + "'"};
   copy.lanes = access(copy.indices, piece);

@@ -49,6 +49,7 @@ class LaneRewriter {
   ir::Stmt store(const ir::Store& store);
   ir::Stmt store(const ir::Store& store, const Piece& piece);
   ir::Expr expr(const ir::Expr& e, const Piece& piece);
+  ir::Constraint guard(const ir::Constraint& c, const Piece& piece);
   ir::Expr load(const ir::Expr& e, const ir::Load& load, const Piece& piece);
   // Subscripts of lane 0, and how they vary.
   ir::Lanes access(std::vector<ir::Index>& indices, const Piece& piece);

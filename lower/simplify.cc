@@ -124,6 +124,7 @@ class Simplifier {
     changed = lanes(copy.lanes) || changed;
     for (Affine& value : copy.origin.instance) value = facts_.simplify(value);
     changed = changed || copy.origin.instance != store.origin.instance;
+    copy.async = copy.async && std::holds_alternative<ir::Load>(copy.value->op);  // what is always zero is no copy
     return changed ? ir::make_store(std::move(copy)) : s;
   }
 

@@ -176,9 +176,8 @@ class WarpPlanner {
         }))
       return;
     for (std::size_t d = 0; d < operand.box.size(); ++d)
-      for (const auto& [loop, points] : sides)
-        if (load.indices[d].affine.uses(loop) && operand.box[d] == points)
-          step(schedule::PlannedPad{load.buffer, dimension_name(load.buffer, d), points});
+      if (operand.box[d] > 1)
+        step(schedule::PlannedPad{load.buffer, dimension_name(load.buffer, d), operand.box[d]});
   }
 
   void copy(const std::string& tensor, const schedule::WarpOperand& operand) {

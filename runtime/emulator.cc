@@ -27,7 +27,11 @@ enum class Waits { No, ForBlock, ForWarp, ForInstruction, Done };
 struct Copy {
   char* to = nullptr;
   const char* from = nullptr;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, given = 0;  // zeros behind those
+  void land() const {
+    std::memcpy(to, from, static_cast<std::size_t>(given));
+    std::memset(to + given, 0, static_cast<std::size_t>(bytes - given));
+  }
 };
 
 // An instruction of the whole warp, as one lane comes to it. Without a name: ldmatrix.
@@ -100,7 +104,8 @@ struct Emulator::State {
   static void enter(unsigned low, unsigned high);
   void land(Fibre& fibre, const Copy& copy);
   static void on_copy(polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
-                      const polyte_access* read, std::int64_t iteration);
+                      const polyte_access* read, std::int64_t given,
+                      std::int64_t iteration);
   static void on_group(polyte_emulated_thread* self, std::int64_t wait, std::int64_t pending);
   static void on_multiply(polyte_emulated_thread* self, const char* instruction, const std::uint32_t* in,
                           std::uint32_t* out);
@@ -150,12 +155,12 @@ void Emulator::State::on_touch(polyte_emulated_thread* self, const void* address
 }
 
 void Emulator::State::on_copy(polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
-                              const polyte_access* read, std::int64_t iteration) {
-  on_touch(self, from, read, iteration);
+                              const polyte_access* read, std::int64_t given, std::int64_t iteration) {
+  if (given > 0) on_touch(self, from, read, iteration);
   on_touch(self, to, write, iteration);
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   State& state = of(fibre);
-  const Copy copy{static_cast<char*>(to), static_cast<const char*>(from), write->bytes};
+  const Copy copy{static_cast<char*>(to), static_cast<const char*>(from), write->bytes, given};
   Region* region = state.region_of(copy.to, copy.bytes);
   if (region != &state.shared) {
     state.fail(std::string(write->statement) + " copies to " + write->buffer +
@@ -164,7 +169,7 @@ void Emulator::State::on_copy(polyte_emulated_thread* self, void* to, const void
   }
   for (std::int64_t i = 0; i < copy.bytes; ++i)
     region->contents[static_cast<std::size_t>(copy.to + i - region->base)].in_flight = true;
-  if (!state.options.late_copies) std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
+  if (!state.options.late_copies) copy.land();
   fibre.groups.back().push_back(copy);
 }
 
@@ -180,7 +185,7 @@ void Emulator::State::on_group(polyte_emulated_thread* self, std::int64_t wait, 
 
 // Seen by others once they have met.
 void Emulator::State::land(Fibre& fibre, const Copy& copy) {
-  if (options.late_copies) std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
+  if (options.late_copies) copy.land();
   for (std::int64_t i = 0; i < copy.bytes; ++i) {
     Byte& byte = shared.contents[static_cast<std::size_t>(copy.to + i - shared.base)];
     byte.in_flight = false;

@@ -39,9 +39,10 @@ typedef struct polyte_emulated_thread {
   // apart: it has one value for one value of all loops around.
   void (*touch)(struct polyte_emulated_thread* self, const void* address, const polyte_access* access,
                 int64_t iteration);
-  // Copies write->bytes to shared memory, some time between now and when the thread waits for its group.
+  // Copies `given` bytes to shared memory and zeros behind them up to write->bytes, some time between now and when the
+  // thread waits for its group. What is not given is not read.
   void (*copy)(struct polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
-               const polyte_access* read, int64_t iteration);
+               const polyte_access* read, int64_t given, int64_t iteration);
   // The thread's copies since the last call are a group; or (wait) it goes on once at most `pending` groups are under
   // way.
   void (*group)(struct polyte_emulated_thread* self, int64_t wait, int64_t pending);

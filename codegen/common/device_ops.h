@@ -48,8 +48,8 @@ class DeviceOps {
   virtual Value* shared_memory(Builder& b) const = 0;        // where the block's begins, 128-byte aligned
   virtual void barrier(Builder& b, bool of_warp) const = 0;  // every thread of the block, or the warp, comes by
   // Copies 4, 8 or 16 bytes to shared memory, where `to` and `from` are multiples of that; it lands before the thread's
-  // wait for its group. The call.
-  virtual llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes) const = 0;
+  // wait for its group. Zeros, and nothing is read, where the bit `is_given` is not set; null: it is. The call.
+  virtual llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes, Value* is_given) const = 0;
   virtual void copy_group(Builder& b, const ir::CopyGroup& group) const = 0;
   // What all lanes of a warp do together. Operands and result in registers of 32 bits, as i32; the result's are those
   // of `c`, of the types that the row's Program gives it.

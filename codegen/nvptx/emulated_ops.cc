@@ -59,12 +59,15 @@ class EmulatedOps final : public DeviceOps {
   }
 
   // What is not known yet, report_accesses fills in.
-  llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes) const override {
-    auto* type = llvm::FunctionType::get(
-        b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getInt64Ty()}, false);
+  llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes, Value* is_given) const override {
+    auto* type = llvm::FunctionType::get(b.getVoidTy(),
+                                         {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy(),
+                                          b.getInt64Ty(), b.getInt64Ty()},
+                                         false);
     auto* none = llvm::ConstantPointerNull::get(b.getPtrTy());
-    return b.CreateCall(type, own(b, kCopy),
-                        {own(b, kThread), to, from, none, none, b.getInt64(static_cast<std::uint64_t>(bytes))});
+    Value* all = b.getInt64(static_cast<std::uint64_t>(bytes));
+    Value* given = is_given != nullptr ? b.CreateSelect(is_given, all, b.getInt64(0)) : all;
+    return b.CreateCall(type, own(b, kCopy), {own(b, kThread), to, from, none, none, given, all});
   }
   void copy_group(Builder& b, const ir::CopyGroup& group) const override {
     auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty()}, false);
@@ -268,13 +271,13 @@ class Reporter {
   }
 
   void fill(llvm::CallInst& copy, const AccessNames& names, Iterations& iterations, std::int64_t& place) {
-    const auto bytes = llvm::cast<llvm::ConstantInt>(copy.getArgOperand(5))->getSExtValue();
+    const auto bytes = llvm::cast<llvm::ConstantInt>(copy.getArgOperand(6))->getSExtValue();
     llvm::Type* type = llvm::FixedVectorType::get(b_.getInt8Ty(), static_cast<unsigned>(bytes));
     AccessName name = name_of(&copy, names);
     copy.setArgOperand(3, description({&copy, nullptr, type, bytes, true}, name, place++));
     name.buffer = llvm::cast<llvm::MDString>(copy.getMetadata(kCopied)->getOperand(0))->getString();
     copy.setArgOperand(4, description({&copy, nullptr, type, bytes, false}, name, place++));
-    copy.setArgOperand(5, iterations.at(*copy.getParent()));
+    copy.setArgOperand(6, iterations.at(*copy.getParent()));
   }
 
   void fill_load(llvm::CallInst& load, const AccessNames& names, Iterations& iterations, std::int64_t& place) {

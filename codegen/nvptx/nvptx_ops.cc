@@ -67,11 +67,18 @@ class NvptxOps final : public DeviceOps {
     }
   }
 
-  llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes) const override {
-    const id::ID copy = bytes == 4   ? id::nvvm_cp_async_ca_shared_global_4
-                        : bytes == 8 ? id::nvvm_cp_async_ca_shared_global_8
-                                     : id::nvvm_cp_async_cg_shared_global_16;
-    return b.CreateIntrinsic(copy, {}, {to, from});
+  llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes, Value* is_given) const override {
+    if (is_given == nullptr) {
+      const id::ID copy = bytes == 4   ? id::nvvm_cp_async_ca_shared_global_4
+                          : bytes == 8 ? id::nvvm_cp_async_ca_shared_global_8
+                                       : id::nvvm_cp_async_cg_shared_global_16;
+      return b.CreateIntrinsic(copy, {}, {to, from});
+    }
+    const id::ID copy = bytes == 4   ? id::nvvm_cp_async_ca_shared_global_4_s
+                        : bytes == 8 ? id::nvvm_cp_async_ca_shared_global_8_s
+                                     : id::nvvm_cp_async_cg_shared_global_16_s;
+    Value* given = b.CreateSelect(is_given, b.getInt32(static_cast<std::uint32_t>(bytes)), b.getInt32(0));
+    return b.CreateIntrinsic(copy, {}, {to, from, given});
   }
   void copy_group(Builder& b, const ir::CopyGroup& group) const override {
     if (group.wait) {

@@ -187,7 +187,8 @@ std::vector<const ScheduledStatement*> copies_into(const State& state, const std
 }
 
 // The copy writes every element of a box of the buffer: each of its own iterators runs along a dimension, all of it.
-bool fills_all(const ScheduledStatement& copy, const StagedBuffer& b) {
+bool fills_all(const State& state, const ScheduledStatement& copy, const StagedBuffer& b) {
+  const ir::Ranges ranges = iterator_ranges(state, copy);
   const auto& indices = copy.body.writes.front().indices;
   for (std::size_t i = static_cast<std::size_t>(copy.lifted); i < copy.body.iterators.size(); ++i) {
     const ir::Affine own = ir::Affine::symbol(copy.body.iterators[i]);
@@ -197,8 +198,10 @@ bool fills_all(const ScheduledStatement& copy, const StagedBuffer& b) {
     bool whole = false;
     for (const ir::Constraint& c : copy.body.domain) {
       if (!c.expr.uses(copy.body.iterators[i]) || c == ir::at_least(own, 0)) continue;
-      if (!(c == ir::less_than(own, extent))) return false;
-      whole = true;
+      if (c == ir::less_than(own, extent))
+        whole = true;
+      else if (ir::truth_of(c, ranges) != ir::Truth::True)
+        return false;
     }
     if (!whole) return false;
   }
@@ -222,11 +225,17 @@ bool writes_zeros(const ScheduledStatement& copy, const ir::Load& read, const ir
 
 // Of one operand of an instruction: all that it reads of a tile is there, and zero beyond the sum's terms.
 bool is_zero_filled(const State& state, const ScheduledStatement& s, const ir::Load& read, const StagedBuffer& b,
-                    const std::vector<ir::Constraint>& conditions, const std::set<std::string>& of_sum) {
-  const ir::Ranges ranges = loop_ranges(state, s);
+                    const ir::WarpMatch& match, const std::set<std::string>& of_sum) {
+  const std::vector<ir::Constraint>& conditions = match.conditions;
+  ir::Ranges ranges = loop_ranges(state, s);
+  for (std::size_t i = 0; i < match.loops.size(); ++i) ranges[match.loops[i]] = {0, match.extents[i] - 1};
+  for (std::size_t d = 0; d < read.indices.size(); ++d) {
+    const ir::Interval touched = ir::range_of(read.indices[d].affine, ranges);
+    if (!touched.min || *touched.min < 0 || !touched.max || *touched.max >= b.shape[d]) return false;
+  }
   const auto copies = copies_into(state, b.name);
   return !copies.empty() && std::ranges::all_of(copies, [&](const ScheduledStatement* copy) {
-    return fills_all(*copy, b) && std::ranges::all_of(conditions, [&](const ir::Constraint& c) {
+    return fills_all(state, *copy, b) && std::ranges::all_of(conditions, [&](const ir::Constraint& c) {
              const bool is_of_sum =
                  std::ranges::any_of(of_sum, [&](const std::string& loop) { return c.expr.uses(loop); });
              return !is_of_sum || writes_zeros(*copy, read, c, ranges);
@@ -254,7 +263,7 @@ std::set<std::string> zero_filled(const State& state) {
       read.buffer = match->operands[n].buffer;
       read.indices = *match->operands[n].indices;
       const auto b = std::ranges::find(state.staged, read.buffer, &StagedBuffer::name);
-      const bool is_filled = b != state.staged.end() && is_zero_filled(state, s, read, *b, match->conditions, of_sum);
+      const bool is_filled = b != state.staged.end() && is_zero_filled(state, s, read, *b, *match, of_sum);
       (is_filled ? filled : others).insert(read.buffer);
     }
   }
