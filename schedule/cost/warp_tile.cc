@@ -18,7 +18,8 @@ constexpr std::int64_t kVectorBytes = 16, kLineBytes = 128;  // of a thread's ac
 constexpr std::int64_t kTurnedBytes = 2;                     // of elements that ldmatrix turns
 constexpr std::int64_t kRegistersBeside = 48;                // addresses, loop counters
 constexpr std::int64_t kMatrix = 8;       // rows of what a warp loads at once, and columns of a result's tile
-constexpr double kSchedulers = 4;         // of a multiprocessor: warp instructions a cycle
+constexpr double kQuarters = 4;           // of a multiprocessor, an instruction of a warp a cycle each
+constexpr double kWarpsWanted = 2;        // of a quarter: one multiplies while one loads
 constexpr double kCopyInstructions = 4;   // of a thread's copy: addresses, the copy
 constexpr double kMatrixWavefronts = 4;   // of 16 x 16 elements of 2 bytes
 constexpr double kLatency = 900;          // cycles from a copy's begin to its use
@@ -191,13 +192,15 @@ class WarpTileSearch {
     const auto& [row, lane, step] = std::tie(tile.product.row, tile.product.lane, tile.product.step);
     // An instruction's registers along the steps are as many bytes for every type.
     const double fma_a_step = static_cast<double>(row.tile * lane.tile) * 16;
-    const double stage = kBarrier + busiest({slice.multiplications * fma_a_step / gpu_.bf16_tensor_fma_a_cycle,
-                                             slice.wavefronts,
-                                             (slice.multiplications + slice.loads +
-                                              slice.copies / ir::kLanes * kCopyInstructions) / kSchedulers,
-                                             slice.bytes / second_cache});
     const double turns = std::ceil(slice.blocks / gpu_.multiprocessors);
     const double under_way = std::min(most, turns);
+    // Each quarter of a multiprocessor has tensor cores of its own, and warps to take turns.
+    const double busy = std::min(1.0, under_way * static_cast<double>(tile.warps()) / (kQuarters * kWarpsWanted));
+    const double instructions =
+        slice.multiplications + slice.loads + slice.copies / ir::kLanes * kCopyInstructions;
+    const double stage =
+        kBarrier + busiest({slice.multiplications * fma_a_step / gpu_.bf16_tensor_fma_a_cycle / busy,
+                            slice.wavefronts, instructions / kQuarters / busy, slice.bytes / second_cache});
     const double waiting = (kLatency + stage) / (under_way * static_cast<double>(tile.depth));
     const double ending = result_bytes(tile) / second_cache;
     return kLaunch + turns * (slice.slices * std::max(stage, waiting) + kLatency / under_way + ending);

@@ -208,9 +208,15 @@ bool fills_all(const State& state, const ScheduledStatement& copy, const StagedB
   return true;
 }
 
-// Where `beyond` fails, over the reader's loops, the copy has written zeros.
-bool writes_zeros(const ScheduledStatement& copy, const ir::Load& read, const ir::Constraint& beyond,
-                  const ir::Ranges& ranges) {
+// Where `beyond` fails, over the reader's loops, the copy has written zeros; or it does not fail where the copy runs.
+bool writes_zeros(const State& state, const ScheduledStatement& copy, const ir::Load& read,
+                  const ir::Constraint& beyond, const ir::Ranges& ranges) {
+  ir::Ranges around = ranges;
+  const ir::Ranges of_copy = iterator_ranges(state, copy);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(copy.lifted); ++i)
+    if (const auto range = of_copy.find(copy.body.iterators[i]); range != of_copy.end())
+      around[range->first] = range->second;
+  if (ir::truth_of(beyond, around) == ir::Truth::True) return true;
   const auto* load = std::get_if<ir::Load>(&copy.body.values.front()->op);
   const auto* zero = load && load->otherwise ? std::get_if<ir::Literal>(&load->otherwise->op) : nullptr;
   if (!zero || zero->real != 0 || zero->integer != 0) return false;
@@ -230,7 +236,9 @@ bool is_zero_filled(const State& state, const ScheduledStatement& s, const ir::L
   ir::Ranges ranges = loop_ranges(state, s);
   for (std::size_t i = 0; i < match.loops.size(); ++i) ranges[match.loops[i]] = {0, match.extents[i] - 1};
   for (std::size_t d = 0; d < read.indices.size(); ++d) {
-    const ir::Interval touched = ir::range_of(read.indices[d].affine, ranges);
+    const ir::Affine& index = read.indices[d].affine;
+    if (std::ranges::none_of(match.loops, [&](const std::string& loop) { return index.uses(loop); })) continue;
+    const ir::Interval touched = ir::range_of(index, ranges);
     if (!touched.min || *touched.min < 0 || !touched.max || *touched.max >= b.shape[d]) return false;
   }
   const auto copies = copies_into(state, b.name);
@@ -238,7 +246,7 @@ bool is_zero_filled(const State& state, const ScheduledStatement& s, const ir::L
     return fills_all(state, *copy, b) && std::ranges::all_of(conditions, [&](const ir::Constraint& c) {
              const bool is_of_sum =
                  std::ranges::any_of(of_sum, [&](const std::string& loop) { return c.expr.uses(loop); });
-             return !is_of_sum || writes_zeros(*copy, read, c, ranges);
+             return !is_of_sum || writes_zeros(state, *copy, read, c, ranges);
            });
   });
 }

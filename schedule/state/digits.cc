@@ -330,8 +330,22 @@ std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatem
 
 namespace {
 
+// The terms of n that are no multiples of g, where they lie in 0..g: a low digit.
+std::optional<Affine> low_digit(const Affine& n, std::int64_t g, const Ranges& ranges) {
+  Affine low = floor_mod(n.constant(), g);
+  for (const ir::Term& term : n.terms())
+    if (term.coefficient % g != 0) low = low + atom_value(term.atom) * term.coefficient;
+  const Interval range = ir::range_of(low, ranges);
+  const bool fits = range.min && range.max && *range.min >= 0 && *range.max < g;
+  return fits ? std::optional(low) : std::nullopt;
+}
+
 // floor(n / d) where n is a multiple of d and some u mod m below d: (i + 2*(i//2)) // 4 is i//2, as i = 2*(i//2) + i%2.
+// Or where a low digit is dropped: (8*i + j) // 32 is i//4 for j in 0..8.
 Affine quotient(const Affine& n, std::int64_t d, const Ranges& ranges) {
+  for (const ir::Term& term : n.terms())
+    if (const std::int64_t g = std::abs(term.coefficient); g > 1 && d % g == 0)
+      if (const auto low = low_digit(n, g, ranges)) return ir::floor_div(n - *low, d);
   for (const ir::Term& term : n.terms()) {
     if (!term.atom.div) continue;
     const Affine remainder = ir::mod(term.atom.div->numerator, term.atom.div->denominator);
