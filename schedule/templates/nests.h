@@ -81,6 +81,7 @@ OpenNest open_pointwise(const KernelSoFar& kernel, const StatementGroup& group);
 // From the front, as many groups as run over the same rows and go together.
 OpenNest open_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups, bool keep_order);
 // The same for a GPU.
+OpenNest open_gpu_product(const KernelSoFar& kernel, const StatementGroup& group, bool keep_order);
 OpenNest open_gpu_sum(const KernelSoFar& kernel, const StatementGroup& group);
 OpenNest open_gpu_pointwise(const KernelSoFar& kernel, const StatementGroup& group);
 OpenNest open_gpu_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups, bool keep_order);

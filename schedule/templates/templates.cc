@@ -88,11 +88,16 @@ class TemplateScheduler {
     const ir::Statement& s = main_of(group);
     if (is_empty(kernel_.reference, kernel_.reference.at(s.name))) return 1;  // nothing is to schedule
     if (s.iterators.empty()) return 1;                                        // a single point has no loops
-    const std::size_t taken =
-        group.update ? take((on_gpu() ? open_gpu_sum : open_reduction)(kernel_, group), group) : take_plain(group);
+    const std::size_t taken = group.update ? take_sum(group) : take_plain(group);
     if (taken == 0 && options_.notes && !is_single(kernel_.reference, group))
       options_.notes->push_back("'" + s.name + "' stays in reference order: " + reason_);
     return taken;
+  }
+
+  std::size_t take_sum(const StatementGroup& group) {
+    if (!on_gpu()) return take(open_reduction(kernel_, group), group);
+    if (const std::size_t taken = take(open_gpu_product(kernel_, group, options_.keep_order), group)) return taken;
+    return take(open_gpu_sum(kernel_, group), group);
   }
 
   std::size_t take_plain(const StatementGroup& group) {
