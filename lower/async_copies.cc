@@ -52,7 +52,8 @@ std::set<std::string> candidates(const BlockTree& tree, const ir::LoopProgram& p
     const auto* store = std::get_if<ir::Store>(&s->op);
     if (!store || !shared.contains(store->buffer)) return;
     const auto* load = std::get_if<ir::Load>(&store->value->op);
-    const bool is_copy = load && (load->guard.empty() || is_zero(load->otherwise)) && of_device.contains(load->buffer) && !store->atomic &&
+    const bool is_copy = load && (load->guard.empty() || is_zero(load->otherwise)) &&
+                         of_device.contains(load->buffer) && !store->atomic &&
                          types.at(load->buffer) == types.at(store->buffer);
     if (!is_copy) others.insert(store->buffer);
   });

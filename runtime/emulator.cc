@@ -104,8 +104,7 @@ struct Emulator::State {
   static void enter(unsigned low, unsigned high);
   void land(Fibre& fibre, const Copy& copy);
   static void on_copy(polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
-                      const polyte_access* read, std::int64_t given,
-                      std::int64_t iteration);
+                      const polyte_access* read, std::int64_t given, std::int64_t iteration);
   static void on_group(polyte_emulated_thread* self, std::int64_t wait, std::int64_t pending);
   static void on_multiply(polyte_emulated_thread* self, const char* instruction, const std::uint32_t* in,
                           std::uint32_t* out);

@@ -60,10 +60,9 @@ class EmulatedOps final : public DeviceOps {
 
   // What is not known yet, report_accesses fills in.
   llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes, Value* is_given) const override {
-    auto* type = llvm::FunctionType::get(b.getVoidTy(),
-                                         {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy(),
-                                          b.getInt64Ty(), b.getInt64Ty()},
-                                         false);
+    auto* type = llvm::FunctionType::get(
+        b.getVoidTy(),
+        {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty()}, false);
     auto* none = llvm::ConstantPointerNull::get(b.getPtrTy());
     Value* all = b.getInt64(static_cast<std::uint64_t>(bytes));
     Value* given = is_given != nullptr ? b.CreateSelect(is_given, all, b.getInt64(0)) : all;

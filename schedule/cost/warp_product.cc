@@ -23,8 +23,8 @@ ir::Stmt tile_of(const ir::Program& program, const ir::Statement& update, const 
     tiles[side.loop] = ir::Affine::symbol(side.loop + ".o") * side.tile + ir::Affine::symbol(side.loop);
   const ir::Access& write = update.writes.front();
   const ir::Expr current = ir::make_load(program.buffer(write.buffer).dtype, write.buffer, write.indices);
-  ir::Store store{write.buffer, write.indices, ir::substitute(ir::combined_values(update, {current}).front(), tiles),
-                  {}, {}};
+  ir::Store store{
+      write.buffer, write.indices, ir::substitute(ir::combined_values(update, {current}).front(), tiles), {}, {}};
   for (ir::Index& index : store.indices) index.affine = ir::substitute(index.affine, tiles);
   ir::Stmt nest = ir::make_store(std::move(store));
   for (auto side = sides.rbegin(); side != sides.rend(); ++side)

@@ -100,9 +100,7 @@ class NestWriter {
   void write(const PlannedRename& rename) { add(Rename{{rename.statement, rename.loop}, rename.name}, rename.by); }
 
   void write(const PlannedReorder& reorder) { add(Reorder{reorder.statement, reorder.loops}, reorder.by); }
-  void write(const PlannedPad& pad) {
-    add(Pad{pad.tensor, pad.dimension, {std::to_string(pad.multiple)}}, pad.by);
-  }
+  void write(const PlannedPad& pad) { add(Pad{pad.tensor, pad.dimension, {std::to_string(pad.multiple)}}, pad.by); }
   void write(const PlannedSwizzle& swizzle) {
     add(Swizzle{swizzle.tensor, {std::to_string(swizzle.chunk)}, {}}, swizzle.by);
   }

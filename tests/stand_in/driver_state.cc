@@ -132,6 +132,11 @@ void Driver::put(Stream& stream, Operation operation) {
     stream.waiting.push_back(std::move(operation));
 }
 
+// What a lost device had still to do never happens: the tensors that it would touch may be gone.
+void Driver::lose_waiting() {
+  for (Stream* const each : streams) each->waiting.clear();
+}
+
 // One operation of each stream after the other: what is not ordered between streams happens in a bad order.
 int Driver::drain(const Stream& stream) {
   while (!stream.waiting.empty()) {
@@ -143,7 +148,10 @@ int Driver::drain(const Stream& stream) {
       if (result == kNotYet) continue;
       any = true;
       each->waiting.pop_front();
-      if (result != kSuccess) return result;
+      if (result != kSuccess) {
+        if (lost_ != 0) lose_waiting();
+        return result;
+      }
     }
     if (!any) return kIllegalState;
   }

@@ -98,6 +98,7 @@ class Driver {
   int lost_ = 0;  // the result that every call has after a launch failed
   std::unique_ptr<runtime::Emulator> emulator_ = std::make_unique<runtime::Emulator>();
 
+  void lose_waiting();
   int planned(const std::string& name);
   void define(uint64_t at, int64_t bytes);
 };
