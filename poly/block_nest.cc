@@ -21,6 +21,7 @@ using schedule::tiles_of;
 using schedule::within_tile;
 
 constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
+constexpr std::int64_t kStepsAtOnce = 4;
 
 // A side of the tile in the script's words: its loops once it is cut, and the params that cut it.
 struct Side {
@@ -45,9 +46,13 @@ struct Side {
 class BlockPlanner {
  public:
   explicit BlockPlanner(const SumNest& nest)
-      : nest_(nest), program_(*nest.program), update_(nest.update()), statements_(nest.cluster->statements) {}
+      : nest_(nest),
+        program_(*nest.program),
+        update_(nest.update()),
+        statements_(nest.cluster->statements),
+        blocks_(nest.part) {}
 
-  std::optional<schedule::NestPlan> run() {
+  std::optional<SumPlan> run() {
     if (!has_tiles(nest_) || !choose()) return std::nullopt;
     plan_.number = nest_.number;
     params();
@@ -56,7 +61,7 @@ class BlockPlanner {
     keep_sums();
     stage_operands();
     bind();
-    return std::move(plan_);
+    return SumPlan{{std::move(plan_)}, tile_.cycles};
   }
 
  private:
@@ -111,7 +116,11 @@ class BlockPlanner {
         split(*s, side.tile.loop, side.block, !side.is_cut());
         if (side.is_cut()) split(*s, side.within(), side.inner, false);
       }
-    if (!tile_.step.empty()) split(update_, tile_.step, "Kc", true);
+    if (tile_.step.empty()) return;
+    split(update_, tile_.step, "Kc", true);
+    if (is_written_out())
+      plan_.splits.emplace_back(schedule::PlannedSplit{update_.name, within_tile(tile_.step),
+                                                       schedule::Elements{kStepsAtOnce}, kModel, true});
   }
 
   // --- the nest
@@ -128,6 +137,11 @@ class BlockPlanner {
     plan_.tree_by = kModel;
   }
 
+  // Some steps of the sum follow each other without a jump, where they are innermost.
+  bool is_written_out() const {
+    return tile_.step == update_.reductions.back() && tile_.steps % kStepsAtOnce == 0 && tile_.steps > kStepsAtOnce;
+  }
+
   schedule::NestTree leaf(const ir::Statement& s) const {
     NestPath path, steps, own;
     for (const Side& side : sides_) {
@@ -141,7 +155,9 @@ class BlockPlanner {
     if (cut != terms.end()) {
       for (auto loop = terms.begin(); loop != cut; ++loop) slices.push_back({*loop});
       slices.push_back({tiles_of(tile_.step)});
-      steps.push_back({within_tile(tile_.step)});
+      const std::string step = within_tile(tile_.step);
+      if (!is_written_out()) steps.push_back({step});
+      if (is_written_out()) steps.push_back({tiles_of(step)}), steps.push_back({within_tile(step), LoopKind::Unrolled});
     }
     for (auto loop = cut == terms.end() ? terms.begin() : std::next(cut); loop != terms.end(); ++loop)
       steps.push_back({*loop});
@@ -191,7 +207,7 @@ class BlockPlanner {
       const bool is_turned = last + 1 != load->indices.size();
       if (is_turned) stage.pad = 1;         // a column of the copy goes to different banks
       stage.copy_loops = stage.dimensions;  // as the tensor lies in memory
-      copy(*load, stage.dimensions);
+      copy(*load, stage.dimensions, is_turned);
       plan_.stages.push_back(std::move(stage));
     }
   }
@@ -203,27 +219,33 @@ class BlockPlanner {
     return load.indices.size() - 1;
   }
 
-  void copy(const ir::Load& load, const std::vector<std::string>& dimensions) {
+  void copy(const ir::Load& load, const std::vector<std::string>& dimensions, bool is_turned) {
     std::vector<schedule::CopyLoop> loops;
     for (std::size_t d = 0; d < dimensions.size(); ++d) loops.push_back({dimensions[d], box(load.indices[d])});
     const std::string statement = load.buffer + ".in";
-    for (schedule::PlannedStep& each : schedule::copy_by_threads(statement, loops, tile_.threads()))
+    const std::int64_t vector = is_turned ? 1 : schedule::copy_vector(program_, load, ranges());
+    for (schedule::PlannedStep& each : schedule::copy_by_threads(statement, loops, tile_.threads(), vector))
       step(std::move(each));
   }
 
-  // Elements along a dimension that the tile reads in one slice of the sum.
-  std::int64_t box(const ir::Index& index) const {
-    std::int64_t width = 1;
+  // What the tile reads in one slice of the sum, loop by loop.
+  std::vector<schedule::CopyRange> ranges() const {
+    std::vector<schedule::CopyRange> ranges;
     bool is_inside = tile_.step.empty();
     for (const std::string& it : update_.iterators) {
       is_inside = is_inside || it == tile_.step;
-      std::int64_t points = !has(update_.reductions, it) || !is_inside ? 1
-                            : it == tile_.step                         ? tile_.steps
-                                                                       : nest_.extent(it);
+      const std::int64_t extent = nest_.extent(it);
+      std::int64_t points = !has(update_.reductions, it) || !is_inside ? 1 : it == tile_.step ? tile_.steps : extent;
       for (const Side& side : sides_)
         if (side.tile.loop == it) points = side.tile.block;
-      width += std::abs(index.affine.coefficient(it)) * (points - 1);
+      ranges.push_back({it, extent, points});
     }
+    return ranges;
+  }
+  std::int64_t box(const ir::Index& index) const {
+    std::int64_t width = 1;
+    for (const schedule::CopyRange& range : ranges())
+      width += std::abs(index.affine.coefficient(range.loop)) * (range.points - 1);
     return width;
   }
 
@@ -237,6 +259,9 @@ class BlockPlanner {
       if (!side.threads().empty()) threads.push_back(side.threads());
     for (const ir::Statement* s : statements_) to_threads(s->name, threads);
     if (leaves_registers()) bind_results();
+    if (tile_.depth > 1)
+      for (const ir::Load* load : ir::reads_of(update_))
+        step(schedule::PlannedPipeline{load->buffer, {update_.name, tiles_of(tile_.step)}, tile_.depth});
     blocks_.bind(update_.name, nest_.fresh("b"), plan_.steps);
   }
 
@@ -269,6 +294,6 @@ class BlockPlanner {
 
 }  // namespace
 
-std::optional<schedule::NestPlan> plan_block_nest(const SumNest& nest) { return BlockPlanner(nest).run(); }
+std::optional<SumPlan> plan_block_nest(const SumNest& nest) { return BlockPlanner(nest).run(); }
 
 }  // namespace polyte::poly

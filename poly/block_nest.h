@@ -16,6 +16,6 @@
 namespace polyte::poly {
 
 // None where no operand is shared, or where the sums are not at places of their own.
-std::optional<schedule::NestPlan> plan_block_nest(const SumNest& nest);
+std::optional<SumPlan> plan_block_nest(const SumNest& nest);
 
 }  // namespace polyte::poly

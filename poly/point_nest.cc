@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/contraction.h"
 #include "ir/relations.h"
 #include "poly/shared_nest.h"
 #include "schedule/cost/nest_accesses.h"
@@ -17,6 +18,7 @@ using schedule::NestPath;
 
 constexpr schedule::Provenance kOurs = schedule::Provenance::TileModel;
 constexpr std::int64_t kThreads = 256, kFewestThreads = 32;
+constexpr std::int64_t kVectorBytes = 16;  // of a thread's widest access
 
 class PointPlanner {
  public:
@@ -27,6 +29,7 @@ class PointPlanner {
 
   schedule::NestPlan run() {
     choose_points();
+    choose_vector();
     std::vector<schedule::NestTree> leaves;
     for (const ir::Statement* s : statements_)
       leaves.push_back(nest_path(own_path(*s), schedule::nest_statement(s->name)));
@@ -45,6 +48,7 @@ class PointPlanner {
   std::vector<const ir::Statement*> statements_;
   std::vector<std::string> around_, points_;  // shared loops: the host's, and those whose iterations are threads
   bool is_turned_ = false;                    // another order than isl's
+  std::int64_t vector_ = 1;                   // neighbours along the last point loop that are one thread's
   schedule::NestPlan plan_;
 
   const ir::Statement& main() const {
@@ -78,19 +82,69 @@ class PointPlanner {
       if (sectors(*loop) < sectors(*best)) best = loop;
     const std::vector<std::string> of_isl = points_;
     std::rotate(best, std::next(best), points_.end());
-    // A loop whose size is open can be fused as the outermost only.
-    std::ranges::stable_partition(points_, [&](const std::string& loop) { return program_.open.contains(loop); });
+    std::ranges::stable_partition(points_, [&](const std::string& loop) { return stays_apart(loop); });
     is_turned_ = points_ != of_isl;
+  }
+
+  // Definitions whose accesses lie side by side along the lanes, in rows of whole vectors: 16 bytes a thread, as long
+  // as every multiprocessor has threads enough.
+  void choose_vector() {
+    if (points_.empty() || nest_.as_isl_says || program_.open.contains(points_.back())) return;
+    std::int64_t widest = 1;
+    for (const ir::Statement* s : statements_) {
+      if (s->guard || s->combiner != ir::Combiner::None || s->iterators.size() != around_.size() + points_.size())
+        return;
+      for (const ir::Access& write : s->writes)
+        if (!is_side_by_side(write, widest)) return;
+      for (const ir::Load* load : ir::reads_of(*s))
+        if (load->otherwise || !is_side_by_side(*load, widest)) return;
+    }
+    std::int64_t vector = kVectorBytes / widest, points = 1;
+    for (const std::string& loop : points_) points *= extent(loop);
+    while (vector > 1 && points / vector < nest_.machine->gpu->multiprocessors * kThreads) vector /= 2;
+    if (vector <= 1 || extent(points_.back()) % vector != 0) return;
+    vector_ = vector;
+    for (const ir::Statement* s : statements_)
+      plan_.splits.emplace_back(
+          schedule::PlannedSplit{s->name, points_.back(), schedule::Elements{vector}, kOurs, true});
+  }
+
+  template <class Access>
+  bool is_side_by_side(const Access& access, std::int64_t& widest) const {
+    const auto stride = ir::stride_of(program_, access, points_.back());
+    widest = std::max<std::int64_t>(widest, size_in_bytes(program_.buffer(access.buffer).dtype));
+    return stride == 0 || stride == 1;
+  }
+
+  // A loop whose size is open can be fused as the outermost only, that over parts with none.
+  bool stays_apart(const std::string& loop) const { return program_.open.contains(loop) || loop == nest_.part; }
+
+  // The point loops that are blocks of their own, and those that become one, cut into blocks of threads.
+  struct Grid {
+    std::vector<std::string> blocks, fused;
+  };
+  Grid grid() const {
+    std::vector<std::string> loops = points_;
+    if (vector_ > 1) loops.back() = schedule::tiles_of(loops.back());
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < points_.size(); ++i)
+      if (stays_apart(points_[i])) first = points_[i] == nest_.part ? i + 1 : i;
+    const auto fused = loops.begin() + static_cast<std::ptrdiff_t>(first);
+    return {{loops.begin(), fused}, {fused, loops.end()}};
   }
 
   NestPath shared_path() const {
     NestPath path;
+    const Grid loops = grid();
+    const bool is_one = loops.fused.size() == 1;
     for (const std::string& loop : around_) path.push_back({loop});
-    if (points_.size() == 1) {
-      path.push_back({schedule::tiles_of(points_[0]), ir::LoopKind::Block});
-      path.push_back({schedule::within_tile(points_[0]), ir::LoopKind::Thread});
+    for (const std::string& loop : loops.blocks)
+      path.push_back({loop, is_one ? ir::LoopKind::Block : ir::LoopKind::Serial});
+    if (is_one) {
+      path.push_back({schedule::tiles_of(loops.fused[0]), ir::LoopKind::Block});
+      path.push_back({schedule::within_tile(loops.fused[0]), ir::LoopKind::Thread});
     } else {
-      for (const std::string& loop : points_) path.push_back({loop});
+      for (const std::string& loop : loops.fused) path.push_back({loop});
     }
     for (const BandMember& member : nest_.shared)
       if (!contains(around_, member.loop) && !contains(points_, member.loop)) path.push_back({member.loop});
@@ -105,34 +159,31 @@ class PointPlanner {
     NestPath path;
     for (const std::string& it : s.iterators)
       if (std::ranges::find(nest_.shared, it, &BandMember::loop) == nest_.shared.end()) path.push_back({it});
+    if (vector_ > 1) path.push_back({schedule::within_tile(points_.back()), ir::LoopKind::Vector});
     return path;
   }
 
-  // One loop over all points, cut into blocks of threads. Open loops around the fused ones stay blocks of their own.
   void bind() {
-    if (points_.size() == 1) {
+    const Grid loops = grid();
+    if (loops.fused.size() == 1) {
       for (const ir::Statement* s : statements_)
         plan_.splits.emplace_back(
-            schedule::PlannedSplit{s->name, points_[0], schedule::Elements{threads(points_)}, kOurs, true});
+            schedule::PlannedSplit{s->name, loops.fused[0], schedule::Elements{threads()}, kOurs, true});
       return;
     }
-    auto first = points_.begin();
-    for (auto loop = points_.begin(); loop != points_.end(); ++loop)
-      if (program_.open.contains(*loop)) first = loop;
-    std::vector<std::string> blocks(points_.begin(), first);
-    const std::vector<std::string> fused(first, points_.end());
     const std::string point = fresh("point");
-    step(schedule::PlannedFuse{main().name, fused, point});
-    step(schedule::PlannedSplit{"", point, schedule::Elements{threads(fused)}, kOurs, true});
-    blocks.push_back(schedule::tiles_of(point));
-    for (const std::string& block : blocks) step(schedule::PlannedBind{main().name, block, ir::LoopKind::Block});
+    step(schedule::PlannedFuse{main().name, loops.fused, point});
+    step(schedule::PlannedSplit{"", point, schedule::Elements{threads()}, kOurs, true});
+    for (const std::string& block : loops.blocks) step(schedule::PlannedBind{main().name, block, ir::LoopKind::Block});
+    step(schedule::PlannedBind{main().name, schedule::tiles_of(point), ir::LoopKind::Block});
     step(schedule::PlannedBind{main().name, schedule::within_tile(point), ir::LoopKind::Thread});
   }
 
   // Before the loops are fused: what a thread keeps is at one iteration of each, as these are fused and cut.
   void keep() {
     if (nest_.as_isl_says) return;
-    const std::string at = points_.size() == 1 ? schedule::within_tile(points_[0]) : points_.back();
+    const std::vector<std::string> fused = grid().fused;
+    const std::string at = fused.size() == 1 ? schedule::within_tile(fused[0]) : fused.back();
     for (const ir::Statement* s : kept())
       plan_.stages.push_back(
           {.tensor = s->writes[0].buffer, .at = {{s->name, at}}, .memory = schedule::Memory::Register});
@@ -141,9 +192,10 @@ class PointPlanner {
   void step(schedule::PlannedStep step) { plan_.steps.push_back(std::move(step)); }
 
   // So few that every multiprocessor has a block, where there are enough points for that.
-  std::int64_t threads(const std::vector<std::string>& fused) const {
+  std::int64_t threads() const {
     std::int64_t points = 1;
-    for (const std::string& loop : fused) points *= std::max<std::int64_t>(1, extent(loop));
+    for (const std::string& loop : points_) points *= std::max<std::int64_t>(1, extent(loop));
+    points = ceil_div(points, vector_);
     std::int64_t threads = kThreads;
     while (threads > kFewestThreads && ceil_div(points, threads) < nest_.machine->gpu->multiprocessors) threads /= 2;
     return threads;

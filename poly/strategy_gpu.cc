@@ -1,15 +1,19 @@
 #include "poly/strategy_gpu.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 
 #include "ir/relations.h"
 #include "poly/block_nest.h"
 #include "poly/nest_order.h"
+#include "poly/parts_nest.h"
 #include "poly/point_nest.h"
+#include "poly/point_sum.h"
 #include "poly/row_nest.h"
 #include "poly/shared_nest.h"
 #include "poly/spread_nest.h"
+#include "poly/square_nest.h"
 #include "poly/warp_nest.h"
 
 namespace polyte::poly {
@@ -45,21 +49,27 @@ std::string single_row(const schedule::State& reference, std::span<const Cluster
   return "";
 }
 
+// By whichever units are cheaper: tensor cores or the threads' own.
+std::optional<SumPlan> plan_tiles(const SumNest& sum) {
+  auto warps = plan_warp_nest(sum), threads = plan_block_nest(sum);
+  return !threads || (warps && warps->cycles < threads->cycles) ? warps : threads;
+}
+
 class GpuStrategy {
  public:
   GpuStrategy(const ir::Program& program, const schedule::State& reference, const Machine& machine,
               const StrategyOptions& options)
       : program_(program), reference_(reference), machine_(machine), options_(options) {}
 
-  // The nests from the front that one plan takes, and the plan.
-  std::pair<std::size_t, schedule::NestPlan> plan(std::span<const Core> nests, int number) const {
+  // The nests from the front that are planned together, and their plans.
+  std::pair<std::size_t, std::vector<schedule::NestPlan>> plan(std::span<const Core> nests, int number) const {
     const Bands bands = bands_of(nests.front());
-    if (options_.affine_core_only) return {1, points(bands, number)};
-    if (auto sum = plan_sum(bands, number)) return {1, *std::move(sum)};
+    if (options_.affine_core_only) return {1, {points(bands, number)}};
+    if (auto sum = plan_sum(bands, number)) return {1, std::move(sum->nests)};
     for (std::size_t count = nests.size(); bands.members.empty() && count > 0; --count)
-      if (auto row = plan_single_row(nests.first(count), number)) return {count, *std::move(row)};
-    if (auto rows = plan_rows(bands.members, bands.parts, number)) return {1, *std::move(rows)};
-    return {1, points(bands, number)};
+      if (auto row = plan_single_row(nests.first(count), number)) return {count, {*std::move(row)}};
+    if (auto rows = plan_rows(bands.members, bands.parts, number)) return {1, {*std::move(rows)}};
+    return {1, {points(bands, number)}};
   }
 
  private:
@@ -69,17 +79,23 @@ class GpuStrategy {
   const StrategyOptions& options_;
 
   schedule::NestPlan points(const Bands& bands, int number) const {
-    return plan_point_nest(
-        {&program_, &reference_, &machine_, bands.members, bands.parts, number, options_.affine_core_only});
+    const PointNest nest{
+        &program_, &reference_, &machine_, bands.members, bands.parts, number, options_.affine_core_only};
+    auto squares = plan_square_nest(nest);
+    return squares ? *std::move(squares) : plan_point_nest(nest);
   }
 
-  std::optional<schedule::NestPlan> plan_sum(const Bands& bands, int number) const {
+  std::optional<SumPlan> plan_sum(const Bands& bands, int number) const {
     const bool is_sum = bands.parts.size() == 1 && bands.parts[0]->update() != nullptr;
     if (!is_sum || !std::ranges::all_of(bands.members, &BandMember::coincident)) return std::nullopt;
     const SumNest sum{&program_, &reference_, &machine_, bands.parts[0], number, options_.keep_order};
-    if (auto plan = plan_warp_nest(sum)) return plan;
-    if (auto plan = plan_block_nest(sum)) return plan;
-    return plan_spread_nest(sum);
+    for (const auto planner : {plan_tiles, plan_point_sum})
+      if (auto whole = planner(sum)) {
+        auto parts = plan_parts_nest(sum, whole->cycles, planner);
+        return parts ? parts : whole;
+      }
+    if (auto spread = plan_spread_nest(sum)) return SumPlan{{*std::move(spread)}};
+    return std::nullopt;
   }
 
   std::optional<schedule::NestPlan> plan_rows(const std::vector<BandMember>& rows,
@@ -107,8 +123,8 @@ NestSchedule schedule_for_gpu(const ir::Program& program, const schedule::State&
   const GpuStrategy strategy(program, reference, machine, options);
   int number = 0;
   for (std::size_t i = 0; i < nests.size(); ++number) {
-    auto [count, plan] = strategy.plan(std::span(nests).subspan(i), number);
-    schedule.nests.push_back(std::move(plan));
+    auto [count, plans] = strategy.plan(std::span(nests).subspan(i), number);
+    std::ranges::move(plans, std::back_inserter(schedule.nests));
     i += count;
   }
   return schedule;

@@ -13,15 +13,6 @@ namespace {
 constexpr std::size_t kMostAxes = 3;          // of a grid
 constexpr std::int64_t kLongestAxis = 65535;  // but the first
 
-// Not of x[i, i], where most of the box around what a tile reads is not there; not of a gather.
-bool has_box(const ir::Statement& update, const ir::Load& load) {
-  const auto is_once = [&](const std::string& it) {
-    return std::ranges::count_if(load.indices, [&](const ir::Index& index) { return index.affine.uses(it); }) <= 1;
-  };
-  return std::ranges::none_of(load.indices, [](const ir::Index& index) { return index.indirect != nullptr; }) &&
-         std::ranges::all_of(update.iterators, is_once);
-}
-
 }  // namespace
 
 std::vector<const ir::Statement*> SumNest::others() const {
@@ -41,6 +32,14 @@ std::string SumNest::fresh(std::string name) const {
   return name;
 }
 
+bool reads_box(const ir::Statement& statement, const ir::Load& load) {
+  const auto is_once = [&](const std::string& it) {
+    return std::ranges::count_if(load.indices, [&](const ir::Index& index) { return index.affine.uses(it); }) <= 1;
+  };
+  return std::ranges::none_of(load.indices, [](const ir::Index& index) { return index.indirect != nullptr; }) &&
+         std::ranges::all_of(statement.iterators, is_once);
+}
+
 bool has_tiles(const SumNest& nest) {
   const ir::Statement& update = nest.update();
   const std::vector<const ir::Statement*> others = nest.others();
@@ -51,22 +50,26 @@ bool has_tiles(const SumNest& nest) {
   };
   std::set<std::string> operands;
   for (const ir::Load* load : ir::reads_of(update))
-    if (!operands.insert(load->buffer).second || !has_box(update, *load)) return false;
+    if (!operands.insert(load->buffer).second || !reads_box(update, *load)) return false;
   return begins && nest.program->open.empty() && update.writes.size() == 1 &&
          std::ranges::all_of(update.writes[0].indices, is_plain) &&
          schedule::can_stage_accumulator(*nest.program, update, nest.cluster->statements, false);
 }
 
+void BlockGrid::add(GridLoop loop) {
+  const auto at = loop.name == part_ ? loops_.begin() : loops_.end();
+  loops_.insert(at, std::move(loop));
+}
+
 bool BlockGrid::is_fused() const {
-  return loops_.size() > kMostAxes || std::any_of(loops_.begin(), loops_.end() - 1, [](const GridLoop& loop) {
-           return loop.extent > kLongestAxis;
-         });
+  return loops_.size() > kMostAxes ||
+         std::any_of(loops_.begin(), loops_.end() - 1, [](const GridLoop& loop) { return loop.extent > kLongestAxis; });
 }
 
 schedule::NestPath BlockGrid::path() const {
   schedule::NestPath path;
-  for (const GridLoop& loop : loops_)
-    path.push_back({loop.name, is_fused() ? ir::LoopKind::Serial : ir::LoopKind::Block});
+  for (std::size_t i = 0; i < loops_.size(); ++i)
+    path.push_back({loops_[i].name, is_fused() && i >= first_fused() ? ir::LoopKind::Serial : ir::LoopKind::Block});
   return path;
 }
 
@@ -74,7 +77,7 @@ void BlockGrid::bind(const std::string& statement, const std::string& name,
                      std::vector<schedule::PlannedStep>& steps) const {
   if (!is_fused()) return;
   schedule::PlannedFuse fuse{statement, {}, name};
-  for (const GridLoop& loop : loops_) fuse.loops.push_back(loop.name);
+  for (std::size_t i = first_fused(); i < loops_.size(); ++i) fuse.loops.push_back(loops_[i].name);
   steps.emplace_back(std::move(fuse));
   steps.emplace_back(schedule::PlannedBind{statement, name, ir::LoopKind::Block});
 }

@@ -19,6 +19,7 @@ struct SumNest {
   const Cluster* cluster = nullptr;  // a sum, with its initial value
   int number = 0;                    // of the nest in its kernel
   bool keep_order = false;           // of floating-point sums
+  std::string part = {};             // the loop over its parts, where it is one of them: an axis of the grid by itself
 
   const ir::Statement& update() const { return *cluster->update(); }
   std::vector<const ir::Statement*> others() const;  // at its points: initial value, what follows
@@ -27,24 +28,38 @@ struct SumNest {
   std::string fresh(std::string name) const;
 };
 
+// How a sum is made, and what that takes.
+struct SumPlan {
+  std::vector<schedule::NestPlan> nests;  // in the order in which they are said
+  double cycles = 0;                      // predicted, of all its launches
+};
+
 // Each sum begins here, at an element whose subscripts are iterators; operands are different tensors, of which a block
 // reads boxes.
 bool has_tiles(const SumNest& nest);
+
+// What iterations of the statement read of the operand lies in a box that they fill: not so of x[i, i], nor of a
+// gather.
+bool reads_box(const ir::Statement& statement, const ir::Load& load);
 
 struct GridLoop {
   std::string name;
   std::int64_t extent = 1;
 };
-// Blocks along so many loops, outermost first; one loop where a grid has too few axes, or too short ones.
+// Blocks along so many loops, outermost first; one loop where a grid has too few axes, or too short ones. The loop over
+// the parts of a sum is fused with no other, as it counts differently for those who begin and who add.
 class BlockGrid {
  public:
-  void add(GridLoop loop) { loops_.push_back(std::move(loop)); }
+  explicit BlockGrid(std::string part = {}) : part_(std::move(part)) {}
+  void add(GridLoop loop);
   const std::string& inmost() const { return loops_.back().name; }
   schedule::NestPath path() const;
   void bind(const std::string& statement, const std::string& name, std::vector<schedule::PlannedStep>& steps) const;
 
  private:
-  std::vector<GridLoop> loops_;
+  std::string part_;
+  std::vector<GridLoop> loops_;  // that over the parts first
+  std::size_t first_fused() const { return !loops_.empty() && loops_[0].name == part_ ? 1 : 0; }
   bool is_fused() const;
 };
 

@@ -6,7 +6,6 @@
 #include "ir/loop_program.h"
 #include "ir/relations.h"
 #include "schedule/cost/copy_threads.h"
-#include "schedule/cost/gpu_tile.h"
 #include "schedule/cost/warp_tile.h"
 #include "support/checked.h"
 
@@ -25,8 +24,8 @@ constexpr std::int64_t kRowBytes = 16;  // of ldmatrix
 // A side of the tile in the script's words: its loops once it is cut three times, and the params that cut it.
 struct Side {
   std::string loop;
-  const char *block, *warp;     // params: iterations of the block, of the warp
-  std::int64_t tile;            // of the instruction
+  const char *block, *warp;  // params: iterations of the block, of the warp
+  std::int64_t tile;         // of the instruction
   std::string within() const { return within_tile(loop); }
   std::string warps() const { return tiles_of(within()); }
   std::string tiles() const { return tiles_of(within_tile(within())); }
@@ -36,9 +35,13 @@ struct Side {
 class WarpPlanner {
  public:
   explicit WarpPlanner(const SumNest& nest)
-      : nest_(nest), program_(*nest.program), update_(nest.update()), statements_(nest.cluster->statements) {}
+      : nest_(nest),
+        program_(*nest.program),
+        update_(nest.update()),
+        statements_(nest.cluster->statements),
+        blocks_(nest.part) {}
 
-  std::optional<schedule::NestPlan> run() {
+  std::optional<SumPlan> run() {
     if (!choose()) return std::nullopt;
     plan_.number = nest_.number;
     params();
@@ -46,7 +49,7 @@ class WarpPlanner {
     tree();
     stages();
     steps();
-    return std::move(plan_);
+    return SumPlan{{std::move(plan_)}, tile_.cycles};
   }
 
  private:
@@ -70,20 +73,19 @@ class WarpPlanner {
     for (const std::string& it : update_.iterators)
       loops_.push_back({it, nest_.extent(it), std::ranges::find(update_.reductions, it) != update_.reductions.end()});
     const std::vector<const ir::Statement*> others = nest_.others();
-    const auto tile =
-        schedule::choose_warp_tile({&program_, &update_, others, loops_}, products, *nest_.machine);
+    const auto tile = schedule::choose_warp_tile({&program_, &update_, others, loops_}, products, *nest_.machine);
     if (!tile) return false;
-    const schedule::GpuTile by_threads = schedule::choose_gpu_tile(
-        {&program_, &update_, others, loops_, ir::free_iterators(update_)}, *nest_.machine);
-    if (!by_threads.sides.empty() && by_threads.cycles <= tile->cycles) return false;
     tile_ = *tile;
-    sides_ = {{product().row.loop, "Bm", "Wm", product().row.tile}, {product().lane.loop, "Bn", "Wn", product().lane.tile}};
+    sides_ = {{product().row.loop, "Bm", "Wm", product().row.tile},
+              {product().lane.loop, "Bn", "Wn", product().lane.tile}};
     return true;
   }
 
   void params() {
-    const std::pair<const char*, std::int64_t> values[] = {{"Bm", tile_.block_rows}, {"Bn", tile_.block_lanes},
-                                                           {"Wm", tile_.warp_rows},  {"Wn", tile_.warp_lanes},
+    const std::pair<const char*, std::int64_t> values[] = {{"Bm", tile_.block_rows},
+                                                           {"Bn", tile_.block_lanes},
+                                                           {"Wm", tile_.warp_rows},
+                                                           {"Wn", tile_.warp_lanes},
                                                            {"Kc", tile_.steps}};
     for (const auto& [name, value] : values) plan_.params.push_back({name, schedule::Elements{value}});
     if (product().instruction->rounds) plan_.reassociated.insert(update_.reductions.begin(), update_.reductions.end());
@@ -157,8 +159,8 @@ class WarpPlanner {
 
   schedule::PlannedStage& add_stage(const std::string& tensor, const std::string& at, schedule::Memory memory,
                                     std::size_t dimensions) {
-    schedule::PlannedStage& stage =
-        plan_.stages.emplace_back(schedule::PlannedStage{.tensor = tensor, .at = {{update_.name, at}}, .memory = memory});
+    schedule::PlannedStage& stage = plan_.stages.emplace_back(
+        schedule::PlannedStage{.tensor = tensor, .at = {{update_.name, at}}, .memory = memory});
     for (std::size_t d = 0; d < dimensions; ++d) {
       stage.dimensions.push_back(dimension_name(tensor, d));
       stage.layout.push_back({stage.dimensions.back()});
@@ -172,12 +174,13 @@ class WarpPlanner {
                                                           {product().lane.loop, tile_.block_lanes},
                                                           {product().step.loop, tile_.steps}};
     if (std::ranges::none_of(sides, [&](const auto& side) {
-          return std::ranges::any_of(load.indices, [&](const ir::Index& index) { return index.affine.uses(side.first); }) && nest_.extent(side.first) % side.second != 0;
+          return std::ranges::any_of(load.indices,
+                                     [&](const ir::Index& index) { return index.affine.uses(side.first); }) &&
+                 nest_.extent(side.first) % side.second != 0;
         }))
       return;
     for (std::size_t d = 0; d < operand.box.size(); ++d)
-      if (operand.box[d] > 1)
-        step(schedule::PlannedPad{load.buffer, dimension_name(load.buffer, d), operand.box[d]});
+      if (operand.box[d] > 1) step(schedule::PlannedPad{load.buffer, dimension_name(load.buffer, d), operand.box[d]});
   }
 
   void copy(const std::string& tensor, const schedule::WarpOperand& operand) {
@@ -232,6 +235,6 @@ class WarpPlanner {
 
 }  // namespace
 
-std::optional<schedule::NestPlan> plan_warp_nest(const SumNest& nest) { return WarpPlanner(nest).run(); }
+std::optional<SumPlan> plan_warp_nest(const SumNest& nest) { return WarpPlanner(nest).run(); }
 
 }  // namespace polyte::poly

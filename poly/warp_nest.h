@@ -16,6 +16,6 @@
 namespace polyte::poly {
 
 // None where no instruction computes the sum, or where multiply-adds of threads are as fast.
-std::optional<schedule::NestPlan> plan_warp_nest(const SumNest& nest);
+std::optional<SumPlan> plan_warp_nest(const SumNest& nest);
 
 }  // namespace polyte::poly

@@ -1,10 +1,29 @@
 #include "schedule/cost/copy_threads.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "support/checked.h"
 
 namespace polyte::schedule {
+namespace {
+
+constexpr std::int64_t kVectorBytes = 16;  // of a thread's widest access
+
+}  // namespace
+
+std::int64_t copy_vector(const ir::Program& program, const ir::Load& load, std::span<const CopyRange> ranges) {
+  const ir::Buffer& tensor = program.buffer(load.buffer);
+  const ir::Index& last = load.indices.back();
+  std::int64_t elements = std::gcd(kVectorBytes / size_in_bytes(tensor.dtype), last.affine.constant()), width = 1;
+  if (last.indirect || !tensor.shape.back().is_constant()) return 1;
+  for (const CopyRange& range : ranges) {
+    const std::int64_t stride = last.affine.coefficient(range.loop);
+    width += std::abs(stride) * (range.points - 1);
+    if (range.points < range.extent) elements = std::gcd(elements, stride * range.points);  // where boxes begin
+  }
+  return std::gcd(std::gcd(elements, width), tensor.shape.back().constant());
+}
 
 CopyThreads share_copy(const std::vector<CopyLoop>& loops, std::int64_t threads) {
   CopyThreads result;

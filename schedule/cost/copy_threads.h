@@ -5,9 +5,11 @@
 //   box 16 x 600, 256 threads        256 threads along the second, in 3 turns, 16 times
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
+#include "ir/program.h"
 #include "schedule/state/nest_plan.h"
 
 namespace polyte::schedule {
@@ -16,6 +18,14 @@ struct CopyLoop {
   std::string name;
   std::int64_t extent = 1;
 };
+
+// Elements that a thread can copy at once, up to 16 bytes: neighbours in memory that are neighbours in the box as well,
+// from an address that is a multiple of them. Of each loop the box takes `points` iterations at a time.
+struct CopyRange {
+  std::string loop;
+  std::int64_t extent = 1, points = 1;
+};
+std::int64_t copy_vector(const ir::Program& program, const ir::Load& load, std::span<const CopyRange> ranges);
 
 struct CopyThreads {
   std::string cut;  // the loop that runs `size` at a time; empty: none

@@ -6,6 +6,7 @@
 
 #include "ir/contraction.h"
 #include "ir/loop_program.h"
+#include "schedule/cost/gpu_price.h"
 #include "schedule/cost/warp_access.h"
 #include "support/checked.h"
 
@@ -16,13 +17,13 @@ constexpr std::int64_t kFewestThreads = 32, kMostThreads = 256;
 constexpr std::int64_t kMostSums = 64;            // of a thread
 constexpr std::int64_t kRegistersBeside = 40;     // addresses, loop counters, what is being copied
 constexpr std::int64_t kSharedBytes = 48 * 1024;  // that a launch has without asking
-constexpr double kSchedulers = 4;                 // of a multiprocessor: warp instructions a cycle
-constexpr double kCopyInstructions = 6;           // an element: addresses, load, store
-constexpr double kLatency = 900;                  // cycles of a stage that other blocks hide: two barriers, one load
-constexpr double kStepLatency = 30;               // of a load from shared memory, which other warps hide
-constexpr double kLaunch = 4000;                  // cycles of any launch
-constexpr double kSecondCache = 1.8;              // times the rate of memory, that of the second cache
-constexpr double kOverlap = 0.25;                 // of what is not the bottleneck
+constexpr std::int64_t kMostDepth = 3;
+constexpr std::int64_t kAsyncBytes = 4;  // of an element that is copied while threads compute
+constexpr double kSchedulers = 4;        // of a multiprocessor: warp instructions a cycle
+constexpr double kCopyInstructions = 6;  // an element: addresses, load, store
+constexpr double kLatency = 900;         // cycles of a stage that other blocks hide: two barriers, one load
+constexpr double kBarrier = 40;          // of a stage whose copies were begun before
+constexpr double kStepLatency = 30;      // of a load from shared memory, which other warps hide
 
 // Lengths of a tile that cut the loop evenly.
 std::vector<std::int64_t> lengths(std::int64_t extent, std::initializer_list<std::int64_t> wanted) {
@@ -47,6 +48,9 @@ class GpuTileSearch {
     for (const PricedLoop& loop : accesses_.loops) extents_.push_back(std::max<std::int64_t>(1, loop.extent));
     for (const NestAccess& access : accesses_.all) (access.each_step ? operands_ : results_).push_back(&access);
     std::erase_if(operands_, [](const NestAccess* access) { return access->load == nullptr; });
+    is_async_ = std::ranges::all_of(operands_, [](const NestAccess* operand) {
+      return operand->element_bytes >= kAsyncBytes && !operand->load->otherwise;
+    });
     if (std::ranges::all_of(results_, [](const NestAccess* access) { return access->load != nullptr; }))
       results_.push_back(&accesses_.accumulator);
   }
@@ -71,6 +75,9 @@ class GpuTileSearch {
   NestAccesses accesses_;
   std::vector<std::int64_t> extents_;                  // by loop
   std::vector<const NestAccess*> operands_, results_;  // read in each step; read or written once a point
+  // Copies can go on while threads compute. Not of what has a border: where it is and which copy a step reads are too
+  // many cases for the proof.
+  bool is_async_ = false;
   GpuTile best_;
 
   std::size_t number(const std::string& loop) const { return accesses_.loop_number(loop); }
@@ -111,7 +118,7 @@ class GpuTileSearch {
       }
       return;
     }
-    GpuTile tile{sides, "", 1, 0};
+    GpuTile tile{.sides = sides, .step = ""};
     std::int64_t sums = 1;
     for (const GpuTileSide& s : sides) sums *= s.thread;
     if (sums > kMostSums || tile.threads() < kFewestThreads || tile.threads() > kMostThreads) return;
@@ -125,7 +132,8 @@ class GpuTileSearch {
       tile.step = loop;
       for (const std::int64_t steps : lengths(extent(loop), {4, 8, 16, 32})) {
         tile.steps = steps;
-        consider(tile);
+        const std::int64_t most = is_async_ ? std::min(kMostDepth, ceil_div(extent(loop), steps)) : 1;
+        for (tile.depth = 1; tile.depth <= most; ++tile.depth) consider(tile);
       }
     }
   }
@@ -165,56 +173,79 @@ class GpuTileSearch {
     return bytes;
   }
 
-  // Below 0: it does not fit.
-  double price(const GpuTile& tile) const {
+  // What one slice of the sum asks for.
+  struct Slice {
+    double sums = 1, own = 1;      // of a block, of a thread
+    double steps = 1, slices = 1;  // of the sum: in a slice; slices of a block
+    double blocks = 1;             // of the launch
+    double copied = 0, bytes = 0;  // elements that come into shared memory
+    double values = 0;             // that a thread reads from there in a step
+  };
+
+  Slice slice_of(const GpuTile& tile) const {
+    Slice slice;
     std::vector<std::int64_t> points(extents_.size(), 1), thread(extents_.size(), 1);
-    double sums = 1, blocks = 1, slices = 1, steps = 1, own = 1;
-    bool is_inside = tile.step.empty();  // of a slice of the sum: behind the loop that is cut
     for (const GpuTileSide& side : tile.sides) {
       points[number(side.loop)] = side.block;
       thread[number(side.loop)] = side.thread;
-      sums *= static_cast<double>(side.block);
-      own *= static_cast<double>(side.thread);
+      slice.sums *= static_cast<double>(side.block);
+      slice.own *= static_cast<double>(side.thread);
     }
+    bool is_inside = tile.step.empty();  // of a slice of the sum: behind the loop that is cut
     for (std::size_t loop = 0; loop < extents_.size(); ++loop) {
       const bool is_sum = accesses_.loops[loop].reduction, is_step = accesses_.loops[loop].name == tile.step;
       is_inside = is_inside || is_step;
       if (is_sum && is_inside) points[loop] = is_step ? tile.steps : extents_[loop];
-      if (is_sum) steps *= static_cast<double>(points[loop]);
-      (is_sum ? slices : blocks) *= static_cast<double>(ceil_div(extents_[loop], points[loop]));
+      if (is_sum) slice.steps *= static_cast<double>(points[loop]);
+      (is_sum ? slice.slices : slice.blocks) *= static_cast<double>(ceil_div(extents_[loop], points[loop]));
     }
-    double copied = 0, bytes = 0, registers = own + kRegistersBeside, wavefronts = 0, loads = 0;
     for (const NestAccess* operand : operands_) {
-      const double elements = box(*operand, points), values = box(*operand, thread);
-      copied += elements;
-      bytes += elements * static_cast<double>(operand->element_bytes);
-      registers += values;
-      loads += values;
-      wavefronts += values;  // neighbours read neighbours, or all the same
+      const double elements = box(*operand, points);
+      slice.copied += elements;
+      slice.bytes += elements * static_cast<double>(operand->element_bytes);
+      slice.values += box(*operand, thread);
     }
-    const auto threads = static_cast<double>(tile.threads());
-    const double most = std::min({std::floor(gpu_.registers_a_multiprocessor / (registers * threads)),
-                                  std::floor(gpu_.threads_a_multiprocessor / threads),
-                                  std::floor(static_cast<double>(gpu_.shared_multiprocessor_bytes) / bytes)});
-    if (bytes > static_cast<double>(kSharedBytes) || registers > gpu_.registers_a_thread || most < 1) return -1;
-    const double warps = std::ceil(threads / ir::kLanes);
-    const double second_cache =
-        gpu_.memory_gb_a_second * kSecondCache / gpu_.clock_ghz / gpu_.multiprocessors;  // bytes a cycle
-    const double turns = std::ceil(blocks / gpu_.multiprocessors);
-    const double at_once = std::min(most, turns);
-    const double stage =
-        busiest({steps * sums / gpu_.f32_fma_a_cycle, steps * warps * wavefronts,
-                 (steps * warps * (own + loads) + copied / ir::kLanes * kCopyInstructions) / kSchedulers,
-                 bytes / second_cache, 2 * copied / ir::kLanes});
-    const double alone = steps * (own + loads + kStepLatency);  // one warp
-    const double ending = result_bytes(tile, sums) / second_cache;
-    return kLaunch + turns * (slices * (std::max(stage, alone / at_once) + kLatency / at_once) + ending);
+    return slice;
   }
 
-  static double busiest(std::initializer_list<double> all) {
-    double sum = 0, most = 0;
-    for (const double each : all) sum += each, most = std::max(most, each);
-    return most + kOverlap * (sum - most);
+  // Blocks that a multiprocessor has at once; 0: the tile does not fit.
+  double at_once(const GpuTile& tile, const Slice& slice) const {
+    const double registers = slice.own + slice.values + kRegistersBeside;
+    const double shared = slice.bytes * static_cast<double>(tile.depth);
+    const std::int64_t most_shared = tile.depth == 1 ? kSharedBytes : gpu_.shared_block_bytes;
+    if (registers > gpu_.registers_a_thread || shared > static_cast<double>(most_shared)) return 0;
+    const auto threads = static_cast<double>(tile.threads());
+    return std::min({std::floor(gpu_.registers_a_multiprocessor / (registers * threads)),
+                     std::floor(gpu_.threads_a_multiprocessor / threads),
+                     std::floor(static_cast<double>(gpu_.shared_multiprocessor_bytes) / shared)});
+  }
+
+  // Below 0: it does not fit.
+  double price(const GpuTile& tile) const {
+    const Slice slice = slice_of(tile);
+    const double most = at_once(tile, slice);
+    if (most < 1) return -1;
+    const double turns = std::ceil(slice.blocks / gpu_.multiprocessors), under_way = std::min(most, turns);
+    const double second_cache = second_cache_bytes_a_cycle(gpu_);
+    const double warps = std::ceil(static_cast<double>(tile.threads()) / ir::kLanes);
+    const double adding = slice.steps * slice.sums / gpu_.f32_fma_a_cycle;
+    const double reading = slice.steps * warps * slice.values;  // neighbours read neighbours, or all the same
+    const double writing = 2 * slice.copied / ir::kLanes;
+    const double instructions = slice.steps * warps * (slice.own + slice.values) / kSchedulers;
+    const double copies = slice.copied / ir::kLanes * kCopyInstructions / kSchedulers;
+    const double one_warp = slice.steps * (slice.own + slice.values + kStepLatency);
+    const double fetching = slice.bytes / second_cache;
+    const double stage =
+        std::max(busiest({adding, reading + writing, instructions + copies, fetching}), one_warp / under_way);
+    const double copying = kLatency + std::max({copies, writing, fetching});
+    const double ending = result_bytes(tile, slice.sums) / second_cache;
+    if (tile.depth == 1) {  // a block copies or computes
+      const double computing = std::max(busiest({adding, reading, instructions}), one_warp);
+      return kLaunch + turns * (slice.slices * std::max(stage, (computing + copying) / under_way) + ending);
+    }
+    const double ahead = under_way * static_cast<double>(tile.depth - 1);
+    return kLaunch + turns * (slice.slices * (std::max(stage, copying / ahead) + kBarrier / under_way) +
+                              copying / under_way + ending);
   }
 };
 

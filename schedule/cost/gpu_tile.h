@@ -2,7 +2,7 @@
 // one thread keeps in registers, how many steps of the sum go through shared memory at a time. Each candidate is priced
 // by what a step asks of a multiprocessor: multiply-adds, wavefronts of shared memory, instructions, bytes from the
 // second cache; the busiest counts, and a little of the others; then by how many blocks run at once and in how many
-// turns.
+// turns. A slice waits for memory, unless it was begun some slices before.
 //
 //   C[m, n] = sum[k] A[m, k] * B[k, n]     64 x 64 sums a block, 4 x 4 a thread, 16 steps of k at a time
 //
@@ -30,6 +30,7 @@ struct GpuTile {
   std::vector<GpuTileSide> sides;  // outermost first; the last one is the lanes': neighbours are neighbouring threads
   std::string step;                // the loop of the sum that is cut, those before it run outside; empty: none is
   std::int64_t steps = 1;          // of it at a time
+  std::int64_t depth = 1;          // slices in shared memory; 1: copied where they are read
   double cycles = 0;               // predicted, of the whole launch
 
   std::int64_t threads() const;  // of a block

@@ -15,5 +15,6 @@ constexpr std::int64_t kSectorBytes = 32;
 // iterations of the loop; loops longer than that. Gathers take one for each lane.
 double sectors_a_warp(const ir::Program& program, const ir::Statement& statement, const std::string& loop,
                       std::int64_t extent);
+double sectors_a_warp(const ir::Program& program, const ir::Load& load, const std::string& loop, std::int64_t extent);
 
 }  // namespace polyte::schedule

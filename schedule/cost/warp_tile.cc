@@ -6,6 +6,8 @@
 
 #include "ir/loop_program.h"
 #include "ir/relations.h"
+#include "schedule/cost/copy_threads.h"
+#include "schedule/cost/gpu_price.h"
 #include "schedule/cost/warp_access.h"
 #include "support/checked.h"
 
@@ -14,19 +16,16 @@ namespace {
 
 constexpr std::int64_t kMostSide = 256, kMostOfWarp = 64;  // of a block, a warp
 constexpr std::int64_t kMostWarps = 8, kMostDepth = 4;
-constexpr std::int64_t kVectorBytes = 16, kLineBytes = 128;  // of a thread's access; of shared memory's banks together
-constexpr std::int64_t kTurnedBytes = 2;                     // of elements that ldmatrix turns
-constexpr std::int64_t kRegistersBeside = 48;                // addresses, loop counters
-constexpr std::int64_t kMatrix = 8;       // rows of what a warp loads at once, and columns of a result's tile
-constexpr double kQuarters = 4;           // of a multiprocessor, an instruction of a warp a cycle each
-constexpr double kWarpsWanted = 2;        // of a quarter: one multiplies while one loads
-constexpr double kCopyInstructions = 4;   // of a thread's copy: addresses, the copy
-constexpr double kMatrixWavefronts = 4;   // of 16 x 16 elements of 2 bytes
-constexpr double kLatency = 900;          // cycles from a copy's begin to its use
-constexpr double kBarrier = 40;           // cycles of a slice in which all warps wait
-constexpr double kLaunch = 4000;          // cycles of any launch
-constexpr double kSecondCache = 1.8;      // times the rate of memory, that of the second cache
-constexpr double kOverlap = 0.25;         // of what is not the bottleneck
+constexpr std::int64_t kLineBytes = 128;       // of shared memory's banks together
+constexpr std::int64_t kTurnedBytes = 2;       // of elements that ldmatrix turns
+constexpr std::int64_t kRegistersBeside = 48;  // addresses, loop counters
+constexpr std::int64_t kMatrix = 8;            // rows of what a warp loads at once, and columns of a result's tile
+constexpr double kQuarters = 4;                // of a multiprocessor, an instruction of a warp a cycle each
+constexpr double kWarpsWanted = 2;             // of a quarter: one multiplies while one loads
+constexpr double kCopyInstructions = 4;        // of a thread's copy: addresses, the copy
+constexpr double kMatrixWavefronts = 4;        // of 16 x 16 elements of 2 bytes
+constexpr double kLatency = 900;               // cycles from a copy's begin to its use
+constexpr double kBarrier = 40;                // cycles of a slice in which all warps wait
 
 double product(const std::vector<std::int64_t>& factors) {
   return std::accumulate(factors.begin(), factors.end(), 1.0, std::multiplies<>());
@@ -94,7 +93,8 @@ class WarpTileSearch {
             tile.block_rows = rows, tile.block_lanes = lanes;
             tile.warp_rows = own_rows, tile.warp_lanes = own_lanes;
             if (tile.warps() > kMostWarps) continue;
-            for (const std::int64_t steps : doubles(step.tile, most_steps(), extent(step.loop))) with_depths(tile, steps);
+            for (const std::int64_t steps : doubles(step.tile, most_steps(), extent(step.loop)))
+              with_depths(tile, steps);
           }
   }
 
@@ -108,7 +108,9 @@ class WarpTileSearch {
 
   void with_depths(WarpTile& tile, std::int64_t steps) {
     tile.steps = steps;
-    const std::int64_t slices = ceil_div(extent(tile.product.step.loop), steps);
+    const bool has_border =
+        std::ranges::any_of(operands_, [](const ir::Load* load) { return load->otherwise != nullptr; });
+    const std::int64_t slices = has_border ? 1 : ceil_div(extent(tile.product.step.loop), steps);
     for (tile.depth = 1; tile.depth <= std::min(kMostDepth, slices); ++tile.depth) {
       const double cycles = price(tile);
       if (cycles < 0 || (best_ && best_->cycles <= cycles)) continue;
@@ -187,8 +189,7 @@ class WarpTileSearch {
     const Slice slice = slice_of(tile);
     const double most = at_once(tile, slice.bytes);
     if (most < 1) return -1;
-    const double second_cache =
-        gpu_.memory_gb_a_second * kSecondCache / gpu_.clock_ghz / gpu_.multiprocessors;  // bytes a cycle
+    const double second_cache = second_cache_bytes_a_cycle(gpu_);
     const auto& [row, lane, step] = std::tie(tile.product.row, tile.product.lane, tile.product.step);
     // An instruction's registers along the steps are as many bytes for every type.
     const double fma_a_step = static_cast<double>(row.tile * lane.tile) * 16;
@@ -196,20 +197,13 @@ class WarpTileSearch {
     const double under_way = std::min(most, turns);
     // Each quarter of a multiprocessor has tensor cores of its own, and warps to take turns.
     const double busy = std::min(1.0, under_way * static_cast<double>(tile.warps()) / (kQuarters * kWarpsWanted));
-    const double instructions =
-        slice.multiplications + slice.loads + slice.copies / ir::kLanes * kCopyInstructions;
+    const double instructions = slice.multiplications + slice.loads + slice.copies / ir::kLanes * kCopyInstructions;
     const double stage =
-        kBarrier + busiest({slice.multiplications * fma_a_step / gpu_.bf16_tensor_fma_a_cycle / busy,
-                            slice.wavefronts, instructions / kQuarters / busy, slice.bytes / second_cache});
+        kBarrier + busiest({slice.multiplications * fma_a_step / gpu_.bf16_tensor_fma_a_cycle / busy, slice.wavefronts,
+                            instructions / kQuarters / busy, slice.bytes / second_cache});
     const double waiting = (kLatency + stage) / (under_way * static_cast<double>(tile.depth));
     const double ending = result_bytes(tile) / second_cache;
     return kLaunch + turns * (slice.slices * std::max(stage, waiting) + kLatency / under_way + ending);
-  }
-
-  static double busiest(std::initializer_list<double> all) {
-    double sum = 0, most = 0;
-    for (const double each : all) sum += each, most = std::max(most, each);
-    return most + kOverlap * (sum - most);
   }
 };
 
@@ -217,8 +211,7 @@ class WarpTileSearch {
 
 WarpOperand warp_operand(const ir::Program& program, const ir::Load& load, const WarpTile& tile,
                          const std::vector<PricedLoop>& loops) {
-  const ir::Buffer& tensor = program.buffer(load.buffer);
-  const std::int64_t bytes = size_in_bytes(tensor.dtype);
+  const std::int64_t bytes = size_in_bytes(program.buffer(load.buffer).dtype);
   const std::string& step = tile.product.step.loop;
   const std::size_t last = load.indices.size() - 1;
   WarpOperand operand;
@@ -233,15 +226,15 @@ WarpOperand warp_operand(const ir::Program& program, const ir::Load& load, const
   // Neighbours in memory stay neighbours where they are those of a fragment, or can be turned on their way to it.
   const ir::Affine& neighbours = load.indices[last].affine;
   const auto along = std::ranges::find_if(loops, [&](const PricedLoop& loop) {
-    return neighbours.coefficient(loop.name) == 1 && points_of(loop, tile) == operand.box[last] && operand.box[last] > 1;
+    return neighbours.coefficient(loop.name) == 1 && points_of(loop, tile) == operand.box[last] &&
+           operand.box[last] > 1;
   });
   const bool is_turned = operand.inmost != last;
   if (along == loops.end() || (is_turned && bytes != kTurnedBytes)) return operand;
   operand.inmost = last;
-  operand.vector = std::gcd(std::gcd(kVectorBytes / bytes, neighbours.constant()), operand.box[last]);
-  if (tensor.shape[last].is_constant()) operand.vector = std::gcd(operand.vector, tensor.shape[last].constant());
-  for (const PricedLoop& loop : loops)
-    if (&loop != &*along) operand.vector = std::gcd(operand.vector, neighbours.coefficient(loop.name));
+  std::vector<CopyRange> ranges;
+  for (const PricedLoop& loop : loops) ranges.push_back({loop.name, loop.extent, points_of(loop, tile)});
+  operand.vector = copy_vector(program, load, ranges);
   return operand;
 }
 

@@ -103,8 +103,8 @@ class GpuProduct {
     for (;;) {
       tile_.block_rows = longest(file, "Bm", row.tile, rows);
       tile_.block_lanes = longest(file, "Bn", lane.tile, lanes);
-      const std::int64_t blocks = others * ceil_div(extent(row.loop), tile_.block_rows) *
-                                  ceil_div(extent(lane.loop), tile_.block_lanes);
+      const std::int64_t blocks =
+          others * ceil_div(extent(row.loop), tile_.block_rows) * ceil_div(extent(lane.loop), tile_.block_lanes);
       const bool is_small = tile_.block_rows <= 2 * row.tile && tile_.block_lanes <= 4 * lane.tile;
       if (blocks >= kernel_.machine.gpu->multiprocessors || is_small) break;
       (tile_.block_rows >= tile_.block_lanes ? rows : lanes) = std::max(tile_.block_rows, tile_.block_lanes) / 2;
@@ -113,7 +113,9 @@ class GpuProduct {
     tile_.warp_lanes = std::min(tile_.block_lanes, longest(file, "Wn", lane.tile, tile_.block_lanes));
     const std::int64_t bytes = size_in_bytes(program().buffer(ir::reads_of(update()).front()->buffer).dtype);
     tile_.steps = longest(file, "Kc", step.tile, std::min(extent(step.loop), kSliceBytes / bytes));
-    tile_.depth = std::min<std::int64_t>(longest(file, "Depth", 1, kSliceBytes), slices());
+    const auto reads = ir::reads_of(update());
+    const bool has_border = std::ranges::any_of(reads, [](const ir::Load* load) { return load->otherwise != nullptr; });
+    tile_.depth = has_border ? 1 : std::min<std::int64_t>(longest(file, "Depth", 1, kSliceBytes), slices());
   }
 
   void names() {
@@ -151,8 +153,10 @@ class GpuProduct {
   }
 
   void sizes() {
-    filling_.values = {{"Bm", std::to_string(tile_.block_rows)}, {"Bn", std::to_string(tile_.block_lanes)},
-                       {"Wm", std::to_string(tile_.warp_rows)},  {"Wn", std::to_string(tile_.warp_lanes)},
+    filling_.values = {{"Bm", std::to_string(tile_.block_rows)},
+                       {"Bn", std::to_string(tile_.block_lanes)},
+                       {"Wm", std::to_string(tile_.warp_rows)},
+                       {"Wn", std::to_string(tile_.warp_lanes)},
                        {"Kc", std::to_string(tile_.steps)}};
     if (tile_.depth > 1) filling_.values["Depth"] = std::to_string(tile_.depth);
   }
@@ -164,8 +168,7 @@ class GpuProduct {
         {row.loop, tile_.block_rows}, {lane.loop, tile_.block_lanes}, {step.loop, tile_.steps}};
     return std::ranges::any_of(sides, [&](const auto& side) {
       return extent(side.first) % side.second != 0 &&
-             std::ranges::any_of(load.indices,
-                                 [&](const ir::Index& index) { return index.affine.uses(side.first); });
+             std::ranges::any_of(load.indices, [&](const ir::Index& index) { return index.affine.uses(side.first); });
     });
   }
 
