@@ -8,6 +8,7 @@
 #include "lower/divide_registers.h"
 #include "lower/flatten.h"
 #include "lower/hoist.h"
+#include "lower/join_loads.h"
 #include "lower/load_fragments.h"
 #include "lower/partition_loops.h"
 #include "lower/place_barriers.h"
@@ -102,6 +103,8 @@ constexpr Pass kGpuPasses[] = {
     {"simplify copies", "simplify, on what was unrolled", Needs::Native, Form::Native, true, run_simplify},
     {"hoist", "guards and loads that do not change in a loop go before it", Needs::Native, Form::Native, true,
      run_hoist},
+    {"join loads", "neighbours in shared memory that are read beside each other are one access", Needs::Native,
+     Form::Native, true, [](const LoopProgram& p, PassContext&) { return join_loads(p); }},
     {"divide registers", "registers of a block become registers of each thread", Needs::Native, Form::Native, false,
      [](const LoopProgram& p, PassContext&) { return divide_registers(p); }},
     {"place registers", "register buffers that cannot be become memory of their thread", Needs::Native, Form::Native,

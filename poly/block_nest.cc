@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/contraction.h"
 #include "ir/relations.h"
 #include "poly/shared_nest.h"
 #include "schedule/cost/copy_threads.h"
@@ -30,16 +31,45 @@ struct Side {
   const char* block = "";  // the param of the block's iterations
   const char* inner = "";  // that which cuts these: a thread's, or of the lanes the threads
 
+  std::int64_t vector = 1;  // neighbours that are one thread's
+
   bool is_cut() const { return tile.thread > 1 && tile.threads() > 1; }
+  bool has_vectors() const { return is_cut() && vector > 1; }
+  bool has_chunks() const {
+    return tile.thread > vector;
+  }  // several vectors a thread, as far apart as all threads reach
   std::string within() const { return within_tile(tile.loop); }
-  // The loop over threads and that over a thread's own; empty: there is one of each.
-  std::string threads() const {
+
+  // The loop over threads and those over a thread's own, of a loop that is cut as the block's iterations are; empty:
+  // there is one of each.
+  //
+  //   rows    base.o threads, base.i own          lanes    base.o own, base.i threads
+  //   vectors base.o own, base.i.o threads, base.i.i own; without several: base.o threads, base.i own
+  std::string threads(const std::string& base) const {
     if (tile.threads() == 1) return "";
-    return !is_cut() ? within() : is_lane ? within_tile(within()) : tiles_of(within());
+    if (!is_cut()) return base;
+    if (has_vectors()) return tiles_of(has_chunks() ? within_tile(base) : base);
+    return is_lane ? within_tile(base) : tiles_of(base);
   }
-  std::string own() const {
-    if (tile.thread == 1) return "";
-    return !is_cut() ? within() : is_lane ? tiles_of(within()) : within_tile(within());
+  std::vector<std::string> own(const std::string& base) const {
+    if (tile.thread == 1) return {};
+    if (!is_cut()) return {base};
+    if (has_vectors() && has_chunks()) return {tiles_of(base), within_tile(within_tile(base))};
+    return {is_lane && !has_vectors() ? tiles_of(base) : within_tile(base)};
+  }
+  // The same as digits of a dimension.
+  LayoutIndex thread_digit(const std::string& name) const {
+    using Part = LayoutIndex::Part;
+    if (has_vectors() && has_chunks()) return {name, Part::TileOfSome, schedule::Elements{vector}, tile.threads()};
+    if (has_vectors()) return {name, Part::Tile, schedule::Elements{vector}};
+    return {name, is_lane ? Part::WithinTile : Part::Tile, Param{inner}};
+  }
+  std::vector<LayoutIndex> own_digits(const std::string& name) const {
+    using Part = LayoutIndex::Part;
+    const LayoutIndex within_vector{name, Part::WithinTile, schedule::Elements{vector}},
+        chunk{name, Part::Tile, Param{inner}};
+    if (has_vectors()) return has_chunks() ? std::vector{chunk, within_vector} : std::vector{within_vector};
+    return {is_lane ? chunk : LayoutIndex{name, Part::WithinTile, Param{inner}}};
   }
 };
 
@@ -90,7 +120,8 @@ class BlockPlanner {
     constexpr const char* kInner[] = {"Tm", "Th", "Wn"};
     for (std::size_t i = 0; i < tile_.sides.size(); ++i) {
       const bool is_lane = i + 1 == tile_.sides.size();
-      sides_.push_back({tile_.sides[i], is_lane, kBlocks[is_lane ? 2 : i], kInner[is_lane ? 2 : i]});
+      sides_.push_back(
+          {tile_.sides[i], is_lane, kBlocks[is_lane ? 2 : i], kInner[is_lane ? 2 : i], is_lane ? tile_.vector : 1});
     }
     return true;
   }
@@ -101,23 +132,27 @@ class BlockPlanner {
     };
     for (const Side& side : sides_) {
       define(side.block, side.tile.block);
-      if (side.is_cut()) define(side.inner, side.is_lane ? side.tile.threads() : side.tile.thread);
+      if (side.is_cut() && (side.has_chunks() || !side.has_vectors()))
+        define(side.inner, side.is_lane ? side.vector * side.tile.threads() : side.tile.thread);
     }
     if (!tile_.step.empty()) define("Kc", tile_.steps);
   }
 
   // Threads that have all of their sums run without a guard for each; loops of threads and steps have only their own.
   void splits() {
-    const auto split = [&](const ir::Statement& s, const std::string& loop, const char* param, bool is_guarded) {
-      plan_.splits.emplace_back(schedule::PlannedSplit{s.name, loop, Param{param}, kModel, is_guarded});
+    const auto split = [&](const ir::Statement& s, const std::string& loop, schedule::TileSize size, bool is_guarded) {
+      plan_.splits.emplace_back(schedule::PlannedSplit{s.name, loop, std::move(size), kModel, is_guarded});
     };
     for (const ir::Statement* s : statements_)
       for (const Side& side : sides_) {
-        split(*s, side.tile.loop, side.block, !side.is_cut());
-        if (side.is_cut()) split(*s, side.within(), side.inner, false);
+        split(*s, side.tile.loop, Param{side.block}, !side.is_cut());
+        const std::string within = side.within();
+        if (side.is_cut() && (side.has_chunks() || !side.has_vectors())) split(*s, within, Param{side.inner}, false);
+        if (side.has_vectors())
+          split(*s, side.has_chunks() ? within_tile(within) : within, schedule::Elements{side.vector}, false);
       }
     if (tile_.step.empty()) return;
-    split(update_, tile_.step, "Kc", true);
+    split(update_, tile_.step, Param{"Kc"}, true);
     if (is_written_out())
       plan_.splits.emplace_back(schedule::PlannedSplit{update_.name, within_tile(tile_.step),
                                                        schedule::Elements{kStepsAtOnce}, kModel, true});
@@ -145,9 +180,10 @@ class BlockPlanner {
   schedule::NestTree leaf(const ir::Statement& s) const {
     NestPath path, steps, own;
     for (const Side& side : sides_) {
-      if (!side.threads().empty()) path.push_back({side.threads()});
-      if (!side.own().empty()) own.push_back({side.own(), LoopKind::Unrolled});
+      if (const std::string loop = side.threads(side.within()); !loop.empty()) path.push_back({loop});
+      for (const std::string& loop : side.own(side.within())) own.push_back({loop, LoopKind::Unrolled});
     }
+    if (is_side_by_side(s)) own.back().kind = LoopKind::Vector;
     if (&s != &update_) return nest_path(joined(path, own), schedule::nest_statement(s.name));
     const auto& terms = update_.reductions;
     const auto cut = std::ranges::find(terms, tile_.step);
@@ -162,6 +198,18 @@ class BlockPlanner {
     for (auto loop = cut == terms.end() ? terms.begin() : std::next(cut); loop != terms.end(); ++loop)
       steps.push_back({*loop});
     return nest_path(joined(joined(joined(slices, path), steps), own), schedule::nest_statement(s.name));
+  }
+
+  // What follows the sums reads and writes whole vectors.
+  bool is_side_by_side(const ir::Statement& s) const {
+    const auto is_even = [&](const auto& access) {
+      const auto stride = ir::stride_of(program_, access, sides_.back().tile.loop);
+      return stride == 0 || stride == 1;
+    };
+    return sides_.back().has_vectors() && s.combiner == ir::Combiner::None && !s.guard && s.writes[0].buffer != sum() &&
+           std::ranges::all_of(s.writes, is_even) && std::ranges::all_of(ir::reads_of(s), [&](const ir::Load* load) {
+             return !load->otherwise && is_even(*load);
+           });
   }
 
   // --- storage
@@ -179,13 +227,11 @@ class BlockPlanner {
       const auto side = std::ranges::find_if(
           sides_, [&](const Side& each) { return element[d].affine.as_symbol() == each.tile.loop; });
       if (side == sides_.end() || !side->is_cut()) {
-        (side == sides_.end() ? stage.layout : side->threads().empty() ? own : threads).push_back({name});
+        (side == sides_.end() ? stage.layout : side->tile.threads() == 1 ? own : threads).push_back({name});
         continue;
       }
-      const LayoutIndex tile{name, LayoutIndex::Part::Tile, Param{side->inner}},
-          rest{name, LayoutIndex::Part::WithinTile, Param{side->inner}};
-      threads.push_back(side->is_lane ? rest : tile);
-      own.push_back(side->is_lane ? tile : rest);
+      threads.push_back(side->thread_digit(name));
+      for (LayoutIndex& digit : side->own_digits(name)) own.push_back(std::move(digit));
     }
     stage.layout.insert(stage.layout.end(), threads.begin(), threads.end());
     stage.layout.insert(stage.layout.end(), own.begin(), own.end());
@@ -205,11 +251,20 @@ class BlockPlanner {
       }
       stage.layout.push_back({stage.dimensions[last]});
       const bool is_turned = last + 1 != load->indices.size();
-      if (is_turned) stage.pad = 1;         // a column of the copy goes to different banks
+      if (is_turned) stage.pad = padding(*load, last);
       stage.copy_loops = stage.dimensions;  // as the tensor lies in memory
       copy(*load, stage.dimensions, is_turned);
       plan_.stages.push_back(std::move(stage));
     }
+  }
+
+  // Columns of the copy go to different banks, and rows are read in whole vectors.
+  std::int64_t padding(const ir::Load& load, std::size_t last) const {
+    schedule::TurnedCopy copy{box(load.indices[last]), 1, size_in_bytes(program_.buffer(load.buffer).dtype), 1};
+    for (std::size_t d = last + 1; d < load.indices.size(); ++d) copy.neighbours *= box(load.indices[d]);
+    for (const GpuTileSide& side : tile_.sides)
+      if (load.indices[last].affine.uses(side.loop)) copy.multiple = tile_.read_at_once(side);
+    return schedule::bank_padding(copy).pad;
   }
 
   std::size_t lane_dimension(const ir::Load& load) const {
@@ -256,7 +311,7 @@ class BlockPlanner {
   void bind() {
     std::vector<std::string> threads;
     for (const Side& side : sides_)
-      if (!side.threads().empty()) threads.push_back(side.threads());
+      if (std::string loop = side.threads(side.within()); !loop.empty()) threads.push_back(std::move(loop));
     for (const ir::Statement* s : statements_) to_threads(s->name, threads);
     if (leaves_registers()) bind_results();
     if (tile_.depth > 1)
@@ -281,14 +336,15 @@ class BlockPlanner {
       const std::string name = dimension_name(sum(), d);
       for (const Side& side : sides_) {
         if (element[d].affine.as_symbol() != side.tile.loop) continue;
-        const bool is_cut = side.is_cut();
-        if (!side.threads().empty())
-          threads.push_back(!is_cut ? name : side.is_lane ? within_tile(name) : tiles_of(name));
-        if (!side.own().empty()) own.push_back(!is_cut ? name : side.is_lane ? tiles_of(name) : within_tile(name));
+        if (std::string loop = side.threads(name); !loop.empty()) threads.push_back(std::move(loop));
+        for (std::string& loop : side.own(name)) own.push_back(std::move(loop));
       }
     }
     to_threads(statement, threads);
-    if (!own.empty()) step(schedule::PlannedBind{statement, own.back(), LoopKind::Unrolled});
+    const bool has_vectors =
+        sides_.back().has_vectors() && ir::stride_of(program_, update_.writes[0], sides_.back().tile.loop) == 1;
+    if (!own.empty())
+      step(schedule::PlannedBind{statement, own.back(), has_vectors ? LoopKind::Vector : LoopKind::Unrolled});
   }
 };
 

@@ -1,8 +1,11 @@
 #include "schedule/cost/copy_threads.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <set>
 
+#include "ir/loop_program.h"
 #include "support/checked.h"
 
 namespace polyte::schedule {
@@ -10,7 +13,29 @@ namespace {
 
 constexpr std::int64_t kVectorBytes = 16;  // of a thread's widest access
 
+constexpr std::int64_t kBanks = 32, kBankBytes = 4;
+
+std::int64_t wavefronts(const TurnedCopy& copy, std::int64_t stride) {
+  std::array<std::set<std::int64_t>, kBanks> words;
+  std::size_t most = 1;
+  for (std::int64_t thread = 0; thread < ir::kLanes; ++thread) {
+    const std::int64_t element = thread % copy.neighbours * stride + thread / copy.neighbours;
+    const std::int64_t word = element * copy.element_bytes / kBankBytes;
+    std::set<std::int64_t>& bank = words[static_cast<std::size_t>(word % kBanks)];
+    bank.insert(word);
+    most = std::max(most, bank.size());
+  }
+  return static_cast<std::int64_t>(most);
+}
+
 }  // namespace
+
+BankPadding bank_padding(const TurnedCopy& copy) {
+  BankPadding best{0, wavefronts(copy, copy.row)};
+  for (std::int64_t pad = copy.multiple; pad <= kBanks && best.wavefronts > 1; pad += copy.multiple)
+    if (const std::int64_t met = wavefronts(copy, copy.row + pad); met < best.wavefronts) best = {pad, met};
+  return best;
+}
 
 std::int64_t copy_vector(const ir::Program& program, const ir::Load& load, std::span<const CopyRange> ranges) {
   const ir::Buffer& tensor = program.buffer(load.buffer);

@@ -27,6 +27,17 @@ struct CopyRange {
 };
 std::int64_t copy_vector(const ir::Program& program, const ir::Load& load, std::span<const CopyRange> ranges);
 
+// A copy whose neighbours in memory become columns: threads write `neighbours` rows of shared memory, each `row` long,
+// at one place after the other. `pad` elements more a row, a multiple of `multiple`, and a warp meets the fewest banks
+// twice.
+struct TurnedCopy {
+  std::int64_t row = 1, neighbours = 1, element_bytes = 4, multiple = 1;
+};
+struct BankPadding {
+  std::int64_t pad = 0, wavefronts = 1;  // of a warp's write
+};
+BankPadding bank_padding(const TurnedCopy& copy);
+
 struct CopyThreads {
   std::string cut;  // the loop that runs `size` at a time; empty: none
   std::int64_t size = 1;

@@ -6,6 +6,7 @@
 
 #include "ir/contraction.h"
 #include "ir/loop_program.h"
+#include "schedule/cost/copy_threads.h"
 #include "schedule/cost/gpu_price.h"
 #include "schedule/cost/warp_access.h"
 #include "support/checked.h"
@@ -18,12 +19,13 @@ constexpr std::int64_t kMostSums = 64;            // of a thread
 constexpr std::int64_t kRegistersBeside = 40;     // addresses, loop counters, what is being copied
 constexpr std::int64_t kSharedBytes = 48 * 1024;  // that a launch has without asking
 constexpr std::int64_t kMostDepth = 3;
-constexpr std::int64_t kAsyncBytes = 4;  // of an element that is copied while threads compute
-constexpr double kSchedulers = 4;        // of a multiprocessor: warp instructions a cycle
-constexpr double kCopyInstructions = 6;  // an element: addresses, load, store
-constexpr double kLatency = 900;         // cycles of a stage that other blocks hide: two barriers, one load
-constexpr double kBarrier = 40;          // of a stage whose copies were begun before
-constexpr double kStepLatency = 30;      // of a load from shared memory, which other warps hide
+constexpr std::int64_t kVector = 4, kVectorBytes = 16;  // a thread's widest access
+constexpr std::int64_t kAsyncBytes = 4;                 // of an element that is copied while threads compute
+constexpr double kSchedulers = 4;                       // of a multiprocessor: warp instructions a cycle
+constexpr double kCopyInstructions = 6;                 // an element: addresses, load, store
+constexpr double kLatency = 900;     // cycles of a stage that other blocks hide: two barriers, one load
+constexpr double kBarrier = 40;      // of a stage whose copies were begun before
+constexpr double kStepLatency = 30;  // of a load from shared memory, which other warps hide
 
 // Lengths of a tile that cut the loop evenly.
 std::vector<std::int64_t> lengths(std::int64_t extent, std::initializer_list<std::int64_t> wanted) {
@@ -50,6 +52,9 @@ class GpuTileSearch {
     std::erase_if(operands_, [](const NestAccess* access) { return access->load == nullptr; });
     is_async_ = std::ranges::all_of(operands_, [](const NestAccess* operand) {
       return operand->element_bytes >= kAsyncBytes && !operand->load->otherwise;
+    });
+    has_vectors_ = std::ranges::all_of(operands_, [](const NestAccess* operand) {
+      return operand->element_bytes * kVector == kVectorBytes && !operand->load->otherwise;
     });
     if (std::ranges::all_of(results_, [](const NestAccess* access) { return access->load != nullptr; }))
       results_.push_back(&accesses_.accumulator);
@@ -78,6 +83,7 @@ class GpuTileSearch {
   // Copies can go on while threads compute. Not of what has a border: where it is and which copy a step reads are too
   // many cases for the proof.
   bool is_async_ = false;
+  bool has_vectors_ = false;  // elements of 4 bytes, side by side along the lanes
   GpuTile best_;
 
   std::size_t number(const std::string& loop) const { return accesses_.loop_number(loop); }
@@ -123,6 +129,8 @@ class GpuTileSearch {
     for (const GpuTileSide& s : sides) sums *= s.thread;
     if (sums > kMostSums || tile.threads() < kFewestThreads || tile.threads() > kMostThreads) return;
     with_steps(tile);
+    tile.vector = kVector;
+    if (has_vectors_ && sides.back().thread % kVector == 0) with_steps(tile);
   }
 
   void with_steps(GpuTile tile) {
@@ -150,11 +158,8 @@ class GpuTileSearch {
   // Elements that a block reads of the operand while its tile and so many steps run.
   double box(const NestAccess& operand, const std::vector<std::int64_t>& points) const {
     double elements = 1;
-    for (const std::vector<std::int64_t>& coefficients : operand.subscripts) {
-      std::int64_t width = 1;
-      for (std::size_t loop = 0; loop < coefficients.size(); ++loop) width += coefficients[loop] * (points[loop] - 1);
-      elements *= static_cast<double>(width);
-    }
+    for (const std::vector<std::int64_t>& coefficients : operand.subscripts)
+      elements *= static_cast<double>(width(coefficients, points));
     return elements;
   }
 
@@ -175,11 +180,12 @@ class GpuTileSearch {
 
   // What one slice of the sum asks for.
   struct Slice {
-    double sums = 1, own = 1;      // of a block, of a thread
-    double steps = 1, slices = 1;  // of the sum: in a slice; slices of a block
-    double blocks = 1;             // of the launch
-    double copied = 0, bytes = 0;  // elements that come into shared memory
-    double values = 0;             // that a thread reads from there in a step
+    double sums = 1, own = 1;        // of a block, of a thread
+    double steps = 1, slices = 1;    // of the sum: in a slice; slices of a block
+    double blocks = 1;               // of the launch
+    double copied = 0, bytes = 0;    // elements that come into shared memory
+    double fetched = 0, writes = 0;  // their sectors' bytes, and wavefronts of shared memory
+    double values = 0, reads = 0;    // that a thread has from there in a step; by so many accesses
   };
 
   Slice slice_of(const GpuTile& tile) const {
@@ -203,9 +209,44 @@ class GpuTileSearch {
       const double elements = box(*operand, points);
       slice.copied += elements;
       slice.bytes += elements * static_cast<double>(operand->element_bytes);
-      slice.values += box(*operand, thread);
+      add_copy(*operand, tile, points, slice);
+      const double values = box(*operand, thread);
+      slice.values += values;
+      slice.reads += values / static_cast<double>(tile.read_at_once(side_of(*operand, tile)));
     }
     return slice;
+  }
+
+  static std::int64_t width(const std::vector<std::int64_t>& coefficients, const std::vector<std::int64_t>& points) {
+    std::int64_t width = 1;
+    for (std::size_t loop = 0; loop < coefficients.size(); ++loop) width += coefficients[loop] * (points[loop] - 1);
+    return width;
+  }
+
+  // Rows of the operand in memory; in shared memory they may be turned.
+  void add_copy(const NestAccess& operand, const GpuTile& tile, const std::vector<std::int64_t>& points,
+                Slice& slice) const {
+    const double elements = box(operand, points);
+    const std::int64_t row = width(operand.subscripts.back(), points);
+    const std::int64_t sectors = ceil_div(row * operand.element_bytes, kSectorBytes);
+    slice.fetched += elements / static_cast<double>(row) * static_cast<double>(sectors * kSectorBytes);
+    const GpuTileSide& side = side_of(operand, tile);
+    std::int64_t neighbours = 1, along = 1;  // in memory, behind the dimension that lies along the side
+    for (auto subscript = operand.subscripts.rbegin(); subscript != operand.subscripts.rend(); ++subscript) {
+      along = width(*subscript, points);
+      if ((*subscript)[number(side.loop)] != 0) break;
+      neighbours *= along;
+    }
+    const std::int64_t conflicts =
+        bank_padding({along, neighbours, operand.element_bytes, tile.read_at_once(side)}).wavefronts;
+    slice.writes += elements / ir::kLanes * static_cast<double>(neighbours > 1 ? conflicts : 1);
+  }
+
+  // Along which the operand lies in shared memory: as the lanes do, if it moves with them.
+  const GpuTileSide& side_of(const NestAccess& operand, const GpuTile& tile) const {
+    const auto moves = [&](const GpuTileSide& side) { return operand.moves_with(number(side.loop)); };
+    const auto side = std::find_if(tile.sides.rbegin(), tile.sides.rend(), moves);
+    return side == tile.sides.rend() ? tile.sides.front() : *side;
   }
 
   // Blocks that a multiprocessor has at once; 0: the tile does not fit.
@@ -230,18 +271,20 @@ class GpuTileSearch {
     const double warps = std::ceil(static_cast<double>(tile.threads()) / ir::kLanes);
     const double adding = slice.steps * slice.sums / gpu_.f32_fma_a_cycle;
     const double reading = slice.steps * warps * slice.values;  // neighbours read neighbours, or all the same
-    const double writing = 2 * slice.copied / ir::kLanes;
-    const double instructions = slice.steps * warps * (slice.own + slice.values) / kSchedulers;
+    const double writing = slice.copied / ir::kLanes + slice.writes;
+    const double instructions = slice.steps * warps * (slice.own + slice.reads) / kSchedulers;
     const double copies = slice.copied / ir::kLanes * kCopyInstructions / kSchedulers;
-    const double one_warp = slice.steps * (slice.own + slice.values + kStepLatency);
-    const double fetching = slice.bytes / second_cache;
+    const double one_warp = slice.steps * (slice.own + slice.reads + kStepLatency);
+    const double fetching = slice.fetched / second_cache;
     const double stage =
         std::max(busiest({adding, reading + writing, instructions + copies, fetching}), one_warp / under_way);
     const double copying = kLatency + std::max({copies, writing, fetching});
     const double ending = result_bytes(tile, slice.sums) / second_cache;
     if (tile.depth == 1) {  // a block copies or computes
       const double computing = std::max(busiest({adding, reading, instructions}), one_warp);
-      return kLaunch + turns * (slice.slices * std::max(stage, (computing + copying) / under_way) + ending);
+      return kLaunch +
+             turns * (slice.slices * (std::max(stage, (computing + copying) / under_way) + 2 * kBarrier / under_way) +
+                      ending);
     }
     const double ahead = under_way * static_cast<double>(tile.depth - 1);
     return kLaunch + turns * (slice.slices * (std::max(stage, copying / ahead) + kBarrier / under_way) +
@@ -255,6 +298,12 @@ std::int64_t GpuTile::threads() const {
   std::int64_t product = 1;
   for (const GpuTileSide& side : sides) product *= side.threads();
   return product;
+}
+
+std::int64_t GpuTile::read_at_once(const GpuTileSide& side) const {
+  if (&side == &sides.back()) return vector;
+  const bool is_whole = side.thread % kVector == 0 && side.block % kVector == 0;
+  return vector > 1 && is_whole ? kVector : 1;
 }
 
 GpuTile choose_gpu_tile(const GpuTileQuestion& question, const Machine& machine) {

@@ -30,10 +30,13 @@ struct GpuTile {
   std::vector<GpuTileSide> sides;  // outermost first; the last one is the lanes': neighbours are neighbouring threads
   std::string step;                // the loop of the sum that is cut, those before it run outside; empty: none is
   std::int64_t steps = 1;          // of it at a time
+  std::int64_t vector = 1;         // neighbours along the lanes that are one thread's, and read at once
   std::int64_t depth = 1;          // slices in shared memory; 1: copied where they are read
   double cycles = 0;               // predicted, of the whole launch
 
   std::int64_t threads() const;  // of a block
+  // Elements along the side that a thread reads from shared memory at once.
+  std::int64_t read_at_once(const GpuTileSide& side) const;
 };
 
 struct GpuTileQuestion {

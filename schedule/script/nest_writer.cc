@@ -113,6 +113,8 @@ class NestWriter {
     switch (index.part) {
       case LayoutIndex::Part::Tile:
         return index.dimension + "//" + text(index.size);
+      case LayoutIndex::Part::TileOfSome:
+        return "(" + index.dimension + "//" + text(index.size) + ")%" + std::to_string(index.count);
       case LayoutIndex::Part::WithinTile:
         return index.dimension + "%" + text(index.size);
       case LayoutIndex::Part::Whole:

@@ -73,12 +73,13 @@ struct PlannedRename {
   Provenance by = Provenance::TileModel;
 };
 
-// One index of an element where it is stored, over a dimension of the tensor: n, n//Nr, n%Nr.
+// One index of an element where it is stored, over a dimension of the tensor: n, n//Nr, n%Nr, (n//Nr)%count.
 struct LayoutIndex {
-  enum class Part { Whole, Tile, WithinTile };
+  enum class Part { Whole, Tile, WithinTile, TileOfSome };
   std::string dimension;
   Part part = Part::Whole;
-  TileSize size = {};  // of the tile
+  TileSize size = {};      // of the tile
+  std::int64_t count = 1;  // TileOfSome: tiles of each
 };
 // A tensor, or what is read of it, kept at a loop.
 struct PlannedStage {
