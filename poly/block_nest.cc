@@ -111,7 +111,7 @@ class BlockPlanner {
 
   bool choose() {
     const std::vector<const ir::Statement*> others = nest_.others();
-    schedule::GpuTileQuestion question{&program_, &update_, others, {}, ir::free_iterators(update_)};
+    schedule::GpuTileQuestion question{&program_, &update_, others, {}, ir::free_iterators(update_), nest_.terms};
     for (const std::string& it : update_.iterators)
       question.loops.push_back({it, nest_.extent(it), has(update_.reductions, it)});
     tile_ = schedule::choose_gpu_tile(question, *nest_.machine);
@@ -258,12 +258,23 @@ class BlockPlanner {
     }
   }
 
+  // Along which the operand lies in shared memory.
+  const GpuTileSide& side_of(const ir::Load& load) const {
+    const auto uses = [&](const GpuTileSide& side) {
+      return std::ranges::any_of(load.indices, [&](const ir::Index& index) { return index.affine.uses(side.loop); });
+    };
+    const auto side = std::find_if(tile_.sides.rbegin(), tile_.sides.rend(), uses);
+    return side == tile_.sides.rend() ? tile_.sides.front() : *side;
+  }
+
   // Columns of the copy go to different banks, and rows are read in whole vectors.
   std::int64_t padding(const ir::Load& load, std::size_t last) const {
-    schedule::TurnedCopy copy{box(load.indices[last]), 1, size_in_bytes(program_.buffer(load.buffer).dtype), 1};
-    for (std::size_t d = last + 1; d < load.indices.size(); ++d) copy.neighbours *= box(load.indices[d]);
-    for (const GpuTileSide& side : tile_.sides)
-      if (load.indices[last].affine.uses(side.loop)) copy.multiple = tile_.read_at_once(side);
+    const GpuTileSide& side = side_of(load);
+    schedule::TurnedCopy copy{.row = box(load.indices[last]),
+                              .neighbours = tile_.turned_at_once(box(load.indices.back()), side),
+                              .element_bytes = size_in_bytes(program_.buffer(load.buffer).dtype),
+                              .multiple = tile_.read_at_once(side)};
+    for (std::size_t d = last + 1; d + 1 < load.indices.size(); ++d) copy.neighbours *= box(load.indices[d]);
     return schedule::bank_padding(copy).pad;
   }
 
@@ -279,8 +290,21 @@ class BlockPlanner {
     for (std::size_t d = 0; d < dimensions.size(); ++d) loops.push_back({dimensions[d], box(load.indices[d])});
     const std::string statement = load.buffer + ".in";
     const std::int64_t vector = is_turned ? 1 : schedule::copy_vector(program_, load, ranges());
+    if (is_turned) turn_sectors(statement, tile_.turned_at_once(loops.back().extent, side_of(load)), loops);
     for (schedule::PlannedStep& each : schedule::copy_by_threads(statement, loops, tile_.threads(), vector))
       step(std::move(each));
+  }
+
+  // Threads turn a sector of each row at a time, so that what they write meets all banks.
+  void turn_sectors(const std::string& statement, std::int64_t at_once, std::vector<schedule::CopyLoop>& loops) {
+    const schedule::CopyLoop row = loops.back();
+    if (at_once == row.extent) return;
+    step(schedule::PlannedSplit{statement, row.name, schedule::Elements{at_once}, kModel, true});
+    loops.back() = {within_tile(row.name), at_once};
+    loops.insert(loops.begin(), {tiles_of(row.name), row.extent / at_once});
+    schedule::PlannedReorder order{statement, {}};
+    for (const schedule::CopyLoop& loop : loops) order.loops.push_back(loop.name);
+    step(std::move(order));
   }
 
   // What the tile reads in one slice of the sum, loop by loop.

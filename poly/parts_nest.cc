@@ -75,6 +75,7 @@ class PartsPlanner {
     part.reference = &parts->reference;
     part.cluster = &parts->part;
     part.part = schedule::tiles_of(loop);
+    part.terms = schedule::within_tile(loop);
     std::optional<SumPlan> plan = plan_part_(part);
     if (!plan) return std::nullopt;
     plan->cycles += adding(count);

@@ -20,6 +20,7 @@ struct SumNest {
   int number = 0;                    // of the nest in its kernel
   bool keep_order = false;           // of floating-point sums
   std::string part = {};             // the loop over its parts, where it is one of them: an axis of the grid by itself
+  std::string terms = {};  // that over the terms of a part: slices of it leave no rest, which would be the next's
 
   const ir::Statement& update() const { return *cluster->update(); }
   std::vector<const ir::Statement*> others() const;  // at its points: initial value, what follows

@@ -73,7 +73,8 @@ class WarpPlanner {
     for (const std::string& it : update_.iterators)
       loops_.push_back({it, nest_.extent(it), std::ranges::find(update_.reductions, it) != update_.reductions.end()});
     const std::vector<const ir::Statement*> others = nest_.others();
-    const auto tile = schedule::choose_warp_tile({&program_, &update_, others, loops_}, products, *nest_.machine);
+    const auto tile =
+        schedule::choose_warp_tile({&program_, &update_, others, loops_, nest_.terms}, products, *nest_.machine);
     if (!tile) return false;
     tile_ = *tile;
     sides_ = {{product().row.loop, "Bm", "Wm", product().row.tile},

@@ -139,6 +139,7 @@ class GpuTileSearch {
       if (extent(loop) <= 4) continue;
       tile.step = loop;
       for (const std::int64_t steps : lengths(extent(loop), {4, 8, 16, 32})) {
+        if (loop == question_.whole && extent(loop) % steps != 0) continue;
         tile.steps = steps;
         const std::int64_t most = is_async_ ? std::min(kMostDepth, ceil_div(extent(loop), steps)) : 1;
         for (tile.depth = 1; tile.depth <= most; ++tile.depth) consider(tile);
@@ -235,7 +236,7 @@ class GpuTileSearch {
     for (auto subscript = operand.subscripts.rbegin(); subscript != operand.subscripts.rend(); ++subscript) {
       along = width(*subscript, points);
       if ((*subscript)[number(side.loop)] != 0) break;
-      neighbours *= along;
+      neighbours *= neighbours == 1 ? tile.turned_at_once(along, side) : along;
     }
     const std::int64_t conflicts =
         bank_padding({along, neighbours, operand.element_bytes, tile.read_at_once(side)}).wavefronts;
@@ -304,6 +305,11 @@ std::int64_t GpuTile::read_at_once(const GpuTileSide& side) const {
   if (&side == &sides.back()) return vector;
   const bool is_whole = side.thread % kVector == 0 && side.block % kVector == 0;
   return vector > 1 && is_whole ? kVector : 1;
+}
+
+std::int64_t GpuTile::turned_at_once(std::int64_t row, const GpuTileSide& side) const {
+  constexpr std::int64_t kSector = kSectorBytes * kVector / kVectorBytes;  // elements
+  return read_at_once(side) > 1 && row % kSector == 0 ? kSector : row;
 }
 
 GpuTile choose_gpu_tile(const GpuTileQuestion& question, const Machine& machine) {

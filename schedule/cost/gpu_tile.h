@@ -37,6 +37,9 @@ struct GpuTile {
   std::int64_t threads() const;  // of a block
   // Elements along the side that a thread reads from shared memory at once.
   std::int64_t read_at_once(const GpuTileSide& side) const;
+  // Of a row in memory so long, elements that threads turn at a time where they become a column: a sector, where rows
+  // of shared memory are padded by whole vectors; else all, as an odd padding parts any number of banks.
+  std::int64_t turned_at_once(std::int64_t row, const GpuTileSide& side) const;
 };
 
 struct GpuTileQuestion {
@@ -45,6 +48,7 @@ struct GpuTileQuestion {
   std::span<const ir::Statement* const> others;  // at its points: initial value, what follows
   std::vector<PricedLoop> loops;                 // of the update
   std::vector<std::string> free;                 // those that may be sides
+  std::string whole = {};                        // one whose slices leave no rest
 };
 
 // Without sides where no tile has an operand that several threads read.

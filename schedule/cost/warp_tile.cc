@@ -107,6 +107,7 @@ class WarpTileSearch {
   }
 
   void with_depths(WarpTile& tile, std::int64_t steps) {
+    if (tile.product.step.loop == question_.whole && extent(question_.whole) % steps != 0) return;
     tile.steps = steps;
     const bool has_border =
         std::ranges::any_of(operands_, [](const ir::Load* load) { return load->otherwise != nullptr; });

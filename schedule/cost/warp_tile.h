@@ -42,6 +42,7 @@ struct WarpTileQuestion {
   const ir::Statement* update = nullptr;
   std::span<const ir::Statement* const> others;  // at its points: initial value, what follows
   std::vector<PricedLoop> loops;                 // of the update
+  std::string whole = {};                        // of them one whose slices leave no rest
 };
 
 // nullopt: no candidate fits.
