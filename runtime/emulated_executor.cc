@@ -34,6 +34,11 @@ class EmulatedExecutor final : public Executor {
       execute(i, memory, sizes, emulator);
       recorder.end_step();
     }
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (byte_count(artifact_->manifest().outputs[i]).at(sizes) > 0)
+        emulator.expect_no_undefined_copy(outputs[i].data);
+    if (!emulator.faults().empty())
+      throw InternalError("the emulator found a fault in an output: " + emulator.faults().front());
     counts_ = emulator.counts();
     return recorder.finish();
   }

@@ -1,64 +1,22 @@
 #include "runtime/emulator.h"
 
-#include <ucontext.h>
-
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <optional>
 #include <random>
 
+#include "runtime/emulated_fibre.h"
 #include "runtime/fibre_stacks.h"
 #include "runtime/touched_bytes.h"
-#include "runtime/warp_instructions.h"
 #include "support/error.h"
 #include "support/system_error.h"
 
 namespace polyte::runtime {
 namespace {
 
-constexpr std::int64_t kWarp = 32;
 constexpr std::size_t kSharedAlignment = 128;  // as the device's code takes it to be
 constexpr int kFault = 3;                      // what a launch returns that ended early
-
-enum class Waits { No, ForBlock, ForWarp, ForInstruction, Done };
-
-// From copy to wait.
-struct Copy {
-  char* to = nullptr;
-  const char* from = nullptr;
-  std::int64_t bytes = 0, given = 0;  // zeros behind those
-  void land() const {
-    std::memcpy(to, from, static_cast<std::size_t>(given));
-    std::memset(to + given, 0, static_cast<std::size_t>(bytes - given));
-  }
-};
-
-// An instruction of the whole warp, as one lane comes to it. Without a name: ldmatrix.
-struct WarpInstruction {
-  const char* name = nullptr;
-  const void* row = nullptr;
-  std::int64_t count = 0;
-  bool transposed = false;
-  LaneRegisters registers;
-
-  bool is_same(const WarpInstruction& other) const {
-    const bool has_names = name != nullptr && other.name != nullptr;
-    return count == other.count && transposed == other.transposed &&
-           (has_names ? std::strcmp(name, other.name) == 0 : name == other.name);
-  }
-};
-
-struct Fibre {
-  polyte_emulated_thread thread{};  // first: what compiled code hands back is the fibre
-  Emulator* owner = nullptr;
-  void* state = nullptr;
-  ucontext_t context{};
-  Waits waits = Waits::No;
-  std::int64_t place = 0;
-  WarpInstruction instruction;                   // that it waits for
-  std::vector<std::vector<Copy>> groups = {{}};  // of its copies, oldest first; the last one is still open
-};
 
 }  // namespace
 
@@ -95,14 +53,17 @@ struct Emulator::State {
   void fail(const std::string& text);
   [[noreturn]] void end_thread(Fibre& fibre);
   void switch_out(Fibre& fibre) { ::swapcontext(&fibre.context, &scheduler); }
-  void touch(Fibre& fibre, const char* address, const polyte_access& access, std::int64_t iteration);
+  std::uint64_t touch(Fibre& fibre, const char* address, const polyte_access& access, std::int64_t iteration,
+                      std::uint64_t undefined);
+  std::uint64_t touch_own(Fibre& fibre, const char* address, const polyte_access& access, std::uint64_t undefined);
+  bool is_undefined_move(const polyte_access& access, std::int64_t byte, std::uint64_t& undefined);
   Region* region_of(const char* address, std::int64_t bytes);
   std::optional<std::string> conflict(const Touch& before, const Touch& now, bool in_shared) const;
   Touch touch_of(const Fibre& fibre) const;
   void begin_epoch();
   static bool is_before_warp_met(const Touch& before, const Touch& now);
   static void enter(unsigned low, unsigned high);
-  void land(Fibre& fibre, const Copy& copy);
+  void land(Fibre& fibre, const AsyncCopy& copy);
   static void on_copy(polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
                       const polyte_access* read, std::int64_t given, std::int64_t iteration);
   static void on_group(polyte_emulated_thread* self, std::int64_t wait, std::int64_t pending);
@@ -112,8 +73,8 @@ struct Emulator::State {
                                std::int64_t transposed, std::uint32_t* out, const polyte_access* access,
                                std::int64_t iteration);
   static void on_meet(polyte_emulated_thread* self, std::int64_t of_warp, std::int64_t place);
-  static void on_touch(polyte_emulated_thread* self, const void* address, const polyte_access* access,
-                       std::int64_t iteration);
+  static std::uint64_t on_touch(polyte_emulated_thread* self, const void* address, const polyte_access* access,
+                                std::int64_t iteration, std::uint64_t undefined);
   static State& of(Fibre& fibre) { return *static_cast<State*>(fibre.state); }
 };
 
@@ -144,22 +105,26 @@ void Emulator::State::on_meet(polyte_emulated_thread* self, std::int64_t of_warp
   of(fibre).switch_out(fibre);
 }
 
-void Emulator::State::on_touch(polyte_emulated_thread* self, const void* address, const polyte_access* access,
-                               std::int64_t iteration) {
+std::uint64_t Emulator::State::on_touch(polyte_emulated_thread* self, const void* address, const polyte_access* access,
+                                        std::int64_t iteration, std::uint64_t undefined) {
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   State& state = of(fibre);
-  if (state.options.interleave && state.random() % 4 == 0) state.switch_out(fibre);
-  state.touch(fibre, static_cast<const char*>(address), *access, iteration);
+  if (address != nullptr) {
+    if (state.options.interleave && state.random() % 4 == 0) state.switch_out(fibre);
+    undefined = state.touch(fibre, static_cast<const char*>(address), *access, iteration, undefined);
+  } else if (undefined != 0) {
+    state.fail(words_of(*access) + " and uses it: never written");
+  }
   if (state.ended) state.end_thread(fibre);
+  return undefined;
 }
 
 void Emulator::State::on_copy(polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
                               const polyte_access* read, std::int64_t given, std::int64_t iteration) {
-  if (given > 0) on_touch(self, from, read, iteration);
-  on_touch(self, to, write, iteration);
+  on_touch(self, to, write, iteration, given > 0 ? on_touch(self, from, read, iteration, 0) : 0);
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
   State& state = of(fibre);
-  const Copy copy{static_cast<char*>(to), static_cast<const char*>(from), write->bytes, given};
+  const AsyncCopy copy{static_cast<char*>(to), static_cast<const char*>(from), write->bytes, given};
   Region* region = state.region_of(copy.to, copy.bytes);
   if (region != &state.shared) {
     state.fail(std::string(write->statement) + " copies to " + write->buffer +
@@ -177,13 +142,13 @@ void Emulator::State::on_group(polyte_emulated_thread* self, std::int64_t wait, 
   if (wait == 0) return fibre.groups.push_back({});
   const auto closed = static_cast<std::int64_t>(fibre.groups.size()) - 1;
   for (std::int64_t i = 0; i < closed - pending; ++i) {
-    for (const Copy& copy : fibre.groups.front()) of(fibre).land(fibre, copy);
+    for (const AsyncCopy& copy : fibre.groups.front()) of(fibre).land(fibre, copy);
     fibre.groups.erase(fibre.groups.begin());
   }
 }
 
 // Seen by others once they have met.
-void Emulator::State::land(Fibre& fibre, const Copy& copy) {
+void Emulator::State::land(Fibre& fibre, const AsyncCopy& copy) {
   if (options.late_copies) copy.land();
   for (std::int64_t i = 0; i < copy.bytes; ++i) {
     Byte& byte = shared.contents[static_cast<std::size_t>(copy.to + i - shared.base)];
@@ -211,7 +176,7 @@ void Emulator::State::on_load_matrices(polyte_emulated_thread* self, const void*
                                        std::int64_t transposed, std::uint32_t* out, const polyte_access* access,
                                        std::int64_t iteration) {
   Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
-  if (fibre.thread.thread % kWarp < 8 * count) on_touch(self, row, access, iteration);
+  if (fibre.thread.thread % kWarp < 8 * count) on_touch(self, row, access, iteration, 0);
   of(fibre).wait_for_warp(fibre, {nullptr, row, count, transposed != 0, {nullptr, out}});
 }
 
@@ -262,44 +227,65 @@ std::optional<std::string> Emulator::State::conflict(const Touch& before, const 
          " with no barrier between them";
 }
 
-void Emulator::State::touch(Fibre& fibre, const char* address, const polyte_access& access, std::int64_t iteration) {
+// Whether the byte is one that the read may move although nobody has written it: notes its element.
+bool Emulator::State::is_undefined_move(const polyte_access& access, std::int64_t byte, std::uint64_t& undefined) {
+  if (access.moves == 0) return false;
+  undefined |= std::uint64_t{1} << (byte / access.element);
+  return true;
+}
+
+// Of a thread's own memory only this is watched.
+std::uint64_t Emulator::State::touch_own(Fibre& fibre, const char* address, const polyte_access& access,
+                                         std::uint64_t undefined) {
+  std::uint64_t read = 0;
+  for (std::int64_t i = 0; i < access.bytes; ++i) {
+    if (access.write != 0 && has_bit(undefined, i / access.element)) fibre.undefined.insert(address + i);
+    if (access.write != 0 && !has_bit(undefined, i / access.element)) fibre.undefined.erase(address + i);
+    if (access.write == 0 && fibre.undefined.contains(address + i) && !is_undefined_move(access, i, read))
+      fail(words_of(access) + ", registers: never written");
+  }
+  return read;
+}
+
+// The elements of a read that may move them, of those that nobody has written.
+std::uint64_t Emulator::State::touch(Fibre& fibre, const char* address, const polyte_access& access,
+                                     std::int64_t iteration, std::uint64_t undefined) {
   const std::int64_t bytes = access.bytes;
   const bool write = access.write != 0;
-  const auto what = [&] {
-    return std::string(access.statement) + (write ? " writes " : " reads ") + access.buffer + " (access " +
-           std::to_string(access.place) + ")";
-  };
-  if (reinterpret_cast<const std::int32_t*>(address) == &status) return;  // NOLINT: it may be noted by all
+  if (reinterpret_cast<const std::int32_t*>(address) == &status) return 0;  // NOLINT: it may be noted by all
   const char* const stack = stacks.at(static_cast<std::size_t>(fibre.thread.thread));
   if (address >= stack && address + bytes <= stack + FibreStacks::kBytes)
-    return;  // the thread's own, by a vector of addresses
+    return touch_own(fibre, address, access, undefined);
   Region* region = region_of(address, bytes);
   if (!region) {
-    fail(what() + ", thread " + std::to_string(fibre.thread.thread) + ": outside of all memory");
-    return;
+    fail(words_of(access) + ", thread " + std::to_string(fibre.thread.thread) + ": outside of all memory");
+    return 0;
   }
   if ((address - region->base) % access.alignment != 0) {
-    fail(what() + " at " + region->name + " + " + std::to_string(address - region->base) + ": not a multiple of " +
-         std::to_string(access.alignment) + " bytes");
-    return;
+    fail(words_of(access) + " at " + region->name + " + " + std::to_string(address - region->base) +
+         ": not a multiple of " + std::to_string(access.alignment) + " bytes");
+    return 0;
   }
   if (options.count_accesses)
     counter->add(access, iteration, fibre.thread.thread, region == &shared, address - region->base);
   const Touch now = touch_of(fibre);
+  std::uint64_t read = 0;
   for (std::int64_t i = 0; i < bytes; ++i) {
     const std::int64_t at = address + i - region->base;
     Byte& byte = region->contents[static_cast<std::size_t>(at)];
     const auto report = [&](const std::string& text) {
-      fail(what() + " at " + region->name + " + " + std::to_string(at) + ": " + text);
+      fail(words_of(access) + " at " + region->name + " + " + std::to_string(at) + ": " + text);
+      return std::uint64_t{0};
     };
     if (byte.in_flight) return report("it is being copied meanwhile, and nobody has waited for it");
-    if (!write && !byte.defined) return report("never written");
+    if (!write && !byte.defined && !is_undefined_move(access, i, read)) return report("never written");
     auto race = conflict(byte.write, now, region == &shared);
     if (!race && write) race = conflict(byte.read, now, region == &shared);
     if (race) return report("race of " + *race);
     if (write) {
       byte.write = now;
-      byte.defined = true;
+      byte.copied = has_bit(undefined, i / access.element);
+      byte.defined = !byte.copied;
     } else if (byte.read.epoch == now.epoch && !is_before_warp_met(byte.read, now)) {
       const bool other = byte.read.thread != now.thread;
       byte.read.many_warps = byte.read.many_warps || byte.read.thread / kWarp != now.thread / kWarp;
@@ -309,6 +295,7 @@ void Emulator::State::touch(Fibre& fibre, const char* address, const polyte_acce
       byte.read = now;
     }
   }
+  return read;
 }
 
 Touch Emulator::State::touch_of(const Fibre& fibre) const {
@@ -475,8 +462,20 @@ void Emulator::define(const void* at, std::int64_t bytes) {
   const auto* first = static_cast<const char*>(at);
   Region* region = state_->region_of(first, bytes);
   POLYTE_CHECK(region != nullptr, "no memory of the emulator is there");
-  for (std::int64_t i = 0; i < bytes; ++i)
-    region->contents[static_cast<std::size_t>(first - region->base + i)].defined = true;
+  for (std::int64_t i = 0; i < bytes; ++i) {
+    Byte& byte = region->contents[static_cast<std::size_t>(first - region->base + i)];
+    byte.defined = true;
+    byte.copied = false;
+  }
+}
+
+void Emulator::expect_no_undefined_copy(const void* base) {
+  const auto region = std::ranges::find(state_->regions, static_cast<const char*>(base), &Region::base);
+  POLYTE_CHECK(region != state_->regions.end(), "no memory of the emulator begins there");
+  const auto at = std::ranges::find(region->contents, true, &Byte::copied);
+  if (at != region->contents.end())
+    state_->faults.push_back(region->name + " + " + std::to_string(at - region->contents.begin()) +
+                             ": at the end a copy of what was never written");
 }
 
 polyte_host Emulator::host() {

@@ -8,10 +8,10 @@
 //   emulator.faults()      // "mm.launch0: race on x.p + 12: thread 3 writes ..., thread 35 ...": empty if all is well
 //
 // A fault ends its launch: outside of the memory that was added, two threads at one byte without a barrier between them
-// and one of them writing, two blocks of a launch likewise, a byte that was never written, an address that is no
-// multiple of what the access takes it to be, a byte that is being copied meanwhile (cp.async), threads that wait at
-// different barriers. Faults do not depend on the order in which threads run; values that are wrong anyway may. Blocks
-// run one after another. Not for several threads at once.
+// and one of them writing, two blocks of a launch likewise, a byte that was never written (copied, it is none until the
+// copy is used, or left in an output), an address that is no multiple of what the access takes it to be, a byte that is
+// being copied meanwhile (cp.async), threads that wait at different barriers. Faults do not depend on the order in
+// which threads run; values that are wrong anyway may. Blocks run one after another. Not for several threads at once.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +55,8 @@ class Emulator {
   void add_memory(const std::string& name, void* base, std::int64_t bytes, Defined defined);
   void remove_memory(const void* base);
   void define(const void* at, std::int64_t bytes);  // a part of it was written by somebody else
+
+  void expect_no_undefined_copy(const void* base);  // of memory that was added: an output, once all has run
 
   polyte_host host();  // as long as the Emulator
   int status() const;  // what its code has written to device_status

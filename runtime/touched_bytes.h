@@ -17,6 +17,7 @@ struct Touch {
 struct Byte {
   Touch write, read;
   bool defined = false;
+  bool copied = false;     // what was never written, from elsewhere
   bool in_flight = false;  // copied meanwhile, nobody has waited for it
 };
 

@@ -26,6 +26,8 @@ typedef struct polyte_access {
   int64_t place;          // counts the accesses of the kernel
   int64_t bytes, alignment;
   int64_t write;
+  int64_t element;  // bytes of each of its elements
+  int64_t moves;    // a read for a copy: an element that was never written is no fault until it is used
 } polyte_access;
 
 // One thread of a GPU that a CPU plays, as compiled code sees it (runtime/emulator.h).
@@ -36,9 +38,11 @@ typedef struct polyte_emulated_thread {
   // All threads of the block, or of the warp, wait here for each other. `place` counts the barriers of the kernel.
   void (*meet)(struct polyte_emulated_thread* self, int64_t of_warp, int64_t place);
   // Called before every access to memory that is not the thread's own. `iteration` tells the executions of the access
-  // apart: it has one value for one value of all loops around.
-  void (*touch)(struct polyte_emulated_thread* self, const void* address, const polyte_access* access,
-                int64_t iteration);
+  // apart: it has one value for one value of all loops around. A read that moves returns a bit for each element that
+  // was never written; a write is given those of the elements that it writes. Without an address: elements that such a
+  // read has returned are used.
+  uint64_t (*touch)(struct polyte_emulated_thread* self, const void* address, const polyte_access* access,
+                    int64_t iteration, uint64_t undefined);
   // Copies `given` bytes to shared memory and zeros behind them up to write->bytes, some time between now and when the
   // thread waits for its group. What is not given is not read.
   void (*copy)(struct polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,

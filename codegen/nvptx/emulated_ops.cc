@@ -7,6 +7,7 @@
 #include <map>
 
 #include "codegen/common/emitter.h"
+#include "codegen/nvptx/moved_values.h"
 #include "codegen/nvptx/nvptx_ops.h"
 #include "support/kernel_abi.h"
 
@@ -188,13 +189,17 @@ struct Touched {
   llvm::Type* type;
   std::int64_t alignment;
   bool write;
+  bool moved = false;  // a load
 };
 
-std::vector<Touched> accesses_of(llvm::Function& function) {
+// To memory that others see, and to the thread's own where a copy may lie of what was never written.
+std::vector<Touched> accesses_of(llvm::Function& function, const MovedValues& moved) {
   std::vector<Touched> all;
   const auto add = [&](auto& at, llvm::Type* type, bool write) {
-    if (at.isAtomic() || llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(at.getPointerOperand()))) return;
-    all.push_back({&at, at.getPointerOperand(), type, static_cast<std::int64_t>(at.getAlign().value()), write});
+    const Value* object = llvm::getUnderlyingObject(at.getPointerOperand());
+    if (at.isAtomic() || (llvm::isa<llvm::AllocaInst>(object) && !moved.is_followed(object))) return;
+    all.push_back({&at, at.getPointerOperand(), type, static_cast<std::int64_t>(at.getAlign().value()), write,
+                   moved.is_moved(at)});
   };
   for (llvm::BasicBlock& block : function) {
     for (llvm::Instruction& at : block) {
@@ -240,15 +245,33 @@ class Reporter {
 
   void report(llvm::Function& function, const AccessNames& names) {
     Iterations iterations(function);
+    MovedValues moved(function);
+    std::map<const llvm::Instruction*, llvm::Constant*> accesses;
+    const std::vector<Touched> all = accesses_of(function, moved);
+    const std::vector<MovedValues::Use> uses = moved.uses();
     std::int64_t place = 0;
-    for (const Touched& touched : accesses_of(function)) {
-      Value* iteration = iterations.at(*touched.instruction->getParent());
-      llvm::Constant* access = description(touched, name_of(touched.instruction, names), place++);
-      b_.SetInsertPoint(touched.instruction);
-      auto* type = llvm::FunctionType::get(b_.getVoidTy(),
-                                           {b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty()}, false);
-      b_.CreateCall(type, function.getArg(kTouch), {function.getArg(kThread), touched.address, access, iteration});
+    for (const Touched& touched : all)
+      accesses[touched.instruction] = description(touched, name_of(touched.instruction, names), place++);
+    const auto touch = [&](llvm::Instruction* before, Value* address, llvm::Constant* access, Value* undefined) {
+      Value* iteration = iterations.at(*before->getParent());
+      b_.SetInsertPoint(before);
+      auto* type = llvm::FunctionType::get(
+          b_.getInt64Ty(), {b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty(), b_.getInt64Ty()}, false);
+      return b_.CreateCall(
+          type, function.getArg(kTouch),
+          {function.getArg(kThread), address, access, iteration, undefined != nullptr ? undefined : b_.getInt64(0)});
+    };
+    for (const Touched& touched : all) {
+      if (touched.write) continue;
+      Value* mask = touch(touched.instruction, touched.address, accesses[touched.instruction], nullptr);
+      if (touched.moved) moved.set_mask(*touched.instruction, mask);
     }
+    for (const Touched& touched : all)
+      if (touched.write)
+        touch(touched.instruction, touched.address, accesses[touched.instruction],
+              moved.mask(llvm::cast<llvm::StoreInst>(touched.instruction)->getValueOperand()));
+    for (const MovedValues::Use& use : uses)
+      touch(use.user, llvm::ConstantPointerNull::get(b_.getPtrTy()), accesses[use.origin], moved.mask(use.value));
     for (llvm::BasicBlock& block : function)
       for (llvm::Instruction& at : block)
         if (at.hasMetadata(kCopied)) {
@@ -275,7 +298,7 @@ class Reporter {
     AccessName name = name_of(&copy, names);
     copy.setArgOperand(3, description({&copy, nullptr, type, bytes, true}, name, place++));
     name.buffer = llvm::cast<llvm::MDString>(copy.getMetadata(kCopied)->getOperand(0))->getString();
-    copy.setArgOperand(4, description({&copy, nullptr, type, bytes, false}, name, place++));
+    copy.setArgOperand(4, description({&copy, nullptr, type, bytes, false, true}, name, place++));
     copy.setArgOperand(6, iterations.at(*copy.getParent()));
   }
 
@@ -301,9 +324,11 @@ class Reporter {
     const auto number = [&](std::int64_t n) { return b_.getInt64(static_cast<std::uint64_t>(n)); };
     const auto bytes =
         static_cast<std::int64_t>(module_.getDataLayout().getTypeStoreSize(touched.type).getFixedValue());
-    return constant(
-        llvm::ConstantStruct::getAnon({text(name.statement), text(name.buffer), number(place), number(bytes),
-                                       number(touched.alignment), number(touched.write ? 1 : 0)}));
+    return constant(llvm::ConstantStruct::getAnon(
+        {text(name.statement), text(name.buffer), number(place), number(bytes), number(touched.alignment),
+         number(touched.write ? 1 : 0),
+         number(std::max<std::int64_t>(1, bytes / std::max(1U, mask_lanes(touched.type)))),
+         number(touched.moved ? 1 : 0)}));
   }
 };
 

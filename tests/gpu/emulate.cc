@@ -106,6 +106,26 @@ void check_barriers(const ir::LoopProgram& loops, const ir::Environment& inputs)
   }
 }
 
+int check_waits(const ir::LoopProgram& loops, const ir::Environment& inputs) {
+  const auto no_wait = [](const ir::Stmt& s) {
+    const auto* group = std::get_if<ir::CopyGroup>(&s->op);
+    return group && group->wait ? ir::make_block({}) : nullptr;
+  };
+  const auto shorter_wait = [](const ir::Stmt& s) -> ir::Stmt {
+    const auto* group = std::get_if<ir::CopyGroup>(&s->op);
+    return group && group->wait ? ir::make_copy_group({true, group->pending + 1}) : nullptr;
+  };
+  int waits = 0;
+  for (const auto& form : {std::function<ir::Stmt(const ir::Stmt&)>(no_wait), {shorter_wait}})
+    for (const ir::LoopProgram& worse : mutants(loops, form)) {
+      CAPTURE(ir::print(worse));
+      ++waits;
+      for (const bool late : {false, true})
+        CHECK_FALSE(emulate(worse, inputs, {}, {.late_copies = late}).faults.empty());
+    }
+  return waits / 2;
+}
+
 codegen::Target gpu(const std::string& name) {
   const auto machine = gpu_machine(name);
   POLYTE_CHECK(machine.has_value(), "no GPU " + name);
@@ -149,6 +169,8 @@ Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs, co
   const polyte_host host = emulator.host();
   result.code = library.kernel(loops.name)(pointers.data(), scratch.data(), &host);
   if (result.code == 0) result.code = emulator.status();
+  for (std::size_t i = 0; i < loops.buffers.size(); ++i)
+    if (result.code == 0 && !inputs.contains(loops.buffers[i].name)) emulator.expect_no_undefined_copy(pointers[i]);
   result.faults = emulator.faults();
   result.counts = emulator.counts();
   return result;

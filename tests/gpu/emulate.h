@@ -45,6 +45,8 @@ std::vector<ir::LoopProgram> mutants(const ir::LoopProgram& loops,
                                      const std::function<ir::Stmt(const ir::Stmt&)>& form);
 // Without any one of their barriers, the emulator finds a fault.
 void check_barriers(const ir::LoopProgram& loops, const ir::Environment& inputs);
+// The same without any one of their waits for copies, and where one waits for a group less; how many of them there are.
+int check_waits(const ir::LoopProgram& loops, const ir::Environment& inputs);
 
 codegen::Target gpu(const std::string& name);
 std::string joined(const std::vector<std::string>& lines);

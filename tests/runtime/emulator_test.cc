@@ -19,14 +19,14 @@ std::function<void(Thread&)> body;
 
 void enter(Thread* thread, const void* const*) { body(*thread); }
 
-constexpr polyte_access kWrite{"S", "y", 0, 4, 4, 1}, kRead{"S", "x", 1, 4, 4, 0};
+constexpr polyte_access kWrite{"S", "y", 0, 4, 4, 1, 4, 0}, kRead{"S", "x", 1, 4, 4, 0, 4, 0};
 
 void write(Thread& t, float* at, float value) {
-  t.touch(&t, at, &kWrite, 0);
+  t.touch(&t, at, &kWrite, 0, 0);
   *at = value;
 }
 float read(Thread& t, const float* at, std::int64_t iteration = 0) {
-  t.touch(&t, at, &kRead, iteration);
+  t.touch(&t, at, &kRead, iteration, 0);
   return *at;
 }
 void meet(Thread& t, std::int64_t place = 0) { t.meet(&t, 0, place); }
@@ -138,24 +138,86 @@ TEST_CASE("outside of all memory, and never written") {
             .find("never written") != std::string::npos);
 }
 
+// Two elements by one read, of which the first was written.
+TEST_CASE("a copy may move what was never written, until somebody uses it") {
+  constexpr polyte_access kMove{"c", "s", 2, 8, 8, 0, 4, 1}, kMoved{"c", "c", 3, 8, 8, 1, 4, 0};
+  const auto moved = [&](Thread& t, float* to) {
+    write(t, shared(t), 1);
+    const std::uint64_t undefined = t.touch(&t, shared(t), &kMove, 0, 0);
+    CHECK(undefined == 2);
+    t.touch(&t, to, &kMoved, 0, undefined);
+  };
+  const auto of_shared = [&](const std::function<void(Thread&, float*)>& after) {
+    return [&moved, after](Thread& t, Run&) {
+      moved(t, shared(t) + 8);
+      after(t, shared(t) + 8);
+    };
+  };
+  CHECK(run(of_shared([](Thread& t, float* copy) { (void)read(t, copy); }), {}, 1).faults.empty());
+  CHECK(run(of_shared([](Thread& t, float* copy) {
+              write(t, copy + 1, 2);
+              (void)read(t, copy + 1);
+            }),
+            {}, 1)
+            .faults.empty());
+  CHECK(fault_of(of_shared([](Thread& t, float* copy) { (void)read(t, copy + 1); }), 1).find("+ 36: never written") !=
+        std::string::npos);
+  CHECK(fault_of(of_shared([&](Thread& t, float* copy) {
+                   const std::uint64_t undefined = t.touch(&t, copy, &kMove, 0, 0);
+                   t.touch(&t, nullptr, &kMove, 0, undefined);
+                 }),
+                 1) == "k: c reads s (access 2) and uses it: never written");
+  // By way of the thread's own memory.
+  CHECK(run(
+            [&](Thread& t, Run&) {
+              float own[2];
+              moved(t, own);
+              CHECK(t.touch(&t, own, &kMove, 0, 0) == 2);
+              (void)read(t, own);
+            },
+            {}, 1)
+            .faults.empty());
+  CHECK(fault_of(
+            [&](Thread& t, Run&) {
+              float own[2];
+              moved(t, own);
+              (void)read(t, own + 1);
+            },
+            1) == "k: S reads x (access 1), registers: never written");
+}
+
+TEST_CASE("no copy of what was never written is left in an output") {
+  constexpr polyte_access kMove{"c", "s", 2, 4, 4, 0, 4, 1};
+  std::vector<float> y(4);
+  Emulator emulator;
+  emulator.add_memory("y", y.data(), 16, Emulator::Defined::No);
+  const polyte_host host = emulator.host();
+  const polyte_launch launch{"k", 1, 64, 0, enter};
+  const std::int64_t grid[3] = {1, 1, 1};
+  body = [&](Thread& t) { t.touch(&t, &y[2], &kWrite, 0, t.touch(&t, t.shared, &kMove, 0, 0)); };
+  CHECK(host.launch(host.self, &launch, grid, nullptr) == 0);
+  emulator.expect_no_undefined_copy(y.data());
+  CHECK(emulator.faults() == std::vector<std::string>{"y + 8: at the end a copy of what was never written"});
+}
+
 TEST_CASE("an address that is no multiple of what the access takes it to be") {
-  constexpr polyte_access kVector{"S", "x", 2, 16, 16, 0};
-  CHECK(run([&](Thread& t, Run& r) { t.touch(&t, &r.x[4], &kVector, 0); }, {}, 1).faults.empty());
-  CHECK(fault_of([&](Thread& t, Run& r) { t.touch(&t, &r.x[1], &kVector, 0); }, 1) ==
+  constexpr polyte_access kVector{"S", "x", 2, 16, 16, 0, 4, 0};
+  CHECK(run([&](Thread& t, Run& r) { t.touch(&t, &r.x[4], &kVector, 0, 0); }, {}, 1).faults.empty());
+  CHECK(fault_of([&](Thread& t, Run& r) { t.touch(&t, &r.x[1], &kVector, 0, 0); }, 1) ==
         "k: S reads x (access 2) at x + 4: not a multiple of 16 bytes");
 }
 
 TEST_CASE("what a warp's accesses cost: wavefronts of shared memory, sectors of global memory") {
   // Reads of 64 threads, thread t of the element that `at` says, of as many bytes.
   const auto counted = [](std::int64_t bytes, bool shared, const std::function<std::int64_t(std::int64_t)>& at) {
-    const polyte_access access{"S", "x", 0, bytes, bytes, 0}, fill{"S", "y", 1, 1, 1, 1};
+    const polyte_access access{"S", "x", 0, bytes, bytes, 0, bytes, 0}, fill{"S", "y", 1, 1, 1, 1, 1, 0};
     const Run result = run(
         [&](Thread& t, Run& r) {
           char* const base = shared ? static_cast<char*>(t.shared) : reinterpret_cast<char*>(r.x.data());  // NOLINT
           if (shared && t.thread == 0)
-            for (std::int64_t i = 0; i < 1024; ++i) t.touch(&t, base + i, &fill, i);
+            for (std::int64_t i = 0; i < 1024; ++i) t.touch(&t, base + i, &fill, i, 0);
           meet(t);
-          if (t.thread < 32) t.touch(&t, base + bytes * at(t.thread), &access, 0);
+          if (t.thread < 32) t.touch(&t, base + bytes * at(t.thread), &access, 0, 0);
         },
         {.count_accesses = true});
     REQUIRE(result.faults == std::vector<std::string>{});
