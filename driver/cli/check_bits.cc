@@ -8,8 +8,9 @@
 
 namespace polyte::cli {
 
-int check_bits(const std::string& path, const ModelVerbOptions& model, const std::string& target, bool json) {
-  driver::BitCheck check(target_from(target), {});
+int check_bits(const std::string& path, const ModelVerbOptions& model, const std::string& target_name, bool json) {
+  const codegen::Target target = target_from(target_name);
+  driver::BitCheck check(target, {});
   check.model(frontend::import_onnx(path, import_options(model)).graph);
   const driver::BitReport& report = check.report();
   const bool good = report.problems.empty() && report.fallbacks.empty();
@@ -38,7 +39,8 @@ int check_bits(const std::string& path, const ModelVerbOptions& model, const std
   for (const std::string& line : report.skipped) std::cout << "not interpreted: " << line << "\n";
   std::cout << "second judge: the loops of " << report.executed << " kernels executed, " << report.not_executed
             << " too large\n";
-  std::cout << report.kernels << " kernels by naive, template and poly, with 1 and 2 threads: "
+  std::cout << report.kernels << " kernels by naive, template and poly, "
+            << (target.kind == TargetKind::Cuda ? "emulated in two orders: " : "with 1 and 2 threads: ")
             << (good ? "equal bits, no fallback" : "not as they should be") << "\n";
   return good ? 0 : static_cast<int>(ExitStatus::Refused);
 }

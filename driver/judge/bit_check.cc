@@ -35,6 +35,10 @@ bool is_approximate(const ir::Program& program) {
   return found;
 }
 
+// A GPU's threads, the second time.
+constexpr runtime::EmulatorOptions kAdverse{
+    .order = runtime::ThreadOrder::Random, .interleave = true, .late_copies = true};
+
 // Integers do not stay integers: then a sum in another order has other bits.
 bool leaves_integers(const ir::Program& program) {
   if (is_approximate(program)) return true;
@@ -125,6 +129,7 @@ class KernelCheck {
       KernelOptions kernel;
       kernel.arm = arm;
       kernel.judge_steps = options_.judge_steps;
+      kernel.emulated = target_.kind == TargetKind::Cuda;
       const CompiledOperator op = compile_operator(program_, target_, kernel);
       const bool is_reordered = changes_rounding(*op.built.state) && leaves_integers(*program_);
       ++(op.built.second_judge.ran ? report_.executed : report_.not_executed);
@@ -132,11 +137,17 @@ class KernelCheck {
       if (op.built.declined)
         report_.fallbacks.push_back({program_->name, to_string(arm), to_string(op.built.used()),
                                      op.built.declined->reason, op.built.declined->where});
+      for (const std::string& note : op.built.notes)
+        if (note.find("on one thread") != std::string::npos)
+          report_.fallbacks.push_back({program_->name, to_string(arm), to_string(op.built.used()), note, "on a GPU"});
       for (const int threads : {1, 2}) {
         Tensors tensors = clone(inputs_);
-        OperatorRunner(op, tensors, threads).run();
-        const std::string how =
-            to_string(arm) + " with " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+        OperatorRunner runner(op, tensors, threads);
+        if (threads == 2) runner.set_emulation(kAdverse);
+        runner.run();
+        const std::string how = to_string(arm) + (op.emulated    ? threads == 1 ? " in order" : " in a random order"
+                                                  : threads == 1 ? " with 1 thread"
+                                                                 : " with 2 threads");
         if (alone.empty()) alone = clone(tensors);
         report(tensors, alone, Slack(), how + " against one");
         compare(tensors, is_reordered, how);

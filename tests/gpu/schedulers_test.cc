@@ -2,13 +2,10 @@
 // threads, with just the barriers that are needed, and taken by the assembler without a spill.
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 #include "codegen/nvptx/assembler.h"
 #include "driver/compile/execution_check.h"
-#include "schedule/state/contract.h"
-#include "support/checked.h"
 #include "tests/golden/programs.h"
+#include "tests/gpu/check_kernel.h"
 #include "tests/gpu/emulate.h"
 
 using namespace polyte;
@@ -34,41 +31,15 @@ BuiltKernel built_unproved(const NamedProgram& named, Arm arm, const char* machi
   return driver::build_kernel(named.program, gpu::testing::gpu(machine).machine, driver::testing::unproved(arm));
 }
 
-// Bit for bit; to within rounding where the script's contract or its own words let sums be taken otherwise.
-bool agree(const ir::Contents& a, const ir::Contents& b, bool is_exact) {
-  if (is_exact || !is_float(a.dtype)) return a.bytes == b.bytes;
-  for (std::int64_t i = 0; i < checked_product(a.shape); ++i) {
-    const double x = ir::get_real(a, i), y = ir::get_real(b, i);
-    if (std::isnan(x) && std::isnan(y)) continue;
-    if (!(std::abs(x - y) <= 1e-4 * std::abs(x) + 1e-5)) return false;
-  }
-  return true;
-}
-
-void check_run(const BuiltKernel& kernel, const ir::Environment& inputs, const ir::Environment& expected) {
-  const bool is_exact = !driver::schedule_relaxes_rounding(*kernel.state);
-  const Emulated got = emulate(kernel.kernel.program, inputs, {},
-                               {.order = runtime::ThreadOrder::Random, .interleave = true, .late_copies = true});
-  REQUIRE(joined(got.faults) == "");
-  CHECK(got.code == 0);
-  for (const ir::Buffer* buffer : kernel.program->interface())
-    CHECK_MESSAGE(agree(expected.at(buffer->name), got.buffers.at(buffer->name), is_exact), buffer->name);
-}
-
 void check_programs(const std::vector<NamedProgram>& all) {
   for (const NamedProgram& named : all) {
     CAPTURE(named.name);
-    const ir::Environment inputs = driver::small_integer_environment(*named.program, 1);
-    ir::Environment interpreted = inputs;
-    ir::interpret(*named.program, interpreted, {});
-    const ir::Environment expected = emulate(built_unproved(named, Arm::Naive).kernel.program, inputs, {}).buffers;
-    for (const ir::Buffer* buffer : named.program->interface())  // the interpreter's exp is another one
-      CHECK_MESSAGE(agree(interpreted.at(buffer->name), expected.at(buffer->name), false), buffer->name);
+    const Expected expected = expected_of(named.program);
     for (const Arm arm : kArms) {
       CAPTURE(driver::to_string(arm));
       const BuiltKernel kernel = built(named, arm);
       CAPTURE(schedule::print(kernel.script));
-      check_run(kernel, inputs, expected);
+      check_run(kernel, expected);
     }
   }
 }

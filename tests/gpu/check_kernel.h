@@ -1,0 +1,26 @@
+// Kernels of a GPU by the emulator, against the Program's own meaning.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "driver/compile/build_kernel.h"
+#include "ir/interpret.h"
+
+namespace polyte::gpu::testing {
+
+// Bit for bit; to within rounding where not.
+bool agree(const ir::Contents& a, const ir::Contents& b, bool is_exact);
+
+// On small whole numbers: what the interpreter gives, within rounding (its exp is another one), and the bits of it.
+struct Expected {
+  ir::Environment inputs, outputs;
+};
+Expected expected_of(const std::shared_ptr<const ir::Program>& program);
+// The kernel gives that in a random order of its threads: the bits, where its contract keeps them.
+void check_run(const driver::BuiltKernel& kernel, const Expected& expected);
+
+// Statements of a good many iterations that no loop of threads is around, by their names.
+std::string on_one_thread(const driver::BuiltKernel& kernel);
+
+}  // namespace polyte::gpu::testing
