@@ -49,19 +49,25 @@ class Placer {
  private:
   Names names_;
 
-  // A grid is loops of blocks and nothing between them: a guard goes inside.
+  // A grid is loops of blocks and nothing between them: guards and memory of the blocks go inside. No two blocks touch
+  // an element that one of them writes, so each may have such memory for itself.
   static Stmt together(ir::For loop) {
-    if (const auto* guard = std::get_if<ir::If>(&loop.body->op)) {
-      const auto* inner = std::get_if<ir::For>(&guard->body->op);
-      if (inner && inner->kind == LoopKind::Block) {
-        ir::For within = *inner;
-        within.body = ir::make_if({guard->conditions, guard->condition, inner->body});
-        loop.body = together(std::move(within));
-      }
-    } else if (const auto* next = std::get_if<ir::For>(&loop.body->op); next && next->kind == LoopKind::Block) {
-      loop.body = together(*next);
-    }
+    if (const Stmt inner = inner_blocks(loop.body)) loop.body = together(std::get<ir::For>(inner->op));
     return ir::make_for(std::move(loop));
+  }
+
+  // The loop of blocks that is all of `s`, with what stands around it inside; null: none is.
+  static Stmt inner_blocks(const Stmt& s) {
+    const auto* loop = std::get_if<ir::For>(&s->op);
+    if (loop) return loop->kind == LoopKind::Block ? s : nullptr;
+    const auto* guard = std::get_if<ir::If>(&s->op);
+    const auto* alloc = std::get_if<ir::Alloc>(&s->op);
+    const Stmt inner = guard ? inner_blocks(guard->body) : alloc ? inner_blocks(alloc->body) : nullptr;
+    if (!inner) return nullptr;
+    ir::For within = std::get<ir::For>(inner->op);
+    within.body = guard ? ir::make_if({guard->conditions, guard->condition, within.body})
+                        : ir::make_alloc({alloc->buffer, within.body});
+    return ir::make_for(std::move(within));
   }
 
   // Memory of the device begins before the launch: it is one thread's, whose iterations may have the same.

@@ -35,7 +35,10 @@ class LaunchChecker {
 
   void visit(const Tree& tree) {
     if (const auto* sequence = std::get_if<Sequence>(&tree->op))
-      for (const Tree& child : sequence->children) visit(child);
+      for (const Tree& child : sequence->children) {
+        check_alone(child);
+        visit(child);
+      }
     const auto* loop = std::get_if<Loop>(&tree->op);
     if (!loop) return;
     check_place(*loop);
@@ -67,6 +70,15 @@ class LaunchChecker {
     } else if (threads) {
       report(text(loop) + " is inside " + text(*threads) + ", whose iterations are threads already: fuse the two");
     }
+  }
+
+  // Of what stands in a row inside a loop of blocks.
+  void check_alone(const Tree& tree) {
+    const auto* loop = std::get_if<Loop>(&tree->op);
+    const Loop* const blocks = innermost_above([](LoopKind kind) { return kind == LoopKind::Block; });
+    if (loop && blocks && loop->kind == LoopKind::Block)
+      report(text(*loop) + " stands beside others inside " + text(*blocks) +
+             ": blocks start at the launch, expected loops of blocks directly within each other");
   }
 
   void check_block(const Loop& loop) {
