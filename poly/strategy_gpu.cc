@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <span>
 
 #include "ir/relations.h"
+#include "poly/attention_nest.h"
 #include "poly/block_nest.h"
 #include "poly/nest_order.h"
 #include "poly/parts_nest.h"
@@ -62,9 +64,12 @@ class GpuStrategy {
       : program_(program), reference_(reference), machine_(machine), options_(options) {}
 
   // The nests from the front that are planned together, and their plans.
-  std::pair<std::size_t, std::vector<schedule::NestPlan>> plan(std::span<const Core> nests, int number) const {
+  std::pair<std::size_t, std::vector<schedule::NestPlan>> plan(std::span<const Core> nests, int number,
+                                                               std::vector<std::string>& notes) const {
     const Bands bands = bands_of(nests.front());
     if (options_.affine_core_only) return {1, {points(bands, number)}};
+    if (!options_.keep_order)
+      if (auto attention = plan_attention(nests, number, notes)) return {attention->first, {attention->second}};
     if (auto sum = plan_sum(bands, number)) return {1, std::move(sum->nests)};
     for (std::size_t count = nests.size(); bands.members.empty() && count > 0; --count)
       if (auto row = plan_single_row(nests.first(count), number)) return {count, {*std::move(row)}};
@@ -83,6 +88,27 @@ class GpuStrategy {
         &program_, &reference_, &machine_, bands.members, bands.parts, number, options_.affine_core_only};
     auto squares = plan_square_nest(nest);
     return squares ? *std::move(squares) : plan_point_nest(nest);
+  }
+
+  // The nests from the front whose statements are two contractions and the softmax between them, and no others.
+  std::optional<std::pair<std::size_t, schedule::NestPlan>> plan_attention(std::span<const Core> nests, int number,
+                                                                           std::vector<std::string>& notes) const {
+    std::set<const ir::Statement*> here;
+    for (std::size_t count = 1; count <= nests.size(); ++count) {
+      for (const Cluster* part : clusters_of(nests[count - 1]))
+        here.insert(part->statements.begin(), part->statements.end());
+      const auto form = schedule::find_softmax_product(
+          program_, static_cast<std::size_t>(*std::ranges::min_element(here) - program_.statements.data()));
+      if (!form) return std::nullopt;
+      if (form->end - form->begin != here.size()) continue;
+      const std::vector<const ir::Statement*> all = form->all();
+      if (std::ranges::any_of(all, [&](const ir::Statement* s) { return !here.contains(s); })) return std::nullopt;
+      AttentionPlan attention = plan_attention_nest({&program_, &reference_, &machine_, *form, number, count == 1});
+      if (!attention.why.empty()) notes.push_back(attention.why);
+      if (!attention.plan) return std::nullopt;
+      return std::pair{count, *std::move(attention.plan)};
+    }
+    return std::nullopt;
   }
 
   std::optional<SumPlan> plan_sum(const Bands& bands, int number) const {
@@ -123,7 +149,7 @@ NestSchedule schedule_for_gpu(const ir::Program& program, const schedule::State&
   const GpuStrategy strategy(program, reference, machine, options);
   int number = 0;
   for (std::size_t i = 0; i < nests.size(); ++number) {
-    auto [count, plans] = strategy.plan(std::span(nests).subspan(i), number);
+    auto [count, plans] = strategy.plan(std::span(nests).subspan(i), number, schedule.notes);
     std::ranges::move(plans, std::back_inserter(schedule.nests));
     i += count;
   }

@@ -111,8 +111,10 @@ void compare_rewritten(const schedule::State& state, const ir::Environment& inpu
   using Kind = schedule::Rewrite::Kind;
   const bool only_inlined =
       std::ranges::all_of(state.rewrites, [](const schedule::Rewrite& r) { return r.kind == Kind::Inline; });
-  const bool rounds_anew = std::ranges::any_of(  // small whole numbers, too
-      state.rewrites, [](const schedule::Rewrite& r) { return r.kind == Kind::Reciprocal || r.kind == Kind::Online; });
+  const bool rounds_anew = std::ranges::any_of(state.rewrites, [](const schedule::Rewrite& r) {
+    return r.kind == Kind::Reciprocal || r.kind == Kind::Online ||
+           r.kind == Kind::Deferred;  // small whole numbers, too
+  });
   ir::Environment before = inputs, after = inputs;
   const ir::InterpretOptions limits{.sizes = options.sizes, .on_event = {}, .max_steps = options.max_steps};
   ir::interpret(*state.reference, before, limits);

@@ -122,6 +122,8 @@ std::string rewrite_text(const Rewrite& rewrite) {
       return "online " + rewrite.tensor;
     case Rewrite::Kind::Reciprocal:
       return "reciprocal " + rewrite.tensor;
+    case Rewrite::Kind::Deferred:
+      return "defer " + rewrite.tensor + " to " + rewrite.other;
   }
   return "";
 }

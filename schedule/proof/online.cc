@@ -3,7 +3,8 @@
 // With real numbers, A holds the sum of exp(e - M) * v over the terms so far after each iteration, M being the maximum
 // so far: exp(a) * exp(b) = exp(a + b) carries it from one maximum to the next, and at the end M is the one that
 // readers see. That needs: every update in one iteration, every cell with an update scaled once an iteration, by
-// the maximum that its terms refer to, and sums that begin at 0.
+// the maximum that its terms refer to, and sums that begin at 0. A definition w = exp(e - M) may stand in the loop,
+// behind M's update: then the sums read what their own iteration has put there, and nobody else reads it.
 #include <isl/map.h>
 #include <isl/set.h>
 
@@ -23,6 +24,8 @@ class OnlineCheck {
   std::optional<Refusal> run() {
     if (auto why = wrong_group()) return fault(*why);
     if (auto why = wrong_maximum()) return fault(*why);
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+      if (auto why = wrong_weight(i)) return fault(*why);
     for (std::size_t i = 0; i < sums_.size(); ++i)
       if (auto why = wrong_sum(i)) return fault(*why);
     for (std::size_t i = 0; i < after_.statements.size(); ++i) {
@@ -41,7 +44,7 @@ class OnlineCheck {
   std::size_t first_ = 0, end_ = 0;  // the group, after
   std::size_t inits_ = 0;
   const ir::Statement* maximum_ = nullptr;
-  std::vector<const ir::Statement*> sums_, sum_inits_;  // before
+  std::vector<const ir::Statement*> weights_, sums_, sum_inits_;  // before
   ir::Affine begin_, stop_;
 
   Refusal fault(const std::string& why) const {
@@ -58,7 +61,7 @@ class OnlineCheck {
     return std::find(rewrite_.sums.begin(), rewrite_.sums.end(), buffer) != rewrite_.sums.end();
   }
 
-  // [inits] loop L { M.old; M.update; A.scale; A.update; .. } where M.update .. the last sum were.
+  // [inits] loop L { M.old; M.update; w; A.scale; A.update; .. } where M.update .. the last sum were.
   std::optional<std::string> wrong_group() {
     for (const ir::Statement& s : before_.statements) {
       const std::string& buffer = s.writes.front().buffer;
@@ -68,14 +71,19 @@ class OnlineCheck {
     if (!maximum_ || sums_.size() != rewrite_.sums.size() || sums_.empty()) return "statements are missing";
     first_ = position(before_, maximum_->name);
     const std::size_t last = position(before_, sums_.back()->name);
+    const std::vector<const ir::Statement*> candidates = softmax_weights(before_, rewrite_.tensor);
     for (std::size_t i = first_; i <= last; ++i) {
       const ir::Statement& s = before_.statements[i];
-      if (&s == maximum_ || std::find(sums_.begin(), sums_.end(), &s) != sums_.end()) continue;
+      if (&s == maximum_ || std::ranges::find(sums_, &s) != sums_.end()) continue;
+      if (std::ranges::find(candidates, &s) != candidates.end()) {
+        weights_.push_back(&s);
+        continue;
+      }
       if (!is_sum(s.writes.front().buffer) || s.combiner != ir::Combiner::None) return s.name + " is in between";
       sum_inits_.push_back(&s);
     }
     inits_ = sum_inits_.size();
-    end_ = first_ + inits_ + 2 + 2 * sums_.size();
+    end_ = first_ + inits_ + 2 + weights_.size() + 2 * sums_.size();
     if (after_.statements.size() != before_.statements.size() - (last + 1 - first_) + (end_ - first_))
       return "statements are missing";
     const ir::Region* region = nullptr;
@@ -161,14 +169,15 @@ class OnlineCheck {
   std::optional<std::string> wrong_sum(std::size_t which) const {
     const ir::Statement& then = *sums_[which];
     const std::string& buffer = then.writes.front().buffer;
-    const std::size_t scale_at = first_ + inits_ + 2 + 2 * which;
+    const std::size_t scale_at = scale_position(which);
     if (then.region_depth > 0) return then.name + " is in a region already";
     if (auto why = wrong_points(scale_at + 1, then)) return why;
-    const auto sum = softmax_sum(then, rewrite_.tensor);
+    const ir::Statement whole = with_weights(then, weights_);
+    const auto sum = softmax_sum(whole, rewrite_.tensor);
     if (!sum) return then.name + " is no sum of exp(.. - " + rewrite_.tensor + ")";
     if (!state_.may_reorder(then)) return "the contract does not let " + buffer + " be scaled in between";
-    for (const ir::Load* load : ir::loads_of(then.values.front()))
-      if (is_sum(load->buffer)) return then.name + " reads " + load->buffer;
+    for (const ir::Load* load : ir::loads_of(whole.values.front()))
+      if (is_sum(load->buffer) || is_weight(load->buffer)) return then.name + " reads " + load->buffer;
     for (const ir::Statement& s : before_.statements)
       if (&s != &then && s.writes.front().buffer == buffer && (s.combiner != ir::Combiner::None || !is_zero(s)))
         return s.name + " does not begin at 0";
@@ -180,9 +189,31 @@ class OnlineCheck {
       return scale.name + " does not scale";
     ir::Statement expected = scale;
     expected.writes = then.writes;
-    expected.values = {softmax_scale(then, *sum, rewrite_.other)};
+    expected.values = {softmax_scale(whole, *sum, rewrite_.other)};
     if (!ir::equal(expected, scale)) return scale.name + " scales by something else";
     return wrong_scales(scale_at, buffer);
+  }
+
+  std::size_t scale_position(std::size_t which) const { return first_ + inits_ + 2 + weights_.size() + 2 * which; }
+
+  bool is_weight(const std::string& buffer) const {
+    return std::ranges::any_of(weights_, [&](const ir::Statement* w) { return w->writes.front().buffer == buffer; });
+  }
+
+  // Every element is computed once, in the iteration in which the sums read it, and they alone.
+  std::optional<std::string> wrong_weight(std::size_t which) const {
+    const std::size_t at = first_ + inits_ + 2 + which;
+    const std::string& buffer = weights_[which]->writes.front().buffer;
+    if (auto why = wrong_points(at, *weights_[which])) return why;
+    const isl::set computed = with_iteration(at, buffer, true).range();
+    for (std::size_t i = 0; i < after_.statements.size(); ++i) {
+      if (i == at || !touches(after_.statements[i], buffer)) continue;
+      const auto sum = std::ranges::find(sums_, after_.statements[i].name, &ir::Statement::name);
+      if (sum == sums_.end()) return after_.statements[i].name + " touches " + buffer;
+      if (!subset(with_iteration(i, buffer, false).range(), computed))
+        return after_.statements[i].name + " reads " + buffer + " of another iteration";
+    }
+    return std::nullopt;
   }
 
   static bool is_zero(const ir::Statement& s) {

@@ -174,6 +174,9 @@ std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state) {
       case Rewrite::Kind::Reciprocal:
         refusal = check_reciprocals(*before, rewrite);
         break;
+      case Rewrite::Kind::Deferred:
+        refusal = check_deferred(state, rewrite, impl.basis_of(before));
+        break;
     }
     if (refusal) return refusal;
     if (auto lost = lost_sizes(impl.basis_of(before).model, impl.basis_of(rewrite.after).model)) return lost;

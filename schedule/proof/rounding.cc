@@ -41,9 +41,9 @@ std::string number(double value) {
   return text.str();
 }
 
-// Updates of one cell by this statement of the basis, at most; nullopt where a size is open.
-std::optional<double> terms_of(const State& state, const std::string& update) {
-  const State plain = reference_state(state.basis);
+// Updates of one cell by this statement of the Program, at most; nullopt where a size is open.
+std::optional<double> terms_of(const std::shared_ptr<const ir::Program>& program, const std::string& update) {
+  const State plain = reference_state(program);
   const ScheduledStatement& s = plain.at(update);
   double terms = 1;
   for (const std::string& iterator : s.body.reductions) {
@@ -53,6 +53,7 @@ std::optional<double> terms_of(const State& state, const std::string& update) {
   }
   return terms;
 }
+std::optional<double> terms_of(const State& state, const std::string& update) { return terms_of(state.basis, update); }
 
 const ir::Statement* update_of(const State& state, const std::string& tensor) {
   for (const ir::Statement& s : state.basis->statements)
@@ -81,6 +82,36 @@ std::string factor_note(const State& state, const Rewrite& rewrite) {
          "): " + bound(state, *merge, both);
 }
 
+bool takes_exponential(const ir::Expr& e) {
+  bool found = false;
+  ir::for_each_node(e, [&](const ir::ExprNode& node) {
+    const auto* unary = std::get_if<ir::Unary>(&node.op);
+    found = found || (unary && unary->op == ir::UnaryOp::Exp);
+  });
+  return found;
+}
+
+// Weights of a narrower type, in the sum or in the definition that it reads, are rounded beside another maximum than
+// the last one.
+std::string weights_note(const State& state, const ir::Statement& update) {
+  std::vector<ir::Expr> values = {update.values.front()};
+  for (const ir::Load* load : ir::loads_of(update.values.front()))
+    for (const ir::Statement& s : state.basis->statements)
+      if (s.region_depth > 0 && s.combiner == ir::Combiner::None && s.writes.front().buffer == load->buffer)
+        values.push_back(s.values.front());
+  DType narrowest = update.values.front()->type;
+  for (const ir::Expr& value : values)
+    ir::for_each_node(value, [&](const ir::ExprNode& node) {
+      const auto* cast = std::get_if<ir::Cast>(&node.op);
+      if (cast && is_float(node.type) && takes_exponential(cast->a) &&
+          unit_roundoff(node.type) > unit_roundoff(narrowest))
+        narrowest = node.type;
+    });
+  if (narrowest == update.values.front()->type) return "";
+  return ", and " + number(2 * unit_roundoff(narrowest)) + " * sum of |terms| for weights rounded to " +
+         std::string(to_string(narrowest)) + " beside another maximum";
+}
+
 // A scale multiplies by an exponential of at most 4 units in the last place: 8 roundings, and its own.
 std::string online_note(const State& state, const Rewrite& rewrite, const std::string& sum) {
   const ir::Statement* update = update_of(state, sum);
@@ -92,7 +123,7 @@ std::string online_note(const State& state, const Rewrite& rewrite, const std::s
   std::optional<double> all;
   if (scales && inner) all = *inner * static_cast<double>(*scales) + 10 * static_cast<double>(*scales);
   return sum + " is scaled to the running maximum " + rewrite.tensor + " at each step of " + rewrite.loop + ": " +
-         bound(state, *update, all);
+         bound(state, *update, all) + weights_note(state, *update);
 }
 
 // A quotient is rounded once, a product with a reciprocal twice.
@@ -110,6 +141,17 @@ std::string reciprocal_note(const ir::Program& before, const Rewrite& rewrite) {
          ": |error| <= gamma(2) * |quotient|, gamma(2) = " + number(gamma(2, type)) + " for " +
          std::string(to_string(type)) +
          " (1.5 units in the last place, where a division has 0.5), as long as the reciprocal is a normal number";
+}
+
+// Terms are rounded once less, the sum once more.
+std::string deferred_note(const State& state, const Rewrite& rewrite) {
+  const ir::Statement& update = rewrite.after->statement(rewrite.other + ".update");
+  const ir::Expr& quotient = rewrite.after->statement(rewrite.tensor).values.front();
+  auto roundings = terms_of(rewrite.after, update.name);
+  if (roundings) *roundings += 1;
+  return rewrite.tensor + " is divided by " + ir::to_string(std::get<ir::Binary>(quotient->op).b) +
+         " once, after the sum " + rewrite.other + ": " + bound(state, update, roundings) +
+         ", as long as the sum is a normal number";
 }
 
 // An instruction that adds several products at once truncates where a float's addition rounds, so that each term counts
@@ -135,6 +177,7 @@ std::vector<std::string> rounding_notes(const State& state, Prover& prover) {
   };
   for (const Rewrite& rewrite : state.rewrites) {
     if (rewrite.kind == Rewrite::Kind::Factor) add(factor_note(state, rewrite));
+    if (rewrite.kind == Rewrite::Kind::Deferred) add(deferred_note(state, rewrite));
     for (const std::string& sum : rewrite.sums) add(online_note(state, rewrite, sum));
   }
   for (const std::string& name : prover.reordered(state)) {

@@ -54,6 +54,14 @@ void parse_reciprocal(LineParser& line, std::vector<Operation>& into) {
   into.push_back(Reciprocal{line.name("a statement")});
 }
 
+void parse_defer_division(LineParser& line, std::vector<Operation>& into) {
+  DeferDivision directive;
+  directive.tensor = line.name("a tensor");
+  line.expect("as");
+  directive.sum = line.name("a name for the sum");
+  into.push_back(directive);
+}
+
 void parse_atomic(LineParser& line, std::vector<Operation>& into) {
   into.push_back(Atomic{line.names(",", "a statement")});
 }
@@ -90,6 +98,8 @@ std::string print_reassociate(const Reassociate& d) {
 
 std::string print_reciprocal(const Reciprocal& d) { return "reciprocal " + d.statement; }
 
+std::string print_defer_division(const DeferDivision& d) { return "defer_division " + d.tensor + " as " + d.sum; }
+
 std::string print_atomic(const Atomic& d) { return "atomic " + list(d.statements, ", "); }
 
 }  // namespace
@@ -102,6 +112,7 @@ const std::vector<DirectiveRow>& algebra_directives() {
       directive<SplitReduction, print_split_reduction, split_reduction>("split_reduction", parse_split_reduction),
       directive<Reassociate, print_reassociate, reassociate>("reassociate", parse_reassociate),
       directive<Reciprocal, print_reciprocal, reciprocal>("reciprocal", parse_reciprocal),
+      directive<DeferDivision, print_defer_division, defer_division>("defer_division", parse_defer_division),
       directive<Atomic, print_atomic, atomic>("atomic", parse_atomic),
   };
   return kTable;

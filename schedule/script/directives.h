@@ -181,6 +181,10 @@ struct Reassociate {
 struct Reciprocal {
   std::string statement;
 };
+// defer_division T as P: terms of the sum T that share a divisor are added up in P, which is divided at the end.
+struct DeferDivision {
+  std::string tensor, sum;
+};
 // rewrite online A, B from MX over L: sums of exp(e - MX) * v along with the maximum MX, in one pass.
 struct Online {
   std::vector<std::string> sums;

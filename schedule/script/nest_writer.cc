@@ -14,6 +14,8 @@ class NestWriter {
     if (plan_.map) write(*plan_.map);
     if (plan_.tile) write(*plan_.tile);
     for (const PlannedReciprocal& reciprocal : plan_.reciprocals) add(Reciprocal{reciprocal.statement}, reciprocal.by);
+    for (const PlannedInline& inlined : plan_.inlined) add(ComputeInline{inlined.tensor}, inlined.by);
+    for (const PlannedDeferral& each : plan_.deferrals) add(DeferDivision{each.tensor, each.sum}, each.by);
     for (const PlannedParam& param : plan_.params)
       add(SetParam{numbered(param.name), {factor(param.size)}, {}}, param.by);
     for (const auto& split : plan_.splits) std::visit([this](const auto& each) { write(each); }, split);
@@ -96,6 +98,8 @@ class NestWriter {
                        parts.of_neighbours ? Form::Blocks : Form::Interleaved},
         parts.by);
   }
+
+  void write(const PlannedOnline& online) { add(Online{online.sums, online.maximum, {"", online.loop}}, online.by); }
 
   void write(const PlannedRename& rename) { add(Rename{{rename.statement, rename.loop}, rename.name}, rename.by); }
 

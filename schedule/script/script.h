@@ -43,7 +43,7 @@ using AnyOperation =
                  Parallel, Bind, ComputeInline, InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic,
                  Specialize, ComputeAt, ComputeRoot, StoreAt, ReverseComputeAt, Place, Nest, Stage, FoldStorage,
                  BoundStorage, StorageAlign, HoistStorage, Reuse, SetScope, TransformLayout, DoubleBuffer, ComputeWith,
-                 Prefetch, StoreNonTemporal, Pad, SetTail, Tensorize, Transaction, Reciprocal, Swizzle>;
+                 Prefetch, StoreNonTemporal, Pad, SetTail, Tensorize, Transaction, Reciprocal, Swizzle, DeferDivision>;
 struct Operation : AnyOperation {
   using AnyOperation::AnyOperation;
   POLYTE_OUT_OF_LINE(Operation);

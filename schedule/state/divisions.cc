@@ -1,6 +1,7 @@
 #include "schedule/state/divisions.h"
 
 #include <algorithm>
+#include <set>
 
 namespace polyte::schedule {
 
@@ -43,6 +44,35 @@ bool is_division(const ir::Expr& e) {
   return binary && binary->op == ir::BinaryOp::Div;
 }
 
+// Each free iterator is one of the element's subscripts: the element says in which iterations it is updated.
+bool has_plain_element(const ir::Statement& update) {
+  std::set<std::string> named;
+  for (const ir::Index& index : update.writes.front().indices) {
+    const auto symbol = index.affine.as_symbol();
+    if (index.indirect || !symbol || !named.insert(*symbol).second) return false;
+  }
+  return std::ranges::all_of(update.iterators, [&](const std::string& iterator) {
+    return named.contains(iterator) != (std::ranges::find(update.reductions, iterator) != update.reductions.end());
+  });
+}
+
+// Of a product, the factor that is such a quotient, without its divisor.
+std::optional<CommonDivisor> common_divisor_of(const ir::Expr& e, const ir::Statement& update) {
+  const auto* binary = std::get_if<ir::Binary>(&e->op);
+  if (!binary) return std::nullopt;
+  const auto varies = [&](const ir::ExprNode& node) {
+    return std::ranges::any_of(update.reductions, [&](const std::string& it) { return uses(node, it); });
+  };
+  if (binary->op == ir::BinaryOp::Div && !has_node(binary->b, varies) && !reads_own_result(update, binary->b))
+    return CommonDivisor{binary->a, binary->b};
+  if (binary->op != ir::BinaryOp::Mul) return std::nullopt;
+  if (auto left = common_divisor_of(binary->a, update))
+    return CommonDivisor{ir::make_binary(ir::BinaryOp::Mul, left->term, binary->b), left->divisor};
+  if (auto right = common_divisor_of(binary->b, update))
+    return CommonDivisor{ir::make_binary(ir::BinaryOp::Mul, binary->a, right->term), right->divisor};
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<ir::Expr> divisions_of(const ir::Statement& s) {
@@ -80,6 +110,13 @@ ir::Expr with_reciprocals(const ir::Expr& e, const std::function<bool(const ir::
   if (const auto* o = std::get_if<ir::Select>(&e->op)) return ir::make_select(in(o->condition), in(o->a), in(o->b));
   if (const auto* o = std::get_if<ir::Cast>(&e->op)) return ir::make_cast(e->type, in(o->a));
   return e;
+}
+
+std::optional<CommonDivisor> common_divisor(const ir::Statement& update) {
+  const bool is_plain = update.combiner == ir::Combiner::Sum && !update.guard && update.writes.size() == 1 &&
+                        update.region_depth == 0 && is_float(update.values.front()->type);
+  if (!is_plain || !has_plain_element(update)) return std::nullopt;
+  return common_divisor_of(update.values.front(), update);
 }
 
 }  // namespace polyte::schedule

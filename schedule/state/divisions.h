@@ -1,9 +1,11 @@
 // Divisions of floating-point numbers by what stays the same while a statement runs on, as the rows of a softmax have
-// them: y[i, j] = e[i, j] / total[i]. A product with 1 / total[i] costs one division a row. The rewrite, its proof and
-// its rounding note ask here which divisions are meant.
+// them: y[i, j] = e[i, j] / total[i]. A product with 1 / total[i] costs one division a row; where a sum of such
+// quotients follows, the sum can be divided in place of its terms. The rewrites, their proofs and their rounding notes
+// ask here which divisions are meant.
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "ir/program.h"
 
@@ -16,5 +18,13 @@ std::vector<ir::Expr> divisions_of(const ir::Statement& s);
 std::string why_not_shared(const ir::Statement& s, const ir::Expr& division);
 // e with a * (1 / b) for every a / b that `chosen` accepts; subscripts stay.
 ir::Expr with_reciprocals(const ir::Expr& e, const std::function<bool(const ir::Expr& division)>& chosen);
+
+// The terms of a sum without a divisor that all terms of an element have in common: of
+// o[i, c] += e[i, j] / total[i] * v[j, c]  the term e[i, j] * v[j, c], and total[i].
+struct CommonDivisor {
+  ir::Expr term, divisor;
+};
+// nullopt where there is none, where the update is no plain sum, or an element is not one iterator a dimension.
+std::optional<CommonDivisor> common_divisor(const ir::Statement& update);
 
 }  // namespace polyte::schedule

@@ -48,6 +48,16 @@ struct PlannedReciprocal {  // a / b of the statement becomes a * (1 / b)
   std::string statement;
   Provenance by = Provenance::TileModel;
 };
+// The definition of a temporary put where it is read; a sum whose terms share a divisor divided once, `sum` before
+// that.
+struct PlannedInline {
+  std::string tensor;
+  Provenance by = Provenance::TileModel;
+};
+struct PlannedDeferral {
+  std::string tensor, sum;
+  Provenance by = Provenance::TileModel;
+};
 struct PlannedParam {
   std::string name;
   TileSize size;
@@ -70,6 +80,12 @@ struct PlannedParts {
 };
 struct PlannedRename {
   std::string statement, loop, name;
+  Provenance by = Provenance::TileModel;
+};
+// Sums of exponentials that advance along with their maximum.
+struct PlannedOnline {
+  std::vector<std::string> sums;
+  std::string maximum, loop;
   Provenance by = Provenance::TileModel;
 };
 
@@ -155,8 +171,10 @@ struct NestPlan {
   std::optional<PlannedMap> map = {};
   std::optional<PlannedTile> tile = {};
   std::vector<PlannedReciprocal> reciprocals = {};
+  std::vector<PlannedInline> inlined = {};
+  std::vector<PlannedDeferral> deferrals = {};
   std::vector<PlannedParam> params = {};
-  std::vector<std::variant<PlannedSplit, PlannedParts, PlannedRename>> splits = {};
+  std::vector<std::variant<PlannedSplit, PlannedParts, PlannedRename, PlannedOnline>> splits = {};
   NestTree tree = {};  // null: the order stays as it is
   Provenance tree_by = Provenance::TileModel;
   std::vector<PlannedStage> stages = {};

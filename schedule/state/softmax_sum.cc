@@ -8,9 +8,15 @@ namespace polyte::schedule {
 
 namespace {
 
-// exp(e - M[..]) itself.
+// Of conversions between floats, what they round.
+const ir::Expr& rounded(const ir::Expr& e) {
+  const auto* cast = std::get_if<ir::Cast>(&e->op);
+  return cast && is_float(e->type) && is_float(cast->a->type) ? rounded(cast->a) : e;
+}
+
+// exp(e - M[..]) itself, which may be rounded to another type.
 std::optional<SoftmaxSum> weight(const ir::Expr& value, const std::string& maximum) {
-  const auto* exponential = std::get_if<ir::Unary>(&value->op);
+  const auto* exponential = std::get_if<ir::Unary>(&rounded(value)->op);
   if (!exponential || exponential->op != ir::UnaryOp::Exp) return std::nullopt;
   const auto* difference = std::get_if<ir::Binary>(&exponential->a->op);
   if (!difference || difference->op != ir::BinaryOp::Sub) return std::nullopt;
@@ -33,6 +39,17 @@ bool has_own_maximum(const ir::Access& cell, const ir::Load& maximum) {
   return std::includes(iterators.begin(), iterators.end(), used.begin(), used.end());
 }
 
+// The iterators in the order of the dimensions; empty where the definition does not write each element once.
+std::vector<std::string> own_iterators(const ir::Statement& definition) {
+  std::vector<std::string> iterators;
+  for (const ir::Index& index : definition.writes.front().indices) {
+    const auto symbol = index.affine.as_symbol();
+    if (index.indirect || !symbol || std::ranges::find(iterators, *symbol) != iterators.end()) return {};
+    iterators.push_back(*symbol);
+  }
+  return iterators.size() == definition.iterators.size() ? iterators : std::vector<std::string>();
+}
+
 bool reads(const ir::Expr& e, const std::string& buffer) {
   const std::vector<const ir::Load*> loads = ir::loads_of(e);
   return std::any_of(loads.begin(), loads.end(), [&](const ir::Load* load) { return load->buffer == buffer; });
@@ -40,11 +57,48 @@ bool reads(const ir::Expr& e, const std::string& buffer) {
 
 }  // namespace
 
+std::vector<const ir::Statement*> softmax_weights(const ir::Program& program, const std::string& maximum) {
+  std::vector<const ir::Statement*> weights;
+  for (const ir::Statement& s : program.statements) {
+    const bool is_plain = s.combiner == ir::Combiner::None && !s.guard && s.region_depth == 0 && s.writes.size() == 1;
+    if (!is_plain || own_iterators(s).empty()) continue;
+    const std::string& tensor = s.writes.front().buffer;
+    const auto writes = [&](const ir::Statement& other) {
+      return std::ranges::any_of(other.writes, [&](const ir::Access& write) { return write.buffer == tensor; });
+    };
+    const auto sum = weight(s.values.front(), maximum);
+    if (sum && !reads(sum->exponent, maximum) && !reads(sum->exponent, tensor) &&
+        program.buffer(tensor).role == ir::Role::Temp && std::ranges::count_if(program.statements, writes) == 1)
+      weights.push_back(&s);
+  }
+  return weights;
+}
+
+ir::Statement with_weights(const ir::Statement& update, const std::vector<const ir::Statement*>& weights) {
+  ir::Statement result = update;
+  const auto definition = [&](const ir::Expr& leaf) -> ir::Expr {
+    const auto* load = std::get_if<ir::Load>(&leaf->op);
+    if (!load || load->otherwise || std::ranges::any_of(load->indices, [](const ir::Index& i) { return !!i.indirect; }))
+      return leaf;
+    for (const ir::Statement* w : weights) {
+      if (w->writes.front().buffer != load->buffer) continue;
+      const std::vector<std::string> iterators = own_iterators(*w);
+      ir::Bindings point;
+      for (std::size_t d = 0; d < iterators.size(); ++d) point[iterators[d]] = load->indices[d].affine;
+      return ir::substitute(w->values.front(), point);
+    }
+    return leaf;
+  };
+  for (ir::Expr& value : result.values) value = ir::rewrite(value, definition);
+  return result;
+}
+
 std::optional<SoftmaxSum> softmax_sum(const ir::Statement& update, const std::string& maximum) {
   if (update.combiner != ir::Combiner::Sum || update.guard || update.writes.size() != 1) return std::nullopt;
   const ir::Expr& value = update.values.front();
   const auto accepted = [&](const std::optional<SoftmaxSum>& sum) {
-    return sum && !reads(sum->exponent, maximum) && has_own_maximum(update.writes.front(), *sum->maximum);
+    return sum && sum->exponent->type == value->type && !reads(sum->exponent, maximum) &&
+           has_own_maximum(update.writes.front(), *sum->maximum);
   };
   if (auto alone = weight(value, maximum); accepted(alone)) return alone;
   const auto* product = std::get_if<ir::Binary>(&value->op);

@@ -109,10 +109,11 @@ enum class Contract { Exact, Reassoc, Unsafe };
 // the two Programs alone (schedule/proof/rewrites.cc); the words here say which argument to look for.
 struct Rewrite {
   enum class Kind {
-    Inline,     // reads of `tensor` replaced by its definition
-    Factor,     // the reduction of `tensor` in parts: `other` holds them
-    Online,     // sums of exponentials along with the maximum `tensor`; `sums` are named
-    Reciprocal  // the statement `tensor` multiplies by 1 / b where it divided by b
+    Inline,      // reads of `tensor` replaced by its definition
+    Factor,      // the reduction of `tensor` in parts: `other` holds them
+    Online,      // sums of exponentials along with the maximum `tensor`; `sums` are named
+    Reciprocal,  // the statement `tensor` multiplies by 1 / b where it divided by b
+    Deferred     // the sum `tensor` is `other`, divided once, where each of its terms was
   };
   Kind kind = Kind::Inline;
   std::string tensor;

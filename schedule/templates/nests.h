@@ -84,6 +84,8 @@ OpenNest open_rows(const KernelSoFar& kernel, std::span<const StatementGroup> gr
 OpenNest open_gpu_product(const KernelSoFar& kernel, const StatementGroup& group, bool keep_order);
 OpenNest open_gpu_sum(const KernelSoFar& kernel, const StatementGroup& group);
 OpenNest open_gpu_pointwise(const KernelSoFar& kernel, const StatementGroup& group);
+// Two contractions with the softmax of a row between them, from the front; nullopt where there are none.
+std::optional<OpenNest> open_gpu_attention(const KernelSoFar& kernel, std::span<const StatementGroup> groups);
 OpenNest open_gpu_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups, bool keep_order);
 
 // True where a sum and its neighbours read the same elements along a loop: pooling, stencils.

@@ -33,8 +33,9 @@ class TemplateScheduler {
     std::size_t taken = 0;
     for (std::size_t i = 0; i < groups.size(); ++kernel_.number) {
       const std::span<const StatementGroup> rest = std::span(groups).subspan(i);
+      std::size_t here = take_attention(rest);
       const auto& rows = on_gpu() ? open_gpu_rows : open_rows;
-      std::size_t here = take(rows(kernel_, rest, options_.keep_order), rest.front());
+      if (here == 0) here = take(rows(kernel_, rest, options_.keep_order), rest.front());
       if (here == 0) here = take_one(rest.front());
       taken += here;
       i += std::max<std::size_t>(here, 1);
@@ -74,6 +75,13 @@ class TemplateScheduler {
       reason_ = filling.error().reason;
     }
     return 0;
+  }
+
+  // In another order than the Program's.
+  std::size_t take_attention(std::span<const StatementGroup> groups) {
+    if (!on_gpu() || options_.keep_order) return 0;
+    const auto nest = open_gpu_attention(kernel_, groups);
+    return nest ? take(*nest, groups.front()) : 0;
   }
 
   static bool holds(const TemplateChoice& choice, const OpenNest& nest) {

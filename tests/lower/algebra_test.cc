@@ -181,6 +181,17 @@ TEST_CASE("masked terms, -inf, neither poison an online sum nor count") {
         mask);
 }
 
+TEST_CASE("attention in one pass over the keys, its weights in a tensor of their own") {
+  for (const std::int64_t n : {7, 6})
+    check(kAttention, {{"M", 3}, {"N", n}, {"D", 4}}, "reassoc j",
+          "split i by 2, j by 3\nrewrite online total, o from top over j.o\n"
+          "nest par i.o > { i.i > top.init; i.i > total.init; i.i > <c> > o.init; j.o > { i.i > j.i > { s.init; d > "
+          "s.update }; i.i > top.old; i.i > j.i > top.update; i.i > j.i > p; i.i > total.scale; i.i > <c> > o.scale; "
+          "i.i > j.i > total.update; i.i > j.i > <c> > o.update }; i.i > <c> > y }\nstage s at j.o\nstage p at j.o\n"
+          "stage o at i.o",
+          1e-13);
+}
+
 TEST_CASE("attention in one pass over the keys") {
   for (const std::int64_t n : {7, 6}) {
     check(kAttention, {{"M", 3}, {"N", n}, {"D", 4}}, "reassoc j",

@@ -38,6 +38,20 @@ program shares(M, N)
   k[i, j] = n[i] / n[i]
   c[i, j] = select(x[i, j] / w[i] < 1, x[i, n[i] / 2], 0)
 )";
+const char* const kProduct = R"(
+program product(M, N, D)
+  in  x: f32[M, N]
+  in  v: f32[N, D]
+  out o: f32[M, D]
+  top[i]   = max[j] x[i, j]
+  e[i, j]  = exp(x[i, j] - top[i])
+  total[i] = sum[j] e[i, j]
+  p[i, j]  = e[i, j] / total[i]
+  o[i, c]  = sum[j] p[i, j] * v[j, c]
+)";
+const char* const kOnlineProduct =
+    "compute_inline p\ndefer_division o as u\nsplit j by 4\nrewrite online total, u from top over j.o";
+const ir::Values kProductSizes = {{"M", 3}, {"N", 10}, {"D", 2}};
 const char* const kOnline =
     "split top: j by 4\nsplit total: j by 4\nsplit second: j by 4\n"
     "rewrite online total, second from top over j.o";
@@ -60,11 +74,12 @@ TEST_CASE("algebraic directives print as they are parsed") {
   const Script script =
       script_of(*program,
                 "compute_inline all\nsplit_reduction total: j by 8 as p tree\nreassociate top over j\nreciprocal y\n"
+                "defer_division total as sum\n"
                 "rewrite online total, second from top over j.o\natomic total.update, second.update\n"
                 "specialize N % 4 == 0\n  split top: j by 4\n  specialize N > 8\n    unroll top.update:j.i\n"
                 "  else\n    unroll top.update:j.o\nelse\n  split top: j by 2\nunroll top.update:i");
   const std::string text = print(script);
-  CHECK(script.directives.size() == 8);
+  CHECK(script.directives.size() == 9);
   CHECK(print(parse_script(text, "again")) == text);
   CHECK(
       text.find("specialize N % 4 == 0\n  split top: j by 4   tail guard\n  specialize N > 8\n    unroll "
@@ -158,6 +173,40 @@ TEST_CASE("rewrite online makes one loop in which the maximum and the sums advan
       "> j.i > total.update; i > second.scale; i > j.i > second.update }; i > j > y }");
 }
 
+TEST_CASE("weights of their own go into the loop, behind the maximum") {
+  const auto state = replayed(kProduct, kOnlineProduct, "reassoc j", kProductSizes);
+  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : to_string(state.error(), "s", "")));
+  CHECK(print_nest(state->tree) ==
+        "{ i > top.init; i > total.init; i > c > u.init; j.o > { i > top.old; i > j.i > top.update; i > j.i > e; i > "
+        "total.scale; i > j.i > total.update; i > c > u.scale; i > c > j.i > u.update }; i > c > o }");
+  const auto refusal = [](const std::string& lines, const std::string& contract = "reassoc j") {
+    const auto refused_state = replayed(kProduct, lines, contract, kProductSizes);
+    return refused_state ? "accepted" : refused_state.error().headline;
+  };
+  CHECK(refusal("rewrite online total from top over j") ==
+        "p reads e, which changes with the running maximum: inline it");
+  CHECK(refusal("compute_inline p\nrewrite online total, o from top over j") ==
+        "o is no sum of exp(.. - top) or of exp(.. - top) * ..");
+}
+
+TEST_CASE("defer_division is refused where it means nothing, in these words") {
+  const auto refusal = [](const std::string& lines, const std::string& contract = "reassoc j") {
+    const auto state = replayed(kProduct, lines, contract, kProductSizes);
+    return state ? "accepted" : state.error().headline;
+  };
+  CHECK(refusal("defer_division o as u") == "the terms of an element of o have no divisor in common");
+  CHECK(refusal("compute_inline p\ndefer_division o as u", "exact") ==
+        "defer_division rounds the terms of o otherwise, and the contract is exact: say `reassoc j`");
+  CHECK(refusal("compute_inline p\ndefer_division o as total") == "the name total is taken: a tensor is called so");
+  CHECK(refusal("compute_inline p\ndefer_division p as u") == "no tensor is called p");
+  CHECK(refusal("compute_inline p\ndefer_division e as u") == "e is no reduction: no statement updates it");
+  const auto program = bound_program(kProduct, {});
+  const auto open = replay(program, script_of(*program, "compute_inline p\ndefer_division o as u", "reassoc j"),
+                           test_machine(), {ProofLevel::Full, {}});
+  REQUIRE(!open);
+  CHECK(open.error().headline.starts_with("the quotient of u is not o: an element has no term at "));
+}
+
 TEST_CASE("rewrite online is refused where it means nothing, in these words") {
   CHECK(refused(kSoftmax, kOnline, "exact") ==
         "rewrite online scales partial sums of total, and the contract is exact: say `reassoc j`");
@@ -219,6 +268,53 @@ TEST_CASE("faults in a Program with reciprocals are refused by the proof of the 
           statement(p, "y").domain.push_back(ir::at_least(ir::Affine::symbol("j"), 1));
         }) == "y has changed in more than its values");
   CHECK(verdict_of([&](ir::Program& p) { std::swap(p.order[0], p.order[1]); }) == "another order");
+}
+
+TEST_CASE("faults in a sum that is divided at its end are refused by the proof of the step") {
+  const auto state = replayed(kProduct, "compute_inline p\ndefer_division o as u", "reassoc j", kProductSizes);
+  REQUIRE(static_cast<bool>(state));
+  const auto verdict_of = [&](const std::function<void(ir::Program&)>& damage) {
+    const std::string start = "the quotient of u is not o: ";
+    const std::string headline = verdict_after(*state, damage);
+    return headline.starts_with(start) ? headline.substr(start.size()) : headline;
+  };
+  CHECK(verdict_of([](ir::Program&) {}) == "legal");
+  CHECK(verdict_of([](ir::Program& p) { statement(p, "u.init").values[0] = ir::make_float(DType::F32, 1); }) ==
+        "u.init does not begin as it did");
+  CHECK(verdict_of([](ir::Program& p) { statement(p, "u.update").values[0] = ir::make_float(DType::F32, 1); }) ==
+        "u.update adds something else");
+  CHECK(verdict_of([](ir::Program& p) {
+          statement(p, "u.update").domain.push_back(ir::at_least(ir::Affine::symbol("j"), 1));
+        }) == "u.update adds something else");
+  CHECK(verdict_of([](ir::Program& p) {
+          const auto quotient = std::get<ir::Binary>(statement(p, "o").values[0]->op);
+          statement(p, "o").values[0] = ir::make_binary(ir::BinaryOp::Mul, quotient.a, quotient.b);
+        }) == "o divides something else");
+  CHECK(verdict_of([](ir::Program& p) { std::swap(p.order[0], p.order[1]); }) == "another order");
+}
+
+TEST_CASE("faults in weights beside a running maximum are refused by the proof of the step") {
+  const auto state = replayed(kProduct, kOnlineProduct, "reassoc j", kProductSizes);
+  REQUIRE(static_cast<bool>(state));
+  const auto verdict_of = [&](const std::function<void(ir::Program&)>& damage) {
+    const std::string start = "the sums that run along with top do not end as they should: ";
+    const std::string headline = verdict_after(*state, damage);
+    return headline.starts_with(start) ? headline.substr(start.size()) : headline;
+  };
+  CHECK(verdict_of([](ir::Program&) {}) == "legal");
+  CHECK(verdict_of([](ir::Program& p) {
+          statement(p, "e").domain.push_back(ir::at_least(ir::Affine::symbol("j.o"), 1));
+        }) == "e leaves an update out");
+  CHECK(verdict_of([](ir::Program& p) {  // of the maximum before
+          statement(p, "e").values[0] = ir::rewrite(statement(p, "e").values[0], [](const ir::Expr& leaf) {
+            const auto* load = std::get_if<ir::Load>(&leaf->op);
+            return load && load->buffer == "top" ? ir::make_load(leaf->type, "top.old", load->indices) : leaf;
+          });
+        }) == "e does something else");
+  CHECK(verdict_of([](ir::Program& p) {
+          const ir::Expr weight = ir::make_load(DType::F32, "e", {ir::Affine::symbol("i"), ir::Affine(0)});
+          statement(p, "o").values[0] = ir::make_binary(ir::BinaryOp::Mul, statement(p, "o").values[0], weight);
+        }) == "o has changed");
 }
 
 TEST_CASE("faults in an online Program are refused by the proof of the step") {

@@ -18,8 +18,8 @@ std::vector<std::string> execute_state(const State& state, ir::Environment& buff
 // Inputs of small integers (the same for every call of one seed), all interface inputs of the Program.
 ir::Environment make_inputs(const ir::Program& program, int seed);
 
-// Executes the State and the reference interpreter and compares every interface buffer bit for bit; with reciprocals,
-// which round once more, the interpreter runs the rewritten Program.
+// Executes the State and the reference interpreter and compares every interface buffer bit for bit; after rewrites that
+// round otherwise, as reciprocals, the interpreter runs the rewritten Program.
 std::vector<std::string> compare_with_reference(const State& state, int seed = 1);
 
 }  // namespace polyte::schedule

@@ -67,7 +67,8 @@ constexpr std::array kDirectives = {"param",
                                     "tensorize",
                                     "transaction",
                                     "reciprocal",
-                                    "swizzle"};
+                                    "swizzle",
+                                    "defer_division"};
 static_assert(kDirectives.size() == std::variant_size_v<AnyOperation>, "each directive has a row");
 
 // What is said beside the name: rows of their own.

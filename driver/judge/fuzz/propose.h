@@ -43,6 +43,7 @@ std::vector<schedule::Operation> device(Scene& scene);
 schedule::Operation algebra(Scene& scene);
 schedule::Operation reassociated(Scene& scene);
 std::vector<schedule::Operation> reciprocals(Scene& scene);
+std::vector<schedule::Operation> deferrals(Scene& scene);
 std::vector<schedule::Operation> online(Scene& scene);
 std::vector<schedule::Operation> tensorized(Scene& scene);
 std::vector<schedule::Operation> tiles(Scene& scene);

@@ -66,6 +66,16 @@ std::vector<Operation> reciprocals(Scene& scene) {
   return fitting;
 }
 
+// Sums whose terms have a divisor in common.
+std::vector<Operation> deferrals(Scene& scene) {
+  std::vector<Operation> fitting;
+  for (const ir::Statement& s : scene.state.basis->statements)
+    if (common_divisor(s))
+      fitting.emplace_back(
+          DeferDivision{s.writes.front().buffer, "whole" + std::to_string(scene.random.between(0, 5))});
+  return fitting;
+}
+
 // Maxima along with all sums that name them.
 std::vector<Operation> online(Scene& scene) {
   std::vector<Operation> fitting;
@@ -74,8 +84,9 @@ std::vector<Operation> online(Scene& scene) {
     if (s.body.combiner != ir::Combiner::Max || s.reference.empty() || !is_float(s.body.values.front()->type)) continue;
     const std::string maximum = s.body.writes.front().buffer;
     std::vector<std::string> sums;
+    const auto weights = softmax_weights(*scene.state.basis, maximum);
     for (const ir::Statement& sum : scene.state.basis->statements)
-      if (softmax_sum(sum, maximum)) sums.push_back(sum.writes.front().buffer);
+      if (softmax_sum(with_weights(sum, weights), maximum)) sums.push_back(sum.writes.front().buffer);
     if (sums.empty()) continue;
     for (const Loop* loop : path_to(scene.state.tree, name))
       fitting.emplace_back(Online{sums, maximum, {"", loop->name}});

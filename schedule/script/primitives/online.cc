@@ -1,6 +1,7 @@
 // rewrite online A, B from M over L:   A += exp(e - M), B += exp(e - M) * v, M being the maximum of e
 //   M.init; M.update; A.init; A.update; ..   ->   M.init; A.init; ..;
 //     loop L { M.old = M;  M.update;  A.scale: A = select(M.old == -inf, 0, A * exp(M.old - M));  A.update;  .. }
+// A definition w = exp(e - M) that only these sums read goes into the loop as well, behind M.update.
 // L is a loop over the reduction that all of them have alike (j, or j.o of the same split). Its other reduction
 // loops become iterators, the splits of free loops stay. One after the other is the Program's order now; a nest says
 // which loops are around L. A rewrite of the Program: rounding changes, so the contract has to name the loop.
@@ -18,7 +19,9 @@ using ir::Affine;
 
 // A statement of the loop: its iterators in front and behind, and where the old ones are.
 struct Inside {
+  enum class Role { Maximum, Weight, Sum };
   std::string old_name;
+  Role role;
   Names free, reduced, rest;  // iterators; loops of the reduction but L
   ir::Bindings points;
   ScheduledStatement scheduled;
@@ -51,14 +54,20 @@ class OnlineRewrite {
   const Online& directive_;
   const PrimitiveContext& context_;
 
-  std::string loop_, old_;            // L; the tensor M.old
-  std::vector<Inside> insides_;       // M.update, then the sums' updates in the Program's order
-  Names inits_;                       // of the sums, in that order
-  Affine begin_, end_;                // of L
-  std::size_t first_ = 0, last_ = 0;  // statements of the basis from M.update to the last sum
+  std::string loop_, old_;                     // L; the tensor M.old
+  std::vector<const ir::Statement*> weights_;  // definitions of exp(e - M)
+  std::vector<Inside> insides_;                // M.update, the weights, the sums' updates in the Program's order
+  Names inits_;                                // of the sums, in that order
+  Affine begin_, end_;                         // of L
+  std::size_t first_ = 0, last_ = 0;           // statements of the basis from M.update to the last sum
   std::vector<ir::Statement> group_;
 
   const ir::Statement& basis_statement(const std::string& name) const { return before_.basis->statement(name); }
+  const Inside* owner_of(const std::string& name) const {
+    for (const Inside& each : insides_)
+      if (each.old_name == name) return &each;
+    return nullptr;
+  }
 
   std::optional<Refusal> find_statements() {
     loop_ = directive_.loop.loop;
@@ -69,10 +78,13 @@ class OnlineRewrite {
     if (max.combiner != ir::Combiner::Max || !is_float(max.values.front()->type) || max.guard)
       return malformed(directive_.from + " is no maximum of floating-point numbers");
     old_ = directive_.from + ".old";
-    insides_.push_back({*maximum, {}, {}, {}, {}, {}});
+    find_weights();
+    add_inside(*maximum, Inside::Role::Maximum);
+    for (const ir::Statement* weight : weights_) add_inside(weight->name, Inside::Role::Weight);
     for (const ir::Statement& s : before_.basis->statements) {
       const bool named = has(directive_.sums, s.writes.front().buffer);
-      const auto sum = softmax_sum(s, directive_.from);
+      const ir::Statement whole = with_weights(s, weights_);
+      const auto sum = softmax_sum(whole, directive_.from);
       if (sum && !named)
         return malformed(s.writes.front().buffer + " is a sum over exp(.. - " + directive_.from +
                          ") too: name it, or its terms belong to another maximum");
@@ -83,15 +95,14 @@ class OnlineRewrite {
         return malformed("rewrite online scales partial sums of " + s.writes.front().buffer + ", and the contract is " +
                          (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") +
                          ": say `reassoc " + joined(s.reductions) + "`");
-      insides_.push_back({s.name, {}, {}, {}, {}, {}});
+      add_inside(s.name, Inside::Role::Sum);
     }
     for (const std::string& sum : directive_.sums) {
       const auto update = reduction_of(before_, sum, "rewrite online");
       if (!update) return update.error();
       if (auto refusal = check_whole(*update)) return refusal;
-      const bool found =
-          std::any_of(insides_.begin() + 1, insides_.end(), [&](const Inside& i) { return i.old_name == *update; });
-      if (!found)
+      const Inside* found = owner_of(*update);
+      if (!found || found->role != Inside::Role::Sum)
         return malformed(sum + " is no sum of exp(.. - " + directive_.from + ") or of exp(.. - " + directive_.from +
                          ") * ..");
     }
@@ -100,7 +111,45 @@ class OnlineRewrite {
         return conservative(each.old_name + " is in an ordered region already");
       if (!row_of(before_.at(each.old_name), loop_)) return malformed(no_loop_text(before_, each.old_name, loop_));
     }
+    return check_weights();
+  }
+
+  void add_inside(const std::string& name, Inside::Role role) { insides_.push_back({name, role, {}, {}, {}, {}, {}}); }
+
+  // Those that a named sum reads.
+  void find_weights() {
+    weights_ = softmax_weights(*before_.basis, directive_.from);
+    std::erase_if(weights_, [&](const ir::Statement* weight) {
+      return std::ranges::none_of(before_.statements, [&](const ScheduledStatement& s) {
+        return has(directive_.sums, s.body.writes.front().buffer) && states_a_read(s, weight->writes.front().buffer);
+      });
+    });
+    std::erase_if(weights_, [&](const ir::Statement* weight) { return !before_.find(weight->name); });
+  }
+
+  // A weight holds what belongs to the maximum so far: only the sums may see it, in the iteration that computes it.
+  std::optional<Refusal> check_weights() const {
+    for (const ir::Statement* weight : weights_) {
+      const std::string& tensor = weight->writes.front().buffer;
+      for (const ScheduledStatement& s : before_.statements) {
+        if (!states_a_read(s, tensor)) continue;
+        const Inside* reader = owner_of(s.body.name);
+        if (!reader || reader->role != Inside::Role::Sum)
+          return malformed(s.body.name + " reads " + tensor + ", which changes with the running maximum: inline it");
+        for (const AccessRef& ref : accesses_of(s))
+          if (ref.load && ref.access.buffer == tensor && !in_one_iteration(*weight, s, ref.access))
+            return malformed(s.body.name + " reads " + tensor + " in another iteration of " + loop_ +
+                             " than the one that computes it");
+      }
+    }
     return std::nullopt;
+  }
+
+  bool in_one_iteration(const ir::Statement& weight, const ScheduledStatement& reader, const ir::Access& read) const {
+    ir::Bindings point;
+    for (std::size_t d = 0; d < read.indices.size(); ++d)
+      point[*weight.writes.front().indices[d].affine.as_symbol()] = read.indices[d].affine;
+    return ir::substitute(row_of(before_.at(weight.name), loop_)->value, point) == row_of(reader, loop_)->value;
   }
 
   std::optional<Refusal> check_whole(const std::string& update) const {
@@ -151,22 +200,25 @@ class OnlineRewrite {
         std::find_if(all.begin(), all.end(), [&](const ir::Statement& s) { return s.name == name; }) - all.begin());
   }
 
-  // From M.update to the last sum there is nothing else; every sum begins at 0.
+  // From M.update to the last sum there is nothing else but weights; every sum begins at 0.
   std::optional<Refusal> check_group() {
     first_ = index_of(insides_.front().old_name);
-    last_ = index_of(insides_.back().old_name);
+    last_ = first_;
+    for (const Inside& each : insides_) {
+      if (index_of(each.old_name) < first_)
+        return conservative(each.old_name + " stands before " + insides_.front().old_name);
+      last_ = std::max(last_, index_of(each.old_name));
+    }
     for (std::size_t i = 0; i <= last_; ++i) {
       const ir::Statement& s = before_.basis->statements[i];
-      const bool is_inside =
-          std::any_of(insides_.begin(), insides_.end(), [&](const Inside& each) { return each.old_name == s.name; });
-      if (is_inside) continue;
+      if (owner_of(s.name)) continue;
       const bool is_init = has(directive_.sums, s.writes.front().buffer);
       if (is_init && (s.combiner != ir::Combiner::None || !ir::loads_of(s.values.front()).empty()))
         return conservative(s.name + " is no plain initial value");
       if (i < first_) continue;
       if (!is_init)
         return conservative(s.name + " stands between " + insides_.front().old_name + " and " +
-                            insides_.back().old_name + ": inline it, or write it before or behind them");
+                            before_.basis->statements[last_].name + ": inline it, or write it before or behind them");
       inits_.push_back(s.name);
     }
     return check_new_tensor(before_, old_);
@@ -174,8 +226,11 @@ class OnlineRewrite {
 
   std::optional<Refusal> reparametrise(Inside& each) const {
     const ScheduledStatement& s = before_.at(each.old_name);
-    for (const std::string& iterator : s.body.iterators)
-      (has(s.body.reductions, iterator) ? each.reduced : each.free).push_back(iterator);
+    for (const std::string& iterator : s.body.iterators) {
+      const bool is_reduced =
+          each.role == Inside::Role::Weight ? row_of(s, loop_)->value.uses(iterator) : has(s.body.reductions, iterator);
+      (is_reduced ? each.reduced : each.free).push_back(iterator);
+    }
     Names loops;
     for (const LoopRow& row : s.rows) {
       const bool reduced = uses_any(row.value, each.reduced);
@@ -197,7 +252,9 @@ class OnlineRewrite {
     now.body.iterators.insert(now.body.iterators.end(), each.free.begin(), each.free.end());
     now.body.iterators.insert(now.body.iterators.end(), each.rest.begin(), each.rest.end());
     now.body.region_depth = 1;
-    now.body.reductions = each.rest;
+    if (each.role != Inside::Role::Weight) now.body.reductions = each.rest;
+    for (ir::Access& write : now.body.writes)
+      for (ir::Index& index : write.indices) index.affine = ir::substitute(index.affine, each.points);
     for (ir::Constraint& c : now.body.domain) c = ir::substitute(c, each.points);
     for (const ir::Constraint& c : s.loop_domain)
       if (uses_any(c.expr, loops)) now.body.domain.push_back(c);
@@ -246,13 +303,9 @@ class OnlineRewrite {
     old.writes.front().buffer = old_;
     old.values = {ir::make_load(type, directive_.from, max.writes.front().indices)};
     group_.push_back(old);
-    group_.push_back(insides_.front().scheduled.body);
-    for (std::size_t i = 1; i < insides_.size(); ++i) {
-      const ir::Statement& sum = basis_statement(insides_[i].old_name);
-      ir::Statement scale = over_cells(insides_[i], sum.writes.front().buffer + ".scale");
-      scale.values = {softmax_scale(sum, *softmax_sum(sum, directive_.from), old_)};
-      group_.push_back(scale);
-      group_.push_back(insides_[i].scheduled.body);
+    for (const Inside& each : insides_) {
+      if (each.role == Inside::Role::Sum) group_.push_back(scale_of(each));
+      group_.push_back(each.scheduled.body);
     }
     const ir::Buffer temporary = {old_, ir::Role::Temp, type, before_.shape_of(directive_.from)};
     auto program = replace_by_region(*before_.basis, first_, last_ + 1, group_, inits_.size(), {loop_, begin_, end_, 1},
@@ -260,12 +313,20 @@ class OnlineRewrite {
     if (!program) return program.error();
     next_.basis = *program;
     Rewrite rewrite{Rewrite::Kind::Online, directive_.from, old_, loop_, {}, {}, next_.basis};
-    for (std::size_t i = 0; i < insides_.size(); ++i) {
-      if (i > 0) rewrite.sums.push_back(basis_statement(insides_[i].old_name).writes.front().buffer);
-      rewrite.points[insides_[i].old_name] = insides_[i].points;
+    for (const Inside& each : insides_) {
+      if (each.role == Inside::Role::Sum) rewrite.sums.push_back(basis_statement(each.old_name).writes.front().buffer);
+      rewrite.points[each.old_name] = each.points;
     }
     next_.rewrites.push_back(std::move(rewrite));
     return std::nullopt;
+  }
+
+  ir::Statement scale_of(const Inside& each) const {
+    const ir::Statement& sum = basis_statement(each.old_name);
+    const ir::Statement whole = with_weights(sum, weights_);
+    ir::Statement scale = over_cells(each, sum.writes.front().buffer + ".scale");
+    scale.values = {softmax_scale(whole, *softmax_sum(whole, directive_.from), old_)};
+    return scale;
   }
 
   void rewrite_statements() {
@@ -289,12 +350,6 @@ class OnlineRewrite {
     }
     std::erase_if(next_.statements, [&](const ScheduledStatement& s) { return owner_of(s.body.name) != nullptr; });
     next_.statements.insert(next_.statements.end(), inside.begin(), inside.end());
-  }
-
-  const Inside* owner_of(const std::string& name) const {
-    for (const Inside& each : insides_)
-      if (each.old_name == name) return &each;
-    return nullptr;
   }
 
   std::optional<Refusal> rewrite_tree() {

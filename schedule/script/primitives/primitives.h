@@ -41,6 +41,7 @@ Applied rfactor(const State& state, const Rfactor& directive, const PrimitiveCon
 Applied split_reduction(const State& state, const SplitReduction& directive, const PrimitiveContext& context);
 Applied reassociate(const State& state, const Reassociate& directive, const PrimitiveContext& context);
 Applied reciprocal(const State& state, const Reciprocal& directive, const PrimitiveContext& context);
+Applied defer_division(const State& state, const DeferDivision& directive, const PrimitiveContext& context);
 Applied online(const State& state, const Online& directive, const PrimitiveContext& context);
 Applied atomic(const State& state, const Atomic& directive, const PrimitiveContext& context);
 Applied inline_all(const State& state, const InlineAll& directive, const PrimitiveContext& context);

@@ -1,0 +1,344 @@
+#include "poly/attention_nest.h"
+
+#include <algorithm>
+
+#include "ir/relations.h"
+#include "poly/attention_tile.h"
+#include "poly/shared_nest.h"
+#include "poly/sum_tile.h"
+#include "schedule/cost/copy_threads.h"
+#include "support/checked.h"
+
+namespace polyte::poly {
+namespace {
+
+using ir::LoopKind;
+using schedule::LayoutIndex;
+using schedule::NestPath;
+using schedule::NestTree;
+using schedule::Param;
+using schedule::tiles_of;
+using schedule::within_tile;
+
+constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
+constexpr std::int64_t kVector = 4;  // numbers of an access
+constexpr std::int64_t kFewestKeys = 16, kMostColumns = 128;
+
+using Names = std::vector<std::string>;
+
+class AttentionPlanner {
+ public:
+  explicit AttentionPlanner(const AttentionNest& nest) : nest_(nest), form_(nest.form), program_(*nest.program) {}
+
+  AttentionPlan run() {
+    if (is_unfit()) return {std::nullopt, ""};
+    sizes_ = {.rows = extent(form_.row), .keys = extent(form_.key), .steps = extent(form_.step)};
+    sizes_.columns = iterations_of(*nest_.reference, *form_.product, form_.column);
+    for (const std::string& loop : form_.batch) sizes_.batches *= extent(loop);
+    tile_ = choose_attention_tile(sizes_, *nest_.machine->gpu);
+    const double others =
+        nest_.is_one ? row_cycles(sizes_, *nest_.machine->gpu) : least_launch_cycles(sizes_, *nest_.machine->gpu);
+    const std::string why = text(others);
+    if (tile_.rows == 0 || tile_.cycles >= others) return {std::nullopt, why};
+    plan_.number = nest_.number;
+    names();
+    rewrites();
+    splits();
+    tree();
+    keep_scores();
+    stage_operands();
+    stage_rows();
+    bind();
+    return {std::move(plan_), why};
+  }
+
+ private:
+  const AttentionNest& nest_;
+  const schedule::SoftmaxProduct& form_;
+  const ir::Program& program_;
+  AttentionSizes sizes_;
+  AttentionTile tile_;
+  BlockGrid blocks_;
+  schedule::NestPlan plan_;
+  std::string sum_, sum_init_, sum_update_, tops_, parts_;
+  Names scored_, after_, every_;  // statements along rows and keys; behind the pass; before the rewrite, all of them
+
+  static const std::string& written(const ir::Statement& s) { return s.writes[0].buffer; }
+  std::int64_t extent(const std::string& loop) const { return iterations_of(*nest_.reference, *form_.scores, loop); }
+  const std::string& maximum() const { return written(*form_.maximum); }
+  const std::string& total() const { return written(*form_.total); }
+  std::string old() const { return maximum() + ".old"; }
+
+  // Other types, few keys, rows that no block has the room for; or the sums themselves are a result.
+  bool is_unfit() const {
+    const auto is_other = [&](const std::string& tensor) { return program_.buffer(tensor).dtype != DType::F32; };
+    for (const ir::Statement* s : form_.all())
+      if (is_other(written(*s))) return true;
+    for (const ir::Load* load : {form_.queries, form_.keys, form_.values})
+      if (is_other(load->buffer)) return true;
+    const std::int64_t columns = iterations_of(*nest_.reference, *form_.product, form_.column);
+    return extent(form_.key) < kFewestKeys || std::max(columns, extent(form_.step)) > kMostColumns ||
+           (!form_.share && form_.after.empty());
+  }
+
+  std::string text(double others) const {
+    const auto microseconds = [&](double cycles) {
+      const std::string digits = std::to_string(cycles / nest_.machine->gpu->clock_ghz / 1000);
+      return digits.substr(0, digits.find('.') + 2) + " us";
+    };
+    const std::string apart =
+        (nest_.is_one ? "a row a block, predicted " : "three launches, at least ") + microseconds(others);
+    if (tile_.rows == 0) return form_.product->name + " stays in " + apart + ": no tile of one pass over the keys fits";
+    const std::string pass = "one pass over the keys, predicted " + microseconds(tile_.cycles);
+    return tile_.cycles < others ? form_.product->name + " in " + pass + ", in place of " + apart
+                                 : form_.product->name + " stays in " + apart + ", in place of " + pass;
+  }
+
+  // --- the Program, and loops in tiles
+
+  std::string fresh(std::string name) const {
+    while (program_.find_buffer(name) || program_.find_statement(name)) name += "_";
+    return name;
+  }
+
+  void names() {
+    sum_ = form_.share ? fresh(written(*form_.product) + "_u") : written(*form_.product);
+    sum_init_ = form_.share ? sum_ + ".init" : form_.product_init->name;
+    sum_update_ = form_.share ? sum_ + ".update" : form_.product->name;
+    tops_ = fresh(maximum() + "_p");
+    parts_ = fresh(total() + "_p");
+    scored_ = {form_.scores_init->name, form_.scores->name};
+    for (const ir::Statement* s : form_.made_of_scores) scored_.push_back(s->name);
+    scored_.push_back(form_.weight->name);
+    if (form_.share) after_.push_back(written(*form_.product));
+    for (const ir::Statement* s : form_.after) after_.push_back(s->name);
+    every_ = scored_;
+    for (const ir::Statement* s : {form_.maximum_init, form_.maximum, form_.total_init, form_.total})
+      every_.push_back(s->name);
+    every_.insert(every_.end(), {sum_init_, sum_update_});
+    every_.insert(every_.end(), after_.begin(), after_.end());
+  }
+
+  void rewrites() {
+    if (!form_.share) return;
+    plan_.inlined.push_back({written(*form_.share)});
+    plan_.deferrals.push_back({written(*form_.product), sum_});
+  }
+
+  void split(const std::string& statement, const std::string& loop, const char* param) {
+    plan_.splits.emplace_back(schedule::PlannedSplit{statement, loop, Param{param}, kModel, true});
+  }
+
+  void splits() {
+    const std::pair<const char*, std::int64_t> params[] = {
+        {"Bm", tile_.rows}, {"Bn", tile_.keys}, {"Tm", tile_.thread_rows}, {"Wn", tile_.lanes}};
+    for (const auto& [name, value] : params) plan_.params.push_back({name, schedule::Elements{value}});
+    for (const std::string& s : every_) split(s, form_.row, "Bm");
+    Names keyed = scored_;
+    keyed.insert(keyed.end(), {form_.maximum->name, form_.total->name, sum_update_});
+    for (const std::string& s : keyed) split(s, form_.key, "Bn");
+    plan_.splits.emplace_back(schedule::PlannedOnline{{total(), sum_}, maximum(), tiles_of(form_.key)});
+    Names moved = every_;
+    moved.insert(moved.end(), {old(), total() + ".scale", sum_ + ".scale"});
+    for (const std::string& s : moved) split(s, within_tile(form_.row), "Tm");
+    for (const auto& [sum, parts] : {std::pair{maximum(), tops_}, {total(), parts_}})
+      plan_.splits.emplace_back(schedule::PlannedParts{sum, within_tile(form_.key), Param{"Wn"}, parts, kModel});
+    for (const std::string& s : scored_) split(s, within_tile(form_.key), "Wn");
+    for (const std::string& s : wide()) split(s, form_.column, "Wn");
+    plan_.reassociated.insert(form_.key);
+  }
+
+  Names wide() const {
+    Names names = {sum_init_, sum_ + ".scale", sum_update_};
+    names.insert(names.end(), after_.begin(), after_.end());
+    return names;
+  }
+
+  // --- the nest
+
+  std::string row_tiles() const { return tiles_of(within_tile(form_.row)); }
+  std::string own_rows() const { return within_tile(within_tile(form_.row)); }
+  std::string key_tiles() const { return tiles_of(form_.key); }
+  std::string key_lanes() const { return within_tile(within_tile(form_.key)); }
+  std::string own_keys() const { return tiles_of(within_tile(form_.key)); }
+
+  static NestTree leaf(const NestPath& path, const std::string& s) {
+    return nest_path(path, schedule::nest_statement(s));
+  }
+
+  // Threads along rows and keys, and what is a thread's own.
+  NestPath tile(const NestPath& steps = {}) const {
+    return joined(joined({{row_tiles()}, {key_lanes()}}, steps),
+                  {{own_keys(), LoopKind::Unrolled}, {own_rows(), LoopKind::Vector}});
+  }
+  NestPath sums(const NestPath& steps = {}) const {
+    return joined(joined({{row_tiles()}, {within_tile(form_.column)}}, steps),
+                  {{tiles_of(form_.column), LoopKind::Unrolled}, {own_rows(), LoopKind::Vector}});
+  }
+  NestPath rows() const { return {{row_tiles()}, {own_rows()}}; }
+  NestPath begin_parts() const { return {{row_tiles()}, {key_lanes()}, {own_rows(), LoopKind::Vector}}; }
+  NestPath lanes() const { return {{within_tile(within_tile(form_.key)), LoopKind::Unrolled}}; }
+
+  NestTree pass() const {
+    std::vector<NestTree> steps = {leaf(tile(), form_.scores_init->name),
+                                   leaf(tile({{form_.step}}), form_.scores->name)};
+    for (const ir::Statement* s : form_.made_of_scores) steps.push_back(leaf(tile(), s->name));
+    steps.push_back(leaf(rows(), old()));
+    steps.push_back(leaf(begin_parts(), tops_ + ".init"));
+    steps.push_back(leaf(tile(), tops_ + ".update"));
+    steps.push_back(leaf(joined(rows(), lanes()), form_.maximum->name));
+    steps.push_back(leaf(tile(), form_.weight->name));
+    steps.push_back(leaf(begin_parts(), parts_ + ".init"));
+    steps.push_back(leaf(tile(), parts_ + ".update"));
+    steps.push_back(nest_path(rows(), schedule::nest_sequence({schedule::nest_statement(total() + ".scale"),
+                                                               leaf(lanes(), form_.total->name)})));
+    steps.push_back(leaf(sums(), sum_ + ".scale"));
+    steps.push_back(leaf(sums({{within_tile(form_.key)}}), sum_update_));
+    return nest_path({{key_tiles()}}, schedule::nest_sequence(std::move(steps)));
+  }
+
+  void tree() {
+    for (const std::string& loop : form_.batch) blocks_.add({loop, extent(loop)});
+    blocks_.add({tiles_of(form_.row), ceil_div(sizes_.rows, tile_.rows)});
+    std::vector<NestTree> body = {
+        nest_path(rows(), schedule::nest_sequence({schedule::nest_statement(form_.maximum_init->name),
+                                                   schedule::nest_statement(form_.total_init->name)})),
+        leaf(sums(), sum_init_), pass()};
+    for (const std::string& s : after_)
+      body.push_back(leaf({{row_tiles()},
+                           {within_tile(form_.column)},
+                           {own_rows(), LoopKind::Unrolled},
+                           {tiles_of(form_.column), LoopKind::Unrolled}},
+                          s));
+    plan_.tree = nest_path(blocks_.path(), schedule::nest_sequence(std::move(body)));
+    plan_.tree_by = kModel;
+  }
+
+  // --- storage
+
+  schedule::LoopName once_a_tile() const { return {form_.scores->name, key_tiles()}; }
+  schedule::LoopName once_a_block() const { return {form_.scores->name, blocks_.inmost()}; }
+
+  // Digits of threads before a thread's own; `along`: the loop that the lanes share with the rows.
+  void in_registers(const std::string& tensor, const ir::Access& element, const std::string& along,
+                    const schedule::LoopName& at) {
+    schedule::PlannedStage stage{.tensor = tensor, .at = at, .memory = schedule::Memory::Register};
+    std::vector<LayoutIndex> threads(2), own(2);
+    for (std::size_t d = 0; d < element.indices.size(); ++d) {
+      const std::string name = dimension_name(tensor, d), loop = *element.indices[d].affine.as_symbol();
+      stage.dimensions.push_back(name);
+      if (loop == form_.row) {
+        threads[0] = {name, LayoutIndex::Part::Tile, Param{"Tm"}};
+        own[1] = {name, LayoutIndex::Part::WithinTile, Param{"Tm"}};
+      } else if (loop == along) {
+        threads[1] = {name, LayoutIndex::Part::WithinTile, Param{"Wn"}};
+        own[0] = {name, LayoutIndex::Part::Tile, Param{"Wn"}};
+      } else {
+        stage.layout.push_back({name});
+      }
+    }
+    stage.layout.insert(stage.layout.end(), threads.begin(), threads.end());
+    stage.layout.insert(stage.layout.end(), own.begin(), own.end());
+    plan_.stages.push_back(std::move(stage));
+  }
+
+  void keep_scores() {
+    in_registers(written(*form_.scores), form_.scores->writes[0], form_.key, once_a_tile());
+    for (const ir::Statement* s : form_.made_of_scores)
+      in_registers(written(*s), s->writes[0], form_.key, once_a_tile());
+    in_registers(sum_, form_.product->writes[0], form_.column, once_a_block());
+  }
+
+  // These dimensions last, in this order.
+  schedule::PlannedStage in_shared(const std::string& tensor, const std::vector<ir::Index>& indices, const Names& last,
+                                   const schedule::LoopName& at) const {
+    schedule::PlannedStage stage{.tensor = tensor, .at = at, .memory = schedule::Memory::Shared};
+    const auto place = [&](const ir::Index& index) {
+      return std::ranges::find(last, *index.affine.as_symbol()) - last.begin();
+    };
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      stage.dimensions.push_back(dimension_name(tensor, d));
+      if (place(indices[d]) == static_cast<std::ptrdiff_t>(last.size())) stage.layout.push_back({stage.dimensions[d]});
+    }
+    for (const std::string& loop : last)
+      for (std::size_t d = 0; d < indices.size(); ++d)
+        if (indices[d].affine.as_symbol() == loop) stage.layout.push_back({stage.dimensions[d]});
+    return stage;
+  }
+
+  void stage_operands() {
+    operand(*form_.queries, {form_.step, form_.row}, once_a_block(), kVector);
+    operand(*form_.keys, {form_.step, form_.key}, once_a_tile(), 1);
+    operand(*form_.values, {form_.key, form_.column}, once_a_tile(), kVector);
+  }
+
+  void operand(const ir::Load& load, const Names& last, const schedule::LoopName& at, std::int64_t pad) {
+    schedule::PlannedStage stage = in_shared(load.buffer, load.indices, last, at);
+    stage.pad = pad;
+    stage.copy_loops = stage.dimensions;
+    std::vector<schedule::CopyLoop> loops;
+    for (std::size_t d = 0; d < load.indices.size(); ++d)
+      loops.push_back({stage.dimensions[d], box(*load.indices[d].affine.as_symbol())});
+    const bool is_along = *load.indices.back().affine.as_symbol() == last.back();
+    const std::int64_t vector = is_along && pad == kVector && loops.back().extent % kVector == 0 ? kVector : 1;
+    for (schedule::PlannedStep& step :
+         schedule::copy_by_threads(load.buffer + ".in", std::move(loops), tile_.threads(), vector))
+      plan_.steps.push_back(std::move(step));
+    plan_.stages.push_back(std::move(stage));
+  }
+
+  std::int64_t box(const std::string& loop) const {
+    if (loop == form_.row) return tile_.rows;
+    if (loop == form_.key) return tile_.keys;
+    return loop == form_.step ? sizes_.steps : loop == form_.column ? sizes_.columns : 1;
+  }
+
+  void stage_rows() {
+    const auto add = [&](schedule::PlannedStage stage, std::int64_t pad) {
+      stage.pad = pad;
+      plan_.stages.push_back(std::move(stage));
+    };
+    add(in_shared(written(*form_.weight), form_.weight->writes[0].indices, {form_.key, form_.row}, once_a_tile()),
+        kVector);
+    for (const auto& [tensor, at] :
+         {std::pair{maximum(), once_a_block()}, {total(), once_a_block()}, {old(), once_a_tile()}})
+      add({.tensor = tensor, .at = at, .memory = schedule::Memory::Shared}, 0);
+    for (const auto& [parts, sum] : {std::pair{tops_, form_.maximum}, {parts_, form_.total}}) {
+      schedule::PlannedStage stage = in_shared(parts, sum->writes[0].indices, {form_.row}, once_a_tile());
+      stage.layout.insert(stage.layout.end() - 1, LayoutIndex{parts + "_part"});
+      stage.dimensions.insert(stage.dimensions.begin(), parts + "_part");
+      add(std::move(stage), kVector);
+    }
+  }
+
+  // --- threads and blocks
+
+  void bind() {
+    std::string name = "t";
+    while (taken(name)) name += "_";
+    const auto to_threads = [&](const Names& statements, const Names& loops) {
+      for (const std::string& s : statements) schedule::bind_to_threads(s, loops, name, plan_.steps);
+    };
+    Names tiled = scored_;
+    for (const std::string& parts : {tops_, parts_}) tiled.insert(tiled.end(), {parts + ".init", parts + ".update"});
+    to_threads(tiled, {row_tiles(), key_lanes()});
+    to_threads(wide(), {row_tiles(), within_tile(form_.column)});
+    to_threads({form_.maximum_init->name, old(), form_.maximum->name, total() + ".scale"}, {row_tiles(), own_rows()});
+    blocks_.bind(form_.scores->name, "b", plan_.steps);
+    if (tile_.depth > 1)
+      for (const ir::Load* load : {form_.keys, form_.values})
+        plan_.steps.emplace_back(schedule::PlannedPipeline{load->buffer, once_a_tile(), tile_.depth});
+  }
+
+  bool taken(const std::string& name) const {
+    return std::ranges::any_of(form_.all(), [&](const ir::Statement* s) {
+      return std::ranges::find(s->iterators, name) != s->iterators.end();
+    });
+  }
+};
+
+}  // namespace
+
+AttentionPlan plan_attention_nest(const AttentionNest& nest) { return AttentionPlanner(nest).run(); }
+
+}  // namespace polyte::poly

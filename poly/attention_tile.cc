@@ -1,0 +1,126 @@
+#include "poly/attention_tile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+#include "ir/loop_program.h"
+#include "support/checked.h"
+
+namespace polyte::poly {
+namespace {
+
+constexpr std::int64_t kBytes = 4;  // of a number
+constexpr std::int64_t kPad = 4;    // numbers behind rows in shared memory, for vectors without conflicts
+constexpr std::int64_t kFewestThreads = 64, kMostThreads = 256, kMostSums = 64;
+constexpr double kRegistersBeside = 48;  // addresses, loop counters, what is being copied
+constexpr double kSchedulers = 4;        // of a multiprocessor: warp instructions a cycle
+constexpr double kExp = 20;              // instructions
+constexpr double kCopyInstructions = 6;  // an element: addresses, load, store
+constexpr double kBarriers = 5;          // of a tile of keys
+constexpr double kLatency = 120;         // cycles from a barrier to the next busy step, which other blocks hide
+constexpr double kStepLatency = 30;      // of a load from shared memory, which other warps hide
+constexpr double kLaunch = 4000;         // cycles of any launch
+constexpr double kSecondCache = 1.8;     // times the rate of memory, that of the second cache
+constexpr double kOverlap = 0.25;        // of what is not the bottleneck
+
+double second_cache(const Gpu& gpu) {  // bytes a cycle, of a multiprocessor
+  return gpu.memory_gb_a_second * kSecondCache / gpu.clock_ghz / gpu.multiprocessors;
+}
+
+double multiply_adds(const AttentionSizes& s) {
+  return static_cast<double>(s.batches) * static_cast<double>(s.rows) * static_cast<double>(s.keys) *
+         static_cast<double>(s.steps + s.columns);
+}
+
+double busiest(std::initializer_list<double> all) {
+  double sum = 0, most = 0;
+  for (const double each : all) sum += each, most = std::max(most, each);
+  return most + kOverlap * (sum - most);
+}
+
+// What a thread holds of the scores and of the sums.
+struct Own {
+  double rows, keys, columns;
+  double scores() const { return rows * keys; }
+  double sums() const { return rows * columns; }
+};
+Own own_of(const AttentionTile& t, const AttentionSizes& s) {
+  return {static_cast<double>(t.thread_rows), static_cast<double>(ceil_div(t.keys, t.lanes)),
+          static_cast<double>(ceil_div(s.columns, t.lanes))};
+}
+
+// Below 0: it does not fit.
+double price(const AttentionTile& t, const AttentionSizes& s, const Gpu& gpu) {
+  const Own own = own_of(t, s);
+  const auto threads = static_cast<double>(t.threads()), bytes = static_cast<double>(t.shared_bytes(s));
+  const double registers =
+      kRegistersBeside + 2 * own.scores() + own.sums() + own.rows + std::max(own.keys, own.columns);
+  const double most = std::min({std::floor(gpu.registers_a_multiprocessor / (registers * threads)),
+                                std::floor(gpu.threads_a_multiprocessor / threads),
+                                std::floor(static_cast<double>(gpu.shared_multiprocessor_bytes) / bytes)});
+  const bool is_large = own.scores() > kMostSums || own.sums() > kMostSums || registers > gpu.registers_a_thread;
+  if (is_large || most < 1 || t.shared_bytes(s) > gpu.shared_block_bytes) return -1;
+  const auto tiles = static_cast<double>(ceil_div(s.keys, t.keys));
+  const auto blocks = static_cast<double>(s.batches * ceil_div(s.rows, t.rows));
+  const auto steps = static_cast<double>(s.steps), keys = static_cast<double>(t.keys);
+  const double warps = threads / ir::kLanes, copied = keys * static_cast<double>(s.steps + s.columns);
+  const double loads = steps * (own.rows / kPad + own.keys) + keys * (own.rows / kPad + own.columns);
+  const double waves = steps * (own.rows + own.keys) + keys * (own.rows + own.columns);
+  const double sums = steps * own.scores() + keys * own.sums();
+  const double issued = sums + loads + own.scores() * kExp + own.rows * kExp;
+  const double turns = std::ceil(blocks / gpu.multiprocessors), at_once = std::min(most, turns);
+  const double tile = busiest({sums * threads / gpu.f32_fma_a_cycle, warps * waves,
+                               (warps * issued + copied / ir::kLanes * kCopyInstructions) / kSchedulers,
+                               copied * kBytes / second_cache(gpu)});
+  const double alone = issued + (steps + keys) * kStepLatency;
+  const double waits = (kBarriers + (t.depth > 1 ? 0 : 4)) * kLatency;
+  const double ends = static_cast<double>(t.rows * (s.steps + s.columns)) * kBytes / second_cache(gpu);
+  return kLaunch + turns * (tiles * (std::max(tile, alone / at_once) + waits / at_once) + ends);
+}
+
+}  // namespace
+
+std::int64_t AttentionTile::shared_bytes(const AttentionSizes& s) const {
+  const std::int64_t column = rows + kPad;
+  const std::int64_t tile = s.steps * (keys + 1) + keys * (s.columns + kPad);
+  return kBytes * (s.steps * column + depth * tile + keys * column + 2 * lanes * column + 3 * rows);
+}
+
+AttentionTile choose_attention_tile(const AttentionSizes& sizes, const Gpu& gpu) {
+  AttentionTile best;
+  for (const std::int64_t rows : {16, 32, 64, 128})
+    for (const std::int64_t keys : {16, 32, 64})
+      for (const std::int64_t own : {4, 8})
+        for (const std::int64_t lanes : {8, 16})
+          for (const std::int64_t depth : {1, 2}) {
+            AttentionTile tile{rows, keys, own, lanes, depth, 0};
+            const bool is_longer = (rows > 16 && rows / 2 >= sizes.rows) || (keys > 16 && keys / 2 >= sizes.keys);
+            if (tile.threads() < kFewestThreads || tile.threads() > kMostThreads || is_longer) continue;
+            if (depth > 1 && keys >= sizes.keys) continue;
+            tile.cycles = price(tile, sizes, gpu);
+            if (tile.cycles > 0 && (best.rows == 0 || tile.cycles < best.cycles)) best = tile;
+          }
+  return best;
+}
+
+double row_cycles(const AttentionSizes& s, const Gpu& gpu) {
+  std::int64_t threads = ir::kLanes;
+  while (threads < kMostThreads && threads * kPad < s.keys) threads *= 2;
+  const double rows = std::ceil(static_cast<double>(s.batches * s.rows) / gpu.multiprocessors);  // of a multiprocessor
+  const double terms = static_cast<double>(s.keys * (s.steps + s.columns));
+  const double busy = busiest({terms / gpu.f32_fma_a_cycle, terms * kBytes / second_cache(gpu)});  // an element a term
+  const std::int64_t steps = ceil_div(s.keys, threads) * s.steps + ceil_div(s.columns, threads) * s.keys;
+  const double at_once = std::min(rows, static_cast<double>(gpu.threads_a_multiprocessor / threads));
+  return kLaunch + rows * std::max(busy, static_cast<double>(steps) * kStepLatency / at_once);
+}
+
+double least_launch_cycles(const AttentionSizes& s, const Gpu& gpu) {
+  const double scores = static_cast<double>(s.batches * s.rows * s.keys) * kBytes;
+  const bool stays_near = scores < static_cast<double>(gpu.l2_bytes) / 2;
+  const double rate = second_cache(gpu) / (stays_near ? 1 : kSecondCache);
+  const double product = std::max(multiply_adds(s) / 2 / gpu.f32_fma_a_cycle, scores / rate);  // each of the two
+  return 3 * kLaunch + (2 * product + 2 * scores / rate) / gpu.multiprocessors;
+}
+
+}  // namespace polyte::poly
