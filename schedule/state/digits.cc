@@ -201,7 +201,7 @@ Ranges iterator_ranges(const State& state, const ScheduledStatement& s) {
 Ranges loop_ranges(const State& state, const ScheduledStatement& s) {
   const Ranges iterators = iterator_ranges(state, s);
   Ranges ranges = parameter_ranges(state);
-  for (const LoopRow& row : s.rows) ranges[row.loop] = ir::range_of(row.value, iterators);
+  for (const LoopRow& row : s.rows) ranges[row.loop] = ir::range_of(simplified(row.value, iterators), iterators);
   propagate(loop_constraints(s), ranges);
   return ranges;
 }
