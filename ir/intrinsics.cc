@@ -17,9 +17,9 @@ struct Row {
   std::vector<std::vector<std::string>> features;
 };
 
-// A row of the tensor cores: tiles of m by n, sums of k products, of elements of so many bytes.
+// A row of the tensor cores: tiles of m by n, sums of k products of `factor`s, of elements of so many bytes.
 struct MatrixRow {
-  const char *name, *type, *sum;
+  const char *name, *type, *factor, *sum;
   int k, bytes;
   IntrinsicCall call;
   bool rounds;
@@ -123,6 +123,7 @@ const MatrixRow kMatrixRows[] = {
     {"mma_bf16_m16n8k16",
      "bf16",
      "f32",
+     "f32",
      16,
      2,
      {"llvm.nvvm.mma.m16n8k16.row.col.bf16", "abc", false, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"},
@@ -130,12 +131,22 @@ const MatrixRow kMatrixRows[] = {
     {"mma_f16_m16n8k16",
      "f16",
      "f32",
+     "f32",
      16,
      2,
      {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32", "abc", false, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"},
      true},
+    {"mma_tf32_m16n8k8",
+     "f32",
+     "tf32",
+     "f32",
+     8,
+     4,
+     {"llvm.nvvm.mma.m16n8k8.row.col.tf32", "abc", false, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"},
+     true},
     {"mma_s8_m16n8k32",
      "i8",
+     "i32",
      "i32",
      32,
      1,
@@ -161,8 +172,8 @@ std::vector<Fragment> fragments_of(const MatrixRow& row) {
 Program program_of(const MatrixRow& row) {
   const std::string type = row.type, sum = row.sum, k = std::to_string(row.k);
   const std::string text = std::string("program ") + row.name + "()\n  in a: " + type + "[16, " + k +
-                           "]\n  in b: " + type + "[" + k + ", 8]\n  inout c: " + sum + "[16, 8]\n  c[i, j] += " + sum +
-                           "(a[i, k]) * " + sum + "(b[k, j])\n";
+                           "]\n  in b: " + type + "[" + k + ", 8]\n  inout c: " + sum + "[16, 8]\n  c[i, j] += " +
+                           row.factor + "(a[i, k]) * " + row.factor + "(b[k, j])\n";
   return parse_program(text, row.name);
 }
 

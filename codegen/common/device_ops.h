@@ -59,6 +59,8 @@ class DeviceOps {
   // the `count` matrices. `access`: the call that reads.
   virtual std::vector<Value*> load_matrices(Builder& b, Value* row, int count, bool transposed,
                                             llvm::CallInst*& access) const = 0;
+  // An f32 as an operand of the rows of tf32, rounded: an i32.
+  virtual Value* to_tf32(Builder& b, Value* value) const = 0;
   // Where accesses are reported: whose this one is, and which value counts a loop.
   virtual void name_access(llvm::Instruction&, const std::string& /*statement*/, const std::string& /*buffer*/) const {}
   virtual void name_copy(llvm::CallInst&, const std::string& /*statement*/, const std::string& /*to*/,

@@ -104,6 +104,12 @@ class EmulatedOps final : public DeviceOps {
     return loaded(b, out, static_cast<std::size_t>(count), b.getInt32Ty());
   }
 
+  Value* to_tf32(Builder& b, Value* value) const override {
+    Value* bits = b.CreateBitCast(value, b.getInt32Ty());
+    Value* kept = b.CreateAnd(b.CreateAdd(bits, b.getInt32(0x1000)), b.getInt32(0xffffe000));
+    return b.CreateSelect(b.CreateFCmpUNO(value, value), b.getInt32(0x7fffe000), kept);
+  }
+
   void name_copy(llvm::CallInst& copy, const std::string& statement, const std::string& to,
                  const std::string& from) const override {
     name_access(copy, statement, to);

@@ -112,6 +112,10 @@ class NvptxOps final : public DeviceOps {
     return parts(b, access, static_cast<std::size_t>(count));
   }
 
+  Value* to_tf32(Builder& b, Value* value) const override {
+    return b.CreateIntrinsic(id::nvvm_f2tf32_rna, {}, {value});
+  }
+
   llvm::Constant* emulated_entry(llvm::Module& host, const Kernel&) const override {
     return llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(host.getContext()));
   }

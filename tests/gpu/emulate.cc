@@ -73,6 +73,18 @@ std::vector<KernelFile> kernel_files() {
   return files;
 }
 
+KernelFile kernel_named(const std::string& name) {
+  for (const KernelFile& file : kernel_files())
+    if (file.name == name) return file;
+  throw InternalError("no kernel " + name);
+}
+
+int count_of(const std::string& text, const std::string& word) {
+  int found = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";

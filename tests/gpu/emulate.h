@@ -25,6 +25,8 @@ struct KernelFile {
   bool no_conflicts = false;      // "# no conflicts": with its first sizes, in shared memory
 };
 std::vector<KernelFile> kernel_files();
+KernelFile kernel_named(const std::string& name);
+int count_of(const std::string& text, const std::string& word);
 
 // Proved and replayed for the GPU; with sizes, the Program is bound to them before. Throws InternalError with the
 // refusal.
