@@ -17,7 +17,9 @@ struct Touch {
 struct Byte {
   Touch write, read;
   bool defined = false;
-  bool in_flight = false;  // copied meanwhile, nobody has waited for it
+  bool in_flight = false;     // copied meanwhile, nobody has waited for it
+  std::uint8_t products = 0;  // that are reading it
+  std::uint16_t fences = 0;   // that its writer had made before
 };
 
 struct Region {

@@ -150,6 +150,7 @@ void FunctionEmitter::emit_warp_instruction(const ir::Tensorized& tensorized) {
   const ir::Intrinsic& row = *ir::find_intrinsic(tensorized.intrinsic);
   const auto match = ir::match_warp(row, tensorized.body);
   POLYTE_CHECK(match, row.name + ": " + (match ? "" : match.error().difference));
+  if (row.scope == ir::Scope::Warpgroup) return emit_warpgroup_instruction(row, *match);
   std::vector<std::vector<Value*>> operands, places;
   for (std::size_t n = 0; n < match->operands.size(); ++n) {
     places.push_back(fragment_registers(row, *match, n));
