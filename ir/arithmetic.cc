@@ -1,5 +1,6 @@
 #include "ir/arithmetic.h"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -133,6 +134,13 @@ double sigmoid(double x) {
   return e / (1 + e);
 }
 
+// As cvt.rna.tf32.f32 has it: the upper 10 of 23 bits stay, half of the last of them rounds it up.
+float to_tf32(float x) {
+  constexpr std::uint32_t kDropped = 0x1fff, kHalf = 0x1000;
+  if (std::isnan(x)) return x;
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(x) + kHalf) & ~kDropped);
+}
+
 double apply_real(UnaryOp op, double a) {
   switch (op) {
     case UnaryOp::Neg:
@@ -163,6 +171,8 @@ double apply_real(UnaryOp op, double a) {
       return std::sin(a);
     case UnaryOp::Cos:
       return std::cos(a);
+    case UnaryOp::Tf32:
+      return to_tf32(static_cast<float>(a));
     case UnaryOp::Not:
       break;
   }

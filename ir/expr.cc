@@ -35,6 +35,8 @@ bool is_defined(UnaryOp op, DType type) {
       return type != DType::Bool;
     case UnaryOp::Not:
       return !is_float(type);
+    case UnaryOp::Tf32:
+      return type == DType::F32;
     default:
       return is_float(type);
   }

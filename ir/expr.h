@@ -41,8 +41,9 @@ enum class UnaryOp {
   Erf,
   Sigmoid,
   Sin,
-  Cos
-};  // Round: half to even
+  Cos,
+  Tf32
+};  // Round: half to even; Tf32, of f32 alone: the nearest of 11 significant bits, ties away from zero
 enum class BinaryOp { Add, Sub, Mul, Div, Mod, Min, Max, Pow, And, Or, Xor, Shl, Shr, Within, Eq, Ne, Lt, Le };
 
 // One subscript: affine + indirect. `indirect` (may be null) is an integer expression read at run time: a

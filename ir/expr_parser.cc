@@ -19,7 +19,7 @@ std::string name_of(DType type) { return std::string(polyte::to_string(type)); }
 const std::map<std::string, UnaryOp>& unary_calls() {
   static const std::map<std::string, UnaryOp> calls = [] {
     std::map<std::string, UnaryOp> result;
-    for (int op = static_cast<int>(UnaryOp::Abs); op <= static_cast<int>(UnaryOp::Cos); ++op)
+    for (int op = static_cast<int>(UnaryOp::Abs); op <= static_cast<int>(UnaryOp::Tf32); ++op)
       result.emplace(to_string(static_cast<UnaryOp>(op)), static_cast<UnaryOp>(op));
     return result;
   }();

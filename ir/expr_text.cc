@@ -218,6 +218,8 @@ std::string to_string(UnaryOp op) {
       return "sin";
     case UnaryOp::Cos:
       return "cos";
+    case UnaryOp::Tf32:
+      return "tf32";
   }
   return "";
 }

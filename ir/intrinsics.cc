@@ -17,9 +17,9 @@ struct Row {
   std::vector<std::vector<std::string>> features;
 };
 
-// A row of the tensor cores: tiles of m by n, sums of k products, of elements of so many bytes.
+// A row of the tensor cores: tiles of m by n, sums of k products of `factor`s, of elements of so many bytes.
 struct MatrixRow {
-  const char *name, *type, *sum;
+  const char *name, *type, *factor, *sum;
   int k, bytes;
   IntrinsicCall call;
   bool rounds;
@@ -123,6 +123,7 @@ const MatrixRow kMatrixRows[] = {
     {"mma_bf16_m16n8k16",
      "bf16",
      "f32",
+     "f32",
      16,
      2,
      {"llvm.nvvm.mma.m16n8k16.row.col.bf16", "abc", false, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"},
@@ -130,19 +131,59 @@ const MatrixRow kMatrixRows[] = {
     {"mma_f16_m16n8k16",
      "f16",
      "f32",
+     "f32",
      16,
      2,
      {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32", "abc", false, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"},
      true},
+    {"mma_tf32_m16n8k8",
+     "f32",
+     "tf32",
+     "f32",
+     8,
+     4,
+     {"llvm.nvvm.mma.m16n8k8.row.col.tf32", "abc", false, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"},
+     true},
     {"mma_s8_m16n8k32",
      "i8",
+     "i32",
      "i32",
      32,
      1,
      {"llvm.nvvm.mma.m16n8k32.row.col.s8", "abc", false, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"},
      false},
 };
-constexpr int kFirstWithMatrices = 80;
+constexpr int kFirstWithMatrices = 80, kWithWarpgroups = 90;
+
+// A row of a warpgroup: sums of k products, `columns` of them side by side in each of 64 rows.
+struct GroupRow {
+  const char *name, *type, *factor, *sum;
+  int columns, k;
+  const char* ptx;
+  bool rounds;
+};
+constexpr int kRowsOfWarp = 16;
+
+const GroupRow kGroupRows[] = {
+    {"wgmma_bf16_m64n64k16", "bf16", "f32", "f32", 64, 16, "m64n64k16.f32.bf16.bf16", true},
+    {"wgmma_bf16_m64n128k16", "bf16", "f32", "f32", 128, 16, "m64n128k16.f32.bf16.bf16", true},
+    {"wgmma_bf16_m64n256k16", "bf16", "f32", "f32", 256, 16, "m64n256k16.f32.bf16.bf16", true},
+    {"wgmma_f16_m64n64k16", "f16", "f32", "f32", 64, 16, "m64n64k16.f32.f16.f16", true},
+    {"wgmma_f16_m64n128k16", "f16", "f32", "f32", 128, 16, "m64n128k16.f32.f16.f16", true},
+    {"wgmma_f16_m64n256k16", "f16", "f32", "f32", 256, 16, "m64n256k16.f32.f16.f16", true},
+};
+
+// The sums, as each warp has its 16 rows: 8 columns after the other as those of mma.sync.
+std::vector<Fragment> fragments_of(const GroupRow& row) {
+  constexpr bool kLane = true;
+  return {{},
+          {},
+          {{{0, 1, 8, kLane, 4},
+            {1, 2, 4, kLane, 1},
+            {1, 8, row.columns / 8, false, 4},
+            {0, 8, 2, false, 2},
+            {1, 1, 2, false, 1}}}};
+}
 
 // `together` elements of a 32-bit register follow each other along k.
 std::vector<Fragment> fragments_of(const MatrixRow& row) {
@@ -158,13 +199,17 @@ std::vector<Fragment> fragments_of(const MatrixRow& row) {
       {{{0, 1, 8, kLane, 4}, {1, 2, 4, kLane, 1}, {0, 8, 2, false, 2}, {1, 1, 2, false, 1}}}};
 }
 
-Program program_of(const MatrixRow& row) {
-  const std::string type = row.type, sum = row.sum, k = std::to_string(row.k);
-  const std::string text = std::string("program ") + row.name + "()\n  in a: " + type + "[16, " + k +
-                           "]\n  in b: " + type + "[" + k + ", 8]\n  inout c: " + sum + "[16, 8]\n  c[i, j] += " + sum +
-                           "(a[i, k]) * " + sum + "(b[k, j])\n";
+template <class AnyRow>
+Program product_of(const AnyRow& row, int columns) {
+  const std::string type = row.type, sum = row.sum, k = std::to_string(row.k), n = std::to_string(columns);
+  const std::string m = std::to_string(kRowsOfWarp);
+  const std::string text = std::string("program ") + row.name + "()\n  in a: " + type + "[" + m + ", " + k +
+                           "]\n  in b: " + type + "[" + k + ", " + n + "]\n  inout c: " + sum + "[" + m + ", " + n +
+                           "]\n  c[i, j] += " + row.factor + "(a[i, k]) * " + row.factor + "(b[k, j])\n";
   return parse_program(text, row.name);
 }
+Program program_of(const MatrixRow& row) { return product_of(row, 8); }
+Program program_of(const GroupRow& row) { return product_of(row, row.columns); }
 
 Program program_of(const Row& row) {
   std::string text = std::string("program ") + row.name + "()\n  ";
@@ -223,6 +268,22 @@ const std::vector<Intrinsic>& intrinsics() {
                      row.rounds,
                      kFirstWithMatrices});
     }
+    for (const GroupRow& row : kGroupRows) {
+      Program program = program_of(row);
+      Stmt nest = nest_of(program);
+      const IntrinsicCall call{"", "abc", false, std::string("wgmma.mma_async.sync.aligned.") + row.ptx};
+      all.push_back({row.name,
+                     std::move(program),
+                     std::move(nest),
+                     call,
+                     0,
+                     {},
+                     Scope::Warpgroup,
+                     fragments_of(row),
+                     row.rounds,
+                     kWithWarpgroups,
+                     true});
+    }
     return all;
   }();
   return kAll;
@@ -246,7 +307,12 @@ std::string formula_of(const Stmt& nest) {
 }
 
 std::string missing_for(const Intrinsic& intrinsic, const Machine& machine) {
-  if (intrinsic.scope == Scope::Warp && !machine.gpu) return "a GPU's tensor cores";
+  if (is_of_warps(intrinsic.scope) && !machine.gpu) return "a GPU's tensor cores";
+  const auto is_of = [&](const Gpu& gpu) {
+    return gpu.specific && gpu.compute_capability == intrinsic.compute_capability;
+  };
+  if (intrinsic.specific && !is_of(*machine.gpu))
+    return "sm_" + std::to_string(intrinsic.compute_capability) + "a, one generation alone";
   if (intrinsic.compute_capability > 0 && machine.gpu->compute_capability < intrinsic.compute_capability)
     return "sm_" + std::to_string(intrinsic.compute_capability);
   std::vector<std::string> alternatives;

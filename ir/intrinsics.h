@@ -12,7 +12,8 @@
 //
 // Rows of a GPU's tensor cores are instructions of a whole warp. Their operands lie in the registers of its lanes
 // (ir/fragments.h), and where they come from does not matter: lowering loads fragments from wherever they are. Those
-// that sum floats do so in an order and with roundings of their own.
+// that sum floats do so in an order and with roundings of their own. Rows of a warpgroup say what one of its four warps
+// computes, 16 rows of the 64: each runs the same nest, 16 rows further, on the same columns.
 #pragma once
 
 #include <functional>
@@ -32,8 +33,11 @@ struct IntrinsicCall {
   std::string ptx = {};  // of a GPU: its name there
 };
 
-// Whose instruction it is: of one thread, or of all lanes of a warp together.
-enum class Scope { Thread, Warp };
+// Whose instruction it is: of one thread, of all lanes of a warp, or of four warps whose numbers begin at a multiple
+// of 4.
+enum class Scope { Thread, Warp, Warpgroup };
+inline constexpr std::int64_t kWarpsOfGroup = 4;
+constexpr bool is_of_warps(Scope scope) { return scope != Scope::Thread; }
 
 struct Intrinsic {
   std::string name;
@@ -43,9 +47,11 @@ struct Intrinsic {
   int vector_bits = 0;                             // that the processor has to have; 0: any
   std::vector<std::vector<std::string>> features;  // all of one of these lists; none: any processor
   Scope scope = Scope::Thread;
-  std::vector<Fragment> fragments = {};  // of a warp: where each operand lies, in the order of the buffers
+  std::vector<Fragment> fragments = {};  // of warps: where each operand lies, in the order of the buffers; none: in
+                                         // shared memory (ir/shared_matrix.h)
   bool rounds = false;                   // it sums floats in its own way: not the bits of any order of the nest
   int compute_capability = 0;            // of the first GPU that has it; 0: none is needed
+  bool specific = false;                 // that generation alone, sm_90a
 };
 
 const std::vector<Intrinsic>& intrinsics();

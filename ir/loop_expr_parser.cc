@@ -11,7 +11,7 @@ namespace polyte::ir::loop_text {
 namespace {
 
 std::optional<UnaryOp> unary_from(const std::string& name) {
-  for (int i = 0; i <= static_cast<int>(UnaryOp::Cos); ++i)
+  for (int i = 0; i <= static_cast<int>(UnaryOp::Tf32); ++i)
     if (loop_text::function_name(static_cast<UnaryOp>(i)) == name) return static_cast<UnaryOp>(i);
   return std::nullopt;
 }

@@ -120,6 +120,7 @@ Stmt make_tensorized(Tensorized tensorized) {
 Stmt make_fence() { return node(Fence{}); }
 Stmt make_barrier(Barrier barrier) { return node(std::move(barrier)); }
 Stmt make_copy_group(CopyGroup group) { return node(group); }
+Stmt make_product_group(ProductGroup group) { return node(group); }
 
 // --- rebuilding --------------------------------------------------------------------------------------------------
 
@@ -352,9 +353,10 @@ bool same(const Prefetch& a, const Prefetch& b) {
 }
 bool same(const Tensorized& a, const Tensorized& b) { return a.intrinsic == b.intrinsic && equal(a.body, b.body); }
 bool same(const Fence&, const Fence&) { return true; }
+bool same(const ProductGroup& a, const ProductGroup& b) { return a.step == b.step && a.pending == b.pending; }
 bool same(const CopyGroup& a, const CopyGroup& b) { return a.wait == b.wait && a.pending == b.pending; }
 bool same(const Barrier& a, const Barrier& b) {
-  return a.of_warp == b.of_warp && a.from == b.from && a.to == b.to && a.buffer == b.buffer;
+  return a.of_warp == b.of_warp && a.from == b.from && a.to == b.to && a.buffer == b.buffer && a.fenced == b.fenced;
 }
 
 }  // namespace

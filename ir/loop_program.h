@@ -123,10 +123,12 @@ struct Tensorized {
   Stmt body;
 };
 // All threads of a block meet, or those of each warp: what any of them wrote before is seen by all after it. It stands
-// for a conflict: `from` touches the buffer before it, `to` after it, on another thread.
+// for a conflict: `from` touches the buffer before it, `to` after it, on another thread. Fenced, what threads wrote
+// into shared memory is seen as well by what reads it past them (instructions of scope Warpgroup).
 struct Barrier {
   bool of_warp = false;
   std::string from, to, buffer;
+  bool fenced = false;
 };
 // Copies that land later, of each thread: those that it has begun since the last commit are a group; it waits until at
 // most `pending` of its latest groups are under way.
@@ -134,10 +136,17 @@ struct CopyGroup {
   bool wait = false;  // else commit
   int pending = 0;
 };
+// Products that tensor cores make meanwhile (scope Warpgroup), of each warp: from Open on they may take its registers
+// over; what was begun since then, Commit makes a group of; Wait gives the registers back, and the memory that was
+// read, of all but the latest `pending` groups.
+struct ProductGroup {
+  enum class Step { Open, Commit, Wait } step = Step::Open;
+  int pending = 0;
+};
 struct Fence {};  // a compiler fence: keeps LLVM from merging loads across unrolled reduction steps
 
 struct StmtNode {
-  std::variant<Store, Block, For, If, Alloc, Prefetch, Tensorized, Fence, Barrier, CopyGroup> op;
+  std::variant<Store, Block, For, If, Alloc, Prefetch, Tensorized, Fence, Barrier, CopyGroup, ProductGroup> op;
 };
 
 struct LoopProgram {
@@ -157,6 +166,7 @@ Stmt make_tensorized(Tensorized tensorized);
 Stmt make_fence();
 Stmt make_barrier(Barrier barrier);
 Stmt make_copy_group(CopyGroup group);
+Stmt make_product_group(ProductGroup group);
 
 // Rebuilding. `rewrite_children` maps every child statement; the same node comes back when nothing changed.
 Stmt rewrite_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& f);

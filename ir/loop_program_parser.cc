@@ -134,7 +134,7 @@ class Parser {
       if (word == "nothing" && c.at_end()) return make_block({});
       if (word == "fence" && c.at_end()) return make_fence();
       if (word == "atomic" || word == "nontemporal" || word == "async") return store(c, word);
-      if (word == "commit" || word == "await") return copy_group(c, word == "await");
+      if (word == "open" || word == "commit" || word == "await") return group(c, word);
       if (word == "barrier") return barrier(c, false);
       if (word == "warp" && c.accept_word("barrier")) return barrier(c, true);
       if (word == "prefetch") return prefetch(c);
@@ -149,15 +149,19 @@ class Parser {
     return store(c, "");
   }
 
-  Stmt copy_group(Cursor& c, bool wait) {
-    CopyGroup group{wait, 0};
-    if (!c.accept_word("copies")) fail("expected 'copies'");
+  Stmt group(Cursor& c, const std::string& word) {
+    using Step = ProductGroup::Step;
+    const bool wait = word == "await", of_products = word == "open" || c.accept_word("products");
+    if (word == "open" && !c.accept_word("products")) fail("expected 'products'");
+    if (!of_products && !c.accept_word("copies")) fail("expected 'copies' or 'products'");
+    int pending = 0;
     if (wait) {
       if (!c.accept_word("but")) fail("expected 'but'");
-      group.pending = static_cast<int>(c.integer());
+      pending = static_cast<int>(c.integer());
     }
     end(c);
-    return make_copy_group(group);
+    if (!of_products) return make_copy_group({wait, pending});
+    return make_product_group({wait ? Step::Wait : word == "open" ? Step::Open : Step::Commit, pending});
   }
 
   Stmt loop(Cursor& c, const Line& line, LoopKind kind) {
@@ -248,6 +252,7 @@ class Parser {
       if (!c.accept_word(word)) fail(std::string("expected '") + word + "'");
       *into = c.name();
     }
+    result.fenced = c.accept_word("fenced");
     end(c);
     return make_barrier(std::move(result));
   }

@@ -133,7 +133,14 @@ class Printer {
     line(depth, g.wait ? "await copies but " + std::to_string(g.pending) : "commit copies");
   }
   void print_op(const Barrier& b, int depth) {
-    line(depth, std::string(b.of_warp ? "warp " : "") + "barrier from " + b.from + " to " + b.to + " on " + b.buffer);
+    line(depth, std::string(b.of_warp ? "warp " : "") + "barrier from " + b.from + " to " + b.to + " on " + b.buffer +
+                    (b.fenced ? " fenced" : ""));
+  }
+  void print_op(const ProductGroup& g, int depth) {
+    using Step = ProductGroup::Step;
+    line(depth, g.step == Step::Wait     ? "await products but " + std::to_string(g.pending)
+                : g.step == Step::Commit ? "commit products"
+                                         : "open products");
   }
   void print_op(const Prefetch& prefetch, int depth) {
     line(depth, "prefetch " + print_access(prefetch.buffer, prefetch.indices, {}) + " level " +

@@ -91,6 +91,11 @@ class Verifier {
     at("barrier on", barrier.buffer);
     if (threads_ != (barrier.of_warp && warps_ ? 1 : 0)) report("some threads do not come by");
   }
+  void check(const ProductGroup& group) {
+    at("products", group.step == ProductGroup::Step::Wait ? "awaited" : "grouped");
+    if (threads_ != 1 || !warps_) report("they are those of a warp, which is not whole here");
+    if (group.pending < 0) report(std::to_string(group.pending) + " groups");
+  }
   void check(const CopyGroup& group) {
     at("copies", group.wait ? "awaited" : "committed");
     if (threads_ != 0) report("some threads do not come by");
@@ -123,7 +128,7 @@ class Verifier {
     if (!intrinsic) return;
     if (!is_point_nest(tensorized.body)) return report("expected loops of constant extent around one store");
     if (form_ != Form::Flat) return;
-    if (intrinsic->scope == Scope::Warp) {
+    if (is_of_warps(intrinsic->scope)) {
       if (const auto match = match_warp(*intrinsic, tensorized.body); !match) report(match.error().difference);
       return;
     }

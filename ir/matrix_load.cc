@@ -44,7 +44,7 @@ std::optional<MatrixLoad> matrix_load_of(const Tensorized& tensorized) {
 
 bool is_of_warp(const Tensorized& tensorized) {
   const Intrinsic* row = find_intrinsic(tensorized.intrinsic);
-  return row ? row->scope == Scope::Warp : matrix_load_of(tensorized).has_value();
+  return row ? is_of_warps(row->scope) : matrix_load_of(tensorized).has_value();
 }
 
 bool is_of_warp(const Stmt& s) {

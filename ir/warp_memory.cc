@@ -97,7 +97,7 @@ class Compiler {
       return statement(alloc->body);
     }
     if (std::holds_alternative<Barrier>(s->op) || std::holds_alternative<CopyGroup>(s->op) ||
-        std::holds_alternative<Tensorized>(s->op))
+        std::holds_alternative<ProductGroup>(s->op) || std::holds_alternative<Tensorized>(s->op))
       forget();
     if (const auto* tensorized = std::get_if<Tensorized>(&s->op))
       if (const auto matrices = matrix_load_of(*tensorized)) return visit_matrices(*matrices, tensorized->intrinsic);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/intrinsics.h"
 #include "ir/matrix_load.h"
 #include "support/error.h"
 
@@ -127,7 +128,7 @@ void BlockTree::collect(const Stmt& s, BlockNode& region, std::vector<Constraint
     const std::string& name = store->origin.statement.empty() ? store->buffer : store->origin.statement;
     collect_loads(store->value, region, name, where);
     for (const ir::Index& index : store->indices) collect_loads(index.indirect, region, name, where);
-    region.accesses.push_back({store->buffer, name, store->indices, true, where});
+    region.accesses.push_back({store->buffer, name, store->indices, true, where, false});
   } else if (const auto* block = std::get_if<ir::Block>(&s->op)) {
     for (const Stmt& child : block->body) collect(child, region, where);
   } else if (const auto* loop = std::get_if<ir::For>(&s->op)) {
@@ -140,8 +141,11 @@ void BlockTree::collect(const Stmt& s, BlockNode& region, std::vector<Constraint
   } else if (const auto* alloc = std::get_if<ir::Alloc>(&s->op)) {
     collect(alloc->body, region, where);
   } else if (const auto* tensorized = std::get_if<ir::Tensorized>(&s->op)) {
+    const ir::Intrinsic* row = ir::find_intrinsic(tensorized->intrinsic);
+    past_threads_ = row && row->scope == ir::Scope::Warpgroup;
     // A warp's instruction reads its whole tile, also where the sum is cut short.
     collect(ir::is_of_warp(s) ? without_conditions(tensorized->body) : tensorized->body, region, where);
+    past_threads_ = false;
   }
 }
 
@@ -151,7 +155,7 @@ void BlockTree::collect_loads(const ir::Expr& e, BlockNode& region, const std::s
   for (const ir::Load* load : ir::loads_of(e)) {
     std::vector<Constraint> guarded = where;
     append(guarded, load->guard);
-    region.accesses.push_back({load->buffer, statement, load->indices, false, std::move(guarded)});
+    region.accesses.push_back({load->buffer, statement, load->indices, false, std::move(guarded), past_threads_});
   }
 }
 

@@ -22,6 +22,7 @@ struct RegionAccess {
   std::vector<ir::Index> indices;
   bool write = false;
   std::vector<ir::Constraint> where;
+  bool past_threads = false;  // a read by an instruction of a warpgroup, whichever of its threads that is
 };
 
 struct BlockNode {
@@ -52,6 +53,7 @@ class BlockTree {
   std::vector<ir::Constraint> known_;
   int nodes_ = 0;
   ir::Affine warp_ = 0;
+  bool past_threads_ = false;
 
   std::unique_ptr<BlockNode> build(const ir::Stmt& s, int depth);
   void add_children(BlockNode& node, const std::vector<ir::Stmt>& children, int depth);

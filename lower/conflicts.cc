@@ -155,14 +155,14 @@ void ConflictFinder::find(const BlockNode& a, const BlockNode& b) {
   for (const BlockNode* loop : common_loops(a, b)) {
     if (loop->kind != Kind::Loop) continue;
     const std::set<std::string> shared = shared_by(a, b, loop);
-    Conflict conflict{nullptr, nullptr, false, ways_around(a, b, *loop), &a, &b, loop};
+    Conflict conflict{nullptr, nullptr, false, false, ways_around(a, b, *loop), &a, &b, loop};
     add(conflict, shared, {next_iteration(*loop)});
     add_spine(*loop, conflict.ways);
     add(conflict, shared, {later_iteration(*loop)});
   }
   const BlockNode* meeting = lowest_common(a, b);
   if (&a == &b || meeting->kind != Kind::Sequence || branch_of(a, *meeting) >= branch_of(b, *meeting)) return;
-  add({nullptr, nullptr, false, ways_between(a, b, *meeting), &a, &b, nullptr}, shared_by(a, b, nullptr), {});
+  add({nullptr, nullptr, false, false, ways_between(a, b, *meeting), &a, &b, nullptr}, shared_by(a, b, nullptr), {});
 }
 
 void ConflictFinder::add(const Conflict& kind, const std::set<std::string>& shared,
@@ -171,15 +171,17 @@ void ConflictFinder::add(const Conflict& kind, const std::set<std::string>& shar
   for (const RegionAccess& x : kind.first->accesses) {
     for (const RegionAccess& y : kind.second->accesses) {
       if (x.buffer != y.buffer || (!x.write && !y.write) || !written_.contains(x.buffer)) continue;
+      const bool past_threads = x.past_threads || y.past_threads, needs_fence = x.write && y.past_threads;
+      if (conflict.across_warps && (conflict.fenced || !needs_fence)) continue;
       std::vector<Constraint> pair = at_one_place(x, y, shared);
       pair.insert(pair.end(), carried.begin(), carried.end());
       const Affine one = kind.first->thread, two = as_second(kind.second->thread, shared);
-      if (!conflict.from && !differ(pair, one, two)) continue;
+      if (past_threads ? !question_.holds(pair) : !conflict.from && !differ(pair, one, two)) continue;
       if (!conflict.from) conflict.from = &x, conflict.to = &y;
-      if (!differ(pair, ir::floor_div(one, ir::kLanes), ir::floor_div(two, ir::kLanes))) continue;
+      if (!past_threads && !differ(pair, ir::floor_div(one, ir::kLanes), ir::floor_div(two, ir::kLanes))) continue;
       conflict.from = &x, conflict.to = &y;
       conflict.across_warps = true;
-      return keep(std::move(conflict));
+      conflict.fenced = needs_fence;
     }
   }
   if (conflict.from) keep(std::move(conflict));

@@ -32,7 +32,8 @@ bool is_of_warp(const Gap& gap);
 struct Conflict {
   const RegionAccess *from = nullptr, *to = nullptr;
   bool across_warps = false;
-  std::set<Gap> ways;                                                       // a barrier at any of them parts the two
+  bool fenced = false;  // what threads wrote is read past them: a fence at one of the ways
+  std::set<Gap> ways;   // a barrier at any of them parts the two
   const BlockNode *first = nullptr, *second = nullptr, *carrier = nullptr;  // the loop; null: within an iteration
 };
 

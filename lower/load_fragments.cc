@@ -113,7 +113,7 @@ class Loader {
     const ir::Intrinsic& row = row_of(s);
     for (std::size_t n = 0; n + 1 < match.operands.size(); ++n) {
       const ir::WarpMatch::Operand& operand = match.operands[n];
-      if (places_.at(operand.buffer).of_lanes) continue;
+      if (places_.at(operand.buffer).of_lanes || row.fragments[n].none()) continue;
       ir::Bindings points;
       const std::vector<std::size_t> loops = ir::loops_of_operand(row, n);
       const Facts::Scope scope(facts_);

@@ -7,6 +7,7 @@
 #include "lower/cut_regions.h"
 #include "lower/divide_registers.h"
 #include "lower/flatten.h"
+#include "lower/group_products.h"
 #include "lower/hoist.h"
 #include "lower/join_loads.h"
 #include "lower/load_fragments.h"
@@ -105,6 +106,8 @@ constexpr Pass kGpuPasses[] = {
      run_hoist},
     {"join loads", "neighbours in shared memory that are read beside each other are one access", Needs::Native,
      Form::Native, true, [](const LoopProgram& p, PassContext&) { return join_loads(p); }},
+    {"group products", "what a warpgroup's instructions make meanwhile is awaited", Needs::Native, Form::Native, false,
+     [](const LoopProgram& p, PassContext&) { return group_products(p); }},
     {"divide registers", "registers of a block become registers of each thread", Needs::Native, Form::Native, false,
      [](const LoopProgram& p, PassContext&) { return divide_registers(p); }},
     {"place registers", "register buffers that cannot be become memory of their thread", Needs::Native, Form::Native,

@@ -86,9 +86,26 @@ std::set<Gap> places_of_block(const std::vector<Conflict>& conflicts, const std:
   return whole;
 }
 
+// Where threads fence what they wrote: as few of the block's places as meet every conflict that asks for it. What is
+// copied meanwhile has to have landed there.
+std::set<Gap> fenced_places(std::vector<Conflict> conflicts, const std::set<Gap>& whole, const AsyncCopies& copies) {
+  std::erase_if(conflicts, [](const Conflict& c) { return !c.fenced; });
+  for (Conflict& c : conflicts)
+    if (copies.buffers.contains(c.from->buffer))
+      std::erase_if(c.ways, [&](const Gap& gap) { return !copies.waits.contains(gap); });
+  std::set<Gap> fenced = conflicts.empty() ? std::set<Gap>{} : whole;
+  for (const Gap& gap : std::set<Gap>(fenced)) {
+    fenced.erase(gap);
+    if (!std::ranges::all_of(conflicts, [&](const Conflict& c) { return is_met(c, fenced); })) fenced.insert(gap);
+  }
+  return fenced;
+}
+
 // The chosen places as barriers, each with a conflict that no other of them parts.
-std::map<Gap, ir::Barrier> barriers_at(const std::vector<Conflict>& conflicts, const std::set<Gap>& places) {
+std::map<Gap, ir::Barrier> barriers_at(const std::vector<Conflict>& conflicts, const std::set<Gap>& places,
+                                       const AsyncCopies& copies) {
   const std::set<Gap> whole = places_of_block(conflicts, places);
+  const std::set<Gap> fenced = fenced_places(conflicts, whole, copies);
   std::map<Gap, ir::Barrier> barriers;
   for (const Gap& gap : places) {
     const bool of_warp = !whole.contains(gap);
@@ -97,7 +114,7 @@ std::map<Gap, ir::Barrier> barriers_at(const std::vector<Conflict>& conflicts, c
     const auto why = std::ranges::find_if(
         conflicts, [&](const Conflict& c) { return (of_warp || c.across_warps) && !is_met(c, others); });
     POLYTE_CHECK(why != conflicts.end(), "a barrier that nothing needs");
-    barriers[gap] = {of_warp, why->from->statement, why->to->statement, why->from->buffer};
+    barriers[gap] = {of_warp, why->from->statement, why->to->statement, why->from->buffer, fenced.contains(gap)};
   }
   return barriers;
 }
@@ -145,7 +162,7 @@ Stmt with_barriers(const Stmt& launch, const ir::LoopProgram& program, bool has_
   const std::set<Gap> places = Chooser(conflicts).chosen();
   AsyncCopies copies;
   if (has_async_copies) copies = async_copies(tree, program, conflicts, places, finder);
-  const Stmt body = Rebuilder(barriers_at(conflicts, places), std::move(copies)).rebuilt(*tree.root);
+  const Stmt body = Rebuilder(barriers_at(conflicts, places, copies), std::move(copies)).rebuilt(*tree.root);
   const std::function<Stmt(const Stmt&)> within = [&](const Stmt& s) {
     const auto* loop = std::get_if<ir::For>(&s->op);
     return loop && loop->kind == ir::LoopKind::Block ? ir::rewrite_children(s, within) : body;

@@ -9,8 +9,9 @@
 // A conflict is a pair of accesses to one place by two threads, one of them a write, with no loop of blocks between
 // them; integer sets decide whether there is one, within an iteration of the loops around both or from one iteration to
 // a later one. It must have a barrier on its way. Of all sets of places that part every conflict, one of least cost is
-// taken, where a place costs as much as it is deep in loops. Within a warp a barrier of the warp is enough. Copies that
-// are ahead of their readers become asynchronous, with a wait at the barriers (async_copies.h).
+// taken, where a place costs as much as it is deep in loops. Within a warp a barrier of the warp is enough. What an
+// instruction of a warpgroup reads, it reads past the threads: whoever wrote it has to fence it before such a barrier.
+// Copies that are ahead of their readers become asynchronous, with a wait at the barriers (async_copies.h).
 #pragma once
 
 #include "ir/loop_program.h"

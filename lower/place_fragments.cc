@@ -28,7 +28,7 @@ using Placements = std::map<std::string, Placement>;
 const ir::Intrinsic* warp_row(const Stmt& s) {
   const auto* tensorized = std::get_if<ir::Tensorized>(&s->op);
   const ir::Intrinsic* row = tensorized ? ir::find_intrinsic(tensorized->intrinsic) : nullptr;
-  return row && row->scope == ir::Scope::Warp ? row : nullptr;
+  return row && ir::is_of_warps(row->scope) ? row : nullptr;
 }
 
 Placements placements_of(const ir::LoopProgram& program) {

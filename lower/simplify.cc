@@ -30,6 +30,7 @@ class Simplifier {
   Stmt simplified(const Stmt& s, const ir::Fence&) { return s; }
   Stmt simplified(const Stmt& s, const ir::Barrier&) { return s; }
   Stmt simplified(const Stmt& s, const ir::CopyGroup&) { return s; }
+  Stmt simplified(const Stmt& s, const ir::ProductGroup&) { return s; }
 
   Stmt simplified(const Stmt& s, const ir::Prefetch& prefetch) {
     ir::Prefetch copy = prefetch;

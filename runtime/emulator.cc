@@ -1,14 +1,9 @@
 #include "runtime/emulator.h"
 
 #include <algorithm>
-#include <cstring>
-#include <map>
-#include <optional>
-#include <random>
 
-#include "runtime/emulated_fibre.h"
-#include "runtime/fibre_stacks.h"
-#include "runtime/touched_bytes.h"
+#include "runtime/emulator_state.h"
+#include "runtime/warpgroup_instructions.h"
 #include "support/error.h"
 #include "support/system_error.h"
 
@@ -20,70 +15,14 @@ constexpr int kFault = 3;                      // what a launch returns that end
 
 }  // namespace
 
-struct Emulator::State {
-  EmulatorOptions options;
-  std::mt19937 random;
-  std::vector<Region> regions;
-  Region shared;
-  std::vector<char> shared_memory;
-  FibreStacks stacks;
-  std::vector<Fibre> fibres;
-  std::vector<std::uint32_t> warp_epochs;
-  ucontext_t scheduler{};
-  const polyte_launch* launch = nullptr;
-  const void* const* arguments = nullptr;
-  std::int64_t block = 0;
-  std::uint32_t epoch = 0;
-  std::vector<std::uint32_t> block_epochs;  // of the launch: the first epoch of each of its blocks
-  bool ended = false;                       // by a fault
-  std::int32_t status = 0;
-  std::vector<std::string> faults;
-  std::vector<LaunchCounts> counts;
-  std::map<std::string, AccessCounter> counters;  // by kernel
-  AccessCounter* counter = nullptr;               // of the launch
-
-  int run(const polyte_launch& what, const std::int64_t* grid, const void* const* given);
-  LaunchCounts& counts_of(const polyte_launch& what);
-  void run_block(const std::int64_t* number, LaunchCounts& count);
-  std::vector<std::size_t> order(std::size_t threads);
-  bool release(LaunchCounts& count);
-  bool release_warps(LaunchCounts& count);
-  bool run_instruction(std::size_t first);
-  void wait_for_warp(Fibre& fibre, const WarpInstruction& instruction);
-  void fail(const std::string& text);
-  [[noreturn]] void end_thread(Fibre& fibre);
-  void switch_out(Fibre& fibre) { ::swapcontext(&fibre.context, &scheduler); }
-  std::uint64_t touch(Fibre& fibre, const char* address, const polyte_access& access, std::int64_t iteration,
-                      std::uint64_t undefined);
-  std::uint64_t touch_own(Fibre& fibre, const char* address, const polyte_access& access, std::uint64_t undefined);
-  bool is_undefined_move(const polyte_access& access, std::int64_t byte, std::uint64_t& undefined);
-  Region* region_of(const char* address, std::int64_t bytes);
-  std::optional<std::string> conflict(const Touch& before, const Touch& now, bool in_shared) const;
-  Touch touch_of(const Fibre& fibre) const;
-  void begin_epoch();
-  static bool is_before_warp_met(const Touch& before, const Touch& now);
-  static void enter(unsigned low, unsigned high);
-  void land(Fibre& fibre, const AsyncCopy& copy);
-  static void on_copy(polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
-                      const polyte_access* read, std::int64_t given, std::int64_t iteration);
-  static void on_group(polyte_emulated_thread* self, std::int64_t wait, std::int64_t pending);
-  static void on_multiply(polyte_emulated_thread* self, const char* instruction, const std::uint32_t* in,
-                          std::uint32_t* out);
-  static void on_load_matrices(polyte_emulated_thread* self, const void* row, std::int64_t count,
-                               std::int64_t transposed, std::uint32_t* out, const polyte_access* access,
-                               std::int64_t iteration);
-  static void on_meet(polyte_emulated_thread* self, std::int64_t of_warp, std::int64_t place);
-  static std::uint64_t on_touch(polyte_emulated_thread* self, const void* address, const polyte_access* access,
-                                std::int64_t iteration, std::uint64_t undefined);
-  static State& of(Fibre& fibre) { return *static_cast<State*>(fibre.state); }
-};
-
 // makecontext passes ints only.
 void Emulator::State::enter(unsigned low, unsigned high) {
   const auto address = static_cast<std::uintptr_t>(low) | (static_cast<std::uintptr_t>(high) << 32U);
   Fibre& fibre = *reinterpret_cast<Fibre*>(address);  // NOLINT
   State& state = of(fibre);
   state.launch->emulated(&fibre.thread, state.arguments);
+  if (!fibre.products.is_idle())
+    state.fail("thread " + std::to_string(fibre.thread.thread) + " has ended before its products");
   state.end_thread(fibre);
 }
 
@@ -117,44 +56,6 @@ std::uint64_t Emulator::State::on_touch(polyte_emulated_thread* self, const void
   }
   if (state.ended) state.end_thread(fibre);
   return undefined;
-}
-
-void Emulator::State::on_copy(polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
-                              const polyte_access* read, std::int64_t given, std::int64_t iteration) {
-  on_touch(self, to, write, iteration, given > 0 ? on_touch(self, from, read, iteration, 0) : 0);
-  Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
-  State& state = of(fibre);
-  const AsyncCopy copy{static_cast<char*>(to), static_cast<const char*>(from), write->bytes, given};
-  Region* region = state.region_of(copy.to, copy.bytes);
-  if (region != &state.shared) {
-    state.fail(std::string(write->statement) + " copies to " + write->buffer +
-               " meanwhile, which is not in shared memory");
-    state.end_thread(fibre);
-  }
-  for (std::int64_t i = 0; i < copy.bytes; ++i)
-    region->contents[static_cast<std::size_t>(copy.to + i - region->base)].in_flight = true;
-  if (!state.options.late_copies) copy.land();
-  fibre.groups.back().push_back(copy);
-}
-
-void Emulator::State::on_group(polyte_emulated_thread* self, std::int64_t wait, std::int64_t pending) {
-  Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
-  if (wait == 0) return fibre.groups.push_back({});
-  const auto closed = static_cast<std::int64_t>(fibre.groups.size()) - 1;
-  for (std::int64_t i = 0; i < closed - pending; ++i) {
-    for (const AsyncCopy& copy : fibre.groups.front()) of(fibre).land(fibre, copy);
-    fibre.groups.erase(fibre.groups.begin());
-  }
-}
-
-// Seen by others once they have met.
-void Emulator::State::land(Fibre& fibre, const AsyncCopy& copy) {
-  if (options.late_copies) copy.land();
-  for (std::int64_t i = 0; i < copy.bytes; ++i) {
-    Byte& byte = shared.contents[static_cast<std::size_t>(copy.to + i - shared.base)];
-    byte.in_flight = false;
-    byte.write = touch_of(fibre);
-  }
 }
 
 // --- instructions of a warp
@@ -282,7 +183,9 @@ std::uint64_t Emulator::State::touch(Fibre& fibre, const char* address, const po
     auto race = conflict(byte.write, now, region == &shared);
     if (!race && write) race = conflict(byte.read, now, region == &shared);
     if (race) return report("race of " + *race);
+    if (write && byte.products > 0) return report("products are reading it meanwhile, and nobody has waited for them");
     if (write) {
+      byte.fences = static_cast<std::uint16_t>(fibre.fences.size());
       byte.write = now;
       byte.copied = has_bit(undefined, i / access.element);
       byte.defined = !byte.copied;
@@ -325,6 +228,13 @@ std::vector<std::size_t> Emulator::State::order(std::size_t threads) {
 // Warps whose threads all wait go on.
 bool Emulator::State::release_warps(LaunchCounts& count) {
   bool any = false;
+  const auto in_product = [](const Fibre& fibre) { return fibre.waits == Waits::ForProduct; };
+  for (std::size_t first = 0; first + kWarpgroupThreads <= fibres.size(); first += kWarpgroupThreads) {
+    const auto begin = fibres.begin() + static_cast<std::ptrdiff_t>(first);
+    if (!std::all_of(begin, begin + kWarpgroupThreads, in_product)) continue;
+    if (!run_product(first)) return false;
+    any = true;
+  }
   for (std::size_t first = 0; first < fibres.size(); first += kWarp) {
     const std::size_t last = std::min(fibres.size(), first + kWarp);
     const auto all = [&](auto test) {
@@ -386,7 +296,10 @@ void Emulator::State::run_block(const std::int64_t* number, LaunchCounts& count)
                     on_copy,
                     on_group,
                     on_multiply,
-                    on_load_matrices};
+                    on_load_matrices,
+                    on_multiply_shared,
+                    on_product_group,
+                    on_fence_products};
     ::getcontext(&fibre.context);
     fibre.context.uc_stack.ss_sp = stacks.at(i);
     fibre.context.uc_stack.ss_size = FibreStacks::kBytes;

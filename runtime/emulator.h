@@ -10,8 +10,9 @@
 // A fault ends its launch: outside of the memory that was added, two threads at one byte without a barrier between them
 // and one of them writing, two blocks of a launch likewise, a byte that was never written (copied, it is none until the
 // copy is used, or left in an output), an address that is no multiple of what the access takes it to be, a byte that is
-// being copied meanwhile (cp.async), threads that wait at different barriers. Faults do not depend on the order in
-// which threads run; values that are wrong anyway may. Blocks run one after another. Not for several threads at once.
+// being copied meanwhile (cp.async) or read meanwhile (wgmma), or read past the threads with no fence before the
+// barrier, threads that wait at different barriers. Faults do not depend on the order in which threads run; values that
+// are wrong anyway may. Blocks run one after another. Not for several threads at once.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,7 @@ struct EmulatorOptions {
   std::uint32_t seed = 1;   // of Random
   bool interleave = false;  // threads also take turns between their accesses, at random
   bool count_accesses = false;
-  bool late_copies =
-      false;  // what is copied meanwhile lands when it is waited for, else at once; read it before: a fault
+  bool late_copies = false;  // what is copied or multiplied meanwhile is there when it is waited for, else at once
 };
 
 // What a kernel's launches did, all of them together.

@@ -17,8 +17,10 @@ struct Touch {
 struct Byte {
   Touch write, read;
   bool defined = false;
-  bool copied = false;     // what was never written, from elsewhere
-  bool in_flight = false;  // copied meanwhile, nobody has waited for it
+  bool copied = false;        // what was never written, from elsewhere
+  bool in_flight = false;     // copied meanwhile, nobody has waited for it
+  std::uint8_t products = 0;  // that are reading it
+  std::uint16_t fences = 0;   // that its writer had made before
 };
 
 struct Region {

@@ -5,7 +5,6 @@
 #include <cstring>
 
 namespace polyte::runtime {
-namespace {
 
 double of_half(std::uint32_t bits) {
   const std::uint32_t exponent = bits >> 10U & 31U, fraction = bits & 1023U;
@@ -20,6 +19,8 @@ double of_half(std::uint32_t bits) {
   return (bits & 0x8000U) != 0 ? -value : value;
 }
 double of_bfloat(std::uint32_t bits) { return std::bit_cast<float>(bits << 16U); }
+
+namespace {
 
 // Element i of registers that hold several: of 16 or 8 bits.
 std::uint32_t short_of(const std::uint32_t* registers, int i) { return registers[i / 2] >> 16U * (i % 2) & 0xffffU; }
@@ -57,6 +58,27 @@ void multiply_shorts(const WarpRegisters& lanes, Float value) {
   }
 }
 
+// Of 32 bits the instruction reads 19, and what the others do is not said: they have to be zeros.
+double of_tf32(std::uint32_t bits) { return (bits & 0x1fffU) != 0 ? std::nan("") : std::bit_cast<float>(bits); }
+
+void multiply_words(const WarpRegisters& lanes) {
+  double a[kRows][8] = {}, b[8][kColumns] = {};
+  for (int lane = 0; lane < 32; ++lane) {
+    const std::uint32_t* in = lanes[static_cast<std::size_t>(lane)].in;
+    const int group = lane / 4, thread = lane % 4;
+    for (int i = 0; i < 4; ++i) a[i == 0 || i == 2 ? group : group + 8][i < 2 ? thread : thread + 4] = of_tf32(in[i]);
+    for (int i = 0; i < 2; ++i) b[i == 0 ? thread : thread + 4][group] = of_tf32(in[kRegistersOfA + i]);
+  }
+  for (int lane = 0; lane < 32; ++lane) {
+    const LaneRegisters& own = lanes[static_cast<std::size_t>(lane)];
+    for (int i = 0; i < 4; ++i) {
+      double sum = std::bit_cast<float>(own.in[kRegistersOfA + kRegistersOfB + i]);
+      for (int k = 0; k < 8; ++k) sum += a[row_of_c(lane, i)][k] * b[k][column_of_c(lane, i)];
+      own.out[i] = std::bit_cast<std::uint32_t>(static_cast<float>(sum));
+    }
+  }
+}
+
 void multiply_bytes(const WarpRegisters& lanes) {
   std::int32_t a[kRows][32] = {}, b[32][kColumns] = {};
   for (int lane = 0; lane < 32; ++lane) {
@@ -88,6 +110,8 @@ bool multiply_matrices(const std::string& instruction, const WarpRegisters& lane
     multiply_shorts(lanes, of_bfloat);
   } else if (instruction == "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32") {
     multiply_shorts(lanes, of_half);
+  } else if (instruction == "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32") {
+    multiply_words(lanes);
   } else if (instruction == "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32") {
     multiply_bytes(lanes);
   } else {

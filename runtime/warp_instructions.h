@@ -1,6 +1,6 @@
 // What instructions of all lanes of a GPU's warp do to their registers, for the emulator: the layouts of fragments as
-// the PTX ISA prints them for each register ("Matrix fragments for mma.m16n8k16", "for mma.m16n8k32", "ldmatrix"). The
-// compiler has its own description (ir/fragments.h), which shares nothing with this one.
+// the PTX ISA prints them for each register ("Matrix fragments for mma.m16n8k16", "for mma.m16n8k32", "for
+// mma.m16n8k8", "ldmatrix"). The compiler has its own description (ir/fragments.h), which shares nothing with this one.
 //
 // Products of floats are added up in double precision and rounded once. A GPU's sum of 16 products is rounded in a way
 // that NVIDIA does not publish: bits agree where every sum is exact.
@@ -11,6 +11,10 @@
 #include <string>
 
 namespace polyte::runtime {
+
+// Of 16 bits.
+double of_half(std::uint32_t bits);
+double of_bfloat(std::uint32_t bits);
 
 struct LaneRegisters {
   const std::uint32_t* in = nullptr;

@@ -30,6 +30,8 @@ typedef struct polyte_access {
   int64_t moves;    // a read for a copy: an element that was never written is no fault until it is used
 } polyte_access;
 
+#define POLYTE_EMULATED_SHARED 128  // no multiple of more, as on a GPU
+
 // One thread of a GPU that a CPU plays, as compiled code sees it (runtime/emulator.h).
 typedef struct polyte_emulated_thread {
   int64_t thread;    // its number in the block
@@ -58,6 +60,18 @@ typedef struct polyte_emulated_thread {
   // of each of the `count` matrices. `transposed`: of the matrices' columns.
   void (*load_matrices)(struct polyte_emulated_thread* self, const void* row, int64_t count, int64_t transposed,
                         uint32_t* out, const polyte_access* access, int64_t iteration);
+  // An instruction of four warps (wgmma) on matrices in shared memory, by its name in PTX and their descriptors, in
+  // which shared memory begins at POLYTE_EMULATED_SHARED. `across`: 1 for a, 2 for b: the sum does not run along the
+  // lines. The `count` registers of the result are those of `in` once the thread has waited for its group, and nothing
+  // before.
+  void (*multiply_shared)(struct polyte_emulated_thread* self, const char* instruction, uint64_t a, uint64_t b,
+                          int64_t across, int64_t count, const uint32_t* in, uint32_t* out);
+  // Such instructions may take registers over from now on (0), those since then are a group (1), the thread goes on
+  // once at most `pending` groups are under way, with `count` registers that results are in (2).
+  void (*product_group)(struct polyte_emulated_thread* self, int64_t step, int64_t pending, int64_t count,
+                        const uint32_t* in, uint32_t* out);
+  // What the thread has written into shared memory can be read by such instructions after the next barrier.
+  void (*fence_products)(struct polyte_emulated_thread* self);
 } polyte_emulated_thread;
 
 // A kernel of the device, as the code that launches it describes it: constant data. Where a CPU runs the threads, a

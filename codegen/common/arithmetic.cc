@@ -127,6 +127,8 @@ Value* Arithmetic::float_unary(UnaryOp op, DType type, Value* a) {
     case UnaryOp::Erf:
     case UnaryOp::Sigmoid:
       return round_short(type, VectorMath(*this).emit(op, a));
+    case UnaryOp::Tf32:
+      return to_tf32(a);
     case UnaryOp::Not:
       break;
   }

@@ -46,6 +46,7 @@ class Arithmetic {
   const Instructions& target_;
 
   llvm::Type* shaped(llvm::Type* scalar, const Value* like) const;
+  Value* to_tf32(Value* a);
   Value* float_unary(ir::UnaryOp op, DType type, Value* a);
   Value* float_binary(ir::BinaryOp op, DType type, Value* a, Value* b);
   Value* extremum(llvm::Intrinsic::ID which, Value* a, Value* b);

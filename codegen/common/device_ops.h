@@ -5,6 +5,7 @@
 // Internal: includes LLVM headers.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,18 @@ class DeviceOps {
   // the `count` matrices. `access`: the call that reads.
   virtual std::vector<Value*> load_matrices(Builder& b, Value* row, int count, bool transposed,
                                             llvm::CallInst*& access) const = 0;
+  // An f32 as an operand of the rows of tf32, rounded: an i32.
+  virtual Value* to_tf32(Builder& b, Value* value) const = 0;
+  // What four warps do together with matrices in shared memory, meanwhile: a and b are their descriptors (i64),
+  // `across` says of each that lines do not run along the sum. The result is there after the wait for its group.
+  virtual std::vector<Value*> multiply_shared(Builder& b, const ir::Intrinsic& row,
+                                              const std::array<Value*, 2>& operands, const std::array<bool, 2>& across,
+                                              const std::vector<Value*>& c) const = 0;
+  // `values`: all registers that products are under way to; after a wait they are what is returned.
+  virtual std::vector<Value*> product_group(Builder& b, const ir::ProductGroup& group,
+                                            const std::vector<Value*>& values) const = 0;
+  virtual void fence_products(Builder& b) const = 0;                    // before the barrier behind which they read
+  virtual Value* shared_address(Builder& b, Value* pointer) const = 0;  // as descriptors have it, i32
   // Where accesses are reported: whose this one is, and which value counts a loop.
   virtual void name_access(llvm::Instruction&, const std::string& /*statement*/, const std::string& /*buffer*/) const {}
   virtual void name_copy(llvm::CallInst&, const std::string& /*statement*/, const std::string& /*to*/,

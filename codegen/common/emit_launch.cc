@@ -173,7 +173,8 @@ void FunctionEmitter::call_launch(const Launch& launch, llvm::Constant* descript
 namespace {
 
 bool is_of_all_threads(const ir::Stmt& s) {
-  return std::holds_alternative<ir::Barrier>(s->op) || std::holds_alternative<ir::CopyGroup>(s->op);
+  return std::holds_alternative<ir::Barrier>(s->op) || std::holds_alternative<ir::CopyGroup>(s->op) ||
+         std::holds_alternative<ir::ProductGroup>(s->op);
 }
 
 }  // namespace
@@ -213,6 +214,7 @@ void FunctionEmitter::emit_threads(const ir::For& loop, Value* lower, Value* upp
   if (!to_last) runs = b_.CreateAnd(runs, b_.CreateICmpSLT(number, upper));
   const Level outside = std::exchange(level_, loop.kind == ir::LoopKind::Warp ? Level::Warp : Level::Thread);
   const std::string outer_lane = std::exchange(lane_variable_, loop.kind == ir::LoopKind::Lane ? loop.var : "");
+  if (loop.kind == ir::LoopKind::Warp) warp_variable_ = loop.var;
   emit_when(runs, [&] {
     open_level();
     variables_[loop.var] = {number, static_cast<int>(levels_.size()) - 1};
@@ -231,6 +233,7 @@ void FunctionEmitter::emit_copy_group(const ir::CopyGroup& group) {
 
 void FunctionEmitter::emit_barrier(const ir::Barrier& barrier) {
   POLYTE_CHECK(ops_ != nullptr && level_ != Level::Thread, "a barrier where some threads do not come by");
+  if (barrier.fenced) ops_->fence_products(b_);
   ops_->barrier(b_, barrier.of_warp);
 }
 

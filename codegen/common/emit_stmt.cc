@@ -32,6 +32,8 @@ void FunctionEmitter::emit(const ir::Stmt& s) {
           emit_tensorized(op);
         } else if constexpr (std::is_same_v<Op, ir::CopyGroup>) {
           emit_copy_group(op);
+        } else if constexpr (std::is_same_v<Op, ir::ProductGroup>) {
+          emit_product_group(op);
         } else if constexpr (std::is_same_v<Op, ir::Barrier>) {
           emit_barrier(op);
         } else {
@@ -48,6 +50,7 @@ void FunctionEmitter::emit_block(const ir::Block& block) {
   const auto is_store = [](const ir::Stmt& s) {
     return std::holds_alternative<ir::Store>(s->op) || std::holds_alternative<ir::Fence>(s->op);
   };
+  if (ops_ != nullptr) find_product_registers(block);
   for (auto at = block.body.begin(); at != block.body.end();) {
     const auto end = std::find_if_not(at, block.body.end(), is_store);
     if (end == at) {
@@ -191,8 +194,8 @@ FunctionEmitter::BufferSlot FunctionEmitter::make_slot(const ir::Alloc& alloc) {
     slot.swizzle = buffer.swizzle;
     const llvm::IRBuilderBase::InsertPointGuard guard(b_);
     b_.SetInsertPoint(levels_.front().marker);
-    slot.base = b_.CreateGEP(b_.getInt8Ty(), ops_->shared_memory(b_), b_.getInt64(launch_->offsets.at(buffer.name)),
-                             buffer.name);
+    slot.base =
+        b_.CreateGEP(b_.getInt8Ty(), shared_memory(), b_.getInt64(launch_->offsets.at(buffer.name)), buffer.name);
   } else if (buffer.memory == ir::Memory::Heap) {
     // At the function's head: addresses of its elements are computed at the head of the level that binds them.
     const llvm::IRBuilderBase::InsertPointGuard guard(b_);
@@ -205,6 +208,15 @@ FunctionEmitter::BufferSlot FunctionEmitter::make_slot(const ir::Alloc& alloc) {
   }
   annotate_scope(slot, buffer.name);
   return slot;
+}
+
+// Where the block's begins, as aligned as the launch asks.
+llvm::Value* FunctionEmitter::shared_memory() {
+  Value* begin = ops_->shared_memory(b_);
+  if (launch_->shared_alignment == kSharedAlignment) return begin;
+  const auto low_bits = static_cast<std::uint32_t>(launch_->shared_alignment - 1);
+  Value* to_next = b_.CreateAnd(b_.CreateNeg(ops_->shared_address(b_, begin)), b_.getInt32(low_bits));
+  return b_.CreateGEP(b_.getInt8Ty(), begin, b_.CreateZExt(to_next, b_.getInt64Ty()));
 }
 
 void FunctionEmitter::annotate_scope(BufferSlot& slot, const std::string& name) {

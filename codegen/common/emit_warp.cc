@@ -150,13 +150,17 @@ void FunctionEmitter::emit_warp_instruction(const ir::Tensorized& tensorized) {
   const ir::Intrinsic& row = *ir::find_intrinsic(tensorized.intrinsic);
   const auto match = ir::match_warp(row, tensorized.body);
   POLYTE_CHECK(match, row.name + ": " + (match ? "" : match.error().difference));
+  if (row.scope == ir::Scope::Warpgroup) return emit_warpgroup_instruction(row, *match);
   std::vector<std::vector<Value*>> operands, places;
   for (std::size_t n = 0; n < match->operands.size(); ++n) {
     places.push_back(fragment_registers(row, *match, n));
     operands.emplace_back();
-    llvm::Type* type =
-        n + 1 < match->operands.size() ? b_.getInt32Ty() : arithmetic_.value_type(row.program.buffers[n].dtype, 1);
-    for (Value* place : places.back()) operands.back().push_back(b_.CreateLoad(type, place));
+    const DType dtype = row.program.buffers[n].dtype;
+    const bool is_sum = n + 1 == match->operands.size(), is_word = size_in_bytes(dtype) == 4;
+    for (Value* place : places.back()) {
+      Value* value = b_.CreateLoad(is_word ? arithmetic_.value_type(dtype, 1) : b_.getInt32Ty(), place);
+      operands.back().push_back(!is_sum && is_word ? ops_->to_tf32(b_, value) : value);
+    }
   }
   const std::vector<Value*> result = ops_->multiply(b_, row, operands[0], operands[1], operands[2]);
   for (std::size_t i = 0; i < result.size(); ++i) b_.CreateStore(result[i], places.back()[i]);
@@ -193,7 +197,8 @@ void FunctionEmitter::emit_matrix_load(const ir::MatrixLoad& matrices) {
     const ir::Affine first = at(0, 0);
     const bool is_placed = is_multiple(first, ir::kLanes) && (matrices.transposed ? at(0, 7) : at(7, 0)) == first + 28;
     POLYTE_CHECK(is_placed, "'" + to.name + "' is not filled as ldmatrix fills registers");
-    b_.CreateStore(loaded[i], lane_register(to, ir::floor_div(first, ir::kLanes)));
+    llvm::Type* type = together_of(to.dtype) > 1 ? b_.getInt32Ty() : arithmetic_.value_type(to.dtype, 1);
+    b_.CreateStore(b_.CreateBitCast(loaded[i], type), lane_register(to, ir::floor_div(first, ir::kLanes)));
   }
 }
 

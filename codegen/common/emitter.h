@@ -178,6 +178,11 @@ class FunctionEmitter {
   void store_lane_registers(const Access& a, Value* value);
   std::vector<Value*> fragment_registers(const ir::Intrinsic& row, const ir::WarpMatch& match, std::size_t operand);
   void emit_copy_group(const ir::CopyGroup& group);
+  // ---- instructions of a warpgroup (emit_warpgroup.cc)
+  void emit_warpgroup_instruction(const ir::Intrinsic& row, const ir::WarpMatch& match);
+  Value* matrix_descriptor(const ir::Intrinsic& row, const ir::WarpMatch& match, std::size_t operand, bool& across);
+  void emit_product_group(const ir::ProductGroup& group);
+  void find_product_registers(const ir::Block& block);
   // ---- squares read by strided loads (emit_square.cc)
   struct Columns;
   struct Square {
@@ -215,6 +220,7 @@ class FunctionEmitter {
   void emit_when(Value* condition, const std::function<void()>& body);
   void emit_alloc(const ir::Alloc& alloc);
   BufferSlot make_slot(const ir::Alloc& alloc);
+  Value* shared_memory();
   void bind_cells(BufferSlot& slot, const ir::LoopBuffer& buffer, const ir::Stmt& body);
   llvm::AllocaInst* stack_memory(llvm::Type* type, std::int64_t count, int alignment, const std::string& name);
   void annotate_scope(BufferSlot& slot, const std::string& name);
@@ -247,10 +253,12 @@ class FunctionEmitter {
   Value* thread_ = nullptr;         // the same: its number in the block
   std::string statement_;           // the same: whose store is being emitted
   std::string lane_variable_;       // the same: of the loop of lanes around, if there is one
-  Value* scratch_ = nullptr;        // of the whole kernel
-  Value* slice_ = nullptr;          // this worker's part of it
-  Value* host_ = nullptr;           // null inside a parallel body
-  Value* status_ = nullptr;         // where an i32 waits for what the kernel will return
+  std::string warp_variable_;       // the same: of the loop of warps
+  std::vector<std::pair<Value*, llvm::Type*>> product_registers_;  // the same: that products side by side add to
+  Value* scratch_ = nullptr;                                       // of the whole kernel
+  Value* slice_ = nullptr;                                         // this worker's part of it
+  Value* host_ = nullptr;                                          // null inside a parallel body
+  Value* status_ = nullptr;                                        // where an i32 waits for what the kernel will return
   std::vector<Head> levels_;
   std::vector<llvm::Instruction*> markers_;
   std::map<std::string, Variable> variables_;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/intrinsics.h"
 #include "ir/matrix_load.h"
+#include "ir/shared_matrix.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -16,6 +18,18 @@ class Surveyor {
  public:
   Surveyor(Launch& launch, const std::string& kernel, ir::Ranges params)
       : launch_(launch), kernel_(kernel), ranges_(std::move(params)) {}
+
+  // Before anything is placed.
+  void find_matrices(const ir::Stmt& body) {
+    ir::for_each_stmt(body, [&](const ir::Stmt& s) {
+      const auto* tensorized = std::get_if<ir::Tensorized>(&s->op);
+      const ir::Intrinsic* row = tensorized ? ir::find_intrinsic(tensorized->intrinsic) : nullptr;
+      if (!row || row->scope != ir::Scope::Warpgroup) return;
+      for_each_expr(s, [&](const ir::Expr& e) {
+        for (const ir::Load* load : ir::loads_of(e)) matrices_.insert(load->buffer);
+      });
+    });
+  }
 
   void visit(const ir::Stmt& s) {
     note_buffers(s);
@@ -81,6 +95,7 @@ class Surveyor {
   }
 
   void finish() {
+    launch_.shared_bytes += launch_.shared_alignment - kSharedAlignment;
     for (const std::string& name : own_) launch_.buffers.erase(name);
   }
 
@@ -89,6 +104,7 @@ class Surveyor {
   const std::string& kernel_;
   ir::Ranges ranges_;
   std::set<std::string> own_;
+  std::set<std::string> matrices_;  // in shared memory, of instructions of a warpgroup
   std::int64_t warps_ = 0;
 
   bool is_of_host(const ir::Affine& bound) const {
@@ -129,10 +145,12 @@ class Surveyor {
   void place(const ir::LoopBuffer& buffer) {
     own_.insert(buffer.name);
     if (buffer.memory != ir::Memory::Shared) return;
-    launch_.offsets[buffer.name] = launch_.shared_bytes;
+    const std::int64_t alignment = matrices_.contains(buffer.name) ? ir::kMatrixAlignment : kSharedAlignment;
+    const auto rounded = [](std::int64_t n, std::int64_t to) { return checked_mul(ceil_div(n, to), to); };
     const std::int64_t bytes = checked_mul(checked_product(buffer.shape), size_in_bytes(buffer.dtype));
-    launch_.shared_bytes =
-        checked_add(launch_.shared_bytes, checked_mul(ceil_div(bytes, kSharedAlignment), kSharedAlignment));
+    launch_.shared_alignment = std::max(launch_.shared_alignment, alignment);
+    launch_.offsets[buffer.name] = rounded(launch_.shared_bytes, alignment);
+    launch_.shared_bytes = checked_add(launch_.offsets[buffer.name], rounded(bytes, kSharedAlignment));
   }
 
   void count(const ir::For& loop) {
@@ -172,6 +190,7 @@ Launch describe_launch(const ir::For& outermost, const ir::LoopProgram& program,
     launch.body = loop->body;
   }
   POLYTE_CHECK(launch.axes.size() <= 3, "more loops of blocks than a grid has axes");
+  surveyor.find_matrices(launch.body);
   surveyor.visit(launch.body);
   surveyor.finish();
   return launch;

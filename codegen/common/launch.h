@@ -20,13 +20,15 @@ struct Axis {
 };
 
 struct Launch {
-  std::vector<Axis> axes;                       // outermost first: z, y, x
-  std::vector<ir::Constraint> runs;             // of the blocks' numbers: the block has something to do
-  ir::Stmt body;                                // inside them
-  std::int64_t threads = 1;                     // of a block: as many as its loops of threads number
-  std::int64_t shared_bytes = 0;                // of a block
-  std::map<std::string, std::int64_t> offsets;  // of buffers in shared memory
-  std::set<std::string> buffers;                // that are used and not allocated inside
+  std::vector<Axis> axes;                            // outermost first: z, y, x
+  std::vector<ir::Constraint> runs;                  // of the blocks' numbers: the block has something to do
+  ir::Stmt body;                                     // inside them
+  std::int64_t threads = 1;                          // of a block: as many as its loops of threads number
+  std::int64_t shared_bytes = 0;                     // of a block
+  std::int64_t shared_alignment = kSharedAlignment;  // what offsets count from: where it has to be more, the block
+                                                     // begins at the next such multiple
+  std::map<std::string, std::int64_t> offsets;       // of buffers in shared memory
+  std::set<std::string> buffers;                     // that are used and not allocated inside
 };
 
 // UserError naming the loop where the grid or the number of threads is not known.

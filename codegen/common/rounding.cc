@@ -45,4 +45,14 @@ llvm::Value* Arithmetic::rounded(UnaryOp op, llvm::Value* a) {
   return b_.CreateSelect(b_.CreateFCmpOLT(magnitude, big), result, a);
 }
 
+// The upper 10 of 23 bits stay, half of the last of them rounds it up; past the largest it is infinite, as it should
+// be.
+llvm::Value* Arithmetic::to_tf32(llvm::Value* a) {
+  constexpr std::uint64_t kDropped = 0x1fff, kHalf = 0x1000;
+  llvm::Type* bits = a->getType()->getWithNewType(b_.getInt32Ty());
+  llvm::Value* up = b_.CreateAdd(b_.CreateBitCast(a, bits), llvm::ConstantInt::get(bits, kHalf));
+  llvm::Value* kept = b_.CreateAnd(up, llvm::ConstantInt::get(bits, 0xffffffffU & ~kDropped));
+  return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, b_.CreateBitCast(kept, a->getType()));
+}
+
 }  // namespace polyte::codegen

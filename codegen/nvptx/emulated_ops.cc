@@ -1,6 +1,7 @@
 // The device's code for a CPU. A kernel is a function of the thread that it plays:
 //
-//   k(thread*, number, block x, y, z, shared, meet, touch, copy, group, multiply, load, arguments ...)     what is run
+//   k(thread*, number, block x, y, z, shared, meet, touch, copy, group, multiply, load, multiply shared, product group,
+//     fence products, arguments ...)                                        what is run
 //   k.emulated(thread*, arguments*)                                           loads all that and calls it
 #include <algorithm>
 #include <cstddef>
@@ -32,6 +33,9 @@ enum Place : unsigned {
   kGroup,
   kMultiply,
   kLoad,
+  kMultiplyShared,
+  kProductGroup,
+  kFenceProducts,
   kArguments
 };
 constexpr const char* kMark = "polyte-emulated";
@@ -47,8 +51,8 @@ class EmulatedOps final : public DeviceOps {
     llvm::LLVMContext& llvm_context = context.module.getContext();
     llvm::Type* const pointer = llvm::PointerType::getUnqual(llvm_context);
     llvm::Type* const number = llvm::Type::getInt64Ty(llvm_context);
-    std::vector<llvm::Type*> all = {pointer, number,  number,  number,  number,  pointer,
-                                    pointer, pointer, pointer, pointer, pointer, pointer};
+    std::vector<llvm::Type*> all(kArguments, pointer);
+    std::fill(all.begin() + kNumber, all.begin() + kShared, number);
     all.insert(all.end(), arguments.begin(), arguments.end());
     auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(llvm_context), all, false);
     auto* function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, context.module);
@@ -81,9 +85,7 @@ class EmulatedOps final : public DeviceOps {
     std::vector<Value*> operands = a;
     operands.insert(operands.end(), other.begin(), other.end());
     operands.insert(operands.end(), c.begin(), c.end());
-    Value *in = registers(b, operands.size()), *out = registers(b, c.size());
-    for (std::size_t i = 0; i < operands.size(); ++i)
-      b.CreateStore(b.CreateBitCast(operands[i], b.getInt32Ty()), b.CreateGEP(b.getInt32Ty(), in, b.getInt64(i)));
+    Value *in = stored(b, operands), *out = registers(b, c.size());
     auto* type =
         llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy()}, false);
     b.CreateCall(type, own(b, kMultiply), {own(b, kThread), b.CreateGlobalString(row.call.ptx), in, out});
@@ -103,6 +105,45 @@ class EmulatedOps final : public DeviceOps {
          llvm::ConstantPointerNull::get(b.getPtrTy()), b.getInt64(0)});
     access->setMetadata(kMatrices, llvm::MDNode::get(b.getContext(), {}));
     return loaded(b, out, static_cast<std::size_t>(count), b.getInt32Ty());
+  }
+
+  Value* to_tf32(Builder& b, Value* value) const override {
+    Value* bits = b.CreateBitCast(value, b.getInt32Ty());
+    Value* kept = b.CreateAnd(b.CreateAdd(bits, b.getInt32(0x1000)), b.getInt32(0xffffe000));
+    return b.CreateSelect(b.CreateFCmpUNO(value, value), b.getInt32(0x7fffe000), kept);
+  }
+
+  std::vector<Value*> multiply_shared(Builder& b, const ir::Intrinsic& row, const std::array<Value*, 2>& operands,
+                                      const std::array<bool, 2>& across, const std::vector<Value*>& c) const override {
+    Value *in = stored(b, c), *out = registers(b, c.size());
+    auto* type = llvm::FunctionType::get(b.getVoidTy(),
+                                         {b.getPtrTy(), b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty(), b.getInt64Ty(),
+                                          b.getInt64Ty(), b.getPtrTy(), b.getPtrTy()},
+                                         false);
+    b.CreateCall(type, own(b, kMultiplyShared),
+                 {own(b, kThread), b.CreateGlobalString(row.call.ptx), operands[0], operands[1],
+                  b.getInt64((across[0] ? 1U : 0U) + (across[1] ? 2U : 0U)), b.getInt64(c.size()), in, out});
+    return loaded(b, out, c.size(), c.front()->getType());
+  }
+  std::vector<Value*> product_group(Builder& b, const ir::ProductGroup& group,
+                                    const std::vector<Value*>& values) const override {
+    Value *in = stored(b, values), *out = registers(b, values.size());
+    auto* type = llvm::FunctionType::get(
+        b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty(), b.getInt64Ty(), b.getPtrTy(), b.getPtrTy()},
+        false);
+    b.CreateCall(type, own(b, kProductGroup),
+                 {own(b, kThread), b.getInt64(static_cast<std::uint64_t>(group.step)),
+                  b.getInt64(static_cast<std::uint64_t>(group.pending)), b.getInt64(values.size()), in, out});
+    if (group.step != ir::ProductGroup::Step::Wait || values.empty()) return values;
+    return loaded(b, out, values.size(), values.front()->getType());
+  }
+  void fence_products(Builder& b) const override {
+    auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false);
+    b.CreateCall(type, own(b, kFenceProducts), {own(b, kThread)});
+  }
+  Value* shared_address(Builder& b, Value* pointer) const override {
+    Value* offset = b.CreatePtrDiff(b.getInt8Ty(), pointer, own(b, kShared));
+    return b.CreateTrunc(b.CreateAdd(offset, b.getInt64(POLYTE_EMULATED_SHARED)), b.getInt32Ty());
   }
 
   void name_copy(llvm::CallInst& copy, const std::string& statement, const std::string& to,
@@ -147,7 +188,8 @@ class EmulatedOps final : public DeviceOps {
          {offsetof(polyte_emulated_thread, shared), offsetof(polyte_emulated_thread, meet),
           offsetof(polyte_emulated_thread, touch), offsetof(polyte_emulated_thread, copy),
           offsetof(polyte_emulated_thread, group), offsetof(polyte_emulated_thread, multiply),
-          offsetof(polyte_emulated_thread, load_matrices)})
+          offsetof(polyte_emulated_thread, load_matrices), offsetof(polyte_emulated_thread, multiply_shared),
+          offsetof(polyte_emulated_thread, product_group), offsetof(polyte_emulated_thread, fence_products)})
       values.push_back(member(offset, b.getPtrTy()));
     for (unsigned i = kArguments; i < inner->arg_size(); ++i) {
       Value* place = b.CreateGEP(b.getPtrTy(), function->getArg(1), b.getInt64(i - kArguments));
@@ -165,6 +207,12 @@ class EmulatedOps final : public DeviceOps {
     llvm::BasicBlock& entry = b.GetInsertBlock()->getParent()->getEntryBlock();
     Builder at_entry(&entry, entry.begin());
     return at_entry.CreateAlloca(b.getInt32Ty(), b.getInt64(count));
+  }
+  static Value* stored(Builder& b, const std::vector<Value*>& values) {
+    Value* all = registers(b, values.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      b.CreateStore(b.CreateBitCast(values[i], b.getInt32Ty()), b.CreateGEP(b.getInt32Ty(), all, b.getInt64(i)));
+    return all;
   }
   static std::vector<Value*> loaded(Builder& b, Value* registers, std::size_t count, llvm::Type* type) {
     std::vector<Value*> values;

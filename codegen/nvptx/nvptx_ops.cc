@@ -4,6 +4,7 @@
 #include "codegen/nvptx/assembler.h"
 #include "support/error.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/TargetSelect.h>
@@ -112,6 +113,32 @@ class NvptxOps final : public DeviceOps {
     return parts(b, access, static_cast<std::size_t>(count));
   }
 
+  Value* to_tf32(Builder& b, Value* value) const override {
+    return b.CreateIntrinsic(id::nvvm_f2tf32_rna, {}, {value});
+  }
+
+  // Of these LLVM has no intrinsics.
+  std::vector<Value*> multiply_shared(Builder& b, const ir::Intrinsic& row, const std::array<Value*, 2>& operands,
+                                      const std::array<bool, 2>& across, const std::vector<Value*>& c) const override {
+    // What is changed is numbered twice: as results, and as what these are made of.
+    const std::string first = std::to_string(2 * c.size()), second = std::to_string(2 * c.size() + 1);
+    const auto flag = [](bool set) { return std::string(set ? ", 1" : ", 0"); };
+    // Adds to c (scale-d), neither operand negated.
+    const std::string text = row.call.ptx + " {" + numbered(c.size()) + "}, $" + first + ", $" + second + ", 1, 1, 1" +
+                             flag(across[0]) + flag(across[1]) + ";";
+    return on_registers(b, text, c, {operands[0], operands[1]});
+  }
+  // A fence and a wait come between what else is done to the registers and the products.
+  std::vector<Value*> product_group(Builder& b, const ir::ProductGroup& group,
+                                    const std::vector<Value*>& values) const override {
+    using Step = ir::ProductGroup::Step;
+    if (group.step == Step::Commit) return on_registers(b, "wgmma.commit_group.sync.aligned;", {}, {});
+    if (group.step == Step::Open) return on_registers(b, "wgmma.fence.sync.aligned;", values, {});
+    return on_registers(b, "wgmma.wait_group.sync.aligned " + std::to_string(group.pending) + ";", values, {});
+  }
+  void fence_products(Builder& b) const override { on_registers(b, "fence.proxy.async.shared::cta;", {}, {}); }
+  Value* shared_address(Builder& b, Value* pointer) const override { return b.CreatePtrToInt(pointer, b.getInt32Ty()); }
+
   llvm::Constant* emulated_entry(llvm::Module& host, const Kernel&) const override {
     return llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(host.getContext()));
   }
@@ -123,6 +150,37 @@ class NvptxOps final : public DeviceOps {
     std::vector<Value*> result;
     for (unsigned i = 0; i < count; ++i) result.push_back(b.CreateExtractValue(all, i));
     return result;
+  }
+
+  static std::string numbered(std::size_t count) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) text += (i > 0 ? ", $" : "$") + std::to_string(i);
+    return text;
+  }
+
+  // Assembly that changes registers of 32 bits, and reads what else is given.
+  static std::vector<Value*> on_registers(Builder& b, const std::string& text, const std::vector<Value*>& changed,
+                                          const std::vector<Value*>& read) {
+    std::string constraints;
+    std::vector<llvm::Type*> results, types;
+    std::vector<Value*> arguments = changed;
+    arguments.insert(arguments.end(), read.begin(), read.end());
+    for (Value* value : changed) {
+      constraints += value->getType()->isFloatTy() ? "=f," : "=r,";
+      results.push_back(value->getType());
+    }
+    for (std::size_t i = 0; i < changed.size(); ++i) constraints += std::to_string(i) + ",";
+    for (std::size_t i = 0; i < read.size(); ++i) constraints += "l,";
+    for (Value* value : arguments) types.push_back(value->getType());
+    llvm::Type* result = results.empty()       ? b.getVoidTy()
+                         : results.size() == 1 ? results.front()
+                                               : llvm::StructType::get(b.getContext(), results);
+    auto* type = llvm::FunctionType::get(result, types, false);
+    llvm::CallInst* call =
+        b.CreateCall(type, llvm::InlineAsm::get(type, text, constraints + "~{memory}", true), arguments);
+    call->setConvergent();
+    if (results.size() == 1) return {call};
+    return parts(b, call, results.size());
   }
 
   static Value* number(Builder& b, id::ID which) {

@@ -53,12 +53,17 @@ class SyncPrinter {
     if (const auto* barrier = std::get_if<ir::Barrier>(&s->op)) {
       text_ += std::string(barrier->of_warp ? "warp barrier " : "barrier ") + std::to_string(++count_) +
                (loop.empty() ? "" : "   in " + loop) + "   " + barrier->from + " touches " + barrier->buffer +
-               " before it, " + barrier->to + " on another thread after it\n";
+               " before it, " + barrier->to + " on another thread after it" + (barrier->fenced ? ", fenced" : "") +
+               "\n";
       return;
     }
     if (const auto* group = std::get_if<ir::CopyGroup>(&s->op); group && group->wait)
       text_ += "await copies" + (loop.empty() ? "" : "   in " + loop) + "   all but the latest " +
                std::to_string(group->pending) + " groups of a thread have landed\n";
+    const auto* products = std::get_if<ir::ProductGroup>(&s->op);
+    if (products && products->step == ir::ProductGroup::Step::Wait)
+      text_ += "await products" + (loop.empty() ? "" : "   in " + loop) + "   all but the latest " +
+               std::to_string(products->pending) + " groups of a warp are made\n";
     const auto* around = std::get_if<ir::For>(&s->op);
     const bool is_loop = around && !ir::is_of_device(around->kind);
     ir::rewrite_children(s, [&](const ir::Stmt& child) {

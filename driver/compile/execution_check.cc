@@ -68,7 +68,7 @@ bool agree(const ir::Contents& a, const ir::Contents& b, bool is_exact) {
 bool jumps(const ir::ExprNode& node) {
   if (const auto* unary = std::get_if<ir::Unary>(&node.op))
     return unary->op == ir::UnaryOp::Floor || unary->op == ir::UnaryOp::Ceil || unary->op == ir::UnaryOp::Round ||
-           unary->op == ir::UnaryOp::Trunc;
+           unary->op == ir::UnaryOp::Trunc || unary->op == ir::UnaryOp::Tf32;
   if (const auto* cast = std::get_if<ir::Cast>(&node.op)) return is_float(cast->a->type) && !is_float(node.type);
   const auto* binary = std::get_if<ir::Binary>(&node.op);
   if (!binary || !is_float(binary->a->type)) return false;

@@ -289,7 +289,7 @@ class RowPlanner {
       for (const ir::Expr& value : s->values)
         ir::for_each_node(value, [&](const ir::ExprNode& node) {
           const auto* function = std::get_if<ir::Unary>(&node.op);
-          found = found || (function && function->op >= ir::UnaryOp::Exp);
+          found = found || (function && function->op >= ir::UnaryOp::Exp && function->op <= ir::UnaryOp::Cos);
         });
     return found;
   }

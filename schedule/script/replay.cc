@@ -10,6 +10,7 @@
 #include "schedule/script/script_text.h"
 #include "schedule/script/size_expr.h"
 #include "schedule/script/tensorized.h"
+#include "schedule/script/warpgroups.h"
 #include "schedule/state/launches.h"
 #include "support/processors.h"
 #include "support/stage_log.h"
@@ -130,6 +131,7 @@ Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const 
     if (options.on_applied) options.on_applied(directive, state, milliseconds);
   }
   if (auto refusal = check_launches(state, machine)) return *refusal;
+  if (auto refusal = check_warpgroups(state)) return *refusal;
   if (options.proof == ProofLevel::Directive) {
     if (auto refusal = check_all_races(state, *prover)) return *refusal;
     if (auto refusal = prover->check_owners(state)) return *refusal;

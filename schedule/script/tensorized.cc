@@ -133,7 +133,7 @@ Result<ir::Stmt, Refusal> cut_nest(const State& state, const Chain& chain, const
 
 }  // namespace
 
-bool may_be_cut(const ir::Intrinsic& intrinsic) { return intrinsic.scope == ir::Scope::Warp; }
+bool may_be_cut(const ir::Intrinsic& intrinsic) { return ir::is_of_warps(intrinsic.scope); }
 
 Result<ir::Stmt, Refusal> point_nest(const State& state, const Loop& loop, bool may_be_cut) {
   const auto chain = chain_of(loop);
@@ -168,7 +168,7 @@ std::optional<ir::Mismatch> difference(const State& state, const ir::Intrinsic& 
     }
     return result;
   };
-  if (intrinsic.scope == ir::Scope::Warp) {  // where its operands lie is the fragments' business
+  if (ir::is_of_warps(intrinsic.scope)) {  // where its operands lie is the fragments' business
     const auto match = ir::match_warp(intrinsic, nest);
     return match ? std::nullopt : std::optional(match.error());
   }
@@ -186,15 +186,37 @@ std::vector<const ScheduledStatement*> copies_into(const State& state, const std
   return copies;
 }
 
-// The copy writes every element of a box of the buffer: each of its own iterators runs along a dimension, all of it.
+// Where an iterator of a copy runs: along a dimension of the buffer, or along two, as the digits of its number.
+struct Along {
+  std::size_t dimension = 0;
+  std::optional<std::size_t> digits;  // the lower ones
+
+  std::int64_t extent(const StagedBuffer& b) const { return b.shape[dimension] * (digits ? b.shape[*digits] : 1); }
+  ir::Affine number(const std::vector<ir::Index>& at, const StagedBuffer& b) const {
+    const ir::Affine& upper = at[dimension].affine;
+    return digits ? upper * b.shape[*digits] + at[*digits].affine : upper;
+  }
+};
+
+std::optional<Along> along(const std::vector<ir::Index>& indices, const ir::Affine& own, const StagedBuffer& b) {
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    if (indices[d].affine == own) return Along{d, std::nullopt};
+    for (std::size_t e = 0; e < indices.size(); ++e)
+      if (indices[d].affine == ir::floor_div(own, b.shape[e]) && indices[e].affine == ir::mod(own, b.shape[e]))
+        return Along{d, e};
+  }
+  return std::nullopt;
+}
+
+// The copy writes every element of a box of the buffer: each of its own iterators runs along it, all of it.
 bool fills_all(const State& state, const ScheduledStatement& copy, const StagedBuffer& b) {
   const ir::Ranges ranges = iterator_ranges(state, copy);
   const auto& indices = copy.body.writes.front().indices;
   for (std::size_t i = static_cast<std::size_t>(copy.lifted); i < copy.body.iterators.size(); ++i) {
     const ir::Affine own = ir::Affine::symbol(copy.body.iterators[i]);
-    const auto along = std::ranges::find_if(indices, [&](const ir::Index& index) { return index.affine == own; });
-    if (along == indices.end()) return false;
-    const std::int64_t extent = b.shape[static_cast<std::size_t>(along - indices.begin())];
+    const auto where = along(indices, own, b);
+    if (!where) return false;
+    const std::int64_t extent = where->extent(b);
     bool whole = false;
     for (const ir::Constraint& c : copy.body.domain) {
       if (!c.expr.uses(copy.body.iterators[i]) || c == ir::at_least(own, 0)) continue;
@@ -209,7 +231,7 @@ bool fills_all(const State& state, const ScheduledStatement& copy, const StagedB
 }
 
 // Where `beyond` fails, over the reader's loops, the copy has written zeros; or it does not fail where the copy runs.
-bool writes_zeros(const State& state, const ScheduledStatement& copy, const ir::Load& read,
+bool writes_zeros(const State& state, const ScheduledStatement& copy, const ir::Load& read, const StagedBuffer& b,
                   const ir::Constraint& beyond, const ir::Ranges& ranges) {
   ir::Ranges around = ranges;
   const ir::Ranges of_copy = iterator_ranges(state, copy);
@@ -221,9 +243,11 @@ bool writes_zeros(const State& state, const ScheduledStatement& copy, const ir::
   const auto* zero = load && load->otherwise ? std::get_if<ir::Literal>(&load->otherwise->op) : nullptr;
   if (!zero || zero->real != 0 || zero->integer != 0) return false;
   ir::Bindings element;
-  const auto& indices = copy.body.writes.front().indices;
-  for (std::size_t d = 0; d < indices.size(); ++d)
-    if (const auto own = indices[d].affine.as_symbol()) element[*own] = read.indices[d].affine;
+  for (std::size_t i = static_cast<std::size_t>(copy.lifted); i < copy.body.iterators.size(); ++i) {
+    const std::string& own = copy.body.iterators[i];
+    if (const auto where = along(copy.body.writes.front().indices, ir::Affine::symbol(own), b))
+      element[own] = where->number(read.indices, b);
+  }
   return std::ranges::any_of(load->guard, [&](const ir::Constraint& c) {
     return !c.equality && simplified(ir::substitute(c.expr, element), ranges) == simplified(beyond.expr, ranges);
   });
@@ -246,7 +270,7 @@ bool is_zero_filled(const State& state, const ScheduledStatement& s, const ir::L
     return fills_all(state, *copy, b) && std::ranges::all_of(conditions, [&](const ir::Constraint& c) {
              const bool is_of_sum =
                  std::ranges::any_of(of_sum, [&](const std::string& loop) { return c.expr.uses(loop); });
-             return !is_of_sum || writes_zeros(state, *copy, read, c, ranges);
+             return !is_of_sum || writes_zeros(state, *copy, read, b, c, ranges);
            });
   });
 }

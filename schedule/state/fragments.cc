@@ -20,7 +20,7 @@ class FragmentChecker {
   explicit FragmentChecker(const State& state) : state_(state) {
     for (const TensorizedLoop& tensorized : state.tensorized) {
       const ir::Intrinsic* row = ir::find_intrinsic(tensorized.intrinsic);
-      if (row && row->scope == ir::Scope::Warp) add(tensorized);
+      if (row && ir::is_of_warps(row->scope)) add(tensorized);
     }
     for (const Leaf* leaf : leaves_of(state.tree))
       if (!spread_.empty() && !instructions_.contains(leaf->statement)) see(leaf->statement);

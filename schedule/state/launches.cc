@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/intrinsics.h"
+#include "ir/shared_matrix.h"
 #include "schedule/state/digits.h"
 #include "schedule/state/fragments.h"
 
@@ -155,6 +157,10 @@ class LaunchChecker {
       bytes += own;
       names += (names.empty() ? "" : ", ") + buffer.name + " " + std::to_string(own);
     }
+    const bool is_aligned = std::ranges::any_of(state_.tensorized, [](const TensorizedLoop& tensorized) {
+      return ir::find_intrinsic(tensorized.intrinsic)->scope == ir::Scope::Warpgroup;
+    });
+    if (is_aligned) bytes += ir::kMatrixAlignment, names += ", alignment " + std::to_string(ir::kMatrixAlignment);
     if (bytes > machine_.gpu->shared_block_bytes)
       report("shared memory of " + std::to_string(bytes) + " bytes (" + names + "): " + machine_.cpu + " has " +
              std::to_string(machine_.gpu->shared_block_bytes) + " for a block");

@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kCount = 1024;  // elements; the last lanes of a vector loop are masked by construction
 
-constexpr UnaryOp kExactUnary[] = {UnaryOp::Neg,   UnaryOp::Abs,  UnaryOp::Not,   UnaryOp::Sqrt,
-                                   UnaryOp::Floor, UnaryOp::Ceil, UnaryOp::Round, UnaryOp::Trunc};
+constexpr UnaryOp kExactUnary[] = {UnaryOp::Neg,  UnaryOp::Abs,   UnaryOp::Not,   UnaryOp::Sqrt, UnaryOp::Floor,
+                                   UnaryOp::Ceil, UnaryOp::Round, UnaryOp::Trunc, UnaryOp::Tf32};
 constexpr BinaryOp kExactBinary[] = {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div,
                                      BinaryOp::Mod, BinaryOp::Min, BinaryOp::Max, BinaryOp::And,
                                      BinaryOp::Or,  BinaryOp::Xor, BinaryOp::Shl, BinaryOp::Shr,

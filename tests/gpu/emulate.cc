@@ -51,6 +51,8 @@ KernelFile parsed(const fs::path& path) {
     if (line.rfind(kSizes, 0) == 0) file.sizes = sizes_of(line.substr(std::string(kSizes).size()));
     constexpr const char* kTolerance = "# tolerance: ";
     if (line.rfind(kTolerance, 0) == 0) file.tolerance = std::stod(line.substr(std::string(kTolerance).size()));
+    constexpr const char* kOnlyFor = "# only for: ";
+    if (line.rfind(kOnlyFor, 0) == 0) file.only_for = line.substr(std::string(kOnlyFor).size());
     file.open = file.open || line == "# open";
     file.reads_subscripts = file.reads_subscripts || line == "# reads subscripts";
     file.no_conflicts = file.no_conflicts || line == "# no conflicts";
@@ -71,6 +73,18 @@ std::vector<KernelFile> kernel_files() {
   std::vector<KernelFile> files;
   for (const fs::path& path : paths) files.push_back(parsed(path));
   return files;
+}
+
+KernelFile kernel_named(const std::string& name) {
+  for (const KernelFile& file : kernel_files())
+    if (file.name == name) return file;
+  throw InternalError("no kernel " + name);
+}
+
+int count_of(const std::string& text, const std::string& word) {
+  int found = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
 }
 
 std::string joined(const std::vector<std::string>& lines) {

@@ -9,7 +9,9 @@
 
 #include "ir/interpret.h"
 #include "ir/intrinsics.h"
+#include "ir/shared_matrix.h"
 #include "runtime/warp_instructions.h"
+#include "runtime/warpgroup_instructions.h"
 
 using namespace polyte;
 
@@ -110,4 +112,78 @@ TEST_CASE("fragments: what the instruction makes of them, and that another digit
           CHECK(wrong_elements(*row, faulty) > 0);
         }
   }
+}
+
+TEST_CASE("fragments: the sums of a warpgroup, a warp's 16 rows each") {
+  for (const ir::Intrinsic& row : ir::intrinsics()) {
+    if (row.scope != ir::Scope::Warpgroup) continue;
+    CAPTURE(row.name);
+    const ir::Fragment& fragment = row.fragments[2];
+    const std::int64_t columns = ir::constant_shape(row.program.buffers[2])[1];
+    CHECK(ir::registers_of(fragment) == columns / 2);
+    for (int warp = 0; warp < 4; ++warp)
+      for_each_element(row, 2, fragment, [&](std::int64_t at, std::int64_t lane, std::int64_t reg) {
+        const int thread = 32 * warp + static_cast<int>(lane);
+        CHECK(runtime::row_of_sum(thread, static_cast<int>(reg)) == 16 * warp + at / columns);
+        CHECK(runtime::column_of_sum(thread, static_cast<int>(reg)) == at % columns);
+      });
+  }
+}
+
+namespace {
+
+// A matrix in memory of its own, as its buffer is indexed.
+struct Laid {
+  const char* name;
+  bool across;
+  std::int64_t rows;
+  ir::MatrixOffset offset;  // in elements
+};
+
+// The places that the emulator's instruction reads, against those where the compiler's swizzle puts the elements.
+int misplaced(const Laid& laid, std::int64_t first) {
+  constexpr std::int64_t kTerms = 16, kBytes = 2;
+  const auto matrix = ir::shared_matrix(laid.rows, kTerms, kBytes, laid.offset);
+  REQUIRE(matrix);
+  CHECK(matrix->across == laid.across);
+  const std::uint64_t descriptor = ir::descriptor_bits(*matrix) | static_cast<std::uint64_t>(first * kBytes) >> 4U;
+  const std::string instruction = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(laid.rows) + "k16.f32.bf16.bf16";
+  const auto read = runtime::shared_product(instruction, descriptor, descriptor, laid.across ? 3 : 0);
+  REQUIRE(read);
+  int wrong = 0;
+  for (std::int64_t i = 0; i < laid.rows; ++i)
+    for (std::int64_t k = 0; k < kTerms; ++k) {
+      const std::int64_t place = kBytes * ir::place_of(ir::matrix_swizzle(kBytes), kBytes, first + laid.offset(i, k));
+      wrong += read->b[static_cast<std::size_t>(i * kTerms + k)] == place ? 0 : 1;
+      if (i < 64) wrong += read->a[static_cast<std::size_t>(i * kTerms + k)] == place ? 0 : 1;
+    }
+  return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("fragments: matrices in shared memory, by their descriptors") {
+  const Laid all[] = {
+      {"[rows, 64 terms]", false, 128, [](std::int64_t i, std::int64_t k) { return 64 * i + k; }},
+      {"[rows//8, 2, rows%8, 64 terms]", false, 64,
+       [](std::int64_t i, std::int64_t k) { return i / 8 * 1024 + i % 8 * 64 + k; }},
+      {"[terms, 64]", true, 64, [](std::int64_t i, std::int64_t k) { return 64 * k + i; }},
+      {"[columns//64, 32 terms, 64]", true, 256,
+       [](std::int64_t i, std::int64_t k) { return i / 64 * 2048 + 64 * k + i % 64; }},
+      {"[terms//8, columns//64, terms%8, 64]", true, 128,
+       [](std::int64_t i, std::int64_t k) { return k / 8 * 1024 + i / 64 * 512 + k % 8 * 64 + i % 64; }},
+  };
+  for (const Laid& laid : all) {
+    CAPTURE(laid.name);
+    CHECK(misplaced(laid, 0) == 0);
+    CHECK(misplaced(laid, 3 * 512) == 0);
+    if (!laid.across) CHECK(misplaced(laid, 512 + 48) == 0);  // the last 16 terms of the lines
+    if (laid.across) CHECK(misplaced(laid, 1024) == 0);       // the next 16 terms
+  }
+  const auto none = [](const ir::MatrixOffset& offset) { return !ir::shared_matrix(64, 16, 2, offset); };
+  CHECK(none([](std::int64_t i, std::int64_t k) { return 32 * i + k; }));        // lines of 64 bytes
+  CHECK(none([](std::int64_t i, std::int64_t k) { return 128 * i + k; }));       // of 256
+  CHECK(none([](std::int64_t i, std::int64_t k) { return 64 * i + (k ^ 1); }));  // not side by side
+  CHECK(none([](std::int64_t i, std::int64_t k) { return 64 * (i ^ 1) + k; }));  // not in order
+  CHECK_FALSE(ir::shared_matrix(128, 16, 2, [](std::int64_t i, std::int64_t k) { return 128 * k + i; }));
 }

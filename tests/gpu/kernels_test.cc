@@ -119,6 +119,41 @@ TEST_CASE("kernels: what a copy does not bring is missed where it is used") {
   CHECK(copies > 5);
 }
 
+TEST_CASE("kernels: every step of products that are made meanwhile is needed, and every fence before them") {
+  const Machine machine = gpu::testing::gpu("h100").machine;
+  using Step = ir::ProductGroup::Step;
+  const auto no_step = [](const ir::Stmt& s) {
+    return std::holds_alternative<ir::ProductGroup>(s->op) ? ir::make_block({}) : nullptr;
+  };
+  const auto shorter_wait = [](const ir::Stmt& s) -> ir::Stmt {
+    const auto* group = std::get_if<ir::ProductGroup>(&s->op);
+    return group && group->step == Step::Wait ? ir::make_product_group({Step::Wait, group->pending + 1}) : nullptr;
+  };
+  const auto no_fence = [](const ir::Stmt& s) -> ir::Stmt {
+    const auto* barrier = std::get_if<ir::Barrier>(&s->op);
+    if (!barrier || !barrier->fenced) return nullptr;
+    ir::Barrier plain = *barrier;
+    plain.fenced = false;
+    return ir::make_barrier(std::move(plain));
+  };
+  int faulty = 0;
+  for (const KernelFile& file : kernel_files()) {
+    if (file.only_for.empty()) continue;
+    const schedule::State state = scheduled(file, file.sizes.front(), machine);
+    const Reference reference = reference_of(*state.reference);
+    const ir::LoopProgram loops = lowered(state);
+    for (const auto& form : {std::function<ir::Stmt(const ir::Stmt&)>(no_step), {shorter_wait}, {no_fence}})
+      for (const ir::LoopProgram& worse : mutants(loops, form)) {
+        CAPTURE(file.name);
+        CAPTURE(ir::print(worse));
+        ++faulty;
+        for (const bool late : {false, true})
+          CHECK_FALSE(emulate(worse, reference.inputs, {}, {.late_copies = late}).faults.empty());
+      }
+  }
+  CHECK(faulty > 0);
+}
+
 TEST_CASE("kernels: open sizes, one compiled kernel for all") {
   const Machine machine = gpu::testing::gpu("h100").machine;
   for (const KernelFile& file : kernel_files()) {
@@ -143,6 +178,7 @@ TEST_CASE("kernels: PTX for every architecture, no spills, no messages of the as
     for (const KernelFile& file : kernel_files()) {
       CAPTURE(file.name);
       CAPTURE(name);
+      if (!file.only_for.empty() && file.only_for != name) continue;
       const schedule::State state = scheduled(file, file.sizes.front(), target.machine);
       const codegen::Kernel kernel{lower::lower(state, {.machine = target.machine}), {}};
       const std::string ptx = codegen::compile({&kernel, 1}, target).device;

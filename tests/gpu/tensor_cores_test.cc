@@ -3,40 +3,23 @@
 // loops after every pass, and emulated; all sums are of small whole numbers, so that every bit is the reference's.
 #include <doctest/doctest.h>
 
-#include <random>
-
 #include "codegen/nvptx/assembler.h"
-#include "ir/program_text.h"
 #include "lower/lower.h"
-#include "tests/gpu/emulate.h"
-#include "tests/schedule/execute_state.h"
+#include "tests/gpu/drawn.h"
 
 using namespace polyte;
 using namespace polyte::gpu::testing;
 
 namespace {
 
-class Draw {
- public:
-  explicit Draw(unsigned seed) : random_(seed) {}
-  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
-  bool chance(int percent) { return below(100) < percent; }
-  template <class T>
-  T of(std::initializer_list<T> all) {
-    return all.begin()[below(static_cast<int>(all.size()))];
-  }
-
- private:
-  std::mt19937 random_;
-};
-
 struct Type {
-  const char *element, *sum, *instruction;
+  const char *element, *factor, *sum, *instruction;
   int k, bytes;
 };
-constexpr Type kTypes[] = {{"bf16", "f32", "mma_bf16_m16n8k16", 16, 2},
-                           {"f16", "f32", "mma_f16_m16n8k16", 16, 2},
-                           {"i8", "i32", "mma_s8_m16n8k32", 32, 1}};
+constexpr Type kTypes[] = {{"bf16", "f32", "f32", "mma_bf16_m16n8k16", 16, 2},
+                           {"f16", "f32", "f32", "mma_f16_m16n8k16", 16, 2},
+                           {"f32", "tf32", "f32", "mma_tf32_m16n8k8", 8, 4},
+                           {"i8", "i32", "i32", "mma_s8_m16n8k32", 32, 1}};
 
 std::string number(int n) { return std::to_string(n); }
 
@@ -64,20 +47,19 @@ std::string staged(Draw& draw, const Type& type, const std::string& name, const 
 
 KernelFile drawn(unsigned seed) {
   Draw draw(seed);
-  const Type& type = kTypes[draw.below(3)];
+  const Type& type = kTypes[draw.below(4)];
   const bool whole = draw.chance(40), x_turned = draw.chance(30), w_turned = draw.chance(50);
   const int m_tiles = draw.of({1, 2}), n_tiles = draw.of({1, 2, 4}), k_tiles = draw.of({1, 2});  // of a warp
   const int m_warps = draw.of({1, 2}), n_warps = draw.of({1, 2});
   const int wm = 16 * m_tiles, wn = 8 * n_tiles, bm = wm * m_warps, bn = wn * n_warps, bk = type.k * k_tiles;
   const auto size = [&](int tile) { return whole ? tile * (1 + draw.below(2)) : 1 + draw.below(2 * tile); };
   KernelFile file;
-  file.name = "seed " + std::to_string(seed);
   file.sizes = {{{"M", size(bm)}, {"N", size(bn)}, {"K", size(bk) + (whole ? 2 * bk : 0)}}};
-  const std::string element = type.element, sum = type.sum;
+  const std::string element = type.element, factor = type.factor, sum = type.sum;
   file.program = "program mm(M, N, K)\n  in  x: " + element + (x_turned ? "[K, M]" : "[M, K]") +
                  "\n  in  w: " + element + (w_turned ? "[N, K]" : "[K, N]") + "\n  in  b: " + sum +
-                 "[N]\n  out y: " + sum + "[M, N]\n" + "  acc[m, n] = sum[k] " + sum +
-                 (x_turned ? "(x[k, m])" : "(x[m, k])") + " * " + sum + (w_turned ? "(w[n, k])" : "(w[k, n])") +
+                 "[N]\n  out y: " + sum + "[M, N]\n" + "  acc[m, n] = sum[k] " + factor +
+                 (x_turned ? "(x[k, m])" : "(x[m, k])") + " * " + factor + (w_turned ? "(w[n, k])" : "(w[k, n])") +
                  "\n  y[m, n] = max(acc[m, n] + b[n], 0)\n";
   const std::string points = draw.chance(80) ? "m.i.i.i > n.i.i.i" : "n.i.i.i > m.i.i.i";
   const std::string unrolled = draw.chance(85) ? "[m.i.i.o] > [n.i.i.o]" : "m.i.i.o > [n.i.i.o]";
@@ -112,76 +94,11 @@ KernelFile drawn(unsigned seed) {
   return file;
 }
 
-std::string differences(const ir::Program& program, const ir::Environment& expected, const ir::Environment& got) {
-  std::string names;
-  for (const ir::Buffer* buffer : program.interface())
-    if (expected.at(buffer->name).bytes != got.at(buffer->name).bytes) names += buffer->name + " ";
-  return names;
-}
-
 }  // namespace
 
 TEST_CASE("tensor cores: random products, proved, interpreted after every pass, emulated") {
-  const char* const count = std::getenv("POLYTE_SEEDS");
-  const char* const first = std::getenv("POLYTE_FIRST_SEED");
-  const unsigned begin = first ? static_cast<unsigned>(std::stoul(first)) : 1;
-  const unsigned seeds = count ? static_cast<unsigned>(std::stoul(count)) : 12;
-  const Machine machine = polyte::gpu::testing::gpu("h100").machine;
-  int instructions = 0;
-  for (unsigned seed = begin; seed < begin + seeds; ++seed) {
-    const KernelFile file = drawn(seed);
-    CAPTURE(file.name);
-    CAPTURE(file.program);
-    CAPTURE(file.script);
-    std::string sizes;
-    for (const auto& [name, value] : file.sizes.front()) sizes += name + "=" + std::to_string(value) + " ";
-    CAPTURE(sizes);
-    const schedule::State state = scheduled(file, file.sizes.front(), machine);
-    const ir::Environment inputs = schedule::make_inputs(*state.reference, static_cast<int>(seed));
-    ir::Environment expected = inputs;
-    ir::interpret(*state.reference, expected, {});
-    const auto interpreted = [&](const lower::PassRun& pass) {
-      if (!pass.changed && pass.name != "build loops") return;
-      CAPTURE(pass.name);
-      CAPTURE(ir::print(*pass.program));
-      ir::Environment got = inputs;
-      ir::interpret(*pass.program, got, {});
-      CHECK(differences(*state.reference, expected, got) == "");
-    };
-    const ir::LoopProgram loops = lower::lower(state, {.machine = machine, .on_pass = interpreted});
-    ir::for_each_stmt(loops.body, [&](const ir::Stmt& s) {
-      const auto* tensorized = std::get_if<ir::Tensorized>(&s->op);
-      instructions += tensorized && tensorized->intrinsic.starts_with("mma_") ? 1 : 0;
-    });
-    CAPTURE(ir::print(loops));
-    const Emulated got =
-        emulate(loops, inputs, {},
-                {.order = seed % 2 != 0 ? runtime::ThreadOrder::Backward : runtime::ThreadOrder::Random,
-                 .late_copies = seed % 3 == 0});
-    std::string faults;
-    for (const std::string& fault : got.faults) faults += fault + "\n";
-    REQUIRE(faults == "");
-    CHECK(differences(*state.reference, expected, got.buffers) == "");
-  }
-  CHECK(instructions > 0);
+  CHECK(check_drawn(12, drawn, "mma_") > 0);
 }
-
-namespace {
-
-KernelFile kernel_named(const std::string& name) {
-  for (const KernelFile& file : kernel_files())
-    if (file.name == name) return file;
-  FAIL("no kernel ", name);
-  return {};
-}
-
-int count(const std::string& text, const std::string& word) {
-  int found = 0;
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
-  return found;
-}
-
-}  // namespace
 
 // Both kernels: warps of 64 by 32, two steps of the instruction in each step of k.
 TEST_CASE("tensor cores: as many instructions as the tiles say, in portable PTX that newer GPUs' assemblers take") {
@@ -194,10 +111,10 @@ TEST_CASE("tensor cores: as many instructions as the tiles say, in portable PTX 
     const schedule::State state = scheduled(file, sizes, target.machine);
     const codegen::Kernel kernel{lower::lower(state, {.machine = target.machine}), {}};
     const std::string ptx = codegen::compile({&kernel, 1}, target).device;
-    CHECK(count(ptx, "mma.sync.aligned") == kTall * kWide * kDeep);
-    CHECK(count(ptx, "ldmatrix.sync.aligned.m8n8.x4") == kTall * kDeep + kWide / 2 * kDeep);
-    CHECK(count(ptx, "ldmatrix") == count(ptx, "ldmatrix.sync.aligned.m8n8.x4"));
-    CHECK(count(ptx, "cp.async.cg.shared.global") == 4);  // two tiles, ahead of the loop and in it
+    CHECK(count_of(ptx, "mma.sync.aligned") == kTall * kWide * kDeep);
+    CHECK(count_of(ptx, "ldmatrix.sync.aligned.m8n8.x4") == kTall * kDeep + kWide / 2 * kDeep);
+    CHECK(count_of(ptx, "ldmatrix") == count_of(ptx, "ldmatrix.sync.aligned.m8n8.x4"));
+    CHECK(count_of(ptx, "cp.async.cg.shared.global") == 4);  // two tiles, ahead of the loop and in it
     if (!codegen::has_assembler()) continue;
     for (const int capability : {80, 89, 90, 100, 120}) {
       CAPTURE(capability);

@@ -157,6 +157,22 @@ TEST_CASE("functions") {
   CHECK(reals(BinaryOp::Pow, DType::F64, 2, 10) == 1024);
 }
 
+TEST_CASE("tf32 keeps 11 significant bits, ties away from zero") {
+  CHECK(real(UnaryOp::Tf32, DType::F32, 3) == 3);
+  CHECK(real(UnaryOp::Tf32, DType::F32, 0x1.001p0) == 1);
+  CHECK(real(UnaryOp::Tf32, DType::F32, 0x1.006p0) == 0x1.008p0);
+  CHECK(real(UnaryOp::Tf32, DType::F32, -0x1.002p0) == -0x1.004p0);
+  CHECK(real(UnaryOp::Tf32, DType::F32, 0x1.001ffep0) == 1);
+  CHECK(real(UnaryOp::Tf32, DType::F32, 0x1.fffffep0) == 2);
+  CHECK(real(UnaryOp::Tf32, DType::F32, 3.4028235e38F) == kInf);
+  CHECK(real(UnaryOp::Tf32, DType::F32, -kInf) == -kInf);
+  CHECK(std::isnan(real(UnaryOp::Tf32, DType::F32, kNan)));
+  CHECK(real(UnaryOp::Tf32, DType::F32, 0x1p-136) == 0x1p-136);
+  CHECK(real(UnaryOp::Tf32, DType::F32, 0x1p-138) == 0);
+  CHECK_FALSE(ir::is_defined(UnaryOp::Tf32, DType::F64));
+  CHECK_FALSE(ir::is_defined(UnaryOp::Tf32, DType::BF16));
+}
+
 TEST_CASE("memory holds every type") {
   for (int t = 0; t < kDTypeCount; ++t) {
     const auto type = static_cast<DType>(t);

@@ -5,6 +5,7 @@
 #include "driver/judge/fuzz/propose.h"
 #include "driver/judge/fuzz/random_nest.h"
 #include "ir/intrinsics.h"
+#include "schedule/script/warpgroups.h"
 #include "schedule/state/launches.h"
 
 namespace polyte::fuzz {
@@ -118,7 +119,7 @@ std::optional<Script> bound_to_device(const DeviceScript& device, const Machine&
     if (!applied) return script;
     state = *applied;
   }
-  const bool nests = !check_launches(state, machine);
+  const bool nests = !check_launches(state, machine) && !check_warpgroups(state);
   return nests || random.chance(5) ? std::optional(script) : std::nullopt;
 }
 

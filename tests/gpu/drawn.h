@@ -1,0 +1,30 @@
+// Kernels that tests draw at random, and what each of them has to pass: proved, interpreted as loops after every pass,
+// and emulated. All sums are of small whole numbers, so that every bit is the reference's.
+#pragma once
+
+#include <random>
+#include <string>
+
+#include "tests/gpu/emulate.h"
+
+namespace polyte::gpu::testing {
+
+class Draw {
+ public:
+  explicit Draw(unsigned seed) : random_(seed) {}
+  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
+  bool chance(int percent) { return below(100) < percent; }
+  template <class T>
+  T of(std::initializer_list<T> all) {
+    return all.begin()[below(static_cast<int>(all.size()))];
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+// Calls `drawn` for POLYTE_SEEDS seeds from POLYTE_FIRST_SEED on (else `count` from 1), and checks what it gives. How
+// many instructions of this prefix the kernels have, all together.
+int check_drawn(unsigned count, const std::function<KernelFile(unsigned seed)>& drawn, const std::string& prefix);
+
+}  // namespace polyte::gpu::testing
