@@ -22,7 +22,7 @@ struct KernelFile {
   double tolerance = 0;           // "# tolerance: 1e-6", relative: where sums are rounded in another order
   bool open = false;              // "# open": its sizes may stay open
   bool reads_subscripts = false;  // "# reads subscripts": where accesses go is in the data
-  std::string only_for;           // "# only for: h100": the one of the tests' GPUs that has its instructions
+  std::string only_for = {};           // "# only for: h100": the one of the tests' GPUs that has its instructions
   bool no_conflicts = false;      // "# no conflicts": with its first sizes, in shared memory
 };
 std::vector<KernelFile> kernel_files();
