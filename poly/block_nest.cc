@@ -321,12 +321,7 @@ class BlockPlanner {
     }
     return ranges;
   }
-  std::int64_t box(const ir::Index& index) const {
-    std::int64_t width = 1;
-    for (const schedule::CopyRange& range : ranges())
-      width += std::abs(index.affine.coefficient(range.loop)) * (range.points - 1);
-    return width;
-  }
+  std::int64_t box(const ir::Index& index) const { return schedule::box_width(index, ranges()); }
 
   // --- threads and blocks
 

@@ -47,7 +47,9 @@ std::optional<SumPlan> plan_point_sum(const SumNest& nest) {
   const double memory = warps * terms * sectors * schedule::kSectorBytes / (gpu.memory_gb_a_second / gpu.clock_ghz);
   const double at_once = static_cast<double>(gpu.multiprocessors) * gpu.threads_a_multiprocessor / ir::kLanes;
   const double adding = terms * kTermCycles * std::ceil(warps / at_once);
-  return SumPlan{{plan_point_nest(points)}, schedule::kLaunch + std::max(memory, adding)};
+  schedule::NestPlan plan = plan_point_nest(points);
+  plan.tree_by = schedule::Provenance::TileModel;  // no order of isl
+  return SumPlan{{std::move(plan)}, schedule::kLaunch + std::max(memory, adding)};
 }
 
 }  // namespace polyte::poly

@@ -167,12 +167,7 @@ class SquarePlanner {
     }
     return ranges;
   }
-  std::int64_t box(const ir::Index& index) const {
-    std::int64_t width = 1;
-    for (const schedule::CopyRange& range : ranges())
-      width += std::abs(index.affine.coefficient(range.loop)) * (range.points - 1);
-    return width;
-  }
+  std::int64_t box(const ir::Index& index) const { return schedule::box_width(index, ranges()); }
 
   // What one definition makes and another one reads is a thread's own.
   void keep() {

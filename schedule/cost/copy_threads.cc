@@ -37,6 +37,12 @@ BankPadding bank_padding(const TurnedCopy& copy) {
   return best;
 }
 
+std::int64_t box_width(const ir::Index& index, std::span<const CopyRange> ranges) {
+  std::int64_t width = 1;
+  for (const CopyRange& range : ranges) width += std::abs(index.affine.coefficient(range.loop)) * (range.points - 1);
+  return width;
+}
+
 std::int64_t copy_vector(const ir::Program& program, const ir::Load& load, std::span<const CopyRange> ranges) {
   const ir::Buffer& tensor = program.buffer(load.buffer);
   const ir::Index& last = load.indices.back();

@@ -25,6 +25,8 @@ struct CopyRange {
   std::string loop;
   std::int64_t extent = 1, points = 1;
 };
+// Elements of the box along that dimension.
+std::int64_t box_width(const ir::Index& index, std::span<const CopyRange> ranges);
 std::int64_t copy_vector(const ir::Program& program, const ir::Load& load, std::span<const CopyRange> ranges);
 
 // A copy whose neighbours in memory become columns: threads write `neighbours` rows of shared memory, each `row` long,
