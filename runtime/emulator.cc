@@ -1,121 +1,12 @@
 #include "runtime/emulator.h"
 
-#include <ucontext.h>
-
 #include <algorithm>
-#include <cstring>
-#include <map>
-#include <optional>
-#include <random>
 
-#include "runtime/fibre_stacks.h"
-#include "runtime/touched_bytes.h"
-#include "runtime/warp_instructions.h"
+#include "runtime/emulator_state.h"
 #include "support/error.h"
 #include "support/system_error.h"
 
 namespace polyte::runtime {
-namespace {
-
-constexpr std::int64_t kWarp = 32;
-constexpr std::size_t kSharedAlignment = 128;  // as the device's code takes it to be
-constexpr int kFault = 3;                      // what a launch returns that ended early
-
-enum class Waits { No, ForBlock, ForWarp, ForInstruction, Done };
-
-// From copy to wait.
-struct Copy {
-  char* to = nullptr;
-  const char* from = nullptr;
-  std::int64_t bytes = 0, given = 0;  // zeros behind those
-  void land() const {
-    std::memcpy(to, from, static_cast<std::size_t>(given));
-    std::memset(to + given, 0, static_cast<std::size_t>(bytes - given));
-  }
-};
-
-// An instruction of the whole warp, as one lane comes to it. Without a name: ldmatrix.
-struct WarpInstruction {
-  const char* name = nullptr;
-  const void* row = nullptr;
-  std::int64_t count = 0;
-  bool transposed = false;
-  LaneRegisters registers;
-
-  bool is_same(const WarpInstruction& other) const {
-    const bool has_names = name != nullptr && other.name != nullptr;
-    return count == other.count && transposed == other.transposed &&
-           (has_names ? std::strcmp(name, other.name) == 0 : name == other.name);
-  }
-};
-
-struct Fibre {
-  polyte_emulated_thread thread{};  // first: what compiled code hands back is the fibre
-  Emulator* owner = nullptr;
-  void* state = nullptr;
-  ucontext_t context{};
-  Waits waits = Waits::No;
-  std::int64_t place = 0;
-  WarpInstruction instruction;                   // that it waits for
-  std::vector<std::vector<Copy>> groups = {{}};  // of its copies, oldest first; the last one is still open
-};
-
-}  // namespace
-
-struct Emulator::State {
-  EmulatorOptions options;
-  std::mt19937 random;
-  std::vector<Region> regions;
-  Region shared;
-  std::vector<char> shared_memory;
-  FibreStacks stacks;
-  std::vector<Fibre> fibres;
-  std::vector<std::uint32_t> warp_epochs;
-  ucontext_t scheduler{};
-  const polyte_launch* launch = nullptr;
-  const void* const* arguments = nullptr;
-  std::int64_t block = 0;
-  std::uint32_t epoch = 0;
-  std::vector<std::uint32_t> block_epochs;  // of the launch: the first epoch of each of its blocks
-  bool ended = false;                       // by a fault
-  std::int32_t status = 0;
-  std::vector<std::string> faults;
-  std::vector<LaunchCounts> counts;
-  std::map<std::string, AccessCounter> counters;  // by kernel
-  AccessCounter* counter = nullptr;               // of the launch
-
-  int run(const polyte_launch& what, const std::int64_t* grid, const void* const* given);
-  LaunchCounts& counts_of(const polyte_launch& what);
-  void run_block(const std::int64_t* number, LaunchCounts& count);
-  std::vector<std::size_t> order(std::size_t threads);
-  bool release(LaunchCounts& count);
-  bool release_warps(LaunchCounts& count);
-  bool run_instruction(std::size_t first);
-  void wait_for_warp(Fibre& fibre, const WarpInstruction& instruction);
-  void fail(const std::string& text);
-  [[noreturn]] void end_thread(Fibre& fibre);
-  void switch_out(Fibre& fibre) { ::swapcontext(&fibre.context, &scheduler); }
-  void touch(Fibre& fibre, const char* address, const polyte_access& access, std::int64_t iteration);
-  Region* region_of(const char* address, std::int64_t bytes);
-  std::optional<std::string> conflict(const Touch& before, const Touch& now, bool in_shared) const;
-  Touch touch_of(const Fibre& fibre) const;
-  void begin_epoch();
-  static bool is_before_warp_met(const Touch& before, const Touch& now);
-  static void enter(unsigned low, unsigned high);
-  void land(Fibre& fibre, const Copy& copy);
-  static void on_copy(polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
-                      const polyte_access* read, std::int64_t given, std::int64_t iteration);
-  static void on_group(polyte_emulated_thread* self, std::int64_t wait, std::int64_t pending);
-  static void on_multiply(polyte_emulated_thread* self, const char* instruction, const std::uint32_t* in,
-                          std::uint32_t* out);
-  static void on_load_matrices(polyte_emulated_thread* self, const void* row, std::int64_t count,
-                               std::int64_t transposed, std::uint32_t* out, const polyte_access* access,
-                               std::int64_t iteration);
-  static void on_meet(polyte_emulated_thread* self, std::int64_t of_warp, std::int64_t place);
-  static void on_touch(polyte_emulated_thread* self, const void* address, const polyte_access* access,
-                       std::int64_t iteration);
-  static State& of(Fibre& fibre) { return *static_cast<State*>(fibre.state); }
-};
 
 // makecontext passes ints only.
 void Emulator::State::enter(unsigned low, unsigned high) {
@@ -190,52 +81,6 @@ void Emulator::State::land(Fibre& fibre, const Copy& copy) {
     byte.in_flight = false;
     byte.write = touch_of(fibre);
   }
-}
-
-// --- instructions of a warp
-
-void Emulator::State::wait_for_warp(Fibre& fibre, const WarpInstruction& instruction) {
-  fibre.instruction = instruction;
-  fibre.waits = Waits::ForInstruction;
-  switch_out(fibre);
-  if (ended) end_thread(fibre);
-}
-
-void Emulator::State::on_multiply(polyte_emulated_thread* self, const char* instruction, const std::uint32_t* in,
-                                  std::uint32_t* out) {
-  Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
-  of(fibre).wait_for_warp(fibre, {instruction, nullptr, 0, false, {in, out}});
-}
-
-void Emulator::State::on_load_matrices(polyte_emulated_thread* self, const void* row, std::int64_t count,
-                                       std::int64_t transposed, std::uint32_t* out, const polyte_access* access,
-                                       std::int64_t iteration) {
-  Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
-  if (fibre.thread.thread % kWarp < 8 * count) on_touch(self, row, access, iteration);
-  of(fibre).wait_for_warp(fibre, {nullptr, row, count, transposed != 0, {nullptr, out}});
-}
-
-// Once all lanes of the warp that begins there have come to one. Orders nothing.
-bool Emulator::State::run_instruction(std::size_t first) {
-  const WarpInstruction& what = fibres[first].instruction;
-  WarpRegisters lanes;
-  std::array<const void*, kWarp> rows{};
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    if (first + i >= fibres.size() || !fibres[first + i].instruction.is_same(what)) {
-      fail("lanes of a warp run different instructions");
-      return false;
-    }
-    lanes[i] = fibres[first + i].instruction.registers;
-    rows[i] = fibres[first + i].instruction.row;
-  }
-  if (what.name == nullptr) {
-    load_matrices(rows, what.count, what.transposed, lanes);
-  } else if (!multiply_matrices(what.name, lanes)) {
-    fail(std::string("no instruction ") + what.name);
-    return false;
-  }
-  for (std::size_t i = 0; i < lanes.size(); ++i) fibres[first + i].waits = Waits::No;
-  return true;
 }
 
 // --- accesses
@@ -399,7 +244,9 @@ void Emulator::State::run_block(const std::int64_t* number, LaunchCounts& count)
                     on_copy,
                     on_group,
                     on_multiply,
-                    on_load_matrices};
+                    on_load_matrices,
+                    on_exchange,
+                    on_use};
     ::getcontext(&fibre.context);
     fibre.context.uc_stack.ss_sp = stacks.at(i);
     fibre.context.uc_stack.ss_size = FibreStacks::kBytes;

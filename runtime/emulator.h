@@ -9,9 +9,9 @@
 //
 // A fault ends its launch: outside of the memory that was added, two threads at one byte without a barrier between them
 // and one of them writing, two blocks of a launch likewise, a byte that was never written, an address that is no
-// multiple of what the access takes it to be, a byte that is being copied meanwhile (cp.async), threads that wait at
-// different barriers. Faults do not depend on the order in which threads run; values that are wrong anyway may. Blocks
-// run one after another. Not for several threads at once.
+// multiple of what the access takes it to be, a byte that is being copied meanwhile (cp.async), a register of another
+// lane that was never written, threads that wait at different barriers. Faults do not depend on the order in which
+// threads run; values that are wrong anyway may. Blocks run one after another. Not for several threads at once.
 #pragma once
 
 #include <cstdint>

@@ -54,6 +54,11 @@ typedef struct polyte_emulated_thread {
   // of each of the `count` matrices. `transposed`: of the matrices' columns.
   void (*load_matrices)(struct polyte_emulated_thread* self, const void* row, int64_t count, int64_t transposed,
                         uint32_t* out, const polyte_access* access, int64_t iteration);
+  // Registers of other lanes: every lane brings one, its bit 32 set if it was ever written, and goes on with the one of
+  // lane number `lane` modulo 32.
+  uint64_t (*exchange)(struct polyte_emulated_thread* self, uint64_t value, int64_t lane);
+  // What was exchanged is computed with: `written` is 0 where it has no value.
+  void (*use)(struct polyte_emulated_thread* self, const char* statement, const char* buffer, int64_t written);
 } polyte_emulated_thread;
 
 // A kernel of the device, as the code that launches it describes it: constant data. Where a CPU runs the threads, a

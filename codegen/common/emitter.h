@@ -79,6 +79,7 @@ class FunctionEmitter {
     llvm::MDNode* scope = nullptr;
     llvm::MDNode* no_alias = nullptr;
     std::map<std::pair<std::int64_t, int>, llvm::AllocaInst*> cells;  // (first element, lanes); base is null
+    std::map<std::int64_t, llvm::AllocaInst*> written;  // of cells that lanes exchange: a bit, where they are watched
   };
 
   FunctionEmitter(KernelContext& context, llvm::Function* function, bool in_parallel);
@@ -178,6 +179,12 @@ class FunctionEmitter {
   void store_lane_registers(const Access& a, Value* value);
   std::vector<Value*> fragment_registers(const ir::Intrinsic& row, const ir::WarpMatch& match, std::size_t operand);
   void emit_copy_group(const ir::CopyGroup& group);
+  // ---- registers of other lanes (emit_exchange.cc)
+  void watch_cells(BufferSlot& slot, const ir::Stmt& body);
+  void note_written(const Access& a);
+  void check_written(const Access& a);
+  bool emit_move(const ir::Store& store);
+  Value* moved(const Access& from, const Access& to, const ir::LaneRead* read);
   // ---- squares read by strided loads (emit_square.cc)
   struct Columns;
   struct Square {

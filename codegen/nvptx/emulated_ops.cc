@@ -1,6 +1,7 @@
 // The device's code for a CPU. A kernel is a function of the thread that it plays:
 //
-//   k(thread*, number, block x, y, z, shared, meet, touch, copy, group, multiply, load, arguments ...)     what is run
+//   k(thread*, number, block x, y, z, shared, meet, touch, copy, group, multiply, load, exchange, use,
+//     arguments ...)                                                          what is run
 //   k.emulated(thread*, arguments*)                                           loads all that and calls it
 #include <algorithm>
 #include <cstddef>
@@ -31,6 +32,8 @@ enum Place : unsigned {
   kGroup,
   kMultiply,
   kLoad,
+  kExchange,
+  kUse,
   kArguments
 };
 constexpr const char* kMark = "polyte-emulated";
@@ -46,8 +49,8 @@ class EmulatedOps final : public DeviceOps {
     llvm::LLVMContext& llvm_context = context.module.getContext();
     llvm::Type* const pointer = llvm::PointerType::getUnqual(llvm_context);
     llvm::Type* const number = llvm::Type::getInt64Ty(llvm_context);
-    std::vector<llvm::Type*> all = {pointer, number,  number,  number,  number,  pointer,
-                                    pointer, pointer, pointer, pointer, pointer, pointer};
+    std::vector<llvm::Type*> all = {pointer, number,  number,  number,  number,  pointer, pointer,
+                                    pointer, pointer, pointer, pointer, pointer, pointer, pointer};
     all.insert(all.end(), arguments.begin(), arguments.end());
     auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(llvm_context), all, false);
     auto* function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, context.module);
@@ -104,6 +107,23 @@ class EmulatedOps final : public DeviceOps {
     return loaded(b, out, static_cast<std::size_t>(count), b.getInt32Ty());
   }
 
+  bool watches_registers() const override { return true; }
+  Register exchange(Builder& b, const Register& own, Value* lane) const override {
+    Value* written = b.CreateShl(b.CreateZExt(own.written, b.getInt64Ty()), 32);
+    Value* brought = b.CreateOr(b.CreateZExt(own.value, b.getInt64Ty()), written);
+    auto* type = llvm::FunctionType::get(b.getInt64Ty(), {b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty()}, false);
+    Value* got = b.CreateCall(type, EmulatedOps::own(b, kExchange), {EmulatedOps::own(b, kThread), brought, lane});
+    return {b.CreateTrunc(got, b.getInt32Ty()), b.CreateTrunc(b.CreateLShr(got, 32), b.getInt1Ty())};
+  }
+  void use(Builder& b, Value* written, const std::string& statement, const std::string& buffer) const override {
+    auto* type =
+        llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getInt64Ty()}, false);
+    llvm::CallInst* call = b.CreateCall(type, own(b, kUse),
+                                        {own(b, kThread), b.CreateGlobalString(statement), b.CreateGlobalString(buffer),
+                                         b.CreateZExt(written, b.getInt64Ty())});
+    call->setOnlyReadsMemory();  // loads stay known across it, as on the GPU, where it is not
+  }
+
   void name_copy(llvm::CallInst& copy, const std::string& statement, const std::string& to,
                  const std::string& from) const override {
     name_access(copy, statement, to);
@@ -146,7 +166,8 @@ class EmulatedOps final : public DeviceOps {
          {offsetof(polyte_emulated_thread, shared), offsetof(polyte_emulated_thread, meet),
           offsetof(polyte_emulated_thread, touch), offsetof(polyte_emulated_thread, copy),
           offsetof(polyte_emulated_thread, group), offsetof(polyte_emulated_thread, multiply),
-          offsetof(polyte_emulated_thread, load_matrices)})
+          offsetof(polyte_emulated_thread, load_matrices), offsetof(polyte_emulated_thread, exchange),
+          offsetof(polyte_emulated_thread, use)})
       values.push_back(member(offset, b.getPtrTy()));
     for (unsigned i = kArguments; i < inner->arg_size(); ++i) {
       Value* place = b.CreateGEP(b.getPtrTy(), function->getArg(1), b.getInt64(i - kArguments));

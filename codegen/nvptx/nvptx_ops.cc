@@ -112,6 +112,14 @@ class NvptxOps final : public DeviceOps {
     return parts(b, access, static_cast<std::size_t>(count));
   }
 
+  Register exchange(Builder& b, const Register& own, Value* lane) const override {
+    constexpr std::uint32_t kAllLanes = 0xffffffff, kWholeWarp = 0x1f;  // of 32 lanes, all of which come by
+    Value* from = b.CreateTrunc(lane, b.getInt32Ty());
+    return {b.CreateIntrinsic(id::nvvm_shfl_sync_idx_i32, {},
+                              {b.getInt32(kAllLanes), own.value, from, b.getInt32(kWholeWarp)}),
+            nullptr};
+  }
+
   llvm::Constant* emulated_entry(llvm::Module& host, const Kernel&) const override {
     return llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(host.getContext()));
   }
