@@ -338,10 +338,10 @@ class BlockPlanner {
       if (std::string loop = side.threads(side.within()); !loop.empty()) threads.push_back(std::move(loop));
     for (const ir::Statement* s : statements_) to_threads(s->name, threads);
     if (leaves_registers()) bind_results();
+    blocks_.bind(update_.name, nest_.fresh("b"), plan_.steps);
     if (tile_.depth > 1)
       for (const ir::Load* load : ir::reads_of(update_))
         step(schedule::PlannedPipeline{load->buffer, {update_.name, tiles_of(tile_.step)}, tile_.depth});
-    blocks_.bind(update_.name, nest_.fresh("b"), plan_.steps);
   }
 
   void to_threads(const std::string& statement, const std::vector<std::string>& loops) {

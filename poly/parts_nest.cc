@@ -79,6 +79,8 @@ class PartsPlanner {
     std::optional<SumPlan> plan = plan_part_(part);
     if (!plan) return std::nullopt;
     plan->cycles += adding(count);
+    for (schedule::NestPlan& each : plan->nests)  // the contract speaks of the Program's loops
+      std::erase_if(each.reassociated, [&](const std::string& name) { return name == part.terms; });
     plan->nests.insert(plan->nests.begin(), apart(*parts, loop, count));
     plan->nests.push_back(sums(*parts));
     return plan;

@@ -19,6 +19,7 @@ constexpr std::int64_t kMostSums = 64;            // of a thread
 constexpr std::int64_t kRegistersBeside = 40;     // addresses, loop counters, what is being copied
 constexpr std::int64_t kSharedBytes = 48 * 1024;  // that a launch has without asking
 constexpr std::int64_t kMostDepth = 3;
+constexpr std::size_t kMostAxes = 3;                    // of a grid
 constexpr std::int64_t kVector = 4, kVectorBytes = 16;  // a thread's widest access
 constexpr std::int64_t kAsyncBytes = 4;                 // of an element that is copied while threads compute
 constexpr double kSchedulers = 4;                       // of a multiprocessor: warp instructions a cycle
@@ -50,9 +51,9 @@ class GpuTileSearch {
     for (const PricedLoop& loop : accesses_.loops) extents_.push_back(std::max<std::int64_t>(1, loop.extent));
     for (const NestAccess& access : accesses_.all) (access.each_step ? operands_ : results_).push_back(&access);
     std::erase_if(operands_, [](const NestAccess* access) { return access->load == nullptr; });
-    is_async_ = std::ranges::all_of(operands_, [](const NestAccess* operand) {
-      return operand->element_bytes >= kAsyncBytes && !operand->load->otherwise;
-    });
+    is_async_ = question.free.size() <= kMostAxes && std::ranges::all_of(operands_, [](const NestAccess* operand) {
+                  return operand->element_bytes >= kAsyncBytes && !operand->load->otherwise;
+                });
     has_vectors_ = std::ranges::all_of(operands_, [](const NestAccess* operand) {
       return operand->element_bytes * kVector == kVectorBytes && !operand->load->otherwise;
     });
@@ -81,7 +82,7 @@ class GpuTileSearch {
   std::vector<std::int64_t> extents_;                  // by loop
   std::vector<const NestAccess*> operands_, results_;  // read in each step; read or written once a point
   // Copies can go on while threads compute. Not of what has a border: where it is and which copy a step reads are too
-  // many cases for the proof.
+  // many cases for the proof. Nor below blocks that are digits of one number.
   bool is_async_ = false;
   bool has_vectors_ = false;  // elements of 4 bytes, side by side along the lanes
   GpuTile best_;

@@ -22,7 +22,7 @@ struct KernelFile {
   double tolerance = 0;           // "# tolerance: 1e-6", relative: where sums are rounded in another order
   bool open = false;              // "# open": its sizes may stay open
   bool reads_subscripts = false;  // "# reads subscripts": where accesses go is in the data
-  std::string only_for;           // "# only for: h100": the one of the tests' GPUs that has its instructions
+  std::string only_for = {};      // "# only for: h100": the one of the tests' GPUs that has its instructions
   bool no_conflicts = false;      // "# no conflicts": with its first sizes, in shared memory
 };
 std::vector<KernelFile> kernel_files();
@@ -48,8 +48,9 @@ std::vector<ir::LoopProgram> mutants(const ir::LoopProgram& loops,
                                      const std::function<ir::Stmt(const ir::Stmt&)>& form);
 // Without any one of their barriers, the emulator finds a fault.
 void check_barriers(const ir::LoopProgram& loops, const ir::Environment& inputs);
-// The same without any one of their waits for copies, and where one waits for a group less; how many of them there are.
+// The same without any one of their waits for copies; and where one waits for a group less. How many of them there are.
 int check_waits(const ir::LoopProgram& loops, const ir::Environment& inputs);
+int check_exact_waits(const ir::LoopProgram& loops, const ir::Environment& inputs);
 
 codegen::Target gpu(const std::string& name);
 std::string joined(const std::vector<std::string>& lines);

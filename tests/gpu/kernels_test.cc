@@ -94,6 +94,7 @@ TEST_CASE("kernels: every wait for copies is needed, and waits for enough of the
     const Reference reference = reference_of(*state.reference);
     CAPTURE(file.name);
     waits += check_waits(lowered(state), reference.inputs);
+    check_exact_waits(lowered(state), reference.inputs);
   }
   CHECK(waits > 0);
 }

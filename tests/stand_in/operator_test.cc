@@ -47,6 +47,7 @@ TEST_CASE("every kernel of tests/gpu on the device, with the bits of the emulato
   stand_in().reset();
   int run = 0;
   for (const KernelFile& file : gpu::testing::kernel_files()) {
+    if (!file.only_for.empty()) continue;  // no PTX of theirs runs on later generations, which an artifact wants
     CAPTURE(file.name);
     const driver::CompiledOperator op = compiled(file);
     std::vector<runtime::Tensor> expected = filled(*op.built.program), got = filled(*op.built.program);

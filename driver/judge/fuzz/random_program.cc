@@ -11,14 +11,17 @@ namespace {
 
 // Maxima and the sums that can run along with them.
 RandomProgram softmax(Random& random) {
-  const bool weighs = random.chance(50), lives_on = random.chance(30);
+  const bool weighs = random.chance(50), lives_on = random.chance(30), divides_terms = weighs && random.chance(50);
   std::string text = "program f(M, N, K)\n  in    x: f64[M, N]\n";
   if (weighs) text += "  in    v: f64[N, K]\n  out   o: f64[M, K]\n";
   text += "  out   y: f64[M, N]\n\n  top[i] = max[j] x[i, j]\n";
   const std::string term = lives_on ? "e[i, j]" : "exp(x[i, j] - top[i])";
   if (lives_on) text += "  e[i, j] = exp(x[i, j] - top[i])\n";
   text += "  total[i] = sum[j in 0..N] " + term + "\n";
-  if (weighs) text += "  w[i, d] = sum[j] " + term + " * v[j, d]\n  o[i, d] = w[i, d] / total[i]\n";
+  if (divides_terms)
+    text += "  o[i, d] = sum[j] " + term + " / total[i] * v[j, d]\n";
+  else if (weighs)
+    text += "  w[i, d] = sum[j] " + term + " * v[j, d]\n  o[i, d] = w[i, d] / total[i]\n";
   text += "  y[i, j] = " + term + " / total[i]\n";
   return {.text = text, .exact_sums = true, .tolerance = 1e-9};
 }
