@@ -137,6 +137,12 @@ Expr make_broadcast(Expr a, int lanes) {
   return lanes == 1 ? a : node(a->type, lanes, Broadcast{a});
 }
 
+Expr make_lane_read(Expr load, Affine lane) {
+  POLYTE_CHECK(std::holds_alternative<Load>(load->op) && load->lanes == 1, "a lane reads what is no register");
+  const DType type = load->type;
+  return node(type, 1, LaneRead{std::move(load), std::move(lane)});
+}
+
 // --- comparison --------------------------------------------------------------------------------------------------
 
 namespace {
@@ -169,6 +175,7 @@ bool same(const Select& a, const Select& b) {
 }
 bool same(const Cast& a, const Cast& b) { return equal(a.a, b.a); }
 bool same(const Broadcast& a, const Broadcast& b) { return equal(a.a, b.a); }
+bool same(const LaneRead& a, const LaneRead& b) { return equal(a.load, b.load) && a.lane == b.lane; }
 
 }  // namespace
 
@@ -205,7 +212,8 @@ void for_each_child(const ExprNode& e, const F& f) {
                           f(o.a);
                           f(o.b);
                         },
-                        [&](const Cast& o) { f(o.a); }, [&](const Broadcast& o) { f(o.a); }},
+                        [&](const Cast& o) { f(o.a); }, [&](const Broadcast& o) { f(o.a); },
+                        [&](const LaneRead& o) { f(o.load); }},
              e.op);
 }
 
@@ -240,7 +248,7 @@ Expr map_children(const Expr& e, const F& f) {
                           map(o.a);
                           map(o.b);
                         },
-                        [&](Cast& o) { map(o.a); }, [&](Broadcast& o) { map(o.a); }},
+                        [&](Cast& o) { map(o.a); }, [&](Broadcast& o) { map(o.a); }, [&](LaneRead& o) { map(o.load); }},
              copy.op);
   return changed ? std::make_shared<const ExprNode>(std::move(copy)) : e;
 }
@@ -257,6 +265,8 @@ Expr substitute_leaf(const Expr& e, const Bindings& bindings) {
     if (e->lanes == 1) return affine == value->value ? e : make_index(affine, e->type);
     return node(e->type, e->lanes, IndexValue{affine, substitute(value->lanes, bindings)});
   }
+  if (const auto* read = std::get_if<LaneRead>(&e->op))
+    return make_lane_read(read->load, ir::substitute(read->lane, bindings));
   Load load = std::get<Load>(e->op);
   for (Index& index : load.indices) index.affine = ir::substitute(index.affine, bindings);
   for (Constraint& c : load.guard) c = ir::substitute(c, bindings);
@@ -268,7 +278,8 @@ Expr substitute_leaf(const Expr& e, const Bindings& bindings) {
 
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf) {
   Expr mapped = map_children(e, [&](const Expr& child) { return rewrite(child, leaf); });
-  const bool is_leaf = std::holds_alternative<Load>(mapped->op) || std::holds_alternative<IndexValue>(mapped->op);
+  const bool is_leaf = std::holds_alternative<Load>(mapped->op) || std::holds_alternative<IndexValue>(mapped->op) ||
+                       std::holds_alternative<LaneRead>(mapped->op);
   return is_leaf ? leaf(mapped) : mapped;
 }
 

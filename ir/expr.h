@@ -101,11 +101,18 @@ struct Cast {
 struct Broadcast {  // a scalar to all lanes of the node
   Expr a;
 };
+// The register that `load` names, of another lane of the warp: of lane number `lane` modulo 32. All lanes of the warp
+// come by together, each with its own register of that name, whose subscripts no lane differs in. The whole value of a
+// store; what was never written moves as such.
+struct LaneRead {
+  Expr load;
+  Affine lane;
+};
 
 struct ExprNode {
   DType type;
   int lanes = 1;
-  std::variant<Literal, IndexValue, Load, Unary, Binary, Fma, Select, Cast, Broadcast> op;
+  std::variant<Literal, IndexValue, Load, Unary, Binary, Fma, Select, Cast, Broadcast, LaneRead> op;
 };
 
 // Makers check operand types (POLYTE_CHECK) and fold nothing. Literals are brought into their type (rounded, wrapped).
@@ -122,14 +129,15 @@ Expr make_fma(Expr a, Expr b, Expr c);
 Expr make_select(Expr condition, Expr a, Expr b);
 Expr make_cast(DType type, Expr a);  // a itself where the type is the same
 Expr make_broadcast(Expr a, int lanes);
+Expr make_lane_read(Expr load, Affine lane);
 
 bool equal(const Expr& a, const Expr& b);  // structural
 std::string to_string(UnaryOp op);         // "exp"
 std::string to_string(BinaryOp op);        // "+", "max"
 std::string to_string(const Expr& e);      // infix, as Program text has it
 
-// Rebuilds bottom-up: `leaf` sees every Load and IndexValue (children of a Load, its indirect subscripts and
-// `otherwise`, are rewritten before) and returns a replacement or the same expression.
+// Rebuilds bottom-up: `leaf` sees every Load, IndexValue and LaneRead (children of a Load, its indirect subscripts and
+// `otherwise`, and the load of a LaneRead are rewritten before) and returns a replacement or the same expression.
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf);
 Expr substitute(const Expr& e, const Bindings& bindings);                              // in every affine part
 void for_each_node(const Expr& e, const std::function<void(const ExprNode&)>& visit);  // pre-order, subscripts too

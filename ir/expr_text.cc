@@ -151,6 +151,10 @@ class Printer {
     return {std::string(polyte::to_string(e->type)) + "(" + (*this)(o.a, !is_bare(o.a)) + ")", Primary};
   }
 
+  Piece print(const Expr&, const LaneRead& o, bool) const {
+    return {"lane_read(" + (*this)(o.load, true) + ", " + to_string(o.lane) + ")", Primary};
+  }
+
   Piece print(const Expr& e, const Broadcast& o, bool) const {
     return {"broadcast(" + (*this)(o.a, !is_bare(o.a)) + ", " + std::to_string(e->lanes) + ")", Primary};
   }

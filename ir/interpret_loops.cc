@@ -8,8 +8,8 @@
 // updates of one cell do not conflict with each other, only with what is not atomic.
 //
 // Threads of a GPU: iteration i of a loop of threads is thread i of its block, iteration (i, j) of warps and lanes
-// thread 32 i + j, everything else thread 0. A register belongs to the thread that touched it first, since its
-// allocation; another thread that touches it is a fault.
+// thread 32 i + j, everything else thread 0. A register belongs to the thread that wrote it first, since its
+// allocation; another thread that writes it is a fault, and one of another warp that reads it.
 #include <algorithm>
 
 #include "ir/interpret.h"
@@ -160,8 +160,9 @@ class Machine {
 
   // A copy moves what was never written as such: it may copy more than is used.
   void begin_copy(const Step& step, const Cells& cells) {
-    const bool is_copy = step.origin->statement.empty() && std::holds_alternative<Load>(step.value[0].source->op) &&
-                         !cells.contents.empty();
+    const auto& value = step.value[0].source->op;
+    const bool moves = std::holds_alternative<Load>(value) || std::holds_alternative<LaneRead>(value);
+    const bool is_copy = step.origin->statement.empty() && moves && !cells.contents.empty();
     undefined_.assign(is_copy ? step.value[0].value.size() : 0, 0);
   }
 
@@ -254,15 +255,16 @@ class Machine {
           std::to_string(other.iteration) + " and " + std::to_string(now.iteration) + " of a parallel or vector loop");
   }
 
-  void check_owner(Cells& cells, std::int64_t position, std::size_t subscripts) const {
+  void check_owner(Cells& cells, std::int64_t position, std::size_t subscripts, bool write) const {
     if (cells.owners.empty()) return;
     std::int64_t& owner = cells.owners[static_cast<std::size_t>(position)];
     const std::int64_t own = thread_ / cells.unit;
     const std::string unit = cells.unit == 1 ? "thread " : "warp ";
-    if (owner < 0) owner = own;
-    if (owner != own)
-      fault(where() + ": " + unit + std::to_string(own) + " touches " + element(cells, position, subscripts) +
-            ", a register of " + unit + std::to_string(owner));
+    if (owner < 0 && write) owner = own;
+    const std::int64_t together = write ? 1 : kLanes / cells.unit;
+    if (owner >= 0 && owner / together != own / together)
+      fault(where() + ": " + unit + std::to_string(own) + (write ? " writes " : " reads ") +
+            element(cells, position, subscripts) + ", a register of " + unit + std::to_string(owner));
   }
 
   void touch_read(Cells& cells, std::int64_t position, const ResolvedAccess& access, int lane) {
@@ -272,7 +274,7 @@ class Machine {
       undefined_[static_cast<std::size_t>(lane)] = 1;
     else if (!is_defined)
       fault(where() + ": reads " + element(cells, position, access.subscripts.size()) + ", which was never written");
-    check_owner(cells, position, access.subscripts.size());
+    check_owner(cells, position, access.subscripts.size(), false);
     CellRecord* records = records_of(cells, position);
     if (!records || is_atomic_part(access)) return;
     for (std::size_t d = cells.first_level; d < running_.size(); ++d) {
@@ -290,7 +292,7 @@ class Machine {
   void touch_write(Cells& cells, std::int64_t position, const Step& step, bool defined) {
     if (!cells.contents.empty())
       cells.contents[static_cast<std::size_t>(position)] = defined ? Content::Value : Content::UndefinedCopy;
-    check_owner(cells, position, step.access.subscripts.size());
+    check_owner(cells, position, step.access.subscripts.size(), true);
     CellRecord* records = records_of(cells, position);
     if (!records) return;
     for (std::size_t d = cells.first_level; d < running_.size(); ++d) {
@@ -357,6 +359,12 @@ class Machine {
     evaluate(node.operands[0]);
     for (std::size_t l = 0; l < node.value.size(); ++l)
       node.value[l] = arithmetic::cast(node.source->type, o.a->type, lane(node.operands[0], l));
+  }
+  void compute(Node& node, const LaneRead&) {
+    const std::int64_t reader = thread_;
+    thread_ = reader - reader % kLanes + floor_mod(node.index.at(slots_), kLanes);
+    node.value = evaluate(node.operands[0]);
+    thread_ = reader;
   }
   void compute(Node& node, const Broadcast&) {
     evaluate(node.operands[0]);

@@ -196,6 +196,7 @@ class Compiler {
     n.a = boxed(o.a);
   }
   void fill(Node&, const Broadcast&) { POLYTE_CHECK(false, "a broadcast in a Program"); }
+  void fill(Node&, const LaneRead&) { POLYTE_CHECK(false, "a lane's register in a Program"); }
 };
 
 // --- execution ---------------------------------------------------------------------------------------------------

@@ -137,6 +137,13 @@ Expr ExprParser::index_value(Cursor& c, DType dtype) {
   return std::make_shared<const ExprNode>(ExprNode{dtype, count, std::move(result)});
 }
 
+Expr ExprParser::lane_read(Cursor& c) {
+  Expr load = expr(c);
+  if (!std::holds_alternative<Load>(load->op) || load->lanes != 1) fail("'lane_read' of something else than a load");
+  c.expect(",");
+  return make_lane_read(std::move(load), parse_affine(c));
+}
+
 Expr ExprParser::call(Cursor& c, const std::string& name) {
   Expr result = call_body(c, name);
   c.expect(")");
@@ -145,6 +152,7 @@ Expr ExprParser::call(Cursor& c, const std::string& name) {
 
 Expr ExprParser::call_body(Cursor& c, const std::string& name) {
   if (const auto dtype = dtype_from_string(name)) return literal(c, *dtype);
+  if (name == "lane_read") return lane_read(c);
   if (has_prefix(name, "index_")) return index_value(c, parse_type(name.substr(6)));
   if (has_prefix(name, "cast_")) {
     const DType to = parse_type(name.substr(5));

@@ -32,6 +32,7 @@ class ExprParser {
   Expr load(Cursor& c, const std::string& name);
   Expr literal(Cursor& c, DType dtype);
   Expr index_value(Cursor& c, DType dtype);
+  Expr lane_read(Cursor& c);
   Expr call(Cursor& c, const std::string& name);
   Expr call_body(Cursor& c, const std::string& name);
   std::vector<Expr> arguments(Cursor& c);

@@ -98,6 +98,9 @@ struct ExprPrinter {
     return "select(" + print_expr(o.condition) + ", " + print_expr(o.a) + ", " + print_expr(o.b) + ")";
   }
   std::string operator()(const Cast& o) const { return "cast_" + name_of(node.type) + "(" + print_expr(o.a) + ")"; }
+  std::string operator()(const LaneRead& o) const {
+    return "lane_read(" + print_expr(o.load) + ", " + to_string(o.lane) + ")";
+  }
   std::string operator()(const Broadcast& o) const {
     return "x" + std::to_string(node.lanes) + "(" + print_expr(o.a) + ")";
   }

@@ -46,7 +46,10 @@ class Verifier {
   std::map<std::string, Known> buffers_;
   std::unordered_set<std::string> symbols_;
   int threads_ = 0;                       // loops of threads that are open
+  bool is_whole_ = false;                 // all lanes of a warp come by here
+  std::unordered_set<std::string> own_;   // of these, what differs from lane to lane
   bool warps_ = false;                    // one of them is of warps
+  std::unordered_set<std::string> each_;  // registers of each thread
   std::unordered_set<std::string> used_;  // every name ever bound: names are unique
   // Where the walk is; put into words only for a problem.
   const char* what_ = "";
@@ -148,10 +151,28 @@ class Verifier {
     bind_symbol(loop.var);
     threads_ += is_of_threads(loop.kind) ? 1 : 0;
     const bool outside = std::exchange(warps_, warps_ || loop.kind == LoopKind::Warp);
+    const bool was_whole = std::exchange(is_whole_, is_whole(loop));
+    if (loop.kind == LoopKind::Thread || loop.kind == LoopKind::Lane) own_.insert(loop.var);
     visit(loop.body);
+    own_.erase(loop.var);
+    is_whole_ = was_whole;
     warps_ = outside;
     threads_ -= is_of_threads(loop.kind) ? 1 : 0;
     symbols_.erase(loop.var);
+  }
+
+  // A loop of whole warps begins here, or lanes that come by together go on so.
+  bool is_whole(const For& loop) const {
+    if (loop.kind != LoopKind::Thread && loop.kind != LoopKind::Lane)
+      return is_whole_ && !differs(loop.lower) && !differs(loop.upper);
+    const bool is_fixed =
+        loop.lower.size() == 1 && loop.lower[0] == Affine(0) && loop.upper.size() == 1 && loop.upper[0].is_constant();
+    return is_fixed && loop.upper[0].constant() % kLanes == 0;
+  }
+  bool differs(const std::vector<Affine>& values) const {
+    std::set<std::string> symbols;
+    for (const Affine& value : values) value.collect_symbols(symbols);
+    return std::any_of(symbols.begin(), symbols.end(), [&](const std::string& s) { return own_.count(s) > 0; });
   }
 
   void check(const If& branch) {
@@ -162,7 +183,11 @@ class Verifier {
       if (branch.condition->type != DType::Bool || branch.condition->lanes != 1) report("not on one bool");
       check_expr(branch.condition);
     }
+    std::vector<Affine> tested;
+    for (const Constraint& c : branch.conditions) tested.push_back(c.expr);
+    const bool was_whole = std::exchange(is_whole_, is_whole_ && !branch.condition && !differs(tested));
     visit(branch.body);
+    is_whole_ = was_whole;
   }
 
   void check(const Swizzle& swizzle, const LoopBuffer& b) {
@@ -183,7 +208,9 @@ class Verifier {
       if (extent < 0) report("extent " + std::to_string(extent));
     check(b.swizzle, b);
     const bool fresh = buffers_.emplace(b.name, Known{b.dtype, b.shape.size(), false}).second;
+    if (b.of_each_thread && !b.of_lanes) each_.insert(b.name);
     visit(alloc.body);
+    each_.erase(b.name);
     if (fresh) buffers_.erase(b.name);
   }
 
@@ -192,7 +219,7 @@ class Verifier {
     const Known* known = check_access(store.buffer, store.indices, store.lanes);
     for (const Index& index : store.indices)
       if (index.indirect) check_expr(index.indirect);
-    check_expr(store.value);
+    check_value(store.value);
     at("store to", store.buffer);
     if (store.value->lanes != store.lanes.count)
       report("value of " + std::to_string(store.value->lanes) + " lanes, expected " +
@@ -258,6 +285,19 @@ class Verifier {
     if (load.guard.empty() != (load.otherwise == nullptr)) report("a guard needs a value and the reverse");
   }
 
+  void check_value(const Expr& value) {
+    const auto* read = std::get_if<LaneRead>(&value->op);
+    if (!read) return check_expr(value);
+    const Load& load = std::get<Load>(read->load->op);
+    if (!is_whole_) report("a register of another lane, where some lanes do not come by");
+    check_symbols(read->lane);
+    check_expr(read->load);
+    std::vector<Affine> subscripts;
+    for (const Index& index : load.indices) subscripts.push_back(index.affine);
+    if (!load.guard.empty() || differs(subscripts)) report("lanes name different registers");
+    if (each_.count(load.buffer) == 0) report("'" + load.buffer + "' is no register of each thread");
+  }
+
   // Sub-expressions included, those of subscripts too.
   void check_expr(const Expr& e) {
     for_each_node(e, [&](const ExprNode& n) {
@@ -267,6 +307,8 @@ class Verifier {
         if (index->lanes.count != n.lanes) report("lanes of an index value differ");
       } else if (const auto* load = std::get_if<Load>(&n.op)) {
         check_load(n, *load);
+      } else if (std::holds_alternative<LaneRead>(n.op)) {
+        report("a register of another lane within an expression");
       }
     });
   }

@@ -241,6 +241,9 @@ class Unifier {
     return unify(a.condition, b.condition) && unify(a.a, b.a) && unify(a.b, b.b);
   }
   bool parts(const Cast& a, const Cast& b, const Expr&, const Expr&) { return unify(a.a, b.a); }
+  bool parts(const LaneRead&, const LaneRead&, const Expr& expected, const Expr& found) {
+    return differs(expected, found);
+  }
   bool parts(const Broadcast&, const Broadcast&, const Expr& expected, const Expr& found) {
     return differs(expected, found);
   }

@@ -66,7 +66,7 @@ struct ResolvedAccess {
 struct Node {
   const ExprNode* source = nullptr;
   std::vector<Node> operands;
-  Linear index;  // IndexValue
+  Linear index;  // IndexValue, LaneRead
   std::int64_t stride = 0;
   ResolvedAccess access;  // Load
   std::vector<Test> guard;
@@ -242,6 +242,10 @@ class Resolver {
   }
   void fill(Node& node, const Cast& o) { node.operands.push_back(expr(o.a)); }
   void fill(Node& node, const Broadcast& o) { node.operands.push_back(expr(o.a)); }
+  void fill(Node& node, const LaneRead& o) {
+    node.operands.push_back(expr(o.load));
+    node.index = linear(o.lane);
+  }
 
   void fill(Step& step, const Store& store) {
     step.kind = Step::DoStore;

@@ -210,7 +210,8 @@ class Compiler {
     for (const Index& index : store.indices)
       if (index.indirect) add_loads(step, index.indirect, statement);
     const Place place = places_.contains(store.buffer) ? places_.at(store.buffer) : Place{};
-    if (store.atomic || own_.contains(store.buffer)) forget();
+    const bool exchanges = std::holds_alternative<LaneRead>(store.value->op);
+    if (store.atomic || exchanges || own_.contains(store.buffer)) forget();
     if (!place.in_memory || store.atomic) {
       add_loads(step, store.value, statement);
       return step;

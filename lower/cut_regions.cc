@@ -5,6 +5,7 @@
 
 #include "lower/cut_conditions.h"
 #include "lower/names.h"
+#include "lower/open_threads.h"
 #include "lower/simplify.h"
 #include "lower/unroll_loops.h"
 
@@ -41,7 +42,17 @@ class RegionCutter {
   Facts facts_;
   std::int64_t budget_;
 
+  // Where lanes exchange registers all of them come by: forms are for what stands beside that.
+  Stmt beside_exchanges(const Stmt& s) {
+    const Facts::Scope scope(facts_);
+    if (const auto* branch = std::get_if<ir::If>(&s->op))
+      for (const Constraint& c : branch->conditions) facts_.assume(c);
+    if (const auto* loop = std::get_if<ir::For>(&s->op)) facts_.bind(loop->var, loop->lower, loop->upper);
+    return ir::rewrite_children(s, [&](const Stmt& child) { return in_forms(child); });
+  }
+
   Stmt in_forms(const Stmt& body) {
+    if (has_exchange(body)) return beside_exchanges(body);
     const std::vector<Affine> conditions = conditions_of(body);
     const std::int64_t cost = static_cast<std::int64_t>(conditions.size()) * count_unrolled_stores(body);
     if (conditions.empty() || cost > budget_) return body;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "lower/facts.h"
+#include "lower/open_threads.h"
 #include "lower/rewrite_exprs.h"
 #include "lower/simplify.h"
 
@@ -14,57 +15,6 @@ using ir::LoopKind;
 using ir::Stmt;
 
 namespace {
-
-const char* const kThread = "thread";  // no loop's name
-
-// The loops of threads that are open, each as what the thread's number says of it.
-class OpenThreads {
- public:
-  void enter(const ir::For& loop) {
-    const Affine thread = Affine::symbol(kThread);
-    if (loop.kind == LoopKind::Thread) values_[loop.var] = thread;
-    if (loop.kind == LoopKind::Warp) values_[loop.var] = ir::floor_div(thread, ir::kLanes);
-    if (loop.kind == LoopKind::Lane) values_[loop.var] = thread - ir::floor_div(thread, ir::kLanes) * ir::kLanes;
-  }
-  void leave(const ir::For& loop) { values_.erase(loop.var); }
-  bool none() const { return values_.empty(); }
-
-  // The terms of a subscript that the thread alone decides, over `thread`; 0 where it mixes with other variables.
-  Affine part_of(const Affine& e) const {
-    Affine part = 0;
-    for (const ir::Term& term : e.terms()) {
-      std::set<std::string> symbols;
-      Affine atom = Affine(0);
-      const Affine whole = term_value(term);
-      whole.collect_symbols(symbols);
-      const auto is_open = [&](const std::string& s) { return values_.contains(s); };
-      if (std::ranges::none_of(symbols, is_open)) continue;
-      if (!std::ranges::all_of(symbols, is_open)) return 0;
-      part = part + ir::substitute(whole, values_);
-    }
-    return part;
-  }
-  // The same over the loops' own variables, to be taken away.
-  Affine own_part_of(const Affine& e) const {
-    Affine part = 0;
-    for (const ir::Term& term : e.terms()) {
-      std::set<std::string> symbols;
-      const Affine whole = term_value(term);
-      whole.collect_symbols(symbols);
-      if (std::ranges::any_of(symbols, [&](const std::string& s) { return values_.contains(s); })) part = part + whole;
-    }
-    return part;
-  }
-
- private:
-  ir::Bindings values_;
-
-  static Affine term_value(const ir::Term& term) {
-    const Affine atom = term.atom.div ? ir::floor_div(term.atom.div->numerator, term.atom.div->denominator)
-                                      : Affine::symbol(term.atom.symbol);
-    return atom * term.coefficient;
-  }
-};
 
 // The accesses to one buffer: what they share of each subscript, and how far the rest goes.
 class Divider {
@@ -148,7 +98,7 @@ class Divider {
   // What thread 0 runs alone has no part of its own: its subscript is what the others' is for thread 0.
   void compare(std::size_t d, const ir::Index& index) {
     if (open_.none()) return;
-    const Affine part = index.indirect ? Affine(0) : open_.part_of(index.affine);
+    const Affine part = index.indirect ? Affine(0) : open_.part_of(index.affine).value_or(0);
     if (!parts_[d]) parts_[d] = part;
     shared_[d] = shared_[d] && *parts_[d] == part;
   }
@@ -169,7 +119,7 @@ class Divider {
 
   Affine rest(std::size_t d, const Affine& subscript) const {
     if (!open_.none()) return facts_.simplify(subscript - open_.own_part_of(subscript));
-    return subscript - ir::substitute(*parts_[d], {{kThread, Affine(0)}});
+    return subscript - ir::substitute(*parts_[d], {{OpenThreads::kThread, Affine(0)}});
   }
 
   void divide(std::vector<ir::Index>& indices, ir::Lanes& lanes) const {
@@ -220,6 +170,7 @@ class Walker {
     Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return visit(child, in_block); });
     const auto* alloc = std::get_if<ir::Alloc>(&below->op);
     if (!alloc || !in_block || alloc->buffer.memory != ir::Memory::Register) return below;
+    if (alloc->buffer.of_each_thread) return below;
     return Divider(*alloc, facts_).divided(*alloc);
   }
 

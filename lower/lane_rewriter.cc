@@ -27,6 +27,7 @@ bool uses(const ir::Load& load, const std::string& var) {
 
 bool uses(const ir::ExprNode& node, const std::string& var) {
   if (const auto* index = std::get_if<ir::IndexValue>(&node.op)) return index->value.uses(var);
+  if (const auto* read = std::get_if<ir::LaneRead>(&node.op)) return read->lane.uses(var);
   const auto* load = std::get_if<ir::Load>(&node.op);
   return load && uses(*load, var);
 }
@@ -218,6 +219,7 @@ Expr LaneRewriter::expr(const Expr& e, const Piece& piece) {
   if (!lower::uses(e, var_)) return ir::make_broadcast(e, piece.lanes);
   const auto below = [&](const Expr& child) { return expr(child, piece); };
   if (const auto* o = std::get_if<ir::Load>(&e->op)) return load(e, *o, piece);
+  if (std::holds_alternative<ir::LaneRead>(e->op)) throw NoLanes{"each of its iterations reads from another lane"};
   if (const auto* o = std::get_if<ir::Unary>(&e->op)) return ir::make_unary(o->op, below(o->a));
   if (const auto* o = std::get_if<ir::Binary>(&e->op)) return ir::make_binary(o->op, below(o->a), below(o->b));
   if (const auto* o = std::get_if<ir::Fma>(&e->op)) return ir::make_fma(below(o->a), below(o->b), below(o->c));

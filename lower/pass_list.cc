@@ -6,6 +6,7 @@
 #include "lower/check_subscripts.h"
 #include "lower/cut_regions.h"
 #include "lower/divide_registers.h"
+#include "lower/exchange_lanes.h"
 #include "lower/flatten.h"
 #include "lower/group_products.h"
 #include "lower/hoist.h"
@@ -77,7 +78,8 @@ constexpr Pass kCpuPasses[] = {
     {"flatten", "one linear subscript for each access", Needs::Native, Form::Flat, false, run_flatten},
 };
 
-// The list of GPUs. Lanes share loops while each is still there, also one that runs once; where threads meet is decided
+// The list of GPUs. Lanes share loops while each is still there, also one that runs once; what lanes read of each other
+// needs no barrier, or else goes to shared memory, which may; where threads meet is decided
 // while an access is still one access; a block's registers are parted once their subscripts are numbers but for the
 // thread's.
 constexpr Pass kGpuPasses[] = {
@@ -88,6 +90,8 @@ constexpr Pass kGpuPasses[] = {
     {"simplify", "what the ranges of the loops decide is decided", Needs::Nest, Form::Nest, false, run_simplify},
     {"place launches", "what stands outside of blocks becomes a launch of one", Needs::Nest, Form::Nest, false,
      [](const LoopProgram& p, PassContext& c) { return place_launches(p, c.notes); }},
+    {"exchange lanes", "registers that other lanes of the warp read come to them", Needs::Nest, Form::Nest, false,
+     [](const LoopProgram& p, PassContext& c) { return exchange_lanes(p, c.notes); }},
     {"place barriers", "threads meet where one could see another's work half done", Needs::Nest, Form::Nest, false,
      [](const LoopProgram& p, PassContext& c) { return place_barriers(p, c.machine); }},
     {"cut regions", "what threads do in two forms: where nothing is cut short, and elsewhere", Needs::Nest, Form::Nest,

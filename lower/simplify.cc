@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/matrix_load.h"
+#include "lower/open_threads.h"
 
 namespace polyte::lower {
 
@@ -26,6 +27,7 @@ class Simplifier {
  private:
   Facts& facts_;
   bool in_instruction_ = false;  // of a warp
+  Affine lane_ = 0;              // this one, beside a multiple of 32
 
   Stmt simplified(const Stmt& s, const ir::Fence&) { return s; }
   Stmt simplified(const Stmt& s, const ir::Barrier&) { return s; }
@@ -59,6 +61,8 @@ class Simplifier {
     if (is_one && !ir::is_of_device(loop.kind)) return statement(ir::substitute(loop.body, {{loop.var, lower[0]}}));
     const Facts::Scope scope(facts_);
     facts_.bind(loop.var, lower, upper);
+    const bool is_innermost_of_threads = loop.kind == ir::LoopKind::Thread || loop.kind == ir::LoopKind::Lane;
+    if (is_innermost_of_threads) lane_ = Affine::symbol(loop.var);
     const Stmt body = statement(loop.body);
     if (!body) return nullptr;
     if (body == loop.body && lower == loop.lower && upper == loop.upper) return s;
@@ -168,7 +172,14 @@ class Simplifier {
   Expr simple_leaf(const Expr& e) {
     if (const auto* index = std::get_if<ir::IndexValue>(&e->op)) return simple_index(e, *index);
     if (const auto* load = std::get_if<ir::Load>(&e->op)) return simple_load(e, *load);
+    if (const auto* read = std::get_if<ir::LaneRead>(&e->op)) return simple_lane_read(e, *read);
     return e;
+  }
+
+  Expr simple_lane_read(const Expr& e, const ir::LaneRead& read) const {
+    const Affine lane = facts_.simplify(read.lane);
+    if (is_one_lane(lane, lane_)) return read.load;
+    return lane == read.lane ? e : ir::make_lane_read(read.load, lane);
   }
 
   Expr simple_index(const Expr& e, const ir::IndexValue& index) const {

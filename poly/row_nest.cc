@@ -21,7 +21,11 @@ using schedule::within_tile;
 
 constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
 constexpr std::int64_t kShortestRow = 16, kTermsAThread = 4;
+// One warp adds up a row that is no longer, where there are rows enough for so many warps a multiprocessor: it needs no
+// barrier and no shared memory.
+constexpr std::int64_t kRowOfAWarp = 1024, kWarpsAMultiprocessor = 4;
 constexpr std::int64_t kFewestThreads = 32, kMostThreads = 256, kThreadsABlock = 128;
+constexpr std::int64_t kFewestTerms = 8;     // that are worth several threads
 constexpr std::int64_t kMostRegisters = 32;  // of a thread, for the elements of one temporary
 constexpr std::int64_t kSharedBytes = 32 * 1024;
 constexpr std::size_t kMostBlockLoops = 3;
@@ -125,7 +129,9 @@ class RowPlanner {
     const std::int64_t at_once =
         std::int64_t{nest_.machine->gpu->multiprocessors} * nest_.machine->gpu->threads_a_multiprocessor / 4;
     if (longest < kShortestRow || (rows >= at_once && !lies_along)) return false;
-    while (threads_ < kMostThreads && threads_ * kTermsAThread < longest) threads_ *= 2;
+    const bool is_of_warps =
+        longest <= kRowOfAWarp && rows >= kWarpsAMultiprocessor * nest_.machine->gpu->multiprocessors;
+    while (!is_of_warps && threads_ < kMostThreads && threads_ * kTermsAThread < longest) threads_ *= 2;
     const std::int64_t rows_of_loop = extent(*steps_.front().body, row());
     while (threads_ * rows_ * 2 <= kThreadsABlock && rows_ * 2 <= rows_of_loop &&
            rows / (rows_ * 2) >= nest_.machine->gpu->multiprocessors)
@@ -141,9 +147,19 @@ class RowPlanner {
     return name;
   }
   std::string parts_of(const RowStep& step) const { return partial(step, "_p"); }
-  std::string few_of(const RowStep& step) const { return partial(step, "_q"); }
-  std::int64_t few() const { return threads_ <= 64 ? 8 : 16; }
-  bool in_parts(const RowStep& step) const { return extent(*step.body, step.lane) > few(); }
+  bool in_parts(const RowStep& step) const { return extent(*step.body, step.lane) > kFewestTerms; }
+
+  // Rows of one warp each: all of a row is in its lanes.
+  bool is_of_warps() const { return threads_ == ir::kLanes; }
+  // So many lanes take what all threads have come to; then half of them what these have, down to two.
+  std::int64_t lanes() const { return is_of_warps() ? ir::kLanes / 2 : ir::kLanes; }
+  // Their sums, widest first.
+  std::vector<std::string> halves_of(const RowStep& step) const {
+    const std::string first = partial(step, "_q");
+    std::vector<std::string> names = {first};
+    for (std::int64_t half = lanes() / 2; half > 1; half /= 2) names.push_back(first + "_" + std::to_string(half));
+    return names;
+  }
 
   void cut() {
     for (const RowStep& step : steps_) {
@@ -158,8 +174,8 @@ class RowPlanner {
         const std::string& sum = step.body->writes[0].buffer;
         plan_.splits.emplace_back(
             schedule::PlannedParts{sum, step.lane, schedule::Elements{threads_}, parts_of(step), kModel});
-        plan_.splits.emplace_back(
-            schedule::PlannedParts{sum, within_tile(step.lane), schedule::Elements{few()}, few_of(step), kModel});
+        plan_.splits.emplace_back(schedule::PlannedParts{sum, within_tile(step.lane), schedule::Elements{lanes()},
+                                                         halves_of(step).front(), kModel, false, true});
         if (!schedule::is_reorderable(*step.body)) plan_.reassociated.insert(step.lane);
       }
     }
@@ -181,11 +197,12 @@ class RowPlanner {
     plan_.tree_by = kModel;
   }
 
-  // Threads, then what each of them does.
-  schedule::NestTree region(const std::string& lane, std::vector<schedule::NestTree> body) const {
+  // Threads, then what each of them does. By lanes: of the row's warp, or of its first one, where it has several.
+  schedule::NestTree region(const std::string& lane, std::vector<schedule::NestTree> body, bool by_lanes) const {
     NestPath path;
-    if (rows_ > 1) path.push_back({row_of_thread()});
-    if (!lane.empty()) path.push_back({lane});
+    if (rows_ > 1) path.push_back({row_of_thread(), by_lanes ? LoopKind::Warp : LoopKind::Serial});
+    if (!lane.empty())
+      path.push_back({lane, !by_lanes ? LoopKind::Serial : rows_ > 1 ? LoopKind::Lane : LoopKind::Thread});
     return nest_path(path, schedule::nest_sequence(std::move(body)));
   }
 
@@ -204,33 +221,41 @@ class RowPlanner {
     if (!step.lane.empty())
       own.push_back({tiles_of(step.lane), is_kept(step) || reads_kept(step) ? LoopKind::Unrolled : LoopKind::Serial});
     const std::string lane = step.lane.empty() ? "" : within_tile(step.lane);
-    if (!step.is_sum()) return regions.push_back(region(lane, {nest_path(own, leaf(step.body->name))}));
+    if (!step.is_sum()) return regions.push_back(region(lane, {nest_path(own, leaf(step.body->name))}, is_of_warps()));
     regions.push_back(region(
-        lane, {nest_path(own, schedule::nest_sequence({leaf(step.init->name), nest_path(serial(step.body->reductions),
-                                                                                        leaf(step.body->name))}))}));
+        lane,
+        {nest_path(own, schedule::nest_sequence(
+                            {leaf(step.init->name), nest_path(serial(step.body->reductions), leaf(step.body->name))}))},
+        is_of_warps()));
   }
 
   void add_sum(const RowStep& step, std::vector<schedule::NestTree>& regions) const {
     if (!in_parts(step)) {
-      regions.push_back(
-          region("", {schedule::nest_statement(step.init->name),
-                      nest_path(serial(step.body->reductions), schedule::nest_statement(step.body->name))}));
+      regions.push_back(region("",
+                               {schedule::nest_statement(step.init->name),
+                                nest_path(serial(step.body->reductions), schedule::nest_statement(step.body->name))},
+                               is_of_warps()));
       return;
     }
-    const std::string parts = within_tile(step.lane), few = within_tile(parts);
+    std::string lane = within_tile(step.lane);
     std::vector<std::string> terms;
     for (const std::string& loop : step.body->reductions) terms.push_back(loop == step.lane ? tiles_of(loop) : loop);
-    add_partial(parts, parts_of(step), serial(terms), regions);
-    add_partial(few, few_of(step), {{tiles_of(parts)}}, regions);
-    regions.push_back(region("", {schedule::nest_statement(step.init->name),
-                                  nest_path({{few}}, schedule::nest_statement(step.body->name))}));
+    add_partial(lane, parts_of(step), serial(terms), is_of_warps(), regions);
+    for (const std::string& half : halves_of(step)) {
+      add_partial(within_tile(lane), half, {{tiles_of(lane), LoopKind::Unrolled}}, true, regions);
+      lane = within_tile(lane);
+    }
+    regions.push_back(region("",
+                             {schedule::nest_statement(step.init->name),
+                              nest_path({{lane, LoopKind::Unrolled}}, schedule::nest_statement(step.body->name))},
+                             true));
   }
 
   // Its initial value has threads of its own: the loops of the two count different iterators.
-  void add_partial(const std::string& lane, const std::string& tensor, const NestPath& terms,
+  void add_partial(const std::string& lane, const std::string& tensor, const NestPath& terms, bool by_lanes,
                    std::vector<schedule::NestTree>& regions) const {
-    regions.push_back(region(lane, {schedule::nest_statement(tensor + ".init")}));
-    regions.push_back(region(lane, {nest_path(terms, schedule::nest_statement(tensor + ".update"))}));
+    regions.push_back(region(lane, {schedule::nest_statement(tensor + ".init")}, by_lanes));
+    regions.push_back(region(lane, {nest_path(terms, schedule::nest_statement(tensor + ".update"))}, by_lanes));
   }
 
   // --- storage
@@ -273,22 +298,23 @@ class RowPlanner {
 
   void keep() {
     std::set<std::string> placed;
-    const auto shared = [&](const std::string& tensor, const std::string& statement) {
+    const auto place = [&](const std::string& tensor, const std::string& statement, schedule::Memory memory) {
       if (placed.insert(tensor).second)
-        plan_.stages.push_back(
-            {.tensor = tensor, .at = {{statement, blocks_.back()}}, .memory = schedule::Memory::Shared});
+        plan_.stages.push_back({.tensor = tensor, .at = {{statement, blocks_.back()}}, .memory = memory});
     };
+    // What a whole row is made of is in the lanes of its warp, or else all of its warps need it.
+    const schedule::Memory of_rows = is_of_warps() ? schedule::Memory::Register : schedule::Memory::Shared;
     for (const RowStep& step : steps_) {
       if (step.is_row_sum() && in_parts(step)) {
-        shared(parts_of(step), parts_of(step) + ".update");
-        shared(few_of(step), few_of(step) + ".update");
+        place(parts_of(step), parts_of(step) + ".update", of_rows);
+        for (const std::string& half : halves_of(step)) place(half, half + ".update", schedule::Memory::Register);
       }
       if (!stays_inside(step)) continue;
       const std::string& tensor = step.body->writes[0].buffer;
       if (is_kept(step))
         keep_in_registers(step);
       else if (bytes_of(step) <= kSharedBytes)
-        shared(tensor, step.body->name);
+        place(tensor, step.body->name, step.own.empty() ? of_rows : schedule::Memory::Shared);
     }
   }
 
@@ -321,7 +347,9 @@ class RowPlanner {
 
   void step(schedule::PlannedStep step) { plan_.steps.push_back(std::move(step)); }
 
+  // Regions by lanes have their threads already.
   void to_threads(const std::string& statement, const std::string& lane) {
+    if (is_of_warps()) return;
     std::vector<std::string> loops;
     if (rows_ > 1) loops.push_back(row_of_thread());
     if (!lane.empty()) loops.push_back(lane);
@@ -342,16 +370,13 @@ class RowPlanner {
         to_threads(each.body->name, each.lane.empty() ? "" : within_tile(each.lane));
         continue;
       }
-      if (is_parted) {
-        const std::string parts = within_tile(each.lane);
-        for (const char* part : {".init", ".update"}) {
-          to_threads(parts_of(each) + part, parts);
-          to_threads(few_of(each) + part, within_tile(parts));
-        }
-        if (reads_kept(each))
-          step(schedule::PlannedBind{parts_of(each) + ".update", tiles_of(each.lane), LoopKind::Unrolled});
+      if (!is_parted) {
+        to_threads(each.body->name, "");
+        continue;
       }
-      to_threads(each.body->name, "");
+      for (const char* part : {".init", ".update"}) to_threads(parts_of(each) + part, within_tile(each.lane));
+      if (reads_kept(each))
+        step(schedule::PlannedBind{parts_of(each) + ".update", tiles_of(each.lane), LoopKind::Unrolled});
     }
     if (blocks_.size() <= kMostBlockLoops) return;
     std::string block = "b";

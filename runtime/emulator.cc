@@ -58,52 +58,6 @@ std::uint64_t Emulator::State::on_touch(polyte_emulated_thread* self, const void
   return undefined;
 }
 
-// --- instructions of a warp
-
-void Emulator::State::wait_for_warp(Fibre& fibre, const WarpInstruction& instruction) {
-  fibre.instruction = instruction;
-  fibre.waits = Waits::ForInstruction;
-  switch_out(fibre);
-  if (ended) end_thread(fibre);
-}
-
-void Emulator::State::on_multiply(polyte_emulated_thread* self, const char* instruction, const std::uint32_t* in,
-                                  std::uint32_t* out) {
-  Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
-  of(fibre).wait_for_warp(fibre, {instruction, nullptr, 0, false, {in, out}});
-}
-
-void Emulator::State::on_load_matrices(polyte_emulated_thread* self, const void* row, std::int64_t count,
-                                       std::int64_t transposed, std::uint32_t* out, const polyte_access* access,
-                                       std::int64_t iteration) {
-  Fibre& fibre = *reinterpret_cast<Fibre*>(self);  // NOLINT
-  if (fibre.thread.thread % kWarp < 8 * count) on_touch(self, row, access, iteration, 0);
-  of(fibre).wait_for_warp(fibre, {nullptr, row, count, transposed != 0, {nullptr, out}});
-}
-
-// Once all lanes of the warp that begins there have come to one. Orders nothing.
-bool Emulator::State::run_instruction(std::size_t first) {
-  const WarpInstruction& what = fibres[first].instruction;
-  WarpRegisters lanes;
-  std::array<const void*, kWarp> rows{};
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    if (first + i >= fibres.size() || !fibres[first + i].instruction.is_same(what)) {
-      fail("lanes of a warp run different instructions");
-      return false;
-    }
-    lanes[i] = fibres[first + i].instruction.registers;
-    rows[i] = fibres[first + i].instruction.row;
-  }
-  if (what.name == nullptr) {
-    load_matrices(rows, what.count, what.transposed, lanes);
-  } else if (!multiply_matrices(what.name, lanes)) {
-    fail(std::string("no instruction ") + what.name);
-    return false;
-  }
-  for (std::size_t i = 0; i < lanes.size(); ++i) fibres[first + i].waits = Waits::No;
-  return true;
-}
-
 // --- accesses
 
 Region* Emulator::State::region_of(const char* address, std::int64_t bytes) {
@@ -299,7 +253,9 @@ void Emulator::State::run_block(const std::int64_t* number, LaunchCounts& count)
                     on_load_matrices,
                     on_multiply_shared,
                     on_product_group,
-                    on_fence_products};
+                    on_fence_products,
+                    on_exchange,
+                    on_use};
     ::getcontext(&fibre.context);
     fibre.context.uc_stack.ss_sp = stacks.at(i);
     fibre.context.uc_stack.ss_size = FibreStacks::kBytes;

@@ -11,7 +11,8 @@
 // and one of them writing, two blocks of a launch likewise, a byte that was never written (copied, it is none until the
 // copy is used, or left in an output), an address that is no multiple of what the access takes it to be, a byte that is
 // being copied meanwhile (cp.async) or read meanwhile (wgmma), or read past the threads with no fence before the
-// barrier, threads that wait at different barriers. Faults do not depend on the order in which threads run; values that
+// barrier, a register of another lane that was never written, threads that wait at different
+// barriers. Faults do not depend on the order in which threads run; values that
 // are wrong anyway may. Blocks run one after another. Not for several threads at once.
 #pragma once
 

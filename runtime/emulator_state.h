@@ -1,6 +1,6 @@
 // What the emulator knows of a launch: its threads, what each of them waits for, what it has under way. Internal: the
-// emulator's files share it (emulator.cc: blocks, accesses, instructions of warps; emulated_meanwhile.cc: copies and
-// products that go on meanwhile).
+// emulator's files share it (emulator.cc: blocks, accesses; emulated_meanwhile.cc: copies and
+// products that go on meanwhile; emulated_warps.cc: instructions of a whole warp).
 #pragma once
 
 #include <ucontext.h>
@@ -44,6 +44,8 @@ struct AsyncCopy {
   }
 };
 
+inline constexpr const char* kExchange = "shfl.sync.idx";
+
 // An instruction of the whole warp, as one lane comes to it. Without a name: ldmatrix.
 struct WarpInstruction {
   const char* name = nullptr;
@@ -51,6 +53,8 @@ struct WarpInstruction {
   std::int64_t count = 0;
   bool transposed = false;
   LaneRegisters registers;
+  std::uint64_t brought = 0;  // exchanged, and got from that lane
+  std::int64_t lane = 0;
 
   bool is_same(const WarpInstruction& other) const {
     const bool has_names = name != nullptr && other.name != nullptr;
@@ -115,6 +119,7 @@ struct Emulator::State {
   bool release(LaunchCounts& count);
   bool release_warps(LaunchCounts& count);
   bool run_instruction(std::size_t first);
+  void run_exchange(std::size_t first);
   void wait_for_warp(Fibre& fibre, const WarpInstruction& instruction);
   void fail(const std::string& text);
   [[noreturn]] void end_thread(Fibre& fibre);
@@ -138,6 +143,8 @@ struct Emulator::State {
   static void on_load_matrices(polyte_emulated_thread* self, const void* row, std::int64_t count,
                                std::int64_t transposed, std::uint32_t* out, const polyte_access* access,
                                std::int64_t iteration);
+  static std::uint64_t on_exchange(polyte_emulated_thread* self, std::uint64_t value, std::int64_t lane);
+  static void on_use(polyte_emulated_thread* self, const char* statement, const char* buffer, std::int64_t written);
   bool run_product(std::size_t first);
   bool read_matrix(const std::vector<std::uint32_t>& addresses, std::vector<std::uint16_t>& elements, Product& product);
   std::optional<std::string> unreadable(const Byte& byte) const;

@@ -72,6 +72,11 @@ typedef struct polyte_emulated_thread {
                         const uint32_t* in, uint32_t* out);
   // What the thread has written into shared memory can be read by such instructions after the next barrier.
   void (*fence_products)(struct polyte_emulated_thread* self);
+  // Registers of other lanes: every lane brings one, its bit 32 set if it was ever written, and goes on with the one of
+  // lane number `lane` modulo 32.
+  uint64_t (*exchange)(struct polyte_emulated_thread* self, uint64_t value, int64_t lane);
+  // What was exchanged is computed with: `written` is 0 where it has no value.
+  void (*use)(struct polyte_emulated_thread* self, const char* statement, const char* buffer, int64_t written);
 } polyte_emulated_thread;
 
 // A kernel of the device, as the code that launches it describes it: constant data. Where a CPU runs the threads, a

@@ -72,6 +72,18 @@ class DeviceOps {
                                             const std::vector<Value*>& values) const = 0;
   virtual void fence_products(Builder& b) const = 0;                    // before the barrier behind which they read
   virtual Value* shared_address(Builder& b, Value* pointer) const = 0;  // as descriptors have it, i32
+
+  // Registers of other lanes. Every lane of the warp brings one of 32 bits, as i32, and goes on with the one that lane
+  // number `lane` (i64, modulo 32) brought. Where registers are watched, `written` says if it has a value, in and out.
+  struct Register {
+    Value* value = nullptr;
+    Value* written = nullptr;  // a bit
+  };
+  virtual Register exchange(Builder& b, const Register& own, Value* lane) const = 0;
+  virtual bool watches_registers() const { return false; }
+  // What was exchanged, or was there to be, is computed with.
+  virtual void use(Builder&, Value* /*written*/, const std::string& /*statement*/,
+                   const std::string& /*buffer*/) const {}
   // Where accesses are reported: whose this one is, and which value counts a loop.
   virtual void name_access(llvm::Instruction&, const std::string& /*statement*/, const std::string& /*buffer*/) const {}
   virtual void name_copy(llvm::CallInst&, const std::string& /*statement*/, const std::string& /*to*/,

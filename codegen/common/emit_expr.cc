@@ -48,6 +48,9 @@ Value* FunctionEmitter::compute(const ir::ExprNode& node) {
           return b_.CreateSelect(condition, a, operand(op.b));
         } else if constexpr (std::is_same_v<Op, ir::Cast>) {
           return arithmetic_.cast(node.type, op.a->type, operand(op.a));
+        } else if constexpr (std::is_same_v<Op, ir::LaneRead>) {
+          POLYTE_CHECK(false, "a register of another lane within an expression");
+          return nullptr;
         } else {
           static_assert(std::is_same_v<Op, ir::Broadcast>);
           return operand(op.a);

@@ -67,6 +67,7 @@ void FunctionEmitter::emit_store(const ir::Store& s) {
   emitted_.clear();
   if (ops_ != nullptr) statement_ = s.origin.statement.empty() ? s.buffer : s.origin.statement;
   if (s.atomic && (in_parallel_ || ops_ != nullptr)) return emit_atomic(s);
+  if (emit_move(s)) return;
   if (s.async && ops_ != nullptr && copy_async(s, access(s.buffer, s.indices, s.lanes))) return;
   Value* value = widened(expr(s.value), s.lanes.count);
   Access to = access(s.buffer, s.indices, s.lanes);
@@ -186,6 +187,7 @@ FunctionEmitter::BufferSlot FunctionEmitter::make_slot(const ir::Alloc& alloc) {
   }
   if (buffer.memory == ir::Memory::Register) {
     bind_cells(slot, buffer, alloc.body);
+    watch_cells(slot, alloc.body);
     if (!slot.cells.empty()) return slot;
   }
   if (buffer.memory == ir::Memory::Shared) {

@@ -111,6 +111,7 @@ bool FunctionEmitter::copy_async(const ir::Store& s, const Access& to) {
 
 Value* FunctionEmitter::load_elements(const Access& a) {
   const std::int64_t first = a.index.affine.constant();
+  check_written(a);
   if (a.lanes.count == 1 || a.stride == 0) return widened(load_cell(a.slot, first, 1), a.lanes.count);
   Value* result = llvm::PoisonValue::get(arithmetic_.value_type(a.slot.dtype, a.lanes.count));
   for (int lane = 0; lane < a.lanes.count; ++lane)
@@ -119,6 +120,7 @@ Value* FunctionEmitter::load_elements(const Access& a) {
 }
 
 void FunctionEmitter::store_elements(const Access& a, Value* value) {
+  note_written(a);
   for (int lane = 0; lane < a.lanes.count; ++lane)
     b_.CreateStore(a.lanes.count == 1 ? value : extracted(b_, value, lane, 1),
                    a.slot.cells.at({a.index.affine.constant() + lane * a.stride, 1}));

@@ -79,6 +79,7 @@ class FunctionEmitter {
     llvm::MDNode* scope = nullptr;
     llvm::MDNode* no_alias = nullptr;
     std::map<std::pair<std::int64_t, int>, llvm::AllocaInst*> cells;  // (first element, lanes); base is null
+    std::map<std::int64_t, llvm::AllocaInst*> written;  // of cells that lanes exchange: a bit, where they are watched
   };
 
   FunctionEmitter(KernelContext& context, llvm::Function* function, bool in_parallel);
@@ -183,6 +184,13 @@ class FunctionEmitter {
   Value* matrix_descriptor(const ir::Intrinsic& row, const ir::WarpMatch& match, std::size_t operand, bool& across);
   void emit_product_group(const ir::ProductGroup& group);
   void find_product_registers(const ir::Block& block);
+
+  // ---- registers of other lanes (emit_exchange.cc)
+  void watch_cells(BufferSlot& slot, const ir::Stmt& body);
+  void note_written(const Access& a);
+  void check_written(const Access& a);
+  bool emit_move(const ir::Store& store);
+  Value* moved(const Access& from, const Access& to, const ir::LaneRead* read);
   // ---- squares read by strided loads (emit_square.cc)
   struct Columns;
   struct Square {

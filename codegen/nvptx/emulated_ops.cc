@@ -1,7 +1,7 @@
 // The device's code for a CPU. A kernel is a function of the thread that it plays:
 //
 //   k(thread*, number, block x, y, z, shared, meet, touch, copy, group, multiply, load, multiply shared, product group,
-//     fence products, arguments ...)                                        what is run
+//     fence products, exchange, use, arguments ...)                          what is run
 //   k.emulated(thread*, arguments*)                                           loads all that and calls it
 #include <algorithm>
 #include <cstddef>
@@ -36,6 +36,8 @@ enum Place : unsigned {
   kMultiplyShared,
   kProductGroup,
   kFenceProducts,
+  kExchange,
+  kUse,
   kArguments
 };
 constexpr const char* kMark = "polyte-emulated";
@@ -146,6 +148,23 @@ class EmulatedOps final : public DeviceOps {
     return b.CreateTrunc(b.CreateAdd(offset, b.getInt64(POLYTE_EMULATED_SHARED)), b.getInt32Ty());
   }
 
+  bool watches_registers() const override { return true; }
+  Register exchange(Builder& b, const Register& own, Value* lane) const override {
+    Value* written = b.CreateShl(b.CreateZExt(own.written, b.getInt64Ty()), 32);
+    Value* brought = b.CreateOr(b.CreateZExt(own.value, b.getInt64Ty()), written);
+    auto* type = llvm::FunctionType::get(b.getInt64Ty(), {b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty()}, false);
+    Value* got = b.CreateCall(type, EmulatedOps::own(b, kExchange), {EmulatedOps::own(b, kThread), brought, lane});
+    return {b.CreateTrunc(got, b.getInt32Ty()), b.CreateTrunc(b.CreateLShr(got, 32), b.getInt1Ty())};
+  }
+  void use(Builder& b, Value* written, const std::string& statement, const std::string& buffer) const override {
+    auto* type =
+        llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getInt64Ty()}, false);
+    llvm::CallInst* call = b.CreateCall(type, own(b, kUse),
+                                        {own(b, kThread), b.CreateGlobalString(statement), b.CreateGlobalString(buffer),
+                                         b.CreateZExt(written, b.getInt64Ty())});
+    call->setOnlyReadsMemory();  // loads stay known across it, as on the GPU, where it is not
+  }
+
   void name_copy(llvm::CallInst& copy, const std::string& statement, const std::string& to,
                  const std::string& from) const override {
     name_access(copy, statement, to);
@@ -189,7 +208,8 @@ class EmulatedOps final : public DeviceOps {
           offsetof(polyte_emulated_thread, touch), offsetof(polyte_emulated_thread, copy),
           offsetof(polyte_emulated_thread, group), offsetof(polyte_emulated_thread, multiply),
           offsetof(polyte_emulated_thread, load_matrices), offsetof(polyte_emulated_thread, multiply_shared),
-          offsetof(polyte_emulated_thread, product_group), offsetof(polyte_emulated_thread, fence_products)})
+          offsetof(polyte_emulated_thread, product_group), offsetof(polyte_emulated_thread, fence_products),
+          offsetof(polyte_emulated_thread, exchange), offsetof(polyte_emulated_thread, use)})
       values.push_back(member(offset, b.getPtrTy()));
     for (unsigned i = kArguments; i < inner->arg_size(); ++i) {
       Value* place = b.CreateGEP(b.getPtrTy(), function->getArg(1), b.getInt64(i - kArguments));

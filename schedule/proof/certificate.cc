@@ -39,7 +39,8 @@ class OperationText {
                                  [&](const ir::Fma& o) { return type + "fma" + list({o.a, o.b, o.c}); },
                                  [&](const ir::Select& o) { return type + "if" + list({o.condition, o.a, o.b}); },
                                  [&](const ir::Cast& o) { return type + "cast" + list({o.a}); },
-                                 [&](const ir::Broadcast& o) { return type + "broadcast" + list({o.a}); }},
+                                 [&](const ir::Broadcast& o) { return type + "broadcast" + list({o.a}); },
+                                 [&](const ir::LaneRead& o) { return type + "lane_read" + list({o.load}); }},
                       e->op);
   }
 

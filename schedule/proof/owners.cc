@@ -1,8 +1,10 @@
 // Owners: registers that outlive a loop of threads. Storage in registers between blocks and threads is spread over the
-// threads of the block; a thread reaches its own registers alone, so all accesses to one cell have to be made by one
-// thread. The number of an instance's thread is the value of its loop of threads (32 * warp + lane); what stands in no
-// such loop runs on thread 0. Nothing is asked of registers that a loop of threads or lanes allocates: each iteration
-// has its own. Those that a loop of warps allocates are still spread over 32 lanes.
+// threads of the block; a thread reaches its own registers, so one thread has to make all writes to a cell, and what
+// reads it has to be in the warp of the thread that writes it: lanes of a warp can read each other's registers
+// (lower/exchange_lanes.h). That two threads read a cell is nothing more: somebody has written it. The number of an
+// instance's thread is the value of its loop of threads (32 * warp + lane); what stands in no such loop runs on thread
+// 0. Nothing is asked of registers that a loop of threads or lanes allocates: each iteration has its own. Those that a
+// loop of warps allocates are still spread over 32 lanes.
 #include <isl/map.h>
 
 #include "schedule/proof/prover_impl.h"
@@ -33,10 +35,21 @@ bool is_of_one_thread(const IslModel& model, const StagedBuffer& staged) {
   return false;
 }
 
+// Instance -> the number of its thread / so many.
+isl::map numbers_of(const IslModel& model, std::size_t statement, std::int64_t threads) {
+  const IslStatement& s = model.statements[statement];
+  const ir::Affine number = ir::floor_div(thread_of(*model.state, *s.statement), threads);
+  const isl::aff value = to_aff(s.domain.get_space(), s.statement->body.iterators, model.params, number);
+  return isl::manage(isl_map_from_aff(value.copy()));
+}
+
 class OwnerCheck {
  public:
   explicit OwnerCheck(const IslModel& model) : model_(model) {
-    for (std::size_t i = 0; i < model.statements.size(); ++i) threads_.push_back(threads_of(model, i));
+    for (std::size_t i = 0; i < model.statements.size(); ++i) {
+      threads_.push_back(threads_of(model, i));
+      warps_.push_back(numbers_of(model, i, ir::kLanes));
+    }
   }
 
   std::optional<Refusal> run() const {
@@ -53,7 +66,7 @@ class OwnerCheck {
     const IslAccess* access;
   };
   const IslModel& model_;
-  std::vector<isl::map> threads_;  // instance -> its thread, a statement each
+  std::vector<isl::map> threads_, warps_;  // instance -> its thread, its warp; a statement each
 
   std::vector<Touch> touches(const IslBuffer& buffer) const {
     std::vector<Touch> result;
@@ -64,14 +77,19 @@ class OwnerCheck {
     return result;
   }
 
-  // Pairs of instances at one place, on two threads.
+  // Pairs of instances at one place, on threads that may not both touch it so.
   isl::map strangers(const Touch& x, const Touch& y) const {
     const isl::map one_place =
         places(model_, x.statement, *x.access).apply_range(places(model_, y.statement, *y.access).reverse());
-    const isl::map one_thread = thread(x).apply_range(thread(y).reverse());
-    return one_place.intersect_domain(domain(x)).intersect_range(domain(y)).subtract(one_thread);
+    const std::vector<isl::map>& unit = both_write(x, y) ? threads_ : warps_;
+    const isl::map together = of(unit, x).apply_range(of(unit, y).reverse());
+    return one_place.intersect_domain(domain(x)).intersect_range(domain(y)).subtract(together);
   }
-  const isl::map& thread(const Touch& x) const { return threads_[static_cast<std::size_t>(x.statement)]; }
+  static bool both_write(const Touch& x, const Touch& y) { return x.access->write && y.access->write; }
+  static bool one_writes(const Touch& x, const Touch& y) { return x.access->write || y.access->write; }
+  static const isl::map& of(const std::vector<isl::map>& unit, const Touch& x) {
+    return unit[static_cast<std::size_t>(x.statement)];
+  }
   const isl::set& domain(const Touch& x) const {
     return model_.statements[static_cast<std::size_t>(x.statement)].domain;
   }
@@ -80,6 +98,7 @@ class OwnerCheck {
     const std::vector<Touch> all = touches(buffer);
     for (std::size_t i = 0; i < all.size(); ++i)
       for (std::size_t j = i; j < all.size(); ++j) {
+        if (!one_writes(all[i], all[j])) continue;
         const isl::map pairs = strangers(all[i], all[j]);
         if (!pairs.is_empty()) return refusal(buffer, all[i], all[j], pairs);
       }
@@ -117,7 +136,7 @@ class OwnerCheck {
              (touch.access->write ? " writes " : " reads ") + what;
     };
     c.scheduled = deed(x, c.source, c.watch) + ", " + deed(y, c.sink, "it");
-    result.headline += c.watch + " would belong to two threads";
+    result.headline += c.watch + (both_write(x, y) ? " would belong to two threads" : " is read in another warp");
     result.counterexamples.push_back(std::move(c));
     result.advice.push_back("set_scope " + buffer.of + " shared");
     return result;
@@ -126,12 +145,7 @@ class OwnerCheck {
 
 }  // namespace
 
-isl::map threads_of(const IslModel& model, std::size_t statement) {
-  const IslStatement& s = model.statements[statement];
-  const isl::aff thread =
-      to_aff(s.domain.get_space(), s.statement->body.iterators, model.params, thread_of(*model.state, *s.statement));
-  return isl::manage(isl_map_from_aff(thread.copy()));
-}
+isl::map threads_of(const IslModel& model, std::size_t statement) { return numbers_of(model, statement, 1); }
 
 bool is_spread(const IslModel& model, const IslBuffer& buffer) {
   const StagedBuffer* const staged = spread_registers(*model.state, buffer);

@@ -95,7 +95,9 @@ class NestWriter {
                        parts.loop,
                        {text(parts.size)},
                        parts.partial,
-                       parts.of_neighbours ? Form::Blocks : Form::Interleaved},
+                       parts.by_halves       ? Form::Halves
+                       : parts.of_neighbours ? Form::Blocks
+                                             : Form::Interleaved},
         parts.by);
   }
 

@@ -70,13 +70,15 @@ struct PlannedSplit {
   Provenance by = Provenance::TileModel;
   bool is_guarded = false;
 };
-// A sum in so many parts, kept in `partial` and added last: each has every so many-th term, or neighbours.
+// A sum in so many parts, kept in `partial` and added last: each has every so many-th term, or neighbours. By halves:
+// a power of two of parts is added up to half as many, in partial_N, down to two.
 struct PlannedParts {
   std::string sum, loop;
   TileSize size;
   std::string partial;
   Provenance by = Provenance::TileModel;
   bool of_neighbours = false;
+  bool by_halves = false;
 };
 struct PlannedRename {
   std::string statement, loop, name;

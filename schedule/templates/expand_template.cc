@@ -252,14 +252,15 @@ class Expander {
     if (at < tokens.size() && (tokens[at].text == "<" || tokens[at].text == "["))
       end = at + 3;
     else if (at < tokens.size() && tokens[at].kind == Token::Kind::Name)
-      end = at + 1;
+      end = at + (at + 1 < tokens.size() && tokens[at + 1].kind == Token::Kind::Name ? 2 : 1);  // `warp row.i`
     return end > at && end < tokens.size() && tokens[end].text == ">" ? end - at : 0;
   }
 
   std::string path_item(const Tokens& tokens, std::size_t begin, std::size_t end) {
-    const std::string& name = tokens[end == begin + 1 ? begin : begin + 1].text;
-    const std::string open = end == begin + 1 ? "" : tokens[begin].text,
-                      close = end == begin + 1 ? "" : tokens[end - 1].text;
+    const std::size_t length = end - begin;  // NAME, KIND NAME, [NAME]
+    const std::string& name = tokens[length == 1 ? begin : begin + 1].text;
+    const std::string open = length == 1 ? "" : tokens[begin].text + (length == 2 ? " " : ""),
+                      close = length == 3 ? tokens[end - 1].text : "";
     if (const auto fragment = fragments_.find(name); fragment != fragments_.end()) return path(fragment->second);
     std::vector<std::string> loops;
     if (const auto* list = scopes_.find(&Scope::lists, name))

@@ -354,25 +354,30 @@ class GpuRows {
   GpuRows(const RowQuestion& question, const RowsFound& found, std::string suffix)
       : program_(*question.program), question_(question), found_(found), suffix_(std::move(suffix)) {}
 
-  Result<Filling> run() {
+  // Of the passes; 0: there are none.
+  std::int64_t longest_row() const {
+    std::int64_t length = 0;
+    for (const RowPass& pass : found_.chain.passes)
+      if (!pass.own.empty()) length = std::max(length, extent(*pass.body.front(), pass.own.back()));
+    return length;
+  }
+
+  Result<Filling> run(const TemplateFile& file) {
     filling_.groups = found_.groups;
     const RowChain& chain = found_.chain;
     if (chain.rows.empty()) return Decline{"there is one row"};
-    std::int64_t length = 0;
-    for (const RowPass& pass : chain.passes) {
-      if (pass.own.empty()) continue;
-      const std::int64_t here = extent(*pass.body.front(), pass.own.back());
-      if (here < kShortestRow) return Decline{"rows are short"};
-      length = std::max(length, here);
-    }
-    const bool is_short = length <= kShortRow;
+    for (const RowPass& pass : chain.passes)
+      if (!pass.own.empty() && extent(*pass.body.front(), pass.own.back()) < kShortestRow)
+        return Decline{"rows are short"};
+    const bool is_short = longest_row() <= kShortRow;
     filling_.values = {
         {"Rows", is_short ? "4" : "1"}, {"Threads", is_short ? "32" : "256"}, {"Few", is_short ? "8" : "16"}};
+    std::erase_if(filling_.values, [&](const auto& value) { return !file.params.contains(value.first); });
     Scope& scope = filling_.scope;
     scope.lists["rows"] = {chain.rows.begin(), chain.rows.end() - 1};
     scope.names = {{"row", chain.rows.back()}, {"first", found_.statements.back()->name}};
     for (const ir::Statement* s : found_.statements) add(scope, "statement", {{"statement", s->name}});
-    scope.groups["kept"];
+    for (const char* group : {"kept", "once", "along"}) scope.groups[group];
     for (const RowPass& pass : chain.passes) add_pass(pass);
     return std::move(filling_);
   }
@@ -416,6 +421,9 @@ class GpuRows {
           {{"sum", tensor},
            {"parts", fresh(tensor + "_p")},
            {"few", fresh(tensor + "_q")},
+           {"few8", fresh(tensor + "_q") + "_8"},
+           {"few4", fresh(tensor + "_q") + "_4"},
+           {"few2", fresh(tensor + "_q") + "_2"},
            {"init", (*init)->name},
            {"update", s->name}});
       if (!is_reorderable(*s)) filling_.reassociated.insert(pass.own.back());
@@ -432,10 +440,14 @@ class GpuRows {
     constexpr std::int64_t kMostBytes = 8 * 1024;
     const std::string& tensor = s.writes[0].buffer;
     std::int64_t bytes = size_in_bytes(program_.buffer(tensor).dtype);
+    const auto is_row = [&](const std::string& it) { return has(found_.chain.rows, it); };
     for (const std::string& it : ir::free_iterators(s))
-      if (!has(found_.chain.rows, it)) bytes *= extent(s, it);
-    if (bytes <= kMostBytes && stays_inside(program_, tensor, s, found_.statements))
-      add(filling_.scope, "kept", {{"kept", tensor}, {"statement", s.name}});
+      if (!is_row(it)) bytes *= extent(s, it);
+    if (bytes > kMostBytes || !stays_inside(program_, tensor, s, found_.statements)) return;
+    const bool is_once = std::ranges::all_of(ir::free_iterators(s), is_row);
+    add(filling_.scope, "kept", {{"kept", tensor}, {"statement", s.name}});
+    const char* const group = is_once ? "once" : "along";
+    add(filling_.scope, group, {{group, tensor}, {"statement", s.name}});
   }
 };
 
@@ -456,12 +468,13 @@ OpenNest open_gpu_pointwise(const KernelSoFar& kernel, const StatementGroup& gro
 OpenNest open_gpu_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups, bool keep_order) {
   std::vector<Statements> statements;
   for (const StatementGroup& group : groups) statements.push_back(statements_of(group));
-  return {"gpu_rows", machine_facts(kernel.machine, DType::F32),
-          [&kernel, statements, keep_order](const TemplateFile&) -> Result<Filling> {
-            const RowQuestion question{&kernel.program, &kernel.reference, &kernel.machine, {}, keep_order};
-            const RowsFound found = find_rows(question, statements);
+  const RowQuestion question{&kernel.program, &kernel.reference, &kernel.machine, {}, keep_order};
+  const RowsFound found = find_rows(question, statements);
+  auto facts = machine_facts(kernel.machine, DType::F32);
+  facts["row_length"] = found.groups == 0 ? 0 : GpuRows(question, found, kernel.suffix()).longest_row();
+  return {"gpu_rows", std::move(facts), [&kernel, question, found](const TemplateFile& file) -> Result<Filling> {
             if (found.groups == 0) return Decline{"no chain of rows"};
-            Result<Filling> filling = GpuRows(question, found, kernel.suffix()).run();
+            Result<Filling> filling = GpuRows(question, found, kernel.suffix()).run(file);
             if (filling) filling->staged = kernel.staged;
             return filling;
           }};

@@ -155,6 +155,45 @@ TEST_CASE("kernels: every step of products that are made meanwhile is needed, an
   CHECK(faulty > 0);
 }
 
+TEST_CASE("kernels: every exchange between lanes is needed, and reads the right one") {
+  const Machine machine = gpu::testing::gpu("h100").machine;
+  int exchanges = 0;
+  for (const KernelFile& file : kernel_files()) {
+    if (file.tolerance != 0) continue;  // maxima: another lane's may be the same
+    const schedule::State state = scheduled(file, file.sizes.front(), machine);
+    const Reference reference = reference_of(*state.reference);
+    const ir::LoopProgram loops = lowered(state);
+    const auto exchange_in = [](const ir::Stmt& s) {
+      const auto* store = std::get_if<ir::Store>(&s->op);
+      return store ? std::get_if<ir::LaneRead>(&store->value->op) : nullptr;
+    };
+    const auto with_value = [](const ir::Stmt& s, const ir::Expr& value) {
+      ir::Store copy = std::get<ir::Store>(s->op);
+      copy.value = value;
+      return ir::make_store(std::move(copy));
+    };
+    const auto own = [&](const ir::Stmt& s) -> ir::Stmt {
+      const ir::LaneRead* read = exchange_in(s);
+      return read && !read->lane.is_constant() ? with_value(s, read->load) : nullptr;  // that may be the lane itself
+    };
+    const auto next = [&](const ir::Stmt& s) -> ir::Stmt {
+      const ir::LaneRead* read = exchange_in(s);
+      return read ? with_value(s, ir::make_lane_read(read->load, read->lane + 1)) : nullptr;
+    };
+    for (const auto& form : {std::function<ir::Stmt(const ir::Stmt&)>(own), {next}})
+      for (const ir::LoopProgram& worse : mutants(loops, form)) {
+        CAPTURE(file.name);
+        CAPTURE(ir::print(worse));
+        ++exchanges;
+        const Emulated got = emulate(worse, reference.inputs, {});
+        const bool is_missed =
+            !got.faults.empty() || differences(*state.reference, reference.outputs, got.buffers, 0) != "";
+        CHECK(is_missed);
+      }
+  }
+  CHECK(exchanges > 0);
+}
+
 TEST_CASE("kernels: open sizes, one compiled kernel for all") {
   const Machine machine = gpu::testing::gpu("h100").machine;
   for (const KernelFile& file : kernel_files()) {

@@ -89,6 +89,48 @@ TEST_CASE("the verifier names what is wrong") {
         "loop 'i': vector in native form");
 }
 
+namespace {
+
+// Threads of two warps read each other's registers; `region` is the loop, `inside` what stands around the exchange.
+std::string exchange_text(const std::string& region, const std::string& inside, const std::string& value) {
+  return "loops p\n  in x: f32[64]\n  out y: f32[64]\n\n  block b in 0..1\n"
+         "    alloc q: f32[2] in register of each thread\n      thread t in 0..64\n        q[0] = x[t]\n      " +
+         region + "\n        alloc l: f32[1] in register\n" + inside + (inside.empty() ? "" : "  ") +
+         "          l[0] = " + value + "\n          y[u] = l[0]\n";
+}
+
+}  // namespace
+
+TEST_CASE("registers of other lanes: text, and what the interpreter makes of it") {
+  const std::string text = exchange_text("thread u in 0..64", "          if b <= 0\n", "lane_read(q[0], -u + 31)");
+  const LoopProgram program = parsed(text);
+  CHECK(parsed(print(program)).body != nullptr);
+  CHECK(equal(parsed(print(program)).body, program.body));
+  CHECK(print(program).find("l[0] = lane_read(q[0], 31 - u)") != std::string::npos);
+  CHECK(problems_of(text) == "");
+  Environment buffers;
+  buffers["x"] = make_contents(DType::F32, {64});
+  for (std::int64_t i = 0; i < 64; ++i) set_real(buffers["x"], i, static_cast<double>(i));
+  interpret(program, buffers, {});
+  for (std::int64_t i = 0; i < 64; ++i)
+    CHECK(get_real(buffers["y"], i) == static_cast<double>(i < 32 ? 31 - i : 95 - i));
+}
+
+TEST_CASE("registers of other lanes: where not all lanes come by, or name one register") {
+  const std::string some = "store to 'l': a register of another lane, where some lanes do not come by";
+  const std::string value = "lane_read(q[0], u + 1)";
+  CHECK(problems_of(exchange_text("thread u in 0..48", "", value)) == some);
+  CHECK(problems_of(exchange_text("thread u in 0..64", "          if u <= 40\n", value)) == some);
+  CHECK(problems_of(exchange_text("thread u in 0..64", "          for k in 0..u\n", value)) == some);
+  CHECK(problems_of(exchange_text("thread u in 0..64", "          for k in 0..2\n", value)) == "");
+  CHECK(problems_of(exchange_text("thread u in 0..64", "", "lane_read(q[u % 2], u + 1)")) ==
+        "load of 'q': lanes name different registers");
+  CHECK(problems_of(exchange_text("thread u in 0..64", "", "lane_read(l[0], u + 1)")) ==
+        "load of 'l': 'l' is no register of each thread");
+  CHECK(problems_of(exchange_text("thread u in 0..64", "", "(f32(1) + lane_read(q[0], u + 1))")) ==
+        "store to 'l': a register of another lane within an expression");
+}
+
 TEST_CASE("substitution and renaming reach every part") {
   const LoopProgram program = parsed(
       "loops p\n  out y: f32[64]\n\n  alloc t: f32[2] in stack\n    for i in 0..2\n      t[i] = index_f32(i + 4*k)\n"

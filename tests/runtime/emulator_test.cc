@@ -262,6 +262,39 @@ TEST_CASE("threads that do not come to a barrier, or to another one") {
         std::string::npos);
 }
 
+namespace {
+
+constexpr std::uint64_t kHasValue = std::uint64_t{1} << 32U;
+
+// Lane t brings t, if it has a value, and takes what the next lane brought.
+void exchange(Thread& t, Run& r, bool written) {
+  const auto own = static_cast<std::uint64_t>(t.thread) | (written ? kHasValue : 0);
+  const std::uint64_t got = t.exchange(&t, own, t.thread + 1);
+  t.use(&t, "S", "q", static_cast<std::int64_t>(got >> 32U));
+  write(t, &r.y[static_cast<std::size_t>(t.thread)], static_cast<float>(got & 0xffffffff));
+}
+
+}  // namespace
+
+TEST_CASE("lanes exchange registers, each warp its own") {
+  for (const EmulatorOptions& options :
+       {EmulatorOptions{ThreadOrder::Backward}, EmulatorOptions{ThreadOrder::Random, 3}}) {
+    const Run result = run([](Thread& t, Run& r) { exchange(t, r, true); }, options);
+    REQUIRE(result.faults.empty());
+    for (std::size_t t = 0; t < 64; ++t) CHECK(result.y[t] == static_cast<float>(t % 32 == 31 ? t - 31 : t + 1));
+  }
+}
+
+TEST_CASE("a register of another lane that was never written, lanes that do not come by") {
+  const std::string unwritten = fault_of([](Thread& t, Run& r) { exchange(t, r, t.thread != 7); });
+  CHECK(unwritten == "k: S reads q, thread 6: a register that was never written");
+  fault_of([](Thread& t, Run& r) {
+    if (t.thread % 32 < 16) exchange(t, r, true);
+  });
+  CHECK(fault_of([](Thread& t, Run& r) { exchange(t, r, true); }, 48) ==
+        "k: lanes of a warp run different instructions");
+}
+
 TEST_CASE("a fault ends its launch, and the next one runs") {
   std::vector<float> y(4);
   Emulator emulator;

@@ -72,7 +72,7 @@ class Executor {
   std::int64_t iterations_ = 0;
   std::vector<RaceLog*> logs_;
   std::int64_t thread_ = 0;                  // of the block
-  std::map<CellName, std::int64_t> owners_;  // of registers: the thread that touched one first
+  std::map<CellName, std::int64_t> owners_;  // of registers: the thread that wrote one first
   std::vector<std::string> problems_;
 
   void report(const std::string& problem) {
@@ -225,17 +225,21 @@ class Executor {
 
   const CellName* updated_ = nullptr;  // what the running instance updates at once, if its statement is atomic
 
-  void check_owner(const CellName& cell, const Instance& instance) {
+  // One thread writes it, those of its warp read it.
+  void check_owner(const CellName& cell, bool write, const Instance& instance) {
     const bool is_register = std::ranges::any_of(state_.staged, [&](const StagedBuffer& staged) {
       return staged.name == cell.buffer && staged.memory == Memory::Register;
     });
-    if (is_register && owners_.emplace(cell, thread_).first->second != thread_)
+    if (!is_register) return;
+    const auto owner = write ? owners_.emplace(cell, thread_).first : owners_.find(cell);
+    const std::int64_t together = write ? 1 : ir::kLanes;
+    if (owner != owners_.end() && owner->second / together != thread_ / together)
       report("thread " + std::to_string(thread_) + " touches " + text_of(cell) + " of thread " +
              std::to_string(owners_.at(cell)) + " (" + instance.statement->body.name + ")");
   }
 
   void log_touch(const CellName& cell, bool write, const Instance& instance) {
-    check_owner(cell, instance);
+    check_owner(cell, write, instance);
     const bool is_update = updated_ && !(cell < *updated_) && !(*updated_ < cell);
     const ScheduledStatement* const atomic = is_update ? instance.statement : nullptr;
     for (RaceLog* log : logs_) {

@@ -9,6 +9,7 @@ from certificate.relations import (
 from certificate.relaxed import Relaxed
 
 MOST_COPIES = 24  # links of a chain of copies
+ONE_WARP = isl.UnionMap("{ [t] -> [u] : floor(t/32) = floor(u/32) }")
 FLOATS = ("f16", "bf16", "f32", "f64")
 
 
@@ -353,11 +354,17 @@ class Judge:
     # -- registers of a block of threads
 
     def check_owners(self, buffer):
-        touched = [(s, self.element(a)) for s in self.now.statements.values() for a in s.accesses
+        """One thread writes an element; threads of its warp read it."""
+        touched = [(s, a.write, self.element(a)) for s in self.now.statements.values() for a in s.accesses
                    if a.buffer == buffer["id"]]
-        for s, here in touched:
-            for t, there in touched:
-                pairs = here.apply_range(there.reverse()).subtract(s.thread.apply_range(t.thread.reverse()))
+        for s, s_writes, here in touched:
+            for t, t_writes, there in touched:
+                if not s_writes and not t_writes:
+                    continue
+                together = s.thread.apply_range(t.thread.reverse())
+                if not (s_writes and t_writes):
+                    together = s.thread.apply_range(ONE_WARP).apply_range(t.thread.reverse())
+                pairs = here.apply_range(there.reverse()).subtract(together)
                 if not pairs.is_empty():
                     raise Fault(f"two threads touch one register of {buffer['name']}", pairs)
 
