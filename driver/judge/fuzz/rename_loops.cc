@@ -103,6 +103,7 @@ class Names {
 }  // namespace
 
 std::optional<State> renamed_loops(const State& state, const Machine& machine, Random& random) {
+  if (!state.tree) return state;  // nothing is left of the Program: there is no loop to rename
   std::map<std::string, std::string> names;
   map_loops(state.tree, [&](const Loop& loop) {
     names[loop.name];
