@@ -15,6 +15,7 @@ using ir::Stmt;
 
 namespace {
 
+constexpr std::size_t kMostFirst = 3;    // values of which the first iteration may be the maximum
 constexpr std::int64_t kMaxPieces = 8;  // side by side; beyond, a loop over whole vectors
 
 std::int64_t next_power_of_two(std::int64_t n) {
@@ -110,7 +111,8 @@ class Vectorizer {
   }
 
   Stmt vectorized(const ir::For& loop) {
-    if (loop.lower.size() > 1) throw NoLanes{"its first iteration is a maximum of several values"};
+    if (loop.lower.size() > kMostFirst) throw NoLanes{"its first iteration is a maximum of more than three values"};
+    if (loop.lower.size() > 1) return from_either(loop);
     const std::int64_t lanes = machine_.lanes(widest_type(loop.body, loop.var));
     if (lanes < 2) throw NoLanes{"a vector register holds one element of its widest type"};
     std::vector<Affine> extents;
@@ -126,12 +128,28 @@ class Vectorizer {
 
   // min(a, b) pieces: one copy of the loop for each side.
   Stmt either(const ir::For& loop, const std::vector<Affine>& extents, std::int64_t lanes) {
-    const ir::Constraint first = ir::at_least(extents[1], extents[0]), second = ir::less_than(extents[1], extents[0]);
+    return one_of(ir::at_least(extents[1], extents[0]), ir::less_than(extents[1], extents[0]),
+                  [&](std::size_t side) { return guarded_pieces(loop, extents[side], lanes); });
+  }
+
+  // From max(a, b) on: likewise.
+  Stmt from_either(const ir::For& loop) {
+    return one_of(ir::at_least(loop.lower[0], loop.lower[1]), ir::less_than(loop.lower[0], loop.lower[1]),
+                  [&](std::size_t side) {
+                    ir::For from_one = loop;
+                    from_one.lower.erase(from_one.lower.begin() + (side == 0 ? 1 : 0));
+                    return vectorized(from_one);
+                  });
+  }
+
+  // Two copies, of which one runs; `copy` makes that of a side, under its condition.
+  template <class Copy>
+  Stmt one_of(const ir::Constraint& first, const ir::Constraint& second, const Copy& copy) {
     std::vector<Stmt> sides;
-    for (int side = 0; side < 2; ++side) {
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const Facts::Scope scope(facts_);
       facts_.assume(side == 0 ? first : second);
-      Stmt body = guarded_pieces(loop, extents[static_cast<std::size_t>(side)], lanes);
+      Stmt body = copy(side);
       if (side == 1) body = ir::rename_bound(body, [&](const std::string& name) { return names_.fresh(name); });
       sides.push_back(ir::make_if({{side == 0 ? first : second}, nullptr, std::move(body)}));
     }
