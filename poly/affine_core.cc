@@ -39,11 +39,10 @@ std::vector<Cluster> make_clusters(const ir::Program& program) {
 // The Program contracted to clusters, as isl maps and dependences.
 class Contraction {
  public:
-  // `join`: point-wise definitions join the cluster before them.
-  Contraction(const IslModel& model, const std::vector<Dependence>& dependences, std::vector<Cluster> clusters,
-              bool join)
+  // Point-wise definitions join the cluster before them.
+  Contraction(const IslModel& model, const std::vector<Dependence>& dependences, std::vector<Cluster> clusters)
       : model_(model), dependences_(dependences), clusters_(std::move(clusters)) {
-    if (join) join_tails();
+    join_tails();
     build();
   }
 
@@ -172,7 +171,6 @@ struct Attempt {
   bool outer_coincident;
 };
 // From the most fused to the most modest; the reference order is what remains when all are declined.
-constexpr Attempt kTimeTiled = {"time-tilable", true, false, false};
 constexpr Attempt kAttempts[] = {{"fused, parallel outermost", true, false, true},
                                  {"serial components, gisted", true, true, true},
                                  {"serial components", false, true, false}};
@@ -180,9 +178,7 @@ constexpr Attempt kAttempts[] = {{"fused, parallel outermost", true, false, true
 // isl's tree brought back to names.
 class TreeReader {
  public:
-  // `force_maps`: rows even where iterators alone would do, for statements of ordered regions.
-  TreeReader(const std::vector<Cluster>& clusters, bool allow_maps, bool force_maps)
-      : clusters_(clusters), allow_maps_(allow_maps), force_maps_(force_maps) {}
+  TreeReader(const std::vector<Cluster>& clusters, bool allow_maps) : clusters_(clusters), allow_maps_(allow_maps) {}
 
   Result<Core> read(const isl::schedule_node& node) {
     Core core = visit(node, std::vector<std::set<std::string>>(clusters_.size()));
@@ -192,7 +188,7 @@ class TreeReader {
 
  private:
   const std::vector<Cluster>& clusters_;
-  const bool allow_maps_, force_maps_;
+  const bool allow_maps_;
   std::string reason_;
 
   Core fail(const std::string& reason) {
@@ -304,7 +300,7 @@ class TreeReader {
   std::optional<BandMember> read_member(const isl::union_pw_aff& row, const std::vector<std::size_t>& here,
                                         Taken& taken) {
     BandMember member;
-    bool is_plain = !force_maps_;
+    bool is_plain = true;
     for (std::size_t c : here) {
       const auto value = row_of(row, c);
       if (!value) {
@@ -377,12 +373,6 @@ isl::schedule run_isl(const IslContext& context, const Contraction& contraction,
   return constraints.compute_schedule();
 }
 
-const ir::Statement* in_region(const ir::Program& program) {
-  for (const ir::Statement& s : program.statements)
-    if (s.region_depth > 0) return &s;
-  return nullptr;
-}
-
 // A chain of definitions, no sums: rows of any form are worth having.
 bool has_updates(const ir::Program& program) {
   return std::ranges::any_of(program.statements,
@@ -414,8 +404,7 @@ std::optional<std::string> check_mapped(const Core& core) {
   return std::nullopt;
 }
 
-std::vector<Attempt> attempts_of(const AffineCoreOptions& options, bool is_ordered) {
-  if (is_ordered) return {kTimeTiled};
+std::vector<Attempt> attempts_of(const AffineCoreOptions& options) {
   std::vector<Attempt> attempts(std::begin(kAttempts), std::end(kAttempts));
   if (!options.fuse) std::erase_if(attempts, [](const Attempt& attempt) { return !attempt.serialize; });
   return attempts;
@@ -427,7 +416,6 @@ std::vector<Attempt> attempts_of(const AffineCoreOptions& options, bool is_order
 struct AffineScheduler::Parts {
   const ir::Program& program;
   IslContext context;
-  const ir::Statement* ordered;
   bool has_sums;
   struct Model {
     schedule::State state;
@@ -435,22 +423,20 @@ struct AffineScheduler::Parts {
     std::vector<Dependence> dependences;
     Contraction contraction;
 
-    Model(IslContext& context, const ir::Program& program, bool join)
+    Model(IslContext& context, const ir::Program& program)
         : state(schedule::reference_state(std::make_shared<const ir::Program>(program))),
           model(schedule::make_model(context, state)),
           dependences(schedule::compute_dependences(model)),
-          contraction(model, dependences, make_clusters(program), join) {}
+          contraction(model, dependences, make_clusters(program)) {}
   };
   std::optional<Model> model;  // after the context: its isl objects go first
 
-  explicit Parts(const ir::Program& of) : program(of), ordered(in_region(of)), has_sums(has_updates(of)) {}
+  explicit Parts(const ir::Program& of) : program(of), has_sums(has_updates(of)) {}
 
   Result<AffineCore> run(const AffineCoreOptions& options) {
-    if (ordered && (has_sums || !options.allow_maps))
-      return Decline{"statement '" + ordered->name + "' is inside an ordered region"};
-    if (!model) model.emplace(context, program, ordered == nullptr);
+    if (!model) model.emplace(context, program);
     AffineCore result;
-    for (const Attempt& attempt : attempts_of(options, ordered != nullptr)) {
+    for (const Attempt& attempt : attempts_of(options)) {
       context.limit(options.quota);
       Result<Core> core = try_one(attempt, options, result);
       if (core) {
@@ -473,7 +459,7 @@ struct AffineScheduler::Parts {
     };
     try {
       isl::schedule schedule = run_isl(context, model->contraction, attempt);
-      TreeReader reader(model->contraction.clusters(), options.allow_maps && !has_sums, ordered != nullptr);
+      TreeReader reader(model->contraction.clusters(), options.allow_maps && !has_sums);
       Result<Core> core = reader.read(schedule.get_root());
       if (!core) return core;
       if (const auto problem = check_mapped(*core)) return Decline{*problem};

@@ -1,4 +1,5 @@
-// The affine core: order, fusion and parallelism of a Program by isl's scheduler, brought back from rows to names.
+// The affine core: order, fusion and parallelism of a Program without ordered regions by isl's scheduler, brought back
+// from rows to names. (Those with regions: whole_program.h.)
 //
 // First initial values, updates and point-wise tails are contracted into clusters over their common iterators (a
 // cluster is what isl sees as one statement); reduction loops stay inside. The result is a tree of

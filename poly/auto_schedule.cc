@@ -6,6 +6,7 @@
 #include "poly/region_nest.h"
 #include "poly/strategy_cpu.h"
 #include "poly/strategy_gpu.h"
+#include "poly/whole_program.h"
 #include "schedule/cost/streaming.h"
 #include "schedule/script/nest_writer.h"
 
@@ -20,6 +21,10 @@ std::set<std::string> reused_results(const schedule::KernelPlan& plan) {
   return results;
 }
 
+bool has_regions(const ir::Program& program) {
+  return std::ranges::any_of(program.statements, [](const ir::Statement& s) { return s.region_depth > 0; });
+}
+
 struct Arranged {
   NestSchedule schedule;
   std::vector<std::string> given_up;  // by isl
@@ -27,6 +32,11 @@ struct Arranged {
 
 Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::State& reference, const Machine& machine,
                                  const StrategyOptions& strategy, std::uint64_t quota) {
+  if (has_regions(program)) {
+    auto whole = schedule_whole_program(program, reference, machine, strategy);
+    if (!whole) return whole.error();
+    return Arranged{*std::move(whole), {}};
+  }
   AffineScheduler scheduler(program);
   Result<AffineCore> core = scheduler.run({.quota = quota});
   if (!core) return core.error();
@@ -49,7 +59,7 @@ Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::Sta
 
 Result<Arranged> arrange_for_gpu(const ir::Program& program, const schedule::State& reference, const Machine& machine,
                                  const StrategyOptions& strategy, std::uint64_t quota) {
-  if (std::ranges::any_of(program.statements, [](const ir::Statement& s) { return s.region_depth > 0; }))
+  if (has_regions(program))
     return Arranged{{plan_regions(reference, machine, strategy.affine_core_only)}, {}};
   AffineScheduler scheduler(program);
   const Result<AffineCore> core = scheduler.run({.quota = quota, .allow_maps = false});

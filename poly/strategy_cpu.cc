@@ -321,11 +321,6 @@ bool has_no_iterations(const Core& nest, const schedule::State& reference) {
   });
 }
 
-bool is_in_region(const Core& nest) {
-  return std::ranges::any_of(clusters_of(nest),
-                             [](const Cluster* cluster) { return cluster->statements[0]->region_depth > 0; });
-}
-
 }  // namespace
 
 std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program, const schedule::State& reference,
@@ -351,11 +346,9 @@ std::optional<NestSchedule> schedule_for_cpu(const ir::Program& program, const s
     if (is_mapped(nest)) {
       auto mapped = plan_mapped_nest(program, nest, machine, options.affine_core_only, schedule.nests);
       if (!mapped) return std::nullopt;
-      schedule.nests.push_back(std::move(mapped->nest));
-      schedule.notes.insert(schedule.notes.end(), mapped->notes.begin(), mapped->notes.end());
+      schedule.nests.push_back(*std::move(mapped));
       continue;
     }
-    if (is_in_region(nest)) return std::nullopt;  // a nest of its own would cut the region
     NestStrategy strategy(program, reference, nest, machine, options, number++, staged);
     schedule.loses_tiles = schedule.loses_tiles || strategy.loses_tiles();
     schedule.nests.push_back(strategy.run());

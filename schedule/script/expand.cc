@@ -8,8 +8,9 @@
 //     order update: n.o > k.o > k.i > m > n.i merge init, update through k.o                    vectorize update:n.i
 //   }
 #include <algorithm>
+#include <span>
 
-#include "schedule/script/primitives/edit.h"
+#include "schedule/script/primitives/remap.h"
 #include "schedule/script/script_text.h"
 
 namespace polyte::schedule {
@@ -127,7 +128,8 @@ class TransactionReader {
     if (const Bind* loop = std::get_if<Bind>(&step)) return add_kind(loop->loop, loop->kind);
     if (const Vectorize* loop = std::get_if<Vectorize>(&step)) return add_kind(loop->loop, LoopKind::Vector);
     if (const Unroll* loop = std::get_if<Unroll>(&step)) return add_kind(loop->loop, LoopKind::Unrolled);
-    return malformed("a transaction holds order, place, compute_at, merge, parallel, bind, vectorize and unroll only");
+    return malformed("a transaction holds map, tile and split first, then one nest, or order, place, compute_at, merge, "
+                     "parallel, bind, vectorize and unroll");
   }
 
   Result<NestTree, Refusal> nest() const {
@@ -204,26 +206,147 @@ class TransactionReader {
 
 }  // namespace
 
-Applied transaction(const State& state, const Transaction& directive, const PrimitiveContext& context) {
+namespace {
+
+// Steps that say what the loops are, not in which order: nothing is proved before the nest is known. `named`: the
+// statements of that nest.
+class LoopsOfTransaction {
+ public:
+  LoopsOfTransaction(const State& state, const Names& named, const PrimitiveContext& context)
+      : state_(state), named_(named), context_{context.environment} {}
+
+  Applied run(std::span<const Directive> steps) {
+    bool are_apart = false;
+    for (const Directive& step : steps) {
+      const Map* map = std::get_if<Map>(&step.operation);
+      if (map && are_apart) return malformed("in a transaction map comes before tile and split");
+      if (map) {
+        if (auto refusal = take(*map)) return *refusal;
+        continue;
+      }
+      if (!are_apart) put_apart();
+      are_apart = true;
+      if (!problem_) divide(step.operation);
+    }
+    if (!are_apart) put_apart();
+    if (problem_) return *problem_;
+    return std::move(state_);
+  }
+
+ private:
+  State state_;
+  const Names& named_;
+  const PrimitiveContext context_;
+  std::optional<Refusal> problem_;
+  bool has_maps_ = false;
+
+  std::optional<Refusal> take(const Map& map) {
+    has_maps_ = true;
+    for (const Map::Item& item : map.items)  // else it would not be proved
+      if (!has(named_, item.statement)) return malformed(item.statement + " is mapped and does not stand in the nest");
+    return map_rows(state_, map, context_);
+  }
+
+  void set(Applied next) {
+    if (next)
+      state_ = *std::move(next);
+    else
+      problem_ = next.error();
+  }
+
+  // The tree has the loops of before the maps: each statement gets a nest of its own rows until the nest comes.
+  void put_apart() {
+    if (!has_maps_) return;
+    std::vector<NestTree> nests;
+    for (const std::string& statement : named_) {
+      NestPath path;
+      for (const LoopRow& row : state_.at(statement).rows) path.push_back({row.loop});
+      nests.push_back(nest_path(path, nest_statement(statement)));
+    }
+    set(nest(state_, {"", nest_sequence(std::move(nests))}, context_));
+    if (!problem_ && !verify(state_).empty()) problem_ = iterators_lost();
+  }
+
+  void divide(const Operation& step) {
+    if (const Tile* t = std::get_if<Tile>(&step)) return set(tile(state_, *t, context_));
+    set(split(state_, std::get<Split>(step), context_));
+  }
+};
+
+bool is_about_loops(const Directive& step) {
+  return std::holds_alternative<Map>(step.operation) || std::holds_alternative<Tile>(step.operation) ||
+         std::holds_alternative<Split>(step.operation);
+}
+
+Names statements_of(const NestTree& tree) {
+  if (const NestLeaf* leaf = std::get_if<NestLeaf>(&tree->op)) return {leaf->statement};
+  if (const NestLoop* loop = std::get_if<NestLoop>(&tree->op)) return statements_of(loop->body);
+  Names all;
+  for (const NestTree& child : std::get<NestSequence>(tree->op).children)
+    for (std::string& statement : statements_of(child)) all.push_back(std::move(statement));
+  return all;
+}
+
+Result<NestTree, Refusal> nest_of_steps(std::span<const Directive> steps) {
+  if (steps.size() == 1)
+    if (const Nest* nest = std::get_if<Nest>(&steps.front().operation)) return nest->tree;
   TransactionReader reader;
-  for (const Directive& step : directive.steps)
+  for (const Directive& step : steps)
     if (auto refusal = reader.read(step.operation)) return *refusal;
-  const auto tree = reader.nest();
+  return reader.nest();
+}
+
+}  // namespace
+
+Applied transaction(const State& state, const Transaction& directive, const PrimitiveContext& context) {
+  const std::span<const Directive> steps = directive.steps;
+  const auto first_of_nest = std::ranges::find_if_not(steps, is_about_loops);
+  const std::size_t count = static_cast<std::size_t>(first_of_nest - steps.begin());
+  const auto tree = nest_of_steps(steps.subspan(count));
   if (!tree) return tree.error();
-  return nest(state, {"", *tree}, context);
+  const Names named = statements_of(*tree);
+  const Applied divided = LoopsOfTransaction(state, named, context).run(steps.first(count));
+  if (!divided) return divided;
+  return nest(*divided, {"", *tree}, context);
 }
 
 namespace {
 
-void expand_all(const std::vector<Directive>& directives, std::map<std::string, std::string> fragments,
+using Fragments = std::map<std::string, std::string>;
+
+std::vector<Operation> splits_of(const Tile& tile) {
+  std::vector<Operation> splits;
+  for (std::size_t i = 0; i < tile.loops.size() && i < tile.factors.size(); ++i)
+    splits.emplace_back(Split{{tile.statement, tile.loops[i]}, tile.factors[i], false, {}, tile.tail});
+  return splits;
+}
+
+// A nest in braces becomes steps there, as one outside becomes braces of its own.
+Transaction flat(const Transaction& transaction, const Fragments& fragments) {
+  Transaction result;
+  for (const Directive& step : transaction.steps) {
+    if (const Tile* tile = std::get_if<Tile>(&step.operation)) {
+      for (Operation& split : splits_of(*tile)) result.steps.push_back({std::move(split), step.provenance, 0});
+    } else if (const Nest* nest = std::get_if<Nest>(&step.operation)) {
+      for (Directive& each : expanded(NestFlattener(fragments).run(nest->tree)).steps)
+        result.steps.push_back(std::move(each));
+    } else {
+      result.steps.push_back(step);
+    }
+  }
+  return result;
+}
+
+void expand_all(const std::vector<Directive>& directives, Fragments fragments,
                 std::vector<Directive>& into) {
   for (const Directive& directive : directives) {
     const auto add = [&](Operation operation) { into.push_back({std::move(operation), directive.provenance, 0}); };
     if (const Let* let = std::get_if<Let>(&directive.operation); let && is_path_text(let->text)) {
       fragments[let->name] = let->text;
     } else if (const Tile* t = std::get_if<Tile>(&directive.operation)) {
-      for (std::size_t i = 0; i < t->loops.size() && i < t->factors.size(); ++i)
-        add(Split{{t->statement, t->loops[i]}, t->factors[i], false, {}, t->tail});
+      for (Operation& split : splits_of(*t)) add(std::move(split));
+    } else if (const Transaction* together = std::get_if<Transaction>(&directive.operation)) {
+      add(flat(*together, fragments));
     } else if (const Nest* n = std::get_if<Nest>(&directive.operation)) {
       add(expanded(NestFlattener(fragments).run(n->tree)));
     } else if (const Specialize* s = std::get_if<Specialize>(&directive.operation)) {

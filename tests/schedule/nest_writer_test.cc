@@ -96,7 +96,7 @@ TEST_CASE("maps come first, what is said of memory last") {
   plan.splits.emplace_back(PlannedParts{"s", "j.i", Vectors{1}, "s_l"});
   plan.reciprocals = {{"y"}};
   plan.tile = {{"t", "I"}, {16, 64}};
-  plan.map = {{{"S", {ir::Affine::symbol("t"), ir::Affine::symbol("t") + ir::Affine::symbol("i")}}}, {"t", "I"}};
+  plan.maps = {{{{"S", {ir::Affine::symbol("t"), ir::Affine::symbol("t") + ir::Affine::symbol("i")}}}, {"t", "I"}}};
   CHECK(lines_of(plan) == R"(map S (t, i + t) as (t, I)   #: isl
 tile (t, I) by (16, 64)   tail cut   #: tile-model
 reciprocal y   #: tile-model

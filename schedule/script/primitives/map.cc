@@ -74,19 +74,27 @@ std::optional<Refusal> check_names(const State& state, const Map& directive) {
 
 }  // namespace
 
-Applied map(const State& state, const Map& directive, const PrimitiveContext& context) {
-  if (auto refusal = check_names(state, directive)) return *refusal;
-  State next = state;
+Refusal iterators_lost() {
+  return conservative("the iterators cannot be shown to come back from the loops of the map");
+}
+
+std::optional<Refusal> map_rows(State& next, const Map& directive, const PrimitiveContext& context) {
+  if (auto refusal = check_names(next, directive)) return refusal;
   for (const Map::Item& item : directive.items)
-    if (auto refusal = map_statement(next, item, directive.loops, context)) return *refusal;
+    if (auto refusal = map_statement(next, item, directive.loops, context)) return refusal;
   next.tree = map_leaves(next.tree, [&](const Leaf& leaf) {
     const bool is_mapped = std::any_of(directive.items.begin(), directive.items.end(),
                                        [&](const Map::Item& item) { return item.statement == leaf.statement; });
     return is_mapped ? Leaf{leaf.statement, {}, {}} : leaf;
   });
+  return std::nullopt;
+}
+
+Applied map(const State& state, const Map& directive, const PrimitiveContext& context) {
+  State next = state;
+  if (auto refusal = map_rows(next, directive, context)) return *refusal;
   Applied applied = nest(next, {"", shared_nest(directive)}, context);
-  if (applied && !verify(*applied).empty())
-    return conservative("the iterators cannot be shown to come back from the loops of the map");
+  if (applied && !verify(*applied).empty()) return iterators_lost();
   return applied;
 }
 

@@ -1,0 +1,339 @@
+#include "poly/instance_order.h"
+
+#include <isl/aff.h>
+#include <isl/flow.h>
+#include <isl/map.h>
+#include <isl/schedule.h>
+#include <isl/schedule_node.h>
+#include <isl/union_map.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "poly/sizes_as_parameters.h"
+#include "schedule/proof/dependences.h"
+#include "schedule/proof/isl_faults.h"
+#include "support/result.h"
+
+namespace polyte::poly {
+namespace {
+
+using schedule::IslAccess;
+using schedule::IslContext;
+using schedule::IslModel;
+using schedule::IslStatement;
+
+// Which constraints of the domains leave the dependences before isl schedules them. Fewer constraints are more
+// dependences, and shorter work.
+enum class Gist {
+  All,   // distances are constants where they can be
+  Box,   // those of one iterator alone: triangles and windows stay
+  None,
+};
+
+struct Attempt {
+  const char* name;
+  Gist gist;
+  bool sizes_are_parameters;
+  bool serialize;           // one strongly connected component a nest
+  bool outer_coincident;    // else bands as deep as they come
+  std::uint64_t quota;      // isl operations
+  bool only_after_failure;  // of all attempts before it
+};
+constexpr Attempt kAttempts[] = {
+    {"fused", Gist::All, false, false, false, 300'000, false},
+    {"triangles kept, serial components", Gist::None, true, true, false, 100'000, false},
+    {"triangles kept", Gist::Box, false, false, false, 300'000, false},
+    {"serial components", Gist::All, false, true, false, 300'000, false},
+    {"parallel outermost", Gist::All, false, false, true, 300'000, true},
+};
+constexpr std::int64_t kLargestConstant = 20;  // of a row: beyond it isl runs one loop after the other
+
+isl::union_map no_pairs(const IslContext& context) {
+  return isl::manage(isl_union_map_empty(isl_space_params_alloc(context.get().get(), 0)));
+}
+
+isl::union_map as_union(isl::map map) { return isl::manage(isl_union_map_from_map(map.release())); }
+
+// A Program's instances and the pairs of them that isl is told about.
+class Relations {
+ public:
+  Relations(IslContext& context, const ir::Program& program)
+      : context_(context),
+        state_(schedule::reference_state(std::make_shared<const ir::Program>(program))),
+        model_(schedule::make_model(context, state_)) {
+    domain_ = isl::manage(isl_union_set_empty(isl_space_params_alloc(context.get().get(), 0)));
+    for (const IslStatement& s : model_.statements) {
+      isl::set instances = s.domain;
+      domain_ = domain_.unite(isl::manage(isl_union_set_from_set(instances.release())));
+    }
+    validity_ = no_pairs(context);
+    for (const schedule::Dependence& d : schedule::compute_dependences(model_)) validity_ = validity_.unite(as_union(d.pairs));
+    proximity_ = value_flow();
+  }
+
+  const IslModel& model() const { return model_; }
+
+  isl::schedule_constraints constraints(Gist gist) const {
+    isl::union_map validity = validity_, proximity = proximity_;
+    if (gist != Gist::None) {
+      const isl::union_set known = gist == Gist::All ? domain_ : boxes();
+      validity = validity.gist_domain(known).gist_range(known);
+      proximity = proximity.gist_domain(known).gist_range(known);
+    }
+    return isl::schedule_constraints::on_domain(domain_)
+        .set_validity(validity)
+        .set_coincidence(validity)
+        .set_proximity(proximity);
+  }
+
+ private:
+  IslContext& context_;
+  schedule::State state_;
+  IslModel model_;
+  isl::union_set domain_;
+  isl::union_map validity_, proximity_;
+
+  // From a write to the reads that get its value; what an update reads of its own cell is no reason to stay near.
+  isl::union_map value_flow() const {
+    isl::union_map reads = no_pairs(context_), writes = reads, may_write = reads, order = reads;
+    for (const IslStatement& s : model_.statements) {
+      for (const IslAccess& access : s.accesses) {
+        if (!access.write && access.own) continue;
+        isl::union_map& kind = !access.write ? reads : access.exact ? writes : may_write;
+        kind = kind.unite(as_union(access.cells));
+      }
+      isl::map time = isl::manage(
+          isl_map_from_multi_aff(schedule::to_multi_aff(s.domain.get_space(), "time", s.time).release()));
+      order = order.unite(as_union(time));
+    }
+    isl_union_access_info* info = isl_union_access_info_from_sink(reads.release());
+    info = isl_union_access_info_set_must_source(info, writes.release());
+    info = isl_union_access_info_set_may_source(info, may_write.release());
+    info = isl_union_access_info_set_schedule_map(info, order.release());
+    isl_union_flow* flow = isl_union_access_info_compute_flow(info);
+    isl::union_map pairs = isl::manage(isl_union_flow_get_may_dependence(flow));
+    isl_union_flow_free(flow);
+    return pairs;
+  }
+
+  isl::union_set boxes() const {
+    isl::union_set all = isl::manage(isl_union_set_empty(isl_space_params_alloc(context_.get().get(), 0)));
+    for (const IslStatement& s : model_.statements) {
+      std::vector<ir::Constraint> box;
+      for (const ir::Constraint& constraint : s.statement->body.domain) {
+        const auto uses = [&](const std::string& it) { return constraint.expr.uses(it); };
+        if (std::ranges::count_if(s.statement->body.iterators, uses) == 1) box.push_back(constraint);
+      }
+      isl::set set = schedule::to_set(s.domain.get_space(), s.statement->body.iterators, model_.params, box);
+      all = all.unite(isl::manage(isl_union_set_from_set(set.release())));
+    }
+    return all;
+  }
+};
+
+isl::schedule run_isl(IslContext& context, const isl::schedule_constraints& constraints, const Attempt& attempt) {
+  isl_ctx* ctx = context.get().get();
+  isl_options_set_schedule_whole_component(ctx, 0);
+  isl_options_set_schedule_treat_coalescing(ctx, 1);
+  isl_options_set_schedule_max_coefficient(ctx, kLargestConstant);
+  isl_options_set_schedule_max_constant_term(ctx, kLargestConstant);
+  isl_options_set_schedule_serialize_sccs(ctx, attempt.serialize ? 1 : 0);
+  isl_options_set_schedule_outer_coincidence(ctx, attempt.outer_coincident ? 1 : 0);
+  return constraints.compute_schedule();
+}
+
+// isl's tree brought back to names.
+class TreeReader {
+ public:
+  explicit TreeReader(const IslModel& model) : model_(model) {}
+
+  Result<OrderTree> read(const isl::schedule_node& root) {
+    OrderTree tree = visit(root);
+    if (!reason_.empty()) return Decline{reason_};
+    return completed(tree, *model_.state->basis);
+  }
+
+ private:
+  const IslModel& model_;
+  std::string reason_;
+
+  OrderTree fail(const std::string& reason) {
+    if (reason_.empty()) reason_ = reason;
+    return nullptr;
+  }
+
+  const ir::Statement& statement(std::size_t i) const { return model_.statements[i].statement->body; }
+
+  static std::size_t number_of(const isl::set& instances) {
+    return static_cast<std::size_t>(std::stoul(isl_set_get_tuple_name(instances.get()) + 1));
+  }
+
+  static std::set<std::size_t> statements_at(const isl::schedule_node& node) {
+    std::set<std::size_t> found;
+    isl::union_set domain = isl::manage(isl_schedule_node_get_domain(node.get()));
+    domain.foreach_set([&](isl::set set) { found.insert(number_of(set)); });
+    return found;
+  }
+
+  OrderTree visit(const isl::schedule_node& node) {
+    switch (isl_schedule_node_get_type(node.get())) {
+      case isl_schedule_node_domain:
+      case isl_schedule_node_filter:
+      case isl_schedule_node_context:
+        return visit(node.child(0));
+      case isl_schedule_node_band:
+        return visit_band(node);
+      case isl_schedule_node_sequence:
+      case isl_schedule_node_set:
+        return visit_children(node);
+      case isl_schedule_node_leaf:
+        return visit_leaf(node);
+      default:
+        return fail("isl's tree has a node that schedules do not have");
+    }
+  }
+
+  // Statements that nothing orders at one point stand as in the text.
+  OrderTree visit_leaf(const isl::schedule_node& node) {
+    std::vector<OrderTree> leaves;
+    for (const std::size_t i : statements_at(node)) leaves.push_back(order_leaf(statement(i).name));
+    return order_sequence(std::move(leaves));
+  }
+
+  OrderTree visit_children(const isl::schedule_node& node) {
+    std::vector<OrderTree> children;
+    for (isl_size i = 0; i < isl_schedule_node_n_children(node.get()); ++i) {
+      OrderTree child = visit(node.child(static_cast<int>(i)));
+      if (!child) return nullptr;
+      children.push_back(std::move(child));
+    }
+    return order_sequence(std::move(children));
+  }
+
+  OrderTree visit_band(const isl::schedule_node& node) {
+    const auto band_node = node.as<isl::schedule_node_band>();
+    const isl::multi_union_pw_aff rows = band_node.partial_schedule();
+    OrderBand band;
+    band.permutable = band_node.permutable();
+    for (isl_size m = 0; m < isl_schedule_node_band_n_member(node.get()); ++m) {
+      OrderLoop loop{{}, band_node.member_get_coincident(static_cast<int>(m))};
+      for (const std::size_t i : statements_at(node)) {
+        const auto row = row_of(rows.at(static_cast<int>(m)), i);
+        if (!row) return fail("a row of '" + statement(i).name + "' is no affine expression of its iterators");
+        if (std::abs(row->constant()) > kLargestConstant || (row->is_constant() && row->constant() != 0))
+          return fail("'" + statement(i).name + "' runs after all of another loop inside the same band");
+        loop.rows[statement(i).name] = *row;
+      }
+      band.loops.push_back(std::move(loop));
+    }
+    band.child = visit(node.child(0));
+    return band.child ? order_band(std::move(band)) : nullptr;
+  }
+
+  // Over the statement's iterators and sizes; nullopt where it has pieces, divisions or fractions.
+  std::optional<ir::Affine> row_of(const isl::union_pw_aff& row, std::size_t i) const {
+    isl::pw_aff_list pieces = isl::manage(isl_union_pw_aff_get_pw_aff_list(row.get()));
+    for (unsigned p = 0; p < pieces.size(); ++p) {
+      isl::pw_aff piece = pieces.at(static_cast<int>(p));
+      if (number_of(piece.domain()) != i) continue;
+      if (isl_pw_aff_n_piece(piece.get()) != 1) return std::nullopt;
+      return affine_of(isl::manage(isl_pw_aff_as_aff(piece.copy())), statement(i).iterators);
+    }
+    return std::nullopt;
+  }
+
+  static std::optional<ir::Affine> affine_of(const isl::aff& aff, const std::vector<std::string>& iterators) {
+    if (isl_aff_dim(aff.get(), isl_dim_div) != 0) return std::nullopt;
+    const auto constant = integer(isl::manage(isl_aff_get_constant_val(aff.get())));
+    if (!constant) return std::nullopt;
+    ir::Affine sum = *constant;
+    for (const auto type : {isl_dim_in, isl_dim_param})
+      for (isl_size d = 0; d < isl_aff_dim(aff.get(), type); ++d) {
+        const auto factor = integer(isl::manage(isl_aff_get_coefficient_val(aff.get(), type, static_cast<int>(d))));
+        if (!factor) return std::nullopt;
+        if (*factor == 0) continue;
+        const std::string name = type == isl_dim_in
+                                     ? iterators[static_cast<std::size_t>(d)]
+                                     : isl_aff_get_dim_name(aff.get(), isl_dim_param, static_cast<unsigned>(d));
+        sum = sum + ir::Affine::symbol(name) * *factor;
+      }
+    return sum;
+  }
+
+  static std::optional<std::int64_t> integer(const isl::val& value) {
+    if (isl_val_is_int(value.get()) != isl_bool_true) return std::nullopt;
+    return isl_val_get_num_si(value.get());
+  }
+};
+
+class Attempts {
+ public:
+  explicit Attempts(const ir::Program& program) : program_(program) {}
+
+  InstanceOrders run() {
+    for (const Attempt& attempt : kAttempts) {
+      if (attempt.only_after_failure && !result_.found.empty()) continue;
+      auto tree = try_one(attempt);
+      if (!tree) {
+        result_.lost.push_back(std::string(attempt.name) + ": " + tree.error().reason);
+        continue;
+      }
+      const std::string text = to_string(*tree);
+      const auto is_same = [&](const OrderAttempt& found) { return to_string(found.tree) == text; };
+      const auto same = std::ranges::find_if(result_.found, is_same);
+      if (same == result_.found.end())
+        result_.found.push_back({attempt.name, std::move(*tree)});
+      else
+        result_.lost.push_back(std::string(attempt.name) + ": the same order as '" + same->name + "'");
+    }
+    return std::move(result_);
+  }
+
+ private:
+  const ir::Program& program_;
+  IslContext context_;
+  std::optional<Relations> with_numbers_, with_parameters_;  // after the context: their isl objects go first
+  InstanceOrders result_;
+
+  const Relations& relations(bool sizes_are_parameters) {
+    std::optional<Relations>& kept = sizes_are_parameters ? with_parameters_ : with_numbers_;
+    if (!kept) {
+      context_.limit(0);
+      kept.emplace(context_, sizes_are_parameters ? with_sizes_as_parameters(program_) : program_);
+    }
+    return *kept;
+  }
+
+  Result<OrderTree> try_one(const Attempt& attempt) {
+    const auto give_up = [&](const std::string& reason) {
+      result_.given_up.push_back(std::string(attempt.name) + ": " + reason);
+      return Decline{reason};
+    };
+    const Relations& known = relations(attempt.sizes_are_parameters);
+    context_.limit(attempt.quota);
+    try {
+      const isl::schedule schedule = run_isl(context_, known.constraints(attempt.gist), attempt);
+      context_.limit(0);
+      return TreeReader(known.model()).read(schedule.get_root());
+    } catch (const isl::exception_unsupported& e) {
+      return give_up(std::string("the scheduler does not support this: ") + e.what());
+    } catch (const isl::exception_unknown&) {
+      return Decline{"isl finds no row that carries a dependence"};
+    } catch (const isl::exception& e) {
+      if (!schedule::is_quota(context_, e))
+        schedule::throw_isl_fault(context_, e, std::string("isl's scheduler, '") + attempt.name + "'");
+      return give_up("the scheduler's budget of " + std::to_string(attempt.quota) + " operations is spent");
+    }
+  }
+};
+
+}  // namespace
+
+InstanceOrders instance_orders(const ir::Program& program) {
+  Attempts attempts(program);
+  return attempts.run();
+}
+
+}  // namespace polyte::poly

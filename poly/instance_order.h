@@ -1,0 +1,32 @@
+// isl's scheduler on a whole Program: all iterators of a statement are loops, those of reductions and of ordered regions
+// too. Each attempt prepares the same dependences in another way, and is one candidate of an order; which is best is for
+// the cost model to say (order_price.h), and whether it is right for the prover.
+//
+//   validity     every two accesses to one cell of which one writes, in reference order; terms of a sum as well, so
+//                that results keep their bits
+//   coincidence  the same
+//   proximity    from the write whose value is read (value-based): cells that are written again and again over time
+//                then do not tie a loop to all iterations before
+// Sources: Verdoolaege, "isl: an integer set library for the polyhedral model"; Verdoolaege and Janssens, "Scheduling
+// for PPCG" (the constraints); Bondhugula et al., "A practical automatic polyhedral parallelizer and locality
+// optimizer" (permutable bands).
+#pragma once
+
+#include "poly/order_tree.h"
+
+namespace polyte::poly {
+
+struct OrderAttempt {
+  std::string name;
+  OrderTree tree;
+};
+
+struct InstanceOrders {
+  std::vector<OrderAttempt> found;    // no two alike
+  std::vector<std::string> lost;      // attempts without a tree: each with why
+  std::vector<std::string> given_up;  // those of them that isl did not finish: told, as another run may
+};
+
+InstanceOrders instance_orders(const ir::Program& program);
+
+}  // namespace polyte::poly

@@ -1,0 +1,342 @@
+#include "poly/order_plan.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <ranges>
+#include <set>
+#include <span>
+
+#include "poly/order_price.h"
+#include "schedule/cost/threads.h"
+
+namespace polyte::poly {
+namespace {
+
+using schedule::NestPath;
+using schedule::NestTree;
+
+constexpr double kTileSizes[] = {0, 8, 16, 32, 64, 256};  // 0: no tile
+constexpr double kWorthAFront = 0.8;                      // of the cycles without it: its ends are idle
+constexpr std::size_t kAllOrders = 3;                     // loops of a band that are tried in any order
+
+// How a band runs: loops over tiles, then loops within them; of a loop that is not tiled the latter alone.
+struct BandShape {
+  std::vector<std::size_t> tiles, points;  // loops of the band, outermost first
+  std::vector<double> sizes;               // by loop; 0: not tiled
+};
+
+enum class Tiling { Best, None, Fixed };
+constexpr double kFixedTile = 32;
+
+// A band whose statements have no loops of their own below it.
+bool is_innermost(const OrderBand& band) {
+  const auto is_leaf = [](const OrderTree& tree) { return std::holds_alternative<OrderLeaf>(tree->op); };
+  if (const auto* sequence = std::get_if<OrderSequence>(&band.child->op))
+    return std::ranges::all_of(sequence->children, is_leaf);
+  return is_leaf(band.child);
+}
+
+class Planner {
+ public:
+  Planner(const ir::Program& program, const schedule::State& reference, const Machine& machine, const OrderTree& tree,
+          Tiling tiling)
+      : program_(program), reference_(reference), machine_(machine), tiling_(tiling) {
+    for (const ir::Statement& s : program.statements) loops_[s.name];
+    collect_rows(tree);
+    for (const ir::Statement& s : program.statements) prices_.emplace(s.name, StatementPrice(program, s, rows_[s.name], machine));
+    choose_names(tree);
+    NestTree nest = visit(tree, {});
+    plan_.nest.maps = maps();
+    if (!tiled_.loops.empty()) plan_.nest.tile = tiled_;
+    plan_.nest.tree = std::move(nest);
+    plan_.nest.is_one_step = !plan_.nest.maps.empty();
+    plan_.nest.tree_by = schedule::Provenance::Isl;
+  }
+
+  OrderPlan run() { return std::move(plan_); }
+
+ private:
+  const ir::Program& program_;
+  const schedule::State& reference_;
+  const Machine& machine_;
+  const Tiling tiling_;
+  OrderPlan plan_;
+  schedule::PlannedTile tiled_;
+  std::map<std::string, std::vector<ir::Affine>> rows_;              // by statement, outermost first
+  std::map<std::string, std::vector<const OrderLoop*>> loops_;       // the same
+  std::map<std::string, StatementPrice> prices_;
+  std::map<const OrderLoop*, std::string> names_;
+
+  void collect_rows(const OrderTree& tree) {
+    if (const auto* band = std::get_if<OrderBand>(&tree->op)) {
+      for (const OrderLoop& loop : band->loops)
+        for (const auto& [statement, row] : loop.rows) {
+          rows_[statement].push_back(row);
+          loops_[statement].push_back(&loop);
+        }
+      collect_rows(band->child);
+    } else if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
+      for (const OrderTree& child : sequence->children) collect_rows(child);
+    }
+  }
+
+  // --- names
+
+  std::set<std::string> taken_;
+
+  // An iterator's own where that is the row of some statement, its capital where the row only brings it in.
+  void choose_names(const OrderTree& tree) {
+    for (const ir::Buffer& buffer : program_.buffers) taken_.insert(buffer.name);
+    for (const std::string& param : program_.params) taken_.insert(param);
+    for (const auto& [size, value] : program_.sizes) taken_.insert(size);
+    name_below(tree);
+  }
+
+  void name_below(const OrderTree& tree) {
+    if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
+      for (const OrderTree& child : sequence->children) name_below(child);
+    } else if (const auto* band = std::get_if<OrderBand>(&tree->op)) {
+      for (const OrderLoop& loop : band->loops) names_[&loop] = fresh(wanted_name(loop, statements_below(band->child)));
+      name_below(band->child);
+    }
+  }
+
+  std::string wanted_name(const OrderLoop& loop, const std::vector<std::string>& statements) const {
+    for (const std::string& statement : statements)
+      if (const auto symbol = loop.rows.at(statement).as_symbol()) return *symbol;
+    for (const std::string& statement : statements)
+      for (const std::string& it : program_.statement(statement).iterators | std::views::reverse)
+        if (loop.rows.at(statement).uses(it)) return std::string(1, static_cast<char>(std::toupper(it[0]))) + it.substr(1);
+    return "c";
+  }
+
+  std::string fresh(const std::string& wanted) {
+    std::string name = wanted;
+    for (int i = 2; !taken_.insert(name).second; ++i) name = wanted + std::to_string(i);
+    return name;
+  }
+
+  // --- maps: one for statements of the same loops, none for those whose rows the reference has under these names
+
+  bool has_rows_of_reference(const std::string& statement) const {
+    const auto& have = reference_.at(statement).rows;
+    const auto& want = rows_.at(statement);
+    if (have.size() != want.size()) return false;
+    return std::ranges::all_of(have, [&](const schedule::LoopRow& row) {
+      for (std::size_t i = 0; i < want.size(); ++i)
+        if (names_.at(loops_.at(statement)[i]) == row.loop) return want[i] == row.value;
+      return false;
+    });
+  }
+
+  std::vector<schedule::PlannedMap> maps() const {
+    std::vector<schedule::PlannedMap> all;
+    for (const ir::Statement& s : program_.statements) {
+      if (has_rows_of_reference(s.name)) continue;
+      std::vector<std::string> loops;
+      for (const OrderLoop* loop : loops_.at(s.name)) loops.push_back(names_.at(loop));
+      auto same = std::ranges::find(all, loops, &schedule::PlannedMap::loops);
+      if (same == all.end()) same = all.insert(all.end(), schedule::PlannedMap{.items = {}, .loops = loops});
+      same->items.push_back({s.name, rows_.at(s.name)});
+    }
+    return all;
+  }
+
+  // --- the nest
+
+  NestTree visit(const OrderTree& tree, const std::vector<const OrderLoop*>& around) {
+    if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) {
+      add_cost(leaf->statement, around, {}, {});
+      return schedule::nest_statement(leaf->statement);
+    }
+    if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
+      std::vector<NestTree> children;
+      for (const OrderTree& child : sequence->children) children.push_back(visit(child, around));
+      return schedule::nest_sequence(std::move(children));
+    }
+    const auto& band = std::get<OrderBand>(tree->op);
+    if (is_innermost(band)) return innermost(band, around);
+    std::vector<const OrderLoop*> here = around;
+    NestPath path;
+    for (const OrderLoop& loop : band.loops) {
+      here.push_back(&loop);
+      path.push_back({names_.at(&loop)});
+    }
+    return schedule::nest_path(path, visit(band.child, here));
+  }
+
+  // The number of a loop among the rows of a statement.
+  std::size_t row_of(const std::string& statement, const OrderLoop* loop) const {
+    const auto& loops = loops_.at(statement);
+    return static_cast<std::size_t>(std::ranges::find(loops, loop) - loops.begin());
+  }
+
+  StatementPrice::Cost cost_of(const std::string& statement, const std::vector<const OrderLoop*>& around,
+                               std::span<const OrderLoop> band, const BandShape& shape) const {
+    const StatementPrice& price = prices_.at(statement);
+    std::vector<PricedOrderLoop> loops;
+    for (const OrderLoop* loop : around) {
+      const std::size_t row = row_of(statement, loop);
+      loops.push_back({row, 1, price.extent(row)});
+    }
+    for (const std::size_t m : shape.tiles) {
+      const std::size_t row = row_of(statement, &band[m]);
+      loops.push_back({row, shape.sizes[m], std::ceil(price.extent(row) / shape.sizes[m])});
+    }
+    for (const std::size_t m : shape.points) {
+      const std::size_t row = row_of(statement, &band[m]);
+      const double extent = price.extent(row);
+      loops.push_back({row, 1, shape.sizes[m] > 0 ? std::min(extent, shape.sizes[m]) : extent});
+    }
+    return price.cost(loops);
+  }
+
+  void add_cost(const std::string& statement, const std::vector<const OrderLoop*>& around,
+                std::span<const OrderLoop> band, const BandShape& shape) {
+    const StatementPrice::Cost cost = cost_of(statement, around, band, shape);
+    plan_.cycles += cost.cycles;
+    if (cost.is_vector) plan_.in_vectors.insert(statement);
+  }
+
+  double cycles_of(const OrderBand& band, const std::vector<const OrderLoop*>& around, const BandShape& shape) const {
+    double cycles = 0;
+    for (const std::string& statement : statements_below(band.child))
+      cycles += cost_of(statement, around, band.loops, shape).cycles;
+    return cycles;
+  }
+
+  // Orders of n loops: all, or of many loops isl's with one of them moved to the end.
+  static std::vector<std::vector<std::size_t>> orders_of(std::size_t n) {
+    std::vector<std::size_t> order(n);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::vector<std::vector<std::size_t>> all;
+    if (n <= kAllOrders) {
+      do all.push_back(order);
+      while (std::ranges::next_permutation(order).found);
+      return all;
+    }
+    for (std::size_t last = n; last-- > 0;) {
+      all.push_back(order);
+      std::erase(all.back(), last);
+      all.back().push_back(last);
+    }
+    return all;
+  }
+
+  BandShape best_shape(const OrderBand& band, const std::vector<const OrderLoop*>& around) const {
+    const std::size_t n = band.loops.size();
+    BandShape best{{}, orders_of(1).front(), std::vector<double>(n, 0)};
+    best.points.resize(n);
+    std::iota(best.points.begin(), best.points.end(), std::size_t{0});
+    if (!band.permutable) return best;
+    if (tiling_ == Tiling::Fixed) {
+      if (n > 1) best = {best.points, best.points, std::vector<double>(n, kFixedTile)};
+      return best;
+    }
+    double least = std::numeric_limits<double>::infinity();
+    const auto consider = [&](BandShape shape) {
+      const double cycles = cycles_of(band, around, shape);
+      if (cycles >= least) return;
+      least = cycles;
+      best = std::move(shape);
+    };
+    for (auto& points : orders_of(n)) consider({{}, points, std::vector<double>(n, 0)});
+    if (tiling_ == Tiling::None || n < 2) return best;
+    const std::vector<std::size_t> points = best.points;
+    std::vector<double> sizes(n, 0);
+    choose_sizes(0, sizes, [&] {
+      for (std::size_t outer = 0; outer < n; ++outer) {
+        if (sizes[outer] == 0) continue;
+        BandShape shape{{outer}, points, sizes};
+        for (std::size_t m = 0; m < n; ++m)
+          if (m != outer && sizes[m] > 0) shape.tiles.push_back(m);
+        consider(shape);
+        for (std::size_t last = 0; n <= kAllOrders && last < n; ++last) {
+          std::erase(shape.points, last);
+          shape.points.push_back(last);
+          consider(shape);
+        }
+      }
+    });
+    return best;
+  }
+
+  template <class Visit>
+  static void choose_sizes(std::size_t from, std::vector<double>& sizes, const Visit& visit) {
+    if (from == sizes.size()) return visit();
+    for (const double size : kTileSizes) {
+      sizes[from] = size;
+      choose_sizes(from + 1, sizes, visit);
+    }
+    sizes[from] = 0;
+  }
+
+  NestTree innermost(const OrderBand& band, const std::vector<const OrderLoop*>& around) {
+    const BandShape shape = best_shape(band, around);
+    for (const std::string& statement : statements_below(band.child)) add_cost(statement, around, band.loops, shape);
+    NestPath path;
+    for (const std::size_t m : shape.tiles) {
+      tiled_.loops.push_back(names_.at(&band.loops[m]));
+      tiled_.sizes.push_back(static_cast<std::int64_t>(shape.sizes[m]));
+      path.push_back({schedule::tiles_of(names_.at(&band.loops[m]))});
+    }
+    const auto point = [&](std::size_t m) {
+      const std::string& name = names_.at(&band.loops[m]);
+      return shape.sizes[m] > 0 ? schedule::within_tile(name) : name;
+    };
+    for (std::size_t i = 0; i + 1 < shape.points.size(); ++i) path.push_back({point(shape.points[i])});
+    const NestPath last = {{point(shape.points.back())}};
+    std::vector<NestTree> leaves;  // the last loop once for each
+    for (const std::string& statement : statements_below(band.child))
+      leaves.push_back(schedule::nest_path(last, schedule::nest_statement(statement)));
+    return schedule::nest_path(path, schedule::nest_sequence(std::move(leaves)));
+  }
+};
+
+// Wavefronts of a band that holds all statements: one row becomes its sum with another, so that of the other the
+// iterations within a front do not wait for each other. Sums of rows of a permutable band are rows of one.
+std::vector<OrderTree> wavefronts_of(const OrderTree& tree) {
+  const auto* band = std::get_if<OrderBand>(&tree->op);
+  if (!band || !band->permutable || !is_innermost(*band)) return {};
+  std::vector<OrderTree> fronts;
+  for (std::size_t front = 0; front < band->loops.size(); ++front)
+    for (std::size_t other = 0; other < band->loops.size(); ++other) {
+      if (front == other || band->loops[other].coincident) continue;
+      OrderBand changed = *band;
+      for (auto& [statement, row] : changed.loops[front].rows) row = row + band->loops[other].rows.at(statement);
+      fronts.push_back(order_band(std::move(changed)));
+    }
+  return fronts;
+}
+
+}  // namespace
+
+OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& reference, const std::string& name,
+                           const OrderTree& tree, const Machine& machine) {
+  OrderPlan plan = Planner(program, reference, machine, tree, Tiling::Fixed).run();
+  plan.name = name;
+  return plan;
+}
+
+std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::State& reference, const std::string& name,
+                                const OrderTree& tree, const Machine& machine) {
+  std::vector<OrderPlan> plans;
+  for (const Tiling tiling : {Tiling::Best, Tiling::None}) {
+    OrderPlan plan = Planner(program, reference, machine, tree, tiling).run();
+    plan.name = name + (plan.nest.tile ? ", tiled" : "");
+    if (plans.empty() || plans.front().nest.tile) plans.push_back(std::move(plan));
+  }
+  const double least = kWorthAFront * std::ranges::min(plans, {}, &OrderPlan::cycles).cycles;
+  for (const OrderTree& front : wavefronts_of(tree)) {
+    OrderPlan plan = Planner(program, reference, machine, front, Tiling::Best).run();
+    plan.name = name + ", wavefront";
+    if (plan.cycles < least) plans.push_back(std::move(plan));
+  }
+  std::ranges::sort(plans, {}, &OrderPlan::cycles);
+  return plans;
+}
+
+}  // namespace polyte::poly

@@ -1,0 +1,251 @@
+#include "poly/order_price.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "poly/row_span.h"
+
+namespace polyte::poly {
+namespace {
+
+constexpr double kLine = 64;             // bytes
+constexpr double kUsable = 0.75;         // of a cache, by what one nest keeps in it
+constexpr double kLoadsACycle = 2, kStoresACycle = 1;
+constexpr double kLevel2 = 32, kLevel3 = 12, kMemory = 3;  // bytes a cycle that a level hands over
+constexpr double kLoopStart = 6;                           // cycles of entering an innermost loop
+constexpr double kGather = 3, kScatter = 2;                // slots a lane whose neighbours are elsewhere
+constexpr double kDivision = 4, kCall = 12;                // issue slots of a lane
+constexpr double kOperation = 4;                           // cycles of latency of an addition or a multiplication
+
+// Where each iterator is in the middle of its range, outer ones first, and how long that range is.
+struct Middle {
+  std::map<std::string, double> at, extent;
+};
+
+double value_at(const ir::Affine& e, const Middle& middle) {
+  double sum = static_cast<double>(e.constant());
+  for (const ir::Term& term : e.terms()) {
+    const auto found = middle.at.find(term.atom.symbol);
+    if (term.atom.div || found == middle.at.end()) return std::nan("");
+    sum += static_cast<double>(term.coefficient) * found->second;
+  }
+  return sum;
+}
+
+Middle middle_of(const ir::Program& program, const ir::Statement& statement) {
+  Middle middle;
+  for (const std::string& param : program.params) middle.at[param] = 64;  // an open size, as large as any
+  for (const auto& [name, value] : program.sizes) middle.at[name] = static_cast<double>(value);
+  for (const std::string& it : statement.iterators) {
+    double low = 0, high = std::nan("");
+    bool has_low = false;
+    for (const ir::Constraint& constraint : statement.domain) {
+      const double factor = static_cast<double>(constraint.expr.coefficient(it));
+      if (factor == 0) continue;
+      const double rest = value_at(constraint.expr - ir::Affine::symbol(it) * constraint.expr.coefficient(it), middle);
+      if (std::isnan(rest)) continue;  // of an iterator further inside
+      const double bound = -rest / factor;
+      if (factor > 0 || constraint.equality) low = has_low ? std::max(low, bound) : bound, has_low = true;
+      if (factor < 0 || constraint.equality) high = std::isnan(high) ? bound : std::min(high, bound);
+    }
+    if (std::isnan(high)) high = low + 63;
+    middle.at[it] = (low + high) / 2;
+    middle.extent[it] = std::max(0.0, high - low + 1);
+  }
+  return middle;
+}
+
+}  // namespace
+
+StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& statement,
+                               const std::vector<ir::Affine>& rows, const Machine& machine)
+    : machine_(machine), lanes_(machine.lanes(program.buffer(statement.writes[0].buffer).dtype)) {
+  const Middle middle = middle_of(program, statement);
+  for (const auto& [it, extent] : middle.extent) points_ *= extent;
+  // The box of an iterator: from its middle, the range of those outside added.
+  std::map<std::string, double> box;
+  for (const std::string& it : statement.iterators) {
+    double widest = middle.extent.at(it);
+    for (const ir::Constraint& constraint : statement.domain)
+      if (constraint.expr.coefficient(it) != 0)
+        for (const auto& [other, extent] : box)
+          if (constraint.expr.coefficient(other) != 0) widest = std::max(widest, middle.extent.at(it) + extent / 2);
+    box[it] = widest;
+  }
+  for (const ir::Affine& row : rows) {
+    double extent = 1;
+    for (const std::string& it : statement.iterators)
+      extent += std::abs(static_cast<double>(row.coefficient(it))) * (std::max(1.0, box.at(it)) - 1);
+    extents_.push_back(extent);
+  }
+  RowSpan span(statement.iterators);
+  for (const ir::Affine& row : rows) span.add(row);
+  const auto inverse = span.inverse();
+  for (const ir::Access& write : statement.writes)
+    add_reference(program, write, true, statement.iterators, inverse);
+  references_.front().is_read = statement.combiner != ir::Combiner::None;
+  for (const ir::Expr& value : statement.values)
+    for (const ir::Load* load : ir::loads_of(value))
+      add_reference(program, {load->buffer, load->indices}, false, statement.iterators, inverse);
+  count_operations(statement);
+  add_distances(statement);
+}
+
+// Subscripts that differ by constants alone are one reference: its neighbours are in the same lines.
+void StatementPrice::add_reference(const ir::Program& program, const ir::Access& access, bool is_written,
+                                   const std::vector<std::string>& iterators,
+                                   const std::vector<std::vector<double>>& inverse) {
+  const ir::Buffer& buffer = program.buffer(access.buffer);
+  const std::size_t rows = extents_.size();
+  Reference reference;
+  reference.buffer = access.buffer;
+  std::vector<std::int64_t> place;
+  for (const ir::Index& index : access.indices) place.push_back(index.affine.constant());
+  reference.places.insert(place);
+  reference.bytes = size_in_bytes(buffer.dtype);
+  reference.is_written = is_written;
+  reference.is_read = !is_written;
+  reference.strides.assign(rows, 0);
+  double below = 1;
+  for (std::size_t d = access.indices.size(); d-- > 0;) {
+    std::vector<double> moves(rows, 0);
+    for (std::size_t i = 0; i < iterators.size(); ++i) {
+      const double factor = static_cast<double>(access.indices[d].affine.coefficient(iterators[i]));
+      for (std::size_t r = 0; r < rows; ++r) moves[r] += factor * inverse[i][r];
+    }
+    for (std::size_t r = 0; r < rows; ++r) reference.strides[r] += moves[r] * below;
+    const double extent = buffer.shape[d].is_constant() ? static_cast<double>(buffer.shape[d].constant()) : 64.0;
+    reference.by_dimension.insert(reference.by_dimension.begin(), moves);
+    reference.extents.insert(reference.extents.begin(), extent);
+    below *= std::max(1.0, extent);
+  }
+  for (Reference& other : references_)
+    if (other.buffer == reference.buffer && other.by_dimension == reference.by_dimension && !other.is_written &&
+        !is_written) {
+      other.places.insert(place);
+      return;
+    }
+  references_.push_back(std::move(reference));
+}
+
+void StatementPrice::count_operations(const ir::Statement& statement) {
+  for (const ir::Expr& value : statement.values)
+    ir::for_each_node(value, [&](const ir::ExprNode& node) {
+      if (const auto* binary = std::get_if<ir::Binary>(&node.op)) {
+        const bool is_division = binary->op == ir::BinaryOp::Div || binary->op == ir::BinaryOp::Mod;
+        operations_ += is_division ? kDivision : 1;
+        latency_ += is_division ? 3 * kOperation : kOperation;
+      } else if (std::holds_alternative<ir::Unary>(node.op)) {
+        operations_ += kCall;
+        latency_ += 4 * kOperation;
+      }
+    });
+  if (statement.combiner != ir::Combiner::None) operations_ += 1, latency_ = kOperation;
+  latency_ = std::max(latency_, kOperation);
+}
+
+void StatementPrice::add_distances(const ir::Statement& statement) {
+  const ir::Access& write = statement.writes.front();
+  for (const ir::Expr& value : statement.values)
+    for (const ir::Load* load : ir::loads_of(value)) {
+      if (load->buffer != write.buffer) continue;
+      std::vector<double> distance;
+      for (std::size_t d = 0; d < write.indices.size(); ++d) {
+        const ir::Affine difference = load->indices[d].affine - write.indices[d].affine;
+        if (!difference.is_constant()) break;
+        distance.push_back(static_cast<double>(difference.constant()));
+      }
+      if (distance.size() == write.indices.size()) distances_.push_back(std::move(distance));
+    }
+}
+
+bool StatementPrice::is_chain(std::size_t row) const {
+  const Reference& write = references_.front();
+  if (write.strides[row] == 0) return true;
+  return std::ranges::any_of(distances_, [&](const std::vector<double>& distance) {
+    double iterations = 0;
+    for (std::size_t d = 0; d < distance.size(); ++d) {
+      const double move = write.by_dimension[d][row];
+      if (move == 0 && distance[d] != 0) return false;
+      if (move == 0) continue;
+      const double here = distance[d] / move;
+      if (here != std::round(here) || (iterations != 0 && here != iterations)) return false;
+      iterations = here;
+    }
+    return iterations != 0;
+  });
+}
+
+double StatementPrice::issue_cycles(const std::vector<PricedOrderLoop>& loops, bool is_vector) const {
+  if (loops.empty()) return operations_;
+  const PricedOrderLoop& inner = loops.back();
+  const double lanes = is_vector ? lanes_ : 1;
+  const double turns = std::max(1.0, std::ceil(inner.trips / lanes));  // of vectors, of one run of the innermost loop
+  double loads = 0, stores = 0;
+  for (const Reference& reference : references_) {
+    const double stride = std::abs(reference.strides[inner.row] * inner.step);
+    if (stride == 0) continue;  // kept in a register
+    const bool is_apart = is_vector && stride != 1;
+    const double count = static_cast<double>(reference.places.size());
+    if (reference.is_read) loads += count * (is_apart ? kGather * lanes : 1);
+    if (reference.is_written) stores += count * (is_apart ? kScatter * lanes : 1);
+  }
+  const double slots =
+      std::max({loads / kLoadsACycle, stores / kStoresACycle, operations_ / std::max(1, machine_.fma_per_cycle), 1.0});
+  double run = turns * (is_chain(inner.row) ? std::max(slots, latency_) : slots) + kLoopStart;
+  for (std::size_t l = 0; l + 1 < loops.size(); ++l) run *= std::max(1.0, loops[l].trips);
+  return run;
+}
+
+double StatementPrice::footprint(const Reference& reference, const std::vector<PricedOrderLoop>& loops,
+                                 std::size_t from) const {
+  double lines = 1;
+  for (std::size_t d = 0; d < reference.by_dimension.size(); ++d) {
+    double extent = 1;
+    for (std::size_t l = from; l < loops.size(); ++l)
+      extent += std::abs(reference.by_dimension[d][loops[l].row]) * loops[l].step * (std::max(1.0, loops[l].trips) - 1);
+    extent = std::min(extent, std::max(1.0, reference.extents[d]));
+    const bool is_last = d + 1 == reference.by_dimension.size();
+    lines *= is_last ? std::ceil(extent * reference.bytes / kLine) : extent;
+  }
+  return lines * kLine;
+}
+
+// Bytes that come from beyond a cache of this capacity.
+double StatementPrice::traffic(const std::vector<PricedOrderLoop>& loops, double capacity) const {
+  std::size_t held = loops.size();  // the sub-nest from this loop on stays in the cache
+  while (held > 0) {
+    double bytes = 0;
+    for (const Reference& reference : references_) bytes += footprint(reference, loops, held - 1);
+    if (bytes > capacity) break;
+    --held;
+  }
+  double bytes = 0;
+  for (const Reference& reference : references_) {
+    double times = 1;
+    bool is_still = true;  // the loops directly outside do not move it
+    for (std::size_t l = held; l-- > 0;) {
+      is_still = is_still && reference.strides[loops[l].row] == 0;
+      if (!is_still) times *= std::max(1.0, loops[l].trips);
+    }
+    bytes += times * footprint(reference, loops, held) * (reference.is_written ? 2 : 1);
+  }
+  return bytes;
+}
+
+StatementPrice::Cost StatementPrice::cost(const std::vector<PricedOrderLoop>& loops) const {
+  double box = 1;
+  for (const PricedOrderLoop& loop : loops) box *= std::max(1.0, loop.trips);
+  const double share = std::min(1.0, points_ / box);  // of the box that the domain fills
+  const double scalar = issue_cycles(loops, false);
+  const bool can_be_vector = !loops.empty() && !is_chain(loops.back().row) && loops.back().trips > 1;
+  const double vector = can_be_vector ? issue_cycles(loops, true) : scalar;
+  const double issue = std::min(scalar, vector);
+  const double level2 = traffic(loops, kUsable * static_cast<double>(machine_.l1.bytes)) / kLevel2;
+  const double level3 = traffic(loops, kUsable * static_cast<double>(machine_.l2.bytes)) / kLevel3;
+  const double memory = traffic(loops, kUsable * static_cast<double>(machine_.l3.bytes)) / kMemory;
+  const double cycles = std::max({issue, level2, level3, memory}) + 0.1 * (issue + level2 + level3 + memory);
+  return {share * cycles, vector < scalar};
+}
+
+}  // namespace polyte::poly

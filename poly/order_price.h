@@ -1,0 +1,74 @@
+// What a nest of a statement costs, in cycles of one core: the greater of issue slots with latency chains, and the lines
+// that each level of the memory hands over. It knows loops, strides and footprints, no operator and no kernel. Orders
+// are compared by it; the time itself is off by what a processor does beside.
+//
+// Footprints as in Bondhugula et al. and in PolyMage: the box of what the loops below touch, in cache lines; traffic of
+// a level is the footprint of the largest sub-nest that it holds, once for each iteration of the loops outside.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+#include "support/machine.h"
+
+namespace polyte::poly {
+
+// A loop around a statement: which row of the statement it advances, by how much, how often.
+struct PricedOrderLoop {
+  std::size_t row = 0;
+  double step = 1;
+  double trips = 1;
+};
+
+class StatementPrice {
+ public:
+  // `rows` of the statement, outermost first, over its iterators and the Program's sizes.
+  StatementPrice(const ir::Program& program, const ir::Statement& statement, const std::vector<ir::Affine>& rows,
+                 const Machine& machine);
+
+  double extent(std::size_t row) const { return extents_[row]; }  // of the box around the domain; 1 at least
+  double points() const { return points_; }                       // instances, ranges taken in their middle
+
+  // Whether an iteration of the row's loop, alone, needs what the one before it has made: by the subscripts, so that it
+  // is a guess where these are not alike.
+  bool is_chain(std::size_t row) const;
+  // Loops outermost first, the innermost in vectors where that is no chain and cheaper (`is_vector` says so).
+  struct Cost {
+    double cycles = 0;
+    bool is_vector = false;
+  };
+  Cost cost(const std::vector<PricedOrderLoop>& loops) const;
+
+ private:
+  struct Reference {
+    std::string buffer;
+    std::set<std::vector<std::int64_t>> places;                     // constants of the subscripts: neighbours
+    std::vector<std::vector<double>> by_dimension;  // for each dimension of the buffer, what a step of each row moves
+    std::vector<double> extents;                    // of the buffer
+    std::vector<double> strides;                    // elements that a step of each row moves
+    double bytes = 4;                               // of an element
+    bool is_written = false, is_read = true;
+  };
+
+  const Machine& machine_;
+  std::vector<double> extents_;
+  double points_ = 1;
+  std::vector<Reference> references_;
+  // How far reads of the written buffer, alike but for constants, are from the write, by dimension.
+  std::vector<std::vector<double>> distances_;
+  double operations_ = 0;  // issue slots of arithmetic, of one instance
+  double latency_ = 0;     // of the longest chain through an instance
+  int lanes_ = 1;
+
+  void count_operations(const ir::Statement& statement);
+  void add_distances(const ir::Statement& statement);
+  void add_reference(const ir::Program& program, const ir::Access& access, bool is_written,
+                     const std::vector<std::string>& iterators, const std::vector<std::vector<double>>& inverse);
+  double issue_cycles(const std::vector<PricedOrderLoop>& loops, bool is_vector) const;
+  double footprint(const Reference& reference, const std::vector<PricedOrderLoop>& loops, std::size_t from) const;
+  double traffic(const std::vector<PricedOrderLoop>& loops, double capacity) const;
+};
+
+}  // namespace polyte::poly

@@ -1,0 +1,93 @@
+#include "poly/order_tree.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "poly/row_span.h"
+
+namespace polyte::poly {
+namespace {
+
+template <class Node>
+OrderTree make(Node node) {
+  return std::make_shared<const OrderNode>(OrderNode{std::move(node)});
+}
+
+std::string text_of(const OrderBand& band) {
+  std::string text = band.permutable ? "P<" : "b<";
+  for (const OrderLoop& loop : band.loops) text += loop.coincident ? 'c' : '-';
+  for (const std::string& statement : statements_below(band.child)) {
+    text += ' ' + statement + ':';
+    for (const OrderLoop& loop : band.loops)
+      text += (&loop == &band.loops.front() ? "" : ",") + ir::to_string(loop.rows.at(statement));
+  }
+  return text + '>';
+}
+
+// Loops over those iterators that the rows around do not tell.
+OrderTree with_own_loops(const ir::Statement& statement, RowSpan around) {
+  OrderBand own{{}, false, order_leaf(statement.name)};
+  for (const std::string& it : statement.iterators)
+    if (around.add(ir::Affine::symbol(it))) own.loops.push_back({{{statement.name, ir::Affine::symbol(it)}}, false});
+  return own.loops.empty() ? own.child : order_band(std::move(own));
+}
+
+OrderTree with_all_loops(const OrderTree& tree, const ir::Program& program, std::map<std::string, RowSpan> around) {
+  if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op))
+    return with_own_loops(program.statement(leaf->statement), around.at(leaf->statement));
+  if (const auto* band = std::get_if<OrderBand>(&tree->op)) {
+    for (const OrderLoop& loop : band->loops)
+      for (const auto& [statement, row] : loop.rows) around.at(statement).add(row);
+    return order_band({band->loops, band->permutable, with_all_loops(band->child, program, std::move(around))});
+  }
+  std::vector<OrderTree> children;
+  for (const OrderTree& child : std::get<OrderSequence>(tree->op).children)
+    children.push_back(with_all_loops(child, program, around));
+  return order_sequence(std::move(children));
+}
+
+}  // namespace
+
+OrderTree completed(const OrderTree& tree, const ir::Program& program) {
+  std::map<std::string, RowSpan> around;
+  for (const ir::Statement& s : program.statements) around.emplace(s.name, RowSpan(s.iterators));
+  const std::vector<std::string> there = statements_below(tree);
+  std::vector<OrderTree> all = {with_all_loops(tree, program, around)};
+  for (const ir::Statement& s : program.statements)
+    if (std::ranges::find(there, s.name) == there.end()) all.push_back(with_own_loops(s, around.at(s.name)));
+  return order_sequence(std::move(all));
+}
+
+OrderTree order_band(OrderBand band) { return make(std::move(band)); }
+OrderTree order_leaf(std::string statement) { return make(OrderLeaf{std::move(statement)}); }
+
+OrderTree order_sequence(std::vector<OrderTree> children) {
+  std::vector<OrderTree> flat;
+  for (OrderTree& child : children) {
+    if (const auto* inner = std::get_if<OrderSequence>(&child->op))
+      flat.insert(flat.end(), inner->children.begin(), inner->children.end());
+    else
+      flat.push_back(std::move(child));
+  }
+  return flat.size() == 1 ? flat.front() : make(OrderSequence{std::move(flat)});
+}
+
+std::vector<std::string> statements_below(const OrderTree& tree) {
+  if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) return {leaf->statement};
+  if (const auto* band = std::get_if<OrderBand>(&tree->op)) return statements_below(band->child);
+  std::vector<std::string> all;
+  for (const OrderTree& child : std::get<OrderSequence>(tree->op).children)
+    std::ranges::move(statements_below(child), std::back_inserter(all));
+  return all;
+}
+
+std::string to_string(const OrderTree& tree) {
+  if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) return leaf->statement;
+  if (const auto* band = std::get_if<OrderBand>(&tree->op)) return text_of(*band) + ' ' + to_string(band->child);
+  std::string text = "{ ";
+  const auto& children = std::get<OrderSequence>(tree->op).children;
+  for (const OrderTree& child : children) text += (&child == &children.front() ? "" : "; ") + to_string(child);
+  return text + " }";
+}
+
+}  // namespace polyte::poly

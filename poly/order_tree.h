@@ -1,0 +1,54 @@
+// An order of all instances of a Program, as a tree in which each statement has rows of its own:
+//   Band      loops around all statements below; an iteration of a loop is, for each statement, the value of a row
+//   Sequence  children in order
+//   Leaf      a statement
+// Reductions are loops as all others. It is what isl's schedule trees say, brought back to names (instance_order.h), and
+// what becomes `map` and `nest` (order_plan.h).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace polyte::poly {
+
+struct OrderNode;
+using OrderTree = std::shared_ptr<const OrderNode>;
+
+struct OrderLoop {
+  std::map<std::string, ir::Affine> rows;  // by statement, over its iterators and the Program's sizes
+  bool coincident = false;                 // no dependence between its iterations
+};
+struct OrderBand {
+  std::vector<OrderLoop> loops;
+  bool permutable = false;  // in any order, and in tiles
+  OrderTree child;
+};
+struct OrderSequence {
+  std::vector<OrderTree> children;
+};
+struct OrderLeaf {
+  std::string statement;
+};
+struct OrderNode {
+  std::variant<OrderBand, OrderSequence, OrderLeaf> op;
+};
+
+OrderTree order_band(OrderBand band);
+OrderTree order_sequence(std::vector<OrderTree> children);  // flattens; one child is returned itself
+OrderTree order_leaf(std::string statement);
+
+std::vector<std::string> statements_below(const OrderTree& tree);  // in order
+
+// The tree with loops of one iteration around statements whose rows do not tell all their iterators, and with statements
+// that it lacks (they have no instances) at its end.
+OrderTree completed(const OrderTree& tree, const ir::Program& program);
+
+// P<cc- S:i,j,k T:i,j,0>{ S; T }: `P` permutable, `b` not; c coincident. For --explain and tests.
+std::string to_string(const OrderTree& tree);
+
+}  // namespace polyte::poly

@@ -1,0 +1,43 @@
+#include "poly/row_span.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace polyte::poly {
+namespace {
+
+void subtract(std::vector<double>& from, const std::vector<double>& line, double factor) {
+  from.resize(std::max(from.size(), line.size()), 0);
+  for (std::size_t i = 0; i < line.size(); ++i) from[i] -= factor * line[i];
+}
+
+}  // namespace
+
+bool RowSpan::add(const ir::Affine& row) {
+  Line line{{}, std::vector<double>(++count_, 0)};
+  for (const std::string& it : iterators_) line.iterators.push_back(static_cast<double>(row.coefficient(it)));
+  line.rows.back() = 1;
+  const auto without = [](Line& from, const Line& other) {
+    const double factor = from.iterators[other.pivot];
+    subtract(from.iterators, other.iterators, factor);
+    subtract(from.rows, other.rows, factor);
+  };
+  for (const Line& known : lines_) without(line, known);
+  const auto pivot = std::ranges::find_if(line.iterators, [](double value) { return std::abs(value) > 1e-9; });
+  if (pivot == line.iterators.end()) return false;
+  line.pivot = static_cast<std::size_t>(pivot - line.iterators.begin());
+  const double scale = *pivot;
+  for (auto* side : {&line.iterators, &line.rows})
+    for (double& value : *side) value /= scale;
+  for (Line& known : lines_) without(known, line);
+  lines_.push_back(std::move(line));
+  return true;
+}
+
+std::vector<std::vector<double>> RowSpan::inverse() const {
+  std::vector<std::vector<double>> result(iterators_.size(), std::vector<double>(count_, 0));
+  for (const Line& line : lines_) std::ranges::copy(line.rows, result[line.pivot].begin());
+  return result;
+}
+
+}  // namespace polyte::poly

@@ -1,0 +1,143 @@
+// Programs with ordered regions: isl's orders of whole Programs, their price, and the scripts that come of them.
+#include "poly/instance_order.h"
+#include "poly/order_price.h"
+#include "poly/sizes_as_parameters.h"
+#include "tests/poly/checked_script.h"
+
+namespace polyte::poly {
+
+using schedule::has;
+
+namespace {
+
+constexpr const char* kLu = R"(program lu(N)
+  inout A: f64[N, N]
+  loop i in 0..N
+    loop j in 0..i
+      S0: A[i, j] += -A[i, k] * A[k, j]     for k in 0..j
+      S1: A[i, j] = A[i, j] / A[j, j]
+    S2: A[i, j] += -A[i, k] * A[k, j]       for j in i..N, k in 0..i
+)";
+
+// Recurrences of three depths in one region, and a loop that runs downwards.
+constexpr const char* kUneven = R"(program uneven(N)
+  inout A: f64[N, N]
+  inout x: f64[N]
+  temp  s: f64[]
+  loop k in 0..N
+    s[] = sum[i] A[i, k] * A[i, k]
+    S0: x[k] = s[] + 1
+    S1: A[i, j] += -A[i, k] * x[k]          for i in 0..N, j in k+1..N
+  loop u in 0..N-1 step -1
+    S2: x[u] = x[u] - x[u+1]
+)";
+
+// In place, all nine neighbours.
+constexpr const char* kNine = R"(program nine(T, N)
+  inout A: f64[N, N]
+  loop t in 0..T
+    S: A[i, j] = (A[i-1, j-1] + A[i-1, j] + A[i-1, j+1] + A[i, j-1] + A[i, j] + A[i, j+1] + A[i+1, j-1] + A[i+1, j] + A[i+1, j+1]) * 0.125   for i in 1..N-1, j in 1..N-1
+)";
+
+std::string orders_text(const InstanceOrders& orders) {
+  std::string text;
+  for (const OrderAttempt& attempt : orders.found) text += attempt.name + ": " + to_string(attempt.tree) + "\n";
+  for (const std::string& lost : orders.lost) text += "lost " + lost + "\n";
+  return text;
+}
+
+StatementPrice price_of(const ir::Program& program, const std::string& statement, const std::vector<std::string>& rows) {
+  static const Machine machine = one_core();
+  std::vector<ir::Affine> values;
+  for (const std::string& row : rows) values.push_back(ir::Affine::symbol(row));
+  return {program, program.statement(statement), values, machine};
+}
+
+double cycles_in_order(const StatementPrice& price, const std::vector<std::size_t>& order) {
+  std::vector<PricedOrderLoop> loops;
+  for (const std::size_t row : order) loops.push_back({row, 1, price.extent(row)});
+  return price.cost(loops).cycles;
+}
+
+}  // namespace
+
+TEST_CASE("the band of a factorisation holds its three statements, the sum over k too") {
+  const auto program = schedule::bound_program(kLu, {{"N", 40}});
+  const std::string orders = orders_text(instance_orders(*program));
+  CAPTURE(orders);
+  CHECK(has(orders, "P<--- S1:j,i,j S0:k,i,j S2:k,i,j>"));
+}
+
+TEST_CASE("what isl did not find is told, and nothing is found twice") {
+  const auto program = schedule::bound_program(kLu, {{"N", 40}});
+  const InstanceOrders orders = instance_orders(*program);
+  CHECK(has(orders_text(orders), "lost fused: isl finds no row that carries a dependence"));
+  for (const OrderAttempt& a : orders.found)
+    for (const OrderAttempt& b : orders.found)
+      if (&a != &b) CHECK(to_string(a.tree) != to_string(b.tree));
+}
+
+TEST_CASE("sizes are parameters again, small ones stay") {
+  const auto program = schedule::bound_program(R"(program some(N, K)
+  inout A: f64[N, K]
+  loop t in 1..N-1
+    S: A[t, j] = A[t-1, j]   for j in 0..K
+)",
+                                               {{"N", 100}, {"K", 3}});
+  const ir::Program open = with_sizes_as_parameters(*program);
+  CHECK(open.params == std::vector<std::string>{"N"});
+  CHECK(ir::equal(ir::bind(open, {{"N", 100}}), *program));
+  const std::string text = ir::print(open);
+  CHECK(has(text, "1..N - 1"));
+  CHECK(has(text, "A: f64[N, 3]"));
+}
+
+TEST_CASE("the price prefers neighbours innermost, and knows what waits") {
+  const auto program = schedule::bound_program(kLu, {{"N", 2000}});
+  const StatementPrice price = price_of(*program, "S2", {"k", "i", "j"});
+  CHECK(price.is_chain(0));
+  CHECK(!price.is_chain(2));
+  CHECK(cycles_in_order(price, {0, 1, 2}) < cycles_in_order(price, {0, 2, 1}));
+  CHECK(price.points() > 0.2 * 2000 * 2000 * 2000);
+  CHECK(price.points() < 0.4 * 2000 * 2000 * 2000);
+  const auto stencil = schedule::bound_program(schedule::kSeidel, {{"T", 10}, {"N", 100}});
+  CHECK(price_of(*stencil, "A", {"t", "i", "j"}).is_chain(2));
+}
+
+TEST_CASE("factorisations and recurrences in regions are scheduled and keep their bits") {
+  for (const std::int64_t n : {2, 5, 33}) {
+    CAPTURE(n);
+    CHECK(has(checked_script(kLu, {{"N", n}}), "> S0"));
+    CHECK(has(checked_script(kUneven, {{"N", n}}), "S2"));
+    checked_script(kUneven, {{"N", n}}, {.affine_core_only = true});
+  }
+  const std::string large = checked_script(kLu, {{"N", 33}});
+  CHECK(has(large, "{\n  map "));
+  CHECK(has(large, "<"));
+}
+
+TEST_CASE("a sum of a region that reads what it writes") {
+  CHECK(has(checked_script(R"(program sums(T, N)
+  inout A: f64[N, N]
+  loop t in 0..T
+    S: A[i, j] += A[j, i]   for i in 0..N, j in 0..N
+)",
+                           {{"T", 2}, {"N", 3}}),
+            "S"));
+}
+
+TEST_CASE("neighbours in the innermost loop of an in-place stencil do not wait for each other") {
+  const auto large = schedule::bound_program(kNine, {{"T", 500}, {"N", 2000}});
+  const auto script = auto_schedule(*large, one_core(), {});
+  REQUIRE(static_cast<bool>(script));
+  const std::string text = schedule::print(*script);
+  CAPTURE(text);
+  CHECK(!has(text, "J.i > S"));
+  CHECK(has(text, "tile ("));
+  const auto small = schedule::bound_program(kNine, {{"T", 24}, {"N", 30}});
+  const auto state = schedule::replay(small, *script, one_core(), {schedule::ProofLevel::Full, {}});
+  REQUIRE(static_cast<bool>(state));
+  CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
+}
+
+}  // namespace polyte::poly
