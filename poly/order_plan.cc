@@ -10,6 +10,7 @@
 #include <span>
 
 #include "poly/order_price.h"
+#include "poly/row_span.h"
 #include "schedule/cost/threads.h"
 
 namespace polyte::poly {
@@ -42,11 +43,15 @@ bool is_innermost(const OrderBand& band) {
 class Planner {
  public:
   Planner(const ir::Program& program, const schedule::State& reference, const Machine& machine, const OrderTree& tree,
-          Tiling tiling)
+          Tiling tiling, bool keep_order)
       : program_(program), reference_(reference), machine_(machine), tiling_(tiling) {
     for (const ir::Statement& s : program.statements) loops_[s.name];
     collect_rows(tree);
-    for (const ir::Statement& s : program.statements) prices_.emplace(s.name, StatementPrice(program, s, rows_[s.name], machine));
+    for (const ir::Statement& s : program.statements) {
+      const bool may_reorder = !keep_order || schedule::is_reorderable(s);
+      prices_.emplace(s.name, StatementPrice(program, s, rows_[s.name], machine, may_reorder));
+    }
+    choose_shapes(tree, {});
     choose_names(tree);
     NestTree nest = visit(tree, {});
     plan_.nest.maps = maps();
@@ -69,6 +74,7 @@ class Planner {
   std::map<std::string, std::vector<const OrderLoop*>> loops_;       // the same
   std::map<std::string, StatementPrice> prices_;
   std::map<const OrderLoop*, std::string> names_;
+  std::set<std::pair<std::string, const OrderLoop*>> dropped_;  // innermost loops of one iteration, by statement
 
   void collect_rows(const OrderTree& tree) {
     if (const auto* band = std::get_if<OrderBand>(&tree->op)) {
@@ -83,24 +89,52 @@ class Planner {
     }
   }
 
-  // --- names
+  // --- shapes of the innermost bands
 
-  std::set<std::string> taken_;
+  std::map<const OrderBand*, BandShape> shapes_;
+  std::set<const OrderLoop*> in_tiles_;
 
-  // An iterator's own where that is the row of some statement, its capital where the row only brings it in.
-  void choose_names(const OrderTree& tree) {
-    for (const ir::Buffer& buffer : program_.buffers) taken_.insert(buffer.name);
-    for (const std::string& param : program_.params) taken_.insert(param);
-    for (const auto& [size, value] : program_.sizes) taken_.insert(size);
-    name_below(tree);
+  void choose_shapes(const OrderTree& tree, std::vector<const OrderLoop*> around) {
+    if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
+      for (const OrderTree& child : sequence->children) choose_shapes(child, around);
+    } else if (const auto* band = std::get_if<OrderBand>(&tree->op)) {
+      if (is_innermost(*band)) {
+        const BandShape& shape = shapes_[band] = best_shape(*band, around);
+        for (const std::size_t m : shape.tiles) in_tiles_.insert(&band->loops[m]);
+        return;
+      }
+      for (const OrderLoop& loop : band->loops) around.push_back(&loop);
+      choose_shapes(band->child, std::move(around));
+    }
   }
 
-  void name_below(const OrderTree& tree) {
+  // --- names
+
+  std::set<std::string> reserved_, names_of_tiled_;
+
+  // An iterator's own where that is the row of some statement, its capital where the row only brings it in. `tile` means
+  // all loops of a name, so that no other loop has that of a tiled one; else a name is used once on a path.
+  void choose_names(const OrderTree& tree) {
+    for (const ir::Buffer& buffer : program_.buffers) reserved_.insert(buffer.name);
+    for (const std::string& param : program_.params) reserved_.insert(param);
+    for (const auto& [size, value] : program_.sizes) reserved_.insert(size);
+    name_below(tree, true, {});
+    reserved_.insert(names_of_tiled_.begin(), names_of_tiled_.end());
+    name_below(tree, false, {});
+  }
+
+  void name_below(const OrderTree& tree, bool tiled, std::set<std::string> on_path) {
     if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
-      for (const OrderTree& child : sequence->children) name_below(child);
+      for (const OrderTree& child : sequence->children) name_below(child, tiled, on_path);
     } else if (const auto* band = std::get_if<OrderBand>(&tree->op)) {
-      for (const OrderLoop& loop : band->loops) names_[&loop] = fresh(wanted_name(loop, statements_below(band->child)));
-      name_below(band->child);
+      for (const OrderLoop& loop : band->loops) {
+        if (in_tiles_.contains(&loop) != tiled) continue;
+        const std::string name =
+            fresh(wanted_name(loop, statements_below(band->child)), tiled ? names_of_tiled_ : on_path);
+        names_[&loop] = name;
+        (tiled ? names_of_tiled_ : on_path).insert(name);
+      }
+      name_below(band->child, tiled, std::move(on_path));
     }
   }
 
@@ -113,22 +147,29 @@ class Planner {
     return "c";
   }
 
-  std::string fresh(const std::string& wanted) {
+  std::string fresh(const std::string& wanted, const std::set<std::string>& taken) const {
     std::string name = wanted;
-    for (int i = 2; !taken_.insert(name).second; ++i) name = wanted + std::to_string(i);
+    for (int i = 2; reserved_.contains(name) || taken.contains(name); ++i) name = wanted + std::to_string(i);
     return name;
   }
 
   // --- maps: one for statements of the same loops, none for those whose rows the reference has under these names
 
+  // The loops of a statement in the nest: those around it of which a row is new, or that others share.
+  std::vector<const OrderLoop*> kept_loops(const std::string& statement) const {
+    std::vector<const OrderLoop*> kept = loops_.at(statement);
+    std::erase_if(kept, [&](const OrderLoop* loop) { return dropped_.contains({statement, loop}); });
+    return kept;
+  }
+
   bool has_rows_of_reference(const std::string& statement) const {
     const auto& have = reference_.at(statement).rows;
-    const auto& want = rows_.at(statement);
+    const auto want = kept_loops(statement);
     if (have.size() != want.size()) return false;
     return std::ranges::all_of(have, [&](const schedule::LoopRow& row) {
-      for (std::size_t i = 0; i < want.size(); ++i)
-        if (names_.at(loops_.at(statement)[i]) == row.loop) return want[i] == row.value;
-      return false;
+      const auto is_it = [&](const OrderLoop* loop) { return names_.at(loop) == row.loop; };
+      const auto found = std::ranges::find_if(want, is_it);
+      return found != want.end() && (*found)->rows.at(statement) == row.value;
     });
   }
 
@@ -137,10 +178,14 @@ class Planner {
     for (const ir::Statement& s : program_.statements) {
       if (has_rows_of_reference(s.name)) continue;
       std::vector<std::string> loops;
-      for (const OrderLoop* loop : loops_.at(s.name)) loops.push_back(names_.at(loop));
+      schedule::PlannedMap::Item item{s.name, {}};
+      for (const OrderLoop* loop : kept_loops(s.name)) {
+        loops.push_back(names_.at(loop));
+        item.values.push_back(loop->rows.at(s.name));
+      }
       auto same = std::ranges::find(all, loops, &schedule::PlannedMap::loops);
       if (same == all.end()) same = all.insert(all.end(), schedule::PlannedMap{.items = {}, .loops = loops});
-      same->items.push_back({s.name, rows_.at(s.name)});
+      same->items.push_back(std::move(item));
     }
     return all;
   }
@@ -149,7 +194,9 @@ class Planner {
 
   NestTree visit(const OrderTree& tree, const std::vector<const OrderLoop*>& around) {
     if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) {
-      add_cost(leaf->statement, around, {}, {});
+      NestPath path;
+      for (const OrderLoop* loop : around) path.push_back({names_.at(loop)});
+      add_cost(leaf->statement, path, cost_of(leaf->statement, around, {}, {}));
       return schedule::nest_statement(leaf->statement);
     }
     if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
@@ -166,6 +213,14 @@ class Planner {
       path.push_back({names_.at(&loop)});
     }
     return schedule::nest_path(path, visit(band.child, here));
+  }
+
+  // Whether the other loops of a statement say which iteration of this one it is in.
+  bool is_told_by_others(const std::string& statement, const OrderLoop& loop) const {
+    RowSpan others(program_.statement(statement).iterators);
+    for (const OrderLoop* other : loops_.at(statement))
+      if (other != &loop) others.add(other->rows.at(statement));
+    return !others.add(loop.rows.at(statement));
   }
 
   // The number of a loop among the rows of a statement.
@@ -194,11 +249,12 @@ class Planner {
     return price.cost(loops);
   }
 
-  void add_cost(const std::string& statement, const std::vector<const OrderLoop*>& around,
-                std::span<const OrderLoop> band, const BandShape& shape) {
-    const StatementPrice::Cost cost = cost_of(statement, around, band, shape);
+  // `path`: the loops of the statement as the nest has them.
+  void add_cost(const std::string& statement, const NestPath& path, const StatementPrice::Cost& cost) {
     plan_.cycles += cost.cycles;
-    if (cost.is_vector) plan_.in_vectors.insert(statement);
+    if (cost.inner == StatementPrice::Inner::Vector) plan_.in_vectors.insert(statement);
+    if (cost.inner == StatementPrice::Inner::Parts)
+      plan_.in_parts[statement] = {path.back().name, path.size() > 1 ? path[path.size() - 2].name : ""};
   }
 
   double cycles_of(const OrderBand& band, const std::vector<const OrderLoop*>& around, const BandShape& shape) const {
@@ -275,8 +331,7 @@ class Planner {
   }
 
   NestTree innermost(const OrderBand& band, const std::vector<const OrderLoop*>& around) {
-    const BandShape shape = best_shape(band, around);
-    for (const std::string& statement : statements_below(band.child)) add_cost(statement, around, band.loops, shape);
+    const BandShape& shape = shapes_.at(&band);
     NestPath path;
     for (const std::size_t m : shape.tiles) {
       tiled_.loops.push_back(names_.at(&band.loops[m]));
@@ -289,9 +344,18 @@ class Planner {
     };
     for (std::size_t i = 0; i + 1 < shape.points.size(); ++i) path.push_back({point(shape.points[i])});
     const NestPath last = {{point(shape.points.back())}};
+    NestPath whole;
+    for (const OrderLoop* loop : around) whole.push_back({names_.at(loop)});
+    whole = schedule::joined(schedule::joined(whole, path), last);
     std::vector<NestTree> leaves;  // the last loop once for each
-    for (const std::string& statement : statements_below(band.child))
-      leaves.push_back(schedule::nest_path(last, schedule::nest_statement(statement)));
+    const OrderLoop& innermost = band.loops[shape.points.back()];
+    for (const std::string& statement : statements_below(band.child)) {
+      add_cost(statement, whole, cost_of(statement, around, band.loops, shape));
+      const NestTree leaf = schedule::nest_statement(statement);
+      const bool is_needless = !in_tiles_.contains(&innermost) && is_told_by_others(statement, innermost);
+      if (is_needless) dropped_.insert({statement, &innermost});
+      leaves.push_back(is_needless ? leaf : schedule::nest_path(last, leaf));
+    }
     return schedule::nest_path(path, schedule::nest_sequence(std::move(leaves)));
   }
 };
@@ -316,22 +380,22 @@ std::vector<OrderTree> wavefronts_of(const OrderTree& tree) {
 
 OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& reference, const std::string& name,
                            const OrderTree& tree, const Machine& machine) {
-  OrderPlan plan = Planner(program, reference, machine, tree, Tiling::Fixed).run();
+  OrderPlan plan = Planner(program, reference, machine, tree, Tiling::Fixed, true).run();
   plan.name = name;
   return plan;
 }
 
 std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::State& reference, const std::string& name,
-                                const OrderTree& tree, const Machine& machine) {
+                                const OrderTree& tree, const Machine& machine, bool keep_order) {
   std::vector<OrderPlan> plans;
   for (const Tiling tiling : {Tiling::Best, Tiling::None}) {
-    OrderPlan plan = Planner(program, reference, machine, tree, tiling).run();
+    OrderPlan plan = Planner(program, reference, machine, tree, tiling, keep_order).run();
     plan.name = name + (plan.nest.tile ? ", tiled" : "");
     if (plans.empty() || plans.front().nest.tile) plans.push_back(std::move(plan));
   }
   const double least = kWorthAFront * std::ranges::min(plans, {}, &OrderPlan::cycles).cycles;
   for (const OrderTree& front : wavefronts_of(tree)) {
-    OrderPlan plan = Planner(program, reference, machine, front, Tiling::Best).run();
+    OrderPlan plan = Planner(program, reference, machine, front, Tiling::Best, keep_order).run();
     plan.name = name + ", wavefront";
     if (plan.cycles < least) plans.push_back(std::move(plan));
   }

@@ -2,6 +2,7 @@
 // in vectors and which on threads. All that a band allows is priced (order_price.h), nothing is measured.
 #pragma once
 
+#include <map>
 #include <set>
 
 #include "poly/order_tree.h"
@@ -15,7 +16,13 @@ struct OrderPlan {
   std::string name;         // of the attempt, and what was done with it
   schedule::NestPlan nest;  // all of the kernel, kinds of loops left out
   double cycles = 0;        // of one core, as predicted
-  std::set<std::string> in_vectors = {};  // statements whose innermost loop is priced so, where it is proved
+  // What is priced of innermost loops, and has to be proved: statements whose loop runs in vectors, and sums whose
+  // terms are added up in parts.
+  struct Parts {
+    std::string loop, around;  // and the loop outside it; empty: none
+  };
+  std::set<std::string> in_vectors = {};
+  std::map<std::string, Parts> in_parts = {};
 };
 
 // isl's order with tiles of 32 in each band that may be tiled, nothing priced: the arm `isl`.
@@ -24,6 +31,6 @@ OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& re
 
 // The best plan with tiles and the best without, the cheaper one first; the second is left out where it is the same.
 std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::State& reference, const std::string& name,
-                                const OrderTree& tree, const Machine& machine);
+                                const OrderTree& tree, const Machine& machine, bool keep_order);
 
 }  // namespace polyte::poly

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "poly/row_span.h"
 
@@ -14,6 +15,7 @@ constexpr double kLoadsACycle = 2, kStoresACycle = 1;
 constexpr double kLevel2 = 32, kLevel3 = 12, kMemory = 3;  // bytes a cycle that a level hands over
 constexpr double kLoopStart = 6;                           // cycles of entering an innermost loop
 constexpr double kGather = 3, kScatter = 2;                // slots a lane whose neighbours are elsewhere
+constexpr double kAddParts = 60;                           // cycles until the parts of a sum are one
 constexpr double kDivision = 4, kCall = 12;                // issue slots of a lane
 constexpr double kOperation = 4;                           // cycles of latency of an addition or a multiplication
 
@@ -30,6 +32,11 @@ double value_at(const ir::Affine& e, const Middle& middle) {
     sum += static_cast<double>(term.coefficient) * found->second;
   }
   return sum;
+}
+
+bool is_associative(const ir::Statement& statement) {
+  return statement.combiner != ir::Combiner::None && statement.combiner != ir::Combiner::ArgMin &&
+         statement.combiner != ir::Combiner::ArgMax;
 }
 
 Middle middle_of(const ir::Program& program, const ir::Statement& statement) {
@@ -58,7 +65,7 @@ Middle middle_of(const ir::Program& program, const ir::Statement& statement) {
 }  // namespace
 
 StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& statement,
-                               const std::vector<ir::Affine>& rows, const Machine& machine)
+                               const std::vector<ir::Affine>& rows, const Machine& machine, bool may_reorder)
     : machine_(machine), lanes_(machine.lanes(program.buffer(statement.writes[0].buffer).dtype)) {
   const Middle middle = middle_of(program, statement);
   for (const auto& [it, extent] : middle.extent) points_ *= extent;
@@ -89,6 +96,12 @@ StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& 
       add_reference(program, {load->buffer, load->indices}, false, statement.iterators, inverse);
   count_operations(statement);
   add_distances(statement);
+  const auto own = std::span(statement.iterators).subspan(static_cast<std::size_t>(statement.region_depth));
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const auto it = rows[r].as_symbol();
+    const bool is_own = it && std::ranges::find(own, *it) != own.end();
+    can_part_.push_back(may_reorder && is_own && references_.front().strides[r] == 0 && is_associative(statement));
+  }
 }
 
 // Subscripts that differ by constants alone are one reference: its neighbours are in the same lines.
@@ -176,9 +189,10 @@ bool StatementPrice::is_chain(std::size_t row) const {
   });
 }
 
-double StatementPrice::issue_cycles(const std::vector<PricedOrderLoop>& loops, bool is_vector) const {
+double StatementPrice::issue_cycles(const std::vector<PricedOrderLoop>& loops, Inner how) const {
   if (loops.empty()) return operations_;
   const PricedOrderLoop& inner = loops.back();
+  const bool is_vector = how != Inner::Serial;
   const double lanes = is_vector ? lanes_ : 1;
   const double turns = std::max(1.0, std::ceil(inner.trips / lanes));  // of vectors, of one run of the innermost loop
   double loads = 0, stores = 0;
@@ -192,7 +206,8 @@ double StatementPrice::issue_cycles(const std::vector<PricedOrderLoop>& loops, b
   }
   const double slots =
       std::max({loads / kLoadsACycle, stores / kStoresACycle, operations_ / std::max(1, machine_.fma_per_cycle), 1.0});
-  double run = turns * (is_chain(inner.row) ? std::max(slots, latency_) : slots) + kLoopStart;
+  const bool waits = how != Inner::Parts && is_chain(inner.row);
+  double run = turns * (waits ? std::max(slots, latency_) : slots) + kLoopStart + (how == Inner::Parts ? kAddParts : 0);
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) run *= std::max(1.0, loops[l].trips);
   return run;
 }
@@ -237,15 +252,21 @@ StatementPrice::Cost StatementPrice::cost(const std::vector<PricedOrderLoop>& lo
   double box = 1;
   for (const PricedOrderLoop& loop : loops) box *= std::max(1.0, loop.trips);
   const double share = std::min(1.0, points_ / box);  // of the box that the domain fills
-  const double scalar = issue_cycles(loops, false);
-  const bool can_be_vector = !loops.empty() && !is_chain(loops.back().row) && loops.back().trips > 1;
-  const double vector = can_be_vector ? issue_cycles(loops, true) : scalar;
-  const double issue = std::min(scalar, vector);
+  Cost best{issue_cycles(loops, Inner::Serial), Inner::Serial};
+  const auto consider = [&](Inner inner) {
+    const double cycles = issue_cycles(loops, inner);
+    if (cycles < best.cycles) best = {cycles, inner};
+  };
+  if (!loops.empty() && loops.back().trips > 1) {
+    if (!is_chain(loops.back().row)) consider(Inner::Vector);
+    if (can_part_[loops.back().row] && loops.back().step == 1) consider(Inner::Parts);
+  }
+  const double issue = best.cycles;
   const double level2 = traffic(loops, kUsable * static_cast<double>(machine_.l1.bytes)) / kLevel2;
   const double level3 = traffic(loops, kUsable * static_cast<double>(machine_.l2.bytes)) / kLevel3;
   const double memory = traffic(loops, kUsable * static_cast<double>(machine_.l3.bytes)) / kMemory;
-  const double cycles = std::max({issue, level2, level3, memory}) + 0.1 * (issue + level2 + level3 + memory);
-  return {share * cycles, vector < scalar};
+  best.cycles = share * (std::max({issue, level2, level3, memory}) + 0.1 * (issue + level2 + level3 + memory));
+  return best;
 }
 
 }  // namespace polyte::poly

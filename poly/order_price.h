@@ -25,8 +25,9 @@ struct PricedOrderLoop {
 class StatementPrice {
  public:
   // `rows` of the statement, outermost first, over its iterators and the Program's sizes.
+  // `may_reorder`: terms of a sum may change places.
   StatementPrice(const ir::Program& program, const ir::Statement& statement, const std::vector<ir::Affine>& rows,
-                 const Machine& machine);
+                 const Machine& machine, bool may_reorder);
 
   double extent(std::size_t row) const { return extents_[row]; }  // of the box around the domain; 1 at least
   double points() const { return points_; }                       // instances, ranges taken in their middle
@@ -34,10 +35,12 @@ class StatementPrice {
   // Whether an iteration of the row's loop, alone, needs what the one before it has made: by the subscripts, so that it
   // is a guess where these are not alike.
   bool is_chain(std::size_t row) const;
-  // Loops outermost first, the innermost in vectors where that is no chain and cheaper (`is_vector` says so).
+  // Loops outermost first; the innermost as it is cheapest: one after the other, in vectors where that is no chain, or
+  // of a sum into one cell in parts, as many as keep the adders busy, which are added up at its end.
+  enum class Inner { Serial, Vector, Parts };
   struct Cost {
     double cycles = 0;
-    bool is_vector = false;
+    Inner inner = Inner::Serial;
   };
   Cost cost(const std::vector<PricedOrderLoop>& loops) const;
 
@@ -60,13 +63,14 @@ class StatementPrice {
   std::vector<std::vector<double>> distances_;
   double operations_ = 0;  // issue slots of arithmetic, of one instance
   double latency_ = 0;     // of the longest chain through an instance
+  std::vector<bool> can_part_;  // by row: it counts terms of a sum, of one cell
   int lanes_ = 1;
 
   void count_operations(const ir::Statement& statement);
   void add_distances(const ir::Statement& statement);
   void add_reference(const ir::Program& program, const ir::Access& access, bool is_written,
                      const std::vector<std::string>& iterators, const std::vector<std::vector<double>>& inverse);
-  double issue_cycles(const std::vector<PricedOrderLoop>& loops, bool is_vector) const;
+  double issue_cycles(const std::vector<PricedOrderLoop>& loops, Inner inner) const;
   double footprint(const Reference& reference, const std::vector<PricedOrderLoop>& loops, std::size_t from) const;
   double traffic(const std::vector<PricedOrderLoop>& loops, double capacity) const;
 };

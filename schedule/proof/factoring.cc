@@ -48,6 +48,7 @@ class FactorCheck {
     if (auto why = wrong_init()) return fault(*why);
     if (auto why = wrong_merge()) return fault(*why);
     if (auto why = wrong_users()) return fault(*why);
+    if (auto why = wrong_terms()) return fault(*why);
     if (!may_be_parted()) return fault("the contract does not let its updates run in another order");
     return wrong_cells();
   }
@@ -125,14 +126,23 @@ class FactorCheck {
                        [&](const ir::Index& index) { return may_exchange(state_, *update_, index.affine); });
   }
 
-  // The parts are nobody else's, and the sum does not read itself.
+  // The parts are nobody else's.
   std::optional<std::string> wrong_users() const {
     for (std::size_t i = 0; i < after_.program->statements.size(); ++i)
       if ((i < first_ || i > first_ + 2) && touches(after_.program->statements[i], rewrite_.other))
         return after_.program->statements[i].name + " touches " + rewrite_.other;
-    ir::Statement reader = *update_;
-    reader.writes[0].buffer = "";
-    if (touches(reader, rewrite_.tensor)) return update_->name + " reads " + rewrite_.tensor;
+    return std::nullopt;
+  }
+
+  // Terms that read the tensor read other cells than those that are summed up in the same iteration of the regions:
+  // these have their new values only at the end of it.
+  std::optional<std::string> wrong_terms() const {
+    const isl::set summed = cells_in_time(2, rewrite_.tensor, true).range();
+    const IslStatement& part = after_.model.statements[first_ + 1];
+    const int tensor = access(2, rewrite_.tensor, true).buffer;
+    for (const IslAccess& term : part.accesses)
+      if (!term.write && term.buffer == tensor && !in_time(first_ + 1, term).range().is_disjoint(summed))
+        return update_->name + " reads " + rewrite_.tensor;
     return std::nullopt;
   }
 

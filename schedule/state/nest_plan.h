@@ -165,8 +165,13 @@ struct PlannedTensorize {
   std::string intrinsic;
   Provenance by = Provenance::TileModel;
 };
-using PlannedStep = std::variant<PlannedFuse, PlannedRename, PlannedSplit, PlannedBind, PlannedReorder, PlannedPad,
-                                 PlannedSwizzle, PlannedPipeline, PlannedTensorize>;
+struct PlannedTailCut {  // the last, incomplete tile of a loop that is split already has loops of its own
+  LoopName loop;
+  Provenance by = Provenance::TileModel;
+};
+using PlannedStep = std::variant<PlannedFuse, PlannedRename, PlannedSplit, PlannedParts, PlannedTailCut, PlannedBind,
+                                 PlannedReorder, PlannedPad, PlannedSwizzle, PlannedPipeline, PlannedTensorize,
+                                 PlannedStage>;
 
 struct NestPlan {
   int number = 0;  // in its kernel; tells its parameters from those of other nests
@@ -183,7 +188,7 @@ struct NestPlan {
   std::vector<PlannedStage> stages = {};
   std::vector<PlannedReuse> reuses = {};
   std::vector<PlannedPrefetch> prefetches = {};
-  std::vector<PlannedStep> steps = {};      // from loops to blocks and threads, one after the other
+  std::vector<PlannedStep> steps = {};      // what comes after, one after the other: blocks and threads, parts of sums
   std::set<std::string> reassociated = {};  // loops whose terms change places: the contract has to name them
 };
 

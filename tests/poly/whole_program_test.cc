@@ -50,7 +50,7 @@ StatementPrice price_of(const ir::Program& program, const std::string& statement
   static const Machine machine = one_core();
   std::vector<ir::Affine> values;
   for (const std::string& row : rows) values.push_back(ir::Affine::symbol(row));
-  return {program, program.statement(statement), values, machine};
+  return {program, program.statement(statement), values, machine, false};
 }
 
 double cycles_in_order(const StatementPrice& price, const std::vector<std::size_t>& order) {

@@ -4,8 +4,7 @@
 //                                           T.update: T[m] += P[l, m]     its loop over the parts is called L again
 // P.init and T.update inherit the splits of T's free loops and stand before and after P.update, below the loops that
 // T.update has outside its reduction. A cell known at run time only (h[bin[n]] += 1) has a part a cell of T.
-// In an ordered region (what `rewrite online` leaves) the three stand in the place of T.update: each iteration of the
-// region has parts of its own, in the same cells.
+// In an ordered region the three stand in the place of T.update: each iteration of the region has parts of its own.
 // A rewrite of the Program: the contract has to name the loop, unless no order can change a bit.
 #include <algorithm>
 
@@ -69,11 +68,20 @@ class Factoring {
     update_ = *found;
     if (ir::Combiner c = body().combiner; c == ir::Combiner::ArgMin || c == ir::Combiner::ArgMax)
       return conservative(tensor + " is a pair (" + ir::to_string(c) + "): pairs are not reduced in parts");
-    ScheduledStatement reader;
-    reader.body = body();
-    reader.body.writes.front().buffer = "";
-    if (reads(reader, tensor)) return malformed(update_ + " reads " + tensor + ": its updates depend on each other");
+    if (has_term_at_cell()) return malformed(update_ + " reads " + tensor + ": its updates depend on each other");
     return check_new_tensor(before_, directive_.partial);
+  }
+
+  // In plain sight; what terms read elsewhere of the tensor is for the proof to say.
+  bool has_term_at_cell() const {
+    const std::vector<ir::Index>& cell = body().writes.front().indices;
+    const auto is_cell = [&](const ir::Load* load) {
+      return load->buffer == directive_.tensor && std::ranges::equal(load->indices, cell, [](const auto& a, const auto& b) {
+               return a.affine == b.affine && !a.indirect && !b.indirect;
+             });
+    };
+    return std::ranges::any_of(body().values,
+                               [&](const ir::Expr& value) { return std::ranges::any_of(ir::loads_of(value), is_cell); });
   }
 
   std::optional<Refusal> find_loop() {
@@ -131,7 +139,8 @@ class Factoring {
     Names symbols;
     for (const ir::Index& index : body().writes.front().indices) {
       const auto symbol = (index.affine - index.affine.constant()).as_symbol();
-      by_iterators_ = by_iterators_ && !index.indirect && symbol && has(free_, *symbol) && !has(symbols, *symbol);
+      const bool is_own = symbol && (has(free_, *symbol) || has(ordered_, *symbol));
+      by_iterators_ = by_iterators_ && !index.indirect && is_own && !has(symbols, *symbol);
       if (symbol) symbols.push_back(*symbol);
     }
     if (by_iterators_ || !ordered_.empty()) return;
