@@ -78,6 +78,7 @@ Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine
   if (options.notes)
     for (const auto& notes : {arranged->given_up, arranged->schedule.notes})
       options.notes->insert(options.notes->end(), notes.begin(), notes.end());
+  if (options.considered) *options.considered = std::move(arranged->schedule.considered);
   schedule::KernelPlan plan{std::move(arranged->schedule.nests), {}};
   if (!options.affine_core_only && !machine.gpu)
     for (const std::string& result : schedule::streamed_results(program, machine, reused_results(plan)))

@@ -252,9 +252,9 @@ class Planner {
   // `path`: the loops of the statement as the nest has them.
   void add_cost(const std::string& statement, const NestPath& path, const StatementPrice::Cost& cost) {
     plan_.cycles += cost.cycles;
-    if (cost.inner == StatementPrice::Inner::Vector) plan_.in_vectors.insert(statement);
-    if (cost.inner == StatementPrice::Inner::Parts)
-      plan_.in_parts[statement] = {path.back().name, path.size() > 1 ? path[path.size() - 2].name : ""};
+    if (cost.inner == StatementPrice::Inner::Serial) return;
+    auto& kind = cost.inner == StatementPrice::Inner::Vector ? plan_.in_vectors : plan_.in_parts;
+    kind[statement] = {path.back().name, path.size() > 1 ? path[path.size() - 2].name : "", cost.cycles};
   }
 
   double cycles_of(const OrderBand& band, const std::vector<const OrderLoop*>& around, const BandShape& shape) const {

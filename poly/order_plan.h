@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 
 #include "poly/order_tree.h"
 #include "schedule/state/nest_plan.h"
@@ -18,11 +17,11 @@ struct OrderPlan {
   double cycles = 0;        // of one core, as predicted
   // What is priced of innermost loops, and has to be proved: statements whose loop runs in vectors, and sums whose
   // terms are added up in parts.
-  struct Parts {
+  struct Inner {
     std::string loop, around;  // and the loop outside it; empty: none
+    double cycles = 0;         // of the statement
   };
-  std::set<std::string> in_vectors = {};
-  std::map<std::string, Parts> in_parts = {};
+  std::map<std::string, Inner> in_vectors = {}, in_parts = {};
 };
 
 // isl's order with tiles of 32 in each band that may be tiled, nothing priced: the arm `isl`.

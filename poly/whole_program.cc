@@ -1,6 +1,7 @@
 #include "poly/whole_program.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 
 #include "poly/instance_order.h"
@@ -13,56 +14,23 @@ namespace polyte::poly {
 namespace {
 
 using schedule::LoopKind;
+using schedule::NestPlan;
 using schedule::NestTree;
 
 constexpr std::size_t kMostProofs = 4;  // of plans, the cheapest first
-
-Result<schedule::State, schedule::Refusal> replayed(const ir::Program& program, const Machine& machine,
-                                                    const schedule::NestPlan& nest) {
-  const schedule::Script script = schedule::write_script(program, "order", machine, {.nests = {nest}});
-  return schedule::replay(std::make_shared<const ir::Program>(program), script, machine,
-                          {schedule::ProofLevel::Directive, {}});
-}
-
-// Innermost loops of statements that are priced so run in vectors where their iterations are independent.
-class Vectors {
- public:
-  Vectors(const schedule::State& state, const std::set<std::string>& priced)
-      : state_(state), priced_(priced), prover_(state.reference) {}
-
-  NestTree of(const NestTree& tree) {
-    if (const auto* sequence = std::get_if<schedule::NestSequence>(&tree->op)) {
-      std::vector<NestTree> all;
-      for (const NestTree& child : sequence->children) all.push_back(of(child));
-      return schedule::nest_sequence(std::move(all));
-    }
-    const auto* loop = std::get_if<schedule::NestLoop>(&tree->op);
-    if (!loop) return tree;
-    const auto* leaf = std::get_if<schedule::NestLeaf>(&loop->body->op);
-    if (!leaf) return schedule::nest_path({{loop->name, loop->kind}}, of(loop->body));
-    const schedule::LoopId id = schedule::path_to(state_.tree, leaf->statement).back()->id;
-    const bool is_vector = priced_.contains(leaf->statement) && !prover_.check_independent(state_, id);
-    return schedule::nest_path({{loop->name, is_vector ? LoopKind::Vector : loop->kind}}, loop->body);
-  }
-
- private:
-  const schedule::State& state_;
-  const std::set<std::string>& priced_;
-  schedule::Prover prover_;
-};
+constexpr double kMostSerial = 0.3;     // of a plan's cycles, by loops that were priced in vectors and are not proved
 
 // The innermost loop of a sum in four vectors of parts, these added up in one, and that in the sum.
 //
 //   split_reduction s: i by 4*L as s_v       s_v.update: i.o > <i.i>         the terms
 //   split_reduction s: i.i by L as s_l       s_l.update: [i.i.o] > <i.i.i>   the vectors
 //                                            s.update:   [i.i.i]             the lanes
-std::vector<schedule::PlannedStep> parts_of(const ir::Program& program, const std::string& statement,
-                                            const OrderPlan::Parts& parts) {
-  const std::string& tensor = program.statement(statement).writes.front().buffer;
+std::vector<schedule::PlannedStep> parts_of(const ir::Statement& statement, const OrderPlan::Inner& inner) {
+  const std::string& tensor = statement.writes.front().buffer;
   const std::string vectors = tensor + "_v", lanes = tensor + "_l";
-  const std::string in_vectors = schedule::within_tile(parts.loop), in_lanes = schedule::within_tile(in_vectors);
+  const std::string in_vectors = schedule::within_tile(inner.loop), in_lanes = schedule::within_tile(in_vectors);
   std::vector<schedule::PlannedStep> steps;
-  steps.emplace_back(schedule::PlannedParts{tensor, parts.loop, schedule::Vectors{4}, vectors});
+  steps.emplace_back(schedule::PlannedParts{tensor, inner.loop, schedule::Vectors{4}, vectors});
   steps.emplace_back(schedule::PlannedParts{tensor, in_vectors, schedule::Vectors{1}, lanes});
   steps.emplace_back(schedule::PlannedTailCut{{vectors + ".update", in_vectors}});
   for (const std::string& part : {vectors + ".init", vectors + ".update"})
@@ -70,24 +38,156 @@ std::vector<schedule::PlannedStep> parts_of(const ir::Program& program, const st
   for (const std::string& part : {lanes + ".init", lanes + ".update"})
     steps.emplace_back(schedule::PlannedBind{part, in_lanes, LoopKind::Vector});
   steps.emplace_back(schedule::PlannedBind{lanes + ".update", schedule::tiles_of(in_vectors), LoopKind::Unrolled});
-  steps.emplace_back(schedule::PlannedBind{statement, in_lanes, LoopKind::Unrolled});
+  steps.emplace_back(schedule::PlannedBind{statement.name, in_lanes, LoopKind::Unrolled});
   for (const std::string& part : {vectors, lanes}) {
     schedule::PlannedStage stage{.tensor = part, .memory = schedule::Memory::Register};
-    if (!parts.around.empty()) stage.at = {part + ".update", parts.around};
+    if (!inner.around.empty()) stage.at = {part + ".update", inner.around};
     steps.emplace_back(std::move(stage));
   }
   return steps;
 }
 
-// With parts for those sums of which these are proved, one after the other: what is refused leaves its sum as it is.
-void add_parts(const ir::Program& program, const Machine& machine, const OrderPlan& plan, schedule::NestPlan& nest) {
-  for (const auto& [statement, parts] : plan.in_parts) {
-    schedule::NestPlan with_parts = nest;
-    for (schedule::PlannedStep& step : parts_of(program, statement, parts)) with_parts.steps.push_back(std::move(step));
-    for (const std::string& it : program.statement(statement).reductions) with_parts.reassociated.insert(it);
-    if (replayed(program, machine, with_parts)) nest = std::move(with_parts);
-  }
+// The one iteration of a loop over `it` that writes what its other iterations read, or reads what they write: j = k of
+// A[i, j] = f(A[i, k]). Over the statement's other iterators; nullopt where there are none, or several.
+std::optional<ir::Affine> meeting_point(const ir::Statement& statement, const std::string& it) {
+  const ir::Access& write = statement.writes.front();
+  std::optional<ir::Affine> point;
+  for (const ir::Expr& value : statement.values)
+    for (const ir::Load* load : ir::loads_of(value)) {
+      if (load->buffer != write.buffer) continue;
+      for (std::size_t d = 0; d < write.indices.size(); ++d) {
+        const ir::Affine &there = write.indices[d].affine, &here = load->indices[d].affine;
+        if (there.coefficient(it) != 1 || here.uses(it)) continue;
+        const ir::Affine at = here - (there - ir::Affine::symbol(it));
+        if (point && *point != at) return std::nullopt;
+        point = at;
+      }
+    }
+  return point;
 }
+
+// Index-set splitting: before the meeting point, at it, and after it, the first and last in vectors.
+std::optional<std::vector<schedule::PlannedStep>> cuts_of(const ir::Statement& statement,
+                                                          const OrderPlan::Inner& inner) {
+  const auto is_iterator = std::ranges::find(statement.iterators, inner.loop) != statement.iterators.end();
+  const auto point = is_iterator ? meeting_point(statement, inner.loop) : std::nullopt;
+  if (!point) return std::nullopt;
+  const std::string below = inner.loop + ".lo", rest = inner.loop + ".rest", above = inner.loop + ".hi";
+  const std::string first = statement.name + ".lo", other = statement.name + ".rest";
+  std::vector<schedule::PlannedStep> steps;
+  steps.emplace_back(schedule::PlannedCut{{statement.name, inner.loop}, *point, below, rest});
+  steps.emplace_back(schedule::PlannedCut{{other, rest}, *point + 1, inner.loop + ".at", above});
+  steps.emplace_back(schedule::PlannedBind{first, below, LoopKind::Vector});
+  steps.emplace_back(schedule::PlannedBind{other + ".hi", above, LoopKind::Vector});
+  return steps;
+}
+
+std::string priced(const OrderPlan& plan) {
+  char cycles[32];
+  std::snprintf(cycles, sizeof cycles, "%.3g", plan.cycles);
+  return std::string(cycles) + " cycles predicted: " + plan.name + ", " + schedule::print(plan.nest.tree);
+}
+
+// One plan after the other, until one is proved with what it was priced for.
+class WholeProgram {
+ public:
+  WholeProgram(const ir::Program& program, const Machine& machine)
+      : program_(std::make_shared<const ir::Program>(program)), machine_(machine) {}
+
+  std::string reasons;                  // what was lost
+  std::vector<std::string> considered;  // all of it, a line each
+
+  void lose(const std::string& why) {
+    reasons += (reasons.empty() ? "" : "; ") + why;
+    considered.push_back("lost: " + why);
+  }
+
+  std::optional<NestPlan> first_proved(std::vector<OrderPlan> plans, bool as_isl_says) {
+    std::optional<NestPlan> slow;  // proved, with loops that were to be vectors
+    plans.resize(std::min(plans.size(), kMostProofs));
+    for (OrderPlan& plan : plans) {
+      const auto state = replayed(plan.nest);
+      if (!state) {
+        lose(plan.name + ": " + state.error().headline);
+        continue;
+      }
+      if (as_isl_says) return std::move(plan.nest);
+      const std::vector<std::string> serial = add_vectors(plan, *state);
+      add_parts(plan);
+      double lost = 0;
+      for (const std::string& statement : serial) lost += plan.in_vectors.at(statement).cycles;
+      if (lost <= kMostSerial * plan.cycles || add_cuts(plan, serial)) {
+        considered.push_back("taken: " + plan.name);
+        return std::move(plan.nest);
+      }
+      considered.push_back("proved without its vectors: " + plan.name);
+      if (!slow) slow = std::move(plan.nest);
+    }
+    return slow;
+  }
+
+ private:
+  const std::shared_ptr<const ir::Program> program_;
+  const Machine& machine_;
+
+  Result<schedule::State, schedule::Refusal> replayed(const NestPlan& nest) const {
+    const schedule::Script script = schedule::write_script(*program_, "order", machine_, {.nests = {nest}});
+    return schedule::replay(program_, script, machine_, {schedule::ProofLevel::Directive, {}});
+  }
+
+  // Where the steps are refused the plan stays as it is.
+  bool add(NestPlan& nest, std::vector<schedule::PlannedStep> steps, const std::vector<std::string>& reassociated) const {
+    NestPlan longer = nest;
+    std::ranges::move(steps, std::back_inserter(longer.steps));
+    longer.reassociated.insert(reassociated.begin(), reassociated.end());
+    if (!replayed(longer)) return false;
+    nest = std::move(longer);
+    return true;
+  }
+
+  // Innermost loops that are priced so run in vectors where their iterations are independent. The others' statements.
+  std::vector<std::string> add_vectors(OrderPlan& plan, const schedule::State& state) const {
+    schedule::Prover prover(program_);
+    std::vector<std::string> serial;
+    for (const auto& [statement, inner] : plan.in_vectors) {
+      const schedule::LoopId id = schedule::path_to(state.tree, statement).back()->id;
+      if (prover.check_independent(state, id)) serial.push_back(statement);
+    }
+    const auto is_vector = [&](const std::string& statement) {
+      return plan.in_vectors.contains(statement) && std::ranges::find(serial, statement) == serial.end();
+    };
+    plan.nest.tree = with_vectors(plan.nest.tree, is_vector);
+    return serial;
+  }
+
+  template <class IsVector>
+  static NestTree with_vectors(const NestTree& tree, const IsVector& is_vector) {
+    if (const auto* sequence = std::get_if<schedule::NestSequence>(&tree->op)) {
+      std::vector<NestTree> all;
+      for (const NestTree& child : sequence->children) all.push_back(with_vectors(child, is_vector));
+      return schedule::nest_sequence(std::move(all));
+    }
+    const auto* loop = std::get_if<schedule::NestLoop>(&tree->op);
+    if (!loop) return tree;
+    const auto* leaf = std::get_if<schedule::NestLeaf>(&loop->body->op);
+    if (!leaf) return schedule::nest_path({{loop->name, loop->kind}}, with_vectors(loop->body, is_vector));
+    return schedule::nest_path({{loop->name, is_vector(leaf->statement) ? LoopKind::Vector : loop->kind}}, loop->body);
+  }
+
+  void add_parts(OrderPlan& plan) const {
+    for (const auto& [statement, inner] : plan.in_parts) {
+      const ir::Statement& sum = program_->statement(statement);
+      add(plan.nest, parts_of(sum, inner), sum.reductions);
+    }
+  }
+
+  bool add_cuts(OrderPlan& plan, const std::vector<std::string>& serial) const {
+    return !plan.nest.tile && std::ranges::all_of(serial, [&](const std::string& statement) {
+      auto cuts = cuts_of(program_->statement(statement), plan.in_vectors.at(statement));
+      return cuts && add(plan.nest, *std::move(cuts), {});
+    });
+  }
+};
 
 }  // namespace
 
@@ -99,29 +199,22 @@ Result<NestSchedule> schedule_whole_program(const ir::Program& program, const sc
     if (options.affine_core_only)
       plans.push_back(plan_as_isl_says(program, reference, attempt.name, attempt.tree, machine));
     else
-      std::ranges::move(plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order), std::back_inserter(plans));
+      std::ranges::move(plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order),
+                        std::back_inserter(plans));
   }
   if (!options.affine_core_only) std::ranges::stable_sort(plans, {}, &OrderPlan::cycles);
+  WholeProgram whole(program, machine);
+  for (const OrderAttempt& attempt : orders.found)
+    whole.considered.push_back(attempt.name + ": " + to_string(attempt.tree));
+  for (const std::string& lost : orders.lost) whole.lose(lost);
+  for (const OrderPlan& plan : plans) whole.considered.push_back(priced(plan));
+  auto nest = whole.first_proved(std::move(plans), options.affine_core_only);
+  if (!nest) return Decline{whole.reasons.empty() ? "isl finds no order" : whole.reasons};
   NestSchedule result;
   result.notes = orders.given_up;
-  std::string reasons;
-  const auto lose = [&](const std::string& why) { reasons += (reasons.empty() ? "" : "; ") + why; };
-  for (const std::string& lost : orders.lost) lose(lost);
-  for (std::size_t i = 0; i < std::min(plans.size(), kMostProofs); ++i) {
-    schedule::NestPlan& nest = plans[i].nest;
-    const auto state = replayed(program, machine, nest);
-    if (!state) {
-      lose(plans[i].name + ": " + state.error().headline);
-      continue;
-    }
-    if (!options.affine_core_only) {
-      nest.tree = Vectors(*state, plans[i].in_vectors).of(nest.tree);
-      add_parts(program, machine, plans[i], nest);
-    }
-    result.nests.push_back(std::move(nest));
-    return result;
-  }
-  return Decline{reasons.empty() ? "isl finds no order" : reasons};
+  result.considered = std::move(whole.considered);
+  result.nests.push_back(*std::move(nest));
+  return result;
 }
 
 }  // namespace polyte::poly

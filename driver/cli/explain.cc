@@ -109,6 +109,7 @@ std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& mac
   add(text, "schedule", {script.name + declined});
   add(text, "directives", directives);
   add(text, "chosen by", reasons);
+  if (!kernel.considered.empty()) add(text, "considered", kernel.considered);
   add(text, "nest", {nest_line(kernel)});
   add(text, "storage", storage_lines(kernel));
   add(text, "float order", order_lines(kernel));

@@ -50,7 +50,7 @@ void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOpti
   std::vector<std::string> notes;
   Result<schedule::Script> script = write_script(
       ir::at_typical(*kernel.program, kernel.typical), options.arm, machine,
-      {.keep_order = options.exact, .notes = &notes, .templates = options.templates.get(), .uses = &kernel.templates});
+      {.keep_order = options.exact, .notes = &notes, .templates = options.templates.get(), .uses = &kernel.templates, .considered = &kernel.considered});
   if (script) {
     script->digest = ir::digest(*kernel.program);
     for (const std::string& note : notes) kernel.notes.push_back(said_by(kernel, note));
@@ -218,9 +218,14 @@ Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const
       return schedule::own_script(program, "naive", machine);
     case Arm::Isl:
       return poly::auto_schedule(program, machine,
-                                 {.affine_core_only = true, .keep_order = options.keep_order, .notes = options.notes});
+                                 {.affine_core_only = true,
+                                  .keep_order = options.keep_order,
+                                  .notes = options.notes,
+                                  .considered = options.considered});
     case Arm::Poly:
-      return poly::auto_schedule(program, machine, {.keep_order = options.keep_order, .notes = options.notes});
+      return poly::auto_schedule(
+          program, machine,
+          {.keep_order = options.keep_order, .notes = options.notes, .considered = options.considered});
     case Arm::Template:
       return schedule::make_template(program, machine, options);
     case Arm::Script:

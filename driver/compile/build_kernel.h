@@ -68,6 +68,7 @@ struct BuiltKernel {
   std::vector<PackedBuffer> packed;
   ir::LoopProgram packing;         // reads Const buffers, writes the packed ones
   std::vector<std::string> notes;  // declines, fallbacks, loops left serial: shown in every report
+  std::vector<std::string> considered;  // what the scheduler weighed, for --explain; empty: it does not say
   std::vector<StageTime> times;
   SecondJudgement second_judge;
   Arm asked = Arm::Naive;

@@ -27,6 +27,7 @@ struct TemplateOptions {
   std::vector<std::string>* notes = nullptr;  // receives which statements stay in reference order, and why
   const TemplateSet* templates = nullptr;     // null: own_templates()
   std::vector<TemplateUse>* uses = nullptr;   // receives what the nests took, in order
+  std::vector<std::string>* considered = nullptr;  // not of templates: receives what poly weighed (PolyOptions)
 };
 
 // A Script whose directives carry Provenance::Template, those of filled holes Provenance::TileModel. Sizes of the
