@@ -12,6 +12,7 @@
 #include "poly/order_price.h"
 #include "poly/row_span.h"
 #include "schedule/cost/threads.h"
+#include "support/checked.h"
 
 namespace polyte::poly {
 namespace {
@@ -53,7 +54,7 @@ class Planner {
     }
     choose_shapes(tree, {});
     choose_names(tree);
-    NestTree nest = visit(tree, {});
+    NestTree nest = visit(tree, {}, false);
     plan_.nest.maps = maps();
     if (!tiled_.loops.empty()) plan_.nest.tile = tiled_;
     plan_.nest.tree = std::move(nest);
@@ -70,6 +71,7 @@ class Planner {
   const Tiling tiling_;
   OrderPlan plan_;
   schedule::PlannedTile tiled_;
+  std::map<std::string, std::int64_t> tile_sizes_;  // of loops over tiles
   std::map<std::string, std::vector<ir::Affine>> rows_;              // by statement, outermost first
   std::map<std::string, std::vector<const OrderLoop*>> loops_;       // the same
   std::map<std::string, StatementPrice> prices_;
@@ -192,7 +194,8 @@ class Planner {
 
   // --- the nest
 
-  NestTree visit(const OrderTree& tree, const std::vector<const OrderLoop*>& around) {
+  // `is_shared`: threads have a loop around already.
+  NestTree visit(const OrderTree& tree, const std::vector<const OrderLoop*>& around, bool is_shared) {
     if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) {
       NestPath path;
       for (const OrderLoop* loop : around) path.push_back({names_.at(loop)});
@@ -201,18 +204,49 @@ class Planner {
     }
     if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
       std::vector<NestTree> children;
-      for (const OrderTree& child : sequence->children) children.push_back(visit(child, around));
+      for (const OrderTree& child : sequence->children) children.push_back(visit(child, around, is_shared));
       return schedule::nest_sequence(std::move(children));
     }
     const auto& band = std::get<OrderBand>(tree->op);
-    if (is_innermost(band)) return innermost(band, around);
+    if (is_innermost(band)) return innermost(band, around, is_shared);
     std::vector<const OrderLoop*> here = around;
     NestPath path;
+    double cycles = 0;
     for (const OrderLoop& loop : band.loops) {
       here.push_back(&loop);
       path.push_back({names_.at(&loop)});
     }
-    return schedule::nest_path(path, visit(band.child, here));
+    for (const std::string& statement : statements_below(band.child))
+      cycles += cost_of(statement, here, {}, {}).cycles;
+    std::vector<const OrderLoop*> own;
+    for (const OrderLoop& loop : band.loops) own.push_back(&loop);
+    is_shared = share(path, own, around, cycles, is_shared) || is_shared;
+    return schedule::nest_path(path, visit(band.child, here, is_shared));
+  }
+
+  // One of the loops of a path for threads, where it is worth their while; `loops`: of which each counts tiles or
+  // iterations. Whether there is one.
+  bool share(NestPath& path, const std::vector<const OrderLoop*>& loops, const std::vector<const OrderLoop*>& around,
+             double cycles, bool is_shared) const {
+    if (is_shared || tiling_ == Tiling::Fixed) return false;
+    const std::string statement = loops.front()->rows.begin()->first;
+    const auto trips = [&](const OrderLoop* loop) {
+      const auto row = row_of(statement, loop);
+      return std::max<std::int64_t>(1, static_cast<std::int64_t>(prices_.at(statement).extent(row)));
+    };
+    std::vector<schedule::CountedLoop> counted;
+    for (const OrderLoop* loop : around) counted.push_back({names_.at(loop), trips(loop), false});
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      const auto size = tile_sizes_.find(path[i].name);
+      const std::int64_t count = trips(loops[i]);
+      counted.push_back({path[i].name, size == tile_sizes_.end() ? count : ceil_div(count, size->second),
+                         loops[i]->coincident, names_.at(loops[i])});
+    }
+    const std::string chosen = schedule::loop_for_threads(machine_, cycles, counted, program_.open);
+    const auto found = std::ranges::find(path, chosen, &schedule::NestLoop::name);
+    if (found == path.end()) return false;
+    found->kind = schedule::LoopKind::Parallel;
+    return true;
   }
 
   // Whether the other loops of a statement say which iteration of this one it is in.
@@ -330,19 +364,29 @@ class Planner {
     sizes[from] = 0;
   }
 
-  NestTree innermost(const OrderBand& band, const std::vector<const OrderLoop*>& around) {
+  NestTree innermost(const OrderBand& band, const std::vector<const OrderLoop*>& around, bool is_shared) {
     const BandShape& shape = shapes_.at(&band);
     NestPath path;
+    std::vector<const OrderLoop*> own;
     for (const std::size_t m : shape.tiles) {
       tiled_.loops.push_back(names_.at(&band.loops[m]));
       tiled_.sizes.push_back(static_cast<std::int64_t>(shape.sizes[m]));
       path.push_back({schedule::tiles_of(names_.at(&band.loops[m]))});
+      tile_sizes_[path.back().name] = tiled_.sizes.back();
+      own.push_back(&band.loops[m]);
     }
     const auto point = [&](std::size_t m) {
       const std::string& name = names_.at(&band.loops[m]);
       return shape.sizes[m] > 0 ? schedule::within_tile(name) : name;
     };
-    for (std::size_t i = 0; i + 1 < shape.points.size(); ++i) path.push_back({point(shape.points[i])});
+    for (std::size_t i = 0; i + 1 < shape.points.size(); ++i) {
+      path.push_back({point(shape.points[i])});
+      own.push_back(&band.loops[shape.points[i]]);
+    }
+    if (!path.empty() && share(path, own, around, cycles_of(band, around, shape), is_shared) && band.permutable) {
+      const auto shared = std::ranges::find(path, schedule::LoopKind::Parallel, &schedule::NestLoop::kind);
+      std::rotate(path.begin(), shared, std::next(shared));  // threads are sent out once
+    }
     const NestPath last = {{point(shape.points.back())}};
     NestPath whole;
     for (const OrderLoop* loop : around) whole.push_back({names_.at(loop)});

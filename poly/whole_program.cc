@@ -18,7 +18,7 @@ using schedule::NestPlan;
 using schedule::NestTree;
 
 constexpr std::size_t kMostProofs = 4;  // of plans, the cheapest first
-constexpr double kMostSerial = 0.3;     // of a plan's cycles, by loops that were priced in vectors and are not proved
+constexpr double kMostSerial = 0.3;     // of a plan's cycles, by loops that were priced in vectors or parts and have none
 
 // The innermost loop of a sum in four vectors of parts, these added up in one, and that in the sum.
 //
@@ -113,14 +113,13 @@ class WholeProgram {
       }
       if (as_isl_says) return std::move(plan.nest);
       const std::vector<std::string> serial = add_vectors(plan, *state);
-      add_parts(plan);
-      double lost = 0;
+      double lost = add_parts(plan);
       for (const std::string& statement : serial) lost += plan.in_vectors.at(statement).cycles;
       if (lost <= kMostSerial * plan.cycles || add_cuts(plan, serial)) {
         considered.push_back("taken: " + plan.name);
         return std::move(plan.nest);
       }
-      considered.push_back("proved without its vectors: " + plan.name);
+      considered.push_back("proved, but not its vectors: " + plan.name);
       if (!slow) slow = std::move(plan.nest);
     }
     return slow;
@@ -174,11 +173,14 @@ class WholeProgram {
     return schedule::nest_path({{loop->name, is_vector(leaf->statement) ? LoopKind::Vector : loop->kind}}, loop->body);
   }
 
-  void add_parts(OrderPlan& plan) const {
+  // The cycles of sums that stay chains.
+  double add_parts(OrderPlan& plan) const {
+    double lost = 0;
     for (const auto& [statement, inner] : plan.in_parts) {
       const ir::Statement& sum = program_->statement(statement);
-      add(plan.nest, parts_of(sum, inner), sum.reductions);
+      if (!add(plan.nest, parts_of(sum, inner), sum.reductions)) lost += inner.cycles;
     }
+    return lost;
   }
 
   bool add_cuts(OrderPlan& plan, const std::vector<std::string>& serial) const {
