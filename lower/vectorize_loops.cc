@@ -15,7 +15,7 @@ using ir::Stmt;
 
 namespace {
 
-constexpr std::size_t kMostFirst = 3;    // values of which the first iteration may be the maximum
+constexpr std::size_t kMostFirst = 3;   // values of which the first iteration may be the maximum
 constexpr std::int64_t kMaxPieces = 8;  // side by side; beyond, a loop over whole vectors
 
 std::int64_t next_power_of_two(std::int64_t n) {

@@ -37,6 +37,8 @@ Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::Sta
     if (!whole) return whole.error();
     return Arranged{*std::move(whole), {}};
   }
+  if (!strategy.affine_core_only)
+    if (auto fused = schedule_fused_sums(program, reference, machine, strategy)) return Arranged{*std::move(fused), {}};
   AffineScheduler scheduler(program);
   Result<AffineCore> core = scheduler.run({.quota = quota});
   if (!core) return core.error();
@@ -59,8 +61,7 @@ Result<Arranged> arrange_for_cpu(const ir::Program& program, const schedule::Sta
 
 Result<Arranged> arrange_for_gpu(const ir::Program& program, const schedule::State& reference, const Machine& machine,
                                  const StrategyOptions& strategy, std::uint64_t quota) {
-  if (has_regions(program))
-    return Arranged{{plan_regions(reference, machine, strategy.affine_core_only)}, {}};
+  if (has_regions(program)) return Arranged{{plan_regions(reference, machine, strategy.affine_core_only)}, {}};
   AffineScheduler scheduler(program);
   const Result<AffineCore> core = scheduler.run({.quota = quota, .allow_maps = false});
   if (!core) return core.error();

@@ -5,6 +5,7 @@
 #include <isl/map.h>
 #include <isl/schedule.h>
 #include <isl/schedule_node.h>
+#include <isl/set.h>
 #include <isl/union_map.h>
 
 #include <algorithm>
@@ -27,8 +28,8 @@ using schedule::IslStatement;
 // Which constraints of the domains leave the dependences before isl schedules them. Fewer constraints are more
 // dependences, and shorter work.
 enum class Gist {
-  All,   // distances are constants where they can be
-  Box,   // those of one iterator alone: triangles and windows stay
+  All,  // distances are constants where they can be
+  Box,  // those of one iterator alone: triangles and windows stay
   None,
 };
 
@@ -49,6 +50,8 @@ constexpr Attempt kAttempts[] = {
     {"serial components", Gist::All, false, true, false, 60'000, false, true},
     {"parallel outermost", Gist::All, false, false, true, 60'000, true, false},
 };
+constexpr std::size_t kManyStatements = 10;    // between which relations are worth the time of joining their pieces
+constexpr std::int64_t kLargestShift = 12;     // of a row that is read back: beyond it a number is a size in disguise
 constexpr std::int64_t kLargestConstant = 20;  // of a row: beyond it isl runs one loop after the other
 
 isl::union_map no_pairs(const IslContext& context) {
@@ -70,24 +73,30 @@ class Relations {
       domain_ = domain_.unite(isl::manage(isl_union_set_from_set(instances.release())));
     }
     validity_ = no_pairs(context);
-    for (const schedule::Dependence& d : schedule::compute_dependences(model_)) validity_ = validity_.unite(as_union(d.pairs));
-    validity_ = validity_.coalesce();
-    proximity_ = value_flow().coalesce();
+    for (const schedule::Dependence& d : schedule::compute_dependences(model_))
+      validity_ = validity_.unite(as_union(d.pairs));
+    proximity_ = value_flow();
+    if (model_.statements.size() >= kManyStatements) {
+      validity_ = validity_.coalesce();
+      proximity_ = proximity_.coalesce();
+    }
+    if (std::ranges::none_of(program.statements, [](const ir::Statement& s) { return s.region_depth > 0; }))
+      same_reads_ = pairs_of_reads();
   }
 
   const IslModel& model() const { return model_; }
 
-  isl::schedule_constraints constraints(Gist gist) const {
-    isl::union_map validity = validity_, proximity = proximity_;
+  // `together`: statements that read the same cells are drawn near each other, too.
+  isl::schedule_constraints constraints(Gist gist, bool together) const {
+    isl::union_map validity = validity_;
+    isl::union_map proximity = together && same_reads_ ? proximity_.unite(*same_reads_) : proximity_;
     if (gist != Gist::None) {
       const isl::union_set known = gist == Gist::All ? domain_ : boxes();
       validity = validity.gist_domain(known).gist_range(known);
       proximity = proximity.gist_domain(known).gist_range(known);
     }
-    return isl::schedule_constraints::on_domain(domain_)
-        .set_validity(validity)
-        .set_coincidence(validity)
-        .set_proximity(proximity);
+    return isl::schedule_constraints::on_domain(domain_).set_validity(validity).set_coincidence(validity).set_proximity(
+        proximity);
   }
 
  private:
@@ -96,6 +105,7 @@ class Relations {
   IslModel model_;
   isl::union_set domain_;
   isl::union_map validity_, proximity_;
+  std::optional<isl::union_map> same_reads_;  // none in a Program with regions, where the order ties them already
 
   // From a write to the reads that get its value; what an update reads of its own cell is no reason to stay near.
   isl::union_map value_flow() const {
@@ -108,8 +118,8 @@ class Relations {
         isl::union_map& kind = !access.write ? reads : access.exact ? writes : may_write;
         kind = kind.unite(as_union(access.cells));
       }
-      isl::map time = isl::manage(
-          isl_map_from_multi_aff(schedule::to_multi_aff(s.domain.get_space(), "time", s.time).release()));
+      isl::map time =
+          isl::manage(isl_map_from_multi_aff(schedule::to_multi_aff(s.domain.get_space(), "time", s.time).release()));
       order = order.unite(as_union(time));
     }
     isl_union_access_info* info = isl_union_access_info_from_sink(reads.release());
@@ -119,6 +129,19 @@ class Relations {
     isl_union_flow* flow = isl_union_access_info_compute_flow(info);
     isl::union_map pairs = isl::manage(isl_union_flow_get_may_dependence(flow));
     isl_union_flow_free(flow);
+    return pairs;
+  }
+
+  // From an instance to those of later statements that read a cell which it reads, where each reads a cell once.
+  isl::union_map pairs_of_reads() const {
+    isl::union_map pairs = no_pairs(context_);
+    for (std::size_t s = 0; s < model_.statements.size(); ++s)
+      for (std::size_t t = s + 1; t < model_.statements.size(); ++t)
+        for (const IslAccess& a : model_.statements[s].accesses)
+          for (const IslAccess& b : model_.statements[t].accesses)
+            if (!a.write && !b.write && !a.own && !b.own && a.buffer == b.buffer && a.cells.is_injective() &&
+                b.cells.is_injective())
+              pairs = pairs.unite(as_union(a.cells.apply_range(b.cells.reverse())));
     return pairs;
   }
 
@@ -224,9 +247,10 @@ class TreeReader {
     for (isl_size m = 0; m < isl_schedule_node_band_n_member(node.get()); ++m) {
       OrderLoop loop{{}, band_node.member_get_coincident(static_cast<int>(m))};
       for (const std::size_t i : statements_at(node)) {
-        const auto row = row_of(rows.at(static_cast<int>(m)), i);
+        auto row = row_of(rows.at(static_cast<int>(m)), i);
         if (!row) return fail("a row of '" + statement(i).name + "' is no affine expression of its iterators");
-        if (std::abs(row->constant()) > kLargestConstant || (row->is_constant() && row->constant() != 0))
+        if (row->is_constant()) row = without_number(*row, i);
+        if (std::abs(row->constant()) > kLargestShift || (row->is_constant() && row->constant() != 0))
           return fail("'" + statement(i).name + "' runs after all of another loop inside the same band");
         loop.rows[statement(i).name] = *row;
       }
@@ -234,6 +258,18 @@ class TreeReader {
     }
     band.child = visit(node.child(0));
     return band.child ? order_band(std::move(band)) : nullptr;
+  }
+
+  // An iterator that has this one value, where there is one: it is the row for other sizes, too.
+  ir::Affine without_number(const ir::Affine& row, std::size_t i) const {
+    const std::vector<std::string>& iterators = statement(i).iterators;
+    for (std::size_t d = 0; d < iterators.size(); ++d) {
+      const isl::val only = isl::manage(
+          isl_set_plain_get_val_if_fixed(model_.statements[i].domain.get(), isl_dim_set, static_cast<unsigned>(d)));
+      if (isl_val_is_int(only.get()) == isl_bool_true && isl_val_get_num_si(only.get()) == row.constant())
+        return ir::Affine::symbol(iterators[d]);
+    }
+    return row;
   }
 
   // Over the statement's iterators and sizes; nullopt where it has pieces, divisions or fractions.
@@ -319,7 +355,7 @@ class Attempts {
     const Relations& known = relations(attempt.sizes_are_parameters);
     context_.limit(attempt.quota);
     try {
-      const isl::schedule schedule = run_isl(context_, known.constraints(attempt.gist), attempt);
+      const isl::schedule schedule = run_isl(context_, known.constraints(attempt.gist, !attempt.serialize), attempt);
       context_.limit(0);
       return TreeReader(known.model()).read(schedule.get_root());
     } catch (const isl::exception_unsupported& e) {

@@ -1,6 +1,6 @@
-// isl's scheduler on a whole Program: all iterators of a statement are loops, those of reductions and of ordered regions
-// too. Each attempt prepares the same dependences in another way, and is one candidate of an order; which is best is for
-// the cost model to say (order_price.h), and whether it is right for the prover.
+// isl's scheduler on a whole Program: all iterators of a statement are loops, those of reductions and of ordered
+// regions too. Each attempt prepares the same dependences in another way, and is one candidate of an order; which is
+// best is for the cost model to say (order_price.h), and whether it is right for the prover.
 //
 //   validity     every two accesses to one cell of which one writes, in reference order; terms of a sum as well, so
 //                that results keep their bits

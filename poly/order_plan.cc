@@ -21,6 +21,7 @@ using schedule::NestPath;
 using schedule::NestTree;
 
 constexpr double kTileSizes[] = {0, 8, 16, 32, 64, 256};  // 0: no tile
+constexpr double kFewTileSizes[] = {0, 8, 32, 128};       // of bands with more loops than are tried in any order
 constexpr double kWorthAFront = 0.8;                      // of the cycles without it: its ends are idle
 constexpr std::size_t kAllOrders = 3;                     // loops of a band that are tried in any order
 
@@ -52,6 +53,7 @@ class Planner {
       const bool may_reorder = !keep_order || schedule::is_reorderable(s);
       prices_.emplace(s.name, StatementPrice(program, s, rows_[s.name], machine, may_reorder));
     }
+    statements_ = statements_below(tree);
     choose_shapes(tree, {});
     choose_names(tree);
     NestTree nest = visit(tree, {}, false);
@@ -71,9 +73,10 @@ class Planner {
   const Tiling tiling_;
   OrderPlan plan_;
   schedule::PlannedTile tiled_;
-  std::map<std::string, std::int64_t> tile_sizes_;  // of loops over tiles
-  std::map<std::string, std::vector<ir::Affine>> rows_;              // by statement, outermost first
-  std::map<std::string, std::vector<const OrderLoop*>> loops_;       // the same
+  std::map<std::string, std::int64_t> tile_sizes_;              // of loops over tiles
+  std::vector<std::string> statements_;                         // in the order of the tree
+  std::map<std::string, std::vector<ir::Affine>> rows_;         // by statement, outermost first
+  std::map<std::string, std::vector<const OrderLoop*>> loops_;  // the same
   std::map<std::string, StatementPrice> prices_;
   std::map<const OrderLoop*, std::string> names_;
   std::set<std::pair<std::string, const OrderLoop*>> dropped_;  // innermost loops of one iteration, by statement
@@ -114,8 +117,8 @@ class Planner {
 
   std::set<std::string> reserved_, names_of_tiled_;
 
-  // An iterator's own where that is the row of some statement, its capital where the row only brings it in. `tile` means
-  // all loops of a name, so that no other loop has that of a tiled one; else a name is used once on a path.
+  // An iterator's own where that is the row of some statement, its capital where the row only brings it in. `tile`
+  // means all loops of a name, so that no other loop has that of a tiled one; else a name is used once on a path.
   void choose_names(const OrderTree& tree) {
     for (const ir::Buffer& buffer : program_.buffers) reserved_.insert(buffer.name);
     for (const std::string& param : program_.params) reserved_.insert(param);
@@ -145,7 +148,8 @@ class Planner {
       if (const auto symbol = loop.rows.at(statement).as_symbol()) return *symbol;
     for (const std::string& statement : statements)
       for (const std::string& it : program_.statement(statement).iterators | std::views::reverse)
-        if (loop.rows.at(statement).uses(it)) return std::string(1, static_cast<char>(std::toupper(it[0]))) + it.substr(1);
+        if (loop.rows.at(statement).uses(it))
+          return std::string(1, static_cast<char>(std::toupper(it[0]))) + it.substr(1);
     return "c";
   }
 
@@ -216,8 +220,7 @@ class Planner {
       here.push_back(&loop);
       path.push_back({names_.at(&loop)});
     }
-    for (const std::string& statement : statements_below(band.child))
-      cycles += cost_of(statement, here, {}, {}).cycles;
+    for (const std::string& statement : statements_below(band.child)) cycles += cost_of(statement, here, {}, {}).cycles;
     std::vector<const OrderLoop*> own;
     for (const OrderLoop& loop : band.loops) own.push_back(&loop);
     is_shared = share(path, own, around, cycles, is_shared) || is_shared;
@@ -263,8 +266,8 @@ class Planner {
     return static_cast<std::size_t>(std::ranges::find(loops, loop) - loops.begin());
   }
 
-  StatementPrice::Cost cost_of(const std::string& statement, const std::vector<const OrderLoop*>& around,
-                               std::span<const OrderLoop> band, const BandShape& shape) const {
+  std::vector<PricedOrderLoop> priced_loops(const std::string& statement, const std::vector<const OrderLoop*>& around,
+                                            std::span<const OrderLoop> band, const BandShape& shape) const {
     const StatementPrice& price = prices_.at(statement);
     std::vector<PricedOrderLoop> loops;
     for (const OrderLoop* loop : around) {
@@ -280,7 +283,36 @@ class Planner {
       const double extent = price.extent(row);
       loops.push_back({row, 1, shape.sizes[m] > 0 ? std::min(extent, shape.sizes[m]) : extent});
     }
-    return price.cost(loops);
+    return loops;
+  }
+
+  StatementPrice::Cost cost_of(const std::string& statement, const std::vector<const OrderLoop*>& around,
+                               std::span<const OrderLoop> band, const BandShape& shape) const {
+    const std::vector<PricedOrderLoop> loops = priced_loops(statement, around, band, shape);
+    return prices_.at(statement).cost(loops, warm_for(statement, around, band, shape));
+  }
+
+  // What statements before this one read in the same iteration of the loops that both are in: all but the last of a
+  // band, of different nests those around.
+  StatementPrice::Reads warm_for(const std::string& statement, const std::vector<const OrderLoop*>& around,
+                                 std::span<const OrderLoop> band, const BandShape& shape) const {
+    StatementPrice::Reads warm;
+    for (const std::string& other : statements_) {
+      if (other == statement) break;
+      const auto& loops = loops_.at(other);
+      if (loops.empty()) continue;
+      const StatementPrice& price = prices_.at(other);
+      if (!band.empty() && std::ranges::find(loops, &band.front()) != loops.end()) {
+        const std::vector<PricedOrderLoop> priced = priced_loops(other, around, band, shape);
+        warm.merge(price.reads(priced, priced.size() - 1));
+        continue;
+      }
+      std::vector<PricedOrderLoop> priced;
+      for (std::size_t row = 0; row < loops.size(); ++row) priced.push_back({row, 1, price.extent(row)});
+      warm.merge(
+          price.reads(priced, static_cast<std::size_t>(std::ranges::mismatch(loops, around).in1 - loops.begin())));
+    }
+    return warm;
   }
 
   // `path`: the loops of the statement as the nest has them.
@@ -357,7 +389,8 @@ class Planner {
   template <class Visit>
   static void choose_sizes(std::size_t from, std::vector<double>& sizes, const Visit& visit) {
     if (from == sizes.size()) return visit();
-    for (const double size : kTileSizes) {
+    const bool are_many = sizes.size() > kAllOrders;
+    for (const double size : are_many ? std::span<const double>(kFewTileSizes) : std::span<const double>(kTileSizes)) {
       sizes[from] = size;
       choose_sizes(from + 1, sizes, visit);
     }
@@ -437,7 +470,9 @@ std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::Stat
     plan.name = name + (plan.nest.tile ? ", tiled" : "");
     if (plans.empty() || plans.front().nest.tile) plans.push_back(std::move(plan));
   }
-  const double least = kWorthAFront * std::ranges::min(plans, {}, &OrderPlan::cycles).cycles;
+  std::ranges::sort(plans, {}, &OrderPlan::cycles);
+  if (std::ranges::none_of(program.statements, [](const ir::Statement& s) { return s.region_depth > 0; })) return plans;
+  const double least = kWorthAFront * plans.front().cycles;
   for (const OrderTree& front : wavefronts_of(tree)) {
     OrderPlan plan = Planner(program, reference, machine, front, Tiling::Best, keep_order).run();
     plan.name = name + ", wavefront";

@@ -9,8 +9,8 @@
 namespace polyte::poly {
 namespace {
 
-constexpr double kLine = 64;             // bytes
-constexpr double kUsable = 0.75;         // of a cache, by what one nest keeps in it
+constexpr double kLine = 64;      // bytes
+constexpr double kUsable = 0.75;  // of a cache, by what one nest keeps in it
 constexpr double kLoadsACycle = 2, kStoresACycle = 1;
 constexpr double kLevel2 = 32, kLevel3 = 12, kMemory = 3;  // bytes a cycle that a level hands over
 constexpr double kLoopStart = 6;                           // cycles of entering an innermost loop
@@ -88,8 +88,7 @@ StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& 
   RowSpan span(statement.iterators);
   for (const ir::Affine& row : rows) span.add(row);
   const auto inverse = span.inverse();
-  for (const ir::Access& write : statement.writes)
-    add_reference(program, write, true, statement.iterators, inverse);
+  for (const ir::Access& write : statement.writes) add_reference(program, write, true, statement.iterators, inverse);
   references_.front().is_read = statement.combiner != ir::Combiner::None;
   for (const ir::Expr& value : statement.values)
     for (const ir::Load* load : ir::loads_of(value))
@@ -118,6 +117,7 @@ void StatementPrice::add_reference(const ir::Program& program, const ir::Access&
   reference.bytes = size_in_bytes(buffer.dtype);
   reference.is_written = is_written;
   reference.is_read = !is_written;
+  reference.is_input = buffer.role == ir::Role::In || buffer.role == ir::Role::Const;
   reference.strides.assign(rows, 0);
   double below = 1;
   for (std::size_t d = access.indices.size(); d-- > 0;) {
@@ -227,8 +227,9 @@ double StatementPrice::footprint(const Reference& reference, const std::vector<P
 }
 
 // Bytes that come from beyond a cache of this capacity.
-double StatementPrice::traffic(const std::vector<PricedOrderLoop>& loops, double capacity) const {
-  std::size_t held = loops.size();  // the sub-nest from this loop on stays in the cache
+double StatementPrice::traffic(const std::vector<PricedOrderLoop>& loops, double capacity, const Reads& warm) const {
+  // The sub-nest from this loop on stays in the cache; of the innermost loop at least the lines that it is in.
+  std::size_t held = loops.empty() ? 0 : loops.size() - 1;
   while (held > 0) {
     double bytes = 0;
     for (const Reference& reference : references_) bytes += footprint(reference, loops, held - 1);
@@ -237,6 +238,7 @@ double StatementPrice::traffic(const std::vector<PricedOrderLoop>& loops, double
   }
   double bytes = 0;
   for (const Reference& reference : references_) {
+    if (!warm.empty() && warm.contains({reference.buffer, reference.by_dimension})) continue;
     double times = 1;
     bool is_still = true;  // the loops directly outside do not move it
     for (std::size_t l = held; l-- > 0;) {
@@ -248,7 +250,17 @@ double StatementPrice::traffic(const std::vector<PricedOrderLoop>& loops, double
   return bytes;
 }
 
-StatementPrice::Cost StatementPrice::cost(const std::vector<PricedOrderLoop>& loops) const {
+StatementPrice::Reads StatementPrice::reads(const std::vector<PricedOrderLoop>& loops, std::size_t shared) const {
+  Reads found;
+  if (shared == 0) return found;
+  for (const Reference& reference : references_)
+    if (reference.is_input &&
+        footprint(reference, loops, shared) < kUsable / 2 * static_cast<double>(machine_.l2.bytes))
+      found.emplace(reference.buffer, reference.by_dimension);
+  return found;
+}
+
+StatementPrice::Cost StatementPrice::cost(const std::vector<PricedOrderLoop>& loops, const Reads& warm) const {
   double box = 1;
   for (const PricedOrderLoop& loop : loops) box *= std::max(1.0, loop.trips);
   const double share = std::min(1.0, points_ / box);  // of the box that the domain fills
@@ -262,9 +274,9 @@ StatementPrice::Cost StatementPrice::cost(const std::vector<PricedOrderLoop>& lo
     if (can_part_[loops.back().row] && loops.back().step == 1) consider(Inner::Parts);
   }
   const double issue = best.cycles;
-  const double level2 = traffic(loops, kUsable * static_cast<double>(machine_.l1.bytes)) / kLevel2;
-  const double level3 = traffic(loops, kUsable * static_cast<double>(machine_.l2.bytes)) / kLevel3;
-  const double memory = traffic(loops, kUsable * static_cast<double>(machine_.l3.bytes)) / kMemory;
+  const double level2 = traffic(loops, kUsable * static_cast<double>(machine_.l1.bytes), {}) / kLevel2;
+  const double level3 = traffic(loops, kUsable * static_cast<double>(machine_.l2.bytes), warm) / kLevel3;
+  const double memory = traffic(loops, kUsable * static_cast<double>(machine_.l3.bytes), warm) / kMemory;
   best.cycles = share * (std::max({issue, level2, level3, memory}) + 0.1 * (issue + level2 + level3 + memory));
   return best;
 }

@@ -1,6 +1,6 @@
-// What a nest of a statement costs, in cycles of one core: the greater of issue slots with latency chains, and the lines
-// that each level of the memory hands over. It knows loops, strides and footprints, no operator and no kernel. Orders
-// are compared by it; the time itself is off by what a processor does beside.
+// What a nest of a statement costs, in cycles of one core: the greater of issue slots with latency chains, and the
+// lines that each level of the memory hands over. It knows loops, strides and footprints, no operator and no kernel.
+// Orders are compared by it; the time itself is off by what a processor does beside.
 //
 // Footprints as in Bondhugula et al. and in PolyMage: the box of what the loops below touch, in cache lines; traffic of
 // a level is the footprint of the largest sub-nest that it holds, once for each iteration of the loops outside.
@@ -8,6 +8,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/program.h"
@@ -42,17 +43,23 @@ class StatementPrice {
     double cycles = 0;
     Inner inner = Inner::Serial;
   };
-  Cost cost(const std::vector<PricedOrderLoop>& loops) const;
+  // A reference to an input by what a step of each row moves in each dimension: equal ones read the same elements.
+  using Reads = std::set<std::pair<std::string, std::vector<std::vector<double>>>>;
+  // `warm`: what statements before it have just read in the same iteration of the loops around both; it comes from the
+  // second cache.
+  Cost cost(const std::vector<PricedOrderLoop>& loops, const Reads& warm = {}) const;
+  // What this one reads of inputs in an iteration of the `shared` outermost loops, where that cache holds it.
+  Reads reads(const std::vector<PricedOrderLoop>& loops, std::size_t shared) const;
 
  private:
   struct Reference {
     std::string buffer;
-    std::set<std::vector<std::int64_t>> places;                     // constants of the subscripts: neighbours
+    std::set<std::vector<std::int64_t>> places;     // constants of the subscripts: neighbours
     std::vector<std::vector<double>> by_dimension;  // for each dimension of the buffer, what a step of each row moves
     std::vector<double> extents;                    // of the buffer
     std::vector<double> strides;                    // elements that a step of each row moves
     double bytes = 4;                               // of an element
-    bool is_written = false, is_read = true;
+    bool is_written = false, is_read = true, is_input = false;
   };
 
   const Machine& machine_;
@@ -61,8 +68,8 @@ class StatementPrice {
   std::vector<Reference> references_;
   // How far reads of the written buffer, alike but for constants, are from the write, by dimension.
   std::vector<std::vector<double>> distances_;
-  double operations_ = 0;  // issue slots of arithmetic, of one instance
-  double latency_ = 0;     // of the longest chain through an instance
+  double operations_ = 0;       // issue slots of arithmetic, of one instance
+  double latency_ = 0;          // of the longest chain through an instance
   std::vector<bool> can_part_;  // by row: it counts terms of a sum, of one cell
   int lanes_ = 1;
 
@@ -72,7 +79,7 @@ class StatementPrice {
                      const std::vector<std::string>& iterators, const std::vector<std::vector<double>>& inverse);
   double issue_cycles(const std::vector<PricedOrderLoop>& loops, Inner inner) const;
   double footprint(const Reference& reference, const std::vector<PricedOrderLoop>& loops, std::size_t from) const;
-  double traffic(const std::vector<PricedOrderLoop>& loops, double capacity) const;
+  double traffic(const std::vector<PricedOrderLoop>& loops, double capacity, const Reads& warm) const;
 };
 
 }  // namespace polyte::poly

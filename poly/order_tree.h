@@ -2,8 +2,8 @@
 //   Band      loops around all statements below; an iteration of a loop is, for each statement, the value of a row
 //   Sequence  children in order
 //   Leaf      a statement
-// Reductions are loops as all others. It is what isl's schedule trees say, brought back to names (instance_order.h), and
-// what becomes `map` and `nest` (order_plan.h).
+// Reductions are loops as all others. It is what isl's schedule trees say, brought back to names (instance_order.h),
+// and what becomes `map` and `nest` (order_plan.h).
 #pragma once
 
 #include <map>
@@ -44,8 +44,8 @@ OrderTree order_leaf(std::string statement);
 
 std::vector<std::string> statements_below(const OrderTree& tree);  // in order
 
-// The tree with loops of one iteration around statements whose rows do not tell all their iterators, and with statements
-// that it lacks (they have no instances) at its end.
+// The tree with loops of one iteration around statements whose rows do not tell all their iterators, and with
+// statements that it lacks (they have no instances) at its end.
 OrderTree completed(const OrderTree& tree, const ir::Program& program);
 
 // P<cc- S:i,j,k T:i,j,0>{ S; T }: `P` permutable, `b` not; c coincident. For --explain and tests.

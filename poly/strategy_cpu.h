@@ -19,7 +19,7 @@ struct StrategyOptions {
 
 struct NestSchedule {
   std::vector<schedule::NestPlan> nests;
-  bool loses_tiles = false;             // a contraction that isl fused would do better in a nest of its own
+  bool loses_tiles = false;                  // a contraction that isl fused would do better in a nest of its own
   std::vector<std::string> notes = {};       // what could not be had: a tile in time
   std::vector<std::string> considered = {};  // orders and plans that were weighed
 };

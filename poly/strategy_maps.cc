@@ -123,7 +123,7 @@ class MappedNest {
 }  // namespace
 
 std::optional<schedule::NestPlan> plan_mapped_nest(const ir::Program& program, const Core& nest, const Machine& machine,
-                                           bool affine_core_only, std::span<const schedule::NestPlan> before) {
+                                                   bool affine_core_only, std::span<const schedule::NestPlan> before) {
   return MappedNest(program, nest, machine, affine_core_only, before).run();
 }
 

@@ -18,7 +18,8 @@ using schedule::NestPlan;
 using schedule::NestTree;
 
 constexpr std::size_t kMostProofs = 4;  // of plans, the cheapest first
-constexpr double kMostSerial = 0.3;     // of a plan's cycles, by loops that were priced in vectors or parts and have none
+constexpr double kWorthFusing = 0.85;   // of the cycles of nests apart
+constexpr double kMostSerial = 0.3;  // of a plan's cycles, by loops that were priced in vectors or parts and have none
 
 // The innermost loop of a sum in four vectors of parts, these added up in one, and that in the sum.
 //
@@ -135,7 +136,8 @@ class WholeProgram {
   }
 
   // Where the steps are refused the plan stays as it is.
-  bool add(NestPlan& nest, std::vector<schedule::PlannedStep> steps, const std::vector<std::string>& reassociated) const {
+  bool add(NestPlan& nest, std::vector<schedule::PlannedStep> steps,
+           const std::vector<std::string>& reassociated) const {
     NestPlan longer = nest;
     std::ranges::move(steps, std::back_inserter(longer.steps));
     longer.reassociated.insert(reassociated.begin(), reassociated.end());
@@ -191,6 +193,47 @@ class WholeProgram {
   }
 };
 
+bool is_sum(const ir::Statement& statement) { return statement.combiner != ir::Combiner::None; }
+
+// A sum of which each operand stays where it is along some loop: tiles of registers are worth more than fusion.
+bool has_reused_operands(const ir::Statement& statement) {
+  if (!is_sum(statement)) return false;
+  for (const ir::Expr& value : statement.values)
+    for (const ir::Load* load : ir::loads_of(value)) {
+      const auto moves = [&](const std::string& it) {
+        return std::ranges::any_of(load->indices, [&](const ir::Index& index) { return index.affine.uses(it); });
+      };
+      if (std::ranges::all_of(statement.iterators, moves)) return false;
+    }
+  return true;
+}
+
+// Whether two sums have a loop in common.
+bool shares_a_loop(const ir::Program& program, const OrderTree& tree) {
+  if (const auto* sequence = std::get_if<OrderSequence>(&tree->op))
+    return std::ranges::any_of(sequence->children,
+                               [&](const OrderTree& child) { return shares_a_loop(program, child); });
+  const auto sums = [&](const std::string& statement) { return is_sum(program.statement(statement)); };
+  return std::holds_alternative<OrderBand>(tree->op) && std::ranges::count_if(statements_below(tree), sums) > 1;
+}
+
+// The schedule of the first plan that is proved, with all that was weighed.
+Result<NestSchedule> best_of(const ir::Program& program, const Machine& machine, const InstanceOrders& orders,
+                             std::vector<OrderPlan> plans, bool as_isl_says) {
+  WholeProgram whole(program, machine);
+  for (const OrderAttempt& attempt : orders.found)
+    whole.considered.push_back(attempt.name + ": " + to_string(attempt.tree));
+  for (const std::string& lost : orders.lost) whole.lose(lost);
+  for (const OrderPlan& plan : plans) whole.considered.push_back(priced(plan));
+  auto nest = whole.first_proved(std::move(plans), as_isl_says);
+  if (!nest) return Decline{whole.reasons.empty() ? "isl finds no order" : whole.reasons};
+  NestSchedule result;
+  result.notes = orders.given_up;
+  result.considered = std::move(whole.considered);
+  result.nests.push_back(*std::move(nest));
+  return result;
+}
+
 }  // namespace
 
 Result<NestSchedule> schedule_whole_program(const ir::Program& program, const schedule::State& reference,
@@ -205,18 +248,25 @@ Result<NestSchedule> schedule_whole_program(const ir::Program& program, const sc
                         std::back_inserter(plans));
   }
   if (!options.affine_core_only) std::ranges::stable_sort(plans, {}, &OrderPlan::cycles);
-  WholeProgram whole(program, machine);
+  return best_of(program, machine, orders, std::move(plans), options.affine_core_only);
+}
+
+std::optional<NestSchedule> schedule_fused_sums(const ir::Program& program, const schedule::State& reference,
+                                                const Machine& machine, const StrategyOptions& options) {
+  const auto sums = std::ranges::count_if(program.statements, is_sum);
+  if (sums < 2 || std::ranges::any_of(program.statements, has_reused_operands)) return std::nullopt;
+  InstanceOrders orders = instance_orders(program);
+  std::vector<OrderPlan> fused, apart;
   for (const OrderAttempt& attempt : orders.found)
-    whole.considered.push_back(attempt.name + ": " + to_string(attempt.tree));
-  for (const std::string& lost : orders.lost) whole.lose(lost);
-  for (const OrderPlan& plan : plans) whole.considered.push_back(priced(plan));
-  auto nest = whole.first_proved(std::move(plans), options.affine_core_only);
-  if (!nest) return Decline{whole.reasons.empty() ? "isl finds no order" : whole.reasons};
-  NestSchedule result;
-  result.notes = orders.given_up;
-  result.considered = std::move(whole.considered);
-  result.nests.push_back(*std::move(nest));
-  return result;
+    std::ranges::move(plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order),
+                      std::back_inserter(shares_a_loop(program, attempt.tree) ? fused : apart));
+  if (fused.empty() || apart.empty()) return std::nullopt;
+  std::ranges::stable_sort(fused, {}, &OrderPlan::cycles);
+  const double least = std::ranges::min(apart, {}, &OrderPlan::cycles).cycles;
+  if (fused.front().cycles > kWorthFusing * least) return std::nullopt;
+  auto schedule = best_of(program, machine, orders, std::move(fused), false);
+  if (!schedule) return std::nullopt;
+  return *std::move(schedule);
 }
 
 }  // namespace polyte::poly

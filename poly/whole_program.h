@@ -10,4 +10,10 @@ namespace polyte::poly {
 Result<NestSchedule> schedule_whole_program(const ir::Program& program, const schedule::State& reference,
                                             const Machine& machine, const StrategyOptions& options);
 
+// Sums over different loops of the same operand that isl brings into one nest, where that is cheaper than one nest
+// each: A x and A^T y read A once. nullopt where there is nothing of the kind, and where an operand is worth tiles of
+// registers.
+std::optional<NestSchedule> schedule_fused_sums(const ir::Program& program, const schedule::State& reference,
+                                                const Machine& machine, const StrategyOptions& options);
+
 }  // namespace polyte::poly

@@ -139,7 +139,6 @@ class NvptxOps final : public DeviceOps {
   void fence_products(Builder& b) const override { on_registers(b, "fence.proxy.async.shared::cta;", {}, {}); }
   Value* shared_address(Builder& b, Value* pointer) const override { return b.CreatePtrToInt(pointer, b.getInt32Ty()); }
 
-
   Register exchange(Builder& b, const Register& own, Value* lane) const override {
     constexpr std::uint32_t kAllLanes = 0xffffffff, kWholeWarp = 0x1f;  // of 32 lanes, all of which come by
     Value* from = b.CreateTrunc(lane, b.getInt32Ty());

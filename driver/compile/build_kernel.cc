@@ -48,9 +48,12 @@ void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOpti
     return;
   }
   std::vector<std::string> notes;
-  Result<schedule::Script> script = write_script(
-      ir::at_typical(*kernel.program, kernel.typical), options.arm, machine,
-      {.keep_order = options.exact, .notes = &notes, .templates = options.templates.get(), .uses = &kernel.templates, .considered = &kernel.considered});
+  Result<schedule::Script> script = write_script(ir::at_typical(*kernel.program, kernel.typical), options.arm, machine,
+                                                 {.keep_order = options.exact,
+                                                  .notes = &notes,
+                                                  .templates = options.templates.get(),
+                                                  .uses = &kernel.templates,
+                                                  .considered = &kernel.considered});
   if (script) {
     script->digest = ir::digest(*kernel.program);
     for (const std::string& note : notes) kernel.notes.push_back(said_by(kernel, note));

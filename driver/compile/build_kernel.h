@@ -66,8 +66,8 @@ struct BuiltKernel {
   std::shared_ptr<const schedule::State> state;
   codegen::Kernel kernel;  // Flat loops; interface: the Program's, then `packed`
   std::vector<PackedBuffer> packed;
-  ir::LoopProgram packing;         // reads Const buffers, writes the packed ones
-  std::vector<std::string> notes;  // declines, fallbacks, loops left serial: shown in every report
+  ir::LoopProgram packing;              // reads Const buffers, writes the packed ones
+  std::vector<std::string> notes;       // declines, fallbacks, loops left serial: shown in every report
   std::vector<std::string> considered;  // what the scheduler weighed, for --explain; empty: it does not say
   std::vector<StageTime> times;
   SecondJudgement second_judge;

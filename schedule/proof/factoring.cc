@@ -48,7 +48,7 @@ class FactorCheck {
     if (auto why = wrong_init()) return fault(*why);
     if (auto why = wrong_merge()) return fault(*why);
     if (auto why = wrong_users()) return fault(*why);
-    if (auto why = wrong_terms()) return fault(*why);
+    if (auto refusal = wrong_terms()) return *refusal;
     if (!may_be_parted()) return fault("the contract does not let its updates run in another order");
     return wrong_cells();
   }
@@ -136,13 +136,14 @@ class FactorCheck {
 
   // Terms that read the tensor read other cells than those that are summed up in the same iteration of the regions:
   // these have their new values only at the end of it.
-  std::optional<std::string> wrong_terms() const {
+  std::optional<Refusal> wrong_terms() const {
     const isl::set summed = cells_in_time(2, rewrite_.tensor, true).range();
     const IslStatement& part = after_.model.statements[first_ + 1];
     const int tensor = access(2, rewrite_.tensor, true).buffer;
     for (const IslAccess& term : part.accesses)
       if (!term.write && term.buffer == tensor && !in_time(first_ + 1, term).range().is_disjoint(summed))
-        return update_->name + " reads " + rewrite_.tensor;
+        return Refusal(RefusalKind::Malformed,
+                       update_->name + " reads " + rewrite_.tensor + ": its updates depend on each other");
     return std::nullopt;
   }
 

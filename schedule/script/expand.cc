@@ -128,8 +128,9 @@ class TransactionReader {
     if (const Bind* loop = std::get_if<Bind>(&step)) return add_kind(loop->loop, loop->kind);
     if (const Vectorize* loop = std::get_if<Vectorize>(&step)) return add_kind(loop->loop, LoopKind::Vector);
     if (const Unroll* loop = std::get_if<Unroll>(&step)) return add_kind(loop->loop, LoopKind::Unrolled);
-    return malformed("a transaction holds map, tile and split first, then one nest, or order, place, compute_at, merge, "
-                     "parallel, bind, vectorize and unroll");
+    return malformed(
+        "a transaction holds map, tile and split first, then one nest, or order, place, compute_at, merge, "
+        "parallel, bind, vectorize and unroll");
   }
 
   Result<NestTree, Refusal> nest() const {
@@ -337,8 +338,7 @@ Transaction flat(const Transaction& transaction, const Fragments& fragments) {
   return result;
 }
 
-void expand_all(const std::vector<Directive>& directives, Fragments fragments,
-                std::vector<Directive>& into) {
+void expand_all(const std::vector<Directive>& directives, Fragments fragments, std::vector<Directive>& into) {
   for (const Directive& directive : directives) {
     const auto add = [&](Operation operation) { into.push_back({std::move(operation), directive.provenance, 0}); };
     if (const Let* let = std::get_if<Let>(&directive.operation); let && is_path_text(let->text)) {

@@ -165,7 +165,8 @@ struct PlannedTensorize {
   std::string intrinsic;
   Provenance by = Provenance::TileModel;
 };
-struct PlannedCut {  // of a loop that has one statement: below `at` and from there on, each a loop and statement of its own
+struct PlannedCut {  // of a loop that has one statement: below `at` and from there on, each a loop and statement of its
+                     // own
   LoopName loop;
   ir::Affine at;  // over loops outside
   std::string below, rest;
@@ -175,9 +176,9 @@ struct PlannedTailCut {  // the last, incomplete tile of a loop that is split al
   LoopName loop;
   Provenance by = Provenance::TileModel;
 };
-using PlannedStep = std::variant<PlannedFuse, PlannedRename, PlannedSplit, PlannedParts, PlannedCut, PlannedTailCut,
-                                 PlannedBind, PlannedReorder, PlannedPad, PlannedSwizzle, PlannedPipeline,
-                                 PlannedTensorize, PlannedStage>;
+using PlannedStep =
+    std::variant<PlannedFuse, PlannedRename, PlannedSplit, PlannedParts, PlannedCut, PlannedTailCut, PlannedBind,
+                 PlannedReorder, PlannedPad, PlannedSwizzle, PlannedPipeline, PlannedTensorize, PlannedStage>;
 
 struct NestPlan {
   int number = 0;  // in its kernel; tells its parameters from those of other nests

@@ -23,10 +23,10 @@ struct TemplateUse {
 };
 
 struct TemplateOptions {
-  bool keep_order = false;                    // of floating-point sums: no `reassoc`
-  std::vector<std::string>* notes = nullptr;  // receives which statements stay in reference order, and why
-  const TemplateSet* templates = nullptr;     // null: own_templates()
-  std::vector<TemplateUse>* uses = nullptr;   // receives what the nests took, in order
+  bool keep_order = false;                         // of floating-point sums: no `reassoc`
+  std::vector<std::string>* notes = nullptr;       // receives which statements stay in reference order, and why
+  const TemplateSet* templates = nullptr;          // null: own_templates()
+  std::vector<TemplateUse>* uses = nullptr;        // receives what the nests took, in order
   std::vector<std::string>* considered = nullptr;  // not of templates: receives what poly weighed (PolyOptions)
 };
 

@@ -46,7 +46,8 @@ std::string orders_text(const InstanceOrders& orders) {
   return text;
 }
 
-StatementPrice price_of(const ir::Program& program, const std::string& statement, const std::vector<std::string>& rows) {
+StatementPrice price_of(const ir::Program& program, const std::string& statement,
+                        const std::vector<std::string>& rows) {
   static const Machine machine = one_core();
   std::vector<ir::Affine> values;
   for (const std::string& row : rows) values.push_back(ir::Affine::symbol(row));

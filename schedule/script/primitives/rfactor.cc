@@ -76,12 +76,13 @@ class Factoring {
   bool has_term_at_cell() const {
     const std::vector<ir::Index>& cell = body().writes.front().indices;
     const auto is_cell = [&](const ir::Load* load) {
-      return load->buffer == directive_.tensor && std::ranges::equal(load->indices, cell, [](const auto& a, const auto& b) {
+      return load->buffer == directive_.tensor &&
+             std::ranges::equal(load->indices, cell, [](const auto& a, const auto& b) {
                return a.affine == b.affine && !a.indirect && !b.indirect;
              });
     };
-    return std::ranges::any_of(body().values,
-                               [&](const ir::Expr& value) { return std::ranges::any_of(ir::loads_of(value), is_cell); });
+    return std::ranges::any_of(
+        body().values, [&](const ir::Expr& value) { return std::ranges::any_of(ir::loads_of(value), is_cell); });
   }
 
   std::optional<Refusal> find_loop() {

@@ -1,0 +1,109 @@
+"""Who is timed: Polyte's arms and scripts by its runtime, the C of peers/ by each compiler. `run` restores what a
+kernel overwrites, runs it once and returns the seconds of the kernel alone."""
+import ctypes as c
+import os
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass, field
+
+from kernel import FOLDER
+
+FAST = ["-O3", "-march=native", "-ffast-math"]
+POLLY = ["clang-19", *FAST, "-mllvm", "-polly"]
+COMPILERS = {
+    "clang": ["clang-19", *FAST],
+    "gcc": ["gcc", *FAST],
+    "polly": POLLY,
+    "polly-vec": [*POLLY, "-mllvm", "-polly-vectorizer=stripmine"],
+}
+REFERENCE = ["gcc", "-O2", "-ffp-contract=off"]
+PATIENCE = 300  # seconds to compile
+
+
+@dataclass
+class Contender:
+    name: str
+    run: object = None
+    result: object = None  # the outputs of the last run, by name
+    problem: str = ""      # why it is not timed
+    notes: list = field(default_factory=list)
+    rounds: list = field(default_factory=list)  # seconds an execution
+    difference: float = 0.0
+
+
+def running(kernel_seconds, threads=1):
+    """On a machine with other work the process waits for the processor now and then. A call in which it did is made
+    again; what takes so long that it always waits counts by the processor's share of the call."""
+    spent = 0.0
+    while True:
+        start, used = time.perf_counter(), time.thread_time()
+        seconds = kernel_seconds()
+        wall = time.perf_counter() - start
+        share = (time.thread_time() - used) / wall
+        spent += wall
+        if share > 0.95 or wall < 1e-4 or threads > 1:
+            return seconds
+        if spent > 0.5:
+            return seconds * share
+
+
+def said_by(command):
+    """None where all went well, and what was said."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        return f"not compiled in {PATIENCE} s", []
+    lines = (done.stderr + done.stdout).splitlines()
+    return (None if done.returncode == 0 else "\n".join(lines).strip() or f"exit status {done.returncode}"), lines
+
+
+def c_peer(kernel, name, command, folder):
+    contender = Contender(name)
+    if not shutil.which(command[0]):
+        contender.problem = f"no {command[0]}"
+        return contender
+    library = os.path.join(folder, f"{name}.so")
+    macros = [f"-D{size}={value}" for size, value in kernel.sizes.items()] + [f"-DBUFFERS={len(kernel.extents)}"]
+    peers = os.path.join(FOLDER, "peers")
+    sources = [os.path.join(peers, f"{kernel.name}.c"), os.path.join(peers, "call.c")]
+    problem, _ = said_by([*command, "-std=gnu11", "-w", "-shared", "-fPIC", *macros, "-o", library, *sources, "-lm"])
+    if problem:
+        contender.problem = problem
+        return contender
+    seconds = c.CDLL(library).seconds
+    seconds.restype = c.c_double
+    memory = kernel.memory()
+    for buffer, array in kernel.inputs.items():
+        if buffer not in kernel.outputs:
+            memory[buffer] = array
+    pointers = (c.c_void_p * len(memory))(*[array.ctypes.data for array in memory.values()])
+
+    def once():
+        kernel.restore(memory)
+        return seconds(pointers)
+    contender.run, contender.result = lambda: running(once), lambda: memory
+    return contender
+
+
+def ours(kernel, polyte, name, options, folder, threads):
+    """An arm of Polyte's or a script; what fell back to the reference order is not timed."""
+    contender = Contender(name)
+    artifact = os.path.join(folder, f"{name}.polyte")
+    contender.problem, lines = said_by([polyte.command, "op", kernel.program, "--shape", kernel.shape, "--threads",
+                                        str(threads), "--artifact", artifact, *options])
+    contender.notes = [line for line in lines if line.startswith("note: ")]
+    if contender.problem:
+        return contender
+    session = polyte.session(artifact, threads)
+    # Each `inout` is copied to its output by a step of its own, which has no kernel: the last step is the kernel.
+    steps = [len(session.steps()) - 1]
+    reasons = [session._api.step_declined(session._handle, number) for number in steps]
+    if any(reasons):
+        contender.problem = "declined: " + "; ".join(reason.decode() for reason in reasons if reason)
+        return contender
+    session.set_inputs(kernel.inputs)
+    contender.run = lambda: running(lambda: float(sum(session.run_timed()[steps])), threads)
+    contender.result = lambda: dict(session.outputs)
+    return contender
+

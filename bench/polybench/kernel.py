@@ -1,0 +1,64 @@
+"""A kernel of PolyBench: its Program, its sizes, and memory for its tensors."""
+import json
+import os
+import re
+
+import numpy as np
+from inputs import COMPARED, MAKERS
+from peers.polyte import aligned, aligned_copy
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+SCHEDULES = os.path.normpath(os.path.join(FOLDER, "..", "..", "examples", "schedules", "polybench"))
+NAMES = ["correlation", "covariance", "2mm", "3mm", "atax", "bicg", "doitgen", "mvt", "gemm", "gemver", "gesummv",
+         "symm", "syr2k", "syrk", "trmm", "cholesky", "durbin", "gramschmidt", "lu", "ludcmp", "trisolv", "deriche",
+         "floyd-warshall", "nussinov", "adi", "fdtd-2d", "heat-3d", "jacobi-1d", "jacobi-2d", "seidel-2d"]
+SIZES = ["MINI", "SMALL", "MEDIUM", "LARGE", "EXTRALARGE"]
+TYPES = {"f64": np.float64, "i32": np.int32, "i8": np.int8}
+BUFFER = re.compile(r"\s+(in|out|inout)\s+(\w+)\s*:\s*(\w+)\[(.*?)\]")
+
+
+class Kernel:
+    def __init__(self, name, size):
+        self.name, self.size = name, size
+        self.program = os.path.join(FOLDER, f"{name}.program")
+        with open(os.path.join(FOLDER, "sizes.json")) as file:
+            self.sizes = json.load(file)[name][size]
+        self.shape = ",".join(f"{name}={value}" for name, value in self.sizes.items())
+        given = MAKERS[name](**self.sizes)
+        self.inputs, self.outputs, self.extents = {}, [], {}
+        with open(self.program) as file:
+            for role, buffer, dtype, extents in (match.groups() for match in map(BUFFER.match, file) if match):
+                self.extents[buffer] = (eval(f"[{extents}]", {}, self.sizes), TYPES[dtype])
+                if role != "out":
+                    self.inputs[buffer] = aligned_copy(np.ascontiguousarray(given[buffer], dtype=TYPES[dtype]))
+                if role != "in":
+                    self.outputs.append(buffer)
+
+    def scripts(self):
+        """Of a person, for this Program: NAME.sched and NAME.VARIANT.sched."""
+        stem = self.name.replace("-", "_")
+        found = sorted(os.listdir(SCHEDULES)) if os.path.isdir(SCHEDULES) else []
+        return [os.path.join(SCHEDULES, file) for file in found
+                if file.split(".")[0] == stem and file.endswith(".sched")]
+
+    def memory(self):
+        """One array for each buffer of the interface, in the Program's order."""
+        return {buffer: aligned(*kind) for buffer, kind in self.extents.items()}
+
+    def restore(self, memory):
+        for buffer in self.outputs:
+            if buffer in self.inputs:
+                np.copyto(memory[buffer], self.inputs[buffer])
+
+
+def difference(kernel, got, expected):
+    """The greatest one of any output, as a part of that output's greatest element; infinite for what is no number."""
+    worst = 0.0
+    for buffer in kernel.outputs:
+        part = COMPARED.get((kernel.name, buffer), lambda whole: whole)
+        right = part(expected[buffer])
+        apart = np.abs(part(got[buffer]).astype(np.float64) - right)
+        if not np.isfinite(apart).all():
+            return float("inf")
+        worst = max(worst, float(apart.max(initial=0)) / max(float(np.abs(right).max(initial=0)), 1e-300))
+    return worst

@@ -1,0 +1,14 @@
+#include "peer.h"
+
+static double acc[NP];
+
+void kernel(double A[restrict NR][NQ][NP], const double C4[restrict NP][NP]) {
+  for (int r = 0; r < NR; r++)
+    for (int q = 0; q < NQ; q++) {
+      for (int p = 0; p < NP; p++) {
+        acc[p] = 0;
+        for (int s = 0; s < NP; s++) acc[p] += A[r][q][s] * C4[s][p];
+      }
+      for (int p = 0; p < NP; p++) A[r][q][p] = acc[p];
+    }
+}

@@ -1,0 +1,16 @@
+#include "peer.h"
+
+void kernel(const double r[restrict N], double y[restrict N]) {
+  double z[N];
+  double alpha = -r[0], beta = 1;
+  y[0] = -r[0];
+  for (int k = 1; k < N; k++) {
+    double dot = 0;
+    beta = (1 - alpha * alpha) * beta;
+    for (int i = 0; i < k; i++) dot += r[k - i - 1] * y[i];
+    alpha = -(r[k] + dot) / beta;
+    for (int i = 0; i < k; i++) z[i] = y[i] + alpha * y[k - i - 1];
+    for (int i = 0; i < k; i++) y[i] = z[i];
+    y[k] = alpha;
+  }
+}

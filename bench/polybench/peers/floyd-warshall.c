@@ -1,0 +1,7 @@
+#include "peer.h"
+
+void kernel(int32_t path[restrict N][N]) {
+  for (int k = 0; k < N; k++)
+    for (int i = 0; i < N; i++)
+      for (int j = 0; j < N; j++) path[i][j] = least(path[i][j], path[i][k] + path[k][j]);
+}

@@ -1,0 +1,10 @@
+#include "peer.h"
+
+void kernel(double C[restrict N][N], const double A[restrict N][M], const double B[restrict N][M]) {
+  const double alpha = 1.5, beta = 1.2;
+  for (int i = 0; i < N; i++) {
+    for (int j = 0; j <= i; j++) C[i][j] *= beta;
+    for (int k = 0; k < M; k++)
+      for (int j = 0; j <= i; j++) C[i][j] += A[j][k] * alpha * B[i][k] + B[j][k] * alpha * A[i][k];
+  }
+}
