@@ -51,6 +51,7 @@ constexpr Attempt kAttempts[] = {
     {"parallel outermost", Gist::All, false, false, true, 60'000, true, false},
 };
 constexpr std::size_t kManyStatements = 10;    // between which relations are worth the time of joining their pieces
+constexpr std::int64_t kLargestPlace = 2;      // of a row that is a number, as large
 constexpr std::int64_t kLargestShift = 12;     // of a row that is read back: beyond it a number is a size in disguise
 constexpr std::int64_t kLargestConstant = 20;  // of a row: beyond it isl runs one loop after the other
 
@@ -250,7 +251,8 @@ class TreeReader {
         auto row = row_of(rows.at(static_cast<int>(m)), i);
         if (!row) return fail("a row of '" + statement(i).name + "' is no affine expression of its iterators");
         if (row->is_constant()) row = without_number(*row, i);
-        if (std::abs(row->constant()) > kLargestShift || (row->is_constant() && row->constant() != 0))
+        if (std::abs(row->constant()) > kLargestShift ||
+            (row->is_constant() && std::abs(row->constant()) > kLargestPlace))
           return fail("'" + statement(i).name + "' runs after all of another loop inside the same band");
         loop.rows[statement(i).name] = *row;
       }

@@ -348,6 +348,14 @@ class Planner {
     return all;
   }
 
+  // The longest that a loop is for a statement of its band.
+  double extent_of(const OrderBand& band, const OrderLoop& loop) const {
+    double longest = 1;
+    for (const std::string& statement : statements_below(band.child))
+      longest = std::max(longest, prices_.at(statement).extent(row_of(statement, &loop)));
+    return longest;
+  }
+
   BandShape best_shape(const OrderBand& band, const std::vector<const OrderLoop*>& around) const {
     const std::size_t n = band.loops.size();
     BandShape best{{}, orders_of(1).front(), std::vector<double>(n, 0)};
@@ -355,7 +363,11 @@ class Planner {
     std::iota(best.points.begin(), best.points.end(), std::size_t{0});
     if (!band.permutable) return best;
     if (tiling_ == Tiling::Fixed) {
-      if (n > 1) best = {best.points, best.points, std::vector<double>(n, kFixedTile)};
+      for (std::size_t m = 0; m < n && n > 1; ++m) {
+        if (extent_of(band, band.loops[m]) <= kFixedTile) continue;
+        best.tiles.push_back(m);
+        best.sizes[m] = kFixedTile;
+      }
       return best;
     }
     double least = std::numeric_limits<double>::infinity();

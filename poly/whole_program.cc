@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <map>
+#include <set>
 
 #include "poly/instance_order.h"
 #include "poly/order_plan.h"
@@ -97,6 +99,7 @@ class WholeProgram {
 
   std::string reasons;                  // what was lost
   std::vector<std::string> considered;  // all of it, a line each
+  bool is_slow = false;                 // what was taken has serial loops that were priced otherwise
 
   void lose(const std::string& why) {
     reasons += (reasons.empty() ? "" : "; ") + why;
@@ -123,6 +126,7 @@ class WholeProgram {
       considered.push_back("proved, but not its vectors: " + plan.name);
       if (!slow) slow = std::move(plan.nest);
     }
+    is_slow = slow.has_value();
     return slow;
   }
 
@@ -180,13 +184,15 @@ class WholeProgram {
     double lost = 0;
     for (const auto& [statement, inner] : plan.in_parts) {
       const ir::Statement& sum = program_->statement(statement);
-      if (!add(plan.nest, parts_of(sum, inner), sum.reductions)) lost += inner.cycles;
+      std::vector<std::string> reassociated = sum.reductions;
+      reassociated.push_back(inner.loop);  // the lanes of its parts are added up by that name
+      if (!add(plan.nest, parts_of(sum, inner), reassociated)) lost += inner.cycles;
     }
     return lost;
   }
 
   bool add_cuts(OrderPlan& plan, const std::vector<std::string>& serial) const {
-    return !plan.nest.tile && std::ranges::all_of(serial, [&](const std::string& statement) {
+    return !serial.empty() && !plan.nest.tile && std::ranges::all_of(serial, [&](const std::string& statement) {
       auto cuts = cuts_of(program_->statement(statement), plan.in_vectors.at(statement));
       return cuts && add(plan.nest, *std::move(cuts), {});
     });
@@ -208,6 +214,27 @@ bool has_reused_operands(const ir::Statement& statement) {
   return true;
 }
 
+// The dimensions of its operands along which a sum runs.
+std::set<std::pair<std::string, std::size_t>> summed_dimensions(const ir::Statement& sum) {
+  std::set<std::pair<std::string, std::size_t>> found;
+  for (const ir::Expr& value : sum.values)
+    for (const ir::Load* load : ir::loads_of(value))
+      for (std::size_t d = 0; d < load->indices.size(); ++d)
+        for (const std::string& it : sum.reductions)
+          if (load->indices[d].affine.uses(it)) found.emplace(load->buffer, d);
+  return found;
+}
+
+// Two sums that run along different dimensions of one operand: rows and columns of a matrix.
+bool sums_cross(const ir::Program& program) {
+  std::map<std::string, std::set<std::size_t>> by_tensor;
+  for (const ir::Statement& s : program.statements)
+    if (is_sum(s))
+      for (const auto& [tensor, dimension] : summed_dimensions(s))
+        if (program.buffer(tensor).shape.size() > 1) by_tensor[tensor].insert(dimension);
+  return std::ranges::any_of(by_tensor, [](const auto& entry) { return entry.second.size() > 1; });
+}
+
 // Whether two sums have a loop in common.
 bool shares_a_loop(const ir::Program& program, const OrderTree& tree) {
   if (const auto* sequence = std::get_if<OrderSequence>(&tree->op))
@@ -219,13 +246,14 @@ bool shares_a_loop(const ir::Program& program, const OrderTree& tree) {
 
 // The schedule of the first plan that is proved, with all that was weighed.
 Result<NestSchedule> best_of(const ir::Program& program, const Machine& machine, const InstanceOrders& orders,
-                             std::vector<OrderPlan> plans, bool as_isl_says) {
+                             std::vector<OrderPlan> plans, bool as_isl_says, bool may_be_slow) {
   WholeProgram whole(program, machine);
   for (const OrderAttempt& attempt : orders.found)
     whole.considered.push_back(attempt.name + ": " + to_string(attempt.tree));
   for (const std::string& lost : orders.lost) whole.lose(lost);
   for (const OrderPlan& plan : plans) whole.considered.push_back(priced(plan));
   auto nest = whole.first_proved(std::move(plans), as_isl_says);
+  if (nest && whole.is_slow && !may_be_slow) return Decline{"no plan keeps its vectors"};
   if (!nest) return Decline{whole.reasons.empty() ? "isl finds no order" : whole.reasons};
   NestSchedule result;
   result.notes = orders.given_up;
@@ -248,13 +276,12 @@ Result<NestSchedule> schedule_whole_program(const ir::Program& program, const sc
                         std::back_inserter(plans));
   }
   if (!options.affine_core_only) std::ranges::stable_sort(plans, {}, &OrderPlan::cycles);
-  return best_of(program, machine, orders, std::move(plans), options.affine_core_only);
+  return best_of(program, machine, orders, std::move(plans), options.affine_core_only, true);
 }
 
 std::optional<NestSchedule> schedule_fused_sums(const ir::Program& program, const schedule::State& reference,
                                                 const Machine& machine, const StrategyOptions& options) {
-  const auto sums = std::ranges::count_if(program.statements, is_sum);
-  if (sums < 2 || std::ranges::any_of(program.statements, has_reused_operands)) return std::nullopt;
+  if (!sums_cross(program) || std::ranges::any_of(program.statements, has_reused_operands)) return std::nullopt;
   InstanceOrders orders = instance_orders(program);
   std::vector<OrderPlan> fused, apart;
   for (const OrderAttempt& attempt : orders.found)
@@ -264,7 +291,7 @@ std::optional<NestSchedule> schedule_fused_sums(const ir::Program& program, cons
   std::ranges::stable_sort(fused, {}, &OrderPlan::cycles);
   const double least = std::ranges::min(apart, {}, &OrderPlan::cycles).cycles;
   if (fused.front().cycles > kWorthFusing * least) return std::nullopt;
-  auto schedule = best_of(program, machine, orders, std::move(fused), false);
+  auto schedule = best_of(program, machine, orders, std::move(fused), false, false);
   if (!schedule) return std::nullopt;
   return *std::move(schedule);
 }

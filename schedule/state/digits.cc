@@ -373,10 +373,54 @@ Affine simplified(const Affine& e, const Ranges& ranges) {
 
 namespace {
 
+constexpr std::int64_t kMostResidues = 8;
+constexpr int kMostSplits = 3;
+
+// A symbol and a small divisor of a division in which it is taken apart.
+std::optional<std::pair<std::string, std::int64_t>> divided_symbol(const Affine& e) {
+  for (const ir::Term& term : e.terms()) {
+    if (!term.atom.div) continue;
+    const ir::FloorDiv& div = *term.atom.div;
+    if (const auto inner = divided_symbol(div.numerator)) return inner;
+    for (const ir::Term& part : div.numerator.terms())
+      if (!part.atom.div && part.coefficient % div.denominator != 0 && div.denominator <= kMostResidues)
+        return std::pair(part.atom.symbol, div.denominator);
+  }
+  return std::nullopt;
+}
+
+// The values that a symbol can have, or what it is for each residue by a divisor where these are not few.
+std::vector<Affine> cases_of(const std::string& symbol, std::int64_t divisor, const Ranges& ranges) {
+  std::vector<Affine> cases;
+  const auto range = ranges.find(symbol);
+  if (range != ranges.end() && range->second.min && range->second.max &&
+      *range->second.max - *range->second.min < kMostResidues) {
+    for (std::int64_t value = *range->second.min; value <= *range->second.max; ++value) cases.emplace_back(value);
+    return cases;
+  }
+  for (std::int64_t residue = 0; residue < divisor; ++residue)
+    cases.push_back(Affine::symbol(symbol) * divisor + residue);
+  return cases;
+}
+
+// 0 in each case of a symbol that is divided: i//2 + (i + 1)//2 - i, which no sum of terms shows.
+bool vanishes_by_cases(const Affine& e, Ranges ranges, int splits = 0) {
+  if (e == Affine(0)) return true;
+  const auto divided = divided_symbol(e);
+  if (!divided || splits == kMostSplits) return false;
+  const auto& [symbol, divisor] = *divided;
+  const std::vector<Affine> cases = cases_of(symbol, divisor, ranges);
+  ranges.erase(symbol);  // from here on it is the quotient
+  return std::ranges::all_of(cases, [&](const Affine& value) {
+    return vanishes_by_cases(ir::substitute(e, {{symbol, value}}), ranges, splits + 1);
+  });
+}
+
 // 0, or what an equality of the domain says is 0.
 bool vanishes(const Affine& e, const std::vector<Constraint>& domain, const Ranges& ranges) {
   const Affine rest = simplified(e, ranges);
-  return rest == Affine(0) || std::any_of(domain.begin(), domain.end(), [&](const Constraint& c) {
+  return rest == Affine(0) || vanishes_by_cases(rest, ranges) ||
+         std::any_of(domain.begin(), domain.end(), [&](const Constraint& c) {
            if (!c.equality) return false;
            const Affine zero = simplified(c.expr, ranges);
            return zero == rest || zero == -rest;

@@ -92,9 +92,20 @@ class LaunchChecker {
     if (const auto between = std::find_if_not(first, above_.end(), is_block); between != above_.end())
       report(text(loop) + " is inside " + text(**between) + ", which is inside " + text(**first) +
              ": blocks start at the launch, expected loops of blocks directly within each other");
+    if (first != above_.end() && is_cut(loop))
+      report(text(loop) + " runs in parts inside " + text(**first) +
+             ": blocks start at the launch, expected the outermost of them cut, or none");
     if (std::ranges::count_if(above_, is_block) == kMostBlockLoops)
       report(text(loop) + " is inside " + std::to_string(kMostBlockLoops) +
              " loops of blocks, as many as a grid has axes: fuse two");
+  }
+
+  bool is_cut(const Loop& loop) const {
+    return std::ranges::any_of(statements_below(state_.tree, loop.id), [&](const std::string& statement) {
+      const auto& rows = state_.at(statement).rows;
+      const auto row = std::ranges::find(rows, loop.name, &LoopRow::loop);
+      return row != rows.end() && !row->cuts.empty();
+    });
   }
 
   // Iteration i runs on thread i: numbers from 0 that are known when the kernel is compiled.

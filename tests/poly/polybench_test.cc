@@ -1,0 +1,83 @@
+// The thirty kernels of bench/polybench: poly and isl schedule each without falling back, and the scripts by hand for
+// them are legal; all compute the reference's bits.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "poly/auto_schedule.h"
+#include "tests/poly/checked_script.h"
+
+namespace polyte::poly {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kPrograms = "bench/polybench", kScripts = "examples/schedules/polybench";
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path);
+  REQUIRE_MESSAGE(file.good(), path.string());
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Sizes of which no two are equal, so that no dimension passes for another; few steps in time.
+std::shared_ptr<const ir::Program> small(const std::string& name) {
+  const ir::Program open = ir::parse_program(text_of(kPrograms / (name + ".program")), name);
+  ir::Values sizes;
+  std::int64_t next = 9;
+  for (const std::string& param : open.params) sizes[param] = param.starts_with("T") ? 3 : next++;
+  return std::make_shared<const ir::Program>(ir::bind(open, sizes));
+}
+
+std::vector<std::string> names_in(const fs::path& folder, const std::string& extension) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == extension) names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+// lu and lu.rows are for lu.program, fdtd_2d for fdtd-2d.program.
+std::string program_of(const std::string& script) {
+  std::string name = script.substr(0, script.find('.'));
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+}  // namespace
+
+TEST_CASE("poly and isl schedule all of PolyBench") {
+  const std::vector<std::string> names = names_in(kPrograms, ".program");
+  CHECK(names.size() == 30);
+  for (const std::string& name : names)
+    for (const bool as_isl_says : {false, true}) {
+      CAPTURE(name);
+      CAPTURE(as_isl_says);
+      const auto program = small(name);
+      const auto script = auto_schedule(*program, one_core(), {.affine_core_only = as_isl_says, .keep_order = true});
+      REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
+      CAPTURE(schedule::print(*script));
+      const auto state = schedule::replay(program, *script, one_core(), {schedule::ProofLevel::Off, {}});
+      REQUIRE(static_cast<bool>(state));
+      CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
+    }
+}
+
+TEST_CASE("scripts by hand for PolyBench are legal and keep what their contracts say") {
+  const std::vector<std::string> names = names_in(kScripts, ".sched");
+  CHECK(names.size() >= 12);
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const auto program = small(program_of(name));
+    const schedule::Script script = schedule::parse_script(text_of(kScripts / (name + ".sched")), name);
+    const auto state = schedule::replay(program, script, one_core(), {schedule::ProofLevel::Full, {}});
+    REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+    if (state->contract == schedule::Contract::Exact)  // others may round elsewhere, as they say
+      CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
+  }
+}
+
+}  // namespace polyte::poly
