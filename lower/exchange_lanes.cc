@@ -64,7 +64,7 @@ std::set<std::string> stored_in(const Stmt& s) {
 // A store and its loads with other subscripts.
 using Subscripts = std::function<void(const std::string& buffer, std::vector<ir::Index>& indices)>;
 Stmt with_subscripts(const Stmt& s, const Subscripts& change) {
-  const Stmt result = map_own_exprs(s, [&](const Expr& e) {
+  Stmt result = map_own_exprs(s, [&](const Expr& e) {
     return ir::rewrite(e, [&](const Expr& leaf) -> Expr {
       const auto* load = std::get_if<ir::Load>(&leaf->op);
       if (!load) return leaf;

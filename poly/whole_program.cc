@@ -85,6 +85,11 @@ std::optional<std::vector<schedule::PlannedStep>> cuts_of(const ir::Statement& s
   return steps;
 }
 
+// Of equally cheap ones by name, so that the order is always the same.
+void sort_by_price(std::vector<OrderPlan>& plans) {
+  std::ranges::sort(plans, {}, [](const OrderPlan& plan) { return std::pair(plan.cycles, plan.name); });
+}
+
 std::string priced(const OrderPlan& plan) {
   char cycles[32];
   std::snprintf(cycles, sizeof cycles, "%.3g", plan.cycles);
@@ -275,7 +280,7 @@ Result<NestSchedule> schedule_whole_program(const ir::Program& program, const sc
       std::ranges::move(plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order),
                         std::back_inserter(plans));
   }
-  if (!options.affine_core_only) std::ranges::stable_sort(plans, {}, &OrderPlan::cycles);
+  if (!options.affine_core_only) sort_by_price(plans);
   return best_of(program, machine, orders, std::move(plans), options.affine_core_only, true);
 }
 
@@ -288,7 +293,7 @@ std::optional<NestSchedule> schedule_fused_sums(const ir::Program& program, cons
     std::ranges::move(plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order),
                       std::back_inserter(shares_a_loop(program, attempt.tree) ? fused : apart));
   if (fused.empty() || apart.empty()) return std::nullopt;
-  std::ranges::stable_sort(fused, {}, &OrderPlan::cycles);
+  sort_by_price(fused);
   const double least = std::ranges::min(apart, {}, &OrderPlan::cycles).cycles;
   if (fused.front().cycles > kWorthFusing * least) return std::nullopt;
   auto schedule = best_of(program, machine, orders, std::move(fused), false, false);

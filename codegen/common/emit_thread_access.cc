@@ -16,7 +16,7 @@ constexpr int kMostBytes = 16;  // of one access
 Value* inserted(llvm::IRBuilder<>& b, Value* vector, Value* part, int first, int lanes) {
   for (int lane = 0; lane < lanes; ++lane) {
     Value* one = lanes == 1 ? part : b.CreateExtractElement(part, static_cast<std::uint64_t>(lane));
-    vector = b.CreateInsertElement(vector, one, static_cast<std::uint64_t>(first + lane));
+    vector = b.CreateInsertElement(vector, one, static_cast<unsigned>(first + lane));
   }
   return vector;
 }

@@ -23,22 +23,22 @@ namespace {
 using Value = llvm::Value;
 
 enum Place : unsigned {
-  kThread,
-  kNumber,
-  kBlockX,
-  kShared = kBlockX + 3,
-  kMeet,
-  kTouch,
-  kCopy,
-  kGroup,
-  kMultiply,
-  kLoad,
-  kMultiplyShared,
-  kProductGroup,
-  kFenceProducts,
-  kExchange,
-  kUse,
-  kArguments
+  AtThread,
+  AtNumber,
+  AtBlockX,
+  AtShared = AtBlockX + 3,
+  AtMeet,
+  AtTouch,
+  AtCopy,
+  AtGroup,
+  AtMultiply,
+  AtLoad,
+  AtMultiplyShared,
+  AtProductGroup,
+  AtFenceProducts,
+  AtExchange,
+  AtUse,
+  AtArguments
 };
 constexpr const char* kMark = "polyte-emulated";
 constexpr const char *kAccess = "polyte.access", *kCounter = "polyte.counter", *kCopied = "polyte.copied",
@@ -53,15 +53,15 @@ class EmulatedOps final : public DeviceOps {
     llvm::LLVMContext& llvm_context = context.module.getContext();
     llvm::Type* const pointer = llvm::PointerType::getUnqual(llvm_context);
     llvm::Type* const number = llvm::Type::getInt64Ty(llvm_context);
-    std::vector<llvm::Type*> all(kArguments, pointer);
-    std::fill(all.begin() + kNumber, all.begin() + kShared, number);
+    std::vector<llvm::Type*> all(AtArguments, pointer);
+    std::fill(all.begin() + AtNumber, all.begin() + AtShared, number);
     all.insert(all.end(), arguments.begin(), arguments.end());
     auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(llvm_context), all, false);
     auto* function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, context.module);
     function->addFnAttr(kMark);
     function->addFnAttr(llvm::Attribute::NoUnwind);
     Kernel kernel{function, {}};
-    for (unsigned i = 0; i < arguments.size(); ++i) kernel.arguments.push_back(function->getArg(kArguments + i));
+    for (unsigned i = 0; i < arguments.size(); ++i) kernel.arguments.push_back(function->getArg(AtArguments + i));
     return kernel;
   }
 
@@ -73,13 +73,13 @@ class EmulatedOps final : public DeviceOps {
     auto* none = llvm::ConstantPointerNull::get(b.getPtrTy());
     Value* all = b.getInt64(static_cast<std::uint64_t>(bytes));
     Value* given = is_given != nullptr ? b.CreateSelect(is_given, all, b.getInt64(0)) : all;
-    return b.CreateCall(type, own(b, kCopy), {own(b, kThread), to, from, none, none, given, all});
+    return b.CreateCall(type, own(b, AtCopy), {own(b, AtThread), to, from, none, none, given, all});
   }
   void copy_group(Builder& b, const ir::CopyGroup& group) const override {
     auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty()}, false);
     b.CreateCall(
-        type, own(b, kGroup),
-        {own(b, kThread), b.getInt64(group.wait ? 1 : 0), b.getInt64(static_cast<std::uint64_t>(group.pending))});
+        type, own(b, AtGroup),
+        {own(b, AtThread), b.getInt64(group.wait ? 1 : 0), b.getInt64(static_cast<std::uint64_t>(group.pending))});
   }
 
   std::vector<Value*> multiply(Builder& b, const ir::Intrinsic& row, const std::vector<Value*>& a,
@@ -90,7 +90,7 @@ class EmulatedOps final : public DeviceOps {
     Value *in = stored(b, operands), *out = registers(b, c.size());
     auto* type =
         llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy()}, false);
-    b.CreateCall(type, own(b, kMultiply), {own(b, kThread), b.CreateGlobalString(row.call.ptx), in, out});
+    b.CreateCall(type, own(b, AtMultiply), {own(b, AtThread), b.CreateGlobalString(row.call.ptx), in, out});
     return loaded(b, out, c.size(), c.front()->getType());
   }
 
@@ -102,8 +102,8 @@ class EmulatedOps final : public DeviceOps {
         {b.getPtrTy(), b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty(), b.getPtrTy(), b.getPtrTy(), b.getInt64Ty()},
         false);
     access = b.CreateCall(
-        type, own(b, kLoad),
-        {own(b, kThread), row, b.getInt64(static_cast<std::uint64_t>(count)), b.getInt64(transposed ? 1 : 0), out,
+        type, own(b, AtLoad),
+        {own(b, AtThread), row, b.getInt64(static_cast<std::uint64_t>(count)), b.getInt64(transposed ? 1 : 0), out,
          llvm::ConstantPointerNull::get(b.getPtrTy()), b.getInt64(0)});
     access->setMetadata(kMatrices, llvm::MDNode::get(b.getContext(), {}));
     return loaded(b, out, static_cast<std::size_t>(count), b.getInt32Ty());
@@ -122,8 +122,8 @@ class EmulatedOps final : public DeviceOps {
                                          {b.getPtrTy(), b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty(), b.getInt64Ty(),
                                           b.getInt64Ty(), b.getPtrTy(), b.getPtrTy()},
                                          false);
-    b.CreateCall(type, own(b, kMultiplyShared),
-                 {own(b, kThread), b.CreateGlobalString(row.call.ptx), operands[0], operands[1],
+    b.CreateCall(type, own(b, AtMultiplyShared),
+                 {own(b, AtThread), b.CreateGlobalString(row.call.ptx), operands[0], operands[1],
                   b.getInt64((across[0] ? 1U : 0U) + (across[1] ? 2U : 0U)), b.getInt64(c.size()), in, out});
     return loaded(b, out, c.size(), c.front()->getType());
   }
@@ -133,18 +133,18 @@ class EmulatedOps final : public DeviceOps {
     auto* type = llvm::FunctionType::get(
         b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty(), b.getInt64Ty(), b.getPtrTy(), b.getPtrTy()},
         false);
-    b.CreateCall(type, own(b, kProductGroup),
-                 {own(b, kThread), b.getInt64(static_cast<std::uint64_t>(group.step)),
+    b.CreateCall(type, own(b, AtProductGroup),
+                 {own(b, AtThread), b.getInt64(static_cast<std::uint64_t>(group.step)),
                   b.getInt64(static_cast<std::uint64_t>(group.pending)), b.getInt64(values.size()), in, out});
     if (group.step != ir::ProductGroup::Step::Wait || values.empty()) return values;
     return loaded(b, out, values.size(), values.front()->getType());
   }
   void fence_products(Builder& b) const override {
     auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false);
-    b.CreateCall(type, own(b, kFenceProducts), {own(b, kThread)});
+    b.CreateCall(type, own(b, AtFenceProducts), {own(b, AtThread)});
   }
   Value* shared_address(Builder& b, Value* pointer) const override {
-    Value* offset = b.CreatePtrDiff(b.getInt8Ty(), pointer, own(b, kShared));
+    Value* offset = b.CreatePtrDiff(b.getInt8Ty(), pointer, own(b, AtShared));
     return b.CreateTrunc(b.CreateAdd(offset, b.getInt64(POLYTE_EMULATED_SHARED)), b.getInt32Ty());
   }
 
@@ -153,15 +153,15 @@ class EmulatedOps final : public DeviceOps {
     Value* written = b.CreateShl(b.CreateZExt(own.written, b.getInt64Ty()), 32);
     Value* brought = b.CreateOr(b.CreateZExt(own.value, b.getInt64Ty()), written);
     auto* type = llvm::FunctionType::get(b.getInt64Ty(), {b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty()}, false);
-    Value* got = b.CreateCall(type, EmulatedOps::own(b, kExchange), {EmulatedOps::own(b, kThread), brought, lane});
+    Value* got = b.CreateCall(type, EmulatedOps::own(b, AtExchange), {EmulatedOps::own(b, AtThread), brought, lane});
     return {b.CreateTrunc(got, b.getInt32Ty()), b.CreateTrunc(b.CreateLShr(got, 32), b.getInt1Ty())};
   }
   void use(Builder& b, Value* written, const std::string& statement, const std::string& buffer) const override {
     auto* type =
         llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getInt64Ty()}, false);
-    llvm::CallInst* call = b.CreateCall(type, own(b, kUse),
-                                        {own(b, kThread), b.CreateGlobalString(statement), b.CreateGlobalString(buffer),
-                                         b.CreateZExt(written, b.getInt64Ty())});
+    llvm::CallInst* call = b.CreateCall(type, own(b, AtUse),
+                                        {own(b, AtThread), b.CreateGlobalString(statement),
+                                         b.CreateGlobalString(buffer), b.CreateZExt(written, b.getInt64Ty())});
     call->setOnlyReadsMemory();  // loads stay known across it, as on the GPU, where it is not
   }
 
@@ -180,13 +180,13 @@ class EmulatedOps final : public DeviceOps {
     counter.setMetadata(kCounter, llvm::MDNode::get(counter.getContext(), {}));
   }
 
-  Value* thread(Builder& b) const override { return own(b, kNumber); }
-  Value* block(Builder& b, int axis) const override { return own(b, kBlockX + static_cast<unsigned>(axis)); }
-  Value* shared_memory(Builder& b) const override { return own(b, kShared); }
+  Value* thread(Builder& b) const override { return own(b, AtNumber); }
+  Value* block(Builder& b, int axis) const override { return own(b, AtBlockX + static_cast<unsigned>(axis)); }
+  Value* shared_memory(Builder& b) const override { return own(b, AtShared); }
 
   void barrier(Builder& b, bool of_warp) const override {
     auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty()}, false);
-    b.CreateCall(type, own(b, kMeet), {own(b, kThread), b.getInt64(of_warp ? 1 : 0), b.getInt64(count_calls(b))});
+    b.CreateCall(type, own(b, AtMeet), {own(b, AtThread), b.getInt64(of_warp ? 1 : 0), b.getInt64(count_calls(b))});
   }
 
   llvm::Constant* emulated_entry(llvm::Module& module, const Kernel& kernel) const override {
@@ -211,8 +211,8 @@ class EmulatedOps final : public DeviceOps {
           offsetof(polyte_emulated_thread, product_group), offsetof(polyte_emulated_thread, fence_products),
           offsetof(polyte_emulated_thread, exchange), offsetof(polyte_emulated_thread, use)})
       values.push_back(member(offset, b.getPtrTy()));
-    for (unsigned i = kArguments; i < inner->arg_size(); ++i) {
-      Value* place = b.CreateGEP(b.getPtrTy(), function->getArg(1), b.getInt64(i - kArguments));
+    for (unsigned i = AtArguments; i < inner->arg_size(); ++i) {
+      Value* place = b.CreateGEP(b.getPtrTy(), function->getArg(1), b.getInt64(i - AtArguments));
       values.push_back(b.CreateLoad(inner->getArg(i)->getType(), b.CreateLoad(b.getPtrTy(), place)));
     }
     b.CreateCall(inner, values);
@@ -326,8 +326,8 @@ class Reporter {
       auto* type = llvm::FunctionType::get(
           b_.getInt64Ty(), {b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty(), b_.getInt64Ty()}, false);
       return b_.CreateCall(
-          type, function.getArg(kTouch),
-          {function.getArg(kThread), address, access, iteration, undefined != nullptr ? undefined : b_.getInt64(0)});
+          type, function.getArg(AtTouch),
+          {function.getArg(AtThread), address, access, iteration, undefined != nullptr ? undefined : b_.getInt64(0)});
     };
     for (const Touched& touched : all) {
       if (touched.write) continue;

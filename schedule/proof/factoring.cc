@@ -48,7 +48,7 @@ class FactorCheck {
     if (auto why = wrong_init()) return fault(*why);
     if (auto why = wrong_merge()) return fault(*why);
     if (auto why = wrong_users()) return fault(*why);
-    if (auto refusal = wrong_terms()) return *refusal;
+    if (auto refusal = wrong_terms()) return refusal;
     if (!may_be_parted()) return fault("the contract does not let its updates run in another order");
     return wrong_cells();
   }

@@ -306,7 +306,7 @@ Applied transaction(const State& state, const Transaction& directive, const Prim
   const auto tree = nest_of_steps(steps.subspan(count));
   if (!tree) return tree.error();
   const Names named = statements_of(*tree);
-  const Applied divided = LoopsOfTransaction(state, named, context).run(steps.first(count));
+  Applied divided = LoopsOfTransaction(state, named, context).run(steps.first(count));
   if (!divided) return divided;
   return nest(*divided, {"", *tree}, context);
 }

@@ -1,6 +1,7 @@
 // Holes and roles of templates for GPUs. Sizes follow rules of thumb: what stands in the file is ours, and of the tiles
 // that it allows the largest that leaves every multiprocessor a block is taken.
 #include <algorithm>
+#include <iterator>
 
 #include "ir/contraction.h"
 #include "ir/relations.h"
@@ -330,9 +331,14 @@ struct GpuPoints {
 GpuPoints points_of(const KernelSoFar& kernel, const ir::Statement& s) {
   GpuPoints points{&kernel, &s, facts_of(kernel.reference, s), {}, "", nullptr};
   points.order = in_thread_order(kernel.program, {&s}, points.facts, s.iterators);
-  std::ranges::stable_sort(points.order, std::greater(), [&](const std::string& loop) {
-    return write_stride(kernel.program, s, loop).value_or(0) != 1;
-  });
+  // Those that write neighbours come last.
+  const auto writes_neighbours = [&](const std::string& loop) {
+    return write_stride(kernel.program, s, loop).value_or(0) == 1;
+  };
+  std::vector<std::string> last;
+  std::ranges::copy_if(points.order, std::back_inserter(last), writes_neighbours);
+  std::erase_if(points.order, writes_neighbours);
+  points.order.insert(points.order.end(), last.begin(), last.end());
   const std::string turning = turning_loop(kernel.program, s, points.order.back());
   const auto is_long = [&](const std::string& loop) { return find(points.facts, loop)->extent >= kShortLane; };
   const std::vector<const ir::Load*> reads = ir::reads_of(s);

@@ -16,7 +16,7 @@ inline Machine one_core() {
 }
 
 inline std::string checked_script(const std::string& text, const ir::Values& sizes, const PolyOptions& options = {}) {
-  const auto program = schedule::bound_program(text.c_str(), sizes);
+  const auto program = schedule::bound_program(text, sizes);
   const auto script = auto_schedule(*program, one_core(), options);
   REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
   const std::string printed = schedule::print(*script);

@@ -1,5 +1,6 @@
 // The thirty kernels of bench/polybench: poly and isl schedule each without falling back, and the scripts by hand for
 // them are legal; all compute the reference's bits.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
