@@ -50,7 +50,8 @@ constexpr Attempt kAttempts[] = {
     {"serial components", Gist::All, false, true, false, 60'000, false, true},
     {"parallel outermost", Gist::All, false, false, true, 60'000, true, false},
 };
-constexpr std::size_t kManyStatements = 10;    // between which relations are worth the time of joining their pieces
+constexpr std::size_t kManyStatements = 10;  // between which relations are worth the time of joining their pieces
+constexpr std::uint64_t kQuotaOfNumbers = 15'000;
 constexpr std::int64_t kLargestPlace = 2;      // of a row that is a number, as large
 constexpr std::int64_t kLargestShift = 12;     // of a row that is read back: beyond it a number is a size in disguise
 constexpr std::int64_t kLargestConstant = 20;  // of a row: beyond it isl runs one loop after the other
@@ -355,7 +356,10 @@ class Attempts {
       return Decline{reason};
     };
     const Relations& known = relations(attempt.sizes_are_parameters);
-    context_.limit(attempt.quota);
+    // Large numbers in its tableaus make an operation dear: without parameters to stand for them few are left.
+    const bool has_numbers = attempt.gist == Gist::None && known.model().params.empty();
+    const std::uint64_t quota = has_numbers ? kQuotaOfNumbers : attempt.quota;
+    context_.limit(quota);
     try {
       const isl::schedule schedule = run_isl(context_, known.constraints(attempt.gist, !attempt.serialize), attempt);
       context_.limit(0);
@@ -367,7 +371,7 @@ class Attempts {
     } catch (const isl::exception& e) {
       if (!schedule::is_quota(context_, e))
         schedule::throw_isl_fault(context_, e, std::string("isl's scheduler, '") + attempt.name + "'");
-      return give_up("the scheduler's budget of " + std::to_string(attempt.quota) + " operations is spent");
+      return give_up("the scheduler's budget of " + std::to_string(quota) + " operations is spent");
     }
   }
 };
