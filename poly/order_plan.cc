@@ -34,14 +34,6 @@ struct BandShape {
 enum class Tiling { Best, None, Fixed };
 constexpr double kFixedTile = 32;
 
-// A band whose statements have no loops of their own below it.
-bool is_innermost(const OrderBand& band) {
-  const auto is_leaf = [](const OrderTree& tree) { return std::holds_alternative<OrderLeaf>(tree->op); };
-  if (const auto* sequence = std::get_if<OrderSequence>(&band.child->op))
-    return std::ranges::all_of(sequence->children, is_leaf);
-  return is_leaf(band.child);
-}
-
 class Planner {
  public:
   Planner(const ir::Program& program, const schedule::State& reference, const Machine& machine, const OrderTree& tree,
@@ -61,7 +53,7 @@ class Planner {
     if (!tiled_.loops.empty()) plan_.nest.tile = tiled_;
     plan_.nest.tree = std::move(nest);
     plan_.nest.is_one_step = !plan_.nest.maps.empty();
-    plan_.nest.tree_by = schedule::Provenance::Isl;
+    plan_.nest.tree_by = follows_isl() ? schedule::Provenance::Isl : schedule::Provenance::TileModel;
   }
 
   OrderPlan run() { return std::move(plan_); }
@@ -111,6 +103,14 @@ class Planner {
       for (const OrderLoop& loop : band->loops) around.push_back(&loop);
       choose_shapes(band->child, std::move(around));
     }
+  }
+
+  // Whether all loops are in isl's order; tiles of the same order count as that where nothing was priced.
+  bool follows_isl() const {
+    return std::ranges::all_of(shapes_, [&](const auto& entry) {
+      const BandShape& shape = entry.second;
+      return std::ranges::is_sorted(shape.points) && (tiling_ == Tiling::Fixed || shape.tiles.empty());
+    });
   }
 
   // --- names
@@ -449,22 +449,6 @@ class Planner {
   }
 };
 
-// Wavefronts of a band that holds all statements: one row becomes its sum with another, so that of the other the
-// iterations within a front do not wait for each other. Sums of rows of a permutable band are rows of one.
-std::vector<OrderTree> wavefronts_of(const OrderTree& tree) {
-  const auto* band = std::get_if<OrderBand>(&tree->op);
-  if (!band || !band->permutable || !is_innermost(*band)) return {};
-  std::vector<OrderTree> fronts;
-  for (std::size_t front = 0; front < band->loops.size(); ++front)
-    for (std::size_t other = 0; other < band->loops.size(); ++other) {
-      if (front == other || band->loops[other].coincident) continue;
-      OrderBand changed = *band;
-      for (auto& [statement, row] : changed.loops[front].rows) row = row + band->loops[other].rows.at(statement);
-      fronts.push_back(order_band(std::move(changed)));
-    }
-  return fronts;
-}
-
 }  // namespace
 
 OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& reference, const std::string& name,
@@ -488,6 +472,7 @@ std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::Stat
   for (const OrderTree& front : wavefronts_of(tree)) {
     OrderPlan plan = Planner(program, reference, machine, front, Tiling::Best, keep_order).run();
     plan.name = name + ", wavefront";
+    for (schedule::PlannedMap& map : plan.nest.maps) map.by = schedule::Provenance::TileModel;
     if (plan.cycles < least) plans.push_back(std::move(plan));
   }
   std::ranges::sort(plans, {}, &OrderPlan::cycles);

@@ -81,6 +81,27 @@ std::vector<std::string> statements_below(const OrderTree& tree) {
   return all;
 }
 
+bool is_innermost(const OrderBand& band) {
+  const auto is_leaf = [](const OrderTree& tree) { return std::holds_alternative<OrderLeaf>(tree->op); };
+  if (const auto* sequence = std::get_if<OrderSequence>(&band.child->op))
+    return std::ranges::all_of(sequence->children, is_leaf);
+  return is_leaf(band.child);
+}
+
+std::vector<OrderTree> wavefronts_of(const OrderTree& tree) {
+  const auto* band = std::get_if<OrderBand>(&tree->op);
+  if (!band || !band->permutable || !is_innermost(*band)) return {};
+  std::vector<OrderTree> fronts;
+  for (std::size_t front = 0; front < band->loops.size(); ++front)
+    for (std::size_t other = 0; other < band->loops.size(); ++other) {
+      if (front == other || band->loops[other].coincident) continue;
+      OrderBand changed = *band;
+      for (auto& [statement, row] : changed.loops[front].rows) row = row + band->loops[other].rows.at(statement);
+      fronts.push_back(order_band(std::move(changed)));
+    }
+  return fronts;
+}
+
 std::string to_string(const OrderTree& tree) {
   if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) return leaf->statement;
   if (const auto* band = std::get_if<OrderBand>(&tree->op)) return text_of(*band) + ' ' + to_string(band->child);

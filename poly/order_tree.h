@@ -48,6 +48,12 @@ std::vector<std::string> statements_below(const OrderTree& tree);  // in order
 // statements that it lacks (they have no instances) at its end.
 OrderTree completed(const OrderTree& tree, const ir::Program& program);
 
+bool is_innermost(const OrderBand& band);  // its statements have no loops of their own below it
+
+// Wavefronts of a band that holds all statements: one row becomes its sum with another, so that of the other the
+// iterations within a front do not wait for each other. Sums of rows of a permutable band are rows of one.
+std::vector<OrderTree> wavefronts_of(const OrderTree& tree);
+
 // P<cc- S:i,j,k T:i,j,0>{ S; T }: `P` permutable, `b` not; c coincident. For --explain and tests.
 std::string to_string(const OrderTree& tree);
 

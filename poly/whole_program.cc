@@ -145,12 +145,15 @@ class WholeProgram {
   }
 
   // Where the steps are refused the plan stays as it is.
-  bool add(NestPlan& nest, std::vector<schedule::PlannedStep> steps,
-           const std::vector<std::string>& reassociated) const {
+  bool add(NestPlan& nest, std::vector<schedule::PlannedStep> steps, const std::vector<std::string>& reassociated) {
     NestPlan longer = nest;
     std::ranges::move(steps, std::back_inserter(longer.steps));
     longer.reassociated.insert(reassociated.begin(), reassociated.end());
-    if (!replayed(longer)) return false;
+    const auto state = replayed(longer);
+    if (!state) {
+      considered.push_back("left out: " + state.error().directive + ": " + state.error().headline);
+      return false;
+    }
     nest = std::move(longer);
     return true;
   }
@@ -185,7 +188,7 @@ class WholeProgram {
   }
 
   // The cycles of sums that stay chains.
-  double add_parts(OrderPlan& plan) const {
+  double add_parts(OrderPlan& plan) {
     double lost = 0;
     for (const auto& [statement, inner] : plan.in_parts) {
       const ir::Statement& sum = program_->statement(statement);
@@ -196,7 +199,7 @@ class WholeProgram {
     return lost;
   }
 
-  bool add_cuts(OrderPlan& plan, const std::vector<std::string>& serial) const {
+  bool add_cuts(OrderPlan& plan, const std::vector<std::string>& serial) {
     return !serial.empty() && !plan.nest.tile && std::ranges::all_of(serial, [&](const std::string& statement) {
       auto cuts = cuts_of(program_->statement(statement), plan.in_vectors.at(statement));
       return cuts && add(plan.nest, *std::move(cuts), {});

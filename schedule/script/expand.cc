@@ -269,8 +269,12 @@ class LoopsOfTransaction {
   }
 
   void divide(const Operation& step) {
-    if (const Tile* t = std::get_if<Tile>(&step)) return set(tile(state_, *t, context_));
-    set(split(state_, std::get<Split>(step), context_));
+    const Tile* t = std::get_if<Tile>(&step);
+    const Tail tail = t ? t->tail : std::get<Split>(step).tail;
+    if (tail == Tail::Round || tail == Tail::Shift)  // these have a proof of their own, and none is asked for here
+      problem_ = malformed("in a transaction a tail is guard, mask or cut");
+    else
+      set(t ? tile(state_, *t, context_) : split(state_, std::get<Split>(step), context_));
   }
 };
 
