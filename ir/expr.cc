@@ -150,7 +150,7 @@ namespace {
 bool same_expr(const Expr& a, const Expr& b) { return a == b || (a && b && equal(a, b)); }
 
 bool same(const Lanes& a, const Lanes& b) {
-  return a.count == b.count && a.strides == b.strides && a.active == b.active;
+  return a.count == b.count && a.strides == b.strides && a.active == b.active && a.skipped == b.skipped;
 }
 
 bool same(const Index& a, const Index& b) { return a.affine == b.affine && same_expr(a.indirect, b.indirect); }
@@ -255,7 +255,8 @@ Expr map_children(const Expr& e, const F& f) {
 
 Lanes substitute(const Lanes& lanes, const Bindings& bindings) {
   Lanes result = lanes;
-  if (result.active) result.active = ir::substitute(*result.active, bindings);
+  for (std::optional<Affine>* bound : {&result.active, &result.skipped})
+    if (*bound) *bound = ir::substitute(**bound, bindings);
   return result;
 }
 

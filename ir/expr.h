@@ -56,12 +56,14 @@ struct Index {
   Index(Affine a, Expr e) : affine(std::move(a)), indirect(std::move(e)) {}
 };
 
-// How a vector access or index value varies over lanes: lane l adds l * stride. With `active`, only lanes
-// l < active (an affine count, may be negative or above the lane number) touch memory; others read 0.
+// How a vector access or index value varies over lanes: lane l adds l * stride. Only lanes skipped <= l < active touch
+// memory, others read 0; both are affine counts, which may be negative or above the number of lanes.
 struct Lanes {
   int count = 1;
   std::vector<std::int64_t> strides;  // one a subscript (loads, stores), one entry for an IndexValue
-  std::optional<Affine> active;
+  std::optional<Affine> active = {}, skipped = {};
+
+  bool is_masked() const { return active || skipped; }
 };
 
 struct Literal {

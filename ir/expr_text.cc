@@ -67,6 +67,7 @@ std::string print_lanes(const Lanes& lanes) {
   if (lanes.count == 1) return "";
   std::string text = "{" + std::to_string(lanes.count) + ":";
   for (std::size_t i = 0; i < lanes.strides.size(); ++i) text += (i ? ", " : " ") + std::to_string(lanes.strides[i]);
+  if (lanes.skipped) text += " from " + to_string(*lanes.skipped);
   if (lanes.active) text += " while " + to_string(*lanes.active);
   return text + "}";
 }

@@ -64,6 +64,7 @@ class Machine {
   std::int64_t thread_ = 0;
   const Step* current_ = nullptr;
   Event event_;
+  int first_lane_ = 0;               // of those of a vector that run; the event counts from it
   std::vector<Event::Cell> guards_;  // what the run-time guards around this statement have read
   std::vector<char> undefined_;      // of a copy: lanes whose element was never written; empty: no copy
 
@@ -171,13 +172,16 @@ class Machine {
     event_.instance.clear();
     for (const Linear& value : step.instance) event_.instance.push_back(value.at(slots_));
     event_.strides = step.origin->strides;
-    event_.lanes = step.access.lanes;
-    if (step.access.active)
-      event_.lanes = static_cast<int>(std::min<std::int64_t>(event_.lanes, step.access.active->at(slots_)));
+    const auto [begin, end] = lanes_that_run(step.access);
+    first_lane_ = static_cast<int>(begin);
+    event_.lanes = static_cast<int>(end - begin);
+    for (std::size_t i = 0; i < event_.strides.size(); ++i) event_.instance[i] += begin * event_.strides[i];
     event_.cells = guards_;
   }
 
   void note(const Cells& cells, std::int64_t position, bool write, int lane) {
+    if (lane >= 0 && lane < first_lane_) return;
+    if (lane >= 0) lane -= first_lane_;
     Event::Cell cell{cells.name, {position}, write, 0, lane, position, false};
     if (!cells.shape.empty()) {
       cell.index.assign(cells.shape.size(), 0);
@@ -193,10 +197,18 @@ class Machine {
 
   // --- accesses
 
+  // From the first to behind the last; none: the same twice.
+  std::pair<std::int64_t, std::int64_t> lanes_that_run(const ResolvedAccess& access) const {
+    std::int64_t begin = 0, end = access.lanes;
+    if (access.active) end = std::clamp<std::int64_t>(access.active->at(slots_), 0, end);
+    if (access.skipped) begin = std::clamp<std::int64_t>(access.skipped->at(slots_), 0, end);
+    return {begin, end};
+  }
+
   template <class F>
   void for_each_lane(ResolvedAccess& access, const F& f) {
     const Cells& cells = buffers_[static_cast<std::size_t>(access.buffer)];
-    std::int64_t base[16], count = access.lanes;
+    std::int64_t base[16];
     POLYTE_CHECK(access.subscripts.size() <= 16, "more than 16 subscripts");
     const std::vector<Scalar>* indirect[16] = {};
     for (std::size_t d = 0; d < access.subscripts.size(); ++d) {
@@ -204,10 +216,10 @@ class Machine {
       base[d] = s.affine.at(slots_);
       if (!s.indirect.empty()) indirect[d] = &evaluate(s.indirect[0]);
     }
-    if (access.active) count = std::min(count, access.active->at(slots_));
+    const auto [begin, end] = lanes_that_run(access);
     POLYTE_CHECK(cells.copies == 1 || thread_ / cells.unit < cells.copies, "more threads than a block has");
     const std::int64_t copy = cells.copies == 1 ? 0 : thread_ / cells.unit * cells.size;
-    for (int lane = 0; lane < count; ++lane) {
+    for (int lane = static_cast<int>(begin); lane < end; ++lane) {
       std::int64_t subscripts[16];
       for (std::size_t d = 0; d < access.subscripts.size(); ++d) {
         subscripts[d] = base[d] + lane * access.strides[d];

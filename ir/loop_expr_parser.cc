@@ -3,6 +3,7 @@
 #include <cctype>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "ir/loop_affine_parser.h"
 #include "ir/loop_program_text.h"
@@ -43,7 +44,11 @@ void ExprParser::lanes(Cursor& c, Lanes& into) {
       into.strides.push_back(c.integer());
     } while (c.accept(","));
   }
-  if (c.accept_word("if")) into.active = parse_affine(c);
+  if (!c.accept_word("if")) return;
+  into.active = parse_affine(c);
+  if (!c.accept("..")) return;
+  into.skipped = std::exchange(into.active, parse_affine(c));
+  if (*into.active == Affine(into.count)) into.active = std::nullopt;
 }
 
 Index ExprParser::index(Cursor& c) {

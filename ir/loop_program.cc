@@ -164,7 +164,8 @@ void substitute_in(std::vector<Affine>& values, const Bindings& bindings) {
 }
 
 void substitute_in(Lanes& lanes, const Bindings& bindings) {
-  if (lanes.active) lanes.active = substitute(*lanes.active, bindings);
+  for (std::optional<Affine>* bound : {&lanes.active, &lanes.skipped})
+    if (*bound) *bound = substitute(**bound, bindings);
 }
 
 void substitute_in(std::vector<Index>& indices, const Bindings& bindings) {
@@ -328,9 +329,9 @@ bool same(const std::vector<Index>& a, const std::vector<Index>& b) {
 bool same(const Store& a, const Store& b) {
   return a.buffer == b.buffer && same(a.indices, b.indices) && equal(a.value, b.value) &&
          a.lanes.count == b.lanes.count && a.lanes.strides == b.lanes.strides && a.lanes.active == b.lanes.active &&
-         a.origin.statement == b.origin.statement && a.origin.instance == b.origin.instance &&
-         a.origin.strides == b.origin.strides && a.atomic == b.atomic && a.nontemporal == b.nontemporal &&
-         a.async == b.async;
+         a.lanes.skipped == b.lanes.skipped && a.origin.statement == b.origin.statement &&
+         a.origin.instance == b.origin.instance && a.origin.strides == b.origin.strides && a.atomic == b.atomic &&
+         a.nontemporal == b.nontemporal && a.async == b.async;
 }
 bool same(const Block& a, const Block& b) {
   return std::equal(a.body.begin(), a.body.end(), b.body.begin(), b.body.end(),

@@ -52,10 +52,12 @@ std::string print_conditions(const std::vector<Constraint>& conditions) {
 std::string print_expr(const Expr& e);
 
 std::string print_lanes(const Lanes& lanes) {
-  if (lanes.count == 1 && !lanes.active) return {};
+  if (lanes.count == 1 && !lanes.is_masked()) return {};
   std::string text = "; " + std::to_string(lanes.count) + " by ";
   for (std::size_t i = 0; i < lanes.strides.size(); ++i) text += (i ? "," : "") + std::to_string(lanes.strides[i]);
-  if (lanes.active) text += " if " + to_string(*lanes.active);
+  if (lanes.is_masked()) text += " if ";
+  if (lanes.skipped) text += to_string(*lanes.skipped) + "..";
+  if (lanes.is_masked()) text += to_string(lanes.active.value_or(Affine(lanes.count)));
   return text;
 }
 

@@ -271,7 +271,8 @@ class Verifier {
 
   void check_lanes(const Lanes& lanes, std::size_t subscripts) {
     if (lanes.count < 1) report(std::to_string(lanes.count) + " lanes");
-    if (lanes.active) check_symbols(*lanes.active);
+    for (const std::optional<Affine>* bound : {&lanes.active, &lanes.skipped})
+      if (*bound) check_symbols(**bound);
     if (lanes.count > 1 && lanes.strides.size() != subscripts)
       report(std::to_string(lanes.strides.size()) + " lane strides, expected " + std::to_string(subscripts));
   }

@@ -59,7 +59,7 @@ struct ResolvedAccess {
   std::vector<Subscript> subscripts;
   int lanes = 1;
   std::vector<std::int64_t> strides;
-  std::optional<Linear> active;
+  std::optional<Linear> active, skipped;
 };
 
 // An expression node with room for its value: evaluating fills `value`, one Scalar a lane.
@@ -189,6 +189,7 @@ class Resolver {
     result.strides = lanes.strides;
     result.strides.resize(indices.size(), 0);
     if (lanes.active) result.active = linear(*lanes.active);
+    if (lanes.skipped) result.skipped = linear(*lanes.skipped);
     return result;
   }
 

@@ -15,7 +15,7 @@ using ir::Lanes;
 Expr lane_values(const ir::Affine& first, int lanes, std::int64_t stride) {
   if (lanes == 1) return ir::make_index(first);
   if (stride == 0) return ir::make_broadcast(ir::make_index(first), lanes);
-  const ir::IndexValue value{first, {.count = lanes, .strides = {stride}, .active = std::nullopt}};
+  const ir::IndexValue value{first, {.count = lanes, .strides = {stride}}};
   return std::make_shared<const ir::ExprNode>(ir::ExprNode{DType::I64, lanes, value});
 }
 
@@ -25,11 +25,12 @@ Index checked(const Index& index, std::int64_t stride, const Lanes& access, cons
   const int lanes = stride == 0 ? index.indirect->lanes : access.count;
   const Expr moved = to_lanes(ir::make_cast(DType::I64, index.indirect), lanes);
   Expr place = ir::make_binary(BinaryOp::Add, lane_values(index.affine, lanes, stride), moved);
-  if (access.active) {
-    const Expr count = lane_values(*access.active, lanes, 0);
-    const Expr touches = ir::make_binary(BinaryOp::Lt, lane_values(0, lanes, 1), count);
+  const auto only_where = [&](const Expr& touches) {
     place = ir::make_select(touches, place, to_lanes(ir::make_int(DType::I64, 0), lanes));
-  }
+  };
+  const Expr lane = lane_values(0, lanes, 1);
+  if (access.active) only_where(ir::make_binary(BinaryOp::Lt, lane, lane_values(*access.active, lanes, 0)));
+  if (access.skipped) only_where(ir::make_binary(BinaryOp::Le, lane_values(*access.skipped, lanes, 0), lane));
   return {0, ir::make_binary(BinaryOp::Within, place, lane_values(extent, lanes, 0))};
 }
 

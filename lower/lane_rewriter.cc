@@ -16,7 +16,9 @@ namespace {
 
 const std::string kLane = "%lane";  // no name of a program has a percent sign
 
-bool uses(const ir::Lanes& lanes, const std::string& var) { return lanes.active && lanes.active->uses(var); }
+bool uses(const ir::Lanes& lanes, const std::string& var) {
+  return (lanes.active && lanes.active->uses(var)) || (lanes.skipped && lanes.skipped->uses(var));
+}
 
 bool uses(const ir::Load& load, const std::string& var) {
   const auto guarded = [&](const ir::Constraint& c) { return c.expr.uses(var); };
@@ -147,7 +149,10 @@ Stmt LaneRewriter::store(const ir::Store& s, const Piece& piece) {
   if (piece.lanes > 1) return ir::make_store(std::move(copy));
   copy.lanes = {};
   Stmt scalar = ir::make_store(std::move(copy));
-  return piece.active ? ir::make_if({{ir::at_least(*piece.active, 1)}, nullptr, scalar}) : scalar;
+  std::vector<ir::Constraint> runs;
+  if (piece.active) runs.push_back(ir::at_least(*piece.active, 1));
+  if (piece.skipped) runs.push_back(ir::less_than(*piece.skipped, 1));
+  return runs.empty() ? scalar : ir::make_if({std::move(runs), nullptr, scalar});
 }
 
 ir::Origin LaneRewriter::origin(const ir::Origin& of, const Piece& piece) {
@@ -180,7 +185,7 @@ std::pair<Affine, std::int64_t> LaneRewriter::along_lanes(const Affine& value, c
 }
 
 ir::Lanes LaneRewriter::access(std::vector<ir::Index>& indices, const Piece& piece) {
-  ir::Lanes lanes{piece.lanes, {}, piece.active};
+  ir::Lanes lanes{piece.lanes, {}, piece.active, piece.skipped};
   for (ir::Index& index : indices) {
     const auto [first, stride] = along_lanes(index.affine, piece);
     index.affine = first;

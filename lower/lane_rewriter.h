@@ -23,7 +23,7 @@ struct NoLanes {
 struct Piece {
   ir::Affine base;  // value of the loop's variable in lane 0
   int lanes = 1;
-  std::optional<ir::Affine> active;  // lanes below this run; none: all do
+  std::optional<ir::Affine> active = {}, skipped = {};  // as of Lanes
 };
 
 // Shapes of the buffers, as far as they are numbers.

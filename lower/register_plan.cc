@@ -83,9 +83,10 @@ void RegisterPlan::see(const std::vector<ir::Index>& indices, const ir::Lanes& l
     if (index.indirect || !index.affine.is_constant())
       return fail("subscript " + ir::to_string(index.affine) + " is not constant");
   if (!sees_lanes(lanes)) return fail("its vectors do not all run along one dimension");
-  const auto [at, fresh] = pieces_.emplace(piece_of(indices, lanes), Masks{true, lanes.active, false, false});
+  const auto [at, fresh] =
+      pieces_.emplace(piece_of(indices, lanes), Masks{true, lanes.active, lanes.skipped, false, false});
   at->second.stored = at->second.stored || stored;
-  if (!fresh && at->second.active != lanes.active) at->second.uniform = false;
+  if (!fresh && (at->second.active != lanes.active || at->second.skipped != lanes.skipped)) at->second.uniform = false;
 }
 
 // Its value reads the piece that it writes.
@@ -155,10 +156,11 @@ void RegisterPlan::check_overlap() {
 }
 
 bool RegisterPlan::drops_mask(const std::vector<ir::Index>& indices, const ir::Lanes& lanes) const {
-  if (!lanes.active) return false;
+  if (!lanes.is_masked()) return false;
   const Masks& masks = pieces_.at(piece_of(indices, lanes));
   std::set<std::string> symbols;
-  lanes.active->collect_symbols(symbols);
+  for (const std::optional<Affine>& bound : {lanes.active, lanes.skipped})
+    if (bound) bound->collect_symbols(symbols);
   return masks.uniform && masks.begun &&
          std::none_of(symbols.begin(), symbols.end(), [&](const std::string& s) { return inner_.count(s) > 0; });
 }
@@ -167,7 +169,10 @@ bool RegisterPlan::drops_mask(const std::vector<ir::Index>& indices, const ir::L
 template <class Access>
 bool RegisterPlan::replan(Access& access) const {
   if (access.buffer != name_) return false;
-  if (drops_mask(access.indices, access.lanes)) access.lanes.active = std::nullopt;
+  if (drops_mask(access.indices, access.lanes)) {
+    access.lanes.active.reset();
+    access.lanes.skipped.reset();
+  }
   reorder(access.indices, access.lanes);
   return true;
 }
@@ -193,8 +198,10 @@ Stmt RegisterPlan::rewritten(const Stmt& s) const {
 Stmt RegisterPlan::applied(const ir::Alloc& alloc) const {
   ir::Alloc copy = alloc;
   copy.buffer.shape = shape;
-  const bool masked = std::any_of(pieces_.begin(), pieces_.end(),
-                                  [](const auto& piece) { return piece.second.active && piece.second.uniform; });
+  const bool masked = std::any_of(pieces_.begin(), pieces_.end(), [](const auto& entry) {
+    const Masks& masks = entry.second;
+    return masks.uniform && (masks.active || masks.skipped);
+  });
   const bool in_order = !lane_dim_ || *lane_dim_ + 1 == shape.size();
   if (masked || !in_order) copy.body = rewritten(alloc.body);
   return ir::make_alloc(std::move(copy));

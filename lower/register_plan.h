@@ -35,7 +35,7 @@ class RegisterPlan {
   };
   struct Masks {
     bool uniform = true;  // every access has the same mask, or none
-    std::optional<ir::Affine> active;
+    std::optional<ir::Affine> active, skipped;
     bool stored = false, begun = false;  // begun: stored without a read of it
   };
   std::string name_;

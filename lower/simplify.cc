@@ -147,11 +147,16 @@ class Simplifier {
   }
 
   bool lanes(ir::Lanes& lanes) const {
-    if (!lanes.active) return false;
-    const Affine simple = facts_.simplify(*lanes.active);
-    const bool all = facts_.proves(simple - lanes.count);
-    const bool changed = all || simple != *lanes.active;
-    lanes.active = all ? std::nullopt : std::optional(simple);
+    bool changed = false;
+    const auto simplify = [&](std::optional<Affine>& bound, const auto& says_nothing) {
+      if (!bound) return;
+      std::optional<Affine> simple = facts_.simplify(*bound);
+      if (says_nothing(*simple)) simple = std::nullopt;
+      changed = changed || simple != bound;
+      bound = std::move(simple);
+    };
+    simplify(lanes.active, [&](const Affine& count) { return facts_.proves(count - lanes.count); });
+    simplify(lanes.skipped, [&](const Affine& count) { return facts_.proves(Affine(0) - count); });
     return changed;
   }
 

@@ -1,6 +1,7 @@
 #include "lower/vectorize_loops.h"
 
 #include <algorithm>
+#include <set>
 
 #include "lower/lane_rewriter.h"
 #include "lower/names.h"
@@ -49,7 +50,8 @@ class Vectorizer {
   Names names_;
   Facts facts_;
   Shapes shapes_;
-  bool whole_ = false;  // what is left over keeps a vector's length, masked
+  std::set<std::string> registers_;  // buffers around
+  bool whole_ = false;               // what is left over keeps a vector's length, masked
 
   // An element is kept in one register, which has one length: where vectors that meet in some elements have several,
   // the shorter ones are masked instead.
@@ -57,6 +59,7 @@ class Vectorizer {
     const auto lanes_within = [&] {
       return ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
     };
+    registers_.insert(alloc.buffer.name);
     const std::size_t notes = notes_.size();
     Stmt once = lanes_within();
     if (whole_ || !has_several_lengths(once, alloc.buffer.name)) return once;
@@ -111,6 +114,7 @@ class Vectorizer {
   }
 
   Stmt vectorized(const ir::For& loop) {
+    if (auto at_places = in_registers(loop)) return *std::move(at_places);
     if (loop.lower.size() > kMostFirst) throw NoLanes{"its first iteration is a maximum of more than three values"};
     if (loop.lower.size() > 1) return from_either(loop);
     const std::int64_t lanes = machine_.lanes(widest_type(loop.body, loop.var));
@@ -124,6 +128,58 @@ class Vectorizer {
     if (is_few && extents[0].constant() % lanes == 0)
       return guarded_pieces(loop, extents[1], lanes, extents[0].constant());
     return either(loop, extents, lanes);
+  }
+
+  // Registers have numbers: what is kept there is met at the same places in every iteration of the loops around, and
+  // lanes before the first iteration are skipped, as they are behind the last.
+  //
+  //   for v in r..16  acc[v] = acc[v] + x[v]     acc[0; 8 by 1 if r..8], acc[8; 8 by 1 if r - 8..8]
+  std::optional<Stmt> in_registers(const ir::For& loop) {
+    if (loop.lower.size() == 1 && loop.lower[0].is_constant()) return std::nullopt;
+    const std::int64_t lanes = machine_.lanes(widest_type(loop.body, loop.var));
+    if (lanes < 2 || !is_place_of_registers(loop)) return std::nullopt;
+    std::optional<std::int64_t> first, end;
+    for (const Affine& bound : loop.lower) {
+      if (const auto least = facts_.range(bound).min) first = std::max(first.value_or(*least), *least);
+      if (facts_.proves(bound)) first = std::max<std::int64_t>(first.value_or(0), 0);  // none of a register's is below
+    }
+    for (const Affine& bound : loop.upper)
+      if (const auto most = facts_.range(bound).max) end = std::min(end.value_or(*most), *most);
+    if (!first || !end || *end <= *first || ceil_div(*end - *first, lanes) > kMaxPieces) return std::nullopt;
+    std::vector<Affine> lower = loop.lower, upper = loop.upper;
+    std::erase_if(lower, [&](const Affine& bound) { return facts_.proves(*first - bound); });
+    std::erase_if(upper, [&](const Affine& bound) { return facts_.proves(bound - *end); });
+    if (lower.size() > 1 || upper.size() > 1) return std::nullopt;
+    const bool ends_twice = !upper.empty() && upper.size() < loop.upper.size();
+    if (ends_twice && (*end - *first) % lanes != 0) return std::nullopt;  // the last vector would go past the one end
+    lower.resize(1, *first), upper.resize(1, *end);
+    std::vector<Piece> all;
+    for (std::int64_t begin = *first; begin < *end; begin += lanes) {
+      Piece piece{begin, static_cast<int>(lanes)};
+      if (!facts_.proves(upper[0] - begin - lanes)) piece.active = upper[0] - begin;
+      if (!facts_.proves(begin - lower[0])) piece.skipped = lower[0] - begin;
+      all.push_back(std::move(piece));
+    }
+    Stmt body = LaneRewriter(loop.var, std::move(all), facts_, shapes_).rewrite(loop.body);
+    if (facts_.proves(upper[0] - lower[0] - 1)) return body;
+    return ir::make_if({{ir::less_than(lower[0], upper[0])}, nullptr, std::move(body)});
+  }
+
+  // Whether its iterations are at places of their own in a register buffer.
+  bool is_place_of_registers(const ir::For& loop) const {
+    bool found = false;
+    const auto see = [&](const std::string& buffer, const std::vector<ir::Index>& indices) {
+      found = found || (registers_.contains(buffer) && std::ranges::any_of(indices, [&](const ir::Index& index) {
+                          return index.affine.uses(loop.var);
+                        }));
+    };
+    ir::for_each_stmt(loop.body, [&](const Stmt& each) {
+      if (const auto* store = std::get_if<ir::Store>(&each->op)) {
+        see(store->buffer, store->indices);
+        for (const ir::Load* load : ir::loads_of(store->value)) see(load->buffer, load->indices);
+      }
+    });
+    return found;
   }
 
   // min(a, b) pieces: one copy of the loop for each side.

@@ -12,7 +12,6 @@
 #include "poly/order_price.h"
 #include "poly/row_span.h"
 #include "schedule/cost/threads.h"
-#include "support/checked.h"
 
 namespace polyte::poly {
 namespace {
@@ -23,6 +22,7 @@ using schedule::NestTree;
 constexpr double kTileSizes[] = {0, 8, 16, 32, 64, 256};  // 0: no tile
 constexpr double kFewTileSizes[] = {0, 8, 32, 128};       // of bands with more loops than are tried in any order
 constexpr double kWorthAFront = 0.8;                      // of the cycles without it: its ends are idle
+constexpr double kWorthTiles = 0.95;                      // the same, of tiles
 constexpr std::size_t kAllOrders = 3;                     // loops of a band that are tried in any order
 
 // How a band runs: loops over tiles, then loops within them; of a loop that is not tiled the latter alone.
@@ -30,6 +30,13 @@ struct BandShape {
   std::vector<std::size_t> tiles, points;  // loops of the band, outermost first
   std::vector<double> sizes;               // by loop; 0: not tiled
 };
+
+// A loop of a nest: over single values, or over tiles of so many.
+struct PlacedLoop {
+  const OrderLoop* loop = nullptr;
+  double tile = 0;  // 0: single values
+};
+using Placed = std::vector<PlacedLoop>;
 
 enum class Tiling { Best, None, Fixed };
 constexpr double kFixedTile = 32;
@@ -48,7 +55,7 @@ class Planner {
     statements_ = statements_below(tree);
     choose_shapes(tree, {});
     choose_names(tree);
-    NestTree nest = visit(tree, {}, false);
+    NestTree nest = visit(tree, {});
     plan_.nest.maps = maps();
     if (!tiled_.loops.empty()) plan_.nest.tile = tiled_;
     plan_.nest.tree = std::move(nest);
@@ -65,7 +72,6 @@ class Planner {
   const Tiling tiling_;
   OrderPlan plan_;
   schedule::PlannedTile tiled_;
-  std::map<std::string, std::int64_t> tile_sizes_;              // of loops over tiles
   std::vector<std::string> statements_;                         // in the order of the tree
   std::map<std::string, std::vector<ir::Affine>> rows_;         // by statement, outermost first
   std::map<std::string, std::vector<const OrderLoop*>> loops_;  // the same
@@ -86,23 +92,25 @@ class Planner {
     }
   }
 
-  // --- shapes of the innermost bands
+  // --- shapes of the bands
 
   std::map<const OrderBand*, BandShape> shapes_;
   std::set<const OrderLoop*> in_tiles_;
 
-  void choose_shapes(const OrderTree& tree, std::vector<const OrderLoop*> around) {
+  void choose_shapes(const OrderTree& tree, const Placed& around) {
     if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
       for (const OrderTree& child : sequence->children) choose_shapes(child, around);
     } else if (const auto* band = std::get_if<OrderBand>(&tree->op)) {
-      if (is_innermost(*band)) {
-        const BandShape& shape = shapes_[band] = best_shape(*band, around);
-        for (const std::size_t m : shape.tiles) in_tiles_.insert(&band->loops[m]);
-        return;
-      }
-      for (const OrderLoop& loop : band->loops) around.push_back(&loop);
-      choose_shapes(band->child, std::move(around));
+      const BandShape& shape = shapes_[band] = best_shape(*band, around);
+      for (const std::size_t m : shape.tiles) in_tiles_.insert(&band->loops[m]);
+      choose_shapes(band->child, within(around, *band, shape));
     }
+  }
+
+  static Placed within(Placed around, const OrderBand& band, const BandShape& shape) {
+    for (const std::size_t m : shape.tiles) around.push_back({&band.loops[m], shape.sizes[m]});
+    for (const std::size_t m : shape.points) around.push_back({&band.loops[m]});
+    return around;
   }
 
   // Whether all loops are in isl's order; tiles of the same order count as that where nothing was priced.
@@ -198,52 +206,89 @@ class Planner {
 
   // --- the nest
 
-  // `is_shared`: threads have a loop around already.
-  NestTree visit(const OrderTree& tree, const std::vector<const OrderLoop*>& around, bool is_shared) {
+  struct Around {
+    Placed loops;
+    NestPath path;           // the same as the nest has them
+    bool is_shared = false;  // by threads
+  };
+
+  NestTree visit(const OrderTree& tree, const Around& around) {
     if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) {
-      NestPath path;
-      for (const OrderLoop* loop : around) path.push_back({names_.at(loop)});
-      add_cost(leaf->statement, path, cost_of(leaf->statement, around, {}, {}));
+      add_cost(leaf->statement, around.path, cost_of(leaf->statement, around.loops));
       return schedule::nest_statement(leaf->statement);
     }
     if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
       std::vector<NestTree> children;
-      for (const OrderTree& child : sequence->children) children.push_back(visit(child, around, is_shared));
+      for (const OrderTree& child : sequence->children) children.push_back(visit(child, around));
       return schedule::nest_sequence(std::move(children));
     }
-    const auto& band = std::get<OrderBand>(tree->op);
-    if (is_innermost(band)) return innermost(band, around, is_shared);
-    std::vector<const OrderLoop*> here = around;
-    NestPath path;
-    double cycles = 0;
-    for (const OrderLoop& loop : band.loops) {
-      here.push_back(&loop);
-      path.push_back({names_.at(&loop)});
-    }
-    for (const std::string& statement : statements_below(band.child)) cycles += cost_of(statement, here, {}, {}).cycles;
-    std::vector<const OrderLoop*> own;
-    for (const OrderLoop& loop : band.loops) own.push_back(&loop);
-    is_shared = share(path, own, around, cycles, is_shared) || is_shared;
-    return schedule::nest_path(path, visit(band.child, here, is_shared));
+    return visit_band(std::get<OrderBand>(tree->op), around);
   }
 
-  // One of the loops of a path for threads, where it is worth their while; `loops`: of which each counts tiles or
-  // iterations. Whether there is one.
-  bool share(NestPath& path, const std::vector<const OrderLoop*>& loops, const std::vector<const OrderLoop*>& around,
-             double cycles, bool is_shared) const {
-    if (is_shared || tiling_ == Tiling::Fixed) return false;
-    const std::string statement = loops.front()->rows.begin()->first;
-    const auto trips = [&](const OrderLoop* loop) {
-      const auto row = row_of(statement, loop);
-      return std::max<std::int64_t>(1, static_cast<std::int64_t>(prices_.at(statement).extent(row)));
-    };
+  NestTree visit_band(const OrderBand& band, const Around& around) {
+    const BandShape& shape = shapes_.at(&band);
+    const Placed inside = within(around.loops, band, shape);
+    NestPath path;
+    for (const std::size_t m : shape.tiles) {
+      tiled_.loops.push_back(names_.at(&band.loops[m]));
+      tiled_.sizes.push_back(static_cast<std::int64_t>(shape.sizes[m]));
+      path.push_back({schedule::tiles_of(names_.at(&band.loops[m]))});
+    }
+    for (const std::size_t m : shape.points) {
+      const std::string& name = names_.at(&band.loops[m]);
+      path.push_back({shape.sizes[m] > 0 ? schedule::within_tile(name) : name});
+    }
+    const bool is_inmost = is_innermost(band);  // its last loop stands once for each statement
+    NestPath last;
+    if (is_inmost) last = {path.back()}, path.pop_back();
+    Around here{inside, schedule::joined(around.path, path), around.is_shared};
+    if (!around.is_shared && share(path, around.loops, inside, cycles_of(band, inside))) {
+      here.is_shared = true;
+      if (band.permutable) {
+        const auto shared = std::ranges::find(path, schedule::LoopKind::Parallel, &schedule::NestLoop::kind);
+        std::rotate(path.begin(), shared, std::next(shared));  // threads are sent out once
+      }
+      here.path = schedule::joined(around.path, path);
+    }
+    if (!is_inmost) return schedule::nest_path(path, visit(band.child, here));
+    std::vector<NestTree> leaves;
+    const NestPath whole = schedule::joined(here.path, last);
+    const OrderLoop& innermost = band.loops[shape.points.back()];
+    for (const std::string& statement : in_turn(band, shape.points.back())) {
+      add_cost(statement, whole, cost_of(statement, inside));
+      const NestTree leaf = schedule::nest_statement(statement);
+      const bool is_needless = !in_tiles_.contains(&innermost) && is_told_by_others(statement, innermost);
+      if (is_needless) dropped_.insert({statement, &innermost});
+      leaves.push_back(is_needless ? leaf : schedule::nest_path(last, leaf));
+    }
+    return schedule::nest_path(path, schedule::nest_sequence(std::move(leaves)));
+  }
+
+  // Statements whose last loop is their own: as in isl's leaf, or, where another loop of the band has become the last,
+  // those first that are early in it. Sums come before what is made of them so.
+  std::vector<std::string> in_turn(const OrderBand& band, std::size_t last) const {
+    std::vector<std::string> statements = statements_below(band.child);
+    const OrderLoop* loop = &band.loops[last];
+    if (last + 1 < band.loops.size())
+      std::ranges::stable_sort(statements, {}, [&](const std::string& statement) {
+        return prices_.at(statement).middle(row_of(statement, loop));
+      });
+    return statements;
+  }
+
+  // One of the loops of a path for threads, where it is worth their while; `inside`: these after those around. Whether
+  // there is one.
+  bool share(NestPath& path, const Placed& around, const Placed& inside, double cycles) const {
+    if (path.empty() || tiling_ == Tiling::Fixed) return false;
     std::vector<schedule::CountedLoop> counted;
-    for (const OrderLoop* loop : around) counted.push_back({names_.at(loop), trips(loop), false});
-    for (std::size_t i = 0; i < path.size(); ++i) {
-      const auto size = tile_sizes_.find(path[i].name);
-      const std::int64_t count = trips(loops[i]);
-      counted.push_back({path[i].name, size == tile_sizes_.end() ? count : ceil_div(count, size->second),
-                         loops[i]->coincident, names_.at(loops[i])});
+    for (std::size_t i = 0; i < around.size() + path.size(); ++i) {
+      const auto& [loop, tile] = inside[i];
+      const std::string& statement = loop->rows.begin()->first;
+      const double extent = std::ceil(prices_.at(statement).extent(row_of(statement, loop)) / std::max(1.0, tile));
+      const bool is_own = i >= around.size();
+      counted.push_back({is_own ? path[i - around.size()].name : names_.at(loop),
+                         std::max<std::int64_t>(1, static_cast<std::int64_t>(extent)), is_own && loop->coincident,
+                         names_.at(loop)});
     }
     const std::string chosen = schedule::loop_for_threads(machine_, cycles, counted, program_.open);
     const auto found = std::ranges::find(path, chosen, &schedule::NestLoop::name);
@@ -266,51 +311,34 @@ class Planner {
     return static_cast<std::size_t>(std::ranges::find(loops, loop) - loops.begin());
   }
 
-  std::vector<PricedOrderLoop> priced_loops(const std::string& statement, const std::vector<const OrderLoop*>& around,
-                                            std::span<const OrderLoop> band, const BandShape& shape) const {
-    const StatementPrice& price = prices_.at(statement);
-    std::vector<PricedOrderLoop> loops;
-    for (const OrderLoop* loop : around) {
-      const std::size_t row = row_of(statement, loop);
-      loops.push_back({row, 1, price.extent(row)});
-    }
-    for (const std::size_t m : shape.tiles) {
-      const std::size_t row = row_of(statement, &band[m]);
-      loops.push_back({row, shape.sizes[m], std::ceil(price.extent(row) / shape.sizes[m])});
-    }
-    for (const std::size_t m : shape.points) {
-      const std::size_t row = row_of(statement, &band[m]);
-      const double extent = price.extent(row);
-      loops.push_back({row, 1, shape.sizes[m] > 0 ? std::min(extent, shape.sizes[m]) : extent});
-    }
-    return loops;
+  // The loops of a statement, outermost first: those that are placed, then the rest of its own as they are.
+  std::vector<PlacedRow> rows_at(const std::string& statement, const Placed& placed) const {
+    std::vector<PlacedRow> rows;
+    const auto& loops = loops_.at(statement);
+    for (const PlacedLoop& p : placed)
+      if (std::ranges::find(loops, p.loop) != loops.end()) rows.push_back({row_of(statement, p.loop), p.tile});
+    for (const OrderLoop* loop : loops)
+      if (std::ranges::find(placed, loop, &PlacedLoop::loop) == placed.end())
+        rows.push_back({row_of(statement, loop), 0});
+    return rows;
   }
 
-  StatementPrice::Cost cost_of(const std::string& statement, const std::vector<const OrderLoop*>& around,
-                               std::span<const OrderLoop> band, const BandShape& shape) const {
-    const std::vector<PricedOrderLoop> loops = priced_loops(statement, around, band, shape);
-    return prices_.at(statement).cost(loops, warm_for(statement, around, band, shape));
+  StatementPrice::Cost cost_of(const std::string& statement, const Placed& placed) const {
+    return prices_.at(statement).cost(rows_at(statement, placed), warm_for(statement, placed));
   }
 
-  // What statements before this one read in the same iteration of the loops that both are in: all but the last of a
-  // band, of different nests those around.
-  StatementPrice::Reads warm_for(const std::string& statement, const std::vector<const OrderLoop*>& around,
-                                 std::span<const OrderLoop> band, const BandShape& shape) const {
+  // What statements before this one read in the same iteration of the loops that both are in: all but the last of an
+  // innermost band, of different nests those around.
+  StatementPrice::Reads warm_for(const std::string& statement, const Placed& placed) const {
     StatementPrice::Reads warm;
     for (const std::string& other : statements_) {
       if (other == statement) break;
       const auto& loops = loops_.at(other);
       if (loops.empty()) continue;
-      const StatementPrice& price = prices_.at(other);
-      if (!band.empty() && std::ranges::find(loops, &band.front()) != loops.end()) {
-        const std::vector<PricedOrderLoop> priced = priced_loops(other, around, band, shape);
-        warm.merge(price.reads(priced, priced.size() - 1));
-        continue;
-      }
-      std::vector<PricedOrderLoop> priced;
-      for (std::size_t row = 0; row < loops.size(); ++row) priced.push_back({row, 1, price.extent(row)});
-      warm.merge(
-          price.reads(priced, static_cast<std::size_t>(std::ranges::mismatch(loops, around).in1 - loops.begin())));
+      const auto shared = static_cast<std::size_t>(std::ranges::count_if(
+          placed, [&](const PlacedLoop& p) { return std::ranges::find(loops, p.loop) != loops.end(); }));
+      const bool is_inside = shared == placed.size() && shared == rows_at(other, placed).size();
+      warm.merge(prices_.at(other).reads(rows_at(other, placed), is_inside && shared > 0 ? shared - 1 : shared));
     }
     return warm;
   }
@@ -323,10 +351,10 @@ class Planner {
     kind[statement] = {path.back().name, path.size() > 1 ? path[path.size() - 2].name : "", cost.cycles};
   }
 
-  double cycles_of(const OrderBand& band, const std::vector<const OrderLoop*>& around, const BandShape& shape) const {
+  // Of all statements of a band in these loops; where they have more below, these as they are.
+  double cycles_of(const OrderBand& band, const Placed& loops) const {
     double cycles = 0;
-    for (const std::string& statement : statements_below(band.child))
-      cycles += cost_of(statement, around, band.loops, shape).cycles;
+    for (const std::string& statement : statements_below(band.child)) cycles += cost_of(statement, loops).cycles;
     return cycles;
   }
 
@@ -356,7 +384,7 @@ class Planner {
     return longest;
   }
 
-  BandShape best_shape(const OrderBand& band, const std::vector<const OrderLoop*>& around) const {
+  BandShape best_shape(const OrderBand& band, const Placed& around) const {
     const std::size_t n = band.loops.size();
     BandShape best{{}, orders_of(1).front(), std::vector<double>(n, 0)};
     best.points.resize(n);
@@ -372,13 +400,14 @@ class Planner {
     }
     double least = std::numeric_limits<double>::infinity();
     const auto consider = [&](BandShape shape) {
-      const double cycles = cycles_of(band, around, shape);
+      const double cycles = cycles_of(band, within(around, band, shape));
       if (cycles >= least) return;
       least = cycles;
       best = std::move(shape);
     };
     for (auto& points : orders_of(n)) consider({{}, points, std::vector<double>(n, 0)});
     if (tiling_ == Tiling::None || n < 2) return best;
+    least *= kWorthTiles;
     const std::vector<std::size_t> points = best.points;
     std::vector<double> sizes(n, 0);
     choose_sizes(0, sizes, [&] {
@@ -408,45 +437,6 @@ class Planner {
     }
     sizes[from] = 0;
   }
-
-  NestTree innermost(const OrderBand& band, const std::vector<const OrderLoop*>& around, bool is_shared) {
-    const BandShape& shape = shapes_.at(&band);
-    NestPath path;
-    std::vector<const OrderLoop*> own;
-    for (const std::size_t m : shape.tiles) {
-      tiled_.loops.push_back(names_.at(&band.loops[m]));
-      tiled_.sizes.push_back(static_cast<std::int64_t>(shape.sizes[m]));
-      path.push_back({schedule::tiles_of(names_.at(&band.loops[m]))});
-      tile_sizes_[path.back().name] = tiled_.sizes.back();
-      own.push_back(&band.loops[m]);
-    }
-    const auto point = [&](std::size_t m) {
-      const std::string& name = names_.at(&band.loops[m]);
-      return shape.sizes[m] > 0 ? schedule::within_tile(name) : name;
-    };
-    for (std::size_t i = 0; i + 1 < shape.points.size(); ++i) {
-      path.push_back({point(shape.points[i])});
-      own.push_back(&band.loops[shape.points[i]]);
-    }
-    if (!path.empty() && share(path, own, around, cycles_of(band, around, shape), is_shared) && band.permutable) {
-      const auto shared = std::ranges::find(path, schedule::LoopKind::Parallel, &schedule::NestLoop::kind);
-      std::rotate(path.begin(), shared, std::next(shared));  // threads are sent out once
-    }
-    const NestPath last = {{point(shape.points.back())}};
-    NestPath whole;
-    for (const OrderLoop* loop : around) whole.push_back({names_.at(loop)});
-    whole = schedule::joined(schedule::joined(whole, path), last);
-    std::vector<NestTree> leaves;  // the last loop once for each
-    const OrderLoop& innermost = band.loops[shape.points.back()];
-    for (const std::string& statement : statements_below(band.child)) {
-      add_cost(statement, whole, cost_of(statement, around, band.loops, shape));
-      const NestTree leaf = schedule::nest_statement(statement);
-      const bool is_needless = !in_tiles_.contains(&innermost) && is_told_by_others(statement, innermost);
-      if (is_needless) dropped_.insert({statement, &innermost});
-      leaves.push_back(is_needless ? leaf : schedule::nest_path(last, leaf));
-    }
-    return schedule::nest_path(path, schedule::nest_sequence(std::move(leaves)));
-  }
 };
 
 }  // namespace
@@ -468,13 +458,15 @@ std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::Stat
   }
   std::ranges::sort(plans, {}, &OrderPlan::cycles);
   if (std::ranges::none_of(program.statements, [](const ir::Statement& s) { return s.region_depth > 0; })) return plans;
-  const double least = kWorthAFront * plans.front().cycles;
-  for (const OrderTree& front : wavefronts_of(tree)) {
-    OrderPlan plan = Planner(program, reference, machine, front, Tiling::Best, keep_order).run();
-    plan.name = name + ", wavefront";
+  const double least = plans.front().cycles;
+  const auto add = [&](const OrderTree& changed, const char* how, double limit) {
+    OrderPlan plan = Planner(program, reference, machine, changed, Tiling::Best, keep_order).run();
+    plan.name = name + how;
     for (schedule::PlannedMap& map : plan.nest.maps) map.by = schedule::Provenance::TileModel;
-    if (plan.cycles < least) plans.push_back(std::move(plan));
-  }
+    if (plan.cycles < limit) plans.push_back(std::move(plan));
+  };
+  for (const OrderTree& front : wavefronts_of(tree)) add(front, ", wavefront", kWorthAFront * least);
+  for (const OrderTree& straight : straightened(tree, program)) add(straight, ", straightened", least);
   std::ranges::sort(plans, {}, &OrderPlan::cycles);
   return plans;
 }

@@ -12,79 +12,30 @@ namespace {
 constexpr double kLine = 64;      // bytes
 constexpr double kUsable = 0.75;  // of a cache, by what one nest keeps in it
 constexpr double kLoadsACycle = 2, kStoresACycle = 1;
-constexpr double kLevel2 = 32, kLevel3 = 12, kMemory = 3;  // bytes a cycle that a level hands over
-constexpr double kLoopStart = 6;                           // cycles of entering an innermost loop
-constexpr double kGather = 3, kScatter = 2;                // slots a lane whose neighbours are elsewhere
-constexpr double kAddParts = 60;                           // cycles until the parts of a sum are one
-constexpr double kDivision = 4, kCall = 12;                // issue slots of a lane
-constexpr double kOperation = 4;                           // cycles of latency of an addition or a multiplication
-
-// Where each iterator is in the middle of its range, outer ones first, and how long that range is.
-struct Middle {
-  std::map<std::string, double> at, extent;
-};
-
-double value_at(const ir::Affine& e, const Middle& middle) {
-  double sum = static_cast<double>(e.constant());
-  for (const ir::Term& term : e.terms()) {
-    const auto found = middle.at.find(term.atom.symbol);
-    if (term.atom.div || found == middle.at.end()) return std::nan("");
-    sum += static_cast<double>(term.coefficient) * found->second;
-  }
-  return sum;
-}
+constexpr double kLevel2 = 48, kLevel3 = 20, kMemory = 5;  // bytes a cycle that a level hands over
+constexpr double kLoopStart = 12;                          // cycles of entering an innermost loop
+// The same inside a tile: it begins and ends in the middle of a vector, and reads what was stored a moment before.
+constexpr double kTileStart = 28;
+constexpr double kGather = 3, kScatter = 2;      // slots a lane whose neighbours are elsewhere
+constexpr double kPage = 4096, kNearPages = 64;  // bytes, and how many are known without a walk
+constexpr double kWalk = 3;                      // cycles of one to a page beyond, partly hidden
+constexpr double kAddParts = 60;                 // cycles until the parts of a sum are one
+constexpr double kDivision = 4, kCall = 12;      // issue slots of a lane
+constexpr double kOperation = 4;                 // cycles of latency of an addition or a multiplication
 
 bool is_associative(const ir::Statement& statement) {
   return statement.combiner != ir::Combiner::None && statement.combiner != ir::Combiner::ArgMin &&
          statement.combiner != ir::Combiner::ArgMax;
 }
 
-Middle middle_of(const ir::Program& program, const ir::Statement& statement) {
-  Middle middle;
-  for (const std::string& param : program.params) middle.at[param] = 64;  // an open size, as large as any
-  for (const auto& [name, value] : program.sizes) middle.at[name] = static_cast<double>(value);
-  for (const std::string& it : statement.iterators) {
-    double low = 0, high = std::nan("");
-    bool has_low = false;
-    for (const ir::Constraint& constraint : statement.domain) {
-      const double factor = static_cast<double>(constraint.expr.coefficient(it));
-      if (factor == 0) continue;
-      const double rest = value_at(constraint.expr - ir::Affine::symbol(it) * constraint.expr.coefficient(it), middle);
-      if (std::isnan(rest)) continue;  // of an iterator further inside
-      const double bound = -rest / factor;
-      if (factor > 0 || constraint.equality) low = has_low ? std::max(low, bound) : bound, has_low = true;
-      if (factor < 0 || constraint.equality) high = std::isnan(high) ? bound : std::min(high, bound);
-    }
-    if (std::isnan(high)) high = low + 63;
-    middle.at[it] = (low + high) / 2;
-    middle.extent[it] = std::max(0.0, high - low + 1);
-  }
-  return middle;
-}
-
 }  // namespace
 
 StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& statement,
                                const std::vector<ir::Affine>& rows, const Machine& machine, bool may_reorder)
-    : machine_(machine), lanes_(machine.lanes(program.buffer(statement.writes[0].buffer).dtype)) {
-  const Middle middle = middle_of(program, statement);
-  for (const auto& [it, extent] : middle.extent) points_ *= extent;
-  // The box of an iterator: from its middle, the range of those outside added.
-  std::map<std::string, double> box;
-  for (const std::string& it : statement.iterators) {
-    double widest = middle.extent.at(it);
-    for (const ir::Constraint& constraint : statement.domain)
-      if (constraint.expr.coefficient(it) != 0)
-        for (const auto& [other, extent] : box)
-          if (constraint.expr.coefficient(other) != 0) widest = std::max(widest, middle.extent.at(it) + extent / 2);
-    box[it] = widest;
-  }
-  for (const ir::Affine& row : rows) {
-    double extent = 1;
-    for (const std::string& it : statement.iterators)
-      extent += std::abs(static_cast<double>(row.coefficient(it))) * (std::max(1.0, box.at(it)) - 1);
-    extents_.push_back(extent);
-  }
+    : machine_(machine),
+      extents_(program, statement, rows),
+      rows_(rows.size()),
+      lanes_(machine.lanes(program.buffer(statement.writes[0].buffer).dtype)) {
   RowSpan span(statement.iterators);
   for (const ir::Affine& row : rows) span.add(row);
   const auto inverse = span.inverse();
@@ -108,7 +59,6 @@ void StatementPrice::add_reference(const ir::Program& program, const ir::Access&
                                    const std::vector<std::string>& iterators,
                                    const std::vector<std::vector<double>>& inverse) {
   const ir::Buffer& buffer = program.buffer(access.buffer);
-  const std::size_t rows = extents_.size();
   Reference reference;
   reference.buffer = access.buffer;
   std::vector<std::int64_t> place;
@@ -118,15 +68,15 @@ void StatementPrice::add_reference(const ir::Program& program, const ir::Access&
   reference.is_written = is_written;
   reference.is_read = !is_written;
   reference.is_input = buffer.role == ir::Role::In || buffer.role == ir::Role::Const;
-  reference.strides.assign(rows, 0);
+  reference.strides.assign(rows_, 0);
   double below = 1;
   for (std::size_t d = access.indices.size(); d-- > 0;) {
-    std::vector<double> moves(rows, 0);
+    std::vector<double> moves(rows_, 0);
     for (std::size_t i = 0; i < iterators.size(); ++i) {
       const double factor = static_cast<double>(access.indices[d].affine.coefficient(iterators[i]));
-      for (std::size_t r = 0; r < rows; ++r) moves[r] += factor * inverse[i][r];
+      for (std::size_t r = 0; r < rows_; ++r) moves[r] += factor * inverse[i][r];
     }
-    for (std::size_t r = 0; r < rows; ++r) reference.strides[r] += moves[r] * below;
+    for (std::size_t r = 0; r < rows_; ++r) reference.strides[r] += moves[r] * below;
     const double extent = buffer.shape[d].is_constant() ? static_cast<double>(buffer.shape[d].constant()) : 64.0;
     reference.by_dimension.insert(reference.by_dimension.begin(), moves);
     reference.extents.insert(reference.extents.begin(), extent);
@@ -148,9 +98,10 @@ void StatementPrice::count_operations(const ir::Statement& statement) {
         const bool is_division = binary->op == ir::BinaryOp::Div || binary->op == ir::BinaryOp::Mod;
         operations_ += is_division ? kDivision : 1;
         latency_ += is_division ? 3 * kOperation : kOperation;
-      } else if (std::holds_alternative<ir::Unary>(node.op)) {
-        operations_ += kCall;
-        latency_ += 4 * kOperation;
+      } else if (const auto* unary = std::get_if<ir::Unary>(&node.op); unary && unary->op != ir::UnaryOp::Neg) {
+        const bool is_root = unary->op == ir::UnaryOp::Sqrt;
+        operations_ += is_root ? kDivision : kCall;
+        latency_ += (is_root ? 3 : 4) * kOperation;
       }
     });
   if (statement.combiner != ir::Combiner::None) operations_ += 1, latency_ = kOperation;
@@ -189,36 +140,46 @@ bool StatementPrice::is_chain(std::size_t row) const {
   });
 }
 
-double StatementPrice::issue_cycles(const std::vector<PricedOrderLoop>& loops, Inner how) const {
+double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) const {
   if (loops.empty()) return operations_;
-  const PricedOrderLoop& inner = loops.back();
+  const Loop& inner = loops.back();
   const bool is_vector = how != Inner::Serial;
   const double lanes = is_vector ? lanes_ : 1;
   const double turns = std::max(1.0, std::ceil(inner.trips / lanes));  // of vectors, of one run of the innermost loop
-  double loads = 0, stores = 0;
+  double loads = 0, stores = 0, pages = 0;
+  // Where one long vector is multiplied a cycle, paths to the first cache are half as wide as it is.
+  const double width = machine_.fma_per_cycle < 2 && lanes * references_.front().bytes >= kLine ? 2 : 1;
   for (const Reference& reference : references_) {
     const double stride = std::abs(reference.strides[inner.row] * inner.step);
     if (stride == 0) continue;  // kept in a register
     const bool is_apart = is_vector && stride != 1;
+    // Neighbours of neighbours: vectors as long as a line that lie across two.
+    const bool is_across = is_vector && reference.places.size() > 1 && lanes * reference.bytes >= kLine;
     const double count = static_cast<double>(reference.places.size());
-    if (reference.is_read) loads += count * (is_apart ? kGather * lanes : 1);
-    if (reference.is_written) stores += count * (is_apart ? kScatter * lanes : 1);
+    if (reference.is_read) loads += count * (is_apart ? kGather * lanes : is_across ? width + 1 : width);
+    pages += std::min(1.0, stride * reference.bytes / kPage);  // an iteration
+    if (reference.is_written) stores += count * (is_apart ? kScatter * lanes : width);
   }
   const double slots =
       std::max({loads / kLoadsACycle, stores / kStoresACycle, operations_ / std::max(1, machine_.fma_per_cycle), 1.0});
+  const bool is_in_tile = std::ranges::count(loops, inner.row, &Loop::row) > 1;
+  const double start = is_vector && is_in_tile ? kTileStart : kLoopStart;
   const bool waits = how != Inner::Parts && is_chain(inner.row);
-  double run = turns * (waits ? std::max(slots, latency_) : slots) + kLoopStart + (how == Inner::Parts ? kAddParts : 0);
+  const double walks = pages * inner.trips > kNearPages ? kWalk * pages * inner.trips : 0;
+  double run =
+      turns * (waits ? std::max(slots, latency_) : slots) + walks + start + (how == Inner::Parts ? kAddParts : 0);
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) run *= std::max(1.0, loops[l].trips);
   return run;
 }
 
-double StatementPrice::footprint(const Reference& reference, const std::vector<PricedOrderLoop>& loops,
-                                 std::size_t from) const {
+double StatementPrice::footprint(const Reference& reference, const std::vector<Loop>& loops, std::size_t from,
+                                 bool at_most) const {
   double lines = 1;
   for (std::size_t d = 0; d < reference.by_dimension.size(); ++d) {
     double extent = 1;
     for (std::size_t l = from; l < loops.size(); ++l)
-      extent += std::abs(reference.by_dimension[d][loops[l].row]) * loops[l].step * (std::max(1.0, loops[l].trips) - 1);
+      extent += std::abs(reference.by_dimension[d][loops[l].row]) * loops[l].step *
+                (std::max(1.0, at_most ? loops[l].most : loops[l].trips) - 1);
     extent = std::min(extent, std::max(1.0, reference.extents[d]));
     const bool is_last = d + 1 == reference.by_dimension.size();
     lines *= is_last ? std::ceil(extent * reference.bytes / kLine) : extent;
@@ -227,12 +188,12 @@ double StatementPrice::footprint(const Reference& reference, const std::vector<P
 }
 
 // Bytes that come from beyond a cache of this capacity.
-double StatementPrice::traffic(const std::vector<PricedOrderLoop>& loops, double capacity, const Reads& warm) const {
+double StatementPrice::traffic(const std::vector<Loop>& loops, double capacity, const Reads& warm) const {
   // The sub-nest from this loop on stays in the cache; of the innermost loop at least the lines that it is in.
   std::size_t held = loops.empty() ? 0 : loops.size() - 1;
   while (held > 0) {
     double bytes = 0;
-    for (const Reference& reference : references_) bytes += footprint(reference, loops, held - 1);
+    for (const Reference& reference : references_) bytes += footprint(reference, loops, held - 1, true);
     if (bytes > capacity) break;
     --held;
   }
@@ -245,25 +206,48 @@ double StatementPrice::traffic(const std::vector<PricedOrderLoop>& loops, double
       is_still = is_still && reference.strides[loops[l].row] == 0;
       if (!is_still) times *= std::max(1.0, loops[l].trips);
     }
-    bytes += times * footprint(reference, loops, held) * (reference.is_written ? 2 : 1);
+    bytes += times * footprint(reference, loops, held, false) * (reference.is_written ? 2 : 1);
   }
   return bytes;
 }
 
-StatementPrice::Reads StatementPrice::reads(const std::vector<PricedOrderLoop>& loops, std::size_t shared) const {
+StatementPrice::Reads StatementPrice::reads(const std::vector<PlacedRow>& placed, std::size_t shared) const {
   Reads found;
   if (shared == 0) return found;
+  const std::vector<Loop> loops = counted(placed);
   for (const Reference& reference : references_)
     if (reference.is_input &&
-        footprint(reference, loops, shared) < kUsable / 2 * static_cast<double>(machine_.l2.bytes))
+        footprint(reference, loops, shared, true) < kUsable / 2 * static_cast<double>(machine_.l2.bytes))
       found.emplace(reference.buffer, reference.by_dimension);
   return found;
 }
 
-StatementPrice::Cost StatementPrice::cost(const std::vector<PricedOrderLoop>& loops, const Reads& warm) const {
-  double box = 1;
-  for (const PricedOrderLoop& loop : loops) box *= std::max(1.0, loop.trips);
-  const double share = std::min(1.0, points_ / box);  // of the box that the domain fills
+std::vector<StatementPrice::Loop> StatementPrice::counted(const std::vector<PlacedRow>& placed) const {
+  std::vector<Loop> loops;
+  std::vector<KnownRow> known;
+  for (const PlacedRow& p : placed) {
+    const auto trips = [&](double extent) { return p.tile > 0 ? std::ceil(extent / p.tile) : extent; };
+    loops.push_back(
+        {p.row, p.tile > 0 ? p.tile : 1, trips(extents_.extent(p.row, known)), trips(extents_.widest(p.row, known))});
+    const auto same = std::ranges::find(known, p.row, &KnownRow::row);
+    if (same == known.end())
+      known.push_back({p.row, std::max(0.0, p.tile - 1)});
+    else
+      same->slack = 0;
+  }
+  return loops;
+}
+
+StatementPrice::Cost StatementPrice::cost(const std::vector<PlacedRow>& placed, const Reads& warm) const {
+  std::vector<Loop> loops = counted(placed);
+  double runs = 1;  // of the innermost loop, of which none is taken to be empty
+  for (std::size_t l = 0; l + 1 < loops.size(); ++l) runs *= std::max(1.0, loops[l].trips);
+  double share = 1;  // of the runs that there are
+  if (!loops.empty()) {
+    const double average = extents_.points() / runs;
+    loops.back().trips = std::clamp(average, 1.0, std::max(1.0, loops.back().trips));
+    share = std::min(1.0, average);
+  }
   Cost best{issue_cycles(loops, Inner::Serial), Inner::Serial};
   const auto consider = [&](Inner inner) {
     const double cycles = issue_cycles(loops, inner);

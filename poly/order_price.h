@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "poly/loop_extents.h"
 #include "support/machine.h"
 
 namespace polyte::poly {
 
-// A loop around a statement: which row of the statement it advances, by how much, how often.
-struct PricedOrderLoop {
+// A loop around a statement: over the values of one of its rows, or over tiles of so many of them.
+struct PlacedRow {
   std::size_t row = 0;
-  double step = 1;
-  double trips = 1;
+  double tile = 0;  // 0: single values, within a tile where one is further out
 };
 
 class StatementPrice {
@@ -30,8 +30,8 @@ class StatementPrice {
   StatementPrice(const ir::Program& program, const ir::Statement& statement, const std::vector<ir::Affine>& rows,
                  const Machine& machine, bool may_reorder);
 
-  double extent(std::size_t row) const { return extents_[row]; }  // of the box around the domain; 1 at least
-  double points() const { return points_; }                       // instances, ranges taken in their middle
+  double extent(std::size_t row) const { return extents_.extent(row); }
+  double middle(std::size_t row) const { return extents_.middle(row); }
 
   // Whether an iteration of the row's loop, alone, needs what the one before it has made: by the subscripts, so that it
   // is a guess where these are not alike.
@@ -47,11 +47,16 @@ class StatementPrice {
   using Reads = std::set<std::pair<std::string, std::vector<std::vector<double>>>>;
   // `warm`: what statements before it have just read in the same iteration of the loops around both; it comes from the
   // second cache.
-  Cost cost(const std::vector<PricedOrderLoop>& loops, const Reads& warm = {}) const;
+  Cost cost(const std::vector<PlacedRow>& loops, const Reads& warm = {}) const;
   // What this one reads of inputs in an iteration of the `shared` outermost loops, where that cache holds it.
-  Reads reads(const std::vector<PricedOrderLoop>& loops, std::size_t shared) const;
+  Reads reads(const std::vector<PlacedRow>& loops, std::size_t shared) const;
 
  private:
+  struct Loop {
+    std::size_t row = 0;
+    double step = 1;             // of the row, an iteration
+    double trips = 1, most = 1;  // on average, and where a triangle is widest
+  };
   struct Reference {
     std::string buffer;
     std::set<std::vector<std::int64_t>> places;     // constants of the subscripts: neighbours
@@ -63,8 +68,8 @@ class StatementPrice {
   };
 
   const Machine& machine_;
-  std::vector<double> extents_;
-  double points_ = 1;
+  LoopExtents extents_;
+  std::size_t rows_;
   std::vector<Reference> references_;
   // How far reads of the written buffer, alike but for constants, are from the write, by dimension.
   std::vector<std::vector<double>> distances_;
@@ -77,9 +82,11 @@ class StatementPrice {
   void add_distances(const ir::Statement& statement);
   void add_reference(const ir::Program& program, const ir::Access& access, bool is_written,
                      const std::vector<std::string>& iterators, const std::vector<std::vector<double>>& inverse);
-  double issue_cycles(const std::vector<PricedOrderLoop>& loops, Inner inner) const;
-  double footprint(const Reference& reference, const std::vector<PricedOrderLoop>& loops, std::size_t from) const;
-  double traffic(const std::vector<PricedOrderLoop>& loops, double capacity, const Reads& warm) const;
+  std::vector<Loop> counted(const std::vector<PlacedRow>& placed) const;
+  double issue_cycles(const std::vector<Loop>& loops, Inner inner) const;
+  // Of the loops from one on; at most: as large as it ever is.
+  double footprint(const Reference& reference, const std::vector<Loop>& loops, std::size_t from, bool at_most) const;
+  double traffic(const std::vector<Loop>& loops, double capacity, const Reads& warm) const;
 };
 
 }  // namespace polyte::poly

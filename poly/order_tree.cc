@@ -102,6 +102,17 @@ std::vector<OrderTree> wavefronts_of(const OrderTree& tree) {
   return fronts;
 }
 
+std::vector<OrderTree> straightened(const OrderTree& tree, const ir::Program& program) {
+  const auto* band = std::get_if<OrderBand>(&tree->op);
+  if (!band || !band->permutable || !is_innermost(*band)) return {};
+  std::vector<OrderTree> trees;
+  for (std::size_t kept = 2; kept < band->loops.size(); ++kept) {
+    const auto end = band->loops.begin() + static_cast<std::ptrdiff_t>(kept);
+    trees.push_back(completed(order_band({{band->loops.begin(), end}, true, band->child}), program));
+  }
+  return trees;
+}
+
 std::string to_string(const OrderTree& tree) {
   if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) return leaf->statement;
   if (const auto* band = std::get_if<OrderBand>(&tree->op)) return text_of(*band) + ' ' + to_string(band->child);

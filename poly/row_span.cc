@@ -36,7 +36,11 @@ bool RowSpan::add(const ir::Affine& row) {
 
 std::vector<std::vector<double>> RowSpan::inverse() const {
   std::vector<std::vector<double>> result(iterators_.size(), std::vector<double>(count_, 0));
-  for (const Line& line : lines_) std::ranges::copy(line.rows, result[line.pivot].begin());
+  const auto exact = [](double value) {  // whole numbers have gone through fractions
+    const double whole = std::round(value);
+    return std::abs(value - whole) < 1e-9 ? whole : value;
+  };
+  for (const Line& line : lines_) std::ranges::transform(line.rows, result[line.pivot].begin(), exact);
   return result;
 }
 

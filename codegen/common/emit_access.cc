@@ -28,7 +28,7 @@ FunctionEmitter::Access FunctionEmitter::access(const std::string& buffer, const
   POLYTE_CHECK(slot != buffers_.end(), "kernel '" + kernel + "': unknown buffer '" + buffer + "'");
   POLYTE_CHECK(indices.size() == 1, "kernel '" + kernel + "': buffer '" + buffer + "' has " +
                                         std::to_string(indices.size()) + " subscripts, expected one (Flat form)");
-  POLYTE_CHECK(slot->second.swizzle.none() || !lanes.active,
+  POLYTE_CHECK(slot->second.swizzle.none() || !lanes.is_masked(),
                "kernel '" + kernel + "': masked lanes of '" + buffer + "', which is swizzled");
   return {slot->second, indices.front(), lanes, lanes.strides.empty() ? 0 : lanes.strides.front()};
 }
@@ -89,9 +89,9 @@ Value* FunctionEmitter::load(const Access& a) {
   if (a.slot.of_lanes) return load_lane_registers(a);
   if (!a.slot.cells.empty()) return load_cells(a);
   const int lanes = a.lanes.count;
-  Value* active = a.lanes.active ? mask(*a.lanes.active, lanes) : nullptr;
+  Value* active = mask(a.lanes);
   if (lanes > 1 && a.stride == 0 && !varies_by_gather(a.index)) {
-    Value* scalar = load_lane_zero(a, active == nullptr ? nullptr : &*a.lanes.active);
+    Value* scalar = load_lane_zero(a);
     Value* value = arithmetic_.splat(scalar, lanes);
     if (active == nullptr) return value;
     return b_.CreateSelect(active, value, llvm::Constant::getNullValue(value->getType()));
@@ -100,15 +100,22 @@ Value* FunctionEmitter::load(const Access& a) {
 }
 
 // One element for all lanes; read only where any lane is active.
-Value* FunctionEmitter::load_lane_zero(const Access& a, const ir::Affine* active) {
+Value* FunctionEmitter::load_lane_zero(const Access& a) {
   llvm::Type* type = arithmetic_.memory_type(a.slot.dtype, 1);
   const auto align = llvm::Align(static_cast<std::uint64_t>(size_in_bytes(a.slot.dtype)));
-  if (active == nullptr) {
+  if (!a.lanes.is_masked()) {
     Value* raw = annotated(b_.CreateAlignedLoad(type, first_address(a), align), a.slot);
     return arithmetic_.from_memory(a.slot.dtype, raw);
   }
   llvm::Type* vector = llvm::FixedVectorType::get(type, 1);
-  Value* any = b_.CreateICmpSGT(affine(*active), b_.getInt64(0));
+  const auto lanes = b_.getInt64(static_cast<std::uint64_t>(a.lanes.count));
+  Value* begin = a.lanes.skipped ? affine(*a.lanes.skipped) : b_.getInt64(0);
+  Value* end = a.lanes.active ? affine(*a.lanes.active) : lanes;
+  if (a.lanes.skipped) {
+    begin = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, begin, b_.getInt64(0));
+    end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, lanes);
+  }
+  Value* any = b_.CreateICmpSGT(end, begin);
   Value* raw = annotated(b_.CreateMaskedLoad(vector, first_address(a), align, b_.CreateVectorSplat(1, any),
                                              llvm::Constant::getNullValue(vector)),
                          a.slot);
@@ -180,7 +187,7 @@ Value* FunctionEmitter::load_near_lanes(const Access& a) {
 void FunctionEmitter::store(const Access& a, Value* value) {
   if (a.slot.of_lanes) return store_lane_registers(a, value);
   if (!a.slot.cells.empty()) return store_cells(a, value);
-  Value* active = a.lanes.active ? mask(*a.lanes.active, a.lanes.count) : nullptr;
+  Value* active = mask(a.lanes);
   store_memory(a, arithmetic_.to_memory(a.slot.dtype, value), active);
 }
 
@@ -292,7 +299,7 @@ Value* FunctionEmitter::load_cells(const Access& a) {
   const int lanes = a.lanes.count;
   if (ops_ != nullptr) return load_elements(a);
   Value* value = widened(load_cell(a.slot, a.index.affine.constant(), a.stride == 0 ? 1 : lanes), lanes);
-  Value* active = a.lanes.active ? mask(*a.lanes.active, lanes) : nullptr;
+  Value* active = mask(a.lanes);
   if (active == nullptr) return value;
   return b_.CreateSelect(active, value, llvm::Constant::getNullValue(value->getType()));
 }
@@ -300,7 +307,7 @@ Value* FunctionEmitter::load_cells(const Access& a) {
 void FunctionEmitter::store_cells(const Access& a, Value* value) {
   if (ops_ != nullptr) return store_elements(a, value);
   llvm::AllocaInst* cell = a.slot.cells.at({a.index.affine.constant(), a.lanes.count});
-  Value* active = a.lanes.active ? mask(*a.lanes.active, a.lanes.count) : nullptr;
+  Value* active = mask(a.lanes);
   if (active != nullptr) {
     value = b_.CreateSelect(active, value, b_.CreateLoad(cell->getAllocatedType(), cell));
   }

@@ -123,8 +123,17 @@ Value* FunctionEmitter::holds(const std::vector<ir::Constraint>& conjunction) {
   return all;
 }
 
-Value* FunctionEmitter::mask(const ir::Affine& active, int lanes) {
-  const Leveled count = leveled_value(active);
+Value* FunctionEmitter::mask(const ir::Lanes& lanes) {
+  Value* active = lanes.active ? lanes_below(*lanes.active, lanes.count) : nullptr;
+  if (!lanes.skipped) return active;
+  Value* skipped = lanes_below(*lanes.skipped, lanes.count);
+  if (skipped == nullptr) skipped = arithmetic_.splat(b_.getTrue(), lanes.count);
+  Value* rest = b_.CreateNot(skipped);
+  return active == nullptr ? rest : b_.CreateAnd(active, rest);
+}
+
+Value* FunctionEmitter::lanes_below(const ir::Affine& bound, int lanes) {
+  const Leveled count = leveled_value(bound);
   if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(count.value); known && known->getSExtValue() >= lanes) {
     return nullptr;
   }

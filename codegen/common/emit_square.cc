@@ -81,7 +81,8 @@ void FunctionEmitter::find_squares(const std::vector<ir::Stmt>& run) {
     if (is_guarded(*store)) continue;
     ir::for_each_node(store->value, [&](const ir::ExprNode& node) {
       const auto* load = std::get_if<ir::Load>(&node.op);
-      if (load == nullptr || load->lanes.count < 2 || !is_power_of_two(load->lanes.count) || load->lanes.active) return;
+      if (load == nullptr || load->lanes.count < 2 || !is_power_of_two(load->lanes.count) || load->lanes.is_masked())
+        return;
       const Access a = access(load->buffer, load->indices, load->lanes);
       if (a.stride <= kNearLanes || a.index.indirect != nullptr || !a.slot.cells.empty()) return;
       if (std::find(written.begin(), written.end(), load->buffer) != written.end()) return;

@@ -100,7 +100,7 @@ bool FunctionEmitter::copy_async(const ir::Store& s, const Access& to) {
   const Access from = access(load.buffer, load.indices, load.lanes);
   const int lanes = std::min(at_once(from), at_once(to)), bytes = lanes * size_in_bytes(to.slot.dtype);
   const bool is_even = from.lanes.count == to.lanes.count && to.lanes.count % lanes == 0;
-  if (bytes < 4 || !is_even || load.lanes.active || s.lanes.active) return false;
+  if (bytes < 4 || !is_even || load.lanes.is_masked() || s.lanes.is_masked()) return false;
   Value* is_given = load.guard.empty() ? nullptr : holds(load.guard);
   const std::vector<Part> reads = parts_of(from, lanes), writes = parts_of(to, lanes);
   for (std::size_t i = 0; i < reads.size(); ++i)

@@ -126,7 +126,8 @@ class FunctionEmitter {
   Value* address(const BufferSlot& slot, const ir::Affine& e);  // of element e
   int known_alignment(const BufferSlot& slot, const ir::Affine& e) const;
   Value* holds(const std::vector<ir::Constraint>& conjunction);  // null: always true
-  Value* mask(const ir::Affine& active, int lanes);              // lane < active; null: all lanes
+  Value* mask(const ir::Lanes& lanes);                           // of those that run; null: all
+  Value* lanes_below(const ir::Affine& bound, int lanes);        // lane < bound; null: all
 
   // ---- expressions (emit_expr.cc)
   Value* expr(const ir::Expr& e);
@@ -152,7 +153,7 @@ class FunctionEmitter {
   void store(const Access& a, Value* value);
   void store_memory(const Access& a, Value* value, Value* active);
   void store_cells(const Access& a, Value* value);
-  Value* load_lane_zero(const Access& a, const ir::Affine* active);
+  Value* load_lane_zero(const Access& a);
   Value* element_pointers(const Access& a);  // a vector of addresses, one a lane
   std::vector<Value*> each_pointer(const Access& a);
   Value* load_near_lanes(const Access& a);

@@ -76,8 +76,8 @@ class TileChooser {
     std::int64_t size = 0;
   };
 
-  // One long reduction may be blocked: so that a panel stays in cache, or, where nothing is used twice, so that few
-  // rows are read at once, each along its length.
+  // One long reduction may be blocked: so that a panel stays in cache, so that its rows lie on few pages, or, where
+  // nothing is used twice, so that few rows are read at once, each along its length.
   std::vector<Block> blocks(const TileCandidate& candidate) const {
     if (q_.main->reductions.size() != 1 || candidate.at.lane == none() || candidate.at.turned) return {};
     if (nest_.accumulator.strides[candidate.at.lane] != 1) return {};  // what leaves the registers leaves in vectors
@@ -90,10 +90,20 @@ class TileChooser {
     } else if (candidate.at.row != none()) {
       const ContractionShape shape{extent(candidate.at.row), extent(candidate.at.lane), reduction_steps(), nest_.dtype};
       add(choose_reduction_block(machine_, shape, candidate.tile));
+      if (walks_pages(candidate)) add(static_cast<std::int64_t>(kNearPages));
     } else if (streams_only(candidate)) {
       for (const std::int64_t size : kStreamedBlocks) add(size);
     }
     return all;
+  }
+
+  // The steps of the whole reduction read an operand from more pages than are near.
+  bool walks_pages(const TileCandidate& candidate) const {
+    std::vector<std::int64_t> all;
+    for (std::size_t l = 0; l < none(); ++l) all.push_back(points(l, candidate, {}));
+    return std::ranges::any_of(nest_.all, [&](const NestAccess& access) {
+      return access.each_step && !candidate.at.packed.contains(access.buffer) && access.pages(all) > kNearPages;
+    });
   }
 
   // Each step reads its own elements, along the lanes.

@@ -77,6 +77,7 @@ class Generator {
     lanes.count = count;
     lanes.strides = {stride};
     if (chance(30)) lanes.active = chance(50) ? Affine(between(-2, count + 2)) : mod(affine(), count + 3) - Affine(1);
+    if (chance(20)) lanes.skipped = chance(50) ? Affine(between(-2, count + 2)) : mod(affine(), count + 3) - Affine(1);
     return lanes;
   }
 

@@ -72,6 +72,26 @@ TEST_CASE("masked lanes touch only active elements, for every type") {
   }
 }
 
+TEST_CASE("lanes before the first that runs are skipped, whatever the bounds are") {
+  const std::string text = R"(loops skipped
+  in x: T[40]
+  inout y: T[64]
+  inout z: T[64]
+
+  for i in 0..8
+    y[8*i; 8 by 1 if i - 1..8] = x[4*i; 8 by 1 if i - 1..8]
+    z[8*i; 8 by 1 if 5 - i..i + 2] = x[4*i; 8 by 0 if 5 - i..i + 2]
+  y[60; 4 by -9 if 1..3] = x[30; 4 by 3 if 2..2]
+  z[56; 4 by 1 if 3..9] = x[5; 4 by 0 if 4..9]
+)";
+  for (const DType type : kTypes) {
+    CAPTURE(to_string(type));
+    const auto sized = replaced(text, "T[", std::string(to_string(type)) + "[");
+    check_everywhere(sized,
+                     {{"x", filled(type, {40}, 12)}, {"y", filled(type, {64}, 13)}, {"z", filled(type, {64}, 14)}});
+  }
+}
+
 TEST_CASE("a guarded vector read and a masked broadcast of nothing") {
   check_everywhere(R"(loops guarded
   in x: f32[16]

@@ -160,6 +160,8 @@ TEST_CASE("the interpreter finds reads of what nobody wrote, and accesses outsid
   CHECK(run(copied + "      y[0] = c[1]\n      y[0] = f32(2)  @R(0)\n") == "");
   CHECK(run(head + "  y[0; 8 by 1 if 4] = x8(f32(1))\n") == "");
   CHECK(run(head + "  y[0; 8 by 1 if 5] = x8(f32(1))  @S()\n") == "S(): y[4] is outside the buffer, shape [4]");
+  CHECK(run(head + "  y[-3; 8 by 1 if 3..7] = x8(f32(1))\n") == "");
+  CHECK(run(head + "  y[-3; 8 by 1 if 2..7] = x8(f32(1))  @S()\n") == "S(): y[-1] is outside the buffer, shape [4]");
   CHECK(run("loops p\n  in x: f32[2]\n  out y: f32[2]\n\n  y[0] = x[0]\n") == "buffer 'x' is missing");
 }
 

@@ -173,6 +173,24 @@ TEST_CASE("vectors of a register are short beside whole ones, masked where they 
   CHECK(notes == std::vector<std::string>{});
 }
 
+TEST_CASE("vectors of a register stand at its beginning, the lanes before the first iteration skipped") {
+  std::vector<std::string> notes;
+  const std::string above = vectorized(
+      "  for i in 0..6\n    alloc t: f32[8] in register\n      vector j in i..8\n        t[j] = x[i, j]\n"
+      "      y[i, 0] = t[7]\n",
+      notes);
+  CHECK(above.find("t[0; 4 by 1 if i..4] = x[i, 0; 4 by 0,1 if i..4]") != std::string::npos);
+  CHECK(above.find("t[4; 4 by 1 if i - 4..4] = x[i, 4; 4 by 0,1 if i - 4..4]") != std::string::npos);
+  const std::string between = vectorized(
+      "  for i in 0..6\n    alloc t: f32[8] in register\n      vector j in max(0, i - 2)..min(8, i + 3)\n"
+      "        t[j] = x[i, j]\n      y[i, 0] = t[i]\n",
+      notes);
+  CHECK(between.find("t[0; 4 by 1 if i - 2..i + 3]") != std::string::npos);
+  const std::string memory = vectorized("  for i in 0..6\n    vector j in i..8\n      y[i, j] = x[i, j]\n", notes);
+  CHECK(memory.find("y[i, i") != std::string::npos);
+  CHECK(notes == std::vector<std::string>{});
+}
+
 TEST_CASE("an empty vector loop reads nothing, not even what its lanes share") {
   std::vector<std::string> notes;
   CHECK(vectorized("  for i in 0..6\n    vector j in 0..i\n      y[i, j] = x[i - 1, 0]\n", notes).find("if i >= 1\n") !=

@@ -274,6 +274,19 @@ TEST_CASE("triangles, transposes, statistics and tuples") {
   check(kArgMax, rows, "");
 }
 
+// Above a diagonal, below one, and between two: rows of a tile begin, end, or both, in the middle of it.
+TEST_CASE("tiles of triangles and bands, accumulators in registers") {
+  for (const char* domain : {"j in i..M", "j in i+1..M", "j in 0..i+1", "j in i..i+3 if j < M"}) {
+    CAPTURE(domain);
+    const std::string text = std::string("program gram(M, K)\n  in x: f32[K, M]\n  inout y: f32[M, M]\n") +
+                             "  S: y[i, j] += x[k, i] * x[k, j]   for i in 0..M, k in 0..K, " + domain + "\n";
+    for (const char* tile : {"i by 2, j by 8", "i by 4, j by 4", "i by 3, j by 8", "i by 8, j by 4", "i by 4, j by 12"})
+      check(text, {{{"M", 2}, {"K", 2}}, {{"M", 9}, {"K", 3}}, {{"M", 16}, {"K", 3}}, {{"M", 23}, {"K", 2}}},
+            std::string("split S: ") + tile +
+                "   tail cut\nnest j.o > i.o > k > [i.i] > <j.i> > S\nstage y at S:i.o in register");
+  }
+}
+
 TEST_CASE("every example in reference order") {
   for (const auto& entry : std::filesystem::directory_iterator("examples/programs")) {
     CAPTURE(entry.path().string());

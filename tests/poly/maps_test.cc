@@ -30,7 +30,7 @@ TEST_CASE("a nest that isl fuses around another one") {
 }
 
 TEST_CASE("seidel in time tiles") {
-  const std::string script = checked_script(schedule::kSeidel, {{"T", 5}, {"N", 9}});
+  const std::string script = checked_script(schedule::kSeidel, {{"T", 40}, {"N", 50}});
   CHECK(has(script, "map A ("));
   CHECK(has(script, "tile ("));
 }

@@ -1,0 +1,122 @@
+#include "poly/loop_extents.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace polyte::poly {
+namespace {
+
+constexpr double kOpenSize = 64;  // as large as any
+
+double value_at(const ir::Affine& e, const std::map<std::string, double>& at) {
+  double sum = static_cast<double>(e.constant());
+  for (const ir::Term& term : e.terms()) {
+    const auto found = at.find(term.atom.symbol);
+    if (term.atom.div || found == at.end()) return std::nan("");
+    sum += static_cast<double>(term.coefficient) * found->second;
+  }
+  return sum;
+}
+
+double steps_of(const std::vector<double>& coefficients, const std::vector<double>& widths) {
+  double sum = 0;
+  for (std::size_t i = 0; i < coefficients.size(); ++i) sum += std::abs(coefficients[i]) * (widths[i] - 1);
+  return sum;
+}
+
+}  // namespace
+
+LoopExtents::LoopExtents(const ir::Program& program, const ir::Statement& statement,
+                         const std::vector<ir::Affine>& rows) {
+  const std::vector<std::string>& iterators = statement.iterators;
+  std::map<std::string, double> at;
+  for (const std::string& param : program.params) at[param] = kOpenSize;
+  for (const auto& [name, value] : program.sizes) at[name] = static_cast<double>(value);
+  for (std::size_t i = 0; i < iterators.size(); ++i) {
+    const std::string& it = iterators[i];
+    double low = 0, high = std::nan("");
+    bool has_low = false;
+    std::vector<std::size_t> bounded_by;
+    for (const ir::Constraint& constraint : statement.domain) {
+      const double factor = static_cast<double>(constraint.expr.coefficient(it));
+      if (factor == 0) continue;
+      const double rest = value_at(constraint.expr - ir::Affine::symbol(it) * constraint.expr.coefficient(it), at);
+      if (std::isnan(rest)) continue;  // of an iterator further inside
+      for (std::size_t outer = 0; outer < i; ++outer)
+        if (constraint.expr.uses(iterators[outer])) bounded_by.push_back(outer);
+      const double bound = -rest / factor;
+      if (factor > 0 || constraint.equality) low = has_low ? std::max(low, bound) : bound, has_low = true;
+      if (factor < 0 || constraint.equality) high = std::isnan(high) ? bound : std::min(high, bound);
+    }
+    if (std::isnan(high)) high = low + kOpenSize - 1;
+    at[it] = (low + high) / 2;
+    middle_.push_back(std::max(0.0, high - low + 1));
+    bounded_by_.push_back(std::move(bounded_by));
+  }
+  for (const ir::Affine& row : rows) {
+    row_middles_.push_back(value_at(row, at));
+    rows_.emplace_back();
+    for (const std::string& it : iterators) rows_.back().push_back(static_cast<double>(row.coefficient(it)));
+  }
+}
+
+double LoopExtents::points() const {
+  double product = 1;
+  for (const double extent : middle_) product *= extent;
+  return product;
+}
+
+double LoopExtents::extent(std::size_t row, const std::vector<KnownRow>& known) const {
+  return 1 + width(rows_[row], widths(known, false), known);
+}
+
+double LoopExtents::widest(std::size_t row, const std::vector<KnownRow>& known) const {
+  return 1 + width(rows_[row], widths(known, true), known);
+}
+
+// Of each iterator: from its middle, the range of those that it depends on added.
+std::vector<double> LoopExtents::widths(const std::vector<KnownRow>& known, bool are_widest) const {
+  std::vector<double> widths;
+  const auto box = [&](std::size_t i, const std::vector<double>& outside) {
+    double width = std::max(1.0, middle_[i]);
+    for (const std::size_t outer : bounded_by_[i])
+      width = std::max(width, std::max(1.0, middle_[i]) + (outside[outer] - 1) / 2);
+    return width;
+  };
+  for (std::size_t i = 0; i < middle_.size(); ++i) widths.push_back(box(i, widths));
+  if (known.empty()) return widths;
+  const std::vector<double> alone = widths;
+  for (std::size_t i = 0; i < middle_.size(); ++i) {
+    Coefficients self(middle_.size(), 0);
+    self[i] = 1;
+    widths[i] = box(i, are_widest ? alone : widths);
+    widths[i] = 1 + width(std::move(self), widths, known);
+  }
+  return widths;
+}
+
+// Multiples of what is known are taken away, the best first, as long as that leaves less.
+double LoopExtents::width(Coefficients of, const std::vector<double>& widths,
+                          const std::vector<KnownRow>& known) const {
+  double least = steps_of(of, widths), slack = 0;
+  while (true) {
+    Coefficients best;
+    double best_slack = 0;
+    for (const KnownRow& outer : known)
+      for (std::size_t i = 0; i < of.size(); ++i) {
+        const Coefficients& row = rows_[outer.row];
+        if (of[i] == 0 || row[i] == 0) continue;
+        const double factor = of[i] / row[i];
+        Coefficients rest = of;
+        for (std::size_t j = 0; j < rest.size(); ++j) rest[j] -= factor * row[j];
+        const double more = slack + std::abs(factor) * outer.slack, width = steps_of(rest, widths) + more;
+        if (width >= least) continue;
+        least = width, best_slack = more, best = std::move(rest);
+      }
+    if (best.empty()) return least;
+    of = std::move(best), slack = best_slack;
+  }
+}
+
+}  // namespace polyte::poly

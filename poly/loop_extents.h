@@ -1,0 +1,42 @@
+// How many values a row of a statement takes: alone the box around its domain, and fewer where rows outside are known.
+//
+//   rows t, t + i of (t, i) in 0..T x 0..N      t + i alone: T + N - 1       with t known: N
+//                                               with t known up to a tile of 8: N + 7
+//
+// Bounds that depend on other iterators are taken in the middle of these; a triangle's row is half its box.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace polyte::poly {
+
+struct KnownRow {
+  std::size_t row = 0;
+  double slack = 0;  // known up to so many values more; 0: exactly
+};
+
+class LoopExtents {
+ public:
+  // `rows` over the statement's iterators and the Program's sizes.
+  LoopExtents(const ir::Program& program, const ir::Statement& statement, const std::vector<ir::Affine>& rows);
+
+  double extent(std::size_t row, const std::vector<KnownRow>& known = {}) const;  // 1 at least
+  double widest(std::size_t row, const std::vector<KnownRow>& known) const;       // where a triangle is widest
+  double middle(std::size_t row) const { return row_middles_[row]; }              // of its values
+  double points() const;                                                          // instances
+
+ private:
+  using Coefficients = std::vector<double>;  // by iterator
+  std::vector<Coefficients> rows_;
+  std::vector<double> row_middles_;
+  std::vector<double> middle_;                        // of an iterator where those outside are in their middle
+  std::vector<std::vector<std::size_t>> bounded_by_;  // iterators outside that its bounds depend on
+
+  std::vector<double> widths(const std::vector<KnownRow>& known, bool are_widest) const;
+  double width(Coefficients of, const std::vector<double>& widths, const std::vector<KnownRow>& known) const;
+};
+
+}  // namespace polyte::poly
