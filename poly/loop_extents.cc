@@ -36,7 +36,7 @@ LoopExtents::LoopExtents(const ir::Program& program, const ir::Statement& statem
   for (std::size_t i = 0; i < iterators.size(); ++i) {
     const std::string& it = iterators[i];
     double low = 0, high = std::nan("");
-    bool has_low = false;
+    bool has_low = false, is_bounded_below = false;
     std::vector<std::size_t> bounded_by;
     for (const ir::Constraint& constraint : statement.domain) {
       const double factor = static_cast<double>(constraint.expr.coefficient(it));
@@ -44,7 +44,10 @@ LoopExtents::LoopExtents(const ir::Program& program, const ir::Statement& statem
       const double rest = value_at(constraint.expr - ir::Affine::symbol(it) * constraint.expr.coefficient(it), at);
       if (std::isnan(rest)) continue;  // of an iterator further inside
       for (std::size_t outer = 0; outer < i; ++outer)
-        if (constraint.expr.uses(iterators[outer])) bounded_by.push_back(outer);
+        if (constraint.expr.uses(iterators[outer])) {
+          bounded_by.push_back(outer);
+          is_bounded_below = is_bounded_below || factor > 0;
+        }
       const double bound = -rest / factor;
       if (factor > 0 || constraint.equality) low = has_low ? std::max(low, bound) : bound, has_low = true;
       if (factor < 0 || constraint.equality) high = std::isnan(high) ? bound : std::min(high, bound);
@@ -53,12 +56,28 @@ LoopExtents::LoopExtents(const ir::Program& program, const ir::Statement& statem
     at[it] = (low + high) / 2;
     middle_.push_back(std::max(0.0, high - low + 1));
     bounded_by_.push_back(std::move(bounded_by));
+    is_bounded_below_.push_back(is_bounded_below);
   }
   for (const ir::Affine& row : rows) {
     row_middles_.push_back(value_at(row, at));
     rows_.emplace_back();
     for (const std::string& it : iterators) rows_.back().push_back(static_cast<double>(row.coefficient(it)));
   }
+}
+
+bool LoopExtents::begins_anywhere(std::size_t row) const {
+  std::size_t moving = 0;
+  bool is_bounded = false;
+  for (std::size_t i = 0; i < is_bounded_below_.size(); ++i) {
+    if (rows_[row][i] == 0) continue;
+    ++moving;
+    is_bounded = is_bounded || is_bounded_below_[i];
+  }
+  return moving > 1 || is_bounded;
+}
+
+bool LoopExtents::is_box() const {
+  return std::ranges::all_of(bounded_by_, [](const auto& outer) { return outer.empty(); });
 }
 
 double LoopExtents::points() const {

@@ -26,12 +26,15 @@ class LoopExtents {
   double extent(std::size_t row, const std::vector<KnownRow>& known = {}) const;  // 1 at least
   double widest(std::size_t row, const std::vector<KnownRow>& known) const;       // where a triangle is widest
   double middle(std::size_t row) const { return row_middles_[row]; }              // of its values
-  double points() const;                                                          // instances
+  bool begins_anywhere(std::size_t row) const;  // its first value depends on other iterators
+  bool is_box() const;                          // no bound depends on another iterator
+  double points() const;                        // instances
 
  private:
   using Coefficients = std::vector<double>;  // by iterator
   std::vector<Coefficients> rows_;
   std::vector<double> row_middles_;
+  std::vector<bool> is_bounded_below_;                // by iterators outside
   std::vector<double> middle_;                        // of an iterator where those outside are in their middle
   std::vector<std::vector<std::size_t>> bounded_by_;  // iterators outside that its bounds depend on
 

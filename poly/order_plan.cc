@@ -22,7 +22,7 @@ using schedule::NestTree;
 constexpr double kTileSizes[] = {0, 8, 16, 32, 64, 256};  // 0: no tile
 constexpr double kFewTileSizes[] = {0, 8, 32, 128};       // of bands with more loops than are tried in any order
 constexpr double kWorthAFront = 0.8;                      // of the cycles without it: its ends are idle
-constexpr double kWorthTiles = 0.95;                      // the same, of tiles
+constexpr double kWorthTiles = 0.95;                      // the same, of tiles and of straight rows
 constexpr std::size_t kAllOrders = 3;                     // loops of a band that are tried in any order
 
 // How a band runs: loops over tiles, then loops within them; of a loop that is not tiled the latter alone.
@@ -466,7 +466,7 @@ std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::Stat
     if (plan.cycles < limit) plans.push_back(std::move(plan));
   };
   for (const OrderTree& front : wavefronts_of(tree)) add(front, ", wavefront", kWorthAFront * least);
-  for (const OrderTree& straight : straightened(tree, program)) add(straight, ", straightened", least);
+  for (const OrderTree& straight : straightened(tree, program)) add(straight, ", straightened", kWorthTiles * least);
   std::ranges::sort(plans, {}, &OrderPlan::cycles);
   return plans;
 }

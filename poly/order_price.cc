@@ -16,7 +16,7 @@ constexpr double kLevel2 = 48, kLevel3 = 20, kMemory = 5;  // bytes a cycle that
 constexpr double kLoopStart = 12;                          // cycles of entering an innermost loop
 // The same inside a tile: it begins and ends in the middle of a vector, and reads what was stored a moment before.
 constexpr double kTileStart = 28;
-constexpr double kGather = 3, kScatter = 2;      // slots a lane whose neighbours are elsewhere
+constexpr double kGather = 2, kScatter = 2;      // slots a lane whose neighbours are elsewhere
 constexpr double kPage = 4096, kNearPages = 64;  // bytes, and how many are known without a walk
 constexpr double kWalk = 3;                      // cycles of one to a page beyond, partly hidden
 constexpr double kAddParts = 60;                 // cycles until the parts of a sum are one
@@ -47,10 +47,16 @@ StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& 
   count_operations(statement);
   add_distances(statement);
   const auto own = std::span(statement.iterators).subspan(static_cast<std::size_t>(statement.region_depth));
+  // `split_reduction` names a tensor, so that of several sums into one none can be told.
+  const bool is_only_sum =
+      std::ranges::count_if(program.statements, [&](const ir::Statement& other) {
+        return other.combiner != ir::Combiner::None && other.writes.front().buffer == statement.writes.front().buffer;
+      }) == 1;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const auto it = rows[r].as_symbol();
     const bool is_own = it && std::ranges::find(own, *it) != own.end();
-    can_part_.push_back(may_reorder && is_own && references_.front().strides[r] == 0 && is_associative(statement));
+    can_part_.push_back(may_reorder && is_only_sum && is_own && references_.front().strides[r] == 0 &&
+                        is_associative(statement));
   }
 }
 
@@ -146,6 +152,8 @@ double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) c
   const bool is_vector = how != Inner::Serial;
   const double lanes = is_vector ? lanes_ : 1;
   const double turns = std::max(1.0, std::ceil(inner.trips / lanes));  // of vectors, of one run of the innermost loop
+  const bool is_in_tile = std::ranges::count(loops, inner.row, &Loop::row) > 1;
+  const bool is_anywhere = !is_in_tile && extents_.begins_anywhere(inner.row);
   double loads = 0, stores = 0, pages = 0;
   // Where one long vector is multiplied a cycle, paths to the first cache are half as wide as it is.
   const double width = machine_.fma_per_cycle < 2 && lanes * references_.front().bytes >= kLine ? 2 : 1;
@@ -153,16 +161,16 @@ double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) c
     const double stride = std::abs(reference.strides[inner.row] * inner.step);
     if (stride == 0) continue;  // kept in a register
     const bool is_apart = is_vector && stride != 1;
-    // Neighbours of neighbours: vectors as long as a line that lie across two.
-    const bool is_across = is_vector && reference.places.size() > 1 && lanes * reference.bytes >= kLine;
+    // Vectors as long as a line lie across two: those of neighbours, and all where a loop begins anywhere.
+    const bool is_across =
+        (reference.places.size() > 1 || is_anywhere) && is_vector && lanes * reference.bytes >= kLine;
     const double count = static_cast<double>(reference.places.size());
     if (reference.is_read) loads += count * (is_apart ? kGather * lanes : is_across ? width + 1 : width);
     pages += std::min(1.0, stride * reference.bytes / kPage);  // an iteration
-    if (reference.is_written) stores += count * (is_apart ? kScatter * lanes : width);
+    if (reference.is_written) stores += count * (is_apart ? kScatter * lanes : is_across ? width + 1 : width);
   }
   const double slots =
       std::max({loads / kLoadsACycle, stores / kStoresACycle, operations_ / std::max(1, machine_.fma_per_cycle), 1.0});
-  const bool is_in_tile = std::ranges::count(loops, inner.row, &Loop::row) > 1;
   const double start = is_vector && is_in_tile ? kTileStart : kLoopStart;
   const bool waits = how != Inner::Parts && is_chain(inner.row);
   const double walks = pages * inner.trips > kNearPages ? kWalk * pages * inner.trips : 0;
@@ -240,13 +248,15 @@ std::vector<StatementPrice::Loop> StatementPrice::counted(const std::vector<Plac
 
 StatementPrice::Cost StatementPrice::cost(const std::vector<PlacedRow>& placed, const Reads& warm) const {
   std::vector<Loop> loops = counted(placed);
-  double runs = 1;  // of the innermost loop, of which none is taken to be empty
+  double runs = 1;  // of the innermost loop
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) runs *= std::max(1.0, loops[l].trips);
-  double share = 1;  // of the runs that there are
+  double share = 1;  // of the box that has points
   if (!loops.empty()) {
+    // Boxes of a triangle are empty or whole, tiles of a skewed box are cut short.
+    double& trips = loops.back().trips;
     const double average = extents_.points() / runs;
-    loops.back().trips = std::clamp(average, 1.0, std::max(1.0, loops.back().trips));
-    share = std::min(1.0, average);
+    if (extents_.is_box()) trips = std::clamp(average, 1.0, std::max(1.0, trips));
+    share = std::min(1.0, average / std::max(1.0, trips));
   }
   Cost best{issue_cycles(loops, Inner::Serial), Inner::Serial};
   const auto consider = [&](Inner inner) {
