@@ -74,9 +74,12 @@ class Relations {
       isl::set instances = s.domain;
       domain_ = domain_.unite(isl::manage(isl_union_set_from_set(instances.release())));
     }
-    validity_ = no_pairs(context);
-    for (const schedule::Dependence& d : schedule::compute_dependences(model_))
-      validity_ = validity_.unite(as_union(d.pairs));
+    validity_ = commuting_ = no_pairs(context);
+    for (const schedule::Dependence& d : schedule::compute_dependences(model_)) {
+      const isl::map ordered = schedule::ordered_pairs(d, model_, state_);
+      validity_ = validity_.unite(as_union(ordered));
+      if (d.updates) commuting_ = commuting_.unite(as_union(d.pairs.subtract(ordered)));
+    }
     proximity_ = value_flow();
     if (model_.statements.size() >= kManyStatements) {
       validity_ = validity_.coalesce();
@@ -90,15 +93,18 @@ class Relations {
 
   // `together`: statements that read the same cells are drawn near each other, too.
   isl::schedule_constraints constraints(Gist gist, bool together) const {
-    isl::union_map validity = validity_;
+    isl::union_map validity = validity_, commuting = commuting_;
     isl::union_map proximity = together && same_reads_ ? proximity_.unite(*same_reads_) : proximity_;
     if (gist != Gist::None) {
       const isl::union_set known = gist == Gist::All ? domain_ : boxes();
       validity = validity.gist_domain(known).gist_range(known);
+      commuting = commuting.gist_domain(known).gist_range(known);
       proximity = proximity.gist_domain(known).gist_range(known);
     }
-    return isl::schedule_constraints::on_domain(domain_).set_validity(validity).set_coincidence(validity).set_proximity(
-        proximity);
+    return isl::schedule_constraints::on_domain(domain_)
+        .set_validity(validity)
+        .set_coincidence(validity.unite(commuting))
+        .set_proximity(proximity);
   }
 
  private:
@@ -106,7 +112,9 @@ class Relations {
   schedule::State state_;
   IslModel model_;
   isl::union_set domain_;
-  isl::union_map validity_, proximity_;
+  isl::union_map validity_;   // runs forwards
+  isl::union_map commuting_;  // in any order, but not at once: updates of one class
+  isl::union_map proximity_;
   std::optional<isl::union_map> same_reads_;  // none in a Program with regions, where the order ties them already
 
   // From a write to the reads that get its value; what an update reads of its own cell is no reason to stay near.

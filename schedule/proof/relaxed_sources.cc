@@ -148,8 +148,8 @@ std::optional<Refusal> RelaxedSources::check_kept_order() const {
     if (!generations_.is_by_contract(reference)) continue;
     const isl::map phi = *phi_of(model_, statement, basis_.model);
     for (const Dependence& d : basis_.dependences) {
-      if (!d.reduction || d.source != reference) continue;
-      const isl::map kept = ordered_pairs(d, basis_, model_);
+      if (!is_reduction(d) || d.source != reference) continue;
+      const isl::map kept = ordered_pairs(d, basis_.model, *model_.state);
       const isl::map pairs =
           same_prefix(phi.apply_range(kept).apply_range(phi.reverse()), prefix_of(model_, statement));
       if (const auto wrong = find_backwards(model_, statement, statement, pairs))
@@ -164,7 +164,8 @@ std::pair<isl::union_map, isl::union_map> RelaxedSources::updates_around(const R
   if (read.sink.statement < 0) return {before, after};
   const int reader = basis_statement(read.sink.statement);
   const bool in_the_middle = std::ranges::any_of(basis_.dependences, [&](const Dependence& d) {
-    return d.kind == DependenceKind::Anti && d.source == reader && !d.reduction && generations_.is_relaxed(d.sink);
+    const bool is_link = d.updates && generations_.is_relaxed(reader);
+    return d.kind == DependenceKind::Anti && d.source == reader && !is_link && generations_.is_relaxed(d.sink);
   });
   if (!in_the_middle) return {before, after};
   const isl::union_map members = generations_.begun_by(read.reference).apply_range(generations_.of_updates().reverse());
