@@ -4,9 +4,9 @@
 //   P: m[i] max= a[t, i, k]   joins it, whatever the order of k
 //   S: m[i] += b[t, i]        reads what P has finished, and begins another
 //
-// Updates of one class (schedule/state/contract.h) belong to the generation that runs when they come. What begins one: a write that does not accumulate, the
-// tensor's value before the kernel, an update that nothing permits to reorder, and the first update after one of
-// another class. A generation is named by the instance that begins it.
+// Updates of one class (schedule/state/contract.h) belong to the generation that runs when they come. What begins one:
+// a write that does not accumulate, the tensor's value before the kernel, an update that nothing permits to reorder,
+// and the first update after one of another class. A generation is named by the instance that begins it.
 #pragma once
 
 #include <set>

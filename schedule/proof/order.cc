@@ -53,13 +53,31 @@ isl::map between(const isl::map& pairs, const IslModel& model, int source, int s
   return isl::manage(map);
 }
 
-// Between some two of the parts that run the instances of its statements.
-bool is_backwards(const Dependence& d, const IslModel& model, const std::vector<std::vector<int>>& parts) {
-  return std::ranges::any_of(parts[static_cast<std::size_t>(d.source)], [&](int source) {
-    return std::ranges::any_of(parts[static_cast<std::size_t>(d.sink)], [&](int sink) {
-      return find_backwards(model, source, sink, between(d.pairs, model, source, sink)).has_value();
-    });
-  });
+// Pairs of two statements of the basis as those of two that run their instances, some again in every iteration of a
+// site: those of one iteration.
+isl::map between_any(const isl::map& pairs, const Basis& basis, const IslModel& model, int source, int sink) {
+  const ScheduledStatement& s = *model.statements[static_cast<std::size_t>(source)].statement;
+  const ScheduledStatement& t = *model.statements[static_cast<std::size_t>(sink)].statement;
+  if (keeps_instances(s) && keeps_instances(t)) return between(pairs, model, source, sink);
+  const isl::map phi = *phi_of(model, source, basis.model), to = *phi_of(model, sink, basis.model);
+  isl_map* mapped = phi.apply_range(pairs).apply_range(to.reverse()).release();
+  for (int d = 0; d < std::min(s.lifted, t.lifted); ++d) mapped = isl_map_equate(mapped, isl_dim_in, d, isl_dim_out, d);
+  return isl::manage(mapped);
+}
+
+// Between some two of the statements that run the instances of its two.
+bool is_backwards(const Dependence& d, const Basis& basis, const IslModel& model) {
+  const auto runs = [&](std::size_t i, int of) {
+    const ScheduledStatement& s = *model.statements[i].statement;
+    return s.kind != StatementKind::Copy && statement_index(basis.model, s.reference) == of;
+  };
+  for (std::size_t source = 0; source < model.statements.size(); ++source)
+    for (std::size_t sink = 0; runs(source, d.source) && sink < model.statements.size(); ++sink) {
+      const int from = static_cast<int>(source), to = static_cast<int>(sink);
+      if (runs(sink, d.sink) && find_backwards(model, from, to, between_any(d.pairs, basis, model, from, to)))
+        return true;
+    }
+  return false;
 }
 
 bool has_staged(const IslModel& model, const std::string& buffer) {
@@ -209,7 +227,6 @@ std::optional<Refusal> check_order(Prover::Impl& impl, const IslModel& model, co
 
 std::vector<std::string> reordered_updates(Prover::Impl& impl, const IslModel& model) {
   const Basis& basis = impl.basis_of(*model.state);
-  const std::vector<std::vector<int>> parts = parts_in(basis, model);
   const auto body = [&](int i) -> const ir::Statement& {
     return basis.model.statements[static_cast<std::size_t>(i)].statement->body;
   };
@@ -222,7 +239,7 @@ std::vector<std::string> reordered_updates(Prover::Impl& impl, const IslModel& m
     if (!is_reduction(d) && (!one || one != class_of(*model.state, body(d.sink)))) continue;
     bool is_reordered = false;
     try {
-      is_reordered = spent || is_backwards(d, model, parts);
+      is_reordered = spent || is_backwards(d, basis, model);
     } catch (const isl::exception& e) {
       if (!is_quota(impl.context, e)) throw;
       is_reordered = spent = true;

@@ -60,9 +60,8 @@ std::optional<double> terms_of_class(const State& state, const ir::Statement& up
   double all = 0;
   for (const ir::Statement& s : state.basis->statements) {
     const auto found = class_of(state, s);
-    const bool is_of_class =
-        s.name == update.name ||
-        (found && found == class_of(state, update) && s.writes.front().buffer == update.writes.front().buffer);
+    const bool is_of_class = s.name == update.name || (found && found == class_of(state, update) &&
+                                                       s.writes.front().buffer == update.writes.front().buffer);
     const auto terms = is_of_class ? terms_of(state, s.name) : 0;
     if (!terms) return std::nullopt;
     all += *terms;
@@ -199,7 +198,8 @@ std::vector<std::string> rounding_notes(const State& state, Prover& prover) {
   for (const std::string& name : prover.reordered(state)) {
     const ir::Statement& update = state.basis->statement(name);
     const std::string& tensor = update.writes.front().buffer;
-    const std::string note = tensor + " is combined in another order: " + bound(state, update, terms_of_class(state, update));
+    const std::string note =
+        tensor + " is combined in another order: " + bound(state, update, terms_of_class(state, update));
     if (!is_reorderable(update) && said.insert(note).second) add(note);
   }
   for (const TensorizedLoop& tensorized : state.tensorized) add(instruction_note(state, tensorized));

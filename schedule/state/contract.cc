@@ -126,7 +126,7 @@ std::set<std::string> reorderable_iterators(const State& state, const ir::Statem
 std::optional<UpdateClass> class_of(const State& state, const ir::Statement& update) {
   if (update.combiner == ir::Combiner::None) return std::nullopt;
   if (!is_reorderable(update) && reorderable_iterators(state, update).empty()) return std::nullopt;
-  const bool is_alone = update.writes.size() > 1 || reads_itself(update) || !state.may_reorder(update);
+  const bool is_alone = update.writes.size() > 1 || !state.may_reorder(update);
   return UpdateClass{update.combiner, is_alone ? update.name : ""};
 }
 

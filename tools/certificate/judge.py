@@ -265,8 +265,9 @@ class Judge:
 
     @staticmethod
     def is_one_pair(update):
-        value, position = update.writes()
-        pairs = value.cells.reverse().apply_range(position.cells)
+        """Each element of one tensor goes with one of the other."""
+        value, position = (w.cells for w in update.writes())
+        pairs = value.reverse().apply_range(position)
         return pairs.is_single_valued() and pairs.is_injective()
 
     def has_unique_positions(self, update):
