@@ -163,9 +163,9 @@ std::pair<isl::union_map, isl::union_map> RelaxedSources::updates_around(const R
   isl::union_map before = no_pairs(model_), after = no_pairs(model_);
   if (read.sink.statement < 0) return {before, after};
   const int reader = basis_statement(read.sink.statement);
+  // An update that is a reader here begins a generation with its write: what it updates is at its end.
   const bool in_the_middle = std::ranges::any_of(basis_.dependences, [&](const Dependence& d) {
-    const bool is_link = d.updates && generations_.is_relaxed(reader);
-    return d.kind == DependenceKind::Anti && d.source == reader && !is_link && generations_.is_relaxed(d.sink);
+    return d.kind == DependenceKind::Anti && d.source == reader && !d.updates && generations_.is_relaxed(d.sink);
   });
   if (!in_the_middle) return {before, after};
   const isl::union_map members = generations_.begun_by(read.reference).apply_range(generations_.of_updates().reverse());
