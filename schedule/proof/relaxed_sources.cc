@@ -57,6 +57,7 @@ RelaxedSources::RelaxedSources(const Basis& basis, const IslModel& model, const 
 
 std::optional<Refusal> RelaxedSources::check(const std::vector<ReadSources>& reads) {
   if (auto refusal = check_links(reads)) return refusal;
+  if (auto refusal = check_once()) return refusal;
   if (auto refusal = check_twins()) return refusal;
   if (auto refusal = check_kept_order()) return refusal;
   for (const ReadSources& read : reads) {
@@ -122,6 +123,25 @@ isl::union_map RelaxedSources::of_one_generation(const isl::union_map& links) co
   const isl::union_map source = generations_.begun_by(correspondence_.of_range(links));
   const isl::union_map own = correspondence_.phi().apply_range(generations_.of_updates());
   return links.intersect_domain(source.intersect(own).domain());
+}
+
+// No update runs twice a location: on one path, where a part that runs beyond its end meets the next one.
+std::optional<Refusal> RelaxedSources::check_once() const {
+  const auto update_at = [&](int i) {
+    const IslStatement& then = basis_.model.statements[static_cast<std::size_t>(basis_statement(i))];
+    return phi_of(model_, i, basis_.model)->intersect_range(then.domain);
+  };
+  for (int one = 0; one < static_cast<int>(model_.statements.size()); ++one)
+    for (int other = 0; other <= one; ++other) {
+      if (!is_relaxed(one) || !is_relaxed(other) || basis_statement(one) != basis_statement(other)) continue;
+      const ScheduledStatement &s = *model_.statements[static_cast<std::size_t>(one)].statement,
+                               &t = *model_.statements[static_cast<std::size_t>(other)].statement;
+      if ((keeps_instances(s) && keeps_instances(t)) || s.lifted != t.lifted) continue;
+      isl::map pairs = same_prefix(update_at(one).apply_range(update_at(other).reverse()), s.lifted);
+      if (one == other) pairs = pairs.subtract(identity_on(pairs));
+      if (!pairs.is_empty()) return refusals_.done_twice(pairs);
+    }
+  return std::nullopt;
 }
 
 // What begins a generation runs once a location: else its updates are two paths.
