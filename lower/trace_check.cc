@@ -83,13 +83,12 @@ struct ReferenceTrace::Impl {
     ir::interpret(program, expected, interpret_options);
   }
 
-  // Updates of one kind belong to one generation, whatever statement they are of; where the contract names loops of a
-  // statement, only those of this statement.
+  // Updates of one kind belong to one generation, whatever statement they are of, or only those of this statement.
   int group_of(const ir::Statement& s) {
     const auto free = options.any_order.find(s.name);
     if (free == options.any_order.end()) return -1;
     return known.name(ir::to_string(s.combiner) + " of " + s.writes.front().buffer +
-                      (free->second.all ? "" : " by " + s.name));
+                      (free->second.with_others ? "" : " by " + s.name));
   }
 
   void see(const Event& event) {
@@ -321,6 +320,7 @@ class Comparison {
   }
 
   bool is_same_place(const std::string& statement, const std::set<std::string>& free, int a, int b) const {
+    if (*reference_.of_number.at(b).first != statement) return false;
     const auto& iterators = reference_.program.statement(statement).iterators;
     const Point &one = *reference_.of_number.at(a).second, &other = *reference_.of_number.at(b).second;
     for (std::size_t i = 0; i < iterators.size(); ++i)
@@ -425,9 +425,10 @@ ReferenceTrace::ReferenceTrace(ReferenceTrace&&) noexcept = default;
 std::map<std::string, TraceOptions::Relaxed> reorderable_updates(const schedule::State& state) {
   std::map<std::string, TraceOptions::Relaxed> result;
   for (const ir::Statement& s : state.basis->statements) {
-    if (s.combiner == ir::Combiner::None) continue;
-    TraceOptions::Relaxed relaxed{schedule::is_reorderable(s), schedule::reorderable_iterators(state, s)};
-    if (relaxed.all || !relaxed.iterators.empty()) result.emplace(s.name, std::move(relaxed));
+    const std::optional<schedule::UpdateClass> found = schedule::class_of(state, s);
+    if (!found) continue;
+    result.emplace(s.name, TraceOptions::Relaxed{schedule::is_reorderable(s), schedule::reorderable_iterators(state, s),
+                                                 found->statement.empty()});
   }
   return result;
 }

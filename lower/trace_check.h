@@ -34,8 +34,9 @@ std::string to_string(TraceFault::Kind kind);
 
 struct TraceOptions {
   struct Relaxed {
-    bool all = false;                 // all its updates may change places, with those of statements of its kind too
-    std::set<std::string> iterators;  // else: those of its own that differ in one of these
+    bool all = false;                 // all its updates may change places
+    std::set<std::string> iterators;  // else: those that differ in one of these
+    bool with_others = false;         // and with updates of other statements of which that is said
   };
   // Updates that need not come in order. One that reads its own element besides is taken as one that has to.
   std::map<std::string, Relaxed> any_order = {};

@@ -77,8 +77,8 @@ class Contraction {
   enum class Kind { Flow, Order, Reduction };  // Order: all but those of a reduction on itself
 
   static bool is_of(const Dependence& d, Kind kind) {
-    if (kind == Kind::Reduction) return d.reduction;
-    return !d.reduction && (kind == Kind::Order || d.kind == DependenceKind::Flow);
+    if (kind == Kind::Reduction) return is_reduction(d);
+    return !is_reduction(d) && (kind == Kind::Order || d.kind == DependenceKind::Flow);
   }
 
   // Contracted dependences between two clusters; empty where they do not depend on each other.

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 
+#include "poly/pushed_sums.h"
 #include "poly/sizes_as_parameters.h"
 #include "schedule/proof/dependences.h"
 #include "schedule/proof/isl_faults.h"
@@ -52,7 +53,8 @@ constexpr Attempt kAttempts[] = {
 };
 constexpr std::size_t kManyStatements = 10;  // between which relations are worth the time of joining their pieces
 constexpr std::uint64_t kQuotaOfNumbers = 15'000;
-constexpr std::int64_t kLargestPlace = 2;      // of a row that is a number, as large
+constexpr std::uint64_t kQuotaOfPushed = 60'000;  // whether sums that are pushed keep all dependences
+constexpr std::int64_t kLargestPlace = 2;         // of a row that is a number, as large
 constexpr std::int64_t kLargestShift = 12;     // of a row that is read back: beyond it a number is a size in disguise
 constexpr std::int64_t kLargestConstant = 20;  // of a row: beyond it isl runs one loop after the other
 
@@ -74,9 +76,13 @@ class Relations {
       isl::set instances = s.domain;
       domain_ = domain_.unite(isl::manage(isl_union_set_from_set(instances.release())));
     }
-    validity_ = no_pairs(context);
-    for (const schedule::Dependence& d : schedule::compute_dependences(model_))
-      validity_ = validity_.unite(as_union(d.pairs));
+    validity_ = commuting_ = no_pairs(context);
+    for (const schedule::Dependence& d : schedule::compute_dependences(model_)) {
+      isl::map ordered = schedule::ordered_pairs(d, model_, state_);
+      validity_ = validity_.unite(as_union(ordered));
+      if (d.updates) commuting_ = commuting_.unite(as_union(d.pairs.subtract(ordered)));
+      ordered_.push_back({d.source, d.sink, std::move(ordered)});
+    }
     proximity_ = value_flow();
     if (model_.statements.size() >= kManyStatements) {
       validity_ = validity_.coalesce();
@@ -88,17 +94,39 @@ class Relations {
 
   const IslModel& model() const { return model_; }
 
+  // Whether all that keeps its order runs forwards in this tree.
+  bool run_forwards(const OrderTree& tree) const {
+    std::map<std::string, std::vector<ir::Affine>> times;
+    add_times(tree, {}, times);
+    std::size_t depth = 0;
+    for (const auto& [statement, time] : times) depth = std::max(depth, time.size());
+    IslModel model = model_;
+    for (IslStatement& s : model.statements) {
+      std::vector<ir::Affine>& time = times.at(s.statement->body.name);
+      time.resize(depth, ir::Affine(0));
+      s.time.clear();
+      for (const ir::Affine& value : time)
+        s.time.push_back(schedule::to_aff(s.domain.get_space(), s.statement->body.iterators, model.params, value));
+    }
+    return std::ranges::none_of(ordered_, [&](const Ordered& d) {
+      return schedule::find_backwards(model, d.source, d.sink, d.pairs).has_value();
+    });
+  }
+
   // `together`: statements that read the same cells are drawn near each other, too.
   isl::schedule_constraints constraints(Gist gist, bool together) const {
-    isl::union_map validity = validity_;
+    isl::union_map validity = validity_, commuting = commuting_;
     isl::union_map proximity = together && same_reads_ ? proximity_.unite(*same_reads_) : proximity_;
     if (gist != Gist::None) {
       const isl::union_set known = gist == Gist::All ? domain_ : boxes();
       validity = validity.gist_domain(known).gist_range(known);
+      commuting = commuting.gist_domain(known).gist_range(known);
       proximity = proximity.gist_domain(known).gist_range(known);
     }
-    return isl::schedule_constraints::on_domain(domain_).set_validity(validity).set_coincidence(validity).set_proximity(
-        proximity);
+    return isl::schedule_constraints::on_domain(domain_)
+        .set_validity(validity)
+        .set_coincidence(validity.unite(commuting))
+        .set_proximity(proximity);
   }
 
  private:
@@ -106,8 +134,37 @@ class Relations {
   schedule::State state_;
   IslModel model_;
   isl::union_set domain_;
-  isl::union_map validity_, proximity_;
+  struct Ordered {
+    int source = 0, sink = 0;
+    isl::map pairs;
+  };
+  std::vector<Ordered> ordered_;  // as `validity_`
+  isl::union_map validity_;       // runs forwards
+  isl::union_map commuting_;      // in any order, but not at once: updates of one class
+  isl::union_map proximity_;
   std::optional<isl::union_map> same_reads_;  // none in a Program with regions, where the order ties them already
+
+  static void add_times(const OrderTree& tree, std::vector<ir::Affine> around,
+                        std::map<std::string, std::vector<ir::Affine>>& times) {
+    if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) {
+      times[leaf->statement] = std::move(around);
+    } else if (const auto* band = std::get_if<OrderBand>(&tree->op)) {
+      std::map<std::string, std::vector<ir::Affine>> below;
+      add_times(band->child, {}, below);
+      for (const auto& [statement, inner] : below) {
+        std::vector<ir::Affine>& time = times[statement] = around;
+        for (const OrderLoop& loop : band->loops) time.push_back(loop.rows.at(statement));
+        time.insert(time.end(), inner.begin(), inner.end());
+      }
+    } else {
+      const auto& children = std::get<OrderSequence>(tree->op).children;
+      for (std::size_t i = 0; i < children.size(); ++i) {
+        std::vector<ir::Affine> here = around;
+        here.emplace_back(static_cast<std::int64_t>(i));
+        add_times(children[i], std::move(here), times);
+      }
+    }
+  }
 
   // From a write to the reads that get its value; what an update reads of its own cell is no reason to stay near.
   isl::union_map value_flow() const {
@@ -324,14 +381,9 @@ class Attempts {
         result_.lost.push_back(std::string(attempt.name) + ": " + tree.error().reason);
         continue;
       }
-      const std::string text = to_string(*tree);
-      const auto is_same = [&](const OrderAttempt& found) { return to_string(found.tree) == text; };
-      const auto same = std::ranges::find_if(result_.found, is_same);
-      if (same == result_.found.end())
-        result_.found.push_back({attempt.name, std::move(*tree)});
-      else
-        result_.lost.push_back(std::string(attempt.name) + ": the same order as '" + same->name + "'");
+      keep({attempt.name, *tree});
     }
+    for (const OrderAttempt& found : std::vector<OrderAttempt>(result_.found)) add_pushed(found);
     return std::move(result_);
   }
 
@@ -340,6 +392,31 @@ class Attempts {
   IslContext context_;
   std::optional<Relations> with_numbers_, with_parameters_;  // after the context: their isl objects go first
   InstanceOrders result_;
+
+  void keep(const OrderAttempt& attempt) {
+    const std::string text = to_string(attempt.tree);
+    const auto is_same = [&](const OrderAttempt& found) { return to_string(found.tree) == text; };
+    const auto same = std::ranges::find_if(result_.found, is_same);
+    if (same == result_.found.end())
+      result_.found.push_back(attempt);
+    else
+      result_.lost.push_back(attempt.name + ": the same order as '" + same->name + "'");
+  }
+
+  void add_pushed(const OrderAttempt& found) {
+    for (const OrderTree& tree : pushed_sums_of(found.tree, program_)) {
+      const Relations& known = relations(false);
+      context_.limit(kQuotaOfPushed);
+      try {
+        if (known.run_forwards(tree)) keep({found.name + ", sums pushed", tree, false});
+      } catch (const isl::exception& e) {
+        if (!schedule::is_quota(context_, e)) schedule::throw_isl_fault(context_, e, "sums that are pushed");
+        result_.given_up.push_back(found.name + ", sums pushed: the budget of " + std::to_string(kQuotaOfPushed) +
+                                   " operations is spent");
+      }
+      context_.limit(0);
+    }
+  }
 
   const Relations& relations(bool sizes_are_parameters) {
     std::optional<Relations>& kept = sizes_are_parameters ? with_parameters_ : with_numbers_;

@@ -3,8 +3,8 @@
 // best is for the cost model to say (order_price.h), and whether it is right for the prover.
 //
 //   validity     every two accesses to one cell of which one writes, in reference order; terms of a sum as well, so
-//                that results keep their bits
-//   coincidence  the same
+//                that results keep their bits, but for updates of which no order changes a bit (class_of)
+//   coincidence  the same, and those updates: they may come in any order, not at once
 //   proximity    from the write whose value is read (value-based): cells that are written again and again over time
 //                then do not tie a loop to all iterations before
 // Sources: Verdoolaege, "isl: an integer set library for the polyhedral model"; Verdoolaege and Janssens, "Scheduling
@@ -19,6 +19,7 @@ namespace polyte::poly {
 struct OrderAttempt {
   std::string name;
   OrderTree tree;
+  bool is_isls = true;  // false: made of one of isl's (pushed_sums.h)
 };
 
 struct InstanceOrders {

@@ -252,6 +252,18 @@ bool shares_a_loop(const ir::Program& program, const OrderTree& tree) {
   return std::holds_alternative<OrderBand>(tree->op) && std::ranges::count_if(statements_below(tree), sums) > 1;
 }
 
+std::vector<OrderPlan> plans_of_attempt(const ir::Program& program, const schedule::State& reference,
+                                        const Machine& machine, const OrderAttempt& attempt,
+                                        const StrategyOptions& options) {
+  std::vector<OrderPlan> plans = plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order);
+  for (OrderPlan& plan : plans) {
+    if (attempt.is_isls) continue;
+    plan.nest.tree_by = schedule::Provenance::TileModel;
+    for (schedule::PlannedMap& map : plan.nest.maps) map.by = schedule::Provenance::TileModel;
+  }
+  return plans;
+}
+
 // The schedule of the first plan that is proved, with all that was weighed.
 Result<NestSchedule> best_of(const ir::Program& program, const Machine& machine, const InstanceOrders& orders,
                              std::vector<OrderPlan> plans, bool as_isl_says, bool may_be_slow) {
@@ -277,11 +289,10 @@ Result<NestSchedule> schedule_whole_program(const ir::Program& program, const sc
   const InstanceOrders orders = instance_orders(program);
   std::vector<OrderPlan> plans;
   for (const OrderAttempt& attempt : orders.found) {
-    if (options.affine_core_only)
+    if (options.affine_core_only && attempt.is_isls)
       plans.push_back(plan_as_isl_says(program, reference, attempt.name, attempt.tree, machine));
-    else
-      std::ranges::move(plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order),
-                        std::back_inserter(plans));
+    else if (!options.affine_core_only)
+      std::ranges::move(plans_of_attempt(program, reference, machine, attempt, options), std::back_inserter(plans));
   }
   if (!options.affine_core_only) sort_by_price(plans);
   return best_of(program, machine, orders, std::move(plans), options.affine_core_only, true);
@@ -293,7 +304,7 @@ std::optional<NestSchedule> schedule_fused_sums(const ir::Program& program, cons
   InstanceOrders orders = instance_orders(program);
   std::vector<OrderPlan> fused, apart;
   for (const OrderAttempt& attempt : orders.found)
-    std::ranges::move(plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order),
+    std::ranges::move(plans_of_attempt(program, reference, machine, attempt, options),
                       std::back_inserter(shares_a_loop(program, attempt.tree) ? fused : apart));
   if (fused.empty() || apart.empty()) return std::nullopt;
   sort_by_price(fused);

@@ -38,6 +38,7 @@ ordered_json to_json(const schedule::CertificateStatement& s) {
   if (!s.thread.empty()) json["thread"] = s.thread;
   json.update({{"operation", s.operation},
                {"indices", s.indices},
+               {"reductions", s.reductions},
                {"permitted", s.permitted},
                {"atomic", s.atomic},
                {"padded", s.padded},

@@ -1,6 +1,7 @@
 // Advice for a dependence that runs backwards: small changes of the schedule that the same test accepts. Nothing
 // is suggested that was not checked: a shift of the sink's loop, or separate loops for source and sink.
 #include <algorithm>
+#include <set>
 
 #include "schedule/proof/prover_impl.h"
 #include "schedule/state/nest_tree.h"
@@ -102,14 +103,18 @@ std::string distribution_advice(const Basis& basis, const State& state, const Or
 
 std::string contract_advice(const Basis& basis, const State& state, const OrderViolation& v,
                             const IslContext& context) {
-  if (!v.dependence->reduction) return "";
+  if (!v.dependence->updates) return "";
+  std::set<std::string> summed;
+  for (const int end : {v.dependence->source, v.dependence->sink}) {
+    const ir::Statement& s = basis.model.statements[static_cast<std::size_t>(end)].statement->body;
+    summed.insert(s.reductions.begin(), s.reductions.end());
+  }
   State next = state;
   next.contract = Contract::Reassoc;
-  const ir::Statement& s = basis.model.statements[static_cast<std::size_t>(v.dependence->sink)].statement->body;
-  next.reassociable.insert(s.reductions.begin(), s.reductions.end());
+  next.reassociable.insert(summed.begin(), summed.end());
   if (!legal(basis, next, context)) return "";
   std::string loops;
-  for (const std::string& loop : s.reductions) loops += (loops.empty() ? "" : ", ") + loop;
+  for (const std::string& loop : summed) loops += (loops.empty() ? "" : ", ") + loop;
   return "the contract `reassoc " + loops + "`";
 }
 

@@ -318,6 +318,7 @@ Certificate certificate_in(const IslContext& context, const State& state) {
     out.program.push_back(SideWriter(context, then, "R").write(i, nullptr));
     const ir::Statement& body = then.statements[i].statement->body;
     if (body.combiner == ir::Combiner::None) continue;
+    out.program.back().reductions = body.reductions;
     for (const std::string& iterator : reorderable_iterators(state, body))
       out.program.back().permitted.push_back(iterator);
   }

@@ -31,7 +31,8 @@ struct CertificateStatement {
   std::vector<std::string> indices = {};  // instance -> value of @0, @1 ...
   std::vector<CertificateAccess> accesses = {};
   std::vector<std::string> iterators = {};
-  std::vector<std::string> permitted = {};  // of a reference update: over which the contract lets terms change places
+  std::vector<std::string> reductions = {};  // of an update: those of a sum, or of what stands for one
+  std::vector<std::string> permitted = {};   // of a reference update: over which the contract lets terms change places
   bool atomic = false, padded = false;
   std::string thread = {};  // instance -> the number of its thread, where some buffer is of threads
   int prefix = 0;           // leading iterators that say for which iteration of its site an instance was computed

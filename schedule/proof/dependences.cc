@@ -4,7 +4,10 @@
 #include <isl/map.h>
 #include <isl/union_map.h>
 
+#include <algorithm>
 #include <set>
+
+#include "schedule/state/contract.h"
 
 namespace polyte::schedule {
 namespace {
@@ -45,6 +48,7 @@ class DependenceBuilder {
   std::set<std::string> seen_;
 
   const IslStatement& at(int i) const { return basis_.statements[static_cast<std::size_t>(i)]; }
+  bool is_update(int i) const { return at(i).statement->body.combiner != ir::Combiner::None; }
 
   void add_pair(int source, int sink) {
     // Flow first: where two kinds relate the same cells, the message speaks of the value that is read.
@@ -64,14 +68,28 @@ class DependenceBuilder {
     if (is_never_before(basis_, source, sink)) return;
     const isl::map forwards = forward_pairs(basis_, source, sink, a.cells.apply_range(b.cells.reverse()));
     if (forwards.is_empty()) return;
-    const bool is_update = at(source).statement->body.combiner != ir::Combiner::None;
-    const bool reduction = source == sink && is_update && is_own(a) && is_own(b);
-    result_.push_back({kind, source, sink, a.buffer, a.text, b.text, reduction, forwards});
+    const bool updates = is_update(source) && is_update(sink) && is_own(a) && is_own(b);
+    result_.push_back({kind, source, sink, a.buffer, a.text, b.text, updates, forwards});
   }
 };
 
 }  // namespace
 
 std::vector<Dependence> compute_dependences(const IslModel& basis) { return DependenceBuilder(basis).build(); }
+
+isl::map ordered_pairs(const Dependence& d, const IslModel& basis, const State& state) {
+  if (!d.updates) return d.pairs;
+  const ir::Statement& first = basis.statements[static_cast<std::size_t>(d.source)].statement->body;
+  const ir::Statement& second = basis.statements[static_cast<std::size_t>(d.sink)].statement->body;
+  const std::optional<UpdateClass> one = class_of(state, first), other = class_of(state, second);
+  if (!one || one != other) return d.pairs;
+  if (!is_reduction(d) || is_reorderable(first)) return isl::manage(isl_map_empty(isl_map_get_space(d.pairs.get())));
+  isl_map* pairs = d.pairs.copy();
+  for (const std::string& iterator : reorderable_iterators(state, first)) {
+    const auto at = std::ranges::find(first.iterators, iterator) - first.iterators.begin();
+    pairs = isl_map_equate(pairs, isl_dim_in, static_cast<int>(at), isl_dim_out, static_cast<int>(at));
+  }
+  return isl::manage(pairs);
+}
 
 }  // namespace polyte::schedule

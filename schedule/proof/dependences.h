@@ -14,10 +14,17 @@ struct Dependence {
   int source = 0, sink = 0;  // statements of the basis model
   int buffer = 0;
   ir::Access source_access, sink_access;
-  bool reduction = false;  // between updates of one cell by one statement: neither end is a read that it states
-  isl::map pairs;          // source instance -> sink instance
+  bool updates = false;  // both ends are the step of an update: neither is a read that an expression states
+  isl::map pairs;        // source instance -> sink instance
 };
 
+// Between updates of one statement.
+inline bool is_reduction(const Dependence& d) { return d.updates && d.source == d.sink; }
+
 std::vector<Dependence> compute_dependences(const IslModel& basis);
+
+// The pairs of a dependence that keep their order under the contract of `state`: all, but for those of updates of one
+// class (schedule/state/contract.h).
+isl::map ordered_pairs(const Dependence& d, const IslModel& basis, const State& state);
 
 }  // namespace polyte::schedule

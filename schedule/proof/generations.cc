@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "schedule/proof/correspondence.h"
-#include "schedule/state/contract.h"
 
 namespace polyte::schedule {
 
@@ -29,16 +28,15 @@ Generations::Generations(const Basis& basis, const State& contract, std::string 
   find_beginnings();
 }
 
-// Updates of one combiner may change places, of whatever statement, where no order changes a bit; where the contract
-// permits it, those of one statement among themselves, in the loops that it names.
 void Generations::classify(const State& contract) {
   for (std::size_t i = 0; i < basis_.model.statements.size(); ++i) {
     const ir::Statement& s = basis_.model.statements[i].statement->body;
     const bool updates = s.combiner != ir::Combiner::None &&
                          std::ranges::any_of(s.writes, [&](const ir::Access& w) { return w.buffer == tensor_; });
-    if (!updates || reorderable_iterators(contract, s).empty()) continue;
-    const int statement = static_cast<int>(i);
-    classes_[statement] = is_reorderable(s) ? static_cast<int>(s.combiner) : kByContract - statement;
+    const std::optional<UpdateClass> found = updates ? class_of(contract, s) : std::nullopt;
+    if (!found) continue;
+    classes_.emplace(static_cast<int>(i), *found);
+    if (!is_reorderable(s)) by_contract_.insert(static_cast<int>(i));
   }
 }
 

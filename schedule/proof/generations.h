@@ -4,14 +4,16 @@
 //   P: m[i] max= a[t, i, k]   joins it, whatever the order of k
 //   S: m[i] += b[t, i]        reads what P has finished, and begins another
 //
-// Updates of one class (a combiner that may run in any order, or one statement that the contract lets reorder some of
-// its loops) belong to the generation that runs when they come. What begins one: a write that does not accumulate, the
-// tensor's value before the kernel, an update that nothing permits to reorder, and the first update after one of
-// another class. A generation is named by the instance that begins it.
+// Updates of one class (schedule/state/contract.h) belong to the generation that runs when they come. What begins one:
+// a write that does not accumulate, the tensor's value before the kernel, an update that nothing permits to reorder,
+// and the first update after one of another class. A generation is named by the instance that begins it.
 #pragma once
+
+#include <set>
 
 #include "schedule/proof/prover_impl.h"
 #include "schedule/proof/source_finder.h"
+#include "schedule/state/contract.h"
 
 namespace polyte::schedule {
 
@@ -24,7 +26,7 @@ class Generations {
   bool any() const { return !classes_.empty(); }
   bool is_relaxed(int statement) const { return classes_.contains(statement); }  // of the basis
   // This relaxed update changes places by the contract, in the loops that it names.
-  bool is_by_contract(int statement) const { return classes_.at(statement) <= kByContract; }
+  bool is_by_contract(int statement) const { return by_contract_.contains(statement); }
 
   // The range of `sources` (instances of the basis): updates that may change places become what begins their
   // generation; everything else is its own.
@@ -34,8 +36,6 @@ class Generations {
   isl::union_map before() const { return begin_.apply_range(previous_); }
 
  private:
-  static constexpr int kByContract = -1;  // classes from here down: one statement each
-
   void classify(const State& contract);
   void find_later_beginnings(SourceFinder& then);
   void find_beginnings();
@@ -44,8 +44,9 @@ class Generations {
 
   const Basis& basis_;
   std::string tensor_;
-  std::map<int, int> classes_;     // relaxed updates of the tensor -> class
-  std::map<int, isl::set> later_;  // their instances that begin a generation
+  std::map<int, UpdateClass> classes_;  // of the relaxed updates of the tensor
+  std::set<int> by_contract_;           // of them, those whose order changes bits
+  std::map<int, isl::set> later_;       // their instances that begin a generation
   isl::union_map begin_, previous_;
 };
 

@@ -20,17 +20,6 @@ bool keeps_instances(const ScheduledStatement& s) {
   return true;
 }
 
-isl::map ordered_pairs(const Dependence& d, const Basis& basis, const IslModel& model) {
-  if (!d.reduction) return d.pairs;
-  const ir::Statement& update = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body;
-  isl_map* pairs = d.pairs.copy();
-  for (const std::string& iterator : reorderable_iterators(*model.state, update)) {
-    const auto at = std::find(update.iterators.begin(), update.iterators.end(), iterator) - update.iterators.begin();
-    pairs = isl_map_equate(pairs, isl_dim_in, static_cast<int>(at), isl_dim_out, static_cast<int>(at));
-  }
-  return isl::manage(pairs);
-}
-
 namespace {
 
 // For each statement of the basis, those of the model that run its instances: itself, or the parts that a cut has made
@@ -64,13 +53,31 @@ isl::map between(const isl::map& pairs, const IslModel& model, int source, int s
   return isl::manage(map);
 }
 
-// Between some two of the parts that run the instances of its statement.
-bool is_backwards(const Dependence& d, const IslModel& model, const std::vector<int>& parts) {
-  return std::ranges::any_of(parts, [&](int source) {
-    return std::ranges::any_of(parts, [&](int sink) {
-      return find_backwards(model, source, sink, between(d.pairs, model, source, sink)).has_value();
-    });
-  });
+// Pairs of two statements of the basis as those of two that run their instances, some again in every iteration of a
+// site: those of one iteration.
+isl::map between_any(const isl::map& pairs, const Basis& basis, const IslModel& model, int source, int sink) {
+  const ScheduledStatement& s = *model.statements[static_cast<std::size_t>(source)].statement;
+  const ScheduledStatement& t = *model.statements[static_cast<std::size_t>(sink)].statement;
+  if (keeps_instances(s) && keeps_instances(t)) return between(pairs, model, source, sink);
+  const isl::map phi = *phi_of(model, source, basis.model), to = *phi_of(model, sink, basis.model);
+  isl_map* mapped = phi.apply_range(pairs).apply_range(to.reverse()).release();
+  for (int d = 0; d < std::min(s.lifted, t.lifted); ++d) mapped = isl_map_equate(mapped, isl_dim_in, d, isl_dim_out, d);
+  return isl::manage(mapped);
+}
+
+// Between some two of the statements that run the instances of its two.
+bool is_backwards(const Dependence& d, const Basis& basis, const IslModel& model) {
+  const auto runs = [&](std::size_t i, int of) {
+    const ScheduledStatement& s = *model.statements[i].statement;
+    return s.kind != StatementKind::Copy && statement_index(basis.model, s.reference) == of;
+  };
+  for (std::size_t source = 0; source < model.statements.size(); ++source)
+    for (std::size_t sink = 0; runs(source, d.source) && sink < model.statements.size(); ++sink) {
+      const int from = static_cast<int>(source), to = static_cast<int>(sink);
+      if (runs(sink, d.sink) && find_backwards(model, from, to, between_any(d.pairs, basis, model, from, to)))
+        return true;
+    }
+  return false;
 }
 
 bool has_staged(const IslModel& model, const std::string& buffer) {
@@ -134,7 +141,7 @@ std::optional<OrderViolation> find_order_violation(const Basis& basis, const Isl
   std::optional<OrderViolation> worst;
   for (const Dependence& d : basis.dependences) {
     if (!concerns_order(d, model)) continue;
-    const isl::map pairs = ordered_pairs(d, basis, model);
+    const isl::map pairs = ordered_pairs(d, basis.model, *model.state);
     for (const int source : parts[static_cast<std::size_t>(d.source)]) {
       for (const int sink : parts[static_cast<std::size_t>(d.sink)]) {
         if (!involves(model, source, sink, moved)) continue;
@@ -151,8 +158,15 @@ std::optional<OrderViolation> find_order_violation(const Basis& basis, const Isl
 
 namespace {
 
-std::string headline_of(const Dependence& d) {
-  if (d.reduction) return "the updates of one element would change their order, and the contract is exact";
+// Updates by one combiner: of one sum, which may be of two statements. Pairs of two statements are two pairs.
+bool is_one_sum(const Basis& basis, const Dependence& d) {
+  const ir::Statement& first = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body;
+  const ir::Statement& second = basis.model.statements[static_cast<std::size_t>(d.sink)].statement->body;
+  return is_reduction(d) || (d.updates && first.combiner == second.combiner && first.writes.size() == 1);
+}
+
+std::string headline_of(const Basis& basis, const Dependence& d) {
+  if (is_one_sum(basis, d)) return "the updates of one element would change their order, and the contract is exact";
   switch (d.kind) {
     case DependenceKind::Flow:
       return "a value would be read before it is written";
@@ -205,7 +219,7 @@ std::optional<Refusal> check_order(Prover::Impl& impl, const IslModel& model, co
   if (!violation) return std::nullopt;
   Refusal refusal;
   refusal.kind = RefusalKind::Illegal;
-  refusal.headline = headline_of(*violation->dependence);
+  refusal.headline = headline_of(basis, *violation->dependence);
   refusal.counterexamples.push_back(explain(basis, *violation));
   refusal.advice = order_advice(basis, state, *violation, impl.context);
   return refusal;
@@ -213,20 +227,26 @@ std::optional<Refusal> check_order(Prover::Impl& impl, const IslModel& model, co
 
 std::vector<std::string> reordered_updates(Prover::Impl& impl, const IslModel& model) {
   const Basis& basis = impl.basis_of(*model.state);
-  const std::vector<std::vector<int>> parts = parts_in(basis, model);
+  const auto body = [&](int i) -> const ir::Statement& {
+    return basis.model.statements[static_cast<std::size_t>(i)].statement->body;
+  };
   std::vector<std::string> names;
+  const auto is_known = [&](int i) { return std::ranges::find(names, body(i).name) != names.end(); };
   bool spent = false;  // what is not decided counts as reordered
   for (const Dependence& d : basis.dependences) {
-    const std::string& name = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body.name;
-    const std::vector<int>& own = parts[static_cast<std::size_t>(d.source)];
-    if (!d.reduction || own.empty() || std::ranges::find(names, name) != names.end()) continue;
+    if (!d.updates || (is_known(d.source) && is_known(d.sink))) continue;
+    const std::optional<UpdateClass> one = class_of(*model.state, body(d.source));
+    if (!is_reduction(d) && (!one || one != class_of(*model.state, body(d.sink)))) continue;
+    bool is_reordered = false;
     try {
-      if (spent || is_backwards(d, model, own)) names.push_back(name);
+      is_reordered = spent || is_backwards(d, basis, model);
     } catch (const isl::exception& e) {
       if (!is_quota(impl.context, e)) throw;
-      spent = true;
-      names.push_back(name);
+      is_reordered = spent = true;
     }
+    if (!is_reordered) continue;
+    for (const int i : {d.source, d.sink})
+      if (!is_known(i)) names.push_back(body(i).name);
   }
   return names;
 }

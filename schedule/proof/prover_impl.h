@@ -39,9 +39,6 @@ std::optional<OrderViolation> find_order_violation(const Basis& basis, const Isl
 std::optional<Refusal> check_order(Prover::Impl& impl, const IslModel& model, const std::vector<std::string>& moved);
 // Statements of the basis whose updates of one cell run in another order; those that the quota leaves open as well.
 std::vector<std::string> reordered_updates(Prover::Impl& impl, const IslModel& model);
-// The pairs of a dependence that keep their order: without those of updates that differ in an iterator over which the
-// contract lets terms change places.
-isl::map ordered_pairs(const Dependence& d, const Basis& basis, const IslModel& model);
 // True where the order walk decides for this statement: not lifted, not a copy.
 bool keeps_instances(const ScheduledStatement& statement);
 

@@ -57,6 +57,7 @@ RelaxedSources::RelaxedSources(const Basis& basis, const IslModel& model, const 
 
 std::optional<Refusal> RelaxedSources::check(const std::vector<ReadSources>& reads) {
   if (auto refusal = check_links(reads)) return refusal;
+  if (auto refusal = check_once()) return refusal;
   if (auto refusal = check_twins()) return refusal;
   if (auto refusal = check_kept_order()) return refusal;
   for (const ReadSources& read : reads) {
@@ -124,6 +125,25 @@ isl::union_map RelaxedSources::of_one_generation(const isl::union_map& links) co
   return links.intersect_domain(source.intersect(own).domain());
 }
 
+// No update runs twice a location: on one path, where a part that runs beyond its end meets the next one.
+std::optional<Refusal> RelaxedSources::check_once() const {
+  const auto update_at = [&](int i) {
+    const IslStatement& then = basis_.model.statements[static_cast<std::size_t>(basis_statement(i))];
+    return phi_of(model_, i, basis_.model)->intersect_range(then.domain);
+  };
+  for (int one = 0; one < static_cast<int>(model_.statements.size()); ++one)
+    for (int other = 0; other <= one; ++other) {
+      if (!is_relaxed(one) || !is_relaxed(other) || basis_statement(one) != basis_statement(other)) continue;
+      const ScheduledStatement &s = *model_.statements[static_cast<std::size_t>(one)].statement,
+                               &t = *model_.statements[static_cast<std::size_t>(other)].statement;
+      if ((keeps_instances(s) && keeps_instances(t)) || s.lifted != t.lifted) continue;
+      isl::map pairs = same_prefix(update_at(one).apply_range(update_at(other).reverse()), s.lifted);
+      if (one == other) pairs = pairs.subtract(identity_on(pairs));
+      if (!pairs.is_empty()) return refusals_.done_twice(pairs);
+    }
+  return std::nullopt;
+}
+
 // What begins a generation runs once a location: else its updates are two paths.
 std::optional<Refusal> RelaxedSources::check_twins() const {
   for (std::size_t i = 0; i < model_.statements.size(); ++i) {
@@ -148,8 +168,8 @@ std::optional<Refusal> RelaxedSources::check_kept_order() const {
     if (!generations_.is_by_contract(reference)) continue;
     const isl::map phi = *phi_of(model_, statement, basis_.model);
     for (const Dependence& d : basis_.dependences) {
-      if (!d.reduction || d.source != reference) continue;
-      const isl::map kept = ordered_pairs(d, basis_, model_);
+      if (!is_reduction(d) || d.source != reference) continue;
+      const isl::map kept = ordered_pairs(d, basis_.model, *model_.state);
       const isl::map pairs =
           same_prefix(phi.apply_range(kept).apply_range(phi.reverse()), prefix_of(model_, statement));
       if (const auto wrong = find_backwards(model_, statement, statement, pairs))
@@ -163,8 +183,9 @@ std::pair<isl::union_map, isl::union_map> RelaxedSources::updates_around(const R
   isl::union_map before = no_pairs(model_), after = no_pairs(model_);
   if (read.sink.statement < 0) return {before, after};
   const int reader = basis_statement(read.sink.statement);
+  // An update that is a reader here begins a generation with its write: what it updates is at its end.
   const bool in_the_middle = std::ranges::any_of(basis_.dependences, [&](const Dependence& d) {
-    return d.kind == DependenceKind::Anti && d.source == reader && !d.reduction && generations_.is_relaxed(d.sink);
+    return d.kind == DependenceKind::Anti && d.source == reader && !d.updates && generations_.is_relaxed(d.sink);
   });
   if (!in_the_middle) return {before, after};
   const isl::union_map members = generations_.begun_by(read.reference).apply_range(generations_.of_updates().reverse());

@@ -33,6 +33,7 @@ class RelaxedSources {
   bool is_link(const Sink& sink) const;
   std::optional<Refusal> check_links(const std::vector<ReadSources>& reads);
   std::optional<Refusal> check_link(const ReadSources& link) const;
+  std::optional<Refusal> check_once() const;
   std::optional<Refusal> check_twins() const;
   std::optional<Refusal> check_kept_order() const;
   std::optional<Refusal> check_read(const ReadSources& read) const;

@@ -55,6 +55,20 @@ std::optional<double> terms_of(const std::shared_ptr<const ir::Program>& program
 }
 std::optional<double> terms_of(const State& state, const std::string& update) { return terms_of(state.basis, update); }
 
+// With the updates of its tensor that may change places with it.
+std::optional<double> terms_of_class(const State& state, const ir::Statement& update) {
+  double all = 0;
+  for (const ir::Statement& s : state.basis->statements) {
+    const auto found = class_of(state, s);
+    const bool is_of_class = s.name == update.name || (found && found == class_of(state, update) &&
+                                                       s.writes.front().buffer == update.writes.front().buffer);
+    const auto terms = is_of_class ? terms_of(state, s.name) : 0;
+    if (!terms) return std::nullopt;
+    all += *terms;
+  }
+  return all;
+}
+
 const ir::Statement* update_of(const State& state, const std::string& tensor) {
   for (const ir::Statement& s : state.basis->statements)
     if (s.combiner != ir::Combiner::None && s.writes.front().buffer == tensor) return &s;
@@ -180,11 +194,13 @@ std::vector<std::string> rounding_notes(const State& state, Prover& prover) {
     if (rewrite.kind == Rewrite::Kind::Deferred) add(deferred_note(state, rewrite));
     for (const std::string& sum : rewrite.sums) add(online_note(state, rewrite, sum));
   }
+  std::set<std::string> said;  // once of a sum that several statements make
   for (const std::string& name : prover.reordered(state)) {
     const ir::Statement& update = state.basis->statement(name);
-    if (!is_reorderable(update))
-      add(update.writes.front().buffer +
-          " is combined in another order: " + bound(state, update, terms_of(state, name)));
+    const std::string& tensor = update.writes.front().buffer;
+    const std::string note =
+        tensor + " is combined in another order: " + bound(state, update, terms_of_class(state, update));
+    if (!is_reorderable(update) && said.insert(note).second) add(note);
   }
   for (const TensorizedLoop& tensorized : state.tensorized) add(instruction_note(state, tensorized));
   for (const ScheduledStatement& s : state.statements)

@@ -63,6 +63,13 @@ Refusal SourceRefusals::counted_twice(const isl::union_map& pairs) const {
   return illegal("a partial sum would be counted twice", c);
 }
 
+Refusal SourceRefusals::done_twice(const isl::map& pairs) const {
+  Point point;
+  Counterexample c = example_of(pairs, point);
+  c.scheduled = to_string(c.source) + " and " + to_string(c.sink) + " are one update of " + family_;
+  return illegal("an update would be done twice", c);
+}
+
 Refusal SourceRefusals::cut_in_two(const isl::union_map& twins, const isl::union_map& links) const {
   Point point;
   const isl::map pairs = *first_map(twins);

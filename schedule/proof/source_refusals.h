@@ -20,6 +20,8 @@ class SourceRefusals {
                      const std::string& does) const;
   // Pairs of updates that go on from one value, not empty.
   Refusal counted_twice(const isl::union_map& pairs) const;
+  // Pairs of instances that are one update of the reference at one location, not empty.
+  Refusal done_twice(const isl::map& pairs) const;
   // Pairs of instances that both begin one generation, not empty, of which something goes on (`links`).
   Refusal cut_in_two(const isl::union_map& twins, const isl::union_map& links) const;
   // Updates (pairs of a statement, the first before the second in the reference) that the contract keeps in order.

@@ -35,6 +35,21 @@ bool may_be_one_element(const ir::Access& write, const ir::Load& load) {
   return true;
 }
 
+// Of a pair: each element of one tensor goes with one of the other. Else two pairs share half of what they are.
+bool is_one_pair(const ir::Statement& update) {
+  const auto moving = [](const ir::Access& write) {
+    std::set<std::string> subscripts;
+    for (const ir::Index& index : write.indices)
+      if (!index.affine.is_constant()) subscripts.insert(ir::to_string(index.affine));
+    return subscripts;
+  };
+  const auto is_read = [](const ir::Access& write) {
+    return std::ranges::any_of(write.indices, [](const ir::Index& index) { return index.indirect != nullptr; });
+  };
+  const ir::Access &value = update.writes.front(), &position = update.writes.back();
+  return !is_read(value) && !is_read(position) && moving(value) == moving(position);
+}
+
 // Its value, guard or a subscript reads the very element that it updates: then it is no term that is added.
 bool reads_itself(const ir::Statement& update) {
   ScheduledStatement plain;
@@ -47,11 +62,24 @@ bool reads_itself(const ir::Statement& update) {
   });
 }
 
+// Iterators that the element does not tell: terms that differ in them may be of one element.
+std::vector<std::string> untold_iterators(const ir::Statement& update) {
+  std::vector<std::string> untold;
+  for (const std::string& it : update.iterators) {
+    const auto tells = [&](const ir::Index& index) {
+      return !index.indirect && (index.affine - ir::Affine::symbol(it)).is_constant();
+    };
+    if (std::ranges::none_of(update.writes.front().indices, tells)) untold.push_back(it);
+  }
+  return untold;
+}
+
 // The position tells any two terms of one element apart. Where it does not, two zeros that compare equal may be of
 // different signs, and the order decides which one stays.
 bool has_unique_position(const ir::Statement& update) {
-  if (update.reductions.size() != 1) return update.reductions.empty();
-  const std::string& k = update.reductions.front();
+  const std::vector<std::string> untold = untold_iterators(update);
+  if (untold.size() != 1) return untold.empty();
+  const std::string& k = untold.front();
   ir::Expr position = update.values.back();
   const auto keeps_apart = [&] { return !is_float(position->type) && size_in_bytes(position->type) >= 4; };
   while (const auto* cast = std::get_if<ir::Cast>(&position->op)) {
@@ -70,14 +98,14 @@ bool has_unique_position(const ir::Statement& update) {
 
 bool is_reorderable(const ir::Statement& update) {
   if (update.combiner == ir::Combiner::None || reads_itself(update)) return false;
-  if (!is_float(update.values.front()->type)) return true;
+  const bool of_floats = std::ranges::any_of(update.values, [](const ir::Expr& e) { return is_float(e->type); });
   switch (update.combiner) {
     case ir::Combiner::Sum:
     case ir::Combiner::Product:
-      return false;
+      return !of_floats;
     case ir::Combiner::ArgMin:
     case ir::Combiner::ArgMax:
-      return has_unique_position(update);
+      return is_one_pair(update) && (!of_floats || has_unique_position(update));
     default:
       return true;
   }
@@ -93,6 +121,13 @@ std::set<std::string> reorderable_iterators(const State& state, const ir::Statem
     return state.contract != Contract::Reassoc || !names(state.reassociable, iterator);
   });
   return all;
+}
+
+std::optional<UpdateClass> class_of(const State& state, const ir::Statement& update) {
+  if (update.combiner == ir::Combiner::None) return std::nullopt;
+  if (!is_reorderable(update) && reorderable_iterators(state, update).empty()) return std::nullopt;
+  const bool is_alone = update.writes.size() > 1 || !state.may_reorder(update);
+  return UpdateClass{update.combiner, is_alone ? update.name : ""};
 }
 
 bool may_exchange(const State& state, const ir::Statement& update, const ir::Affine& differing) {

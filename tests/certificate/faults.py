@@ -193,6 +193,15 @@ def permit(name, iterators):
     return plant
 
 
+def combine(name, combiner):
+    """Another combiner on both sides."""
+    def plant(c):
+        for s in c["program"] + c["schedule"]:
+            if s["name"] == name:
+                s["combiner"] = combiner
+    return plant
+
+
 def change_index(name):
     def plant(c):
         s = statement(c, name)
@@ -235,6 +244,11 @@ FAULTS = [
     ("running", "partial sums read before their term", swap_time("S", "P")),
     ("running", "the whole sum read in the middle", reverse_time("S", 1)),
     ("running", "the running sum in parallel", concurrent("parallel", "k", 1, ["S", "P"])),
+    ("in_turn", "the second sum's loop is not permitted", permit("S", [])),
+    ("in_turn", "the first sum's loop is not permitted", permit("P", [])),
+    ("in_turn", "the sum begins after its first terms", swap_time("I", "S")),
+    ("in_turn", "the second maximum is a minimum", combine("Q", "min")),
+    ("in_turn", "the maximum is read before the last terms", swap_time("R", "Q")),
     ("two_loops", "terms of the loop that keeps its order change places", reverse_time("acc.update", 2)),
 ]
 
@@ -243,6 +257,7 @@ CONTROLS = [
     ("gemm", "as it was", lambda c: None),
     ("gemm", "the initial value twice before the sum", twice("acc.init")),
     ("two_sums", "the sum lies in the memory of the last result", place_in("acc", "z")),
+    ("in_turn", "both are minima", lambda c: (combine("M", "min")(c), combine("Q", "min")(c))),
     ("two_loops", "terms of the loop that may change its order", reverse_time("acc.update", 3)),
     ("running", "rows in parallel", concurrent("parallel", "i", 3, ["S"])),
 ]

@@ -168,6 +168,35 @@ TEST_CASE("a sum of a region that reads what it writes") {
             "S"));
 }
 
+// The best of all pieces i..j of a row, from short to long: several maxima of one element.
+constexpr const char* kPieces = R"(program pieces(N)
+  inout table: i32[N, N]
+  loop i in 0..N step -1
+    loop j in i+1..N
+      S0: table[i, j] max= table[i, j-1]
+      S1: table[i, j] max= table[i+1, j]
+      S2: table[i, j] max= table[i, k] + table[k+1, j]   for k in i+1..j
+)";
+
+TEST_CASE("updates of several statements commute: a maximum is pushed to elements that are lanes") {
+  const auto program = schedule::bound_program(kPieces, {{"N", 500}});
+  const InstanceOrders orders = instance_orders(*program);
+  CAPTURE(orders_text(orders));
+  const auto pushed = std::ranges::find_if(orders.found, [](const OrderAttempt& found) { return !found.is_isls; });
+  REQUIRE(pushed != orders.found.end());
+  CHECK(has(to_string(pushed->tree), "{ S1; S0; P<- S2:j> S2 }"));
+  const auto script = auto_schedule(*program, one_core(), {.keep_order = true});
+  REQUIRE(static_cast<bool>(script));
+  const std::string text = schedule::print(*script);
+  CHECK(has(text, "{ S1; S0; <j2> > S2 }"));
+  CHECK(!has(text, "#: isl"));
+  const auto small = schedule::bound_program(kPieces, {{"N", 40}});
+  const auto state = schedule::replay(small, *script, one_core(), {schedule::ProofLevel::Full, {}});
+  REQUIRE(static_cast<bool>(state));
+  CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
+  checked_script(kPieces, {{"N", 40}}, {.affine_core_only = true});
+}
+
 TEST_CASE("neighbours in the innermost loop of an in-place stencil do not wait for each other") {
   const auto large = schedule::bound_program(kNine, {{"T", 500}, {"N", 2000}});
   const auto script = auto_schedule(*large, one_core(), {});

@@ -17,7 +17,7 @@ class Access:
 
 class Statement:
     def __init__(self, entry, read_map, read_set):
-        for key in ("id", "name", "kind", "combiner", "iterators", "operation", "permitted", "atomic", "padded", "prefix"):
+        for key in ("id", "name", "kind", "combiner", "iterators", "operation", "reductions", "permitted", "atomic", "padded", "prefix"):
             setattr(self, key, entry[key])
         self.domain = read_set(entry["domain"])
         self.time = read_map(entry["time"])

@@ -243,17 +243,32 @@ class Judge:
                 if s.is_update and any(a.buffer == buffer for a in s.writes())]
 
     def class_of(self, update):
-        """Updates of one class may change places; none: this one may not at all."""
-        written = update.writes()[0]
-        dtype = self.c.buffers[written.buffer]["dtype"]
+        """Updates of one class may change places: the combiner, and the one statement whose they are, or none; None:
+        this one may not at all."""
         for _, read in update.reads():  # of the element that it updates: no reduction
             if not read.own and any(not read.cells.intersect(w.cells).is_empty() for w in update.writes()):
                 return None
         if update.combiner in ("argmin", "argmax"):
-            return (update.combiner, ()) if dtype not in FLOATS or self.has_unique_positions(update) else None
-        if update.combiner in ("min", "max", "and", "or") or dtype not in FLOATS:
-            return (update.combiner, ())
-        return (update.id, tuple(sorted(update.permitted))) if update.permitted else None
+            known = self.is_one_pair(update) and (not self.is_of_floats(update) or self.has_unique_positions(update))
+            return (update.combiner, update.id) if known else None
+        if not self.is_by_contract(update):
+            return (update.combiner, None)
+        whole = set(update.permitted) == set(update.reductions)
+        return (update.combiner, None if whole else update.id) if update.permitted else None
+
+    def is_of_floats(self, update):
+        return any(self.c.buffers[w.buffer]["dtype"] in FLOATS for w in update.writes())
+
+    def is_by_contract(self, update):
+        """Its order changes bits."""
+        return update.combiner in ("sum", "product") and self.is_of_floats(update)
+
+    @staticmethod
+    def is_one_pair(update):
+        """Each element of one tensor goes with one of the other."""
+        value, position = (w.cells for w in update.writes())
+        pairs = value.reverse().apply_range(position)
+        return pairs.is_single_valued() and pairs.is_injective()
 
     def has_unique_positions(self, update):
         """Two terms of one cell have two positions: which of -0 and 0 is kept does not depend on the order."""
@@ -309,12 +324,11 @@ class Judge:
 
     def ordered(self, first, second, pairs):
         """Those of the pairs of two updates of one class that the contract keeps in order."""
-        names = self.class_of(first)[1]
-        if not names:
+        if first is not second or not self.is_by_contract(first):
             return no_pairs()
-        values = [isl.UnionMap(f"{{ {s.id}[{', '.join(f'i{i}' for i in range(len(s.iterators)))}] -> "
-                               f"[{', '.join('i%d' % s.iterators.index(n) for n in names)}] }}") for s in (first, second)]
-        return pairs.intersect(values[0].apply_range(values[1].reverse()))
+        values = isl.UnionMap(f"{{ {first.id}[{', '.join(f'i{i}' for i in range(len(first.iterators)))}] -> "
+                              f"[{', '.join('i%d' % first.iterators.index(n) for n in first.permitted)}] }}")
+        return pairs.intersect(values.apply_range(values.reverse()))
 
     # -- races
 

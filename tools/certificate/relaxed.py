@@ -144,17 +144,15 @@ class Relaxed:
     def check_order(self):
         """Updates that the contract does not let change places have not."""
         together = self.label.apply_range(self.label.reverse())
-        for first in self.updates.values():
-            for second in self.updates.values():
-                if self.judge.class_of(first) != self.judge.class_of(second) or not self.judge.class_of(first)[1]:
-                    continue
-                there = first.domain.identity().apply_range(
-                    isl.UnionMap.from_domain_and_range(first.domain, second.domain))
-                there = at_times(self.judge.ordered(first, second, there), self.judge.then.times, "lt")
-                here = self.phi_here.apply_range(there).apply_range(self.phi_here.reverse()).intersect(together)
-                late = at_times(here, self.judge.now.times, "ge")
-                if not late.is_empty():
-                    raise Fault(f"two updates of {self.name} change places that the contract keeps in order", late)
+        for update in self.updates.values():
+            if not self.judge.is_by_contract(update):
+                continue
+            there = isl.UnionMap.from_domain_and_range(update.domain, update.domain)
+            there = at_times(self.judge.ordered(update, update, there), self.judge.then.times, "lt")
+            here = self.phi_here.apply_range(there).apply_range(self.phi_here.reverse()).intersect(together)
+            late = at_times(here, self.judge.now.times, "ge")
+            if not late.is_empty():
+                raise Fault(f"two updates of {self.name} change places that the contract keeps in order", late)
 
     def check_tuples(self, links):
         """Value and position of an argmax take the same way."""

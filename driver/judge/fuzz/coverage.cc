@@ -85,7 +85,8 @@ constexpr std::array kFeatures = {
     // combiners
     "sum", "product", "min", "max", "and", "or", "argmin", "argmax", "shared position",
     // generations
-    "several generations", "generation per iteration", "two combiners", "named initial value", "kept over a region",
+    "several generations", "generation per iteration", "two combiners", "two statements", "named initial value",
+    "kept over a region",
     // reads
     "else", "if on a read", "one element twice", "own element in value", "own neighbour in value", "own tensor in when",
     "gather", "// or % read",
@@ -189,7 +190,7 @@ class Finder {
       add("several generations", begun > 1);
       add("named initial value", begun > 0 && s.name != buffer + ".update");
       add("kept over a region", s.region_depth > 0 && begun <= 1);
-      combiners.insert(s.combiner);
+      add("two statements", !combiners.insert(s.combiner).second);
     }
     add("two combiners", combiners.size() > 1);
   }
