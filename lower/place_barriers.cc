@@ -161,7 +161,8 @@ Stmt with_barriers(const Stmt& launch, const ir::LoopProgram& program, bool has_
   if (conflicts.empty()) return launch;
   const std::set<Gap> places = Chooser(conflicts).chosen();
   AsyncCopies copies;
-  if (has_async_copies) copies = async_copies(tree, program, conflicts, places, finder);
+  if (has_async_copies)
+    copies = async_copies(tree, program, conflicts, places, places_of_block(conflicts, places), finder);
   const Stmt body = Rebuilder(barriers_at(conflicts, places, copies), std::move(copies)).rebuilt(*tree.root);
   const std::function<Stmt(const Stmt&)> within = [&](const Stmt& s) {
     const auto* loop = std::get_if<ir::For>(&s->op);
