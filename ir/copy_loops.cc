@@ -1,5 +1,6 @@
 #include "ir/copy_loops.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 namespace polyte::lower {
@@ -65,13 +66,34 @@ std::set<std::string> candidates(const BlockTree& tree, const ir::LoopProgram& p
 struct Flow {
   const BlockNode *from = nullptr, *to = nullptr, *carrier = nullptr;
   const RegionAccess *write = nullptr, *read = nullptr;
+  bool across_warps = false;
+  bool is_far = false;      // two iterations of the carrier lie between the two, at the least
+  std::set<Gap> ways = {};  // barriers that every pair of instances has on its way
+
+  const BlockNode& top() const { return carrier ? *carrier : *lowest_common(*from, *to); }
+};
+
+// In which iteration of the loops around the two a barrier stands on the way: latest first.
+enum class When { BeforeReader, IterationBefore, BehindWriter };
+
+// Pairs of a flow, and the barrier that they wait at.
+struct Wait {
+  Flow flow;
+  std::vector<Constraint> pairs;
+  Gap place;
+  When when = When::BeforeReader;
 };
 
 class Planner {
  public:
   Planner(const BlockTree& tree, const ir::LoopProgram& program, const std::vector<Conflict>& conflicts,
-          const std::set<Gap>& places, ConflictFinder& finder)
-      : tree_(tree), conflicts_(conflicts), places_(places), finder_(finder), possible_(candidates(tree, program)) {}
+          const std::set<Gap>& places, const std::set<Gap>& of_block, ConflictFinder& finder)
+      : tree_(tree),
+        conflicts_(conflicts),
+        places_(places),
+        of_block_(of_block),
+        finder_(finder),
+        possible_(candidates(tree, program)) {}
 
   AsyncCopies run() {
     for (const std::string& buffer : possible_)
@@ -80,16 +102,19 @@ class Planner {
     add_commits(*tree_.root);
     for (const Flow& flow : flows_)
       if (plan_.buffers.contains(flow.write->buffer)) wait_for(flow);
+    drop_needless_waits();
     return std::move(plan_);
   }
 
  private:
   const BlockTree& tree_;
   const std::vector<Conflict>& conflicts_;
-  const std::set<Gap>& places_;
+  const std::set<Gap>&places_, &of_block_;
   ConflictFinder& finder_;
   std::set<std::string> possible_;
   std::vector<Flow> flows_;
+  std::map<std::string, const BlockNode*> ahead_in_;  // the loop that reads them
+  std::vector<Wait> waits_;
   AsyncCopies plan_;
 
   // --- which buffers
@@ -97,21 +122,65 @@ class Planner {
   // In some loop it is filled for a later iteration only, and elsewhere not at all but before that loop; every reader
   // is another thread's, so that a barrier stands between.
   bool is_ahead(const std::string& buffer) {
-    const std::vector<Flow> flows = flows_of(buffer);
+    std::vector<Flow> flows = flows_of(buffer);
     const auto carried = std::ranges::find_if(flows, [](const Flow& flow) { return flow.carrier != nullptr; });
     if (carried == flows.end()) return false;
     const BlockNode& loop = *carried->carrier;
-    for (const Flow& flow : flows) {
+    for (Flow& flow : flows) {
       const bool at_once = flow.carrier == nullptr && is_below(*flow.from, loop) && is_below(*flow.to, loop);
       const bool fills_inside = is_below(*flow.from, loop) && flow.from != carried->from;
       if (at_once || fills_inside || is_in_warps(*flow.from)) return false;
-      const bool is_met = std::ranges::any_of(conflicts_, [&](const Conflict& c) {
-        return c.first == flow.from && c.second == flow.to && c.carrier == flow.carrier;
-      });
-      if (!is_met) return false;
+      find_ways(flow);
+      if (flow.ways.empty()) return false;
     }
     flows_.insert(flows_.end(), flows.begin(), flows.end());
+    ahead_in_[buffer] = &loop;
     return true;
+  }
+
+  void find_ways(Flow& flow) const {
+    std::set<Gap> ways = places_;
+    bool is_met = false;
+    for (const Conflict& c : conflicts_) {
+      if (c.first != flow.from || c.second != flow.to || c.carrier != flow.carrier) continue;
+      is_met = true;
+      flow.across_warps |= c.across_warps;
+      std::erase_if(ways, [&](const Gap& gap) { return !c.ways.contains(gap); });
+    }
+    if (!is_met) return;
+    flow.is_far = is_far(flow);
+    std::ranges::copy_if(ways, std::inserter(flow.ways, flow.ways.end()),
+                         [&](const Gap& gap) { return shows_copies(flow, gap) && when(flow, gap).has_value(); });
+  }
+  bool is_far(const Flow& flow) const {
+    if (!flow.carrier) return false;
+    const std::string& var = flow.carrier->loop()->var;
+    std::vector<Constraint> next = pair(flow);
+    next.push_back(ir::equal(Affine::symbol(second_name(var)) - Affine::symbol(var), 1));
+    return !finder_.question().holds(next);
+  }
+
+  // A barrier where what other threads have waited for can be seen: of a warp it shows what its lanes have begun.
+  bool shows_copies(const Flow& flow, const Gap& gap) const {
+    return of_block_.contains(gap) || (!flow.across_warps && places_.contains(gap) && !is_of_warp(gap));
+  }
+
+  static std::optional<When> when(const Flow& flow, const Gap& gap) {
+    const auto has_passed = [&](const BlockNode& region) {
+      return is_below(region, *gap.node) && gap.before > branch_of(region, *gap.node);
+    };
+    const bool in_sequence = gap.node->kind == Kind::Sequence;
+    if (gap.node == flow.carrier) return When::BeforeReader;  // where the iteration before it ends
+    if (in_sequence && is_below(*flow.to, *gap.node) && !has_passed(*flow.to)) return When::BeforeReader;
+    if (in_sequence && flow.is_far && loop_around(gap) == flow.carrier) return When::IterationBefore;
+    if (in_sequence ? has_passed(*flow.from) : is_below(*flow.from, *gap.node)) return When::BehindWriter;
+    return {};
+  }
+  // The loop each iteration of which comes by; null: none does.
+  static const BlockNode* loop_around(const Gap& gap) {
+    const BlockNode* up = gap.node->parent;
+    while (up && up->kind == Kind::Wrap && std::holds_alternative<ir::Alloc>(up->source->op)) up = up->parent;
+    return up && up->kind == Kind::Loop ? up : nullptr;
   }
 
   std::vector<Flow> flows_of(const std::string& buffer) {
@@ -121,7 +190,8 @@ class Planner {
         if (write.buffer != buffer || !write.write) continue;
         for (const BlockNode* b : tree_.regions)
           for (const RegionAccess& read : b->accesses)
-            if (read.buffer == buffer && !read.write) add_flows({a, b, nullptr, &write, &read}, flows);
+            if (read.buffer == buffer && !read.write)
+              add_flows({.from = a, .to = b, .write = &write, .read = &read}, flows);
       }
     return flows;
   }
@@ -142,14 +212,37 @@ class Planner {
     return finder_.meeting(*flow.write, *flow.read, *flow.from, *flow.to, flow.carrier);
   }
 
-  // --- groups: behind regions side by side that begin copies
+  // --- groups: behind what begins copies side by side, with loops and conditions around that: a thread that begins
+  // none there has an empty group, so that each iteration has as many
 
   bool begins_copies(const BlockNode& n) const {
-    if (n.kind == Kind::Loop || n.kind == Kind::Warps) return false;
+    const auto has_place = [&](const Gap& place) { return place.node == &n; };
+    if (n.kind == Kind::Warps || std::ranges::any_of(places_, has_place)) return false;
+    if (n.kind == Kind::Loop && is_of_stages(n)) return false;
     if (n.kind != Kind::Region)
       return std::ranges::all_of(n.children, [&](const auto& child) { return begins_copies(*child); });
     return std::ranges::any_of(n.accesses,
                                [&](const RegionAccess& a) { return a.write && plan_.buffers.contains(a.buffer); });
+  }
+
+  // A loop before the one that reads, of whose copies the first iteration there needs the first one's only.
+  bool is_of_stages(const BlockNode& n) const {
+    const auto from_start = [](const BlockNode& loop) {
+      return Affine::symbol(loop.loop()->var) - loop.loop()->lower[0];
+    };
+    bool any = false;
+    for (const Flow& flow : flows_) {
+      if (flow.carrier || !plan_.buffers.contains(flow.write->buffer) || !is_below(*flow.from, n)) continue;
+      const BlockNode& reading = *ahead_in_.at(flow.write->buffer);
+      if (is_below(n, reading) || !is_below(*flow.to, reading)) continue;
+      std::vector<Constraint> others = pair(flow);
+      others.push_back(ir::at_least(from_start(n), 1));
+      others.push_back(
+          ir::equal(as_second(from_start(reading), finder_.shared_by(*flow.from, *flow.to, flow.carrier)), 0));
+      if (finder_.question().holds(others)) return false;
+      any = true;
+    }
+    return any;
   }
 
   void add_commits(const BlockNode& n) {
@@ -200,14 +293,19 @@ class Planner {
 
   // --- how many commits lie between a copy and a place before its reader
 
-  // From behind the region until what stands for it below `top` ends; its own commit included.
-  Affine commits_after(const BlockNode& region, const BlockNode& top) const {
+  // From behind the region until what stands for it below `top` ends, or until a place before that; its own commit
+  // included.
+  Affine commits_after(const BlockNode& region, const BlockNode& top, const Gap* until = nullptr) const {
     Affine count = 0;
     for (const BlockNode *n = &region, *up = n->parent; up && up != &top; n = up, up = n->parent) {
-      if (up->kind == Kind::Sequence)
-        count = count + commits_between(*up, n->position + 1, up->children.size()) + at({up, n->position + 1});
+      const bool is_last = until && up == until->node;
+      if (up->kind == Kind::Sequence) {
+        const std::size_t last = is_last ? until->before : up->children.size();
+        count = count + commits_between(*up, n->position + 1, last) + at({up, n->position + 1});
+      }
+      if (up->kind == Kind::Loop) count = count + at({up, 0});
+      if (is_last) break;
       if (up->kind != Kind::Loop) continue;
-      count = count + at({up, 0});
       const ir::For& loop = *up->loop();
       if (loop.upper.size() == 1)
         count = count + (loop.upper[0] - 1 - Affine::symbol(loop.var)) * commits_of_iteration(*up);
@@ -230,71 +328,100 @@ class Planner {
     return count;
   }
 
-  Affine commits(const Flow& flow, const Gap& place) const {
-    const std::set<std::string> shared = finder_.shared_by(*flow.from, *flow.to, flow.carrier);
+  Affine commits(const Wait& wait, const Gap& place) const {
+    const Flow& flow = wait.flow;
+    const BlockNode& top = flow.top();
+    const When at_place = place == wait.place ? wait.when : *when(flow, place);
     Affine count = -1;  // its own
-    const BlockNode& top = flow.carrier ? *flow.carrier : *lowest_common(*flow.from, *flow.to);
+    if (at_place == When::BehindWriter) return count + commits_after(*flow.from, top, &place);
+    const std::set<std::string> shared = finder_.shared_by(*flow.from, *flow.to, flow.carrier);
     count = count + commits_after(*flow.from, top);
     if (flow.carrier) {
       const std::string& var = top.loop()->var;
       count = count + at({&top, 0}) +
               (Affine::symbol(second_name(var)) - Affine::symbol(var) - 1) * commits_of_iteration(top);
-      if (place.node == &top) return count;
-      return count + as_second(commits_before(place, *flow.to, top), shared);
+    } else {
+      const std::size_t first = branch_of(*flow.from, top) + 1;
+      const std::size_t last = place.node == &top ? place.before : branch_of(*flow.to, top);
+      count = count + at({&top, first}) + commits_between(top, first, last);
     }
-    const std::size_t first = branch_of(*flow.from, top) + 1;
-    const std::size_t last = place.node == &top ? place.before : branch_of(*flow.to, top);
-    count = count + at({&top, first}) + commits_between(top, first, last);
-    if (place.node == &top) return count;
-    return count + as_second(commits_before(place, *flow.to, top), shared);
+    if (at_place == When::IterationBefore) count = count - commits_of_iteration(*loop_around(place));
+    return place.node == &top ? count : count + as_second(commits_before(place, *flow.to, top), shared);
   }
 
   // --- waits
 
-  // Where all threads meet: those of one warp do not see what others have begun.
-  bool is_place(const Gap& gap) const { return places_.contains(gap) && !is_of_warp(gap); }
-
+  // At the last barrier before the reader.
   void wait_for(const Flow& flow) {
     const std::set<std::string> shared = finder_.shared_by(*flow.from, *flow.to, flow.carrier);
-    const BlockNode& top = flow.carrier ? *flow.carrier : *lowest_common(*flow.from, *flow.to);
+    const BlockNode& top = flow.top();
     std::vector<Constraint> left = pair(flow);  // the pairs that have no wait yet
     const BlockNode* below = flow.to;
     for (const BlockNode* n = below->parent; n; below = n, n = n->parent) {
       if (n->kind == Kind::Sequence) {
         const std::size_t first = n == &top ? branch_of(*flow.from, top) + 1 : 0;
         for (std::size_t i = below->position + 1; i-- > first;)
-          if (is_place({n, i})) return wait(flow, {n, i}, left);
+          if (shows_copies(flow, {n, i})) return wait({flow, left, {n, i}});
       }
-      if (n->kind == Kind::Loop && is_place({n, 0})) {
+      if (n == flow.carrier && shows_copies(flow, {n, 0})) return wait({flow, left, {n, 0}});
+      if (n == &top) break;
+      if (const auto last = n->kind == Kind::Loop ? last_of_iteration(flow, *n) : std::nullopt) {
         const ir::For& loop = *n->loop();
-        if (n == &top) return wait(flow, {n, 0}, left);
         const Affine from_start = as_second(Affine::symbol(loop.var) - loop.lower[0], shared);
         std::vector<Constraint> later = left;
         later.push_back(ir::at_least(from_start, 1));
-        wait(flow, {n, 0}, later);
+        wait({flow, later, *last, last->node == n ? When::BeforeReader : When::IterationBefore});
         if (loop.lower.size() == 1) left.push_back(ir::equal(from_start, 0));
       }
-      if (n == &top) break;
     }
-    for (const Gap& gap : places_)  // some of these is on the way
-      if (is_place(gap)) wait_for_all(gap);
+    const auto earlier = [&](const Gap& a, const Gap& b) { return *when(flow, a) > *when(flow, b); };
+    const Gap latest = *std::ranges::max_element(flow.ways, earlier);
+    wait({flow, left, latest, *when(flow, latest)});
   }
 
-  void wait(const Flow& flow, const Gap& place, const std::vector<Constraint>& pairs) {
-    const Affine between = commits(flow, place);
-    for (int pending = 0; pending <= kMostPending; ++pending) {
-      std::vector<Constraint> some = pairs;
-      some.push_back(ir::at_least(pending, between));
-      if (!finder_.question().holds(some)) continue;
-      const auto [at, fresh] = plan_.waits.emplace(place, pending);
-      if (!fresh) at->second = std::min(at->second, pending);
-      return;
+  std::optional<Gap> last_of_iteration(const Flow& flow, const BlockNode& loop) const {
+    std::optional<Gap> last;
+    for (const Gap& gap : places_) {
+      const bool is_spine = gap.node == &loop || (gap.node->kind == Kind::Sequence && loop_around(gap) == &loop);
+      if (is_spine && shows_copies(flow, gap) && !(last && last->node == &loop)) last = gap;
     }
-    // None, or more commits than anybody asks for.
-    if (finder_.question().holds(pairs)) plan_.waits.emplace(place, kMostPending);
+    return last;
   }
 
-  void wait_for_all(const Gap& place) { plan_.waits[place] = 0; }
+  void wait(const Wait& wait) {
+    int pending = 0;
+    while (pending < kMostPending && has_landed(wait, wait.place, pending + 1)) ++pending;
+    if (pending == kMostPending && !finder_.question().holds(wait.pairs)) return;  // nothing to wait for
+    const auto [at, fresh] = plan_.waits.emplace(wait.place, pending);
+    if (!fresh) at->second = std::min(at->second, pending);
+    waits_.push_back(wait);
+  }
+
+  // What the pairs read, where at a place so many groups may be under way.
+  bool has_landed(const Wait& wait, const Gap& place, int pending) const {
+    std::vector<Constraint> some = wait.pairs;
+    some.push_back(ir::at_least(pending - 1, commits(wait, place)));
+    return !finder_.question().holds(some);
+  }
+
+  // What one barrier waits for has often landed at another one already. Every pair keeps one that it can rely on.
+  void drop_needless_waits() {
+    for (const auto& [place, pending] : std::map<Gap, int>(plan_.waits)) {
+      plan_.waits.erase(place);
+      if (!are_enough()) plan_.waits.emplace(place, pending);
+    }
+    for (auto& [place, pending] : plan_.waits) {
+      while (pending <= kMostPending && are_enough()) ++pending;
+      --pending;
+    }
+  }
+  bool are_enough() const {
+    return std::ranges::all_of(waits_, [&](const Wait& wait) {
+      return std::ranges::any_of(plan_.waits, [&](const auto& at) {
+        return (at.first == wait.place || wait.flow.ways.contains(at.first)) && has_landed(wait, at.first, at.second);
+      });
+    });
+  }
 };
 
 }  // namespace
@@ -310,8 +437,8 @@ Stmt AsyncCopies::begun(const Stmt& region) const {
 }
 
 AsyncCopies async_copies(const BlockTree& tree, const ir::LoopProgram& program, const std::vector<Conflict>& conflicts,
-                         const std::set<Gap>& places, ConflictFinder& finder) {
-  return Planner(tree, program, conflicts, places, finder).run();
+                         const std::set<Gap>& places, const std::set<Gap>& of_block, ConflictFinder& finder) {
+  return Planner(tree, program, conflicts, places, of_block, finder).run();
 }
 
 }  // namespace polyte::lower

@@ -9,6 +9,7 @@
 #include "lower/async_copies.h"
 #include "lower/conflicts.h"
 #include "support/error.h"
+#include "support/stable_sort.h"
 
 namespace polyte::lower {
 
@@ -65,7 +66,7 @@ class Chooser {
       return;
     }
     std::vector<Gap> order(next->ways.begin(), next->ways.end());
-    std::ranges::stable_sort(order, {}, [](const Gap& gap) { return cost_of(gap); });
+    sort_stably(order, {}, [](const Gap& gap) { return cost_of(gap); });
     for (const Gap& gap : order) {
       places.insert(gap);
       choose(places, cost + cost_of(gap));
@@ -138,7 +139,7 @@ class Rebuilder {
     }
     body.push_back(rebuilt(*node.children.front()));
     add_meeting({&node, 0}, body);
-    const Stmt whole = ir::make_block(std::move(body));
+    Stmt whole = ir::make_block(std::move(body));
     return ir::rewrite_children(node.source, [&](const Stmt&) { return whole; });
   }
 
@@ -161,8 +162,10 @@ Stmt with_barriers(const Stmt& launch, const ir::LoopProgram& program, bool has_
   if (conflicts.empty()) return launch;
   const std::set<Gap> places = Chooser(conflicts).chosen();
   AsyncCopies copies;
-  if (has_async_copies) copies = async_copies(tree, program, conflicts, places, finder);
-  const Stmt body = Rebuilder(barriers_at(conflicts, places, copies), std::move(copies)).rebuilt(*tree.root);
+  if (has_async_copies)
+    copies = async_copies(tree, program, conflicts, places, places_of_block(conflicts, places), finder);
+  std::map<Gap, ir::Barrier> barriers = barriers_at(conflicts, places, copies);
+  const Stmt body = Rebuilder(std::move(barriers), std::move(copies)).rebuilt(*tree.root);
   const std::function<Stmt(const Stmt&)> within = [&](const Stmt& s) {
     const auto* loop = std::get_if<ir::For>(&s->op);
     return loop && loop->kind == ir::LoopKind::Block ? ir::rewrite_children(s, within) : body;

@@ -10,6 +10,7 @@
 #include "schedule/cost/operand_staging.h"
 #include "schedule/cost/warp_access.h"
 #include "support/checked.h"
+#include "support/stable_sort.h"
 
 namespace polyte::poly {
 namespace {
@@ -82,7 +83,7 @@ class PointPlanner {
       if (sectors(*loop) < sectors(*best)) best = loop;
     const std::vector<std::string> of_isl = points_;
     std::rotate(best, std::next(best), points_.end());
-    std::ranges::stable_partition(points_, [&](const std::string& loop) { return stays_apart(loop); });
+    sort_stably(points_, std::greater(), [&](const std::string& loop) { return stays_apart(loop); });
     is_turned_ = points_ != of_isl;
   }
 

@@ -114,7 +114,7 @@ class Link {
     if (size_of(handle_, &size) != kSuccess || size == 0) return "";
     std::string text(size, '\0');
     if (text_of(handle_, text.data()) != kSuccess) return "";
-    return text.c_str();  // up to its zero
+    return text.substr(0, text.find('\0'));  // up to its zero
   }
 };
 

@@ -10,6 +10,7 @@
 #include "schedule/cost/gpu_price.h"
 #include "schedule/cost/warp_access.h"
 #include "support/checked.h"
+#include "support/stable_sort.h"
 
 namespace polyte::schedule {
 namespace {
@@ -63,7 +64,7 @@ class GpuTileSearch {
 
   GpuTile run() {
     std::vector<std::string> free = question_.free;
-    std::ranges::stable_sort(free, std::greater(), [&](const std::string& loop) { return write_stride(loop); });
+    sort_stably(free, std::greater(), [&](const std::string& loop) { return write_stride(loop); });
     if (free.empty() || operands_.size() < 2) return {};
     const std::string lane = free.back();
     free.pop_back();

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <elf.h>
 
+#include <algorithm>
 #include <cstring>
 #include <regex>
 

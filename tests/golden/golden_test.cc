@@ -4,6 +4,7 @@
 // be compared by diff -r.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

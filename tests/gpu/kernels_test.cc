@@ -99,6 +99,36 @@ TEST_CASE("kernels: every wait for copies is needed, and waits for enough of the
   CHECK(waits > 0);
 }
 
+TEST_CASE("kernels: waits stand where they are needed, whatever is copied meanwhile") {
+  struct Case {
+    std::string pipelines;
+    int waits;
+  };
+  const Machine machine = gpu::testing::gpu("h100").machine;
+  const std::string at = " at t.update:j.o depth ";
+  // The first copies of v before the barrier that those of k wait at, or behind it; one of the two; where no barrier
+  // stands behind the last reader, a wait in the iteration before is enough for both.
+  for (const auto& [pipelines, waits] : {Case{"pipeline k, v" + at + "2", 3},
+                                         {"pipeline v" + at + "2\npipeline k" + at + "2", 2},
+                                         {"pipeline v" + at + "2", 1},
+                                         {"pipeline k" + at + "2", 2},
+                                         {"pipeline v, k" + at + "3", 2}}) {
+    CAPTURE(pipelines);
+    KernelFile file = kernel_named("attention");
+    const std::string old = "pipeline k, v" + at + "2";
+    file.script.replace(file.script.find(old), old.size(), pipelines);
+    const schedule::State state = scheduled(file, file.sizes.front(), machine);
+    const Reference reference = reference_of(*state.reference);
+    const ir::LoopProgram loops = lowered(state);
+    const Emulated got =
+        emulate(loops, reference.inputs, {}, {.order = ThreadOrder::Random, .interleave = true, .late_copies = true});
+    CHECK(joined(got.faults) == "");
+    CHECK(differences(*state.reference, reference.outputs, got.buffers, file.tolerance) == "");
+    CHECK(check_waits(loops, reference.inputs) == waits);
+    check_exact_waits(loops, reference.inputs);
+  }
+}
+
 TEST_CASE("kernels: what a copy does not bring is missed where it is used") {
   const Machine machine = gpu::testing::gpu("h100").machine;
   const auto no_copy = [](const ir::Stmt& s) -> ir::Stmt {

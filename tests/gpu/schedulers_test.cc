@@ -2,6 +2,8 @@
 // threads, with just the barriers that are needed, and taken by the assembler without a spill.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "codegen/nvptx/assembler.h"
 #include "driver/compile/execution_check.h"
 #include "tests/golden/programs.h"

@@ -133,9 +133,8 @@ TEST_CASE("suites on a GPU: every barrier and every wait is needed") {
         bytes_of(*kernel.built.program) > kEmulatedBytes ? smaller(kernel.built) : kernel.built;
     const ir::Environment inputs = driver::small_integer_environment(*emulated.program, 1);
     check_barriers(emulated.kernel.program, inputs);
-    // Where copies are cut short, waits count the fewest groups that these can be: for one group less they would often
-    // do, and one of attention's has nothing left to wait for.
-    if (kernel.built.program->name != "gpu_attention") waits += check_waits(emulated.kernel.program, inputs);
+    waits += check_waits(emulated.kernel.program, inputs);
+    check_exact_waits(emulated.kernel.program, inputs);
   }
   CHECK(waits > 0);
 }

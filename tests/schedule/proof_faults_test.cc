@@ -195,6 +195,28 @@ program middle(N, K)
   CHECK(verdict(state_of(program, anew + "k > { P; Y when first k }; k > Q; Z }")) == other_terms);
 }
 
+TEST_CASE("a partial sum that is computed anew without some of its terms is refused") {
+  // Nobody reads the whole sum: that it lacks terms shows in the middle only.
+  const auto program = bound_program(R"(
+program middle(N, K)
+  in    a: i32[N, K]
+  out   z: i32[N]
+  temp  s: i32[N]
+  temp  y: i32[N]
+  I: s[i] = 0
+  P: s[i] += a[i, k]
+  Y: y[i] = s[i] * 2
+  Q: s[i] += a[i, k] * 3
+  Z: z[i] = y[i]
+)",
+                                     {{"N", 4}, {"K", 5}});
+  State state = state_of(program, "compute_at y at Z: i\ncompute_at s at Z: i\nnest i > { I; k > P; Y; k > Q; Z }");
+  CHECK(verdict(state) == "legal");
+  for (std::vector<ir::Constraint>* domain : {&statement(state, "P").body.domain, &statement(state, "P").loop_domain})
+    domain->push_back(ir::less_than(ir::Affine::symbol("k"), 4));
+  CHECK(verdict(state) == "a partial sum would be read with other terms than in the reference");
+}
+
 TEST_CASE("a copy-in that leaves elements out is refused") {
   State state = staged_gemm();
   ScheduledStatement& copy = statement(state, "acc.in");

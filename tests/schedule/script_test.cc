@@ -1,5 +1,8 @@
 // Text of scripts: print and parse are inverse, every problem of a file is reported at once, sizes are evaluated.
 #include "schedule/script/directive_table.h"
+
+#include <algorithm>
+
 #include "schedule/script/size_expr.h"
 #include "tests/schedule/schedule_testing.h"
 
