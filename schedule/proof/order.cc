@@ -164,18 +164,6 @@ std::string headline_of(const Dependence& d) {
   return "";
 }
 
-std::string kind_text(DependenceKind kind) {
-  switch (kind) {
-    case DependenceKind::Flow:
-      return "flow";
-    case DependenceKind::Anti:
-      return "anti";
-    case DependenceKind::Output:
-      return "output";
-  }
-  return "";
-}
-
 Counterexample explain(const Basis& basis, const OrderViolation& v) {
   const Dependence& d = *v.dependence;
   const ir::Statement& source = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body;
@@ -187,7 +175,7 @@ Counterexample explain(const Basis& basis, const OrderViolation& v) {
   c.sizes = v.point.params;
   c.size_names = basis.model.params;
   c.watch = cell_text(d.source_access, source, v.point, 0);
-  c.dependence = kind_text(d.kind) + " of " +
+  c.dependence = to_string(d.kind) + " of " +
                  access_pattern(d.kind == DependenceKind::Anti ? d.sink_access : d.source_access) + ", from " +
                  source.name + " to " + sink.name;
   c.reference = to_string(c.source) + (d.kind == DependenceKind::Anti ? " reads " : " writes ") + c.watch + ", then " +
