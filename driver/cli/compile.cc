@@ -203,7 +203,7 @@ void add_compile(const Verb& app) {
       .within(0, 1024)
       .shows_default();
   verb.option("--emit", options->emit,
-              "print stages: graph groups program template script directives nest loops llvm-ir asm")
+              "print stages: graph groups program template script directives nest isl-schedule loops llvm-ir asm")
       .separated()
       .one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");

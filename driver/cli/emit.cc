@@ -6,6 +6,7 @@
 #include "driver/cli/cli.h"
 #include "ir/program_text.h"
 #include "lower/lower.h"
+#include "schedule/proof/isl_schedule_text.h"
 
 namespace polyte::cli {
 namespace {
@@ -109,9 +110,9 @@ bool is_of_device(const std::string& kind) {
 }
 
 const std::vector<std::string>& emit_kinds() {
-  static const std::vector<std::string> kinds{"graph",      "groups", "program",   "template", "script",
-                                              "directives", "nest",   "loops",     "llvm-ir",  "asm",
-                                              "sync",       "ptx",    "resources", "memory",   "sass"};
+  static const std::vector<std::string> kinds{"graph", "groups",       "program", "template", "script", "directives",
+                                              "nest",  "isl-schedule", "loops",   "llvm-ir",  "asm",    "sync",
+                                              "ptx",   "resources",    "memory",  "sass"};
   return kinds;
 }
 
@@ -122,6 +123,7 @@ std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kern
   if (kind == "directives")
     return with_newline(schedule::print(schedule::expand_to_directives(kernel.script, *kernel.state)));
   if (kind == "nest") return schedule::print_nests(kernel.state->tree);
+  if (kind == "isl-schedule") return with_newline(schedule::isl_schedule_text(*kernel.state));
   if (kind == "loops") return with_newline(ir::print(kernel.kernel.program));
   if (kind == "llvm-ir") return with_newline(codegen::emit_llvm_ir({&kernel.kernel, 1}, target));
   if (kind == "asm") return with_newline(codegen::emit_asm({&kernel.kernel, 1}, target));
