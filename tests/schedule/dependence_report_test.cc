@@ -8,17 +8,12 @@
 #include <isl/set.h>
 
 #include <algorithm>
-#include <set>
-#include <tuple>
 
 #include "tests/schedule/schedule_testing.h"
+#include "tests/schedule/trace_pairs.h"
 
 namespace polyte::schedule {
 namespace {
-
-using Values = std::vector<std::int64_t>;
-// Kind, source, sink, tensor, reduction, both instances.
-using Pair = std::tuple<std::string, std::string, std::string, std::string, bool, Values, Values>;
 
 constexpr const char* kSweeps = R"(program jacobi(T, N)
   inout A: f64[N]
@@ -52,57 +47,8 @@ constexpr const char* kBackwards = R"(program backwards(N)
     X: x[u] = x[u] - s[]
 )";
 
-struct Access {
-  std::string statement;
-  Values instance;
-  bool write = false, combined = false;
-};
-
-bool is_one_instance(const Access& a, const Access& b) {
-  return a.statement == b.statement && a.instance == b.instance;
-}
-
-// Of one element, in the order of the trace. What an instance reads and what it writes is one step.
-void relate(const std::vector<Access>& log, const std::string& tensor, bool direct, std::set<Pair>& into) {
-  for (std::size_t b = 0; b < log.size(); ++b) {
-    const Access* last_write = nullptr;
-    for (std::size_t a = b; a-- > 0;) {
-      const Access &source = log[a], &sink = log[b];
-      if (is_one_instance(source, sink)) continue;
-      if (direct && last_write && !is_one_instance(source, *last_write)) break;
-      const bool own = (source.write || source.combined) && (sink.write || sink.combined);
-      if (source.write || sink.write) {
-        const std::string kind = !source.write ? "anti" : sink.write ? "output" : "flow";
-        into.insert({kind, source.statement, sink.statement, tensor, own && source.statement == sink.statement,
-                     source.instance, sink.instance});
-      }
-      if (source.write) last_write = &source;
-    }
-  }
-}
-
-std::set<Pair> pairs_of_trace(const ir::Program& program, bool direct) {
-  std::map<std::pair<std::string, Values>, std::vector<Access>> logs;
-  ir::Environment buffers = make_inputs(program, 1);
-  ir::InterpretOptions options;
-  options.on_event = [&](const ir::Event& event) {
-    for (const ir::Event::Cell& cell : event.cells)
-      logs[{cell.buffer, cell.index}].push_back({*event.statement, event.instance, cell.write, cell.combined});
-  };
-  ir::interpret(program, buffers, options);
-  std::set<Pair> pairs;
-  for (const auto& [cell, log] : logs) relate(log, cell.first, direct, pairs);
-  // What an assignment does to its element is no reduction.
-  std::set<Pair> result;
-  for (auto [kind, source, sink, tensor, reduction, from, to] : pairs) {
-    const bool is_update = program.statement(source).combiner != ir::Combiner::None;
-    result.insert({kind, source, sink, tensor, reduction && is_update, from, to});
-  }
-  return result;
-}
-
-std::set<Pair> pairs_of_report(const DependenceReport& report, const ir::Values& sizes) {
-  std::set<Pair> pairs;
+TracePairs pairs_of_report(const DependenceReport& report, const ir::Values& sizes) {
+  TracePairs pairs;
   isl_ctx* ctx = isl_ctx_alloc();
   for (const ReportedDependence& d : report.dependences) {
     isl_map* map = isl_map_read_from_str(ctx, d.relation.c_str());
@@ -116,7 +62,7 @@ std::set<Pair> pairs_of_report(const DependenceReport& report, const ir::Values&
     set = isl_set_project_out(set, isl_dim_param, 0, static_cast<unsigned>(isl_set_dim(set, isl_dim_param)));
     const isl::set points = isl::manage(set);
     points.foreach_point([&](const isl::point& point) {
-      Values from, to;
+      std::vector<std::int64_t> from, to;
       for (isl_size i = 0; i < isl_set_dim(points.get(), isl_dim_set); ++i) {
         isl_val* value = isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(i));
         (from.size() < split ? from : to).push_back(isl_val_get_num_si(value));
@@ -129,7 +75,7 @@ std::set<Pair> pairs_of_report(const DependenceReport& report, const ir::Values&
   return pairs;
 }
 
-std::string text_of(const Pair& pair) {
+std::string text_of(const TracePair& pair) {
   const auto& [kind, source, sink, tensor, reduction, from, to] = pair;
   std::string text = kind + (reduction ? " (reduction) " : " ") + source;
   for (const std::int64_t value : from) text += " " + std::to_string(value);
@@ -142,10 +88,10 @@ void compare(const std::string& program, const ir::Values& sizes) {
   const auto open = std::make_shared<const ir::Program>(ir::parse_program(program, "test"));
   const auto bound = bound_program(program, sizes);
   const DependenceReport report = report_dependences(open, Pairs::Direct);
-  const std::set<Pair> expected = pairs_of_trace(*bound, true), got = pairs_of_report(report, sizes);
+  const TracePairs expected = pairs_of_trace(*bound, true), got = pairs_of_report(report, sizes);
   CHECK(!expected.empty());
-  for (const Pair& pair : expected) CHECK_MESSAGE(got.contains(pair), "missing: " << text_of(pair));
-  for (const Pair& pair : got) CHECK_MESSAGE(expected.contains(pair), "too many: " << text_of(pair));
+  for (const TracePair& pair : expected) CHECK_MESSAGE(got.contains(pair), "missing: " << text_of(pair));
+  for (const TracePair& pair : got) CHECK_MESSAGE(expected.contains(pair), "too many: " << text_of(pair));
 }
 
 const ReportedDependence& find(const DependenceReport& report, const std::string& kind, const std::string& source,
@@ -182,7 +128,7 @@ TEST_CASE("all dependences are those of the trace, where one kind stands for wha
   for (const auto& [text, sizes] : {std::pair{kSweeps, ir::Values{{"T", 3}, {"N", 6}}},
                                     {kFactor, ir::Values{{"N", 5}}},
                                     {kBackwards, ir::Values{{"N", 5}}}}) {
-    std::set<Pair> expected, got;
+    TracePairs expected, got;
     for (auto [kind, source, sink, tensor, reduction, from, to] : pairs_of_trace(*bound_program(text, sizes), false))
       expected.insert({"", source, sink, tensor, false, from, to});
     for (auto [kind, source, sink, tensor, reduction, from, to] : pairs_of_report(report_of(text, Pairs::All), sizes))
