@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <iostream>
+#include <sstream>
 
 #include "driver/cli/cli.h"
+#include "driver/cli/dependence_picture.h"
+#include "driver/cli/output_files.h"
 #include "schedule/proof/dependence_report.h"
+#include "schedule/script/replay.h"
 
 namespace polyte::cli {
 namespace {
@@ -16,7 +20,8 @@ using schedule::ReportedDependence;
 struct DepsOptions {
   OperatorOptions source;
   std::string format = "text";
-  std::vector<std::string> statements;
+  std::string output, script, scheduler;
+  std::vector<std::string> statements, axes, params;
   bool all = false, json = false;
 };
 
@@ -64,11 +69,11 @@ bool says_the_same(const ReportedDependence& a, const ReportedDependence& b) {
 }
 
 // Dependences of one pair of statements through one tensor; kinds that say the same in one paragraph.
-void print_group(const std::vector<const ReportedDependence*>& group, const ir::Program& program) {
+void print_group(std::ostream& out, const std::vector<const ReportedDependence*>& group, const ir::Program& program) {
   const ReportedDependence& first = *group.front();
-  std::cout << "\n"
-            << (first.source == first.sink ? first.sink + " after itself" : first.sink + " after " + first.source)
-            << ", through " << first.tensor << "\n";
+  out << "\n"
+      << (first.source == first.sink ? first.sink + " after itself" : first.sink + " after " + first.source)
+      << ", through " << first.tensor << "\n";
   std::vector<bool> told(group.size());
   for (std::size_t i = 0; i < group.size(); ++i) {
     if (told[i]) continue;
@@ -76,23 +81,22 @@ void print_group(const std::vector<const ReportedDependence*>& group, const ir::
     std::string kinds = d.kind;
     for (std::size_t j = i + 1; j < group.size(); ++j)
       if (d.reduction && says_the_same(d, *group[j])) kinds += ", " + group[j]->kind, told[j] = true;
-    std::cout << "  " << kinds << "   " << meaning_of(d) << (d.exact ? "" : ", perhaps: known at run time only")
-              << "\n";
-    std::cout << "    distance   " << (d.loops.empty() ? "no loop in common" : distances_text(d)) << "\n";
-    std::cout << "    example    " << example_text(d) << sizes_text(d, program) << "\n";
+    out << "  " << kinds << "   " << meaning_of(d) << (d.exact ? "" : ", perhaps: known at run time only") << "\n";
+    out << "    distance   " << (d.loops.empty() ? "no loop in common" : distances_text(d)) << "\n";
+    out << "    example    " << example_text(d) << sizes_text(d, program) << "\n";
   }
 }
 
-void print_text(const DependenceReport& report) {
+void print_text(std::ostream& out, const DependenceReport& report) {
   const ir::Program& program = *report.program;
   std::string params;
   for (const std::string& param : program.params) params += (params.empty() ? "" : ", ") + param;
-  std::cout << program.name << "(" << params << "): " << report.statements.size() << " statement"
-            << (report.statements.size() == 1 ? "" : "s") << ", " << report.dependences.size()
-            << (report.direct ? " direct" : "") << " dependence" << (report.dependences.size() == 1 ? "" : "s") << "\n";
+  out << program.name << "(" << params << "): " << report.statements.size() << " statement"
+      << (report.statements.size() == 1 ? "" : "s") << ", " << report.dependences.size()
+      << (report.direct ? " direct" : "") << " dependence" << (report.dependences.size() == 1 ? "" : "s") << "\n";
   std::vector<const ReportedDependence*> group;
   const auto flush = [&] {
-    if (!group.empty()) print_group(group, program);
+    if (!group.empty()) print_group(out, group, program);
     group.clear();
   };
   for (const ReportedDependence& d : report.dependences) {
@@ -118,11 +122,11 @@ std::string union_of(const std::vector<std::string>& relations) {
 }
 
 // Statements of iscc; islpy reads what stands between := and the last semicolon.
-void print_isl(const DependenceReport& report) {
-  std::cout << "# " << report.program->name << ": " << (report.direct ? "direct" : "all")
-            << " dependences; each line is one statement of iscc\n";
-  const auto print = [](const std::string& name, const std::vector<std::string>& relations) {
-    std::cout << name << " := " << union_of(relations) << ";\n";
+void print_isl(std::ostream& out, const DependenceReport& report) {
+  out << "# " << report.program->name << ": " << (report.direct ? "direct" : "all")
+      << " dependences; each line is one statement of iscc\n";
+  const auto print = [&out](const std::string& name, const std::vector<std::string>& relations) {
+    out << name << " := " << union_of(relations) << ";\n";
   };
   std::vector<std::string> domains, orders, reads, writes;
   for (const schedule::ReportedStatement& s : report.statements) {
@@ -169,7 +173,7 @@ nlohmann::ordered_json to_json(const ReportedDependence& d) {
   return json;
 }
 
-void print_json(const DependenceReport& report) {
+void print_json(std::ostream& out, const DependenceReport& report) {
   nlohmann::ordered_json json{{"program", report.program->name},
                               {"sizes", report.program->params},
                               {"pairs", report.direct ? "direct" : "all"},
@@ -188,7 +192,7 @@ void print_json(const DependenceReport& report) {
   }
   for (const ReportedDependence& d : report.dependences) json["dependences"].push_back(to_json(d));
   json["notes"] = report.notes;
-  std::cout << json.dump(2) << "\n";
+  out << json.dump(2) << "\n";
 }
 
 // Those between the named statements; UserError(Usage) where the Program has no such.
@@ -207,16 +211,92 @@ void keep_only(DependenceReport& report, const std::vector<std::string>& stateme
                 [&](const ReportedDependence& d) { return !is_wanted(d.source) || !is_wanted(d.sink); });
 }
 
-int run_deps(const DepsOptions& options) {
+// --- pictures
+
+constexpr std::int64_t kDrawnSize = 6;  // of a size that is not given
+
+std::shared_ptr<const ir::Program> small_program(const std::shared_ptr<const ir::Program>& program) {
+  if (program->params.empty()) return program;
+  ir::Values sizes;
+  for (const std::string& param : program->params) sizes[param] = kDrawnSize;
+  return std::make_shared<const ir::Program>(ir::bind(*program, sizes));
+}
+
+// A refused script is drawn too: its order is what is wrong with it.
+schedule::State scripted(const DepsOptions& options, const std::shared_ptr<const ir::Program>& program,
+                         const Machine& machine) {
+  const schedule::Script script = load_script(options.script, options.params);
+  auto state = schedule::replay(program, script, machine, {});
+  if (state) return *std::move(state);
+  const std::string refusal = schedule::to_string(state.error(), options.script, "");
+  schedule::ReplayOptions unproved;
+  unproved.proof = schedule::ProofLevel::Off;
+  state = schedule::replay(program, script, machine, unproved);
+  if (!state) throw UserError(schedule::exit_status(state.error().kind), refusal);
+  std::cerr << refusal << "note: drawn as it says\n";
+  return *std::move(state);
+}
+
+std::string picture(const DepsOptions& options, const std::shared_ptr<const ir::Program>& open) {
+  const std::shared_ptr<const ir::Program> program = small_program(open);
+  PictureOptions picture{.statements = options.statements, .axes = options.axes, .with_order = false, .title = ""};
+  const Machine machine = target_from("cpu:native").machine;
+  if (!options.script.empty()) {
+    picture.with_order = true;
+    picture.title = options.script;
+    return dependence_picture(scripted(options, program, machine), picture);
+  }
+  if (options.scheduler.empty()) return dependence_picture(schedule::reference_state(program), picture);
+  driver::KernelOptions kernel_options;
+  kernel_options.arm = *driver::arm_from_string(options.scheduler);
+  const driver::BuiltKernel kernel = driver::build_kernel(program, machine, kernel_options);
+  for (const std::string& note : kernel.notes) std::cerr << "note: " << note << "\n";
+  picture.with_order = true;
+  picture.title = kernel.script.name;
+  return dependence_picture(*kernel.state, picture);
+}
+
+void check_combination(const DepsOptions& options) {
+  std::vector<std::string> problems;
+  const bool draws = options.format == "svg" && !options.json;
+  if (options.json && options.format != "text" && options.format != "json")
+    problems.push_back("--json and --format " + options.format + ": expected one of them");
+  if (!draws && (!options.script.empty() || !options.scheduler.empty() || !options.axes.empty()))
+    problems.emplace_back("--script, --scheduler and --axes are of a picture: give --format svg");
+  if (!options.script.empty() && !options.scheduler.empty())
+    problems.emplace_back("--script and --scheduler: one order is drawn, give one of them");
+  if (!options.params.empty() && options.script.empty())
+    problems.push_back("--param " + options.params.front() + ": there is no --script");
+  if (draws && options.all) problems.emplace_back("--all: a picture has direct dependences only");
+  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
+}
+
+std::string text_of(const DepsOptions& options) {
   const auto program = load_symbolic_program(options.source, "");
+  if (options.format == "svg") return picture(options, program);
   DependenceReport report =
       schedule::report_dependences(program, options.all ? schedule::Pairs::All : schedule::Pairs::Direct);
   keep_only(report, options.statements);
   for (const std::string& note : report.notes) std::cerr << "note: " << note << "\n";
-  const std::string format = options.json ? "json" : options.format;
-  if (format == "text") print_text(report);
-  if (format == "isl") print_isl(report);
-  if (format == "json") print_json(report);
+  std::ostringstream out;
+  if (options.json || options.format == "json")
+    print_json(out, report);
+  else if (options.format == "isl")
+    print_isl(out, report);
+  else
+    print_text(out, report);
+  return out.str();
+}
+
+int run_deps(const DepsOptions& options) {
+  check_combination(options);
+  if (!options.output.empty())
+    check_output_file("-o " + options.output, options.output, {options.source.source, options.script});
+  const std::string text = text_of(options);
+  if (options.output.empty())
+    std::cout << text;
+  else
+    write_file(options.output, text);
   return 0;
 }
 
@@ -226,13 +306,20 @@ void add_deps(const Verb& app) {
   const Verb verb = app.verb("deps", "dependences of a Program: which statement waits for which, and how far apart");
   auto options = std::make_shared<DepsOptions>();
   add_operator_options(verb, options->source);
-  verb.option("--format", options->format, "text, isl (for iscc and islpy) or json")
-      .one_of({"text", "isl", "json"})
+  verb.option("--format", options->format, "text, isl (for iscc and islpy), json, or svg: a picture of a small case")
+      .one_of({"text", "isl", "json", "svg"})
       .shows_default();
   verb.flag("--json", options->json, "the same as --format json");
+  verb.option("-o,--output", options->output, "a file, in place of stdout");
   verb.option("--statement", options->statements, "only these, and what is between them; repeatable").one_at_a_time();
   verb.flag("--all", options->all, "every pair that touches one element, not only those without a write between");
-  verb.example("polyte deps jacobi.program --format isl");
+  verb.option("--axes", options->axes, "of a picture: one to three loops, t,i,j; others stay at their first value")
+      .separated();
+  verb.option("--script", options->script, "of a picture: the order of this schedule, drawn over it");
+  verb.option("--scheduler", options->scheduler, "of a picture: the order that naive, isl, poly or template chooses")
+      .one_of({"naive", "isl", "poly", "template"});
+  add_param_option(verb, options->params);
+  verb.example("polyte deps jacobi.program --format svg --script jacobi.sched -o jacobi.svg");
   verb.calls([options] { return run_deps(*options); });
 }
 
