@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostPoints = 400;
 constexpr std::size_t kMostNumbers = 400;  // of points that have their place written in them
-constexpr double kCell = 62, kRadius = 12, kMargin = 74;
+constexpr double kCell = 62, kRadius = 12, kMargin = 84, kHead = 8;
 
 struct Xy {
   double x = 0, y = 0;
@@ -30,6 +30,8 @@ std::string number(double value) {
   std::snprintf(text, sizeof text, "%.1f", value);
   return text;
 }
+
+std::string to_text(const Xy& a) { return number(a.x) + " " + number(a.y); }
 
 std::string escaped(const std::string& text) {
   std::string result;
@@ -63,6 +65,7 @@ class Drawing {
   }
 
   std::string svg() {
+    draw_planes();
     draw_axes();
     if (options_.with_order) draw_order();
     for (std::size_t k = kKinds.size(); k-- > 0;)
@@ -203,19 +206,38 @@ class Drawing {
              number(to.y) + "\" " + style + "/>\n";
   }
 
+  // Where the ticks of an axis stand, seen from its points.
+  Xy ticks_of(std::size_t axis) const {
+    if (axis == 0 && axes_.size() > 1) return {axes_.size() == 3 ? -62.0 : -36.0, 4};
+    if (axis == 1 && axes_.size() == 3) return {-38, 8};
+    return {0, -26};
+  }
+
   void draw_axes() {
     const std::vector<double> origin(axes_.size(), 0);
     for (std::size_t a = 0; a < axes_.size(); ++a) {
-      const bool is_down = a == 0 && axes_.size() > 1;
-      const Xy away = is_down ? Xy{-34, 0} : axes_.size() == 3 && a == 1 ? Xy{-30, 6} : Xy{0, -30};
       std::vector<double> end = origin;
       for (std::int64_t v = least_[a]; v <= most_[a]; ++v) {
         end[a] = static_cast<double>(v - least_[a]);
-        text(position(end) + away + Xy{0, 4}, std::to_string(v), "class=\"tick\"");
+        text(position(end) + ticks_of(a), std::to_string(v), "class=\"tick\"");
       }
-      const Xy name = position(end) + away + (is_down ? Xy{0, 30} : Xy{30, 4});
-      text(name, axes_[a], "class=\"axis\"");
+      const bool is_down = a == 0 && axes_.size() > 1;
+      const Xy further = is_down ? Xy{-4, 28} : axes_.size() == 3 && a == 1 ? Xy{-2, 24} : Xy{28, 2};
+      text(position(end) + ticks_of(a) + further, axes_[a], "class=\"axis\"");
     }
+  }
+
+  // Of three dimensions each iteration of the outermost, for each statement.
+  void draw_planes() {
+    if (axes_.size() < 3) return;
+    const double right = extent(2) + 0.4, front = extent(1) + 0.5;
+    for (const std::string& statement : statements_)
+      for (double v = 0; v <= extent(0); ++v) {
+        std::string path;
+        for (const auto& [y, x] : {std::pair{-0.5, -0.4}, {-0.5, right}, {front, right}, {front, -0.4}})
+          path += (path.empty() ? "M" : " L") + to_text(position({v, y, x}) + offset_of(statement));
+        body_ += "<path d=\"" + path + " z\" class=\"plane\"/>\n";
+      }
   }
 
   void draw_order() {
@@ -224,8 +246,16 @@ class Drawing {
       if (is_drawn_[i] && points_.points[i].place >= 0) order.push_back(i);
     std::ranges::sort(order, {}, [&](std::size_t i) { return points_.points[i].place; });
     std::string path;
-    for (const std::size_t i : order) path += (path.empty() ? "M" : " L") + number(at_[i].x) + " " + number(at_[i].y);
+    for (const std::size_t i : order) path += (path.empty() ? "M" : " L") + to_text(at_[i]);
     if (!path.empty()) body_ += "<path d=\"" + path + "\" class=\"order\"/>\n";
+  }
+
+  void head(const Xy& tip, const Xy& from, const std::string& colour) {
+    const Xy along = (tip - from) * (1 / length(tip - from)), across{-along.y, along.x};
+    const Xy base = tip - along * kHead;
+    const Xy left = base + across * (0.42 * kHead), right = base - across * (0.42 * kHead);
+    body_ += "<path d=\"M" + to_text(tip) + " L" + to_text(left) + " L" + to_text(right) + " z\" fill=\"" + colour +
+             "\"/>\n";
   }
 
   // Bent where it is long, so that it passes the points between.
@@ -235,16 +265,17 @@ class Drawing {
     const double far = length(way);
     if (far < 1) return;
     const Xy across{-way.y / far, way.x / far};
-    const Xy middle = (from + to) * 0.5 + across * (far > 1.3 * kCell ? 0.13 * far : 0.04 * far);
-    const auto shortened = [&](const Xy& end) {
+    const double bend = axes_.size() == 3 ? 0.05 : far > 1.3 * kCell ? 0.13 : 0.04;
+    const Xy middle = (from + to) * 0.5 + across * (bend * far);
+    const auto towards_middle = [&](const Xy& end, double by) {
       const Xy back = middle - end;
-      return end + back * ((kRadius + 2) / length(back));
+      return end + back * (by / length(back));
     };
-    const Xy begin = shortened(from), end = shortened(to);
-    body_ += "<path d=\"M" + number(begin.x) + " " + number(begin.y) + " Q" + number(middle.x) + " " +
-             number(middle.y) + " " + number(end.x) + " " + number(end.y) + "\" class=\"arrow\" stroke=\"" +
-             kind.colour + "\"" + (arrow.reduction ? " stroke-dasharray=\"4 3\"" : "") + " marker-end=\"url(#" +
-             kind.name + ")\"/>\n";
+    const Xy tip = towards_middle(to, kRadius + 2);
+    body_ += "<path d=\"M" + to_text(towards_middle(from, kRadius + 2)) + " Q" + to_text(middle) + " " +
+             to_text(towards_middle(to, kRadius + 1 + kHead)) + "\" class=\"arrow\" stroke=\"" + kind.colour + "\"" +
+             (arrow.reduction ? " stroke-dasharray=\"4 3\"" : "") + "/>\n";
+    head(tip, middle, kind.colour);
   }
 
   void draw_point(std::size_t i) {
@@ -277,13 +308,20 @@ class Drawing {
 
   std::string title() const {
     std::string words = program_.name;
-    for (const auto& [name, value] : program_.sizes)
-      words += (words == program_.name ? "  " : ", ") + name + " = " + std::to_string(value);
-    for (const auto& [loop, value] : fixed_) words += "   at " + loop + " = " + std::to_string(value);
+    for (const auto& [name, value] : program_.sizes) words += ", " + name + " = " + std::to_string(value);
+    for (const auto& [loop, value] : fixed_) words += ", at " + loop + " = " + std::to_string(value);
     return words;
   }
 
-  void draw_legend(Xy at) {
+  template <class Is>
+  bool has_arrow(const Is& is) const {
+    return std::ranges::any_of(points_.arrows, [&](const schedule::InstanceArrow& arrow) {
+      return is_drawn_[arrow.from] && is_drawn_[arrow.to] && is(arrow);
+    });
+  }
+
+  // Returns where it ends.
+  double draw_legend(Xy at) {
     for (std::size_t s = 0; s < statements_.size(); ++s, at.y += 20) {
       const std::string style = "class=\"point\" fill=\"#ffffff\"";
       if (s == 0)
@@ -294,21 +332,22 @@ class Drawing {
       text(at + Xy{30, 4}, statements_[s], "class=\"legend\"");
     }
     for (const Kind& kind : kKinds) {
-      if (std::ranges::find(points_.arrows, kind.name, &schedule::InstanceArrow::kind) == points_.arrows.end())
-        continue;
-      line(at, at + Xy{20, 0},
-           std::string("class=\"arrow\" stroke=\"") + kind.colour + "\" marker-end=\"url(#" + kind.name + ")\"");
+      if (!has_arrow([&](const schedule::InstanceArrow& arrow) { return arrow.kind == kind.name; })) continue;
+      line(at, at + Xy{14, 0}, std::string("class=\"arrow\" stroke=\"") + kind.colour + "\"");
+      head(at + Xy{21, 0}, at, kind.colour);
       text(at + Xy{30, 4}, kind.words, "class=\"legend\"");
       at.y += 20;
     }
-    if (std::ranges::any_of(points_.arrows, &schedule::InstanceArrow::reduction)) {
+    if (has_arrow([](const schedule::InstanceArrow& arrow) { return arrow.reduction; })) {
       line(at, at + Xy{20, 0}, "class=\"arrow\" stroke=\"#1f5fbf\" stroke-dasharray=\"4 3\"");
       text(at + Xy{30, 4}, "terms of one sum", "class=\"legend\"");
       at.y += 20;
     }
-    if (!options_.with_order) return;
+    if (!options_.with_order) return at.y;
     line(at, at + Xy{20, 0}, "class=\"order\"");
-    text(at + Xy{30, 4}, "order of " + options_.title + ", a colour a tile", "class=\"legend\"");
+    text(at + Xy{30, 4}, "order of " + options_.title + "; a colour is a tile, or an iteration of the outermost loop",
+         "class=\"legend\"");
+    return at.y + 20;
   }
 
   std::string header() {
@@ -318,28 +357,21 @@ class Drawing {
     const std::string drawn = std::move(body_);
     body_.clear();
     text({kMargin - 34, 26}, title(), "class=\"title\"");
-    draw_legend({kMargin - 34, far.y + 64});
+    const double height = draw_legend({kMargin - 34, far.y + 64}) + 6;
     body_ += drawn;
     const double width = std::max(far.x + kMargin, 460.0);
-    const double height = far.y + 64 + 20 * static_cast<double>(statements_.size() + kKinds.size() + 2);
-    std::string markers;
-    for (const Kind& kind : kKinds)
-      markers +=
-          std::string("<marker id=\"") + kind.name +
-          "\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"6.5\" markerHeight=\"6.5\" orient=\"auto\">"
-          "<path d=\"M0 0.8 L8 4 L0 7.2 z\" fill=\"" +
-          kind.colour + "\"/></marker>\n";
     return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + number(width) + "\" height=\"" + number(height) +
-           "\" viewBox=\"0 0 " + number(width) + " " + number(height) + "\">\n<defs>\n" + markers +
-           "</defs>\n<style>\n"
+           "\" viewBox=\"0 0 " + number(width) + " " + number(height) +
+           "\">\n<style>\n"
            "text { font-family: Helvetica, Arial, sans-serif; fill: #111827 }\n"
            ".title { font-size: 15px; font-weight: bold } .legend { font-size: 12px } .axis { font-size: 15px; "
            "font-style: italic }\n"
            ".tick { font-size: 11px; fill: #6b7280; text-anchor: middle } .place { font-size: 10px; text-anchor: "
            "middle }\n"
-           ".point { stroke: #374151; stroke-width: 1.2 } .arrow { fill: none; stroke-width: 1.4; stroke-opacity: 0.85 "
+           ".point { stroke: #374151; stroke-width: 1.2 } .arrow { fill: none; stroke-width: 1.3; stroke-opacity: 0.8 "
            "}\n"
-           ".order { fill: none; stroke: #dc2626; stroke-width: 1; stroke-opacity: 0.45 }\n</style>\n"
+           ".plane { fill: #f9fafb; stroke: #e5e7eb }\n.order { fill: none; stroke: #dc2626; stroke-width: 1; "
+           "stroke-opacity: 0.45 }\n</style>\n"
            "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
   }
 };

@@ -177,6 +177,5 @@ ForeignSchedule::ForeignSchedule(ForeignSchedule&&) noexcept = default;
 ForeignSchedule& ForeignSchedule::operator=(ForeignSchedule&&) noexcept = default;
 
 bool ForeignSchedule::is_tree() const { return impl_->text.is_tree; }
-const ir::Program& ForeignSchedule::program() const { return *impl_->basis.program; }
 
 }  // namespace polyte::schedule

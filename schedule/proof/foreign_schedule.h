@@ -48,13 +48,12 @@ class ForeignSchedule {
   ForeignSchedule& operator=(ForeignSchedule&&) noexcept;
 
   bool is_tree() const;
-  const ir::Program& program() const;
   ForeignVerdict judge(Terms terms) const;
   // In the order of the Program; empty where a time is not one quasi-affine expression, `why` says which. After a
   // judgement that is not illegal.
   std::vector<ForeignRows> rows(std::string& why) const;
-  // Whether a State runs all pairs of instances in this very order; false too where the budget is spent, or where it
-  // has other statements.
+  // Whether a State runs every two instances that have different times in their order; false too where the budget is
+  // spent, or where it has other statements.
   bool is_order_of(const State& state) const;
 
   struct Impl;  // foreign_schedule_impl.h

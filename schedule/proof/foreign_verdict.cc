@@ -212,16 +212,19 @@ class Judge {
   void check_band(const IslBand& band, std::vector<JudgedMark>& marks) {
     const Times outside = times_by_statement(impl_, band.outside), rows = times_by_statement(impl_, band.rows);
     const auto count = static_cast<isl_size>(band.coincident.size());
-    const std::string title = "line " + std::to_string(band.line) + ", band " + band_text(rows, count);
+    const std::string title = "band " + band_text(rows, count);
     for (isl_size m = 0; m < count; ++m)
       if (band.coincident[static_cast<std::size_t>(m)])
         marks.push_back(
             judged(title + ": " + row_text(rows, m) + " coincident", outside, rows, {static_cast<unsigned>(m), true}));
-    if (count < 2 || !band.permutable) return;
-    JudgedMark mark{title + ": permutable", {}};
-    for (isl_size m = 0; m < count && !mark.refusal; ++m)
-      mark.refusal = judged("", outside, rows, {static_cast<unsigned>(m), false}).refusal;
-    marks.push_back(std::move(mark));
+    if (count > 1 && band.permutable) {
+      JudgedMark mark{title + ": permutable", {}};
+      for (isl_size m = 0; m < count && !mark.refusal; ++m)
+        mark.refusal = judged("", outside, rows, {static_cast<unsigned>(m), false}).refusal;
+      marks.push_back(std::move(mark));
+    }
+    for (JudgedMark& mark : marks)
+      if (mark.refusal && mark.refusal->line == 0) mark.refusal->line = band.line;
   }
 
   // A row of the first statement that the band has.

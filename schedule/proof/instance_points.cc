@@ -31,8 +31,9 @@ void for_each_pair(const isl::map& relation, const Visit& visit) {
   });
 }
 
+// i // 4, and t + (i - t) // 3, which is (2*t + i) // 3; not i % 4, which is i - 4*(i // 4).
 bool is_tile_row(const ir::Affine& row) {
-  return row.constant() == 0 && row.terms().size() == 1 && row.terms().front().atom.div != nullptr;
+  return std::ranges::any_of(row.terms(), [](const ir::Term& term) { return term.atom.div && term.coefficient > 0; });
 }
 
 class Points {

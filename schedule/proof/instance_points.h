@@ -1,5 +1,5 @@
-// The instances of some statements of a Program as points, the dependences between them as arrows, and when a State runs
-// each: what a picture of a small case is drawn from.
+// The instances of some statements of a Program as points, the dependences between them as arrows, and when a State
+// runs each: what a picture of a small case is drawn from.
 #pragma once
 
 #include <string>

@@ -3,8 +3,6 @@
 #include <isl/id.h>
 #include <isl/map.h>
 #include <isl/set.h>
-#include <isl/union_map.h>
-#include <isl/union_set.h>
 
 #include <algorithm>
 #include <cctype>
@@ -103,7 +101,5 @@ isl::set IslNames::readable_params(isl::set of_params) const {
 
 std::string text_of(const isl::set& set) { return taken(isl_set_to_str(set.get())); }
 std::string text_of(const isl::map& map) { return taken(isl_map_to_str(map.get())); }
-std::string text_of(const isl::union_set& set) { return taken(isl_union_set_to_str(set.get())); }
-std::string text_of(const isl::union_map& map) { return taken(isl_union_map_to_str(map.get())); }
 
 }  // namespace polyte::schedule

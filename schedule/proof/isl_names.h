@@ -32,7 +32,5 @@ class IslNames {
 
 std::string text_of(const isl::set& set);
 std::string text_of(const isl::map& map);
-std::string text_of(const isl::union_set& set);
-std::string text_of(const isl::union_map& map);
 
 }  // namespace polyte::schedule

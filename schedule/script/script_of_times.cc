@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <optional>
 #include <ranges>
 
 #include "schedule/script/nest_writer.h"
@@ -20,10 +21,20 @@ struct TileLoop {
   std::set<std::string> complete;  // statements that have their loop within the tile
 };
 
-// e // c, alone.
-const ir::FloorDiv* as_division(const ir::Affine& row) {
-  const bool is_one = row.constant() == 0 && row.terms().size() == 1 && row.terms().front().coefficient == 1;
-  return is_one ? row.terms().front().atom.div.get() : nullptr;
+// e // c, in its normal form: t + (i - t) // 3 is (2*t + i) // 3.
+std::optional<ir::FloorDiv> as_division(const ir::Affine& row) {
+  std::optional<ir::FloorDiv> found;
+  ir::Affine rest = row.constant();
+  for (const ir::Term& term : row.terms()) {
+    if (!term.atom.div) {
+      rest = rest + ir::Affine::symbol(term.atom.symbol) * term.coefficient;
+      continue;
+    }
+    if (found || term.coefficient != 1) return std::nullopt;
+    found = *term.atom.div;
+  }
+  if (found) found->numerator = found->numerator + rest * found->denominator;
+  return found;
 }
 
 class NestOfTimes {
@@ -100,7 +111,7 @@ class NestOfTimes {
   bool add_tile(const Rows& rows) {
     TileLoop tile;
     for (const auto& [statement, row] : rows) {
-      const ir::FloorDiv* division = as_division(row);
+      const std::optional<ir::FloorDiv> division = as_division(row);
       if (!division || (tile.size > 1 && division->denominator != tile.size)) return false;
       tile.size = division->denominator;
       tile.of[statement] = division->numerator;

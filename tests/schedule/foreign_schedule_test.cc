@@ -402,6 +402,7 @@ TEST_CASE("a schedule becomes a script in its very order") {
     const auto state = replay(program, *script, test_machine(), {});
     REQUIRE_MESSAGE(static_cast<bool>(state), (state ? "" : state.error().headline));
     CHECK(foreign.is_order_of(*state));
+    if (has(text, "floor(t/2)")) CHECK(has(print(*script), "tile (t, I) by (2, 3)"));
     CHECK(joined_problems(compare_with_reference(*state)) == "");
     CHECK(!ForeignSchedule(program, isl_schedule_text(*state), "back.isl").judge(Terms::InOrder).first_refusal());
   }
