@@ -14,7 +14,6 @@ namespace polyte::cli {
 namespace {
 
 constexpr std::size_t kMostPoints = 400;
-constexpr std::size_t kMostNumbers = 400;  // of points that have their place written in them
 constexpr double kCell = 62, kRadius = 12, kMargin = 84, kHead = 8;
 
 struct Xy {
@@ -292,8 +291,7 @@ class Drawing {
     else
       body_ += "<circle cx=\"" + number(at.x) + "\" cy=\"" + number(at.y) + "\" r=\"" + number(kRadius) +
                "\" class=\"point\" fill=\"" + fill + "\">" + title + "</circle>\n";
-    if (options_.with_order && point.place >= 0 && points_.points.size() <= kMostNumbers)
-      text(at + Xy{0, 3.6}, std::to_string(point.place), "class=\"place\"");
+    if (options_.with_order && point.place >= 0) text(at + Xy{0, 3.6}, std::to_string(point.place), "class=\"place\"");
   }
 
   std::string title_of(const schedule::InstancePoint& point) const {

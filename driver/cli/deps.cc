@@ -272,7 +272,7 @@ void check_combination(const DepsOptions& options) {
 }
 
 std::string text_of(const DepsOptions& options) {
-  const auto program = load_symbolic_program(options.source, "");
+  const auto program = load_open_program(options.source);
   if (options.format == "svg") return picture(options, program);
   DependenceReport report =
       schedule::report_dependences(program, options.all ? schedule::Pairs::All : schedule::Pairs::Direct);

@@ -73,7 +73,7 @@ void print_marks(const schedule::ForeignVerdict& verdict) {
 }
 
 int run_prove(const ProveOptions& options) {
-  const auto program = load_symbolic_program(options.source, "");
+  const auto program = load_open_program(options.source);
   const Machine machine = target_from(options.target).machine;
   const schedule::ForeignSchedule foreign(program, read_text_file(options.schedule), options.schedule);
   const auto terms = options.reassoc ? schedule::Terms::AnyOrder : schedule::Terms::InOrder;
