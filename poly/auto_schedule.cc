@@ -72,7 +72,8 @@ Result<Arranged> arrange_for_gpu(const ir::Program& program, const schedule::Sta
 
 Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine, const PolyOptions& options) {
   const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(program));
-  const StrategyOptions strategy{.affine_core_only = options.affine_core_only, .keep_order = options.keep_order};
+  const StrategyOptions strategy{
+      .affine_core_only = options.affine_core_only, .keep_order = options.keep_order, .refused = options.refused};
   Result<Arranged> arranged =
       (machine.gpu ? arrange_for_gpu : arrange_for_cpu)(program, reference, machine, strategy, options.quota);
   if (!arranged) return arranged.error();

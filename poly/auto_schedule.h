@@ -3,7 +3,7 @@
 // over the machine (strategy_cpu.cc is the list). Everything it decides is a directive of the Script.
 #pragma once
 
-#include "schedule/script/script.h"
+#include "schedule/script/refused_script.h"
 #include "support/machine.h"
 #include "support/result.h"
 
@@ -15,6 +15,7 @@ struct PolyOptions {
   std::uint64_t quota = 5'000'000;  // isl operations an attempt of the affine core; whole Programs have their own
   std::vector<std::string>* notes = nullptr;       // receives what could not be had: a spent budget
   std::vector<std::string>* considered = nullptr;  // receives the orders and plans that were weighed, each a line
+  std::vector<schedule::RefusedScript>* refused = nullptr;  // receives plans that were not proved, whole
 };
 
 // A Script that replays on `program` (sizes bound), or why there is none: rows that the schedule language cannot

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "poly/affine_core.h"
+#include "schedule/script/refused_script.h"
 #include "schedule/state/nest_plan.h"
 #include "schedule/state/state.h"
 #include "support/machine.h"
@@ -13,8 +14,9 @@
 namespace polyte::poly {
 
 struct StrategyOptions {
-  bool affine_core_only = false;  // isl's order with fixed tiles
-  bool keep_order = false;        // of floating-point sums: no `reassoc`
+  bool affine_core_only = false;                            // isl's order with fixed tiles
+  bool keep_order = false;                                  // of floating-point sums: no `reassoc`
+  std::vector<schedule::RefusedScript>* refused = nullptr;  // receives plans that were not proved
 };
 
 struct NestSchedule {

@@ -99,8 +99,8 @@ std::string priced(const OrderPlan& plan) {
 // One plan after the other, until one is proved with what it was priced for.
 class WholeProgram {
  public:
-  WholeProgram(const ir::Program& program, const Machine& machine)
-      : program_(std::make_shared<const ir::Program>(program)), machine_(machine) {}
+  WholeProgram(const ir::Program& program, const Machine& machine, std::vector<schedule::RefusedScript>* refused)
+      : program_(std::make_shared<const ir::Program>(program)), machine_(machine), refused_(refused) {}
 
   std::string reasons;                  // what was lost
   std::vector<std::string> considered;  // all of it, a line each
@@ -118,6 +118,7 @@ class WholeProgram {
       const auto state = replayed(plan.nest);
       if (!state) {
         lose(plan.name + ": " + state.error().headline);
+        keep(plan.name, plan.nest, state.error());
         continue;
       }
       if (as_isl_says) return std::move(plan.nest);
@@ -138,10 +139,18 @@ class WholeProgram {
  private:
   const std::shared_ptr<const ir::Program> program_;
   const Machine& machine_;
+  std::vector<schedule::RefusedScript>* const refused_;  // null: nobody asks
+
+  schedule::Script script_of(const NestPlan& nest) const {
+    return schedule::write_script(*program_, "order", machine_, {.nests = {nest}});
+  }
 
   Result<schedule::State, schedule::Refusal> replayed(const NestPlan& nest) const {
-    const schedule::Script script = schedule::write_script(*program_, "order", machine_, {.nests = {nest}});
-    return schedule::replay(program_, script, machine_, {schedule::ProofLevel::Directive, {}});
+    return schedule::replay(program_, script_of(nest), machine_, {schedule::ProofLevel::Directive, {}});
+  }
+
+  void keep(const std::string& what, const NestPlan& nest, const schedule::Refusal& refusal) const {
+    if (refused_) refused_->push_back({what, script_of(nest), refusal});
   }
 
   // Where the steps are refused the plan stays as it is.
@@ -152,6 +161,7 @@ class WholeProgram {
     const auto state = replayed(longer);
     if (!state) {
       considered.push_back("left out: " + state.error().directive + ": " + state.error().headline);
+      keep("left out of the plan: " + state.error().directive, longer, state.error());
       return false;
     }
     nest = std::move(longer);
@@ -266,13 +276,13 @@ std::vector<OrderPlan> plans_of_attempt(const ir::Program& program, const schedu
 
 // The schedule of the first plan that is proved, with all that was weighed.
 Result<NestSchedule> best_of(const ir::Program& program, const Machine& machine, const InstanceOrders& orders,
-                             std::vector<OrderPlan> plans, bool as_isl_says, bool may_be_slow) {
-  WholeProgram whole(program, machine);
+                             std::vector<OrderPlan> plans, const StrategyOptions& options, bool may_be_slow) {
+  WholeProgram whole(program, machine, options.refused);
   for (const OrderAttempt& attempt : orders.found)
     whole.considered.push_back(attempt.name + ": " + to_string(attempt.tree));
   for (const std::string& lost : orders.lost) whole.lose(lost);
   for (const OrderPlan& plan : plans) whole.considered.push_back(priced(plan));
-  auto nest = whole.first_proved(std::move(plans), as_isl_says);
+  auto nest = whole.first_proved(std::move(plans), options.affine_core_only);
   if (nest && whole.is_slow && !may_be_slow) return Decline{"no plan keeps its vectors"};
   if (!nest) return Decline{whole.reasons.empty() ? "isl finds no order" : whole.reasons};
   NestSchedule result;
@@ -295,7 +305,7 @@ Result<NestSchedule> schedule_whole_program(const ir::Program& program, const sc
       std::ranges::move(plans_of_attempt(program, reference, machine, attempt, options), std::back_inserter(plans));
   }
   if (!options.affine_core_only) sort_by_price(plans);
-  return best_of(program, machine, orders, std::move(plans), options.affine_core_only, true);
+  return best_of(program, machine, orders, std::move(plans), options, true);
 }
 
 std::optional<NestSchedule> schedule_fused_sums(const ir::Program& program, const schedule::State& reference,
@@ -310,7 +320,7 @@ std::optional<NestSchedule> schedule_fused_sums(const ir::Program& program, cons
   sort_by_price(fused);
   const double least = std::ranges::min(apart, {}, &OrderPlan::cycles).cycles;
   if (fused.front().cycles > kWorthFusing * least) return std::nullopt;
-  auto schedule = best_of(program, machine, orders, std::move(fused), false, false);
+  auto schedule = best_of(program, machine, orders, std::move(fused), options, false);
   if (!schedule) return std::nullopt;
   return *std::move(schedule);
 }

@@ -1,10 +1,9 @@
 // polyte check: is this schedule legal for this Program, or for this group of a model? Exit status 0, 1 (with the
 // counterexample) or 8 (unknown).
-#include <nlohmann/json.hpp>
-
 #include <iostream>
 
 #include "driver/cli/model_options.h"
+#include "driver/cli/verdict.h"
 #include "driver/compile/execution_check.h"
 #include "driver/compile/second_judge.h"
 #include "driver/judge/certificate_text.h"
@@ -26,35 +25,6 @@ struct CheckOptions {
   bool no_proof = false;
   bool json = false, by_execution = false, strict = false, bits = false, no_second_judge = false;
 };
-
-std::string verdict_of(const schedule::Refusal& refusal) {
-  switch (refusal.kind) {
-    case schedule::RefusalKind::Malformed:
-      return "malformed";
-    case schedule::RefusalKind::Stale:
-      return "stale";
-    case schedule::RefusalKind::Illegal:
-      return "illegal";
-    case schedule::RefusalKind::Unknown:
-    case schedule::RefusalKind::Conservative:
-      break;
-  }
-  return "unknown";
-}
-
-nlohmann::json to_json(const schedule::Refusal& refusal) {
-  nlohmann::json json{{"headline", refusal.headline}, {"directive", refusal.directive}, {"line", refusal.line}};
-  json["advice"] = refusal.advice;
-  json["counterexamples"] = nlohmann::json::array();
-  for (const schedule::Counterexample& c : refusal.counterexamples) {
-    json["counterexamples"].push_back({{"dependence", c.dependence},
-                                       {"reference", c.reference},
-                                       {"scheduled", c.scheduled},
-                                       {"watch", c.watch},
-                                       {"sizes", c.sizes}});
-  }
-  return json;
-}
 
 // What is checked: a Program whose sizes may be open, or a group of a model.
 struct Subject {
@@ -87,18 +57,6 @@ Subject subject_of(const CheckOptions& options, schedule::Script& script) {
     throw UserError(ExitStatus::Usage, "--group " + options.group + ": only a model has groups");
   const std::string quoted = source.find(' ') == std::string::npos ? source : "'" + source + "'";
   return {load_symbolic_program(options.source, script.program), quoted + shape_text(options.source.shape)};
-}
-
-void print_verdict(const CheckOptions& options, nlohmann::json json, const std::string& explanation) {
-  if (options.json) {
-    std::cout << json.dump(2) << "\n";
-    return;
-  }
-  std::cout << "verdict: " << json["verdict"].get<std::string>() << "\n";
-  if (json.contains("second_judge")) std::cout << "second judge: " << json["second_judge"].get<std::string>() << "\n";
-  if (json.contains("rounding"))
-    for (const auto& note : json["rounding"]) std::cout << "rounding: " << note.get<std::string>() << "\n";
-  std::cerr << explanation;
 }
 
 // What the legal schedule computes more than once.
@@ -135,7 +93,7 @@ int run_check(const CheckOptions& options) {
     json["verdict"] = verdict_of(state.error());
     json["refusal"] = to_json(state.error());
     const std::string where = options.target == "cpu:native" ? "" : " --target " + options.target;
-    print_verdict(options, json, schedule::to_string(state.error(), options.script, subject.source + where));
+    print_verdict(json, options.json, schedule::to_string(state.error(), options.script, subject.source + where));
     return static_cast<int>(schedule::exit_status(state.error().kind));
   }
   const bool too_idle = options.strict && !notes.empty();
@@ -161,7 +119,7 @@ int run_check(const CheckOptions& options) {
     json["recomputed"].push_back(
         {{"statement", each.statement}, {"instances", each.instances}, {"reference", each.reference}});
   const bool legal = json["verdict"] == "legal" || json["verdict"] == "not proved";
-  print_verdict(options, json, explanation);
+  print_verdict(json, options.json, explanation);
   if (legal && !options.json) print_recompute(*state);
   return static_cast<int>(legal ? ExitStatus::Success : ExitStatus::Refused);
 }

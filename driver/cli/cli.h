@@ -34,6 +34,8 @@ void add_keygen(const Verb& app);
 void add_sign(const Verb& app);
 void add_opt(const Verb& app);
 void add_templates(const Verb& app);
+void add_deps(const Verb& app);
+void add_prove(const Verb& app);
 
 // ---- options that several verbs share
 
@@ -66,6 +68,8 @@ std::vector<std::shared_ptr<const ir::Program>> load_programs(
     const OperatorOptions& options, std::vector<std::shared_ptr<const ir::Program>>* open = nullptr);
 // The same without binding sizes: for proofs. Of several programs the one called `name`.
 std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options, const std::string& name);
+// The same of a source that can be no model: of verbs that look at one Program.
+std::shared_ptr<const ir::Program> load_open_program(const OperatorOptions& options);
 // UserError(Usage) that lists the sizes of the Program which are not in `known`.
 void require_sizes(const ir::Program& program, const ir::Values& known);
 

@@ -6,6 +6,7 @@
 #include "driver/cli/cli.h"
 #include "ir/program_text.h"
 #include "lower/lower.h"
+#include "schedule/proof/isl_schedule_text.h"
 
 namespace polyte::cli {
 namespace {
@@ -100,6 +101,17 @@ std::string sass_text(const driver::BuiltKernel& kernel, const codegen::Target& 
   return with_newline(codegen::disassemble(codegen::assemble_ptx(object.device, target.machine)));
 }
 
+// Every script that was tried and refused, in the order of the trying.
+std::string refused_text(const driver::BuiltKernel& kernel, const Machine& machine) {
+  if (kernel.refused.empty())
+    return "# " + kernel.program->name + ": the proof refused nothing that " + driver::to_string(kernel.asked) +
+           " wrote\n";
+  std::string text;
+  for (const schedule::RefusedScript& refused : kernel.refused)
+    text += (text.empty() ? "" : "\n") + with_newline(schedule::print_refused(refused, kernel.program, machine));
+  return text;
+}
+
 std::string sync_text(const ir::LoopProgram& program) { return SyncPrinter().text(program); }
 
 }  // namespace
@@ -109,9 +121,9 @@ bool is_of_device(const std::string& kind) {
 }
 
 const std::vector<std::string>& emit_kinds() {
-  static const std::vector<std::string> kinds{"graph",      "groups", "program",   "template", "script",
-                                              "directives", "nest",   "loops",     "llvm-ir",  "asm",
-                                              "sync",       "ptx",    "resources", "memory",   "sass"};
+  static const std::vector<std::string> kinds{"graph",      "groups", "program",      "template", "script",  "refused",
+                                              "directives", "nest",   "isl-schedule", "loops",    "llvm-ir", "asm",
+                                              "sync",       "ptx",    "resources",    "memory",   "sass"};
   return kinds;
 }
 
@@ -119,9 +131,11 @@ std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kern
   if (kind == "program") return with_newline(ir::print(*kernel.program));
   if (kind == "template") return template_text(kernel);
   if (kind == "script") return with_newline(schedule::print(kernel.script));
+  if (kind == "refused") return refused_text(kernel, target.machine);
   if (kind == "directives")
     return with_newline(schedule::print(schedule::expand_to_directives(kernel.script, *kernel.state)));
   if (kind == "nest") return schedule::print_nests(kernel.state->tree);
+  if (kind == "isl-schedule") return with_newline(schedule::isl_schedule_text(*kernel.state));
   if (kind == "loops") return with_newline(ir::print(kernel.kernel.program));
   if (kind == "llvm-ir") return with_newline(codegen::emit_llvm_ir({&kernel.kernel, 1}, target));
   if (kind == "asm") return with_newline(codegen::emit_asm({&kernel.kernel, 1}, target));

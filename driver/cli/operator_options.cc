@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "driver/cli/cli.h"
+#include "driver/cli/model_options.h"
 #include "driver/compile/describe_target.h"
 #include "ir/program_text.h"
 #include "schedule/script/script.h"
@@ -138,6 +138,15 @@ std::vector<std::shared_ptr<const ir::Program>> load_programs(const OperatorOpti
     if (open) open->push_back(std::make_shared<const ir::Program>(program));
   }
   return result;
+}
+
+std::shared_ptr<const ir::Program> load_open_program(const OperatorOptions& options) {
+  if (is_model(options.source) || is_artifact(options.source))
+    throw UserError(ExitStatus::Usage,
+                    options.source +
+                        ": expected a file of Program text; polyte compile MODEL.onnx --emit program "
+                        "prints those of a model's groups");
+  return load_symbolic_program(options, "");
 }
 
 std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options, const std::string& name) {

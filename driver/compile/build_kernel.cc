@@ -53,7 +53,8 @@ void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOpti
                                                   .notes = &notes,
                                                   .templates = options.templates.get(),
                                                   .uses = &kernel.templates,
-                                                  .considered = &kernel.considered});
+                                                  .considered = &kernel.considered,
+                                                  .refused = &kernel.refused});
   if (script) {
     script->digest = ir::digest(*kernel.program);
     for (const std::string& note : notes) kernel.notes.push_back(said_by(kernel, note));
@@ -85,17 +86,21 @@ schedule::State replay_script(BuiltKernel& kernel, const Machine& machine, const
   replay_options.proof = derived ? schedule::ProofLevel::Final : options.proof;
   std::vector<std::string> idle;
   if (options.arm == Arm::Script) replay_options.notes = &idle;
-  std::vector<std::string> left_out;
+  std::vector<schedule::RefusedScript> left_out;
   Result<schedule::State, schedule::Refusal> state =
       is_persons ? schedule::replay(kernel.program, kernel.script, machine, replay_options)
                  : settle_script(kernel.program, kernel.script, machine, replay_options, left_out);
-  for (const std::string& line : left_out) kernel.notes.push_back(said_by(kernel, line));
+  for (schedule::RefusedScript& line : left_out) {
+    kernel.notes.push_back(said_by(kernel, line.what));
+    kernel.refused.push_back(std::move(line));
+  }
   if (state) {
     note_idle(kernel, idle, options);
     return *std::move(state);
   }
   if (is_persons) refuse(state.error(), options.arm == Arm::Script ? options.script_origin : kernel.script.name);
   // A derived script that does not replay is a fault of ours, but not a reason to give no program.
+  kernel.refused.push_back({"the whole script of " + to_string(kernel.asked), kernel.script, state.error()});
   fall_back(kernel, machine,
             {"its own script is refused: " +
                  without_newlines_at_end(schedule::to_string(state.error(), kernel.script.name, "")),
@@ -224,11 +229,14 @@ Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const
                                  {.affine_core_only = true,
                                   .keep_order = options.keep_order,
                                   .notes = options.notes,
-                                  .considered = options.considered});
+                                  .considered = options.considered,
+                                  .refused = options.refused});
     case Arm::Poly:
-      return poly::auto_schedule(
-          program, machine,
-          {.keep_order = options.keep_order, .notes = options.notes, .considered = options.considered});
+      return poly::auto_schedule(program, machine,
+                                 {.keep_order = options.keep_order,
+                                  .notes = options.notes,
+                                  .considered = options.considered,
+                                  .refused = options.refused});
     case Arm::Template:
       return schedule::make_template(program, machine, options);
     case Arm::Script:

@@ -18,6 +18,7 @@
 #include "codegen/codegen.h"
 #include "driver/compile/second_judge.h"
 #include "ir/interpret.h"
+#include "schedule/script/refused_script.h"
 #include "schedule/script/replay.h"
 #include "schedule/templates/templates.h"
 #include "support/checked.h"
@@ -66,9 +67,10 @@ struct BuiltKernel {
   std::shared_ptr<const schedule::State> state;
   codegen::Kernel kernel;  // Flat loops; interface: the Program's, then `packed`
   std::vector<PackedBuffer> packed;
-  ir::LoopProgram packing;              // reads Const buffers, writes the packed ones
-  std::vector<std::string> notes;       // declines, fallbacks, loops left serial: shown in every report
-  std::vector<std::string> considered;  // what the scheduler weighed, for --explain; empty: it does not say
+  ir::LoopProgram packing;                       // reads Const buffers, writes the packed ones
+  std::vector<std::string> notes;                // declines, fallbacks, loops left serial: shown in every report
+  std::vector<std::string> considered;           // what the scheduler weighed, for --explain; empty: it does not say
+  std::vector<schedule::RefusedScript> refused;  // what the scheduler tried and the proof refused
   std::vector<StageTime> times;
   SecondJudgement second_judge;
   Arm asked = Arm::Naive;

@@ -36,14 +36,14 @@ schedule::Refusal with_line(const std::shared_ptr<const ir::Program>& program, c
 
 Outcome settle_numbered(const std::shared_ptr<const ir::Program>& program, schedule::Script& script,
                         const Machine& machine, const schedule::ReplayOptions& options,
-                        std::vector<std::string>& left_out) {
+                        std::vector<schedule::RefusedScript>& left_out) {
   for (;;) {
     Outcome state = schedule::replay(program, script, machine, options);
     if (state) return state;
     const schedule::Refusal refusal = with_line(program, script, machine, state.error());
     const auto at = std::ranges::find(script.directives, refusal.line, &schedule::Directive::line);
     if (refusal.line == 0 || at == script.directives.end() || !may_be_left_out(at->operation)) return refusal;
-    left_out.push_back("'" + refusal.directive + "' is refused and left out: " + refusal.headline);
+    left_out.push_back({"'" + refusal.directive + "' is refused and left out: " + refusal.headline, script, refusal});
     script.directives.erase(at);
   }
 }
@@ -52,7 +52,7 @@ Outcome settle_numbered(const std::shared_ptr<const ir::Program>& program, sched
 
 Outcome settle_script(const std::shared_ptr<const ir::Program>& program, schedule::Script& script,
                       const Machine& machine, const schedule::ReplayOptions& options,
-                      std::vector<std::string>& left_out) {
+                      std::vector<schedule::RefusedScript>& left_out) {
   number(script);
   Outcome state = settle_numbered(program, script, machine, options, left_out);
   for (schedule::Directive& directive : script.directives) directive.line = 0;

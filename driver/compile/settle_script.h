@@ -7,14 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "schedule/script/refused_script.h"
 #include "schedule/script/replay.h"
 
 namespace polyte::driver {
 
-// `script` loses the lines that are left out; each is said in `left_out`, with the reason of its refusal.
+// `script` loses the lines that are left out; each is in `left_out`, with the script that still had it.
 Result<schedule::State, schedule::Refusal> settle_script(const std::shared_ptr<const ir::Program>& program,
                                                          schedule::Script& script, const Machine& machine,
                                                          const schedule::ReplayOptions& options,
-                                                         std::vector<std::string>& left_out);
+                                                         std::vector<schedule::RefusedScript>& left_out);
 
 }  // namespace polyte::driver

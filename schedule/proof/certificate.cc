@@ -9,6 +9,7 @@
 #include "ir/program_text.h"
 #include "schedule/proof/isl_bridge.h"
 #include "schedule/proof/isl_faults.h"
+#include "schedule/proof/isl_names.h"
 #include "schedule/proof/prover_impl.h"
 #include "schedule/state/contract.h"
 #include "schedule/state/fragments.h"
@@ -74,20 +75,6 @@ class OperationText {
     return text + ")";
   }
 };
-
-std::string text_of(const isl::set& set) {
-  char* text = isl_set_to_str(set.get());
-  std::string result = text;
-  free(text);
-  return result;
-}
-
-std::string text_of(const isl::map& map) {
-  char* text = isl_map_to_str(map.get());
-  std::string result = text;
-  free(text);
-  return result;
-}
 
 std::string kind_text(StatementKind kind) {
   switch (kind) {

@@ -75,6 +75,18 @@ class DependenceBuilder {
 
 }  // namespace
 
+std::string to_string(DependenceKind kind) {
+  switch (kind) {
+    case DependenceKind::Flow:
+      return "flow";
+    case DependenceKind::Anti:
+      return "anti";
+    case DependenceKind::Output:
+      return "output";
+  }
+  return "";
+}
+
 std::vector<Dependence> compute_dependences(const IslModel& basis) { return DependenceBuilder(basis).build(); }
 
 isl::map ordered_pairs(const Dependence& d, const IslModel& basis, const State& state) {

@@ -8,6 +8,7 @@
 namespace polyte::schedule {
 
 enum class DependenceKind { Flow, Anti, Output };
+std::string to_string(DependenceKind kind);  // flow, anti, output
 
 struct Dependence {
   DependenceKind kind = DependenceKind::Flow;

@@ -165,6 +165,8 @@ bool is_one_sum(const Basis& basis, const Dependence& d) {
   return is_reduction(d) || (d.updates && first.combiner == second.combiner && first.writes.size() == 1);
 }
 
+}  // namespace
+
 std::string headline_of(const Basis& basis, const Dependence& d) {
   if (is_one_sum(basis, d)) return "the updates of one element would change their order, and the contract is exact";
   switch (d.kind) {
@@ -178,34 +180,28 @@ std::string headline_of(const Basis& basis, const Dependence& d) {
   return "";
 }
 
-std::string kind_text(DependenceKind kind) {
-  switch (kind) {
-    case DependenceKind::Flow:
-      return "flow";
-    case DependenceKind::Anti:
-      return "anti";
-    case DependenceKind::Output:
-      return "output";
-  }
-  return "";
-}
-
-Counterexample explain(const Basis& basis, const OrderViolation& v) {
-  const Dependence& d = *v.dependence;
+Counterexample counterexample_of(const Basis& basis, const Dependence& d, const Point& point) {
   const ir::Statement& source = basis.model.statements[static_cast<std::size_t>(d.source)].statement->body;
   const ir::Statement& sink = basis.model.statements[static_cast<std::size_t>(d.sink)].statement->body;
   const auto split = static_cast<std::ptrdiff_t>(source.iterators.size());
   Counterexample c;
-  c.source = make_instance(source, {v.point.values.begin(), v.point.values.begin() + split});
-  c.sink = make_instance(sink, {v.point.values.begin() + split, v.point.values.end()});
-  c.sizes = v.point.params;
+  c.source = make_instance(source, {point.values.begin(), point.values.begin() + split});
+  c.sink = make_instance(sink, {point.values.begin() + split, point.values.end()});
+  c.sizes = point.params;
   c.size_names = basis.model.params;
-  c.watch = cell_text(d.source_access, source, v.point, 0);
-  c.dependence = kind_text(d.kind) + " of " +
+  c.watch = cell_text(d.source_access, source, point, 0);
+  c.dependence = to_string(d.kind) + " of " +
                  access_pattern(d.kind == DependenceKind::Anti ? d.sink_access : d.source_access) + ", from " +
                  source.name + " to " + sink.name;
   c.reference = to_string(c.source) + (d.kind == DependenceKind::Anti ? " reads " : " writes ") + c.watch + ", then " +
                 to_string(c.sink) + (d.kind == DependenceKind::Flow ? " reads it" : " writes it");
+  return c;
+}
+
+namespace {
+
+Counterexample explain(const Basis& basis, const OrderViolation& v) {
+  Counterexample c = counterexample_of(basis, *v.dependence, v.point);
   c.scheduled = to_string(c.sink) + " comes first";
   return c;
 }

@@ -42,6 +42,10 @@ std::vector<std::string> reordered_updates(Prover::Impl& impl, const IslModel& m
 // True where the order walk decides for this statement: not lifted, not a copy.
 bool keeps_instances(const ScheduledStatement& statement);
 
+// A pair of a dependence in words: what is wrong where it runs the other way, the two instances in the reference order.
+std::string headline_of(const Basis& basis, const Dependence& d);
+Counterexample counterexample_of(const Basis& basis, const Dependence& d, const Point& point);
+
 Instance make_instance(const ir::Statement& statement, const std::vector<std::int64_t>& values);
 std::string cell_text(const ir::Access& access, const ir::Statement& statement, const Point& point,
                       std::size_t first_value);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "schedule/script/script.h"
+#include "schedule/script/refused_script.h"
 #include "schedule/templates/template_text.h"
 #include "support/machine.h"
 #include "support/result.h"
@@ -28,6 +28,7 @@ struct TemplateOptions {
   const TemplateSet* templates = nullptr;          // null: own_templates()
   std::vector<TemplateUse>* uses = nullptr;        // receives what the nests took, in order
   std::vector<std::string>* considered = nullptr;  // not of templates: receives what poly weighed (PolyOptions)
+  std::vector<RefusedScript>* refused = nullptr;   // the same: what it tried and the proof refused
 };
 
 // A Script whose directives carry Provenance::Template, those of filled holes Provenance::TileModel. Sizes of the

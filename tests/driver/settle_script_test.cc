@@ -28,16 +28,17 @@ std::shared_ptr<const ir::Program> gemv() {
 TEST_CASE("a refused line that the rest does not need is left out, another is a refusal of the script") {
   const auto bound = gemv();
   const Machine machine = codegen::detect_host().machine;
-  const auto settle = [&](const std::string& lines, std::vector<std::string>& left_out) {
+  const auto settle = [&](const std::string& lines, std::vector<schedule::RefusedScript>& left_out) {
     schedule::Script script = schedule::parse_script("schedule gemv/test for gemv f64 exact\n" + lines, "test");
     schedule::ReplayOptions options;
     options.proof = schedule::ProofLevel::Final;
     return driver::settle_script(bound, script, machine, options, left_out);
   };
-  std::vector<std::string> left_out;
+  std::vector<schedule::RefusedScript> left_out;
   CHECK(static_cast<bool>(settle("stage nothing in register\nparallel y:i\n", left_out)));
   REQUIRE(left_out.size() == 1);
-  CHECK(left_out[0].starts_with("'stage nothing in register' is refused and left out: "));
+  CHECK(left_out[0].what.starts_with("'stage nothing in register' is refused and left out: "));
+  CHECK(left_out[0].script.directives.size() == 2);
   left_out.clear();
   CHECK_FALSE(static_cast<bool>(settle("split nothing by 4\n", left_out)));
   CHECK(left_out.empty());

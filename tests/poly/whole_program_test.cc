@@ -1,4 +1,5 @@
 // Programs with ordered regions: isl's orders of whole Programs, their price, and the scripts that come of them.
+#include "poly/auto_schedule.h"
 #include "poly/instance_order.h"
 #include "poly/loop_extents.h"
 #include "poly/order_price.h"
@@ -209,6 +210,32 @@ TEST_CASE("neighbours in the innermost loop of an in-place stencil do not wait f
   const auto state = schedule::replay(small, *script, one_core(), {schedule::ProofLevel::Full, {}});
   REQUIRE(static_cast<bool>(state));
   CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
+}
+
+TEST_CASE("a plan that the proof refuses is kept whole, and its text is refused too") {
+  constexpr const char* kSolver = R"(program trisolv(N)
+  in  L: f64[N, N]
+  in  b: f64[N]
+  out x: f64[N]
+  loop i in 0..N
+    S0: x[i] = b[i]
+    S1: x[i] += -L[i, j] * x[j]    for j in 0..i
+    S2: x[i] = x[i] / L[i, i]
+)";
+  const auto program = schedule::bound_program(kSolver, {{"N", 60}});
+  std::vector<schedule::RefusedScript> refused;
+  CHECK(auto_schedule(*program, schedule::wide_machine(), {.refused = &refused}));
+  REQUIRE(!refused.empty());
+  for (const schedule::RefusedScript& each : refused) {
+    const std::string text = schedule::print_refused(each, program, schedule::wide_machine());
+    CAPTURE(text);
+    CHECK(text.starts_with("# " + each.what + "\n#   "));
+    const schedule::Script script = schedule::parse_script(text, "refused.sched");
+    const auto state = schedule::replay(program, script, schedule::wide_machine(), {});
+    REQUIRE(!state);
+    CHECK(has(text, state.error().headline));
+    if (state.error().kind == schedule::RefusalKind::Illegal) CHECK(!state.error().counterexamples.empty());
+  }
 }
 
 }  // namespace polyte::poly

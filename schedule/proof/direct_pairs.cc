@@ -1,0 +1,149 @@
+#include "schedule/proof/direct_pairs.h"
+
+#include <isl/aff.h>
+#include <isl/flow.h>
+#include <isl/map.h>
+#include <isl/union_map.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+namespace polyte::schedule {
+namespace {
+
+using Key = std::tuple<int, int, int, DependenceKind, bool>;  // source, sink, buffer, kind, reduction
+
+class Joined {
+ public:
+  explicit Joined(const IslModel& basis) : basis_(basis) {}
+
+  void add(const Key& key, const isl::map& pairs) {
+    const auto [at, is_new] = found_.try_emplace(key, pairs);
+    if (!is_new) at->second = at->second.unite(pairs);
+  }
+
+  std::vector<RelatedPairs> all() const {
+    std::vector<RelatedPairs> result;
+    for (const auto& [key, pairs] : found_) {
+      const auto [source, sink, buffer, kind, reduction] = key;
+      if (pairs.is_empty()) continue;
+      const bool exact = is_exact(source, buffer) && is_exact(sink, buffer);
+      result.push_back({kind, source, sink, buffer, reduction, exact, pairs.coalesce()});
+    }
+    return result;
+  }
+
+ private:
+  const IslModel& basis_;
+  std::map<Key, isl::map> found_;
+
+  bool is_exact(int statement, int buffer) const {
+    return std::ranges::all_of(basis_.statements[static_cast<std::size_t>(statement)].accesses,
+                               [&](const IslAccess& access) { return access.buffer != buffer || access.exact; });
+  }
+};
+
+// Reads that a statement states are accesses of a tuple of their own, so that what an update does to its element is
+// told apart from them: S<i> updates, R<i> reads.
+constexpr const char* kStated = "R";
+
+bool is_stated(const IslAccess& access) { return !access.write && !access.own; }
+
+isl::map tagged(isl::map from_instances, std::size_t statement, bool stated) {
+  if (!stated) return from_instances;
+  isl_map* map = from_instances.release();
+  isl_id* id = isl_id_alloc(isl_map_get_ctx(map), (kStated + std::to_string(statement)).c_str(), nullptr);
+  return isl::manage(isl_map_set_tuple_id(map, isl_dim_in, id));
+}
+
+struct Accesses {  // of one buffer
+  isl_union_map *reads, *must_writes, *may_writes;
+};
+
+class DirectFinder {
+ public:
+  explicit DirectFinder(const IslModel& basis) : basis_(basis), joined_(basis) {
+    order_ = none();
+    for (std::size_t i = 0; i < basis_.statements.size(); ++i) {
+      const IslStatement& s = basis_.statements[i];
+      const isl::map time =
+          isl::manage(isl_map_from_multi_aff(to_multi_aff(s.domain.get_space(), "time", s.time).release()));
+      for (const bool stated : {false, true}) order_ = order_.unite(as_union(tagged(time, i, stated)));
+    }
+  }
+
+  std::vector<RelatedPairs> run() {
+    for (std::size_t b = 0; b < basis_.buffers.size(); ++b) add_buffer(static_cast<int>(b));
+    return joined_.all();
+  }
+
+ private:
+  const IslModel& basis_;
+  Joined joined_;
+  isl::union_map order_;
+
+  static isl::union_map as_union(const isl::map& map) { return isl::manage(isl_union_map_from_map(map.copy())); }
+
+  isl::union_map none() const { return isl::manage(isl_union_map_empty(isl_set_get_space(basis_.context.get()))); }
+
+  void add_buffer(int buffer) {
+    isl::union_map reads = none(), writes = none(), may_writes = none();
+    for (std::size_t i = 0; i < basis_.statements.size(); ++i)
+      for (const IslAccess& access : basis_.statements[i].accesses) {
+        if (access.buffer != buffer) continue;
+        isl::union_map& kind = !access.write ? reads : access.exact ? writes : may_writes;
+        kind = kind.unite(as_union(tagged(access.cells, i, is_stated(access))));
+      }
+    if (writes.is_empty() && may_writes.is_empty()) return;
+    const isl::union_map all_writes = writes.unite(may_writes);
+    add(DependenceKind::Flow, buffer, reads, writes, may_writes, std::nullopt);
+    add(DependenceKind::Output, buffer, all_writes, writes, may_writes, std::nullopt);
+    add(DependenceKind::Anti, buffer, all_writes, none(), reads, writes);
+  }
+
+  // From each sink back to the last source, and to those that may be it; what lies before a kill is none.
+  void add(DependenceKind kind, int buffer, const isl::union_map& sink, const isl::union_map& must,
+           const isl::union_map& may, const std::optional<isl::union_map>& kill) {
+    isl_union_access_info* info = isl_union_access_info_from_sink(sink.copy());
+    info = isl_union_access_info_set_must_source(info, must.copy());
+    info = isl_union_access_info_set_may_source(info, may.copy());
+    if (kill) info = isl_union_access_info_set_kill(info, kill->copy());
+    info = isl_union_access_info_set_schedule_map(info, order_.copy());
+    isl_union_flow* flow = isl_union_access_info_compute_flow(info);
+    const isl::union_map pairs = isl::manage(isl_union_flow_get_may_dependence(flow));
+    isl_union_flow_free(flow);
+    pairs.foreach_map([&](const isl::map& each) { add_pairs(kind, buffer, each); });
+  }
+
+  void add_pairs(DependenceKind kind, int buffer, const isl::map& each) {
+    const std::string from = isl_map_get_tuple_name(each.get(), isl_dim_in);
+    const std::string to = isl_map_get_tuple_name(each.get(), isl_dim_out);
+    const int source = std::stoi(from.substr(1)), sink = std::stoi(to.substr(1));
+    const bool is_update = statement_at(source).combiner != ir::Combiner::None;
+    const bool reduction = source == sink && is_update && from == to && from.front() == 'S';
+    isl_map* pairs = each.copy();
+    for (const auto& [side, statement] : {std::pair{isl_dim_in, source}, {isl_dim_out, sink}})
+      pairs = isl_map_set_tuple_id(
+          pairs, side, isl_id_alloc(isl_map_get_ctx(pairs), ("S" + std::to_string(statement)).c_str(), nullptr));
+    joined_.add({source, sink, buffer, kind, reduction}, isl::manage(pairs));
+  }
+
+  const ir::Statement& statement_at(int i) const {
+    return basis_.statements[static_cast<std::size_t>(i)].statement->body;
+  }
+};
+
+}  // namespace
+
+std::vector<RelatedPairs> direct_pairs(const IslModel& basis) { return DirectFinder(basis).run(); }
+
+std::vector<RelatedPairs> all_pairs(const IslModel& basis) {
+  Joined joined(basis);
+  for (const Dependence& d : compute_dependences(basis))
+    joined.add({d.source, d.sink, d.buffer, d.kind, is_reduction(d)}, d.pairs);
+  return joined.all();
+}
+
+}  // namespace polyte::schedule
