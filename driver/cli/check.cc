@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "driver/cli/model_options.h"
+#include "driver/cli/refusal_report.h"
 #include "driver/compile/execution_check.h"
 #include "driver/compile/second_judge.h"
 #include "driver/judge/certificate_text.h"
@@ -27,50 +28,11 @@ struct CheckOptions {
   bool json = false, by_execution = false, strict = false, bits = false, no_second_judge = false;
 };
 
-std::string verdict_of(const schedule::Refusal& refusal) {
-  switch (refusal.kind) {
-    case schedule::RefusalKind::Malformed:
-      return "malformed";
-    case schedule::RefusalKind::Stale:
-      return "stale";
-    case schedule::RefusalKind::Illegal:
-      return "illegal";
-    case schedule::RefusalKind::Unknown:
-    case schedule::RefusalKind::Conservative:
-      break;
-  }
-  return "unknown";
-}
-
-nlohmann::json to_json(const schedule::Refusal& refusal) {
-  nlohmann::json json{{"headline", refusal.headline}, {"directive", refusal.directive}, {"line", refusal.line}};
-  json["advice"] = refusal.advice;
-  json["counterexamples"] = nlohmann::json::array();
-  for (const schedule::Counterexample& c : refusal.counterexamples) {
-    json["counterexamples"].push_back({{"dependence", c.dependence},
-                                       {"reference", c.reference},
-                                       {"scheduled", c.scheduled},
-                                       {"watch", c.watch},
-                                       {"sizes", c.sizes}});
-  }
-  return json;
-}
-
 // What is checked: a Program whose sizes may be open, or a group of a model.
 struct Subject {
   std::shared_ptr<const ir::Program> program;
   std::string source;  // as `polyte interpret` takes it
 };
-
-// The sizes that were given, for the line that replays a refusal; a range is left to the counterexample.
-std::string shape_text(const std::vector<std::string>& shape) {
-  std::string text;
-  for (const std::string& size : shape) {
-    if (size.find("..") != std::string::npos) return "";
-    text += (text.empty() ? " --shape " : ",") + size;
-  }
-  return text;
-}
 
 Subject subject_of(const CheckOptions& options, schedule::Script& script) {
   const std::string& source = options.source.source;
