@@ -54,7 +54,7 @@ class Completer {
     for (CompletionCandidate& candidate : candidates) {
       if (!prove(candidate)) continue;
       considered.push_back("taken: " + candidate.source);
-      return Completion{std::move(candidate.script), candidate.source, std::move(considered)};
+      return Completion{std::move(candidate.script), candidate.source};
     }
     return std::nullopt;
   }
@@ -158,13 +158,14 @@ Result<Completion, Refusal> complete(const std::shared_ptr<const ir::Program>& p
   if (!schedule::has_holes(partial) && !partial.directives.empty()) {
     const auto state = schedule::replay(program, partial, machine, {schedule::ProofLevel::Full, {}});
     if (!state) return state.error();
-    return Completion{partial, "the script itself", {}};
+    return Completion{partial, "the script itself"};
   }
   Script header = partial;  // whom it is for
   header.directives.clear();
   if (const auto state = schedule::replay(program, header, machine, {schedule::ProofLevel::Off, {}}); !state)
     return state.error();
   PolyOptions own = options;
+  own.considered = nullptr;
   own.keep_order = own.keep_order || (partial.says_contract && partial.contract == schedule::Contract::Exact);
   const std::vector<CompletionSource> sources = completion_sources(*program, machine, own);
   Script whole = with_header(partial, *program, machine);
@@ -174,10 +175,12 @@ Result<Completion, Refusal> complete(const std::shared_ptr<const ir::Program>& p
       whole.contract = sources.front().script.contract;
       whole.reassociable = sources.front().script.reassociable;
     }
-    return Completion{std::move(whole), sources.front().name, {}};
+    return Completion{std::move(whole), sources.front().name};
   }
   Completer completer(program, whole, machine);
-  if (auto completion = completer.run(sources)) return *std::move(completion);
+  auto completion = completer.run(sources);
+  if (options.considered) *options.considered = std::move(completer.considered);
+  if (completion) return *std::move(completion);
   const Refusal fallback = completer.last_refusal.value_or(
       Refusal(schedule::RefusalKind::Malformed, "no schedule keeps what the script says"));
   return in_the_way(program, whole, machine, {sources.front(), sources.back()}, fallback);

@@ -13,13 +13,13 @@
 namespace polyte::poly {
 
 struct Completion {
-  schedule::Script script;              // proved; every pin holds
-  std::string source;                   // which schedule it was learnt from, "poly"
-  std::vector<std::string> considered;  // candidates with their prices, and why they lost
+  schedule::Script script;  // proved; every pin holds
+  std::string source;       // which schedule it was learnt from, "poly"
 };
 
 // The refusal where nothing that is legal keeps all pins: of the first line that stands in the way, with the
-// counterexample of the reference order under the pins.
+// counterexample of the reference order under the pins. `considered` of the options receives the candidates with their
+// prices, and why they lost.
 Result<Completion, schedule::Refusal> complete(const std::shared_ptr<const ir::Program>& program,
                                                const schedule::Script& partial, const Machine& machine,
                                                const PolyOptions& options = {});

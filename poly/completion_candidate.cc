@@ -149,16 +149,18 @@ class Candidate {
   }
 };
 
-void need(const std::string& statement, const std::string& loop, const schedule::Pins& pins,
-          std::vector<GivenSplit>& needed) {
-  for (const schedule::ScheduledStatement& s : pins.state().statements) {
-    if (!statement.empty() && s.body.name != statement) continue;
+// The split that a form needs: of the size that another statement has been given, else of any.
+void need(const std::string& loop, const schedule::Pins& pins, std::vector<GivenSplit>& needed) {
+  const std::vector<GivenSplit> given = given_splits(pins.parts().before);
+  for (const schedule::ScheduledStatement& s : pins.state().statements)
     for (const schedule::LoopRow& row : s.rows) {
       if (loop != schedule::tiles_of(row.loop) && loop != schedule::within_tile(row.loop)) continue;
-      if (std::ranges::find(needed, row.loop, &GivenSplit::loop) == needed.end())
-        needed.push_back({"", row.loop, {schedule::kSizeHole}, schedule::Tail::Cut});
+      if (std::ranges::find(needed, row.loop, &GivenSplit::loop) != needed.end()) continue;
+      const auto same = std::ranges::find(given, row.loop, &GivenSplit::loop);
+      const bool is_given = same != given.end();
+      needed.push_back({"", row.loop, is_given ? same->size : schedule::Size{schedule::kSizeHole},
+                        is_given ? same->tail : schedule::Tail::Cut});
     }
-  }
 }
 
 bool splits(const Directive& line, const std::string& loop) {
@@ -176,7 +178,7 @@ std::vector<GivenSplit> needed_splits(const schedule::Pins& pins, const schedule
     for (const schedule::PinnedForm& form : pin.forms) {
       std::set<std::string> loops;
       collect_loops(form.pattern, loops);
-      for (const std::string& loop : loops) need("", loop, pins, needed);
+      for (const std::string& loop : loops) need(loop, pins, needed);
     }
   std::erase_if(needed, [&](const GivenSplit& split) {
     return std::ranges::any_of(source.directives, [&](const Directive& line) { return splits(line, split.loop); });
@@ -206,9 +208,9 @@ Result<CompletionCandidate, Refusal> candidate_of(const CompletionTask& task, co
   if (!pins) return pins.error();
   std::vector<GivenSplit> needed =
       pins->parts().is_open() ? needed_splits(*pins, source.script) : std::vector<GivenSplit>{};
-  POLYTE_CHECK(needed.size() <= sizes.size(), "a size is missing");
-  for (std::size_t i = 0; i < needed.size(); ++i)
-    needed[i].size = {std::to_string(sizes[sizes.size() - needed.size() + i])};
+  auto size = sizes.rbegin();  // those of needed splits are the last
+  for (auto split = needed.rbegin(); split != needed.rend(); ++split)
+    if (split->size.text == schedule::kSizeHole) split->size = {std::to_string(*size++)};
   return Candidate(task, source, *pins).run(script, needed);
 }
 

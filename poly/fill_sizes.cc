@@ -28,7 +28,8 @@ class Holes {
   }
 
   std::vector<SizeHole> run(const std::vector<GivenSplit>& needed) {
-    for (const GivenSplit& split : needed) holes_.push_back({{split.loop}, {}, {}});
+    for (const GivenSplit& split : needed)
+      if (split.size.text == schedule::kSizeHole) holes_.push_back({{split.loop}, {}, {}});
     for (SizeHole& hole : holes_)
       for (const std::string& loop : hole.loops)
         if (const auto size = known_.find(loop); size != known_.end() && !hole.known && allows(hole, size->second))

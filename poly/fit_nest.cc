@@ -1,8 +1,7 @@
 #include "poly/fit_nest.h"
 
 #include <algorithm>
-#include <optional>
-#include <set>
+#include <map>
 
 namespace polyte::poly {
 namespace {
@@ -10,11 +9,14 @@ namespace {
 using schedule::LoopKind;
 using schedule::NestTree;
 
+constexpr int kNoForm = -1;
+
 struct FitLoop {
   std::string name, meant;  // in the State, and in the script's lines
   LoopKind kind = LoopKind::Serial;
-  int id = 0;            // of the loop in the State: shared by statements
-  int node = -1;         // of the form that it stands for; -1: none
+  int id = 0;  // of the loop in the State: shared by statements
+  // Of each form that names its statement and others: the node of the form that the loop is at.
+  std::map<int, int> nodes = {};
   bool is_said = false;  // its kind is
 };
 
@@ -71,9 +73,8 @@ bool has_all(const std::vector<FitLoop>& path, const std::vector<Step>& steps) {
 }
 
 // The path in the order of the steps; what they do not name goes into the first gap behind which it stood, else the
-// last one, else to the end. `is_own`: the statement is the form's, and its loops stand for the form's nodes.
-std::vector<FitLoop> in_order(const std::vector<FitLoop>& path, const std::vector<Step>& steps, bool strict,
-                              bool is_own) {
+// last one, else to the end. `form`: its number, where the loops stand for its nodes; kNoForm: they do not.
+std::vector<FitLoop> in_order(const std::vector<FitLoop>& path, const std::vector<Step>& steps, bool strict, int form) {
   std::vector<std::vector<FitLoop>> gaps(steps.size() + 1);
   const auto place_of = [&](const FitLoop& loop) {
     const auto before = [&](const Step& step) {  // the loop stood outside this one
@@ -92,7 +93,7 @@ std::vector<FitLoop> in_order(const std::vector<FitLoop>& path, const std::vecto
     if (std::ranges::find(steps, loop.meant, &Step::loop) != steps.end()) continue;
     const std::size_t place = place_of(loop);
     gaps[place].push_back(loop);
-    if (is_own) gaps[place].back().node = place < steps.size() ? steps[place].node : -1;
+    if (form != kNoForm) gaps[place].back().nodes[form] = place < steps.size() ? steps[place].node : kNoForm;
   }
   std::vector<FitLoop> result;
   for (std::size_t i = 0; i <= steps.size(); ++i) {
@@ -101,7 +102,7 @@ std::vector<FitLoop> in_order(const std::vector<FitLoop>& path, const std::vecto
     const FitLoop* said = find(path, steps[i].loop);
     if (!said) continue;
     result.push_back(*said);
-    if (is_own) result.back().node = steps[i].node;
+    if (form != kNoForm) result.back().nodes[form] = steps[i].node;
     if (!strict && steps[i].kind == LoopKind::Serial) continue;
     result.back().kind = steps[i].kind;
     result.back().is_said = true;
@@ -128,7 +129,7 @@ class Fit {
       FitLeaf& fit = leaves_.emplace_back(FitLeaf{schedule::leaf_said(*leaf, state.tree), {}});
       for (const schedule::Loop* loop : schedule::path_to(state.tree, leaf->statement))
         fit.path.push_back(
-            {loop->name, pins.meaning_of(state, *loop), loop->kind, static_cast<int>(loop->id), -1, false});
+            {loop->name, pins.meaning_of(state, *loop), loop->kind, static_cast<int>(loop->id), {}, false});
     }
   }
 
@@ -154,11 +155,14 @@ class Fit {
  private:
   std::vector<FitLeaf> leaves_;
   std::vector<std::size_t> share_;  // loops that a leaf shares with the one before
-  int next_node_ = 0;
+  int next_node_ = 0, next_form_ = 0;
 
   static bool is_one(const FitLoop& a, const FitLoop& b) {
     if (a.name != b.name) return false;
-    return a.node >= 0 && b.node >= 0 ? a.node == b.node : a.id == b.id;
+    bool is_same = a.id == b.id;  // unless a form says of both what is so
+    for (const auto& [form, node] : a.nodes)
+      if (const auto other = b.nodes.find(form); other != b.nodes.end()) is_same = node == other->second;
+    return is_same;
   }
   static std::size_t shared(const std::vector<FitLoop>& a, const std::vector<FitLoop>& b) {
     return static_cast<std::size_t>(std::ranges::mismatch(a, b, is_one).in1 - a.begin());
@@ -181,7 +185,7 @@ class Fit {
     while (begin != leaves_.begin() && is_near(*std::prev(begin), *begin)) --begin;
     while (end != leaves_.end() && is_near(*std::prev(end), *end)) ++end;
     for (auto leaf = begin; leaf != end; ++leaf)
-      if (has_all(leaf->path, form.steps)) leaf->path = in_order(leaf->path, form.steps, strict, false);
+      if (has_all(leaf->path, form.steps)) leaf->path = in_order(leaf->path, form.steps, strict, kNoForm);
   }
 
   void apply_to_statements(const std::vector<FormLeaf>& said, bool strict) {
@@ -195,8 +199,9 @@ class Fit {
       places.push_back(leaf);
     }
     follow(named, places, strict);
+    const int form = named.size() > 1 ? next_form_++ : kNoForm;
     for (std::size_t i = 0; i < named.size(); ++i)
-      places[i]->path = in_order(places[i]->path, named[i]->steps, strict, true);
+      places[i]->path = in_order(places[i]->path, named[i]->steps, strict, form);
     if (std::ranges::is_sorted(places)) return;
     std::vector<FitLeaf> moved;
     for (const FitLeaf* leaf : places) moved.push_back(*leaf);
@@ -219,7 +224,7 @@ class Fit {
         steps.push_back(step);
       }
       if (steps.empty() || !steps.back().loop.empty()) steps.push_back({"", LoopKind::Serial, -1});
-      leaf.path = in_order(leaf.path, steps, strict, false);
+      leaf.path = in_order(leaf.path, steps, strict, kNoForm);
     }
   }
 

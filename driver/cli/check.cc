@@ -34,6 +34,16 @@ struct Subject {
   std::string source;  // as `polyte interpret` takes it
 };
 
+// The sizes that were given, for the line that replays a refusal; a range is left to the counterexample.
+std::string shape_text(const std::vector<std::string>& shape) {
+  std::string text;
+  for (const std::string& size : shape) {
+    if (size.find("..") != std::string::npos) return "";
+    text += (text.empty() ? " --shape " : ",") + size;
+  }
+  return text;
+}
+
 Subject subject_of(const CheckOptions& options, schedule::Script& script) {
   const std::string& source = options.source.source;
   if (is_artifact(source))

@@ -46,9 +46,7 @@ int refuse(const CompleteOptions& options, const schedule::Refusal& refusal) {
     json["refusal"] = to_json(refusal);
     std::cout << json.dump(2) << "\n";
   }
-  const std::string& source = options.source.source;
-  const std::string quoted = source.find(' ') == std::string::npos ? source : "'" + source + "'";
-  std::cerr << schedule::to_string(refusal, options.script, quoted + shape_text(options.source.shape));
+  std::cerr << schedule::to_string(refusal, options.script, "");  // what has holes cannot be watched
   return static_cast<int>(schedule::exit_status(refusal.kind));
 }
 
@@ -58,8 +56,12 @@ int run_complete(const CompleteOptions& options) {
   const auto program = program_of(options, script);
   const Machine machine = target_from(options.target, options.threads).machine;
   poly::PolyOptions how;
+  std::vector<std::string> considered;
   how.keep_order = options.exact;
+  how.considered = &considered;
   const auto completion = poly::complete(program, script, machine, how);
+  if (options.explain)
+    for (const std::string& line : considered) std::cerr << line << "\n";
   if (!completion) return refuse(options, completion.error());
   const std::string text = schedule::print(completion->script);
   if (!options.output.empty()) write_file(options.output, text);
@@ -69,12 +71,10 @@ int run_complete(const CompleteOptions& options) {
                               {"verdict", "legal"},
                               {"had_holes", schedule::has_holes(script) || script.directives.empty()},
                               {"learnt_from", completion->source},
-                              {"considered", completion->considered}};
+                              {"considered", considered}};
     std::cout << json.dump(2) << "\n";
     return 0;
   }
-  if (options.explain)
-    for (const std::string& line : completion->considered) std::cerr << line << "\n";
   if (!schedule::has_holes(script) && !script.directives.empty())
     std::cerr << "note: " << options.script << " has no hole; a line `...` leaves more to poly\n";
   if (options.output.empty()) std::cout << text;

@@ -31,13 +31,4 @@ nlohmann::json to_json(const schedule::Refusal& refusal) {
   return json;
 }
 
-std::string shape_text(const std::vector<std::string>& shape) {
-  std::string text;
-  for (const std::string& size : shape) {
-    if (size.find("..") != std::string::npos) return "";
-    text += (text.empty() ? " --shape " : ",") + size;
-  }
-  return text;
-}
-
 }  // namespace polyte::cli

@@ -170,29 +170,28 @@ Result<Pins, Refusal> Pins::of(const std::shared_ptr<const ir::Program>& program
 std::string Pins::meaning_of(const State& state, const Loop& loop) const {
   std::vector<std::string> below = statements_below(state.tree, loop.id);
   std::erase_if(below, [&](const std::string& statement) { return !state_.find(statement); });  // copies, parts of sums
-  if (below.empty()) return loop.name + "'";
-  const auto counts = [&](const std::string& name, std::string_view chain) {
-    return std::ranges::all_of(below, [&](const std::string& statement) {
-      const LoopRow* meant = row_of(state_.at(statement), name);
-      const LoopRow* row = row_of(state.at(statement), loop.name);
-      return meant && row && is_part(row->value, meant->value, chain);
-    });
-  };
   std::vector<std::string> names;
-  for (const std::string& statement : below)
-    for (const LoopRow& row : state_.at(statement).rows)
-      if (!has(names, row.loop)) names.push_back(row.loop);
-  const auto is_named_so = [&](const std::string& name, std::string_view chain) {
-    return loop.name == name + std::string(chain) && counts(name, chain);
-  };
-  for (const std::string& name : names)
-    for (const std::string_view chain : kPartChains)
-      if (is_named_so(name, chain)) return loop.name;
   for (const std::string_view chain : kPartChains)
-    for (const std::string& name : names)
-      if (counts(name, chain)) return name + std::string(chain);
-  const auto is_taken = [&](const std::string& name) { return loop.name == name || loop.name.starts_with(name + "."); };
-  return std::ranges::any_of(names, is_taken) ? loop.name + "'" : loop.name;
+    for (const std::string& statement : below)
+      for (const LoopRow& row : state_.at(statement).rows) names.push_back(row.loop + std::string(chain));
+  // A loop, or the part of one that the rest of the name says.
+  const auto counts = [&](const std::string& statement, const std::string& name) {
+    const LoopRow* row = row_of(state.at(statement), loop.name);
+    return row && std::ranges::any_of(state_.at(statement).rows, [&](const LoopRow& meant) {
+             const std::string_view chain = std::string_view(name).substr(std::min(name.size(), meant.loop.size()));
+             return name == meant.loop + std::string(chain) &&
+                    std::ranges::find(kPartChains, chain) != std::end(kPartChains) &&
+                    is_part(row->value, meant.value, chain);
+           });
+  };
+  const auto is_meant = [&](const std::string& name) {
+    return std::ranges::all_of(below, [&](const std::string& statement) { return counts(statement, name); });
+  };
+  const bool is_known = std::ranges::find(names, loop.name) != names.end();
+  if (is_known && is_meant(loop.name)) return loop.name;
+  const auto meant = std::ranges::find_if(names, is_meant);
+  if (meant != names.end() && !below.empty()) return *meant;
+  return is_known || below.empty() ? loop.name + "'" : loop.name;
 }
 
 NestTree Pins::by_meaning(const State& state) const {
@@ -206,6 +205,38 @@ NestTree Pins::by_meaning(const State& state) const {
 }
 
 // --- whether they hold
+
+namespace {
+
+void collect_paths(const NestTree& tree, std::vector<std::string> above,
+                   std::map<std::string, std::vector<std::string>>& into) {
+  if (const NestLeaf* leaf = std::get_if<NestLeaf>(&tree->op)) {
+    into[leaf->statement] = std::move(above);
+  } else if (const NestLoop* loop = std::get_if<NestLoop>(&tree->op)) {
+    if (loop->name != kRestHole) above.push_back(loop->name);
+    collect_paths(loop->body, std::move(above), into);
+  } else {
+    for (const NestTree& child : std::get<NestSequence>(tree->op).children) collect_paths(child, above, into);
+  }
+}
+
+// Why a nest has not the form: loops that a statement has not, else the nest itself.
+std::string other_form(const NestTree& pattern, const NestTree& nest) {
+  std::map<std::string, std::vector<std::string>> wanted, there;
+  collect_paths(pattern, {}, wanted);
+  collect_paths(nest, {}, there);
+  for (const auto& [statement, loops] : wanted) {
+    if (statement == kRestHole) continue;
+    const auto found = there.find(statement);
+    if (found == there.end()) return "there is no statement " + statement;
+    for (const std::string& loop : loops)
+      if (!has(found->second, loop))
+        return statement + " has no loop " + loop + " (its loops are " + joined(found->second) + ")";
+  }
+  return "the nest has another form: " + print(nest);
+}
+
+}  // namespace
 
 std::vector<BrokenPin> Pins::broken_in(const State& filled, const State& end) const {
   std::vector<BrokenPin> broken;
@@ -222,7 +253,7 @@ std::vector<BrokenPin> Pins::broken_in(const State& filled, const State& end) co
     const bool is_open = line && has_holes(line->tree);
     for (const PinnedForm& form : pin.forms)
       if (why.empty() && !matches(form.pattern, is_open ? last : nest, form.strict))
-        why = "the nest has another form: " + print(is_open ? last : nest);
+        why = other_form(form.pattern, is_open ? last : nest);
     if (!why.empty()) broken.push_back({pin.line, why});
   }
   return broken;
@@ -287,7 +318,8 @@ std::vector<BrokenPin> broken_pins(const std::shared_ptr<const ir::Program>& pro
   Script above = partial;  // with the sizes of the finished one
   above.directives.assign(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(parts.before.size()));
   above.directives.insert(above.directives.end(), parts.nests.begin(), parts.nests.end());
-  above.digest = completed.digest, above.contract = completed.contract, above.reassociable = completed.reassociable;
+  above.digest = completed.digest, above.target = completed.target, above.threads = completed.threads;
+  above.dtype = completed.dtype, above.contract = completed.contract, above.reassociable = completed.reassociable;
   const auto pins = Pins::of(program, above, machine, ProofLevel::Off);
   if (!pins) return {{lines.front(), pins.error().headline}};
   std::vector<State> states;

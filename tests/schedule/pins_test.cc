@@ -66,7 +66,7 @@ TEST_CASE("a split is pinned by what its loops count, whole or in parts") {
   CHECK(broken("split k by 4\n...\n", "split k by 2\n" + rest) ==
         "line 2: split k by 4   tail guard: it is now: split k by 2   tail guard");
   CHECK(broken("split k by 4\n...\n", "split k by 4\nfuse acc.update: k.o, k.i as k\n") ==
-        "line 2: split k by 4   tail guard: acc.update has no loop that counts k//4");
+        "line 2: split k by 4   tail guard: acc.update has no loop that counts k % 4");
 }
 
 TEST_CASE("kinds, orders, and loops in common are pinned") {
@@ -85,6 +85,12 @@ TEST_CASE("a loop is known by what it counts") {
   CHECK(broken("nest ... > m > ... > n > y\n", turned + "nest m > n > y\n") != "");
   CHECK(broken("nest ... > m > ... > n > y\n", turned + "nest n > m > y\n") == "");
   CHECK(broken("nest ... > par m.o > ... > y\n", "split y: m by 4\nparallel y: m.o\n") == "");
+}
+
+TEST_CASE("a loop that one statement has and another gets") {
+  const std::string open = "split acc.init: m by 4\nnest m.o > { ... > acc.init; ... > acc.update }\n";
+  CHECK(broken(open, "split acc.init: m by 4\nsplit acc.update: m by 4\n"
+                     "nest m.o > { m.i > n > acc.init; k > m.i > n > acc.update }\n") == "");
 }
 
 TEST_CASE("storage and hints are pinned") {

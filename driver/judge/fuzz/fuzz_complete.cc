@@ -24,7 +24,7 @@ Verdict check(CompletionRun& result, const std::shared_ptr<const ir::Program>& p
     const std::string text = refusal.directive + ": " + refusal.headline;
     if (result.is_witnessed) return failed("no completion", text);
     const bool is_illegal = refusal.kind == schedule::RefusalKind::Illegal;
-    return {.outcome = is_illegal ? Outcome::Illegal : Outcome::Malformed, .detail = text};
+    return {.outcome = is_illegal ? Outcome::Illegal : Outcome::Undecided, .detail = text};
   }
   result.completed.script = completion->script;
   const auto broken = schedule::broken_pins(program, result.partial, completion->script, machine);

@@ -103,14 +103,28 @@ class PinDraw {
   }
 
   void add_form(NestTree pattern) {
+    if (!pins_.is_witnessed && !stands_behind_split(pattern)) return;
     pins_.is_witnessed = pins_.is_witnessed && schedule::matches(pattern, nest_, false);
     nests_.push_back(line(schedule::Nest{"", std::move(pattern)}));
   }
 
-  // Of the witness with its own size, another one, or a hole; or of any loop.
+  // The loops of a form are those that a split has left.
+  bool stands_behind_split(const NestTree& tree) const {
+    if (const auto* sequence = std::get_if<schedule::NestSequence>(&tree->op))
+      return std::ranges::all_of(sequence->children, [&](const NestTree& child) { return stands_behind_split(child); });
+    const auto* loop = std::get_if<schedule::NestLoop>(&tree->op);
+    if (!loop) return true;
+    const auto is_split = [&](const schedule::Directive& each) {
+      const auto* split = std::get_if<schedule::Split>(&each.operation);
+      return split && split->loop.loop == loop->name;
+    };
+    return std::ranges::none_of(lines_, is_split) && stands_behind_split(loop->body);
+  }
+
+  // With a size of any kind, or a hole. Forms that speak of the whole loop are void then.
   void add_split() {
     const LeafPath* leaf = a_leaf();
-    if (!leaf || !lines_.empty()) return;
+    if (!leaf || !lines_.empty() || !nests_.empty()) return;
     const ir::Statement& statement = program_->statement(leaf->statement);
     if (statement.iterators.empty()) return;
     const std::string& loop = random_.pick(statement.iterators);
