@@ -59,6 +59,21 @@ class Completer {
     return std::nullopt;
   }
 
+  // poly's script under the header, the reference order where it has none.
+  Completion automatic(const PolyOptions& options) {
+    CompletionCandidate candidate{"poly", partial_, 0, 0, 0};
+    Script& script = candidate.script;
+    if (const auto own = auto_schedule(*program_, machine_, options)) {
+      script.directives = own->directives;
+      if (!script.says_contract) script.contract = own->contract, script.reassociable = own->reassociable;
+      candidate.added = script.directives.size();
+      if (prove(candidate)) return {std::move(script), candidate.source};
+    }
+    script = partial_;
+    script.directives.clear();
+    return {std::move(script), "reference order"};
+  }
+
  private:
   const std::shared_ptr<const ir::Program> program_;
   const Script& partial_;
@@ -167,17 +182,10 @@ Result<Completion, Refusal> complete(const std::shared_ptr<const ir::Program>& p
   PolyOptions own = options;
   own.considered = nullptr;
   own.keep_order = own.keep_order || (partial.says_contract && partial.contract == schedule::Contract::Exact);
-  const std::vector<CompletionSource> sources = completion_sources(*program, machine, own);
   Script whole = with_header(partial, *program, machine);
-  if (pins_nothing(partial)) {
-    whole.directives = sources.front().script.directives;
-    if (!partial.says_contract) {
-      whole.contract = sources.front().script.contract;
-      whole.reassociable = sources.front().script.reassociable;
-    }
-    return Completion{std::move(whole), sources.front().name};
-  }
   Completer completer(program, whole, machine);
+  if (pins_nothing(partial)) return completer.automatic(own);
+  const std::vector<CompletionSource> sources = completion_sources(*program, machine, own);
   auto completion = completer.run(sources);
   if (options.considered) *options.considered = std::move(completer.considered);
   if (completion) return *std::move(completion);

@@ -14,8 +14,9 @@ constexpr double kLine = 64, kUsable = 0.75;
 constexpr double kLevel2 = 32, kLevel3 = 12, kMemory = 3;  // bytes a cycle
 constexpr double kLoadsACycle = 2, kStoresACycle = 1, kGather = 3;
 constexpr double kLatency = 4, kDivision = 4, kCall = 12, kSpill = 2, kLoopStart = 6;
-constexpr double kBeside = 0.25;  // of loads and stores, beside arithmetic
-constexpr double kUnknown = 64;   // an open extent
+constexpr double kBeside = 0.25;                      // of loads and stores, beside arithmetic
+constexpr double kMostInTile = 64, kLongTile = 1.25;  // instructions of a tile that stay near, and beyond
+constexpr double kUnknown = 64;                       // an open extent
 constexpr double kStartThreads = 5000;
 
 struct PricedLoop {
@@ -131,6 +132,11 @@ class Pricer {
     return loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vector;
   }
 
+  bool is_unrolled(std::size_t from) const {
+    return std::any_of(loops_.begin() + static_cast<std::ptrdiff_t>(from), loops_.end(),
+                       [](const PricedLoop& loop) { return loop.kind == LoopKind::Unrolled; });
+  }
+
   // Of one run of the innermost loops that are unrolled or vectors: a tile, whose operands are loaded once.
   double issue_cycles() const {
     std::size_t first = loops_.size();
@@ -165,7 +171,8 @@ class Pricer {
                          kBeside * (loads / kLoadsACycle + stores / kStoresACycle) + kSpill * spilled;
     double start = 0;
     if (first > 0 || !is_tile) start = kLoopStart * around / loops_[is_tile ? first - 1 : lane].trips;
-    return around * (is_chain ? std::max(slots, kLatency) : slots) + start;
+    const double run = is_chain ? std::max(slots, kLatency) : slots;
+    return around * run * (is_tile && is_unrolled(first) && points > kMostInTile ? kLongTile : 1) + start;
   }
 
   double footprint(const Reference& reference, std::size_t from) const {

@@ -54,7 +54,8 @@ TEST_CASE("nothing pinned is poly's script") {
 }
 
 TEST_CASE("everything pinned is the script itself") {
-  const std::string lines = "split n by 8   tail cut\nnest m > n.o > { <n.i> > acc.init; k > <n.i> > acc.update; <n.i> > y }\n";
+  const std::string lines =
+      "split n by 8   tail cut\nnest m > n.o > { <n.i> > acc.init; k > <n.i> > acc.update; <n.i> > y }\n";
   const auto completion = complete(dense(), partial_of(*dense(), lines), one_core());
   REQUIRE(static_cast<bool>(completion));
   CHECK(body_of(schedule::print(completion->script)) == lines);
@@ -66,7 +67,8 @@ TEST_CASE("a size that is given, and one that is asked for") {
   CHECK(has(given, "[m.i]"));
   CHECK(has(given, "stage acc at"));
   const std::string asked = completed(dense(), "param F = ? in {2, 4}\nsplit m by F   tail cut\n");
-  CHECK((has(asked, "param F = 2 in {2, 4}   #: tile-model\n") || has(asked, "param F = 4 in {2, 4}   #: tile-model\n")));
+  CHECK(
+      (has(asked, "param F = 2 in {2, 4}   #: tile-model\n") || has(asked, "param F = 4 in {2, 4}   #: tile-model\n")));
   CHECK(has(completed(jacobi(), "split t by 3   tail cut\n...\n"), "#: isl"));
 }
 

@@ -51,7 +51,8 @@ TEST_CASE("holes are told, all of them, and what fills them") {
   const Script script = lines("split k by ?\nparam F = ? in {2, 4}\nnest m > ...\n");
   const auto refusal = refuse_holes(script);
   REQUIRE(refusal.has_value());
-  CHECK(to_string(*refusal, "s.sched", "") == R"(s.sched:2: split k by ?   tail guard  is not a schedule: a size is open: polyte complete fills it
+  CHECK(to_string(*refusal, "s.sched", "") ==
+        R"(s.sched:2: split k by ?   tail guard  is not a schedule: a size is open: polyte complete fills it
   also open     3: param F = ? in {2, 4}
   also open     4: nest m > ...
 )");
@@ -73,9 +74,11 @@ TEST_CASE("kinds, orders, and loops in common are pinned") {
   CHECK(broken("parallel y: m\n...\n", "parallel y: m\nsplit y: n by 4\n") == "");
   CHECK(broken("parallel y: m\n...\n", "parallel y: m\nnest m > n > y\n") ==
         "line 2: parallel y:m: the nest has another form: { m > n > acc.init; m > n > k > acc.update; m > n > y }");
-  CHECK(broken("reorder y: n > m\n...\n", "reorder y: n > m\nnest m > n > y\n") !=  "");
-  CHECK(broken("merge acc.init, acc.update through m\n...\n",
-               "merge acc.init, acc.update through m\nnest { m > n > acc.init; m > n > k > acc.update; m > n > y }\n") != "");
+  CHECK(broken("reorder y: n > m\n...\n", "reorder y: n > m\nnest m > n > y\n") != "");
+  CHECK(
+      broken("merge acc.init, acc.update through m\n...\n",
+             "merge acc.init, acc.update through m\nnest { m > n > acc.init; m > n > k > acc.update; m > n > y }\n") !=
+      "");
   CHECK(broken("nest m > n > { acc.init; k > acc.update; y }\n...\n",
                "nest m > n > { acc.init; k > acc.update; y }\nparallel m\n") != "");
 }
@@ -89,8 +92,9 @@ TEST_CASE("a loop is known by what it counts") {
 
 TEST_CASE("a loop that one statement has and another gets") {
   const std::string open = "split acc.init: m by 4\nnest m.o > { ... > acc.init; ... > acc.update }\n";
-  CHECK(broken(open, "split acc.init: m by 4\nsplit acc.update: m by 4\n"
-                     "nest m.o > { m.i > n > acc.init; k > m.i > n > acc.update }\n") == "");
+  CHECK(broken(open,
+               "split acc.init: m by 4\nsplit acc.update: m by 4\n"
+               "nest m.o > { m.i > n > acc.init; k > m.i > n > acc.update }\n") == "");
 }
 
 TEST_CASE("storage and hints are pinned") {

@@ -129,13 +129,13 @@ void run_import(std::uint64_t run, const FuzzOptions& options, RunResult& result
 
 void run_complete(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options, RunResult& result) {
   const CompletionRun completion = run_completion(options.seed, run, options.native_percent, target);
+  const Case& asked = completion.asked.drawn;
   result.verdict = completion.verdict;
-  result.native = completion.completed.native;
-  result.directives = completion.completed.script.directives.size();
+  result.native = asked.native;
+  result.directives = completion.completed.directives.size();
   if (result.verdict.outcome == Outcome::Failed)
-    result.failure =
-        FuzzFailure{run, result.verdict.failure, result.verdict.detail, shown(completion.completed.program),
-                    schedule::print(completion.partial) + schedule::print(completion.completed.script)};
+    result.failure = FuzzFailure{run, result.verdict.failure, result.verdict.detail, shown(asked.program),
+                                 schedule::print(asked.script) + "\n" + schedule::print(completion.completed)};
 }
 
 RunResult run_one(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options) {
@@ -192,6 +192,8 @@ void add(FuzzReport& report, const RunResult& result) {
 
 Case random_case(const FuzzOptions& options, std::uint64_t run, const codegen::Target& target,
                  ScriptStatistics& statistics) {
+  if (options.kind == FuzzKind::Complete)
+    return completion_case(options.seed, run, options.native_percent, target).drawn;
   Random random(options.seed, run);
   Case c;
   c.native = random.chance(options.native_percent);
