@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "poly/fill_sizes.h"
 #include "schedule/script/own_script.h"
@@ -41,7 +42,8 @@ class Completer {
       : program_(program), partial_(partial), machine_(machine), prover_(program) {}
 
   std::vector<std::string> considered;
-  std::optional<Refusal> last_refusal;  // of the last candidate: that of the reference order
+  std::optional<Refusal>
+      last_refusal;  // one with a counterexample where there is one, the reference order's before others
 
   std::optional<Completion> run(const std::vector<CompletionSource>& sources) {
     std::vector<CompletionCandidate> candidates;
@@ -83,7 +85,9 @@ class Completer {
   void lose(const std::string& source, const Refusal& refusal) {
     considered.push_back(source + ": lost: " + (refusal.directive.empty() ? "" : refusal.directive + ": ") +
                          refusal.headline);
-    if (source == "reference order") last_refusal = refusal;
+    const bool has_one = last_refusal && !last_refusal->counterexamples.empty();
+    if (!last_refusal || !has_one || (source == "reference order" && !refusal.counterexamples.empty()))
+      last_refusal = refusal;
   }
 
   void add(const CompletionSource& source, std::vector<CompletionCandidate>& candidates) {
@@ -121,6 +125,21 @@ class Completer {
     return false;
   }
 };
+
+// Sums that lines of the person add up in another order, where the header does not speak of it: as those of poly may.
+void allow_own_orders(Script& whole, const std::vector<CompletionSource>& sources) {
+  const auto parts_a_sum = [](const Directive& line) {
+    return is_any_of<schedule::SplitReduction, schedule::Rfactor>(line.operation);
+  };
+  if (whole.says_contract || std::ranges::none_of(whole.directives, parts_a_sum)) return;
+  std::set<std::string> loops;
+  for (const CompletionSource& source : sources)
+    loops.insert(source.script.reassociable.begin(), source.script.reassociable.end());
+  if (loops.empty()) return;
+  whole.says_contract = true;
+  whole.contract = schedule::Contract::Reassoc;
+  whole.reassociable.assign(loops.begin(), loops.end());
+}
 
 // The header with what it leaves open.
 Script with_header(const Script& partial, const ir::Program& program, const Machine& machine) {
@@ -186,6 +205,7 @@ Result<Completion, Refusal> complete(const std::shared_ptr<const ir::Program>& p
   Completer completer(program, whole, machine);
   if (pins_nothing(partial)) return completer.automatic(own);
   const std::vector<CompletionSource> sources = completion_sources(*program, machine, own);
+  allow_own_orders(whole, sources);
   auto completion = completer.run(sources);
   if (options.considered) *options.considered = std::move(completer.considered);
   if (completion) return *std::move(completion);

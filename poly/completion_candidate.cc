@@ -174,12 +174,11 @@ bool splits(const Directive& line, const std::string& loop) {
 
 std::vector<GivenSplit> needed_splits(const schedule::Pins& pins, const schedule::Script& source) {
   std::vector<GivenSplit> needed;
-  for (const schedule::PinnedLine& pin : pins.all())
-    for (const schedule::PinnedForm& form : pin.forms) {
-      std::set<std::string> loops;
-      collect_loops(form.pattern, loops);
-      for (const std::string& loop : loops) need(loop, pins, needed);
-    }
+  for (const Directive& nest : pins.parts().nests) {
+    std::set<std::string> loops;
+    collect_loops(std::get<schedule::Nest>(nest.operation).tree, loops);
+    for (const std::string& loop : loops) need(loop, pins, needed);
+  }
   std::erase_if(needed, [&](const GivenSplit& split) {
     return std::ranges::any_of(source.directives, [&](const Directive& line) { return splits(line, split.loop); });
   });
