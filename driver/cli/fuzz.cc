@@ -143,6 +143,7 @@ void add_fuzz(const Verb& app) {
   verb.example("polyte fuzz schedule --runs 500 --seed 1");
   add_fuzzer(verb, "schedule", "random Programs under random Scripts", fuzz::FuzzKind::Schedule);
   add_fuzzer(verb, "poly", "random Programs under the Scripts of our schedulers", fuzz::FuzzKind::Poly);
+  add_fuzzer(verb, "complete", "random scripts with holes on twenty Programs", fuzz::FuzzKind::Complete);
   add_fuzzer(verb, "graph", "random graphs through passes, fusion and kernels", fuzz::FuzzKind::Graph);
   add_fuzzer(verb, "import", "damaged ONNX models into the importer", fuzz::FuzzKind::Import);
 }

@@ -1,4 +1,4 @@
-// What `check` and `prove` say of a schedule: the same words, fields and exit statuses.
+// What `check`, `complete` and `prove` say of a schedule: the same words, fields and exit statuses.
 #pragma once
 
 #include <nlohmann/json.hpp>

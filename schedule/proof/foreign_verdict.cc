@@ -195,7 +195,8 @@ class Judge {
         for (const Times& b : children) {
           const auto &source = a[static_cast<std::size_t>(d.source)], &sink = b[static_cast<std::size_t>(d.sink)];
           if (&a == &b || !source || !sink) continue;
-          const isl::map wrong = ordered_pairs(d, impl_.basis.model, *model_.state).intersect(source->apply_range(sink->reverse()));
+          const isl::map wrong =
+              ordered_pairs(d, impl_.basis.model, *model_.state).intersect(source->apply_range(sink->reverse()));
           if (wrong.is_empty()) continue;
           Refusal refusal = about(d, wrong, headline_of(impl_.basis, d));
           refusal.counterexamples.front().scheduled =

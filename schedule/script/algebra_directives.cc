@@ -31,7 +31,7 @@ void parse_split_reduction(LineParser& line, std::vector<Operation>& into) {
   line.expect(":");
   directive.loop = line.name("a loop");
   line.expect("by");
-  directive.parts = line.size();
+  directive.parts = line.size_or_hole();
   line.expect("as");
   directive.partial = line.name("a name for the parts");
   if (line.accept("tree")) {

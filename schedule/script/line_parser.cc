@@ -58,7 +58,10 @@ std::string LineParser::raw(bool stop_at_comma) {
   int depth = 0;
   for (; peek().kind != Token::Kind::End; ++at_) {
     const std::string& t = peek().text;
-    if (t == "?") fail("a hole ('?') needs a name to be filled by: param F = ? on a line before, and F here");
+    if (t == "?")
+      fail(
+          "a hole ('?') stands for the whole size of a split, a tile or an unroll; elsewhere it needs a name to be "
+          "filled by: param F = ? on a line before, and F here");
     if (depth == 0 && (kStops.count(t) > 0 || t == ")" || t == "]" || t == "}" || t == "{" || t == ";")) break;
     if (depth == 0 && stop_at_comma && t == ",") break;
     if (t == "(" || t == "[") ++depth;
@@ -172,8 +175,8 @@ NestTree LineParser::node() {
 }
 
 NestTree LineParser::bare_node() {
-  if (is("...") || is("?"))
-    fail("a hole ('" + peek().text + "') needs a name to be filled by: let rest = ... on a line before, and rest here");
+  if (is("?")) fail("a hole of a nest is written '...', and '?' asks for a size");
+  if (accept(kRestHole)) return is(">") ? loop_node(kRestHole, LoopKind::Serial) : nest_statement(kRestHole);
   if (accept("{")) return sequence();
   if (const LoopKind kind = kind_before_name(); kind != LoopKind::Serial) return loop_node(name("a loop"), kind);
   if (accept("[")) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "schedule/script/holes.h"
 #include "schedule/script/script_lexer.h"
 
 namespace polyte::schedule {
@@ -31,6 +32,7 @@ class LineParser {
   // Raw text up to a comma, a closing bracket or a word that goes on with the directive.
   std::string raw(bool stop_at_comma = true);
   Size size() { return {raw()}; }
+  Size size_or_hole() { return accept("?") ? Size{kSizeHole} : size(); }
   LoopName loop_name();             // k, acc.update:k
   LoopName selected_loop();         // the same, or a pattern: all:*.i
   std::string optional_selector();  // `acc:` before a loop, or empty

@@ -14,7 +14,7 @@ void parse_split(LineParser& line, std::vector<Operation>& into) {
     split.loop = {selector, line.name("a loop")};
     split.into = line.accept("into");
     if (!split.into && !line.accept("by")) LineParser::fail("expected 'by' or 'into', got " + line.shown());
-    split.factor = line.size();
+    split.factor = line.size_or_hole();
     if (line.accept("from")) split.from = line.size();
     into.push_back(split);
   } while (line.accept(","));
@@ -31,7 +31,7 @@ void parse_tile(LineParser& line, std::vector<Operation>& into) {
   line.expect(")");
   line.expect("by");
   line.expect("(");
-  do tile.factors.push_back(line.size());
+  do tile.factors.push_back(line.size_or_hole());
   while (line.accept(","));
   line.expect(")");
   tile.tail = line.tail();
@@ -93,7 +93,7 @@ void parse_unroll(LineParser& line, std::vector<Operation>& into) {
   do {
     Unroll unroll{line.selected_loop(), {}};
     if (unroll.loop.statement.empty()) unroll.loop.statement = selector;
-    if (line.accept("by")) unroll.by = line.size();
+    if (line.accept("by")) unroll.by = line.size_or_hole();
     into.push_back(unroll);
   } while (line.accept(","));
 }
@@ -106,7 +106,7 @@ LoopName selected_loop(LineParser& line) {
 void parse_unroll_and_jam(LineParser& line, std::vector<Operation>& into) {
   UnrollAndJam jam{selected_loop(line), {}};
   line.expect("by");
-  jam.by = line.size();
+  jam.by = line.size_or_hole();
   into.push_back(jam);
 }
 

@@ -127,10 +127,12 @@ void parse_header(const std::string& text, Script& script) {
   if (at < words.size()) {
     if (const auto dtype = dtype_from_string(words[at])) {
       script.dtype = *dtype;
+      script.says_dtype = true;
       ++at;
     }
   }
-  if (at < words.size()) parse_contract(words, at, script);
+  script.says_contract = at < words.size();
+  if (script.says_contract) parse_contract(words, at, script);
 }
 
 // The directives of a file: a stack of one for transactions, one of blocks for `specialize`.
@@ -258,7 +260,8 @@ class ScriptParser {
       transaction_.reset();
       return;
     }
-    for (Operation& operation : parse_directive(line.text)) {
+    const bool is_rest = line.text == kRestHole;  // nest ...
+    for (Operation& operation : parse_directive(is_rest ? "nest " + line.text : line.text)) {
       Directive directive = {std::move(operation), line.provenance, line.line, file()};
       if (transaction_)
         std::get<Transaction>(transaction_->operation).steps.push_back(std::move(directive));

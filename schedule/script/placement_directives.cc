@@ -89,7 +89,9 @@ std::string print_reverse_compute_at(const ReverseComputeAt& d) {
 
 std::string print_place(const Place& d) { return "place " + d.statement + print(d.when); }
 
-std::string print_nest_directive(const Nest& d) { return "nest " + selector(d.name) + print(d.tree); }
+std::string print_nest_directive(const Nest& d) {
+  return is_rest(d.tree) ? kRestHole : "nest " + selector(d.name) + print(d.tree);
+}
 
 }  // namespace
 

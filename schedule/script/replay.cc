@@ -5,6 +5,7 @@
 #include "schedule/script/directive_table.h"
 #include "schedule/script/explain.h"
 #include "schedule/script/hints.h"
+#include "schedule/script/holes.h"
 #include "schedule/script/primitives/edit.h"
 #include "schedule/script/reuse.h"
 #include "schedule/script/script_text.h"
@@ -111,6 +112,7 @@ Result<State, Refusal> apply(const State& state, const Directive& directive, Scr
 Result<State, Refusal> replay(std::shared_ptr<const ir::Program> program, const Script& script, const Machine& machine,
                               const ReplayOptions& options) {
   if (auto refusal = check_header(script, *program, machine)) return *refusal;
+  if (auto refusal = refuse_holes(script)) return *refusal;
   if (options.notes) note_unused(script, *options.notes);
   State state = initial_state(program, script);
   ScriptEnvironment environment = initial_environment(script, *program, machine);

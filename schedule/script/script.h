@@ -64,7 +64,8 @@ struct Script {
   int threads = 0;           // that loops were shared among, the value of `cores`; 0: this machine's
   DType dtype = DType::F32;  // the type whose lanes L counts
   Contract contract = Contract::Exact;
-  std::vector<std::string> reassociable;  // loops of `reassoc`
+  std::vector<std::string> reassociable;           // loops of `reassoc`
+  bool says_dtype = false, says_contract = false;  // the header that was read does; else a completion may choose
   std::vector<Directive> directives;
 };
 

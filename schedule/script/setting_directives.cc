@@ -14,7 +14,7 @@ void parse_param(LineParser& line, std::vector<Operation>& into) {
     SetParam param;
     param.name = line.name("a parameter");
     line.expect("=");
-    param.value = line.accept("?") ? Size{"?"} : line.size();
+    param.value = line.size_or_hole();
     if (line.accept("in")) {
       line.expect("{");
       do param.domain.push_back(line.size());
@@ -65,9 +65,6 @@ std::optional<Refusal> set(const SetParam& param, ScriptEnvironment& environment
     domain += (domain.empty() ? "{" : ", ") + std::to_string(*value);
   }
   domain += domain.empty() ? "" : "}";
-  if (param.value.text == "?")
-    return malformed(param.name + " has no value yet: give it one with --param " + param.name + "=VALUE" +
-                     (domain.empty() ? "" : ", one of " + domain));
   if (auto refusal = define(param.name, param.value.text, environment)) return refusal;
   const std::int64_t value = environment.values.at(param.name);
   if (values.empty() || std::find(values.begin(), values.end(), value) != values.end()) return std::nullopt;
@@ -85,7 +82,6 @@ Applied apply_set_param(const State& state, const SetParam& d, ScriptEnvironment
 
 Applied apply_let(const State& state, const Let& d, ScriptEnvironment& environment, Prover*) {
   if (auto refusal = check_new(d.name, environment)) return *refusal;
-  if (d.text == "...") return malformed(d.name + " has no value yet: give it one with --param " + d.name + "=PATH");
   if (!is_path_text(d.text)) return unless(define(d.name, d.text, environment), state);
   environment.fragments[d.name] = d.text;
   return state;

@@ -143,10 +143,11 @@ TEST_CASE("every problem of a file at once") {
 }
 
 TEST_CASE("what a line may not say") {
-  CHECK(line_problem("split k by ?") ==
-        List{"f:2: a hole ('?') needs a name to be filled by: param F = ? on a line before, and F here"});
-  CHECK(line_problem("nest par n.o > ...") ==
-        List{"f:2: a hole ('...') needs a name to be filled by: let rest = ... on a line before, and rest here"});
+  CHECK(
+      line_problem("split k by 2*?") ==
+      List{"f:2: a hole ('?') stands for the whole size of a split, a tile or an unroll; elsewhere it needs a name to "
+           "be filled by: param F = ? on a line before, and F here"});
+  CHECK(line_problem("nest par n.o > ?") == List{"f:2: a hole of a nest is written '...', and '?' asks for a size"});
   CHECK(line_problem("nest <J.i> B") == List{"f:2: expected '>' after loop J.i, got 'B' (a nest ends in statements)"});
   CHECK(line_problem("nest u > { x > bx once per v; y }") ==
         List{"f:2: 'once per' goes with 'at': S at LOOP once per v"});

@@ -51,9 +51,12 @@ TEST_CASE("params with domains and holes") {
   CHECK(round_trip("let rest = ...") == "let rest = ...\n");
   CHECK(refusal_of("param F = 8 in {4, 2*L}\nsplit m by F") == "accepted");
   CHECK(refusal_of("param F = 5 in {4, 2*L}") == "F is 5, not one of {4, 8}");
-  CHECK(refusal_of("param F = ? in {4, 8}") == "F has no value yet: give it one with --param F=VALUE, one of {4, 8}");
-  CHECK(refusal_of("param F = ?") == "F has no value yet: give it one with --param F=VALUE");
-  CHECK(refusal_of("let rest = ...") == "rest has no value yet: give it one with --param rest=PATH");
+  CHECK(refusal_of("param F = ? in {4, 8}") ==
+        "F has no value yet: give it one with --param F=VALUE, one of {4, 8}, or let polyte complete fill it");
+  CHECK(refusal_of("param F = ?") ==
+        "F has no value yet: give it one with --param F=VALUE, or let polyte complete fill it");
+  CHECK(refusal_of("let rest = ...") ==
+        "rest has no value yet: give it one with --param rest=PATH, or let polyte complete fill it");
   Script script =
       script_of(*gemm(), "param F = ?\nlet rest = ...\nsplit n by F\nnest m > { rest > acc.init; acc.update; y }");
   fill(script, {{"F", "4"}, {"rest", "n.o > <n.i>"}});

@@ -7,6 +7,7 @@
 #include "driver/compile/build_kernel.h"
 #include "driver/compile/parallel_jobs.h"
 #include "driver/judge/certificate_text.h"
+#include "driver/judge/fuzz/fuzz_complete.h"
 #include "driver/judge/fuzz/fuzz_graph.h"
 #include "driver/judge/fuzz/fuzz_import.h"
 #include "driver/judge/fuzz/shrink.h"
@@ -126,6 +127,17 @@ void run_import(std::uint64_t run, const FuzzOptions& options, RunResult& result
         FuzzFailure{run, "import", *imported.fault, "a model of " + std::to_string(bytes.size()) + " bytes", ""};
 }
 
+void run_complete(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options, RunResult& result) {
+  const CompletionRun completion = run_completion(options.seed, run, options.native_percent, target);
+  const Case& asked = completion.asked.drawn;
+  result.verdict = completion.verdict;
+  result.native = asked.native;
+  result.directives = completion.completed.directives.size();
+  if (result.verdict.outcome == Outcome::Failed)
+    result.failure = FuzzFailure{run, result.verdict.failure, result.verdict.detail, shown(asked.program),
+                                 schedule::print(asked.script) + "\n" + schedule::print(completion.completed)};
+}
+
 RunResult run_one(std::uint64_t run, const codegen::Target& target, const FuzzOptions& options) {
   RunResult result;
   result.run = run;
@@ -133,6 +145,8 @@ RunResult run_one(std::uint64_t run, const codegen::Target& target, const FuzzOp
   try {
     if (options.kind == FuzzKind::Graph)
       run_graph(run, target, options, result);
+    else if (options.kind == FuzzKind::Complete)
+      run_complete(run, target, options, result);
     else if (options.kind == FuzzKind::Import)
       run_import(run, options, result);
     else
@@ -178,6 +192,8 @@ void add(FuzzReport& report, const RunResult& result) {
 
 Case random_case(const FuzzOptions& options, std::uint64_t run, const codegen::Target& target,
                  ScriptStatistics& statistics) {
+  if (options.kind == FuzzKind::Complete)
+    return completion_case(options.seed, run, options.native_percent, target).drawn;
   Random random(options.seed, run);
   Case c;
   c.native = random.chance(options.native_percent);

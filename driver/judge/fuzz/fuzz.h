@@ -3,6 +3,7 @@
 //
 //   schedule   random Scripts: what is accepted must be right
 //   poly       Scripts that our schedulers derive (poly, its affine core, templates): they must be accepted as well
+//   complete   scripts with holes: completions keep their pins (fuzz_complete.h)
 //   graph      random graphs: passes, fusion and kernels keep the results (fuzz_graph.h)
 //   import     damaged ONNX models: a graph or an answer (fuzz_import.h)
 #pragma once
@@ -18,7 +19,7 @@
 
 namespace polyte::fuzz {
 
-enum class FuzzKind { Schedule, Poly, Graph, Import };
+enum class FuzzKind { Schedule, Poly, Complete, Graph, Import };
 
 struct FuzzOptions {
   FuzzKind kind = FuzzKind::Schedule;

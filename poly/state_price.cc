@@ -1,0 +1,229 @@
+#include "poly/state_price.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "schedule/state/digits.h"
+
+namespace polyte::poly {
+namespace {
+
+using schedule::LoopKind;
+
+constexpr double kLine = 64, kUsable = 0.75;
+constexpr double kLevel2 = 32, kLevel3 = 12, kMemory = 3;  // bytes a cycle
+constexpr double kLoadsACycle = 2, kStoresACycle = 1, kGather = 3;
+constexpr double kLatency = 4, kDivision = 4, kCall = 12, kSpill = 2, kLoopStart = 6;
+constexpr double kBeside = 0.25;                      // of loads and stores, beside arithmetic
+constexpr double kMostInTile = 64, kLongTile = 1.25;  // instructions of a tile that stay near, and beyond
+constexpr double kUnknown = 64;                       // an open extent
+constexpr double kStartThreads = 5000;
+
+struct PricedLoop {
+  std::string name;
+  LoopKind kind = LoopKind::Serial;
+  double trips = 1;
+};
+
+struct Reference {
+  std::vector<std::vector<double>> moves;  // by dimension, what a step of each loop moves
+  std::vector<double> strides, extents;    // in elements, by loop; of the buffer, by dimension
+  double bytes = 4;
+  bool is_written = false, is_register = false;
+};
+
+class Pricer {
+ public:
+  Pricer(const schedule::State& state, const schedule::ScheduledStatement& s, const Machine& machine)
+      : state_(state), s_(s), machine_(machine) {
+    const ir::Ranges ranges = schedule::loop_ranges(state, s);
+    for (const schedule::Loop* loop : schedule::path_to(state.tree, s.body.name)) {
+      const auto found = ranges.find(loop->name);
+      const bool is_known = found != ranges.end() && found->second.min && found->second.max;
+      const double trips = is_known ? static_cast<double>(*found->second.max - *found->second.min + 1) : kUnknown;
+      loops_.push_back({loop->name, loop->kind, std::max(1.0, trips)});
+    }
+    share_ = std::min(1.0, points() / box());
+    for (const schedule::AccessRef& access : schedule::accesses_of(s)) add(access);
+    count_operations();
+  }
+
+  double cycles() const {
+    if (loops_.empty()) return operations_;
+    const double issue = issue_cycles();
+    const double level2 = traffic(static_cast<double>(machine_.l1.bytes)) / kLevel2;
+    const double level3 = traffic(static_cast<double>(machine_.l2.bytes)) / kLevel3;
+    const double memory = traffic(static_cast<double>(machine_.l3.bytes)) / kMemory;
+    double all = share_ * (std::max({issue, level2, level3, memory}) + 0.1 * (issue + level2 + level3 + memory));
+    double starts = 1;
+    for (const PricedLoop& loop : loops_) {
+      if (loop.kind == LoopKind::Parallel) {
+        const double cores = std::max(1, machine_.cores);
+        return all * std::ceil(loop.trips / cores) / loop.trips + starts * kStartThreads;
+      }
+      starts *= loop.trips;
+    }
+    return all;
+  }
+
+ private:
+  const schedule::State& state_;
+  const schedule::ScheduledStatement& s_;
+  const Machine& machine_;
+  std::vector<PricedLoop> loops_;
+  std::vector<Reference> references_;
+  double operations_ = 0;
+  double share_ = 1;  // of the iterations of all loops that are instances: a skewed loop's are many
+
+  double box() const {
+    double product = 1;
+    for (const PricedLoop& loop : loops_) product *= loop.trips;
+    return product;
+  }
+
+  double points() const {
+    double product = 1;
+    for (const auto& [iterator, range] : schedule::iterator_ranges(state_, s_))
+      if (std::ranges::find(s_.body.iterators, iterator) != s_.body.iterators.end())
+        product *= range.min && range.max ? static_cast<double>(std::max<std::int64_t>(1, *range.max - *range.min + 1))
+                                          : kUnknown;
+    return product;
+  }
+
+  void add(const schedule::AccessRef& access) {
+    Reference reference;
+    const std::string& buffer = access.access.buffer;
+    reference.bytes = size_in_bytes(state_.dtype_of(buffer));
+    reference.is_written = access.write;
+    for (const schedule::StagedBuffer& staged : state_.staged)
+      reference.is_register =
+          reference.is_register || (staged.name == buffer && staged.memory == schedule::Memory::Register);
+    reference.strides.assign(loops_.size(), 0);
+    const std::vector<ir::Affine> shape = state_.shape_of(buffer);
+    double below = 1;
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      const ir::Affine over_loops = ir::substitute(access.access.indices[d].affine, s_.inverse);
+      std::vector<double> moves;
+      for (const PricedLoop& loop : loops_) moves.push_back(static_cast<double>(over_loops.coefficient(loop.name)));
+      for (std::size_t l = 0; l < loops_.size(); ++l) reference.strides[l] += moves[l] * below;
+      const double extent = shape[d].is_constant() ? static_cast<double>(shape[d].constant()) : kUnknown;
+      reference.moves.insert(reference.moves.begin(), moves);
+      reference.extents.insert(reference.extents.begin(), extent);
+      below *= std::max(1.0, extent);
+    }
+    const auto same = [&](const Reference& other) {
+      return other.moves == reference.moves && other.extents == reference.extents &&
+             other.is_written == reference.is_written;
+    };
+    if (std::ranges::none_of(references_, same) || access.write) references_.push_back(std::move(reference));
+  }
+
+  void count_operations() {
+    for (const ir::Expr& value : s_.body.values)
+      ir::for_each_node(value, [&](const ir::ExprNode& node) {
+        const auto* binary = std::get_if<ir::Binary>(&node.op);
+        if (binary) operations_ += binary->op == ir::BinaryOp::Div || binary->op == ir::BinaryOp::Mod ? kDivision : 1;
+        if (std::holds_alternative<ir::Unary>(node.op)) operations_ += kCall;
+      });
+    operations_ = std::max(1.0, operations_);
+  }
+
+  bool is_in_tile(const PricedLoop& loop) const {
+    return loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vector;
+  }
+
+  bool is_unrolled(std::size_t from) const {
+    return std::any_of(loops_.begin() + static_cast<std::ptrdiff_t>(from), loops_.end(),
+                       [](const PricedLoop& loop) { return loop.kind == LoopKind::Unrolled; });
+  }
+
+  // Of one run of the innermost loops that are unrolled or vectors: a tile, whose operands are loaded once.
+  double issue_cycles() const {
+    std::size_t first = loops_.size();
+    while (first > 0 && is_in_tile(loops_[first - 1])) --first;
+    if (first == loops_.size()) first = loops_.size() - 1;  // one iteration of the innermost loop
+    const bool is_tile = is_in_tile(loops_.back());
+    const std::size_t lane = loops_.size() - 1;
+    const bool is_vector = loops_[lane].kind == LoopKind::Vector;
+    const double width = is_vector ? machine_.lanes(state_.dtype_of(s_.body.writes.front().buffer)) : 1;
+    double points = 1, around = 1, loads = 0, stores = 0, registers = 0;
+    const auto turns = [&](std::size_t l) {  // vectors count as one
+      return is_vector && l == lane ? std::ceil(loops_[l].trips / width) : loops_[l].trips;
+    };
+    for (std::size_t l = 0; l < loops_.size(); ++l)
+      (l < first || !is_tile ? around : points) *= l < first || !is_tile ? loops_[l].trips : turns(l);
+    bool is_chain = false;
+    for (const Reference& reference : references_) {
+      double count = 1;
+      for (std::size_t l = first; l < loops_.size() && is_tile; ++l)
+        if (reference.strides[l] != 0) count *= turns(l);
+      const bool is_sum = s_.kind == schedule::StatementKind::Update && reference.is_written;
+      const bool stays = first > 0 && is_tile && reference.strides[first - 1] == 0;
+      if (is_sum) is_chain = is_tile ? stays : reference.strides[lane] == 0;
+      if (reference.is_written && (is_sum || reference.is_register)) registers += count;
+      if (reference.is_register || (!is_tile && reference.strides[lane] == 0)) continue;
+      const bool is_apart = is_vector && std::abs(reference.strides[lane]) > 1;
+      (reference.is_written ? stores : loads) += count * (is_apart ? kGather * width : 1);
+    }
+    const double spilled = std::max(0.0, registers + 2 - machine_.vector_registers);
+    const double slots = std::max({loads / kLoadsACycle, stores / kStoresACycle,
+                                   points * operations_ / std::max(1, machine_.fma_per_cycle)}) +
+                         kBeside * (loads / kLoadsACycle + stores / kStoresACycle) + kSpill * spilled;
+    double start = 0;
+    if (first > 0 || !is_tile) start = kLoopStart * around / loops_[is_tile ? first - 1 : lane].trips;
+    const double run = is_chain ? std::max(slots, kLatency) : slots;
+    return around * run * (is_tile && is_unrolled(first) && points > kMostInTile ? kLongTile : 1) + start;
+  }
+
+  double footprint(const Reference& reference, std::size_t from) const {
+    double lines = 1;
+    for (std::size_t d = 0; d < reference.moves.size(); ++d) {
+      double extent = 1;
+      for (std::size_t l = from; l < loops_.size(); ++l)
+        extent += std::abs(reference.moves[d][l]) * (loops_[l].trips - 1);
+      extent = std::min(extent, std::max(1.0, reference.extents[d]));
+      lines *= d + 1 == reference.moves.size() ? std::ceil(extent * reference.bytes / kLine) : extent;
+    }
+    return lines * kLine;
+  }
+
+  // Bytes from beyond a cache of this capacity: what an iteration of a loop needs stays there until the next, so that
+  // all of the loop passes by once, for each iteration of the loops outside that move it.
+  double traffic(double capacity) const {
+    std::size_t held = loops_.size() - 1;
+    for (; held > 0; --held) {
+      double bytes = 0;
+      for (const Reference& reference : references_) bytes += footprint(reference, held - 1);
+      if (bytes > kUsable * capacity) break;
+    }
+    if (held > 0) --held;
+    double bytes = 0;
+    for (const Reference& reference : references_) {
+      if (reference.is_register) continue;
+      double times = 1;
+      bool is_still = true;
+      for (std::size_t l = held; l-- > 0;) {
+        is_still = is_still && reference.strides[l] == 0;
+        if (!is_still) times *= loops_[l].trips;
+      }
+      bytes += times * footprint(reference, held);
+    }
+    return bytes;
+  }
+};
+
+}  // namespace
+
+double cycles_of(const schedule::State& state, const Machine& machine) {
+  double cycles = 0;
+  for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree)) {
+    const schedule::ScheduledStatement& s = state.at(leaf->statement);
+    const auto stored = std::ranges::find_if(state.staged, [&](const schedule::StagedBuffer& staged) {
+      return staged.name == s.body.writes.front().buffer && staged.at_compile_time;
+    });
+    if (stored == state.staged.end()) cycles += Pricer(state, s, machine).cycles();
+  }
+  return cycles;
+}
+
+}  // namespace polyte::poly

@@ -1,0 +1,14 @@
+// What a whole schedule costs, in cycles, whoever wrote it: for each statement the greatest of issue slots, the chain
+// of its updates, and the lines that each level of the memory hands over, by its loops as they stand: lanes, unrolled
+// tiles whose operands stay in registers, threads, copies. To compare schedules of one Program by, not to tell time.
+// (order_price.h prices orders before there is a schedule.)
+#pragma once
+
+#include "schedule/state/state.h"
+#include "support/machine.h"
+
+namespace polyte::poly {
+
+double cycles_of(const schedule::State& state, const Machine& machine);
+
+}  // namespace polyte::poly
