@@ -408,7 +408,11 @@ class Attempts {
       const Relations& known = relations(false);
       context_.limit(kQuotaOfPushed);
       try {
-        if (known.run_forwards(tree)) keep({found.name + ", sums pushed", tree, false});
+        const std::string name = found.name + ", sums pushed";
+        if (known.run_forwards(tree))
+          keep({name, tree, false});
+        else
+          result_.lost.push_back(name + ": a term would come before what it needs");
       } catch (const isl::exception& e) {
         if (!schedule::is_quota(context_, e)) schedule::throw_isl_fault(context_, e, "sums that are pushed");
         result_.given_up.push_back(found.name + ", sums pushed: the budget of " + std::to_string(kQuotaOfPushed) +

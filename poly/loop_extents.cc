@@ -4,10 +4,10 @@
 #include <cmath>
 #include <map>
 
+#include "poly/price_rates.h"
+
 namespace polyte::poly {
 namespace {
-
-constexpr double kOpenSize = 64;  // as large as any
 
 double value_at(const ir::Affine& e, const std::map<std::string, double>& at) {
   double sum = static_cast<double>(e.constant());

@@ -441,6 +441,11 @@ class Planner {
 
 }  // namespace
 
+void say_by_model(OrderPlan& plan) {
+  plan.nest.tree_by = schedule::Provenance::TileModel;
+  for (schedule::PlannedMap& map : plan.nest.maps) map.by = schedule::Provenance::TileModel;
+}
+
 OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& reference, const std::string& name,
                            const OrderTree& tree, const Machine& machine) {
   OrderPlan plan = Planner(program, reference, machine, tree, Tiling::Fixed, true).run();
@@ -462,7 +467,7 @@ std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::Stat
   const auto add = [&](const OrderTree& changed, const char* how, double limit) {
     OrderPlan plan = Planner(program, reference, machine, changed, Tiling::Best, keep_order).run();
     plan.name = name + how;
-    for (schedule::PlannedMap& map : plan.nest.maps) map.by = schedule::Provenance::TileModel;
+    say_by_model(plan);
     if (plan.cycles < limit) plans.push_back(std::move(plan));
   };
   for (const OrderTree& front : wavefronts_of(tree)) add(front, ", wavefront", kWorthAFront * least);

@@ -24,6 +24,9 @@ struct OrderPlan {
   std::map<std::string, Inner> in_vectors = {}, in_parts = {};
 };
 
+// Of an order that isl did not find: maps and nest are the model's.
+void say_by_model(OrderPlan& plan);
+
 // isl's order with tiles of 32 in each band that may be tiled, nothing priced: the arm `isl`.
 OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& reference, const std::string& name,
                            const OrderTree& tree, const Machine& machine);

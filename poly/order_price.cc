@@ -9,19 +9,12 @@
 namespace polyte::poly {
 namespace {
 
-constexpr double kLine = 64;      // bytes
-constexpr double kUsable = 0.75;  // of a cache, by what one nest keeps in it
-constexpr double kLoadsACycle = 2, kStoresACycle = 1;
-constexpr double kLevel2 = 48, kLevel3 = 20, kMemory = 5;  // bytes a cycle that a level hands over
-constexpr double kLoopStart = 12;                          // cycles of entering an innermost loop
-// The same inside a tile: it begins and ends in the middle of a vector, and reads what was stored a moment before.
+// Entering an innermost loop inside a tile: it begins and ends in the middle of a vector, and reads what was stored a
+// moment before.
 constexpr double kTileStart = 28;
-constexpr double kGather = 2, kScatter = 2;      // slots a lane whose neighbours are elsewhere
 constexpr double kPage = 4096, kNearPages = 64;  // bytes, and how many are known without a walk
 constexpr double kWalk = 3;                      // cycles of one to a page beyond, partly hidden
 constexpr double kAddParts = 60;                 // cycles until the parts of a sum are one
-constexpr double kDivision = 4, kCall = 12;      // issue slots of a lane
-constexpr double kOperation = 4;                 // cycles of latency of an addition or a multiplication
 
 bool is_associative(const ir::Statement& statement) {
   return statement.combiner != ir::Combiner::None && statement.combiner != ir::Combiner::ArgMin &&
@@ -35,6 +28,7 @@ StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& 
     : machine_(machine),
       extents_(program, statement, rows),
       rows_(rows.size()),
+      operations_(operations_of(statement)),
       lanes_(machine.lanes(program.buffer(statement.writes[0].buffer).dtype)) {
   RowSpan span(statement.iterators);
   for (const ir::Affine& row : rows) span.add(row);
@@ -44,7 +38,6 @@ StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& 
   for (const ir::Expr& value : statement.values)
     for (const ir::Load* load : ir::loads_of(value))
       add_reference(program, {load->buffer, load->indices}, false, statement.iterators, inverse);
-  count_operations(statement);
   add_distances(statement);
   const auto own = std::span(statement.iterators).subspan(static_cast<std::size_t>(statement.region_depth));
   // `split_reduction` names a tensor, so that of several sums into one none can be told.
@@ -83,7 +76,7 @@ void StatementPrice::add_reference(const ir::Program& program, const ir::Access&
       for (std::size_t r = 0; r < rows_; ++r) moves[r] += factor * inverse[i][r];
     }
     for (std::size_t r = 0; r < rows_; ++r) reference.strides[r] += moves[r] * below;
-    const double extent = buffer.shape[d].is_constant() ? static_cast<double>(buffer.shape[d].constant()) : 64.0;
+    const double extent = buffer.shape[d].is_constant() ? static_cast<double>(buffer.shape[d].constant()) : kOpenSize;
     reference.by_dimension.insert(reference.by_dimension.begin(), moves);
     reference.extents.insert(reference.extents.begin(), extent);
     below *= std::max(1.0, extent);
@@ -95,23 +88,6 @@ void StatementPrice::add_reference(const ir::Program& program, const ir::Access&
       return;
     }
   references_.push_back(std::move(reference));
-}
-
-void StatementPrice::count_operations(const ir::Statement& statement) {
-  for (const ir::Expr& value : statement.values)
-    ir::for_each_node(value, [&](const ir::ExprNode& node) {
-      if (const auto* binary = std::get_if<ir::Binary>(&node.op)) {
-        const bool is_division = binary->op == ir::BinaryOp::Div || binary->op == ir::BinaryOp::Mod;
-        operations_ += is_division ? kDivision : 1;
-        latency_ += is_division ? 3 * kOperation : kOperation;
-      } else if (const auto* unary = std::get_if<ir::Unary>(&node.op); unary && unary->op != ir::UnaryOp::Neg) {
-        const bool is_root = unary->op == ir::UnaryOp::Sqrt;
-        operations_ += is_root ? kDivision : kCall;
-        latency_ += (is_root ? 3 : 4) * kOperation;
-      }
-    });
-  if (statement.combiner != ir::Combiner::None) operations_ += 1, latency_ = kOperation;
-  latency_ = std::max(latency_, kOperation);
 }
 
 void StatementPrice::add_distances(const ir::Statement& statement) {
@@ -147,7 +123,7 @@ bool StatementPrice::is_chain(std::size_t row) const {
 }
 
 double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) const {
-  if (loops.empty()) return operations_;
+  if (loops.empty()) return operations_.slots;
   const Loop& inner = loops.back();
   const bool is_vector = how != Inner::Serial;
   const double lanes = is_vector ? lanes_ : 1;
@@ -169,13 +145,13 @@ double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) c
     pages += std::min(1.0, stride * reference.bytes / kPage);  // an iteration
     if (reference.is_written) stores += count * (is_apart ? kScatter * lanes : is_across ? width + 1 : width);
   }
-  const double slots =
-      std::max({loads / kLoadsACycle, stores / kStoresACycle, operations_ / std::max(1, machine_.fma_per_cycle), 1.0});
+  const double slots = std::max(
+      {loads / kLoadsACycle, stores / kStoresACycle, operations_.slots / std::max(1, machine_.fma_per_cycle), 1.0});
   const double start = is_vector && is_in_tile ? kTileStart : kLoopStart;
   const bool waits = how != Inner::Parts && is_chain(inner.row);
   const double walks = pages * inner.trips > kNearPages ? kWalk * pages * inner.trips : 0;
-  double run =
-      turns * (waits ? std::max(slots, latency_) : slots) + walks + start + (how == Inner::Parts ? kAddParts : 0);
+  double run = turns * (waits ? std::max(slots, operations_.latency) : slots) + walks + start +
+               (how == Inner::Parts ? kAddParts : 0);
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) run *= std::max(1.0, loops[l].trips);
   return run;
 }

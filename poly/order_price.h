@@ -13,6 +13,7 @@
 
 #include "ir/program.h"
 #include "poly/loop_extents.h"
+#include "poly/price_rates.h"
 #include "support/machine.h"
 
 namespace polyte::poly {
@@ -73,12 +74,10 @@ class StatementPrice {
   std::vector<Reference> references_;
   // How far reads of the written buffer, alike but for constants, are from the write, by dimension.
   std::vector<std::vector<double>> distances_;
-  double operations_ = 0;       // issue slots of arithmetic, of one instance
-  double latency_ = 0;          // of the longest chain through an instance
+  Operations operations_;
   std::vector<bool> can_part_;  // by row: it counts terms of a sum, of one cell
   int lanes_ = 1;
 
-  void count_operations(const ir::Statement& statement);
   void add_distances(const ir::Statement& statement);
   void add_reference(const ir::Program& program, const ir::Access& access, bool is_written,
                      const std::vector<std::string>& iterators, const std::vector<std::vector<double>>& inverse);

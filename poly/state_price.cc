@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "poly/price_rates.h"
 #include "schedule/state/digits.h"
 
 namespace polyte::poly {
@@ -10,13 +11,9 @@ namespace {
 
 using schedule::LoopKind;
 
-constexpr double kLine = 64, kUsable = 0.75;
-constexpr double kLevel2 = 32, kLevel3 = 12, kMemory = 3;  // bytes a cycle
-constexpr double kLoadsACycle = 2, kStoresACycle = 1, kGather = 3;
-constexpr double kLatency = 4, kDivision = 4, kCall = 12, kSpill = 2, kLoopStart = 6;
+constexpr double kSpill = 2;                          // slots of a register too many
 constexpr double kBeside = 0.25;                      // of loads and stores, beside arithmetic
 constexpr double kMostInTile = 64, kLongTile = 1.25;  // instructions of a tile that stay near, and beyond
-constexpr double kUnknown = 64;                       // an open extent
 constexpr double kStartThreads = 5000;
 
 struct PricedLoop {
@@ -35,21 +32,20 @@ struct Reference {
 class Pricer {
  public:
   Pricer(const schedule::State& state, const schedule::ScheduledStatement& s, const Machine& machine)
-      : state_(state), s_(s), machine_(machine) {
+      : state_(state), s_(s), machine_(machine), operations_(operations_of(s.body)) {
     const ir::Ranges ranges = schedule::loop_ranges(state, s);
     for (const schedule::Loop* loop : schedule::path_to(state.tree, s.body.name)) {
       const auto found = ranges.find(loop->name);
       const bool is_known = found != ranges.end() && found->second.min && found->second.max;
-      const double trips = is_known ? static_cast<double>(*found->second.max - *found->second.min + 1) : kUnknown;
+      const double trips = is_known ? static_cast<double>(*found->second.max - *found->second.min + 1) : kOpenSize;
       loops_.push_back({loop->name, loop->kind, std::max(1.0, trips)});
     }
     share_ = std::min(1.0, points() / box());
     for (const schedule::AccessRef& access : schedule::accesses_of(s)) add(access);
-    count_operations();
   }
 
   double cycles() const {
-    if (loops_.empty()) return operations_;
+    if (loops_.empty()) return operations_.slots;
     const double issue = issue_cycles();
     const double level2 = traffic(static_cast<double>(machine_.l1.bytes)) / kLevel2;
     const double level3 = traffic(static_cast<double>(machine_.l2.bytes)) / kLevel3;
@@ -72,7 +68,7 @@ class Pricer {
   const Machine& machine_;
   std::vector<PricedLoop> loops_;
   std::vector<Reference> references_;
-  double operations_ = 0;
+  Operations operations_;
   double share_ = 1;  // of the iterations of all loops that are instances: a skewed loop's are many
 
   double box() const {
@@ -86,7 +82,7 @@ class Pricer {
     for (const auto& [iterator, range] : schedule::iterator_ranges(state_, s_))
       if (std::ranges::find(s_.body.iterators, iterator) != s_.body.iterators.end())
         product *= range.min && range.max ? static_cast<double>(std::max<std::int64_t>(1, *range.max - *range.min + 1))
-                                          : kUnknown;
+                                          : kOpenSize;
     return product;
   }
 
@@ -106,7 +102,7 @@ class Pricer {
       std::vector<double> moves;
       for (const PricedLoop& loop : loops_) moves.push_back(static_cast<double>(over_loops.coefficient(loop.name)));
       for (std::size_t l = 0; l < loops_.size(); ++l) reference.strides[l] += moves[l] * below;
-      const double extent = shape[d].is_constant() ? static_cast<double>(shape[d].constant()) : kUnknown;
+      const double extent = shape[d].is_constant() ? static_cast<double>(shape[d].constant()) : kOpenSize;
       reference.moves.insert(reference.moves.begin(), moves);
       reference.extents.insert(reference.extents.begin(), extent);
       below *= std::max(1.0, extent);
@@ -116,16 +112,6 @@ class Pricer {
              other.is_written == reference.is_written;
     };
     if (std::ranges::none_of(references_, same) || access.write) references_.push_back(std::move(reference));
-  }
-
-  void count_operations() {
-    for (const ir::Expr& value : s_.body.values)
-      ir::for_each_node(value, [&](const ir::ExprNode& node) {
-        const auto* binary = std::get_if<ir::Binary>(&node.op);
-        if (binary) operations_ += binary->op == ir::BinaryOp::Div || binary->op == ir::BinaryOp::Mod ? kDivision : 1;
-        if (std::holds_alternative<ir::Unary>(node.op)) operations_ += kCall;
-      });
-    operations_ = std::max(1.0, operations_);
   }
 
   bool is_in_tile(const PricedLoop& loop) const {
@@ -167,11 +153,11 @@ class Pricer {
     }
     const double spilled = std::max(0.0, registers + 2 - machine_.vector_registers);
     const double slots = std::max({loads / kLoadsACycle, stores / kStoresACycle,
-                                   points * operations_ / std::max(1, machine_.fma_per_cycle)}) +
+                                   points * operations_.slots / std::max(1, machine_.fma_per_cycle)}) +
                          kBeside * (loads / kLoadsACycle + stores / kStoresACycle) + kSpill * spilled;
     double start = 0;
     if (first > 0 || !is_tile) start = kLoopStart * around / loops_[is_tile ? first - 1 : lane].trips;
-    const double run = is_chain ? std::max(slots, kLatency) : slots;
+    const double run = is_chain ? std::max(slots, operations_.latency) : slots;
     return around * run * (is_tile && is_unrolled(first) && points > kMostInTile ? kLongTile : 1) + start;
   }
 

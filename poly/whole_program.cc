@@ -266,11 +266,7 @@ std::vector<OrderPlan> plans_of_attempt(const ir::Program& program, const schedu
                                         const Machine& machine, const OrderAttempt& attempt,
                                         const StrategyOptions& options) {
   std::vector<OrderPlan> plans = plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order);
-  for (OrderPlan& plan : plans) {
-    if (attempt.is_isls) continue;
-    plan.nest.tree_by = schedule::Provenance::TileModel;
-    for (schedule::PlannedMap& map : plan.nest.maps) map.by = schedule::Provenance::TileModel;
-  }
+  if (!attempt.is_isls) std::ranges::for_each(plans, say_by_model);
   return plans;
 }
 

@@ -134,7 +134,17 @@ TEST_CASE("rows that only follow the skew of those outside are straight where th
   const auto trees = straightened(orders.found.front().tree, *program);
   REQUIRE(trees.size() == 2);
   CHECK(to_string(trees[0]) == "P<-- B:t,i + 2*t A:t,i + 2*t + 1> { b<-- B:j,k> B; b<-- A:j,k> A }");
-  CHECK(has(checked_script(kHeat, {{"T", 18}, {"N", 20}}), "t"));
+  Machine wide = one_core();  // loses most where a vector is cut short
+  wide.vector_bits = 512;
+  wide.fma_per_cycle = 1;
+  const auto large = auto_schedule(*schedule::bound_program(kHeat, {{"T", 500}, {"N", 120}}), wide, {});
+  REQUIRE(static_cast<bool>(large));
+  const std::string text = schedule::print(*large);
+  CAPTURE(text);
+  CHECK(has(text, "map B (t, i + 2*t, j + 2*t, k)"));
+  CHECK(has(text, "{ <k> > B; <k> > A }"));
+  CHECK(!has(text, "#: isl"));
+  checked_script(kHeat, {{"T", 18}, {"N", 20}});
 }
 
 TEST_CASE("the price prefers neighbours innermost, and knows what waits") {

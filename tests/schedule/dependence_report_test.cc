@@ -15,13 +15,6 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr const char* kSweeps = R"(program jacobi(T, N)
-  inout A: f64[N]
-  inout B: f64[N]
-  loop t in 0..T
-    B[i] = A[i-1] + A[i] + A[i+1]    for i in 1..N-1
-    A[i] = B[i-1] + B[i] + B[i+1]    for i in 1..N-1
-)";
 // An update that reads other elements of its tensor, and one that is no sum.
 constexpr const char* kFactor = R"(program cholesky(N)
   inout A: f64[N, N]
@@ -29,14 +22,6 @@ constexpr const char* kFactor = R"(program cholesky(N)
     D: A[k, k] = sqrt(A[k, k])
     C: A[i, k] = A[i, k] / A[k, k]              for i in k+1..N
     U: A[i, j] += -A[i, k] * A[j, k]            for i in k+1..N, j in k+1..i+1
-)";
-// A sum with a point-wise tail, names with dots.
-constexpr const char* kDense = R"(program dense(M, K)
-  in  x: f32[M, K]
-  in  w: f32[K]
-  out y: f32[M]
-  acc[m] = sum[k] x[m, k] * w[k]
-  y[m]   = max(acc[m], 0)
 )";
 // A guarded read, a loop that runs downwards, an element that is overwritten.
 constexpr const char* kBackwards = R"(program backwards(N)

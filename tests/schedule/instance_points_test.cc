@@ -9,14 +9,6 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr const char* kSweeps = R"(program sweeps(T, N)
-  inout A: f64[N]
-  inout B: f64[N]
-  loop t in 0..T
-    B[i] = A[i-1] + A[i] + A[i+1]    for i in 1..N-1
-    A[i] = B[i-1] + B[i] + B[i+1]    for i in 1..N-1
-)";
-
 using Ends =
     std::pair<std::pair<std::string, std::vector<std::int64_t>>, std::pair<std::string, std::vector<std::int64_t>>>;
 

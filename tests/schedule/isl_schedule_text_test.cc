@@ -12,6 +12,7 @@
 #include <functional>
 
 #include "tests/schedule/schedule_testing.h"
+#include "tests/schedule/trace_pairs.h"
 
 namespace polyte::schedule {
 namespace {
@@ -100,21 +101,6 @@ void check_order(const State& state, std::size_t instances) {
       if ((by_tree[a] < by_tree[b]) != (by_text[a].time < by_text[b].time)) ++wrong;
   CHECK(wrong == 0);
 }
-
-constexpr const char* kSweeps = R"(program sweeps(T, N)
-  inout A: f64[N]
-  inout B: f64[N]
-  loop t in 0..T
-    B[i] = A[i-1] + A[i] + A[i+1]    for i in 1..N-1
-    A[i] = B[i-1] + B[i] + B[i+1]    for i in 1..N-1
-)";
-constexpr const char* kDense = R"(program dense(M, K)
-  in  x: f32[M, K]
-  in  w: f32[K]
-  out y: f32[M]
-  acc[m] = sum[k] x[m, k] * w[k]
-  y[m]   = max(acc[m], 0)
-)";
 
 }  // namespace
 

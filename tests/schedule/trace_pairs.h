@@ -13,6 +13,23 @@
 
 namespace polyte::schedule {
 
+// Two arrays in turn, in an ordered region.
+inline constexpr const char* kSweeps = R"(program sweeps(T, N)
+  inout A: f64[N]
+  inout B: f64[N]
+  loop t in 0..T
+    B[i] = A[i-1] + A[i] + A[i+1]    for i in 1..N-1
+    A[i] = B[i-1] + B[i] + B[i+1]    for i in 1..N-1
+)";
+// A sum with a point-wise tail, names with dots.
+inline constexpr const char* kDense = R"(program dense(M, K)
+  in  x: f32[M, K]
+  in  w: f32[K]
+  out y: f32[M]
+  acc[m] = sum[k] x[m, k] * w[k]
+  y[m]   = max(acc[m], 0)
+)";
+
 // Kind, source, sink, tensor, reduction, both instances.
 using TracePair = std::tuple<std::string, std::string, std::string, std::string, bool, std::vector<std::int64_t>,
                              std::vector<std::int64_t>>;

@@ -1,0 +1,31 @@
+#include "poly/price_rates.h"
+
+#include <algorithm>
+
+namespace polyte::poly {
+namespace {
+
+constexpr double kDivision = 4, kCall = 12;  // issue slots of a lane
+
+}  // namespace
+
+Operations operations_of(const ir::Statement& statement) {
+  Operations sum;
+  for (const ir::Expr& value : statement.values)
+    ir::for_each_node(value, [&](const ir::ExprNode& node) {
+      if (const auto* binary = std::get_if<ir::Binary>(&node.op)) {
+        const bool is_division = binary->op == ir::BinaryOp::Div || binary->op == ir::BinaryOp::Mod;
+        sum.slots += is_division ? kDivision : 1;
+        sum.latency += is_division ? 3 * kOperation : kOperation;
+      } else if (const auto* unary = std::get_if<ir::Unary>(&node.op); unary && unary->op != ir::UnaryOp::Neg) {
+        const bool is_root = unary->op == ir::UnaryOp::Sqrt;
+        sum.slots += is_root ? kDivision : kCall;
+        sum.latency += (is_root ? 3 : 4) * kOperation;
+      }
+    });
+  if (statement.combiner != ir::Combiner::None) sum.slots += 1, sum.latency = kOperation;
+  sum.latency = std::max(sum.latency, kOperation);
+  return sum;
+}
+
+}  // namespace polyte::poly

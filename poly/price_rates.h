@@ -1,0 +1,26 @@
+// What a core does in a cycle and what it waits for, as both prices take it: that of orders (order_price.h) and that of
+// finished schedules (state_price.h). Rough figures of processors of 2020 to 2025; what machines differ in is in
+// Machine.
+#pragma once
+
+#include "ir/program.h"
+
+namespace polyte::poly {
+
+inline constexpr double kLine = 64;      // bytes
+inline constexpr double kUsable = 0.75;  // of a cache, by what one nest keeps in it
+inline constexpr double kLoadsACycle = 2, kStoresACycle = 1;
+inline constexpr double kLevel2 = 48, kLevel3 = 20, kMemory = 5;  // bytes a cycle that a level hands over
+inline constexpr double kLoopStart = 12;                          // cycles of entering an innermost loop
+inline constexpr double kGather = 2, kScatter = 2;                // slots a lane whose neighbours are elsewhere
+inline constexpr double kOperation = 4;  // cycles of latency of an addition or a multiplication
+inline constexpr double kOpenSize = 64;  // taken for a size that is open: as large as any
+
+// Of the arithmetic of one instance, an update's own combination with it; a negation costs nothing.
+struct Operations {
+  double slots = 0;    // of issue
+  double latency = 0;  // cycles from an operand to the result, one operation after the other; of updates: of that one
+};
+Operations operations_of(const ir::Statement& statement);
+
+}  // namespace polyte::poly
