@@ -25,12 +25,18 @@ Index checked(const Index& index, std::int64_t stride, const Lanes& access, cons
   const int lanes = stride == 0 ? index.indirect->lanes : access.count;
   const Expr moved = to_lanes(ir::make_cast(DType::I64, index.indirect), lanes);
   Expr place = ir::make_binary(BinaryOp::Add, lane_values(index.affine, lanes, stride), moved);
-  const auto only_where = [&](const Expr& touches) {
+  const auto only_where_less = [&](const Expr& a, const Expr& b) {
+    const Expr touches = ir::make_binary(BinaryOp::Lt, a, b);
     place = ir::make_select(touches, place, to_lanes(ir::make_int(DType::I64, 0), lanes));
   };
-  const Expr lane = lane_values(0, lanes, 1);
-  if (access.active) only_where(ir::make_binary(BinaryOp::Lt, lane, lane_values(*access.active, lanes, 0)));
-  if (access.skipped) only_where(ir::make_binary(BinaryOp::Le, lane_values(*access.skipped, lanes, 0), lane));
+  const auto bound = [&](const ir::Affine& value) { return lane_values(value, lanes, 0); };
+  const Expr lane = lane_values(0, lanes, 1);  // of a subscript that all lanes share, the first
+  if (access.active) only_where_less(lane, bound(*access.active));
+  if (access.skipped && lanes > 1) only_where_less(bound(*access.skipped - 1), lane);
+  if (access.skipped && lanes == 1) {  // some lane runs
+    only_where_less(bound(*access.skipped), bound(access.count));
+    if (access.active) only_where_less(bound(*access.skipped), bound(*access.active));
+  }
   return {0, ir::make_binary(BinaryOp::Within, place, lane_values(extent, lanes, 0))};
 }
 

@@ -274,6 +274,17 @@ TEST_CASE("triangles, transposes, statistics and tuples") {
   check(kArgMax, rows, "");
 }
 
+// A subscript that lanes share is read for those that run, of which lane 0 need not be one.
+TEST_CASE("gathers in tiles whose first lanes are skipped") {
+  const std::string text =
+      "program sums(M)\n  in p: i32[M]\n  in x: i32[M, M]\n  out t: i32[M]\n"
+      "  t[i] = sum[k in 0..i] x[i, min(max(p[k], 0), M - 1)]   for i in 0..M\n";
+  for (const char* by : {"4", "6", "8"})
+    check(text, {{{"M", 2}}, {{"M", 7}}, {{"M", 16}}},
+          std::string("split i by ") + by +
+              "   tail cut\nnest i.o > { <i.i> > t.init; k > <i.i> > t.update }\nstage t at t.update:i.o in register");
+}
+
 // Above a diagonal, below one, and between two: rows of a tile begin, end, or both, in the middle of it.
 TEST_CASE("tiles of triangles and bands, accumulators in registers") {
   for (const char* domain : {"j in i..M", "j in i+1..M", "j in 0..i+1", "j in i..i+3 if j < M"}) {

@@ -26,6 +26,18 @@ RandomProgram softmax(Random& random) {
   return {.text = text, .exact_sums = true, .tolerance = 1e-9};
 }
 
+// Products of columns above a diagonal, below one, or near it: tiles of their sums are cut on either side.
+RandomProgram gram(Random& random) {
+  static const std::vector<std::string> kColumns = {"j in i..N", "j in i+1..N", "j in 0..i+1", "j in 0..i",
+                                                    "j in i..i+3 if j < N"};
+  static const std::vector<std::string> kTypes = {"f64", "f64", "f32", "i32"};
+  const std::string type = random.pick(kTypes), columns = random.pick(kColumns);
+  std::string text = "program f(N, K)\n  in    x: " + type + "[K, N]\n  inout y: " + type + "[N, N]\n\n";
+  if (random.chance(40)) text += "  Z: y[i, j] = 0  for i in 0..N, " + columns + "\n";
+  text += "  S: y[i, j] += x[k, i] * x[k, j]  for i in 0..N, k in 0..K, " + columns + "\n";
+  return {.text = text, .exact_sums = true};
+}
+
 RandomProgram styled_program(Random& random) {
   ProgramDraft draft(random);
   if (random.chance(9)) {
@@ -33,6 +45,7 @@ RandomProgram styled_program(Random& random) {
     return draft.finish();
   }
   if (random.chance(6)) return softmax(random);
+  if (random.chance(5)) return gram(random);
   const int style = random.between(0, 99);
   if (style < 60) {
     pipeline(draft, random.between(1, 4));
