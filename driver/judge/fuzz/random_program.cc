@@ -45,8 +45,8 @@ RandomProgram styled_program(Random& random) {
     return draft.finish();
   }
   if (random.chance(6)) return softmax(random);
-  if (random.chance(5)) return gram(random);
   const int style = random.between(0, 99);
+  if (style < 5) return gram(random);
   if (style < 60) {
     pipeline(draft, random.between(1, 4));
   } else if (style < 82) {
