@@ -225,8 +225,17 @@ class Vectorizer {
   Stmt pieces(const ir::For& loop, const Affine& extent, std::int64_t lanes, std::optional<std::int64_t> at_most) {
     const auto most = facts_.range(extent).max;
     if (most && (!at_most || *most < *at_most)) at_most = most;
+    if ((!at_most || *at_most > kMaxPieces * lanes) && is_place_of_registers(loop))
+      if (const auto few = few_pieces(extent, lanes)) at_most = few;
     if (at_most && ceil_div(*at_most, lanes) <= kMaxPieces) return side_by_side(loop, extent, lanes, *at_most);
     return strips(loop, extent, lanes);
+  }
+
+  // Of whole vectors, as many as can be side by side at most: what is left of a tile, `i - 32*(i//32)`.
+  std::optional<std::int64_t> few_pieces(const Affine& extent, std::int64_t lanes) const {
+    for (std::int64_t count = 1; count <= kMaxPieces; ++count)
+      if (facts_.proves(Affine(count * lanes) - extent)) return count * lanes;
+    return std::nullopt;
   }
 
   Stmt side_by_side(const ir::For& loop, const Affine& extent, std::int64_t lanes, std::int64_t at_most) {

@@ -6,6 +6,7 @@
 
 #include "poly/fill_sizes.h"
 #include "schedule/script/own_script.h"
+#include "support/stable_sort.h"
 
 namespace polyte::poly {
 namespace {
@@ -48,7 +49,7 @@ class Completer {
   std::optional<Completion> run(const std::vector<CompletionSource>& sources) {
     std::vector<CompletionCandidate> candidates;
     for (const CompletionSource& source : sources) add(source, candidates);
-    std::ranges::stable_sort(candidates, {}, [](const CompletionCandidate& each) {
+    sort_stably(candidates, {}, [](const CompletionCandidate& each) {
       const double bias = each.source == "poly" ? kOfPoly : each.source == "reference order" ? kOfReference : kOfOthers;
       return each.cycles * bias;
     });

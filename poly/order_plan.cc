@@ -12,6 +12,7 @@
 #include "poly/order_price.h"
 #include "poly/row_span.h"
 #include "schedule/cost/threads.h"
+#include "support/stable_sort.h"
 
 namespace polyte::poly {
 namespace {
@@ -270,9 +271,8 @@ class Planner {
     std::vector<std::string> statements = statements_below(band.child);
     const OrderLoop* loop = &band.loops[last];
     if (last + 1 < band.loops.size())
-      std::ranges::stable_sort(statements, {}, [&](const std::string& statement) {
-        return prices_.at(statement).middle(row_of(statement, loop));
-      });
+      sort_stably(statements, {},
+                  [&](const std::string& statement) { return prices_.at(statement).middle(row_of(statement, loop)); });
     return statements;
   }
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "support/error.h"
+#include "support/stable_sort.h"
 
 namespace polyte::cli {
 namespace {
@@ -100,8 +101,8 @@ class Drawing {
     if (statements_.size() > 2) refuse("--format svg draws one or two statements, give --statement once or twice");
     if (!statements_.empty()) return;
     if (names.empty()) refuse("program '" + program_.name + "' has no statement to draw");
-    std::ranges::stable_sort(names, std::ranges::greater{},
-                             [&](const std::string& name) { return program_.statement(name).iterators.size(); });
+    sort_stably(names, std::ranges::greater{},
+                [&](const std::string& name) { return program_.statement(name).iterators.size(); });
     names.resize(std::min<std::size_t>(names.size(), 2));
     for (const ir::Statement& s : program_.statements)
       if (std::ranges::find(names, s.name) != names.end()) statements_.push_back(s.name);

@@ -11,6 +11,7 @@
 #include "schedule/proof/direct_pairs.h"
 #include "schedule/proof/isl_faults.h"
 #include "support/error.h"
+#include "support/stable_sort.h"
 
 namespace polyte::schedule {
 namespace {
@@ -119,7 +120,7 @@ class Points {
   void add_arrows(const IslModel& basis) {
     std::map<std::pair<std::size_t, std::size_t>, InstanceArrow> arrows;
     std::vector<RelatedPairs> all = direct_pairs(basis);
-    std::ranges::stable_sort(all, {}, &RelatedPairs::kind);  // of two between the same points the flow is kept
+    sort_stably(all, {}, &RelatedPairs::kind);  // of two between the same points the flow is kept
     for (const RelatedPairs& related : all) {
       const auto name = [&](int i) { return basis.statements[static_cast<std::size_t>(i)].statement->body.name; };
       if (!is_wanted(name(related.source)) || !is_wanted(name(related.sink))) continue;

@@ -135,7 +135,7 @@ class Parser {
     Yaml::Map map;
     for (take('{'); !here().is('}'); here().is('}') ? void() : take(',')) {
       std::string name = key();
-      map.emplace_back(std::move(name), value());
+      map.push_back({std::move(name), value()});
     }
     take('}');
     return map;
@@ -160,7 +160,7 @@ class Parser {
       const bool is_inside = here().is('-') ? here().column >= column : here().column > column;
       if (is_below && !is_inside) fail("expected what belongs to '" + name + "', further in");
       if (!is_below && here().is_text() && after().is(':')) fail("expected a line of its own");
-      map.emplace_back(std::move(name), value());
+      map.push_back({std::move(name), value()});
     }
     if (here().column > column) fail("expected a key in line with those above");
     return map;

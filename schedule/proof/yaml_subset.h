@@ -4,14 +4,14 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
 namespace polyte::schedule {
 
+struct YamlEntry;
 struct Yaml {
-  using Map = std::vector<std::pair<std::string, Yaml>>;
+  using Map = std::vector<YamlEntry>;
   using Sequence = std::vector<Yaml>;
   std::variant<std::string, Sequence, Map> value;  // a string, quoted or not
   int line = 1;
@@ -20,6 +20,10 @@ struct Yaml {
   const Sequence* sequence() const { return std::get_if<Sequence>(&value); }
   const Map* map() const { return std::get_if<Map>(&value); }
   const Yaml* find(const std::string& key) const;  // of a map; null if absent
+};
+struct YamlEntry {
+  std::string key;
+  Yaml value;
 };
 
 // UserError(InvalidInput) with the line and what was expected; also beyond 200 levels.

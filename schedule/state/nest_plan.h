@@ -189,7 +189,7 @@ struct NestPlan {
   std::vector<PlannedInline> inlined = {};
   std::vector<PlannedDeferral> deferrals = {};
   std::vector<PlannedParam> params = {};
-  std::vector<std::variant<PlannedSplit, PlannedParts, PlannedRename, PlannedOnline>> splits = {};
+  std::vector<std::variant<PlannedSplit, PlannedParts, PlannedTailCut, PlannedRename, PlannedOnline>> splits = {};
   NestTree tree = {};  // null: the order stays as it is
   Provenance tree_by = Provenance::TileModel;
   std::vector<PlannedStage> stages = {};

@@ -1,4 +1,6 @@
 // Programs with ordered regions: isl's orders of whole Programs, their price, and the scripts that come of them.
+#include <algorithm>
+
 #include "poly/auto_schedule.h"
 #include "poly/instance_order.h"
 #include "poly/loop_extents.h"

@@ -2,6 +2,7 @@
 // the Scripts that come of them.
 #include "schedule/proof/foreign_schedule.h"
 
+#include <algorithm>
 #include <random>
 
 #include "schedule/proof/isl_schedule_text.h"

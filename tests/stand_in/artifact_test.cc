@@ -1,6 +1,8 @@
 // Artifacts with code for GPUs: written, read again, and refused where they are damaged or not what they say.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/runtime/temp_dir.h"
 #include "tests/stand_in/digits.h"
 
