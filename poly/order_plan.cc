@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 
+#include "poly/band_shapes.h"
 #include "poly/order_price.h"
 #include "poly/row_span.h"
 #include "schedule/cost/threads.h"
@@ -20,17 +21,8 @@ namespace {
 using schedule::NestPath;
 using schedule::NestTree;
 
-constexpr double kTileSizes[] = {0, 8, 16, 32, 64, 256};  // 0: no tile
-constexpr double kFewTileSizes[] = {0, 8, 32, 128};       // of bands with more loops than are tried in any order
-constexpr double kWorthAFront = 0.8;                      // of the cycles without it: its ends are idle
-constexpr double kWorthTiles = 0.95;                      // the same, of tiles and of straight rows
-constexpr std::size_t kAllOrders = 3;                     // loops of a band that are tried in any order
-
-// How a band runs: loops over tiles, then loops within them; of a loop that is not tiled the latter alone.
-struct BandShape {
-  std::vector<std::size_t> tiles, points;  // loops of the band, outermost first
-  std::vector<double> sizes;               // by loop; 0: not tiled
-};
+constexpr double kWorthAFront = 0.8;  // of the cycles without it: its ends are idle
+constexpr double kWorthTiles = 0.95;  // the same, of tiles and of straight rows
 
 // A loop of a nest: over single values, or over tiles of so many.
 struct PlacedLoop {
@@ -39,14 +31,19 @@ struct PlacedLoop {
 };
 using Placed = std::vector<PlacedLoop>;
 
-enum class Tiling { Best, None, Fixed };
-constexpr double kFixedTile = 32;
+using Loops = std::set<const OrderLoop*>;
+
+struct Tiling {
+  enum class How { Best, None, Fixed } how = How::Best;
+  FixedShape fixed = {};  // Fixed: of each band
+  Loops not_last = {};    // loops that are not to be the last of a permutable band
+};
 
 class Planner {
  public:
   Planner(const ir::Program& program, const schedule::State& reference, const Machine& machine, const OrderTree& tree,
           Tiling tiling, bool keep_order)
-      : program_(program), reference_(reference), machine_(machine), tiling_(tiling) {
+      : program_(program), reference_(reference), machine_(machine), tiling_(std::move(tiling)) {
     for (const ir::Statement& s : program.statements) loops_[s.name];
     collect_rows(tree);
     for (const ir::Statement& s : program.statements) {
@@ -65,6 +62,14 @@ class Planner {
   }
 
   OrderPlan run() { return std::move(plan_); }
+
+  // The last loops of permutable bands that have others.
+  Loops last_loops() const {
+    Loops last;
+    for (const auto& [band, shape] : shapes_)
+      if (band->permutable && band->loops.size() > 1) last.insert(&band->loops[shape.points.back()]);
+    return last;
+  }
 
  private:
   const ir::Program& program_;
@@ -96,7 +101,7 @@ class Planner {
   // --- shapes of the bands
 
   std::map<const OrderBand*, BandShape> shapes_;
-  std::set<const OrderLoop*> in_tiles_;
+  Loops in_tiles_;
 
   void choose_shapes(const OrderTree& tree, const Placed& around) {
     if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
@@ -118,7 +123,7 @@ class Planner {
   bool follows_isl() const {
     return std::ranges::all_of(shapes_, [&](const auto& entry) {
       const BandShape& shape = entry.second;
-      return std::ranges::is_sorted(shape.points) && (tiling_ == Tiling::Fixed || shape.tiles.empty());
+      return std::ranges::is_sorted(shape.points) && (tiling_.how == Tiling::How::Fixed || shape.tiles.empty());
     });
   }
 
@@ -279,7 +284,7 @@ class Planner {
   // One of the loops of a path for threads, where it is worth their while; `inside`: these after those around. Whether
   // there is one.
   bool share(NestPath& path, const Placed& around, const Placed& inside, double cycles) const {
-    if (path.empty() || tiling_ == Tiling::Fixed) return false;
+    if (path.empty() || tiling_.how == Tiling::How::Fixed) return false;
     std::vector<schedule::CountedLoop> counted;
     for (std::size_t i = 0; i < around.size() + path.size(); ++i) {
       const auto& [loop, tile] = inside[i];
@@ -358,24 +363,6 @@ class Planner {
     return cycles;
   }
 
-  // Orders of n loops: all, or of many loops isl's with one of them moved to the end.
-  static std::vector<std::vector<std::size_t>> orders_of(std::size_t n) {
-    std::vector<std::size_t> order(n);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::vector<std::vector<std::size_t>> all;
-    if (n <= kAllOrders) {
-      do all.push_back(order);
-      while (std::ranges::next_permutation(order).found);
-      return all;
-    }
-    for (std::size_t last = n; last-- > 0;) {
-      all.push_back(order);
-      std::erase(all.back(), last);
-      all.back().push_back(last);
-    }
-    return all;
-  }
-
   // The longest that a loop is for a statement of its band.
   double extent_of(const OrderBand& band, const OrderLoop& loop) const {
     double longest = 1;
@@ -390,27 +377,31 @@ class Planner {
     best.points.resize(n);
     std::iota(best.points.begin(), best.points.end(), std::size_t{0});
     if (!band.permutable) return best;
-    if (tiling_ == Tiling::Fixed) {
-      for (std::size_t m = 0; m < n && n > 1; ++m) {
-        if (extent_of(band, band.loops[m]) <= kFixedTile) continue;
+    if (tiling_.how == Tiling::How::Fixed) {
+      const std::size_t last = n - 1 - tiling_.fixed.turned % n;
+      std::erase(best.points, last);
+      best.points.push_back(last);
+      for (std::size_t m = 0; m < n && n > 1 && tiling_.fixed.tile > 0; ++m) {
+        if (extent_of(band, band.loops[m]) <= tiling_.fixed.tile) continue;
         best.tiles.push_back(m);
-        best.sizes[m] = kFixedTile;
+        best.sizes[m] = tiling_.fixed.tile;
       }
       return best;
     }
     double least = std::numeric_limits<double>::infinity();
     const auto consider = [&](BandShape shape) {
+      if (tiling_.not_last.contains(&band.loops[shape.points.back()])) return;
       const double cycles = cycles_of(band, within(around, band, shape));
       if (cycles >= least) return;
       least = cycles;
       best = std::move(shape);
     };
     for (auto& points : orders_of(n)) consider({{}, points, std::vector<double>(n, 0)});
-    if (tiling_ == Tiling::None || n < 2) return best;
+    if (tiling_.how == Tiling::How::None || n < 2) return best;
     least *= kWorthTiles;
     const std::vector<std::size_t> points = best.points;
     std::vector<double> sizes(n, 0);
-    choose_sizes(0, sizes, [&] {
+    for_each_sizes(sizes, [&] {
       for (std::size_t outer = 0; outer < n; ++outer) {
         if (sizes[outer] == 0) continue;
         BandShape shape{{outer}, points, sizes};
@@ -426,17 +417,6 @@ class Planner {
     });
     return best;
   }
-
-  template <class Visit>
-  static void choose_sizes(std::size_t from, std::vector<double>& sizes, const Visit& visit) {
-    if (from == sizes.size()) return visit();
-    const bool are_many = sizes.size() > kAllOrders;
-    for (const double size : are_many ? std::span<const double>(kFewTileSizes) : std::span<const double>(kTileSizes)) {
-      sizes[from] = size;
-      choose_sizes(from + 1, sizes, visit);
-    }
-    sizes[from] = 0;
-  }
 };
 
 }  // namespace
@@ -448,24 +428,39 @@ void say_by_model(OrderPlan& plan) {
 
 OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& reference, const std::string& name,
                            const OrderTree& tree, const Machine& machine) {
-  OrderPlan plan = Planner(program, reference, machine, tree, Tiling::Fixed, true).run();
+  OrderPlan plan = plan_of_shape(program, reference, name, tree, machine, {}, true);
   plan.name = name;
+  return plan;
+}
+
+OrderPlan plan_of_shape(const ir::Program& program, const schedule::State& reference, const std::string& name,
+                        const OrderTree& tree, const Machine& machine, const FixedShape& shape, bool keep_order) {
+  OrderPlan plan = Planner(program, reference, machine, tree, {Tiling::How::Fixed, shape}, keep_order).run();
+  plan.name = name + ", tiles of " + std::to_string(static_cast<int>(shape.tile)) + ", " +
+              std::to_string(shape.turned) + " from the end last";
   return plan;
 }
 
 std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::State& reference, const std::string& name,
                                 const OrderTree& tree, const Machine& machine, bool keep_order) {
   std::vector<OrderPlan> plans;
-  for (const Tiling tiling : {Tiling::Best, Tiling::None}) {
-    OrderPlan plan = Planner(program, reference, machine, tree, tiling, keep_order).run();
+  Loops last;
+  for (const Tiling::How how : {Tiling::How::Best, Tiling::How::None}) {
+    Planner planner(program, reference, machine, tree, {how}, keep_order);
+    if (plans.empty()) last = planner.last_loops();
+    OrderPlan plan = planner.run();
     plan.name = name + (plan.nest.tile ? ", tiled" : "");
     if (plans.empty() || plans.front().nest.tile) plans.push_back(std::move(plan));
+  }
+  if (plans.front().nest.tile && !last.empty()) {
+    plans.push_back(Planner(program, reference, machine, tree, {.not_last = last}, keep_order).run());
+    plans.back().name = name + ", tiled, other loops last";
   }
   std::ranges::sort(plans, {}, &OrderPlan::cycles);
   if (std::ranges::none_of(program.statements, [](const ir::Statement& s) { return s.region_depth > 0; })) return plans;
   const double least = plans.front().cycles;
   const auto add = [&](const OrderTree& changed, const char* how, double limit) {
-    OrderPlan plan = Planner(program, reference, machine, changed, Tiling::Best, keep_order).run();
+    OrderPlan plan = Planner(program, reference, machine, changed, {}, keep_order).run();
     plan.name = name + how;
     say_by_model(plan);
     if (plan.cycles < limit) plans.push_back(std::move(plan));

@@ -27,11 +27,20 @@ struct OrderPlan {
 // Of an order that isl did not find: maps and nest are the model's.
 void say_by_model(OrderPlan& plan);
 
+// Nothing is chosen: each permutable band in tiles of one size, and a loop of it last, so many before isl's last one.
+struct FixedShape {
+  double tile = 32;  // 0: no tiles
+  std::size_t turned = 0;
+};
+OrderPlan plan_of_shape(const ir::Program& program, const schedule::State& reference, const std::string& name,
+                        const OrderTree& tree, const Machine& machine, const FixedShape& shape, bool keep_order);
+
 // isl's order with tiles of 32 in each band that may be tiled, nothing priced: the arm `isl`.
 OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& reference, const std::string& name,
                            const OrderTree& tree, const Machine& machine);
 
-// The best plan with tiles and the best without, the cheaper one first; the second is left out where it is the same.
+// The best plan with tiles, the best of those that end with other loops, which may be legal where that is not, and the
+// best without tiles, the cheapest first; the others are left out where the first has no tiles.
 std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::State& reference, const std::string& name,
                                 const OrderTree& tree, const Machine& machine, bool keep_order);
 

@@ -123,7 +123,7 @@ bool StatementPrice::is_chain(std::size_t row) const {
 }
 
 double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) const {
-  if (loops.empty()) return operations_.slots;
+  if (loops.empty()) return operations_.cycles(false, machine_);
   const Loop& inner = loops.back();
   const bool is_vector = how != Inner::Serial;
   const double lanes = is_vector ? lanes_ : 1;
@@ -145,8 +145,8 @@ double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) c
     pages += std::min(1.0, stride * reference.bytes / kPage);  // an iteration
     if (reference.is_written) stores += count * (is_apart ? kScatter * lanes : is_across ? width + 1 : width);
   }
-  const double slots = std::max(
-      {loads / kLoadsACycle, stores / kStoresACycle, operations_.slots / std::max(1, machine_.fma_per_cycle), 1.0});
+  const double slots =
+      std::max({loads / kLoadsACycle, stores / kStoresACycle, operations_.cycles(is_vector, machine_), 1.0});
   const double start = is_vector && is_in_tile ? kTileStart : kLoopStart;
   const bool waits = how != Inner::Parts && is_chain(inner.row);
   const double walks = pages * inner.trips > kNearPages ? kWalk * pages * inner.trips : 0;

@@ -5,7 +5,9 @@
 namespace polyte::poly {
 namespace {
 
-constexpr double kDivision = 4, kCall = 12;  // issue slots of a lane
+constexpr double kDivision = 4;  // cycles of the divider
+constexpr double kCall = 12;     // issue slots of a lane
+constexpr int kScalarsACycle = 2;
 
 }  // namespace
 
@@ -15,17 +17,24 @@ Operations operations_of(const ir::Statement& statement) {
     ir::for_each_node(value, [&](const ir::ExprNode& node) {
       if (const auto* binary = std::get_if<ir::Binary>(&node.op)) {
         const bool is_division = binary->op == ir::BinaryOp::Div || binary->op == ir::BinaryOp::Mod;
-        sum.slots += is_division ? kDivision : 1;
+        sum.slots += 1;
+        sum.divider += is_division ? kDivision : 0;
         sum.latency += is_division ? 3 * kOperation : kOperation;
       } else if (const auto* unary = std::get_if<ir::Unary>(&node.op); unary && unary->op != ir::UnaryOp::Neg) {
         const bool is_root = unary->op == ir::UnaryOp::Sqrt;
-        sum.slots += is_root ? kDivision : kCall;
+        sum.slots += is_root ? 1 : kCall;
+        sum.divider += is_root ? kDivision : 0;
         sum.latency += (is_root ? 3 : 4) * kOperation;
       }
     });
   if (statement.combiner != ir::Combiner::None) sum.slots += 1, sum.latency = kOperation;
   sum.latency = std::max(sum.latency, kOperation);
   return sum;
+}
+
+double Operations::cycles(bool is_vector, const Machine& machine) const {
+  const int least = is_vector ? 1 : kScalarsACycle;
+  return std::max(slots / std::max(least, machine.fma_per_cycle), divider);
 }
 
 }  // namespace polyte::poly

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ir/program.h"
+#include "support/machine.h"
 
 namespace polyte::poly {
 
@@ -19,7 +20,11 @@ inline constexpr double kOpenSize = 64;  // taken for a size that is open: as la
 // Of the arithmetic of one instance, an update's own combination with it; a negation costs nothing.
 struct Operations {
   double slots = 0;    // of issue
+  double divider = 0;  // cycles of the unit that divides and takes roots, beside the others
   double latency = 0;  // cycles from an operand to the result, one operation after the other; of updates: of that one
+
+  // Of an instance, or of a vector of them. Scalars are two a cycle also where long vectors are not.
+  double cycles(bool is_vector, const Machine& machine) const;
 };
 Operations operations_of(const ir::Statement& statement);
 

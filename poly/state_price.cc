@@ -45,7 +45,7 @@ class Pricer {
   }
 
   double cycles() const {
-    if (loops_.empty()) return operations_.slots;
+    if (loops_.empty()) return operations_.cycles(false, machine_);
     const double issue = issue_cycles();
     const double level2 = traffic(static_cast<double>(machine_.l1.bytes)) / kLevel2;
     const double level3 = traffic(static_cast<double>(machine_.l2.bytes)) / kLevel3;
@@ -152,9 +152,9 @@ class Pricer {
       (reference.is_written ? stores : loads) += count * (is_apart ? kGather * width : 1);
     }
     const double spilled = std::max(0.0, registers + 2 - machine_.vector_registers);
-    const double slots = std::max({loads / kLoadsACycle, stores / kStoresACycle,
-                                   points * operations_.slots / std::max(1, machine_.fma_per_cycle)}) +
-                         kBeside * (loads / kLoadsACycle + stores / kStoresACycle) + kSpill * spilled;
+    const double slots =
+        std::max({loads / kLoadsACycle, stores / kStoresACycle, points * operations_.cycles(is_vector, machine_)}) +
+        kBeside * (loads / kLoadsACycle + stores / kStoresACycle) + kSpill * spilled;
     double start = 0;
     if (first > 0 || !is_tile) start = kLoopStart * around / loops_[is_tile ? first - 1 : lane].trips;
     const double run = is_chain ? std::max(slots, operations_.latency) : slots;

@@ -21,6 +21,8 @@ using schedule::NestTree;
 
 constexpr std::size_t kMostProofs = 4;  // of plans, the cheapest first
 constexpr double kWorthFusing = 0.85;   // of the cycles of nests apart
+constexpr double kMeasuredTiles[] = {0, 8, 32, 128};
+constexpr std::size_t kMeasuredLoops = 3;  // of a band, last in turn
 constexpr double kMostSerial = 0.3;  // of a plan's cycles, by loops that were priced in vectors or parts and have none
 
 // The innermost loop of a sum in four vectors of parts, these added up in one, and that in the sum.
@@ -110,6 +112,8 @@ class WholeProgram {
     reasons += (reasons.empty() ? "" : "; ") + why;
     considered.push_back("lost: " + why);
   }
+
+  std::string text_of(const NestPlan& nest) const { return schedule::print(script_of(nest)); }
 
   std::optional<NestPlan> first_proved(std::vector<OrderPlan> plans, bool as_isl_says) {
     std::optional<NestPlan> slow;  // proved, with loops that were to be vectors
@@ -319,6 +323,23 @@ std::optional<NestSchedule> schedule_fused_sums(const ir::Program& program, cons
   auto schedule = best_of(program, machine, orders, std::move(fused), options, false);
   if (!schedule) return std::nullopt;
   return *std::move(schedule);
+}
+
+std::vector<Candidate> candidates_of(const ir::Program& program, const Machine& machine, bool with_scripts) {
+  const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(program));
+  std::vector<Candidate> candidates;
+  for (const OrderAttempt& attempt : instance_orders(program).found)
+    for (const double tile : kMeasuredTiles)
+      for (std::size_t turned = 0; turned < kMeasuredLoops; ++turned) {
+        OrderPlan plan = plan_of_shape(program, reference, attempt.name, attempt.tree, machine, {tile, turned}, false);
+        Candidate candidate{plan.name, plan.cycles, ""};
+        WholeProgram whole(program, machine, nullptr);
+        if (with_scripts)
+          if (const auto nest = whole.first_proved({std::move(plan)}, false); nest && !whole.is_slow)
+            candidate.script = whole.text_of(*nest);
+        candidates.push_back(std::move(candidate));
+      }
+  return candidates;
 }
 
 }  // namespace polyte::poly

@@ -1,11 +1,13 @@
 // The stages of one kernel as text, for --emit: the doors at which a person can stand.
 #include <algorithm>
+#include <sstream>
 
 #include "codegen/nvptx/assembler.h"
 #include "driver/cli/access_report.h"
 #include "driver/cli/cli.h"
 #include "ir/program_text.h"
 #include "lower/lower.h"
+#include "poly/whole_program.h"
 #include "schedule/proof/isl_schedule_text.h"
 
 namespace polyte::cli {
@@ -112,6 +114,17 @@ std::string refused_text(const driver::BuiltKernel& kernel, const Machine& machi
   return text;
 }
 
+// What the price of orders is held to (bench/polybench/candidates.py).
+std::string candidates_text(const ir::Program& program, const Machine& machine) {
+  std::string text;
+  for (const poly::Candidate& candidate : poly::candidates_of(program, machine, true)) {
+    std::ostringstream head;
+    head << (text.empty() ? "" : "\n") << "# " << candidate.cycles << " cycles predicted: " << candidate.name;
+    text += head.str() + "\n" + (candidate.script.empty() ? "# refused\n" : with_newline(candidate.script));
+  }
+  return text.empty() ? "# isl finds no order\n" : text;
+}
+
 std::string sync_text(const ir::LoopProgram& program) { return SyncPrinter().text(program); }
 
 }  // namespace
@@ -121,9 +134,9 @@ bool is_of_device(const std::string& kind) {
 }
 
 const std::vector<std::string>& emit_kinds() {
-  static const std::vector<std::string> kinds{"graph",      "groups", "program",      "template", "script",  "refused",
-                                              "directives", "nest",   "isl-schedule", "loops",    "llvm-ir", "asm",
-                                              "sync",       "ptx",    "resources",    "memory",   "sass"};
+  static const std::vector<std::string> kinds{
+      "graph",        "groups", "program", "template", "script", "refused", "candidates", "directives", "nest",
+      "isl-schedule", "loops",  "llvm-ir", "asm",      "sync",   "ptx",     "resources",  "memory",     "sass"};
   return kinds;
 }
 
@@ -132,6 +145,7 @@ std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kern
   if (kind == "template") return template_text(kernel);
   if (kind == "script") return with_newline(schedule::print(kernel.script));
   if (kind == "refused") return refused_text(kernel, target.machine);
+  if (kind == "candidates") return candidates_text(*kernel.program, target.machine);
   if (kind == "directives")
     return with_newline(schedule::print(schedule::expand_to_directives(kernel.script, *kernel.state)));
   if (kind == "nest") return schedule::print_nests(kernel.state->tree);

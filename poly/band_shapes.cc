@@ -1,0 +1,35 @@
+#include "poly/band_shapes.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace polyte::poly {
+namespace {
+
+constexpr double kTileSizes[] = {0, 8, 16, 32, 64, 256};
+constexpr double kFewTileSizes[] = {0, 8, 32, 128};  // of bands with more loops than are tried in any order
+
+}  // namespace
+
+std::vector<std::vector<std::size_t>> orders_of(std::size_t n) {
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::vector<std::size_t>> all;
+  if (n <= kAllOrders) {
+    do all.push_back(order);
+    while (std::ranges::next_permutation(order).found);
+    return all;
+  }
+  for (std::size_t last = n; last-- > 0;) {
+    all.push_back(order);
+    std::erase(all.back(), last);
+    all.back().push_back(last);
+  }
+  return all;
+}
+
+std::span<const double> tile_sizes_of(std::size_t loops) {
+  return loops > kAllOrders ? std::span<const double>(kFewTileSizes) : std::span<const double>(kTileSizes);
+}
+
+}  // namespace polyte::poly
