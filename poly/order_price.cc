@@ -11,10 +11,12 @@ namespace {
 
 // Entering an innermost loop inside a tile: it begins and ends in the middle of a vector, and reads what was stored a
 // moment before.
-constexpr double kTileStart = 28;
+constexpr double kTileStart = 18;
+constexpr double kScalarTurn = 1.5;              // cycles of an iteration at the least
 constexpr double kPage = 4096, kNearPages = 64;  // bytes, and how many are known without a walk
 constexpr double kWalk = 3;                      // cycles of one to a page beyond, partly hidden
 constexpr double kAddParts = 60;                 // cycles until the parts of a sum are one
+constexpr double kAddPartsOfTile = 250;          // the same, masks at both ends of it included
 
 bool is_associative(const ir::Statement& statement) {
   return statement.combiner != ir::Combiner::None && statement.combiner != ir::Combiner::ArgMin &&
@@ -122,6 +124,12 @@ bool StatementPrice::is_chain(std::size_t row) const {
   });
 }
 
+// A sum into one cell of what its terms are read from: it is stored and loaded again each time.
+bool StatementPrice::is_sum_in_memory(std::size_t row) const {
+  const Reference& write = references_.front();
+  return write.strides[row] == 0 && std::ranges::count(references_, write.buffer, &Reference::buffer) > 1;
+}
+
 double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) const {
   if (loops.empty()) return operations_.cycles(false, machine_);
   const Loop& inner = loops.back();
@@ -145,13 +153,16 @@ double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) c
     pages += std::min(1.0, stride * reference.bytes / kPage);  // an iteration
     if (reference.is_written) stores += count * (is_apart ? kScatter * lanes : is_across ? width + 1 : width);
   }
-  const double slots =
-      std::max({loads / kLoadsACycle, stores / kStoresACycle, operations_.cycles(is_vector, machine_), 1.0});
+  const double slots = std::max({loads / kLoadsACycle, stores / kStoresACycle, operations_.cycles(is_vector, machine_),
+                                 is_vector ? 1.0 : kScalarTurn});
   const double start = is_vector && is_in_tile ? kTileStart : kLoopStart;
   const bool waits = how != Inner::Parts && is_chain(inner.row);
+  const double latency = operations_.latency + (is_sum_in_memory(inner.row) ? kForward : 0);
   const double walks = pages * inner.trips > kNearPages ? kWalk * pages * inner.trips : 0;
-  double run = turns * (waits ? std::max(slots, operations_.latency) : slots) + walks + start +
-               (how == Inner::Parts ? kAddParts : 0);
+  double run = turns * (waits ? std::max(slots, latency) : slots) + walks + start +
+               (how != Inner::Parts ? 0
+                : is_in_tile        ? kAddPartsOfTile
+                                    : kAddParts);
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) run *= std::max(1.0, loops[l].trips);
   return run;
 }

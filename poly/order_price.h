@@ -82,6 +82,7 @@ class StatementPrice {
   void add_reference(const ir::Program& program, const ir::Access& access, bool is_written,
                      const std::vector<std::string>& iterators, const std::vector<std::vector<double>>& inverse);
   std::vector<Loop> counted(const std::vector<PlacedRow>& placed) const;
+  bool is_sum_in_memory(std::size_t row) const;
   double issue_cycles(const std::vector<Loop>& loops, Inner inner) const;
   // Of the loops from one on; at most: as large as it ever is.
   double footprint(const Reference& reference, const std::vector<Loop>& loops, std::size_t from, bool at_most) const;

@@ -11,10 +11,11 @@ namespace polyte::poly {
 inline constexpr double kLine = 64;      // bytes
 inline constexpr double kUsable = 0.75;  // of a cache, by what one nest keeps in it
 inline constexpr double kLoadsACycle = 2, kStoresACycle = 1;
-inline constexpr double kLevel2 = 48, kLevel3 = 20, kMemory = 5;  // bytes a cycle that a level hands over
+inline constexpr double kLevel2 = 48, kLevel3 = 20, kMemory = 8;  // bytes a cycle that a level hands over
 inline constexpr double kLoopStart = 12;                          // cycles of entering an innermost loop
 inline constexpr double kGather = 2, kScatter = 2;                // slots a lane whose neighbours are elsewhere
 inline constexpr double kOperation = 4;  // cycles of latency of an addition or a multiplication
+inline constexpr double kForward = 8;    // from a store to the load of what it stored
 inline constexpr double kOpenSize = 64;  // taken for a size that is open: as large as any
 
 // Of the arithmetic of one instance, an update's own combination with it; a negation costs nothing.
