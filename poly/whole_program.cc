@@ -7,6 +7,7 @@
 #include <set>
 
 #include "poly/instance_order.h"
+#include "poly/jammed_sums.h"
 #include "poly/order_plan.h"
 #include "schedule/proof/prover.h"
 #include "schedule/script/nest_writer.h"
@@ -102,7 +103,10 @@ std::string priced(const OrderPlan& plan) {
 class WholeProgram {
  public:
   WholeProgram(const ir::Program& program, const Machine& machine, std::vector<schedule::RefusedScript>* refused)
-      : program_(std::make_shared<const ir::Program>(program)), machine_(machine), refused_(refused) {}
+      : program_(std::make_shared<const ir::Program>(program)),
+        reference_(schedule::reference_state(program_)),
+        machine_(machine),
+        refused_(refused) {}
 
   std::string reasons;                  // what was lost
   std::vector<std::string> considered;  // all of it, a line each
@@ -127,6 +131,7 @@ class WholeProgram {
       }
       if (as_isl_says) return std::move(plan.nest);
       const std::vector<std::string> serial = add_vectors(plan, *state);
+      add_jams(plan);
       double lost = add_parts(plan);
       for (const std::string& statement : serial) lost += plan.in_vectors.at(statement).cycles;
       if (lost <= kMostSerial * plan.cycles || add_cuts(plan, serial)) {
@@ -142,6 +147,7 @@ class WholeProgram {
 
  private:
   const std::shared_ptr<const ir::Program> program_;
+  const schedule::State reference_;
   const Machine& machine_;
   std::vector<schedule::RefusedScript>* const refused_;  // null: nobody asks
 
@@ -201,6 +207,21 @@ class WholeProgram {
     return schedule::nest_path({{loop->name, is_vector(leaf->statement) ? LoopKind::Vector : loop->kind}}, loop->body);
   }
 
+  // Where the iterations that come together are proved to.
+  void add_jams(OrderPlan& plan) {
+    auto jammed = with_jammed_sums(*program_, reference_, plan.nest);
+    if (!jammed) return;
+    if (const auto state = replayed(jammed->nest); !state) {
+      considered.push_back("left out: " + state.error().directive + ": " + state.error().headline);
+      keep("left out of the plan: rows together", jammed->nest, state.error());
+      return;
+    }
+    plan.nest = std::move(jammed->nest);
+    for (auto& [statement, inner] : plan.in_parts)
+      if (const auto loop = jammed->loop_of.find(statement); loop != jammed->loop_of.end())
+        if (inner.around == loop->second) inner.around = schedule::within_tile(inner.around);
+  }
+
   // The cycles of sums that stay chains.
   double add_parts(OrderPlan& plan) {
     double lost = 0;
@@ -225,7 +246,7 @@ bool is_sum(const ir::Statement& statement) { return statement.combiner != ir::C
 
 // A sum of which each operand stays where it is along some loop: tiles of registers are worth more than fusion.
 bool has_reused_operands(const ir::Statement& statement) {
-  if (!is_sum(statement)) return false;
+  if (statement.reductions.empty()) return false;
   for (const ir::Expr& value : statement.values)
     for (const ir::Load* load : ir::loads_of(value)) {
       const auto moves = [&](const std::string& it) {
