@@ -81,7 +81,8 @@ class StageApplication {
     }
     for (const Leaf* leaf : leaves_of(below)) {
       const ScheduledStatement& s = plan_.before.at(leaf->statement);
-      if (reads(s, plan_.buffer) || writes(s, plan_.buffer)) plan_.users.push_back(leaf->statement);
+      const bool reads_it = reads(s, plan_.buffer) && !plan_.directive.updates_only;
+      if (reads_it || writes(s, plan_.buffer)) plan_.users.push_back(leaf->statement);
       if (writes(s, plan_.buffer)) plan_.writers.push_back(leaf->statement);
     }
     if (plan_.users.empty()) return malformed(nothing_to_stage());
@@ -235,6 +236,7 @@ class StageApplication {
       const ir::Bindings rows = row_bindings(s);
       for (ir::Access& write : s.body.writes)
         if (write.buffer == plan_.buffer) write = {plan_.local.name, local_indices(write.indices, rows)};
+      if (plan_.directive.updates_only) continue;
       const auto leaf = [&](const ir::Expr& e) {
         const ir::Load* load = std::get_if<ir::Load>(&e->op);
         if (!load || load->buffer != plan_.buffer) return e;
