@@ -29,6 +29,7 @@ class StageApplication {
 
   Applied run() {
     if (auto refusal = find_site()) return *refusal;
+    if (is_idle_) return plan_.before;
     if (auto refusal = check_form()) return *refusal;
     if (auto refusal = find_box()) return *refusal;
     auto padding = padding_of(plan_.before, plan_.buffer, plan_.users);
@@ -53,6 +54,7 @@ class StageApplication {
  private:
   StagePlan plan_;
   State next_;
+  bool is_idle_ = false;
 
   Names copies_;
   std::vector<std::int64_t> folds_;  // by local dimension; 0: not folded
@@ -89,7 +91,8 @@ class StageApplication {
     const bool idle = std::all_of(plan_.users.begin(), plan_.users.end(), [&](const std::string& user) {
       return is_empty(plan_.before, plan_.before.at(user));
     });
-    if (idle) return malformed(joined(plan_.users) + " has no instance: there is nothing to stage");
+    is_idle_ = idle && plan_.directive.updates_only;  // tiles of a size that has none: noted, and the script goes on
+    if (idle && !is_idle_) return malformed(joined(plan_.users) + " has no instance: there is nothing to stage");
     return std::nullopt;
   }
 
