@@ -42,16 +42,10 @@ StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& 
       add_reference(program, {load->buffer, load->indices}, false, statement.iterators, inverse);
   add_distances(statement);
   const auto own = std::span(statement.iterators).subspan(static_cast<std::size_t>(statement.region_depth));
-  // `split_reduction` names a tensor, so that of several sums into one none can be told.
-  const bool is_only_sum =
-      std::ranges::count_if(program.statements, [&](const ir::Statement& other) {
-        return other.combiner != ir::Combiner::None && other.writes.front().buffer == statement.writes.front().buffer;
-      }) == 1;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const auto it = rows[r].as_symbol();
     const bool is_own = it && std::ranges::find(own, *it) != own.end();
-    can_part_.push_back(may_reorder && is_only_sum && is_own && references_.front().strides[r] == 0 &&
-                        is_associative(statement));
+    can_part_.push_back(may_reorder && is_own && references_.front().strides[r] == 0 && is_associative(statement));
   }
 }
 

@@ -31,13 +31,18 @@ constexpr double kMostSerial = 0.3;  // of a plan's cycles, by loops that were p
 //   split_reduction s: i by 4*L as s_v       s_v.update: i.o > <i.i>         the terms
 //   split_reduction s: i.i by L as s_l       s_l.update: [i.i.o] > <i.i.i>   the vectors
 //                                            s.update:   [i.i.i]             the lanes
-std::vector<schedule::PlannedStep> parts_of(const ir::Statement& statement, const OrderPlan::Inner& inner) {
+std::vector<schedule::PlannedStep> parts_of(const ir::Program& program, const ir::Statement& statement,
+                                            const OrderPlan::Inner& inner) {
   const std::string& tensor = statement.writes.front().buffer;
-  const std::string vectors = tensor + "_v", lanes = tensor + "_l";
+  const bool is_alone = std::ranges::count_if(program.statements, [&](const ir::Statement& other) {
+                          return other.combiner != ir::Combiner::None && other.writes.front().buffer == tensor;
+                        }) == 1;
+  const std::string sum = is_alone ? tensor : statement.name;
+  const std::string vectors = sum + "_v", lanes = sum + "_l";
   const std::string in_vectors = schedule::within_tile(inner.loop), in_lanes = schedule::within_tile(in_vectors);
   std::vector<schedule::PlannedStep> steps;
-  steps.emplace_back(schedule::PlannedParts{tensor, inner.loop, schedule::Vectors{4}, vectors});
-  steps.emplace_back(schedule::PlannedParts{tensor, in_vectors, schedule::Vectors{1}, lanes});
+  steps.emplace_back(schedule::PlannedParts{sum, inner.loop, schedule::Vectors{4}, vectors});
+  steps.emplace_back(schedule::PlannedParts{sum, in_vectors, schedule::Vectors{1}, lanes});
   steps.emplace_back(schedule::PlannedTailCut{{vectors + ".update", in_vectors}});
   for (const std::string& part : {vectors + ".init", vectors + ".update"})
     steps.emplace_back(schedule::PlannedBind{part, in_vectors, LoopKind::Vector});
@@ -229,7 +234,7 @@ class WholeProgram {
       const ir::Statement& sum = program_->statement(statement);
       std::vector<std::string> reassociated = sum.reductions;
       reassociated.push_back(inner.loop);  // the lanes of its parts are added up by that name
-      if (!add(plan.nest, parts_of(sum, inner), reassociated)) lost += inner.cycles;
+      if (!add(plan.nest, parts_of(*program_, sum, inner), reassociated)) lost += inner.cycles;
     }
     return lost;
   }

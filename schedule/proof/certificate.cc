@@ -105,7 +105,7 @@ std::string rewrite_text(const Rewrite& rewrite) {
     case Rewrite::Kind::Inline:
       return "inline " + rewrite.tensor;
     case Rewrite::Kind::Factor:
-      return "factor " + rewrite.tensor + " into " + rewrite.other;
+      return "factor " + rewrite.update + " of " + rewrite.tensor + " into " + rewrite.other;
     case Rewrite::Kind::Online:
       return "online " + rewrite.tensor;
     case Rewrite::Kind::Reciprocal:

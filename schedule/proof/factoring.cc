@@ -1,4 +1,5 @@
-// rfactor, proved on its own. Before: T op= v, one update an instance. After, in its place:
+// rfactor, proved on its own. Before: T op= v, one update an instance, by the statement that the rewrite names. After,
+// in its place; other updates of T stay where they are:
 //   P = identity;   P[e, cell of T] op= v, the same instances;   T[cell] op= P[.., cell]
 // The path of updates of a cell becomes a tree whose inner nodes are partial results: each value is still consumed
 // once if every partial result that got an update is read exactly once, into its own cell of T; those that got none
@@ -36,9 +37,10 @@ class FactorCheck {
 
   std::optional<Refusal> run() {
     const auto at = std::find_if(before_.statements.begin(), before_.statements.end(), [&](const ir::Statement& s) {
-      return s.combiner != ir::Combiner::None && s.writes.front().buffer == rewrite_.tensor;
+      return s.name == rewrite_.update && s.combiner != ir::Combiner::None &&
+             s.writes.front().buffer == rewrite_.tensor;
     });
-    if (at == before_.statements.end()) return fault(rewrite_.tensor + " has no update");
+    if (at == before_.statements.end()) return fault(rewrite_.update + " does not update " + rewrite_.tensor);
     first_ = static_cast<std::size_t>(at - before_.statements.begin());
     if (after_.program->statements.size() != before_.statements.size() + 2) return fault("statements are missing");
     if (auto why = replaced_group(before_, *after_.program, {first_, first_ + 1}, {rewrite_.other})) return fault(*why);

@@ -75,6 +75,12 @@ const ir::Statement* update_of(const State& state, const std::string& tensor) {
   return nullptr;
 }
 
+bool has_one_update(const State& state, const std::string& tensor) {
+  return std::ranges::count_if(state.basis->statements, [&](const ir::Statement& s) {
+           return s.combiner != ir::Combiner::None && s.writes.front().buffer == tensor;
+         }) == 1;
+}
+
 std::string bound(const State& state, const ir::Statement& update, const std::optional<double>& roundings) {
   const DType type = state.dtype_of(update.writes.front().buffer);
   const std::string of = update.combiner == ir::Combiner::Product ? "|product|" : "sum of |terms|";
@@ -87,13 +93,14 @@ std::string bound(const State& state, const ir::Statement& update, const std::op
 // rfactor: a term is rounded on the way through its part, then the part on the way through the sum.
 std::string factor_note(const State& state, const Rewrite& rewrite) {
   const ir::Statement* part = update_of(state, rewrite.other);
-  const ir::Statement* merge = update_of(state, rewrite.tensor);
+  const ir::Statement* merge = state.basis->find_statement(rewrite.update);
   if (!part || !merge || is_reorderable(*merge)) return "";
   const auto inner = terms_of(state, part->name), outer = terms_of(state, merge->name);
   std::optional<double> both;
   if (inner && outer) both = *inner + *outer;
-  return rewrite.tensor + " is added up in parts over " + rewrite.loop + " (" + rewrite.other +
-         "): " + bound(state, *merge, both);
+  const bool is_alone = has_one_update(state, rewrite.tensor);
+  return rewrite.tensor + (is_alone ? "" : " by " + rewrite.update) + " is added up in parts over " + rewrite.loop +
+         " (" + rewrite.other + "): " + bound(state, *merge, both);
 }
 
 bool takes_exponential(const ir::Expr& e) {

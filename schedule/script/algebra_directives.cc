@@ -7,7 +7,7 @@ namespace {
 
 void parse_rfactor(LineParser& line, std::vector<Operation>& into) {
   Rfactor directive;
-  directive.tensor = line.name("a tensor");
+  directive.tensor = line.name("a tensor or its update");
   line.expect("over");
   directive.loop = line.loop_name();
   line.expect("as");
@@ -27,7 +27,7 @@ void parse_online(LineParser& line, std::vector<Operation>& into) {
 
 void parse_split_reduction(LineParser& line, std::vector<Operation>& into) {
   SplitReduction directive;
-  directive.tensor = line.name("a tensor");
+  directive.tensor = line.name("a tensor or its update");
   line.expect(":");
   directive.loop = line.name("a loop");
   line.expect("by");
@@ -45,7 +45,7 @@ void parse_split_reduction(LineParser& line, std::vector<Operation>& into) {
 }
 
 void parse_reassociate(LineParser& line, std::vector<Operation>& into) {
-  const std::string tensor = line.name("a tensor");
+  const std::string tensor = line.name("a tensor or its update");
   line.expect("over");
   into.push_back(Reassociate{tensor, line.names(",", "a loop")});
 }

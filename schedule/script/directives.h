@@ -159,14 +159,14 @@ struct ComputeInline {
 };
 // rewrite rfactor T over L as P: the updates of T in parts, one an iteration of L, then the parts.
 struct Rfactor {
-  std::string tensor;
+  std::string tensor;  // or the update statement, where several update one tensor
   LoopName loop;
   std::string partial;
 };
 // split_reduction T: k by 8 as P tree: a split, and an rfactor or several; how the parts are combined.
 struct SplitReduction {
   enum class Form { Interleaved, Blocks, Halves };  // part l has the terms l, l + 8, ..; those of one block; by halves
-  std::string tensor;
+  std::string tensor;                               // or the update statement
   std::string loop;
   Size parts;
   std::string partial;
@@ -235,7 +235,8 @@ struct Stage {
   bool fold = false;                // the layout may put elements of different times in one place
   Size pad;                         // elements added to the innermost extent's stride; empty: 0
   bool when_compile = false;
-  NestTree copy;  // loops of the copy statements (leaf X.in or X.out); null: the default
+  bool updates_only = false;  // what is written, and what updates update; other reads stay as they are
+  NestTree copy;              // loops of the copy statements (leaf X.in or X.out); null: the default
 };
 
 // The storage that there is, changed in place. A dimension is named as the copies' loops are: u, or n.i of a layout.

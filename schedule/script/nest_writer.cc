@@ -149,6 +149,7 @@ class NestWriter {
     for (const LayoutIndex& index : stage.layout) directive.layout.push_back(text(index));
     if (stage.pad > 0) directive.pad = {std::to_string(stage.pad)};
     directive.when_compile = stage.when_compile;
+    directive.updates_only = stage.updates_only;
     NestPath loops;
     for (const std::string& loop : stage.copy_loops) loops.push_back({loop});
     if (!loops.empty()) directive.copy = nest_path(loops, nest_statement(stage.tensor + ".in"));

@@ -155,6 +155,8 @@ void parse_stage(LineParser& line, std::vector<Operation>& into) {
     } else if (line.accept("when")) {
       line.expect("compile");
       stage.when_compile = true;
+    } else if (line.accept("updates")) {
+      stage.updates_only = true;
     } else if (line.accept("copy")) {
       stage.copy = line.node();
     } else {
@@ -176,6 +178,7 @@ std::string print_stage(const Stage& stage) {
   if (stage.fold) text += " fold";
   if (!stage.pad.text.empty()) text += " pad " + stage.pad.text;
   if (stage.when_compile) text += " when compile";
+  if (stage.updates_only) text += " updates";
   if (stage.copy) text += " copy " + print(stage.copy);
   return text;
 }

@@ -115,9 +115,14 @@ std::set<std::string> reorderable_iterators(const State& state, const ir::Statem
   std::set<std::string> all(update.reductions.begin(), update.reductions.end());
   if (state.contract == Contract::Unsafe || is_reorderable(update)) return all;
   if (reads_itself(update) || update.writes.size() > 1) return {};
-  const auto own = state.reassociated.find(update.writes.front().buffer);
+  const auto is_said_of = [&](const std::string& name, const std::string& iterator) {
+    const auto own = state.reassociated.find(name);
+    return own != state.reassociated.end() && names(own->second, iterator);
+  };
+  const bool has_own_name = !state.basis->find_buffer(update.name);  // else the word is for that tensor
   std::erase_if(all, [&](const std::string& iterator) {
-    if (own != state.reassociated.end() && names(own->second, iterator)) return false;
+    if (is_said_of(update.writes.front().buffer, iterator)) return false;
+    if (has_own_name && is_said_of(update.name, iterator)) return false;
     return state.contract != Contract::Reassoc || !names(state.reassociable, iterator);
   });
   return all;

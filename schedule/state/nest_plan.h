@@ -109,6 +109,7 @@ struct PlannedStage {
   std::int64_t pad = 0;                      // elements behind each innermost row
   std::vector<std::string> copy_loops = {};  // of what is copied in, outermost first, serial; empty: the default
   bool when_compile = false;
+  bool updates_only = false;     // what is written, and what updates update; other reads stay as they are
   std::string shared_loop = {};  // of the copy, among threads; empty: one thread copies
   Provenance by = Provenance::TileModel;
 };

@@ -110,7 +110,7 @@ enum class Contract { Exact, Reassoc, Unsafe };
 struct Rewrite {
   enum class Kind {
     Inline,      // reads of `tensor` replaced by its definition
-    Factor,      // the reduction of `tensor` in parts: `other` holds them
+    Factor,      // the reduction of `tensor` by the statement `update` in parts: `other` holds them
     Online,      // sums of exponentials along with the maximum `tensor`; `sums` are named
     Reciprocal,  // the statement `tensor` multiplies by 1 / b where it divided by b
     Deferred     // the sum `tensor` is `other`, divided once, where each of its terms was
@@ -122,6 +122,7 @@ struct Rewrite {
   std::vector<std::string> sums;               // of Online
   std::map<std::string, ir::Bindings> points;  // of Online: iterators before, over those after, by statement
   std::shared_ptr<const ir::Program> after;
+  std::string update = {};  // of Factor
 };
 
 struct State {

@@ -21,6 +21,24 @@ program triangle(N)
   S: s[i] += a[i, k]    for i in 0..N, k in 0..i
 )";
 
+const char* const kCholesky = R"(
+program cholesky(N)
+  in    x: f32[N, N]
+  inout A: f32[N, N]
+  loop i in 0..N
+    loop j in 0..i
+      S0: A[i, j] += x[i, k] * x[j, k]    for k in 0..j
+    S2: A[i, i] += x[i, k] * x[i, k]      for k in 0..i
+)";
+const char* const kTwoSums = R"(
+program two_sums(M, N)
+  in    x: f32[M, N]
+  in    y: f32[M, N]
+  inout s: f32[M]
+  X: s[i] += x[i, j]    for i in 0..M, j in 0..N
+  Y: s[i] += y[i, j]    for i in 0..M, j in 0..N
+)";
+
 const std::vector<ir::Values> kSizes = {{{"M", 3}, {"N", 10}}, {{"M", 4}, {"N", 8}}, {{"M", 2}, {"N", 1}}};
 
 void check(const char* text, const std::vector<ir::Values>& sizes, const std::string& lines,
@@ -112,9 +130,9 @@ TEST_CASE("rfactor is refused where it means nothing, in these words") {
   CHECK(refused(kRowSums, "split j by 4\nrewrite rfactor s over j as sp") ==
         "s.update has no loop j: it was split into j.o and j.i (its loops are i, j.o, j.i)");
   CHECK(refused(kRowSums, "rewrite rfactor x over j as sp") == "x is no reduction: no statement updates it");
-  CHECK(refused(kRowSums, "rewrite rfactor nowhere over j as sp") == "no tensor is called nowhere");
-  CHECK(refused(kRowSums, "rewrite rfactor s.update over j as sp") ==
-        "rfactor names a tensor, and s.update is a statement");
+  CHECK(refused(kRowSums, "rewrite rfactor nowhere over j as sp") == "no tensor or statement is called nowhere");
+  CHECK(refused(kRowSums, "rewrite rfactor s.init over j as sp") ==
+        "s.init updates nothing: rfactor is for a reduction");
   CHECK(refused(kRowSums, "rewrite rfactor s over j as x") == "the name x is taken: a tensor is called so");
   CHECK(refused(kRowSums, "rewrite rfactor s over j as j") == "the name j is taken: an iterator is called so");
   CHECK(refused(kRowSums, "rewrite rfactor s over t.update:j as sp") == "the loop is one of s.update, not of t.update");
@@ -123,6 +141,51 @@ TEST_CASE("rfactor is refused where it means nothing, in these words") {
       0);
   CHECK(refused(kRowSums, "stage s at s.update:i\nrewrite rfactor s over j as sp") ==
         "s is staged already: rfactor comes before its stage");
+}
+
+TEST_CASE("of several updates of one tensor each is reduced in parts by its name") {
+  const std::vector<ir::Values> triangles = {{{"N", 7}}, {{"N", 1}}};
+  check(kCholesky, triangles, "split S0: k by 3\nrfactor S0 over k.i as p", "reassoc k");
+  check(kCholesky, triangles, "split S2: k by 3\nrfactor S2 over k.i as p", "reassoc k");
+  check(kCholesky, triangles, "split_reduction S2: k by 4 as p tree\nsplit_reduction S0: k by 2 as q blocks",
+        "reassoc k");
+  check(kCholesky, triangles, "reassociate S2 over k\nsplit_reduction S2: k by 3 as p", "exact");
+  check(kTwoSums, kSizes,
+        "split_reduction X: j by 4 as p\nsplit_reduction Y: j by 3 as q\nsplit_reduction Y: j.i by 2 as r",
+        "reassoc j");
+  const auto program = bound_program(kCholesky, {{"N", 7}});
+  const Script script = script_of(*program, "split_reduction S2: k by 4 as p tree");
+  CHECK(print(script.directives[0]) == "split_reduction S2: k by 4 as p tree");
+}
+
+TEST_CASE("parts of one of several updates are refused where they mean nothing, in these words") {
+  CHECK(refused(kTwoSums, "rfactor s over j as p") ==
+        "s is updated by several statements: name the one that is meant (X, Y)");
+  CHECK(refused(kTwoSums, "reassociate X over j\nsplit_reduction Y: j by 3 as p", "exact") ==
+        "the parts of s add up in another order, and the contract is exact: say `reassoc j`");
+  CHECK(refused(kTwoSums, "rfactor X over i as p") ==
+        "i is a free loop of s: parts are made over a reduction loop (j)");
+  CHECK(refused(kTwoSums, "rfactor X over Y:j as p") == "the loop is one of X, not of Y");
+  CHECK(refused(kTwoSums, "cut X:j at 3 as j.lo, j.hi\nrfactor X.lo over j.lo as p") ==
+        "X.lo is a part of X: rfactor comes before the cut");
+  CHECK(refused(kTwoSums, "stage s at X:i\nrfactor X over j as p") ==
+        "s is staged already: rfactor comes before its stage");
+}
+
+TEST_CASE("a rewrite that names another update than it parts is refused by the proof of the step") {
+  const auto program = bound_program(kTwoSums, {{"M", 3}, {"N", 10}});
+  const auto replayed = replay(program, script_of(*program, "split X: j by 4\nrfactor X over j.i as p", "reassoc j"),
+                               test_machine(), {ProofLevel::Off, {}});
+  REQUIRE(static_cast<bool>(replayed));
+  const auto verdict_naming = [&](const std::string& update) {
+    State state = *replayed;
+    state.rewrites.back().update = update;
+    return verdict_after(std::move(state), [](ir::Program&) {});
+  };
+  const std::string start = "the parts of s in p do not make its value: ";
+  CHECK(verdict_naming("X") == "legal");
+  CHECK(verdict_naming("Y") == start + "X has changed");
+  CHECK(verdict_naming("p.init") == start + "p.init does not update s");
 }
 
 TEST_CASE("a pair is not reduced in parts") {

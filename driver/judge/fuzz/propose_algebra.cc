@@ -14,6 +14,13 @@ namespace {
 
 std::vector<Directive> directives(Scene& scene) { return {{split(scene), Provenance::Person, 0}}; }
 
+// Then the tensor alone does not say which sum is meant.
+bool several_update(const Scene& scene, const std::string& tensor) {
+  return std::ranges::count_if(scene.state.basis->statements, [&](const ir::Statement& s) {
+           return s.combiner != ir::Combiner::None && s.writes.front().buffer == tensor;
+         }) > 1;
+}
+
 }  // namespace
 
 // A rewrite of a reduction, most often over a loop that it has.
@@ -25,11 +32,13 @@ Operation algebra(Scene& scene) {
   const std::string tensor = scene.state.find(update) ? scene.written_by(update) : update;
   std::vector<std::string> loops = scene.loops_of(update);
   const std::string loop = scene.nonsense(scene.random.chance(60) ? loops.back() : scene.random.pick(loops));
-  const std::string parts = "part" + std::to_string(scene.random.between(0, 5));
+  const std::int64_t number = scene.random.between(0, 5);
+  const std::string parts = "part" + std::to_string(number);
+  const std::string summed = number == 0 || several_update(scene, tensor) ? update : tensor;
   switch (scene.random.between(0, 9)) {
     case 0:
       return SplitReduction{
-          tensor, loop, scene.factor(), parts,
+          summed, loop, scene.factor(), parts,
           scene.random.pick(std::vector<SplitReduction::Form>{
               SplitReduction::Form::Interleaved, SplitReduction::Form::Blocks, SplitReduction::Form::Halves})};
     case 2:
@@ -40,7 +49,7 @@ Operation algebra(Scene& scene) {
     case 5:
       return Specialize{{scene.random.chance(50) ? "L > 2" : "F1 > 3"}, directives(scene), directives(scene)};
     default:
-      return Rfactor{tensor, {scene.random.chance(50) ? update : "", loop}, parts};
+      return Rfactor{summed, {scene.random.chance(50) ? update : "", loop}, parts};
   }
 }
 
@@ -49,7 +58,10 @@ Operation reassociated(Scene& scene) {
   std::vector<Operation> fitting;
   for (const ir::Statement& s : scene.state.basis->statements)
     for (const std::string& iterator : s.reductions)
-      if (s.combiner != ir::Combiner::None) fitting.emplace_back(Reassociate{s.writes.front().buffer, {iterator}});
+      if (s.combiner != ir::Combiner::None) {
+        const std::string& tensor = s.writes.front().buffer;
+        fitting.emplace_back(Reassociate{several_update(scene, tensor) ? s.name : tensor, {iterator}});
+      }
   return fitting.empty() ? Operation{Reassociate{scene.tensor(), {"k"}}} : scene.random.pick(fitting);
 }
 

@@ -140,8 +140,12 @@ void check_regions(const State& state, const Names& named, Names& problems) {
     if (!region) continue;
     Names inside;
     collect_region(region->body, *state.basis, inside);
-    const bool some = std::any_of(inside.begin(), inside.end(), [&](const std::string& s) { return has(named, s); });
+    Names now;  // as they are called: a cut into parts has made several of one
     for (const std::string& s : inside)
+      for (const ScheduledStatement& part : state.statements)
+        if (part.reference == s) now.push_back(part.body.name);
+    const bool some = std::any_of(now.begin(), now.end(), [&](const std::string& s) { return has(named, s); });
+    for (const std::string& s : now)
       if (some && !has(named, s))
         problems.push_back(s + " is in the ordered region " + region->iterator +
                            " with statements of this nest: place it too");

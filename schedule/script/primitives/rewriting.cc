@@ -25,6 +25,28 @@ void make_room(std::vector<ir::Item>& items, std::size_t at, std::size_t extra) 
 
 }  // namespace
 
+namespace {
+
+// As the Program has it: whole, where it stands, reading what no stage holds.
+Result<std::string, Refusal> unchanged(const State& state, const std::string& update, const std::string& what) {
+  const ScheduledStatement& s = state.at(update);
+  const std::string& tensor = state.basis->statement(s.reference).writes.front().buffer;
+  if (s.body.writes.front().buffer != tensor)
+    return malformed(tensor + " is staged already: " + what + " comes before its stage");
+  if (s.reference != update)
+    return malformed(update + " is a part of " + s.reference + ": " + what + " comes before the cut");
+  if (s.lifted > 0) return malformed(tensor + " is recomputed at a loop already: " + what + " comes before");
+  const Leaf& leaf = leaf_of(state, update);
+  if (!leaf.pins.empty() || leaf.at) return malformed(update + " is placed in another nest: " + what + " comes before");
+  for (const ir::Expr& value : s.body.values)
+    for (const ir::Load* load : ir::loads_of(value))
+      if (!state.basis->find_buffer(load->buffer))
+        return malformed(update + " reads the staged " + load->buffer + ": " + what + " comes before that stage");
+  return update;
+}
+
+}  // namespace
+
 Result<std::string, Refusal> reduction_of(const State& state, const std::string& tensor, const std::string& what) {
   if (!state.basis->find_buffer(tensor)) {
     if (state.find(tensor)) return malformed(what + " names a tensor, and " + tensor + " is a statement");
@@ -39,17 +61,21 @@ Result<std::string, Refusal> reduction_of(const State& state, const std::string&
   if (!lost.empty()) return malformed(tensor + " is staged already: " + what + " comes before its stage");
   if (updates.empty()) return malformed(tensor + " is no reduction: no statement updates it");
   if (updates.size() > 1) return conservative(tensor + " is updated by several statements (" + joined(updates) + ")");
-  const ScheduledStatement& s = state.at(updates.front());
-  if (s.lifted > 0) return malformed(tensor + " is recomputed at a loop already: " + what + " comes before");
-  const Leaf& leaf = leaf_of(state, updates.front());
-  if (!leaf.pins.empty() || leaf.at)
-    return malformed(updates.front() + " is placed in another nest: " + what + " comes before");
-  for (const ir::Expr& value : s.body.values)
-    for (const ir::Load* load : ir::loads_of(value))
-      if (!state.basis->find_buffer(load->buffer))
-        return malformed(updates.front() + " reads the staged " + load->buffer + ": " + what +
-                         " comes before that stage");
-  return updates.front();
+  return unchanged(state, updates.front(), what);
+}
+
+Result<std::string, Refusal> update_named(const State& state, const std::string& name, const std::string& what) {
+  if (state.basis->find_buffer(name)) {
+    Names updates;
+    for (const ir::Statement& s : state.basis->statements)
+      if (s.combiner != ir::Combiner::None && s.writes.front().buffer == name) updates.push_back(s.name);
+    if (updates.size() < 2) return reduction_of(state, name, what);
+    return malformed(name + " is updated by several statements: name the one that is meant (" + joined(updates) + ")");
+  }
+  const ScheduledStatement* s = state.find(name);
+  if (!s) return malformed("no tensor or statement is called " + name);
+  if (s->kind != StatementKind::Update) return malformed(name + " updates nothing: " + what + " is for a reduction");
+  return unchanged(state, name, what);
 }
 
 std::optional<Refusal> check_new_tensor(const State& state, const std::string& name) {

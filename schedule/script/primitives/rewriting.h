@@ -8,6 +8,8 @@ namespace polyte::schedule {
 
 // The one update of the tensor, not staged nor recomputed; `what` names the directive for messages.
 Result<std::string, Refusal> reduction_of(const State& state, const std::string& tensor, const std::string& what);
+// That of a tensor which has one, or the one of this name: of several into one tensor each has to be named.
+Result<std::string, Refusal> update_named(const State& state, const std::string& name, const std::string& what);
 // Malformed where a tensor, statement or loop is called so already.
 std::optional<Refusal> check_new_tensor(const State& state, const std::string& name);
 // One name a dimension of the tensor: as its other statements subscript it, else d0, d1, ...

@@ -1,4 +1,5 @@
-// rewrite rfactor T over L as P, L a loop over reduction iterators (k.i of a split k, or k itself):
+// rewrite rfactor T over L as P, L a loop over reduction iterators (k.i of a split k, or k itself), T a tensor or,
+// where several statements update it, one of these:
 //   T.update: T[m] += v                ->   P.init:   P[l, m] = 0         for l in the values of L
 //                                           P.update: P[L(k), m] += v     the instances and loops of T.update
 //                                           T.update: T[m] += P[l, m]     its loop over the parts is called L again
@@ -48,6 +49,7 @@ class Factoring {
   const Rfactor& directive_;
   const PrimitiveContext& context_;
 
+  std::string tensor_;  // T
   std::string update_;  // T.update
   std::string loop_;    // L
   Names ordered_;       // its iterators that ordered regions bind
@@ -62,13 +64,13 @@ class Factoring {
   const ir::Statement& body() const { return update().body; }
 
   std::optional<Refusal> find_update() {
-    const std::string& tensor = directive_.tensor;
-    const auto found = reduction_of(before_, tensor, "rfactor");
+    const auto found = update_named(before_, directive_.tensor, "rfactor");
     if (!found) return found.error();
     update_ = *found;
+    tensor_ = body().writes.front().buffer;
     if (ir::Combiner c = body().combiner; c == ir::Combiner::ArgMin || c == ir::Combiner::ArgMax)
-      return conservative(tensor + " is a pair (" + ir::to_string(c) + "): pairs are not reduced in parts");
-    if (has_term_at_cell()) return malformed(update_ + " reads " + tensor + ": its updates depend on each other");
+      return conservative(tensor_ + " is a pair (" + ir::to_string(c) + "): pairs are not reduced in parts");
+    if (has_term_at_cell()) return malformed(update_ + " reads " + tensor_ + ": its updates depend on each other");
     return check_new_tensor(before_, directive_.partial);
   }
 
@@ -76,8 +78,7 @@ class Factoring {
   bool has_term_at_cell() const {
     const std::vector<ir::Index>& cell = body().writes.front().indices;
     const auto is_cell = [&](const ir::Load* load) {
-      return load->buffer == directive_.tensor &&
-             std::ranges::equal(load->indices, cell, [](const auto& a, const auto& b) {
+      return load->buffer == tensor_ && std::ranges::equal(load->indices, cell, [](const auto& a, const auto& b) {
                return a.affine == b.affine && !a.indirect && !b.indirect;
              });
     };
@@ -87,7 +88,7 @@ class Factoring {
 
   std::optional<Refusal> find_loop() {
     if (!directive_.loop.statement.empty() && directive_.loop.statement != update_ &&
-        directive_.loop.statement != directive_.tensor)
+        directive_.loop.statement != tensor_)
       return malformed("the loop is one of " + update_ + ", not of " + directive_.loop.statement);
     loop_ = directive_.loop.loop;
     const LoopRow* row = row_of(update(), loop_);
@@ -109,13 +110,13 @@ class Factoring {
     for (const LoopRow& other : update().rows)
       if (is_reduced(other.value)) candidates.push_back(other.loop);
     if (uses_any(row_, ordered_)) return malformed(loop_ + " runs over iterations of an ordered region");
-    return malformed(loop_ + " is a free loop of " + directive_.tensor + ": parts are made over a reduction loop (" +
+    return malformed(loop_ + " is a free loop of " + tensor_ + ": parts are made over a reduction loop (" +
                      (candidates.empty() ? "it has none" : joined(candidates)) + ")");
   }
 
   std::optional<Refusal> check_contract() const {
     if (may_exchange(before_, before_.basis->statement(update().reference), row_)) return std::nullopt;
-    return malformed("the parts of " + directive_.tensor + " add up in another order, and the contract is " +
+    return malformed("the parts of " + tensor_ + " add up in another order, and the contract is " +
                      (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") + ": say `reassoc " +
                      joined(reduced_) + "`");
   }
@@ -135,22 +136,21 @@ class Factoring {
     return std::nullopt;
   }
 
-  // By T.update's own iterators where each dimension is one of them; by the cells of T otherwise.
+  // By T.update's own iterators where each dimension is one of them (A[i, i]: of the diagonal); by the cells of T
+  // otherwise.
   void find_cells() {
-    Names symbols;
     for (const ir::Index& index : body().writes.front().indices) {
       const auto symbol = (index.affine - index.affine.constant()).as_symbol();
       const bool is_own = symbol && (has(free_, *symbol) || has(ordered_, *symbol));
-      by_iterators_ = by_iterators_ && !index.indirect && is_own && !has(symbols, *symbol);
-      if (symbol) symbols.push_back(*symbol);
+      by_iterators_ = by_iterators_ && !index.indirect && is_own;
     }
     if (by_iterators_ || !ordered_.empty()) return;
-    free_ = cell_names(before_, directive_.tensor);
+    free_ = cell_names(before_, tensor_);
   }
 
   ir::Access cell_of_tensor() const {
     if (by_iterators_) return body().writes.front();
-    ir::Access cell = {directive_.tensor, {}};
+    ir::Access cell = {tensor_, {}};
     for (const std::string& name : free_) cell.indices.emplace_back(Affine::symbol(name));
     return cell;
   }
@@ -164,7 +164,7 @@ class Factoring {
     if (by_iterators_)
       for (const ir::Constraint& c : body().domain)
         if (!uses_any(c.expr, reduced_)) add(c);
-    const std::vector<Affine> shape = before_.shape_of(directive_.tensor);
+    const std::vector<Affine> shape = before_.shape_of(tensor_);
     const ir::Access cell = cell_of_tensor();
     for (std::size_t d = 0; d < shape.size(); ++d) {
       add(ir::at_least(cell.indices[d].affine, 0));
@@ -183,7 +183,7 @@ class Factoring {
 
   void make_statements() {
     const ir::Statement& old = before_.basis->statement(update().reference);
-    const DType type = before_.dtype_of(directive_.tensor);
+    const DType type = before_.dtype_of(tensor_);
     const ir::Access cell = cell_of_tensor(), own = part(Affine::symbol(loop_), cell);
     part_update_ = old;
     part_update_.name = directive_.partial + ".update";
@@ -213,21 +213,20 @@ class Factoring {
 
   std::optional<Refusal> rewrite_program() {
     if (!by_iterators_ && !ordered_.empty())
-      return conservative("the cells of " + directive_.tensor +
-                          " move with an ordered region: it is not reduced in parts");
-    if (has(free_, loop_)) return conservative("a dimension of " + directive_.tensor + " is called " + loop_);
+      return conservative("the cells of " + tensor_ + " move with an ordered region: it is not reduced in parts");
+    if (has(free_, loop_)) return conservative("a dimension of " + tensor_ + " is called " + loop_);
     make_statements();
     std::vector<Affine> shape = {count_};
-    const std::vector<Affine> of = before_.shape_of(directive_.tensor);
+    const std::vector<Affine> of = before_.shape_of(tensor_);
     shape.insert(shape.end(), of.begin(), of.end());
-    const ir::Buffer parts = {directive_.partial, ir::Role::Temp, before_.dtype_of(directive_.tensor), shape};
+    const ir::Buffer parts = {directive_.partial, ir::Role::Temp, before_.dtype_of(tensor_), shape};
     auto program = replace_statement(*before_.basis, update().reference, {part_init_, part_update_, merge_}, {parts});
     if (!program) return program.error();
     next_.basis = *program;
-    if (const auto own = next_.reassociated.find(directive_.tensor); own != next_.reassociated.end())
-      next_.reassociated[directive_.partial] = own->second;
-    next_.rewrites.push_back(
-        {Rewrite::Kind::Factor, directive_.tensor, directive_.partial, loop_, {}, {}, next_.basis});
+    for (const std::string& said : {tensor_, update_})
+      if (const auto own = before_.reassociated.find(said); own != before_.reassociated.end())
+        next_.reassociated[directive_.partial].insert(own->second.begin(), own->second.end());
+    next_.rewrites.push_back({Rewrite::Kind::Factor, tensor_, directive_.partial, loop_, {}, {}, next_.basis, update_});
     return std::nullopt;
   }
 

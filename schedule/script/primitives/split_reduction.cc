@@ -1,3 +1,4 @@
+// T a tensor, or where several statements update it, the one that is meant:
 // split_reduction T: k by 4 as P interleaved    split T.update: k by 4;    rewrite rfactor T over k.i as P
 //                                  blocks         split T.update: k into 4;  rewrite rfactor T over k.o as P
 //                                  tree           interleaved; then the 4 parts in 2 (P_2), and these in T
@@ -10,7 +11,7 @@
 namespace polyte::schedule {
 
 Applied split_reduction(const State& state, const SplitReduction& directive, const PrimitiveContext& context) {
-  const auto update = reduction_of(state, directive.tensor, "split_reduction");
+  const auto update = update_named(state, directive.tensor, "split_reduction");
   if (!update) return update.error();
   const auto parts = evaluate(directive.parts, context);
   if (!parts) return parts.error();
@@ -32,7 +33,7 @@ Applied split_reduction(const State& state, const SplitReduction& directive, con
 }
 
 Applied reassociate(const State& state, const Reassociate& directive, const PrimitiveContext&) {
-  const auto update = reduction_of(state, directive.tensor, "reassociate");
+  const auto update = update_named(state, directive.tensor, "reassociate");
   if (!update) return update.error();
   const ir::Statement& body = state.basis->statement(state.at(*update).reference);
   const auto& reductions = body.reductions;

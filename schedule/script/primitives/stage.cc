@@ -29,6 +29,7 @@ class StageApplication {
 
   Applied run() {
     if (auto refusal = find_site()) return *refusal;
+    if (is_idle_) return plan_.before;
     if (auto refusal = check_form()) return *refusal;
     if (auto refusal = find_box()) return *refusal;
     auto padding = padding_of(plan_.before, plan_.buffer, plan_.users);
@@ -53,6 +54,7 @@ class StageApplication {
  private:
   StagePlan plan_;
   State next_;
+  bool is_idle_ = false;
 
   Names copies_;
   std::vector<std::int64_t> folds_;  // by local dimension; 0: not folded
@@ -81,14 +83,16 @@ class StageApplication {
     }
     for (const Leaf* leaf : leaves_of(below)) {
       const ScheduledStatement& s = plan_.before.at(leaf->statement);
-      if (reads(s, plan_.buffer) || writes(s, plan_.buffer)) plan_.users.push_back(leaf->statement);
+      const bool reads_it = reads(s, plan_.buffer) && !plan_.directive.updates_only;
+      if (reads_it || writes(s, plan_.buffer)) plan_.users.push_back(leaf->statement);
       if (writes(s, plan_.buffer)) plan_.writers.push_back(leaf->statement);
     }
     if (plan_.users.empty()) return malformed(nothing_to_stage());
     const bool idle = std::all_of(plan_.users.begin(), plan_.users.end(), [&](const std::string& user) {
       return is_empty(plan_.before, plan_.before.at(user));
     });
-    if (idle) return malformed(joined(plan_.users) + " has no instance: there is nothing to stage");
+    is_idle_ = idle && plan_.directive.updates_only;  // tiles of a size that has none: noted, and the script goes on
+    if (idle && !is_idle_) return malformed(joined(plan_.users) + " has no instance: there is nothing to stage");
     return std::nullopt;
   }
 
@@ -235,6 +239,7 @@ class StageApplication {
       const ir::Bindings rows = row_bindings(s);
       for (ir::Access& write : s.body.writes)
         if (write.buffer == plan_.buffer) write = {plan_.local.name, local_indices(write.indices, rows)};
+      if (plan_.directive.updates_only) continue;
       const auto leaf = [&](const ir::Expr& e) {
         const ir::Load* load = std::get_if<ir::Load>(&e->op);
         if (!load || load->buffer != plan_.buffer) return e;

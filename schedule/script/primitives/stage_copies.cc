@@ -105,6 +105,16 @@ class CopyMaker {
     return all.value_or(ir::Interval{});
   }
 
+  // Iterators that the loops down to the site tell, and no subscript: the step of a factorization.
+  void add_known_above(const ScheduledStatement& s, ir::Bindings& elements) const {
+    for (const auto& [iterator, value] : s.inverse) {
+      std::set<std::string> symbols;
+      value.collect_symbols(symbols);
+      const auto is_above = [&](const std::string& symbol) { return has(plan_.prefix, symbol); };
+      if (!elements.contains(iterator) && std::ranges::all_of(symbols, is_above)) elements[iterator] = value;
+    }
+  }
+
   // Only what was written leaves: constraints of the writers' domains over what they subscript with.
   void clip_to_written(const Names& names, std::vector<Constraint>& domain) const {
     std::optional<std::vector<Constraint>> common;
@@ -119,6 +129,7 @@ class CopyMaker {
         if (symbol && !write.indices[d].indirect)
           elements[*symbol] = plan_.box.origin[d] + Affine::symbol(names[d]) - index.constant();
       }
+      if (plan_.directive.updates_only) add_known_above(s, elements);
       std::vector<Constraint> own;
       for (const Constraint& c : s.body.domain) {
         std::set<std::string> symbols;

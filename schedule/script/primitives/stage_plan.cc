@@ -20,7 +20,8 @@ std::vector<BoxAccess> StagePlan::accesses() const {
   std::vector<BoxAccess> result;
   for (const std::string& user : users)
     for (const AccessRef& ref : accesses_of(before.at(user)))
-      if (ref.access.buffer == buffer) result.push_back({&before.at(user), ref.access.indices});
+      if (ref.access.buffer == buffer && !(directive.updates_only && ref.load))
+        result.push_back({&before.at(user), ref.access.indices});
   return result;
 }
 

@@ -121,6 +121,7 @@ class TransferFinder {
   }
 
   bool is_live_after() const {
+    if (plan_.directive.updates_only) return true;  // terms read it where it is
     if (plan_.role() == ir::Role::Out || plan_.role() == ir::Role::InOut) return true;
     return std::any_of(
         plan_.before.statements.begin(), plan_.before.statements.end(),
