@@ -1,6 +1,6 @@
 #include "peer.h"
 
-void kernel(double A[restrict N][N]) {
+void kernel(DATA_TYPE A[restrict N][N]) {
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < i; j++) {
       for (int k = 0; k < j; k++) A[i][j] -= A[i][k] * A[j][k];

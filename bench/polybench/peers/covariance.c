@@ -1,9 +1,9 @@
 #include "peer.h"
 
-static double mean[M];
+static DATA_TYPE mean[M];
 
-void kernel(double data[restrict N][M], double cov[restrict M][M]) {
-  const double n = N;
+void kernel(DATA_TYPE data[restrict N][M], DATA_TYPE cov[restrict M][M]) {
+  const DATA_TYPE n = N;
   for (int j = 0; j < M; j++) {
     mean[j] = 0;
     for (int i = 0; i < N; i++) mean[j] += data[i][j];

@@ -1,6 +1,6 @@
 #include "peer.h"
 
-void kernel(double A[restrict N][N]) {
+void kernel(DATA_TYPE A[restrict N][N]) {
   for (int t = 0; t < TSTEPS; t++)
     for (int i = 1; i < N - 1; i++)
       for (int j = 1; j < N - 1; j++)
