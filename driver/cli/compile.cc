@@ -204,7 +204,7 @@ void add_compile(const Verb& app) {
       .shows_default();
   verb.option(
           "--emit", options->emit,
-          "print stages: graph groups program template script refused directives nest isl-schedule loops llvm-ir asm")
+          "print stages: graph groups program template script refused directives nest isl-schedule loops c llvm-ir asm")
       .separated()
       .one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");

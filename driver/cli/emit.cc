@@ -1,6 +1,7 @@
 // The stages of one kernel as text, for --emit: the doors at which a person can stand.
 #include <algorithm>
 
+#include "codegen/c/write_c.h"
 #include "codegen/nvptx/assembler.h"
 #include "driver/cli/access_report.h"
 #include "driver/cli/cli.h"
@@ -112,6 +113,18 @@ std::string refused_text(const driver::BuiltKernel& kernel, const Machine& machi
   return text;
 }
 
+// The kernel, and before it what makes its packed constants.
+std::string c_text(const driver::BuiltKernel& kernel, const Machine& machine) {
+  if (machine.gpu) throw UserError(ExitStatus::Unsupported, "--emit c: kernels of a CPU, the target is " + machine.cpu);
+  std::vector<ir::LoopProgram> functions;
+  if (!kernel.packed.empty()) {
+    functions.push_back(kernel.packing);
+    functions.back().name += "_pack";
+  }
+  functions.push_back(lower::lower_to_plain_loops(*kernel.state, {.machine = machine}));
+  return codegen::write_c(functions);
+}
+
 std::string sync_text(const ir::LoopProgram& program) { return SyncPrinter().text(program); }
 
 }  // namespace
@@ -121,9 +134,9 @@ bool is_of_device(const std::string& kind) {
 }
 
 const std::vector<std::string>& emit_kinds() {
-  static const std::vector<std::string> kinds{"graph",      "groups", "program",      "template", "script",  "refused",
-                                              "directives", "nest",   "isl-schedule", "loops",    "llvm-ir", "asm",
-                                              "sync",       "ptx",    "resources",    "memory",   "sass"};
+  static const std::vector<std::string> kinds{"graph",      "groups", "program",      "template",  "script", "refused",
+                                              "directives", "nest",   "isl-schedule", "loops",     "c",      "llvm-ir",
+                                              "asm",        "sync",   "ptx",          "resources", "memory", "sass"};
   return kinds;
 }
 
@@ -137,6 +150,7 @@ std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kern
   if (kind == "nest") return schedule::print_nests(kernel.state->tree);
   if (kind == "isl-schedule") return with_newline(schedule::isl_schedule_text(*kernel.state));
   if (kind == "loops") return with_newline(ir::print(kernel.kernel.program));
+  if (kind == "c") return c_text(kernel, target.machine);
   if (kind == "llvm-ir") return with_newline(codegen::emit_llvm_ir({&kernel.kernel, 1}, target));
   if (kind == "asm") return with_newline(codegen::emit_asm({&kernel.kernel, 1}, target));
   if (kind == "sync") return sync_text(kernel.kernel.program);
