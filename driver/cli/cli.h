@@ -60,7 +60,7 @@ driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::P
 struct OperatorOptions {           // where a Program comes from
   std::string source;              // a file, or index notation
   std::vector<std::string> shape;  // m=512,n=512
-  std::string dtype = "f32";
+  std::string dtype;               // empty: f32 in index notation, f64 in C
 };
 void add_operator_options(const Verb& verb, OperatorOptions& options);
 // Every program of the file with sizes bound, or the one of the notation. UserError lists all sizes that lack.

@@ -3,6 +3,7 @@
 static DATA_TYPE mean[M], stddev[M];
 
 void kernel(DATA_TYPE data[restrict N][M], DATA_TYPE corr[restrict M][M]) {
+#pragma scop
   const DATA_TYPE n = N;
   for (int j = 0; j < M; j++) {
     mean[j] = 0;
@@ -25,4 +26,5 @@ void kernel(DATA_TYPE data[restrict N][M], DATA_TYPE corr[restrict M][M]) {
       corr[j][i] = corr[i][j];
     }
   }
+#pragma endscop
 }

@@ -3,6 +3,7 @@
 static DATA_TYPE mean[M];
 
 void kernel(DATA_TYPE data[restrict N][M], DATA_TYPE cov[restrict M][M]) {
+#pragma scop
   const DATA_TYPE n = N;
   for (int j = 0; j < M; j++) {
     mean[j] = 0;
@@ -18,4 +19,5 @@ void kernel(DATA_TYPE data[restrict N][M], DATA_TYPE cov[restrict M][M]) {
       cov[i][j] /= n - 1;
       cov[j][i] = cov[i][j];
     }
+#pragma endscop
 }

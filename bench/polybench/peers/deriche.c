@@ -3,6 +3,7 @@
 static DATA_TYPE forth[W][H], back[W][H];
 
 void kernel(const DATA_TYPE img[restrict W][H], DATA_TYPE res[restrict W][H]) {
+#pragma scop
   const DATA_TYPE alpha = 0.25;
   const DATA_TYPE k = (1 - exp(-alpha)) * (1 - exp(-alpha)) / (1 + 2 * alpha * exp(-alpha) - exp(2 * alpha));
   const DATA_TYPE a1 = k, a2 = k * exp(-alpha) * (alpha - 1), a3 = k * exp(-alpha) * (alpha + 1);
@@ -49,4 +50,5 @@ void kernel(const DATA_TYPE img[restrict W][H], DATA_TYPE res[restrict W][H]) {
   }
   for (int i = 0; i < W; i++)
     for (int j = 0; j < H; j++) res[i][j] = forth[i][j] + back[i][j];
+#pragma endscop
 }

@@ -1,6 +1,7 @@
 #include "peer.h"
 
 void kernel(const DATA_TYPE r[restrict N], DATA_TYPE y[restrict N]) {
+#pragma scop
   DATA_TYPE z[N];
   DATA_TYPE alpha = -r[0], beta = 1;
   y[0] = -r[0];
@@ -13,4 +14,5 @@ void kernel(const DATA_TYPE r[restrict N], DATA_TYPE y[restrict N]) {
     for (int i = 0; i < k; i++) y[i] = z[i];
     y[k] = alpha;
   }
+#pragma endscop
 }

@@ -4,6 +4,7 @@ static DATA_TYPE tmp[N];
 
 void kernel(const DATA_TYPE A[restrict N][N], const DATA_TYPE B[restrict N][N], const DATA_TYPE x[restrict N],
             DATA_TYPE y[restrict N]) {
+#pragma scop
   const DATA_TYPE alpha = 1.5, beta = 1.2;
   for (int i = 0; i < N; i++) {
     tmp[i] = 0;
@@ -14,4 +15,5 @@ void kernel(const DATA_TYPE A[restrict N][N], const DATA_TYPE B[restrict N][N], 
     }
     y[i] = alpha * tmp[i] + beta * y[i];
   }
+#pragma endscop
 }

@@ -1,6 +1,7 @@
 #include "peer.h"
 
 void kernel(DATA_TYPE A[restrict M][N], DATA_TYPE R[restrict N][N], DATA_TYPE Q[restrict M][N]) {
+#pragma scop
   for (int k = 0; k < N; k++) {
     DATA_TYPE nrm = 0;
     for (int i = 0; i < M; i++) nrm += A[i][k] * A[i][k];
@@ -12,4 +13,5 @@ void kernel(DATA_TYPE A[restrict M][N], DATA_TYPE R[restrict N][N], DATA_TYPE Q[
       for (int i = 0; i < M; i++) A[i][j] -= Q[i][k] * R[k][j];
     }
   }
+#pragma endscop
 }

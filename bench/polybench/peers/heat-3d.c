@@ -1,6 +1,7 @@
 #include "peer.h"
 
 void kernel(DATA_TYPE A[restrict N][N][N], DATA_TYPE B[restrict N][N][N]) {
+#pragma scop
   for (int t = 0; t < TSTEPS; t++) {
     for (int i = 1; i < N - 1; i++)
       for (int j = 1; j < N - 1; j++)
@@ -15,4 +16,5 @@ void kernel(DATA_TYPE A[restrict N][N][N], DATA_TYPE B[restrict N][N][N]) {
                        (DATA_TYPE)0.125 * (B[i][j + 1][k] - 2 * B[i][j][k] + B[i][j - 1][k]) +
                        (DATA_TYPE)0.125 * (B[i][j][k + 1] - 2 * B[i][j][k] + B[i][j][k - 1]) + B[i][j][k];
   }
+#pragma endscop
 }

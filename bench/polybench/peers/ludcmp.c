@@ -1,6 +1,7 @@
 #include "peer.h"
 
 void kernel(DATA_TYPE A[restrict N][N], const DATA_TYPE b[restrict N], DATA_TYPE x[restrict N], DATA_TYPE y[restrict N]) {
+#pragma scop
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < i; j++) {
       DATA_TYPE w = A[i][j];
@@ -23,4 +24,5 @@ void kernel(DATA_TYPE A[restrict N][N], const DATA_TYPE b[restrict N], DATA_TYPE
     for (int j = i + 1; j < N; j++) w -= A[i][j] * x[j];
     x[i] = w / A[i][i];
   }
+#pragma endscop
 }

@@ -9,6 +9,3 @@
 #ifndef DATA_TYPE
 #define DATA_TYPE double
 #endif
-
-static inline int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
-static inline int32_t greatest(int32_t a, int32_t b) { return a > b ? a : b; }
