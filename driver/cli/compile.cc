@@ -202,9 +202,9 @@ void add_compile(const Verb& app) {
   verb.option("--threads", options->verb.schedule_threads, "that schedules are made for; 0: as many as processors")
       .within(0, 1024)
       .shows_default();
-  verb.option(
-          "--emit", options->emit,
-          "print stages: graph groups program template script refused directives nest isl-schedule loops c llvm-ir asm")
+  verb.option("--emit", options->emit,
+              "print stages: graph groups program template script refused directives nest isl-schedule openscop loops "
+              "c llvm-ir asm")
       .separated()
       .one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");

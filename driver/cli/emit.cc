@@ -8,6 +8,7 @@
 #include "ir/program_text.h"
 #include "lower/lower.h"
 #include "schedule/proof/isl_schedule_text.h"
+#include "schedule/proof/openscop.h"
 
 namespace polyte::cli {
 namespace {
@@ -134,9 +135,9 @@ bool is_of_device(const std::string& kind) {
 }
 
 const std::vector<std::string>& emit_kinds() {
-  static const std::vector<std::string> kinds{"graph",      "groups", "program",      "template",  "script", "refused",
-                                              "directives", "nest",   "isl-schedule", "loops",     "c",      "llvm-ir",
-                                              "asm",        "sync",   "ptx",          "resources", "memory", "sass"};
+  static const std::vector<std::string> kinds{
+      "graph", "groups", "program", "template", "script", "refused", "directives", "nest",   "isl-schedule", "openscop",
+      "loops", "c",      "llvm-ir", "asm",      "sync",   "ptx",     "resources",  "memory", "sass"};
   return kinds;
 }
 
@@ -149,6 +150,7 @@ std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kern
     return with_newline(schedule::print(schedule::expand_to_directives(kernel.script, *kernel.state)));
   if (kind == "nest") return schedule::print_nests(kernel.state->tree);
   if (kind == "isl-schedule") return with_newline(schedule::isl_schedule_text(*kernel.state));
+  if (kind == "openscop") return schedule::openscop_text(*kernel.state);
   if (kind == "loops") return with_newline(ir::print(kernel.kernel.program));
   if (kind == "c") return c_text(kernel, target.machine);
   if (kind == "llvm-ir") return with_newline(codegen::emit_llvm_ir({&kernel.kernel, 1}, target));
