@@ -192,20 +192,17 @@ class FunctionWriter {
 
 std::string write_c(std::span<const ir::LoopProgram> functions) {
   CHelpers helpers;
-  std::set<std::string> problems;
+  std::vector<std::string> lines;
   std::string text;
   bool library = false;
   for (const ir::LoopProgram& program : functions) {
     CNames names;
+    std::set<std::string> problems;
     text += "\n" + FunctionWriter(names, helpers, problems).run(program);
     library = library || (program.body && calls_library(program.body));
+    for (const std::string& problem : problems) lines.push_back("kernel '" + program.name + "' is no C: " + problem);
   }
-  if (!problems.empty()) {
-    std::vector<std::string> lines;
-    for (const std::string& problem : problems)
-      lines.push_back("kernel '" + functions.front().name + "' is no C: " + problem);
-    throw UserError(ExitStatus::Unsupported, lines);
-  }
+  if (!lines.empty()) throw UserError(ExitStatus::Unsupported, lines);
   std::string head = "// cc -std=c99 -O3 -march=native -fopenmp -ffp-contract=off THIS.c -lm\n";
   head += "// Prefetches and stores past the caches are left out.";
   head += library ? " exp and its kin are those of the C library.\n" : "\n";

@@ -39,6 +39,7 @@ std::string groups_text(const driver::ScheduledModel& model) {
 std::string stage_text(const std::string& kind, const driver::ScheduledModel& model, const codegen::Target& target) {
   if (kind == "graph") return graph::print(model.graph);
   if (kind == "groups") return groups_text(model);
+  if (kind == "c") return emit_c(model.kernels, target.machine);
   std::string text;
   for (const driver::GroupPlan& group : model.groups) {
     if (group.view) continue;

@@ -114,18 +114,6 @@ std::string refused_text(const driver::BuiltKernel& kernel, const Machine& machi
   return text;
 }
 
-// The kernel, and before it what makes its packed constants.
-std::string c_text(const driver::BuiltKernel& kernel, const Machine& machine) {
-  if (machine.gpu) throw UserError(ExitStatus::Unsupported, "--emit c: kernels of a CPU, the target is " + machine.cpu);
-  std::vector<ir::LoopProgram> functions;
-  if (!kernel.packed.empty()) {
-    functions.push_back(kernel.packing);
-    functions.back().name += "_pack";
-  }
-  functions.push_back(lower::lower_to_plain_loops(*kernel.state, {.machine = machine}));
-  return codegen::write_c(functions);
-}
-
 std::string sync_text(const ir::LoopProgram& program) { return SyncPrinter().text(program); }
 
 }  // namespace
@@ -141,6 +129,19 @@ const std::vector<std::string>& emit_kinds() {
   return kinds;
 }
 
+std::string emit_c(std::span<const driver::BuiltKernel> kernels, const Machine& machine) {
+  if (machine.gpu) throw UserError(ExitStatus::Unsupported, "--emit c: kernels of a CPU, the target is " + machine.cpu);
+  std::vector<ir::LoopProgram> functions;
+  for (const driver::BuiltKernel& kernel : kernels) {
+    if (!kernel.packed.empty()) {
+      functions.push_back(kernel.packing);
+      functions.back().name += "_pack";
+    }
+    functions.push_back(lower::lower_to_plain_loops(*kernel.state, {.machine = machine}));
+  }
+  return codegen::write_c(functions);
+}
+
 std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kernel, const codegen::Target& target) {
   if (kind == "program") return with_newline(ir::print(*kernel.program));
   if (kind == "template") return template_text(kernel);
@@ -152,7 +153,7 @@ std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kern
   if (kind == "isl-schedule") return with_newline(schedule::isl_schedule_text(*kernel.state));
   if (kind == "openscop") return schedule::openscop_text(*kernel.state);
   if (kind == "loops") return with_newline(ir::print(kernel.kernel.program));
-  if (kind == "c") return c_text(kernel, target.machine);
+  if (kind == "c") return emit_c({&kernel, 1}, target.machine);
   if (kind == "llvm-ir") return with_newline(codegen::emit_llvm_ir({&kernel.kernel, 1}, target));
   if (kind == "asm") return with_newline(codegen::emit_asm({&kernel.kernel, 1}, target));
   if (kind == "sync") return sync_text(kernel.kernel.program);
