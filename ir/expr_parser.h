@@ -33,6 +33,7 @@ struct Tree {
 TreePtr parse_tree(Cursor& cursor);                      // a whole expression
 TreePtr parse_sum(Cursor& cursor);                       // without comparisons: subscripts, bounds
 std::vector<TreePtr> parse_conjunction(Cursor& cursor);  // comparisons joined by `and`
+TreePtr negated(const TreePtr& tree);                    // a number becomes its negative
 // Names in order of appearance; those that stand as x[...] are not included, their subscripts are.
 void collect_names(const TreePtr& tree, std::vector<std::string>& names);
 void for_each_tree(const TreePtr& tree, const std::function<void(const Tree&)>& visit);

@@ -158,6 +158,15 @@ TreePtr parse_sum(Cursor& cursor) { return TreeParser(cursor).infix(kSum); }
 
 std::vector<TreePtr> parse_conjunction(Cursor& cursor) { return TreeParser(cursor).conjunction(); }
 
+TreePtr negated(const TreePtr& tree) {
+  Tree result{TreeKind::Negate, tree->line, "-", {tree}, nullptr, false, {}};
+  if ((tree->kind == TreeKind::Integer || tree->kind == TreeKind::Real) && tree->text != "nan") {
+    result = *tree;
+    result.text = tree->text[0] == '-' ? tree->text.substr(1) : "-" + tree->text;
+  }
+  return std::make_shared<const Tree>(std::move(result));
+}
+
 void for_each_tree(const TreePtr& tree, const std::function<void(const Tree&)>& visit) {
   visit(*tree);
   for (const TreePtr& part : tree->parts) for_each_tree(part, visit);

@@ -103,7 +103,7 @@ class Scanner {
   }
 
   Token scan_sign() {
-    constexpr std::array<std::string_view, 10> kPairs{"..", "+=", "*=", "==", "!=", "<=", ">=", "<<", ">>", "//"};
+    constexpr std::array<std::string_view, 11> kPairs{"..", "+=", "-=", "*=", "==", "!=", "<=", ">=", "<<", ">>", "//"};
     constexpr std::string_view kSingles = "+-*/%()[]{}=<>&|^,:";
     const std::string_view pair = text_.substr(at_, 2);
     const bool is_pair = std::find(kPairs.begin(), kPairs.end(), pair) != kPairs.end();

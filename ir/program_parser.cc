@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/named_constants.h"
 #include "ir/program_text.h"
 #include "ir/statement_parser.h"
 #include "ir/verify.h"
@@ -47,9 +48,10 @@ class ProgramParser {
   std::vector<Fault>& faults_;
   std::ptrdiff_t lexical_;
   Program program_;
+  text::NamedConstants constants_;
   std::vector<OpenRegion> regions_;
   std::map<std::string, int> lines_;  // of "statement 'y'", "buffer 'x'" and "loop t"
-  std::set<std::string> broken_;      // tensors whose defining statement is at fault
+  std::set<std::string> broken_;      // tensors and constants whose defining line is at fault
   int body_indent_ = -1;
 
   template <class F>
@@ -91,6 +93,7 @@ class ProgramParser {
     Cursor cursor(line);
     const bool named = cursor.peek(1).kind == text::TokenKind::Name;
     if (named && cursor.is("loop")) return parse_loop(line, cursor);
+    if (named && cursor.is("const") && cursor.is("=", 2)) return parse_constant(cursor);
     if (named && role_of(cursor.peek().text)) return parse_declarations(line, cursor);
     parse_statement(line, cursor);
   }
@@ -114,26 +117,43 @@ class ProgramParser {
 
   std::vector<Item>& body() { return regions_.empty() ? program_.order : regions_.back().region.body; }
 
+  void parse_constant(Cursor& cursor) {
+    cursor.expect("const");
+    const std::string name = cursor.expect_name("a constant");
+    cursor.expect("=");
+    if (!constants_.has(name) && !program_.find_buffer(name)) broken_.insert(name);
+    const text::TreePtr value = text::parse_tree(cursor);
+    if (!cursor.at_end()) cursor.fail_expected("the end of the line");
+    if (reads_broken(value)) return;
+    constants_.define(name, value, program_);
+    broken_.erase(name);
+  }
+
+  text::TreePtr parse_size(Cursor& cursor) { return constants_.write_out(text::parse_sum(cursor)); }
+
   void parse_declarations(const Line& line, Cursor& cursor) {
     const Role role = *role_of(cursor.next().text);
     Buffer b;
     b.role = role;
     b.name = cursor.expect_name("a tensor");
+    broken_.insert(b.name);
     cursor.expect(":");
     const std::string type = cursor.next().text;
-    cursor.expect("[");
     text::Scope scope;
     scope.program = &program_;
-    while (!cursor.accept("]")) {
-      b.shape.push_back(expect_affine(text::parse_sum(cursor), scope, "the extent"));
+    const bool brackets = cursor.accept("[");  // none: one number
+    while (brackets && !cursor.accept("]")) {
+      b.shape.push_back(expect_affine(parse_size(cursor), scope, "the extent"));
       if (!cursor.is("]")) cursor.expect(",");
     }
-    if (!cursor.at_end()) cursor.fail_expected("the end of the line");
+    if (cursor.is("="))
+      cursor.fail("'" + b.name + "' has a type and a value: a constant is 'const " + b.name + " = ...'");
+    if (!cursor.at_end()) cursor.fail_expected(brackets ? "the end of the line" : "'[' or the end of the line");
     const auto dtype = dtype_from_string(type);
-    broken_.insert(b.name);
     if (!dtype) throw Fault{line.number, "'" + type + "' is no element type; there are " + std::string(kTypes)};
     b.dtype = *dtype;
     if (program_.find_buffer(b.name)) throw Fault{line.number, "tensor '" + b.name + "' is declared already"};
+    if (constants_.has(b.name)) throw Fault{line.number, "tensor '" + b.name + "' has the name of a constant"};
     broken_.erase(b.name);
     lines_["buffer '" + b.name + "'"] = line.number;
     auto at = program_.buffers.end();
@@ -156,8 +176,9 @@ class ProgramParser {
     lines_.emplace("loop " + region.iterator, line.number);
     const text::WrittenRange range = text::parse_range(cursor);
     if (!range.begin) cursor.fail_expected("'in' and a range");
-    region.begin = expect_affine(range.begin, scope, "the range");
-    region.end = expect_affine(range.end, scope, "the range");
+    constants_.check_iterator(range.name, line.number);
+    region.begin = expect_affine(constants_.write_out(range.begin), scope, "the range");
+    region.end = expect_affine(constants_.write_out(range.end), scope, "the range");
     region.step = parse_step(cursor);
     if (!cursor.at_end()) cursor.fail_expected("the end of the line");
   }
@@ -187,6 +208,7 @@ class ProgramParser {
     for (const OpenRegion& r : regions_) ranges.push_back({r.region.iterator, r.region.begin, r.region.end});
     try {
       if (reads_broken(written)) throw Fault{0, ""};
+      constants_.write_out(written);
       for (Statement& s : make_statements(written, ranges, program_, DType::F32))
         add_statement(std::move(s), line.number);
     } catch (const Fault& fault) {
@@ -196,13 +218,17 @@ class ProgramParser {
     }
   }
 
+  bool reads_broken(const text::TreePtr& tree) const {
+    bool found = false;
+    for_each_tree(tree, [&](const text::Tree& t) {
+      found = found || (t.kind != text::TreeKind::Call && broken_.count(t.text) > 0);
+    });
+    return found;
+  }
+
   bool reads_broken(const text::WrittenStatement& written) const {
     bool found = false;
-    const auto look = [&](const text::TreePtr& tree) {
-      for_each_tree(tree, [&](const text::Tree& t) {
-        found = found || (t.kind != text::TreeKind::Call && broken_.count(t.text) > 0);
-      });
-    };
+    const auto look = [&](const text::TreePtr& tree) { found = found || reads_broken(tree); };
     for (const text::TreePtr& value : written.values) look(value);
     for (const text::WrittenAccess& write : written.writes) {
       found = found || broken_.count(write.buffer) > 0;

@@ -67,9 +67,10 @@ std::vector<WrittenAccess> parse_writes(Cursor& cursor) {
 Combiner parse_update_sign(Cursor& cursor) {
   if (cursor.accept("=")) return Combiner::None;
   if (cursor.accept("+=")) return Combiner::Sum;
+  if (cursor.accept("-=")) return Combiner::Sum;
   if (cursor.accept("*=")) return Combiner::Product;
   const auto combiner = combiner_of(cursor.peek().text);
-  if (!combiner || !cursor.is("=", 1)) cursor.fail_expected("'=', '+=', '*=', 'max=' or another update");
+  if (!combiner || !cursor.is("=", 1)) cursor.fail_expected("'=', '+=', '-=', '*=', 'max=' or another update");
   cursor.next();
   cursor.next();
   return *combiner;
@@ -97,6 +98,15 @@ std::vector<TreePtr> parse_values(Cursor& cursor, std::size_t count) {
   if (values.size() != count)
     cursor.fail("got " + std::to_string(values.size()) + " values for " + std::to_string(count) + " tensors");
   return values;
+}
+
+// What `-=` adds. Of a product the sign goes to the first factor, which is the same number, and the product stays one
+// for a fused multiply-add.
+TreePtr negative_of(const TreePtr& tree) {
+  if (tree->kind != TreeKind::Infix || tree->text != "*") return negated(tree);
+  Tree product = *tree;
+  product.parts[0] = negative_of(tree->parts[0]);
+  return std::make_shared<const Tree>(std::move(product));
 }
 
 void parse_clauses(Cursor& cursor, WrittenStatement& s) {
@@ -132,6 +142,7 @@ WrittenStatement parse_statement(Cursor& cursor, const std::function<bool(const 
     cursor.next();
   }
   s.writes = parse_writes(cursor);
+  const bool subtracts = cursor.is("-=");
   s.combiner = parse_update_sign(cursor);
   s.in_place = s.combiner != Combiner::None;
   const auto is_known = [&](const std::string& name) { return is_tensor(name) || s.writes[0].buffer == name; };
@@ -146,6 +157,7 @@ WrittenStatement parse_statement(Cursor& cursor, const std::function<bool(const 
     cursor.fail("'" + to_string(s.combiner) + "' writes " +
                 (is_pair(s.combiner) ? "two tensors, (value, position)" : "one tensor"));
   s.values = parse_values(cursor, s.writes.size());
+  if (subtracts) s.values[0] = negative_of(s.values[0]);
   parse_clauses(cursor, s);
   return s;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lower/build_loops.h"
+#include "lower/check_subscripts.h"
 #include "lower/pass_list.h"
 #include "schedule/state/launches.h"
 #include "support/error.h"
@@ -63,6 +64,16 @@ LoopProgram lower(const schedule::State& state, const LowerOptions& options) {
 }
 
 LoopProgram lower_to_nest(const schedule::State& state) { return build_loops(state); }
+
+LoopProgram lower_to_plain_loops(const schedule::State& state, const LowerOptions& options) {
+  PassContext context{.machine = options.machine, .state = &state};
+  LoopProgram program;
+  for (const Pass& pass : pass_list()) {
+    if (std::string_view(pass.name) == "vectorize loops") break;
+    run(pass, program, context, options.on_pass);
+  }
+  return check_subscripts(program);
+}
 
 LoopProgram lower_packing(const schedule::State& state, const LowerOptions& options) {
   PassContext context{.machine = options.machine, .state = &state};

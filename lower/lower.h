@@ -38,6 +38,10 @@ ir::LoopProgram lower(const schedule::State& state, const LowerOptions& options)
 // The loops as the State says them, all kinds still there (Nest form): before any pass.
 ir::LoopProgram lower_to_nest(const schedule::State& state);
 
+// Loops for people and other compilers: simplified, full tiles and tails apart, while vector loops and unrolled loops
+// are still loops (Nest form). Subscripts read at run time are checked. Of a CPU.
+ir::LoopProgram lower_to_plain_loops(const schedule::State& state, const LowerOptions& options);
+
 // The copies that run at compile time: reads the Program's Const buffers, writes the packed ones (role Out).
 // Flat, serial, in the order of the State; an empty body where nothing is packed.
 ir::LoopProgram lower_packing(const schedule::State& state, const LowerOptions& options);

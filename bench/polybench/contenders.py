@@ -18,6 +18,7 @@ COMPILERS = {
     "polly-vec": [*POLLY, "-mllvm", "-polly-vectorizer=stripmine"],
 }
 REFERENCE = ["gcc", "-O2", "-ffp-contract=off"]
+C_TYPES = {"f64": "double", "f32": "float"}
 PATIENCE = 300  # seconds to compile
 
 
@@ -64,7 +65,8 @@ def c_peer(kernel, name, command, folder):
         contender.problem = f"no {command[0]}"
         return contender
     library = os.path.join(folder, f"{name}.so")
-    macros = [f"-D{size}={value}" for size, value in kernel.sizes.items()] + [f"-DBUFFERS={len(kernel.extents)}"]
+    macros = [f"-D{size}={value}" for size, value in kernel.sizes.items()]
+    macros += [f"-DBUFFERS={len(kernel.extents)}", f"-DDATA_TYPE={C_TYPES[kernel.real]}"]
     peers = os.path.join(FOLDER, "peers")
     sources = [os.path.join(peers, f"{kernel.name}.c"), os.path.join(peers, "call.c")]
     problem, _ = said_by([*command, "-std=gnu11", "-w", "-shared", "-fPIC", *macros, "-o", library, *sources, "-lm"])

@@ -13,14 +13,25 @@ NAMES = ["correlation", "covariance", "2mm", "3mm", "atax", "bicg", "doitgen", "
          "symm", "syr2k", "syrk", "trmm", "cholesky", "durbin", "gramschmidt", "lu", "ludcmp", "trisolv", "deriche",
          "floyd-warshall", "nussinov", "adi", "fdtd-2d", "heat-3d", "jacobi-1d", "jacobi-2d", "seidel-2d"]
 SIZES = ["MINI", "SMALL", "MEDIUM", "LARGE", "EXTRALARGE"]
-TYPES = {"f64": np.float64, "i32": np.int32, "i8": np.int8}
+TYPES = {"f64": np.float64, "f32": np.float32, "i32": np.int32, "i8": np.int8}
 BUFFER = re.compile(r"\s+(in|out|inout)\s+(\w+)\s*:\s*(\w+)\[(.*?)\]")
 
 
+def retyped(program, real, folder):
+    """A copy of a Program of f64: what else it holds, such as numbers and i32, stays."""
+    path = os.path.join(folder, os.path.basename(program))
+    with open(program) as file, open(path, "w") as copy:
+        copy.write(re.sub(r"\bf64\b", real, file.read()))
+    return path
+
+
 class Kernel:
-    def __init__(self, name, size):
-        self.name, self.size = name, size
+    def __init__(self, name, size, real="f64", folder=None):
+        """Of another type than f64 its Program is written to `folder`, which is then needed."""
+        self.name, self.size, self.real = name, size, real
         self.program = os.path.join(FOLDER, f"{name}.program")
+        if real != "f64":
+            self.program = retyped(self.program, real, folder)
         with open(os.path.join(FOLDER, "sizes.json")) as file:
             self.sizes = json.load(file)[name][size]
         self.shape = ",".join(f"{name}={value}" for name, value in self.sizes.items())
@@ -35,7 +46,9 @@ class Kernel:
                     self.outputs.append(buffer)
 
     def scripts(self):
-        """Of a person, for this Program: NAME.sched and NAME.VARIANT.sched."""
+        """Of a person, for this Program: NAME.sched and NAME.VARIANT.sched. They are written for lanes of f64."""
+        if self.real != "f64":
+            return []
         stem = self.name.replace("-", "_")
         found = sorted(os.listdir(SCHEDULES)) if os.path.isdir(SCHEDULES) else []
         return [os.path.join(SCHEDULES, file) for file in found
@@ -56,7 +69,7 @@ def difference(kernel, got, expected):
     worst = 0.0
     for buffer in kernel.outputs:
         part = COMPARED.get((kernel.name, buffer), lambda whole: whole)
-        right = part(expected[buffer])
+        right = part(expected[buffer]).astype(np.float64)
         apart = np.abs(part(got[buffer]).astype(np.float64) - right)
         if not np.isfinite(apart).all():
             return float("inf")

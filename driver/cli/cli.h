@@ -60,7 +60,7 @@ driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::P
 struct OperatorOptions {           // where a Program comes from
   std::string source;              // a file, or index notation
   std::vector<std::string> shape;  // m=512,n=512
-  std::string dtype = "f32";
+  std::string dtype;               // empty: f32 in index notation, f64 in C
 };
 void add_operator_options(const Verb& verb, OperatorOptions& options);
 // Every program of the file with sizes bound, or the one of the notation. UserError lists all sizes that lack.
@@ -130,6 +130,8 @@ void make_folder(const std::string& path);            // with those above it; Us
 void write_file(const std::string& path, const std::string& contents);
 
 // ---- the stages that --emit shows, for one kernel; the text with a final newline
+// A file of C: of each kernel what makes its packed constants, and the kernel.
+std::string emit_c(std::span<const driver::BuiltKernel> kernels, const Machine& machine);
 std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kernel, const codegen::Target& target);
 const std::vector<std::string>& emit_kinds();
 bool is_of_device(const std::string& kind);  // a kind that only a GPU's kernel has

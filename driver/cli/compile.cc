@@ -39,6 +39,7 @@ std::string groups_text(const driver::ScheduledModel& model) {
 std::string stage_text(const std::string& kind, const driver::ScheduledModel& model, const codegen::Target& target) {
   if (kind == "graph") return graph::print(model.graph);
   if (kind == "groups") return groups_text(model);
+  if (kind == "c") return emit_c(model.kernels, target.machine);
   std::string text;
   for (const driver::GroupPlan& group : model.groups) {
     if (group.view) continue;
@@ -204,7 +205,7 @@ void add_compile(const Verb& app) {
       .shows_default();
   verb.option("--emit", options->emit,
               "print stages: graph groups program template script refused candidates directives nest isl-schedule "
-              "loops llvm-ir asm")
+              "openscop loops c llvm-ir asm")
       .separated()
       .one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");

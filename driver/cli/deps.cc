@@ -9,6 +9,7 @@
 #include "driver/cli/dependence_picture.h"
 #include "driver/cli/output_files.h"
 #include "schedule/proof/dependence_report.h"
+#include "schedule/proof/openscop.h"
 #include "schedule/script/replay.h"
 
 namespace polyte::cli {
@@ -274,6 +275,7 @@ void check_combination(const DepsOptions& options) {
 std::string text_of(const DepsOptions& options) {
   const auto program = load_open_program(options.source);
   if (options.format == "svg") return picture(options, program);
+  if (options.format == "openscop") return schedule::openscop_text(schedule::reference_state(program));
   DependenceReport report =
       schedule::report_dependences(program, options.all ? schedule::Pairs::All : schedule::Pairs::Direct);
   keep_only(report, options.statements);
@@ -306,8 +308,9 @@ void add_deps(const Verb& app) {
   const Verb verb = app.verb("deps", "dependences of a Program: which statement waits for which, and how far apart");
   auto options = std::make_shared<DepsOptions>();
   add_operator_options(verb, options->source);
-  verb.option("--format", options->format, "text, isl (for iscc and islpy), json, or svg: a picture of a small case")
-      .one_of({"text", "isl", "json", "svg"})
+  verb.option("--format", options->format,
+              "text, isl (for iscc and islpy), openscop (the Program), json, or svg: a picture of a small case")
+      .one_of({"text", "isl", "openscop", "json", "svg"})
       .shows_default();
   verb.flag("--json", options->json, "the same as --format json");
   verb.option("-o,--output", options->output, "a file, in place of stdout");

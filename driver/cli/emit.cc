@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "codegen/c/write_c.h"
 #include "codegen/nvptx/assembler.h"
 #include "driver/cli/access_report.h"
 #include "driver/cli/cli.h"
@@ -9,6 +10,7 @@
 #include "lower/lower.h"
 #include "poly/whole_program.h"
 #include "schedule/proof/isl_schedule_text.h"
+#include "schedule/proof/openscop.h"
 
 namespace polyte::cli {
 namespace {
@@ -134,10 +136,24 @@ bool is_of_device(const std::string& kind) {
 }
 
 const std::vector<std::string>& emit_kinds() {
-  static const std::vector<std::string> kinds{
-      "graph",        "groups", "program", "template", "script", "refused", "candidates", "directives", "nest",
-      "isl-schedule", "loops",  "llvm-ir", "asm",      "sync",   "ptx",     "resources",  "memory",     "sass"};
+  static const std::vector<std::string> kinds{"graph",    "groups",     "program",    "template", "script",
+                                              "refused",  "candidates", "directives", "nest",     "isl-schedule",
+                                              "openscop", "loops",      "c",          "llvm-ir",  "asm",
+                                              "sync",     "ptx",        "resources",  "memory",   "sass"};
   return kinds;
+}
+
+std::string emit_c(std::span<const driver::BuiltKernel> kernels, const Machine& machine) {
+  if (machine.gpu) throw UserError(ExitStatus::Unsupported, "--emit c: kernels of a CPU, the target is " + machine.cpu);
+  std::vector<ir::LoopProgram> functions;
+  for (const driver::BuiltKernel& kernel : kernels) {
+    if (!kernel.packed.empty()) {
+      functions.push_back(kernel.packing);
+      functions.back().name += "_pack";
+    }
+    functions.push_back(lower::lower_to_plain_loops(*kernel.state, {.machine = machine}));
+  }
+  return codegen::write_c(functions);
 }
 
 std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kernel, const codegen::Target& target) {
@@ -150,7 +166,9 @@ std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kern
     return with_newline(schedule::print(schedule::expand_to_directives(kernel.script, *kernel.state)));
   if (kind == "nest") return schedule::print_nests(kernel.state->tree);
   if (kind == "isl-schedule") return with_newline(schedule::isl_schedule_text(*kernel.state));
+  if (kind == "openscop") return schedule::openscop_text(*kernel.state);
   if (kind == "loops") return with_newline(ir::print(kernel.kernel.program));
+  if (kind == "c") return emit_c({&kernel, 1}, target.machine);
   if (kind == "llvm-ir") return with_newline(codegen::emit_llvm_ir({&kernel.kernel, 1}, target));
   if (kind == "asm") return with_newline(codegen::emit_asm({&kernel.kernel, 1}, target));
   if (kind == "sync") return sync_text(kernel.kernel.program);

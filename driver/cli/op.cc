@@ -292,11 +292,8 @@ void add_op(const Verb& app) {
   add_data_options(verb, options->data);
   verb.option("--target", options->target, kTargetHelp).shows_default();
   verb.option("--emit", options->emit,
-              "print a stage: program template script refused candidates directives nest isl-schedule loops llvm-ir "
-              "asm; of a GPU "
-              "sync "
-              "ptx resources "
-              "memory")
+              "print a stage: program template script refused candidates directives nest isl-schedule openscop loops "
+              "c llvm-ir asm; of a GPU sync ptx resources memory")
       .separated()
       .one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");

@@ -7,6 +7,7 @@
 
 #include "driver/cli/model_options.h"
 #include "driver/compile/describe_target.h"
+#include "frontend/c/c_reader.h"
 #include "ir/program_text.h"
 #include "schedule/script/script.h"
 
@@ -78,9 +79,13 @@ DType parse_dtype(const std::string& name) {
 
 std::vector<ir::Program> parse_source(const OperatorOptions& options) {
   const bool notation = options.source.find('[') != std::string::npos && options.source.find('=') != std::string::npos;
-  if (notation) return {ir::parse_index_notation(options.source, parse_dtype(options.dtype))};
+  if (notation)
+    return {ir::parse_index_notation(options.source, parse_dtype(options.dtype.empty() ? "f32" : options.dtype))};
   if (options.source.find("->") != std::string::npos && options.source.find('.') == std::string::npos)
     refuse_einsum(options.source);
+  if (options.source.ends_with(".c"))
+    return frontend::read_c(read_text_file(options.source), options.source,
+                            parse_dtype(options.dtype.empty() ? "f64" : options.dtype));
   return ir::parse_programs(read_text_file(options.source), options.source);
 }
 
@@ -113,9 +118,11 @@ void check_known(const std::vector<ir::Program>& programs, const ir::Values& siz
 }  // namespace
 
 void add_operator_options(const Verb& verb, OperatorOptions& options) {
-  verb.option("program", options.source, "a file of Program text, or index notation in quotes").required();
+  verb.option("program", options.source,
+              "a file of Program text, a C file with #pragma scop, or index notation in quotes")
+      .required();
   verb.option("--shape", options.shape, "sizes, m=512,n=512,k=512").separated();
-  verb.option("--dtype", options.dtype, "element type of index notation").shows_default();
+  verb.option("--dtype", options.dtype, "element type of index notation (else f32), and DATA_TYPE in C (else f64)");
 }
 
 void require_sizes(const ir::Program& program, const ir::Values& known) {

@@ -6,6 +6,7 @@
 #include "driver/cli/verdict.h"
 #include "driver/compile/second_judge.h"
 #include "schedule/proof/foreign_schedule.h"
+#include "schedule/proof/openscop.h"
 #include "schedule/script/script_of_times.h"
 
 namespace polyte::cli {
@@ -75,12 +76,17 @@ void print_marks(const schedule::ForeignVerdict& verdict) {
 int run_prove(const ProveOptions& options) {
   const auto program = load_open_program(options.source);
   const Machine machine = target_from(options.target).machine;
-  const schedule::ForeignSchedule foreign(program, read_text_file(options.schedule), options.schedule);
+  std::string text = read_text_file(options.schedule);
+  const bool is_openscop = schedule::is_openscop(text);
+  if (is_openscop) text = schedule::isl_text_of_openscop(text, *program, options.schedule);
+  const schedule::ForeignSchedule foreign(program, text, options.schedule);
   const auto terms = options.reassoc ? schedule::Terms::AnyOrder : schedule::Terms::InOrder;
   const schedule::ForeignVerdict verdict = foreign.judge(terms);
   nlohmann::json json{{"program", program->name},
                       {"schedule", options.schedule},
-                      {"form", foreign.is_tree() ? "schedule tree" : "union map"},
+                      {"form", is_openscop         ? "openscop"
+                               : foreign.is_tree() ? "schedule tree"
+                                                   : "union map"},
                       {"marks", marks_json(verdict)}};
   if (verdict.first_refusal()) return finish_refused(options, std::move(json), verdict);
   const Said said = say(foreign, program, terms, machine);
@@ -107,7 +113,7 @@ int run_prove(const ProveOptions& options) {
 }  // namespace
 
 void add_prove(const Verb& app) {
-  const Verb verb = app.verb("prove", "is another tool's schedule (isl's union map or schedule tree) legal?");
+  const Verb verb = app.verb("prove", "is another tool's schedule (OpenScop, isl's union map or schedule tree) legal?");
   auto options = std::make_shared<ProveOptions>();
   add_operator_options(verb, options->source);
   verb.option("--schedule", options->schedule, "the schedule, with the statement names of polyte deps --format isl")

@@ -128,7 +128,7 @@ double seconds_at_best(const Work& work, const Machine& machine) {
 }  // namespace
 
 bool is_operator(const std::string& source) {
-  return source.find('[') != std::string::npos || source.ends_with(".program");
+  return source.find('[') != std::string::npos || source.ends_with(".program") || source.ends_with(".c");
 }
 
 std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options, int& status) {
@@ -236,7 +236,7 @@ std::shared_ptr<BenchOptions> bench_options(const Verb& verb) {
   add_model_options(verb, options->verb);
   verb.existing("--shape").separated();
   add_device_options(verb, options->verb.cuda);
-  verb.option("--dtype", options->op.dtype, "element type of index notation").shows_default();
+  verb.option("--dtype", options->op.dtype, "element type of index notation (else f32), and DATA_TYPE in C (else f64)");
   verb.option("--schedulers", options->schedulers, "these arms, poly,template")
       .separated()
       .one_of({"naive", "isl", "poly", "template"});

@@ -46,11 +46,34 @@ std::string notation_refusal(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("named constants") {
+  CHECK(refusal("const a = ") == "expected a value, got the end of the line");
+  CHECK(refusal("const a: f32 = 2") == "'a' has a type and a value: a constant is 'const a = ...'");
+  CHECK(refusal("const N = 2") == "constant 'N' has the name of a parameter");
+  CHECK(refusal("const v = 2") == "constant 'v' has the name of a tensor");
+  CHECK(refusal("const a = v[0]") == "constant 'a' reads the tensor 'v': expected numbers and parameters");
+  CHECK(refusal("const a = b + 1") == "constant 'a': 'b' is no parameter, and no constant defined before");
+  CHECK(refusal("const a = 2\n  const a = 3") == "t.program:9: constant 'a' is defined already");
+  CHECK(refusal("const a = 2\n  y[a] = 1\n  a[i] = 2") == "t.program:10: 'a' is a constant, which nothing writes");
+  CHECK(refusal("const a = 2\n  y[i] = a[i]") == "t.program:9: 'a' is a constant, which has no subscripts");
+  CHECK(refusal("const a = 2\n  y[0] = 1 for a in 0..N") == "t.program:9: iterator 'a' has the name of a constant");
+  CHECK(
+      refusal("const a = 2\n  loop a in 0..N\n    y[0] = 1").starts_with("t.program:9: iterator 'a' has the name of"));
+  CHECK(refusal("const a = 2.5\n  y[a] = 1") == "the literal 2.5 is no i64");
+  CHECK(refusal("const a = 2\n  temp a: f32[N]\n  y[i] = 1") == "t.program:9: tensor 'a' has the name of a constant");
+  CHECK(refusal("const a = ) 1\n  y[i] = a") == "expected a value, got ')'");
+  CHECK(refusal("in q: f32 N]\n  y[i] = q") == "expected '[' or the end of the line, got 'N'");
+  std::string chain = "const a0 = 1.5";
+  for (int i = 1; i < 40; ++i)
+    chain += "\n  const a" + std::to_string(i) + " = a" + std::to_string(i - 1) + " * a" + std::to_string(i - 1);
+  CHECK(refusal(chain) == "t.program:16: constant 'a8' written out has 1021 parts, expected at most 1000");
+}
+
 TEST_CASE("syntax") {
   CHECK(refusal("y[i] = v[i") == "expected ']', got the end of the line");
   CHECK(refusal("y[i] = v[i] extra") == "expected 'for', 'if', 'when' or the end of the statement, got 'extra'");
   CHECK(refusal("y[i] = v[i] $ 2") == "unexpected character '$'");
-  CHECK(refusal("y[i] -= 1") == "expected '=', '+=', '*=', 'max=' or another update, got '-'");
+  CHECK(refusal("y[i] /= 2") == "expected '=', '+=', '-=', '*=', 'max=' or another update, got '/'");
   CHECK(refusal("y[for] = 1") == "'for' is a reserved word, expected a value");
   CHECK(refusal("y[i] = v[i] for i in 0..") == "expected a value, got the end of the line");
   CHECK(refusal("y[i] = 1 + sum[k] x[i, k]") ==

@@ -24,7 +24,9 @@ std::string read_file(const std::filesystem::path& path) {
 
 std::vector<std::filesystem::path> example_files() {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator("examples/programs")) files.push_back(entry.path());
+  for (const char* folder : {"examples/programs", "bench/polybench"})
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      if (entry.path().extension() == ".program") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -101,7 +103,7 @@ TEST_CASE("jacobi_2d prints in full") {
 
 TEST_CASE("every example makes the round trip") {
   const auto files = example_files();
-  REQUIRE(files.size() >= 13);
+  REQUIRE(files.size() >= 43);
   for (const auto& file : files) {
     INFO(file.string());
     for (const Program& p : parse_programs(read_file(file), file.string())) check_round_trip(p);
@@ -144,6 +146,45 @@ TEST_CASE("statement styles") {
         "y[2*i] = x[2*i + 1]  for i in 0..(N + 1)//2 - 1");
   CHECK(printed_statement("y[i] = x[i]\n    + s[]   # goes on\n    for i in 0..N") ==
         "y[i] = x[i] + s[]  for i in 0..N");
+}
+
+TEST_CASE("an update by subtraction adds the negative, of a product that of its first factor") {
+  CHECK(printed_statement("c[m, n] -= a[m, k] * b[k, n]") ==
+        "c[m, n] += -a[m, k] * b[k, n]  for m in 0..M, n in 0..N, k in 0..K");
+  CHECK(printed_statement("y[i] -= x[i]") == "y[i] += -x[i]  for i in 0..N");
+  CHECK(printed_statement("y[i] -= x[i] + 1") == "y[i] += -(x[i] + 1)  for i in 0..N");
+  CHECK(printed_statement("y[i] -= x[i] / s") == "y[i] += -(x[i] / s[])  for i in 0..N");
+  CHECK(printed_statement("y[i] -= (x[i] + 1) * s * 2") == "y[i] += -(x[i] + 1) * s[] * 2  for i in 0..N");
+  CHECK(printed_statement("y[i] -= 1.5 * x[i]") == "y[i] += -1.5 * x[i]  for i in 0..N");
+  CHECK(printed_statement("y[i] -= -1.5") == "y[i] += 1.5  for i in 0..N");
+  CHECK(printed_statement("y[i] -= x[i-1] else 2") == "y[i] += -(x[i - 1] else 2)  for i in 0..N");
+  CHECK(printed_statement("z[i] -= i * 2") == "z[i] += -2*i  for i in 0..N");
+  CHECK(printed_statement("z[i] -= idx[i] % 3 when mask[i]") == "z[i] += -(idx[i] % 3)  for i in 0..N when mask[i]");
+}
+
+TEST_CASE("a named constant is the number written out") {
+  const auto parse = [](const std::string& constants, const std::string& body) {
+    return parse_program("program p(N)\n  in s: f32\n  in x: f32[N]\n  inout y: f32[N]\n" + constants + body, "t");
+  };
+  const std::string constants = R"(  const alpha = 1.5
+  const two = 2
+  const beta = -(alpha + 1) / f32(N)
+)";
+  const auto same = [&](const std::string& named, const std::string& written) {
+    const Program p = parse(constants, named);
+    check_round_trip(p);
+    CHECK(print(p) == print(parse("", written)));
+    CHECK(equal(p, parse("", written)));
+  };
+  same("  y[i] = alpha * x[i] + s", "  y[i] = 1.5 * x[i] + s[]");
+  same("  y[i] -= alpha * x[i]", "  y[i] -= 1.5 * x[i]");
+  same("  y[i] = -alpha", "  y[i] = -1.5");
+  same("  y[i] = x[i] / beta", "  y[i] = x[i] / (-(1.5 + 1) / f32(N))");
+  same("  y[i] = x[two*i+two] for i in two..N//two - two", "  y[i] = x[2*i+2] for i in 2..N//2 - 2");
+  same("  loop t in 0..two\n    y[i] += x[i-two] else alpha when x[i] > alpha",
+       "  loop t in 0..2\n    y[i] += x[i-2] else 1.5 when x[i] > 1.5");
+  same("  temp z: f32[N + two]\n  z[i] = x[i] for i in 0..N if i >= two\n",
+       "  temp z: f32[N + 2]\n  z[i] = x[i] for i in 0..N if i >= 2\n");
 }
 
 TEST_CASE("reads: guards, gathers, scatters, run-time guards") {

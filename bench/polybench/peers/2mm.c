@@ -1,10 +1,11 @@
 #include "peer.h"
 
-static double tmp[NI][NJ];
+static DATA_TYPE tmp[NI][NJ];
 
-void kernel(const double A[restrict NI][NK], const double B[restrict NK][NJ], const double C[restrict NJ][NL],
-            double D[restrict NI][NL]) {
-  const double alpha = 1.5, beta = 1.2;
+void kernel(const DATA_TYPE A[restrict NI][NK], const DATA_TYPE B[restrict NK][NJ], const DATA_TYPE C[restrict NJ][NL],
+            DATA_TYPE D[restrict NI][NL]) {
+#pragma scop
+  const DATA_TYPE alpha = 1.5, beta = 1.2;
   for (int i = 0; i < NI; i++)
     for (int j = 0; j < NJ; j++) {
       tmp[i][j] = 0;
@@ -15,4 +16,5 @@ void kernel(const double A[restrict NI][NK], const double B[restrict NK][NJ], co
       D[i][j] *= beta;
       for (int k = 0; k < NJ; k++) D[i][j] += tmp[i][k] * C[k][j];
     }
+#pragma endscop
 }

@@ -1,9 +1,10 @@
 #include "peer.h"
 
-static double E[NI][NJ], F[NJ][NL];
+static DATA_TYPE E[NI][NJ], F[NJ][NL];
 
-void kernel(const double A[restrict NI][NK], const double B[restrict NK][NJ], const double C[restrict NJ][NM],
-            const double D[restrict NM][NL], double G[restrict NI][NL]) {
+void kernel(const DATA_TYPE A[restrict NI][NK], const DATA_TYPE B[restrict NK][NJ], const DATA_TYPE C[restrict NJ][NM],
+            const DATA_TYPE D[restrict NM][NL], DATA_TYPE G[restrict NI][NL]) {
+#pragma scop
   for (int i = 0; i < NI; i++)
     for (int j = 0; j < NJ; j++) {
       E[i][j] = 0;
@@ -19,4 +20,5 @@ void kernel(const double A[restrict NI][NK], const double B[restrict NK][NJ], co
       G[i][j] = 0;
       for (int k = 0; k < NJ; k++) G[i][j] += E[i][k] * F[k][j];
     }
+#pragma endscop
 }

@@ -1,11 +1,12 @@
 #include "peer.h"
 
-static double v[N][N], p[N][N], q[N][N];
+static DATA_TYPE v[N][N], p[N][N], q[N][N];
 
-void kernel(double u[restrict N][N]) {
-  const double dx = 1.0 / N, dt = 1.0 / TSTEPS;
-  const double mul1 = 2 * dt / (dx * dx), mul2 = 1 * dt / (dx * dx);
-  const double a = -mul1 / 2, b = 1 + mul1, d = -mul2 / 2, e = 1 + mul2;
+void kernel(DATA_TYPE u[restrict N][N]) {
+#pragma scop
+  const DATA_TYPE dx = (DATA_TYPE)1 / N, dt = (DATA_TYPE)1 / TSTEPS;
+  const DATA_TYPE mul1 = 2 * dt / (dx * dx), mul2 = 1 * dt / (dx * dx);
+  const DATA_TYPE a = -mul1 / 2, b = 1 + mul1, d = -mul2 / 2, e = 1 + mul2;
   for (int t = 0; t < TSTEPS; t++) {
     for (int i = 1; i < N - 1; i++) {
       v[0][i] = 1;
@@ -32,4 +33,5 @@ void kernel(double u[restrict N][N]) {
       for (int j = N - 2; j >= 1; j--) u[i][j] = p[i][j] * u[i][j + 1] + q[i][j];
     }
   }
+#pragma endscop
 }

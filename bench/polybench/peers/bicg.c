@@ -1,7 +1,8 @@
 #include "peer.h"
 
-void kernel(const double A[restrict N][M], double s[restrict M], double q[restrict N], const double p[restrict M],
-            const double r[restrict N]) {
+void kernel(const DATA_TYPE A[restrict N][M], DATA_TYPE s[restrict M], DATA_TYPE q[restrict N], const DATA_TYPE p[restrict M],
+            const DATA_TYPE r[restrict N]) {
+#pragma scop
   for (int j = 0; j < M; j++) s[j] = 0;
   for (int i = 0; i < N; i++) {
     q[i] = 0;
@@ -10,4 +11,5 @@ void kernel(const double A[restrict N][M], double s[restrict M], double q[restri
       q[i] += A[i][j] * p[j];
     }
   }
+#pragma endscop
 }

@@ -1,6 +1,7 @@
 #include "peer.h"
 
-void kernel(double A[restrict N][N]) {
+void kernel(DATA_TYPE A[restrict N][N]) {
+#pragma scop
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < i; j++) {
       for (int k = 0; k < j; k++) A[i][j] -= A[i][k] * A[j][k];
@@ -9,4 +10,5 @@ void kernel(double A[restrict N][N]) {
     for (int k = 0; k < i; k++) A[i][i] -= A[i][k] * A[i][k];
     A[i][i] = sqrt(A[i][i]);
   }
+#pragma endscop
 }

@@ -1,9 +1,10 @@
 #include "peer.h"
 
-static double mean[M], stddev[M];
+static DATA_TYPE mean[M], stddev[M];
 
-void kernel(double data[restrict N][M], double corr[restrict M][M]) {
-  const double n = N;
+void kernel(DATA_TYPE data[restrict N][M], DATA_TYPE corr[restrict M][M]) {
+#pragma scop
+  const DATA_TYPE n = N;
   for (int j = 0; j < M; j++) {
     mean[j] = 0;
     for (int i = 0; i < N; i++) mean[j] += data[i][j];
@@ -13,7 +14,7 @@ void kernel(double data[restrict N][M], double corr[restrict M][M]) {
     stddev[j] = 0;
     for (int i = 0; i < N; i++) stddev[j] += (data[i][j] - mean[j]) * (data[i][j] - mean[j]);
     stddev[j] = sqrt(stddev[j] / n);
-    stddev[j] = stddev[j] <= 0.1 ? 1.0 : stddev[j];
+    stddev[j] = stddev[j] <= (DATA_TYPE)0.1 ? 1 : stddev[j];
   }
   for (int i = 0; i < N; i++)
     for (int j = 0; j < M; j++) data[i][j] = (data[i][j] - mean[j]) / (sqrt(n) * stddev[j]);
@@ -25,4 +26,5 @@ void kernel(double data[restrict N][M], double corr[restrict M][M]) {
       corr[j][i] = corr[i][j];
     }
   }
+#pragma endscop
 }

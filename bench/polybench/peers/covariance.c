@@ -1,9 +1,10 @@
 #include "peer.h"
 
-static double mean[M];
+static DATA_TYPE mean[M];
 
-void kernel(double data[restrict N][M], double cov[restrict M][M]) {
-  const double n = N;
+void kernel(DATA_TYPE data[restrict N][M], DATA_TYPE cov[restrict M][M]) {
+#pragma scop
+  const DATA_TYPE n = N;
   for (int j = 0; j < M; j++) {
     mean[j] = 0;
     for (int i = 0; i < N; i++) mean[j] += data[i][j];
@@ -18,4 +19,5 @@ void kernel(double data[restrict N][M], double cov[restrict M][M]) {
       cov[i][j] /= n - 1;
       cov[j][i] = cov[i][j];
     }
+#pragma endscop
 }

@@ -1,8 +1,9 @@
 #include "peer.h"
 
-static double acc[NP];
+static DATA_TYPE acc[NP];
 
-void kernel(double A[restrict NR][NQ][NP], const double C4[restrict NP][NP]) {
+void kernel(DATA_TYPE A[restrict NR][NQ][NP], const DATA_TYPE C4[restrict NP][NP]) {
+#pragma scop
   for (int r = 0; r < NR; r++)
     for (int q = 0; q < NQ; q++) {
       for (int p = 0; p < NP; p++) {
@@ -11,4 +12,5 @@ void kernel(double A[restrict NR][NQ][NP], const double C4[restrict NP][NP]) {
       }
       for (int p = 0; p < NP; p++) A[r][q][p] = acc[p];
     }
+#pragma endscop
 }

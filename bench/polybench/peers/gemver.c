@@ -1,9 +1,10 @@
 #include "peer.h"
 
-void kernel(double A[restrict N][N], const double u1[restrict N], const double v1[restrict N],
-            const double u2[restrict N], const double v2[restrict N], double w[restrict N], double x[restrict N],
-            const double y[restrict N], const double z[restrict N]) {
-  const double alpha = 1.5, beta = 1.2;
+void kernel(DATA_TYPE A[restrict N][N], const DATA_TYPE u1[restrict N], const DATA_TYPE v1[restrict N],
+            const DATA_TYPE u2[restrict N], const DATA_TYPE v2[restrict N], DATA_TYPE w[restrict N], DATA_TYPE x[restrict N],
+            const DATA_TYPE y[restrict N], const DATA_TYPE z[restrict N]) {
+#pragma scop
+  const DATA_TYPE alpha = 1.5, beta = 1.2;
   for (int i = 0; i < N; i++)
     for (int j = 0; j < N; j++) A[i][j] = A[i][j] + u1[i] * v1[j] + u2[i] * v2[j];
   for (int i = 0; i < N; i++)
@@ -11,4 +12,5 @@ void kernel(double A[restrict N][N], const double u1[restrict N], const double v
   for (int i = 0; i < N; i++) x[i] += z[i];
   for (int i = 0; i < N; i++)
     for (int j = 0; j < N; j++) w[i] += alpha * A[i][j] * x[j];
+#pragma endscop
 }

@@ -1,10 +1,11 @@
 #include "peer.h"
 
-static double tmp[N];
+static DATA_TYPE tmp[N];
 
-void kernel(const double A[restrict N][N], const double B[restrict N][N], const double x[restrict N],
-            double y[restrict N]) {
-  const double alpha = 1.5, beta = 1.2;
+void kernel(const DATA_TYPE A[restrict N][N], const DATA_TYPE B[restrict N][N], const DATA_TYPE x[restrict N],
+            DATA_TYPE y[restrict N]) {
+#pragma scop
+  const DATA_TYPE alpha = 1.5, beta = 1.2;
   for (int i = 0; i < N; i++) {
     tmp[i] = 0;
     y[i] = 0;
@@ -14,4 +15,5 @@ void kernel(const double A[restrict N][N], const double B[restrict N][N], const 
     }
     y[i] = alpha * tmp[i] + beta * y[i];
   }
+#pragma endscop
 }

@@ -1,8 +1,9 @@
 #include "peer.h"
 
-void kernel(double A[restrict M][N], double R[restrict N][N], double Q[restrict M][N]) {
+void kernel(DATA_TYPE A[restrict M][N], DATA_TYPE R[restrict N][N], DATA_TYPE Q[restrict M][N]) {
+#pragma scop
   for (int k = 0; k < N; k++) {
-    double nrm = 0;
+    DATA_TYPE nrm = 0;
     for (int i = 0; i < M; i++) nrm += A[i][k] * A[i][k];
     R[k][k] = sqrt(nrm);
     for (int i = 0; i < M; i++) Q[i][k] = A[i][k] / R[k][k];
@@ -12,4 +13,5 @@ void kernel(double A[restrict M][N], double R[restrict N][N], double Q[restrict 
       for (int i = 0; i < M; i++) A[i][j] -= Q[i][k] * R[k][j];
     }
   }
+#pragma endscop
 }

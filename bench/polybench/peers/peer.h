@@ -1,9 +1,11 @@
 // The C that a Program is timed beside: `void kernel(BUFFERS)`, the Program's interface buffers in their order, every
-// extent a macro of the command line (-DN=2000). Compile with peers/call.c and -DBUFFERS=NUMBER, and call `seconds`.
+// extent a macro of the command line (-DN=2000), and so is the element type (-DDATA_TYPE=float; else double). Compile
+// with peers/call.c and -DBUFFERS=NUMBER, and call `seconds`.
 #pragma once
 
-#include <math.h>
 #include <stdint.h>
+#include <tgmath.h>
 
-static inline int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
-static inline int32_t greatest(int32_t a, int32_t b) { return a > b ? a : b; }
+#ifndef DATA_TYPE
+#define DATA_TYPE double
+#endif

@@ -1,10 +1,12 @@
 #include "peer.h"
 
-void kernel(double C[restrict N][N], const double A[restrict N][M], const double B[restrict N][M]) {
-  const double alpha = 1.5, beta = 1.2;
+void kernel(DATA_TYPE C[restrict N][N], const DATA_TYPE A[restrict N][M], const DATA_TYPE B[restrict N][M]) {
+#pragma scop
+  const DATA_TYPE alpha = 1.5, beta = 1.2;
   for (int i = 0; i < N; i++) {
     for (int j = 0; j <= i; j++) C[i][j] *= beta;
     for (int k = 0; k < M; k++)
       for (int j = 0; j <= i; j++) C[i][j] += A[j][k] * alpha * B[i][k] + B[j][k] * alpha * A[i][k];
   }
+#pragma endscop
 }

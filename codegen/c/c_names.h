@@ -1,0 +1,22 @@
+// Identifiers of C for the names of loop IR, which may hold dots, be keywords, or be what <math.h> declares.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace polyte::codegen {
+
+class CNames {
+ public:
+  std::string of(const std::string& name);        // the same for the same name
+  std::string function(const std::string& name);  // unlike all others, also where a buffer has the name
+
+ private:
+  std::map<std::string, std::string> given_;
+  std::set<std::string> used_;
+
+  std::string identifier(const std::string& name);
+};
+
+}  // namespace polyte::codegen
