@@ -466,7 +466,7 @@ std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::Stat
     if (plan.cycles < limit) plans.push_back(std::move(plan));
   };
   for (const OrderTree& front : wavefronts_of(tree)) add(front, ", wavefront", kWorthAFront * least);
-  for (const OrderTree& straight : straightened(tree, program)) add(straight, ", straightened", kWorthTiles * least);
+  for (const OrderTree& straight : straightened(tree, program)) add(straight, ", straightened", least);
   std::ranges::sort(plans, {}, &OrderPlan::cycles);
   return plans;
 }

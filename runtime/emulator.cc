@@ -68,17 +68,17 @@ Region* Emulator::State::region_of(const char* address, std::int64_t bytes) {
 }
 
 std::optional<std::string> Emulator::State::conflict(const Touch& before, const Touch& now, bool in_shared) const {
-  const std::string here = "thread " + std::to_string(now.thread) + " of block " + std::to_string(block);
+  const auto here = [&] { return "thread " + std::to_string(now.thread) + " of block " + std::to_string(block); };
   if (before.epoch < block_epochs.front()) return std::nullopt;
   if (before.epoch < block_epochs.back()) {
     if (in_shared) return std::nullopt;
     const auto next = std::ranges::upper_bound(block_epochs, before.epoch);
-    return here + " and block " + std::to_string(next - block_epochs.begin() - 1) + " of the same launch";
+    return here() + " and block " + std::to_string(next - block_epochs.begin() - 1) + " of the same launch";
   }
   if (before.epoch != now.epoch || (before.thread == now.thread && !before.many)) return std::nullopt;
   const bool one_warp = !before.many_warps && before.thread / kWarp == now.thread / kWarp;
   if (one_warp && before.warp_epoch != now.warp_epoch) return std::nullopt;
-  return here + " and thread " + (before.many ? "several others" : std::to_string(before.thread)) +
+  return here() + " and thread " + (before.many ? "several others" : std::to_string(before.thread)) +
          " with no barrier between them";
 }
 

@@ -59,12 +59,9 @@ Operation prefetch(Scene& scene, const std::string& what) {
   return d;
 }
 
-// Some update of the tensor reads it in its terms.
-bool has_term_of_itself(const Scene& scene, const std::string& tensor) {
+bool is_updated(const Scene& scene, const std::string& tensor) {
   return std::ranges::any_of(scene.state.basis->statements, [&](const ir::Statement& s) {
-    if (s.combiner == ir::Combiner::None || s.writes.front().buffer != tensor) return false;
-    const std::vector<const ir::Load*> loads = ir::loads_of(s.values.front());
-    return std::ranges::any_of(loads, [&](const ir::Load* load) { return load->buffer == tensor; });
+    return s.combiner != ir::Combiner::None && s.writes.front().buffer == tensor;
   });
 }
 
@@ -100,7 +97,7 @@ Operation stage(Scene& scene) {
   d.when_compile = scene.random.chance(buffer && buffer->role == ir::Role::Const ? 35 : 3);
   if (d.when_compile && scene.random.chance(70)) d.at.reset();
   if (scene.random.chance(15)) d.copy = copy_nest(scene, d);
-  d.updates_only = form == 4 && has_term_of_itself(scene, d.tensor);
+  d.updates_only = (form == 3 || form == 4) && is_updated(scene, d.tensor);
   return d;
 }
 
