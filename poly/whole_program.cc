@@ -22,7 +22,7 @@ using schedule::NestTree;
 
 constexpr std::size_t kMostProofs = 4;  // of plans, the cheapest first
 constexpr double kWorthFusing = 0.85;   // of the cycles of nests apart
-constexpr double kMeasuredTiles[] = {0, 8, 32, 128};
+constexpr double kMeasuredTiles[] = {0, 8, 16, 32, 64, 128};
 constexpr std::size_t kMeasuredLoops = 3;  // of a band, last in turn
 constexpr double kMostSerial = 0.3;  // of a plan's cycles, by loops that were priced in vectors or parts and have none
 
