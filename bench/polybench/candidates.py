@@ -5,8 +5,8 @@ them: Spearman's rank correlation between predicted cycles and measured seconds,
   python3 bench/polybench/candidates.py [--size LARGE] [--only gemm,lu] [--each 14] [--json FILE]
 
 Of each kernel as many candidates as asked for, evenly spread over the predictions; what is predicted to take more than
---longest cycles is left out. Results are compared before anything is timed. tests/poly/price_test.cc holds the price to
-tests/poly/measured_candidates.json, which this writes.
+--longest cycles is left out. A file that is there is added to. Results are compared before anything is timed.
+tests/poly/price_test.cc holds the price to tests/poly/measured_candidates.json, which this writes.
 """
 import argparse
 import json
@@ -102,6 +102,23 @@ def rank_correlation(rows):
     return across / max(1e-9, sum((p - middle) ** 2 for p in predicted))
 
 
+def write(path, context, rows):
+    """A line a candidate; those of the same machine and size that are there already stay."""
+    known = {}
+    if os.path.exists(path):
+        with open(path) as file:
+            before = json.load(file)
+        if before["context"] != context:
+            sys.exit(f"{path} is of {before['context']}, this is {context}")
+        known = {(row["kernel"], row["candidate"]): row["seconds"] for row in before["candidates"]}
+    known |= {(row["kernel"], row["candidate"]): row["seconds"] for row in rows}
+    lines = [json.dumps({"kernel": kernel, "candidate": candidate, "seconds": seconds})
+             for (kernel, candidate), seconds in sorted(known.items())]
+    head = '{\n "context": ' + json.dumps(context) + ',\n "candidates": [\n  '
+    with open(path, "w") as file:
+        file.write(head + ",\n  ".join(lines) + "\n ]\n}\n")
+
+
 def main():
     options = arguments()
     machine.settle(1)
@@ -118,10 +135,7 @@ def main():
         print(line, flush=True)
     print(f"over all {len(rows)}: rank correlation {rank_correlation(rows):.3f}")
     if options.json:
-        context = {"processor": machine.cpu_name(), "size": options.size}
-        with open(options.json, "w") as file:
-            json.dump({"context": context, "candidates": rows}, file, indent=1)
-            file.write("\n")
+        write(options.json, {"processor": machine.cpu_name(), "size": options.size}, rows)
 
 
 if __name__ == "__main__":

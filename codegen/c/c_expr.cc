@@ -174,8 +174,8 @@ CExprs::Piece CExprs::write(const ir::ExprNode& node, const ir::IndexValue& o) {
 }
 
 CExprs::Piece CExprs::write(const ir::ExprNode& node, const ir::Load& o) {
-  const Piece element{access(o.buffer, o.indices) + (node.type == DType::Bool ? " & 1" : ""),
-                      node.type == DType::Bool ? Weak : Primary};
+  Piece element{access(o.buffer, o.indices) + (node.type == DType::Bool ? " & 1" : ""),
+                node.type == DType::Bool ? Weak : Primary};
   if (o.guard.empty()) return element;
   return {conditions(o.guard) + " ? " + within(element, Compare) + " : " + operand(o.otherwise, Conditional),
           Conditional};

@@ -7,6 +7,7 @@
 #include "frontend/c/c_statements.h"
 #include "ir/program_text.h"
 #include "support/error.h"
+#include "support/stable_sort.h"
 
 namespace polyte::frontend {
 namespace {
@@ -84,9 +85,7 @@ class ScopReader {
 };
 
 [[noreturn]] void throw_faults(std::vector<Fault> faults, const std::string& origin) {
-  std::stable_sort(faults.begin(), faults.end(), [](const Fault& a, const Fault& b) {
-    return std::tie(a.line, a.column) < std::tie(b.line, b.column);
-  });
+  sort_stably(faults, {}, [](const Fault& fault) { return std::pair(fault.line, fault.column); });
   std::vector<std::string> problems;
   for (const Fault& fault : faults) {
     std::string text = origin + ":" + std::to_string(fault.line) + ":";
