@@ -7,10 +7,6 @@
 namespace polyte::ir::text {
 namespace {
 
-bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-
 class Scanner {
  public:
   Scanner(std::string_view text, std::vector<Fault>& faults) : text_(text), faults_(faults) {}
@@ -120,27 +116,6 @@ class Scanner {
 }  // namespace
 
 std::vector<Line> split_lines(std::string_view text, std::vector<Fault>& faults) { return Scanner(text, faults).run(); }
-
-const Token& Cursor::peek(std::size_t ahead) const {
-  return line_->tokens[std::min(at_ + ahead, line_->tokens.size() - 1)];
-}
-
-Token Cursor::next() {
-  Token token = peek();
-  if (!at_end()) ++at_;
-  return token;
-}
-
-bool Cursor::is(std::string_view text, std::size_t ahead) const {
-  const Token& token = peek(ahead);
-  return (token.kind == TokenKind::Name || token.kind == TokenKind::Sign) && token.text == text;
-}
-
-bool Cursor::accept(std::string_view text) {
-  if (!is(text)) return false;
-  ++at_;
-  return true;
-}
 
 void Cursor::expect(std::string_view text) {
   if (!accept(text)) fail_expected("'" + std::string(text) + "'");

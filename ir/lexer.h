@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/tokens.h"
+
 namespace polyte::ir::text {
 
 enum class TokenKind { Name, Integer, Real, Sign, End };
@@ -31,25 +33,14 @@ struct Fault {
 std::vector<Line> split_lines(std::string_view text, std::vector<Fault>& faults);
 
 // One line's tokens, read from left to right. expect() and fail() throw a Fault.
-class Cursor {
+class Cursor : public TokenCursor<Token> {
  public:
-  explicit Cursor(const Line& line) : line_(&line) {}
-  const Token& peek(std::size_t ahead = 0) const;
-  Token next();
-  bool at_end() const { return peek().kind == TokenKind::End; }
-  bool is(std::string_view text, std::size_t ahead = 0) const;  // a name or sign of this text
-  bool accept(std::string_view text);
+  explicit Cursor(const Line& line) : TokenCursor(line.tokens) {}
   void expect(std::string_view text);
   std::string expect_name(const std::string& what);  // "a buffer"
   [[noreturn]] void fail(const std::string& message) const;
   [[noreturn]] void fail_expected(const std::string& what) const;  // "expected what, got ..."
   int line() const { return peek().line; }
-  std::size_t position() const { return at_; }
-  void rewind(std::size_t position) { at_ = position; }
-
- private:
-  const Line* line_;
-  std::size_t at_ = 0;
 };
 
 bool is_name(std::string_view text);      // letters, digits, _ and inner dots; not reserved

@@ -225,16 +225,23 @@ class Vectorizer {
   Stmt pieces(const ir::For& loop, const Affine& extent, std::int64_t lanes, std::optional<std::int64_t> at_most) {
     const auto most = facts_.range(extent).max;
     if (most && (!at_most || *most < *at_most)) at_most = most;
-    if ((!at_most || *at_most > kMaxPieces * lanes) && is_place_of_registers(loop))
-      if (const auto few = few_pieces(extent, lanes)) at_most = few;
+    const auto registers = most_in_registers(loop);
+    if (registers && (!at_most || *registers < *at_most)) at_most = registers;
     if (at_most && ceil_div(*at_most, lanes) <= kMaxPieces) return side_by_side(loop, extent, lanes, *at_most);
     return strips(loop, extent, lanes);
   }
 
-  // Of whole vectors, as many as can be side by side at most: what is left of a tile, `i - 32*(i//32)`.
-  std::optional<std::int64_t> few_pieces(const Affine& extent, std::int64_t lanes) const {
-    for (std::int64_t count = 1; count <= kMaxPieces; ++count)
-      if (facts_.proves(Affine(count * lanes) - extent)) return count * lanes;
+  // Of a loop each of whose iterations writes an element of its own in registers, no more than there are: what is left
+  // of a tile, `j in 0..i - 32*(i//32)  acc[j] = ..`, is no longer than the tile.
+  std::optional<std::int64_t> most_in_registers(const ir::For& loop) const {
+    const auto* store = std::get_if<ir::Store>(&loop.body->op);
+    if (!store || !loop.lower[0].is_constant() || !registers_.contains(store->buffer)) return std::nullopt;
+    const auto shape = shapes_.find(store->buffer);
+    for (std::size_t d = 0; shape != shapes_.end() && d < store->indices.size(); ++d) {
+      const Affine place = store->indices[d].affine - Affine::symbol(loop.var);
+      if (!store->indices[d].indirect && place.is_constant())
+        return shape->second[d] - place.constant() - loop.lower[0].constant();
+    }
     return std::nullopt;
   }
 

@@ -22,7 +22,7 @@ using schedule::NestPath;
 using schedule::NestTree;
 
 constexpr double kWorthAFront = 0.8;  // of the cycles without it: its ends are idle
-constexpr double kWorthTiles = 0.95;  // the same, of tiles and of straight rows
+constexpr double kWorthTiles = 0.95;  // the same, of tiles
 
 // A loop of a nest: over single values, or over tiles of so many.
 struct PlacedLoop {

@@ -173,13 +173,18 @@ class WholeProgram {
     NestPlan longer = nest;
     std::ranges::move(steps, std::back_inserter(longer.steps));
     longer.reassociated.insert(reassociated.begin(), reassociated.end());
-    const auto state = replayed(longer);
+    return take(nest, std::move(longer), "");
+  }
+
+  // `changed` in place of the nest, where it is proved. `what` was to change; empty: the directive that is refused.
+  bool take(NestPlan& nest, NestPlan changed, const std::string& what) {
+    const auto state = replayed(changed);
     if (!state) {
       considered.push_back("left out: " + state.error().directive + ": " + state.error().headline);
-      keep("left out of the plan: " + state.error().directive, longer, state.error());
+      keep("left out of the plan: " + (what.empty() ? state.error().directive : what), changed, state.error());
       return false;
     }
-    nest = std::move(longer);
+    nest = std::move(changed);
     return true;
   }
 
@@ -216,12 +221,7 @@ class WholeProgram {
   void add_jams(OrderPlan& plan) {
     auto jammed = with_jammed_sums(*program_, reference_, plan.nest);
     if (!jammed) return;
-    if (const auto state = replayed(jammed->nest); !state) {
-      considered.push_back("left out: " + state.error().directive + ": " + state.error().headline);
-      keep("left out of the plan: rows together", jammed->nest, state.error());
-      return;
-    }
-    plan.nest = std::move(jammed->nest);
+    if (!take(plan.nest, std::move(jammed->nest), "rows together")) return;
     for (auto& [statement, inner] : plan.in_parts)
       if (const auto loop = jammed->loop_of.find(statement); loop != jammed->loop_of.end())
         if (inner.around == loop->second) inner.around = schedule::within_tile(inner.around);

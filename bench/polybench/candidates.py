@@ -88,10 +88,17 @@ def measured(name, options):
 
 
 def ranks(values):
+    """Equal values share the middle of their places."""
     order = sorted(range(len(values)), key=values.__getitem__)
     place = [0.0] * len(values)
-    for number, at in enumerate(order):
-        place[at] = float(number)
+    first = 0
+    while first < len(order):
+        end = first
+        while end < len(order) and values[order[end]] == values[order[first]]:
+            end += 1
+        for number in range(first, end):
+            place[order[number]] = (first + end - 1) / 2
+        first = end
     return place
 
 
@@ -99,7 +106,8 @@ def rank_correlation(rows):
     predicted, seconds = ranks([row["predicted"] for row in rows]), ranks([row["seconds"] for row in rows])
     middle = (len(rows) - 1) / 2
     across = sum((p - middle) * (s - middle) for p, s in zip(predicted, seconds))
-    return across / max(1e-9, sum((p - middle) ** 2 for p in predicted))
+    alone = sum((p - middle) ** 2 for p in predicted) * sum((s - middle) ** 2 for s in seconds)
+    return across / max(1e-9, alone) ** 0.5
 
 
 def write(path, context, rows):

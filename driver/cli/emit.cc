@@ -1,5 +1,6 @@
 // The stages of one kernel as text, for --emit: the doors at which a person can stand.
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "codegen/c/write_c.h"
@@ -118,11 +119,17 @@ std::string refused_text(const driver::BuiltKernel& kernel, const Machine& machi
 
 // What the price of orders is held to (bench/polybench/candidates.py).
 std::string candidates_text(const ir::Program& program, const Machine& machine) {
+  if (machine.gpu)
+    throw UserError(ExitStatus::Unsupported, "--emit candidates: orders of a CPU, the target is " + machine.cpu);
   std::string text;
+  std::set<std::string> shown;  // several shapes may say the same
   for (const poly::Candidate& candidate : poly::candidates_of(program, machine, true)) {
+    if (!candidate.script.empty() && !shown.insert(candidate.script).second) continue;
     std::ostringstream head;
     head << (text.empty() ? "" : "\n") << "# " << candidate.cycles << " cycles predicted: " << candidate.name;
-    text += head.str() + "\n" + (candidate.script.empty() ? "# refused\n" : with_newline(candidate.script));
+    text += head.str() + "\n" +
+            (candidate.script.empty() ? "# no script: the order is refused, or its vectors are\n"
+                                      : with_newline(candidate.script));
   }
   return text.empty() ? "# isl finds no order\n" : text;
 }

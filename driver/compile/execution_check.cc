@@ -51,18 +51,27 @@ class IndexLimits {
   }
 };
 
-bool agree(const ir::Contents& a, const ir::Contents& b, bool is_exact) {
-  if (is_exact) return a.bytes == b.bytes;
-  const auto count = static_cast<std::int64_t>(a.bytes.size()) / size_in_bytes(a.dtype);
-  double largest = size_in_bytes(a.dtype) < 4 ? 1 : 0.05;  // where all terms cancel, what is left of them is rounding
+// How far two numbers of a buffer may be apart that are rounded otherwise.
+double slack_of(const ir::Contents& contents) {
+  const bool is_short = size_in_bytes(contents.dtype) < 4;
+  const auto count = static_cast<std::int64_t>(contents.bytes.size()) / size_in_bytes(contents.dtype);
+  double largest = is_short ? 1 : 0.05;  // where all terms cancel, what is left of them is rounding
   for (std::int64_t i = 0; i < count; ++i)
-    if (const double value = std::fabs(ir::get_real(b, i)); std::isfinite(value)) largest = std::max(largest, value);
-  const double slack = (size_in_bytes(a.dtype) < 4 ? 0.1 : 1e-3) * largest;
+    if (const double value = std::fabs(ir::get_real(contents, i)); std::isfinite(value))
+      largest = std::max(largest, value);
+  return (is_short ? 0.1 : 1e-3) * largest;
+}
+
+// The elements of a that are others than those of b.
+std::vector<std::int64_t> differing(const ir::Contents& a, const ir::Contents& b) {
+  const double slack = slack_of(b);
+  const auto count = static_cast<std::int64_t>(a.bytes.size()) / size_in_bytes(a.dtype);
+  std::vector<std::int64_t> found;
   for (std::int64_t i = 0; i < count; ++i) {
     const double x = ir::get_real(a, i), y = ir::get_real(b, i);
-    if (std::isfinite(x) && std::isfinite(y) && std::fabs(x - y) > slack) return false;
+    if (std::isfinite(x) && std::isfinite(y) && std::fabs(x - y) > slack) found.push_back(i);
   }
-  return true;
+  return found;
 }
 
 // Whether a value may jump where another one is rounded otherwise: comparisons, whole numbers, positions.
@@ -118,16 +127,18 @@ ir::Environment jittered(const ir::Environment& inputs) {
   return result;
 }
 
-// Whether the reference itself computes another `buffer` from such inputs: then no two ways to round agree on it.
-bool is_ill_conditioned(const ir::Program& reference, const ir::Environment& inputs, const ir::InterpretOptions& limits,
-                        const std::string& buffer, const ir::Contents& value) {
+// Whether the reference itself computes others of these elements from such inputs: then no two ways to round agree on
+// them.
+bool are_ill_conditioned(const ir::Program& reference, const ir::Environment& inputs,
+                         const ir::InterpretOptions& limits, const ir::Contents& value, const std::string& buffer,
+                         const std::vector<std::int64_t>& elements) {
   ir::Environment moved = jittered(inputs);
   ir::interpret(reference, moved, limits);
-  return !agree(moved.at(buffer), value, false);
+  return std::ranges::includes(differing(moved.at(buffer), value), elements);
 }
 
 // The Program after its rewrites has other instances: only what it computes can be compared. Other roundings are what
-// some rewrites are for; what they make jump is not compared.
+// some rewrites are for; what they make jump is not compared, nor elements that roundings of the inputs change as well.
 void compare_rewritten(const schedule::State& state, const ir::Environment& inputs, const ExecutionOptions& options,
                        std::vector<lower::TraceFault>& faults) {
   if (state.rewrites.empty()) return;
@@ -145,12 +156,18 @@ void compare_rewritten(const schedule::State& state, const ir::Environment& inpu
   const std::set<std::string> jumping = rounds_anew ? jumping_buffers(*state.reference) : std::set<std::string>();
   for (const ir::Buffer* buffer : state.reference->interface()) {
     if (buffer->role != ir::Role::Out && buffer->role != ir::Role::InOut) continue;
-    if (jumping.count(buffer->name) > 0) continue;
+    if (jumping.count(buffer->name) > 0) {
+      if (options.not_compared) options.not_compared->insert(buffer->name);
+      continue;
+    }
+    const ir::Contents &value = before.at(buffer->name), &found = after.at(buffer->name);
     const bool is_exact = only_inlined || !is_float(buffer->dtype);
-    const ir::Contents& value = before.at(buffer->name);
-    if (agree(after.at(buffer->name), value, is_exact)) continue;
-    if (is_exact || !is_ill_conditioned(*state.reference, inputs, limits, buffer->name, value))
+    const std::vector<std::int64_t> others = is_exact ? std::vector<std::int64_t>() : differing(found, value);
+    if (is_exact ? found.bytes == value.bytes : others.empty()) continue;
+    if (is_exact || !are_ill_conditioned(*state.reference, inputs, limits, value, buffer->name, others))
       faults.push_back({lower::TraceFault::Kind::Values, "the rewritten program computes another " + buffer->name});
+    else if (options.not_compared)
+      options.not_compared->insert("part of " + buffer->name);
   }
 }
 

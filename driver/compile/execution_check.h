@@ -2,6 +2,8 @@
 // reference order. Independent of isl and of the prover; decides for one set of sizes only.
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "ir/interpret.h"
@@ -17,6 +19,7 @@ struct ExecutionOptions {
   // The State's loops before and after the passes, where they are at hand; null: they are made.
   const ir::LoopProgram* nest = nullptr;
   const ir::LoopProgram* loops = nullptr;
+  std::set<std::string>* not_compared = nullptr;  // receives outputs of a rewritten Program that roundings decide
 };
 
 // The loops before the passes, all kinds still there, and after them: instances, where each value comes from, races,

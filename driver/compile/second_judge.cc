@@ -182,15 +182,21 @@ class SecondJudge {
   SecondJudgement judge(
       const State& state, const ir::LoopProgram* nest, const ir::LoopProgram* loops, const ir::Values& sizes,
       const std::function<bool()>& is_accepted = [] { return true; }) {
+    std::set<std::string> not_compared;
     ExecutionOptions options{.sizes = state.reference->params.empty() ? ir::Values{} : sizes,
                              .max_steps = 20 * std::max<std::int64_t>(budget_, 1000),
                              .nest = nest,
-                             .loops = loops};
+                             .loops = loops,
+                             .not_compared = &not_compared};
     const ir::Program bound = ir::bind(*state.basis, options.sizes);
     const ir::Environment inputs = adverse_environment(bound, 1, !schedule_relaxes_rounding(state));
     const std::vector<lower::TraceFault> faults = faults_by_execution(state, machine_, inputs, options);
     const std::string where = sizes.empty() ? "at its own sizes" : "at " + text_of(sizes);
-    if (faults.empty()) return {true, "agrees (executed " + where + ")"};
+    if (faults.empty()) {
+      std::string apart;
+      for (const std::string& output : not_compared) apart += (apart.empty() ? "; not compared: " : ", ") + output;
+      return {true, "agrees (executed " + where + apart + ")"};
+    }
     if (!is_accepted()) return not_run("the script is not legal " + where);
     std::string text = "the proof accepts schedule '" + accepted_.script.name + "' of program '" +
                        state.reference->name + "', and an execution " + where + " shows a fault:";

@@ -198,6 +198,8 @@ std::string read_surroundings(const std::vector<Token>& tokens, std::size_t scop
       try {
         read_declarations(cursor, names, braces == 0);
       } catch (const Fault&) {  // no declaration that matters, or the use of it will tell
+        cursor.rewind(before + 1);
+        continue;
       }
       if (cursor.position() > before + 1 && cursor.position() <= scop) {
         if (cursor.is("(")) cursor.rewind(cursor.position() - 1);

@@ -4,12 +4,10 @@
 #include <array>
 #include <cctype>
 
+#include "support/tokens.h"
+
 namespace polyte::frontend::c {
 namespace {
-
-bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 class Scanner {
  public:

@@ -118,25 +118,6 @@ class Parser {
 
 }  // namespace
 
-const Token& Cursor::peek(std::size_t ahead) const { return (*tokens_)[std::min(at_ + ahead, tokens_->size() - 1)]; }
-
-Token Cursor::next() {
-  Token token = peek();
-  if (token.kind != TokenKind::End) ++at_;
-  return token;
-}
-
-bool Cursor::is(std::string_view text, std::size_t ahead) const {
-  const Token& token = peek(ahead);
-  return (token.kind == TokenKind::Name || token.kind == TokenKind::Sign) && token.text == text;
-}
-
-bool Cursor::accept(std::string_view text) {
-  if (!is(text)) return false;
-  ++at_;
-  return true;
-}
-
 void Cursor::expect(std::string_view text) {
   if (!accept(text)) fail_expected("'" + std::string(text) + "'");
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "frontend/c/c_tokens.h"
+#include "support/tokens.h"
 
 namespace polyte::frontend::c {
 
@@ -21,22 +22,12 @@ struct Tree {
 };
 
 // A position among tokens. expect() and what reads throw a Fault.
-class Cursor {
+class Cursor : public TokenCursor<Token> {
  public:
-  explicit Cursor(const std::vector<Token>& tokens, std::size_t at = 0) : tokens_(&tokens), at_(at) {}
-  const Token& peek(std::size_t ahead = 0) const;
-  Token next();
-  bool is(std::string_view text, std::size_t ahead = 0) const;
-  bool accept(std::string_view text);
+  using TokenCursor::TokenCursor;
   void expect(std::string_view text);
   std::string expect_name(const std::string& what);
   [[noreturn]] void fail_expected(const std::string& what) const;
-  std::size_t position() const { return at_; }
-  void rewind(std::size_t at) { at_ = at; }
-
- private:
-  const std::vector<Token>* tokens_;
-  std::size_t at_;
 };
 
 TreePtr parse_expression(Cursor& cursor);    // no comma, no assignment

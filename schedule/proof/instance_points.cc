@@ -111,10 +111,11 @@ class Points {
 
   // How much of its time says in which tile an instance is; of the outermost loop, where there are no tiles.
   static std::size_t tile_length(const IslModel& model, const ScheduledStatement& s) {
-    int depth = -1;
+    std::size_t length = 0;
     for (const Loop* loop : path_to(model.state->tree, s.body.name))
-      if (depth < 0 || is_tile_row(row_at(s, loop->name))) depth = model.depth_of_loop.at(loop->id);
-    return static_cast<std::size_t>(depth + 1);
+      if (length == 0 || is_tile_row(row_at(s, loop->name)))
+        length = static_cast<std::size_t>(model.depth_of_loop.at(loop->id)) + 1;
+    return length;
   }
 
   void add_arrows(const IslModel& basis) {

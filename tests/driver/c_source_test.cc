@@ -2,7 +2,6 @@
 // PolyBench, naive and by poly; names and types that C has no room for.
 #include <dlfcn.h>
 #include <doctest/doctest.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +16,7 @@
 #include "ir/program_text.h"
 #include "lower/lower.h"
 #include "support/error.h"
+#include "tests/runtime/temp_dir.h"
 
 namespace polyte::driver {
 
@@ -29,19 +29,6 @@ std::string text_of(const fs::path& path) {
   text << std::ifstream(path).rdbuf();
   return text.str();
 }
-
-// A folder that goes with the test.
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "polyte_c_XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { fs::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-};
 
 bool has_cc() {
   static const bool found = std::system("cc --version > /dev/null 2>&1") == 0;
@@ -81,8 +68,8 @@ std::string with_call(std::string text, const ir::LoopProgram& loops) {
 }
 
 void run_c(const std::string& text, const ir::LoopProgram& loops, ir::Environment& buffers) {
-  const Folder folder;
-  const std::string source = folder.path / "k.c", library = folder.path / "k.so";
+  const testing::TempDir folder;
+  const std::string source = folder.file("k.c"), library = folder.file("k.so");
   std::ofstream(source) << with_call(text, loops);
   const std::string command =
       "cc -std=c99 -O1 -fopenmp -ffp-contract=off -Wall -Wno-unknown-pragmas -Wno-unused -Werror -shared -fPIC -o " +

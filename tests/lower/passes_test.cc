@@ -191,6 +191,23 @@ TEST_CASE("vectors of a register stand at its beginning, the lanes before the fi
   CHECK(notes == std::vector<std::string>{});
 }
 
+TEST_CASE("what is left of a tile has places of its own in registers, each masked") {
+  std::vector<std::string> notes;
+  const auto rest_of_tiles = [&](const std::string& statement) {
+    return vectorized(
+        "  for i in 0..99\n    alloc t: f32[8] in register\n      vector j in 0..8\n        t[j] = f32(0)\n"
+        "      for o in (i//8)..((i + 7)//8)\n        vector j in 0..(i - 8*o)\n          " +
+            statement + "\n      y[i, 0] = t[7]\n",
+        notes);
+  };
+  const std::string registers = rest_of_tiles("t[j] = x[i, j + 8*o]");
+  CHECK(registers.find("t[0; 4 by 1 if i - 8*o] = x[i, 8*o; 4 by 0,1 if i - 8*o]") != std::string::npos);
+  CHECK(registers.find("t[4; 4 by 1 if i - 8*o - 4]") != std::string::npos);
+  CHECK(registers.find("t[8;") == std::string::npos);
+  CHECK(rest_of_tiles("y[i, j] = x[i, j + 8*o]").find(" as j\n") != std::string::npos);  // memory: a loop
+  CHECK(notes == std::vector<std::string>{});
+}
+
 TEST_CASE("an empty vector loop reads nothing, not even what its lanes share") {
   std::vector<std::string> notes;
   CHECK(vectorized("  for i in 0..6\n    vector j in 0..i\n      y[i, j] = x[i - 1, 0]\n", notes).find("if i >= 1\n") !=

@@ -1,5 +1,6 @@
 // The price of orders against the clock: measured_candidates.json, which bench/polybench/candidates.py has measured.
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <numeric>
@@ -31,22 +32,26 @@ Machine measured_machine() {
 std::vector<double> ranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(values[i], i); });
+  std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
   std::vector<double> place(values.size());
-  for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<double>(i);
+  for (std::size_t first = 0, end = 0; first < order.size(); first = end) {
+    while (end < order.size() && values[order[end]] == values[order[first]]) ++end;
+    for (std::size_t i = first; i < end; ++i) place[order[i]] = static_cast<double>(first + end - 1) / 2;
+  }
   return place;
 }
 
-// Spearman's, equal values in the order of the list.
+// Spearman's; equal values share the middle of their places.
 double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
   const std::vector<double> ra = ranks(a), rb = ranks(b);
   const double middle = (static_cast<double>(a.size()) - 1) / 2;
-  double across = 0, alone = 0;
+  double across = 0, of_a = 0, of_b = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     across += (ra[i] - middle) * (rb[i] - middle);
-    alone += (ra[i] - middle) * (ra[i] - middle);
+    of_a += (ra[i] - middle) * (ra[i] - middle);
+    of_b += (rb[i] - middle) * (rb[i] - middle);
   }
-  return across / alone;
+  return across / std::sqrt(of_a * of_b);
 }
 
 std::map<std::string, double> predicted(const std::string& kernel, const std::string& size,

@@ -38,6 +38,30 @@ RandomProgram gram(Random& random) {
   return {.text = text, .exact_sums = true};
 }
 
+// Rows, enough for several to come together, that are added to the same cells: beside what each row makes of itself, or
+// of what the rows before it have added. Of a triangle each sum needs all of the one before, by what that does to `w`:
+// its terms are added up in parts, and end anywhere in these.
+RandomProgram rows(Random& random) {
+  static const std::vector<std::string> kTypes = {"f64", "f64", "f32", "i32"};
+  static const std::vector<std::string> kWraps = {"i32", "i64"};  // of what grows with each row
+  static const std::vector<std::string> kColumns = {"j in 0..N", "j in 0..N", "j in 0..i+1 if j < N", "j in 1..N"};
+  enum { Waits, Sums, Triangle, Reads };
+  const int form = random.between(Waits, Reads);
+  const std::string type = random.pick(form == Waits || form == Triangle ? kWraps : kTypes);
+  const std::string rows = std::to_string(form == Triangle ? random.between(60, 90) : random.between(32, 45));
+  std::string text = "program f(N)\n  in    x: " + type + "[" + rows + ", " + rows + " + N]\n  in    p: " + type +
+                     "[N + 1]\n  inout q: " + type + "[" + rows + "]\n  inout s: " + type + "[N + 1]\n";
+  if (form == Triangle) text += "  inout w: " + type + "[" + rows + "]\n";
+  text += "\n  loop i in 0.." + rows + "\n    Q: q[i] ";
+  text += form == Sums       ? "+= x[i, j] * p[j]  for j in 0..N\n"
+          : form == Triangle ? "+= x[i, j] * w[j]  for j in 0..i\n    W: w[j] += q[i]  for j in 0.." + rows + "\n"
+                             : std::string("= ") + (form == Waits ? "s" : "p") + "[0] * 2\n";
+  const bool is_maximum = random.chance(25), is_first = random.chance(50);
+  text += std::string("    S: s[j] ") + (is_maximum ? "max= x[i, j] + " : "+= x[i, j] * ") +
+          (is_first && form != Waits ? "p[j]" : "q[i]") + "  for " + random.pick(kColumns) + "\n";
+  return {.text = text, .exact_sums = true};
+}
+
 RandomProgram styled_program(Random& random) {
   ProgramDraft draft(random);
   if (random.chance(9)) {
@@ -46,6 +70,7 @@ RandomProgram styled_program(Random& random) {
   }
   if (random.chance(6)) return softmax(random);
   const int style = random.between(0, 99);
+  if (style < 2) return rows(random);
   if (style < 5) return gram(random);
   if (style < 60) {
     pipeline(draft, random.between(1, 4));

@@ -7,6 +7,7 @@
 //   updates       several generations of one accumulator, reads under conditions, scatters (random_updates.h)
 //   softmax       sums of exponentials along with their maximum, for `rewrite online`
 //   gram          products of columns above or below a diagonal: tiles of sums in registers, cut short
+//   rows          many rows, each added to the same cells: several come together, or wait for each other
 //   instructions  what rows of ir/intrinsics.h compute, for tensorize
 //
 // Element types are integers (which wrap, so that every order of a sum gives the same bits) two times of three.
