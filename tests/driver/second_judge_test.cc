@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "driver/compile/build_kernel.h"
 #include "driver/compile/execution_check.h"
 #include "ir/program_text.h"

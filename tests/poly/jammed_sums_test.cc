@@ -1,4 +1,6 @@
 // Rows that are added to the same cells, several together.
+#include <algorithm>
+
 #include "poly/auto_schedule.h"
 #include "tests/poly/checked_script.h"
 
