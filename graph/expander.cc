@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "ir/align_iterators.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -205,7 +206,7 @@ Expansion Expander::run() {
     node_ = &node;
     if (has_elements) info(node.op).expand(*this, node);
   }
-  return {program_.build(), arguments_};
+  return {ir::align_iterators(program_.build()), arguments_};
 }
 
 std::string Expander::claim(const std::string& base) { return program_.fresh(identifier_of(base)); }

@@ -52,6 +52,7 @@ struct KeepTogether {
   int first = 0;
   int second = 0;
   std::string reason;
+  bool proposed = false;  // by propose_joins.h, not by a person: several contractions may meet
 };
 
 struct FusionOptions {

@@ -35,7 +35,7 @@ class Joiner {
   }
 
   void join(std::size_t request) {
-    const auto& [first, second, reason] = options_.keep_together[request];
+    const auto& [first, second, reason, proposed] = options_.keep_together[request];
     const std::set<int> ends = {group_of_[first], group_of_[second]};
     if (ends.size() == 1) return;
     const std::set<int> below = reach(ends, true), above = reach(ends, false);
@@ -45,7 +45,7 @@ class Joiner {
     std::vector<int> nodes;
     for (int group : joined) nodes.insert(nodes.end(), groups_[group].begin(), groups_[group].end());
     std::ranges::sort(nodes);
-    report_.not_joined[request] = is_path ? objection(nodes) : "no path leads from one to the other";
+    report_.not_joined[request] = is_path ? objection(nodes, proposed) : "no path leads from one to the other";
     if (!report_.not_joined[request].empty()) return;
     const int into = *joined.begin();
     for (int group : joined) groups_[group].clear();
@@ -72,7 +72,7 @@ class Joiner {
   }
 
   // Why these nodes cannot be one group; empty if they can.
-  std::string objection(const std::vector<int>& nodes) const {
+  std::string objection(const std::vector<int>& nodes, bool proposed) const {
     if (static_cast<int>(nodes.size()) > options_.max_group_nodes)
       return "with all between them they are " + std::to_string(nodes.size()) + " operators, a group has at most " +
              std::to_string(options_.max_group_nodes);
@@ -83,7 +83,7 @@ class Joiner {
         return name_of(node) + " is " + std::string(to_string(pattern)) + " and always a group of its own";
       if (pattern == OpPattern::OutEWiseFusable) anchors.push_back(node);
     }
-    if (anchors.size() > 1)
+    if (anchors.size() > 1 && !proposed)
       return name_of(anchors[0]) + " and " + name_of(anchors[1]) +
              " would meet in one group, which has at most one operator that is OutEWiseFusable";
     for (const KeepApart& apart : options_.keep_apart) {

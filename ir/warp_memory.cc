@@ -212,8 +212,15 @@ class Compiler {
     const Place place = places_.contains(store.buffer) ? places_.at(store.buffer) : Place{};
     const bool exchanges = std::holds_alternative<LaneRead>(store.value->op);
     if (store.atomic || exchanges || own_.contains(store.buffer)) forget();
-    if (!place.in_memory || store.atomic) {
+    if (!place.in_memory) {
       add_loads(step, store.value, statement);
+      return step;
+    }
+    if (store.atomic) {  // its element is read and written at once
+      loaded_.insert(key(store.buffer, store.indices[0], store.lanes));
+      add_loads(step, store.value, statement);
+      forget();
+      add_parts(step, statement, store.buffer, store.indices[0], store.lanes, {}, true, size_in_bytes(place.dtype));
       return step;
     }
     std::int64_t most = kMostBytes;

@@ -70,6 +70,7 @@ Region* Emulator::State::region_of(const char* address, std::int64_t bytes) {
 std::optional<std::string> Emulator::State::conflict(const Touch& before, const Touch& now, bool in_shared) const {
   const auto here = [&] { return "thread " + std::to_string(now.thread) + " of block " + std::to_string(block); };
   if (before.epoch < block_epochs.front()) return std::nullopt;
+  if (before.many_blocks) return here() + " and several blocks of the same launch";
   if (before.epoch < block_epochs.back()) {
     if (in_shared) return std::nullopt;
     const auto next = std::ranges::upper_bound(block_epochs, before.epoch);
@@ -102,11 +103,22 @@ std::uint64_t Emulator::State::touch_own(Fibre& fibre, const char* address, cons
   return read;
 }
 
+// Who has updated the byte since anybody else could have come between.
+Touch Emulator::State::with_others(const Touch& before, Touch now, bool in_shared) const {
+  now.atomic = true;
+  if (!before.atomic || before.epoch < block_epochs.front()) return now;
+  now.many_blocks = !in_shared && (before.many_blocks || before.epoch < block_epochs.back());
+  if (before.epoch != now.epoch || is_before_warp_met(before, now)) return now;
+  now.many = before.many || before.thread != now.thread;
+  now.many_warps = before.many_warps || before.thread / kWarp != now.thread / kWarp;
+  return now;
+}
+
 // The elements of a read that may move them, of those that nobody has written.
 std::uint64_t Emulator::State::touch(Fibre& fibre, const char* address, const polyte_access& access,
                                      std::int64_t iteration, std::uint64_t undefined) {
   const std::int64_t bytes = access.bytes;
-  const bool write = access.write != 0;
+  const bool write = access.write != 0, atomic = access.write == POLYTE_ATOMIC;
   if (reinterpret_cast<const std::int32_t*>(address) == &status) return 0;  // NOLINT: it may be noted by all
   const char* const stack = stacks.at(static_cast<std::size_t>(fibre.thread.thread));
   if (address >= stack && address + bytes <= stack + FibreStacks::kBytes)
@@ -133,14 +145,15 @@ std::uint64_t Emulator::State::touch(Fibre& fibre, const char* address, const po
       return std::uint64_t{0};
     };
     if (byte.in_flight) return report("it is being copied meanwhile, and nobody has waited for it");
-    if (!write && !byte.defined && !is_undefined_move(access, i, read)) return report("never written");
-    auto race = conflict(byte.write, now, region == &shared);
+    if ((!write || atomic) && !byte.defined && !is_undefined_move(access, i, read)) return report("never written");
+    const bool in_order = atomic && byte.write.atomic;
+    auto race = in_order ? std::nullopt : conflict(byte.write, now, region == &shared);
     if (!race && write) race = conflict(byte.read, now, region == &shared);
     if (race) return report("race of " + *race);
     if (write && byte.products > 0) return report("products are reading it meanwhile, and nobody has waited for them");
     if (write) {
       byte.fences = static_cast<std::uint16_t>(fibre.fences.size());
-      byte.write = now;
+      byte.write = atomic ? with_others(byte.write, now, region == &shared) : now;
       byte.copied = has_bit(undefined, i / access.element);
       byte.defined = !byte.copied;
     } else if (byte.read.epoch == now.epoch && !is_before_warp_met(byte.read, now)) {

@@ -132,6 +132,7 @@ struct Emulator::State {
   std::optional<std::string> conflict(const Touch& before, const Touch& now, bool in_shared) const;
   Touch touch_of(const Fibre& fibre) const;
   void begin_epoch();
+  Touch with_others(const Touch& before, Touch now, bool in_shared) const;
   static bool is_before_warp_met(const Touch& before, const Touch& now);
   static void enter(unsigned low, unsigned high);
   void land(Fibre& fibre, const AsyncCopy& copy);

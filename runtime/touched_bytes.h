@@ -12,7 +12,9 @@ namespace polyte::runtime {
 struct Touch {
   std::uint32_t epoch = 0, warp_epoch = 0;  // no epoch: nobody
   std::int16_t thread = 0;                  // of at most 1,024
-  bool many = false, many_warps = false;    // other threads too, of this epoch; of other warps
+  // Other threads too, of this epoch; of other warps; of other blocks of this launch.
+  bool many : 1 = false, many_warps : 1 = false, many_blocks : 1 = false;
+  bool atomic : 1 = false;
 };
 struct Byte {
   Touch write, read;

@@ -25,11 +25,12 @@ typedef struct polyte_access {
   const char* buffer;     // "x.c"
   int64_t place;          // counts the accesses of the kernel
   int64_t bytes, alignment;
-  int64_t write;
+  int64_t write;    // 0: a read; 1: a write; 2: both in one step that no other thread comes between (POLYTE_ATOMIC)
   int64_t element;  // bytes of each of its elements
   int64_t moves;    // a read for a copy: an element that was never written is no fault until it is used
 } polyte_access;
 
+#define POLYTE_ATOMIC 2
 #define POLYTE_EMULATED_SHARED 128  // no multiple of more, as on a GPU
 
 // One thread of a GPU that a CPU plays, as compiled code sees it (runtime/emulator.h).

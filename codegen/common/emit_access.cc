@@ -18,7 +18,11 @@ void FunctionEmitter::annotate(llvm::Instruction* instruction, const BufferSlot&
     instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, slot.scope);
     instruction->setMetadata(llvm::LLVMContext::MD_noalias, slot.no_alias);
   }
-  if (ops_ != nullptr) ops_->name_access(*instruction, statement_, slot.name);
+  name_access(*instruction, slot);
+}
+
+void FunctionEmitter::name_access(llvm::Instruction& access, const BufferSlot& slot) {
+  if (ops_ != nullptr) ops_->name_access(access, statement_, slot.name);
 }
 
 FunctionEmitter::Access FunctionEmitter::access(const std::string& buffer, const std::vector<ir::Index>& indices,

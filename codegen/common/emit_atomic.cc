@@ -46,7 +46,7 @@ void FunctionEmitter::emit_atomic(const ir::Store& s) {
   const auto* binary = std::get_if<ir::Binary>(&s.value->op);
   if (binary != nullptr && !is_float(type) && is_element(binary->a, s.buffer)) {
     if (const auto op = instruction_for(binary->op, type)) {
-      b_.CreateAtomicRMW(*op, pointer, expr(binary->b), align, kRelaxed);
+      name_access(*b_.CreateAtomicRMW(*op, pointer, expr(binary->b), align, kRelaxed), target.slot);
       return;
     }
   }
@@ -67,7 +67,8 @@ void FunctionEmitter::emit_atomic(const ir::Store& s) {
     if (load != nullptr && load->buffer == s.buffer) emitted_[&node] = arithmetic_.from_memory(type, element);
   });
   Value* next = b_.CreateBitCast(arithmetic_.to_memory(type, expr(s.value)), bits);
-  Value* exchange = b_.CreateAtomicCmpXchg(pointer, current, next, align, kRelaxed, kRelaxed);
+  llvm::AtomicCmpXchgInst* exchange = b_.CreateAtomicCmpXchg(pointer, current, next, align, kRelaxed, kRelaxed);
+  name_access(*exchange, target.slot);
   current->addIncoming(b_.CreateExtractValue(exchange, 0), b_.GetInsertBlock());
   b_.CreateCondBr(b_.CreateExtractValue(exchange, 1), done, attempt);
   start(done);

@@ -210,6 +210,7 @@ class FunctionEmitter {
   bool stream_where_aligned(const Access& a, Value* value, Value* pointer);
   void stream_fence();
   void annotate(llvm::Instruction* instruction, const BufferSlot& slot);
+  void name_access(llvm::Instruction& access, const BufferSlot& slot);
   template <class Instruction>
   Instruction* annotated(Instruction* instruction, const BufferSlot& slot) {
     annotate(instruction, slot);

@@ -256,23 +256,27 @@ struct Touched {
   Value* address;
   llvm::Type* type;
   std::int64_t alignment;
-  bool write;
+  int write;           // as in polyte_access
   bool moved = false;  // a load
 };
 
 // To memory that others see, and to the thread's own where a copy may lie of what was never written.
 std::vector<Touched> accesses_of(llvm::Function& function, const MovedValues& moved) {
   std::vector<Touched> all;
-  const auto add = [&](auto& at, llvm::Type* type, bool write) {
+  const auto add = [&](auto& at, llvm::Type* type, int write) {
     const Value* object = llvm::getUnderlyingObject(at.getPointerOperand());
-    if (at.isAtomic() || (llvm::isa<llvm::AllocaInst>(object) && !moved.is_followed(object))) return;
+    if (llvm::isa<llvm::AllocaInst>(object) && !moved.is_followed(object)) return;
     all.push_back({&at, at.getPointerOperand(), type, static_cast<std::int64_t>(at.getAlign().value()), write,
                    moved.is_moved(at)});
   };
   for (llvm::BasicBlock& block : function) {
     for (llvm::Instruction& at : block) {
-      if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&at)) add(*load, load->getType(), false);
-      if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&at)) add(*store, store->getValueOperand()->getType(), true);
+      auto* load = llvm::dyn_cast<llvm::LoadInst>(&at);
+      if (load != nullptr && !load->isAtomic()) add(*load, load->getType(), 0);  // else a first look before an exchange
+      if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&at)) add(*store, store->getValueOperand()->getType(), 1);
+      if (auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&at)) add(*update, update->getType(), POLYTE_ATOMIC);
+      if (auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&at))
+        add(*exchange, exchange->getNewValOperand()->getType(), POLYTE_ATOMIC);
     }
   }
   return all;
@@ -330,14 +334,16 @@ class Reporter {
           {function.getArg(AtThread), address, access, iteration, undefined != nullptr ? undefined : b_.getInt64(0)});
     };
     for (const Touched& touched : all) {
-      if (touched.write) continue;
+      if (touched.write != 0) continue;
       Value* mask = touch(touched.instruction, touched.address, accesses[touched.instruction], nullptr);
       if (touched.moved) moved.set_mask(*touched.instruction, mask);
     }
-    for (const Touched& touched : all)
-      if (touched.write)
-        touch(touched.instruction, touched.address, accesses[touched.instruction],
-              moved.mask(llvm::cast<llvm::StoreInst>(touched.instruction)->getValueOperand()));
+    for (const Touched& touched : all) {
+      if (touched.write == 0) continue;
+      auto* store = llvm::dyn_cast<llvm::StoreInst>(touched.instruction);
+      touch(touched.instruction, touched.address, accesses[touched.instruction],
+            store != nullptr ? moved.mask(store->getValueOperand()) : nullptr);
+    }
     for (const MovedValues::Use& use : uses)
       touch(use.user, llvm::ConstantPointerNull::get(b_.getPtrTy()), accesses[use.origin], moved.mask(use.value));
     for (llvm::BasicBlock& block : function)
@@ -364,16 +370,15 @@ class Reporter {
     const auto bytes = llvm::cast<llvm::ConstantInt>(copy.getArgOperand(6))->getSExtValue();
     llvm::Type* type = llvm::FixedVectorType::get(b_.getInt8Ty(), static_cast<unsigned>(bytes));
     AccessName name = name_of(&copy, names);
-    copy.setArgOperand(3, description({&copy, nullptr, type, bytes, true}, name, place++));
+    copy.setArgOperand(3, description({&copy, nullptr, type, bytes, 1}, name, place++));
     name.buffer = llvm::cast<llvm::MDString>(copy.getMetadata(kCopied)->getOperand(0))->getString();
-    copy.setArgOperand(4, description({&copy, nullptr, type, bytes, false, true}, name, place++));
+    copy.setArgOperand(4, description({&copy, nullptr, type, bytes, 0, true}, name, place++));
     copy.setArgOperand(6, iterations.at(*copy.getParent()));
   }
 
   void fill_load(llvm::CallInst& load, const AccessNames& names, Iterations& iterations, std::int64_t& place) {
     llvm::Type* type = llvm::FixedVectorType::get(b_.getInt8Ty(), static_cast<unsigned>(ir::kMatrixRowBytes));
-    load.setArgOperand(5,
-                       description({&load, nullptr, type, ir::kMatrixRowBytes, false}, name_of(&load, names), place++));
+    load.setArgOperand(5, description({&load, nullptr, type, ir::kMatrixRowBytes, 0}, name_of(&load, names), place++));
     load.setArgOperand(6, iterations.at(*load.getParent()));
   }
 
@@ -394,8 +399,7 @@ class Reporter {
         static_cast<std::int64_t>(module_.getDataLayout().getTypeStoreSize(touched.type).getFixedValue());
     return constant(llvm::ConstantStruct::getAnon(
         {text(name.statement), text(name.buffer), number(place), number(bytes), number(touched.alignment),
-         number(touched.write ? 1 : 0),
-         number(std::max<std::int64_t>(1, bytes / std::max(1U, mask_lanes(touched.type)))),
+         number(touched.write), number(std::max<std::int64_t>(1, bytes / std::max(1U, mask_lanes(touched.type)))),
          number(touched.moved ? 1 : 0)}));
   }
 };
@@ -415,7 +419,6 @@ AccessNames access_names(llvm::Module& module) {
   return names;
 }
 
-// Atomic accesses order themselves: they are not reported.
 void report_accesses(llvm::Module& module, const AccessNames& names) {
   Reporter reporter(module);
   for (llvm::Function& function : module)

@@ -55,10 +55,22 @@ const graph::EdgeDecision& cheapest_edge(const ScheduledModel& model, int group)
   return *cheapest;
 }
 
-bool is_asked_for(const ScheduledModel& model, int group) {
-  return std::ranges::any_of(model.fusion_options.keep_together, [&](const graph::KeepTogether& together) {
-    return model.fusion.group_of[together.first] == group && model.fusion.group_of[together.second] == group;
+// The request, of a person or a proposal, that made the group.
+const graph::KeepTogether* request_of(const ScheduledModel& model, int group, bool proposed) {
+  const auto& requests = model.fusion_options.keep_together;
+  const auto found = std::ranges::find_if(requests, [&](const graph::KeepTogether& together) {
+    return together.proposed == proposed && model.fusion.group_of[together.first] == group &&
+           model.fusion.group_of[together.second] == group;
   });
+  return found == requests.end() ? nullptr : &*found;
+}
+
+// Why a group that was proposed is worth no more than its parts; empty if it is.
+std::string objection_to_join(const BuiltKernel& kernel, const FusionLimits& limits) {
+  const bool has_pass = std::ranges::any_of(kernel.script.directives, [](const schedule::Directive& directive) {
+    return std::holds_alternative<schedule::Online>(directive.operation);
+  });
+  return has_pass ? objection(kernel, limits) : "it is not computed in one pass";
 }
 
 }  // namespace
@@ -91,13 +103,19 @@ std::vector<graph::KeepApart> groups_to_split(const ScheduledModel& model, const
     const bool is_scripted = std::ranges::any_of(
         options.scripts, [&](const NamedScript& script) { return script.script.program == group.name; });
     if (group.view || group.nodes.size() < 2 || is_scripted) continue;
-    const std::string why = objection(model.kernel_of(group), options.limits);
+    const int number = static_cast<int>(g);
+    const graph::KeepTogether* join = request_of(model, number, true);
+    const std::string why = (join ? objection_to_join : objection)(model.kernel_of(group), options.limits);
     if (why.empty()) continue;
-    if (is_asked_for(model, static_cast<int>(g))) {
+    if (join) {
+      apart.push_back({{join->first, join->second}, "handed back: as group '" + group.name + "' " + why});
+      continue;
+    }
+    if (request_of(model, number, false)) {
       kept.push_back("group '" + group.name + "' is kept as it was asked for, though " + why);
       continue;
     }
-    const graph::EdgeDecision& edge = cheapest_edge(model, static_cast<int>(g));
+    const graph::EdgeDecision& edge = cheapest_edge(model, number);
     apart.push_back({{edge.producer, edge.consumer}, "handed back: as group '" + group.name + "' " + why});
   }
   return apart;

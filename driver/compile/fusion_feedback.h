@@ -1,6 +1,7 @@
 // The loop side's answer to fusion: a group whose schedule needs more scratch memory, or computes more than once what
 // it need not, than the limits allow, or for which there is no schedule at all, is handed back. It is split along its
-// cheapest edge, the one whose value has the fewest bytes, as from then on that value goes through memory.
+// cheapest edge, the one whose value has the fewest bytes, as from then on that value goes through memory. A group that
+// graph/propose_joins.h proposed stays where its schedule is one pass, else its parts are groups again.
 //
 //   for (;;) { partition; schedule; apart = groups_to_split(model, limits); if (apart.empty()) break; ... }
 #pragma once

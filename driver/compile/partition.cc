@@ -7,6 +7,7 @@
 #include "driver/compile/open_model.h"
 #include "graph/fusion_graph.h"
 #include "graph/op.h"
+#include "graph/propose_joins.h"
 
 namespace polyte::driver {
 namespace {
@@ -57,10 +58,21 @@ class Labels {
   int count_ = 0;
 };
 
-void partition(PartitionedModel& model, const ModelOptions& options, const std::set<std::string>& model_nodes) {
+// What only a schedule can be worth, where one of the schedulers may say so.
+void propose_joins(PartitionedModel& model, const Machine& machine, const ModelOptions& options) {
+  const bool has_passes = machine.gpu && (options.arm == Arm::Poly || options.arm == Arm::Template);
+  if (!has_passes || options.exact || !options.fuse || !model.symbols.empty()) return;
+  const graph::FusionReport fused = graph::fuse(model.fusion_graph, model.fusion_options);
+  for (graph::KeepTogether& join : graph::propose_joins(model.graph, fused))
+    model.fusion_options.keep_together.push_back(std::move(join));
+}
+
+void partition(PartitionedModel& model, const Machine& machine, const ModelOptions& options,
+               const std::set<std::string>& model_nodes) {
   model.fusion_graph = graph::make_fusion_graph(model.graph);
   model.fusion_options.enabled = options.fuse;
   apply_requests(options.fusion, model.fusion_graph, model_nodes, model.fusion_options);
+  propose_joins(model, machine, options);
   form_groups(model);
   check_granted(options.fusion, model.fusion);
 }
@@ -107,7 +119,7 @@ PartitionedModel partition_model(Network network, const Machine& machine, const 
   std::set<std::string> model_nodes;
   for (const graph::Node& node : model.graph.nodes) model_nodes.insert(node.name);
   if (options.optimize) log.run("graph passes", [&] { optimize(model, machine, options); });
-  log.run("fusion", [&] { partition(model, options, model_nodes); });
+  log.run("fusion", [&] { partition(model, machine, options, model_nodes); });
   log.run("expansion", [&] { expand_groups(model); });
   return model;
 }

@@ -9,11 +9,12 @@ namespace {
 Dims leading(const Dims& shape) { return shape.size() > 2 ? Dims(shape.begin(), shape.end() - 2) : Dims{}; }
 
 // Subscripts of the batch dimensions of an operand: the trailing ones of `batch`, 0 where it broadcasts.
-Subscripts batch_subscripts(const Dims& shape, const Subscripts& batch) {
+Subscripts batch_subscripts(const Dims& shape, const Dims& result, const Subscripts& batch) {
   const Dims own = leading(shape);
   Subscripts at;
   for (std::size_t d = 0; d < own.size(); ++d) {
-    at.push_back(own[d] == 1 ? ir::Affine(0) : batch[batch.size() - own.size() + d]);
+    const std::size_t outer = batch.size() - own.size() + d;
+    at.push_back(own[d] == result[outer] ? batch[outer] : ir::Affine(0));
   }
   return at;
 }
@@ -48,14 +49,15 @@ void expand_matmul(Expander& expander, const Node& node) {
   if (has_m) ranges.push_back({"m", 0, shape[batch_rank]});
   if (has_n) ranges.push_back({"n", 0, shape.back()});
   const DType wide = accumulator_of(expander.type(a).dtype);
+  const Dims extents = shape;
   expander.reduce(node.outputs[0], ranges, {{"k", 0, a_shape.back()}}, ir::Combiner::Sum,
                   [=, &expander](const Subscripts& at) {
                     const Subscripts batch(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(batch_rank));
                     const ir::Affine k = ir::Affine::symbol("k");
-                    Subscripts from_a = batch_subscripts(expander.shape(a), batch);
+                    Subscripts from_a = batch_subscripts(expander.shape(a), extents, batch);
                     if (has_m) from_a.push_back(at[batch_rank]);
                     from_a.push_back(k);
-                    Subscripts from_b = batch_subscripts(expander.shape(b), batch);
+                    Subscripts from_b = batch_subscripts(expander.shape(b), extents, batch);
                     from_b.push_back(k);
                     if (has_n) from_b.push_back(at.back());
                     return ir::make_binary(ir::BinaryOp::Mul, ir::make_cast(wide, expander.read(a, from_a)),

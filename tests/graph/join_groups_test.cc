@@ -104,7 +104,7 @@ TEST_CASE("join: joined or refused, groups run in order") {
     const FusionReport report = fuse(graph, options);
     check_order(graph, report);
     for (std::size_t i = 0; i < options.keep_together.size(); ++i) {
-      const auto& [first, second, reason] = options.keep_together[i];
+      const int first = options.keep_together[i].first, second = options.keep_together[i].second;
       const bool is_joined = report.group_of[first] == report.group_of[second];
       REQUIRE(is_joined == report.not_joined[i].empty());
       successes += is_joined && first != second;

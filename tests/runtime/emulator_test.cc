@@ -29,6 +29,11 @@ float read(Thread& t, const float* at, std::int64_t iteration = 0) {
   t.touch(&t, at, &kRead, iteration, 0);
   return *at;
 }
+void update(Thread& t, float* at) {
+  constexpr static polyte_access kUpdate{"S", "y", 2, 4, 4, POLYTE_ATOMIC, 4, 0};
+  t.touch(&t, at, &kUpdate, 0, 0);
+  ++*at;
+}
 void meet(Thread& t, std::int64_t place = 0) { t.meet(&t, 0, place); }
 void meet_warp(Thread& t) { t.meet(&t, 1, 0); }
 float* shared(Thread& t) { return static_cast<float*>(t.shared); }
@@ -76,6 +81,59 @@ void turned(Thread& t, Run& r, const std::function<void()>& between) {
 }
 
 }  // namespace
+
+TEST_CASE("emulator: atomic updates are ordered among themselves, and with nothing else") {
+  const auto counted = [](Thread& t, Run& r) {
+    update(t, &r.x[0]);
+    meet(t);
+    write(t, &r.y[static_cast<std::size_t>(t.thread)], read(t, &r.x[0]));
+  };
+  CHECK(run(counted).faults.empty());
+  CHECK(run(counted).y[5] == 65);
+  CHECK(run([](Thread& t, Run& r) { update(t, &r.x[0]), update(t, &r.x[1]); }).faults.empty());
+  CHECK(fault_of([](Thread& t, Run& r) { update(t, &r.y[0]); }).find("never written") != std::string::npos);
+  CHECK(fault_of([](Thread& t, Run& r) { update(t, &r.x[64]); }).find("outside of all memory") != std::string::npos);
+  const auto races = [](const std::function<void(Thread&, Run&)>& kernel, std::int64_t threads = 64) {
+    return fault_of(kernel, threads).find("race of") != std::string::npos;
+  };
+  CHECK(races([](Thread& t, Run& r) { t.thread == 9 ? void(read(t, &r.x[0])) : update(t, &r.x[0]); }));
+  CHECK(races([](Thread& t, Run& r) { t.thread == 9 ? write(t, &r.x[0], 0) : update(t, &r.x[0]); }));
+  CHECK(races([](Thread& t, Run& r) {  // the last one that updates reads
+    update(t, &r.x[0]);
+    read(t, &r.x[0]);
+  }));
+  // Lanes of a warp that has met, beside another warp that has not.
+  const auto in_warps = [](Thread& t, Run& r) {
+    float* mine = &r.x[static_cast<std::size_t>(t.thread / 32)];
+    update(t, mine);
+    meet_warp(t);
+    read(t, mine);
+  };
+  CHECK(run(in_warps).faults.empty());
+  CHECK(races([](Thread& t, Run& r) {
+    update(t, &r.x[0]);
+    meet_warp(t);
+    read(t, &r.x[0]);
+  }));
+}
+
+TEST_CASE("emulator: blocks update atomically, and none of them sees what comes of it") {
+  const auto by_blocks = [](const std::function<void(Thread&, Run&)>& kernel) {
+    const Run result = run(kernel, {}, 32, 3);
+    return result.faults.empty() ? "" : result.faults.front();
+  };
+  CHECK(by_blocks([](Thread& t, Run& r) { update(t, &r.x[0]); }) == "");
+  CHECK(by_blocks([](Thread& t, Run& r) {
+          update(t, &r.x[0]);
+          meet(t);
+          if (t.block[0] == 2) read(t, &r.x[0]);
+        }).find("several blocks of the same launch") != std::string::npos);
+  CHECK(by_blocks([](Thread& t, Run& r) {
+          update(t, &r.x[static_cast<std::size_t>(t.block[0])]);
+          meet(t);
+          read(t, &r.x[static_cast<std::size_t>(t.block[0])]);
+        }) == "");
+}
 
 TEST_CASE("threads meet at a barrier, in any order") {
   for (const ThreadOrder order : {ThreadOrder::Forward, ThreadOrder::Backward, ThreadOrder::Random}) {
