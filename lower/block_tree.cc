@@ -126,9 +126,12 @@ std::unique_ptr<BlockNode> BlockTree::build(const Stmt& s, int depth) {
 void BlockTree::collect(const Stmt& s, BlockNode& region, std::vector<Constraint> where) {
   if (const auto* store = std::get_if<ir::Store>(&s->op)) {
     const std::string& name = store->origin.statement.empty() ? store->buffer : store->origin.statement;
+    const std::size_t before = region.accesses.size();
     collect_loads(store->value, region, name, where);
+    for (std::size_t i = before; i < region.accesses.size(); ++i)
+      region.accesses[i].atomic = store->atomic && region.accesses[i].buffer == store->buffer;
     for (const ir::Index& index : store->indices) collect_loads(index.indirect, region, name, where);
-    region.accesses.push_back({store->buffer, name, store->indices, true, where, false});
+    region.accesses.push_back({store->buffer, name, store->indices, true, where, false, store->atomic});
   } else if (const auto* block = std::get_if<ir::Block>(&s->op)) {
     for (const Stmt& child : block->body) collect(child, region, where);
   } else if (const auto* loop = std::get_if<ir::For>(&s->op)) {

@@ -23,6 +23,7 @@ struct RegionAccess {
   bool write = false;
   std::vector<ir::Constraint> where;
   bool past_threads = false;  // a read by an instruction of a warpgroup, whichever of its threads that is
+  bool atomic = false;        // part of an update that no other thread comes between
 };
 
 struct BlockNode {

@@ -171,6 +171,7 @@ void ConflictFinder::add(const Conflict& kind, const std::set<std::string>& shar
   for (const RegionAccess& x : kind.first->accesses) {
     for (const RegionAccess& y : kind.second->accesses) {
       if (x.buffer != y.buffer || (!x.write && !y.write) || !written_.contains(x.buffer)) continue;
+      if (x.atomic && y.atomic) continue;
       const bool past_threads = x.past_threads || y.past_threads, needs_fence = x.write && y.past_threads;
       if (conflict.across_warps && (conflict.fenced || !needs_fence)) continue;
       std::vector<Constraint> pair = at_one_place(x, y, shared);
