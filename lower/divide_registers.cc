@@ -24,9 +24,11 @@ class Divider {
     parts_.resize(alloc.buffer.shape.size());
     shared_.assign(alloc.buffer.shape.size(), true);
     visit(alloc.body);
+    pass_ = Pass::Compare;
+    visit(alloc.body);
     reach_.assign(alloc.buffer.shape.size(), 0);
     step_.assign(alloc.buffer.shape.size(), 0);
-    measuring_ = true;
+    pass_ = Pass::Measure;
     visit(alloc.body);
     for (std::size_t d = 0; d < reach_.size(); ++d) {
       step_[d] = std::max<std::int64_t>(step_[d], 1);
@@ -47,28 +49,45 @@ class Divider {
   const bool of_lanes_;
   Facts& facts_;
   OpenThreads open_;
+  Affine thread_ = 0;                         // the number of the one here, over the open loops
   std::vector<std::optional<Affine>> parts_;  // by dimension: what the thread says of it
   std::vector<bool> shared_;                  // all accesses have that part
   std::vector<std::int64_t> reach_, step_;    // of what is left: the most, and what all of it is a multiple of
   std::vector<std::int64_t> shape_;
-  bool measuring_ = false;
+  enum class Pass { Choose, Compare, Measure } pass_ = Pass::Choose;
 
   // The lane of a warp's registers says whose they are, and stays.
   bool divides(std::size_t d) const {
     return !(of_lanes_ && d + 1 == parts_.size()) && shared_[d] && parts_[d] && *parts_[d] != Affine(0);
   }
 
+  void enter(const ir::For& loop) {
+    facts_.bind(loop.var, loop.lower, loop.upper);
+    open_.enter(loop);
+    thread_ = thread_ + number_of(loop);
+  }
+  void leave(const ir::For& loop) {
+    open_.leave(loop);
+    thread_ = thread_ - number_of(loop);
+  }
+  void assume(const Stmt& s) {
+    if (const auto* branch = std::get_if<ir::If>(&s->op))
+      for (const ir::Constraint& c : branch->conditions) facts_.assume(c);
+  }
+  static Affine number_of(const ir::For& loop) {
+    if (!ir::is_of_threads(loop.kind)) return 0;
+    return Affine::symbol(loop.var) * (loop.kind == LoopKind::Warp ? ir::kLanes : 1);
+  }
+
   void visit(const Stmt& s) {
     const Facts::Scope scope(facts_);
     if (const auto* loop = std::get_if<ir::For>(&s->op)) {
-      facts_.bind(loop->var, loop->lower, loop->upper);
-      open_.enter(*loop);
+      enter(*loop);
       visit(loop->body);
-      open_.leave(*loop);
+      leave(*loop);
       return;
     }
-    if (const auto* branch = std::get_if<ir::If>(&s->op))
-      for (const ir::Constraint& c : branch->conditions) facts_.assume(c);
+    assume(s);
     if (const auto* store = std::get_if<ir::Store>(&s->op)) {
       if (store->buffer == name_) see(store->indices, store->lanes);
       see_loads(store->value);
@@ -87,20 +106,25 @@ class Divider {
 
   void see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes) {
     for (std::size_t d = 0; d < indices.size(); ++d) {
-      if (measuring_) {
-        measure(d, indices[d], lanes);
-      } else {
-        compare(d, indices[d]);
-      }
+      if (pass_ == Pass::Choose) choose(d, indices[d]);
+      if (pass_ == Pass::Compare) compare(d, indices[d]);
+      if (pass_ == Pass::Measure) measure(d, indices[d], lanes);
     }
   }
 
-  // What thread 0 runs alone has no part of its own: its subscript is what the others' is for thread 0.
+  Affine part_of(const ir::Index& index) const {
+    return index.indirect ? Affine(0) : open_.part_of(index.affine).value_or(0);
+  }
+
+  // What thread 0 runs alone has no part of its own: its subscript is what the others' is for thread 0. Nor has what a
+  // condition leaves to one thread, whose number has taken the variable's place there.
+  void choose(std::size_t d, const ir::Index& index) {
+    if (!open_.none() && (!parts_[d] || *parts_[d] == Affine(0))) parts_[d] = part_of(index);
+  }
+
   void compare(std::size_t d, const ir::Index& index) {
-    if (open_.none()) return;
-    const Affine part = index.indirect ? Affine(0) : open_.part_of(index.affine).value_or(0);
-    if (!parts_[d]) parts_[d] = part;
-    shared_[d] = shared_[d] && *parts_[d] == part;
+    if (open_.none() || part_of(index) == *parts_[d]) return;
+    shared_[d] = shared_[d] && !index.indirect && open_.own_part_of(rest_here(d, index.affine)) == Affine(0);
   }
 
   void measure(std::size_t d, const ir::Index& index, const ir::Lanes& lanes) {
@@ -118,8 +142,14 @@ class Divider {
   }
 
   Affine rest(std::size_t d, const Affine& subscript) const {
-    if (!open_.none()) return facts_.simplify(subscript - open_.own_part_of(subscript));
-    return subscript - ir::substitute(*parts_[d], {{OpenThreads::kThread, Affine(0)}});
+    if (open_.none()) return subscript - ir::substitute(*parts_[d], {{OpenThreads::kThread, Affine(0)}});
+    if (part_of(subscript) != *parts_[d]) return rest_here(d, subscript);
+    return facts_.simplify(subscript - open_.own_part_of(subscript));
+  }
+
+  // Without what the part comes to for the thread that is here.
+  Affine rest_here(std::size_t d, const Affine& subscript) const {
+    return facts_.simplify(subscript - ir::substitute(*parts_[d], {{OpenThreads::kThread, thread_}}));
   }
 
   void divide(std::vector<ir::Index>& indices, ir::Lanes& lanes) const {
@@ -132,12 +162,10 @@ class Divider {
   Stmt rewritten(const Stmt& s) {
     const auto* loop = std::get_if<ir::For>(&s->op);
     const Facts::Scope scope(facts_);
-    if (loop) {
-      facts_.bind(loop->var, loop->lower, loop->upper);
-      open_.enter(*loop);
-    }
+    if (loop) enter(*loop);
+    assume(s);
     Stmt result = ir::rewrite_children(s, [&](const Stmt& child) { return rewritten(child); });
-    if (loop) open_.leave(*loop);
+    if (loop) leave(*loop);
     result = map_own_exprs(result, [&](const ir::Expr& e) {
       return ir::rewrite(e, [&](const ir::Expr& leaf) -> ir::Expr {
         const auto* load = std::get_if<ir::Load>(&leaf->op);

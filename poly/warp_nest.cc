@@ -212,13 +212,15 @@ class WarpPlanner {
     step(schedule::PlannedBind{statement, name, LoopKind::Warp});
   }
 
-  // The sums themselves are a result, or another nest's: each warp writes its own.
+  // The sums themselves are a result, or another nest's: each warp writes its own. Warps count as they do where they
+  // sum, whichever dimension the sides are.
   void results() {
     const std::string out = sum() + ".out";
     NestPath warps, tiles, points;
-    for (std::size_t d = 0; d < update_.writes[0].indices.size(); ++d)
-      for (const Side& side : sides_) {
-        if (update_.writes[0].indices[d].affine.as_symbol() != side.loop) continue;
+    const std::vector<ir::Index>& element = update_.writes[0].indices;
+    for (const Side& side : sides_)
+      for (std::size_t d = 0; d < element.size(); ++d) {
+        if (element[d].affine.as_symbol() != side.loop) continue;
         const std::string name = dimension_name(sum(), d);
         step(schedule::PlannedSplit{out, name, Param{side.warp}, kModel, true});
         step(schedule::PlannedSplit{out, within_tile(name), schedule::Elements{side.tile}, kModel, true});

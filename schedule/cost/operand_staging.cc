@@ -23,18 +23,6 @@ bool plain_subscripts(const ir::Load& load) {
   });
 }
 
-bool has_border(const ir::Load& load) {
-  const auto bounds_a_subscript = [&](const ir::Constraint& guard) {
-    return std::ranges::any_of(load.indices, [&](const ir::Index& index) {
-      if (index.indirect) return false;
-      return (guard.expr - index.affine).is_constant() || (guard.expr + index.affine).is_constant();
-    });
-  };
-  return load.otherwise && std::holds_alternative<ir::Literal>(load.otherwise->op) &&
-         std::ranges::none_of(load.indices, [](const ir::Index& index) { return index.indirect != nullptr; }) &&
-         std::ranges::all_of(load.guard, bounds_a_subscript);
-}
-
 std::vector<const ir::Load*> loads_of(const ir::Program& program, const std::string& buffer) {
   std::vector<const ir::Load*> found;
   for (const ir::Statement& s : program.statements)
@@ -133,6 +121,18 @@ std::string loop_of_copy(const TiledReduction& r, const std::string& buffer, con
 }
 
 }  // namespace
+
+bool has_border(const ir::Load& load) {
+  const auto bounds_a_subscript = [&](const ir::Constraint& guard) {
+    return std::ranges::any_of(load.indices, [&](const ir::Index& index) {
+      if (index.indirect) return false;
+      return (guard.expr - index.affine).is_constant() || (guard.expr + index.affine).is_constant();
+    });
+  };
+  return load.otherwise && std::holds_alternative<ir::Literal>(load.otherwise->op) &&
+         std::ranges::none_of(load.indices, [](const ir::Index& index) { return index.indirect != nullptr; }) &&
+         std::ranges::all_of(load.guard, bounds_a_subscript);
+}
 
 bool can_stage_accumulator(const ir::Program& program, const ir::Statement& update,
                            std::span<const ir::Statement* const> nest, bool for_whole_kernel) {

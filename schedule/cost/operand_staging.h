@@ -45,6 +45,10 @@ bool can_stage_accumulator(const ir::Program& program, const ir::Statement& upda
 bool can_pack(const ir::Program& program, const ir::Statement& update, const ir::Load& load, const std::string& lane,
               const std::string& row);
 
+// A guarded read whose guards each bound one subscript, a constant outside: a copy of the box stands for it (a stride's
+// remainder, of a transposed convolution, asks for holes inside).
+bool has_border(const ir::Load& load);
+
 // In order of the operands' appearance. `whole`: what nests before this one staged for the whole kernel, which serves
 // every reader; what this one stages so is added.
 std::vector<PlannedStage> operand_stages(const TiledReduction& reduction, std::set<std::string>& whole);

@@ -1,8 +1,10 @@
 #include "schedule/cost/warp_product.h"
 
 #include <array>
+#include <cstdlib>
 
 #include "ir/relations.h"
+#include "schedule/cost/operand_staging.h"
 
 namespace polyte::schedule {
 namespace {
@@ -14,6 +16,21 @@ std::vector<std::int64_t> extents_of(const ir::Stmt& nest) {
   return extents;
 }
 
+bool is_zero(const ir::Expr& value) {
+  const auto* literal = std::get_if<ir::Literal>(&value->op);
+  return literal && literal->integer == 0 && literal->real == 0;
+}
+
+// As the instruction meets its operands, in copies: what is outside of a border has been written there, zeros as all
+// that a copy fills up.
+ir::Expr of_copies(const ir::Expr& value) {
+  return ir::rewrite(value, [](const ir::Expr& e) -> ir::Expr {
+    const auto* load = std::get_if<ir::Load>(&e->op);
+    if (!load || !has_border(*load) || !is_zero(load->otherwise)) return e;
+    return ir::make_load(e->type, load->buffer, load->indices);
+  });
+}
+
 using Sides = std::array<WarpProduct::Side, 3>;
 
 // One tile of the sum: each side's loop runs within it, beside what runs around.
@@ -23,8 +40,8 @@ ir::Stmt tile_of(const ir::Program& program, const ir::Statement& update, const 
     tiles[side.loop] = ir::Affine::symbol(side.loop + ".o") * side.tile + ir::Affine::symbol(side.loop);
   const ir::Access& write = update.writes.front();
   const ir::Expr current = ir::make_load(program.buffer(write.buffer).dtype, write.buffer, write.indices);
-  ir::Store store{
-      write.buffer, write.indices, ir::substitute(ir::combined_values(update, {current}).front(), tiles), {}, {}};
+  const ir::Expr value = of_copies(ir::combined_values(update, {current}).front());
+  ir::Store store{write.buffer, write.indices, ir::substitute(value, tiles), {}, {}};
   for (ir::Index& index : store.indices) index.affine = ir::substitute(index.affine, tiles);
   ir::Stmt nest = ir::make_store(std::move(store));
   for (auto side = sides.rbegin(); side != sides.rend(); ++side)
@@ -33,6 +50,13 @@ ir::Stmt tile_of(const ir::Program& program, const ir::Statement& update, const 
 }
 
 }  // namespace
+
+bool WarpProduct::moves_by_one(const ir::Affine& subscript) const {
+  std::int64_t sides = 0, moves = 0;
+  for (const Side* side : {&row, &lane, &step})
+    if (const std::int64_t each = subscript.coefficient(side->loop); each != 0) ++sides, moves = std::abs(each);
+  return sides == 1 && moves == 1;
+}
 
 std::vector<WarpProduct> warp_products(const ir::Program& program, const ir::Statement& update, const Machine& machine,
                                        bool keep_order) {

@@ -24,6 +24,7 @@ constexpr double kQuarters = 4;                // of a multiprocessor, an instru
 constexpr double kWarpsWanted = 2;             // of a quarter: one multiplies while one loads
 constexpr double kCopyInstructions = 4;        // of a thread's copy: addresses, the copy
 constexpr double kMatrixWavefronts = 4;        // of 16 x 16 elements of 2 bytes
+constexpr double kSquareBytes = 16;            // that a lane has of these, an element a load where they are no rows
 constexpr double kLatency = 900;               // cycles from a copy's begin to its use
 constexpr double kBarrier = 40;                // cycles of a slice in which all warps wait
 
@@ -109,9 +110,7 @@ class WarpTileSearch {
   void with_depths(WarpTile& tile, std::int64_t steps) {
     if (tile.product.step.loop == question_.whole && extent(question_.whole) % steps != 0) return;
     tile.steps = steps;
-    const bool has_border =
-        std::ranges::any_of(operands_, [](const ir::Load* load) { return load->otherwise != nullptr; });
-    const std::int64_t slices = has_border ? 1 : ceil_div(extent(tile.product.step.loop), steps);
+    const std::int64_t slices = ceil_div(extent(tile.product.step.loop), steps);
     for (tile.depth = 1; tile.depth <= std::min(kMostDepth, slices); ++tile.depth) {
       const double cycles = price(tile);
       if (cycles < 0 || (best_ && best_->cycles <= cycles)) continue;
@@ -149,8 +148,9 @@ class WarpTileSearch {
       slice.copies += product(operand.box) / static_cast<double>(operand.vector);
       const double side = static_cast<double>(is_row ? tile.warp_rows : tile.warp_lanes) / (2 * kMatrix);
       const double squares = warps * instructions * side;
-      slice.loads += squares;
-      slice.wavefronts += squares * kMatrixWavefronts;
+      const double loads = operand.in_rows ? 1 : kSquareBytes / bytes;
+      slice.loads += squares * loads;
+      slice.wavefronts += squares * std::max(loads, kMatrixWavefronts);
     }
     slice.multiplications = warps * instructions * static_cast<double>(tile.warp_rows / tile.product.row.tile) *
                             static_cast<double>(tile.warp_lanes / tile.product.lane.tile);
@@ -218,21 +218,28 @@ WarpOperand warp_operand(const ir::Program& program, const ir::Load& load, const
   WarpOperand operand;
   operand.inmost = last;
   for (std::size_t d = 0; d <= last; ++d) {
-    std::int64_t width = 1;
-    for (const PricedLoop& loop : loops)
-      width += std::abs(load.indices[d].affine.coefficient(loop.name)) * (points_of(loop, tile) - 1);
-    operand.box.push_back(width);
+    std::int64_t moving = 1, whole = 1, resting = 1;
+    for (const PricedLoop& loop : loops) {
+      const std::int64_t step_by = std::abs(load.indices[d].affine.coefficient(loop.name));
+      const std::int64_t points = points_of(loop, tile), all = std::max<std::int64_t>(1, loop.extent);
+      moving += step_by * (points - 1);
+      whole += step_by * (all - 1);
+      resting += step_by * (std::max(points, all) - 1);
+    }
+    operand.box.push_back(moving > whole ? resting : moving);
     if (load.indices[d].affine.uses(step)) operand.inmost = d;
   }
+  operand.in_rows = tile.product.moves_by_one(load.indices[operand.inmost].affine);
   // Neighbours in memory stay neighbours where they are those of a fragment, or can be turned on their way to it.
   const ir::Affine& neighbours = load.indices[last].affine;
   const auto along = std::ranges::find_if(loops, [&](const PricedLoop& loop) {
-    return neighbours.coefficient(loop.name) == 1 && points_of(loop, tile) == operand.box[last] &&
-           operand.box[last] > 1;
+    return tile.product.has(loop.name) && neighbours.coefficient(loop.name) == 1 &&
+           points_of(loop, tile) == operand.box[last] && operand.box[last] > 1;
   });
   const bool is_turned = operand.inmost != last;
   if (along == loops.end() || (is_turned && bytes != kTurnedBytes)) return operand;
   operand.inmost = last;
+  operand.in_rows = true;
   std::vector<CopyRange> ranges;
   for (const PricedLoop& loop : loops) ranges.push_back({loop.name, loop.extent, points_of(loop, tile)});
   operand.vector = copy_vector(program, load, ranges);

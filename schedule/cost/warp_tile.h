@@ -28,11 +28,13 @@ struct WarpTile {
   std::int64_t warps() const { return block_rows / warp_rows * (block_lanes / warp_lanes); }
 };
 
-// How an operand is copied into shared memory, one slice of it.
+// How an operand is copied into shared memory, one slice of it. Where a tile is longer than all that it moves over, the
+// box of a stage rests, and what is filled up has room for the tile in all its places.
 struct WarpOperand {
   std::vector<std::int64_t> box;  // by dimension: elements of a slice
   std::size_t inmost = 0;         // the dimension whose elements lie together in shared memory
   std::int64_t vector = 1;        // elements that a thread copies at once
+  bool in_rows = true;            // a warp reads rows of 16 bytes, eight at a time; else each lane its elements
 };
 WarpOperand warp_operand(const ir::Program& program, const ir::Load& load, const WarpTile& tile,
                          const std::vector<PricedLoop>& loops);

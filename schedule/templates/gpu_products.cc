@@ -77,11 +77,17 @@ class GpuProduct {
            can_stage_accumulator(program(), update(), statements_, false);
   }
 
-  // Lanes along the result's memory, the longest rows and steps.
+  // Lanes along the result's memory, operands that ldmatrix reads, the longest rows and steps.
   void choose_loops() {
     const auto worth = [&](const WarpProduct& product) {
       const bool is_along = write_stride(program(), update(), product.lane.loop) == 1;
-      return std::tuple(is_along, extent(product.row.loop), extent(product.lane.loop), extent(product.step.loop));
+      const bool in_rows = std::ranges::all_of(ir::reads_of(update()), [&](const ir::Load* load) {
+        return std::ranges::all_of(load->indices, [&](const ir::Index& index) {
+          return !index.affine.uses(product.step.loop) || product.moves_by_one(index.affine);
+        });
+      });
+      return std::tuple(is_along, in_rows, extent(product.row.loop), extent(product.lane.loop),
+                        extent(product.step.loop));
     };
     tile_.product = *std::ranges::max_element(products_, {}, worth);
   }
@@ -113,9 +119,7 @@ class GpuProduct {
     tile_.warp_lanes = std::min(tile_.block_lanes, longest(file, "Wn", lane.tile, tile_.block_lanes));
     const std::int64_t bytes = size_in_bytes(program().buffer(ir::reads_of(update()).front()->buffer).dtype);
     tile_.steps = longest(file, "Kc", step.tile, std::min(extent(step.loop), kSliceBytes / bytes));
-    const auto reads = ir::reads_of(update());
-    const bool has_border = std::ranges::any_of(reads, [](const ir::Load* load) { return load->otherwise != nullptr; });
-    tile_.depth = has_border ? 1 : std::min<std::int64_t>(longest(file, "Depth", 1, kSliceBytes), slices());
+    tile_.depth = std::min<std::int64_t>(longest(file, "Depth", 1, kSliceBytes), slices());
   }
 
   void names() {

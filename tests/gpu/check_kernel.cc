@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "driver/compile/execution_check.h"
 #include "schedule/state/contract.h"
 #include "schedule/state/digits.h"
+#include "schedule/state/fragments.h"
 #include "support/checked.h"
 #include "tests/golden/programs.h"
 #include "tests/gpu/emulate.h"
@@ -55,17 +57,48 @@ double iterations_of(const schedule::State& state, const std::string& statement)
   return count;
 }
 
+// How the iterations of a statement are spread over one block.
+struct InBlock {
+  double threads = 1, steps = 1;  // steps: of one thread
+};
+
+// Threads that loops say, and lanes of a warp that none does, where an instruction of the warp runs or its registers
+// are touched.
+InBlock in_block(const schedule::State& state, const std::string& statement) {
+  const ir::Ranges ranges = schedule::loop_ranges(state, state.at(statement));
+  std::set<schedule::LoopId> by_lanes;
+  for (const schedule::LoopId id : schedule::loops_of_lanes(state)) by_lanes.insert(id);
+  for (const schedule::TensorizedLoop& tensorized : state.tensorized) by_lanes.insert(tensorized.loop);
+  InBlock result{1, iterations_of(state, statement)};
+  double blocks = 1, lanes = 1;
+  for (const schedule::Loop* loop : schedule::path_to(state.tree, statement)) {
+    if (by_lanes.contains(loop->id)) lanes = ir::kLanes;
+    const auto extent = static_cast<double>(*ranges.at(loop->name).max - *ranges.at(loop->name).min + 1);
+    if (loop->kind == ir::LoopKind::Block) blocks *= extent;
+    if (ir::is_of_threads(loop->kind)) result.threads *= extent;
+  }
+  result.threads *= lanes;
+  result.steps /= blocks * result.threads;
+  return result;
+}
+
 }  // namespace
 
 std::string on_one_thread(const driver::BuiltKernel& kernel) {
   constexpr double kFew = 32;
   const schedule::State& state = *kernel.state;
+  std::set<schedule::LoopId> with_threads;  // outermost loops
+  const auto outermost = [&](const schedule::Leaf& leaf) {
+    const auto path = schedule::path_to(state.tree, leaf.statement);
+    return path.empty() ? schedule::kKernel : path.front()->id;
+  };
+  for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree))
+    if (in_block(state, leaf->statement).threads > 1) with_threads.insert(outermost(*leaf));
   std::string names;
   for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree)) {
-    const auto has_threads = [](const schedule::Loop* loop) { return ir::is_of_threads(loop->kind); };
-    if (iterations_of(state, leaf->statement) > kFew &&
-        std::ranges::none_of(schedule::path_to(state.tree, leaf->statement), has_threads))
-      names += leaf->statement + " ";
+    const InBlock spread = in_block(state, leaf->statement);
+    if (spread.threads > 1 || iterations_of(state, leaf->statement) <= kFew) continue;
+    if (spread.steps > kFew || !with_threads.contains(outermost(*leaf))) names += leaf->statement + " ";
   }
   return names;
 }

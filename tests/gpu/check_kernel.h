@@ -20,7 +20,8 @@ Expected expected_of(const std::shared_ptr<const ir::Program>& program);
 // The kernel gives that in a random order of its threads: the bits, where its contract keeps them.
 void check_run(const driver::BuiltKernel& kernel, const Expected& expected);
 
-// Statements of a good many iterations that no loop of threads is around, by their names.
+// Statements of a good many iterations that one thread of each block runs, by their names: no loop of threads is around
+// them, or one of a single iteration. Not those of few steps a block beside what all of its threads do.
 std::string on_one_thread(const driver::BuiltKernel& kernel);
 
 }  // namespace polyte::gpu::testing

@@ -6,6 +6,7 @@
 
 #include "codegen/nvptx/assembler.h"
 #include "driver/compile/execution_check.h"
+#include "ir/program_text.h"
 #include "tests/golden/programs.h"
 #include "tests/gpu/check_kernel.h"
 #include "tests/gpu/emulate.h"
@@ -41,14 +42,29 @@ void check_programs(const std::vector<NamedProgram>& all) {
       CAPTURE(driver::to_string(arm));
       const BuiltKernel kernel = built(named, arm);
       CAPTURE(schedule::print(kernel.script));
+      if (arm == Arm::Poly) CHECK_FALSE(kernel.declined);
       check_run(kernel, expected);
     }
   }
 }
 
+bool has_note(const BuiltKernel& kernel, std::string_view words) {
+  return std::ranges::any_of(kernel.notes, [&](const std::string& note) { return note.find(words) != note.npos; });
+}
+
 bool has_on_one_thread(const BuiltKernel& kernel) {
-  return std::ranges::any_of(kernel.notes,
-                             [](const std::string& note) { return note.find("on one thread") != std::string::npos; });
+  return on_one_thread(kernel) != "" || has_note(kernel, "on one thread");
+}
+
+// What the Program multiplies has 8 or 16 bits a number.
+bool is_for_tensor_cores(const ir::Program& program) {
+  return std::ranges::any_of(program.interface(), [](const ir::Buffer* buffer) {
+    return buffer->role == ir::Role::In && size_in_bytes(buffer->dtype) <= 2;
+  });
+}
+
+bool has_tensor_cores(const BuiltKernel& kernel) {
+  return schedule::print(kernel.script).find("\ntensorize ") != std::string::npos;
 }
 
 }  // namespace
@@ -64,18 +80,58 @@ TEST_CASE("GPU schedulers: every barrier is needed") {
       check_barriers(built_unproved(named, arm).kernel.program, driver::small_integer_environment(*named.program, 1));
 }
 
-TEST_CASE("GPU schedulers: poly leaves nothing on one thread, the templates what is in a region") {
+TEST_CASE(
+    "GPU schedulers: poly leaves nothing on one thread, the templates what is in a region, both use tensor cores") {
+  int on_tensor_cores = 0;
   for (const NamedProgram& named : programs()) {
     CAPTURE(named.name);
-    const BuiltKernel poly = built_unproved(named, Arm::Poly), by_template = built_unproved(named, Arm::Template);
-    CAPTURE(joined(poly.notes));
-    CAPTURE(joined(by_template.notes));
-    CHECK_FALSE(poly.declined);
-    CHECK_FALSE(has_on_one_thread(poly));
-    if (named.program->statements.front().region_depth > 0) continue;
-    CHECK_FALSE(by_template.declined);
-    CHECK_FALSE(has_on_one_thread(by_template));
+    const bool is_region = named.program->statements.front().region_depth > 0;
+    for (const Arm arm : {Arm::Poly, Arm::Template}) {
+      CAPTURE(driver::to_string(arm));
+      const BuiltKernel kernel = built_unproved(named, arm);
+      CAPTURE(joined(kernel.notes));
+      CAPTURE(on_one_thread(kernel));
+      if (is_region && arm == Arm::Template) continue;
+      CHECK_FALSE(kernel.declined);
+      CHECK_FALSE(has_on_one_thread(kernel));
+      if (!is_for_tensor_cores(*named.program)) continue;
+      CHECK(has_tensor_cores(kernel));
+      CHECK_FALSE(has_note(kernel, "element by element"));
+      CHECK_FALSE(has_note(kernel, "not kept in registers"));
+      ++on_tensor_cores;
+    }
   }
+  CHECK(on_tensor_cores >= 20);
+}
+
+TEST_CASE("GPU schedulers: a loop of threads of one iteration is one thread") {
+  const auto program = std::make_shared<const ir::Program>(
+      ir::parse_program("program p()\n  in  x: f32[1, 100]\n  out y: f32[1, 100]\n\n  y[i, j] = x[i, j] * 2\n", "p"));
+  const auto spread = [&](const std::string& threads) {
+    const schedule::Script script = schedule::parse_script(
+        "schedule s/1 for p  f32  exact\nsplit j by 50\nnest block j.o > " + threads + " > y\n", "s");
+    driver::KernelOptions options = driver::testing::unproved(Arm::Script);
+    options.script = &script;
+    return on_one_thread(driver::build_kernel(program, gpu::testing::gpu("h100").machine, options));
+  };
+  CHECK(spread("i > j.i") == "y ");
+  CHECK(spread("thread i > j.i") == "y ");
+  CHECK(spread("i > thread j.i") == "");
+}
+
+// Too large to run: blocks of several warps along both sides of a tile, which few of the small ones have.
+TEST_CASE("GPU schedulers: layers of networks on tensor cores, proved") {
+  for (const NamedProgram& named : driver::testing::programs_in({"tests/gpu/layers"}, {}))
+    for (const Arm arm : {Arm::Poly, Arm::Template}) {
+      CAPTURE(named.name);
+      CAPTURE(driver::to_string(arm));
+      const BuiltKernel kernel = built(named, arm);
+      CAPTURE(joined(kernel.notes));
+      CHECK_FALSE(kernel.declined);
+      CHECK_FALSE(has_on_one_thread(kernel));
+      CHECK(has_tensor_cores(kernel));
+      CHECK_FALSE(has_note(kernel, "not kept in registers"));
+    }
 }
 
 TEST_CASE("GPU schedulers: code for every architecture without a spill or a word of the assembler") {
