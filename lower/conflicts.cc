@@ -53,24 +53,50 @@ Affine as_second(const Affine& e, const std::set<std::string>& shared) {
 
 namespace {
 
+bool runs_at_least_once(const ir::For& loop) {
+  const Affine trips = loop.upper[0] - loop.lower[0];
+  return loop.lower.size() == 1 && loop.upper.size() == 1 && trips.is_constant() && trips.constant() >= 1;
+}
+// Where every execution of the node comes by.
+void add_inside(const BlockNode& n, std::set<Gap>& ways) {
+  if (n.kind == Kind::Region || n.kind == Kind::Warps) return;
+  if (n.kind == Kind::Wrap && !std::holds_alternative<ir::Alloc>(n.source->op)) return;
+  if (n.kind == Kind::Loop && !runs_at_least_once(*n.loop())) return;
+  if (n.kind == Kind::Loop) ways.insert({&n, 0});
+  for (const auto& child : n.children) {
+    if (n.kind == Kind::Sequence && child->position > 0) ways.insert({&n, child->position});
+    add_inside(*child, ways);
+  }
+}
+// Between two children of a sequence, where every thread comes by.
+void add_between(const BlockNode& sequence, std::size_t first, std::size_t second, std::set<Gap>& ways) {
+  for (std::size_t i = first + 1; i <= second; ++i) {
+    ways.insert({&sequence, i});
+    if (i < second) add_inside(*sequence.children[i], ways);
+  }
+}
 // After the region, and before what follows `top`.
 void add_after(const BlockNode& region, const BlockNode& top, std::set<Gap>& ways) {
   for (const BlockNode *n = &region, *up = n->parent; n != &top && up && up != &top; n = up, up = n->parent) {
-    if (up->kind == Kind::Sequence)
-      for (std::size_t i = n->position + 1; i < up->children.size(); ++i) ways.insert({up, i});
+    if (up->kind == Kind::Sequence) {
+      add_between(*up, n->position, up->children.size() - 1, ways);
+      if (n->position + 1 < up->children.size()) add_inside(*up->children.back(), ways);
+    }
     if (up->kind == Kind::Loop) ways.insert({up, 0});
   }
 }
 void add_before(const BlockNode& region, const BlockNode& top, std::set<Gap>& ways) {
   for (const BlockNode *n = &region, *up = n->parent; n != &top && up && up != &top; n = up, up = n->parent)
-    if (up->kind == Kind::Sequence)
-      for (std::size_t i = 1; i <= n->position; ++i) ways.insert({up, i});
+    if (up->kind == Kind::Sequence && n->position > 0) {
+      add_inside(*up->children.front(), ways);
+      add_between(*up, 0, n->position, ways);
+    }
 }
 std::set<Gap> ways_between(const BlockNode& a, const BlockNode& b, const BlockNode& sequence) {
   std::set<Gap> ways;
   add_after(a, sequence, ways);
   add_before(b, sequence, ways);
-  for (std::size_t i = branch_of(a, sequence) + 1; i <= branch_of(b, sequence); ++i) ways.insert({&sequence, i});
+  add_between(sequence, branch_of(a, sequence), branch_of(b, sequence), ways);
   return ways;
 }
 // From an iteration of the loop to the next.

@@ -4,6 +4,7 @@
 
 #include "ir/relations.h"
 #include "poly/attention_tile.h"
+#include "poly/attention_warps.h"
 #include "poly/shared_nest.h"
 #include "poly/sum_tile.h"
 #include "schedule/cost/copy_threads.h"
@@ -22,6 +23,7 @@ using schedule::within_tile;
 
 constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
 constexpr std::int64_t kVector = 4;  // numbers of an access
+constexpr double kBytes = 4;         // of a number
 constexpr std::int64_t kFewestKeys = 16, kMostColumns = 128;
 
 using Names = std::vector<std::string>;
@@ -37,8 +39,9 @@ class AttentionPlanner {
     for (const std::string& loop : form_.batch) sizes_.batches *= extent(loop);
     tile_ = choose_attention_tile(sizes_, *nest_.machine->gpu);
     const double others =
-        nest_.is_one ? row_cycles(sizes_, *nest_.machine->gpu) : least_launch_cycles(sizes_, *nest_.machine->gpu);
-    const std::string why = text(others);
+        nest_.is_one ? row_cycles(sizes_, *nest_.machine->gpu)
+                     : least_launch_cycles(sizes_, *nest_.machine->gpu, nest_.machine->gpu->f32_fma_a_cycle, kBytes);
+    const std::string why = attention_note(nest_, tile_.cycles, others);
     if (tile_.rows == 0 || tile_.cycles >= others) return {std::nullopt, why};
     plan_.number = nest_.number;
     names();
@@ -79,19 +82,6 @@ class AttentionPlanner {
     const std::int64_t columns = iterations_of(*nest_.reference, *form_.product, form_.column);
     return extent(form_.key) < kFewestKeys || std::max(columns, extent(form_.step)) > kMostColumns ||
            (!form_.share && form_.after.empty());
-  }
-
-  std::string text(double others) const {
-    const auto microseconds = [&](double cycles) {
-      const std::string digits = std::to_string(cycles / nest_.machine->gpu->clock_ghz / 1000);
-      return digits.substr(0, digits.find('.') + 2) + " us";
-    };
-    const std::string apart =
-        (nest_.is_one ? "a row a block, predicted " : "three launches, at least ") + microseconds(others);
-    if (tile_.rows == 0) return form_.product->name + " stays in " + apart + ": no tile of one pass over the keys fits";
-    const std::string pass = "one pass over the keys, predicted " + microseconds(tile_.cycles);
-    return tile_.cycles < others ? form_.product->name + " in " + pass + ", in place of " + apart
-                                 : form_.product->name + " stays in " + apart + ", in place of " + pass;
   }
 
   // --- the Program, and loops in tiles
@@ -339,6 +329,23 @@ class AttentionPlanner {
 
 }  // namespace
 
-AttentionPlan plan_attention_nest(const AttentionNest& nest) { return AttentionPlanner(nest).run(); }
+AttentionPlan plan_attention_nest(const AttentionNest& nest) {
+  AttentionPlan by_warps = plan_attention_by_warps(nest);
+  return by_warps.why.empty() ? AttentionPlanner(nest).run() : std::move(by_warps);
+}
+
+std::string attention_note(const AttentionNest& nest, double cycles, double others) {
+  const auto microseconds = [&](double some) {
+    const std::string digits = std::to_string(some / nest.machine->gpu->clock_ghz / 1000);
+    return digits.substr(0, digits.find('.') + 2) + " us";
+  };
+  const std::string product = nest.form.product->name;
+  const std::string apart =
+      (nest.is_one ? "a row a block, predicted " : "three launches, at least ") + microseconds(others);
+  if (cycles <= 0) return product + " stays in " + apart + ": no tile of one pass over the keys fits";
+  const std::string pass = "one pass over the keys, predicted " + microseconds(cycles);
+  return cycles < others ? product + " in " + pass + ", in place of " + apart
+                         : product + " stays in " + apart + ", in place of " + pass;
+}
 
 }  // namespace polyte::poly

@@ -7,7 +7,8 @@
 //                                 ; u.scale; u.update }
 //                         ; thread t > o }
 //
-// Sums of floating-point numbers are scaled in between and added in another order: the contract names the keys' loop.
+// Operands of 16 bits go to tensor cores (attention_warps.h). Sums of floating-point numbers are scaled in between and
+// added in another order: the contract names the keys' loop.
 #pragma once
 
 #include <optional>
@@ -34,5 +35,8 @@ struct AttentionPlan {
   std::string why;                         // with what was predicted; empty: it was never a question
 };
 AttentionPlan plan_attention_nest(const AttentionNest& nest);
+
+// What --explain says: cycles of the best tile, 0 where none fits, and those of other nests.
+std::string attention_note(const AttentionNest& nest, double cycles, double others);
 
 }  // namespace polyte::poly

@@ -10,8 +10,9 @@
 namespace polyte::poly {
 namespace {
 
-constexpr std::int64_t kBytes = 4;  // of a number
-constexpr std::int64_t kPad = 4;    // numbers behind rows in shared memory, for vectors without conflicts
+constexpr std::int64_t kBytes = 4;        // of a number
+constexpr std::int64_t kTensorBytes = 2;  // of one that tensor cores take
+constexpr std::int64_t kPad = 4;          // numbers behind rows in shared memory, for vectors without conflicts
 constexpr std::int64_t kFewestThreads = 64, kMostThreads = 256, kMostSums = 64;
 constexpr double kRegistersBeside = 48;  // addresses, loop counters, what is being copied
 constexpr double kSchedulers = 4;        // of a multiprocessor: warp instructions a cycle
@@ -79,7 +80,52 @@ double price(const AttentionTile& t, const AttentionSizes& s, const Gpu& gpu) {
   return kLaunch + turns * (tiles * (std::max(tile, alone / at_once) + waits / at_once) + ends);
 }
 
+// Below 0: it does not fit. Of a warp's lane: a half of a row of scores, 16 columns of sums a matrix.
+double price(const WarpAttentionTile& t, const AttentionSizes& s, std::int64_t score_bytes, const Gpu& gpu) {
+  constexpr double kHalf = 2, kTurn = 16 * 16, kLineBytes = 128, kFragments = 24;
+  const auto warps = static_cast<double>(t.warps()), rows = static_cast<double>(t.rows);
+  const auto keys = static_cast<double>(t.keys), columns = static_cast<double>(s.columns);
+  const double bytes = static_cast<double>(t.shared_bytes(s, score_bytes)), threads = warps * ir::kLanes;
+  const double registers = kRegistersBeside + kFragments + keys + columns / kHalf;  // scores and weights; sums
+  const double most = std::min({std::floor(gpu.registers_a_multiprocessor / (registers * threads)),
+                                std::floor(gpu.threads_a_multiprocessor / threads),
+                                std::floor(static_cast<double>(gpu.shared_multiprocessor_bytes) / bytes)});
+  if (registers > gpu.registers_a_thread || most < 1 || bytes > static_cast<double>(gpu.shared_block_bytes)) return -1;
+  const double width = static_cast<double>(s.steps + s.columns);
+  const double products = rows * keys * width, matrices = 2 * products / rows / kTurn;  // of a warp
+  const double copied = keys * width * kTensorBytes;
+  const double traffic = rows * keys * static_cast<double>(3 * score_bytes + 2 * kTensorBytes) / kLineBytes;
+  const double issued = 3 * matrices + keys / kHalf * (kExp + 8) + columns / kHalf + 12 * kExp;
+  const double turns = std::ceil(static_cast<double>(s.batches * ceil_div(s.rows, t.rows)) / gpu.multiprocessors);
+  const double at_once = std::min(most, turns), tiles = static_cast<double>(ceil_div(s.keys, t.keys));
+  const double tile = busiest({products / gpu.bf16_tensor_fma_a_cycle, traffic + 2 * warps * matrices,
+                               (warps * issued + copied / 16 / ir::kLanes * kCopyInstructions) / kSchedulers,
+                               copied / second_cache(gpu)});
+  const double waits = (2 * kBarriers + (t.depth > 1 ? 0 : 4)) * kLatency;
+  const double ends = rows * width * kTensorBytes / second_cache(gpu);
+  return kLaunch + turns * (tiles * (std::max(tile, issued / at_once) + waits / at_once) + ends);
+}
+
 }  // namespace
+
+std::int64_t WarpAttentionTile::shared_bytes(const AttentionSizes& s, std::int64_t score_bytes) const {
+  constexpr std::int64_t kRowPad = 8;
+  const std::int64_t operands = rows * (s.steps + kRowPad) + depth * keys * (s.steps + s.columns + 2 * kRowPad);
+  return kTensorBytes * (operands + rows * keys) + score_bytes * rows * (keys + kRowPad) + 3 * kBytes * rows;
+}
+
+WarpAttentionTile choose_warp_attention_tile(const AttentionSizes& sizes, std::int64_t score_bytes, const Gpu& gpu) {
+  WarpAttentionTile best;
+  for (const std::int64_t rows : {16, 32, 64, 128})
+    for (const std::int64_t keys : {16, 32, 64, 128})
+      for (const std::int64_t depth : {1, 2, 3}) {
+        WarpAttentionTile tile{rows, keys, depth, 0};
+        if ((rows > 16 && rows / 2 >= sizes.rows) || sizes.keys % keys != 0 || depth > sizes.keys / keys) continue;
+        tile.cycles = price(tile, sizes, score_bytes, gpu);
+        if (tile.cycles > 0 && (best.rows == 0 || tile.cycles < best.cycles)) best = tile;
+      }
+  return best;
+}
 
 std::int64_t AttentionTile::shared_bytes(const AttentionSizes& s) const {
   const std::int64_t column = rows + kPad;
@@ -115,11 +161,11 @@ double row_cycles(const AttentionSizes& s, const Gpu& gpu) {
   return kLaunch + rows * std::max(busy, static_cast<double>(steps) * kStepLatency / at_once);
 }
 
-double least_launch_cycles(const AttentionSizes& s, const Gpu& gpu) {
-  const double scores = static_cast<double>(s.batches * s.rows * s.keys) * kBytes;
+double least_launch_cycles(const AttentionSizes& s, const Gpu& gpu, double fma_a_cycle, double bytes) {
+  const double scores = static_cast<double>(s.batches * s.rows * s.keys) * bytes;
   const bool stays_near = scores < static_cast<double>(gpu.l2_bytes) / 2;
   const double rate = second_cache(gpu) / (stays_near ? 1 : kSecondCache);
-  const double product = std::max(multiply_adds(s) / 2 / gpu.f32_fma_a_cycle, scores / rate);  // each of the two
+  const double product = std::max(multiply_adds(s) / 2 / fma_a_cycle, scores / rate);  // each of the two
   return 3 * kLaunch + (2 * product + 2 * scores / rate) / gpu.multiprocessors;
 }
 

@@ -24,11 +24,23 @@ struct AttentionTile {
   std::int64_t shared_bytes(const AttentionSizes& sizes) const;
 };
 
+// By tensor cores, of operands of 16 bits: a warp has 16 rows, two of its threads each of them in the softmax. Tiles of
+// keys leave no rest.
+struct WarpAttentionTile {
+  std::int64_t rows = 0, keys = 0, depth = 1;
+  double cycles = 0;
+
+  std::int64_t warps() const { return rows / 16; }
+  std::int64_t shared_bytes(const AttentionSizes& sizes, std::int64_t score_bytes) const;
+};
+// `score_bytes`: of a score in shared memory. rows == 0: none fits.
+WarpAttentionTile choose_warp_attention_tile(const AttentionSizes& sizes, std::int64_t score_bytes, const Gpu& gpu);
+
 // rows == 0: none fits.
 AttentionTile choose_attention_tile(const AttentionSizes& sizes, const Gpu& gpu);
 // Cycles of the same in other nests: a row a block, which reads all keys and values; and the least of three launches,
-// which write the scores and their softmax to memory and read them.
+// which write the scores and their softmax, `bytes` each, to memory and read them; `fma_a_cycle`: of a multiprocessor.
 double row_cycles(const AttentionSizes& sizes, const Gpu& gpu);
-double least_launch_cycles(const AttentionSizes& sizes, const Gpu& gpu);
+double least_launch_cycles(const AttentionSizes& sizes, const Gpu& gpu, double fma_a_cycle, double bytes);
 
 }  // namespace polyte::poly

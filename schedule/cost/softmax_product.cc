@@ -11,6 +11,12 @@ namespace polyte::schedule {
 
 namespace {
 
+// What a conversion between floats rounds.
+const ir::Expr& unrounded(const ir::Expr& e) {
+  const auto* cast = std::get_if<ir::Cast>(&e->op);
+  return cast && is_float(e->type) && is_float(cast->a->type) ? cast->a : e;
+}
+
 bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -95,7 +101,7 @@ class Reader {
     const auto known = softmax_weights(program_, written(*form_.maximum));
     if (!definition(form_.weight) || std::ranges::find(known, form_.weight) == known.end()) return false;
     const ir::Statement whole = with_weights(*form_.weight, {});
-    const auto* exponential = std::get_if<ir::Unary>(&whole.values.front()->op);
+    const auto* exponential = std::get_if<ir::Unary>(&unrounded(whole.values.front())->op);
     const auto* difference = exponential ? std::get_if<ir::Binary>(&exponential->a->op) : nullptr;
     return difference && ir::equal(difference->a, form_.maximum->values.front());
   }
@@ -109,9 +115,9 @@ class Reader {
     return softmax_sum(with_weights(update, {form_.weight}), written(*form_.maximum)).has_value();
   }
 
-  // p[i, j] = e[i, j] / l[i], each of them at its own iterators.
+  // p[i, j] = e[i, j] / l[i], or that rounded, each of them at its own iterators.
   bool is_share(const ir::Statement& s) const {
-    const auto* quotient = std::get_if<ir::Binary>(&s.values.front()->op);
+    const auto* quotient = std::get_if<ir::Binary>(&unrounded(s.values.front())->op);
     if (!quotient || quotient->op != ir::BinaryOp::Div) return false;
     const auto* weight = std::get_if<ir::Load>(&quotient->a->op);
     const auto* total = std::get_if<ir::Load>(&quotient->b->op);
@@ -137,11 +143,19 @@ class Reader {
     return true;
   }
 
+  // Of two tensors, or of both in a wider type.
+  bool is_contraction(const ir::Statement& update) const {
+    ir::Statement own = update;
+    const auto* product = std::get_if<ir::Binary>(&update.values.front()->op);
+    if (!product) return false;
+    const ir::Expr &a = unrounded(product->a), &b = unrounded(product->b);
+    if (a->type == b->type) own.values = {ir::make_binary(product->op, a, b)};
+    return static_cast<bool>(ir::classify_contraction(program_, own));
+  }
+
   // Which of the loops is which, and the operands.
   bool loops() {
-    const auto scores = ir::classify_contraction(program_, *form_.scores);
-    const auto product = ir::classify_contraction(program_, *form_.product);
-    if (!scores || !product) return false;
+    if (!is_contraction(*form_.scores) || !is_contraction(*form_.product)) return false;
     form_.key = form_.maximum->reductions.front();
     form_.step = form_.scores->reductions.front();
     if (form_.product->reductions.front() != form_.key || form_.total->reductions.front() != form_.key) return false;

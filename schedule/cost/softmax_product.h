@@ -5,7 +5,7 @@
 //   m[h, i]    = max[j] s[h, i, j]
 //   e[h, i, j] = exp(s[h, i, j] - m[h, i])             the weights
 //   l[h, i]    = sum[j] e[h, i, j]
-//   p[h, i, j] = e[h, i, j] / l[h, i]                  may stand behind the product instead
+//   p[h, i, j] = e[h, i, j] / l[h, i]                  may stand behind the product instead; e or p may be rounded
 //   o[h, i, c] = sum[j] p[h, i, j] * v[h, j, c]
 //
 // One pass over the keys computes all of it, with the maximum and the sums so far (T. Dao, "FlashAttention-2", 2023):

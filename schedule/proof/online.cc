@@ -4,7 +4,8 @@
 // so far: exp(a) * exp(b) = exp(a + b) carries it from one maximum to the next, and at the end M is the one that
 // readers see. That needs: every update in one iteration, every cell with an update scaled once an iteration, by
 // the maximum that its terms refer to, and sums that begin at 0. A definition w = exp(e - M) may stand in the loop,
-// behind M's update: then the sums read what their own iteration has put there, and nobody else reads it.
+// behind M's update: then the sums, and definitions of it behind that are rounded, read what their own iteration has
+// put there, and nobody else reads it.
 #include <isl/map.h>
 #include <isl/set.h>
 
@@ -200,7 +201,7 @@ class OnlineCheck {
     return std::ranges::any_of(weights_, [&](const ir::Statement* w) { return w->writes.front().buffer == buffer; });
   }
 
-  // Every element is computed once, in the iteration in which the sums read it, and they alone.
+  // Every element is computed once, in the iteration in which the sums and later weights read it, and they alone.
   std::optional<std::string> wrong_weight(std::size_t which) const {
     const std::size_t at = first_ + inits_ + 2 + which;
     const std::string& buffer = weights_[which]->writes.front().buffer;
@@ -208,8 +209,9 @@ class OnlineCheck {
     const isl::set computed = with_iteration(at, buffer, true).range();
     for (std::size_t i = 0; i < after_.statements.size(); ++i) {
       if (i == at || !touches(after_.statements[i], buffer)) continue;
+      const bool is_later_weight = i > at && i < scale_position(0);
       const auto sum = std::ranges::find(sums_, after_.statements[i].name, &ir::Statement::name);
-      if (sum == sums_.end()) return after_.statements[i].name + " touches " + buffer;
+      if (sum == sums_.end() && !is_later_weight) return after_.statements[i].name + " touches " + buffer;
       if (!subset(with_iteration(i, buffer, false).range(), computed))
         return after_.statements[i].name + " reads " + buffer + " of another iteration";
     }

@@ -103,32 +103,52 @@ std::string factor_note(const State& state, const Rewrite& rewrite) {
          " (" + rewrite.other + "): " + bound(state, *merge, both);
 }
 
-bool takes_exponential(const ir::Expr& e) {
+using Weights = std::vector<const ir::Statement*>;
+
+// The definitions of exponentials in the loop of `rewrite online`.
+Weights weights_of(const Rewrite& rewrite) {
+  Weights weights;
+  for (const ir::Statement& s : rewrite.after->statements)
+    if (s.combiner == ir::Combiner::None && rewrite.points.contains(s.name)) weights.push_back(&s);
+  return weights;
+}
+
+const ir::Statement* read_weight(const ir::ExprNode& node, const Weights& weights) {
+  const auto* load = std::get_if<ir::Load>(&node.op);
+  for (const ir::Statement* weight : weights)
+    if (load && weight->writes.front().buffer == load->buffer) return weight;
+  return nullptr;
+}
+
+bool takes_exponential(const ir::Expr& e, const Weights& weights) {
   bool found = false;
   ir::for_each_node(e, [&](const ir::ExprNode& node) {
     const auto* unary = std::get_if<ir::Unary>(&node.op);
-    found = found || (unary && unary->op == ir::UnaryOp::Exp);
+    found = found || (unary && unary->op == ir::UnaryOp::Exp) || read_weight(node, weights);
   });
   return found;
 }
 
-// Weights of a narrower type, in the sum or in the definition that it reads, are rounded beside another maximum than
-// the last one.
-std::string weights_note(const State& state, const ir::Statement& update) {
-  std::vector<ir::Expr> values = {update.values.front()};
-  for (const ir::Load* load : ir::loads_of(update.values.front()))
-    for (const ir::Statement& s : state.basis->statements)
-      if (s.region_depth > 0 && s.combiner == ir::Combiner::None && s.writes.front().buffer == load->buffer)
-        values.push_back(s.values.front());
-  DType narrowest = update.values.front()->type;
-  for (const ir::Expr& value : values)
-    ir::for_each_node(value, [&](const ir::ExprNode& node) {
-      const auto* cast = std::get_if<ir::Cast>(&node.op);
-      if (cast && is_float(node.type) && takes_exponential(cast->a) &&
-          unit_roundoff(node.type) > unit_roundoff(narrowest))
-        narrowest = node.type;
-    });
-  if (narrowest == update.values.front()->type) return "";
+// The narrowest type that weights are rounded to, in the expression and in the definitions that it reads.
+DType narrowest_weight(const ir::Expr& e, const Weights& weights) {
+  DType narrowest = e->type;
+  const auto take = [&](DType type) {
+    if (unit_roundoff(type) > unit_roundoff(narrowest)) narrowest = type;
+  };
+  ir::for_each_node(e, [&](const ir::ExprNode& node) {
+    const auto* cast = std::get_if<ir::Cast>(&node.op);
+    if (cast && is_float(node.type) && takes_exponential(cast->a, weights)) take(node.type);
+    if (const ir::Statement* weight = read_weight(node, weights))
+      take(narrowest_weight(weight->values.front(), weights));
+  });
+  return narrowest;
+}
+
+// Weights of a narrower type are rounded beside another maximum than the last one.
+std::string weights_note(const Rewrite& rewrite, const std::string& update) {
+  const ir::Expr& value = rewrite.after->statement(update).values.front();
+  const DType narrowest = narrowest_weight(value, weights_of(rewrite));
+  if (narrowest == value->type) return "";
   return ", and " + number(2 * unit_roundoff(narrowest)) + " * sum of |terms| for weights rounded to " +
          std::string(to_string(narrowest)) + " beside another maximum";
 }
@@ -144,7 +164,7 @@ std::string online_note(const State& state, const Rewrite& rewrite, const std::s
   std::optional<double> all;
   if (scales && inner) all = *inner * static_cast<double>(*scales) + 10 * static_cast<double>(*scales);
   return sum + " is scaled to the running maximum " + rewrite.tensor + " at each step of " + rewrite.loop + ": " +
-         bound(state, *update, all) + weights_note(state, *update);
+         bound(state, *update, all) + weights_note(rewrite, update->name);
 }
 
 // A quotient is rounded once, a product with a reciprocal twice.
@@ -170,9 +190,16 @@ std::string deferred_note(const State& state, const Rewrite& rewrite) {
   const ir::Expr& quotient = rewrite.after->statement(rewrite.tensor).values.front();
   auto roundings = terms_of(rewrite.after, update.name);
   if (roundings) *roundings += 1;
-  return rewrite.tensor + " is divided by " + ir::to_string(std::get<ir::Binary>(quotient->op).b) +
-         " once, after the sum " + rewrite.other + ": " + bound(state, update, roundings) +
-         ", as long as the sum is a normal number";
+  const std::string text = rewrite.tensor + " is divided by " + ir::to_string(std::get<ir::Binary>(quotient->op).b) +
+                           " once, after the sum " + rewrite.other + ": " + bound(state, update, roundings);
+  if (rewrite.update.empty()) return text + ", as long as the sum is a normal number";
+  const ir::Statement& definition = rewrite.after->statement(rewrite.update);
+  const DType type = definition.values.front()->type;
+  if (unit_roundoff(type) <= unit_roundoff(update.values.front()->type))
+    return text + ", as long as the sum is a normal number";
+  return text + ", and " + number(2 * unit_roundoff(type)) + " * sum of |terms| for " +
+         definition.writes.front().buffer + " rounded to " + std::string(to_string(type)) +
+         " before it is divided, as long as it and the sum are normal numbers";
 }
 
 // An instruction that adds several products at once truncates where a float's addition rounds, so that each term counts

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/relations.h"
+#include "schedule/state/softmax_sum.h"
+
 namespace polyte::schedule {
 
 namespace {
@@ -73,6 +76,58 @@ std::optional<CommonDivisor> common_divisor_of(const ir::Expr& e, const ir::Stat
   return std::nullopt;
 }
 
+bool is_plain_sum(const ir::Statement& update) {
+  return update.combiner == ir::Combiner::Sum && !update.guard && update.writes.size() == 1 &&
+         update.region_depth == 0 && is_float(update.values.front()->type) && has_plain_element(update);
+}
+
+// Of a product, a factor that is an element of a definition, which may be converted.
+std::vector<const ir::Load*> factors_of(const ir::Expr& e) {
+  if (const auto* load = std::get_if<ir::Load>(&e->op)) return {load};
+  if (const auto* cast = std::get_if<ir::Cast>(&e->op)) return factors_of(cast->a);
+  const auto* binary = std::get_if<ir::Binary>(&e->op);
+  if (!binary || binary->op != ir::BinaryOp::Mul) return {};
+  std::vector<const ir::Load*> all = factors_of(binary->a);
+  for (const ir::Load* load : factors_of(binary->b)) all.push_back(load);
+  return all;
+}
+
+// The one definition of a temporary that this update reads once, and nothing else at all.
+const ir::Statement* own_definition(const ir::Program& program, const ir::Statement& update, const ir::Load& read) {
+  if (program.buffer(read.buffer).role != ir::Role::Temp || read.otherwise) return nullptr;
+  const ir::Statement* definition = nullptr;
+  for (const ir::Statement& s : program.statements) {
+    std::ptrdiff_t reads = 0;
+    for (const ir::Load* load : ir::reads_of(s)) reads += load->buffer == read.buffer ? 1 : 0;
+    if (reads != (s.name == update.name ? 1 : 0)) return nullptr;
+    if (std::ranges::none_of(s.writes, [&](const ir::Access& w) { return w.buffer == read.buffer; })) continue;
+    if (definition || s.combiner != ir::Combiner::None || s.guard || s.region_depth > 0 || s.writes.size() != 1)
+      return nullptr;
+    definition = &s;
+  }
+  return definition && has_plain_element(*definition) ? definition : nullptr;
+}
+
+// exp(x - M[..]), M[..] being the maximum of x over more iterators than those of its own.
+bool is_at_most_one(const ir::Program& program, const ir::Expr& e) {
+  const auto* load = std::get_if<ir::Load>(&e->op);
+  for (const ir::Statement& max : program.statements) {
+    if (max.combiner != ir::Combiner::Max || max.guard || max.region_depth > 0 || !load) continue;
+    const std::string& maximum = max.writes.front().buffer;
+    for (const ir::Statement* weight : softmax_weights(program, maximum)) {
+      if (weight->writes.front().buffer != load->buffer) continue;
+      const auto* exponential = std::get_if<ir::Unary>(&weight->values.front()->op);
+      const auto* difference = exponential ? std::get_if<ir::Binary>(&exponential->a->op) : nullptr;
+      if (!difference || difference->op != ir::BinaryOp::Sub || !ir::equal(difference->a, max.values.front())) continue;
+      const auto* top = std::get_if<ir::Load>(&difference->b->op);
+      const bool is_own = top && std::ranges::equal(top->indices, max.writes.front().indices, {}, &ir::Index::affine,
+                                                    &ir::Index::affine);
+      if (is_own && std::ranges::is_permutation(weight->domain, max.domain)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<ir::Expr> divisions_of(const ir::Statement& s) {
@@ -113,10 +168,31 @@ ir::Expr with_reciprocals(const ir::Expr& e, const std::function<bool(const ir::
 }
 
 std::optional<CommonDivisor> common_divisor(const ir::Statement& update) {
-  const bool is_plain = update.combiner == ir::Combiner::Sum && !update.guard && update.writes.size() == 1 &&
-                        update.region_depth == 0 && is_float(update.values.front()->type);
-  if (!is_plain || !has_plain_element(update)) return std::nullopt;
-  return common_divisor_of(update.values.front(), update);
+  return is_plain_sum(update) ? common_divisor_of(update.values.front(), update) : std::nullopt;
+}
+
+std::optional<DefinedQuotient> defined_quotient(const ir::Program& program, const ir::Statement& update) {
+  if (!is_plain_sum(update)) return std::nullopt;
+  for (const ir::Load* read : factors_of(update.values.front())) {
+    const ir::Statement* definition = own_definition(program, update, *read);
+    if (!definition) continue;
+    const ir::Expr& value = definition->values.front();
+    const auto* cast = std::get_if<ir::Cast>(&value->op);
+    const ir::Expr& inner = cast && is_float(value->type) ? cast->a : value;
+    const auto* quotient = std::get_if<ir::Binary>(&inner->op);
+    if (!quotient || quotient->op != ir::BinaryOp::Div || !is_float(inner->type)) continue;
+    if (cast && !is_at_most_one(program, quotient->a)) continue;
+    ir::Bindings point;
+    for (std::size_t d = 0; d < read->indices.size(); ++d)
+      point[*definition->writes.front().indices[d].affine.as_symbol()] = read->indices[d].affine;
+    const ir::Expr divisor = ir::substitute(quotient->b, point);
+    const bool is_same = !has_node(divisor, [&](const ir::ExprNode& node) {
+      return std::ranges::any_of(update.reductions, [&](const std::string& it) { return uses(node, it); });
+    });
+    if (is_same && !reads_own_result(update, divisor))
+      return DefinedQuotient{definition, cast ? ir::make_cast(value->type, quotient->a) : quotient->a, divisor};
+  }
+  return std::nullopt;
 }
 
 }  // namespace polyte::schedule

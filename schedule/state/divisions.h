@@ -27,4 +27,15 @@ struct CommonDivisor {
 // nullopt where there is none, where the update is no plain sum, or an element is not one iterator a dimension.
 std::optional<CommonDivisor> common_divisor(const ir::Statement& update);
 
+// The same where the quotient has a definition of its own, which this update alone reads: of
+// p[i, j] = f16(e[i, j] / total[i]),  o[i, c] += f32(p[i, j]) * v[j, c]  that of p, f16(e[i, j]), and total[i]. Where p
+// is rounded to a narrower type, e has to be at most 1: exp(x - M), M being the maximum of x. Else it might be too
+// large for the type where the quotient is not.
+struct DefinedQuotient {
+  const ir::Statement* definition = nullptr;
+  ir::Expr dividend;  // over the definition's iterators, rounded as the quotient was
+  ir::Expr divisor;   // over the update's
+};
+std::optional<DefinedQuotient> defined_quotient(const ir::Program& program, const ir::Statement& update);
+
 }  // namespace polyte::schedule

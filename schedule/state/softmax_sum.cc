@@ -66,7 +66,8 @@ std::vector<const ir::Statement*> softmax_weights(const ir::Program& program, co
     const auto writes = [&](const ir::Statement& other) {
       return std::ranges::any_of(other.writes, [&](const ir::Access& write) { return write.buffer == tensor; });
     };
-    const auto sum = weight(s.values.front(), maximum);
+    const ir::Statement whole = with_weights(s, weights);
+    const auto sum = weight(whole.values.front(), maximum);
     if (sum && !reads(sum->exponent, maximum) && !reads(sum->exponent, tensor) &&
         program.buffer(tensor).role == ir::Role::Temp && std::ranges::count_if(program.statements, writes) == 1)
       weights.push_back(&s);
@@ -74,22 +75,28 @@ std::vector<const ir::Statement*> softmax_weights(const ir::Program& program, co
   return weights;
 }
 
-ir::Statement with_weights(const ir::Statement& update, const std::vector<const ir::Statement*>& weights) {
-  ir::Statement result = update;
+namespace {
+
+ir::Expr with_weight(const ir::Expr& value, const ir::Statement& weight) {
   const auto definition = [&](const ir::Expr& leaf) -> ir::Expr {
     const auto* load = std::get_if<ir::Load>(&leaf->op);
-    if (!load || load->otherwise || std::ranges::any_of(load->indices, [](const ir::Index& i) { return !!i.indirect; }))
+    if (!load || load->otherwise || load->buffer != weight.writes.front().buffer ||
+        std::ranges::any_of(load->indices, [](const ir::Index& i) { return !!i.indirect; }))
       return leaf;
-    for (const ir::Statement* w : weights) {
-      if (w->writes.front().buffer != load->buffer) continue;
-      const std::vector<std::string> iterators = own_iterators(*w);
-      ir::Bindings point;
-      for (std::size_t d = 0; d < iterators.size(); ++d) point[iterators[d]] = load->indices[d].affine;
-      return ir::substitute(w->values.front(), point);
-    }
-    return leaf;
+    const std::vector<std::string> iterators = own_iterators(weight);
+    ir::Bindings point;
+    for (std::size_t d = 0; d < iterators.size(); ++d) point[iterators[d]] = load->indices[d].affine;
+    return ir::substitute(weight.values.front(), point);
   };
-  for (ir::Expr& value : result.values) value = ir::rewrite(value, definition);
+  return ir::rewrite(value, definition);
+}
+
+}  // namespace
+
+ir::Statement with_weights(const ir::Statement& update, const std::vector<const ir::Statement*>& weights) {
+  ir::Statement result = update;
+  for (ir::Expr& value : result.values)
+    for (auto weight = weights.rbegin(); weight != weights.rend(); ++weight) value = with_weight(value, **weight);
   return result;
 }
 

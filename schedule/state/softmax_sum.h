@@ -13,9 +13,10 @@ struct SoftmaxSum {
   const ir::Load* maximum = nullptr;  // the load of M
   ir::Expr exponent;                  // e
 };
-// Temporaries with one plain definition w[i, j] = exp(e - M[i]), or bf16 of that, an iterator a dimension.
+// Temporaries with one plain definition w[i, j] = exp(e - M[i]), or bf16 of that or of another weight before it, an
+// iterator a dimension; in the Program's order.
 std::vector<const ir::Statement*> softmax_weights(const ir::Program& program, const std::string& maximum);
-// The update with what it reads of weights replaced by their definitions.
+// The statement with what it reads of weights, which are in the Program's order, replaced by their definitions.
 ir::Statement with_weights(const ir::Statement& update, const std::vector<const ir::Statement*>& weights);
 // nullopt where the update is no such sum of this maximum. What is returned lives as long as the statement.
 std::optional<SoftmaxSum> softmax_sum(const ir::Statement& update, const std::string& maximum);

@@ -122,7 +122,7 @@ struct Rewrite {
   std::vector<std::string> sums;               // of Online
   std::map<std::string, ir::Bindings> points;  // of Online: iterators before, over those after, by statement
   std::shared_ptr<const ir::Program> after;
-  std::string update = {};  // of Factor
+  std::string update = {};  // of Factor; of Deferred the quotient's definition, where it has one
 };
 
 struct State {

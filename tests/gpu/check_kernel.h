@@ -9,8 +9,8 @@
 
 namespace polyte::gpu::testing {
 
-// Bit for bit; to within rounding where not.
-bool agree(const ir::Contents& a, const ir::Contents& b, bool is_exact);
+// Bit for bit; to within rounding where not, and to within this part of the largest element.
+bool agree(const ir::Contents& a, const ir::Contents& b, bool is_exact, double of_largest = 0);
 
 // On small whole numbers: what the interpreter gives, within rounding (its exp is another one), and the bits of it.
 struct Expected {

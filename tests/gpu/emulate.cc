@@ -51,6 +51,7 @@ KernelFile parsed(const fs::path& path) {
     if (line.rfind(kSizes, 0) == 0) file.sizes = sizes_of(line.substr(std::string(kSizes).size()));
     constexpr const char* kTolerance = "# tolerance: ";
     if (line.rfind(kTolerance, 0) == 0) file.tolerance = std::stod(line.substr(std::string(kTolerance).size()));
+    file.of_largest = file.of_largest || (line.rfind(kTolerance, 0) == 0 && line.ends_with(" of the largest"));
     constexpr const char* kOnlyFor = "# only for: ";
     if (line.rfind(kOnlyFor, 0) == 0) file.only_for = line.substr(std::string(kOnlyFor).size());
     file.open = file.open || line == "# open";

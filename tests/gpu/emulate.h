@@ -20,6 +20,7 @@ struct KernelFile {
   std::string name, program, script;
   std::vector<ir::Values> sizes;
   double tolerance = 0;           // "# tolerance: 1e-6", relative: where sums are rounded in another order
+  bool of_largest = false;        // "# tolerance: 1e-3 of the largest" element: where terms cancel
   bool open = false;              // "# open": its sizes may stay open
   bool reads_subscripts = false;  // "# reads subscripts": where accesses go is in the data
   std::string only_for = {};      // "# only for: h100": the one of the tests' GPUs that has its instructions

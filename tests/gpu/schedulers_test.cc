@@ -74,6 +74,25 @@ TEST_CASE("GPU schedulers: the reference's values on the emulator") {
   check_programs(examples());
 }
 
+TEST_CASE("GPU schedulers: poly computes attention of 16-bit numbers in one launch by tensor cores") {
+  int found = 0;
+  for (const NamedProgram& named : driver::testing::programs_in({"tests/gpu/programs"}, {})) {
+    const bool is_it = std::ranges::any_of(named.program->buffers, [](const ir::Buffer& b) {
+      return b.name == "v" && (b.dtype == DType::F16 || b.dtype == DType::BF16);
+    });
+    if (!is_it) continue;
+    ++found;
+    CAPTURE(named.name);
+    const BuiltKernel kernel = built_unproved(named, Arm::Poly);
+    const std::string script = schedule::print(kernel.script);
+    CHECK(joined(kernel.notes).find("in one pass over the keys") != std::string::npos);
+    CHECK(count_of(script, "rewrite online") == 1);
+    CHECK(count_of(script, "tensorize") == 2);
+    CHECK(count_of(ir::print(kernel.kernel.program), "block i.o") == 1);
+  }
+  CHECK(found == 2);
+}
+
 TEST_CASE("GPU schedulers: every barrier is needed") {
   for (const NamedProgram& named : programs())
     for (const Arm arm : {Arm::Poly, Arm::Template})

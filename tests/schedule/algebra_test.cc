@@ -218,7 +218,9 @@ TEST_CASE("defer_division is refused where it means nothing, in these words") {
     const auto state = replayed(kProduct, lines, contract, kProductSizes);
     return state ? "accepted" : state.error().headline;
   };
-  CHECK(refusal("defer_division o as u") == "the terms of an element of o have no divisor in common");
+  CHECK(refusal("defer_division total as u") == "the terms of an element of total have no divisor in common");
+  CHECK(refusal("defer_division o as u", "exact") ==
+        "defer_division rounds the terms of o otherwise, and the contract is exact: say `reassoc j`");
   CHECK(refusal("compute_inline p\ndefer_division o as u", "exact") ==
         "defer_division rounds the terms of o otherwise, and the contract is exact: say `reassoc j`");
   CHECK(refusal("compute_inline p\ndefer_division o as total") == "the name total is taken: a tensor is called so");

@@ -82,7 +82,7 @@ std::vector<Operation> reciprocals(Scene& scene) {
 std::vector<Operation> deferrals(Scene& scene) {
   std::vector<Operation> fitting;
   for (const ir::Statement& s : scene.state.basis->statements)
-    if (common_divisor(s))
+    if (common_divisor(s) || defined_quotient(*scene.state.basis, s))
       fitting.emplace_back(
           DeferDivision{s.writes.front().buffer, "whole" + std::to_string(scene.random.between(0, 5))});
   return fitting;

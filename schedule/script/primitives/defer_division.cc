@@ -2,6 +2,9 @@
 //   o.init: o[i, c] = 0;  o.update: o[i, c] += e[i, j] / t[i] * v[j, c]
 //   ->  u.init: u[i, c] = 0;  u.update: u[i, c] += e[i, j] * v[j, c];  o: o[i, c] = u[i, c] / t[i]
 //
+// Where the quotient has a definition of its own that this sum alone reads, it is that which loses the division:
+//   p: p[i, j] = f16(e[i, j] / t[i])   ->   p: p[i, j] = f16(e[i, j])
+//
 // One division an element of the sum in place of one a term. What is left of the terms may be a sum that `rewrite
 // online` knows. The sum keeps its loops; the quotient has its own, behind the nest of the sum. A rewrite of the
 // Program: terms are rounded otherwise, so the contract has to let them change places.
@@ -29,8 +32,9 @@ class Deferral {
     if (auto refusal = settle(next_)) return *refusal;
     if (!context_.prover) return std::move(next_);
     if (auto refusal = context_.prover->check_rewrites(next_)) return *refusal;
-    if (auto refusal = check_moved(next_, {sum_init_.name, sum_update_.name, quotient_.name}, context_))
-      return *refusal;
+    Names moved = {sum_init_.name, sum_update_.name, quotient_.name};
+    if (!definition_.empty()) moved.push_back(definition_);
+    if (auto refusal = check_moved(next_, moved, context_)) return *refusal;
     return std::move(next_);
   }
 
@@ -41,6 +45,9 @@ class Deferral {
   const PrimitiveContext& context_;
 
   std::string init_, update_;
+  CommonDivisor parts_;     // the terms that are left, and the divisor
+  std::string definition_;  // of the quotient, where it has one, and what it becomes
+  ir::Expr dividend_;
   ir::Statement sum_init_, sum_update_, quotient_;
 
   std::optional<Refusal> find_sum() {
@@ -51,8 +58,7 @@ class Deferral {
     const ScheduledStatement& s = before_.at(update_);
     if (s.reference != update_) return conservative(update_ + " is a part of " + s.reference);
     const ir::Statement& update = before_.basis->statement(update_);
-    if (!common_divisor(update))
-      return malformed("the terms of an element of " + tensor + " have no divisor in common");
+    if (!find_divisor(update)) return malformed("the terms of an element of " + tensor + " have no divisor in common");
     if (!before_.may_reorder(update))
       return malformed("defer_division rounds the terms of " + tensor + " otherwise, and the contract is " +
                        (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") + ": say `reassoc " +
@@ -60,6 +66,19 @@ class Deferral {
     if (auto refusal = find_init(update)) return refusal;
     if (before_.find(tensor)) return malformed("a statement is called " + tensor + " already");
     return check_new_tensor(before_, directive_.sum);
+  }
+
+  bool find_divisor(const ir::Statement& update) {
+    if (const auto parts = common_divisor(update)) {
+      parts_ = *parts;
+      return true;
+    }
+    const auto quotient = defined_quotient(*before_.basis, update);
+    if (!quotient || !before_.find(quotient->definition->name)) return false;
+    parts_ = {update.values.front(), quotient->divisor};
+    definition_ = quotient->definition->name;
+    dividend_ = quotient->dividend;
+    return true;
   }
 
   // Directly in front of the update, and there alone.
@@ -75,13 +94,12 @@ class Deferral {
   void make_statements() {
     const ir::Statement& update = before_.basis->statement(update_);
     const ir::Access& cell = update.writes.front();
-    const CommonDivisor parts = *common_divisor(update);
     sum_init_ = before_.basis->statement(init_);
     sum_update_ = update;
     sum_init_.name = directive_.sum + ".init";
     sum_update_.name = directive_.sum + ".update";
     for (ir::Statement* s : {&sum_init_, &sum_update_}) s->writes.front().buffer = directive_.sum;
-    sum_update_.values = {parts.term};
+    sum_update_.values = {parts_.term};
     quotient_ = before_.basis->statement(init_);
     quotient_.name = directive_.tensor;
     ir::Bindings point;
@@ -90,13 +108,15 @@ class Deferral {
     const DType type = before_.dtype_of(directive_.tensor);
     quotient_.values = {ir::make_binary(ir::BinaryOp::Div,
                                         ir::make_load(type, directive_.sum, quotient_.writes.front().indices),
-                                        ir::substitute(parts.divisor, point))};
+                                        ir::substitute(parts_.divisor, point))};
   }
 
   std::optional<Refusal> rewrite_program() {
     make_statements();
     ir::Program renamed = *before_.basis;
     *std::ranges::find(renamed.statements, init_, &ir::Statement::name) = sum_init_;
+    if (!definition_.empty())
+      std::ranges::find(renamed.statements, definition_, &ir::Statement::name)->values = {dividend_};
     const ir::Buffer sum = {directive_.sum, ir::Role::Temp, before_.dtype_of(directive_.tensor),
                             before_.shape_of(directive_.tensor)};
     auto program = replace_statement(renamed, update_, {sum_update_, quotient_}, {sum});
@@ -104,7 +124,9 @@ class Deferral {
     next_.basis = *program;
     if (const auto own = next_.reassociated.find(directive_.tensor); own != next_.reassociated.end())
       next_.reassociated[directive_.sum] = own->second;
-    next_.rewrites.push_back({Rewrite::Kind::Deferred, directive_.tensor, directive_.sum, {}, {}, {}, next_.basis});
+    Rewrite rewrite{Rewrite::Kind::Deferred, directive_.tensor, directive_.sum, {}, {}, {}, next_.basis};
+    rewrite.update = definition_;
+    next_.rewrites.push_back(std::move(rewrite));
     return std::nullopt;
   }
 
@@ -115,6 +137,7 @@ class Deferral {
       s.body.writes = now->writes;
       s.body.values = now->values;
     }
+    if (!definition_.empty()) statement_of(next_, definition_).body.values = {dividend_};
     const auto at =
         std::ranges::find(next_.statements, sum_update_.name, [](const ScheduledStatement& s) { return s.body.name; });
     next_.statements.insert(std::next(at), scheduled_statement(*next_.basis, quotient_.name));

@@ -1,7 +1,8 @@
 // rewrite online A, B from M over L:   A += exp(e - M), B += exp(e - M) * v, M being the maximum of e
 //   M.init; M.update; A.init; A.update; ..   ->   M.init; A.init; ..;
 //     loop L { M.old = M;  M.update;  A.scale: A = select(M.old == -inf, 0, A * exp(M.old - M));  A.update;  .. }
-// A definition w = exp(e - M) that only these sums read goes into the loop as well, behind M.update.
+// A definition w = exp(e - M) that only these sums read goes into the loop as well, behind M.update, and with it one
+// that rounds it, f16(w).
 // L is a loop over the reduction that all of them have alike (j, or j.o of the same split). Its other reduction
 // loops become iterators, the splits of free loops stay. One after the other is the Program's order now; a nest says
 // which loops are around L. A rewrite of the Program: rounding changes, so the contract has to name the loop.
@@ -116,25 +117,30 @@ class OnlineRewrite {
 
   void add_inside(const std::string& name, Inside::Role role) { insides_.push_back({name, role, {}, {}, {}, {}, {}}); }
 
-  // Those that a named sum reads.
+  // Those that a named sum reads, or another one of them.
   void find_weights() {
-    weights_ = softmax_weights(*before_.basis, directive_.from);
-    std::erase_if(weights_, [&](const ir::Statement* weight) {
-      return std::ranges::none_of(before_.statements, [&](const ScheduledStatement& s) {
-        return has(directive_.sums, s.body.writes.front().buffer) && states_a_read(s, weight->writes.front().buffer);
-      });
-    });
-    std::erase_if(weights_, [&](const ir::Statement* weight) { return !before_.find(weight->name); });
+    std::vector<const ir::Statement*> all = softmax_weights(*before_.basis, directive_.from);
+    std::erase_if(all, [&](const ir::Statement* weight) { return !before_.find(weight->name); });
+    for (auto weight = all.rbegin(); weight != all.rend(); ++weight) {
+      const auto reads_it = [&](const ScheduledStatement& s) {
+        const bool is_own =
+            has(directive_.sums, s.body.writes.front().buffer) ||
+            std::ranges::any_of(weights_, [&](const ir::Statement* other) { return other->name == s.body.name; });
+        return is_own && states_a_read(s, (*weight)->writes.front().buffer);
+      };
+      if (std::ranges::any_of(before_.statements, reads_it)) weights_.insert(weights_.begin(), *weight);
+    }
   }
 
-  // A weight holds what belongs to the maximum so far: only the sums may see it, in the iteration that computes it.
+  // A weight holds what belongs to the maximum so far: only the sums and other weights may see it, in the iteration
+  // that computes it.
   std::optional<Refusal> check_weights() const {
     for (const ir::Statement* weight : weights_) {
       const std::string& tensor = weight->writes.front().buffer;
       for (const ScheduledStatement& s : before_.statements) {
         if (!states_a_read(s, tensor)) continue;
         const Inside* reader = owner_of(s.body.name);
-        if (!reader || reader->role != Inside::Role::Sum)
+        if (!reader || reader->role == Inside::Role::Maximum)
           return malformed(s.body.name + " reads " + tensor + ", which changes with the running maximum: inline it");
         for (const AccessRef& ref : accesses_of(s))
           if (ref.load && ref.access.buffer == tensor && !in_one_iteration(*weight, s, ref.access))

@@ -1,0 +1,411 @@
+#include "poly/attention_warps.h"
+
+#include <algorithm>
+
+#include "ir/loop_program.h"
+#include "ir/relations.h"
+#include "poly/attention_tile.h"
+#include "poly/shared_nest.h"
+#include "poly/sum_tile.h"
+#include "schedule/cost/copy_threads.h"
+#include "schedule/cost/nest_accesses.h"
+#include "schedule/cost/warp_product.h"
+#include "support/checked.h"
+
+namespace polyte::poly {
+namespace {
+
+using ir::LoopKind;
+using schedule::LayoutIndex;
+using schedule::Memory;
+using schedule::NestPath;
+using schedule::NestTree;
+using schedule::Param;
+using schedule::tiles_of;
+using schedule::within_tile;
+
+constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
+constexpr std::int64_t kMatrixRows = 16, kMatrixColumns = 8, kMatrixSteps = 16;  // of the instruction
+constexpr std::int64_t kChunk = 8;           // numbers of 16 bytes, which ldmatrix takes
+constexpr std::int64_t kRun = 4, kRuns = 2;  // neighbouring scores of a thread; threads of a row
+constexpr std::int64_t kFewestKeys = 16, kMostColumns = 128;
+constexpr double kBytes = 2;
+
+using Names = std::vector<std::string>;
+
+class WarpAttentionPlanner {
+ public:
+  explicit WarpAttentionPlanner(const AttentionNest& nest) : nest_(nest), form_(nest.form), program_(*nest.program) {}
+
+  AttentionPlan run() {
+    if (is_unfit()) return {std::nullopt, ""};
+    const Gpu& gpu = *nest_.machine->gpu;
+    tile_ = choose_warp_attention_tile(sizes_, size_in_bytes(program_.buffer(written(scores())).dtype), gpu);
+    const double others =
+        nest_.is_one ? row_cycles(sizes_, gpu) : least_launch_cycles(sizes_, gpu, gpu.bf16_tensor_fma_a_cycle, kBytes);
+    const std::string why = attention_note(nest_, tile_.cycles, others);
+    if (tile_.rows == 0 || tile_.cycles >= others) return {std::nullopt, why};
+    plan_.number = nest_.number;
+    names();
+    rewrites();
+    splits();
+    tree();
+    registers();
+    shared();
+    bind();
+    return {std::move(plan_), why};
+  }
+
+ private:
+  const AttentionNest& nest_;
+  const schedule::SoftmaxProduct& form_;
+  const ir::Program& program_;
+  AttentionSizes sizes_;
+  WarpAttentionTile tile_;
+  BlockGrid blocks_;
+  schedule::NestPlan plan_;
+  const ir::Intrinsic *of_scores_ = nullptr, *of_product_ = nullptr;
+  std::string sum_, sum_init_, sum_update_;
+  // Maxima and sums of a row in 8 parts, then in halves; behind the pass; what each thread computes of its scores.
+  std::string tops_, top_halves_, parts_, part_halves_;
+  Names after_, weights_;
+
+  static const std::string& written(const ir::Statement& s) { return s.writes[0].buffer; }
+  std::int64_t extent(const std::string& loop) const { return iterations_of(*nest_.reference, *form_.scores, loop); }
+  const std::string& maximum() const { return written(*form_.maximum); }
+  const std::string& total() const { return written(*form_.total); }
+  std::string old() const { return maximum() + ".old"; }
+  const ir::Statement& scores() const { return *form_.made_of_scores.back(); }  // what the maximum reads
+  const ir::Statement& operand_weights() const { return form_.share ? *form_.share : *form_.weight; }
+
+  // --- whether
+
+  bool is_unfit() {
+    if (form_.made_of_scores.empty() || (!form_.share && form_.after.empty())) return true;
+    const auto is_f32 = [&](const ir::Statement* s) { return program_.buffer(written(*s)).dtype == DType::F32; };
+    for (const ir::Statement* s : {form_.scores, form_.maximum, form_.total, form_.product})
+      if (!is_f32(s)) return true;
+    if (form_.share && !is_f32(form_.weight)) return true;
+    of_scores_ = instruction(*form_.scores, form_.key, form_.step);
+    of_product_ = instruction(*form_.product, form_.column, form_.key);
+    if (!of_scores_ || !of_product_) return true;
+    sizes_ = {.rows = extent(form_.row), .keys = extent(form_.key), .steps = extent(form_.step)};
+    sizes_.columns = iterations_of(*nest_.reference, *form_.product, form_.column);
+    for (const std::string& loop : form_.batch) sizes_.batches *= extent(loop);
+    return sizes_.keys < kFewestKeys || std::max(sizes_.columns, sizes_.steps) > kMostColumns ||
+           sizes_.steps % kMatrixSteps != 0 || sizes_.columns % kMatrixColumns != 0 || !has_whole_chunks();
+  }
+
+  // mma with these rows, columns and terms, of operands of 16 bits.
+  const ir::Intrinsic* instruction(const ir::Statement& sum, const std::string& lane, const std::string& step) const {
+    for (const schedule::WarpProduct& each : schedule::warp_products(program_, sum, *nest_.machine, false))
+      if (each.instruction->scope == ir::Scope::Warp && each.row.loop == form_.row && each.lane.loop == lane &&
+          each.step.loop == step && each.row.tile == kMatrixRows && each.lane.tile == kMatrixColumns &&
+          each.step.tile == kMatrixSteps)
+        return each.instruction;
+    return nullptr;
+  }
+
+  // Rows of the operands, as they lie in memory, are whole vectors.
+  bool has_whole_chunks() const {
+    return std::ranges::all_of(std::vector{form_.queries, form_.keys, form_.values}, [&](const ir::Load* load) {
+      const std::string loop = *load->indices.back().affine.as_symbol();
+      const std::int64_t length = loop == form_.row      ? sizes_.rows
+                                  : loop == form_.key    ? sizes_.keys
+                                  : loop == form_.step   ? sizes_.steps
+                                  : loop == form_.column ? sizes_.columns
+                                                         : 1;
+      return length % kChunk == 0;
+    });
+  }
+
+  // --- the Program, and loops in tiles
+
+  std::string fresh(std::string name) const {
+    while (program_.find_buffer(name) || program_.find_statement(name)) name += "_";
+    return name;
+  }
+
+  void names() {
+    sum_ = form_.share ? fresh(written(*form_.product) + "_u") : written(*form_.product);
+    sum_init_ = form_.share ? sum_ + ".init" : form_.product_init->name;
+    sum_update_ = form_.share ? sum_ + ".update" : form_.product->name;
+    tops_ = fresh(maximum() + "_p"), top_halves_ = fresh(maximum() + "_h");
+    parts_ = fresh(total() + "_p"), part_halves_ = fresh(total() + "_h");
+    weights_ = {form_.weight->name};
+    if (form_.share) weights_.push_back(form_.share->name);
+    if (form_.share) after_.push_back(written(*form_.product));
+    for (const ir::Statement* s : form_.after) after_.push_back(s->name);
+  }
+
+  void rewrites() {
+    for (const ir::Statement* s : form_.made_of_scores)
+      if (s != &scores()) plan_.inlined.push_back({written(*s)});
+    if (form_.share) plan_.deferrals.push_back({written(*form_.product), sum_});
+    plan_.reassociated = {form_.key, form_.step};
+  }
+
+  void split(const std::string& statement, const std::string& loop, schedule::TileSize size) {
+    plan_.splits.emplace_back(schedule::PlannedSplit{statement, loop, std::move(size), kModel, true});
+  }
+
+  Names with(Names some, const Names& more) const {
+    some.insert(some.end(), more.begin(), more.end());
+    return some;
+  }
+  Names tiled() const { return {form_.scores_init->name, form_.scores->name, scores().name}; }
+  Names wide() const { return with({sum_init_, sum_ + ".scale", sum_update_}, after_); }
+
+  void splits() {
+    for (const auto& [name, value] : {std::pair{"Bm", tile_.rows}, {"Bn", tile_.keys}})
+      plan_.params.push_back({name, schedule::Elements{value}});
+    Names keyed = with(tiled(), weights_);
+    keyed = with(keyed, {form_.maximum->name, form_.total->name, sum_update_});
+    const Names begun = {form_.maximum_init->name, form_.total_init->name, sum_init_};
+    const Names rows = with(with(keyed, begun), after_);
+    for (const std::string& s : rows) split(s, form_.row, Param{"Bm"});
+    std::erase(keyed, form_.scores_init->name);
+    keyed.push_back(form_.scores_init->name);
+    for (const std::string& s : keyed) split(s, form_.key, Param{"Bn"});
+    plan_.splits.emplace_back(schedule::PlannedOnline{{total(), sum_}, maximum(), tiles_of(form_.key)});
+    for (const std::string& s : with(rows, {old(), total() + ".scale", sum_ + ".scale"}))
+      split(s, within_tile(form_.row), schedule::Elements{kMatrixRows});
+    halves(maximum(), tops_, top_halves_);
+    halves(total(), parts_, part_halves_);
+    for (const std::string& s : weights_) {
+      split(s, within_tile(form_.key), schedule::Elements{kRun * kRuns});
+      split(s, chunk(), schedule::Elements{kRun});
+    }
+    for (const std::string& s : tiled()) split(s, within_tile(form_.key), schedule::Elements{kMatrixColumns});
+    split(form_.scores->name, form_.step, schedule::Elements{kMatrixSteps});
+    for (const std::string& s : wide()) split(s, form_.column, schedule::Elements{kMatrixColumns});
+    split(sum_update_, within_tile(form_.key), schedule::Elements{kMatrixSteps});
+  }
+
+  // A vector of each thread for its half of a row, whose numbers come together in it, then the two.
+  void halves(const std::string& sum, const std::string& parts, const std::string& of_threads) {
+    plan_.splits.emplace_back(
+        schedule::PlannedParts{sum, within_tile(form_.key), schedule::Elements{kRun * kRuns}, parts, kModel});
+    plan_.splits.emplace_back(
+        schedule::PlannedParts{sum, chunk(), schedule::Elements{kRuns}, of_threads, kModel, true});
+    for (const char* part : {".init", ".update"}) split(parts + part, chunk(), schedule::Elements{kRun});
+  }
+
+  // --- the nest
+
+  std::string key_tiles() const { return tiles_of(form_.key); }
+  std::string chunk() const { return within_tile(within_tile(form_.key)); }
+  std::string half() const { return tiles_of(chunk()); }
+  std::string warps() const { return tiles_of(within_tile(form_.row)); }
+  std::string own_rows() const { return within_tile(within_tile(form_.row)); }
+
+  static NestTree leaf(const NestPath& path, const std::string& s) {
+    return nest_path(path, schedule::nest_statement(s));
+  }
+
+  NestPath rows() const { return {{warps()}, {own_rows()}}; }
+  NestPath vectors() const { return {{warps()}, {own_rows()}, {half()}, {within_tile(chunk()), LoopKind::Vector}}; }
+  NestPath all_vectors() const {
+    return {{warps()},
+            {own_rows()},
+            {half()},
+            {tiles_of(within_tile(form_.key)), LoopKind::Unrolled},
+            {within_tile(chunk()), LoopKind::Vector}};
+  }
+  NestPath scores_path(const NestPath& steps = {}) const {
+    return joined(joined({{warps()}}, steps),
+                  {{tiles_of(within_tile(form_.key)), LoopKind::Unrolled}, {own_rows()}, {chunk()}});
+  }
+  NestPath sums(const NestPath& steps = {}) const {
+    return joined(joined({{warps()}}, steps),
+                  {{tiles_of(form_.column), LoopKind::Unrolled}, {own_rows()}, {within_tile(form_.column)}});
+  }
+
+  // Of scores or weights: in vectors, then what each thread has, then a row.
+  void reduce(const std::string& parts, const std::string& of_threads, NestTree row, std::vector<NestTree>& into) {
+    into.push_back(leaf(vectors(), parts + ".init"));
+    into.push_back(leaf(all_vectors(), parts + ".update"));
+    into.push_back(leaf(joined(rows(), {{half()}}), of_threads + ".init"));
+    into.push_back(
+        leaf(joined(rows(), {{half()}, {within_tile(chunk()), LoopKind::Unrolled}}), of_threads + ".update"));
+    into.push_back(nest_path(rows(), std::move(row)));
+  }
+
+  NestTree pass() {
+    const NestPath both = {{half(), LoopKind::Unrolled}};
+    std::vector<NestTree> steps = {
+        leaf(scores_path(), form_.scores_init->name),
+        leaf(joined(scores_path({{tiles_of(form_.step)}}), {{within_tile(form_.step)}}), form_.scores->name),
+        leaf(scores_path(), scores().name), leaf(rows(), old())};
+    reduce(tops_, top_halves_, leaf(both, form_.maximum->name), steps);
+    for (const std::string& s : weights_) steps.push_back(leaf(all_vectors(), s));
+    reduce(parts_, part_halves_,
+           schedule::nest_sequence({schedule::nest_statement(total() + ".scale"), leaf(both, form_.total->name)}),
+           steps);
+    steps.push_back(leaf(sums(), sum_ + ".scale"));
+    const NestPath terms = {{tiles_of(within_tile(form_.key)), LoopKind::Unrolled}};
+    steps.push_back(leaf(joined(sums(terms), {{chunk()}}), sum_update_));
+    return nest_path({{key_tiles()}}, schedule::nest_sequence(std::move(steps)));
+  }
+
+  void tree() {
+    for (const std::string& loop : form_.batch) blocks_.add({loop, extent(loop)});
+    blocks_.add({tiles_of(form_.row), ceil_div(sizes_.rows, tile_.rows)});
+    std::vector<NestTree> last;
+    for (const std::string& s : after_) last.push_back(schedule::nest_statement(s));
+    plan_.tree =
+        nest_path(blocks_.path(),
+                  schedule::nest_sequence(
+                      {nest_path(rows(), schedule::nest_sequence({schedule::nest_statement(form_.maximum_init->name),
+                                                                  schedule::nest_statement(form_.total_init->name)})),
+                       leaf(sums(), sum_init_), pass(), nest_path(sums(), schedule::nest_sequence(std::move(last)))}));
+    plan_.tree_by = kModel;
+  }
+
+  // --- storage
+
+  schedule::LoopName once_a_tile() const { return {form_.scores->name, key_tiles()}; }
+  schedule::LoopName once_a_block() const { return {form_.scores->name, blocks_.inmost()}; }
+
+  schedule::PlannedStage& stage(const std::string& tensor, const schedule::LoopName& at, Memory memory) {
+    plan_.stages.push_back({.tensor = tensor, .at = at, .memory = memory});
+    return plan_.stages.back();
+  }
+
+  // Element by element of these dimensions, the row before them; the others are places of the block.
+  void in_threads(const std::string& tensor, const std::vector<ir::Index>& indices, const std::string& first,
+                  std::vector<LayoutIndex> digits) {
+    schedule::PlannedStage& own = stage(tensor, once_a_tile(), Memory::Register);
+    if (!first.empty()) own.dimensions.push_back(first);
+    LayoutIndex row;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      const std::string name = dimension_name(tensor, d), loop = *indices[d].affine.as_symbol();
+      own.dimensions.push_back(name);
+      if (loop == form_.row) row = {name};
+      if (loop == form_.key)
+        for (LayoutIndex& digit : digits) digit.dimension = name;
+      if (loop != form_.row && loop != form_.key) own.layout.push_back({name});
+    }
+    own.layout.push_back(row);
+    own.layout.insert(own.layout.end(), digits.begin(), digits.end());
+  }
+
+  void registers() {
+    stage(written(*form_.scores), once_a_tile(), Memory::Register);
+    stage(sum_, once_a_block(), Memory::Register);
+    const LayoutIndex in_run{"", LayoutIndex::Part::WithinTile, schedule::Elements{kRun}};
+    if (form_.share)
+      in_threads(written(*form_.weight), form_.weight->writes[0].indices, "",
+                 {{"", LayoutIndex::Part::TileOfSome, schedule::Elements{kRun}, kRuns},
+                  {"", LayoutIndex::Part::Tile, schedule::Elements{kRun * kRuns}},
+                  in_run});
+    for (const auto& [parts, threads, sum] :
+         {std::tuple{tops_, top_halves_, form_.maximum}, {parts_, part_halves_, form_.total}}) {
+      const std::string part = parts + "_part", half = threads + "_part";
+      in_threads(parts, sum->writes[0].indices, part,
+                 {{part, LayoutIndex::Part::Tile, schedule::Elements{kRun}},
+                  {part, LayoutIndex::Part::WithinTile, schedule::Elements{kRun}}});
+      in_threads(threads, sum->writes[0].indices, half, {{half}});
+    }
+    const std::vector<const ir::Statement*> all = form_.all();
+    for (std::size_t i = 0; i + 1 < after_.size(); ++i) {
+      const ir::Statement& s = form_.share && i == 0 ? *form_.product : *form_.after[i - (form_.share ? 1 : 0)];
+      if (schedule::stays_inside(program_, written(s), s, all))
+        stage(written(s), {after_[i], within_tile(form_.column)}, Memory::Register);
+    }
+  }
+
+  void shared() {
+    for (const auto& [tensor, at] :
+         {std::pair{maximum(), once_a_block()}, {total(), once_a_block()}, {old(), once_a_tile()}})
+      stage(tensor, at, Memory::Shared);
+    rows_of_keys(scores()).pad = kChunk;
+    rows_of_keys(operand_weights());
+    plan_.steps.emplace_back(schedule::PlannedSwizzle{written(operand_weights()), kChunk});
+    operand(*form_.queries, once_a_block());
+    operand(*form_.keys, once_a_tile());
+    operand(*form_.values, once_a_tile());
+  }
+
+  // Of a tensor at every row and key: rows of neighbouring keys.
+  schedule::PlannedStage& rows_of_keys(const ir::Statement& s) {
+    schedule::PlannedStage& own = stage(written(s), once_a_tile(), Memory::Shared);
+    std::string row, key;
+    for (std::size_t d = 0; d < s.writes[0].indices.size(); ++d) {
+      const std::string name = dimension_name(written(s), d), loop = *s.writes[0].indices[d].affine.as_symbol();
+      own.dimensions.push_back(name);
+      if (loop == form_.row) row = name;
+      if (loop == form_.key) key = name;
+      if (loop != form_.row && loop != form_.key) own.layout.push_back({name});
+    }
+    own.layout.insert(own.layout.end(), {{row}, {key}});
+    return own;
+  }
+
+  // As it lies in memory, 16 bytes at a time, in rows whose matrices are in other banks.
+  void operand(const ir::Load& load, const schedule::LoopName& at) {
+    schedule::PlannedStage& own = stage(load.buffer, at, Memory::Shared);
+    std::vector<schedule::CopyLoop> loops;
+    for (std::size_t d = 0; d < load.indices.size(); ++d) {
+      const std::string loop = *load.indices[d].affine.as_symbol();
+      const std::int64_t box = loop == form_.row      ? tile_.rows
+                               : loop == form_.key    ? tile_.keys
+                               : loop == form_.step   ? sizes_.steps
+                               : loop == form_.column ? sizes_.columns
+                                                      : 1;
+      loops.push_back({dimension_name(load.buffer, d), box});
+      own.dimensions.push_back(loops.back().name);
+      own.layout.push_back({loops.back().name});
+      if (loop == form_.row && sizes_.rows % tile_.rows != 0)
+        plan_.steps.emplace_back(schedule::PlannedPad{load.buffer, loops.back().name, tile_.rows});
+    }
+    own.copy_loops = own.dimensions;
+    const std::int64_t row = loops.back().extent;
+    if ((row & (row - 1)) == 0)
+      plan_.steps.emplace_back(schedule::PlannedSwizzle{load.buffer, kChunk});
+    else
+      own.pad = row / kChunk % 2 == 0 ? kChunk : 0;
+    for (schedule::PlannedStep& step :
+         schedule::copy_by_threads(load.buffer + ".in", std::move(loops), tile_.warps() * ir::kLanes, kChunk))
+      plan_.steps.push_back(std::move(step));
+  }
+
+  // --- warps and blocks
+
+  void to_warps(const Names& statements, const std::string& lanes) {
+    for (const std::string& s : statements) {
+      plan_.steps.emplace_back(schedule::PlannedBind{s, warps(), LoopKind::Warp});
+      if (!lanes.empty()) plan_.steps.emplace_back(schedule::PlannedBind{s, lanes, LoopKind::Lane});
+    }
+  }
+
+  void bind() {
+    std::string lane = "lane";
+    while (taken(lane)) lane += "_";
+    Names threads = weights_;
+    for (const std::string& parts : {tops_, top_halves_, parts_, part_halves_})
+      threads = with(threads, {parts + ".init", parts + ".update"});
+    for (const std::string& s : threads) plan_.steps.emplace_back(schedule::PlannedFuse{s, {own_rows(), half()}, lane});
+    to_warps(threads, lane);
+    to_warps({form_.maximum_init->name, old(), form_.maximum->name, total() + ".scale"}, own_rows());
+    to_warps(with(tiled(), {sum_init_, sum_ + ".scale", sum_update_, after_.front()}), "");
+    blocks_.bind(form_.scores->name, "b", plan_.steps);
+    if (tile_.depth > 1)
+      for (const ir::Load* load : {form_.keys, form_.values})
+        plan_.steps.emplace_back(schedule::PlannedPipeline{load->buffer, once_a_tile(), tile_.depth});
+    plan_.steps.emplace_back(schedule::PlannedTensorize{{form_.scores->name, own_rows()}, of_scores_->name});
+    plan_.steps.emplace_back(schedule::PlannedTensorize{{sum_update_, own_rows()}, of_product_->name});
+  }
+
+  bool taken(const std::string& name) const {
+    return std::ranges::any_of(form_.all(), [&](const ir::Statement* s) {
+      return std::ranges::find(s->iterators, name) != s->iterators.end();
+    });
+  }
+};
+
+}  // namespace
+
+AttentionPlan plan_attention_by_warps(const AttentionNest& nest) { return WarpAttentionPlanner(nest).run(); }
+
+}  // namespace polyte::poly
