@@ -216,13 +216,7 @@ class Compiler {
       add_loads(step, store.value, statement);
       return step;
     }
-    if (store.atomic) {  // its element is read and written at once
-      loaded_.insert(key(store.buffer, store.indices[0], store.lanes));
-      add_loads(step, store.value, statement);
-      forget();
-      add_parts(step, statement, store.buffer, store.indices[0], store.lanes, {}, true, size_in_bytes(place.dtype));
-      return step;
-    }
+    if (store.atomic) loaded_.insert(key(store.buffer, store.indices[0], store.lanes));  // read and written at once
     std::int64_t most = kMostBytes;
     if (store.async) {  // in one piece from memory to memory
       const auto& load = std::get<Load>(store.value->op);
@@ -238,6 +232,7 @@ class Compiler {
     last_ = {place_key, std::make_shared<bool>(false)};
     loaded_.insert(place_key);
     add_parts(step, statement, store.buffer, store.indices[0], store.lanes, {}, true, most);
+    if (store.atomic) forget();
     return step;
   }
 

@@ -64,8 +64,9 @@ TEST_CASE("networks on a GPU: attention that no single pass takes is handed back
     options.jobs = 1;
     options.exact = exact;
     options.arm = driver::Arm::Template;
-    const driver::ScheduledModel model = driver::schedule_model(
-        net.finish(net.like("x", "MatMul", {net.unary("Softmax", scores), values})), gpu::testing::gpu("h100"), options);
+    const driver::ScheduledModel model =
+        driver::schedule_model(net.finish(net.like("x", "MatMul", {net.unary("Softmax", scores), values})),
+                               gpu::testing::gpu("h100"), options);
     const bool handed_back = std::ranges::any_of(model.notes, [](const std::string& note) {
       return note.find("it is not computed in one pass; split between") != std::string::npos;
     });
