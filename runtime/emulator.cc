@@ -105,7 +105,10 @@ std::uint64_t Emulator::State::touch_own(Fibre& fibre, const char* address, cons
 
 // Who has updated the byte since anybody else could have come between.
 Touch Emulator::State::with_others(const Touch& before, Touch now, bool in_shared) const {
-  now.atomic = true;
+  const bool is_ours = before.epoch >= block_epochs.back();
+  // What the thread itself wrote plainly just before is no more atomic for its update.
+  now.atomic = before.atomic || before.epoch != now.epoch || is_before_warp_met(before, now);
+  now.on_plain = !in_shared && is_ours && (!before.atomic || before.on_plain);
   if (!before.atomic || before.epoch < block_epochs.front()) return now;
   now.many_blocks = !in_shared && (before.many_blocks || before.epoch < block_epochs.back());
   if (before.epoch != now.epoch || is_before_warp_met(before, now)) return now;
@@ -146,7 +149,8 @@ std::uint64_t Emulator::State::touch(Fibre& fibre, const char* address, const po
     };
     if (byte.in_flight) return report("it is being copied meanwhile, and nobody has waited for it");
     if ((!write || atomic) && !byte.defined && !is_undefined_move(access, i, read)) return report("never written");
-    const bool in_order = atomic && byte.write.atomic;
+    const bool in_order =
+        atomic && byte.write.atomic && (!byte.write.on_plain || byte.write.epoch >= block_epochs.back());
     auto race = in_order ? std::nullopt : conflict(byte.write, now, region == &shared);
     if (!race && write) race = conflict(byte.read, now, region == &shared);
     if (race) return report("race of " + *race);

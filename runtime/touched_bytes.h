@@ -15,6 +15,7 @@ struct Touch {
   // Other threads too, of this epoch; of other warps; of other blocks of this launch.
   bool many : 1 = false, many_warps : 1 = false, many_blocks : 1 = false;
   bool atomic : 1 = false;
+  bool on_plain : 1 = false;  // atomic, and its block has written plainly in this launch: other blocks race
 };
 struct Byte {
   Touch write, read;

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <span>
 #include <sstream>
+#include <tuple>
 
 #include "codegen/cpu/link.h"
+#include "codegen/nvptx/assembler.h"
 #include "ir/program_text.h"
 #include "runtime/shared_library.h"
 #include "schedule/script/replay.h"
@@ -155,12 +158,16 @@ codegen::Target gpu(const std::string& name) {
   return {*machine, TargetKind::Cuda};
 }
 
+// Many tests ask for the same ones, whose proofs take a second each.
 schedule::State scheduled(const KernelFile& file, const ir::Values& sizes, const Machine& machine) {
+  static std::map<std::tuple<std::string, ir::Values, std::string>, schedule::State> known;
+  const std::tuple key{file.program + file.script, sizes, machine.cpu + codegen::architecture_of(*machine.gpu)};
+  if (const auto found = known.find(key); found != known.end()) return found->second;
   auto program = std::make_shared<const ir::Program>(ir::parse_program(file.program, file.name));
   if (!sizes.empty()) program = std::make_shared<const ir::Program>(ir::bind(*program, sizes));
   const auto state = schedule::replay(program, schedule::parse_script(file.script, file.name), machine, {});
   if (!state) throw InternalError(file.name + ": " + schedule::to_string(state.error(), file.name, ""));
-  return *state;
+  return known.emplace(key, *state).first->second;
 }
 
 Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs, const ir::Values& sizes,

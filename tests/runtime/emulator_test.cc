@@ -98,6 +98,15 @@ TEST_CASE("emulator: atomic updates are ordered among themselves, and with nothi
   };
   CHECK(races([](Thread& t, Run& r) { t.thread == 9 ? void(read(t, &r.x[0])) : update(t, &r.x[0]); }));
   CHECK(races([](Thread& t, Run& r) { t.thread == 9 ? write(t, &r.x[0], 0) : update(t, &r.x[0]); }));
+  CHECK(races([](Thread& t, Run& r) {  // what one thread begins with, the others update
+    if (t.thread == 0) write(t, &r.x[0], 0);
+    update(t, &r.x[0]);
+  }));
+  CHECK(run([](Thread& t, Run& r) {
+          if (t.thread == 0) write(t, &r.x[0], 0);
+          meet(t);
+          update(t, &r.x[0]);
+        }).faults.empty());
   CHECK(races([](Thread& t, Run& r) {  // the last one that updates reads
     update(t, &r.x[0]);
     read(t, &r.x[0]);
@@ -128,6 +137,11 @@ TEST_CASE("emulator: blocks update atomically, and none of them sees what comes 
           meet(t);
           if (t.block[0] == 2) read(t, &r.x[0]);
         }).find("several blocks of the same launch") != std::string::npos);
+  CHECK(by_blocks([](Thread& t, Run& r) {
+          if (t.block[0] == 0 && t.thread == 0) write(t, &r.x[0], 0);
+          meet(t);
+          update(t, &r.x[0]);
+        }).find("race of") != std::string::npos);
   CHECK(by_blocks([](Thread& t, Run& r) {
           update(t, &r.x[static_cast<std::size_t>(t.block[0])]);
           meet(t);
