@@ -73,7 +73,7 @@ def certificate_of(polyte, program, script, sizes, to, *options):
     return to.exists()
 
 
-TARGET = "x86:skylake-avx512"  # some examples ask for its registers
+TARGET = "x86_64:skylake-avx512"  # some examples ask for its registers
 
 
 def note(script, key):
