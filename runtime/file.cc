@@ -151,7 +151,7 @@ void OutputFile::give_name() {
     status = linkat(AT_FDCWD, file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
   } while (status != 0 && errno == EEXIST);
   if (status != 0) refuse_errno(path_, "cannot be written: ");
-  temporary_ = name;
+  temporary_ = std::move(name);  // a copy could find no memory, and the file would stay
 }
 
 void OutputFile::finish() {
