@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/relations.h"
+#include "poly/attention_base.h"
 #include "poly/attention_tile.h"
 #include "poly/attention_warps.h"
 #include "poly/shared_nest.h"
@@ -21,26 +22,17 @@ using schedule::Param;
 using schedule::tiles_of;
 using schedule::within_tile;
 
-constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
 constexpr std::int64_t kVector = 4;  // numbers of an access
 constexpr double kBytes = 4;         // of a number
-constexpr std::int64_t kFewestKeys = 16, kMostColumns = 128;
 
-using Names = std::vector<std::string>;
-
-class AttentionPlanner {
+class AttentionPlanner : AttentionBase {
  public:
-  explicit AttentionPlanner(const AttentionNest& nest) : nest_(nest), form_(nest.form), program_(*nest.program) {}
+  explicit AttentionPlanner(const AttentionNest& nest) : AttentionBase(nest) {}
 
   AttentionPlan run() {
     if (is_unfit()) return {std::nullopt, ""};
-    sizes_ = {.rows = extent(form_.row), .keys = extent(form_.key), .steps = extent(form_.step)};
-    sizes_.columns = iterations_of(*nest_.reference, *form_.product, form_.column);
-    for (const std::string& loop : form_.batch) sizes_.batches *= extent(loop);
     tile_ = choose_attention_tile(sizes_, *nest_.machine->gpu);
-    const double others =
-        nest_.is_one ? row_cycles(sizes_, *nest_.machine->gpu)
-                     : least_launch_cycles(sizes_, *nest_.machine->gpu, nest_.machine->gpu->f32_fma_a_cycle, kBytes);
+    const double others = cycles_apart(nest_.machine->gpu->f32_fma_a_cycle, kBytes);
     const std::string why = attention_note(nest_, tile_.cycles, others);
     if (tile_.rows == 0 || tile_.cycles >= others) return {std::nullopt, why};
     plan_.number = nest_.number;
@@ -56,21 +48,9 @@ class AttentionPlanner {
   }
 
  private:
-  const AttentionNest& nest_;
-  const schedule::SoftmaxProduct& form_;
-  const ir::Program& program_;
-  AttentionSizes sizes_;
   AttentionTile tile_;
-  BlockGrid blocks_;
-  schedule::NestPlan plan_;
-  std::string sum_, sum_init_, sum_update_, tops_, parts_;
-  Names scored_, after_, every_;  // statements along rows and keys; behind the pass; before the rewrite, all of them
-
-  static const std::string& written(const ir::Statement& s) { return s.writes[0].buffer; }
-  std::int64_t extent(const std::string& loop) const { return iterations_of(*nest_.reference, *form_.scores, loop); }
-  const std::string& maximum() const { return written(*form_.maximum); }
-  const std::string& total() const { return written(*form_.total); }
-  std::string old() const { return maximum() + ".old"; }
+  std::string tops_, parts_;
+  Names scored_, every_;  // statements along rows and keys; before the rewrite, all of them
 
   // Other types, few keys, rows that no block has the room for; or the sums themselves are a result.
   bool is_unfit() const {
@@ -79,29 +59,17 @@ class AttentionPlanner {
       if (is_other(written(*s))) return true;
     for (const ir::Load* load : {form_.queries, form_.keys, form_.values})
       if (is_other(load->buffer)) return true;
-    const std::int64_t columns = iterations_of(*nest_.reference, *form_.product, form_.column);
-    return extent(form_.key) < kFewestKeys || std::max(columns, extent(form_.step)) > kMostColumns ||
-           (!form_.share && form_.after.empty());
+    return sizes_.keys < kFewestKeys || are_rows_long() || (!form_.share && form_.after.empty());
   }
 
   // --- the Program, and loops in tiles
 
-  std::string fresh(std::string name) const {
-    while (program_.find_buffer(name) || program_.find_statement(name)) name += "_";
-    return name;
-  }
-
   void names() {
-    sum_ = form_.share ? fresh(written(*form_.product) + "_u") : written(*form_.product);
-    sum_init_ = form_.share ? sum_ + ".init" : form_.product_init->name;
-    sum_update_ = form_.share ? sum_ + ".update" : form_.product->name;
     tops_ = fresh(maximum() + "_p");
     parts_ = fresh(total() + "_p");
     scored_ = {form_.scores_init->name, form_.scores->name};
     for (const ir::Statement* s : form_.made_of_scores) scored_.push_back(s->name);
     scored_.push_back(form_.weight->name);
-    if (form_.share) after_.push_back(written(*form_.product));
-    for (const ir::Statement* s : form_.after) after_.push_back(s->name);
     every_ = scored_;
     for (const ir::Statement* s : {form_.maximum_init, form_.maximum, form_.total_init, form_.total})
       every_.push_back(s->name);
@@ -115,26 +83,22 @@ class AttentionPlanner {
     plan_.deferrals.push_back({written(*form_.product), sum_});
   }
 
-  void split(const std::string& statement, const std::string& loop, const char* param) {
-    plan_.splits.emplace_back(schedule::PlannedSplit{statement, loop, Param{param}, kModel, true});
-  }
-
   void splits() {
     const std::pair<const char*, std::int64_t> params[] = {
         {"Bm", tile_.rows}, {"Bn", tile_.keys}, {"Tm", tile_.thread_rows}, {"Wn", tile_.lanes}};
     for (const auto& [name, value] : params) plan_.params.push_back({name, schedule::Elements{value}});
-    for (const std::string& s : every_) split(s, form_.row, "Bm");
+    for (const std::string& s : every_) split(s, form_.row, Param{"Bm"});
     Names keyed = scored_;
     keyed.insert(keyed.end(), {form_.maximum->name, form_.total->name, sum_update_});
-    for (const std::string& s : keyed) split(s, form_.key, "Bn");
+    for (const std::string& s : keyed) split(s, form_.key, Param{"Bn"});
     plan_.splits.emplace_back(schedule::PlannedOnline{{total(), sum_}, maximum(), tiles_of(form_.key)});
     Names moved = every_;
     moved.insert(moved.end(), {old(), total() + ".scale", sum_ + ".scale"});
-    for (const std::string& s : moved) split(s, within_tile(form_.row), "Tm");
+    for (const std::string& s : moved) split(s, within_tile(form_.row), Param{"Tm"});
     for (const auto& [sum, parts] : {std::pair{maximum(), tops_}, {total(), parts_}})
       plan_.splits.emplace_back(schedule::PlannedParts{sum, within_tile(form_.key), Param{"Wn"}, parts, kModel});
-    for (const std::string& s : scored_) split(s, within_tile(form_.key), "Wn");
-    for (const std::string& s : wide()) split(s, form_.column, "Wn");
+    for (const std::string& s : scored_) split(s, within_tile(form_.key), Param{"Wn"});
+    for (const std::string& s : wide()) split(s, form_.column, Param{"Wn"});
     plan_.reassociated.insert(form_.key);
   }
 
@@ -146,15 +110,8 @@ class AttentionPlanner {
 
   // --- the nest
 
-  std::string row_tiles() const { return tiles_of(within_tile(form_.row)); }
-  std::string own_rows() const { return within_tile(within_tile(form_.row)); }
-  std::string key_tiles() const { return tiles_of(form_.key); }
   std::string key_lanes() const { return within_tile(within_tile(form_.key)); }
   std::string own_keys() const { return tiles_of(within_tile(form_.key)); }
-
-  static NestTree leaf(const NestPath& path, const std::string& s) {
-    return nest_path(path, schedule::nest_statement(s));
-  }
 
   // Threads along rows and keys, and what is a thread's own.
   NestPath tile(const NestPath& steps = {}) const {
@@ -165,7 +122,6 @@ class AttentionPlanner {
     return joined(joined({{row_tiles()}, {within_tile(form_.column)}}, steps),
                   {{tiles_of(form_.column), LoopKind::Unrolled}, {own_rows(), LoopKind::Vector}});
   }
-  NestPath rows() const { return {{row_tiles()}, {own_rows()}}; }
   NestPath begin_parts() const { return {{row_tiles()}, {key_lanes()}, {own_rows(), LoopKind::Vector}}; }
   NestPath lanes() const { return {{within_tile(within_tile(form_.key)), LoopKind::Unrolled}}; }
 
@@ -188,26 +144,17 @@ class AttentionPlanner {
   }
 
   void tree() {
-    for (const std::string& loop : form_.batch) blocks_.add({loop, extent(loop)});
-    blocks_.add({tiles_of(form_.row), ceil_div(sizes_.rows, tile_.rows)});
-    std::vector<NestTree> body = {
-        nest_path(rows(), schedule::nest_sequence({schedule::nest_statement(form_.maximum_init->name),
-                                                   schedule::nest_statement(form_.total_init->name)})),
-        leaf(sums(), sum_init_), pass()};
+    std::vector<NestTree> body = {leaf(sums(), sum_init_), pass()};
     for (const std::string& s : after_)
       body.push_back(leaf({{row_tiles()},
                            {within_tile(form_.column)},
                            {own_rows(), LoopKind::Unrolled},
                            {tiles_of(form_.column), LoopKind::Unrolled}},
                           s));
-    plan_.tree = nest_path(blocks_.path(), schedule::nest_sequence(std::move(body)));
-    plan_.tree_by = kModel;
+    AttentionBase::tree(tile_.rows, std::move(body));
   }
 
   // --- storage
-
-  schedule::LoopName once_a_tile() const { return {form_.scores->name, key_tiles()}; }
-  schedule::LoopName once_a_block() const { return {form_.scores->name, blocks_.inmost()}; }
 
   // Digits of threads before a thread's own; `along`: the loop that the lanes share with the rows.
   void in_registers(const std::string& tensor, const ir::Access& element, const std::string& along,
@@ -268,19 +215,13 @@ class AttentionPlanner {
     stage.copy_loops = stage.dimensions;
     std::vector<schedule::CopyLoop> loops;
     for (std::size_t d = 0; d < load.indices.size(); ++d)
-      loops.push_back({stage.dimensions[d], box(*load.indices[d].affine.as_symbol())});
+      loops.push_back({stage.dimensions[d], box(*load.indices[d].affine.as_symbol(), tile_.rows, tile_.keys)});
     const bool is_along = *load.indices.back().affine.as_symbol() == last.back();
     const std::int64_t vector = is_along && pad == kVector && loops.back().extent % kVector == 0 ? kVector : 1;
     for (schedule::PlannedStep& step :
          schedule::copy_by_threads(load.buffer + ".in", std::move(loops), tile_.threads(), vector))
       plan_.steps.push_back(std::move(step));
     plan_.stages.push_back(std::move(stage));
-  }
-
-  std::int64_t box(const std::string& loop) const {
-    if (loop == form_.row) return tile_.rows;
-    if (loop == form_.key) return tile_.keys;
-    return loop == form_.step ? sizes_.steps : loop == form_.column ? sizes_.columns : 1;
   }
 
   void stage_rows() {
@@ -314,16 +255,7 @@ class AttentionPlanner {
     to_threads(tiled, {row_tiles(), key_lanes()});
     to_threads(wide(), {row_tiles(), within_tile(form_.column)});
     to_threads({form_.maximum_init->name, old(), form_.maximum->name, total() + ".scale"}, {row_tiles(), own_rows()});
-    blocks_.bind(form_.scores->name, "b", plan_.steps);
-    if (tile_.depth > 1)
-      for (const ir::Load* load : {form_.keys, form_.values})
-        plan_.steps.emplace_back(schedule::PlannedPipeline{load->buffer, once_a_tile(), tile_.depth});
-  }
-
-  bool taken(const std::string& name) const {
-    return std::ranges::any_of(form_.all(), [&](const ir::Statement* s) {
-      return std::ranges::find(s->iterators, name) != s->iterators.end();
-    });
+    bind_blocks(tile_.depth);
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include "ir/loop_program.h"
 #include "ir/relations.h"
+#include "poly/attention_base.h"
 #include "poly/attention_tile.h"
 #include "poly/shared_nest.h"
 #include "poly/sum_tile.h"
@@ -24,25 +25,20 @@ using schedule::Param;
 using schedule::tiles_of;
 using schedule::within_tile;
 
-constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
 constexpr std::int64_t kMatrixRows = 16, kMatrixColumns = 8, kMatrixSteps = 16;  // of the instruction
 constexpr std::int64_t kChunk = 8;           // numbers of 16 bytes, which ldmatrix takes
 constexpr std::int64_t kRun = 4, kRuns = 2;  // neighbouring scores of a thread; threads of a row
-constexpr std::int64_t kFewestKeys = 16, kMostColumns = 128;
 constexpr double kBytes = 2;
 
-using Names = std::vector<std::string>;
-
-class WarpAttentionPlanner {
+class WarpAttentionPlanner : AttentionBase {
  public:
-  explicit WarpAttentionPlanner(const AttentionNest& nest) : nest_(nest), form_(nest.form), program_(*nest.program) {}
+  explicit WarpAttentionPlanner(const AttentionNest& nest) : AttentionBase(nest) {}
 
   AttentionPlan run() {
     if (is_unfit()) return {std::nullopt, ""};
     const Gpu& gpu = *nest_.machine->gpu;
     tile_ = choose_warp_attention_tile(sizes_, size_in_bytes(program_.buffer(written(scores())).dtype), gpu);
-    const double others =
-        nest_.is_one ? row_cycles(sizes_, gpu) : least_launch_cycles(sizes_, gpu, gpu.bf16_tensor_fma_a_cycle, kBytes);
+    const double others = cycles_apart(gpu.bf16_tensor_fma_a_cycle, kBytes);
     const std::string why = attention_note(nest_, tile_.cycles, others);
     if (tile_.rows == 0 || tile_.cycles >= others) return {std::nullopt, why};
     plan_.number = nest_.number;
@@ -57,24 +53,12 @@ class WarpAttentionPlanner {
   }
 
  private:
-  const AttentionNest& nest_;
-  const schedule::SoftmaxProduct& form_;
-  const ir::Program& program_;
-  AttentionSizes sizes_;
   WarpAttentionTile tile_;
-  BlockGrid blocks_;
-  schedule::NestPlan plan_;
   const ir::Intrinsic *of_scores_ = nullptr, *of_product_ = nullptr;
-  std::string sum_, sum_init_, sum_update_;
-  // Maxima and sums of a row in 8 parts, then in halves; behind the pass; what each thread computes of its scores.
+  // Maxima and sums of a row in 8 parts, then in halves; what each thread computes of its scores.
   std::string tops_, top_halves_, parts_, part_halves_;
-  Names after_, weights_;
+  Names weights_;
 
-  static const std::string& written(const ir::Statement& s) { return s.writes[0].buffer; }
-  std::int64_t extent(const std::string& loop) const { return iterations_of(*nest_.reference, *form_.scores, loop); }
-  const std::string& maximum() const { return written(*form_.maximum); }
-  const std::string& total() const { return written(*form_.total); }
-  std::string old() const { return maximum() + ".old"; }
   const ir::Statement& scores() const { return *form_.made_of_scores.back(); }  // what the maximum reads
   const ir::Statement& operand_weights() const { return form_.share ? *form_.share : *form_.weight; }
 
@@ -89,11 +73,8 @@ class WarpAttentionPlanner {
     of_scores_ = instruction(*form_.scores, form_.key, form_.step);
     of_product_ = instruction(*form_.product, form_.column, form_.key);
     if (!of_scores_ || !of_product_) return true;
-    sizes_ = {.rows = extent(form_.row), .keys = extent(form_.key), .steps = extent(form_.step)};
-    sizes_.columns = iterations_of(*nest_.reference, *form_.product, form_.column);
-    for (const std::string& loop : form_.batch) sizes_.batches *= extent(loop);
-    return sizes_.keys < kFewestKeys || std::max(sizes_.columns, sizes_.steps) > kMostColumns ||
-           sizes_.steps % kMatrixSteps != 0 || sizes_.columns % kMatrixColumns != 0 || !has_whole_chunks();
+    return sizes_.keys < kFewestKeys || are_rows_long() || sizes_.steps % kMatrixSteps != 0 ||
+           sizes_.columns % kMatrixColumns != 0 || !has_whole_chunks();
   }
 
   // mma with these rows, columns and terms, of operands of 16 bits.
@@ -109,33 +90,17 @@ class WarpAttentionPlanner {
   // Rows of the operands, as they lie in memory, are whole vectors.
   bool has_whole_chunks() const {
     return std::ranges::all_of(std::vector{form_.queries, form_.keys, form_.values}, [&](const ir::Load* load) {
-      const std::string loop = *load->indices.back().affine.as_symbol();
-      const std::int64_t length = loop == form_.row      ? sizes_.rows
-                                  : loop == form_.key    ? sizes_.keys
-                                  : loop == form_.step   ? sizes_.steps
-                                  : loop == form_.column ? sizes_.columns
-                                                         : 1;
-      return length % kChunk == 0;
+      return box(*load->indices.back().affine.as_symbol(), sizes_.rows, sizes_.keys) % kChunk == 0;
     });
   }
 
   // --- the Program, and loops in tiles
 
-  std::string fresh(std::string name) const {
-    while (program_.find_buffer(name) || program_.find_statement(name)) name += "_";
-    return name;
-  }
-
   void names() {
-    sum_ = form_.share ? fresh(written(*form_.product) + "_u") : written(*form_.product);
-    sum_init_ = form_.share ? sum_ + ".init" : form_.product_init->name;
-    sum_update_ = form_.share ? sum_ + ".update" : form_.product->name;
     tops_ = fresh(maximum() + "_p"), top_halves_ = fresh(maximum() + "_h");
     parts_ = fresh(total() + "_p"), part_halves_ = fresh(total() + "_h");
     weights_ = {form_.weight->name};
     if (form_.share) weights_.push_back(form_.share->name);
-    if (form_.share) after_.push_back(written(*form_.product));
-    for (const ir::Statement* s : form_.after) after_.push_back(s->name);
   }
 
   void rewrites() {
@@ -143,10 +108,6 @@ class WarpAttentionPlanner {
       if (s != &scores()) plan_.inlined.push_back({written(*s)});
     if (form_.share) plan_.deferrals.push_back({written(*form_.product), sum_});
     plan_.reassociated = {form_.key, form_.step};
-  }
-
-  void split(const std::string& statement, const std::string& loop, schedule::TileSize size) {
-    plan_.splits.emplace_back(schedule::PlannedSplit{statement, loop, std::move(size), kModel, true});
   }
 
   Names with(Names some, const Names& more) const {
@@ -193,31 +154,23 @@ class WarpAttentionPlanner {
 
   // --- the nest
 
-  std::string key_tiles() const { return tiles_of(form_.key); }
   std::string chunk() const { return within_tile(within_tile(form_.key)); }
   std::string half() const { return tiles_of(chunk()); }
-  std::string warps() const { return tiles_of(within_tile(form_.row)); }
-  std::string own_rows() const { return within_tile(within_tile(form_.row)); }
 
-  static NestTree leaf(const NestPath& path, const std::string& s) {
-    return nest_path(path, schedule::nest_statement(s));
-  }
-
-  NestPath rows() const { return {{warps()}, {own_rows()}}; }
-  NestPath vectors() const { return {{warps()}, {own_rows()}, {half()}, {within_tile(chunk()), LoopKind::Vector}}; }
+  NestPath vectors() const { return {{row_tiles()}, {own_rows()}, {half()}, {within_tile(chunk()), LoopKind::Vector}}; }
   NestPath all_vectors() const {
-    return {{warps()},
+    return {{row_tiles()},
             {own_rows()},
             {half()},
             {tiles_of(within_tile(form_.key)), LoopKind::Unrolled},
             {within_tile(chunk()), LoopKind::Vector}};
   }
   NestPath scores_path(const NestPath& steps = {}) const {
-    return joined(joined({{warps()}}, steps),
+    return joined(joined({{row_tiles()}}, steps),
                   {{tiles_of(within_tile(form_.key)), LoopKind::Unrolled}, {own_rows()}, {chunk()}});
   }
   NestPath sums(const NestPath& steps = {}) const {
-    return joined(joined({{warps()}}, steps),
+    return joined(joined({{row_tiles()}}, steps),
                   {{tiles_of(form_.column), LoopKind::Unrolled}, {own_rows()}, {within_tile(form_.column)}});
   }
 
@@ -249,23 +202,13 @@ class WarpAttentionPlanner {
   }
 
   void tree() {
-    for (const std::string& loop : form_.batch) blocks_.add({loop, extent(loop)});
-    blocks_.add({tiles_of(form_.row), ceil_div(sizes_.rows, tile_.rows)});
     std::vector<NestTree> last;
     for (const std::string& s : after_) last.push_back(schedule::nest_statement(s));
-    plan_.tree =
-        nest_path(blocks_.path(),
-                  schedule::nest_sequence(
-                      {nest_path(rows(), schedule::nest_sequence({schedule::nest_statement(form_.maximum_init->name),
-                                                                  schedule::nest_statement(form_.total_init->name)})),
-                       leaf(sums(), sum_init_), pass(), nest_path(sums(), schedule::nest_sequence(std::move(last)))}));
-    plan_.tree_by = kModel;
+    AttentionBase::tree(tile_.rows,
+                        {leaf(sums(), sum_init_), pass(), nest_path(sums(), schedule::nest_sequence(std::move(last)))});
   }
 
   // --- storage
-
-  schedule::LoopName once_a_tile() const { return {form_.scores->name, key_tiles()}; }
-  schedule::LoopName once_a_block() const { return {form_.scores->name, blocks_.inmost()}; }
 
   schedule::PlannedStage& stage(const std::string& tensor, const schedule::LoopName& at, Memory memory) {
     plan_.stages.push_back({.tensor = tensor, .at = at, .memory = memory});
@@ -348,12 +291,7 @@ class WarpAttentionPlanner {
     std::vector<schedule::CopyLoop> loops;
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
       const std::string loop = *load.indices[d].affine.as_symbol();
-      const std::int64_t box = loop == form_.row      ? tile_.rows
-                               : loop == form_.key    ? tile_.keys
-                               : loop == form_.step   ? sizes_.steps
-                               : loop == form_.column ? sizes_.columns
-                                                      : 1;
-      loops.push_back({dimension_name(load.buffer, d), box});
+      loops.push_back({dimension_name(load.buffer, d), box(loop, tile_.rows, tile_.keys)});
       own.dimensions.push_back(loops.back().name);
       own.layout.push_back({loops.back().name});
       if (loop == form_.row && sizes_.rows % tile_.rows != 0)
@@ -374,7 +312,7 @@ class WarpAttentionPlanner {
 
   void to_warps(const Names& statements, const std::string& lanes) {
     for (const std::string& s : statements) {
-      plan_.steps.emplace_back(schedule::PlannedBind{s, warps(), LoopKind::Warp});
+      plan_.steps.emplace_back(schedule::PlannedBind{s, row_tiles(), LoopKind::Warp});
       if (!lanes.empty()) plan_.steps.emplace_back(schedule::PlannedBind{s, lanes, LoopKind::Lane});
     }
   }
@@ -389,18 +327,9 @@ class WarpAttentionPlanner {
     to_warps(threads, lane);
     to_warps({form_.maximum_init->name, old(), form_.maximum->name, total() + ".scale"}, own_rows());
     to_warps(with(tiled(), {sum_init_, sum_ + ".scale", sum_update_, after_.front()}), "");
-    blocks_.bind(form_.scores->name, "b", plan_.steps);
-    if (tile_.depth > 1)
-      for (const ir::Load* load : {form_.keys, form_.values})
-        plan_.steps.emplace_back(schedule::PlannedPipeline{load->buffer, once_a_tile(), tile_.depth});
+    bind_blocks(tile_.depth);
     plan_.steps.emplace_back(schedule::PlannedTensorize{{form_.scores->name, own_rows()}, of_scores_->name});
     plan_.steps.emplace_back(schedule::PlannedTensorize{{sum_update_, own_rows()}, of_product_->name});
-  }
-
-  bool taken(const std::string& name) const {
-    return std::ranges::any_of(form_.all(), [&](const ir::Statement* s) {
-      return std::ranges::find(s->iterators, name) != s->iterators.end();
-    });
   }
 };
 

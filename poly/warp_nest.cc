@@ -39,7 +39,12 @@ class WarpPlanner {
         program_(*nest.program),
         update_(nest.update()),
         statements_(nest.cluster->statements),
-        blocks_(nest.part) {}
+        blocks_(nest.part) {
+    for (const ir::Statement* s : schedule::inner_definitions(program_, statements_)) {
+      plan_.inlined.push_back({s->writes[0].buffer});  // else it would go through memory, on one lane of a warp
+      std::erase(statements_, s);
+    }
+  }
 
   std::optional<SumPlan> run() {
     if (!choose()) return std::nullopt;
@@ -56,7 +61,7 @@ class WarpPlanner {
   const SumNest& nest_;
   const ir::Program& program_;
   const ir::Statement& update_;
-  const std::vector<const ir::Statement*>& statements_;
+  std::vector<const ir::Statement*> statements_;  // but those that are inlined
   std::vector<schedule::PricedLoop> loops_;
   schedule::WarpTile tile_;
   std::vector<Side> sides_;  // rows, lanes

@@ -111,6 +111,18 @@ bool stays_inside(const ir::Program& program, const std::string& buffer, const i
   });
 }
 
+std::vector<const ir::Statement*> inner_definitions(const ir::Program& program,
+                                                    std::span<const ir::Statement* const> statements) {
+  std::vector<const ir::Statement*> inner;
+  std::ranges::copy_if(statements, std::back_inserter(inner), [&](const ir::Statement* s) {
+    const std::string& buffer = s->writes[0].buffer;
+    const auto is_writer = [&](const ir::Statement& each) { return writes(each, buffer); };
+    return s->combiner == ir::Combiner::None && !s->guard && s->writes.size() == 1 &&
+           std::ranges::count_if(program.statements, is_writer) == 1 && stays_inside(program, buffer, *s, statements);
+  });
+  return inner;
+}
+
 NestAccesses nest_accesses(const ir::Program& program, const ir::Statement& main,
                            std::span<const ir::Statement* const> others, std::vector<PricedLoop> loops) {
   NestAccesses result;

@@ -58,6 +58,10 @@ struct NestAccesses {
 bool stays_inside(const ir::Program& program, const std::string& buffer, const ir::Statement& main,
                   std::span<const ir::Statement* const> others);
 
+// Those that define, each by itself, a temporary that only others of them read: they can be written into their readers.
+std::vector<const ir::Statement*> inner_definitions(const ir::Program& program,
+                                                    std::span<const ir::Statement* const> statements);
+
 // `main`: the reduction, or the definition, whose loops these are; `others`: what runs at its points beside it. What
 // stays inside is left out.
 NestAccesses nest_accesses(const ir::Program& program, const ir::Statement& main,

@@ -81,6 +81,23 @@ bool is_plain_sum(const ir::Statement& update) {
          update.region_depth == 0 && is_float(update.values.front()->type) && has_plain_element(update);
 }
 
+// Between these two, which no region holds, nothing writes what the expression reads.
+bool stays_between(const ir::Program& program, const ir::Expr& e, const ir::Statement& first,
+                   const ir::Statement& second) {
+  const auto is = [&](const std::string& name) {
+    return std::ranges::find(program.statements, name, &ir::Statement::name);
+  };
+  const auto from = is(first.name), to = is(second.name);
+  const std::vector<const ir::Load*> loads = ir::loads_of(e);
+  return from < to && std::none_of(
+                          from + 1, to,
+                          [&](const ir::Statement& s) {
+                            return std::ranges::any_of(s.writes, [&](const ir::Access& write) {
+                              return std::ranges::find(loads, write.buffer, &ir::Load::buffer) != loads.end();
+                            });
+                          });
+}
+
 // Of a product, a factor that is an element of a definition, which may be converted.
 std::vector<const ir::Load*> factors_of(const ir::Expr& e) {
   if (const auto* load = std::get_if<ir::Load>(&e->op)) return {load};
@@ -108,7 +125,7 @@ const ir::Statement* own_definition(const ir::Program& program, const ir::Statem
   return definition && has_plain_element(*definition) ? definition : nullptr;
 }
 
-// exp(x - M[..]), M[..] being the maximum of x over more iterators than those of its own.
+// exp(x - M[..]), M[..] being the maximum of x over more iterators than those of its own, and both as they were then.
 bool is_at_most_one(const ir::Program& program, const ir::Expr& e) {
   const auto* load = std::get_if<ir::Load>(&e->op);
   for (const ir::Statement& max : program.statements) {
@@ -122,7 +139,9 @@ bool is_at_most_one(const ir::Program& program, const ir::Expr& e) {
       const auto* top = std::get_if<ir::Load>(&difference->b->op);
       const bool is_own = top && std::ranges::equal(top->indices, max.writes.front().indices, {}, &ir::Index::affine,
                                                     &ir::Index::affine);
-      if (is_own && std::ranges::is_permutation(weight->domain, max.domain)) return true;
+      if (is_own && std::ranges::is_permutation(weight->domain, max.domain) &&
+          stays_between(program, exponential->a, max, *weight))
+        return true;
     }
   }
   return false;
@@ -189,7 +208,7 @@ std::optional<DefinedQuotient> defined_quotient(const ir::Program& program, cons
     const bool is_same = !has_node(divisor, [&](const ir::ExprNode& node) {
       return std::ranges::any_of(update.reductions, [&](const std::string& it) { return uses(node, it); });
     });
-    if (is_same && !reads_own_result(update, divisor))
+    if (is_same && !reads_own_result(update, divisor) && stays_between(program, quotient->b, *definition, update))
       return DefinedQuotient{definition, cast ? ir::make_cast(value->type, quotient->a) : quotient->a, divisor};
   }
   return std::nullopt;

@@ -30,7 +30,7 @@ std::optional<CommonDivisor> common_divisor(const ir::Statement& update);
 // The same where the quotient has a definition of its own, which this update alone reads: of
 // p[i, j] = f16(e[i, j] / total[i]),  o[i, c] += f32(p[i, j]) * v[j, c]  that of p, f16(e[i, j]), and total[i]. Where p
 // is rounded to a narrower type, e has to be at most 1: exp(x - M), M being the maximum of x. Else it might be too
-// large for the type where the quotient is not.
+// large for the type where the quotient is not. Nothing writes the divisor between the two, or x and M between M and e.
 struct DefinedQuotient {
   const ir::Statement* definition = nullptr;
   ir::Expr dividend;  // over the definition's iterators, rounded as the quotient was

@@ -29,6 +29,8 @@ class GpuProduct {
                              : std::vector<WarpProduct>{}) {
     for (const IteratorFacts& fact : facts_of(kernel.reference, update()))
       loops_.push_back({fact.name, std::max<std::int64_t>(1, fact.extent), fact.reduction});
+    inlined_ = inner_definitions(program(), statements_);
+    for (const ir::Statement* s : inlined_) std::erase(statements_, s), std::erase(group_.epilogue, s);
   }
 
   Result<Filling> fill(const TemplateFile& file) {
@@ -52,7 +54,7 @@ class GpuProduct {
  private:
   const KernelSoFar& kernel_;
   StatementGroup group_;
-  std::vector<const ir::Statement*> statements_;
+  std::vector<const ir::Statement*> statements_, inlined_;
   std::vector<WarpProduct> products_;
   std::vector<PricedLoop> loops_;
   WarpTile tile_;
@@ -140,10 +142,11 @@ class GpuProduct {
     for (const PricedLoop& loop : loops_)
       if (loop.name != product.row.loop && loop.name != product.lane.loop && loop.name != product.step.loop)
         scope.lists[loop.reduction ? "outer" : "free"].push_back(loop.name);
-    for (const char* group : {"after", "result", "statement", "operand"}) scope.groups[group];
+    for (const char* group : {"inner", "after", "result", "statement", "operand"}) scope.groups[group];
+    for (const ir::Statement* s : inlined_) scope.groups["inner"].push_back({{{"inner", s->writes[0].buffer}}, {}, {}});
     for (const ir::Statement* s : group_.epilogue) scope.groups["after"].push_back({{{"after", s->name}}, {}, {}});
     for (const ir::Statement* s : statements_) scope.groups["statement"].push_back({{{"statement", s->name}}, {}, {}});
-    std::vector<const ir::Statement*> others;
+    std::vector<const ir::Statement*> others = inlined_;
     std::ranges::copy_if(statements_, std::back_inserter(others),
                          [&](const ir::Statement* s) { return s != group_.update; });
     Scope result;

@@ -9,21 +9,28 @@
 namespace polyte::fuzz {
 namespace {
 
-// Maxima and the sums that can run along with them.
+// Maxima and the sums that can run along with them. A quotient may have a definition, rounded or not, whose divisor may
+// change before the sum reads it.
 RandomProgram softmax(Random& random) {
   const bool weighs = random.chance(50), lives_on = random.chance(30), divides_terms = weighs && random.chance(50);
+  const bool defines = divides_terms && random.chance(50), rounds = defines && lives_on && random.chance(50);
   std::string text = "program f(M, N, K)\n  in    x: f64[M, N]\n";
   if (weighs) text += "  in    v: f64[N, K]\n  out   o: f64[M, K]\n";
   text += "  out   y: f64[M, N]\n\n  top[i] = max[j] x[i, j]\n";
   const std::string term = lives_on ? "e[i, j]" : "exp(x[i, j] - top[i])";
   if (lives_on) text += "  e[i, j] = exp(x[i, j] - top[i])\n";
   text += "  total[i] = sum[j in 0..N] " + term + "\n";
-  if (divides_terms)
+  if (defines) {
+    const std::string quotient = term + " / total[i]";
+    text += "  p[i, j] = " + (rounds ? "f32(" + quotient + ")" : quotient) + "\n";
+    if (random.chance(30)) text += "  T: total[i] = total[i] * 2\n";
+    text += std::string("  o[i, d] = sum[j] ") + (rounds ? "f64(p[i, j])" : "p[i, j]") + " * v[j, d]\n";
+  } else if (divides_terms)
     text += "  o[i, d] = sum[j] " + term + " / total[i] * v[j, d]\n";
   else if (weighs)
     text += "  w[i, d] = sum[j] " + term + " * v[j, d]\n  o[i, d] = w[i, d] / total[i]\n";
   text += "  y[i, j] = " + term + " / total[i]\n";
-  return {.text = text, .exact_sums = true, .tolerance = 1e-9};
+  return {.text = text, .exact_sums = true, .tolerance = rounds ? 1e-6 : 1e-9};
 }
 
 // Products of columns above a diagonal, below one, or near it: tiles of their sums are cut on either side.
