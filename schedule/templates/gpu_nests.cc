@@ -270,6 +270,9 @@ class GpuSum {
         copies.push_back({name, box(load->indices[d], sizes)});
       }
       operand.names["side"] = dimension(load->buffer, side);
+      TurnedCopy turned{copies[side].extent, 1, size_in_bytes(program().buffer(load->buffer).dtype)};
+      for (std::size_t d = side + 1; d < copies.size(); ++d) turned.neighbours *= copies[d].extent;
+      operand.names["padding"] = std::to_string(bank_padding(turned).pad);
       const CopyThreads shared = share_copy(copies, threads);
       operand.names["cut"] = shared.cut;
       operand.names["size"] = std::to_string(shared.size);

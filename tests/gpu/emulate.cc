@@ -13,6 +13,7 @@
 #include "codegen/cpu/link.h"
 #include "codegen/nvptx/assembler.h"
 #include "ir/program_text.h"
+#include "ir/warp_memory.h"
 #include "runtime/shared_library.h"
 #include "schedule/script/replay.h"
 #include "support/error.h"
@@ -114,6 +115,40 @@ std::vector<ir::LoopProgram> mutants(const ir::LoopProgram& loops,
   return all;
 }
 
+namespace {
+
+template <class Access>
+std::string line_of(const std::string& kernel, const Access& a) {
+  return kernel + ": " + a.statement + (a.write ? " writes " : " reads ") + a.buffer +
+         (a.shared ? ", shared: " : ", global: ") + std::to_string(a.requests) + " requests of " +
+         std::to_string(a.bytes) + " bytes, cost " + std::to_string(a.cost) + ", ideal " + std::to_string(a.ideal) +
+         "\n";
+}
+
+}  // namespace
+
+Traffic traffic_of(const ir::LoopProgram& loops, const ir::Environment& inputs, Memory memory) {
+  Traffic result;
+  int number = 0;
+  for (const auto& launch : ir::memory_of(loops, {}, ir::Extent::All)) {
+    const std::string kernel = loops.name + "_launch" + std::to_string(number++);
+    for (const ir::MemoryAccess& a : launch)
+      if (a.known) result.predicted += line_of(kernel, a);
+  }
+  const Emulated got = emulate(loops, inputs, {}, {.count_accesses = true}, memory);
+  REQUIRE(joined(got.faults) == "");
+  std::map<std::string, const runtime::LaunchCounts*> by_name;
+  for (const runtime::LaunchCounts& launch : got.counts) by_name[launch.kernel] = &launch;
+  for (const auto& [kernel, launch] : by_name)
+    for (const runtime::AccessCounts& a : launch->accesses) {
+      result.counted += line_of(kernel, a);
+      Traffic::Cost& sum = a.shared ? result.shared : result.global;
+      sum.cost += a.cost;
+      sum.ideal += a.ideal;
+    }
+  return result;
+}
+
 void check_barriers(const ir::LoopProgram& loops, const ir::Environment& inputs) {
   const auto no_barrier = [](const ir::Stmt& s) {
     return std::holds_alternative<ir::Barrier>(s->op) ? ir::make_block({}) : nullptr;
@@ -171,7 +206,9 @@ schedule::State scheduled(const KernelFile& file, const ir::Values& sizes, const
 }
 
 Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs, const ir::Values& sizes,
-                 const runtime::EmulatorOptions& options) {
+                 const runtime::EmulatorOptions& options, Memory memory) {
+  const auto written = runtime::Emulator::Defined::Yes;
+  const auto fresh = memory == Memory::Written ? written : runtime::Emulator::Defined::No;
   const codegen::Kernel kernel{loops, {}};
   codegen::CodegenOptions how;
   how.emulated = true;
@@ -184,18 +221,16 @@ Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs, co
   for (const ir::Buffer& buffer : loops.buffers) {
     std::vector<std::int64_t> shape;
     for (const ir::Affine& extent : buffer.shape) shape.push_back(ir::evaluate(extent, sizes));
-    const auto [at, fresh] = result.buffers.try_emplace(buffer.name, ir::make_contents(buffer.dtype, shape));
+    const auto [at, is_new] = result.buffers.try_emplace(buffer.name, ir::make_contents(buffer.dtype, shape));
     auto& bytes = at->second.bytes;
-    emulator.add_memory(buffer.name, bytes.data(), static_cast<std::int64_t>(bytes.size()),
-                        fresh ? runtime::Emulator::Defined::No : runtime::Emulator::Defined::Yes);
+    emulator.add_memory(buffer.name, bytes.data(), static_cast<std::int64_t>(bytes.size()), is_new ? fresh : written);
     pointers.push_back(bytes.data());
   }
   std::vector<std::int64_t> params;
   for (const std::string& param : loops.params) params.push_back(sizes.at(param));
   pointers.push_back(params.data());
   std::vector<std::byte> scratch(static_cast<std::size_t>(object.kernels.front().scratch.total_bytes(1)) + 64);
-  emulator.add_memory("scratch", scratch.data(), static_cast<std::int64_t>(scratch.size()),
-                      runtime::Emulator::Defined::No);
+  emulator.add_memory("scratch", scratch.data(), static_cast<std::int64_t>(scratch.size()), fresh);
   const polyte_host host = emulator.host();
   result.code = library.kernel(loops.name)(pointers.data(), scratch.data(), &host);
   if (result.code == 0) result.code = emulator.status();
