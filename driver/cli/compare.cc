@@ -210,7 +210,7 @@ void print_heading(const BenchOptions& options, const Machine& machine) {
 int run_compare(BenchOptions options) {
   if (options.schedulers.empty()) options.schedulers = {"poly", "template"};
   int status = 0;
-  const codegen::Target target = target_from(options.verb.target);
+  const codegen::Target target = target_from(options.verb.target, 0, options.verb.cuda);
   check_emulate(options.verb.emulate, target);
   find_device(options, target);
   std::vector<std::unique_ptr<Work>> works = all_work(options, status);

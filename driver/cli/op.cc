@@ -254,16 +254,13 @@ void check_device(const OpOptions& options, const codegen::Target& target) {
     problems.emplace_back("--emulate plays the threads of a GPU, the target is " + target.machine.cpu +
                           ": give --target cuda:h100 or another");
   if (options.emulate && options.bench) problems.emplace_back("--bench: what --emulate runs says nothing of time");
-  for (const std::string& kind : options.emit)
-    if (!is_gpu && is_of_device(kind))
-      problems.emplace_back("--emit " + kind + " is of a GPU's kernels, the target is " + target.machine.cpu +
-                            ": give --target cuda:h100 or another");
+  for (std::string& problem : device_kind_problems(options.emit, target)) problems.push_back(std::move(problem));
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
 int run_op(const OpOptions& options) {
   check_combination(options);
-  const codegen::Target target = target_from(options.target, options.schedule_threads);
+  const codegen::Target target = target_from(options.target, options.schedule_threads, options.cuda);
   check_device(options, target);
   nlohmann::json rows = nlohmann::json::array();
   int status = 0;
@@ -291,11 +288,7 @@ void add_op(const Verb& app) {
   add_schedule_options(verb, options->schedule);
   add_data_options(verb, options->data);
   verb.option("--target", options->target, kTargetHelp).shows_default();
-  verb.option("--emit", options->emit,
-              "print a stage: program template script refused candidates directives nest isl-schedule openscop loops "
-              "c llvm-ir asm; of a GPU sync ptx resources memory")
-      .separated()
-      .one_of(emit_kinds());
+  verb.option("--emit", options->emit, emit_help(false)).separated().one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
   verb.option("--dump-passes", options->dump_dir, kDumpPassesHelp);
   verb.option("--artifact", options->artifact,

@@ -132,7 +132,7 @@ bool is_operator(const std::string& source) {
 }
 
 std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options, int& status) {
-  const codegen::Target target = target_from(options.verb.target, options.verb.schedule_threads);
+  const codegen::Target target = target_from(options.verb.target, options.verb.schedule_threads, options.verb.cuda);
   std::vector<std::string> schedulers = options.schedulers;
   if (schedulers.empty()) schedulers = {options.verb.schedule.scheduler};
   std::vector<std::unique_ptr<Work>> works;
