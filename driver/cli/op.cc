@@ -11,6 +11,7 @@
 #include "driver/cli/pass_files.h"
 #include "driver/cli/reports.h"
 #include "driver/cli/scheduling_report.h"
+#include "driver/cli/thread_order.h"
 #include "driver/compile/describe_target.h"
 #include "driver/compile/flops.h"
 #include "driver/compile/operator.h"
@@ -26,7 +27,7 @@ struct OpOptions {
   DataOptions data;
   std::string target = "cpu:native";
   std::vector<std::string> emit;
-  std::string emit_dir, dump_dir, artifact;
+  std::string emit_dir, dump_dir, artifact, order;
   bool bench = false, json = false, time_passes = false, explain = false, emulate = false;
   int threads = 1, repetitions = 15;
   int schedule_threads = 0;  // of --threads, where it is given
@@ -180,7 +181,9 @@ int run_once(const OpOptions& options, const driver::CompiledOperator& op, std::
              double compiled_ms) {
   std::vector<runtime::Tensor> tensors = borrowed(buffers);
   driver::OperatorRunner runner(op, tensors, options.threads);
-  if (options.emulate) runner.set_emulation({.count_accesses = true});
+  runtime::EmulatorOptions emulation = emulator_options(options.order, options.emulate);
+  emulation.count_accesses = true;
+  runner.set_emulation(emulation);
   const auto start = std::chrono::steady_clock::now();
   runner.run();
   const std::string how = options.emulate ? ", emulated in " : ", ran once in ";
@@ -260,6 +263,7 @@ void check_device(const OpOptions& options, const codegen::Target& target) {
 
 int run_op(const OpOptions& options) {
   check_combination(options);
+  emulator_options(options.order, options.emulate);
   const codegen::Target target = target_from(options.target, options.schedule_threads, options.cuda);
   check_device(options, target);
   nlohmann::json rows = nlohmann::json::array();
@@ -297,6 +301,7 @@ void add_op(const Verb& app) {
   verb.flag("--bench", options->bench, "time it");
   add_device_options(verb, options->cuda);
   verb.flag("--emulate", options->emulate, "of a GPU: play its threads on this CPU, and check every access");
+  add_order_option(verb, options->order);
   verb.option("--threads", options->threads, kThreadsHelp).within(1, 1024).shows_default();
   verb.option("--repetitions", options->repetitions, "rounds of --bench").within(1, 10000).shows_default();
   verb.flag("--json", options->json, "figures of --bench as JSON");
