@@ -51,7 +51,7 @@ Lines time_lines(const nlohmann::json& row, const bench::Ratio* ratio) {
     lines[0] += format(" (%.3f of what the GPU's rates allow)", row["ceiling_fraction"].get<double>());
   if (row.contains("predicted_least"))
     lines.push_back(
-        format("predicted: at least %.3g us, by ", row["predicted_least"]["real_time"].get<double>() / 1e3) +
+        format("predicted: at least %.3g us, by ", row["predicted_least"]["nanoseconds"].get<double>() / 1e3) +
         row["predicted_least"]["bound"].get<std::string>());
   if (row.contains("bytes_per_second"))
     lines.push_back(format("%.2f GB/s of the interface", row["bytes_per_second"].get<double>() / 1e9));

@@ -208,7 +208,7 @@ nlohmann::json to_json(const Work& work, const bench::Timing* timing, double pea
     row["bytes"] = work.bytes;
   }
   const LeastTime least = least_time(work, machine);
-  if (least.seconds > 0) row["predicted_least"] = {{"real_time", least.seconds * 1e9}, {"bound", least.bound}};
+  if (least.seconds > 0) row["predicted_least"] = {{"nanoseconds", least.seconds * 1e9}, {"bound", least.bound}};
   if (timing == nullptr) return row;
   const double seconds = timing->median() * 1e-9;
   row["real_time"] = row["cpu_time"] = timing->median();
