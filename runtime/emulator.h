@@ -35,6 +35,8 @@ struct EmulatorOptions {
   bool count_accesses = false;
   bool late_copies = false;  // what is copied or multiplied meanwhile is there when it is waited for, else at once
 };
+// What differs most from an order that a person has in mind.
+inline constexpr EmulatorOptions kAdverse{.order = ThreadOrder::Random, .interleave = true, .late_copies = true};
 
 // What a kernel's launches did, all of them together.
 struct LaunchCounts {

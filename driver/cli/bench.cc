@@ -7,7 +7,7 @@ namespace {
 
 // Instead of the kernels: their schedules' proofs.
 int run_proofs(const BenchOptions& options) {
-  const Machine machine = target_from(options.verb.target).machine;
+  const Machine machine = target_from(options.verb.target, 0, options.verb.cuda).machine;
   std::vector<std::string> schedulers = options.schedulers;
   if (schedulers.empty()) schedulers = {options.verb.schedule.scheduler};
   std::vector<ProofCost> costs;
@@ -28,7 +28,7 @@ int run_bench(const BenchOptions& options) {
   if (options.proof) return run_proofs(options);
   int status = 0;
   std::vector<std::unique_ptr<Work>> works = all_work(options, status);
-  const Machine machine = target_from(options.verb.target).machine;
+  const Machine machine = target_from(options.verb.target, 0, options.verb.cuda).machine;
   const Figures figures = time_all(works, options, machine);
   nlohmann::json rows = nlohmann::json::array();
   for (std::size_t i = 0; i < works.size(); ++i) {

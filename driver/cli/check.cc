@@ -138,7 +138,8 @@ void add_check(const Verb& app) {
   verb.option("--group", options->group, "of a model: the group, where it is not the one that the header names");
   verb.option("--target", options->target, kTargetHelp).shows_default();
   verb.flag("--bits", options->bits,
-            "of a model: every group by every scheduler, 1 and 2 threads, interpreter: equal bits");
+            "of a model: every group by every scheduler, with 1 and 2 threads (of a GPU, emulated in order and in a "
+            "random order) and in the interpreter: equal bits");
   verb.option("--certificate", options->certificate, "write what the verdict rests on (docs/certificate.md)");
   verb.flag("--no-proof", options->no_proof, "replay only: with --certificate, another judge decides");
   verb.flag("--by-execution", options->by_execution, "decide by interpreting the loops (sizes must be bound)");

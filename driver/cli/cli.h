@@ -11,6 +11,7 @@
 #include "codegen/target.h"
 #include "driver/cli/verb.h"
 #include "driver/compile/build_kernel.h"
+#include "runtime/cuda_options.h"
 #include "runtime/emulator.h"
 #include "runtime/fill.h"
 #include "runtime/tensor.h"
@@ -122,8 +123,8 @@ inline constexpr const char* kThreadsHelp =
 inline constexpr const char* kTargetHelp =
     "cpu:native, a processor of the same kind by LLVM's name (cpu:NAME), one of another (aarch64:NAME), or a GPU "
     "(cuda:h100)";
-// `threads`: that schedules are made for; 0: as many as processors.
-codegen::Target target_from(const std::string& text, int threads = 0);
+// `threads`: that schedules are made for; 0: as many as processors. `cuda`: of cuda:native.
+codegen::Target target_from(const std::string& text, int threads = 0, const runtime::CudaOptions& cuda = {});
 
 std::string read_text_file(const std::string& path);  // UserError(InvalidInput)
 void make_folder(const std::string& path);            // with those above it; UserError(InvalidInput)
@@ -134,6 +135,8 @@ void write_file(const std::string& path, const std::string& contents);
 std::string emit_c(std::span<const driver::BuiltKernel> kernels, const Machine& machine);
 std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kernel, const codegen::Target& target);
 const std::vector<std::string>& emit_kinds();
-bool is_of_device(const std::string& kind);  // a kind that only a GPU's kernel has
+std::string emit_help(bool of_model);  // of --emit: what it takes
+// A line for each kind that only a GPU's kernels have, where the target is none.
+std::vector<std::string> device_kind_problems(const std::vector<std::string>& kinds, const codegen::Target& target);
 
 }  // namespace polyte::cli

@@ -42,11 +42,17 @@ std::string format(const char* form, double value) {
   return text;
 }
 
+// Beside what was measured, or in its place, the least that the GPU's rates predict.
 Lines time_lines(const nlohmann::json& row, const bench::Ratio* ratio) {
-  Lines lines = {format("%.1f us", row["real_time"].get<double>() / 1e3)};
+  Lines lines = {"not measured"};
+  if (row.contains("real_time")) lines[0] = format("%.1f us", row["real_time"].get<double>() / 1e3);
   if (row.contains("peak_fraction")) lines[0] += format(" (%.3f of the FMA peak)", row["peak_fraction"].get<double>());
   if (row.contains("ceiling_fraction"))
     lines[0] += format(" (%.3f of what the GPU's rates allow)", row["ceiling_fraction"].get<double>());
+  if (row.contains("predicted_least"))
+    lines.push_back(
+        format("predicted: at least %.3g us, by ", row["predicted_least"]["nanoseconds"].get<double>() / 1e3) +
+        row["predicted_least"]["bound"].get<std::string>());
   if (row.contains("bytes_per_second"))
     lines.push_back(format("%.2f GB/s of the interface", row["bytes_per_second"].get<double>() / 1e9));
   if (!ratio) return lines;
@@ -210,7 +216,7 @@ void print_heading(const BenchOptions& options, const Machine& machine) {
 int run_compare(BenchOptions options) {
   if (options.schedulers.empty()) options.schedulers = {"poly", "template"};
   int status = 0;
-  const codegen::Target target = target_from(options.verb.target);
+  const codegen::Target target = target_from(options.verb.target, 0, options.verb.cuda);
   check_emulate(options.verb.emulate, target);
   find_device(options, target);
   std::vector<std::unique_ptr<Work>> works = all_work(options, status);
@@ -228,7 +234,7 @@ int run_compare(BenchOptions options) {
     }
     row["outputs"] = verdicts[i];
     row["script"] = works[i]->script;
-    times.push_back(!ratio ? Lines{"not measured"} : time_lines(row, i == 0 ? nullptr : &*ratio));
+    times.push_back(time_lines(row, i == 0 || !ratio ? nullptr : &*ratio));
     rows.push_back(std::move(row));
   }
   if (options.json) {

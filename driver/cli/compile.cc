@@ -24,6 +24,7 @@ struct CompileOptions {
   std::vector<std::string> emit;
   std::string emit_dir, dump_dir;
   bool explain = false, time_passes = false, json = false;
+  bool names_device = false;  // whether --device or --driver is given
 };
 
 std::string groups_text(const driver::ScheduledModel& model) {
@@ -165,12 +166,17 @@ void check_combination(const CompileOptions& options) {
     throw UserError(ExitStatus::Usage, "--emit of several kinds needs --emit-dir DIR");
   if (options.json && (options.explain || (!options.emit.empty() && options.emit_dir.empty())))
     throw UserError(ExitStatus::Usage, "--json with --explain or --emit: stdout has room for one of them");
+  if (options.names_device && options.verb.target != "cuda:native")
+    throw UserError(ExitStatus::Usage, "--device and --driver say which GPU --target cuda:native asks, the target is " +
+                                           options.verb.target);
 }
 
 int run_compile(const CompileOptions& options) {
   check_combination(options);
-  const codegen::Target target = target_from(options.verb.target, options.verb.schedule_threads);
+  const codegen::Target target = target_from(options.verb.target, options.verb.schedule_threads, options.verb.cuda);
   check_emulate(options.verb.emulate, target);
+  if (const auto problems = device_kind_problems(options.emit, target); !problems.empty())
+    throw UserError(ExitStatus::Usage, problems);
   check_files(options, {options.model});
   frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
   std::vector<std::string> external;
@@ -200,14 +206,11 @@ void add_compile(const Verb& app) {
   verb.option("model", options->model, "an ONNX file").required();
   verb.option("-o,--output", options->output, "the artifact to write");
   add_model_options(verb, options->verb);
+  add_device_options(verb, options->verb.cuda);
   verb.option("--threads", options->verb.schedule_threads, "that schedules are made for; 0: as many as processors")
       .within(0, 1024)
       .shows_default();
-  verb.option("--emit", options->emit,
-              "print stages: graph groups program template script refused candidates directives nest isl-schedule "
-              "openscop loops c llvm-ir asm")
-      .separated()
-      .one_of(emit_kinds());
+  verb.option("--emit", options->emit, emit_help(true)).separated().one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
   verb.option("--dump-passes", options->dump_dir, kDumpPassesHelp);
   verb.flag("--explain", options->explain, "why operators were fused or not, and what was decided for each kernel");
@@ -216,7 +219,10 @@ void add_compile(const Verb& app) {
             "of a GPU: also code that plays its threads on a CPU, for run --emulate");
   verb.flag("--time-passes", options->time_passes, "how long each stage took and the memory it needed, on stderr");
   verb.example("polyte compile digits.onnx --scheduler poly -o digits.polyte");
-  verb.calls([options] { return run_compile(*options); });
+  verb.calls([options, verb] {
+    options->names_device = verb.is_given("--device") || verb.is_given("--driver");
+    return run_compile(*options);
+  });
 }
 
 }  // namespace polyte::cli

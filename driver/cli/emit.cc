@@ -136,11 +136,12 @@ std::string candidates_text(const ir::Program& program, const Machine& machine) 
 
 std::string sync_text(const ir::LoopProgram& program) { return SyncPrinter().text(program); }
 
-}  // namespace
-
+// A kind that only a GPU's kernel has.
 bool is_of_device(const std::string& kind) {
   return kind == "sync" || kind == "ptx" || kind == "resources" || kind == "memory" || kind == "sass";
 }
+
+}  // namespace
 
 const std::vector<std::string>& emit_kinds() {
   static const std::vector<std::string> kinds{"graph",    "groups",     "program",    "template", "script",
@@ -148,6 +149,27 @@ const std::vector<std::string>& emit_kinds() {
                                               "openscop", "loops",      "c",          "llvm-ir",  "asm",
                                               "sync",     "ptx",        "resources",  "memory",   "sass"};
   return kinds;
+}
+
+std::string emit_help(bool of_model) {
+  std::string text = of_model ? "print stages:" : "print a stage:";
+  const auto add = [&](bool device) {
+    for (const std::string& kind : emit_kinds())
+      if (is_of_device(kind) == device && (of_model || (kind != "graph" && kind != "groups"))) text += " " + kind;
+  };
+  add(false);
+  text += "; of a GPU's kernels";
+  add(true);
+  return text;
+}
+
+std::vector<std::string> device_kind_problems(const std::vector<std::string>& kinds, const codegen::Target& target) {
+  std::vector<std::string> problems;
+  for (const std::string& kind : kinds)
+    if (target.kind != TargetKind::Cuda && is_of_device(kind))
+      problems.push_back("--emit " + kind + " is of a GPU's kernels, the target is " + target.machine.cpu +
+                         ": give --target cuda:h100 or another");
+  return problems;
 }
 
 std::string emit_c(std::span<const driver::BuiltKernel> kernels, const Machine& machine) {

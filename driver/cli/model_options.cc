@@ -248,7 +248,7 @@ LoadedModel load_model(const std::string& path, const ModelVerbOptions& options,
     throw UserError(ExitStatus::Artifact, path + ": not an artifact: it does not begin as a zip file");
   if (path.ends_with(".program"))
     throw UserError(ExitStatus::Usage, path + ": Program text, expected an artifact or an ONNX file; see polyte op");
-  const codegen::Target target = target_from(options.target, options.schedule_threads);
+  const codegen::Target target = target_from(options.target, options.schedule_threads, options.cuda);
   check_emulate(options.emulate, target);
   frontend::ImportOptions import = import_options(options);
   std::vector<std::string> files;

@@ -17,7 +17,7 @@ struct ModelVerbOptions {
   int schedule_threads = 0;       // that schedules are made for; 0: as many as processors
   std::string fusion;             // a file
   std::string require_signature;  // a file of public keys: of run
-  runtime::CudaOptions cuda;      // which GPU: of run, bench and compare
+  runtime::CudaOptions cuda;      // which GPU: of run, bench and compare; of compile for cuda:native
   bool emulate = false;           // of a GPU: code that plays its threads on a CPU: of compile and run
 };
 void add_device_options(const Verb& verb, runtime::CudaOptions& options);

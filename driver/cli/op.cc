@@ -11,6 +11,7 @@
 #include "driver/cli/pass_files.h"
 #include "driver/cli/reports.h"
 #include "driver/cli/scheduling_report.h"
+#include "driver/cli/thread_order.h"
 #include "driver/compile/describe_target.h"
 #include "driver/compile/flops.h"
 #include "driver/compile/operator.h"
@@ -26,7 +27,7 @@ struct OpOptions {
   DataOptions data;
   std::string target = "cpu:native";
   std::vector<std::string> emit;
-  std::string emit_dir, dump_dir, artifact;
+  std::string emit_dir, dump_dir, artifact, order;
   bool bench = false, json = false, time_passes = false, explain = false, emulate = false;
   int threads = 1, repetitions = 15;
   int schedule_threads = 0;  // of --threads, where it is given
@@ -180,7 +181,9 @@ int run_once(const OpOptions& options, const driver::CompiledOperator& op, std::
              double compiled_ms) {
   std::vector<runtime::Tensor> tensors = borrowed(buffers);
   driver::OperatorRunner runner(op, tensors, options.threads);
-  if (options.emulate) runner.set_emulation({.count_accesses = true});
+  runtime::EmulatorOptions emulation = emulator_options(options.order, options.emulate);
+  emulation.count_accesses = true;
+  runner.set_emulation(emulation);
   const auto start = std::chrono::steady_clock::now();
   runner.run();
   const std::string how = options.emulate ? ", emulated in " : ", ran once in ";
@@ -254,16 +257,14 @@ void check_device(const OpOptions& options, const codegen::Target& target) {
     problems.emplace_back("--emulate plays the threads of a GPU, the target is " + target.machine.cpu +
                           ": give --target cuda:h100 or another");
   if (options.emulate && options.bench) problems.emplace_back("--bench: what --emulate runs says nothing of time");
-  for (const std::string& kind : options.emit)
-    if (!is_gpu && is_of_device(kind))
-      problems.emplace_back("--emit " + kind + " is of a GPU's kernels, the target is " + target.machine.cpu +
-                            ": give --target cuda:h100 or another");
+  for (std::string& problem : device_kind_problems(options.emit, target)) problems.push_back(std::move(problem));
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
 int run_op(const OpOptions& options) {
   check_combination(options);
-  const codegen::Target target = target_from(options.target, options.schedule_threads);
+  emulator_options(options.order, options.emulate);
+  const codegen::Target target = target_from(options.target, options.schedule_threads, options.cuda);
   check_device(options, target);
   nlohmann::json rows = nlohmann::json::array();
   int status = 0;
@@ -291,11 +292,7 @@ void add_op(const Verb& app) {
   add_schedule_options(verb, options->schedule);
   add_data_options(verb, options->data);
   verb.option("--target", options->target, kTargetHelp).shows_default();
-  verb.option("--emit", options->emit,
-              "print a stage: program template script refused candidates directives nest isl-schedule openscop loops "
-              "c llvm-ir asm; of a GPU sync ptx resources memory")
-      .separated()
-      .one_of(emit_kinds());
+  verb.option("--emit", options->emit, emit_help(false)).separated().one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
   verb.option("--dump-passes", options->dump_dir, kDumpPassesHelp);
   verb.option("--artifact", options->artifact,
@@ -304,6 +301,7 @@ void add_op(const Verb& app) {
   verb.flag("--bench", options->bench, "time it");
   add_device_options(verb, options->cuda);
   verb.flag("--emulate", options->emulate, "of a GPU: play its threads on this CPU, and check every access");
+  add_order_option(verb, options->order);
   verb.option("--threads", options->threads, kThreadsHelp).within(1, 1024).shows_default();
   verb.option("--repetitions", options->repetitions, "rounds of --bench").within(1, 10000).shows_default();
   verb.flag("--json", options->json, "figures of --bench as JSON");

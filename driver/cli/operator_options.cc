@@ -235,8 +235,8 @@ driver::KernelOptions kernel_options(const ScheduleOptions& options, const ir::P
   return result;
 }
 
-codegen::Target target_from(const std::string& text, int threads) {
-  codegen::Target target = driver::target_named(text);
+codegen::Target target_from(const std::string& text, int threads, const runtime::CudaOptions& cuda) {
+  codegen::Target target = driver::target_named(text, cuda);
   if (threads > 0) target.machine.cores = threads;
   return target;
 }

@@ -10,6 +10,7 @@
 #include "driver/cli/output_files.h"
 #include "driver/cli/profile.h"
 #include "driver/cli/run_sizes.h"
+#include "driver/cli/thread_order.h"
 #include "runtime/session.h"
 
 namespace polyte::cli {
@@ -20,6 +21,7 @@ struct RunOptions {
   ModelVerbOptions verb;
   DataOptions data;
   ProfileOptions profile;
+  std::string order;  // of --emulate
   int threads = 0, print_top = 0;
 };
 
@@ -169,6 +171,7 @@ std::string place_text(const runtime::Session& session, bool is_emulated) {
 }
 
 int run_run(const RunOptions& options) {
+  const runtime::EmulatorOptions emulation = emulator_options(options.order, options.verb.emulate);
   check_files(options);
   GivenTensors given = read_inputs(options.data);
   const auto start = std::chrono::steady_clock::now();
@@ -177,7 +180,7 @@ int run_run(const RunOptions& options) {
   if (!compiled) refuse_compile_options(options, !model.artifact->manifest().symbols.empty());
   for (const std::string& note : model.notes) std::cerr << "note: " << note << "\n";
   runtime::SessionOptions how{.threads = options.threads, .cuda = options.verb.cuda};
-  if (options.verb.emulate) how.emulator.emplace();
+  if (options.verb.emulate) how.emulator = emulation;
   runtime::Session session(model.artifact, how);
   const double loaded_ms = milliseconds_since(start);
   std::vector<std::string> names = model.specialised;
@@ -213,6 +216,7 @@ void add_run(const Verb& app) {
   add_data_options(verb, options->data);
   add_device_options(verb, options->verb.cuda);
   verb.flag("--emulate", options->verb.emulate, "of a GPU: play its threads on this CPU, and check every access");
+  add_order_option(verb, options->order);
   verb.option("--threads", options->threads, "worker threads; 0: as many as processors")
       .within(0, 1024)
       .shows_default();

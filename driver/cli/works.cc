@@ -113,16 +113,22 @@ nlohmann::json context_json(const Machine& machine, int rounds) {
           {"rounds", rounds}};
 }
 
-// Seconds that the machine's rates leave to a GPU's work; 0: not known. Multiply-adds of single precision outside of
-// tensor cores are the only ones whose rate is known for all work.
-double seconds_at_best(const Work& work, const Machine& machine) {
-  if (!machine.gpu) return 0;
+// The least time that the machine's rates leave to a GPU's work, whatever its schedule, and which of them does (S.
+// Williams, A. Waterman, D. Patterson, "Roofline", 2009). Multiply-adds of single precision outside of tensor cores are
+// the only ones whose rate is known for all work.
+struct LeastTime {
+  double seconds = 0;  // 0: not known
+  const char* bound = "memory";
+};
+
+LeastTime least_time(const Work& work, const Machine& machine) {
+  if (!machine.gpu) return {};
   const Gpu& gpu = *machine.gpu;
   const double flops = 2e9 * gpu.multiprocessors * gpu.f32_fma_a_cycle * gpu.clock_ghz;
   const double bytes = 1e9 * gpu.memory_gb_a_second;
-  double seconds = bytes > 0 ? work.bytes / bytes : 0;
-  if (work.dtype == DType::F32 && flops > 0) seconds = std::max(seconds, work.flops / flops);
-  return seconds;
+  const LeastTime least{bytes > 0 ? work.bytes / bytes : 0};
+  const double adding = work.dtype == DType::F32 && flops > 0 ? work.flops / flops : 0;
+  return adding > least.seconds ? LeastTime{adding, "multiply-adds"} : least;
 }
 
 }  // namespace
@@ -132,7 +138,7 @@ bool is_operator(const std::string& source) {
 }
 
 std::vector<std::unique_ptr<Work>> all_work(const BenchOptions& options, int& status) {
-  const codegen::Target target = target_from(options.verb.target, options.verb.schedule_threads);
+  const codegen::Target target = target_from(options.verb.target, options.verb.schedule_threads, options.verb.cuda);
   std::vector<std::string> schedulers = options.schedulers;
   if (schedulers.empty()) schedulers = {options.verb.schedule.scheduler};
   std::vector<std::unique_ptr<Work>> works;
@@ -201,6 +207,8 @@ nlohmann::json to_json(const Work& work, const bench::Timing* timing, double pea
     row["flops"] = work.flops;
     row["bytes"] = work.bytes;
   }
+  const LeastTime least = least_time(work, machine);
+  if (least.seconds > 0) row["predicted_least"] = {{"nanoseconds", least.seconds * 1e9}, {"bound", least.bound}};
   if (timing == nullptr) return row;
   const double seconds = timing->median() * 1e-9;
   row["real_time"] = row["cpu_time"] = timing->median();
@@ -209,7 +217,7 @@ nlohmann::json to_json(const Work& work, const bench::Timing* timing, double pea
   if (work.flops > 0) row["flops_per_second"] = work.flops / seconds;
   if (work.bytes > 0) row["bytes_per_second"] = work.bytes / seconds;
   if (work.flops > 0 && peak > 0) row["peak_fraction"] = work.flops / seconds / (peak * threads);
-  if (const double best = seconds_at_best(work, machine); best > 0) row["ceiling_fraction"] = best / seconds;
+  if (least.seconds > 0) row["ceiling_fraction"] = least.seconds / seconds;
   return row;
 }
 

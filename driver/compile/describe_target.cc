@@ -18,10 +18,10 @@ std::string known_gpus() {
          "--machine-file)";
 }
 
-codegen::Target gpu_target(const std::string& text) {
+codegen::Target gpu_target(const std::string& text, const runtime::CudaOptions& cuda) {
   const std::string name = text.starts_with("cuda:") ? text.substr(5) : "";
   if (name.ends_with(".json")) return {machine_from_file(name), TargetKind::Cuda};
-  if (name == "native") return {runtime::machine_of(*runtime::CudaDevice::open()), TargetKind::Cuda};
+  if (name == "native") return {runtime::machine_of(*runtime::CudaDevice::open(cuda)), TargetKind::Cuda};
   const std::optional<Machine> machine = gpu_machine(name);
   if (!machine)
     throw UserError(ExitStatus::Usage, "--target " + text + ": no GPU of this name, expected " + known_gpus());
@@ -43,8 +43,8 @@ codegen::Target target_of_kind(const std::string& name, TargetKind kind) {
 
 }  // namespace
 
-codegen::Target target_named(const std::string& text) {
-  if (is_gpu(text)) return gpu_target(text);
+codegen::Target target_named(const std::string& text, const runtime::CudaOptions& cuda) {
+  if (is_gpu(text)) return gpu_target(text, cuda);
   for (const TargetKind kind : {TargetKind::X86, TargetKind::AArch64})
     if (const std::string prefix = to_string(kind) + ":"; text.starts_with(prefix))
       return target_of_kind(text.substr(prefix.size()), kind);

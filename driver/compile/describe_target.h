@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "codegen/target.h"
+#include "runtime/cuda_options.h"
 #include "runtime/manifest.h"
 
 namespace polyte::driver {
 
-// UserError(Usage) for what is no target.
-codegen::Target target_named(const std::string& text);
+// UserError(Usage) for what is no target. `cuda`: the GPU that cuda:native means, and the driver that is asked.
+codegen::Target target_named(const std::string& text, const runtime::CudaOptions& cuda = {});
 
 // What a processor must have to run code made for this one: "+avx2".
 std::vector<std::string> needed_features(const codegen::Target& target);

@@ -35,10 +35,6 @@ bool is_approximate(const ir::Program& program) {
   return found;
 }
 
-// A GPU's threads, the second time.
-constexpr runtime::EmulatorOptions kAdverse{
-    .order = runtime::ThreadOrder::Random, .interleave = true, .late_copies = true};
-
 // Integers do not stay integers: then a sum in another order has other bits.
 bool leaves_integers(const ir::Program& program) {
   if (is_approximate(program)) return true;
@@ -143,7 +139,7 @@ class KernelCheck {
       for (const int threads : {1, 2}) {
         Tensors tensors = clone(inputs_);
         OperatorRunner runner(op, tensors, threads);
-        if (threads == 2) runner.set_emulation(kAdverse);
+        if (threads == 2) runner.set_emulation(runtime::kAdverse);
         runner.run();
         const std::string how = to_string(arm) + (op.emulated    ? threads == 1 ? " in order" : " in a random order"
                                                   : threads == 1 ? " with 1 thread"

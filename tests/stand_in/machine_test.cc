@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "driver/compile/describe_target.h"
 #include "driver/compile/machine_file.h"
 #include "runtime/cuda_machine.h"
 #include "support/gpu_machines.h"
@@ -47,6 +48,17 @@ TEST_CASE("a GPU of the table: its rates, and what the driver says") {
 TEST_CASE("a GPU that is older than all of the table") {
   CHECK(problem_of([] { runtime::machine_of(*runtime::CudaDevice::open(stand_in_device())); }) ==
         "4: GPU stand-in is of compute capability 0.0, expected 8.0 or later");
+}
+
+TEST_CASE("cuda:native is the GPU, of the driver, that is named") {
+  runtime::CudaOptions options = stand_in_device();
+  options.device = 1;
+  const codegen::Target here = driver::target_named("cuda:native", options);
+  CHECK(here.kind == TargetKind::Cuda);
+  CHECK(here.machine.model_name == "stand-in H100");
+  options.device = 5;
+  CHECK(problem_of([&] { driver::target_named("cuda:native", options); }) ==
+        "6: no CUDA device 5: the driver knows of 2");
 }
 
 TEST_CASE("a machine file says the same, there and back") {
