@@ -22,7 +22,9 @@ using schedule::tiles_of;
 using schedule::within_tile;
 
 constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
-constexpr std::int64_t kStepsAtOnce = 4;
+// Steps of a sum that follow each other without a jump: up to so many, and no more than make a loop of as many
+// multiply-adds that its counter costs next to nothing. What is read for more of them takes registers.
+constexpr std::int64_t kMostStepsAtOnce = 4, kMultiplyAdds = 128;
 
 // A side of the tile in the script's words: its loops once it is cut, and the params that cut it.
 struct Side {
@@ -155,7 +157,7 @@ class BlockPlanner {
     split(update_, tile_.step, Param{"Kc"}, true);
     if (is_written_out())
       plan_.splits.emplace_back(schedule::PlannedSplit{update_.name, within_tile(tile_.step),
-                                                       schedule::Elements{kStepsAtOnce}, kModel, true});
+                                                       schedule::Elements{steps_at_once()}, kModel, true});
   }
 
   // --- the nest
@@ -172,9 +174,18 @@ class BlockPlanner {
     plan_.tree_by = kModel;
   }
 
+  std::int64_t steps_at_once() const {
+    std::int64_t sums = 1;  // of a thread
+    for (const Side& side : sides_) sums *= side.tile.thread;
+    std::int64_t steps = kMostStepsAtOnce;
+    while (steps > 1 && steps * sums > kMultiplyAdds) steps /= 2;
+    return steps;
+  }
+
   // Some steps of the sum follow each other without a jump, where they are innermost.
   bool is_written_out() const {
-    return tile_.step == update_.reductions.back() && tile_.steps % kStepsAtOnce == 0 && tile_.steps > kStepsAtOnce;
+    const std::int64_t some = steps_at_once();
+    return tile_.step == update_.reductions.back() && some > 1 && tile_.steps % some == 0 && tile_.steps > some;
   }
 
   schedule::NestTree leaf(const ir::Statement& s) const {

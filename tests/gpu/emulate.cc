@@ -13,6 +13,7 @@
 #include "codegen/cpu/link.h"
 #include "codegen/nvptx/assembler.h"
 #include "ir/program_text.h"
+#include "ir/warp_memory.h"
 #include "runtime/shared_library.h"
 #include "schedule/script/replay.h"
 #include "support/error.h"
@@ -112,6 +113,40 @@ std::vector<ir::LoopProgram> mutants(const ir::LoopProgram& loops,
     if (which > 0) all.push_back(std::move(result));
   }
   return all;
+}
+
+namespace {
+
+template <class Access>
+std::string line_of(const std::string& kernel, const Access& a) {
+  return kernel + ": " + a.statement + (a.write ? " writes " : " reads ") + a.buffer +
+         (a.shared ? ", shared: " : ", global: ") + std::to_string(a.requests) + " requests of " +
+         std::to_string(a.bytes) + " bytes, cost " + std::to_string(a.cost) + ", ideal " + std::to_string(a.ideal) +
+         "\n";
+}
+
+}  // namespace
+
+Traffic traffic_of(const ir::LoopProgram& loops, const ir::Environment& inputs) {
+  Traffic result;
+  int number = 0;
+  for (const auto& launch : ir::memory_of(loops, {}, ir::Extent::All)) {
+    const std::string kernel = loops.name + "_launch" + std::to_string(number++);
+    for (const ir::MemoryAccess& a : launch)
+      if (a.known) result.predicted += line_of(kernel, a);
+  }
+  const Emulated got = emulate(loops, inputs, {}, {.count_accesses = true});
+  REQUIRE(joined(got.faults) == "");
+  std::map<std::string, const runtime::LaunchCounts*> by_name;
+  for (const runtime::LaunchCounts& launch : got.counts) by_name[launch.kernel] = &launch;
+  for (const auto& [kernel, launch] : by_name)
+    for (const runtime::AccessCounts& a : launch->accesses) {
+      result.counted += line_of(kernel, a);
+      Traffic::Cost& sum = a.shared ? result.shared : result.global;
+      sum.cost += a.cost;
+      sum.ideal += a.ideal;
+    }
+  return result;
 }
 
 void check_barriers(const ir::LoopProgram& loops, const ir::Environment& inputs) {

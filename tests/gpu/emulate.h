@@ -44,6 +44,17 @@ struct Emulated {
 Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs, const ir::Values& sizes,
                  const runtime::EmulatorOptions& options = {});
 
+// Accesses to memory, one a line: what the loops say of those whose places are known, and what the emulator counts.
+//   mm_launch0: acc.update reads x.c, shared: 512 requests of 4 bytes, cost 1024, ideal 512
+struct Traffic {
+  struct Cost {
+    std::int64_t cost = 0, ideal = 0;
+  };
+  std::string predicted, counted;
+  Cost shared, global;  // counted
+};
+Traffic traffic_of(const ir::LoopProgram& loops, const ir::Environment& inputs);
+
 // The loops with one statement of a kind in another form, for each of them; null: it stays.
 std::vector<ir::LoopProgram> mutants(const ir::LoopProgram& loops,
                                      const std::function<ir::Stmt(const ir::Stmt&)>& form);

@@ -1,5 +1,5 @@
 // Every distinct group of the networks, small, by both schedulers: proved, on all threads, and the values of the
-// Program, on the emulator in a random order of the threads.
+// Program, on the emulator in a random order of the threads; compiled exactly, the bits of the CPU.
 #include "tests/gpu/networks.h"
 
 #include <doctest/doctest.h>
@@ -7,8 +7,12 @@
 #include <algorithm>
 #include <set>
 
+#include "driver/compile/execution_check.h"
 #include "driver/compile/model.h"
 #include "ir/program_text.h"
+#include "support/checked.h"
+#include "tests/codegen/native.h"
+#include "tests/golden/programs.h"
 #include "tests/gpu/check_kernel.h"
 #include "tests/gpu/emulate.h"
 #include "tests/gpu/layers.h"
@@ -18,9 +22,10 @@ using namespace polyte::gpu::testing;
 
 namespace {
 
-driver::ScheduledModel scheduled_by(driver::Arm arm, const graph::Graph& graph) {
+driver::ScheduledModel scheduled_by(driver::Arm arm, const graph::Graph& graph, bool exact = false) {
   driver::ModelOptions options;
   options.arm = arm;
+  options.exact = exact;
   options.jobs = 1;
   options.second_judge = false;  // the emulator is one
   return driver::schedule_model(graph, gpu::testing::gpu("h100"), options);
@@ -28,6 +33,32 @@ driver::ScheduledModel scheduled_by(driver::Arm arm, const graph::Graph& graph) 
 
 bool is_in_one_pass(const driver::BuiltKernel& kernel) {
   return schedule::print(kernel.script).find("\nrewrite online ") != std::string::npos;
+}
+
+// Small integers and a fraction each, of which sums are rounded.
+ir::Environment fractions(const ir::Program& program) {
+  ir::Environment inputs = driver::small_integer_environment(program, 1);
+  for (auto& [name, contents] : inputs)
+    for (std::int64_t i = 0; is_float(contents.dtype) && i < checked_product(contents.shape); ++i)
+      ir::set_real(contents, i, ir::get_real(contents, i) + static_cast<double>(i * 37 % 101) / 101);
+  return inputs;
+}
+
+// The machine code of this CPU, in the order of the Program.
+ir::Environment on_cpu(const std::shared_ptr<const ir::Program>& program, ir::Environment buffers) {
+  const Machine machine = codegen::detect_host().machine;
+  codegen::testing::run_native(
+      driver::build_kernel(program, machine, driver::testing::unproved(driver::Arm::Naive)).kernel.program, buffers);
+  return buffers;
+}
+
+void check_bits_on_cpu(const driver::BuiltKernel& kernel) {
+  CHECK_FALSE(driver::schedule_relaxes_rounding(*kernel.state));
+  const ir::Environment inputs = fractions(*kernel.program);
+  const Emulated got =
+      emulate(kernel.kernel.program, inputs, {}, {.order = runtime::ThreadOrder::Random, .interleave = true});
+  REQUIRE(joined(got.faults) == "");
+  CHECK(codegen::testing::differences(kernel.kernel.program, on_cpu(kernel.program, inputs), got.buffers) == "");
 }
 
 }  // namespace
@@ -53,6 +84,21 @@ TEST_CASE("networks on a GPU: every group by both schedulers, on all threads, ri
   }
   MESSAGE(done[0].size() << " groups by the templates, " << done[1].size() << " by poly");
   for (const std::set<std::string>& each : done) CHECK(each.size() > 60);
+}
+
+TEST_CASE("networks on a GPU: exact code has the bits of the CPU's, on numbers whose sums are rounded") {
+  std::set<std::string> done;  // by what is written
+  for (const SmallNetwork& network : small_networks()) {
+    CAPTURE(network.name);
+    for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template})
+      for (const driver::BuiltKernel& kernel : scheduled_by(arm, network.graph, true).kernels) {
+        if (!done.insert(ir::canonical_text(*kernel.program) + schedule::print(kernel.script)).second) continue;
+        CAPTURE(ir::print(*kernel.program));
+        CAPTURE(schedule::print(kernel.script));
+        check_bits_on_cpu(kernel);
+      }
+  }
+  CHECK(done.size() > 100);
 }
 
 TEST_CASE("networks on a GPU: attention that no single pass takes is handed back, and exact code has none") {

@@ -1,5 +1,5 @@
 // The kernels of the benchmark suites by both schedulers, at their own sizes: on all threads, taken by the assembler
-// for every architecture without a spill, and with just the barriers that they need.
+// for every architecture without a spill, with just the barriers that they need, and with the traffic that is predicted.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -57,6 +57,7 @@ void check_assembled(const std::string& ptx, const Machine& machine) {
   for (const codegen::DeviceBinary::Kernel& each : binary.kernels) {
     CAPTURE(each.name);
     CHECK(each.spill_store_bytes + each.spill_load_bytes == 0);
+    if (each.name.starts_with("gpu_gemm_f32")) CHECK(each.registers <= 128);  // two blocks of 256 a multiprocessor
   }
 }
 
@@ -125,7 +126,7 @@ TEST_CASE("suites on a GPU: nothing on one thread, code for every architecture w
   }
 }
 
-TEST_CASE("suites on a GPU: every barrier and every wait is needed") {
+TEST_CASE("suites on a GPU: every barrier and every wait is needed, memory is touched as predicted") {
   int waits = 0;
   for (const SuiteKernel& kernel : kernels("h100")) {
     CAPTURE(kernel.name);
@@ -135,6 +136,11 @@ TEST_CASE("suites on a GPU: every barrier and every wait is needed") {
     check_barriers(emulated.kernel.program, inputs);
     waits += check_waits(emulated.kernel.program, inputs);
     check_exact_waits(emulated.kernel.program, inputs);
+    const Traffic traffic = traffic_of(emulated.kernel.program, inputs);
+    CHECK(traffic.predicted == traffic.counted);
+    if (!kernel.name.starts_with("gpu_gemm")) continue;
+    CHECK(traffic.shared.cost == traffic.shared.ideal);
+    CHECK(traffic.global.cost == traffic.global.ideal);
   }
   CHECK(waits > 0);
 }

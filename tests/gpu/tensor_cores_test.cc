@@ -3,8 +3,11 @@
 // loops after every pass, and emulated; all sums are of small whole numbers, so that every bit is the reference's.
 #include <doctest/doctest.h>
 
+#include <optional>
+
 #include "codegen/nvptx/assembler.h"
 #include "lower/lower.h"
+#include "support/error.h"
 #include "tests/gpu/drawn.h"
 
 using namespace polyte;
@@ -94,6 +97,17 @@ KernelFile drawn(unsigned seed) {
   return file;
 }
 
+// Nothing where no disassembler is installed.
+std::optional<std::string> machine_code(const codegen::DeviceBinary& binary) {
+  try {
+    return codegen::disassemble(binary);
+  } catch (const UserError& error) {
+    if (std::string(error.what()).find("no nvdisasm") == std::string::npos) throw;
+    MESSAGE(error.what());
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 TEST_CASE("tensor cores: random products, proved, interpreted after every pass, emulated") {
@@ -103,6 +117,7 @@ TEST_CASE("tensor cores: random products, proved, interpreted after every pass, 
 // Both kernels: warps of 64 by 32, two steps of the instruction in each step of k.
 TEST_CASE("tensor cores: as many instructions as the tiles say, in portable PTX that newer GPUs' assemblers take") {
   constexpr int kTall = 64 / 16, kWide = 32 / 8, kDeep = 2;
+  constexpr int kSlices = 3, kCopied = 2 * (128 * 64 / 16) / 256;  // in shared memory; of a slice, vectors by a thread
   const codegen::Target target = polyte::gpu::testing::gpu("a100");
   for (const char* name : {"mma_pipeline", "mma_bytes"}) {
     CAPTURE(name);
@@ -126,6 +141,11 @@ TEST_CASE("tensor cores: as many instructions as the tiles say, in portable PTX 
         CHECK(each.registers <= 128);
         CHECK(each.spill_store_bytes + each.spill_load_bytes == 0);
       }
+      const std::optional<std::string> code = machine_code(binary);
+      if (!code) continue;
+      CHECK(count_of(*code, "HMMA.16816.F32.BF16 ") + count_of(*code, "IMMA.16832.S8.S8 ") == kTall * kWide * kDeep);
+      CHECK(count_of(*code, "LDSM.16.M") == kTall * kDeep + kWide / 2 * kDeep);
+      CHECK(count_of(*code, "LDGSTS.E.BYPASS.128 ") == kSlices * kCopied);
     }
   }
 }
