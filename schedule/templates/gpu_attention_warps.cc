@@ -70,7 +70,7 @@ class GpuWarpAttention : AttentionRoles {
     for (const char* of_row : {"tops", "parts", "top_halves", "part_halves"})
       for (const char* step : {".init", ".update"}) add("halved", names.at(of_row) + step);
     for (const char* of_row : {"tops", "parts"})
-      for (const char* step : {".init", ".update"}) add("part", names.at(of_row) + step);
+      for (const char* step : {".init", ".update"}) add("parted", names.at(of_row) + step);
     for (const std::string& s : {names.at("sum_init"), names.at("sum") + ".scale", names.at("sum_update")})
       add("matrices", s);
   }
