@@ -2,7 +2,6 @@
 // sizes, what the Program's statements are called once they are rewritten, loops of the tiles, where storage begins.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>

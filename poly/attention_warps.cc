@@ -1,7 +1,5 @@
 #include "poly/attention_warps.h"
 
-#include <algorithm>
-
 #include "ir/loop_program.h"
 #include "ir/relations.h"
 #include "poly/attention_base.h"

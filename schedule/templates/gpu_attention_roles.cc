@@ -1,5 +1,7 @@
 #include "schedule/templates/gpu_attention_roles.h"
 
+#include <algorithm>
+
 namespace polyte::schedule {
 
 std::optional<AttentionFound> find_attention(const KernelSoFar& kernel, std::span<const StatementGroup> groups) {

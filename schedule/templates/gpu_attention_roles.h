@@ -4,7 +4,6 @@
 // blocks their room on a multiprocessor.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <set>
 #include <span>

@@ -1,5 +1,4 @@
 // Holes and roles of the template for attention in one pass by tensor cores, of 16-bit numbers.
-#include "ir/relations.h"
 #include "schedule/cost/nest_accesses.h"
 #include "schedule/templates/gpu_attention_roles.h"
 
