@@ -2,7 +2,6 @@
 // sizes, what the Program's statements are called once they are rewritten, loops of the tiles, where storage begins.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -19,7 +18,6 @@ class AttentionBase {
  protected:
   using Names = std::vector<std::string>;
   static constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
-  static constexpr std::int64_t kFewestKeys = 16, kMostColumns = 128;
 
   explicit AttentionBase(const AttentionNest& nest);
 
@@ -40,7 +38,6 @@ class AttentionBase {
   // What the same takes in other nests, whose products run at so many multiply-adds a cycle and keep scores of so many
   // bytes.
   double cycles_apart(double fma_a_cycle, double bytes) const;
-  bool are_rows_long() const { return std::max(sizes_.columns, sizes_.steps) > kMostColumns; }
   // Of the loops that one tile has: all steps and columns.
   std::int64_t box(const std::string& loop, std::int64_t rows, std::int64_t keys) const;
 

@@ -30,7 +30,7 @@ class AttentionPlanner : AttentionBase {
   explicit AttentionPlanner(const AttentionNest& nest) : AttentionBase(nest) {}
 
   AttentionPlan run() {
-    if (is_unfit()) return {std::nullopt, ""};
+    if (schedule::why_not_by_threads(program_, form_, sizes_)) return {std::nullopt, ""};
     tile_ = choose_attention_tile(sizes_, *nest_.machine->gpu);
     const double others = cycles_apart(nest_.machine->gpu->f32_fma_a_cycle, kBytes);
     const std::string why = attention_note(nest_, tile_.cycles, others);
@@ -48,19 +48,9 @@ class AttentionPlanner : AttentionBase {
   }
 
  private:
-  AttentionTile tile_;
+  PricedAttentionTile tile_;
   std::string tops_, parts_;
   Names scored_, every_;  // statements along rows and keys; before the rewrite, all of them
-
-  // Other types, few keys, rows that no block has the room for; or the sums themselves are a result.
-  bool is_unfit() const {
-    const auto is_other = [&](const std::string& tensor) { return program_.buffer(tensor).dtype != DType::F32; };
-    for (const ir::Statement* s : form_.all())
-      if (is_other(written(*s))) return true;
-    for (const ir::Load* load : {form_.queries, form_.keys, form_.values})
-      if (is_other(load->buffer)) return true;
-    return sizes_.keys < kFewestKeys || are_rows_long() || (!form_.share && form_.after.empty());
-  }
 
   // --- the Program, and loops in tiles
 

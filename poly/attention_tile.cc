@@ -10,6 +10,9 @@
 namespace polyte::poly {
 namespace {
 
+using schedule::AttentionTile;
+using schedule::WarpAttentionTile;
+
 constexpr std::int64_t kBytes = 4;        // of a number
 constexpr std::int64_t kTensorBytes = 2;  // of one that tensor cores take
 constexpr std::int64_t kPad = 4;          // numbers behind rows in shared memory, for vectors without conflicts
@@ -108,18 +111,13 @@ double price(const WarpAttentionTile& t, const AttentionSizes& s, std::int64_t s
 
 }  // namespace
 
-std::int64_t WarpAttentionTile::shared_bytes(const AttentionSizes& s, std::int64_t score_bytes) const {
-  constexpr std::int64_t kRowPad = 8;
-  const std::int64_t operands = rows * (s.steps + kRowPad) + depth * keys * (s.steps + s.columns + 2 * kRowPad);
-  return kTensorBytes * (operands + rows * keys) + score_bytes * rows * (keys + kRowPad) + 3 * kBytes * rows;
-}
-
-WarpAttentionTile choose_warp_attention_tile(const AttentionSizes& sizes, std::int64_t score_bytes, const Gpu& gpu) {
-  WarpAttentionTile best;
+PricedWarpAttentionTile choose_warp_attention_tile(const AttentionSizes& sizes, std::int64_t score_bytes,
+                                                   const Gpu& gpu) {
+  PricedWarpAttentionTile best;
   for (const std::int64_t rows : {16, 32, 64, 128})
     for (const std::int64_t keys : {16, 32, 64, 128})
       for (const std::int64_t depth : {1, 2, 3}) {
-        WarpAttentionTile tile{rows, keys, depth, 0};
+        PricedWarpAttentionTile tile{{rows, keys, depth}, 0};
         if ((rows > 16 && rows / 2 >= sizes.rows) || sizes.keys % keys != 0 || depth > sizes.keys / keys) continue;
         tile.cycles = price(tile, sizes, score_bytes, gpu);
         if (tile.cycles > 0 && (best.rows == 0 || tile.cycles < best.cycles)) best = tile;
@@ -127,20 +125,14 @@ WarpAttentionTile choose_warp_attention_tile(const AttentionSizes& sizes, std::i
   return best;
 }
 
-std::int64_t AttentionTile::shared_bytes(const AttentionSizes& s) const {
-  const std::int64_t column = rows + kPad;
-  const std::int64_t tile = s.steps * (keys + 1) + keys * (s.columns + kPad);
-  return kBytes * (s.steps * column + depth * tile + keys * column + 2 * lanes * column + 3 * rows);
-}
-
-AttentionTile choose_attention_tile(const AttentionSizes& sizes, const Gpu& gpu) {
-  AttentionTile best;
+PricedAttentionTile choose_attention_tile(const AttentionSizes& sizes, const Gpu& gpu) {
+  PricedAttentionTile best;
   for (const std::int64_t rows : {16, 32, 64, 128})
     for (const std::int64_t keys : {16, 32, 64})
       for (const std::int64_t own : {4, 8})
         for (const std::int64_t lanes : {8, 16})
           for (const std::int64_t depth : {1, 2}) {
-            AttentionTile tile{rows, keys, own, lanes, depth, 0};
+            PricedAttentionTile tile{{rows, keys, own, lanes, depth}, 0};
             const bool is_longer = (rows > 16 && rows / 2 >= sizes.rows) || (keys > 16 && keys / 2 >= sizes.keys);
             if (tile.threads() < kFewestThreads || tile.threads() > kMostThreads || is_longer) continue;
             if (depth > 1 && keys >= sizes.keys) continue;

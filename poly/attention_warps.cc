@@ -1,16 +1,14 @@
 #include "poly/attention_warps.h"
 
-#include <algorithm>
-
 #include "ir/loop_program.h"
 #include "ir/relations.h"
 #include "poly/attention_base.h"
 #include "poly/attention_tile.h"
 #include "poly/shared_nest.h"
 #include "poly/sum_tile.h"
+#include "schedule/cost/attention_pass.h"
 #include "schedule/cost/copy_threads.h"
 #include "schedule/cost/nest_accesses.h"
-#include "schedule/cost/warp_product.h"
 #include "support/checked.h"
 
 namespace polyte::poly {
@@ -25,8 +23,10 @@ using schedule::Param;
 using schedule::tiles_of;
 using schedule::within_tile;
 
-constexpr std::int64_t kMatrixRows = 16, kMatrixColumns = 8, kMatrixSteps = 16;  // of the instruction
-constexpr std::int64_t kChunk = 8;           // numbers of 16 bytes, which ldmatrix takes
+constexpr std::int64_t kMatrixRows = schedule::WarpAttentionTile::kRows;
+constexpr std::int64_t kMatrixColumns = schedule::WarpAttentionTile::kColumns;
+constexpr std::int64_t kMatrixSteps = schedule::WarpAttentionTile::kSteps;
+constexpr std::int64_t kChunk = schedule::WarpAttentionTile::kChunk;
 constexpr std::int64_t kRun = 4, kRuns = 2;  // neighbouring scores of a thread; threads of a row
 constexpr double kBytes = 2;
 
@@ -35,9 +35,11 @@ class WarpAttentionPlanner : AttentionBase {
   explicit WarpAttentionPlanner(const AttentionNest& nest) : AttentionBase(nest) {}
 
   AttentionPlan run() {
-    if (is_unfit()) return {std::nullopt, ""};
+    const auto found = schedule::find_warp_attention(program_, form_, sizes_, *nest_.machine);
+    if (!found) return {std::nullopt, ""};
+    by_ = *found;
     const Gpu& gpu = *nest_.machine->gpu;
-    tile_ = choose_warp_attention_tile(sizes_, size_in_bytes(program_.buffer(written(scores())).dtype), gpu);
+    tile_ = choose_warp_attention_tile(sizes_, by_.score_bytes, gpu);
     const double others = cycles_apart(gpu.bf16_tensor_fma_a_cycle, kBytes);
     const std::string why = attention_note(nest_, tile_.cycles, others);
     if (tile_.rows == 0 || tile_.cycles >= others) return {std::nullopt, why};
@@ -53,46 +55,14 @@ class WarpAttentionPlanner : AttentionBase {
   }
 
  private:
-  WarpAttentionTile tile_;
-  const ir::Intrinsic *of_scores_ = nullptr, *of_product_ = nullptr;
+  PricedWarpAttentionTile tile_;
+  schedule::WarpAttention by_;
   // Maxima and sums of a row in 8 parts, then in halves; what each thread computes of its scores.
   std::string tops_, top_halves_, parts_, part_halves_;
   Names weights_;
 
   const ir::Statement& scores() const { return *form_.made_of_scores.back(); }  // what the maximum reads
   const ir::Statement& operand_weights() const { return form_.share ? *form_.share : *form_.weight; }
-
-  // --- whether
-
-  bool is_unfit() {
-    if (form_.made_of_scores.empty() || (!form_.share && form_.after.empty())) return true;
-    const auto is_f32 = [&](const ir::Statement* s) { return program_.buffer(written(*s)).dtype == DType::F32; };
-    for (const ir::Statement* s : {form_.scores, form_.maximum, form_.total, form_.product})
-      if (!is_f32(s)) return true;
-    if (form_.share && !is_f32(form_.weight)) return true;
-    of_scores_ = instruction(*form_.scores, form_.key, form_.step);
-    of_product_ = instruction(*form_.product, form_.column, form_.key);
-    if (!of_scores_ || !of_product_) return true;
-    return sizes_.keys < kFewestKeys || are_rows_long() || sizes_.steps % kMatrixSteps != 0 ||
-           sizes_.columns % kMatrixColumns != 0 || !has_whole_chunks();
-  }
-
-  // mma with these rows, columns and terms, of operands of 16 bits.
-  const ir::Intrinsic* instruction(const ir::Statement& sum, const std::string& lane, const std::string& step) const {
-    for (const schedule::WarpProduct& each : schedule::warp_products(program_, sum, *nest_.machine, false))
-      if (each.instruction->scope == ir::Scope::Warp && each.row.loop == form_.row && each.lane.loop == lane &&
-          each.step.loop == step && each.row.tile == kMatrixRows && each.lane.tile == kMatrixColumns &&
-          each.step.tile == kMatrixSteps)
-        return each.instruction;
-    return nullptr;
-  }
-
-  // Rows of the operands, as they lie in memory, are whole vectors.
-  bool has_whole_chunks() const {
-    return std::ranges::all_of(std::vector{form_.queries, form_.keys, form_.values}, [&](const ir::Load* load) {
-      return box(*load->indices.back().affine.as_symbol(), sizes_.rows, sizes_.keys) % kChunk == 0;
-    });
-  }
 
   // --- the Program, and loops in tiles
 
@@ -298,13 +268,11 @@ class WarpAttentionPlanner : AttentionBase {
         plan_.steps.emplace_back(schedule::PlannedPad{load.buffer, loops.back().name, tile_.rows});
     }
     own.copy_loops = own.dimensions;
-    const std::int64_t row = loops.back().extent;
-    if ((row & (row - 1)) == 0)
-      plan_.steps.emplace_back(schedule::PlannedSwizzle{load.buffer, kChunk});
-    else
-      own.pad = row / kChunk % 2 == 0 ? kChunk : 0;
+    const schedule::ChunkedRow row = schedule::chunked_row(loops.back().extent);
+    if (row.is_swizzled) plan_.steps.emplace_back(schedule::PlannedSwizzle{load.buffer, kChunk});
+    own.pad = row.pad;
     for (schedule::PlannedStep& step :
-         schedule::copy_by_threads(load.buffer + ".in", std::move(loops), tile_.warps() * ir::kLanes, kChunk))
+         schedule::copy_by_threads(load.buffer + ".in", std::move(loops), tile_.threads(), kChunk))
       plan_.steps.push_back(std::move(step));
   }
 
@@ -328,8 +296,8 @@ class WarpAttentionPlanner : AttentionBase {
     to_warps({form_.maximum_init->name, old(), form_.maximum->name, total() + ".scale"}, own_rows());
     to_warps(with(tiled(), {sum_init_, sum_ + ".scale", sum_update_, after_.front()}), "");
     bind_blocks(tile_.depth);
-    plan_.steps.emplace_back(schedule::PlannedTensorize{{form_.scores->name, own_rows()}, of_scores_->name});
-    plan_.steps.emplace_back(schedule::PlannedTensorize{{sum_update_, own_rows()}, of_product_->name});
+    plan_.steps.emplace_back(schedule::PlannedTensorize{{form_.scores->name, own_rows()}, by_.of_scores->name});
+    plan_.steps.emplace_back(schedule::PlannedTensorize{{sum_update_, own_rows()}, by_.of_product->name});
   }
 };
 

@@ -257,7 +257,6 @@ class GpuSum {
   void operands(Filling& filling, const std::map<std::string, std::int64_t>& sizes, std::int64_t threads) const {
     for (const ir::Load* load : ir::reads_of(update())) {
       Scope& operand = filling.scope.groups["operand"].emplace_back();
-      operand.names["operand"] = load->buffer;
       std::size_t side = load->indices.size() - 1;
       for (std::size_t d = 0; d < load->indices.size(); ++d)
         if (load->indices[d].affine.uses(roles_.lane) || load->indices[d].affine.uses(roles_.row)) side = d;
@@ -273,10 +272,7 @@ class GpuSum {
       TurnedCopy turned{copies[side].extent, 1, size_in_bytes(program().buffer(load->buffer).dtype)};
       for (std::size_t d = side + 1; d < copies.size(); ++d) turned.neighbours *= copies[d].extent;
       operand.names["padding"] = std::to_string(bank_padding(turned).pad);
-      const CopyThreads shared = share_copy(copies, threads);
-      operand.names["cut"] = shared.cut;
-      operand.names["size"] = std::to_string(shared.size);
-      operand.lists["inner"] = shared.inner;
+      add_copy(operand, load->buffer, std::move(copies), 1, threads);
     }
   }
 };

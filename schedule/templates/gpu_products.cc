@@ -183,7 +183,7 @@ class GpuProduct {
     const WarpOperand read = warp_operand(program(), load, tile_, loops_);
     Scope& operand = filling_.scope.groups["operand"].emplace_back();
     std::vector<CopyLoop> copies;
-    for (const char* list : {"dims", "rest", "inner"}) operand.lists[list];
+    for (const char* list : {"dims", "rest"}) operand.lists[list];
     operand.groups["filled"];
     for (std::size_t d = 0; d < read.box.size(); ++d) {
       const std::string name = load.buffer + std::to_string(d);
@@ -195,18 +195,10 @@ class GpuProduct {
     }
     const std::int64_t bytes = size_in_bytes(program().buffer(load.buffer).dtype);
     const bool is_even = std::has_single_bit(static_cast<std::uint64_t>(read.box[read.inmost]));
-    const std::string last = copies.back().name;
-    if (read.vector > 1) copies.back() = {last + ".o", copies.back().extent / read.vector};
-    const CopyThreads shared = share_copy(copies, tile_.warps() * ir::kLanes);
-    operand.names = {{"operand", load.buffer},
-                     {"inmost", operand.lists["dims"][read.inmost]},
+    operand.names = {{"inmost", operand.lists["dims"][read.inmost]},
                      {"swizzled", is_even ? load.buffer : ""},
-                     {"chunk", std::to_string(kRowBytes / bytes)},
-                     {"together", read.vector > 1 ? last : ""},
-                     {"vector", std::to_string(read.vector)},
-                     {"cut", shared.cut},
-                     {"size", std::to_string(shared.size)}};
-    operand.lists["inner"] = shared.inner;
+                     {"chunk", std::to_string(kRowBytes / bytes)}};
+    add_copy(operand, load.buffer, std::move(copies), read.vector, tile_.warps() * ir::kLanes);
   }
 };
 

@@ -119,6 +119,19 @@ bool reads_windows(const ir::Statement& update) {
   });
 }
 
+void add_copy(Scope& operand, const std::string& tensor, std::vector<CopyLoop> loops, std::int64_t vector,
+              std::int64_t threads) {
+  const std::string last = loops.back().name;
+  if (vector > 1) loops.back() = {last + ".o", loops.back().extent / vector};
+  const CopyThreads shared = share_copy(loops, threads);
+  operand.names["operand"] = tensor;
+  operand.names["together"] = vector > 1 ? last : "";
+  operand.names["vector"] = std::to_string(vector);
+  operand.names["cut"] = shared.cut;
+  operand.names["size"] = std::to_string(shared.size);
+  operand.lists["inner"] = shared.inner;
+}
+
 std::map<std::string, std::int64_t> machine_facts(const Machine& machine, DType type) {
   return {{"L", machine.lanes(type)},    {"cores", machine.cores}, {"registers", machine.vector_registers},
           {"L1", machine.l1.bytes},      {"L2", machine.l2.bytes}, {"L3", machine.l3.bytes},

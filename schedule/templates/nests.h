@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "schedule/cost/copy_threads.h"
 #include "schedule/state/state.h"
 #include "schedule/templates/scope.h"
 #include "schedule/templates/template_text.h"
@@ -84,9 +85,16 @@ OpenNest open_rows(const KernelSoFar& kernel, std::span<const StatementGroup> gr
 OpenNest open_gpu_product(const KernelSoFar& kernel, const StatementGroup& group, bool keep_order);
 OpenNest open_gpu_sum(const KernelSoFar& kernel, const StatementGroup& group);
 OpenNest open_gpu_pointwise(const KernelSoFar& kernel, const StatementGroup& group);
-// Two contractions with the softmax of a row between them, from the front; nullopt where there are none.
+// Two contractions with the softmax of a row between them, from the front; nullopt where there are none. By tensor
+// cores, and by the threads' own units.
+std::optional<OpenNest> open_gpu_attention_warps(const KernelSoFar& kernel, std::span<const StatementGroup> groups);
 std::optional<OpenNest> open_gpu_attention(const KernelSoFar& kernel, std::span<const StatementGroup> groups);
 OpenNest open_gpu_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups, bool keep_order);
+
+// Roles of a tensor that threads of a GPU copy, `vector` neighbours of the last loop at once: which loop is cut, and
+// the loops whose iterations are threads.
+void add_copy(Scope& operand, const std::string& tensor, std::vector<CopyLoop> loops, std::int64_t vector,
+              std::int64_t threads);
 
 // True where a sum and its neighbours read the same elements along a loop: pooling, stencils.
 bool reads_windows(const ir::Statement& update);

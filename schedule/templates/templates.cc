@@ -80,8 +80,10 @@ class TemplateScheduler {
   // In another order than the Program's.
   std::size_t take_attention(std::span<const StatementGroup> groups) {
     if (!on_gpu() || options_.keep_order) return 0;
-    const auto nest = open_gpu_attention(kernel_, groups);
-    return nest ? take(*nest, groups.front()) : 0;
+    for (const auto& open : {open_gpu_attention_warps, open_gpu_attention})
+      if (const auto nest = open(kernel_, groups))
+        if (const std::size_t taken = take(*nest, groups.front())) return taken;
+    return 0;
   }
 
   static bool holds(const TemplateChoice& choice, const OpenNest& nest) {

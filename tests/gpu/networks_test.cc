@@ -123,3 +123,31 @@ TEST_CASE("networks on a GPU: attention that no single pass takes is handed back
   CHECK(groups_of(24, true) == 5);
   CHECK(groups_of(150, false) == 5);  // no tile of a block holds such rows
 }
+
+TEST_CASE("networks on a GPU: attention of 16-bit numbers is one group in one pass, by both") {
+  const auto of_16_bits = [](Layers& net, const std::string& x) {
+    onnx::NodeProto& cast = net.node("Cast", {x});
+    polyte::testing::set(cast, "to", std::int64_t{onnx::TensorProto::FLOAT16});
+    return net.of_channels(cast.output(0), net.channels(x));
+  };
+  Layers net({12, 128, 64});
+  const std::string queries = of_16_bits(net, "x"), keys = net.transpose(net.relu(queries), {0, 2, 1});
+  const std::string scores = net.like(queries, "MatMul", {queries, keys});
+  const std::string scaled = net.binary("Mul", scores, of_16_bits(net, net.of_channels(net.scalar(0.125F), 1)));
+  const std::string values = net.unary("Tanh", queries);
+  const graph::Graph graph = net.finish(net.like(queries, "MatMul", {net.unary("Softmax", scaled), values}));
+  for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template}) {
+    CAPTURE(driver::to_string(arm));
+    const driver::ScheduledModel model = scheduled_by(arm, graph);
+    CAPTURE(joined(model.notes));
+    int passes = 0;
+    for (const driver::BuiltKernel& kernel : model.kernels) {
+      if (!is_in_one_pass(kernel)) continue;
+      ++passes;
+      CAPTURE(schedule::print(kernel.script));
+      CHECK(count_of(schedule::print(kernel.script), "\ntensorize ") == 2);
+      if (arm == driver::Arm::Poly) CHECK(joined(kernel.notes).find("in one pass over the keys") != std::string::npos);
+    }
+    CHECK(passes == 1);
+  }
+}

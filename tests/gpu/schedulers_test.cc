@@ -63,6 +63,12 @@ bool is_for_tensor_cores(const ir::Program& program) {
   });
 }
 
+bool is_attention16(const ir::Program& program) {
+  return std::ranges::any_of(program.buffers, [](const ir::Buffer& b) {
+    return b.name == "v" && (b.dtype == DType::F16 || b.dtype == DType::BF16);
+  });
+}
+
 bool has_tensor_cores(const BuiltKernel& kernel) {
   return schedule::print(kernel.script).find("\ntensorize ") != std::string::npos;
 }
@@ -74,23 +80,24 @@ TEST_CASE("GPU schedulers: the reference's values on the emulator") {
   check_programs(examples());
 }
 
-TEST_CASE("GPU schedulers: poly computes attention of 16-bit numbers in one launch by tensor cores") {
+TEST_CASE("GPU schedulers: attention of 16-bit numbers is one launch by tensor cores, by both") {
   int found = 0;
   for (const NamedProgram& named : driver::testing::programs_in({"tests/gpu/programs"}, {})) {
-    const bool is_it = std::ranges::any_of(named.program->buffers, [](const ir::Buffer& b) {
-      return b.name == "v" && (b.dtype == DType::F16 || b.dtype == DType::BF16);
-    });
-    if (!is_it) continue;
+    if (!is_attention16(*named.program)) continue;
     ++found;
     CAPTURE(named.name);
-    const BuiltKernel kernel = built_unproved(named, Arm::Poly);
-    const std::string script = schedule::print(kernel.script);
-    CHECK(joined(kernel.notes).find("in one pass over the keys") != std::string::npos);
-    CHECK(count_of(script, "rewrite online") == 1);
-    CHECK(count_of(script, "tensorize") == 2);
-    CHECK(count_of(ir::print(kernel.kernel.program), "block i.o") == 1);
+    for (const Arm arm : {Arm::Poly, Arm::Template}) {
+      CAPTURE(driver::to_string(arm));
+      const BuiltKernel kernel = built_unproved(named, arm);
+      const std::string script = schedule::print(kernel.script);
+      CAPTURE(script);
+      if (arm == Arm::Poly) CHECK(has_note(kernel, "in one pass over the keys"));
+      CHECK(count_of(script, "rewrite online") == 1);
+      CHECK(count_of(script, "tensorize") == 2);
+      CHECK(count_of(ir::print(kernel.kernel.program), arm == Arm::Poly ? "block i.o" : "block tiles") == 1);
+    }
   }
-  CHECK(found == 2);
+  CHECK(found == 3);
 }
 
 TEST_CASE("GPU schedulers: every barrier is needed") {
@@ -116,8 +123,7 @@ TEST_CASE(
       if (!is_for_tensor_cores(*named.program)) continue;
       CHECK(has_tensor_cores(kernel));
       // A tile of queries that is cut short is read so by attention (docs/gpu.md).
-      if (named.name.find("rounded_attention") == std::string::npos)
-        CHECK_FALSE(has_note(kernel, "element by element"));
+      if (!is_attention16(*named.program)) CHECK_FALSE(has_note(kernel, "element by element"));
       CHECK_FALSE(has_note(kernel, "not kept in registers"));
       ++on_tensor_cores;
     }

@@ -220,8 +220,9 @@ TEST_CASE("templates: every problem of a folder is told, with its file and line"
   for (const char* expected :
        {"mine.sched:1: the template yours stands in a file of its name, yours.sched",
         "other.sched:1: no structure 'matmul'",
-        "(there are rows, contraction, window, reduction, transpose, pointwise, gpu_attention, gpu_rows, gpu_product, "
-        "gpu_contraction, gpu_sum, gpu_transpose, gpu_pointwise)",
+        "(there are rows, contraction, window, reduction, transpose, pointwise, gpu_attention_warps, gpu_attention, "
+        "gpu_rows, "
+        "gpu_product, gpu_contraction, gpu_sum, gpu_transpose, gpu_pointwise)",
         "other.sched:2: threads are said by a line of their own", "templates.table:1: expected ':'",
         "templates.table:3: there is no template nowhere", "mine.sched:1: a template has one nest, here are 0",
         "mine.sched:5: include \"absent.part\": there is no such file beside it"})
