@@ -188,6 +188,7 @@ class NestStrategy {
       tile_.lane = lane;
       tile_.row = turning;
       tile_.tile = {lanes, 1};
+      tile_.order.clear();  // was another tile's
     }
   }
 
@@ -210,12 +211,17 @@ class NestStrategy {
     return schedule::Elements{lane_size()};
   }
 
-  // Of definitions: isl's order, the tile loops last.
+  // Of definitions: isl's order, the tile loops last, as their tile was priced.
   void order_by_band() {
+    std::vector<std::string> last = {tile_.lane, tile_.row};
+    const auto place = [&](const std::string& loop) {
+      return std::ranges::find(tile_.order, loop, &schedule::PlannedLoop::iterator);
+    };
+    if (place(tile_.row) < place(tile_.lane)) std::swap(last[0], last[1]);
     tile_.order.clear();
     for (const BandMember& member : own_)
       if (member.loop != tile_.lane && member.loop != tile_.row) tile_.order.push_back({member.loop});
-    for (const std::string& loop : {tile_.lane, tile_.row})
+    for (const std::string& loop : last)
       if (!loop.empty()) tile_.order.push_back({tiles_of(loop), loop});
   }
 
@@ -267,8 +273,18 @@ class NestStrategy {
     });
   }
 
+  // What a tile alone defines and reads stays in registers. Behind a sum, whose tile fills them, it would not.
+  void stage_definitions(std::vector<schedule::PlannedStage>& stages) {
+    if (order_.empty() || tile_.lane.empty()) return;
+    for (const ir::Statement* s : schedule::inner_definitions(program_, cluster().statements))
+      if (schedule::can_stage_accumulator(program_, *s, cluster().statements, false))
+        stages.push_back({.tensor = s->writes[0].buffer,
+                          .at = {{s->name, order_.back().name}},
+                          .memory = schedule::Memory::Register});
+  }
+
   void stages(std::vector<schedule::PlannedStage>& stages) {
-    if (!cluster().update()) return;
+    if (!cluster().update()) return stage_definitions(stages);
     const ir::Statement& update = *cluster().update();
     const std::string& sum = update.writes[0].buffer;
     if (!schedule::can_stage_accumulator(program_, update, cluster().statements, order_.empty())) return;

@@ -18,8 +18,9 @@ constexpr double kElementCycles = 1;      // a lane loaded by itself and put int
 constexpr double kScatterCycles = 1.5;    // a lane taken out of its vector and stored
 constexpr double kFarScatterCycles = 12;  // where each lane's place is on a page of its own
 constexpr std::int64_t kPage = 4096;
-constexpr double kTurnedCycles = 3;      // a vector of a square that is turned in registers
-constexpr double kNearVectorCycles = 6;  // of one of these, its gathered neighbours at the ends of rows included
+constexpr double kTurnedCycles = 3;  // a vector of a square that is turned in registers
+// A vector of every second element, or third, ..: so many loads and their shuffles, for each element between.
+constexpr double kNearVectorCycles = 1.5;
 
 bool is_operation(const ir::ExprNode& node) {
   return std::holds_alternative<ir::Unary>(node.op) || std::holds_alternative<ir::Binary>(node.op) ||
@@ -133,7 +134,7 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
     } else if (stride == 1) {
       loads += times * shared(access, at, rows, vectors) * std::ceil(vectors);
     } else if (stride <= kNearLanes) {
-      singles += times * vectors * kNearVectorCycles;
+      singles += times * vectors * kNearVectorCycles * static_cast<double>(stride);
     } else {
       singles += times * vectors * lanes() * kElementCycles;
     }

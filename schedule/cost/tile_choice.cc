@@ -21,7 +21,8 @@ constexpr double kPageWalk = 7, kNearPages = 64;   // a page beyond these is loo
 constexpr double kFarWalk = 64, kFarPages = 2048;  // and beyond these in the tables, which nothing hides
 constexpr double kOfOpenSize = 1.25;               // a run may have a part of the tile, or one row
 // Lines that follow each other are fetched ahead, in so many streams at once; where a run begins they are waited for.
-constexpr double kRunStart = 10, kStreams = 16;
+constexpr double kRunStart = 10, kNearRunStart = 2, kStreams = 16;
+constexpr double kRowCycles = 0.2;  // a line that comes in one of several streams of its tensor, for each more
 constexpr std::int64_t kStreamedBlocks[] = {4, 8};  // rows of a reduction that has no tile's rows
 
 class TileChooser {
@@ -264,7 +265,9 @@ class TileChooser {
   // Of what is read once from beyond the second cache. Where the tile reads few runs, the innermost loop around goes on
   // with each.
   double run_starts(const TileCandidate& candidate, const TileLoops& tile) const {
-    if (candidate.at.lane == none() || candidate.at.row != none() || q_.main->reductions.empty()) return 0;
+    if (candidate.at.lane == none()) return 0;
+    if (q_.main->reductions.empty()) return definition_starts(candidate, tile);
+    if (candidate.at.row != none()) return 0;
     double starts = 0;
     for (const NestAccess& access : nest_.all) {
       const double bytes = access.elements() * static_cast<double>(access.element_bytes);
@@ -280,6 +283,27 @@ class TileChooser {
       starts += access.runs(points).count * times;
     }
     return starts * kRunStart;
+  }
+
+  // Of a definition each element is read and written once: what starts a run, or is one stream too many, waits.
+  double definition_starts(const TileCandidate& candidate, const TileLoops& tile) const {
+    if (tile.order.empty()) return 0;
+    std::vector<std::int64_t> points = tile.points;
+    double streams = 0, bytes = 0;
+    for (const NestAccess& access : nest_.all) {
+      streams += access.runs(points).count;
+      bytes += access.elements() * static_cast<double>(access.element_bytes);
+    }
+    if (bytes < static_cast<double>(machine_.l1.bytes)) return 0;
+    if (streams <= kStreams) points[tile.order.back()] = nest_.loops[tile.order.back()].extent;
+    double times = 1, starts = 0;
+    for (std::size_t l = 0; l < none(); ++l)
+      times *= static_cast<double>(ceil_div(std::max<std::int64_t>(1, nest_.loops[l].extent), points[l]));
+    for (const NestAccess& access : nest_.all)
+      if (access.strides[candidate.at.lane] != 0) starts += access.runs(points).count;
+    const double rows = streams / static_cast<double>(nest_.all.size());
+    return starts * times * (bytes < static_cast<double>(machine_.l2.bytes) ? kNearRunStart : kRunStart) +
+           (rows - 1) * kRowCycles * bytes / static_cast<double>(machine_.l1.line_bytes);
   }
 
   // A guard costs little where all lanes of a vector agree on it; then a copy must be cheap beside the steps.

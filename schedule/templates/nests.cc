@@ -6,6 +6,7 @@
 
 #include "ir/contraction.h"
 #include "ir/relations.h"
+#include "schedule/cost/lanes.h"
 #include "schedule/script/size_expr.h"
 #include "schedule/state/digits.h"
 
@@ -43,6 +44,24 @@ bool follows_at_point(const ir::Statement& epilogue, const std::vector<const ir:
          });
 }
 
+// A definition at the point of those before it, of which it reads one, side by side with them along the same loops.
+bool lies_beside(const ir::Program& program, const ir::Statement& s, const std::vector<const ir::Statement*>& members) {
+  const ir::Statement& first = *members.front();
+  const auto is_even = [&](const std::string& loop) {
+    const auto stride = write_stride(program, s, loop);
+    if (stride != write_stride(program, first, loop)) return false;
+    return stride != 1 || (can_carry_lanes(program, s, loop) && can_carry_lanes(program, first, loop) &&
+                           turning_loop(program, s, loop).empty() && turning_loop(program, first, loop).empty());
+  };
+  const auto is_read = [&](const ir::Statement* member) {
+    return std::ranges::any_of(ir::reads_of(s),
+                               [&](const ir::Load* load) { return load->buffer == member->writes[0].buffer; });
+  };
+  return first.combiner == ir::Combiner::None && first.region_depth == 0 && !first.iterators.empty() &&
+         follows_at_point(s, members) && std::ranges::all_of(first.iterators, is_even) &&
+         std::ranges::any_of(members, is_read);
+}
+
 // C[i, j] += ... on what is there already, each element by itself.
 bool adds_in_place(const ir::Statement& s) {
   if (s.combiner == ir::Combiner::None || s.region_depth > 0 || s.writes.size() != 1) return false;
@@ -55,7 +74,7 @@ bool adds_in_place(const ir::Statement& s) {
 
 }  // namespace
 
-std::vector<StatementGroup> group_statements(const ir::Program& program) {
+std::vector<StatementGroup> group_statements(const ir::Program& program, bool with_chains) {
   std::vector<StatementGroup> groups;
   const std::vector<ir::Statement>& all = program.statements;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -74,6 +93,13 @@ std::vector<StatementGroup> group_statements(const ir::Program& program) {
       group.update = &all[i];
     } else {
       group.plain = &all[i];
+      std::vector<const ir::Statement*> members{group.plain};
+      const auto starts_sum = [&](std::size_t at) { return at + 1 < all.size() && starts_nest(all[at], all[at + 1]); };
+      for (; with_chains && i + 1 < all.size() && !starts_sum(i + 1) && lies_beside(program, all[i + 1], members);
+           ++i) {
+        group.epilogue.push_back(&all[i + 1]);
+        members.push_back(&all[i + 1]);
+      }
     }
     groups.push_back(std::move(group));
   }

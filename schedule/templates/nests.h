@@ -24,12 +24,13 @@ namespace polyte::schedule {
 struct StatementGroup {
   const ir::Statement* init = nullptr;  // of a reduction; null where it adds to what is there
   const ir::Statement* update = nullptr;
-  std::vector<const ir::Statement*> epilogue;  // over the reduction's free iterators, after it
-  const ir::Statement* plain = nullptr;        // a nest of a single definition
+  std::vector<const ir::Statement*> epilogue;  // over the reduction's free iterators, or the definition's, after it
+  const ir::Statement* plain = nullptr;        // a nest of definitions: the first
 };
 
-// In text order. A reduction takes along the definitions behind it that run over the same iterators and domain.
-std::vector<StatementGroup> group_statements(const ir::Program& program);
+// In text order. A reduction takes along the definitions behind it that run over the same iterators and domain;
+// `with_chains`: so does a definition those that read it, or one another.
+std::vector<StatementGroup> group_statements(const ir::Program& program, bool with_chains);
 
 struct IteratorFacts {
   std::string name;

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "schedule/cost/lanes.h"
+#include "schedule/cost/nest_accesses.h"
+#include "schedule/cost/operand_staging.h"
 #include "schedule/cost/threads.h"
 #include "schedule/cost/tile_choice.h"
 #include "schedule/templates/nests.h"
@@ -55,6 +57,7 @@ double cycles_of(const KernelSoFar& kernel, const ir::Statement& s, const std::v
 struct PointwiseNest {
   const KernelSoFar& kernel;
   const ir::Statement& s;
+  std::vector<const ir::Statement*> after;
   std::vector<IteratorFacts> facts;
   PointwiseShape shape;
   DType dtype;
@@ -77,13 +80,33 @@ struct PointwiseNest {
     return loops;
   }
 
+  void add_chain(Scope& scope) const {
+    std::vector<const ir::Statement*> all = {&s};
+    all.insert(all.end(), after.begin(), after.end());
+    for (const char* group : {"after", "kept"}) scope.groups[group];
+    for (const ir::Statement* each : after) scope.groups["after"].push_back({{{"after", each->name}}, {}, {}});
+    for (const ir::Statement* each : inner_definitions(kernel.program, all))
+      if (can_stage_accumulator(kernel.program, *each, all, false))
+        scope.groups["kept"].push_back({{{"kept", each->writes[0].buffer}}, {}, {}});
+  }
+
+  double cycles() const {
+    double sum = cycles_of(kernel, s, facts);
+    for (const ir::Statement* each : after) sum += cycles_of(kernel, *each, facts_of(kernel.reference, *each));
+    return sum;
+  }
+
   Filling fill_holes(const TemplateFile& file) const {
     Filling filling;
     filling.staged = kernel.staged;
-    filling.scope.names = {{"define", s.name}, {"lane", shape.lane}, {"turning", shape.turning}};
+    filling.scope.names = {{"define", s.name},
+                           {"lane", shape.lane},
+                           {"turning", shape.turning},
+                           {"inmost", shape.outer.empty() ? "" : shape.outer.back()}};
     filling.scope.lists["free"] = shape.outer;
+    add_chain(filling.scope);
     filling.scope.names["threads"] =
-        loop_for_threads(kernel.machine, cycles_of(kernel, s, facts), around(file, filling.scope), kernel.program.open);
+        loop_for_threads(kernel.machine, cycles(), around(file, filling.scope), kernel.program.open);
     return filling;
   }
 };
@@ -94,7 +117,7 @@ OpenNest open_pointwise(const KernelSoFar& kernel, const StatementGroup& group) 
   const ir::Statement& s = *group.plain;
   const std::vector<IteratorFacts> facts = facts_of(kernel.reference, s);
   const DType dtype = kernel.program.buffer(s.writes[0].buffer).dtype;
-  const PointwiseNest nest{kernel, s, facts, shape_of(kernel, s, facts), dtype};
+  const PointwiseNest nest{kernel, s, group.epilogue, facts, shape_of(kernel, s, facts), dtype};
   OpenNest open{nest.shape.turning.empty() ? "pointwise" : "transpose", machine_facts(kernel.machine, dtype),
                 [nest](const TemplateFile& file) -> Result<Filling> { return nest.fill_holes(file); }};
   open.facts["lane_extent"] = nest.shape.lane.empty() ? 0 : find(facts, nest.shape.lane)->extent;

@@ -195,21 +195,33 @@ class CopyMaker {
     return ir::make_guarded_load(plan_.local.dtype, plan_.buffer, element, guard, plan_.padding.otherwise);
   }
 
+  // The loop along which neighbours in the copy lie: of the last dimension, or the last that has more than one element.
+  std::size_t lane_row(const ScheduledStatement& copy) const {
+    const std::vector<std::int64_t> shape = local_shape(plan_.layout, plan_.box.extent);
+    const std::size_t around = plan_.prefix.size();
+    std::size_t row = copy.rows.size();
+    if (row - around == shape.size())
+      while (row > around + 1 && shape[row - around - 1] == 1) --row;
+    return row - 1;
+  }
+
   // Registers: unrolled with an innermost vector; else serial with an innermost vector, which has stride 1 on the
   // local side. A long innermost dimension is split by the vector length. Into memory of a block
   // threads copy: all loops are serial until they are bound.
   Tree copy_nest(const std::string& name) {
     ScheduledStatement& copy = statement_of(next_, name);
-    const bool in_registers = plan_.local.memory == Memory::Register;
+    const LoopKind around = plan_.local.memory == Memory::Register ? LoopKind::Unrolled : LoopKind::Serial;
     if (!plan_.layout.empty() && is_long(plan_.layout.back().dimension))
       split_row(copy, copy.rows.back().loop, plan_.context.environment.values.at("L"));
     Tree tree = make_leaf({name, {}, {}});
-    for (std::size_t i = copy.rows.size(); i > plan_.prefix.size(); --i) {
-      Loop loop = {.id = next_.fresh_loop(), .name = copy.rows[i - 1].loop, .body = std::move(tree)};
-      const bool is_last = i == copy.rows.size() && plan_.local.memory != Memory::Shared;
-      loop.kind = is_last ? LoopKind::Vector : in_registers ? LoopKind::Unrolled : LoopKind::Serial;
-      tree = make_loop(std::move(loop));
-    }
+    const auto add = [&](std::size_t row, LoopKind kind) {
+      tree = make_loop({.id = next_.fresh_loop(), .name = copy.rows[row].loop, .kind = kind, .body = std::move(tree)});
+    };
+    if (copy.rows.size() == plan_.prefix.size()) return tree;
+    const std::size_t lanes = plan_.local.memory == Memory::Shared ? copy.rows.size() - 1 : lane_row(copy);
+    add(lanes, plan_.local.memory == Memory::Shared ? around : LoopKind::Vector);
+    for (std::size_t row = copy.rows.size(); row-- > plan_.prefix.size();)
+      if (row != lanes) add(row, around);
     return tree;
   }
 };

@@ -1,0 +1,96 @@
+// The same computation in other words, or with a loop that a scheduler might walk the wrong way: both schedulers write
+// the fast form, of which nothing falls back to memory or to single elements.
+#include <doctest/doctest.h>
+
+#include "driver/compile/build_kernel.h"
+#include "ir/program_text.h"
+#include "schedule/script/script.h"
+
+namespace {
+
+using namespace polyte;
+
+constexpr driver::Arm kArms[] = {driver::Arm::Poly, driver::Arm::Template};
+
+struct Written {
+  std::string script, notes;
+  bool has(const char* words) const { return script.find(words) != std::string::npos; }
+};
+
+Written written(const char* text, driver::Arm arm, const char* cpu = "x86-64-v3") {
+  driver::KernelOptions options;
+  options.arm = arm;
+  const driver::BuiltKernel kernel =
+      driver::build_kernel(std::make_shared<const ir::Program>(ir::parse_program(text, "test")),
+                           codegen::target_for_cpu(cpu).machine, options);
+  Written result{schedule::print(kernel.script), {}};
+  for (const std::string& note : kernel.notes) result.notes += note + "\n";
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("wordings: a dimension of one element behind all others costs no vector") {
+  for (const driver::Arm arm : kArms) {
+    const Written unit = written(R"(
+program gemm()
+  in  A: f32[96, 96, 1]
+  in  B: f32[96, 96, 1]
+  out C: f32[96, 96, 1]
+  C[m, n, u] = sum[k] A[m, k, u] * B[k, n, u]
+)",
+                                 arm);
+    CAPTURE(unit.script);
+    CHECK(unit.has("stage C at"));
+    CHECK(unit.notes.find("not kept in registers") == std::string::npos);
+  }
+}
+
+TEST_CASE("wordings: what a chain of definitions alone reads stays in registers") {
+  for (const driver::Arm arm : kArms) {
+    const Written chain = written(R"(
+program chain()
+  in  x: f32[512, 512]
+  out y: f32[512, 512]
+  a[i, j] = x[i, j] * 2
+  b[i, j] = max(a[i, j] + 1, 0)
+  y[i, j] = b[i, j] * b[i, j] - a[i, j]
+)",
+                                  arm);
+    CAPTURE(chain.script);
+    CHECK(chain.has("{ <j.i> > a; <j.i> > b; <j.i> > y }"));
+    CHECK(chain.has("stage a at a:j.o in register"));
+    CHECK(chain.has("stage b at "));
+  }
+}
+
+TEST_CASE("wordings: a definition whose rows share a read runs along the rows") {
+  const char* text = R"(
+program add()
+  in  x: f32[1000, 1000]
+  in  b: f32[1000]
+  out y: f32[1000, 1000]
+  y[i, j] = x[i, j] + b[j]
+)";
+  for (const driver::Arm arm : kArms)
+    for (const char* cpu : {"x86-64-v3", "x86-64-v4"}) {
+      const Written rows = written(text, arm, cpu);
+      CAPTURE(rows.script);
+      CHECK((rows.has("nest i.o > j.o >") || rows.has("nest i > j.o >")));
+    }
+}
+
+TEST_CASE("wordings: windows that move by two are read in vectors, whatever their length") {
+  for (const driver::Arm arm : kArms)
+    for (const char* cpu : {"x86-64-v3", "x86-64-v4"}) {
+      const Written pool = written(R"(
+program pool()
+  in  x: f32[8, 113, 113]
+  out y: f32[8, 56, 56]
+  y[c, h, q] = max[r in 0..3, s in 0..3] x[c, 2*h + r, 2*q + s]
+)",
+                                   arm, cpu);
+      CAPTURE(pool.script);
+      CHECK(pool.has("<q.i> > y.update"));
+    }
+}
