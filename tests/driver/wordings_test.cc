@@ -46,6 +46,21 @@ program gemm()
   }
 }
 
+// Side by side in the copy alone: its elements lie far apart in the tensor.
+TEST_CASE("wordings: lines shorter than a vector stay in single registers") {
+  for (const driver::Arm arm : kArms) {
+    const Written pool = written(R"(
+program pool()
+  in  x: f32[16, 8, 8]
+  out y: f32[16, 4, 4]
+  y[c, h, q] = max[r in 0..2, s in 0..2] x[c, 2*h + r, 2*q + s]
+)",
+                                 arm);
+    CAPTURE(pool.script);
+    CHECK(pool.notes.find("not kept in registers") == std::string::npos);
+  }
+}
+
 TEST_CASE("wordings: what a chain of definitions alone reads stays in registers") {
   for (const driver::Arm arm : kArms) {
     const Written chain = written(R"(

@@ -195,13 +195,14 @@ class CopyMaker {
     return ir::make_guarded_load(plan_.local.dtype, plan_.buffer, element, guard, plan_.padding.otherwise);
   }
 
-  // The loop along which neighbours in the copy lie: of the last dimension, or the last that has more than one element.
+  // The loop along which neighbours lie, here and in the tensor: of the last dimension, or of the last before those in
+  // which the tensor has one element.
   std::size_t lane_row(const ScheduledStatement& copy) const {
-    const std::vector<std::int64_t> shape = local_shape(plan_.layout, plan_.box.extent);
+    const std::vector<Affine> shape = plan_.before.shape_of(plan_.buffer);
     const std::size_t around = plan_.prefix.size();
     std::size_t row = copy.rows.size();
-    if (row - around == shape.size())
-      while (row > around + 1 && shape[row - around - 1] == 1) --row;
+    if (row - around == plan_.layout.size())
+      while (row > around + 1 && shape[plan_.layout[row - around - 1].dimension] == Affine(1)) --row;
     return row - 1;
   }
 
