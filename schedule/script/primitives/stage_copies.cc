@@ -195,13 +195,13 @@ class CopyMaker {
     return ir::make_guarded_load(plan_.local.dtype, plan_.buffer, element, guard, plan_.padding.otherwise);
   }
 
-  // The loop along which neighbours lie, here and in the tensor: of the last dimension, or of the last before those in
-  // which the tensor has one element.
+  // The loop along which neighbours lie, here and in the tensor: of the last dimension, or, where no layout is said, of
+  // the last before those in which the tensor has one element.
   std::size_t lane_row(const ScheduledStatement& copy) const {
     const std::vector<Affine> shape = plan_.before.shape_of(plan_.buffer);
     const std::size_t around = plan_.prefix.size();
     std::size_t row = copy.rows.size();
-    if (row - around == plan_.layout.size())
+    if (plan_.directive.layout.empty() && row - around == plan_.layout.size())
       while (row > around + 1 && shape[plan_.layout[row - around - 1].dimension] == Affine(1)) --row;
     return row - 1;
   }
