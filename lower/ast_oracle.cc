@@ -268,7 +268,10 @@ std::int64_t number_of(isl_val* value) {
   return number;
 }
 
-// Where isl has no code for an order ("input involves unknown divs"): the points of its sets, sorted by time.
+constexpr std::uint64_t kOperations = 2'000'000;  // of isl's code generator
+
+// Where isl has no code for an order ("input involves unknown divs"), or is not done with it by then: the points of its
+// sets, sorted by time.
 void run_points(const schedule::IslModel& model, const State& state, AstRun& run) {
   std::vector<std::tuple<std::vector<std::int64_t>, std::size_t, ir::Values>> all;
   for (std::size_t i = 0; i < model.statements.size(); ++i) {
@@ -289,7 +292,7 @@ void run_points(const schedule::IslModel& model, const State& state, AstRun& run
 }
 
 std::vector<Done> done_by_isl(const State& state, const Exceptions& exceptions) {
-  const schedule::IslContext context;
+  schedule::IslContext context;
   const schedule::IslModel model = schedule::make_model(context, state);
   isl_union_map* order = nullptr;
   for (const schedule::IslStatement& s : model.statements) {
@@ -300,9 +303,11 @@ std::vector<Done> done_by_isl(const State& state, const Exceptions& exceptions) 
   }
   AstRun ast(state, exceptions);
   if (!order) return {};
+  context.limit(kOperations);
   isl_ast_build* build = isl_ast_build_alloc(context.get().get());
   const AstNode node(isl_ast_build_node_from_schedule_map(build, order));
   isl_ast_build_free(build);
+  context.limit(0);  // none
   if (node)
     ast.run(node);
   else

@@ -11,6 +11,7 @@
 #include "poly/shared_nest.h"
 #include "poly/strategy_maps.h"
 #include "schedule/cost/lanes.h"
+#include "schedule/cost/nest_accesses.h"
 #include "schedule/cost/operand_staging.h"
 #include "schedule/cost/row_chain.h"
 #include "schedule/cost/threads.h"

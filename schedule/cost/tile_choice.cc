@@ -241,18 +241,23 @@ class TileChooser {
     });
   }
 
+  // Boxes of so many points that cover all loops.
+  double boxes(const std::vector<std::int64_t>& points) const {
+    double count = 1;
+    for (std::size_t l = 0; l < none(); ++l)
+      count *= static_cast<double>(ceil_div(std::max<std::int64_t>(1, nest_.loops[l].extent), points[l]));
+    return count;
+  }
+
   // Of operands read in place whose neighbours along the tile lie on pages of their own.
   double page_walks(const TileCandidate& candidate, const TileLoops& tile) const {
-    double tiles = 1;
-    for (std::size_t l = 0; l < none(); ++l)
-      tiles *= static_cast<double>(ceil_div(std::max<std::int64_t>(1, nest_.loops[l].extent), tile.points[l]));
     double walks = 0;
     for (const NestAccess& access : nest_.all) {
       if (!access.each_step || candidate.at.packed.contains(access.buffer)) continue;
       const double pages = access.pages(tile.points);
       if (pages > kNearPages) walks += pages * (pages > kFarPages ? kFarWalk : kPageWalk * kUnhidden);
     }
-    return walks * tiles;
+    return walks * boxes(tile.points);
   }
 
   // Where no rows share a load, leaving the registers and coming back counts beside the steps.
@@ -277,10 +282,7 @@ class TileChooser {
       std::vector<std::int64_t> points = tile.points;
       const bool goes_on = access.runs(points).count <= kStreams && !tile.order.empty();
       if (goes_on) points[tile.order.back()] = nest_.loops[tile.order.back()].extent;
-      double times = 1;
-      for (std::size_t l = 0; l < none(); ++l)
-        times *= static_cast<double>(ceil_div(std::max<std::int64_t>(1, nest_.loops[l].extent), points[l]));
-      starts += access.runs(points).count * times;
+      starts += access.runs(points).count * boxes(points);
     }
     return starts * kRunStart;
   }
@@ -296,9 +298,8 @@ class TileChooser {
     }
     if (bytes < static_cast<double>(machine_.l1.bytes)) return 0;
     if (streams <= kStreams) points[tile.order.back()] = nest_.loops[tile.order.back()].extent;
-    double times = 1, starts = 0;
-    for (std::size_t l = 0; l < none(); ++l)
-      times *= static_cast<double>(ceil_div(std::max<std::int64_t>(1, nest_.loops[l].extent), points[l]));
+    const double times = boxes(points);
+    double starts = 0;
     for (const NestAccess& access : nest_.all)
       if (access.strides[candidate.at.lane] != 0) starts += access.runs(points).count;
     const double rows = streams / static_cast<double>(nest_.all.size());

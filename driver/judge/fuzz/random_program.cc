@@ -69,6 +69,37 @@ RandomProgram rows(Random& random) {
   return {.text = text, .exact_sums = true};
 }
 
+// A product of matrices for each of some batches. Dimensions of one element stand before the others or behind them, as
+// networks have them; a chain of definitions may follow. Tiles have room: its sizes are no parameters.
+RandomProgram batches(Random& random) {
+  static const std::vector<std::string> kTypes = {"f32", "f32", "i32", "f64"};
+  const std::string type = random.pick(kTypes), m = std::to_string(random.between(8, 24)),
+                    n = std::to_string(random.between(8, 24)), k = std::to_string(random.between(4, 20));
+  std::string before, behind, batch, ranges, at_front, at_back;  // dimensions and their subscripts
+  for (const char* loop : {"b", "c"}) {
+    if (random.chance(40)) continue;
+    const std::string size = random.chance(60) ? "1" : "2";
+    before += size + ", ", at_front += std::string(loop) + ", ", ranges += std::string(", ") + loop + " in 0.." + size;
+  }
+  if (random.chance(40)) behind = ", 1", at_back = ", u", ranges += ", u in 0..1";
+  const auto tensor = [&](const std::string& rows, const std::string& columns) {
+    return type + "[" + before + rows + ", " + columns + behind + "]\n";
+  };
+  const auto element = [&](const char* name, const char* row, const char* column) {
+    return std::string(name) + "[" + at_front + row + ", " + column + at_back + "]";
+  };
+  const std::string all = "  for m in 0.." + m + ", n in 0.." + n + ranges + "\n", o = element("o", "m", "n");
+  std::string text =
+      "program f()\n  in    p: " + tensor(m, k) + "  in    q: " + tensor(k, n) + "  out   y: " + tensor(m, n) + "\n";
+  const bool follows = random.chance(60);
+  text += "  " + (follows ? o : element("y", "m", "n")) + " = sum[k in 0.." + k + "] " + element("p", "m", "k") +
+          " * " + element("q", "k", "n") + all;
+  const std::string r = element("r", "m", "n");
+  if (follows)
+    text += "  " + r + " = " + o + " * 2" + all + "  " + element("y", "m", "n") + " = max(" + r + ", 0) + " + r + all;
+  return {.text = text, .exact_sums = true};
+}
+
 RandomProgram styled_program(Random& random) {
   ProgramDraft draft(random);
   if (random.chance(9)) {
@@ -79,6 +110,7 @@ RandomProgram styled_program(Random& random) {
   const int style = random.between(0, 99);
   if (style < 2) return rows(random);
   if (style < 5) return gram(random);
+  if (style < 8) return batches(random);
   if (style < 60) {
     pipeline(draft, random.between(1, 4));
   } else if (style < 82) {
