@@ -18,8 +18,7 @@ void Emulator::State::on_copy(polyte_emulated_thread* self, void* to, const void
                " meanwhile, which is not in shared memory");
     state.end_thread(fibre);
   }
-  for (std::int64_t i = 0; i < copy.bytes; ++i)
-    region->contents[static_cast<std::size_t>(copy.to + i - region->base)].in_flight = true;
+  for (std::int64_t i = 0; i < copy.bytes; ++i) region->contents[copy.to + i - region->base].in_flight = true;
   if (!state.options.late_copies) copy.land();
   fibre.groups.back().push_back(copy);
 }
@@ -38,7 +37,7 @@ void Emulator::State::on_group(polyte_emulated_thread* self, std::int64_t wait, 
 void Emulator::State::land(Fibre& fibre, const AsyncCopy& copy) {
   if (options.late_copies) copy.land();
   for (std::int64_t i = 0; i < copy.bytes; ++i) {
-    Byte& byte = shared.contents[static_cast<std::size_t>(copy.to + i - shared.base)];
+    Byte& byte = shared.contents[copy.to + i - shared.base];
     byte.in_flight = false;
     byte.write = touch_of(fibre);
     byte.fences = static_cast<std::uint16_t>(fibre.fences.size());
@@ -65,7 +64,7 @@ void Emulator::State::on_product_group(polyte_emulated_thread* self, std::int64_
   if (step == 1) fibre.products.commit();
   if (step != 2) return;
   for (const std::shared_ptr<Product>& product : fibre.products.wait(pending))
-    for (const std::int64_t byte : product->bytes) --of(fibre).shared.contents[static_cast<std::size_t>(byte)].products;
+    for (const std::int64_t byte : product->bytes) --of(fibre).shared.contents[byte].products;
   for (std::int64_t i = 0; i < count; ++i) out[i] = fibre.products.value_of(in[i]);
 }
 
@@ -92,7 +91,7 @@ bool Emulator::State::read_matrix(const std::vector<std::uint32_t>& addresses, s
     std::optional<std::string> why;
     if (at < 0 || at + 2 > shared.bytes) why = "outside of it";
     for (std::int64_t i = at; !why && i < at + 2; ++i) {
-      Byte& byte = shared.contents[static_cast<std::size_t>(i)];
+      Byte& byte = shared.contents[i];
       why = unreadable(byte);
       byte.read = {epoch, 0, 0, true, true};
       ++byte.products;

@@ -142,7 +142,7 @@ std::uint64_t Emulator::State::touch(Fibre& fibre, const char* address, const po
   std::uint64_t read = 0;
   for (std::int64_t i = 0; i < bytes; ++i) {
     const std::int64_t at = address + i - region->base;
-    Byte& byte = region->contents[static_cast<std::size_t>(at)];
+    Byte& byte = region->contents[at];
     const auto report = [&](const std::string& text) {
       fail(words_of(access) + " at " + region->name + " + " + std::to_string(at) + ": " + text);
       return std::uint64_t{0};
@@ -255,7 +255,7 @@ void Emulator::State::run_block(const std::int64_t* number, LaunchCounts& count)
   begin_epoch();
   block_epochs.push_back(epoch);
   std::ranges::fill(shared_memory, static_cast<char>(0xa5));
-  std::ranges::fill(shared.contents, Byte{});
+  shared.contents.forget();
   for (std::size_t i = 0; i < threads; ++i) {
     Fibre& fibre = fibres[i];
     fibre.state = this;
@@ -313,8 +313,7 @@ int Emulator::State::run(const polyte_launch& what, const std::int64_t* grid, co
   void* aligned = shared_memory.data();
   std::size_t room = shared_memory.size();
   std::align(kSharedAlignment, static_cast<std::size_t>(what.shared_bytes), aligned, room);
-  shared = {"shared memory", static_cast<char*>(aligned), what.shared_bytes, {}};
-  shared.contents.resize(static_cast<std::size_t>(what.shared_bytes));
+  shared = {"shared memory", static_cast<char*>(aligned), what.shared_bytes, TouchedBytes(what.shared_bytes, false)};
   block = 0;
   std::int64_t number[3];
   for (number[2] = 0; number[2] < grid[2]; ++number[2])
@@ -334,10 +333,8 @@ Emulator::Emulator(EmulatorOptions options) : state_(std::make_unique<State>()) 
 Emulator::~Emulator() = default;
 
 void Emulator::add_memory(const std::string& name, void* base, std::int64_t bytes, Defined defined) {
-  Region region{name, static_cast<const char*>(base), bytes, {}};
-  region.contents.resize(static_cast<std::size_t>(bytes));
-  for (Byte& byte : region.contents) byte.defined = defined == Defined::Yes;
-  state_->regions.push_back(std::move(region));
+  state_->regions.push_back(
+      {name, static_cast<const char*>(base), bytes, TouchedBytes(bytes, defined == Defined::Yes)});
 }
 
 void Emulator::remove_memory(const void* base) {
@@ -349,7 +346,7 @@ void Emulator::define(const void* at, std::int64_t bytes) {
   Region* region = state_->region_of(first, bytes);
   POLYTE_CHECK(region != nullptr, "no memory of the emulator is there");
   for (std::int64_t i = 0; i < bytes; ++i) {
-    Byte& byte = region->contents[static_cast<std::size_t>(first - region->base + i)];
+    Byte& byte = region->contents[first - region->base + i];
     byte.defined = true;
     byte.copied = false;
   }
@@ -358,9 +355,8 @@ void Emulator::define(const void* at, std::int64_t bytes) {
 void Emulator::expect_no_undefined_copy(const void* base) {
   const auto region = std::ranges::find(state_->regions, static_cast<const char*>(base), &Region::base);
   POLYTE_CHECK(region != state_->regions.end(), "no memory of the emulator begins there");
-  const auto at = std::ranges::find(region->contents, true, &Byte::copied);
-  if (at != region->contents.end())
-    state_->faults.push_back(region->name + " + " + std::to_string(at - region->contents.begin()) +
+  if (const std::optional<std::int64_t> at = region->contents.find_copied())
+    state_->faults.push_back(region->name + " + " + std::to_string(*at) +
                              ": at the end a copy of what was never written");
 }
 

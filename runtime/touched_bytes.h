@@ -1,7 +1,11 @@
 // What the emulator notes of each byte of a device's memory. Internal.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,11 +30,58 @@ struct Byte {
   std::uint16_t fences = 0;   // that its writer had made before
 };
 
+// The notes of all bytes of a memory. Of memory that nobody touches there are none: many launches touch little of what
+// a device has.
+class TouchedBytes {
+ public:
+  TouchedBytes() = default;
+  TouchedBytes(std::int64_t bytes, bool defined)
+      : defined_(defined), pages_(static_cast<std::size_t>((bytes + kPage - 1) / kPage)) {}
+
+  Byte& operator[](std::int64_t at) {
+    std::unique_ptr<Page>& page = pages_[static_cast<std::size_t>(at / kPage)];
+    if (page == nullptr) {
+      page = std::make_unique<Page>();
+      forget(*page);
+    }
+    return (*page)[static_cast<std::size_t>(at % kPage)];
+  }
+
+  // As if nobody had touched any.
+  void forget() {
+    for (const std::unique_ptr<Page>& page : pages_)
+      if (page != nullptr) forget(*page);
+  }
+
+  // The first byte that is a copy of what was never written.
+  std::optional<std::int64_t> find_copied() const {
+    for (std::size_t i = 0; i < pages_.size(); ++i) {
+      if (pages_[i] == nullptr) continue;
+      const auto at = std::ranges::find(*pages_[i], true, &Byte::copied);
+      if (at != pages_[i]->end()) return static_cast<std::int64_t>(i) * kPage + (at - pages_[i]->begin());
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::int64_t kPage = 512;
+  using Page = std::array<Byte, kPage>;
+
+  void forget(Page& page) const {
+    Byte untouched;
+    untouched.defined = defined_;
+    page.fill(untouched);
+  }
+
+  bool defined_ = false;
+  std::vector<std::unique_ptr<Page>> pages_;
+};
+
 struct Region {
   std::string name;
   const char* base = nullptr;
   std::int64_t bytes = 0;
-  std::vector<Byte> contents;
+  TouchedBytes contents;
 };
 
 }  // namespace polyte::runtime

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
-#include <set>
 
 #include "ir/loop_program.h"
 #include "support/checked.h"
@@ -15,17 +14,19 @@ constexpr std::int64_t kVectorBytes = 16;  // of a thread's widest access
 
 constexpr std::int64_t kBanks = 32, kBankBytes = 4;
 
+// Different words that a warp writes into one bank, at most.
 std::int64_t wavefronts(const TurnedCopy& copy, std::int64_t stride) {
-  std::array<std::set<std::int64_t>, kBanks> words;
-  std::size_t most = 1;
+  std::array<std::int64_t, ir::kLanes> words;
   for (std::int64_t thread = 0; thread < ir::kLanes; ++thread) {
     const std::int64_t element = thread % copy.neighbours * stride + thread / copy.neighbours;
-    const std::int64_t word = element * copy.element_bytes / kBankBytes;
-    std::set<std::int64_t>& bank = words[static_cast<std::size_t>(word % kBanks)];
-    bank.insert(word);
-    most = std::max(most, bank.size());
+    words[static_cast<std::size_t>(thread)] = element * copy.element_bytes / kBankBytes;
   }
-  return static_cast<std::int64_t>(most);
+  std::sort(words.begin(), words.end());
+  std::array<std::int64_t, kBanks> of_bank{};
+  std::int64_t most = 1;
+  for (auto word = words.begin(), end = std::unique(words.begin(), words.end()); word != end; ++word)
+    most = std::max(most, ++of_bank[static_cast<std::size_t>(*word % kBanks)]);
+  return most;
 }
 
 }  // namespace

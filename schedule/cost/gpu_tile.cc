@@ -240,9 +240,10 @@ class GpuTileSearch {
       if ((*subscript)[number(side.loop)] != 0) break;
       neighbours *= neighbours == 1 ? tile.turned_at_once(along, side) : along;
     }
-    const std::int64_t conflicts =
-        bank_padding({along, neighbours, operand.element_bytes, tile.read_at_once(side)}).wavefronts;
-    slice.writes += elements / ir::kLanes * static_cast<double>(neighbours > 1 ? conflicts : 1);
+    std::int64_t conflicts = 1;
+    if (neighbours > 1)
+      conflicts = bank_padding({along, neighbours, operand.element_bytes, tile.read_at_once(side)}).wavefronts;
+    slice.writes += elements / ir::kLanes * static_cast<double>(conflicts);
   }
 
   // Along which the operand lies in shared memory: as the lanes do, if it moves with them.
