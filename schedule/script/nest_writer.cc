@@ -2,6 +2,7 @@
 
 #include "schedule/script/copy_names.h"
 #include "schedule/script/own_script.h"
+#include "schedule/script/split_begins.h"
 
 namespace polyte::schedule {
 namespace {
@@ -167,7 +168,11 @@ Script write_script(const ir::Program& program, const std::string& arm, const Ma
   std::set<std::string> reassociated;
   for (const NestPlan& nest : plan.nests) reassociated.insert(nest.reassociated.begin(), nest.reassociated.end());
   Script script = own_script(program, arm, machine, reassociated);
-  for (const NestPlan& nest : plan.nests) write_nest(nest, script.directives);
+  for (const NestPlan& nest : plan.nests) {
+    const std::size_t before = script.directives.size();
+    write_nest(nest, script.directives);
+    if (!machine.gpu) count_from_begins(program, std::span(script.directives).subspan(before));
+  }
   for (const PlannedStream& stream : plan.streams)
     script.directives.push_back({StoreNonTemporal{stream.result}, stream.by});
   return script;

@@ -5,6 +5,7 @@
 #include "schedule/cost/streaming.h"
 #include "schedule/script/copy_names.h"
 #include "schedule/script/own_script.h"
+#include "schedule/script/split_begins.h"
 #include "schedule/script/size_expr.h"
 #include "schedule/state/digits.h"
 #include "schedule/templates/expand_template.h"
@@ -129,6 +130,7 @@ class TemplateScheduler {
       directives_.push_back(std::move(directive));
     const std::span<Directive> all(directives_);
     name_copies(all.first(before), all.subspan(before));
+    if (!on_gpu()) count_from_begins(kernel_.program, all.subspan(before));
     kernel_.staged = filling.staged;
     reassociated_.insert(filling.reassociated.begin(), filling.reassociated.end());
     reused_.insert(filling.reused.begin(), filling.reused.end());

@@ -103,3 +103,21 @@ program pool()
       CHECK(pool.has("<q.i> > y.update"));
     }
 }
+
+// Tiles that counted from 0 would begin with one of no whole width, and every tile would ask where it begins.
+TEST_CASE("wordings: tiles count from where the loop begins") {
+  const char* gemm = R"(
+program gemm()
+  in  A: f32[97, 97]
+  in  B: f32[97, 97]
+  out C: f32[97, 97]
+  C[m, n] = sum[k in 1..97] A[m, k] * B[k, n]    for m in 1..97, n in 1..97
+)";
+  for (const driver::Arm arm : kArms) {
+    const Written sums = written(gemm, arm);
+    CAPTURE(sums.script);
+    CHECK(sums.has("from 1"));
+    CHECK(sums.has("in register"));
+    CHECK(sums.notes.empty());
+  }
+}

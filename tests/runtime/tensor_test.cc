@@ -78,7 +78,7 @@ TEST_CASE("fills are reproducible and differ by name") {
   std::vector<int> seen(9);
   for (const float value : a.as<float>()) {
     REQUIRE((value >= -4 && value <= 4 && value == std::floor(value)));
-    ++seen[static_cast<std::size_t>(value) + 4];
+    ++seen[static_cast<std::size_t>(value + 4)];
   }
   for (const int count : seen) CHECK(count > 0);
   Tensor bytes(DType::U8, {64});

@@ -2,6 +2,11 @@
 // person would have written, and reads back as the same.
 #include "schedule/script/nest_writer.h"
 
+#include <regex>
+
+#include "ir/program_text.h"
+#include "schedule/script/split_begins.h"
+
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {
@@ -125,6 +130,33 @@ TEST_CASE("braces of one statement are the statement; a State's tree is the nest
   const auto program = bound_program(kDenseRelu, {{"M", 7}, {"N", 9}, {"K", 10}});
   const State state = state_of(program, "nest " + text);
   CHECK(print(nest_of(state.tree, state.tree)) == "par m > n > { acc.init; k > acc.update; y }");
+}
+
+// a and y share their tiles if both are split; k begins where i is, for which there is no number.
+TEST_CASE("nest writer: splits count from the first iteration of their loops") {
+  const ir::Program program = ir::parse_program(R"(
+program smooth()
+  in  x: f32[66, 66]
+  out y: f32[66, 66]
+  out t: f32[66, 66]
+  a[i, j] = x[i, j] * 2                        for i in 2..65, j in 3..65
+  y[i, j] = a[i, j] + a[i, j - 1] * x[i, j]    for i in 2..65, j in 4..65
+  t[i, k] = x[k, i]                            for i in 2..65, k in i..65
+)",
+                                                "test");
+  const auto counted = [&](const std::string& lines) {
+    const std::string header = "schedule s/1 for smooth  f32  exact\n";
+    Script script = parse_script(header + lines, "s");
+    count_from_begins(program, script.directives);
+    return std::regex_replace(print(script).substr(header.size()), std::regex("   tail guard"), "");
+  };
+  CHECK(counted("split j by 8\n") == "split j by 8 from 3\n");
+  CHECK(counted("split y: j by 8\n") == "split y: j by 8 from 4\n");
+  CHECK(counted("split y: j by 8\nsplit a: j by 8\n") == "split y: j by 8 from 3\nsplit a: j by 8 from 3\n");
+  CHECK(counted("split i by 8 from 1\nsplit i.i by 4\n") == "split i by 8 from 1\nsplit i.i by 4\n");
+  CHECK(counted("split t: k by 8\n") == "split t: k by 8\n");
+  CHECK(counted("{\n  split y: i by 8\n}\n") == "{\n  split y: i by 8 from 2\n}\n");
+  CHECK(counted("skew y: j by i\nsplit y: j by 8\n") == "skew y: j by i\nsplit y: j by 8\n");
 }
 
 }  // namespace polyte::schedule
