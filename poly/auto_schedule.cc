@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "ir/free_regions.h"
 #include "poly/affine_core.h"
 #include "poly/region_nest.h"
+#include "poly/register_tiles.h"
 #include "poly/strategy_cpu.h"
 #include "poly/strategy_gpu.h"
 #include "poly/whole_program.h"
@@ -19,6 +21,16 @@ std::set<std::string> reused_results(const schedule::KernelPlan& plan) {
   for (const schedule::NestPlan& nest : plan.nests)
     for (const schedule::PlannedReuse& reuse : nest.reuses) results.insert(reuse.result);
   return results;
+}
+
+// Products in loops that order nothing are planned without them; other work has more orders as it stands.
+std::optional<ir::FreeRegions> planned_without_regions(const ir::Program& program) {
+  std::optional<ir::FreeRegions> free = ir::without_regions(program);
+  if (!free) return std::nullopt;
+  std::vector<const ir::Statement*> statements;
+  for (const ir::Statement& s : free->program.statements) statements.push_back(&s);
+  const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(free->program));
+  return wants_register_tiles(free->program, reference, statements) ? std::move(free) : std::nullopt;
 }
 
 bool has_regions(const ir::Program& program) {
@@ -71,17 +83,22 @@ Result<Arranged> arrange_for_gpu(const ir::Program& program, const schedule::Sta
 }  // namespace
 
 Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine, const PolyOptions& options) {
-  const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(program));
+  const std::optional<ir::FreeRegions> free =
+      options.affine_core_only ? std::nullopt : planned_without_regions(program);
+  const ir::Program& planned = free ? free->program : program;
+  const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(planned));
   const StrategyOptions strategy{
       .affine_core_only = options.affine_core_only, .keep_order = options.keep_order, .refused = options.refused};
   Result<Arranged> arranged =
-      (machine.gpu ? arrange_for_gpu : arrange_for_cpu)(program, reference, machine, strategy, options.quota);
+      (machine.gpu ? arrange_for_gpu : arrange_for_cpu)(planned, reference, machine, strategy, options.quota);
   if (!arranged) return arranged.error();
   if (options.notes)
     for (const auto& notes : {arranged->given_up, arranged->schedule.notes})
       options.notes->insert(options.notes->end(), notes.begin(), notes.end());
   if (options.considered) *options.considered = std::move(arranged->schedule.considered);
-  schedule::KernelPlan plan{std::move(arranged->schedule.nests), {}};
+  schedule::KernelPlan plan{.nests = std::move(arranged->schedule.nests)};
+  if (free)
+    for (const auto& [statement, loop] : free->shared) plan.apart.push_back({statement, loop});
   if (!options.affine_core_only && !machine.gpu)
     for (const std::string& result : schedule::streamed_results(program, machine, reused_results(plan)))
       plan.streams.push_back({result, schedule::Provenance::TileModel});

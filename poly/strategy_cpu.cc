@@ -8,6 +8,7 @@
 #include "ir/contraction.h"
 #include "ir/relations.h"
 #include "poly/nest_order.h"
+#include "poly/register_tiles.h"
 #include "poly/shared_nest.h"
 #include "poly/strategy_maps.h"
 #include "schedule/cost/lanes.h"
@@ -45,30 +46,9 @@ class NestStrategy {
   // without a tile of registers.
   bool loses_tiles() const {
     if (options_.affine_core_only || (parts_.size() == 1 && outer_.empty())) return false;
-    double all = 0, tiled = 0;
-    for (const Cluster* part : parts_) {
-      const ir::Statement* update = part->update();
-      const ir::Statement& s = update ? *update : *part->statements.back();
-      double points = 1;
-      for (const std::string& it : s.iterators) points *= static_cast<double>(iterations_of(reference_, s, it));
-      all += points;
-      if (update && shares_operands(*update)) tiled += points;
-    }
-    return 2 * tiled > all;
-  }
-
-  // A product of which each operand is read again by iterations of some free loop.
-  bool shares_operands(const ir::Statement& update) const {
-    if (!ir::classify_contraction(program_, update)) return false;
-    const auto is_read_again = [&](const ir::Load* load) {
-      return std::ranges::any_of(update.iterators, [&](const std::string& it) {
-        const bool is_free = std::ranges::find(update.reductions, it) == update.reductions.end();
-        return is_free && iterations_of(reference_, update, it) > 1 &&
-               ir::stride_of(program_, *load, it).value_or(1) == 0;
-      });
-    };
-    return std::ranges::all_of(
-        update.values, [&](const ir::Expr& value) { return std::ranges::all_of(ir::loads_of(value), is_read_again); });
+    std::vector<const ir::Statement*> statements;
+    for (const Cluster* part : parts_) statements.push_back(part->update() ? part->update() : part->statements.back());
+    return wants_register_tiles(program_, reference_, statements);
   }
 
   // The list: tiles with their order and blocks, parallel loop, nest, staging.

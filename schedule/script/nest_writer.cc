@@ -168,6 +168,8 @@ Script write_script(const ir::Program& program, const std::string& arm, const Ma
   std::set<std::string> reassociated;
   for (const NestPlan& nest : plan.nests) reassociated.insert(nest.reassociated.begin(), nest.reassociated.end());
   Script script = own_script(program, arm, machine, reassociated);
+  for (const PlannedDistribution& each : plan.apart)
+    script.directives.push_back({Distribute{{each.statement, each.loop}}, each.by});
   for (const NestPlan& nest : plan.nests) {
     const std::size_t before = script.directives.size();
     write_nest(nest, script.directives);

@@ -206,10 +206,17 @@ struct PlannedStream {
   Provenance by = Provenance::TileModel;
 };
 
+// A loop of a region, from which each of its statements gets its own.
+struct PlannedDistribution {
+  std::string statement, loop;
+  Provenance by = Provenance::TileModel;
+};
+
 // A kernel's nests in the order in which they are said. Of a nest that is not among them the order is the Program's.
 struct KernelPlan {
   std::vector<NestPlan> nests = {};
   std::vector<PlannedStream> streams = {};
+  std::vector<PlannedDistribution> apart = {};  // before all nests
 };
 
 }  // namespace polyte::schedule

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "ir/free_regions.h"
 #include "schedule/cost/streaming.h"
 #include "schedule/script/copy_names.h"
 #include "schedule/script/own_script.h"
-#include "schedule/script/split_begins.h"
 #include "schedule/script/size_expr.h"
+#include "schedule/script/split_begins.h"
 #include "schedule/state/digits.h"
 #include "schedule/templates/expand_template.h"
 #include "schedule/templates/nests.h"
@@ -151,12 +152,17 @@ class TemplateScheduler {
 }  // namespace
 
 Result<Script> make_template(const ir::Program& program, const Machine& machine, const TemplateOptions& options) {
-  const State reference = reference_state(std::make_shared<const ir::Program>(program));
-  KernelSoFar kernel{program, reference, machine};
+  const std::optional<ir::FreeRegions> free = ir::without_regions(program);
+  const ir::Program& planned = free ? free->program : program;
+  const State reference = reference_state(std::make_shared<const ir::Program>(planned));
+  KernelSoFar kernel{planned, reference, machine};
   TemplateScheduler scheduler(kernel, options);
   if (const auto declined = scheduler.run()) return *declined;
   Script script = own_script(program, "template", machine, scheduler.reassociated());
-  script.directives = std::move(scheduler).directives();
+  if (free)
+    for (const auto& [statement, loop] : free->shared)
+      script.directives.push_back({Distribute{{statement, loop}}, Provenance::Template});
+  std::ranges::move(std::move(scheduler).directives(), std::back_inserter(script.directives));
   return script;
 }
 

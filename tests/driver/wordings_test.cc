@@ -121,3 +121,42 @@ program gemm()
     CHECK(sums.notes.empty());
   }
 }
+
+// Loops of regions that order nothing are planned as iterators; what several statements had in one is told apart.
+TEST_CASE("wordings: a product in ordered loops has its tile of registers") {
+  constexpr const char* kTexts[] = {R"(
+program gemm()
+  in  A: f32[96, 96]
+  in  B: f32[96, 96]
+  out C: f32[96, 96]
+  loop m in 0..96
+    C[m, n] = sum[k] A[m, k] * B[k, n]
+)",
+                                    R"(
+program gemm()
+  in  A: f32[96, 96]
+  in  B: f32[96, 96]
+  out C: f32[96, 96]
+  C[m, n] = 0
+  loop k in 0..96
+    C[m, n] += A[m, k] * B[k, n]
+)",
+                                    R"(
+program gemm()
+  in  A: f32[96, 96]
+  in  B: f32[96, 96]
+  out C: f32[96, 96]
+  loop m in 0..96
+    loop n in 0..96
+      C[m, n] = 0
+      loop k in 0..96
+        C[m, n] += A[m, k] * B[k, n]
+)"};
+  for (const driver::Arm arm : kArms)
+    for (const char* text : kTexts) {
+      const Written sums = written(text, arm);
+      CAPTURE(sums.script);
+      CHECK(sums.has("in register"));
+      CHECK(sums.notes.empty());
+    }
+}
