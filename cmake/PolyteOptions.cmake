@@ -25,6 +25,9 @@ if(POLYTE_SANITIZE)
                          $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
                          $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
   target_link_options(polyte_flags INTERFACE -fsanitize=${POLYTE_SANITIZE})
+  if(POLYTE_SANITIZE MATCHES "address")
+    target_compile_definitions(polyte_flags INTERFACE POLYTE_ADDRESS_SANITIZER)  # each compiler has its own way to say it
+  endif()
 endif()
 
 # Hardening, for every target of the project: symbols are bound before main and their table is then read-only, programs

@@ -8,13 +8,13 @@
 #include <llvm/Support/CrashRecoveryContext.h>
 #include <llvm/Support/ErrorHandling.h>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(POLYTE_ADDRESS_SANITIZER)
 // LLVM gives a thread a signal stack of its own; AddressSanitizer would unmap it as its own when the thread ends. What
-// LLVM holds when it crashes is lost.
+// LLVM and lld hold when they crash is lost.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "use_sigaltstack=0"; }
 extern "C" const char* __lsan_default_suppressions();
-extern "C" const char* __lsan_default_suppressions() { return "leak:libLLVM"; }
+extern "C" const char* __lsan_default_suppressions() { return "leak:libLLVM\nleak:lld::elf\n"; }
 #endif
 
 namespace polyte::codegen {

@@ -8,6 +8,12 @@
 
 #include "runtime/emulator.h"
 
+#if defined(POLYTE_ADDRESS_SANITIZER)
+// The emulator knows a thread's own memory by its stack, so that locals have to be there.
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() { return "detect_stack_use_after_return=0"; }
+#endif
+
 using namespace polyte::runtime;
 
 namespace {

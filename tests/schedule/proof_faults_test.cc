@@ -1,6 +1,6 @@
 // The end-to-end criterion on States with planted faults: rows, domains, accesses and children changed behind the
 // primitives' backs. Each fault is refused with an instance; random mutants are judged by execution besides.
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(POLYTE_ADDRESS_SANITIZER)
 #include <sanitizer/lsan_interface.h>
 #endif
 
@@ -283,7 +283,7 @@ TEST_CASE("a statement that loses instances is found") {
 
 // isl itself loses what it holds where its quota ends inside isl_basic_map_intersect.
 struct LeaksOfIsl {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(POLYTE_ADDRESS_SANITIZER)
   __lsan::ScopedDisabler disabler;
 #endif
 };
