@@ -230,6 +230,7 @@ class FunctionEmitter {
   void emit_when(Value* condition, const std::function<void()>& body);
   void emit_alloc(const ir::Alloc& alloc);
   BufferSlot make_slot(const ir::Alloc& alloc);
+  void forget_cells(const BufferSlot& slot);
   Value* shared_memory();
   void bind_cells(BufferSlot& slot, const ir::LoopBuffer& buffer, const ir::Stmt& body);
   llvm::AllocaInst* stack_memory(llvm::Type* type, std::int64_t count, int alignment, const std::string& name);
