@@ -176,8 +176,8 @@ void FunctionEmitter::emit_alloc(const ir::Alloc& alloc) {
   buffers_.erase(name);
 }
 
-// Registers hold nothing where their buffer begins. Unsaid, what the iteration before has left lives on around the loops
-// beside what is in use, for all that LLVM sees of `if k.o >= 1 load; if k.o == 0 zeros`.
+// Registers hold nothing where their buffer begins. Unsaid, what the iteration before has left lives on around the
+// loops beside what is in use, for all that LLVM sees of `if k.o >= 1 load; if k.o == 0 zeros`.
 void FunctionEmitter::forget_cells(const BufferSlot& slot) {
   if (ops_ != nullptr && ops_->watches_registers()) return;  // the emulator tells what was never written
   for (const auto& [cell, memory] : slot.cells)

@@ -7,6 +7,7 @@
 #include "support/error.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/MDBuilder.h>
 
 namespace polyte::codegen {
 
@@ -190,10 +191,7 @@ Value* VectorMath::sine(Value* x, bool is_cosine) {
   set_type(narrow->getWithNewType(b_.getDoubleTy()));
   Value* wide_bits = b_.CreateZExt(small_bits, bits_type_);
   Value* t = magnitude(b_.CreateFPExt(x, type_));
-  const Turn near = near_turn(t), far = far_turn(wide_bits);
-  Value* is_near = b_.CreateFCmpOLT(t, constant(0x1p20));
-  Value* r = b_.CreateSelect(is_near, near.angle, far.angle);
-  Value* n = b_.CreateSelect(is_near, near.quarters, far.quarters);
+  auto [n, r] = turn(t, wide_bits);
   if (is_cosine) n = b_.CreateAdd(n, bits(1));
   Value* z = b_.CreateFMul(r, r);
   Value* of_sine = a_.mul_add(b_.CreateFMul(r, z), polynomial(z, tables::kSin), r);
@@ -208,6 +206,32 @@ Value* VectorMath::sine(Value* x, bool is_cosine) {
 
 Value* VectorMath::is_bit_set(Value* integer, std::uint64_t bit) {
   return b_.CreateICmpNE(b_.CreateAnd(integer, bits(bit)), bits(0));
+}
+
+// The far way is longer than all the rest, and taken where a lane wants it.
+VectorMath::Turn VectorMath::turn(Value* magnitude, Value* bits_of_f32) {
+  const Turn near = near_turn(magnitude);
+  Value* is_far = b_.CreateNot(b_.CreateFCmpOLT(magnitude, constant(0x1p20)));
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::Function* function = before->getParent();
+  auto* far_block = llvm::BasicBlock::Create(b_.getContext(), "far", function);
+  auto* join = llvm::BasicBlock::Create(b_.getContext(), "turned", function);
+  Value* is_any_far = type_->isVectorTy() ? b_.CreateOrReduce(is_far) : is_far;
+  b_.CreateCondBr(is_any_far, far_block, join, llvm::MDBuilder(b_.getContext()).createUnlikelyBranchWeights());
+  b_.SetInsertPoint(far_block);
+  const Turn far = far_turn(bits_of_f32);
+  Value* quarters = b_.CreateSelect(is_far, far.quarters, near.quarters);
+  Value* angle = b_.CreateSelect(is_far, far.angle, near.angle);
+  b_.CreateBr(join);
+  b_.SetInsertPoint(join);
+  const auto joined = [&](Value* of_near, Value* of_all) {
+    llvm::PHINode* value = b_.CreatePHI(of_near->getType(), 2);
+    value->addIncoming(of_near, before);
+    value->addIncoming(of_all, far_block);
+    return value;
+  };
+  llvm::PHINode* n = joined(near.quarters, quarters);
+  return {n, joined(near.angle, angle)};
 }
 
 // Below 2^20: pi / 2 in two parts, the first short enough that n times it is exact (Cody and Waite, 1980).

@@ -46,6 +46,7 @@ class VectorMath {
   };
   void set_type(llvm::Type* type);
   Value* sine(Value* x, bool is_cosine);
+  Turn turn(Value* magnitude, Value* bits_of_f32);
   Turn near_turn(Value* magnitude);
   Turn far_turn(Value* bits_of_f32);
   Value* is_bit_set(Value* integer, std::uint64_t bit);

@@ -2,6 +2,7 @@
 // equal bits for scalars and vectors, on every x86-64 level.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -107,6 +108,9 @@ TEST_CASE("f32 functions are within 4 ULP on every 1009th bit pattern") {
     inputs.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   }
   inputs.resize(inputs.size() / 16 * 16);
+  // Neighbours go one way together, or (below zero) some lanes of a vector another: small and large angles of sin.
+  std::mt19937 random(3);
+  std::shuffle(inputs.begin() + static_cast<std::ptrdiff_t>(inputs.size() / 2), inputs.end(), random);
   for (const Function& function : kFunctions) check_accuracy(function, inputs);
 }
 
