@@ -2,6 +2,7 @@
 // for every architecture without a spill, with just the barriers that they need, and with the traffic that is
 // predicted.
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include <map>
 #include <regex>
@@ -53,8 +54,20 @@ std::vector<SuiteKernel> kernels(const std::string& machine) {
   return all;
 }
 
+// Of all assemblers that have ended.
+double assembler_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_CHILDREN, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
 void check_assembled(const std::string& ptx, const Machine& machine) {
+  const double before = assembler_seconds();
   const codegen::DeviceBinary binary = codegen::assemble_ptx(ptx, machine);
+  CHECK(assembler_seconds() - before < 1);  // of a core; at most 0.4 where it was written
   CHECK(joined(binary.messages) == "");
   for (const codegen::DeviceBinary::Kernel& each : binary.kernels) {
     CAPTURE(each.name);
