@@ -27,17 +27,15 @@ using CudaGraphHandle = struct CudaGraphObject*;
 using CudaGraphExecHandle = struct CudaGraphExecObject*;
 
 // Results, attributes and flags that are looked at, by the driver's numbers.
-enum CudaResult : int {
-  kCudaOutOfMemory = 2,
-  kCudaNoDevice = 100,
-  kCudaInvalidDevice = 101,
-  kCudaInvalidImage = 200,
-  kCudaNoBinaryForGpu = 209,
-  kCudaInvalidPtx = 218,
-  kCudaUnsupportedPtxVersion = 222,
-  kCudaInvalidSource = 300,
-  kCudaNotFound = 500,
-};
+inline constexpr int kCudaOutOfMemory = 2;
+inline constexpr int kCudaNoDevice = 100;
+inline constexpr int kCudaInvalidDevice = 101;
+inline constexpr int kCudaInvalidImage = 200;
+inline constexpr int kCudaNoBinaryForGpu = 209;
+inline constexpr int kCudaInvalidPtx = 218;
+inline constexpr int kCudaUnsupportedPtxVersion = 222;
+inline constexpr int kCudaInvalidSource = 300;
+inline constexpr int kCudaNotFound = 500;
 enum class CudaAttribute : int {
   ThreadsABlock = 1,
   SharedBytesABlock = 8,
