@@ -23,7 +23,9 @@ if(POLYTE_SANITIZE)
   # uninitialised values, and a class with its own operator new (LLVM) for two that do not match.
   target_compile_options(polyte_flags INTERFACE -fsanitize=${POLYTE_SANITIZE} -fno-omit-frame-pointer -O1 -g1
                          $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
-                         $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
+                         $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>
+                         # Functions of the CUDA driver, whose types have names of ours; kernels.
+                         $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
   target_link_options(polyte_flags INTERFACE -fsanitize=${POLYTE_SANITIZE})
   if(POLYTE_SANITIZE MATCHES "address")
     target_compile_definitions(polyte_flags INTERFACE POLYTE_ADDRESS_SANITIZER)  # each compiler has its own way to say it

@@ -215,15 +215,17 @@ class PointPlanner {
     std::vector<const ir::Statement*> all;
     std::set<std::string> buffers;
     for (const Cluster* part : nest_.parts) {
-      const ir::Statement* s = part->update() ? part->update() : part->statements.back();
-      const bool is_point = std::ranges::all_of(ir::free_iterators(*s), [&](const std::string& it) {
-        return contains(points_, it) || contains(around_, it);
-      });
-      const std::string& buffer = s->writes[0].buffer;
-      const bool is_sum = part->update() != nullptr;
-      if (is_point && (is_sum || schedule::stays_inside(program_, buffer, *s, statements_)) &&
-          schedule::can_stage_accumulator(program_, *s, statements_, false) && buffers.insert(buffer).second)
-        all.push_back(s);
+      for (const ir::Statement* s : part->statements) {
+        const bool is_sum = s == part->update();
+        const bool is_point = std::ranges::all_of(ir::free_iterators(*s), [&](const std::string& it) {
+          return contains(points_, it) || contains(around_, it);
+        });
+        const std::string& buffer = s->writes[0].buffer;
+        const bool is_begin = !is_sum && part->update() && part->update()->writes[0].buffer == buffer;
+        if (!is_begin && is_point && (is_sum || schedule::stays_inside(program_, buffer, *s, statements_)) &&
+            schedule::can_stage_accumulator(program_, *s, statements_, false) && buffers.insert(buffer).second)
+          all.push_back(s);
+      }
     }
     return all;
   }

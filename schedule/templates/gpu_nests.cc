@@ -286,30 +286,54 @@ struct GpuPoints {
   std::vector<std::string> order;  // the last is the threads'
   std::string turning;             // along which the read lies in memory, where it strides along the last
   const ir::Load* operand = nullptr;
+  std::vector<const ir::Statement*> after = {};  // at the same points
 
   Result<Filling> fill(const TemplateFile& file) const {
     Filling filling;
     filling.staged = kernel->staged;
     if (!kernel->program.open.empty()) return Decline{"sizes are open"};
-    if (!has_own_elements()) return Decline{"iterations of " + s->name + " share elements"};
+    if (const ir::Statement* shared = sharing_elements())
+      return Decline{"iterations of " + shared->name + " share elements"};
     Scope& scope = filling.scope;
-    scope.names = {{"define", s->name}, {"lane", order.back()}, {"turning", turning}};
+    scope.names = {{"define", s->name},
+                   {"lane", order.back()},
+                   {"turning", turning},
+                   {"point", "point" + kernel->suffix()}};
     scope.lists["free"];
     for (const std::string& loop : order)
       if (loop != order.back() && loop != turning) scope.lists["free"].push_back(loop);
     if (operand) read(scope);
+    add_chain(scope);
     if (file.params.contains("Threads") && file.params.at("Threads").value == "?")
       filling.values["Threads"] = std::to_string(kThreads);
     return filling;
   }
 
-  // Each iteration writes an element that no other one touches.
-  bool has_own_elements() const {
-    return ir::stay_at_their_point(*s, *s) && std::ranges::all_of(s->iterators, [&](const std::string& loop) {
-             return std::ranges::any_of(s->writes[0].indices, [&](const ir::Index& index) {
-               return !index.indirect && (index.affine - index.affine.constant()).as_symbol() == loop;
-             });
-           });
+  std::vector<const ir::Statement*> all() const {
+    std::vector<const ir::Statement*> statements = {s};
+    statements.insert(statements.end(), after.begin(), after.end());
+    return statements;
+  }
+
+  // Whose iterations do not each write an element that no other one touches; null: none's.
+  const ir::Statement* sharing_elements() const {
+    for (const ir::Statement* each : all()) {
+      const auto names_element = [&](const std::string& loop) {
+        return std::ranges::any_of(each->writes[0].indices, [&](const ir::Index& index) {
+          return !index.indirect && (index.affine - index.affine.constant()).as_symbol() == loop;
+        });
+      };
+      if (!ir::stay_at_their_point(*each, *each) || !std::ranges::all_of(each->iterators, names_element)) return each;
+    }
+    return nullptr;
+  }
+
+  void add_chain(Scope& scope) const {
+    for (const char* group : {"after", "kept"}) scope.groups[group];
+    for (const ir::Statement* each : after) scope.groups["after"].push_back({{{"after", each->name}}, {}, {}});
+    for (const ir::Statement* each : inner_definitions(kernel->program, all()))
+      if (can_stage_accumulator(kernel->program, *each, all(), false))
+        scope.groups["kept"].push_back({{{"kept", each->writes[0].buffer}}, {}, {}});
   }
 
   void read(Scope& scope) const {
@@ -465,7 +489,8 @@ OpenNest open_gpu_sum(const KernelSoFar& kernel, const StatementGroup& group) {
 }
 
 OpenNest open_gpu_pointwise(const KernelSoFar& kernel, const StatementGroup& group) {
-  const GpuPoints points = points_of(kernel, *group.plain);
+  GpuPoints points = points_of(kernel, *group.plain);
+  points.after = group.epilogue;
   return {points.turning.empty() ? "gpu_pointwise" : "gpu_transpose", machine_facts(kernel.machine, DType::F32),
           [points](const TemplateFile& file) { return points.fill(file); }};
 }

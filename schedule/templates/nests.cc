@@ -74,7 +74,7 @@ bool adds_in_place(const ir::Statement& s) {
 
 }  // namespace
 
-std::vector<StatementGroup> group_statements(const ir::Program& program, bool with_chains) {
+std::vector<StatementGroup> group_statements(const ir::Program& program) {
   std::vector<StatementGroup> groups;
   const std::vector<ir::Statement>& all = program.statements;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -95,8 +95,7 @@ std::vector<StatementGroup> group_statements(const ir::Program& program, bool wi
       group.plain = &all[i];
       std::vector<const ir::Statement*> members{group.plain};
       const auto starts_sum = [&](std::size_t at) { return at + 1 < all.size() && starts_nest(all[at], all[at + 1]); };
-      for (; with_chains && i + 1 < all.size() && !starts_sum(i + 1) && lies_beside(program, all[i + 1], members);
-           ++i) {
+      for (; i + 1 < all.size() && !starts_sum(i + 1) && lies_beside(program, all[i + 1], members); ++i) {
         group.epilogue.push_back(&all[i + 1]);
         members.push_back(&all[i + 1]);
       }

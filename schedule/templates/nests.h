@@ -28,9 +28,9 @@ struct StatementGroup {
   const ir::Statement* plain = nullptr;        // a nest of definitions: the first
 };
 
-// In text order. A reduction takes along the definitions behind it that run over the same iterators and domain;
-// `with_chains`: so does a definition those that read it, or one another.
-std::vector<StatementGroup> group_statements(const ir::Program& program, bool with_chains);
+// In text order. A reduction takes along the definitions behind it that run over the same iterators and domain; so does
+// a definition those that read it, or one another.
+std::vector<StatementGroup> group_statements(const ir::Program& program);
 
 struct IteratorFacts {
   std::string name;

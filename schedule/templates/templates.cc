@@ -31,7 +31,7 @@ class TemplateScheduler {
 
   // What no template takes stays in reference order beside the others; alone it is declined.
   std::optional<Decline> run() {
-    const std::vector<StatementGroup> groups = group_statements(kernel_.program, !on_gpu());
+    const std::vector<StatementGroup> groups = group_statements(kernel_.program);
     std::size_t taken = 0;
     for (std::size_t i = 0; i < groups.size(); ++kernel_.number) {
       const std::span<const StatementGroup> rest = std::span(groups).subspan(i);

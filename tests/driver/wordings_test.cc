@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "driver/compile/build_kernel.h"
+#include "driver/compile/describe_target.h"
 #include "ir/program_text.h"
 #include "schedule/script/script.h"
 
@@ -17,15 +18,18 @@ struct Written {
   bool has(const char* words) const { return script.find(words) != std::string::npos; }
 };
 
-Written written(const char* text, driver::Arm arm, const char* cpu = "x86-64-v3") {
+Written written_for(const char* text, driver::Arm arm, const Machine& machine) {
   driver::KernelOptions options;
   options.arm = arm;
   const driver::BuiltKernel kernel =
-      driver::build_kernel(std::make_shared<const ir::Program>(ir::parse_program(text, "test")),
-                           codegen::target_for_cpu(cpu).machine, options);
+      driver::build_kernel(std::make_shared<const ir::Program>(ir::parse_program(text, "test")), machine, options);
   Written result{schedule::print(kernel.script), {}};
   for (const std::string& note : kernel.notes) result.notes += note + "\n";
   return result;
+}
+
+Written written(const char* text, driver::Arm arm, const char* cpu = "x86-64-v3") {
+  return written_for(text, arm, codegen::target_for_cpu(cpu).machine);
 }
 
 }  // namespace
@@ -56,20 +60,25 @@ program pool()
 }
 
 TEST_CASE("wordings: what a chain of definitions alone reads stays in registers") {
-  for (const driver::Arm arm : kArms) {
-    const Written chain = written(R"(
+  const char* text = R"(
 program chain()
   in  x: f32[512, 512]
   out y: f32[512, 512]
   a[i, j] = x[i, j] * 2
   b[i, j] = max(a[i, j] + 1, 0)
   y[i, j] = b[i, j] * b[i, j] - a[i, j]
-)",
-                                  arm);
+)";
+  for (const driver::Arm arm : kArms) {
+    const Written chain = written(text, arm);
     CAPTURE(chain.script);
     CHECK(chain.has("{ <j.i> > a; <j.i> > b; <j.i> > y }"));
     CHECK(chain.has("stage a at a:j.o in register"));
     CHECK(chain.has("stage b at "));
+    const Written on_gpu = written_for(text, arm, driver::target_named("cuda:h100").machine);
+    CAPTURE(on_gpu.script);
+    CHECK(on_gpu.has("stage a at a:j"));
+    CHECK(on_gpu.has("stage b at "));
+    CHECK(on_gpu.script.find("to block") == on_gpu.script.rfind("to block"));  // one launch
   }
 }
 
