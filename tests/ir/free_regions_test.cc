@@ -54,7 +54,7 @@ TEST_CASE("free regions: what a loop orders stays in it") {
            "  loop t in 1..16\n    u[t] = u[t - 1] + v[t]\n",                       // reads the iteration before
            "  loop t in 0..8\n    u[i] = v[i] * 2    for i in 0..16\n",             // the last one counts
            "  loop m in 0..8\n    C[m, n] = A[m, n]\n    D[m, n] = C[7 - m, n]\n",  // of another iteration
-           "  loop m in 0..8\n    u[m] = v[m]\n    S1: u[m + 8] = u[m] + v[m]\n",       // of a later one
+           "  loop m in 0..8\n    u[m] = v[m]\n    S1: u[m + 8] = u[m] + v[m]\n",   // of a later one
            "  loop m in 0..8\n    u[m + i] += v[i]    for i in 0..8\n",             // they meet
            "  loop k in 0..16\n    u[i] += v[k] * u[i]    for i in 0..16\n",        // a sum that reads itself
            "  C[m, n] = 0\n  loop k in 0..8\n    C[m, n] += A[m, k]\n    D[m, k] = C[m, 0]\n",  // while it grows
