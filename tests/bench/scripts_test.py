@@ -56,6 +56,31 @@ class Scripts(unittest.TestCase):
                 compile(file.read(), path, "exec")
 
 
+class Cliffs(unittest.TestCase):
+    def test_a_seed_draws_the_same_of_every_family(self):
+        import cliffs
+        texts = []
+        for _ in range(2):
+            maker = cliffs.Draw(seed=5)
+            drawn = [getattr(maker, family)() for family in cliffs.FAMILIES]
+            for each in drawn[:-1]:
+                each.name = "p"
+            texts.append([each.text() for each in drawn[:-1]])
+        self.assertEqual(texts[0], texts[1])
+
+    def test_they_are_timed_beside_their_bound_and_wordings_beside_the_plain_form(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = os.path.join(folder, "report.json")
+            said = run(f"{BENCH}/cliffs.py", "--polyte", f"{BUILD}/polyte", "--family", "wording", "--draws", "10", "--rounds",
+                       "1", "--worst", "1", "--json", report)
+            with open(report) as file:
+                rows = json.load(file)["rows"]
+        self.assertEqual(len(rows), 20)
+        self.assertEqual({row["declined"] for row in rows}, {None})
+        self.assertTrue(all(0 < row["share"] < 2 for row in rows))
+        self.assertIn("time of a wording over that of the plain form", said)
+
+
 @unittest.skipUnless(installed("numpy"), "numpy is not installed")
 class Operators(unittest.TestCase):
     def test_a_transpose_beside_numpy(self):
