@@ -384,7 +384,8 @@ class Machine {
   }
 };
 
-// An output may hold such a copy for a while: other tensors are kept in its memory.
+// An output may hold such a copy for a while: other tensors are kept in its memory, or a copy of more than was made comes
+// before the rest is.
 void expect_no_undefined_copy(const Cells& output) {
   const auto at = std::find(output.contents.begin(), output.contents.end(), Content::UndefinedCopy);
   if (at != output.contents.end())
@@ -423,8 +424,9 @@ void interpret(const LoopProgram& program, Environment& environment, const Inter
     Contents& contents = bind_interface(buffer, shape, environment);
     Cells& cells = resolver.buffers[static_cast<std::size_t>(resolver.add_buffer(buffer.name, buffer.dtype, shape))];
     cells.bytes = contents.bytes.data();
-    if (buffer.role == Role::Out)
-      cells.contents.assign(static_cast<std::size_t>(std::max<std::int64_t>(cells.size, 1)), Content::None);
+    if (buffer.role == Role::Out || buffer.role == Role::InOut)
+      cells.contents.assign(static_cast<std::size_t>(std::max<std::int64_t>(cells.size, 1)),
+                            buffer.role == Role::Out ? Content::None : Content::Value);
   }
   Steps steps = resolver.steps(program.body, 0);
   Machine(resolver, options).run(steps);

@@ -86,7 +86,8 @@ int OperatorRunner::run_emulated() {
   const int code = kernel_(buffers_.data(), scratch_.data(), &host);
   counts_ = emulator.counts();
   for (std::size_t i = 0; i < interface.size(); ++i)
-    if (code == 0 && interface[i]->role == ir::Role::Out) emulator.expect_no_undefined_copy(buffers_[i]);
+    if (code == 0 && (interface[i]->role == ir::Role::Out || interface[i]->role == ir::Role::InOut))
+      emulator.expect_no_undefined_copy(buffers_[i]);
   if (!emulator.faults().empty()) {
     std::string text = "the emulator found a fault in the code of '" + program_->name + "'";
     for (const std::string& fault : emulator.faults()) text += "\n  " + fault;

@@ -235,7 +235,9 @@ Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs, co
   result.code = library.kernel(loops.name)(pointers.data(), scratch.data(), &host);
   if (result.code == 0) result.code = emulator.status();
   for (std::size_t i = 0; i < loops.buffers.size(); ++i)
-    if (result.code == 0 && !inputs.contains(loops.buffers[i].name)) emulator.expect_no_undefined_copy(pointers[i]);
+    if (const ir::Role role = loops.buffers[i].role;
+        result.code == 0 && (role == ir::Role::Out || role == ir::Role::InOut))
+      emulator.expect_no_undefined_copy(pointers[i]);
   result.faults = emulator.faults();
   result.counts = emulator.counts();
   return result;
