@@ -13,13 +13,13 @@ namespace {
 
 using namespace polyte;
 
-// An ordered region: no template takes it.
+// A region whose iterations go on from each other: no template takes it.
 constexpr const char* kSweep = R"(
 program sweep(T, N)
   in  x: f32[N]
   out y: f32[T, N]
   loop t in 0..T
-    S: y[t, i] = x[i] + 1
+    S: y[t, i] = (y[t - 1, i] else 0) + x[i]
 )";
 constexpr const char* kAdd = R"(
 program add(N)
