@@ -122,7 +122,7 @@ BuiltKernel smaller(const BuiltKernel& large) {
 enum class Which { First, Last };
 ir::LoopProgram of_one_block(ir::LoopProgram loops, Which which) {
   const std::function<ir::Stmt(const ir::Stmt&)> one = [&](const ir::Stmt& s) -> ir::Stmt {
-    const ir::Stmt inside = ir::rewrite_children(s, one);
+    ir::Stmt inside = ir::rewrite_children(s, one);
     const auto* blocks = std::get_if<ir::For>(&inside->op);
     if (!blocks || blocks->kind != ir::LoopKind::Block || blocks->lower.size() + blocks->upper.size() > 2)
       return inside;
