@@ -149,7 +149,8 @@ double row_cycles(const AttentionSizes& s, const Gpu& gpu) {
   const double terms = static_cast<double>(s.keys * (s.steps + s.columns));
   const double busy = busiest({terms / gpu.f32_fma_a_cycle, terms * kBytes / second_cache(gpu)});  // an element a term
   const std::int64_t steps = ceil_div(s.keys, threads) * s.steps + ceil_div(s.columns, threads) * s.keys;
-  const double at_once = std::min(rows, static_cast<double>(gpu.threads_a_multiprocessor / threads));
+  const std::int64_t room = gpu.threads_a_multiprocessor / threads;
+  const double at_once = std::min(rows, static_cast<double>(room));
   return kLaunch + rows * std::max(busy, static_cast<double>(steps) * kStepLatency / at_once);
 }
 

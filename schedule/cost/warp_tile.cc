@@ -152,8 +152,8 @@ class WarpTileSearch {
       slice.loads += squares * loads;
       slice.wavefronts += squares * std::max(loads, kMatrixWavefronts);
     }
-    slice.multiplications = warps * instructions * static_cast<double>(tile.warp_rows / tile.product.row.tile) *
-                            static_cast<double>(tile.warp_lanes / tile.product.lane.tile);
+    const std::int64_t down = tile.warp_rows / tile.product.row.tile, across = tile.warp_lanes / tile.product.lane.tile;
+    slice.multiplications = warps * instructions * static_cast<double>(down * across);
     slice.wavefronts += slice.bytes / kLineBytes;
     return slice;
   }
@@ -167,7 +167,8 @@ class WarpTileSearch {
         if (const std::int64_t here = access->strides[accesses_.loop_number(loop)]; here != 0)
           stride = stride == 0 ? here : std::min(stride, here);
       const std::int64_t sectors = std::min(kMatrix, ceil_div(kMatrix * stride * access->element_bytes, kSectorBytes));
-      bytes += static_cast<double>(tile.block_rows * tile.block_lanes / kMatrix * sectors * kSectorBytes);
+      const std::int64_t lines = tile.block_rows * tile.block_lanes / kMatrix;
+      bytes += static_cast<double>(lines * sectors * kSectorBytes);
     }
     return bytes;
   }

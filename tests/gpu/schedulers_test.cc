@@ -53,7 +53,7 @@ bool has_note(const BuiltKernel& kernel, std::string_view words) {
 }
 
 bool has_on_one_thread(const BuiltKernel& kernel) {
-  return on_one_thread(kernel) != "" || has_note(kernel, "on one thread");
+  return !on_one_thread(kernel).empty() || has_note(kernel, "on one thread");
 }
 
 // What the Program multiplies has 8 or 16 bits a number.

@@ -75,7 +75,7 @@ RandomProgram batches(Random& random) {
   static const std::vector<std::string> kTypes = {"f32", "f32", "i32", "f64"};
   const std::string type = random.pick(kTypes), m = std::to_string(random.between(8, 24)),
                     n = std::to_string(random.between(8, 24)), k = std::to_string(random.between(4, 20));
-  std::string before, behind, batch, ranges, at_front, at_back;  // dimensions and their subscripts
+  std::string before, behind, ranges, at_front, at_back;  // dimensions and their subscripts
   for (const char* loop : {"b", "c"}) {
     if (random.chance(40)) continue;
     const std::string size = random.chance(60) ? "1" : "2";
