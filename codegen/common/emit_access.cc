@@ -232,12 +232,13 @@ bool is_vector(const ir::Lanes& lanes) { return lanes.count > 1 && (lanes.count 
 
 }  // namespace
 
-// Whole vectors at addresses that are multiples of their size; others are ordinary stores.
+// Whole vectors of the machine at addresses that are multiples of their size; others are ordinary stores. So are the
+// shorter ones at a row's end, aligned or not: both kinds in one line are slower than either.
 void FunctionEmitter::stream(llvm::StoreInst* store, const Access& a) {
   if (a.stream == nullptr) return;
   const std::uint64_t bytes = static_cast<std::uint64_t>(a.lanes.count) * size_in_bytes(a.slot.dtype);
   std::string& why_not = context_.streams.try_emplace(*a.stream, "its elements are stored one by one").first->second;
-  if (!is_vector(a.lanes)) return;
+  if (!is_vector(a.lanes) || 8 * bytes < static_cast<std::uint64_t>(context_.machine.vector_bits)) return;
   if (store->getAlign().value() < std::min<std::uint64_t>(bytes, 64)) {
     if (!why_not.empty()) why_not = "its vectors are not known to be aligned";
     return;

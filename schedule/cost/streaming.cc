@@ -43,6 +43,12 @@ bool has_contraction(const ir::Program& program) {
   });
 }
 
+// Then every vector lies on a multiple of its size; else stores go through the caches, all or most of them.
+bool has_whole_vectors(const ir::Buffer& buffer, const Machine& machine) {
+  const std::vector<std::int64_t> shape = ir::constant_shape(buffer);
+  return !shape.empty() && 8 * shape.back() * size_in_bytes(buffer.dtype) % machine.vector_bits == 0;
+}
+
 }  // namespace
 
 double bytes_of_interface(const ir::Program& program) {
@@ -59,8 +65,8 @@ std::vector<std::string> streamed_results(const ir::Program& program, const Mach
   std::vector<std::string> results;
   for (const ir::Buffer* buffer : program.interface()) {
     const bool is_large = bytes_of(*buffer) >= static_cast<double>(machine.l2.bytes);
-    if (buffer->role == ir::Role::Out && is_large && is_defined_once(program, buffer->name) &&
-        !is_read(program, buffer->name) && !reused.contains(buffer->name))
+    if (buffer->role == ir::Role::Out && is_large && has_whole_vectors(*buffer, machine) &&
+        is_defined_once(program, buffer->name) && !is_read(program, buffer->name) && !reused.contains(buffer->name))
       results.push_back(buffer->name);
   }
   return results;
