@@ -384,8 +384,8 @@ class Machine {
   }
 };
 
-// An output may hold such a copy for a while: other tensors are kept in its memory, or a copy of more than was made comes
-// before the rest is.
+// An output may hold such a copy for a while: other tensors are kept in its memory, or a copy of more than was made
+// comes before the rest is.
 void expect_no_undefined_copy(const Cells& output) {
   const auto at = std::find(output.contents.begin(), output.contents.end(), Content::UndefinedCopy);
   if (at != output.contents.end())

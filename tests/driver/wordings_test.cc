@@ -169,3 +169,15 @@ program gemm()
       CHECK(sums.notes.empty());
     }
 }
+
+// Else vectors that go past the caches and others that do not would meet in the lines where rows end.
+TEST_CASE("wordings: large results are streamed in rows of whole vectors") {
+  const auto twice = [](const char* columns) {
+    const std::string size = std::string("f32[8000, ") + columns + "]\n";
+    return "program twice()\n  in  x: " + size + "  out y: " + size + "  y[i, j] = x[i, j] * 2\n";
+  };
+  for (const driver::Arm arm : kArms) {
+    CHECK(written(twice("3000").c_str(), arm).has("stream y"));
+    CHECK_FALSE(written(twice("3004").c_str(), arm).has("stream y"));
+  }
+}
