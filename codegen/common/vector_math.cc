@@ -208,10 +208,11 @@ Value* VectorMath::is_bit_set(Value* integer, std::uint64_t bit) {
   return b_.CreateICmpNE(b_.CreateAnd(integer, bits(bit)), bits(0));
 }
 
-// The far way is longer than all the rest, and taken where a lane wants it.
+// The far way is longer than all the rest, and taken where a lane wants it. Lanes that hold nothing (registers behind a
+// masked tail) must not decide for the others: frozen, they are any number.
 VectorMath::Turn VectorMath::turn(Value* magnitude, Value* bits_of_f32) {
   const Turn near = near_turn(magnitude);
-  Value* is_far = b_.CreateNot(b_.CreateFCmpOLT(magnitude, constant(0x1p20)));
+  Value* is_far = b_.CreateFreeze(b_.CreateNot(b_.CreateFCmpOLT(magnitude, constant(0x1p20))));
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::Function* function = before->getParent();
   auto* far_block = llvm::BasicBlock::Create(b_.getContext(), "far", function);

@@ -43,10 +43,12 @@ bool has_contraction(const ir::Program& program) {
   });
 }
 
-// Then every vector lies on a multiple of its size; else stores go through the caches, all or most of them.
+// Rows begin where vectors do, so that each lies on a multiple of its size; else stores go through the caches, all or
+// most of them. A single row may end as it likes.
 bool has_whole_vectors(const ir::Buffer& buffer, const Machine& machine) {
-  const std::vector<std::int64_t> shape = ir::constant_shape(buffer);
-  return !shape.empty() && 8 * shape.back() * size_in_bytes(buffer.dtype) % machine.vector_bits == 0;
+  std::vector<std::int64_t> shape = ir::constant_shape(buffer);
+  std::erase(shape, 1);
+  return shape.size() <= 1 || 8 * shape.back() * size_in_bytes(buffer.dtype) % machine.vector_bits == 0;
 }
 
 }  // namespace
