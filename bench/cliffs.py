@@ -131,7 +131,7 @@ class Draw:
         m, n = self.size(16, 2000), self.size(5, 1500)
         return Drawn("softmax", ["t[i] = max[j] x[i, j]", "e[i, j] = exp(x[i, j] - t[i])", "s[i] = sum[j] e[i, j]",
                                  "y[i, j] = e[i, j] / s[i]"],
-                     [("in", "x", (m, n)), ("out", "y", (m, n))], 20 * m * n)
+                     [("in", "x", (m, n)), ("out", "y", (m, n))], 20 * m * n)  # an exp is taken for 16 flops
 
     def stencil(self):
         h, w, edge = self.size(32, 1500), self.size(32, 1500), self.random.choice([1, 2])

@@ -299,21 +299,17 @@ struct GpuPoints {
     for (const std::string& loop : order)
       if (loop != order.back() && loop != turning) scope.lists["free"].push_back(loop);
     if (operand) read(scope);
-    add_chain(scope);
+    add_chain(scope, kernel->program, *s, after);
     if (file.params.contains("Threads") && file.params.at("Threads").value == "?")
       filling.values["Threads"] = std::to_string(kThreads);
     return filling;
   }
 
-  std::vector<const ir::Statement*> all() const {
-    std::vector<const ir::Statement*> statements = {s};
-    statements.insert(statements.end(), after.begin(), after.end());
-    return statements;
-  }
-
   // Whose iterations do not each write an element that no other one touches; null: none's.
   const ir::Statement* sharing_elements() const {
-    for (const ir::Statement* each : all()) {
+    std::vector<const ir::Statement*> all = {s};
+    all.insert(all.end(), after.begin(), after.end());
+    for (const ir::Statement* each : all) {
       const auto names_element = [&](const std::string& loop) {
         return std::ranges::any_of(each->writes[0].indices, [&](const ir::Index& index) {
           return !index.indirect && (index.affine - index.affine.constant()).as_symbol() == loop;
@@ -322,14 +318,6 @@ struct GpuPoints {
       if (!ir::stay_at_their_point(*each, *each) || !std::ranges::all_of(each->iterators, names_element)) return each;
     }
     return nullptr;
-  }
-
-  void add_chain(Scope& scope) const {
-    for (const char* group : {"after", "kept"}) scope.groups[group];
-    for (const ir::Statement* each : after) scope.groups["after"].push_back({{{"after", each->name}}, {}, {}});
-    for (const ir::Statement* each : inner_definitions(kernel->program, all()))
-      if (can_stage_accumulator(kernel->program, *each, all(), false))
-        scope.groups["kept"].push_back({{{"kept", each->writes[0].buffer}}, {}, {}});
   }
 
   void read(Scope& scope) const {

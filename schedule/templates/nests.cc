@@ -7,6 +7,8 @@
 #include "ir/contraction.h"
 #include "ir/relations.h"
 #include "schedule/cost/lanes.h"
+#include "schedule/cost/nest_accesses.h"
+#include "schedule/cost/operand_staging.h"
 #include "schedule/script/size_expr.h"
 #include "schedule/state/digits.h"
 
@@ -136,6 +138,17 @@ const IteratorFacts* find(const std::vector<IteratorFacts>& facts, const std::st
 std::optional<std::int64_t> write_stride(const ir::Program& program, const ir::Statement& statement,
                                          const std::string& iterator) {
   return ir::stride_of(program, statement.writes[0], iterator);
+}
+
+void add_chain(Scope& scope, const ir::Program& program, const ir::Statement& first,
+               const std::vector<const ir::Statement*>& after) {
+  std::vector<const ir::Statement*> all = {&first};
+  all.insert(all.end(), after.begin(), after.end());
+  for (const char* group : {"after", "kept"}) scope.groups[group];
+  for (const ir::Statement* each : after) scope.groups["after"].push_back({{{"after", each->name}}, {}, {}});
+  for (const ir::Statement* each : inner_definitions(program, all))
+    if (can_stage_accumulator(program, *each, all, false))
+      scope.groups["kept"].push_back({{{"kept", each->writes[0].buffer}}, {}, {}});
 }
 
 bool reads_windows(const ir::Statement& update) {

@@ -97,6 +97,10 @@ OpenNest open_gpu_rows(const KernelSoFar& kernel, std::span<const StatementGroup
 void add_copy(Scope& operand, const std::string& tensor, std::vector<CopyLoop> loops, std::int64_t vector,
               std::int64_t threads);
 
+// Roles of a chain: the definitions `after` the first at its points, and what of it stays in registers.
+void add_chain(Scope& scope, const ir::Program& program, const ir::Statement& first,
+               const std::vector<const ir::Statement*>& after);
+
 // True where a sum and its neighbours read the same elements along a loop: pooling, stencils.
 bool reads_windows(const ir::Statement& update);
 // Machine and sizes as conditions and domains have them: L, cores, registers, L1, L2, L3 in bytes.

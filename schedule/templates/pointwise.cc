@@ -80,16 +80,6 @@ struct PointwiseNest {
     return loops;
   }
 
-  void add_chain(Scope& scope) const {
-    std::vector<const ir::Statement*> all = {&s};
-    all.insert(all.end(), after.begin(), after.end());
-    for (const char* group : {"after", "kept"}) scope.groups[group];
-    for (const ir::Statement* each : after) scope.groups["after"].push_back({{{"after", each->name}}, {}, {}});
-    for (const ir::Statement* each : inner_definitions(kernel.program, all))
-      if (can_stage_accumulator(kernel.program, *each, all, false))
-        scope.groups["kept"].push_back({{{"kept", each->writes[0].buffer}}, {}, {}});
-  }
-
   double cycles() const {
     double sum = cycles_of(kernel, s, facts);
     for (const ir::Statement* each : after) sum += cycles_of(kernel, *each, facts_of(kernel.reference, *each));
@@ -104,7 +94,7 @@ struct PointwiseNest {
                            {"turning", shape.turning},
                            {"inmost", shape.outer.empty() ? "" : shape.outer.back()}};
     filling.scope.lists["free"] = shape.outer;
-    add_chain(filling.scope);
+    add_chain(filling.scope, kernel.program, s, after);
     filling.scope.names["threads"] =
         loop_for_threads(kernel.machine, cycles(), around(file, filling.scope), kernel.program.open);
     return filling;

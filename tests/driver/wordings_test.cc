@@ -32,31 +32,38 @@ Written written(const char* text, driver::Arm arm, const char* cpu = "x86-64-v3"
   return written_for(text, arm, codegen::target_for_cpu(cpu).machine);
 }
 
+// Both schedulers keep the sums of these in registers.
+void check_registers(std::initializer_list<std::string> texts) {
+  for (const driver::Arm arm : kArms)
+    for (const std::string& text : texts) {
+      const Written sums = written(text.c_str(), arm);
+      CAPTURE(sums.script);
+      CHECK(sums.has("in register"));
+      CHECK(sums.notes.find("not kept in registers") == std::string::npos);
+      CHECK(sums.notes.find("declined") == std::string::npos);
+    }
+}
+
+constexpr const char* kProduct = "program gemm()\n  in  A: f32[96, 96]\n  in  B: f32[96, 96]\n  out C: f32[96, 96]\n";
+
 }  // namespace
 
 // Behind C lie no neighbours but its own; those of the pool's lines are apart in the tensor, and side by side in the
 // copy alone.
 TEST_CASE("wordings: sums stay in registers behind a dimension of one element, and of lines shorter than a vector") {
-  constexpr const char* kTexts[] = {R"(
+  check_registers({R"(
 program gemm()
   in  A: f32[96, 96, 1]
   in  B: f32[96, 96, 1]
   out C: f32[96, 96, 1]
   C[m, n, u] = sum[k] A[m, k, u] * B[k, n, u]
 )",
-                                    R"(
+                   R"(
 program pool()
   in  x: f32[16, 8, 8]
   out y: f32[16, 4, 4]
   y[c, h, q] = max[r in 0..2, s in 0..2] x[c, 2*h + r, 2*q + s]
-)"};
-  for (const driver::Arm arm : kArms)
-    for (const char* text : kTexts) {
-      const Written sums = written(text, arm);
-      CAPTURE(sums.script);
-      CHECK(sums.has("in register"));
-      CHECK(sums.notes.find("not kept in registers") == std::string::npos);
-    }
+)"});
 }
 
 TEST_CASE("wordings: what a chain of definitions alone reads stays in registers") {
@@ -133,41 +140,38 @@ program gemm()
 
 // Loops of regions that order nothing are planned as iterators; what several statements had in one is told apart.
 TEST_CASE("wordings: a product in ordered loops has its tile of registers") {
-  constexpr const char* kTexts[] = {R"(
-program gemm()
-  in  A: f32[96, 96]
-  in  B: f32[96, 96]
-  out C: f32[96, 96]
-  loop m in 0..96
-    C[m, n] = sum[k] A[m, k] * B[k, n]
-)",
-                                    R"(
-program gemm()
-  in  A: f32[96, 96]
-  in  B: f32[96, 96]
-  out C: f32[96, 96]
-  C[m, n] = 0
-  loop k in 0..96
-    C[m, n] += A[m, k] * B[k, n]
-)",
-                                    R"(
-program gemm()
-  in  A: f32[96, 96]
-  in  B: f32[96, 96]
-  out C: f32[96, 96]
-  loop m in 0..96
-    loop n in 0..96
-      C[m, n] = 0
-      loop k in 0..96
-        C[m, n] += A[m, k] * B[k, n]
-)"};
+  const std::string rows = "  loop m in 0..96\n    C[m, n] = sum[k] A[m, k] * B[k, n]\n";
+  const std::string terms = "  C[m, n] = 0\n  loop k in 0..96\n    C[m, n] += A[m, k] * B[k, n]\n";
+  const std::string all =
+      "  loop m in 0..96\n    loop n in 0..96\n      C[m, n] = 0\n      loop k in 0..96\n"
+      "        C[m, n] += A[m, k] * B[k, n]\n";
+  check_registers({kProduct + rows, kProduct + terms, kProduct + all});
   for (const driver::Arm arm : kArms)
-    for (const char* text : kTexts) {
-      const Written sums = written(text, arm);
-      CAPTURE(sums.script);
-      CHECK(sums.has("in register"));
-      CHECK(sums.notes.empty());
-    }
+    for (const std::string& loops : {rows, terms, all}) CHECK(written((kProduct + loops).c_str(), arm).notes.empty());
+}
+
+// Sums begin under two conditions; what the full tiles left before must not stay alive beside those of the tail.
+TEST_CASE("wordings: a tile's tail keeps its sums in registers") {
+  const schedule::Script script = schedule::parse_script(R"(schedule hand/1 for gemm  f32  exact
+split C.init: m by 6   tail cut
+split C.update: m by 6   tail cut
+split C.init: n by 16   tail cut
+split C.update: n by 16   tail cut
+split C.update: k by 32   tail cut
+nest n.o > k.o > m.o > { [m.i] > <n.i> > C.init when first k.o; k.i > [m.i] > <n.i> > C.update }
+stage C at C.update:m.o in register
+)",
+                                                         "test");
+  driver::KernelOptions options;
+  options.arm = driver::Arm::Script;
+  options.script = &script;
+  const std::string text =
+      "program gemm()\n  in  A: f32[16, 96]\n  in  B: f32[96, 96]\n  out C: f32[16, 96]\n"
+      "  C[m, n] = sum[k] A[m, k] * B[k, n]\n";
+  const codegen::Target target = codegen::target_for_cpu("x86-64-v3");
+  const driver::BuiltKernel kernel = driver::build_kernel(
+      std::make_shared<const ir::Program>(ir::parse_program(text, "test")), target.machine, options);
+  CHECK(codegen::emit_asm({&kernel.kernel, 1}, target).find("32-byte Spill") == std::string::npos);
 }
 
 // Else vectors that go past the caches and others that do not would meet in the lines where rows end.
@@ -179,5 +183,7 @@ TEST_CASE("wordings: large results are streamed in rows of whole vectors") {
   for (const driver::Arm arm : kArms) {
     CHECK(written(twice("3000").c_str(), arm).has("stream y"));
     CHECK_FALSE(written(twice("3004").c_str(), arm).has("stream y"));
+    const char* single = "program twice()\n  in  x: f32[24000001]\n  out y: f32[24000001]\n  y[i] = x[i] * 2\n";
+    CHECK(written(single, arm).has("stream y"));  // one end alone
   }
 }

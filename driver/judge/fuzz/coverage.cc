@@ -96,8 +96,8 @@ constexpr std::array kFeatures = {
     "negative range", "triangle", "if", "when on an assignment", "when on an update", "region", "several regions",
     "nested regions", "downward region", "context", "extent 0", "extent 1",
     // scripts
-    "reassoc", "reassoc of floats", "softmax", "defined quotient", "unit before", "unit behind", "include", "hole",
-    "all loops renamed", "open sizes"};
+    "reassoc", "reassoc of floats", "softmax", "defined quotient", "unit before", "unit behind", "product in a region",
+    "include", "hole", "all loops renamed", "open sizes"};
 
 bool has_division(const ir::Affine& affine) {
   const std::string text = ir::to_string(affine);
@@ -215,6 +215,7 @@ class Finder {
     add("softmax", holds("exp(x[i, j] - top[i])")),
         add("defined quotient", holds("sum[j] p[i, j] * v") || holds("sum[j] f64(p[i, j])"));
     add("unit before", holds("[1, ")), add("unit behind", holds(", 1]"));
+    add("product in a region", holds("loop m in 0..") || (holds("loop k in 0..") && holds(" += p[")));
     for (std::size_t at = text.find("] if "); at != std::string::npos; at = text.find("] if ", at + 1))
       add("if on a read", text.find(" else ", at) < text.find('\n', at));
   }

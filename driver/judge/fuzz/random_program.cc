@@ -70,7 +70,8 @@ RandomProgram rows(Random& random) {
 }
 
 // A product of matrices for each of some batches. Dimensions of one element stand before the others or behind them, as
-// networks have them; a chain of definitions may follow. Tiles have room: its sizes are no parameters.
+// networks have them; a chain of definitions may follow. Its loops may be those of regions that order nothing. Tiles
+// have room: its sizes are no parameters.
 RandomProgram batches(Random& random) {
   static const std::vector<std::string> kTypes = {"f32", "f32", "i32", "f64"};
   const std::string type = random.pick(kTypes), m = std::to_string(random.between(8, 24)),
@@ -88,12 +89,22 @@ RandomProgram batches(Random& random) {
   const auto element = [&](const char* name, const char* row, const char* column) {
     return std::string(name) + "[" + at_front + row + ", " + column + at_back + "]";
   };
-  const std::string all = "  for m in 0.." + m + ", n in 0.." + n + ranges + "\n", o = element("o", "m", "n");
+  const std::string row = "  for n in 0.." + n + ranges + "\n", o = element("o", "m", "n");
+  const std::string all = "  for m in 0.." + m + ", n in 0.." + n + ranges + "\n";
   std::string text =
       "program f()\n  in    p: " + tensor(m, k) + "  in    q: " + tensor(k, n) + "  out   y: " + tensor(m, n) + "\n";
   const bool follows = random.chance(60);
-  text += "  " + (follows ? o : element("y", "m", "n")) + " = sum[k in 0.." + k + "] " + element("p", "m", "k") +
-          " * " + element("q", "k", "n") + all;
+  const std::string sum = follows ? o : element("y", "m", "n");
+  const std::string term = element("p", "m", "k") + " * " + element("q", "k", "n");
+  if (random.chance(20))
+    text += "  loop m in 0.." + m + "\n    " + sum + " = sum[k in 0.." + k + "] " + term + row;
+  else if (random.chance(20))
+    text += "  " + sum + " = 0" + all + "  loop k in 0.." + k + "\n    " + sum + " += " + term + all;
+  else if (random.chance(20))
+    text += "  loop m in 0.." + m + "\n    H1: " + sum + " = 0" + row + "    loop k in 0.." + k + "\n      H2: " + sum +
+            " += " + term + row;
+  else
+    text += "  " + sum + " = sum[k in 0.." + k + "] " + term + all;
   const std::string r = element("r", "m", "n");
   if (follows)
     text += "  " + r + " = " + o + " * 2" + all + "  " + element("y", "m", "n") + " = max(" + r + ", 0) + " + r + all;
