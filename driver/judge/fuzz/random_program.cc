@@ -99,10 +99,10 @@ RandomProgram batches(Random& random) {
   if (random.chance(20))
     text += "  loop m in 0.." + m + "\n    " + sum + " = sum[k in 0.." + k + "] " + term + row;
   else if (random.chance(20))
-    text += "  " + sum + " = 0" + all + "  loop k in 0.." + k + "\n    " + sum + " += " + term + all;
+    text += "  " + sum + " = " + type + "(0)" + all + "  loop k in 0.." + k + "\n    " + sum + " += " + term + all;
   else if (random.chance(20))
-    text += "  loop m in 0.." + m + "\n    H1: " + sum + " = 0" + row + "    loop k in 0.." + k + "\n      H2: " + sum +
-            " += " + term + row;
+    text += "  loop m in 0.." + m + "\n    H1: " + sum + " = " + type + "(0)" + row + "    loop k in 0.." + k +
+            "\n      H2: " + sum + " += " + term + row;
   else
     text += "  " + sum + " = sum[k in 0.." + k + "] " + term + all;
   const std::string r = element("r", "m", "n");

@@ -141,11 +141,11 @@ class Slide {
   }
 };
 
-// The iterator of a lifted writer that counts along a dimension of the box.
-Affine counter(const ScheduledStatement& s, std::size_t d) {
+// The iterator of a lifted writer that counts along a dimension of the box. None: it writes to a copy of the tensor.
+std::optional<Affine> counter(const ScheduledStatement& s, std::size_t d) {
   for (std::size_t i = static_cast<std::size_t>(s.lifted); i < s.body.iterators.size(); ++i)
     if (s.body.writes.front().indices[d].affine.uses(s.body.iterators[i])) return Affine::symbol(s.body.iterators[i]);
-  POLYTE_CHECK(false, "a lifted statement without an iterator a dimension");
+  return std::nullopt;
 }
 
 }  // namespace
@@ -162,8 +162,11 @@ std::optional<Refusal> slide(State& state, const std::string& tensor, const Lift
     ScheduledStatement& s = statement_of(state, name);
     ir::Bindings iterators;  // what the window says of loops and counters, over the statement's iterators
     for (const LoopRow& row : s.rows) iterators[row.loop] = row.value;
-    for (std::size_t d = 0; d < s.body.writes.front().indices.size(); ++d)
-      iterators["$" + std::to_string(d)] = counter(s, d);
+    for (std::size_t d = 0; d < s.body.writes.front().indices.size(); ++d) {
+      const auto along = counter(s, d);
+      if (!along) return conservative(name + " writes to a copy of " + tensor + ": it does not slide");
+      iterators["$" + std::to_string(d)] = *along;
+    }
     for (const Constraint& c : *window) s.body.domain.push_back(ir::substitute(c, iterators));
   }
   return std::nullopt;
