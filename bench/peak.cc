@@ -34,12 +34,11 @@ POLYTE_PEAK(run_256_f64, "avx2,fma", __m256d, double, _mm256_set1_pd, _mm256_fma
 #undef POLYTE_PEAK
 
 double best_rate(double (*run)()) {
-  using Clock = std::chrono::steady_clock;
   double best = 0;
   for (int trial = 0; trial < 5; ++trial) {
-    const auto start = Clock::now();
+    const auto start = std::chrono::steady_clock::now();
     const double flops = run();
-    best = std::max(best, flops / std::chrono::duration<double>(Clock::now() - start).count());
+    best = std::max(best, flops / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return best;
 }

@@ -11,6 +11,7 @@ function(polyte_library folder)
     set(ARG_PRECOMPILED standard)
   endif()
   polyte_precompile(polyte_${folder} ${ARG_PRECOMPILED})
+  set_target_properties(polyte_${folder} PROPERTIES UNITY_BUILD ${POLYTE_BATCHES} UNITY_BUILD_BATCH_SIZE ${POLYTE_BATCH})
 endfunction()
 
 # polyte_test(folder LABEL unit SOURCES a_test.cc DEPENDS Polyte::ir)

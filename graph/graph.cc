@@ -88,6 +88,8 @@ std::string to_string(const TensorType& type) {
 
 std::int64_t element_count(const Dims& shape) { return checked_product(shape); }
 
+std::int64_t spatial_size(const Dims& shape) { return element_count(Dims(shape.begin() + 2, shape.end())); }
+
 std::int64_t size_in_bytes(const TensorType& type) {
   return checked_mul(element_count(type.shape), polyte::size_in_bytes(type.dtype));
 }

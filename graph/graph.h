@@ -32,6 +32,7 @@ struct TensorType {
 bool operator==(const TensorType& a, const TensorType& b);
 std::string to_string(const TensorType& type);       // "f32[1, 3, 8, 8]"
 std::int64_t element_count(const Dims& shape);       // checked
+std::int64_t spatial_size(const Dims& shape);        // elements of an image: without batch and channels
 std::int64_t size_in_bytes(const TensorType& type);  // checked
 
 // A tensor known at compile time: row-major, little-endian, size_in_bytes(type) bytes, shared and immutable.

@@ -18,8 +18,6 @@ Expr node(DType type, int lanes, decltype(ExprNode::op) op) {
   return std::make_shared<const ExprNode>(ExprNode{type, lanes, std::move(op)});
 }
 
-std::string name_of(DType type) { return std::string(polyte::to_string(type)); }
-
 void check_same(const Expr& a, const Expr& b, const std::string& what) {
   POLYTE_CHECK(a->type == b->type, what + " of " + name_of(a->type) + " and " + name_of(b->type));
   POLYTE_CHECK(a->lanes == b->lanes,

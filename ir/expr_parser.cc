@@ -14,8 +14,6 @@ namespace {
 
 [[noreturn]] void fail(const Tree& tree, const std::string& message) { throw Fault{tree.line, message}; }
 
-std::string name_of(DType type) { return std::string(polyte::to_string(type)); }
-
 const std::map<std::string, UnaryOp>& unary_calls() {
   static const std::map<std::string, UnaryOp> calls = [] {
     std::map<std::string, UnaryOp> result;

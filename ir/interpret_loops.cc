@@ -22,9 +22,9 @@ using namespace resolved;
 
 // --- executing ---------------------------------------------------------------------------------------------------
 
-class Machine {
+class LoopMachine {
  public:
-  Machine(Resolver& resolver, const InterpretOptions& options)
+  LoopMachine(Resolver& resolver, const InterpretOptions& options)
       : buffers_(resolver.buffers), options_(options), levels_(resolver.race_depth) {
     slots_.resize(resolver.symbols.size());
     for (const auto& [name, value] : options.sizes) {
@@ -429,7 +429,7 @@ void interpret(const LoopProgram& program, Environment& environment, const Inter
                             buffer.role == Role::Out ? Content::None : Content::Value);
   }
   Steps steps = resolver.steps(program.body, 0);
-  Machine(resolver, options).run(steps);
+  LoopMachine(resolver, options).run(steps);
   for (const Cells& cells : resolver.buffers)
     if (cells.own.empty()) expect_no_undefined_copy(cells);
 }

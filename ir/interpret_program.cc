@@ -207,9 +207,9 @@ std::string print_point(const Point& point) {
   return "[" + text + "]";
 }
 
-class Machine {
+class ProgramMachine {
  public:
-  Machine(const Program& program, std::map<std::string, Cells>& cells, const InterpretOptions& options)
+  ProgramMachine(const Program& program, std::map<std::string, Cells>& cells, const InterpretOptions& options)
       : program_(program), options_(options) {
     for (const Statement& s : program.statements) code_.push_back(Compiler(s, cells)());
   }
@@ -436,7 +436,7 @@ void interpret(const Program& program, Environment& buffers, const InterpretOpti
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, std::move(problems));
   std::map<std::string, Cells> cells = open_cells(bound, buffers);
   Point regions;
-  Machine(bound, cells, options).run(bound.order, regions);
+  ProgramMachine(bound, cells, options).run(bound.order, regions);
 }
 
 }  // namespace polyte::ir

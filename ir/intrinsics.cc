@@ -3,6 +3,7 @@
 #include "ir/domain.h"
 #include "ir/program_text.h"
 #include "support/error.h"
+#include "support/join_words.h"
 
 namespace polyte::ir {
 namespace {
@@ -119,7 +120,7 @@ const Row kRows[] = {
     {"sum_i32x4", "in a: i32[4]; inout c: i32[1]", kSum, {"llvm.vector.reduce.add", "a", true}, 0, {}},
 };
 
-const MatrixRow kMatrixRows[] = {
+const MatrixRow kMatrixCatalogue[] = {
     {"mma_bf16_m16n8k16",
      "bf16",
      "f32",
@@ -232,12 +233,6 @@ Stmt nest_of(const Program& program) {
   return nest;
 }
 
-std::string joined(const std::vector<std::string>& parts, const char* separator) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
-  return text;
-}
-
 std::string print_access(const Store& store) {
   std::string indices;
   for (const Index& index : store.indices) indices += (indices.empty() ? "" : ", ") + to_string(index.affine);
@@ -254,7 +249,7 @@ const std::vector<Intrinsic>& intrinsics() {
       Stmt nest = nest_of(program);
       all.push_back({row.name, std::move(program), std::move(nest), row.call, row.vector_bits, row.features});
     }
-    for (const MatrixRow& row : kMatrixRows) {
+    for (const MatrixRow& row : kMatrixCatalogue) {
       Program program = program_of(row);
       Stmt nest = nest_of(program);
       all.push_back({row.name,
@@ -320,10 +315,10 @@ std::string missing_for(const Intrinsic& intrinsic, const Machine& machine) {
     std::vector<std::string> lacking;
     for (const std::string& feature : all)
       if (!machine.has(feature)) lacking.push_back(feature);
-    if (!lacking.empty()) alternatives.push_back(joined(lacking, " and "));
+    if (!lacking.empty()) alternatives.push_back(join_words(lacking, " and "));
   }
   if (!intrinsic.features.empty() && alternatives.size() == intrinsic.features.size())
-    return joined(alternatives, " or ");
+    return join_words(alternatives, " or ");
   if (machine.vector_bits < intrinsic.vector_bits)
     return "vectors of " + std::to_string(intrinsic.vector_bits) + " bits";
   return "";

@@ -27,8 +27,6 @@ namespace {
 
 using loop_text::function_name;
 
-std::string name_of(DType type) { return std::string(polyte::to_string(type)); }
-
 std::string print_number(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

@@ -85,8 +85,6 @@ bool commutes(BinaryOp op) {
   }
 }
 
-std::string name_of(DType type) { return std::string(polyte::to_string(type)); }
-
 // The nest's access that stands for an operand.
 struct Bound {
   std::string buffer;

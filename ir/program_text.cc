@@ -5,6 +5,7 @@
 #include "ir/domain.h"
 #include "ir/expr_text.h"
 #include "ir/statement_parts.h"
+#include "support/join_words.h"
 
 namespace polyte::ir {
 namespace {
@@ -75,18 +76,12 @@ std::string update_sign(Combiner combiner) {
   }
 }
 
-std::string join(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
-  return text;
-}
-
 class Printer {
  public:
   explicit Printer(const Program& program) : program_(program) {}
 
   std::string operator()() {
-    text_ = "program " + program_.name + "(" + join(program_.params) + ")";
+    text_ = "program " + program_.name + "(" + join_words(program_.params) + ")";
     if (!program_.context.empty()) text_ += " where " + print_conjunction(program_.context);
     text_ += "\n";
     for (const Buffer& b : program_.buffers) print_buffer(b);
@@ -104,7 +99,7 @@ class Printer {
     role.resize(6, ' ');
     std::vector<std::string> extents;
     for (const Affine& extent : b.shape) extents.push_back(to_string(extent));
-    text_ += "  " + role + b.name + ": " + std::string(polyte::to_string(b.dtype)) + "[" + join(extents) + "]\n";
+    text_ += "  " + role + b.name + ": " + std::string(polyte::to_string(b.dtype)) + "[" + join_words(extents) + "]\n";
   }
 
   void print_items(const std::vector<Item>& items, const std::vector<Range>& regions, const std::string& indent) {
@@ -156,7 +151,7 @@ class Printer {
     std::vector<std::string> values;
     for (const Expr& value : s.values) values.push_back(print_expr(value, style));
     text_ += indent + (parts.name == name ? "" : parts.name + ": ") + print_writes(s.writes, style) + " " + sign;
-    text_ += values.size() == 1 ? values[0] : "(" + join(values) + ")";
+    text_ += values.size() == 1 ? values[0] : "(" + join_words(values) + ")";
     if (!parts.ranges.empty()) text_ += "  for " + print_ranges(parts.ranges);
     if (!parts.where.empty()) text_ += " if " + print_conjunction(parts.where);
     if (s.guard) text_ += " when " + print_expr(s.guard, style);
@@ -177,7 +172,7 @@ class Printer {
     }
     if (writes.size() == 1) return whole[0];
     const bool shared = std::adjacent_find(indices.begin(), indices.end(), std::not_equal_to<>()) == indices.end();
-    return shared ? "(" + join(names) + ")" + indices[0] : "(" + join(whole) + ")";
+    return shared ? "(" + join_words(names) + ")" + indices[0] : "(" + join_words(whole) + ")";
   }
 };
 

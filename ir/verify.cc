@@ -16,8 +16,6 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::string name_of(DType type) { return std::string(polyte::to_string(type)); }
-
 class Verifier {
  public:
   explicit Verifier(const Program& program) : program_(program) {}

@@ -43,9 +43,9 @@ struct Test {
   bool equality = false;
 };
 
-struct Step {
+struct WarpStep {
   enum Kind { Access, Loop, Branch, Sequence } kind = Sequence;
-  std::vector<Step> body;
+  std::vector<WarpStep> body;
   // Access: elements first + lanes of a buffer, where the tests hold
   std::string statement, buffer;
   bool write = false, shared = false, known = true;
@@ -77,9 +77,9 @@ class Compiler {
 
   std::map<std::string, std::size_t> slots;
 
-  Step statement(const Stmt& s) {
+  WarpStep statement(const Stmt& s) {
     if (const auto* block = std::get_if<Block>(&s->op)) {
-      Step step;
+      WarpStep step;
       for (const Stmt& child : block->body) {
         add(step, statement(child));
         if (!in_threads_ && !step.body.empty() && !step.body.back().has_threads) forget();  // one thread's alone
@@ -120,8 +120,8 @@ class Compiler {
     last_ = {};
   }
 
-  static void add(Step& to, Step step) {
-    if (step.kind == Step::Sequence && step.body.empty()) return;
+  static void add(WarpStep& to, WarpStep step) {
+    if (step.kind == WarpStep::Sequence && step.body.empty()) return;
     to.has_threads = to.has_threads || step.has_threads;
     to.body.push_back(std::move(step));
   }
@@ -150,9 +150,9 @@ class Compiler {
     return result;
   }
 
-  Step visit_loop(const For& loop) {
-    Step step;
-    step.kind = Step::Loop;
+  WarpStep visit_loop(const For& loop) {
+    WarpStep step;
+    step.kind = WarpStep::Loop;
     step.loop_kind = loop.kind;
     step.slot = slot(loop.var);
     step.lower = values(loop.lower);
@@ -168,11 +168,11 @@ class Compiler {
   }
 
   // As a loop of lanes, each of which reads a row.
-  Step visit_matrices(const MatrixLoad& matrices, const std::string& instruction) {
+  WarpStep visit_matrices(const MatrixLoad& matrices, const std::string& instruction) {
     const Affine lane = Affine::symbol("ldmatrix.lane");
     const Place& place = places_.at(matrices.load->buffer);
-    Step access;
-    access.kind = Step::Access;
+    WarpStep access;
+    access.kind = WarpStep::Access;
     access.statement = instruction;
     access.buffer = matrices.load->buffer;
     access.shared = place.shared;
@@ -182,8 +182,8 @@ class Compiler {
     access.place = value(substitute(matrices.load->indices[0].affine, {{matrices.matrix, floor_div(lane, kMatrixRows)},
                                                                        {matrices.row, mod(lane, kMatrixRows)},
                                                                        {matrices.element, Affine(0)}}));
-    Step step;
-    step.kind = Step::Loop;
+    WarpStep step;
+    step.kind = WarpStep::Loop;
     step.loop_kind = LoopKind::Lane;
     step.slot = slot("ldmatrix.lane");
     step.lower = values({Affine(0)});
@@ -193,9 +193,9 @@ class Compiler {
     return step;
   }
 
-  Step visit_branch(const If& branch) {
-    Step step;
-    step.kind = Step::Branch;
+  WarpStep visit_branch(const If& branch) {
+    WarpStep step;
+    step.kind = WarpStep::Branch;
     step.tests = tests(branch.conditions);
     if (branch.condition) add_loads(step, branch.condition, "a condition");
     last_ = {};
@@ -204,8 +204,8 @@ class Compiler {
     return step;
   }
 
-  Step visit_store(const Store& store) {
-    Step step;
+  WarpStep visit_store(const Store& store) {
+    WarpStep step;
     const std::string& statement = store.origin.statement.empty() ? store.buffer : store.origin.statement;
     for (const Index& index : store.indices)
       if (index.indirect) add_loads(step, index.indirect, statement);
@@ -236,7 +236,7 @@ class Compiler {
     return step;
   }
 
-  void add_loads(Step& step, const Expr& e, const std::string& statement, std::int64_t most = kMostBytes) {
+  void add_loads(WarpStep& step, const Expr& e, const std::string& statement, std::int64_t most = kMostBytes) {
     for (const Load* load : loads_of(e)) {
       if (!places_.contains(load->buffer) || !places_.at(load->buffer).in_memory) continue;
       if (!loaded_.insert(key(load->buffer, load->indices[0], load->lanes)).second) continue;
@@ -264,11 +264,11 @@ class Compiler {
     return place.swizzle.none() ? count : std::min(count, place.swizzle.chunk);
   }
 
-  void add_parts(Step& step, const std::string& statement, const std::string& buffer, const Index& index,
+  void add_parts(WarpStep& step, const std::string& statement, const std::string& buffer, const Index& index,
                  const Lanes& lanes, const std::vector<Constraint>& guard, bool write, std::int64_t most) {
     const Place& place = places_.at(buffer);
-    Step access;
-    access.kind = Step::Access;
+    WarpStep access;
+    access.kind = WarpStep::Access;
     access.statement = statement;
     access.buffer = buffer;
     access.write = write;
@@ -304,16 +304,16 @@ class Runner {
   std::vector<std::vector<MemoryAccess>> launches;
 
   // Outside of blocks: one value for all.
-  void host(const Step& step, const std::map<const Step*, std::size_t>& numbers) {
-    if (step.kind == Step::Loop && step.loop_kind == LoopKind::Block) {
+  void host(const WarpStep& step, const std::map<const WarpStep*, std::size_t>& numbers) {
+    if (step.kind == WarpStep::Loop && step.loop_kind == LoopKind::Block) {
       current_ = &found_[numbers.at(&step)];
       return blocks(step);
     }
     const auto below = [&] {
-      for (const Step& child : step.body) host(child, numbers);
+      for (const WarpStep& child : step.body) host(child, numbers);
     };
-    if (step.kind == Step::Branch && !runs(where(step.tests, 1), 0)) return;
-    if (step.kind == Step::Loop) return serial(step, 1, extent_ == Extent::All ? kAll : 1, [&](Mask) { below(); });
+    if (step.kind == WarpStep::Branch && !runs(where(step.tests, 1), 0)) return;
+    if (step.kind == WarpStep::Loop) return serial(step, 1, extent_ == Extent::All ? kAll : 1, [&](Mask) { below(); });
     below();
   }
 
@@ -354,7 +354,7 @@ class Runner {
     return mask;
   }
 
-  std::pair<Lanes32, Lanes32> bounds(const Step& loop) const {
+  std::pair<Lanes32, Lanes32> bounds(const WarpStep& loop) const {
     std::pair<Lanes32, Lanes32> result{at(loop.lower[0]), at(loop.upper[0])};
     for (const Value& bound : loop.lower) {
       const Lanes32 value = at(bound);
@@ -368,7 +368,7 @@ class Runner {
   }
 
   template <class Body>
-  void serial(const Step& loop, Mask mask, std::int64_t most, const Body& body) {
+  void serial(const WarpStep& loop, Mask mask, std::int64_t most, const Body& body) {
     const auto [lower, upper] = bounds(loop);
     std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = std::numeric_limits<std::int64_t>::min();
     for (std::size_t lane = 0; lane < kWarp; ++lane) {
@@ -385,10 +385,10 @@ class Runner {
     }
   }
 
-  void blocks(const Step& step) {
-    if (step.kind == Step::Loop && step.loop_kind == LoopKind::Block)
+  void blocks(const WarpStep& step) {
+    if (step.kind == WarpStep::Loop && step.loop_kind == LoopKind::Block)
       return serial(step, 1, extent_ == Extent::All ? kAll : 1, [&](Mask) {
-        for (const Step& child : step.body) blocks(child);
+        for (const WarpStep& child : step.body) blocks(child);
       });
     // One step that is no loop of blocks: the body of the innermost.
     threads_ = 1;
@@ -396,17 +396,17 @@ class Runner {
   }
 
   // What no loop of threads holds runs on one thread.
-  void block(const Step& step, bool in_warp) {
+  void block(const WarpStep& step, bool in_warp) {
     if (!step.has_threads) {
       if (in_warp || warp_ == 0) thread(step, 1);
       return;
     }
     const auto below = [&](bool warps) {
-      for (const Step& child : step.body) block(child, warps);
+      for (const WarpStep& child : step.body) block(child, warps);
     };
-    if (step.kind == Step::Branch) {
+    if (step.kind == WarpStep::Branch) {
       if (runs(where(step.tests, 1), 0)) below(in_warp);
-    } else if (step.kind != Step::Loop) {
+    } else if (step.kind != WarpStep::Loop) {
       below(in_warp);
     } else if (is_of_threads(step.loop_kind)) {
       threads(step, in_warp);
@@ -415,13 +415,13 @@ class Runner {
     }
   }
 
-  void threads(const Step& loop, bool in_warp) {
+  void threads(const WarpStep& loop, bool in_warp) {
     const auto [lower, upper] = bounds(loop);
     if (loop.loop_kind == LoopKind::Warp) {
       threads_ = std::max(threads_, upper[0] * kLanes);
       if (warp_ < lower[0] || warp_ >= upper[0]) return;
       values_[loop.slot].fill(warp_);
-      for (const Step& child : loop.body) block(child, true);
+      for (const WarpStep& child : loop.body) block(child, true);
       return;
     }
     threads_ = std::max(threads_, in_warp ? 1 : upper[0]);
@@ -432,20 +432,20 @@ class Runner {
       if (number >= lower[0] && number < upper[0]) mask |= 1U << lane;
     }
     if (mask == 0) return;
-    for (const Step& child : loop.body) thread(child, mask);
+    for (const WarpStep& child : loop.body) thread(child, mask);
   }
 
-  void thread(const Step& step, Mask mask) {
+  void thread(const WarpStep& step, Mask mask) {
     const auto below = [&](Mask inside) {
-      for (const Step& child : step.body) thread(child, inside);
+      for (const WarpStep& child : step.body) thread(child, inside);
     };
-    if (step.kind == Step::Access) return access(step, where(step.tests, mask));
-    if (step.kind == Step::Loop) return serial(step, mask, extent_ == Extent::All ? kAll : 64, below);
-    if (step.kind == Step::Branch) mask = where(step.tests, mask);
+    if (step.kind == WarpStep::Access) return access(step, where(step.tests, mask));
+    if (step.kind == WarpStep::Loop) return serial(step, mask, extent_ == Extent::All ? kAll : 64, below);
+    if (step.kind == WarpStep::Branch) mask = where(step.tests, mask);
     if (mask != 0) below(mask);
   }
 
-  void access(const Step& step, Mask mask) {
+  void access(const WarpStep& step, Mask mask) {
     if (mask == 0 || (step.overwritten && *step.overwritten)) return;
     MemoryAccess& a = (*current_)[{step.statement, step.buffer, step.write}];
     const std::int64_t bytes = step.lanes * step.element_bytes;
@@ -471,12 +471,12 @@ class Runner {
   }
 };
 
-void number_launches(const Step& step, std::map<const Step*, std::size_t>& numbers) {
-  if (step.kind == Step::Loop && step.loop_kind == LoopKind::Block) {
+void number_launches(const WarpStep& step, std::map<const WarpStep*, std::size_t>& numbers) {
+  if (step.kind == WarpStep::Loop && step.loop_kind == LoopKind::Block) {
     numbers.emplace(&step, numbers.size());
     return;
   }
-  for (const Step& child : step.body) number_launches(child, numbers);
+  for (const WarpStep& child : step.body) number_launches(child, numbers);
 }
 
 }  // namespace
@@ -485,8 +485,8 @@ std::vector<std::vector<MemoryAccess>> memory_of(const LoopProgram& program, con
   for (const std::string& param : program.params)
     POLYTE_CHECK(sizes.contains(param), "memory_of: no value of '" + param + "'");
   Compiler compiler(program);
-  const Step root = compiler.statement(program.body);
-  std::map<const Step*, std::size_t> numbers;
+  const WarpStep root = compiler.statement(program.body);
+  std::map<const WarpStep*, std::size_t> numbers;
   number_launches(root, numbers);
   Runner runner(compiler.slots, sizes, extent);
   runner.host(root, numbers);

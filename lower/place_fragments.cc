@@ -60,9 +60,9 @@ struct Role {
   Affine reg = 0;  // its part of the register's number
 };
 
-class Placer {
+class FragmentPlacer {
  public:
-  Placer(const ir::LoopProgram& program, Placements placements)
+  FragmentPlacer(const ir::LoopProgram& program, Placements placements)
       : names_(program, true), placements_(std::move(placements)) {}
 
   // `in_warp`: outside of lanes.
@@ -314,7 +314,7 @@ ir::LoopProgram place_fragments(const ir::LoopProgram& program) {
   Placements placements = placements_of(program);
   if (placements.empty()) return program;
   ir::LoopProgram result = program;
-  result.body = Placer(program, std::move(placements)).visit(program.body, false);
+  result.body = FragmentPlacer(program, std::move(placements)).visit(program.body, false);
   return result;
 }
 

@@ -34,9 +34,9 @@ Stmt without_cpu_threads(const Stmt& s, std::vector<std::string>& notes) {
   return ir::make_for(std::move(copy));
 }
 
-class Placer {
+class LaunchPlacer {
  public:
-  explicit Placer(const ir::LoopProgram& program) : names_(program, true) {}
+  explicit LaunchPlacer(const ir::LoopProgram& program) : names_(program, true) {}
 
   Stmt placed(const Stmt& s) {
     if (is_empty(s)) return s;
@@ -92,7 +92,7 @@ class Placer {
 
 ir::LoopProgram place_launches(const ir::LoopProgram& program, std::vector<std::string>& notes) {
   ir::LoopProgram result = program;
-  result.body = Placer(program).placed(without_cpu_threads(program.body, notes));
+  result.body = LaunchPlacer(program).placed(without_cpu_threads(program.body, notes));
   return result;
 }
 

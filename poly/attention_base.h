@@ -9,6 +9,7 @@
 
 #include "poly/attention_nest.h"
 #include "poly/attention_tile.h"
+#include "poly/chosen_by_model.h"
 #include "poly/shared_nest.h"
 #include "poly/sum_tile.h"
 
@@ -17,7 +18,6 @@ namespace polyte::poly {
 class AttentionBase {
  protected:
   using Names = std::vector<std::string>;
-  static constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
 
   explicit AttentionBase(const AttentionNest& nest);
 

@@ -23,7 +23,7 @@ using schedule::tiles_of;
 using schedule::within_tile;
 
 constexpr std::int64_t kVector = 4;  // numbers of an access
-constexpr double kBytes = 4;         // of a number
+constexpr double kNumberBytes = 4;   // of a number
 
 class AttentionPlanner : AttentionBase {
  public:
@@ -32,7 +32,7 @@ class AttentionPlanner : AttentionBase {
   AttentionPlan run() {
     if (schedule::why_not_by_threads(program_, form_, sizes_)) return {std::nullopt, ""};
     tile_ = choose_attention_tile(sizes_, *nest_.machine->gpu);
-    const double others = cycles_apart(nest_.machine->gpu->f32_fma_a_cycle, kBytes);
+    const double others = cycles_apart(nest_.machine->gpu->f32_fma_a_cycle, kNumberBytes);
     const std::string why = attention_note(nest_, tile_.cycles, others);
     if (tile_.rows == 0 || tile_.cycles >= others) return {std::nullopt, why};
     plan_.number = nest_.number;

@@ -13,7 +13,7 @@ namespace {
 using schedule::AttentionTile;
 using schedule::WarpAttentionTile;
 
-constexpr std::int64_t kBytes = 4;        // of a number
+constexpr std::int64_t kTermBytes = 4;    // of a number
 constexpr std::int64_t kTensorBytes = 2;  // of one that tensor cores take
 constexpr std::int64_t kPad = 4;          // numbers behind rows in shared memory, for vectors without conflicts
 constexpr std::int64_t kFewestThreads = 64, kMostThreads = 256, kMostSums = 64;
@@ -76,10 +76,10 @@ double price(const AttentionTile& t, const AttentionSizes& s, const Gpu& gpu) {
   const double turns = std::ceil(blocks / gpu.multiprocessors), at_once = std::min(most, turns);
   const double tile = busiest({sums * threads / gpu.f32_fma_a_cycle, warps * waves,
                                (warps * issued + copied / ir::kLanes * kCopyInstructions) / kSchedulers,
-                               copied * kBytes / second_cache(gpu)});
+                               copied * kTermBytes / second_cache(gpu)});
   const double alone = issued + (steps + keys) * kStepLatency;
   const double waits = (kBarriers + (t.depth > 1 ? 0 : 4)) * kLatency;
-  const double ends = static_cast<double>(t.rows * (s.steps + s.columns)) * kBytes / second_cache(gpu);
+  const double ends = static_cast<double>(t.rows * (s.steps + s.columns)) * kTermBytes / second_cache(gpu);
   return kLaunch + turns * (tiles * (std::max(tile, alone / at_once) + waits / at_once) + ends);
 }
 
@@ -147,7 +147,8 @@ double row_cycles(const AttentionSizes& s, const Gpu& gpu) {
   while (threads < kMostThreads && threads * kPad < s.keys) threads *= 2;
   const double rows = std::ceil(static_cast<double>(s.batches * s.rows) / gpu.multiprocessors);  // of a multiprocessor
   const double terms = static_cast<double>(s.keys * (s.steps + s.columns));
-  const double busy = busiest({terms / gpu.f32_fma_a_cycle, terms * kBytes / second_cache(gpu)});  // an element a term
+  const double busy =
+      busiest({terms / gpu.f32_fma_a_cycle, terms * kTermBytes / second_cache(gpu)});  // an element a term
   const std::int64_t steps = ceil_div(s.keys, threads) * s.steps + ceil_div(s.columns, threads) * s.keys;
   const std::int64_t room = gpu.threads_a_multiprocessor / threads;
   const double at_once = std::min(rows, static_cast<double>(room));

@@ -23,12 +23,12 @@ using schedule::Param;
 using schedule::tiles_of;
 using schedule::within_tile;
 
-constexpr std::int64_t kMatrixRows = schedule::WarpAttentionTile::kRows;
+constexpr std::int64_t kRowsAMatrix = schedule::WarpAttentionTile::kRows;
 constexpr std::int64_t kMatrixColumns = schedule::WarpAttentionTile::kColumns;
 constexpr std::int64_t kMatrixSteps = schedule::WarpAttentionTile::kSteps;
 constexpr std::int64_t kChunk = schedule::WarpAttentionTile::kChunk;
 constexpr std::int64_t kRun = 4, kRuns = 2;  // neighbouring scores of a thread; threads of a row
-constexpr double kBytes = 2;
+constexpr double kHalfBytes = 2;
 
 class WarpAttentionPlanner : AttentionBase {
  public:
@@ -40,7 +40,7 @@ class WarpAttentionPlanner : AttentionBase {
     by_ = *found;
     const Gpu& gpu = *nest_.machine->gpu;
     tile_ = choose_warp_attention_tile(sizes_, by_.score_bytes, gpu);
-    const double others = cycles_apart(gpu.bf16_tensor_fma_a_cycle, kBytes);
+    const double others = cycles_apart(gpu.bf16_tensor_fma_a_cycle, kHalfBytes);
     const std::string why = attention_note(nest_, tile_.cycles, others);
     if (tile_.rows == 0 || tile_.cycles >= others) return {std::nullopt, why};
     plan_.number = nest_.number;
@@ -100,7 +100,7 @@ class WarpAttentionPlanner : AttentionBase {
     for (const std::string& s : keyed) split(s, form_.key, Param{"Bn"});
     plan_.splits.emplace_back(schedule::PlannedOnline{{total(), sum_}, maximum(), tiles_of(form_.key)});
     for (const std::string& s : with(rows, {old(), total() + ".scale", sum_ + ".scale"}))
-      split(s, within_tile(form_.row), schedule::Elements{kMatrixRows});
+      split(s, within_tile(form_.row), schedule::Elements{kRowsAMatrix});
     halves(maximum(), tops_, top_halves_);
     halves(total(), parts_, part_halves_);
     for (const std::string& s : weights_) {

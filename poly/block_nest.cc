@@ -4,6 +4,7 @@
 
 #include "ir/contraction.h"
 #include "ir/relations.h"
+#include "poly/chosen_by_model.h"
 #include "poly/shared_nest.h"
 #include "schedule/cost/copy_threads.h"
 #include "schedule/cost/gpu_tile.h"
@@ -21,7 +22,6 @@ using schedule::Param;
 using schedule::tiles_of;
 using schedule::within_tile;
 
-constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
 // Steps of a sum that follow each other without a jump: up to so many, and no more than make a loop of as many
 // multiply-adds that its counter costs next to nothing. What is read for more of them takes registers.
 constexpr std::int64_t kMostStepsAtOnce = 4, kMultiplyAdds = 128;

@@ -7,7 +7,7 @@
 namespace polyte::poly {
 namespace {
 
-ir::Statement over_loops(const schedule::State& state, const schedule::ScheduledStatement& s) {
+ir::Statement statement_over_loops(const schedule::State& state, const schedule::ScheduledStatement& s) {
   const ir::Ranges ranges = schedule::loop_ranges(state, s);
   ir::Statement result = s.body;
   result.iterators.clear();
@@ -46,7 +46,7 @@ ir::Program over_loops(const schedule::State& state) {
   program.order.clear();
   for (const schedule::ScheduledStatement& s : state.statements) {
     program.order.emplace_back(program.statements.size());
-    program.statements.push_back(over_loops(state, s));
+    program.statements.push_back(statement_over_loops(state, s));
   }
   return program;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/relations.h"
+#include "poly/chosen_by_model.h"
 #include "poly/over_loops.h"
 #include "poly/point_nest.h"
 #include "schedule/cost/gpu_price.h"
@@ -12,7 +13,6 @@
 namespace polyte::poly {
 namespace {
 
-constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
 constexpr std::int64_t kMostParts = 64, kFewestTerms = 4;
 constexpr std::int64_t kPointsWanted = 128 * 128;  // of a multiprocessor: with more there are tiles enough
 

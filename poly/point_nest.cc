@@ -18,7 +18,7 @@ namespace {
 using schedule::NestPath;
 
 constexpr schedule::Provenance kOurs = schedule::Provenance::TileModel;
-constexpr std::int64_t kThreads = 256, kFewestThreads = 32;
+constexpr std::int64_t kPointThreads = 256, kFewestPointThreads = 32;
 constexpr std::int64_t kVectorBytes = 16;  // of a thread's widest access
 
 class PointPlanner {
@@ -102,7 +102,7 @@ class PointPlanner {
     }
     std::int64_t vector = kVectorBytes / widest, points = 1;
     for (const std::string& loop : points_) points *= extent(loop);
-    while (vector > 1 && points / vector < nest_.machine->gpu->multiprocessors * kThreads) vector /= 2;
+    while (vector > 1 && points / vector < nest_.machine->gpu->multiprocessors * kPointThreads) vector /= 2;
     if (vector <= 1 || extent(points_.back()) % vector != 0) return;
     vector_ = vector;
     for (const ir::Statement* s : statements_)
@@ -197,8 +197,9 @@ class PointPlanner {
     std::int64_t points = 1;
     for (const std::string& loop : points_) points *= std::max<std::int64_t>(1, extent(loop));
     points = ceil_div(points, vector_);
-    std::int64_t threads = kThreads;
-    while (threads > kFewestThreads && ceil_div(points, threads) < nest_.machine->gpu->multiprocessors) threads /= 2;
+    std::int64_t threads = kPointThreads;
+    while (threads > kFewestPointThreads && ceil_div(points, threads) < nest_.machine->gpu->multiprocessors)
+      threads /= 2;
     return threads;
   }
 

@@ -14,7 +14,7 @@ using schedule::Loop;
 using schedule::Provenance;
 using schedule::Tree;
 
-constexpr std::int64_t kThreads = 256, kMostThreads = 1024;
+constexpr std::int64_t kRegionThreads = 256, kMostRegionThreads = 1024;
 // In cycles: a launch behind another one, a barrier of a block, an operation that waits for memory.
 constexpr double kLaunch = 4000, kBarrier = 100, kStep = 30;
 
@@ -114,7 +114,7 @@ class RegionPlanner {
   }
 
   void price(double points, double steps, double times) {
-    const double at_once = kMostThreads;
+    const double at_once = kMostRegionThreads;
     const auto turns = [&](double multiprocessors) { return std::max(1.0, points / at_once / multiprocessors); };
     launches_ += times * (kLaunch + steps * kStep * turns(machine_.gpu->multiprocessors));
     one_block_ += times * (kBarrier + steps * kStep * turns(1));
@@ -128,7 +128,7 @@ class RegionPlanner {
       point = fresh("point", threads.statement, part);
       steps.emplace_back(schedule::PlannedFuse{threads.statement, names, point, Provenance::TileModel});
     }
-    const std::int64_t size = in_one_block && threads.points > kThreads ? kMostThreads : kThreads;
+    const std::int64_t size = in_one_block && threads.points > kRegionThreads ? kMostRegionThreads : kRegionThreads;
     steps.emplace_back(
         schedule::PlannedSplit{threads.statement, point, schedule::Elements{size}, Provenance::TileModel, true});
     if (!in_one_block)

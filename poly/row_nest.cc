@@ -4,6 +4,7 @@
 
 #include "ir/contraction.h"
 #include "ir/relations.h"
+#include "poly/chosen_by_model.h"
 #include "poly/shared_nest.h"
 #include "schedule/cost/copy_threads.h"
 #include "schedule/cost/nest_accesses.h"
@@ -19,12 +20,11 @@ using schedule::NestPath;
 using schedule::tiles_of;
 using schedule::within_tile;
 
-constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
 constexpr std::int64_t kShortestRow = 16, kTermsAThread = 4;
 // One warp adds up a row that is no longer, where there are rows enough for so many warps a multiprocessor: it needs no
 // barrier and no shared memory.
 constexpr std::int64_t kRowOfAWarp = 1024, kWarpsAMultiprocessor = 4;
-constexpr std::int64_t kFewestThreads = 32, kMostThreads = 256, kThreadsABlock = 128;
+constexpr std::int64_t kFewestRowThreads = 32, kMostRowThreads = 256, kThreadsABlock = 128;
 constexpr std::int64_t kFewestTerms = 8;     // that are worth several threads
 constexpr std::int64_t kMostRegisters = 32;  // of a thread, for the elements of one temporary
 constexpr std::int64_t kSharedBytes = 32 * 1024;
@@ -63,7 +63,7 @@ class RowPlanner {
   const ir::Program& program_;
   std::vector<const ir::Statement*> statements_;
   std::vector<RowStep> steps_;
-  std::int64_t threads_ = kFewestThreads, rows_ = 1;  // of a row; of a block
+  std::int64_t threads_ = kFewestRowThreads, rows_ = 1;  // of a row; of a block
   std::vector<std::string> blocks_;
   schedule::NestPlan plan_;
 
@@ -131,7 +131,7 @@ class RowPlanner {
     if (longest < kShortestRow || (rows >= at_once && !lies_along)) return false;
     const bool is_of_warps =
         longest <= kRowOfAWarp && rows >= kWarpsAMultiprocessor * nest_.machine->gpu->multiprocessors;
-    while (!is_of_warps && threads_ < kMostThreads && threads_ * kTermsAThread < longest) threads_ *= 2;
+    while (!is_of_warps && threads_ < kMostRowThreads && threads_ * kTermsAThread < longest) threads_ *= 2;
     const std::int64_t rows_of_loop = extent(*steps_.front().body, row());
     while (threads_ * rows_ * 2 <= kThreadsABlock && rows_ * 2 <= rows_of_loop &&
            rows / (rows_ * 2) >= nest_.machine->gpu->multiprocessors)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/relations.h"
+#include "poly/chosen_by_model.h"
 #include "schedule/cost/warp_access.h"
 #include "support/checked.h"
 
@@ -14,10 +15,9 @@ using schedule::NestPath;
 using schedule::tiles_of;
 using schedule::within_tile;
 
-constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
 constexpr std::int64_t kBlocksAMultiprocessor = 2;
-constexpr std::int64_t kThreads = 256, kFew = 16;
-constexpr std::int64_t kFewestTerms = 8 * kThreads;  // of a part
+constexpr std::int64_t kSpreadThreads = 256, kFew = 16;
+constexpr std::int64_t kFewestTerms = 8 * kSpreadThreads;  // of a part
 constexpr const char* kBlock = "part";
 constexpr std::size_t kMostSumLoops = 2;  // beside that of the parts: axes of a grid
 
@@ -87,10 +87,10 @@ class SpreadPlanner {
       plan_.splits.emplace_back(
           schedule::PlannedParts{sum, loop, schedule::Elements{count}, tensor, kModel, of_neighbours});
     };
-    parts(lane_, parts_count_ * kThreads, each_, false);
+    parts(lane_, parts_count_ * kSpreadThreads, each_, false);
     parts(lane_of_each(), parts_count_ * kFew, few_, true);
     parts(lane_of_few(), parts_count_, parts_, true);
-    over_blocks(each_, lane_of_each(), kThreads);
+    over_blocks(each_, lane_of_each(), kSpreadThreads);
     over_blocks(few_, lane_of_few(), kFew);
     for (const char* part : {".init", ".update"})
       plan_.splits.emplace_back(schedule::PlannedRename{parts_ + part, lane_of_parts(), kBlock, kModel});

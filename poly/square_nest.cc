@@ -6,6 +6,7 @@
 
 #include "ir/contraction.h"
 #include "ir/relations.h"
+#include "poly/chosen_by_model.h"
 #include "poly/shared_nest.h"
 #include "poly/sum_tile.h"
 #include "schedule/cost/copy_threads.h"
@@ -21,7 +22,6 @@ using schedule::NestPath;
 using schedule::tiles_of;
 using schedule::within_tile;
 
-constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
 constexpr std::int64_t kSide = 32, kRowsAtOnce = 8;  // of a square; of them the threads have so many at a time
 constexpr double kWorthSquares = 2;                  // times the sectors that a read along the lanes takes
 

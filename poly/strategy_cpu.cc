@@ -26,7 +26,7 @@ namespace {
 
 using schedule::tiles_of;
 
-constexpr int kPointwiseVectors = 4;
+constexpr int kVectorsAPoint = 4;
 
 // A top-level nest: shared bands, then clusters.
 class NestStrategy {
@@ -144,13 +144,13 @@ class NestStrategy {
     if (tile_.row.empty() && cluster().update() == nullptr && !tile_.lane.empty()) {
       tile_.row.clear();  // a definition has no value to keep: vectors side by side are enough
       const std::int64_t most = ceil_div(extent(tile_.lane), machine_.lanes(dtype()));
-      tile_.tile = {1, static_cast<int>(std::min<std::int64_t>(kPointwiseVectors, most))};
+      tile_.tile = {1, static_cast<int>(std::min<std::int64_t>(kVectorsAPoint, most))};
     }
   }
 
   // Rows of a definition are worth their streams where they share a read, or where a lane loop fills few vectors.
   bool shares_loads(const std::string& row) const {
-    if (row.empty() || extent(tile_.lane) < kPointwiseVectors * machine_.lanes(dtype())) return true;
+    if (row.empty() || extent(tile_.lane) < kVectorsAPoint * machine_.lanes(dtype())) return true;
     return std::ranges::any_of(main().values, [&](const ir::Expr& value) {
       return std::ranges::any_of(ir::loads_of(value), [&](const ir::Load* load) {
         return ir::stride_of(program_, *load, row).value_or(1) == 0;

@@ -5,6 +5,7 @@
 
 #include "ir/loop_program.h"
 #include "ir/relations.h"
+#include "poly/chosen_by_model.h"
 #include "schedule/cost/copy_threads.h"
 #include "schedule/cost/warp_tile.h"
 #include "support/checked.h"
@@ -18,7 +19,6 @@ using schedule::Param;
 using schedule::tiles_of;
 using schedule::within_tile;
 
-constexpr schedule::Provenance kModel = schedule::Provenance::TileModel;
 constexpr std::int64_t kRowBytes = 16;  // of ldmatrix
 
 // A side of the tile in the script's words: its loops once it is cut three times, and the params that cut it.

@@ -18,6 +18,7 @@
 namespace polyte::runtime {
 
 using CudaAddress = std::uint64_t;  // in the device's memory
+inline CudaAddress as_address(const void* pointer) { return reinterpret_cast<CudaAddress>(pointer); }  // NOLINT
 using CudaContext = struct CudaContextHandle*;
 using CudaModuleHandle = struct CudaModuleObject*;
 using CudaFunctionHandle = struct CudaFunctionObject*;

@@ -10,8 +10,6 @@
 namespace polyte::runtime {
 namespace {
 
-CudaAddress as_address(const void* pointer) { return reinterpret_cast<CudaAddress>(pointer); }  // NOLINT
-
 class CudaExecutor final : public Executor {
  public:
   CudaExecutor(const std::shared_ptr<const Artifact>& artifact, const CudaOptions& options)

@@ -14,8 +14,6 @@ constexpr std::size_t kMostGraphs = 4;  // of a run's: callers that take turns w
 std::int64_t aligned(std::int64_t bytes) { return checked_mul(ceil_div(bytes, kDeviceAlignment), kDeviceAlignment); }
 
 const std::byte* as_pointer(CudaAddress address) { return reinterpret_cast<const std::byte*>(address); }  // NOLINT
-CudaAddress as_address(const void* pointer) { return reinterpret_cast<CudaAddress>(pointer); }            // NOLINT
-
 std::shared_ptr<const Artifact> checked(std::shared_ptr<const Artifact> artifact) {
   check_abi(artifact->manifest(), artifact->source());
   return artifact;

@@ -10,7 +10,7 @@
 namespace polyte {
 namespace {
 
-struct Feature {
+struct KernelFeature {
   const char* name;
   std::uint64_t bits;  // of AT_HWCAP, all of them
 };
@@ -18,7 +18,7 @@ struct Feature {
 constexpr std::uint64_t bit(int number) { return std::uint64_t{1} << number; }
 
 // Ordered by bit.
-constexpr Feature kFeatures[] = {
+constexpr KernelFeature kKernelFeatures[] = {
     {"fp-armv8", bit(0)},
     {"neon", bit(1)},
     {"aes", bit(3) | bit(4)},
@@ -50,7 +50,7 @@ std::vector<std::string> detect_aarch64_features() {
   std::vector<std::string> features;
 #ifdef __aarch64__
   const std::uint64_t present = getauxval(AT_HWCAP);
-  for (const Feature& f : kFeatures)
+  for (const KernelFeature& f : kKernelFeatures)
     features.push_back(((present & f.bits) == f.bits ? "+" : "-") + std::string(f.name));
   std::ranges::sort(features, {}, [](const std::string& f) { return f.substr(1); });
 #endif
@@ -59,7 +59,7 @@ std::vector<std::string> detect_aarch64_features() {
 
 std::vector<std::string> aarch64_feature_names() {
   std::vector<std::string> names;
-  for (const Feature& f : kFeatures) names.emplace_back(f.name);
+  for (const KernelFeature& f : kKernelFeatures) names.emplace_back(f.name);
   std::ranges::sort(names);
   return names;
 }

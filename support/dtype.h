@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace polyte {
@@ -13,7 +14,8 @@ inline constexpr int kDTypeCount = 13;
 
 std::string_view to_string(DType type);                         // "f32", "bool"
 std::optional<DType> dtype_from_string(std::string_view name);  // inverse of to_string
-int size_in_bytes(DType type);                                  // Bool is one byte, 0 or 1
+inline std::string name_of(DType type) { return std::string(to_string(type)); }
+int size_in_bytes(DType type);  // Bool is one byte, 0 or 1
 bool is_float(DType type);
 bool is_signed_integer(DType type);
 bool is_unsigned_integer(DType type);  // U8..U64, not Bool

@@ -9,7 +9,7 @@
 namespace polyte::codegen {
 namespace {
 
-void register_with_llvm() {
+void register_aarch64() {
   LLVMInitializeAArch64TargetInfo();
   LLVMInitializeAArch64Target();
   LLVMInitializeAArch64TargetMC();
@@ -17,15 +17,15 @@ void register_with_llvm() {
   LLVMInitializeAArch64AsmParser();
 }
 
-std::unique_ptr<const Instructions> instructions(const Machine& /*machine*/) {
+std::unique_ptr<const Instructions> aarch64_instructions(const Machine& /*machine*/) {
   return std::make_unique<const Instructions>(Instructions::Has{.fma = true, .half_floats = true, .rounding = true});
 }
 
 }  // namespace
 
 const Backend& aarch64_backend() {
-  static constexpr Backend kBackend{"aarch64-unknown-linux-gnu", "generic", EM_AARCH64, register_with_llvm,
-                                    instructions};
+  static constexpr Backend kBackend{"aarch64-unknown-linux-gnu", "generic", EM_AARCH64, register_aarch64,
+                                    aarch64_instructions};
   return kBackend;
 }
 

@@ -108,7 +108,7 @@ class X86Instructions final : public Instructions {
   }
 };
 
-void register_with_llvm() {
+void register_x86() {
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86Target();
   LLVMInitializeX86TargetMC();
@@ -116,14 +116,14 @@ void register_with_llvm() {
   LLVMInitializeX86AsmParser();
 }
 
-std::unique_ptr<const Instructions> instructions(const Machine& machine) {
+std::unique_ptr<const Instructions> x86_instructions(const Machine& machine) {
   return std::make_unique<const X86Instructions>(machine);
 }
 
 }  // namespace
 
 const Backend& x86_backend() {
-  static constexpr Backend kBackend{"x86_64-unknown-linux-gnu", "x86-64", EM_X86_64, register_with_llvm, instructions};
+  static constexpr Backend kBackend{"x86_64-unknown-linux-gnu", "x86-64", EM_X86_64, register_x86, x86_instructions};
   return kBackend;
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "support/error.h"
+#include "support/join_words.h"
 #include "support/stable_sort.h"
 
 namespace polyte::cli {
@@ -37,12 +38,6 @@ std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : text) result += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
   return result;
-}
-
-std::string joined(const std::vector<std::string>& words, const std::string& between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
 }
 
 struct Kind {
@@ -96,7 +91,7 @@ class Drawing {
     for (const ir::Statement& s : program_.statements) names.push_back(s.name);
     for (const std::string& name : options_.statements)
       if (std::ranges::find(names, name) == names.end())
-        refuse("--statement " + name + ": the program has " + joined(names, ", "));
+        refuse("--statement " + name + ": the program has " + join_words(names, ", "));
     statements_ = options_.statements;
     if (statements_.size() > 2) refuse("--format svg draws one or two statements, give --statement once or twice");
     if (!statements_.empty()) return;
@@ -115,7 +110,7 @@ class Drawing {
     axes_ = options_.axes;
     for (const std::string& axis : axes_)
       if (std::ranges::find(loops, axis) == loops.end())
-        refuse("--axes " + axis + ": the loops are " + joined(loops, ", "));
+        refuse("--axes " + axis + ": the loops are " + join_words(loops, ", "));
     if (!axes_.empty() && (axes_.size() > 3 || std::set(axes_.begin(), axes_.end()).size() != axes_.size()))
       refuse("--axes takes one to three loops, each once");
     if (axes_.empty()) axes_.assign(loops.begin(), loops.begin() + std::min<std::ptrdiff_t>(3, std::ssize(loops)));

@@ -11,6 +11,7 @@
 #include "schedule/proof/dependence_report.h"
 #include "schedule/proof/openscop.h"
 #include "schedule/script/replay.h"
+#include "support/join_words.h"
 
 namespace polyte::cli {
 namespace {
@@ -26,28 +27,22 @@ struct DepsOptions {
   bool all = false, json = false;
 };
 
-std::string joined(const std::vector<std::string>& words, const std::string& between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
-}
-
 // "(0, -1, 0) or (0, 1, 0)"; of one loop without parentheses.
 std::string distances_text(const ReportedDependence& d) {
   std::vector<std::string> all;
   for (const auto& distance : d.distances) {
     std::vector<std::string> ranges;
     for (const schedule::DistanceRange& range : distance) ranges.push_back(to_string(range));
-    all.push_back(ranges.size() == 1 ? ranges.front() : "(" + joined(ranges, ", ") + ")");
+    all.push_back(ranges.size() == 1 ? ranges.front() : "(" + join_words(ranges, ", ") + ")");
   }
-  const std::string loops = d.loops.size() == 1 ? d.loops.front() : "(" + joined(d.loops, ", ") + ")";
-  return loops + ": " + joined(all, " or ");
+  const std::string loops = d.loops.size() == 1 ? d.loops.front() : "(" + join_words(d.loops, ", ") + ")";
+  return loops + ": " + join_words(all, " or ");
 }
 
 std::string sizes_text(const ReportedDependence& d, const ir::Program& program) {
   std::vector<std::string> sizes;
   for (const std::string& param : program.params) sizes.push_back(param + " = " + std::to_string(d.sizes.at(param)));
-  return sizes.empty() ? "" : "      (smallest case: " + joined(sizes, ", ") + ")";
+  return sizes.empty() ? "" : "      (smallest case: " + join_words(sizes, ", ") + ")";
 }
 
 std::string example_text(const ReportedDependence& d) {
@@ -119,7 +114,7 @@ std::string union_of(const std::vector<std::string>& relations) {
     bodies.push_back(relation.substr(first, last - first));
   }
   const std::string sizes = relations.front().substr(0, relations.front().find('{'));
-  return sizes + "{" + joined(bodies, ";") + " }";
+  return sizes + "{" + join_words(bodies, ";") + " }";
 }
 
 // Statements of iscc; islpy reads what stands between := and the last semicolon.
@@ -203,7 +198,7 @@ void keep_only(DependenceReport& report, const std::vector<std::string>& stateme
   for (const schedule::ReportedStatement& s : report.statements) names.push_back(s.name);
   for (const std::string& wanted : statements)
     if (std::ranges::find(names, wanted) == names.end())
-      throw UserError(ExitStatus::Usage, "--statement " + wanted + ": the program has " + joined(names, ", "));
+      throw UserError(ExitStatus::Usage, "--statement " + wanted + ": the program has " + join_words(names, ", "));
   const auto is_wanted = [&](const std::string& name) {
     return std::ranges::find(statements, name) != statements.end();
   };

@@ -7,50 +7,49 @@
 namespace polyte::cli {
 namespace {
 
-using Json = nlohmann::json;
-
 // The report is the compiler's own text, but of a file: what is not as expected there is not shown.
-Json report_of(const runtime::Artifact& artifact) {
-  const Json report = Json::parse(artifact.report(), nullptr, false);
-  return report.is_object() ? report : Json::object();
+nlohmann::json report_of(const runtime::Artifact& artifact) {
+  const nlohmann::json report = nlohmann::json::parse(artifact.report(), nullptr, false);
+  return report.is_object() ? report : nlohmann::json::object();
 }
 
-std::string number_text(const Json& kernel, const char* key, const char* what) {
+std::string number_text(const nlohmann::json& kernel, const char* key, const char* what) {
   const auto found = kernel.find(key);
   if (found == kernel.end() || !found->is_number_integer()) return "";
   return ", " + std::to_string(found->get<std::int64_t>()) + " " + what;
 }
 
-const Json* find_by(const Json& report, const char* list, const char* key, const std::string& name) {
+const nlohmann::json* find_by(const nlohmann::json& report, const char* list, const char* key,
+                              const std::string& name) {
   const auto all = report.find(list);
   if (all == report.end() || !all->is_array()) return nullptr;
-  for (const Json& one : *all)
-    if (one.is_object() && one.value(key, Json()) == Json(name)) return &one;
+  for (const nlohmann::json& one : *all)
+    if (one.is_object() && one.value(key, nlohmann::json()) == nlohmann::json(name)) return &one;
   return nullptr;
 }
 
 }  // namespace
 
 std::string device_text(const runtime::Artifact& artifact) {
-  const Json report = report_of(artifact);
+  const nlohmann::json report = report_of(artifact);
   std::string text;
   for (const runtime::DeviceModule& module : artifact.manifest().device) {
     text += "  device code " + module.name + " for";
     for (const std::string& architecture : module.architectures)
       text += (&architecture == module.architectures.data() ? " " : ", ") + architecture;
     text += "\n";
-    const Json* const said = find_by(report, "device", "module", module.name);
+    const nlohmann::json* const said = find_by(report, "device", "module", module.name);
     for (const runtime::DeviceKernel& kernel : module.kernels) {
       text += "    " + kernel.name + ": " + std::to_string(kernel.threads) + " threads a block, " +
               std::to_string(kernel.shared_bytes) + " bytes of shared memory";
-      if (const Json* found = said != nullptr ? find_by(*said, "kernels", "name", kernel.name) : nullptr)
+      if (const nlohmann::json* found = said != nullptr ? find_by(*said, "kernels", "name", kernel.name) : nullptr)
         text += number_text(*found, "registers", "registers") +
                 number_text(*found, "spill_store_bytes", "bytes spilled") +
                 number_text(*found, "stack_bytes", "bytes of stack");
       text += "\n";
     }
     if (said == nullptr || !said->contains("messages") || !(*said)["messages"].is_array()) continue;
-    for (const Json& message : (*said)["messages"])
+    for (const nlohmann::json& message : (*said)["messages"])
       if (message.is_string()) text += "    " + message.get<std::string>() + "\n";
   }
   return text;

@@ -5,7 +5,6 @@
 namespace polyte::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using fuzz::FuzzReport;
 
 constexpr std::pair<const char*, std::uint64_t FuzzReport::*> kCounts[] = {
@@ -21,7 +20,7 @@ constexpr std::pair<const char*, std::uint64_t FuzzReport::*> kCounts[] = {
     {"illegal_shown_by_execution", &FuzzReport::illegal_justified},
     {"sizes_refused_when_bound", &FuzzReport::refused_bound}};
 
-Json identity_json(const FuzzIdentity& identity) {
+nlohmann::ordered_json identity_json(const FuzzIdentity& identity) {
   return {{"fuzzer", identity.fuzzer},
           {"seed", identity.seed},
           {"target", identity.target},
@@ -29,8 +28,9 @@ Json identity_json(const FuzzIdentity& identity) {
           {"open", identity.open}};
 }
 
-Json rows_json(const std::vector<std::string>& names, const std::map<std::string, fuzz::CoverageRow>& rows) {
-  Json json = Json::object();
+nlohmann::ordered_json rows_json(const std::vector<std::string>& names,
+                                 const std::map<std::string, fuzz::CoverageRow>& rows) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const std::string& name : names) {
     const auto at = rows.find(name);
     const fuzz::CoverageRow row = at == rows.end() ? fuzz::CoverageRow{} : at->second;
@@ -40,25 +40,25 @@ Json rows_json(const std::vector<std::string>& names, const std::map<std::string
 }
 
 // Rows as [drawn, accepted, refused, executed].
-Json coverage_json(const fuzz::Coverage& coverage, bool gpu) {
-  Json json = {{"columns", {"drawn", "accepted", "refused", "executed"}},
-               {"features", rows_json(fuzz::feature_names(), coverage.features)},
-               {"directives", rows_json(fuzz::directive_names(), coverage.directives)},
-               {"empty_rows", fuzz::empty_rows(coverage, gpu)},
-               {"possible_pairs", fuzz::possible_pairs()},
-               {"pairs", Json::array()}};
+nlohmann::ordered_json coverage_json(const fuzz::Coverage& coverage, bool gpu) {
+  nlohmann::ordered_json json = {{"columns", {"drawn", "accepted", "refused", "executed"}},
+                                 {"features", rows_json(fuzz::feature_names(), coverage.features)},
+                                 {"directives", rows_json(fuzz::directive_names(), coverage.directives)},
+                                 {"empty_rows", fuzz::empty_rows(coverage, gpu)},
+                                 {"possible_pairs", fuzz::possible_pairs()},
+                                 {"pairs", nlohmann::ordered_json::array()}};
   for (const auto& [a, b] : coverage.pairs) json["pairs"].push_back({a, b});
   return json;
 }
 
-void read_rows(const Json& json, std::map<std::string, fuzz::CoverageRow>& rows) {
+void read_rows(const nlohmann::ordered_json& json, std::map<std::string, fuzz::CoverageRow>& rows) {
   for (const auto& [name, row] : json.items()) rows[name] = {row.at(0), row.at(1), row.at(2), row.at(3)};
 }
 
-void read_coverage(const Json& json, fuzz::Coverage& coverage) {
+void read_coverage(const nlohmann::ordered_json& json, fuzz::Coverage& coverage) {
   read_rows(json.at("features"), coverage.features);
   read_rows(json.at("directives"), coverage.directives);
-  for (const Json& pair : json.at("pairs")) coverage.pairs.emplace(pair.at(0), pair.at(1));
+  for (const nlohmann::ordered_json& pair : json.at("pairs")) coverage.pairs.emplace(pair.at(0), pair.at(1));
 }
 
 }  // namespace
@@ -71,24 +71,24 @@ std::string replay_line(const FuzzIdentity& identity, std::uint64_t run) {
   return text;
 }
 
-Json to_json(const FuzzIdentity& identity, const FuzzReport& report) {
-  Json json = identity_json(identity);
+nlohmann::ordered_json to_json(const FuzzIdentity& identity, const FuzzReport& report) {
+  nlohmann::ordered_json json = identity_json(identity);
   for (const auto& [name, count] : kCounts) json[name] = report.*count;
-  json["directives"] = Json::object();
+  json["directives"] = nlohmann::ordered_json::object();
   for (const auto& [name, count] : report.statistics.proposed) {
     const auto applied = report.statistics.applied.find(name);
     const int legal = applied == report.statistics.applied.end() ? 0 : applied->second;
     json["directives"][name] = {{"tried", count}, {"legal", legal}};
   }
   json["coverage"] = coverage_json(report.coverage, identity.target.starts_with("cuda:"));
-  json["undecided_because"] = Json::object();
+  json["undecided_because"] = nlohmann::ordered_json::object();
   for (const auto& [reason, undecided] : report.undecided_because)
     json["undecided_because"][reason] = {{"runs", undecided.runs}, {"first", undecided.first}};
-  json["refused_without_visible_fault"] = Json::array();
+  json["refused_without_visible_fault"] = nlohmann::ordered_json::array();
   for (const fuzz::FuzzRefusal& refusal : report.doubted)
     json["refused_without_visible_fault"].push_back(
         {{"run", refusal.run}, {"verdict", refusal.illegal ? "illegal" : "unknown"}, {"reason", refusal.reason}});
-  json["failures"] = Json::array();
+  json["failures"] = nlohmann::ordered_json::array();
   for (const fuzz::FuzzFailure& failure : report.failures)
     json["failures"].push_back({{"run", failure.run},
                                 {"kind", failure.kind},
@@ -101,8 +101,8 @@ Json to_json(const FuzzIdentity& identity, const FuzzReport& report) {
 
 FuzzReport read_report(const std::string& text, const FuzzIdentity& identity, const std::string& origin) {
   try {
-    const Json json = Json::parse(text);
-    const Json expected = identity_json(identity);
+    const nlohmann::ordered_json json = nlohmann::ordered_json::parse(text);
+    const nlohmann::ordered_json expected = identity_json(identity);
     for (const auto& [key, value] : expected.items())
       if (json.at(key) != value)
         throw UserError(ExitStatus::InvalidInput,
@@ -116,9 +116,9 @@ FuzzReport read_report(const std::string& text, const FuzzIdentity& identity, co
     read_coverage(json.at("coverage"), report.coverage);
     for (const auto& [reason, undecided] : json.at("undecided_because").items())
       report.undecided_because[reason] = {undecided.at("runs"), undecided.at("first")};
-    for (const Json& refusal : json.at("refused_without_visible_fault"))
+    for (const nlohmann::ordered_json& refusal : json.at("refused_without_visible_fault"))
       report.doubted.push_back({refusal.at("run"), refusal.at("verdict") == "illegal", refusal.at("reason")});
-    for (const Json& failure : json.at("failures"))
+    for (const nlohmann::ordered_json& failure : json.at("failures"))
       report.failures.push_back(
           {failure.at("run"), failure.at("kind"), failure.at("detail"), failure.at("program"), failure.at("script")});
     return report;

@@ -10,7 +10,6 @@
 namespace polyte::cli {
 namespace {
 
-using Json = nlohmann::json;
 using Launch = GpuFigures::Launch;
 
 // ---- the loops: blocks, and where threads meet
@@ -115,7 +114,7 @@ std::string meetings_line(const Launch& launch) {
 
 // Rows, in this order; the last three of a kernel only.
 constexpr std::size_t kBankUse = 4, kSectors = 5;
-constexpr std::size_t kMostLines = 4;  // of launches, a line each
+constexpr std::size_t kMostLaunches = 4;  // of launches, a line each
 
 std::vector<GpuRow> empty_rows(const GpuFigures& figures) {
   std::vector<GpuRow> rows = {{"launches", {}}, {"registers", {}}, {"shared", {}}};
@@ -178,10 +177,12 @@ std::vector<GpuRow> summed_rows(const GpuFigures& figures) {
   return rows;
 }
 
-Json optional_json(const std::optional<std::int64_t>& value) { return value ? Json(*value) : Json(); }
+nlohmann::json optional_json(const std::optional<std::int64_t>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json();
+}
 
 template <class Access>
-Json access_json(const Access& a) {
+nlohmann::json access_json(const Access& a) {
   return {{"statement", a.statement}, {"buffer", a.buffer},     {"write", a.write}, {"shared", a.shared},
           {"bytes", a.bytes},         {"requests", a.requests}, {"cost", a.cost},   {"ideal", a.ideal}};
 }
@@ -222,37 +223,37 @@ GpuFigures gpu_figures(const runtime::Artifact& artifact) {
       launch.threads = kernel.threads;
       launch.shared_bytes = kernel.shared_bytes;
     }
-  const Json report = Json::parse(artifact.report(), nullptr, false);
+  const nlohmann::json report = nlohmann::json::parse(artifact.report(), nullptr, false);
   if (!report.is_object() || !report.contains("device") || !report["device"].is_array()) return figures;
   codegen::DeviceBinary said;
-  for (const Json& module : report["device"]) {
+  for (const nlohmann::json& module : report["device"]) {
     if (!module.is_object()) continue;
-    for (const Json& one : module.value("kernels", Json::array()))
+    for (const nlohmann::json& one : module.value("kernels", nlohmann::json::array()))
       if (one.is_object())
         said.kernels.push_back({one.value("name", ""), one.value("registers", 0), one.value("stack_bytes", 0),
                                 one.value("spill_store_bytes", 0), one.value("spill_load_bytes", 0)});
-    for (const Json& message : module.value("messages", Json::array()))
+    for (const nlohmann::json& message : module.value("messages", nlohmann::json::array()))
       if (message.is_string()) said.messages.push_back(message.get<std::string>());
   }
   add_assembled(said, figures);
   return figures;
 }
 
-Json to_json(const GpuFigures& figures) {
-  Json launches = Json::array();
+nlohmann::json to_json(const GpuFigures& figures) {
+  nlohmann::json launches = nlohmann::json::array();
   for (const Launch& launch : figures.launches) {
-    Json row{{"name", launch.name},
-             {"blocks", optional_json(launch.blocks)},
-             {"threads", launch.threads},
-             {"shared_bytes", launch.shared_bytes},
-             {"registers", optional_json(launch.registers)},
-             {"stack_bytes", optional_json(launch.stack_bytes)},
-             {"spill_store_bytes", optional_json(launch.spilled_bytes)}};
+    nlohmann::json row{{"name", launch.name},
+                       {"blocks", optional_json(launch.blocks)},
+                       {"threads", launch.threads},
+                       {"shared_bytes", launch.shared_bytes},
+                       {"registers", optional_json(launch.registers)},
+                       {"stack_bytes", optional_json(launch.stack_bytes)},
+                       {"spill_store_bytes", optional_json(launch.spilled_bytes)}};
     if (figures.of_kernel) {
       row["barriers"] = launch.barriers;
       row["warp_barriers"] = launch.warp_barriers;
       row["copy_waits"] = launch.copy_waits;
-      row["predicted"] = Json::array();
+      row["predicted"] = nlohmann::json::array();
       for (const ir::MemoryAccess& a : launch.accesses) {
         row["predicted"].push_back(access_json(a));
         row["predicted"].back()["known"] = a.known;
@@ -261,19 +262,19 @@ Json to_json(const GpuFigures& figures) {
     launches.push_back(std::move(row));
   }
   return {{"launches", std::move(launches)},
-          {"assembler", figures.assembler.empty() ? Json() : Json(figures.assembler)},
+          {"assembler", figures.assembler.empty() ? nlohmann::json() : nlohmann::json(figures.assembler)},
           {"messages", figures.messages}};
 }
 
-Json to_json(const std::vector<runtime::LaunchCounts>& counts) {
-  Json launches = Json::array();
+nlohmann::json to_json(const std::vector<runtime::LaunchCounts>& counts) {
+  nlohmann::json launches = nlohmann::json::array();
   for (const runtime::LaunchCounts& count : counts) {
-    Json row{{"name", count.kernel},
-             {"launches", count.launches},
-             {"blocks", count.blocks},
-             {"block_barriers", count.block_barriers},
-             {"warp_barriers", count.warp_barriers},
-             {"accesses", Json::array()}};
+    nlohmann::json row{{"name", count.kernel},
+                       {"launches", count.launches},
+                       {"blocks", count.blocks},
+                       {"block_barriers", count.block_barriers},
+                       {"warp_barriers", count.warp_barriers},
+                       {"accesses", nlohmann::json::array()}};
     for (const runtime::AccessCounts& a : count.accesses) row["accesses"].push_back(access_json(a));
     launches.push_back(std::move(row));
   }
@@ -281,7 +282,7 @@ Json to_json(const std::vector<runtime::LaunchCounts>& counts) {
 }
 
 std::vector<GpuRow> gpu_rows(const GpuFigures& figures, const std::vector<runtime::LaunchCounts>& counts) {
-  const bool summed = figures.launches.size() > kMostLines;
+  const bool summed = figures.launches.size() > kMostLaunches;
   std::vector<GpuRow> rows = summed ? summed_rows(figures) : rows_by_launch(figures);
   if (figures.launches.empty()) rows[0].lines.emplace_back("none: it runs on the host");
   for (const std::string& message : figures.messages)

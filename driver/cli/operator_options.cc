@@ -10,16 +10,10 @@
 #include "frontend/c/c_reader.h"
 #include "ir/program_text.h"
 #include "schedule/script/script.h"
+#include "support/join_words.h"
 
 namespace polyte::cli {
 namespace {
-
-// Exits of messages that name a list: "m, n".
-std::string join(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 std::int64_t parse_size(const std::string& item, const std::string& text) {
   std::int64_t value = 0;
@@ -110,7 +104,7 @@ void check_known(const std::vector<ir::Program>& programs, const ir::Values& siz
         std::ranges::any_of(programs, [&, n = name](const ir::Program& p) { return ir::find_param(p, n).has_value(); });
     if (!known)
       problems.push_back("--shape " + name + "=" + std::to_string(value) + ": the program has no size '" + name +
-                         "' (there " + (names.empty() ? "is none" : "are " + join(names)) + ")");
+                         "' (there " + (names.empty() ? "is none" : "are " + join_words(names)) + ")");
   }
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
@@ -130,7 +124,7 @@ void require_sizes(const ir::Program& program, const ir::Values& known) {
   for (const std::string& param : program.params)
     if (!known.contains(param)) missing.push_back(param);
   if (missing.empty()) return;
-  throw UserError(ExitStatus::Usage, "program '" + program.name + "': sizes needed: --shape " + join(missing) +
+  throw UserError(ExitStatus::Usage, "program '" + program.name + "': sizes needed: --shape " + join_words(missing) +
                                          " (as NAME=SIZE, separated by commas)");
 }
 

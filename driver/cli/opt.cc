@@ -9,6 +9,7 @@
 #include "driver/compile/partition.h"
 #include "graph/pass_list.h"
 #include "lower/pass_list.h"
+#include "support/join_words.h"
 
 namespace polyte::cli {
 namespace {
@@ -43,12 +44,6 @@ PassNames loop_passes(const Machine& machine) {
 
 PassNames graph_passes() { return {"graph", names_of(graph::pass_list()), 0, names_of(lower::pass_list())}; }
 
-std::string joined(std::span<const std::string> names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 // Positions in the list of names that an option gives; what is no pass of it goes to `problems`.
 std::vector<std::size_t> positions(const std::string& option, const std::vector<std::string>& given,
                                    const PassNames& known, std::vector<std::string>& problems) {
@@ -63,7 +58,7 @@ std::vector<std::size_t> positions(const std::string& option, const std::vector<
     problems.push_back(
         option + " is '" + name + "', " +
         (other ? "a pass of the other kind of file, expected a " + known.kind + " pass: " : "expected one of ") +
-        joined(std::span(known.names).subspan(known.first)));
+        join_words(std::span(known.names).subspan(known.first)));
   }
   return result;
 }

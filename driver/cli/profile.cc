@@ -5,21 +5,15 @@
 #include <cstdio>
 
 #include "runtime/file.h"
+#include "support/join_words.h"
 
 namespace polyte::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using runtime::Span;
 using runtime::StepSpec;
 
 double microseconds(std::int64_t ns) { return static_cast<double>(ns) / 1e3; }
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 std::string kernel_of(const StepSpec& step) { return step.kernel.empty() ? "copy" : step.kernel; }
 
@@ -44,13 +38,13 @@ void print_table(const runtime::Session& session, const runtime::RunProfile& pro
     const std::int64_t ns = profile.steps[i].nanoseconds();
     const double share = total > 0 ? 100.0 * static_cast<double>(ns) / static_cast<double>(total) : 0;
     std::fprintf(stderr, "%10.1f us %5.1f%% %5.2f  %-8s %-28s %s\n", microseconds(ns), share, busy[i],
-                 kernel_of(step).c_str(), step.group.c_str(), joined(step.nodes).c_str());
+                 kernel_of(step).c_str(), step.group.c_str(), join_words(step.nodes).c_str());
   }
   std::fprintf(stderr, "%10.1f us in %zu steps, threads: %d\n", microseconds(total), profile.steps.size(),
                session.threads());
 }
 
-Json event_of(const Span& span, const std::string& name, const char* category) {
+nlohmann::ordered_json event_of(const Span& span, const std::string& name, const char* category) {
   return {{"name", name},
           {"cat", category},
           {"ph", "X"},
@@ -60,7 +54,7 @@ Json event_of(const Span& span, const std::string& name, const char* category) {
           {"tid", span.worker}};
 }
 
-Json track_name(int worker) {
+nlohmann::ordered_json track_name(int worker) {
   const std::string name = worker == 0 ? "caller (worker 0)" : "worker " + std::to_string(worker);
   return {{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", worker}, {"args", {{"name", name}}}};
 }
@@ -68,18 +62,18 @@ Json track_name(int worker) {
 // Chrome's trace events (https://ui.perfetto.dev opens them): a track a worker, times in microseconds. The first track
 // is the calling thread's: every step, and in it the part of a parallel loop that this thread ran.
 std::string trace_text(const runtime::Session& session, const runtime::RunProfile& profile) {
-  Json events = Json::array();
+  nlohmann::ordered_json events = nlohmann::ordered_json::array();
   for (int worker = 0; worker < session.threads(); ++worker) events.push_back(track_name(worker));
   for (const Span& span : profile.steps) {
     const StepSpec& step = session.steps()[span.step];
-    Json event = event_of(span, step.nodes.empty() ? step.group : joined(step.nodes), "step");
+    nlohmann::ordered_json event = event_of(span, step.nodes.empty() ? step.group : join_words(step.nodes), "step");
     event["args"] = {{"group", step.group}, {"kernel", kernel_of(step)}, {"nodes", step.nodes}};
     events.push_back(std::move(event));
   }
   for (const Span& span : profile.parts)
     events.push_back(event_of(span, "part of " + session.steps()[span.step].group, "part"));
-  const Json trace{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}};
-  return trace.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const nlohmann::ordered_json trace{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}};
+  return trace.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

@@ -9,13 +9,13 @@
 namespace polyte::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+nlohmann::ordered_json text_or_null(const std::string& text) {
+  return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+}
 
 // "poly", or "poly+naive" in order of appearance; each text once.
 template <class Get>
-std::string joined(const Scheduling& scheduling, const char* between, Get get) {
+std::string of_groups(const Scheduling& scheduling, const char* between, Get get) {
   std::vector<std::string> seen;
   std::string text;
   for (const GroupScheduling& one : scheduling) {
@@ -40,18 +40,19 @@ Scheduling scheduling_of(std::span<const runtime::StepSpec> steps) {
   return scheduling;
 }
 
-Json scheduling_json(const Scheduling& scheduling, const std::string& identical_to) {
+nlohmann::ordered_json scheduling_json(const Scheduling& scheduling, const std::string& identical_to) {
   Scheduling declined = scheduling;
   std::erase_if(declined, [](const GroupScheduling& one) { return !one.how.is_declined(); });
-  Json json;
+  nlohmann::ordered_json json;
   json["scheduler_asked"] =
-      text_or_null(joined(scheduling, "+", [](const GroupScheduling& one) { return one.how.asked; }));
+      text_or_null(of_groups(scheduling, "+", [](const GroupScheduling& one) { return one.how.asked; }));
   json["scheduler_used"] =
-      text_or_null(joined(scheduling, "+", [](const GroupScheduling& one) { return one.how.used; }));
+      text_or_null(of_groups(scheduling, "+", [](const GroupScheduling& one) { return one.how.used; }));
   json["declined"] = nullptr;
   if (!declined.empty())
-    json["declined"] = {{"reason", joined(declined, "; ", [](const GroupScheduling& one) { return one.how.reason; })},
-                        {"where", joined(declined, "; ", [](const GroupScheduling& one) { return one.how.where; })}};
+    json["declined"] = {
+        {"reason", of_groups(declined, "; ", [](const GroupScheduling& one) { return one.how.reason; })},
+        {"where", of_groups(declined, "; ", [](const GroupScheduling& one) { return one.how.where; })}};
   json["identical_to"] = text_or_null(identical_to);
   if (scheduling.size() < 2 || declined.empty()) return json;
   for (const GroupScheduling& one : declined)

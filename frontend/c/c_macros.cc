@@ -7,7 +7,7 @@ namespace polyte::frontend::c {
 namespace {
 
 constexpr std::size_t kMostTokens = 1000000;  // of a file whose macros are replaced
-constexpr int kDeepest = 64;
+constexpr int kDeepestMacro = 64;
 
 class Expander {
  public:
@@ -44,7 +44,7 @@ class Expander {
                          int depth) {
     const Token& at = tokens[i];
     if (macro.ambiguous) fail(at, "macro '" + name + "' is defined twice, in different ways");
-    if (depth > kDeepest) fail(at, "macro '" + name + "' goes too deep");
+    if (depth > kDeepestMacro) fail(at, "macro '" + name + "' goes too deep");
     std::map<std::string, std::vector<Token>> arguments;
     if (macro.is_function) arguments = read_arguments(name, macro, tokens, i, depth);
     std::vector<Token> body;

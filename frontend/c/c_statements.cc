@@ -8,7 +8,7 @@
 namespace polyte::frontend::c {
 namespace {
 
-constexpr int kDeepest = 200;
+constexpr int kDeepestStatement = 200;
 
 bool is_other_statement(const std::string& text) {
   constexpr std::array<std::string_view, 9> kWords{"while",    "do",     "switch", "case", "goto",
@@ -57,7 +57,7 @@ void Statements::skip(Cursor& cursor, std::size_t before) {
 
 void Statements::statement(Cursor& cursor, Nodes& into) {
   const std::size_t before = cursor.position();
-  if (++depth_ > kDeepest) {
+  if (++depth_ > kDeepestStatement) {
     --depth_;
     faults_.push_back({cursor.peek().line, cursor.peek().column, "statements are nested too deeply"});
     while (cursor.peek().kind != TokenKind::End) cursor.next();

@@ -6,7 +6,7 @@
 namespace polyte::frontend::c {
 namespace {
 
-constexpr int kDeepest = 200, kLongest = 1000;
+constexpr int kDeepestExpression = 200, kLongest = 1000;
 
 const std::array<std::vector<std::string_view>, 10> kLevels{{{"||"},
                                                              {"&&"},
@@ -28,7 +28,7 @@ class Parser {
   explicit Parser(Cursor& cursor) : cursor_(cursor) {}
 
   TreePtr choice() {
-    if (++depth_ > kDeepest) fail(cursor_.peek(), "the expression is nested too deeply");
+    if (++depth_ > kDeepestExpression) fail(cursor_.peek(), "the expression is nested too deeply");
     TreePtr condition = binary(0);
     if (cursor_.is("?")) {
       const Token at = cursor_.next();
@@ -59,7 +59,7 @@ class Parser {
 
   TreePtr unary() {
     const Token at = cursor_.peek();
-    if (++depth_ > kDeepest) fail(at, "the expression is nested too deeply");
+    if (++depth_ > kDeepestExpression) fail(at, "the expression is nested too deeply");
     TreePtr result;
     if (at.text == "++" || at.text == "--") fail(at, "'" + at.text + "' inside an expression");
     if (at.text == "*" || at.text == "&") fail(at, "pointers are not read: expected array elements such as A[i][j]");

@@ -6,8 +6,6 @@
 namespace polyte::frontend::c {
 namespace {
 
-std::string name_of(DType type) { return std::string(to_string(type)); }
-
 std::string in_brackets(const Value& value) { return value.compound ? "(" + value.text + ")" : value.text; }
 
 int rank(DType type) { return size_in_bytes(type); }

@@ -6,8 +6,6 @@ namespace polyte::frontend {
 
 namespace {
 
-const graph::NoAttributes kNone;
-
 Dims all_axes(NodeContext& c, ValueId x) {
   Dims axes;
   for (std::int64_t d = 0; d < c.rank(x); ++d) axes.push_back(d);
@@ -55,7 +53,7 @@ void finish_loss(NodeContext& c, ValueId log_probability, ValueId target, ValueI
   if (weight == graph::kNoValue)
     return c.finish_output(0, OpKind::ReduceMean, graph::ReduceAttributes{all, false}, {loss});
   const ValueId total = b.reduce(OpKind::ReduceSum, loss, all, false);
-  c.finish_output(0, OpKind::Div, kNone, {total, b.reduce(OpKind::ReduceSum, weight, all, false)});
+  c.finish_output(0, OpKind::Div, graph::NoAttributes{}, {total, b.reduce(OpKind::ReduceSum, weight, all, false)});
 }
 
 }  // namespace

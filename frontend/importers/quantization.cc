@@ -8,8 +8,6 @@ namespace polyte::frontend {
 
 namespace {
 
-const graph::NoAttributes kNone;
-
 // A scale or zero point beside x: one number, a list along `axis`, or one a block of `block` elements along it.
 ValueId beside(NodeContext& c, ValueId parameter, ValueId x, std::int64_t axis, std::int64_t block) {
   const Build b(c);
@@ -102,7 +100,7 @@ void import_dequantize_linear(NodeContext& c) {
   const std::int64_t axis = axis_of(c, x, graph::element_count(c.type(scale).shape) != 1);
   const ValueId zero_point = c.has_input(2) ? beside(c, c.input(2), x, axis, block) : graph::kNoValue;
   const ValueId real = c.cast(centred(c, x, zero_point), c.type(scale).dtype);
-  c.finish(OpKind::Mul, kNone, {real, beside(c, scale, x, axis, block)});
+  c.finish(OpKind::Mul, graph::NoAttributes{}, {real, beside(c, scale, x, axis, block)});
 }
 
 // u8 whose range holds the data and 0.
@@ -140,7 +138,7 @@ ValueId zero_point_of_rows(NodeContext& c, std::size_t i, ValueId a) {
 void import_matmul_integer(NodeContext& c) {
   const ValueId a = c.input(0), b = c.input(1);
   const ValueId rows = centred(c, a, zero_point_of_rows(c, 2, a));
-  c.finish(OpKind::MatMul, kNone, {rows, centred(c, b, c.optional_input(3))});
+  c.finish(OpKind::MatMul, graph::NoAttributes{}, {rows, centred(c, b, c.optional_input(3))});
 }
 
 void import_qlinear_matmul(NodeContext& c) {

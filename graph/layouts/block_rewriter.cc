@@ -11,8 +11,6 @@ namespace polyte::graph {
 
 namespace {
 
-std::int64_t spatial_size(const Dims& shape) { return element_count(Dims(shape.begin() + 2, shape.end())); }
-
 Dims with_channels(Dims shape, std::int64_t channels) {
   shape[1] = channels;
   return shape;

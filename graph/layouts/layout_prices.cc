@@ -28,8 +28,6 @@ bool is_pointwise(const Window& window) {
   return all(window.kernel, 1) && all(window.strides, 1) && all(window.pads_begin, 0) && all(window.pads_end, 0);
 }
 
-std::int64_t spatial_size(const Dims& shape) { return element_count(Dims(shape.begin() + 2, shape.end())); }
-
 bool is_pool(OpKind op) { return op == OpKind::MaxPool || op == OpKind::AveragePool; }
 
 const Window& window_of(const Node& node) {

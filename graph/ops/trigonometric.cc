@@ -4,6 +4,7 @@
 // are temporaries.
 #include <limits>
 
+#include "graph/ops/arithmetic.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 #include "support/error.h"
@@ -20,14 +21,7 @@ constexpr double kPi = 3.14159265358979323846, kLog2 = 0.69314718055994530942;
 constexpr double kTanPi8 = 0.41421356237309504880;  // sqrt(2) - 1
 
 Expr num(double value) { return ir::make_float(DType::F64, value); }
-Expr add(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::Add, a, b); }
-Expr sub(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::Sub, a, b); }
-Expr mul(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::Mul, a, b); }
-Expr div(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::Div, a, b); }
-Expr less(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::Lt, a, b); }
 Expr same(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::Eq, a, b); }
-Expr choose(const Expr& c, const Expr& a, const Expr& b) { return ir::make_select(c, a, b); }
-Expr unary(UnaryOp op, const Expr& a) { return ir::make_unary(op, a); }
 
 // Element-wise steps over one shape: `keep` makes a step a temporary, so that its readers do not compute it again.
 class Steps {
@@ -56,16 +50,16 @@ Expr magnitude(const Expr& x) { return unary(UnaryOp::Abs, x); }
 Element with_sign(const Element& x, const Element& of_magnitude) {
   return [x, of_magnitude](const Subscripts& at) {
     const Expr here = x(at), value = of_magnitude(at);
-    return choose(same(here, num(0)), here, choose(less(here, num(0)), unary(UnaryOp::Neg, value), value));
+    return choose(same(here, num(0)), here, choose(is_less(here, num(0)), unary(UnaryOp::Neg, value), value));
   };
 }
 
 // ---- atan of u in [0, inf]: u > 1 becomes 1 / u, then u > tan(pi / 8) becomes (u - 1) / (u + 1), which is pi / 4
 // away; the alternating series of what is left, |t| <= 0.4143, ends below 2^-53.
 
-Expr folded(const Expr& u) { return choose(less(num(1), u), div(num(1), u), u); }
+Expr folded(const Expr& u) { return choose(is_less(num(1), u), div(num(1), u), u); }
 
-Expr reduced(const Expr& f) { return choose(less(num(kTanPi8), f), div(sub(f, num(1)), add(f, num(1))), f); }
+Expr reduced(const Expr& f) { return choose(is_less(num(kTanPi8), f), div(sub(f, num(1)), add(f, num(1))), f); }
 
 Expr series(const Expr& t) {
   constexpr int kTerms = 22;
@@ -81,8 +75,8 @@ Element arctangent(Steps& steps, const Element& argument) {
   const Element t = steps.keep("t", after(f, reduced));
   const Element s = steps.keep("s", after(t, series));
   return [u, f, s](const Subscripts& at) {
-    const Expr first = choose(less(num(kTanPi8), f(at)), add(num(kPi / 4), s(at)), s(at));
-    return choose(less(num(1), u(at)), sub(num(kPi / 2), first), first);
+    const Expr first = choose(is_less(num(kTanPi8), f(at)), add(num(kPi / 4), s(at)), s(at));
+    return choose(is_less(num(1), u(at)), sub(num(kPi / 2), first), first);
   };
 }
 
@@ -125,11 +119,11 @@ Expr half_square(const Expr& e) { return mul(half(e), e); }
 Element hyperbolic_sine(Steps& steps, const Element& magnitudes) {
   const Element a = steps.keep("a", magnitudes), e = root_of_exp(steps, a);
   const Element small =
-      steps.keep("b", after(a, [](const Expr& x) { return choose(less(x, num(kLarge)), x, num(0)); }));
+      steps.keep("b", after(a, [](const Expr& x) { return choose(is_less(x, num(kLarge)), x, num(0)); }));
   const Element m = steps.keep("m", exp_minus_one(steps, small));
   return [a, e, m](const Subscripts& at) {
     const Expr moderate = half(add(m(at), div(m(at), add(m(at), num(1)))));
-    return choose(less(a(at), num(kLarge)), moderate, half_square(e(at)));
+    return choose(is_less(a(at), num(kLarge)), moderate, half_square(e(at)));
   };
 }
 
@@ -142,7 +136,7 @@ Element hyperbolic_cosine(Steps& steps, const Element& magnitudes) {
 Element unless_large(const Element& x, const Element& otherwise) {
   return [x, otherwise](const Subscripts& at) {
     const Expr large = add(unary(UnaryOp::Log, x(at)), num(kLog2));
-    return choose(less(num(kLargeInverse), x(at)), large, otherwise(at));
+    return choose(is_less(num(kLargeInverse), x(at)), large, otherwise(at));
   };
 }
 

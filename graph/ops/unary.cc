@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/ops/arithmetic.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 #include "support/error.h"
@@ -17,13 +18,8 @@ using ir::UnaryOp;
 
 Expr number(const Expr& like, double value) { return ir::make_literal(like->type, value); }
 Expr binary(BinaryOp op, const Expr& a, const Expr& b) { return ir::make_binary(op, a, b); }
-Expr add(const Expr& a, const Expr& b) { return binary(BinaryOp::Add, a, b); }
-Expr mul(const Expr& a, const Expr& b) { return binary(BinaryOp::Mul, a, b); }
-Expr unary(UnaryOp op, const Expr& a) { return ir::make_unary(op, a); }
 Expr max(const Expr& a, const Expr& b) { return binary(BinaryOp::Max, a, b); }
 Expr min(const Expr& a, const Expr& b) { return binary(BinaryOp::Min, a, b); }
-Expr is_less(const Expr& a, const Expr& b) { return binary(BinaryOp::Lt, a, b); }
-Expr choose(const Expr& c, const Expr& a, const Expr& b) { return ir::make_select(c, a, b); }
 
 // max(x, 0) + log(1 + exp(-|x|)): log(exp(x) + 1) without its overflow.
 Expr softplus(const Expr& x) {

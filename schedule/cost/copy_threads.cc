@@ -10,7 +10,7 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr std::int64_t kVectorBytes = 16;  // of a thread's widest access
+constexpr std::int64_t kAccessBytes = 16;  // of a thread's widest access
 
 constexpr std::int64_t kBanks = 32, kBankBytes = 4;
 
@@ -47,7 +47,7 @@ std::int64_t box_width(const ir::Index& index, std::span<const CopyRange> ranges
 std::int64_t copy_vector(const ir::Program& program, const ir::Load& load, std::span<const CopyRange> ranges) {
   const ir::Buffer& tensor = program.buffer(load.buffer);
   const ir::Index& last = load.indices.back();
-  std::int64_t elements = std::gcd(kVectorBytes / size_in_bytes(tensor.dtype), last.affine.constant()), width = 1;
+  std::int64_t elements = std::gcd(kAccessBytes / size_in_bytes(tensor.dtype), last.affine.constant()), width = 1;
   if (last.indirect || !tensor.shape.back().is_constant()) return 1;
   for (const CopyRange& range : ranges) {
     const std::int64_t stride = last.affine.coefficient(range.loop);

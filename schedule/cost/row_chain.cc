@@ -16,7 +16,7 @@ constexpr double kTurnCycles = 30;                // of a square of lanes
 constexpr double kCombineCycles = 3;              // one step of a chain
 constexpr double kTurnedStep = 3, kLaneStep = 1;  // a vector of a row: turned in registers, or as it lies
 constexpr double kAloneShare = 1.5;               // where a single row's lanes are taken out of their vector one by one
-constexpr double kL2Rate = 24, kL3Rate = 8;
+constexpr double kRowL2Rate = 24, kRowL3Rate = 8;
 constexpr std::int64_t kMostRows = 16;
 
 bool is_update(const ir::Statement& s) { return s.combiner != ir::Combiner::None; }
@@ -303,8 +303,8 @@ class RowPlanner {
     const auto beyond = [&](const Cache& cache) {
       return std::min(1.0, here * bytes.waiting / static_cast<double>(std::max<std::int64_t>(1, cache.bytes)));
     };
-    const double from_l2 = hides_l2() ? 0 : beyond(machine_.l1) / kL2Rate;
-    return combined + bytes.again * (from_l2 + beyond(machine_.l2) / kL3Rate);
+    const double from_l2 = hides_l2() ? 0 : beyond(machine_.l1) / kRowL2Rate;
+    return combined + bytes.again * (from_l2 + beyond(machine_.l2) / kRowL3Rate);
   }
 
   void choose_block() {

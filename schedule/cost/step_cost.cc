@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kLoadsACycle = 2;
 constexpr std::int64_t kMostTaps = 8;     // of a reduction's innermost loop that is unrolled
-constexpr double kL2Rate = 24;            // bytes a cycle, where the rows of a tile do not stay in the first level
+constexpr double kStepL2Rate = 24;        // bytes a cycle, where the rows of a tile do not stay in the first level
 constexpr double kUnhidden = 0.1;         // of loads behind operations, or the other way round
 constexpr double kElementCycles = 1;      // a lane loaded by itself and put into its vector
 constexpr double kScatterCycles = 1.5;    // a lane taken out of its vector and stored
@@ -126,7 +126,7 @@ double StepCost::step(const TileLoopNumbers& at, const Rows& rows, double vector
     const std::int64_t stride = across(access, at);
     if (times > 1 && at.row != nest_.loops.size() && !at.packed.contains(access.buffer) &&
         conflicts_in_cache(machine_, access.strides[at.row] * access.element_bytes, rows.inner))
-      crowded += times * machine_.l1.line_bytes / kL2Rate;
+      crowded += times * machine_.l1.line_bytes / kStepL2Rate;
     if (at.turned && stride > kNearLanes) {
       singles += times * vectors * kTurnedCycles;
     } else if (stride == 0) {

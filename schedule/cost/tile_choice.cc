@@ -15,7 +15,7 @@ constexpr double kNoise = 0.995;       // what is cheaper by less is no better
 constexpr double kWorthAnOrder = 1.6;  // times the cheapest pair: above, no order will help
 constexpr std::size_t kMostOrdered = 4;
 constexpr double kWorthSharing = 1.2;              // times the cheapest tile, for one of which threads get a part each
-constexpr double kCopyCycles = 0.5;                // an element of a padded copy
+constexpr double kPaddedCopyCycles = 0.5;          // an element of a padded copy
 constexpr double kCheapCopy = 0.1;                 // of the steps that read it
 constexpr double kPageWalk = 7, kNearPages = 64;   // a page beyond these is looked up in the second level
 constexpr double kFarWalk = 64, kFarPages = 2048;  // and beyond these in the tables, which nothing hides
@@ -315,7 +315,8 @@ class TileChooser {
       const bool disagree = std::ranges::any_of(access.load->guard, [&](const ir::Constraint& guard) {
         return candidate.at.lane != none() && guard.expr.uses(name(candidate.at.lane));
       });
-      if (!disagree && access.elements() * kCopyCycles > candidate.cycles * kCheapCopy) buffers.insert(access.buffer);
+      if (!disagree && access.elements() * kPaddedCopyCycles > candidate.cycles * kCheapCopy)
+        buffers.insert(access.buffer);
     }
     return buffers;
   }

@@ -16,8 +16,8 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr std::uint64_t kQuota = 50'000'000;  // isl operations of the direct pairs; beyond it all pairs are told
-constexpr std::size_t kMostDistances = 9;     // beyond it the box around them
+constexpr std::uint64_t kDirectQuota = 50'000'000;  // isl operations of the direct pairs; beyond it all pairs are told
+constexpr std::size_t kMostDistances = 9;           // beyond it the box around them
 
 using Distance = std::vector<DistanceRange>;
 
@@ -116,7 +116,7 @@ class Reporter {
 
   std::vector<RelatedPairs> related() {
     if (!report_.direct) return all_pairs(model_);
-    context_.limit(kQuota);
+    context_.limit(kDirectQuota);
     try {
       std::vector<RelatedPairs> found = direct_pairs(model_);
       context_.limit(0);
@@ -125,7 +125,7 @@ class Reporter {
       if (!is_quota(context_, e)) throw_isl_fault(context_, e, "dataflow");
       context_.limit(0);
       report_.direct = false;
-      report_.notes.push_back("which dependences are direct is not found within " + std::to_string(kQuota) +
+      report_.notes.push_back("which dependences are direct is not found within " + std::to_string(kDirectQuota) +
                               " operations: all of them are told");
       return all_pairs(model_);
     }

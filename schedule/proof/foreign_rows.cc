@@ -11,7 +11,7 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr std::uint64_t kQuota = 50'000'000;  // isl operations
+constexpr std::uint64_t kRowsQuota = 50'000'000;  // isl operations
 
 std::optional<std::int64_t> integer(isl_val* value) {
   const isl::val managed = isl::manage(value);
@@ -137,7 +137,7 @@ bool has_same_order(const Impl& impl, const State& state) {
 }  // namespace
 
 std::vector<ForeignRows> ForeignSchedule::rows(std::string& why) const {
-  impl_->context.limit(kQuota);
+  impl_->context.limit(kRowsQuota);
   std::vector<ForeignRows> all;
   try {
     for (std::size_t i = 0; i < impl_->times.size(); ++i) {
@@ -151,14 +151,14 @@ std::vector<ForeignRows> ForeignSchedule::rows(std::string& why) const {
     }
   } catch (const isl::exception& e) {
     if (!is_quota(impl_->context, e)) throw_isl_fault(impl_->context, e, "schedule of another tool");
-    why = "isl did not finish within " + std::to_string(kQuota) + " operations";
+    why = "isl did not finish within " + std::to_string(kRowsQuota) + " operations";
     return {};
   }
   return all;
 }
 
 bool ForeignSchedule::is_order_of(const State& state) const {
-  impl_->context.limit(kQuota);
+  impl_->context.limit(kRowsQuota);
   try {
     return has_same_order(*impl_, state);
   } catch (const isl::exception& e) {

@@ -12,6 +12,7 @@
 #include "schedule/proof/foreign_schedule_impl.h"
 #include "schedule/proof/isl_faults.h"
 #include "support/error.h"
+#include "support/join_words.h"
 
 namespace polyte::schedule {
 namespace {
@@ -22,12 +23,6 @@ using Impl = ForeignSchedule::Impl;
 
 [[noreturn]] void refuse(const Impl& impl, const std::string& what) {
   throw UserError(ExitStatus::InvalidInput, impl.origin + ": " + what);
-}
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
 }
 
 // --- sizes
@@ -47,7 +42,7 @@ Size find_size(const Impl& impl, const std::string& name) {
   std::vector<std::string> known = open;
   for (const auto& [size, value] : impl.basis.program->sizes) known.push_back(isl_name(size));
   refuse(impl, "'" + name + "' is no size of the program" +
-                   (known.empty() ? ", which has none" : ", which has " + listed(known)));
+                   (known.empty() ? ", which has none" : ", which has " + join_words(known)));
 }
 
 // The map over the open sizes alone, in the Program's order and names.
@@ -79,11 +74,11 @@ std::size_t find_statement(const Impl& impl, const isl::map& map) {
     const std::size_t count = impl.names->iterators(i).size();
     const auto got = static_cast<std::size_t>(isl_map_dim(map.get(), isl_dim_in));
     if (isl_map_domain_is_wrapping(map.get()) != isl_bool_true && got == count) return i;
-    refuse(impl, known.back() + " has " + std::to_string(count) + " iterators (" + listed(impl.names->iterators(i)) +
-                     "), here it has " + std::to_string(got));
+    refuse(impl, known.back() + " has " + std::to_string(count) + " iterators (" +
+                     join_words(impl.names->iterators(i)) + "), here it has " + std::to_string(got));
   }
   refuse(impl, std::string(tuple ? "'" + std::string(tuple) + "' is" : "an instance without a name is") +
-                   " no statement of the program, which has " + listed(known));
+                   " no statement of the program, which has " + join_words(known));
 }
 
 isl_map* with_tuple(isl_map* map, std::size_t statement) {

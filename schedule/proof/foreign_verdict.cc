@@ -15,7 +15,7 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr std::uint64_t kQuota = 100'000'000;  // isl operations of a judgement
+constexpr std::uint64_t kVerdictQuota = 100'000'000;  // isl operations of a judgement
 
 using Impl = ForeignSchedule::Impl;
 
@@ -280,13 +280,14 @@ class Judge {
 };
 
 Refusal undecided() {
-  return {RefusalKind::Unknown, "the proof took more than its budget of " + std::to_string(kQuota) + " operations"};
+  return {RefusalKind::Unknown,
+          "the proof took more than its budget of " + std::to_string(kVerdictQuota) + " operations"};
 }
 
 }  // namespace
 
 ForeignVerdict ForeignSchedule::judge(Terms terms) const {
-  impl_->context.limit(kQuota);
+  impl_->context.limit(kVerdictQuota);
   try {
     return Judge(*impl_, terms).run();
   } catch (const isl::exception& e) {

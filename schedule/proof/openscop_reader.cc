@@ -17,7 +17,7 @@ struct Line {
 };
 
 // Without comments and empty lines.
-std::vector<Line> lines_of(const std::string& text) {
+std::vector<Line> numbered_lines(const std::string& text) {
   std::vector<Line> lines;
   std::istringstream stream(text);
   int number = 0;
@@ -45,7 +45,7 @@ std::string signed_text(std::int64_t value) {
 class Reader {
  public:
   Reader(const std::string& text, const ir::Program& program, std::string origin)
-      : lines_(lines_of(text)), program_(program), origin_(std::move(origin)) {}
+      : lines_(numbered_lines(text)), program_(program), origin_(std::move(origin)) {}
 
   std::string run() {
     expect("<OpenScop>");
@@ -235,7 +235,7 @@ class Reader {
 }  // namespace
 
 bool is_openscop(const std::string& text) {
-  const std::vector<Line> lines = lines_of(text.substr(0, 4096));
+  const std::vector<Line> lines = numbered_lines(text.substr(0, 4096));
   return !lines.empty() && lines[0].words[0] == "<OpenScop>";
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kDeepest = 200;
 
-struct Token {
+struct YamlToken {
   enum class Kind { Mark, Quoted, Word, End } kind = Kind::End;
   std::string text;  // of a Mark one of { } [ ] , : -
   int line = 1, column = 0;
@@ -27,8 +27,8 @@ class Lexer {
     throw UserError(ExitStatus::InvalidInput, origin_ + ":" + std::to_string(line) + ": " + what);
   }
 
-  std::vector<Token> all() {
-    std::vector<Token> tokens;
+  std::vector<YamlToken> all() {
+    std::vector<YamlToken> tokens;
     while (at_ < text_.size()) {
       const char c = text_[at_];
       if (c == '\n') {
@@ -42,7 +42,7 @@ class Lexer {
         tokens.push_back(next());
       }
     }
-    tokens.push_back({Token::Kind::End, "the end", line_, -1});
+    tokens.push_back({YamlToken::Kind::End, "the end", line_, -1});
     return tokens;
   }
 
@@ -52,8 +52,8 @@ class Lexer {
   std::size_t at_ = 0, begin_of_line_ = 0;
   int line_ = 1;
 
-  Token next() {
-    Token token{Token::Kind::Mark, std::string(1, text_[at_]), line_, static_cast<int>(at_ - begin_of_line_)};
+  YamlToken next() {
+    YamlToken token{YamlToken::Kind::Mark, std::string(1, text_[at_]), line_, static_cast<int>(at_ - begin_of_line_)};
     if (std::string("{}[],:-").find(text_[at_]) != std::string::npos) {
       ++at_;
       return token;
@@ -61,7 +61,7 @@ class Lexer {
     if (text_[at_] == '"') {
       const std::size_t close = text_.find('"', at_ + 1);
       if (close == std::string::npos) fail(line_, "a quote is not closed");
-      token = {Token::Kind::Quoted, text_.substr(at_ + 1, close - at_ - 1), line_, token.column};
+      token = {YamlToken::Kind::Quoted, text_.substr(at_ + 1, close - at_ - 1), line_, token.column};
       line_ += static_cast<int>(std::ranges::count(token.text, '\n'));
       if (const std::size_t newline = text_.rfind('\n', close); newline != std::string::npos && newline > at_)
         begin_of_line_ = newline + 1;
@@ -72,7 +72,7 @@ class Lexer {
     while (end < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[end])) != 0 || text_[end] == '_'))
       ++end;
     if (end == at_) fail(line_, "expected a key, a string in quotes, a bracket or a number");
-    token = {Token::Kind::Word, text_.substr(at_, end - at_), line_, token.column};
+    token = {YamlToken::Kind::Word, text_.substr(at_, end - at_), line_, token.column};
     at_ = end;
     return token;
   }
@@ -84,18 +84,18 @@ class Parser {
 
   Yaml run() {
     Yaml root = value();
-    if (here().kind != Token::Kind::End) fail("expected the end, or a key in line with those above");
+    if (here().kind != YamlToken::Kind::End) fail("expected the end, or a key in line with those above");
     return root;
   }
 
  private:
   Lexer lexer_;
-  std::vector<Token> tokens_;
+  std::vector<YamlToken> tokens_;
   std::size_t at_ = 0;
   int depth_ = 0;
 
-  const Token& here() const { return tokens_[at_]; }
-  const Token& after() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
+  const YamlToken& here() const { return tokens_[at_]; }
+  const YamlToken& after() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
 
   [[noreturn]] void fail(const std::string& what) const { lexer_.fail(here().line, what + ", got " + here().text); }
 

@@ -10,7 +10,7 @@ namespace {
 
 using ir::Affine;
 
-constexpr int kDeepest = 200;  // brackets and signs within each other
+constexpr int kDeepestAffine = 200;  // brackets and signs within each other
 
 // Recursive descent over the tokens; the first problem wins and every later step is void.
 class AffineParser {
@@ -92,8 +92,8 @@ class AffineParser {
   }
 
   Affine factor() {
-    if (depth_ == kDeepest && problem_.empty())  // not with the text, which may be long
-      problem_ = "'" + text_.substr(0, 20) + "...': it is nested more than " + std::to_string(kDeepest) + " deep";
+    if (depth_ == kDeepestAffine && problem_.empty())  // not with the text, which may be long
+      problem_ = "'" + text_.substr(0, 20) + "...': it is nested more than " + std::to_string(kDeepestAffine) + " deep";
     if (!problem_.empty()) return 0;
     ++depth_;
     const Affine value = bare_factor();

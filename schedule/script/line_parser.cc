@@ -77,6 +77,11 @@ LoopName LineParser::loop_name() {
   return {first, name("a loop")};
 }
 
+LoopName LineParser::named_loop() {
+  const std::string statement = optional_selector();
+  return {statement, name("a loop")};
+}
+
 LoopName LineParser::selected_loop() {
   if (is_name() && is(":", 1)) {
     const std::string statement = name("a statement");

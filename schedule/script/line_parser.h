@@ -35,6 +35,7 @@ class LineParser {
   Size size_or_hole() { return accept("?") ? Size{kSizeHole} : size(); }
   LoopName loop_name();             // k, acc.update:k
   LoopName selected_loop();         // the same, or a pattern: all:*.i
+  LoopName named_loop();            // `acc:k`, or k: no pattern
   std::string optional_selector();  // `acc:` before a loop, or empty
   Tail tail();                      // `tail round`, or the default
   Tail tail_strategy();             // after the word

@@ -98,13 +98,8 @@ void parse_unroll(LineParser& line, std::vector<Operation>& into) {
   } while (line.accept(","));
 }
 
-LoopName selected_loop(LineParser& line) {
-  const std::string selector = line.optional_selector();
-  return {selector, line.name("a loop")};
-}
-
 void parse_unroll_and_jam(LineParser& line, std::vector<Operation>& into) {
-  UnrollAndJam jam{selected_loop(line), {}};
+  UnrollAndJam jam{line.named_loop(), {}};
   line.expect("by");
   jam.by = line.size_or_hole();
   into.push_back(jam);
@@ -121,7 +116,7 @@ std::vector<std::string> part_names(LineParser& line) {
 
 // cut i at 4, cut i at 4 as lo, hi
 void parse_cut(LineParser& line, std::vector<Operation>& into) {
-  Cut cut{selected_loop(line), {}};
+  Cut cut{line.named_loop(), {}};
   line.expect("at");
   cut.at = line.size();
   cut.parts = part_names(line);
@@ -130,7 +125,7 @@ void parse_cut(LineParser& line, std::vector<Operation>& into) {
 
 // peel i, peel i last 2, peel i last as body, end
 void parse_peel(LineParser& line, std::vector<Operation>& into) {
-  Peel peel{selected_loop(line), true, {}};
+  Peel peel{line.named_loop(), true, {}};
   peel.first = !line.accept("last");
   if (peel.first) line.accept("first");
   if (!line.at_end() && !line.is("as")) peel.count = line.size();
@@ -146,7 +141,7 @@ void parse_tail(LineParser& line, std::vector<Operation>& into) {
 
 // tensorize acc.update: n.i with NAME
 void parse_tensorize(LineParser& line, std::vector<Operation>& into) {
-  Tensorize tensorize{selected_loop(line), {}};
+  Tensorize tensorize{line.named_loop(), {}};
   line.expect("with");
   tensorize.intrinsic = line.name("an intrinsic");
   into.push_back(tensorize);

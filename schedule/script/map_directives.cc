@@ -57,15 +57,10 @@ void parse_map(LineParser& line, std::vector<Operation>& into) {
   into.push_back(remap);
 }
 
-LoopName selected_loop(LineParser& line) {
-  const std::string selector = line.optional_selector();
-  return {selector, line.name("a loop")};
-}
-
 std::string new_name(LineParser& line) { return line.accept("as") ? line.name("a name for the loop") : ""; }
 
 void parse_skew(LineParser& line, std::vector<Operation>& into) {
-  Skew skew{selected_loop(line), {}, ""};
+  Skew skew{line.named_loop(), {}, ""};
   line.expect("by");
   skew.by = line.size();
   skew.name = new_name(line);
@@ -73,7 +68,7 @@ void parse_skew(LineParser& line, std::vector<Operation>& into) {
 }
 
 void parse_shift(LineParser& line, std::vector<Operation>& into) {
-  Shift shift{selected_loop(line), {}, ""};
+  Shift shift{line.named_loop(), {}, ""};
   line.expect("by");
   shift.by = line.size();
   shift.name = new_name(line);
@@ -81,13 +76,13 @@ void parse_shift(LineParser& line, std::vector<Operation>& into) {
 }
 
 void parse_reverse(LineParser& line, std::vector<Operation>& into) {
-  Reverse reverse{selected_loop(line), ""};
+  Reverse reverse{line.named_loop(), ""};
   reverse.name = new_name(line);
   into.push_back(reverse);
 }
 
 void parse_rename(LineParser& line, std::vector<Operation>& into) {
-  Rename rename{selected_loop(line), ""};
+  Rename rename{line.named_loop(), ""};
   line.expect("as");
   rename.name = line.name("a name for the loop");
   into.push_back(rename);

@@ -231,7 +231,7 @@ std::string other_form(const NestTree& pattern, const NestTree& nest) {
     if (found == there.end()) return "there is no statement " + statement;
     for (const std::string& loop : loops)
       if (!has(found->second, loop))
-        return statement + " has no loop " + loop + " (its loops are " + joined(found->second) + ")";
+        return statement + " has no loop " + loop + " (its loops are " + join_words(found->second) + ")";
   }
   return "the nest has another form: " + print(nest);
 }

@@ -105,7 +105,7 @@ Result<State, Refusal> apply(const State& state, const Directive& directive, Scr
   for (const AfterCheck check : kAfterChecks)
     if (auto refusal = check(*applied, prover)) return located(*refusal, directive);
   if (const std::vector<std::string> problems = verify(*applied); !problems.empty())
-    POLYTE_CHECK(false, "after '" + print(directive) + "': " + joined(problems));
+    POLYTE_CHECK(false, "after '" + print(directive) + "': " + join_words(problems));
   return applied;
 }
 

@@ -65,7 +65,7 @@ Result<std::vector<LoopName>, Refusal> select_loops(const State& state, const Lo
   }
   if (!meant.empty()) return meant;
   return malformed("no loop of " + (all ? std::string("any statement") : name.statement) + " is meant by " + name.loop +
-                   " (loops are " + (there.empty() ? "none" : joined(there)) + ")");
+                   " (loops are " + (there.empty() ? "none" : join_words(there)) + ")");
 }
 
 }  // namespace polyte::schedule

@@ -10,7 +10,7 @@ namespace polyte::schedule {
 
 namespace {
 
-constexpr int kDeepest = 200;  // brackets and signs within each other
+constexpr int kDeepestSize = 200;  // brackets and signs within each other
 
 // Recursive descent over the text; the first problem wins and every later step is void.
 class SizeParser {
@@ -38,7 +38,8 @@ class SizeParser {
   }
   std::int64_t too_deep() {
     if (problem_.empty())  // not with the text, which may be long
-      problem_ = "size '" + text_.substr(0, 20) + "...': it is nested more than " + std::to_string(kDeepest) + " deep";
+      problem_ =
+          "size '" + text_.substr(0, 20) + "...': it is nested more than " + std::to_string(kDeepestSize) + " deep";
     at_ = text_.size();
     return 0;
   }
@@ -116,7 +117,7 @@ class SizeParser {
     return divided(a, b, false);
   }
   std::int64_t factor() {
-    if (depth_ == kDeepest) return too_deep();
+    if (depth_ == kDeepestSize) return too_deep();
     ++depth_;
     const std::int64_t value = bare_factor();
     --depth_;

@@ -29,7 +29,7 @@ Result<Chain, Refusal> chain_of(const Loop& loop) {
       std::vector<std::string> statements;
       for (const Leaf* leaf : leaves_of(at->body)) statements.push_back(leaf->statement);
       return malformed("the nest of " + loop.name + " holds " + std::to_string(statements.size()) + " statements (" +
-                       joined(statements) + "), an instruction is one");
+                       join_words(statements) + "), an instruction is one");
     }
     if (!inner) chain.leaf = std::get_if<Leaf>(&at->body->op);
     at = inner;

@@ -15,9 +15,9 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr std::int64_t kShortestSide = 8;  // of a tile that is worth tensor cores
-constexpr std::int64_t kSliceBytes = 64;   // of a row of a slice
-constexpr std::int64_t kRowBytes = 16;     // of ldmatrix
+constexpr std::int64_t kShortestTensorSide = 8;  // of a tile that is worth tensor cores
+constexpr std::int64_t kSliceBytes = 64;         // of a row of a slice
+constexpr std::int64_t kRowBytes = 16;           // of ldmatrix
 
 class GpuProduct {
  public:
@@ -39,7 +39,7 @@ class GpuProduct {
     if (!has_plain_sums()) return Decline{"sums of " + update().name + " do not stay in registers"};
     choose_loops();
     const WarpProduct& product = tile_.product;
-    if (std::min(extent(product.row.loop), extent(product.lane.loop)) < kShortestSide)
+    if (std::min(extent(product.row.loop), extent(product.lane.loop)) < kShortestTensorSide)
       return Decline{"rows or lanes are few"};
     choose_sizes(file);
     filling_.staged = kernel_.staged;

@@ -10,6 +10,7 @@
 #include "schedule/script/script_text.h"
 #include "schedule/templates/structures.h"
 #include "support/error.h"
+#include "support/join_words.h"
 
 namespace polyte::schedule {
 namespace {
@@ -20,12 +21,6 @@ constexpr const char* kTable = "templates.table";
 constexpr const char* kTemplate = ".sched";  // a fragment for `include` ends in .part
 
 using Texts = std::map<std::string, std::string>;  // by file name
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 // One file on its way into a set; problems are collected, those of all files at once.
 class TemplateParser {
@@ -94,7 +89,7 @@ class TemplateParser {
     if (structure == known.end()) {
       std::vector<std::string> names;
       for (const Structure& each : known) names.emplace_back(each.name);
-      LineParser::fail("no structure '" + result_.structure + "' (there are " + joined(names) + ")");
+      LineParser::fail("no structure '" + result_.structure + "' (there are " + join_words(names) + ")");
     }
     structure_ = &*structure;
   }
@@ -103,7 +98,7 @@ class TemplateParser {
   void check_hole(const std::string& name, const std::vector<std::string>& known) const {
     if (!structure_ || std::ranges::find(known, name) != known.end()) return;
     LineParser::fail("nothing fills " + name + " = ? of a " + result_.structure +
-                     (known.empty() ? "" : " (what can be filled: " + joined(known) + ")"));
+                     (known.empty() ? "" : " (what can be filled: " + join_words(known) + ")"));
   }
 
   void read_line(const LogicalLine& line, const std::string& origin) {
@@ -208,7 +203,7 @@ TemplateSet parse_own() {
   std::vector<std::string> problems;
   add_templates(texts, texts, "templates/", set, problems);
   parse_table(texts.at(kTable), std::string("templates/") + kTable, set, problems);
-  POLYTE_CHECK(problems.empty(), "our templates can be read: " + joined(problems));
+  POLYTE_CHECK(problems.empty(), "our templates can be read: " + join_words(problems));
   return set;
 }
 

@@ -26,8 +26,6 @@ constexpr BinaryOp kExactBinary[] = {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul
                                      BinaryOp::Or,  BinaryOp::Xor, BinaryOp::Shl, BinaryOp::Shr,
                                      BinaryOp::Eq,  BinaryOp::Ne,  BinaryOp::Lt,  BinaryOp::Le};
 
-std::string name_of(DType type) { return std::string(to_string(type)); }
-
 constexpr double kSpecials[] = {0.0,
                                 -0.0,
                                 1,

@@ -9,16 +9,10 @@ std::string with_offset(const std::string& iterator, int offset) {
   return iterator + (offset > 0 ? " + " : " - ") + std::to_string(std::abs(offset));
 }
 
-std::string list(const std::vector<std::string>& items) {
-  std::string text;
-  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + item;
-  return text;
-}
-
 std::string ranges_text(const std::vector<Iterator>& iterators) {
   std::vector<std::string> parts;
   for (const Iterator& it : iterators) parts.push_back(it.name + " in 0.." + it.extent.text());
-  return list(parts);
+  return join_words(parts);
 }
 
 std::vector<std::string> names_of(const std::vector<Iterator>& iterators) {
@@ -45,10 +39,10 @@ ProgramDraft::ProgramDraft(Random& random) : random_(random) {
 
 void ProgramDraft::declare(const std::string& role, const std::string& name, const std::string& type,
                            const std::vector<std::string>& shape) {
-  interface_.push_back(role + std::string(6 - role.size(), ' ') + name + ": " + type + "[" + list(shape) + "]");
+  interface_.push_back(role + std::string(6 - role.size(), ' ') + name + ": " + type + "[" + join_words(shape) + "]");
 }
 
-void ProgramDraft::declare(const std::string& role, const Tensor& tensor) {
+void ProgramDraft::declare(const std::string& role, const DrawnTensor& tensor) {
   std::vector<std::string> shape;
   for (const Extent& e : tensor.shape) shape.push_back(e.text());
   declare(role, tensor.name, tensor.type, shape);
@@ -67,11 +61,11 @@ std::string ProgramDraft::fitting_subscript(const Extent& e, const std::vector<I
 }
 
 std::string ProgramDraft::read_old(const std::vector<Iterator>& iterators) {
-  std::vector<Tensor*> candidates;
-  for (Tensor& t : pool_)
+  std::vector<DrawnTensor*> candidates;
+  for (DrawnTensor& t : pool_)
     if (t.type == type_) candidates.push_back(&t);
   if (candidates.empty()) return "";
-  Tensor& tensor = random_.chance(60) ? *candidates.back() : *candidates[random_.below(candidates.size())];
+  DrawnTensor& tensor = random_.chance(60) ? *candidates.back() : *candidates[random_.below(candidates.size())];
   std::vector<std::string> subscripts;
   bool padded = false;
   for (const Extent& e : tensor.shape) {
@@ -83,7 +77,7 @@ std::string ProgramDraft::read_old(const std::vector<Iterator>& iterators) {
     subscripts.push_back(subscript);
   }
   tensor.was_read = true;
-  std::string access = tensor.name + "[" + list(subscripts) + "]";
+  std::string access = tensor.name + "[" + join_words(subscripts) + "]";
   if (!padded) return access;
   if (random_.chance(70)) return "(" + access + " else " + literal() + ")";
   std::string inside = random_.pick(iterators).name + " >= " + std::to_string(random_.between(0, 3));
@@ -93,7 +87,7 @@ std::string ProgramDraft::read_old(const std::vector<Iterator>& iterators) {
 }
 
 std::string ProgramDraft::read_new(const std::vector<Iterator>& iterators) {
-  Tensor tensor{fresh("x"), type_, {}, true};
+  DrawnTensor tensor{fresh("x"), type_, {}, true};
   std::vector<Iterator> chosen = iterators;
   if (random_.chance(50)) random_.shuffle(chosen);
   chosen.resize(std::min<std::size_t>(chosen.size(), static_cast<std::size_t>(random_.between(1, 3))));
@@ -128,7 +122,7 @@ std::string ProgramDraft::read_new(const std::vector<Iterator>& iterators) {
   }
   declare(random_.chance(30) ? "const" : "in", tensor.name, type_, shape);
   if (simple) pool_.push_back(tensor);
-  return tensor.name + "[" + list(subscripts) + "]";
+  return tensor.name + "[" + join_words(subscripts) + "]";
 }
 
 std::string ProgramDraft::gathered(const Iterator& it) {
@@ -168,7 +162,7 @@ std::vector<Iterator> ProgramDraft::free_iterators() {
   static const std::string kLetters = "ijvw";
   if (pool_.empty() || random_.chance(25)) return random_iterators(random_.between(1, 3), kLetters);
   std::vector<Iterator> result;
-  const Tensor& model = random_.chance(70) ? pool_.back() : random_.pick(pool_);
+  const DrawnTensor& model = random_.chance(70) ? pool_.back() : random_.pick(pool_);
   for (std::size_t d = 0; d < model.shape.size() && d < 3; ++d) {
     const Extent& e = model.shape[d];
     result.push_back({std::string(1, kLetters[d]), {e.param, e.param.empty() ? e.halo : random_.between(0, e.halo)}});
@@ -178,7 +172,7 @@ std::vector<Iterator> ProgramDraft::free_iterators() {
 
 RandomProgram ProgramDraft::finish() {
   for (std::size_t i = 0; i < pool_.size(); ++i) {
-    const Tensor& t = pool_[i];
+    const DrawnTensor& t = pool_[i];
     const bool computed = t.name[0] == 't' || t.name[0] == 'v' || t.name[0] == 'p';
     if (computed && (!t.was_read || random_.chance(12))) declare("out", t);
   }

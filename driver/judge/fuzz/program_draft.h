@@ -8,6 +8,7 @@
 
 #include "driver/judge/fuzz/random.h"
 #include "driver/judge/fuzz/random_program.h"
+#include "support/join_words.h"
 
 namespace polyte::fuzz {
 
@@ -20,7 +21,7 @@ struct Extent {
     return halo == 0 ? param : param + " + " + std::to_string(halo);
   }
 };
-struct Tensor {
+struct DrawnTensor {
   std::string name, type;
   std::vector<Extent> shape;
   bool was_read = false;
@@ -34,7 +35,6 @@ struct Iterator {
 inline const std::vector<std::string> kParams = {"M", "N", "K", "P"};
 
 std::string with_offset(const std::string& iterator, int offset);  // i + 2
-std::string list(const std::vector<std::string>& items);           // a, b, c
 std::string ranges_text(const std::vector<Iterator>& iterators);   // i in 0..M, j in 0..N
 std::vector<std::string> names_of(const std::vector<Iterator>& iterators);
 std::vector<Extent> shape_of(const std::vector<Iterator>& iterators);
@@ -51,9 +51,9 @@ class ProgramDraft {
   std::string fresh(const std::string& base) { return base + std::to_string(fresh_++); }
   void declare(const std::string& role, const std::string& name, const std::string& type,
                const std::vector<std::string>& shape);
-  void declare(const std::string& role, const Tensor& tensor);
+  void declare(const std::string& role, const DrawnTensor& tensor);
   void add_line(std::string line) { body_.push_back(std::move(line)); }
-  void add_tensor(Tensor tensor) { pool_.push_back(std::move(tensor)); }  // from here on it may be read
+  void add_tensor(DrawnTensor tensor) { pool_.push_back(std::move(tensor)); }  // from here on it may be read
 
   Extent random_extent() { return {random_.pick(kParams), random_.chance(15) ? random_.between(1, 2) : 0}; }
   std::vector<Iterator> random_iterators(int count, const std::string& letters);
@@ -72,7 +72,7 @@ class ProgramDraft {
   std::string type_;
   bool is_integer_ = true;
   bool is_exact_ = false;               // floats, whole and small: sums have the same bits in any order
-  std::vector<Tensor> pool_;            // can be read everywhere within their extents
+  std::vector<DrawnTensor> pool_;       // can be read everywhere within their extents
   std::vector<std::string> interface_;  // declarations that stay as they are
   std::vector<std::string> body_;
   int fresh_ = 0;

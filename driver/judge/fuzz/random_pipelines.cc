@@ -6,7 +6,7 @@ namespace {
 void pointwise(ProgramDraft& draft) {
   const std::vector<Iterator> its = draft.free_iterators();
   const std::string name = draft.fresh("t");
-  draft.add_line(name + "[" + list(names_of(its)) +
+  draft.add_line(name + "[" + join_words(names_of(its)) +
                  "] = " + draft.clamped(draft.value(its, draft.random().between(1, 3))) + "  for " + ranges_text(its));
   draft.add_tensor({name, draft.type(), shape_of(its)});
 }
@@ -28,7 +28,7 @@ std::string reduced_text(ProgramDraft& draft, const std::vector<Iterator>& its, 
     }
     parts.push_back(r.name + " in " + begin + ".." + end);
   }
-  return list(parts);
+  return join_words(parts);
 }
 
 void reduction(ProgramDraft& draft) {
@@ -46,8 +46,8 @@ void reduction(ProgramDraft& draft) {
   const std::string name = draft.fresh("t");
   const std::string product =
       draft.random().chance(60) ? draft.read(all) + " * " + draft.read(all) : draft.value(all, 2);
-  draft.add_line(name + "[" + list(names_of(its)) + "] = " + combiner + "[" + over + "] " + draft.clamped(product) +
-                 "  for " + ranges_text(its));
+  draft.add_line(name + "[" + join_words(names_of(its)) + "] = " + combiner + "[" + over + "] " +
+                 draft.clamped(product) + "  for " + ranges_text(its));
   draft.add_tensor({name, draft.type(), shape_of(its)});
 }
 
@@ -58,7 +58,7 @@ void arg_reduction(ProgramDraft& draft) {
   std::vector<Iterator> all = its;
   all.push_back(k);
   const std::string best = draft.fresh("v"), place = draft.fresh("p");
-  const std::string subscripts = "[" + list(names_of(its)) + "]";
+  const std::string subscripts = "[" + join_words(names_of(its)) + "]";
   // Positions that several terms share: which of equal values it is shows in their bits.
   const std::string position = draft.random().chance(80) ? "k" : draft.random().chance(50) ? "k // 3" : "k % 2";
   draft.add_line("(" + best + ", " + place + ")" + subscripts + " = " +

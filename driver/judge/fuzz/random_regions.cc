@@ -7,7 +7,7 @@ std::string neighbour(ProgramDraft& draft, const std::string& array, const std::
   std::vector<std::string> subscripts;
   for (const std::string& it : its)
     subscripts.push_back(with_offset(it, draft.random().chance(60) ? 0 : draft.random().between(-1, 1)));
-  return array + "[" + list(subscripts) + "]";
+  return array + "[" + join_words(subscripts) + "]";
 }
 
 std::string combination(ProgramDraft& draft, const std::vector<std::string>& terms) {
@@ -42,7 +42,7 @@ void stencils(ProgramDraft& draft) {
     if (rank == 2) ranges += draft.random().chance(20) ? ", j in 1..min(i + 1, N) - 1" : ", j in 1..N - 1";
     if (ranges.find("min(") != std::string::npos) ranges = "i in 1..M - 1, j in 1..N - 1 if j <= i";
     draft.add_line("  S" + std::to_string(s) + ": " + names[static_cast<std::size_t>(s) % names.size()] + "[" +
-                   list(its) + "] = " + combination(draft, terms) + "  for " + ranges);
+                   join_words(its) + "] = " + combination(draft, terms) + "  for " + ranges);
   }
 }
 

@@ -8,19 +8,13 @@
 namespace polyte::fuzz {
 namespace {
 
-std::string list(const std::vector<std::string>& items) {
-  std::string text;
-  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + item;
-  return text;
-}
-
 std::string with_offset(const std::string& name, int offset) {
   if (offset == 0) return name;
   return name + (offset > 0 ? " + " : " - ") + std::to_string(std::abs(offset));
 }
 
 // An iterator from `low` to `extent + low`, so that `name - low` is a subscript of a dimension of that extent.
-struct Loop {
+struct DrawnLoop {
   std::string name, extent;
   int low = 0;
   std::string subscript() const { return with_offset(name, -low); }
@@ -63,7 +57,7 @@ class Writer {
   bool is_integer_ = true;
   std::vector<Array> arrays_;
   std::vector<std::string> declarations_, body_;
-  std::vector<Loop> regions_;
+  std::vector<DrawnLoop> regions_;
   std::set<std::string> read_;           // names
   std::set<std::string> selected_from_;  // sizes that positions select from: there has to be an element
   int fresh_ = 0;
@@ -74,7 +68,8 @@ class Writer {
 
   void declare(const std::string& role, const std::string& name, const std::string& type,
                const std::vector<std::string>& shape) {
-    declarations_.push_back(role + std::string(6 - role.size(), ' ') + name + ": " + type + "[" + list(shape) + "]");
+    declarations_.push_back(role + std::string(6 - role.size(), ' ') + name + ": " + type + "[" + join_words(shape) +
+                            "]");
   }
   void emit(const std::string& line) { body_.push_back(std::string(2 * regions_.size(), ' ') + line); }
 
@@ -107,48 +102,48 @@ class Writer {
     if (random_.chance(60)) consumer(array);
   }
 
-  std::vector<Loop> loops_over(const std::vector<std::string>& shape) {
-    std::vector<Loop> loops;
+  std::vector<DrawnLoop> loops_over(const std::vector<std::string>& shape) {
+    std::vector<DrawnLoop> loops;
     for (std::size_t d = 0; d < shape.size(); ++d)
       loops.push_back({kNames[d], shape[d], random_.chance(7) ? random_.between(-2, -1) : 0});
     return loops;
   }
-  Loop reduction(const std::string& name) {
+  DrawnLoop reduction(const std::string& name) {
     static const std::vector<std::string> kExtents = {"K", "K", "K", "P", "N", "2"};
     return {name, random_.pick(kExtents), random_.chance(7) ? -1 : 0};
   }
-  static std::vector<std::string> subscripts(const std::vector<Loop>& loops) {
+  static std::vector<std::string> subscripts(const std::vector<DrawnLoop>& loops) {
     std::vector<std::string> result;
-    for (const Loop& loop : loops) result.push_back(loop.subscript());
+    for (const DrawnLoop& loop : loops) result.push_back(loop.subscript());
     return result;
   }
-  static std::string ranges(const std::vector<Loop>& loops) {
+  static std::string ranges(const std::vector<DrawnLoop>& loops) {
     std::vector<std::string> result;
-    for (const Loop& loop : loops) result.push_back(loop.range());
-    return "  for " + list(result);
+    for (const DrawnLoop& loop : loops) result.push_back(loop.range());
+    return "  for " + join_words(result);
   }
 
   // --- reads
 
   // A new input over some of the loops and regions.
-  std::string input(std::vector<Loop> loops, const std::string& type) {
-    for (const Loop& region : regions_)
+  std::string input(std::vector<DrawnLoop> loops, const std::string& type) {
+    for (const DrawnLoop& region : regions_)
       if (random_.chance(60)) loops.insert(loops.begin(), region);
     while (loops.size() > 1 && random_.chance(20))
       loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(random_.below(loops.size())));
     std::vector<std::string> shape;
-    for (const Loop& loop : loops) shape.push_back(loop.extent);
+    for (const DrawnLoop& loop : loops) shape.push_back(loop.extent);
     for (const Array& known : arrays_)
       if (!known.is_written && known.type == type && known.shape == shape && random_.chance(60))
-        return known.name + "[" + list(subscripts(loops)) + "]";
+        return known.name + "[" + join_words(subscripts(loops)) + "]";
     const Array array{fresh("a"), type, shape, 0, false};
     declare("in", array.name, type, shape);
     arrays_.push_back(array);
-    return array.name + "[" + list(subscripts(loops)) + "]";
+    return array.name + "[" + join_words(subscripts(loops)) + "]";
   }
 
   // What subscripts an extent: filled with numbers below it.
-  std::string position(const Loop& loop) {
+  std::string position(const DrawnLoop& loop) {
     const std::string name = fresh("at");
     const std::string type = random_.chance(50) ? "i32" : "i64";
     declare("in", name, type, {loop.extent});
@@ -161,34 +156,35 @@ class Writer {
     return copy + "[" + loop.subscript() + "]";
   }
 
-  const Loop* loop_of(const std::vector<Loop>& loops, const std::string& extent) {
-    std::vector<const Loop*> found;
-    for (const Loop& loop : loops)
+  const DrawnLoop* loop_of(const std::vector<DrawnLoop>& loops, const std::string& extent) {
+    std::vector<const DrawnLoop*> found;
+    for (const DrawnLoop& loop : loops)
       if (loop.extent == extent) found.push_back(&loop);
-    for (const Loop& region : regions_)
+    for (const DrawnLoop& region : regions_)
       if (region.extent == extent) found.push_back(&region);
     return found.empty() ? nullptr : random_.pick(found);
   }
 
   // An element of a tensor: the one of these loops, a neighbour with `else`, one under a condition, a gathered one.
-  std::string element(const Array& array, const std::vector<Loop>& loops, int own_percent) {
+  std::string element(const Array& array, const std::vector<DrawnLoop>& loops, int own_percent) {
     read_.insert(array.name);
     const int form = random_.between(0, 99);
     std::vector<std::string> places;
     bool is_padded = false;
     for (const std::string& extent : array.shape) {
-      const Loop* loop = loop_of(loops, extent);
+      const DrawnLoop* loop = loop_of(loops, extent);
       if (!loop || (form >= own_percent && random_.chance(70))) {
-        const Loop& any = loop ? *loop : random_.pick(loops);
+        const DrawnLoop& any = loop ? *loop : random_.pick(loops);
         is_padded = true;
         places.push_back(with_offset(any.name, random_.between(-1, 1) - any.low));
       } else {
         places.push_back(loop->subscript());
       }
     }
-    const std::string text = array.name + "[" + list(places) + "]";
+    const std::string text = array.name + "[" + join_words(places) + "]";
     if (is_padded && form >= 92 && array.shape.size() == 1)
-      if (const Loop* loop = loop_of(loops, array.shape[0]); loop && array.shape[0] != "2" && array.shape[0] != "3")
+      if (const DrawnLoop* loop = loop_of(loops, array.shape[0]);
+          loop && array.shape[0] != "2" && array.shape[0] != "3")
         return array.name + "[" + gathered(*loop) + "]";
     if (array.type == "bool") return is_padded ? "(" + text + " else false)" : text;
     if (is_padded && random_.chance(30)) return guarded(array, places, loops);
@@ -196,14 +192,14 @@ class Writer {
   }
 
   // An input of positions over this loop's extent, which is also the extent it selects from.
-  std::string gathered(const Loop& loop) {
+  std::string gathered(const DrawnLoop& loop) {
     const std::string name = fresh("at");
     declare("in", name, "i32", {loop.extent});
     return name + "[" + loop.subscript() + "]";
   }
 
   // The element where it is inside and another condition holds.
-  std::string guarded(const Array& array, const std::vector<std::string>& places, const std::vector<Loop>& loops) {
+  std::string guarded(const Array& array, const std::vector<std::string>& places, const std::vector<DrawnLoop>& loops) {
     std::vector<std::string> conditions;
     for (std::size_t d = 0; d < places.size(); ++d) {
       conditions.push_back(places[d] + " >= 0");
@@ -212,12 +208,12 @@ class Writer {
     conditions.push_back(condition(loops));
     std::string text;
     for (const std::string& each : conditions) text += (text.empty() ? "" : " and ") + each;
-    return "(" + array.name + "[" + list(places) + "] if " + text + " else " + literal() + ")";
+    return "(" + array.name + "[" + join_words(places) + "] if " + text + " else " + literal() + ")";
   }
 
-  std::string condition(const std::vector<Loop>& loops) {
-    const Loop& one = random_.pick(loops);
-    const Loop& other = random_.pick(loops);
+  std::string condition(const std::vector<DrawnLoop>& loops) {
+    const DrawnLoop& one = random_.pick(loops);
+    const DrawnLoop& other = random_.pick(loops);
     switch (random_.between(0, 4)) {
       case 0:
         return one.subscript() + " % 2 == " + std::to_string(random_.between(0, 1));
@@ -240,7 +236,7 @@ class Writer {
   }
 
   // A readable tensor, or an input.
-  std::string read(const std::vector<Loop>& loops, int old_percent) {
+  std::string read(const std::vector<DrawnLoop>& loops, int old_percent) {
     const auto old = readable(type_);
     if (old.empty() || !random_.chance(old_percent)) return input(loops, type_);
     const Array& array = *old[old.size() - 1 - (random_.chance(60) ? 0 : random_.below(old.size()))];
@@ -250,19 +246,19 @@ class Writer {
   }
 
   // One element twice, each time under another condition.
-  std::string again(const Array& array, const std::vector<Loop>& loops) {
+  std::string again(const Array& array, const std::vector<DrawnLoop>& loops) {
     std::vector<std::string> places;
     for (const std::string& extent : array.shape) {
-      const Loop* loop = loop_of(loops, extent);
-      const Loop& any = loop ? *loop : random_.pick(loops);
+      const DrawnLoop* loop = loop_of(loops, extent);
+      const DrawnLoop& any = loop ? *loop : random_.pick(loops);
       places.push_back(with_offset(any.name, random_.between(-1, 1) - any.low));
     }
-    const std::string plain = "(" + array.name + "[" + list(places) + "] else " + literal() + ")";
+    const std::string plain = "(" + array.name + "[" + join_words(places) + "] else " + literal() + ")";
     const std::string under = guarded(array, places, loops);
     return random_.chance(60) ? under + " + " + plain : plain + " + " + under;
   }
 
-  std::string value(const std::vector<Loop>& loops, int old_percent) {
+  std::string value(const std::vector<DrawnLoop>& loops, int old_percent) {
     const int form = random_.between(0, 99);
     if (form < 40) return read(loops, old_percent);
     if (form < 62) return read(loops, old_percent) + (random_.chance(60) ? " + " : " - ") + read(loops, old_percent);
@@ -275,7 +271,7 @@ class Writer {
   // Floats stay whole and small, whatever is added up.
   std::string clamped(const std::string& value) { return is_integer_ ? value : "min(max(" + value + ", -6), 6)"; }
 
-  std::string truth(const std::vector<Loop>& loops) {
+  std::string truth(const std::vector<DrawnLoop>& loops) {
     const auto old = readable("bool");
     if (!old.empty() && random_.chance(50)) return element(*random_.pick(old), loops, 80);
     if (random_.chance(15)) return input(loops, "bool");
@@ -284,7 +280,7 @@ class Writer {
 
   // --- statements
 
-  std::string clauses(const std::vector<Loop>& loops, int percent) {
+  std::string clauses(const std::vector<DrawnLoop>& loops, int percent) {
     std::string text;
     if (random_.chance(percent)) text += "  if " + condition(loops);
     if (random_.chance(percent)) text += "  when " + truth(loops);
@@ -293,8 +289,8 @@ class Writer {
 
   // `is_whole`: every element, whatever the data.
   void assignment(const Array& array, bool is_whole) {
-    const std::vector<Loop> loops = loops_over(array.shape);
-    std::string text = fresh("I") + ": " + array.name + "[" + list(subscripts(loops)) + "] = ";
+    const std::vector<DrawnLoop> loops = loops_over(array.shape);
+    std::string text = fresh("I") + ": " + array.name + "[" + join_words(subscripts(loops)) + "] = ";
     if (array.type == "bool")
       text += random_.chance(50) ? "false" : is_whole ? "true" : truth(loops);
     else
@@ -311,7 +307,7 @@ class Writer {
   }
 
   void update(const Array& array) {
-    std::vector<Loop> loops = loops_over(array.shape);
+    std::vector<DrawnLoop> loops = loops_over(array.shape);
     const std::vector<std::string> own = subscripts(loops);
     if (random_.chance(80)) loops.push_back(reduction("k"));
     if (random_.chance(15)) loops.push_back(reduction("r"));
@@ -321,7 +317,7 @@ class Writer {
                                                   : value(loops, 30);
     const std::string tail =
         random_.chance(8) ? "  when " + element(array, loops, 75) + compared(array) : clauses(loops, 10);
-    emit(fresh("U") + ": " + array.name + "[" + list(own) + "]" + combiner(array) + bounded(array, term) +
+    emit(fresh("U") + ": " + array.name + "[" + join_words(own) + "]" + combiner(array) + bounded(array, term) +
          ranges(loops) + tail);
   }
   std::string compared(const Array& array) { return array.type == "bool" ? "" : " < " + literal(); }
@@ -331,14 +327,14 @@ class Writer {
 
   // y[i] = f(acc[i]); a new tensor, or one with the region's iterator in front.
   void consumer(const Array& array) {
-    std::vector<Loop> loops = loops_over(array.shape);
+    std::vector<DrawnLoop> loops = loops_over(array.shape);
     const bool by_region = !regions_.empty() && array.shape.size() < kMostDimensions && random_.chance(50);
     if (by_region) loops.insert(loops.begin(), regions_.back());
     std::vector<std::string> shape;
-    for (const Loop& loop : loops) shape.push_back(loop.extent);
+    for (const DrawnLoop& loop : loops) shape.push_back(loop.extent);
     Array result{fresh("y"), array.type, shape, depth(), true};
     const bool inner_use = array.type != "bool" && random_.chance(15);
-    std::string text = fresh("Y") + ": " + result.name + "[" + list(subscripts(loops)) + "]";
+    std::string text = fresh("Y") + ": " + result.name + "[" + join_words(subscripts(loops)) + "]";
     if (by_region) loops.erase(loops.begin());
     std::string used = element(array, loops, 78);
     if (array.type != "bool" && random_.chance(60))
@@ -363,9 +359,9 @@ class Writer {
 
   // acc[at[k]] += .., acc[k // 2] += .., acc[(i + k) % 3] = ..
   void scatter(const Array& array) {
-    const Loop loop{"n", random_.chance(50) ? array.shape[0] : "K", random_.chance(10) ? -1 : 0};
+    const DrawnLoop loop{"n", random_.chance(50) ? array.shape[0] : "K", random_.chance(10) ? -1 : 0};
     std::vector<std::string> places;
-    std::vector<Loop> loops = {loop};
+    std::vector<DrawnLoop> loops = {loop};
     const int form = random_.between(0, 99);
     if (form < 60 || array.shape[0] == "2") {
       places.push_back(selected(array, loop));
@@ -380,23 +376,24 @@ class Writer {
       places.push_back(loops.back().name);
     }
     const bool assigns = random_.chance(15);
-    std::string text = fresh("H") + ": " + array.name + "[" + list(places) + "]" + (assigns ? " = " : combiner(array));
+    std::string text =
+        fresh("H") + ": " + array.name + "[" + join_words(places) + "]" + (assigns ? " = " : combiner(array));
     text += array.type == "bool" ? truth(loops) : clamped(value(loops, 20));
     if (array.type != "bool" && random_.chance(20) && array.shape.size() == 1 && array.shape[0] != "3")
       emit(text + ranges(loops) + "  when " + array.name + "[" + selected(array, loops[0]) + "] < " + literal());
     else
       emit(text + ranges(loops) + clauses(loops, 8));
   }
-  std::string selected(const Array& array, const Loop& loop) {
+  std::string selected(const Array& array, const DrawnLoop& loop) {
     if (std::isalpha(static_cast<unsigned char>(array.shape[0].front()))) selected_from_.insert(array.shape[0]);
     return position(loop);
   }
 
   void mask(const Array& array) {
-    const std::vector<Loop> loops = loops_over(array.shape);
+    const std::vector<DrawnLoop> loops = loops_over(array.shape);
     Array result{fresh("m"), "bool", array.shape, depth(), true};
     declare("temp", result.name, "bool", result.shape);
-    emit(fresh("B") + ": " + result.name + "[" + list(subscripts(loops)) + "] = " +
+    emit(fresh("B") + ": " + result.name + "[" + join_words(subscripts(loops)) + "] = " +
          (array.type == "bool" ? truth(loops) : element(array, loops, 90) + " < " + literal()) + ranges(loops));
     arrays_.push_back(result);
   }
@@ -432,7 +429,7 @@ class Writer {
   }
   void region() {
     const std::string name = depth() == 0 ? "t" : "u";
-    Loop loop{name, depth() == 0 ? "T" : "2", 0};
+    DrawnLoop loop{name, depth() == 0 ? "T" : "2", 0};
     if (random_.chance(10)) loop.low = -1;
     const bool is_triangle = depth() > 0 && regions_.back().low == 0 && random_.chance(40);
     if (is_triangle) loop = {name, "T", 0};
@@ -457,10 +454,10 @@ class Writer {
         return d.rfind("temp  " + array.name + ":", 0) == 0;
       });
       if (!is_temp || array.depth != 0 || (read_.count(array.name) && random_.chance(60))) continue;
-      const std::vector<Loop> loops = loops_over(array.shape);
+      const std::vector<DrawnLoop> loops = loops_over(array.shape);
       const std::string name = fresh("z");
       declare("out", name, array.type, array.shape);
-      const std::string place = "[" + list(subscripts(loops)) + "]";
+      const std::string place = "[" + join_words(subscripts(loops)) + "]";
       emit("Z" + name + ": " + name + place + " = " + array.name + place + ranges(loops));
     }
   }

@@ -55,7 +55,7 @@ Applied atomic(const State& state, const Atomic& directive, const PrimitiveConte
     if (!state.may_reorder(update))
       return malformed("atomic updates of " + tensor + " add up in the order of the threads, and the contract is " +
                        (state.contract == Contract::Exact ? "exact" : "reassoc of other loops") + ": say `reassoc " +
-                       joined(update.reductions) + "`");
+                       join_words(update.reductions) + "`");
     s.atomic = true;
   }
   return next;

@@ -26,16 +26,16 @@ Result<std::size_t, Refusal> the_buffer(const State& state, const std::string& n
     candidates.push_back(state.staged[i].name);
   }
   if (found.size() == 1) return found.front();
-  if (found.size() > 1) return malformed(name + " has several buffers: say " + joined(candidates));
+  if (found.size() > 1) return malformed(name + " has several buffers: say " + join_words(candidates));
   if (state.reference->find_buffer(name)) return malformed(name + " has no buffer of its own: stage it first");
   return malformed("no buffer is called " + name +
-                   (all.empty() ? " (none is staged)" : " (they are " + joined(all) + ")"));
+                   (all.empty() ? " (none is staged)" : " (they are " + join_words(all) + ")"));
 }
 
 Result<std::size_t, Refusal> the_dimension(const StagedBuffer& buffer, const std::string& name) {
   const auto found = std::find(buffer.dimensions.begin(), buffer.dimensions.end(), name);
   if (found != buffer.dimensions.end()) return static_cast<std::size_t>(found - buffer.dimensions.begin());
-  return malformed(buffer.name + " has no dimension " + name + " (they are " + joined(buffer.dimensions) + ")");
+  return malformed(buffer.name + " has no dimension " + name + " (they are " + join_words(buffer.dimensions) + ")");
 }
 
 Names users_of(const State& state, const std::string& buffer) {

@@ -65,7 +65,7 @@ Applied compute_at(const State& state, const ComputeAt& directive, const Primiti
   const std::vector<std::string> writers = select_statements(state, tensor);
   if (writers.empty()) return no_producer(state, directive.producer);
   if (writers.size() > 1 && state.find(directive.producer) && directive.producer != tensor)
-    return malformed("recomputing " + directive.producer + " alone is not enough: " + joined(writers) +
+    return malformed("recomputing " + directive.producer + " alone is not enough: " + join_words(writers) +
                      " go together (compute_at " + tensor + ")");
   const auto loop = the_loop(state, directive.at);
   if (!loop) return loop.error();

@@ -12,13 +12,13 @@ std::optional<Refusal> arrange_copy(State& state, const std::string& name, const
   if (!exists && (name == stage.buffer + ".in" || name == stage.buffer + ".out")) return std::nullopt;
   if (!exists)
     return malformed("copy: " + name + " is no copy of this stage (" +
-                     (stage.copies.empty() ? "it has none" : joined(stage.copies)) + ")");
+                     (stage.copies.empty() ? "it has none" : join_words(stage.copies)) + ")");
   const std::vector<const Loop*> old = path_to(state.tree, name);
   Names own, given;
   for (std::size_t i = stage.prefix; i < old.size(); ++i) own.push_back(old[i]->name);
   for (const NestLoop& loop : path) given.push_back(loop.name);
   if (!std::is_permutation(own.begin(), own.end(), given.begin(), given.end()))
-    return malformed("copy: the loops of " + name + " are " + joined(own) + ", got " + joined(given));
+    return malformed("copy: the loops of " + name + " are " + join_words(own) + ", got " + join_words(given));
   if (own.empty()) return std::nullopt;
   Tree tree = make_leaf({name, {}, {}});
   for (std::size_t i = path.size(); i > 0; --i)

@@ -104,7 +104,7 @@ Applied in_parts(const State& state, const Target& target, const ir::Affine& at,
       if (state.find(part_of(s.body.name, part)))
         return malformed("there is a statement " + part_of(s.body.name, part) + " already: call the parts otherwise");
       next.statements.push_back(restricted(s, target.loop->name, part, at, part == parts.front()));
-      next.statements.back().lost.push_back({target.loop->name, "became " + joined(parts)});
+      next.statements.back().lost.push_back({target.loop->name, "became " + join_words(parts)});
     }
   }
   next.tree = replace_loop(state.tree, target.loop->id, [&](const Loop& whole) {

@@ -62,7 +62,7 @@ class Deferral {
     if (!before_.may_reorder(update))
       return malformed("defer_division rounds the terms of " + tensor + " otherwise, and the contract is " +
                        (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") + ": say `reassoc " +
-                       joined(update.reductions) + "`");
+                       join_words(update.reductions) + "`");
     if (auto refusal = find_init(update)) return refusal;
     if (before_.find(tensor)) return malformed("a statement is called " + tensor + " already");
     return check_new_tensor(before_, directive_.sum);

@@ -39,12 +39,6 @@ bool awaits_stage(const State& state, const Loop& loop) {
 Refusal malformed(std::string headline) { return {RefusalKind::Malformed, std::move(headline)}; }
 Refusal conservative(std::string headline) { return {RefusalKind::Conservative, std::move(headline)}; }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 Result<std::int64_t, Refusal> evaluate(const Size& size, const PrimitiveContext& context, std::int64_t if_empty) {
   if (size.text.empty()) return if_empty;
   const auto value = evaluate_size(size.text, context.environment.values);
@@ -75,8 +69,8 @@ Result<std::string, Refusal> the_statement(const State& state, const std::string
   }
   std::vector<std::string> known;
   for (const ScheduledStatement& s : state.statements) known.push_back(s.body.name);
-  return malformed("no statement is called " + name + inlined_text(state, name) + " (statements are " + joined(known) +
-                   ")");
+  return malformed("no statement is called " + name + inlined_text(state, name) + " (statements are " +
+                   join_words(known) + ")");
 }
 
 std::string fate_of(const ScheduledStatement& s, const std::string& loop) {
@@ -89,7 +83,7 @@ std::string no_loop_text(const State& state, const std::string& statement, const
   std::vector<std::string> left;
   for (const Loop* l : path_to(state.tree, statement)) left.push_back(l->name);
   return statement + " has no loop " + loop + fate_of(state.at(statement), loop) + " (its loops are " +
-         (left.empty() ? "none" : joined(left)) + ")";
+         (left.empty() ? "none" : join_words(left)) + ")";
 }
 
 Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name) {
@@ -110,7 +104,7 @@ Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name) 
     }
   }
   if (found.size() == 1) return found.front();
-  if (found.size() > 1) return malformed(name.loop + " is ambiguous: say " + joined(candidates));
+  if (found.size() > 1) return malformed(name.loop + " is ambiguous: say " + join_words(candidates));
   if (!name.statement.empty()) return malformed(no_loop_text(state, searched.front(), name.loop));
   std::string text = "no statement has a loop " + name.loop, fate;
   for (const ScheduledStatement& s : state.statements)
@@ -118,7 +112,7 @@ Result<const Loop*, Refusal> the_loop(const State& state, const LoopName& name) 
   std::vector<std::string> left;
   for (const Loop* loop : all_loops(state.tree))
     if (std::find(left.begin(), left.end(), loop->name) == left.end()) left.push_back(loop->name);
-  return malformed(text + fate + " (loops are " + joined(left) + ")");
+  return malformed(text + fate + " (loops are " + join_words(left) + ")");
 }
 
 const Leaf& leaf_of(const State& state, const std::string& statement) {

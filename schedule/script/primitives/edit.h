@@ -6,6 +6,7 @@
 
 #include "schedule/script/primitives/primitives.h"
 #include "schedule/state/digits.h"
+#include "support/join_words.h"
 
 namespace polyte::schedule {
 
@@ -13,7 +14,6 @@ using Names = std::vector<std::string>;
 
 Refusal malformed(std::string headline);
 Refusal conservative(std::string headline);
-std::string joined(const std::vector<std::string>& names);  // "a, b"
 
 Result<std::int64_t, Refusal> evaluate(const Size& size, const PrimitiveContext& context, std::int64_t if_empty = 0);
 

@@ -18,7 +18,7 @@ Result<LoopId, Refusal> target_of(const State& state, const StagedBuffer& b, con
     above.push_back(loop->name);
   }
   return malformed(b.name + " is not staged below " + name.loop +
-                   " (above it: " + (above.empty() ? "root" : "root, " + joined(above)) + ")");
+                   " (above it: " + (above.empty() ? "root" : "root, " + join_words(above)) + ")");
 }
 
 }  // namespace

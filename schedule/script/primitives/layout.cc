@@ -41,8 +41,8 @@ Result<Digit, Refusal> parse_digit(const std::vector<std::string>& names, const 
     const bool is_name = std::all_of(name.begin(), name.end(),
                                      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
     if (is_name)
-      return malformed("layout index '" + index + "': no dimension is called " + name + " (they are " + joined(names) +
-                       ")");
+      return malformed("layout index '" + index + "': no dimension is called " + name + " (they are " +
+                       join_words(names) + ")");
     return not_a_digit(index);
   }
   digit.dimension = static_cast<std::size_t>(found - names.begin());

@@ -42,7 +42,7 @@ std::optional<Refusal> map_statement(State& state, const Map::Item& item, const 
   const auto inversion = invert(*rows, s.body.iterators, iterator_ranges(state, s));
   if (!inversion) return not_one_to_one(state, s, *rows);
   for (const std::string& loop : before)
-    if (!has(loops, loop)) s.lost.push_back({loop, "became " + joined(loops)});
+    if (!has(loops, loop)) s.lost.push_back({loop, "became " + join_words(loops)});
   s.rows = *rows;
   s.inverse = s.counted = inversion->values;
   s.loop_domain = inversion->implied;

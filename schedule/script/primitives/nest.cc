@@ -101,12 +101,12 @@ void check_leaf(const State& state, const Tree& tree, const NestLeaf& leaf, Name
     if (!is_owned && !pinned) {
       const std::string fate = fate_of(state.at(leaf.statement), loop->name);
       if (!fate.empty())
-        problems.push_back(leaf.statement + " has no loop " + loop->name + fate + " (its loops are " + joined(owned) +
-                           ")");
+        problems.push_back(leaf.statement + " has no loop " + loop->name + fate + " (its loops are " +
+                           join_words(owned) + ")");
       else
         problems.push_back(leaf.statement + " is inside " + loop->name +
                            " and has no loop of that name: say when first, when last or at (its loops are " +
-                           joined(owned) + ")");
+                           join_words(owned) + ")");
     }
   }
   for (const When& when : leaf.when)
@@ -263,9 +263,9 @@ class NestApplication {
       if (waiting == recomputed_.end())
         return malformed("recomputing " + last.statement + " alone is not enough: say " + writer + " at " + last.at +
                          " too");
-      if (waiting->at != last.at) return malformed(joined(writers) + " go together: both at " + last.at);
+      if (waiting->at != last.at) return malformed(join_words(writers) + " go together: both at " + last.at);
       if (waiting->per != last.per)
-        return malformed(joined(writers) + " go together: both once per " +
+        return malformed(join_words(writers) + " go together: both once per " +
                          (last.per.empty() ? waiting->per : last.per));
       lifted.push_back(*waiting);
     }

@@ -95,7 +95,7 @@ class OnlineRewrite {
       if (!before_.may_reorder(s))
         return malformed("rewrite online scales partial sums of " + s.writes.front().buffer + ", and the contract is " +
                          (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") +
-                         ": say `reassoc " + joined(s.reductions) + "`");
+                         ": say `reassoc " + join_words(s.reductions) + "`");
       add_inside(s.name, Inside::Role::Sum);
     }
     for (const std::string& sum : directive_.sums) {
@@ -245,8 +245,8 @@ class OnlineRewrite {
       if (reduced) loops.push_back(row.loop);
     }
     if (!has(loops, loop_))
-      return malformed(loop_ + " is a free loop of " + each.old_name + " (its reduction loops are " + joined(loops) +
-                       ")");
+      return malformed(loop_ + " is a free loop of " + each.old_name + " (its reduction loops are " +
+                       join_words(loops) + ")");
     for (const std::string& loop : loops)
       if (loop != loop_) each.rest.push_back(loop);
     for (const std::string& iterator : each.free) each.points[iterator] = Affine::symbol(iterator);

@@ -66,7 +66,7 @@ void grow(State& state, StagedBuffer& b, const ScheduledStatement& copy) {
 std::string coordinates_of(const State& state, const StagedBuffer& b) {
   for (const ScheduledStatement& s : state.statements)
     if (s.kind == StatementKind::Copy && s.body.writes.front().buffer == b.name)
-      return joined({s.body.iterators.begin() + s.lifted, s.body.iterators.end()});
+      return join_words({s.body.iterators.begin() + s.lifted, s.body.iterators.end()});
   return "";
 }
 

@@ -37,7 +37,7 @@ Result<const Loop*, Refusal> site_of(const State& state, const std::string& stat
   }
   if (found.size() == 1) return found.front();
   if (found.size() > 1)
-    return malformed("where to place " + statement + " is ambiguous (" + joined(candidates) +
+    return malformed("where to place " + statement + " is ambiguous (" + join_words(candidates) +
                      "): use reverse_compute_at");
   const auto loop = the_loop(state, {"", when.front().loop});
   if (!loop) return loop.error();
@@ -59,7 +59,7 @@ Applied move_into(const State& state, const std::string& statement, const Loop& 
     if (!has(owned, loop) && !pinned)
       return malformed(statement + " would be inside " + loop +
                        " and has no loop of that name: say when first or when last " + loop + " (its loops are " +
-                       joined(owned) + ")");
+                       join_words(owned) + ")");
   }
   for (const When& w : when)
     if (!has(above, w.loop))

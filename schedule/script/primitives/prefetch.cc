@@ -20,7 +20,7 @@ std::optional<Refusal> check_name(const State& state, const std::string& name) {
   for (const ir::Buffer& b : state.basis->buffers) known.push_back(b.name);
   for (const StagedBuffer& b : state.staged) known.push_back(b.name);
   if (std::find(known.begin(), known.end(), name) != known.end()) return std::nullopt;
-  return malformed("no buffer is called " + name + " (they are " + joined(known) + ")");
+  return malformed("no buffer is called " + name + " (they are " + join_words(known) + ")");
 }
 
 // The loop whose iterations the distance counts.
@@ -33,7 +33,7 @@ Result<const Loop*, Refusal> counted_loop(const State& state, const Loop& loop, 
     outside.push_back(outer->name);
   }
   return malformed(along + " is no loop outside " + loop.name +
-                   (outside.empty() ? ": there is none" : " (these are " + joined(outside) + ")"));
+                   (outside.empty() ? ": there is none" : " (these are " + join_words(outside) + ")"));
 }
 
 Result<PrefetchHint, Refusal> hint_of(const State& state, const Loop& loop, const Prefetch& directive,

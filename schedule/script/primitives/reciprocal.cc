@@ -26,7 +26,7 @@ std::optional<Refusal> check_divisions(const ir::Statement& s) {
     if (!has(reasons, reason)) reasons.push_back(reason);
   }
   if (reasons.empty()) return malformed(s.name + " divides nothing");
-  return malformed("no reciprocal serves " + s.name + " twice: " + joined(reasons));
+  return malformed("no reciprocal serves " + s.name + " twice: " + join_words(reasons));
 }
 
 }  // namespace

@@ -88,8 +88,8 @@ class Remapping {
     rename_in_tree();
     if (auto refusal = settle(next_)) return *refusal;
     if (!verify(next_).empty())
-      return conservative("the loops " + joined(directive_.replaced) + " cannot be shown to come back from " +
-                          joined(directive_.loops));
+      return conservative("the loops " + join_words(directive_.replaced) + " cannot be shown to come back from " +
+                          join_words(directive_.loops));
     if (auto refusal = check_moved(next_, below_, context_)) return *refusal;
     if (auto refusal = check_races(next_, below_, context_)) return *refusal;
     return std::move(next_);
@@ -205,7 +205,7 @@ class Remapping {
     s.loop_domain.insert(s.loop_domain.end(), inversion->implied.begin(), inversion->implied.end());
     s.counted = s.inverse;
     for (const std::string& loop : directive_.replaced)
-      if (!has(directive_.loops, loop)) s.lost.push_back({loop, "became " + joined(directive_.loops)});
+      if (!has(directive_.loops, loop)) s.lost.push_back({loop, "became " + join_words(directive_.loops)});
     return std::nullopt;
   }
 

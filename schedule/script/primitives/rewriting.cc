@@ -60,7 +60,8 @@ Result<std::string, Refusal> reduction_of(const State& state, const std::string&
   }
   if (!lost.empty()) return malformed(tensor + " is staged already: " + what + " comes before its stage");
   if (updates.empty()) return malformed(tensor + " is no reduction: no statement updates it");
-  if (updates.size() > 1) return conservative(tensor + " is updated by several statements (" + joined(updates) + ")");
+  if (updates.size() > 1)
+    return conservative(tensor + " is updated by several statements (" + join_words(updates) + ")");
   return unchanged(state, updates.front(), what);
 }
 
@@ -70,7 +71,8 @@ Result<std::string, Refusal> update_named(const State& state, const std::string&
     for (const ir::Statement& s : state.basis->statements)
       if (s.combiner != ir::Combiner::None && s.writes.front().buffer == name) updates.push_back(s.name);
     if (updates.size() < 2) return reduction_of(state, name, what);
-    return malformed(name + " is updated by several statements: name the one that is meant (" + joined(updates) + ")");
+    return malformed(name + " is updated by several statements: name the one that is meant (" + join_words(updates) +
+                     ")");
   }
   const ScheduledStatement* s = state.find(name);
   if (!s) return malformed("no tensor or statement is called " + name);

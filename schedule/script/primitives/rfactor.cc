@@ -111,14 +111,14 @@ class Factoring {
       if (is_reduced(other.value)) candidates.push_back(other.loop);
     if (uses_any(row_, ordered_)) return malformed(loop_ + " runs over iterations of an ordered region");
     return malformed(loop_ + " is a free loop of " + tensor_ + ": parts are made over a reduction loop (" +
-                     (candidates.empty() ? "it has none" : joined(candidates)) + ")");
+                     (candidates.empty() ? "it has none" : join_words(candidates)) + ")");
   }
 
   std::optional<Refusal> check_contract() const {
     if (may_exchange(before_, before_.basis->statement(update().reference), row_)) return std::nullopt;
     return malformed("the parts of " + tensor_ + " add up in another order, and the contract is " +
                      (before_.contract == Contract::Exact ? "exact" : "reassoc of other loops") + ": say `reassoc " +
-                     joined(reduced_) + "`");
+                     join_words(reduced_) + "`");
   }
 
   std::optional<Refusal> find_range() {

@@ -63,7 +63,7 @@ Result<Affine, Refusal> placed_value(const State& state, const std::string& stat
     return no_single_value(statement, loop, in_first, "is not one affine value of the loops above it");
   if (!proves(state, state.at(statement), outer, ir::at_least(*last, *first)))
     return no_single_value(statement, loop, in_first,
-                           "may not exist: " + joined(owners) + " may have no iteration there" +
+                           "may not exist: " + join_words(owners) + " may have no iteration there" +
                                lacking_sizes(state, statement, outer, ir::at_least(*last, *first)));
   return *last;
 }

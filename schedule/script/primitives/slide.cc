@@ -41,8 +41,8 @@ class Slide {
       if (auto refusal = add_window(d, moving[d])) return *refusal;
     const bool moves = std::any_of(moving.begin(), moving.end(), [](const auto& loops) { return !loops.empty(); });
     if (constraints_.empty() && moves)
-      return malformed("nothing slides: iterations of " + joined(between_) + " need no common element of " + tensor_ +
-                       " ('at " + site_.prefix.back() + "' alone says the same)");
+      return malformed("nothing slides: iterations of " + join_words(between_) + " need no common element of " +
+                       tensor_ + " ('at " + site_.prefix.back() + "' alone says the same)");
     return constraints_;
   }
 
@@ -57,7 +57,7 @@ class Slide {
   std::optional<Refusal> check_loops() const {
     if (site_.per != "root" && std::find(site_.prefix.begin(), site_.prefix.end(), site_.per) == site_.prefix.end())
       return malformed("once per " + site_.per + ": " + tensor_ + " is not below " + site_.per + " (it is below " +
-                       joined(site_.prefix) + ")");
+                       join_words(site_.prefix) + ")");
     if (between_.empty())
       return malformed("once per " + site_.per + ": the loop of 'at' is meant to be below it, not the same");
     for (const Loop* loop : path_to(state_.tree, site_.consumers.front())) {

@@ -39,7 +39,7 @@ Applied reassociate(const State& state, const Reassociate& directive, const Prim
   const auto& reductions = body.reductions;
   for (const std::string& loop : directive.loops)
     if (std::find(reductions.begin(), reductions.end(), loop) == reductions.end())
-      return malformed(loop + " is no reduction of " + directive.tensor + " (" + joined(reductions) +
+      return malformed(loop + " is no reduction of " + directive.tensor + " (" + join_words(reductions) +
                        (reductions.size() == 1 ? " is)" : " are)"));
   if (state.may_reorder(body)) return malformed("the updates of " + directive.tensor + " may run in any order already");
   State next = state;

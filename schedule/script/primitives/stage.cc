@@ -92,7 +92,7 @@ class StageApplication {
       return is_empty(plan_.before, plan_.before.at(user));
     });
     is_idle_ = idle && plan_.directive.updates_only;  // tiles of a size that has none: noted, and the script goes on
-    if (idle && !is_idle_) return malformed(joined(plan_.users) + " has no instance: there is nothing to stage");
+    if (idle && !is_idle_) return malformed(join_words(plan_.users) + " has no instance: there is nothing to stage");
     return std::nullopt;
   }
 
@@ -125,7 +125,7 @@ class StageApplication {
   std::optional<Refusal> check_form() const {
     using Form = Stage::Form;
     if (plan_.directive.form == Form::CacheRead && !plan_.writers.empty())
-      return malformed(joined(plan_.writers) + " writes " + plan_.buffer +
+      return malformed(join_words(plan_.writers) + " writes " + plan_.buffer +
                        " there: cache_read is for what is only read (use stage)");
     if (plan_.directive.form == Form::CacheWrite && plan_.writers.empty())
       return malformed("nothing writes " + plan_.buffer +

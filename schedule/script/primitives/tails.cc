@@ -27,7 +27,7 @@ struct Tiles {
 };
 
 // The outer loop is the one that counts the tiles, whatever it is called by now.
-std::optional<Tiles> tiles_of(const ScheduledStatement& s, const std::string& inner) {
+std::optional<Tiles> tiles_around(const ScheduledStatement& s, const std::string& inner) {
   const LoopRow* inner_row = row_of(s, inner);
   for (const LoopRow& outer : s.rows) {
     if (!inner_row || outer.value.terms().size() != 1 || outer.value.constant() != 0) continue;
@@ -251,7 +251,7 @@ Applied with_tail(const State& state, const std::vector<std::string>& statements
   if (!moves_instances) return next;
   for (const std::string& name : statements) {
     ScheduledStatement& s = statement_of(next, name);
-    const auto tiles = tiles_of(s, inner);
+    const auto tiles = tiles_around(s, inner);
     if (!tiles) return no_tiles(name, inner);
     auto refusal = tail == Tail::Round ? round_up(state, s, *tiles) : shift_inwards(s, *tiles);
     if (refusal) return *refusal;

@@ -200,7 +200,7 @@ std::optional<Refusal> check_rounding(const State& state, const Loop& loop, cons
   if (bound.empty()) return std::nullopt;
   return malformed(intrinsic.name + " sums in an order and with roundings of its own, and the contract is " +
                    (state.contract == Contract::Exact ? "exact" : "reassoc of other loops") + ": say `reassoc " +
-                   joined(bound) + "`");
+                   join_words(bound) + "`");
 }
 
 }  // namespace
@@ -210,7 +210,7 @@ Applied tensorize(const State& state, const Tensorize& directive, const Primitiv
   if (!intrinsic) {
     std::vector<std::string> known;
     for (const ir::Intrinsic& row : ir::intrinsics()) known.push_back(row.name);
-    return malformed("no intrinsic is called " + directive.intrinsic + " (they are " + joined(known) + ")");
+    return malformed("no intrinsic is called " + directive.intrinsic + " (they are " + join_words(known) + ")");
   }
   const auto loop = the_loop(state, directive.loop);
   if (!loop) return loop.error();
