@@ -1,5 +1,5 @@
-// What the accesses of a GPU's warps cost in memory, told from the loops alone: every affine subscript is evaluated for
-// the 32 threads of a warp.
+// What a GPU's warps do and what their accesses cost in memory, told from the loops alone: every affine subscript is
+// evaluated for the 32 threads of a warp.
 //
 //   for (const MemoryAccess& a : memory_of(loops, {}, Extent::Representative).at(0)) ...
 //   // {"acc.update", "x.c", read, shared, 4 bytes, 2.0 wavefronts a request, ideal 1}
@@ -38,5 +38,18 @@ enum class Extent { All, Representative };
 // For Flat loops of a GPU; one list a loop of blocks that no other one contains, in program order. `sizes` gives every
 // parameter.
 std::vector<std::vector<MemoryAccess>> memory_of(const LoopProgram& program, const Values& sizes, Extent extent);
+
+// All that one launch does, its warps together. Of iterations that Representative leaves out it takes those that it
+// walks as examples.
+struct LaunchWork {
+  double blocks = 0;
+  double instructions = 0;  // of arithmetic, outside of tensor cores
+  double products = 0;      // multiply-adds of tensor cores
+  double requests = 0;      // of warps to memory
+  double wavefronts = 0;    // of shared memory
+  double sectors = 0;       // of global memory; an access whose subscript is read takes one a thread
+};
+
+std::vector<LaunchWork> work_of(const LoopProgram& program, const Values& sizes, Extent extent);  // a launch each
 
 }  // namespace polyte::ir

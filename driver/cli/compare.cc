@@ -42,17 +42,19 @@ std::string format(const char* form, double value) {
   return text;
 }
 
-// Beside what was measured, or in its place, the least that the GPU's rates predict.
+// Beside what was measured, or in its place, what the GPU's rates predict of the loops, and the least of any loops.
 Lines time_lines(const nlohmann::json& row, const bench::Ratio* ratio) {
   Lines lines = {"not measured"};
   if (row.contains("real_time")) lines[0] = format("%.1f us", row["real_time"].get<double>() / 1e3);
   if (row.contains("peak_fraction")) lines[0] += format(" (%.3f of the FMA peak)", row["peak_fraction"].get<double>());
   if (row.contains("ceiling_fraction"))
     lines[0] += format(" (%.3f of what the GPU's rates allow)", row["ceiling_fraction"].get<double>());
-  if (row.contains("predicted_least"))
-    lines.push_back(
-        format("predicted: at least %.3g us, by ", row["predicted_least"]["nanoseconds"].get<double>() / 1e3) +
-        row["predicted_least"]["bound"].get<std::string>());
+  const auto predicted = [&](const char* key, const char* form) {
+    if (row.contains(key))
+      lines.push_back(format(form, row[key]["nanoseconds"].get<double>() / 1e3) + row[key]["bound"].get<std::string>());
+  };
+  predicted("predicted", "predicted: %.3g us, by ");
+  predicted("predicted_least", "at least: %.3g us, by ");
   if (row.contains("bytes_per_second"))
     lines.push_back(format("%.2f GB/s of the interface", row["bytes_per_second"].get<double>() / 1e9));
   if (!ratio) return lines;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <set>
 
 #include "codegen/nvptx/assembler.h"
 #include "driver/cli/cli.h"
@@ -50,6 +52,29 @@ void find_launches(const ir::Stmt& s, std::vector<Launch>& launches) {
     find_launches(child, launches);
     return child;
   });
+}
+
+// Of the buffers that a launch touches, each once.
+double bytes_in_memory(const ir::LoopProgram& program, const std::vector<ir::MemoryAccess>& accesses) {
+  std::map<std::string, double> bytes;
+  for (const ir::Buffer& b : program.buffers) {
+    double size = size_in_bytes(b.dtype);
+    for (const ir::Affine& extent : b.shape) size *= static_cast<double>(extent.constant());
+    bytes[b.name] = size;
+  }
+  ir::for_each_stmt(program.body, [&](const ir::Stmt& s) {
+    const auto* alloc = std::get_if<ir::Alloc>(&s->op);
+    if (alloc == nullptr) return;
+    double size = size_in_bytes(alloc->buffer.dtype);
+    for (const std::int64_t extent : alloc->buffer.shape) size *= static_cast<double>(extent);
+    bytes[alloc->buffer.name] = size;
+  });
+  std::set<std::string> touched;
+  for (const ir::MemoryAccess& a : accesses)
+    if (!a.shared) touched.insert(a.buffer);
+  double sum = 0;
+  for (const std::string& name : touched) sum += bytes[name];
+  return sum;
 }
 
 // ---- the assembler
@@ -177,6 +202,10 @@ std::vector<GpuRow> summed_rows(const GpuFigures& figures) {
   return rows;
 }
 
+nlohmann::json to_json(const schedule::LaunchPrice& price) {
+  return {{"nanoseconds", price.seconds * 1e9}, {"bound", price.bound}};
+}
+
 nlohmann::json optional_json(const std::optional<std::int64_t>& value) {
   return value ? nlohmann::json(*value) : nlohmann::json();
 }
@@ -208,9 +237,16 @@ GpuFigures gpu_figures(const driver::BuiltKernel& kernel, const codegen::Target&
     figures.messages.emplace_back("no ptxas and no libnvJitLink: registers are not known");
   figures.machine_code_ms = milliseconds_since(start);
   if (!kernel.kernel.program.params.empty()) return figures;  // where accesses go depends on what is open
-  const auto accesses = ir::memory_of(kernel.kernel.program, {}, ir::Extent::Representative);
-  for (std::size_t i = 0; i < std::min(accesses.size(), figures.launches.size()); ++i)
-    figures.launches[i].accesses = accesses[i];
+  const ir::LoopProgram& program = kernel.kernel.program;
+  const auto accesses = ir::memory_of(program, {}, ir::Extent::Representative);
+  const auto work = ir::work_of(program, {}, ir::Extent::Representative);
+  for (std::size_t i = 0; i < std::min(accesses.size(), figures.launches.size()); ++i) {
+    Launch& launch = figures.launches[i];
+    launch.accesses = accesses[i];
+    launch.price = schedule::price_of({work[i], launch.threads, launch.shared_bytes, launch.registers.value_or(0),
+                                       bytes_in_memory(program, launch.accesses)},
+                                      *target.machine.gpu);
+  }
   return figures;
 }
 
@@ -239,6 +275,20 @@ GpuFigures gpu_figures(const runtime::Artifact& artifact) {
   return figures;
 }
 
+std::optional<schedule::LaunchPrice> price_of(const GpuFigures& figures) {
+  if (figures.launches.empty()) return {};
+  schedule::LaunchPrice sum;
+  double longest = 0;
+  for (const Launch& launch : figures.launches) {
+    if (!launch.price) return {};
+    sum.seconds += launch.price->seconds;
+    if (launch.price->seconds <= longest) continue;
+    longest = launch.price->seconds;
+    sum.bound = launch.price->bound;
+  }
+  return sum;
+}
+
 nlohmann::json to_json(const GpuFigures& figures) {
   nlohmann::json launches = nlohmann::json::array();
   for (const Launch& launch : figures.launches) {
@@ -258,6 +308,7 @@ nlohmann::json to_json(const GpuFigures& figures) {
         row["predicted"].push_back(access_json(a));
         row["predicted"].back()["known"] = a.known;
       }
+      if (launch.price) row["predicted_time"] = to_json(*launch.price);
     }
     launches.push_back(std::move(row));
   }

@@ -18,6 +18,7 @@
 #include "ir/warp_memory.h"
 #include "runtime/artifact.h"
 #include "runtime/emulator.h"
+#include "schedule/cost/launch_price.h"
 
 namespace polyte::cli {
 
@@ -28,7 +29,8 @@ struct GpuFigures {
     std::int64_t threads = 0, shared_bytes = 0;
     std::optional<std::int64_t> registers, stack_bytes, spilled_bytes;  // stores; where there is an assembler
     std::int64_t barriers = 0, warp_barriers = 0, copy_waits = 0;       // places in the code
-    std::vector<ir::MemoryAccess> accesses;  // predicted: the first block, the first iterations of loops
+    std::vector<ir::MemoryAccess> accesses;      // predicted: the first block, the first iterations of loops
+    std::optional<schedule::LaunchPrice> price;  // of a kernel whose sizes are known
   };
   bool of_kernel = false;  // of an artifact barriers and accesses are not known
   std::vector<Launch> launches;
@@ -40,6 +42,9 @@ struct GpuFigures {
 GpuFigures gpu_figures(const driver::BuiltKernel& kernel, const codegen::Target& target);
 // From the report of an artifact for a GPU.
 GpuFigures gpu_figures(const runtime::Artifact& artifact);
+
+// Launch after launch; nullopt where the price of one is not known.
+std::optional<schedule::LaunchPrice> price_of(const GpuFigures& figures);
 
 nlohmann::json to_json(const GpuFigures& figures);
 nlohmann::json to_json(const std::vector<runtime::LaunchCounts>& counts);  // of the emulator

@@ -207,6 +207,8 @@ nlohmann::json to_json(const Work& work, const bench::Timing* timing, double pea
     row["flops"] = work.flops;
     row["bytes"] = work.bytes;
   }
+  if (const auto price = work.gpu ? price_of(*work.gpu) : std::nullopt)
+    row["predicted"] = {{"nanoseconds", price->seconds * 1e9}, {"bound", price->bound}};
   const LeastTime least = least_time(work, machine);
   if (least.seconds > 0) row["predicted_least"] = {{"nanoseconds", least.seconds * 1e9}, {"bound", least.bound}};
   if (timing == nullptr) return row;

@@ -23,7 +23,6 @@ constexpr std::int64_t kMostDepth = 3;
 constexpr std::size_t kMostAxes = 3;                    // of a grid
 constexpr std::int64_t kVector = 4, kVectorBytes = 16;  // a thread's widest access
 constexpr std::int64_t kAsyncBytes = 4;                 // of an element that is copied while threads compute
-constexpr double kSchedulers = 4;                       // of a multiprocessor: warp instructions a cycle
 constexpr double kCopyInstructions = 6;                 // an element: addresses, load, store
 constexpr double kLatency = 900;     // cycles of a stage that other blocks hide: two barriers, one load
 constexpr double kBarrier = 40;      // of a stage whose copies were begun before

@@ -1,6 +1,7 @@
 // What the loops say of the memory accesses of a warp is what the emulator counts.
 #include <doctest/doctest.h>
 
+#include "ir/warp_memory.h"
 #include "lower/lower.h"
 #include "tests/gpu/emulate.h"
 #include "tests/schedule/execute_state.h"
@@ -28,5 +29,49 @@ TEST_CASE("memory: predicted from the loops as counted by the emulator") {
       CHECK(result.predicted == result.counted);
       if (file.no_conflicts && sizes == file.sizes.front()) CHECK(result.shared.cost == result.shared.ideal);
     }
+  }
+}
+
+TEST_CASE("memory: what is walked stands for the whole launch") {
+  const codegen::Target target = polyte::gpu::testing::gpu("h100");
+  for (const KernelFile& file : kernel_files()) {
+    if (file.reads_subscripts) continue;
+    for (const ir::Values& sizes : file.sizes) {
+      CAPTURE(file.name);
+      const ir::LoopProgram loops = lower::lower(scheduled(file, sizes, target.machine), {.machine = target.machine});
+      const std::vector<ir::LaunchWork> all = ir::work_of(loops, {}, ir::Extent::All);
+      const std::vector<ir::LaunchWork> some = ir::work_of(loops, {}, ir::Extent::Representative);
+      REQUIRE(all.size() == some.size());
+      double requests = 0;
+      for (const auto& launch : ir::memory_of(loops, {}, ir::Extent::All))
+        for (const ir::MemoryAccess& a : launch) requests += static_cast<double>(a.requests);
+      double whole = 0, estimated = 0;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        CHECK(some[i].blocks == doctest::Approx(all[i].blocks));
+        whole += all[i].requests;
+        estimated += some[i].requests;
+      }
+      CHECK(whole == requests);
+      // The first block is a whole one, the last may be the rest of a tile; the first steps may copy less than others.
+      CHECK(estimated >= 0.6 * whole);
+      CHECK(estimated <= 4 * whole);
+    }
+  }
+}
+
+TEST_CASE("memory: the work of products is their multiply-adds") {
+  const codegen::Target target = polyte::gpu::testing::gpu("h100");
+  for (const KernelFile& file : kernel_files()) {
+    const bool by_tensor_cores = file.name == "mma_tile";
+    if (file.name != "mm_tiles" && !by_tensor_cores) continue;
+    ir::Values sizes{{"M", 256}, {"N", 128}, {"K", 64}};
+    CAPTURE(file.name);
+    const ir::LoopProgram loops = lower::lower(scheduled(file, sizes, target.machine), {.machine = target.machine});
+    const ir::LaunchWork work = ir::work_of(loops, {}, ir::Extent::Representative).at(0);
+    const double products = 256.0 * 128 * 64;
+    if (by_tensor_cores)
+      CHECK(work.products == products);
+    else
+      CHECK(work.instructions == doctest::Approx(products / 32).epsilon(0.05));
   }
 }

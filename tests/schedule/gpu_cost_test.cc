@@ -6,6 +6,7 @@
 #include "ir/relations.h"
 #include "schedule/cost/copy_threads.h"
 #include "schedule/cost/gpu_tile.h"
+#include "schedule/cost/launch_price.h"
 #include "schedule/cost/warp_access.h"
 #include "schedule/proof/subscript_value.h"
 #include "support/gpu_machines.h"
@@ -94,6 +95,40 @@ TEST_CASE("what an element says of the iteration that touches it") {
   const ir::Access row = access({f + q});
   CHECK_FALSE(is_value_of_element({{&row, f}}));
   CHECK(is_value_of_element({{&row, (f + q) * 3}}));
+}
+
+TEST_CASE("the price of a launch: what takes longest, and never less than the rates allow") {
+  const Gpu gpu = *gpu_machine("h100")->gpu;
+  const double products = 4096.0 * 4096 * 4096;
+  PricedLaunch product{
+      {.blocks = 1056, .instructions = products / 32, .requests = products / 32 / 16}, 256, 32768, 128};
+  const LaunchPrice whole = price_of(product, gpu);
+  CHECK(std::string(whole.bound) == "instructions");
+  CHECK(whole.seconds >= products / (gpu.multiprocessors * gpu.f32_fma_a_cycle * gpu.clock_ghz * 1e9));
+
+  PricedLaunch few = product;  // on a quarter of the multiprocessors
+  few.work.blocks = 33;
+  CHECK(price_of(few, gpu).seconds == doctest::Approx(4 * whole.seconds).epsilon(0.02));
+  PricedLaunch narrow = product;  // a warp at a time hides nothing
+  narrow.threads = 32;
+  narrow.registers = 255;
+  narrow.shared_bytes = gpu.shared_multiprocessor_bytes;
+  CHECK(std::string(price_of(narrow, gpu).bound) == "multiply-adds");
+  CHECK(price_of(narrow, gpu).seconds > 4 * whole.seconds);
+  PricedLaunch conflicts = product;
+  conflicts.work.wavefronts = 32 * product.work.requests;
+  CHECK(std::string(price_of(conflicts, gpu).bound) == "shared memory");
+
+  const double bytes = 1e9;
+  PricedLaunch copy{{.blocks = 1e5, .requests = bytes / 128, .sectors = bytes / 32}, 256, 0, 16, bytes};
+  CHECK(std::string(price_of(copy, gpu).bound) == "memory");
+  CHECK(price_of(copy, gpu).seconds >= bytes / (gpu.memory_gb_a_second * 1e9));
+  PricedLaunch strided = copy;  // a sector for each thread
+  strided.work.sectors *= 8;
+  CHECK(std::string(price_of(strided, gpu).bound) == "second cache");
+  CHECK(std::string(
+            price_of({{.blocks = 1, .instructions = 10, .requests = 2, .sectors = 8}, 32, 0, 16, 256}, gpu).bound) ==
+        "launch");
 }
 
 }  // namespace polyte::schedule
