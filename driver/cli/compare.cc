@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "driver/cli/reports.h"
+#include "driver/cli/thread_order.h"
 #include "driver/cli/works.h"
 #include "runtime/compare.h"
 #include "runtime/cuda_device.h"
@@ -220,6 +221,8 @@ int run_compare(BenchOptions options) {
   int status = 0;
   const codegen::Target target = target_from(options.verb.target, 0, options.verb.cuda);
   check_emulate(options.verb.emulate, target);
+  options.emulation = emulator_options(options.order, options.verb.emulate);
+  options.emulation.count_accesses = true;
   find_device(options, target);
   std::vector<std::unique_ptr<Work>> works = all_work(options, status);
   const Machine& machine = target.machine;
@@ -257,6 +260,7 @@ void add_compare(const Verb& app) {
   const Verb verb = app.verb("compare", "the same work under several schedulers or scripts, side by side");
   std::shared_ptr<BenchOptions> options = bench_options(verb);
   verb.flag("--emulate", options->verb.emulate, "of a GPU: play its threads on this CPU, check and count every access");
+  add_order_option(verb, options->order);
   verb.example("polyte compare 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=256,n=256,k=256 --schedulers poly,template");
   verb.calls([options, verb] {
     if (verb.is_given("--threads")) options->verb.schedule_threads = options->threads;

@@ -5,6 +5,7 @@
 
 #include "driver/cli/model_options.h"
 #include "driver/cli/scheduling_report.h"
+#include "driver/cli/thread_order.h"
 #include "driver/judge/conformance.h"
 
 namespace polyte::cli {
@@ -18,6 +19,8 @@ struct ConformanceOptions {
   std::vector<std::string> schedulers{"poly"};
   std::string filter = "*", json, junit, target = "cpu:native";
   int jobs = 1;
+  bool emulate = false;
+  std::string order;  // of --emulate
   driver::CaseOptions how;
 };
 
@@ -72,7 +75,10 @@ std::string to_junit(const std::vector<CaseResult>& results) {
 
 int run_conformance(const ConformanceOptions& options) {
   const codegen::Target target = target_from(options.target);
-  check_emulate(options.how.emulate, target);
+  check_emulate(options.emulate, target);
+  driver::CaseOptions how = options.how;
+  const runtime::EmulatorOptions emulation = emulator_options(options.order, options.emulate);
+  if (options.emulate) how.emulator = emulation;
   std::vector<driver::Arm> arms;
   for (const std::string& scheduler : options.schedulers) arms.push_back(*driver::arm_from_string(scheduler));
   const std::vector<std::filesystem::path> cases = driver::find_cases(options.folders, options.filter);
@@ -80,7 +86,7 @@ int run_conformance(const ConformanceOptions& options) {
     throw UserError(ExitStatus::InvalidInput,
                     "no case matches '" + options.filter + "': a case is a folder with model.onnx and test_data_set_*");
   }
-  const std::vector<CaseResult> results = run_cases(cases, arms, target, options.jobs, options.how);
+  const std::vector<CaseResult> results = run_cases(cases, arms, target, options.jobs, how);
   int status = 0;
   for (const CaseResult& r : results) {
     if (r.outcome != CaseOutcome::Fail && r.outcome != CaseOutcome::Error) continue;
@@ -118,7 +124,8 @@ void add_conformance(const Verb& app) {
   verb.option("--jobs", options->jobs, "cases at a time").within(1, 256).shows_default();
   verb.flag("--strict", options->how.strict, "a case of which not all was done as asked is an error");
   verb.option("--target", options->target, kTargetHelp).shows_default();
-  verb.flag("--emulate", options->how.emulate, "of a GPU: play its threads on this CPU, and check every access");
+  verb.flag("--emulate", options->emulate, "of a GPU: play its threads on this CPU, and check every access");
+  add_order_option(verb, options->order);
   verb.example("polyte conformance CASES --scheduler poly,template --json results.json");
   verb.calls([options] { return run_conformance(*options); });
 }

@@ -73,7 +73,7 @@ std::unique_ptr<Work> operator_work(const std::shared_ptr<const ir::Program>& pr
     work->device->run();
   } else {
     work->runner = std::make_unique<driver::OperatorRunner>(*work->op, work->tensors, options.threads);
-    if (work->gpu) work->runner->set_emulation({.count_accesses = true});
+    if (work->gpu) work->runner->set_emulation(options.emulation);
   }
   return work;
 }

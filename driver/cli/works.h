@@ -26,6 +26,8 @@ struct BenchOptions {
   // Of a GPU, what compare decides: whether the work is on a device, is emulated, or is compiled only.
   enum class On { Device, Emulator, Nothing } on = On::Device;
   std::string why_not_measured;
+  std::string order;                   // of --emulate
+  runtime::EmulatorOptions emulation;  // the same, read
 };
 
 // Something that can be run again and again, with what is known of it.

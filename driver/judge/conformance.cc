@@ -139,7 +139,7 @@ std::shared_ptr<const runtime::Artifact> compile_case(graph::Graph graph, const 
                                                       const CaseOptions& how, CaseResult& result, std::string& notes) {
   ModelOptions options;
   options.strict = how.strict;
-  options.emulated = how.emulate;
+  options.emulated = how.emulator.has_value();
   options.arm = result.arm;
   options.jobs = 1;
   options.judge_steps = 20'000;
@@ -162,8 +162,7 @@ void compile_and_compare(const fs::path& folder, const codegen::Target& target, 
   std::optional<runtime::Session> session;
   std::string notes;
   std::vector<std::string> specialised;
-  runtime::SessionOptions how{.threads = 2};
-  if (options.emulate) how.emulator.emplace();
+  const runtime::SessionOptions how{.threads = 2, .emulator = options.emulator};
   for (const fs::path& path : data_sets(folder)) {
     DataSet set;
     frontend::Imported imported = import_for(folder, path, set);

@@ -6,10 +6,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "driver/compile/build_kernel.h"
+#include "runtime/emulator.h"
 #include "runtime/manifest.h"
 
 namespace polyte::driver {
@@ -32,7 +34,8 @@ std::vector<std::filesystem::path> find_cases(const std::vector<std::string>& fo
 
 struct CaseOptions {
   bool strict = false;   // a case of which not all was done as asked is an error
-  bool emulate = false;  // of a GPU: its threads are played on this CPU; a fault is an error
+  // Of a GPU: its threads are played on this CPU; a fault is an error.
+  std::optional<runtime::EmulatorOptions> emulator = {};
 };
 
 // All cases by all arms, `jobs` at a time; results are ordered by case, then as `arms` is.
