@@ -73,8 +73,10 @@ class RegionPlanner {
     return schedule::extent_of(state_, in_nest(loop), loop.name).has_value();
   }
 
-  // The size of a tile that holds all iterations; tiles begin at 0, whatever the loop does.
+  // The size of a tile that holds all iterations; tiles begin at 0, whatever the loop does. None has all of an open
+  // one.
   std::optional<std::int64_t> one_tile(const Loop& loop) const {
+    if (state_.reference->open.contains(loop.name)) return std::nullopt;
     const ir::Ranges ranges = schedule::loop_ranges(state_, in_nest(loop));
     const auto range = ranges.find(loop.name);
     if (range == ranges.end() || !range->second.max || range->second.min.value_or(-1) < 0) return std::nullopt;

@@ -41,14 +41,19 @@ void fall_back(BuiltKernel& kernel, const Machine& machine, Declined why) {
   kernel.notes.push_back(fallback_text(kernel));
 }
 
-void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options) {
+// What a scheduler takes open sizes for: the typical ones, known not to be all, or as if they were.
+enum class OpenSizes { Known, Ignored };
+
+void choose_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options, OpenSizes open) {
   if (options.arm == Arm::Script) {
     POLYTE_CHECK(options.script != nullptr, "the script arm needs a script");
     kernel.script = *options.script;
     return;
   }
   std::vector<std::string> notes;
-  Result<schedule::Script> script = write_script(ir::at_typical(*kernel.program, kernel.typical), options.arm, machine,
+  ir::Program program = ir::at_typical(*kernel.program, kernel.typical);
+  if (open == OpenSizes::Ignored) program.open.clear();
+  Result<schedule::Script> script = write_script(program, options.arm, machine,
                                                  {.keep_order = options.exact,
                                                   .notes = &notes,
                                                   .templates = options.templates.get(),
@@ -78,7 +83,9 @@ void note_idle(BuiltKernel& kernel, const std::vector<std::string>& idle, const 
   kernel.notes.insert(kernel.notes.end(), notes.begin(), notes.end());
 }
 
-schedule::State replay_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options) {
+// nullopt: not all of what was written for typical sizes holds for all.
+std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options,
+                                             OpenSizes open) {
   schedule::ReplayOptions replay_options;
   // What a scheduler of ours wrote is proved once, as a whole; a person is told which line is wrong.
   const bool is_persons = options.arm == Arm::Script || options.templates;
@@ -90,6 +97,7 @@ schedule::State replay_script(BuiltKernel& kernel, const Machine& machine, const
   Result<schedule::State, schedule::Refusal> state =
       is_persons ? schedule::replay(kernel.program, kernel.script, machine, replay_options)
                  : settle_script(kernel.program, kernel.script, machine, replay_options, left_out);
+  if (open == OpenSizes::Ignored && (!state || !left_out.empty())) return std::nullopt;
   for (schedule::RefusedScript& line : left_out) {
     kernel.notes.push_back(said_by(kernel, line.what));
     kernel.refused.push_back(std::move(line));
@@ -245,6 +253,24 @@ Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const
   throw InternalError("a person's script is not written by the compiler");
 }
 
+// Which tiles a GPU gets is asked as if the typical sizes were the only ones: its blocks have guards in any case.
+void schedule_kernel(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options, StageLog& log) {
+  const bool writes = options.arm == Arm::Poly || (options.arm == Arm::Template && !options.templates);
+  const bool may_ignore = machine.gpu && !kernel.program->params.empty() && writes;
+  for (OpenSizes open = may_ignore ? OpenSizes::Ignored : OpenSizes::Known; !kernel.state; open = OpenSizes::Known) {
+    BuiltKernel before = kernel;
+    log.run("schedule", [&] { choose_script(kernel, machine, options, open); });
+    log.run("replay and proof", [&] {
+      if (auto state = replay_script(kernel, machine, options, open)) {
+        kernel.state = std::make_shared<const schedule::State>(*std::move(state));
+        return;
+      }
+      before.times = kernel.times;
+      kernel = std::move(before);
+    });
+  }
+}
+
 BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,
                          const KernelOptions& options) {
   BuiltKernel kernel;
@@ -252,9 +278,7 @@ BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machi
   kernel.asked = options.arm;
   kernel.typical = typical_sizes(*kernel.program, options.typical);
   StageLog log(kernel.times);
-  log.run("schedule", [&] { choose_script(kernel, machine, options); });
-  log.run("replay and proof",
-          [&] { kernel.state = std::make_shared<const schedule::State>(replay_script(kernel, machine, options)); });
+  schedule_kernel(kernel, machine, options, log);
   note_scalar_loops(kernel, machine.gpu.has_value());
   if (options.strict && !options.defer_fallback) refuse_fallbacks({&kernel, 1});
   check_contract(kernel, options);

@@ -33,7 +33,7 @@ struct CaseResult {
 std::vector<std::filesystem::path> find_cases(const std::vector<std::string>& folders, const std::string& filter);
 
 struct CaseOptions {
-  bool strict = false;   // a case of which not all was done as asked is an error
+  bool strict = false;  // a case of which not all was done as asked is an error
   // Of a GPU: its threads are played on this CPU; a fault is an error.
   std::optional<runtime::EmulatorOptions> emulator = {};
 };

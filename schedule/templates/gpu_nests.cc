@@ -120,7 +120,6 @@ class GpuSum {
     filling.staged = kernel_->staged;
     std::vector<std::string> free = in_thread_order(program(), statements_, facts_, ir::free_iterators(update()));
     if (free.empty()) return Decline{"there is one sum"};
-    if (!program().open.empty()) return Decline{"sizes are open"};
     std::int64_t all = 1, threads = kThreads;
     for (const std::string& loop : free) all *= extent(loop);
     while (threads > kFewestThreads && ceil_div(all, threads) < kernel_->machine.gpu->multiprocessors) threads /= 2;
@@ -289,7 +288,6 @@ struct GpuPoints {
   Result<Filling> fill(const TemplateFile& file) const {
     Filling filling;
     filling.staged = kernel->staged;
-    if (!kernel->program.open.empty()) return Decline{"sizes are open"};
     if (const ir::Statement* shared = sharing_elements())
       return Decline{"iterations of " + shared->name + " share elements"};
     Scope& scope = filling.scope;

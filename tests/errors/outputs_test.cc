@@ -178,10 +178,10 @@ TEST_CASE("compare shows a GPU's kernels where no GPU is, and says that nothing 
   CHECK(folder.run(compare + " --order adverse") == 2);
   const std::string nothing = folder.read("nothing.json"), emulated = folder.read("emulated.json");
   for (const std::string& text : {nothing, emulated}) {
-    for (const char* key : {"\"not_measured\"", "\"barriers\": 0", "\"spill_store_bytes\"", "\"predicted\"",
-                            "\"blocks\"", "\"machine_code\"", "\"flops\"", "\"bytes\": 512.0", "\"predicted_least\"",
-                            "\"predicted_time\"", "\"bound\": \"launch\"",
-                            "\"bound\": \"memory\"", "\"nanoseconds\": 0.152"})
+    for (const char* key :
+         {"\"not_measured\"", "\"barriers\": 0", "\"spill_store_bytes\"", "\"predicted\"", "\"blocks\"",
+          "\"machine_code\"", "\"flops\"", "\"bytes\": 512.0", "\"predicted_least\"", "\"predicted_time\"",
+          "\"bound\": \"launch\"", "\"bound\": \"memory\"", "\"nanoseconds\": 0.152"})
       CHECK_MESSAGE(text.find(key) != std::string::npos, key);
     for (const char* key : {"\"real_time\"", "peak_fraction", "ceiling_fraction"})
       CHECK_MESSAGE(text.find(key) == std::string::npos, key);
