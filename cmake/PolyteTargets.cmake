@@ -16,9 +16,10 @@ endfunction()
 
 # polyte_test(folder LABEL unit SOURCES a_test.cc DEPENDS Polyte::ir)
 #   one doctest binary a folder of tests/, polyte_<folder>_test, run by ctest with that label. What it precompiles is
-#   what its libraries need: the driver's headers, the Script's, or doctest's alone.
+#   what its libraries need: the driver's headers, the Script's, or doctest's alone. ALONE: its files are compiled one by
+#   one, for many of their helpers have the same names.
 function(polyte_test name)
-  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "LABEL" "SOURCES;DEPENDS" ${ARGN})
   set(precompiled test)
   if("Polyte::driver" IN_LIST ARG_DEPENDS OR "Polyte::fuzz" IN_LIST ARG_DEPENDS)
     set(precompiled test_driver)
@@ -30,6 +31,10 @@ function(polyte_test name)
   target_compile_options(polyte_${name}_test PRIVATE -O1)  # what is tested is -O2; a third of the build's time is here
   set_target_properties(polyte_${name}_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)  # as polyte_test_main has it
   polyte_precompile(polyte_${name}_test ${precompiled})
+  if(NOT ARG_ALONE)
+    set_target_properties(polyte_${name}_test PROPERTIES
+                          UNITY_BUILD ${POLYTE_BATCHES} UNITY_BUILD_BATCH_SIZE ${POLYTE_BATCH})
+  endif()
   add_test(NAME ${name} COMMAND polyte_${name}_test WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}")
 endfunction()

@@ -189,8 +189,9 @@ void check_contract(const BuiltKernel& kernel, const KernelOptions& options) {
 void ask_about(BuiltKernel& kernel, const ir::LoopProgram& nest, const Machine& machine, const KernelOptions& options) {
   const auto proof = std::ranges::find(kernel.times, "replay and proof", &StageTime::stage);
   const AcceptedSchedule accepted{*kernel.state, kernel.script, options.open, &nest, &kernel.kernel.program};
-  kernel.second_judge = ask_second_judge(
-      accepted, machine, options.judge_steps > 0 ? options.judge_steps : judge_budget(proof->milliseconds));
+  const std::int64_t budget =
+      options.judge_steps > 0 ? options.judge_steps : judge_budget(proof->milliseconds, machine.gpu.has_value());
+  kernel.second_judge = ask_second_judge(accepted, machine, budget);
 }
 
 }  // namespace

@@ -207,11 +207,11 @@ class SecondJudge {
 
 }  // namespace
 
-std::int64_t judge_budget(double proof_milliseconds) {
-  constexpr double kStepsAMillisecond = 200;
+std::int64_t judge_budget(double proof_milliseconds, bool of_gpu) {
+  const double steps_a_millisecond = of_gpu ? 50 : 200;    // threads, copies and barriers are played besides
   constexpr std::int64_t kMost = kLeastJudgeSteps << 12U;  // a few seconds
   std::int64_t budget = kLeastJudgeSteps;
-  while (budget < kMost && 4 * static_cast<double>(budget) <= proof_milliseconds * kStepsAMillisecond) budget *= 4;
+  while (budget < kMost && 4 * static_cast<double>(budget) <= proof_milliseconds * steps_a_millisecond) budget *= 4;
   return budget;
 }
 

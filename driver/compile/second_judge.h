@@ -37,7 +37,7 @@ struct AcceptedSchedule {
 
 // Instances that cost less to execute than a proof of so many milliseconds took: kLeastJudgeSteps times a power of 4,
 // so that a busy machine seldom changes it; never fewer than that many.
-std::int64_t judge_budget(double proof_milliseconds);
+std::int64_t judge_budget(double proof_milliseconds, bool of_gpu);
 inline constexpr std::int64_t kLeastJudgeSteps = 500;
 // Of `polyte check`, whose answer is the verdict alone: the same whatever the machine is doing.
 inline constexpr std::int64_t kPatientJudgeSteps = 20'000;

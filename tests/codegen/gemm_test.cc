@@ -73,7 +73,7 @@ std::string peak_kernel(int lanes, int chains, int trips) {
   return text.str();
 }
 
-Kernel kernel_of(const std::string& text) { return {ir::parse_loop_program(text, "test"), {}}; }
+Kernel parsed_kernel(const std::string& text) { return {ir::parse_loop_program(text, "test"), {}}; }
 
 int spills(const std::string& assembly) {
   std::istringstream lines(assembly);
@@ -114,7 +114,7 @@ TEST_CASE("micro-kernels do not spill") {
     for (const int steps : {1, 2}) {
       CAPTURE(cpu);
       CAPTURE(steps);
-      const Kernel kernel = kernel_of(micro_kernel(tile, steps));
+      const Kernel kernel = parsed_kernel(micro_kernel(tile, steps));
       const std::string assembly = emit_asm({&kernel, 1}, target_for_cpu(cpu));
       CHECK(spills(assembly) == 0);
       CHECK(occurrences(assembly, "vfmadd") == tile.rows * tile.vectors * steps);
@@ -136,7 +136,7 @@ TEST_CASE("bench: the micro-kernel beside the FMA peak") {
   const int lanes = host.machine.lanes(DType::F32);
   const Tile tile{host.machine.vector_registers == 32 ? 14 : 6, 2, 384, lanes};
   const int trips = 4096, chains = 12;
-  const Kernel kernels[] = {kernel_of(micro_kernel(tile, 1)), kernel_of(peak_kernel(lanes, chains, trips))};
+  const Kernel kernels[] = {parsed_kernel(micro_kernel(tile, 1)), parsed_kernel(peak_kernel(lanes, chains, trips))};
   const auto start = std::chrono::steady_clock::now();
   const ObjectCode object = compile(kernels, host);
   const double compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();

@@ -122,11 +122,13 @@ TEST_CASE("a kernel says what its second judge did") {
 }
 
 TEST_CASE("the budget grows with the proof, by steps that a busy machine seldom changes") {
-  CHECK(judge_budget(0) == kLeastJudgeSteps);
-  CHECK(judge_budget(9) == kLeastJudgeSteps);
-  CHECK(judge_budget(10) == 4 * kLeastJudgeSteps);
-  CHECK(judge_budget(39) == 4 * kLeastJudgeSteps);
-  CHECK(judge_budget(1e9) == kLeastJudgeSteps << 12U);
+  CHECK(judge_budget(0, false) == kLeastJudgeSteps);
+  CHECK(judge_budget(9, false) == kLeastJudgeSteps);
+  CHECK(judge_budget(10, false) == 4 * kLeastJudgeSteps);
+  CHECK(judge_budget(39, false) == 4 * kLeastJudgeSteps);
+  CHECK(judge_budget(1e9, false) == kLeastJudgeSteps << 12U);
+  CHECK(judge_budget(39, true) == kLeastJudgeSteps);
+  CHECK(judge_budget(40, true) == 4 * kLeastJudgeSteps);
 }
 
 TEST_CASE("what another rounding makes jump is not compared, what lies beside it is") {

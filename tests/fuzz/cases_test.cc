@@ -16,7 +16,7 @@ using namespace polyte::fuzz;
 
 namespace {
 
-const codegen::Target& test_target() {
+const codegen::Target& shared_target() {
   static const codegen::Target target = codegen::target_for_cpu("x86-64-v3");
   return target;
 }
@@ -63,7 +63,7 @@ TEST_CASE("what fuzzers found stays right") {
     std::ostringstream text;
     text << std::ifstream(file).rdbuf();
     const std::string target = words_after("# target: ", text.str());
-    const Verdict verdict = judge(case_of(text.str()), target.empty() ? test_target() : driver::target_named(target));
+    const Verdict verdict = judge(case_of(text.str()), target.empty() ? shared_target() : driver::target_named(target));
     const std::string refusal = words_after("# refused: ", text.str());
     INFO(verdict.failure);
     INFO(verdict.detail);
@@ -80,14 +80,14 @@ TEST_CASE("what fuzzers found stays right") {
 TEST_CASE("the judge: accepted, refused and justified, malformed") {
   Case c = case_of(std::string(kSum) + "split k by 2\nunroll k.i\n");
   c.program.sizes["N"] = 1;
-  CHECK(judge(c, test_target()).outcome == Outcome::Accepted);
+  CHECK(judge(c, shared_target()).outcome == Outcome::Accepted);
   c.script = case_of(std::string(kSum) + "parallel k\n").script;
-  const Verdict race = judge(c, test_target());
+  const Verdict race = judge(c, shared_target());
   CHECK(race.outcome == Outcome::Illegal);
   CHECK(race.executed);
   CHECK(race.justified);
   c.script = case_of(std::string(kSum) + "split q by 2\n").script;
-  CHECK(judge(c, test_target()).outcome == Outcome::Malformed);
+  CHECK(judge(c, shared_target()).outcome == Outcome::Malformed);
   c.program.text = "program total()\n  out y: i32[1]\n  y[i] = z[i]\n";
-  CHECK(judge(c, test_target()).outcome == Outcome::Failed);
+  CHECK(judge(c, shared_target()).outcome == Outcome::Failed);
 }

@@ -24,7 +24,7 @@ program two(N)
   A: y[i] = x[i] * 2
   B: z[i] = x[i] + 1
 )";
-const char* const kDense = R"(
+const char* const kRowsAdded = R"(
 program dense(M, N, K)
   in    x: f32[M, K]
   const w: f32[K, N]
@@ -95,7 +95,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-std::string loops_of(const std::string& program, const ir::Values& sizes, const std::string& script) {
+std::string scripted_loops(const std::string& program, const ir::Values& sizes, const std::string& script) {
   Machine machine;
   machine.vector_bits = 128;
   return ir::print(lower::lower(scheduled(program, sizes, script), {.machine = machine}));
@@ -117,12 +117,12 @@ TEST_CASE("a rename keeps the tail") {
 
 TEST_CASE("the tail of one nest is not that of another") {
   const ir::Values sizes = {{"N", 10}};
-  const std::string both = loops_of(kTwo, sizes,
-                                    "split A: i by 4   tail mask\nsplit B: i by 4   tail cut\n"
-                                    "vectorize A:i.i\nvectorize B:i.i");
-  const std::string alone = loops_of(kTwo, sizes, "split A: i by 4   tail mask\nvectorize A:i.i");
+  const std::string both = scripted_loops(kTwo, sizes,
+                                          "split A: i by 4   tail mask\nsplit B: i by 4   tail cut\n"
+                                          "vectorize A:i.i\nvectorize B:i.i");
+  const std::string alone = scripted_loops(kTwo, sizes, "split A: i by 4   tail mask\nvectorize A:i.i");
   CHECK(count(both, " if ") == count(alone, " if "));
-  const std::string none = loops_of(kTwo, sizes, "split A: i by 4   tail cut\nvectorize A:i.i");
+  const std::string none = scripted_loops(kTwo, sizes, "split A: i by 4   tail cut\nvectorize A:i.i");
   CHECK(count(alone, " if ") > count(none, " if "));
 }
 
@@ -161,12 +161,13 @@ TEST_CASE("loops that are called as a buffer is keep their own tails") {
 TEST_CASE("a tail goes through fuse and further splits") {
   const ir::Values sizes = {{"M", 10}, {"N", 7}, {"K", 5}};
   const auto shape = [&](const std::string& tail) {
-    return shape_of(scheduled(kDense, sizes, "split y: m by 4   tail " + tail + "\nfuse y:m.i, y:n as w\nunroll y:w"));
+    return shape_of(
+        scheduled(kRowsAdded, sizes, "split y: m by 4   tail " + tail + "\nfuse y:m.i, y:n as w\nunroll y:w"));
   };
   CHECK(shape("mask") != shape("cut"));
   const auto twice = [&](const std::string& tail) {
-    return shape_of(
-        scheduled(kDense, sizes, "split y: m by 8   tail " + tail + "\nsplit y: m.i by 4   tail cut\nunroll y:m.i.o"));
+    return shape_of(scheduled(kRowsAdded, sizes,
+                              "split y: m by 8   tail " + tail + "\nsplit y: m.i by 4   tail cut\nunroll y:m.i.o"));
   };
   CHECK(twice("mask") != twice("cut"));
 }
@@ -193,9 +194,9 @@ TEST_CASE("loops are the same whatever they are called") {
       {kTwo, two, "split A: i by 4   tail mask\nsplit B: i by 4   tail cut\nvectorize A:i.i\nvectorize B:i.i"},
       {kTwo, two, "split i by 4   tail guard\nunroll A:i.i\nunroll B:i.i\ntail B:i.i cut"},
       {kTwo, two, "cut A:i at 3\nvectorize A:i\npeel B:i last"},
-      {kDense, dense, "split m by 4, n by 4, k by 2   tail mask\n" + tiles},
-      {kDense, dense, "split m by 4, n by 4, k by 2   tail cut\n" + tiles},
-      {kDense, dense, "split y: m by 4, n by 4   tail mask\nfuse y:n.o, y:n.i as w\nunroll y:w"}};
+      {kRowsAdded, dense, "split m by 4, n by 4, k by 2   tail mask\n" + tiles},
+      {kRowsAdded, dense, "split m by 4, n by 4, k by 2   tail cut\n" + tiles},
+      {kRowsAdded, dense, "split y: m by 4, n by 4   tail mask\nfuse y:n.o, y:n.i as w\nunroll y:w"}};
   for (const auto& [program, sizes, script] : scripts) {
     CAPTURE(script);
     const schedule::State state = scheduled(program, sizes, script);
