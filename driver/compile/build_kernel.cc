@@ -116,6 +116,24 @@ std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine&
   return schedule::reference_state(kernel.program);
 }
 
+// Which tiles a GPU gets is asked as if the typical sizes were the only ones: its blocks have guards in any case.
+void schedule_kernel(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options, StageLog& log) {
+  const bool writes = options.arm == Arm::Poly || (options.arm == Arm::Template && !options.templates);
+  const bool may_ignore = machine.gpu && !kernel.program->params.empty() && writes;
+  for (OpenSizes open = may_ignore ? OpenSizes::Ignored : OpenSizes::Known; !kernel.state; open = OpenSizes::Known) {
+    BuiltKernel before = kernel;
+    log.run("schedule", [&] { choose_script(kernel, machine, options, open); });
+    log.run("replay and proof", [&] {
+      if (auto state = replay_script(kernel, machine, options, open)) {
+        kernel.state = std::make_shared<const schedule::State>(*std::move(state));
+        return;
+      }
+      before.times = kernel.times;
+      kernel = std::move(before);
+    });
+  }
+}
+
 // Of the Program's own statement; the known extents only, where sizes are open.
 double iterations_of(const schedule::State& state, const schedule::ScheduledStatement& statement) {
   double count = 1;
@@ -252,24 +270,6 @@ Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const
       break;
   }
   throw InternalError("a person's script is not written by the compiler");
-}
-
-// Which tiles a GPU gets is asked as if the typical sizes were the only ones: its blocks have guards in any case.
-void schedule_kernel(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options, StageLog& log) {
-  const bool writes = options.arm == Arm::Poly || (options.arm == Arm::Template && !options.templates);
-  const bool may_ignore = machine.gpu && !kernel.program->params.empty() && writes;
-  for (OpenSizes open = may_ignore ? OpenSizes::Ignored : OpenSizes::Known; !kernel.state; open = OpenSizes::Known) {
-    BuiltKernel before = kernel;
-    log.run("schedule", [&] { choose_script(kernel, machine, options, open); });
-    log.run("replay and proof", [&] {
-      if (auto state = replay_script(kernel, machine, options, open)) {
-        kernel.state = std::make_shared<const schedule::State>(*std::move(state));
-        return;
-      }
-      before.times = kernel.times;
-      kernel = std::move(before);
-    });
-  }
 }
 
 BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,
