@@ -110,7 +110,7 @@ std::shared_ptr<const schedule::TemplateSet> templates_of(const std::string& fol
 
 Outcome<Kernel> compile(const Program& program, const CompileOptions& options) {
   return guarded([&] {
-    const codegen::Target target = driver::target_named(options.target);
+    const codegen::Target target = driver::target_named(options.target, cuda_options(options.gpu));
     schedule::Script script;
     driver::KernelOptions kernel_options;
     kernel_options.arm = arm_of(options.scheduler);

@@ -61,7 +61,7 @@ driver::Arm arm_of(Scheduler scheduler) {
 
 Outcome<ModelReport> compile_model(const std::string& onnx, const std::string& artifact, const ModelOptions& options) {
   return guarded([&] {
-    const codegen::Target target = driver::target_named(options.target);
+    const codegen::Target target = driver::target_named(options.target, cuda_options(options.gpu));
     const driver::ModelOptions driver_opts = driver_options(options);
     frontend::ImportOptions import_options;
     import_options.shapes.insert(options.shapes.begin(), options.shapes.end());

@@ -6,7 +6,8 @@ namespace polyte::api {
 
 struct Network::Impl {
   Impl(const std::string& onnx, const ModelOptions& options, const frontend::ImportOptions& import, int threads)
-      : model(onnx, driver_options(options), driver::target_named(options.target), import, {.threads = threads}) {}
+      : model(onnx, driver_options(options), driver::target_named(options.target, cuda_options(options.gpu)), import,
+              {.threads = threads, .cuda = cuda_options(options.gpu)}) {}
   driver::SpecialisedModel model;
 };
 

@@ -61,15 +61,23 @@ Outcome<Program> build_program(const std::string& name, const std::vector<std::s
 
 enum class Scheduler { Naive, Isl, Poly, Template };
 
+// Which GPU a target "cuda:native" is, and on which a network for a GPU runs: the driver's number, and the driver's
+// library, where it is not libcuda.so.1.
+struct GpuChoice {
+  int device = 0;
+  std::string driver{};
+};
+
 struct CompileOptions {
   Scheduler scheduler = Scheduler::Poly;
   std::string script{};           // Script text (docs/script-text.md): a schedule of your own; empty: the scheduler's
   std::string templates{};        // a folder of your own for Scheduler::Template (docs/templates.md); empty: ours
   Sizes sizes{};                  // the Program's open sizes
   std::string target = "native";  // or as --target names one; the kernel runs in this process
-  bool strict = false;            // what was not done as asked is a failure
-  bool exact = false;             // refuse schedules that change the order of floating-point operations
-  bool second_judge = true;       // what is proved is executed at small sizes too (docs/second-judge.md)
+  GpuChoice gpu{};
+  bool strict = false;       // what was not done as asked is a failure
+  bool exact = false;        // refuse schedules that change the order of floating-point operations
+  bool second_judge = true;  // what is proved is executed at small sizes too (docs/second-judge.md)
 };
 
 // Memory of the caller for one tensor, row-major. T may be const for tensors that are only read.
@@ -168,6 +176,7 @@ struct ModelOptions {
   std::map<std::string, std::vector<std::int64_t>> shapes{};  // binds inputs of symbolic shape, or one symbol: {4}
   std::map<std::string, OpenSize> open{};                     // of symbols that stay open, where not as by default
   std::string target = "native";
+  GpuChoice gpu{};
   bool strict = false;
   bool exact = false;
   bool optimize = true;  // false: neither graph passes nor fusion

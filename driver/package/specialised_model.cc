@@ -96,9 +96,10 @@ std::shared_ptr<const SpecialisedModel::Specialisation> SpecialisedModel::compil
     }
     conditions.push_back(std::move(condition));
   }
-  return std::make_shared<const Specialisation>(Specialisation{
-      std::move(conditions), std::move(imported.specialised),
-      runtime::Session(runtime::Artifact::from_parts(std::move(model.parts)), {.threads = how_.threads})});
+  return std::make_shared<const Specialisation>(
+      Specialisation{std::move(conditions), std::move(imported.specialised),
+                     runtime::Session(runtime::Artifact::from_parts(std::move(model.parts)),
+                                      {.threads = how_.threads, .cuda = how_.cuda})});
 }
 
 std::shared_ptr<const SpecialisedModel::Specialisation> SpecialisedModel::specialise(

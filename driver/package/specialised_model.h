@@ -19,14 +19,16 @@
 
 #include "driver/compile/model.h"
 #include "frontend/onnx_import.h"
+#include "runtime/cuda_options.h"
 #include "runtime/npy.h"
 #include "runtime/session.h"
 
 namespace polyte::driver {
 
 struct SpecialisationOptions {
-  int threads = 0;            // of each session; 0: as many as processors
-  std::size_t most_kept = 8;  // specialisations; the one that was not used for longest goes
+  int threads = 0;              // of each session; 0: as many as processors
+  std::size_t most_kept = 8;    // specialisations; the one that was not used for longest goes
+  runtime::CudaOptions cuda{};  // of a model for a GPU
 };
 
 class SpecialisedModel {

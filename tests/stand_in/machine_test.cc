@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "driver/api/polyte.h"
 #include "driver/compile/describe_target.h"
 #include "driver/compile/machine_file.h"
 #include "runtime/cuda_machine.h"
@@ -59,6 +60,20 @@ TEST_CASE("cuda:native is the GPU, of the driver, that is named") {
   options.device = 5;
   CHECK(problem_of([&] { driver::target_named("cuda:native", options); }) ==
         "6: no CUDA device 5: the driver knows of 2");
+}
+
+TEST_CASE("cuda:native of the C++ API is the GPU that is named") {
+  api::ModelOptions options;
+  options.target = "cuda:native";
+  options.gpu = {1, stand_in_device().driver};
+  const auto report = api::compile_model("examples/digits/digits.onnx", "", options);
+  REQUIRE(report);
+  CHECK(report->groups.at(0).script.find("132 threads") != std::string::npos);
+  options.gpu.device = 5;
+  const auto none = api::compile_model("examples/digits/digits.onnx", "", options);
+  REQUIRE_FALSE(none);
+  CHECK(static_cast<int>(none.error().status) == 6);
+  CHECK(none.error().messages == std::vector<std::string>{"no CUDA device 5: the driver knows of 2"});
 }
 
 TEST_CASE("a machine file says the same, there and back") {
