@@ -7,6 +7,7 @@
 
 #include "schedule/proof/isl_schedule_text.h"
 #include "schedule/script/script_of_times.h"
+#include "tests/schedule/leaks_of_isl.h"
 #include "tests/schedule/schedule_testing.h"
 #include "tests/schedule/trace_pairs.h"
 
@@ -332,6 +333,7 @@ TEST_CASE("the children of a set may come in any order, those of a sequence do n
 }
 
 TEST_CASE("what isl does not read, or the Program does not have, is told with its line") {
+  [[maybe_unused]] const LeaksOfIsl expected;
   CHECK(problem_of(kStencil, "{ S0[t, i] -> [t, 0, i];\n  S1[t, i -> [t] }") ==
         "f.isl:2: expected isl's union map, a statement and its time: { S[i, j] -> [i, 0, j]; T[i] -> [i, 1, 0] }");
   CHECK(problem_of(kStencil, "schedule s/1") ==
@@ -363,6 +365,7 @@ TEST_CASE("what isl does not read, or the Program does not have, is told with it
 }
 
 TEST_CASE("texts with bytes changed are read or refused, never more") {
+  [[maybe_unused]] const LeaksOfIsl expected;
   const std::string good = "[T, N] -> { S0[t, i] -> [floor(t/2), 2t + i, 0] : i > 0; S1[t, i] -> [t, 2t + i, 1] }";
   const std::string tree = isl_schedule_text(reference_state(open_program(kStencil)));
   std::mt19937 random(17);

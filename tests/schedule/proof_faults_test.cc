@@ -1,12 +1,9 @@
 // The end-to-end criterion on States with planted faults: rows, domains, accesses and children changed behind the
 // primitives' backs. Each fault is refused with an instance; random mutants are judged by execution besides.
-#if defined(POLYTE_ADDRESS_SANITIZER)
-#include <sanitizer/lsan_interface.h>
-#endif
-
 #include <random>
 
 #include "schedule/proof/prover.h"
+#include "tests/schedule/leaks_of_isl.h"
 #include "tests/schedule/schedule_testing.h"
 
 namespace polyte::schedule {
@@ -280,13 +277,6 @@ TEST_CASE("a statement that loses instances is found") {
   update.body.domain.push_back(ir::less_than(ir::Affine::symbol("k"), 9));
   CHECK_THROWS_AS(verdict(state), InternalError);
 }
-
-// isl itself loses what it holds where its quota ends inside isl_basic_map_intersect.
-struct LeaksOfIsl {
-#if defined(POLYTE_ADDRESS_SANITIZER)
-  __lsan::ScopedDisabler disabler;
-#endif
-};
 
 TEST_CASE("a budget that is spent anywhere decides nothing, and is asked again") {
   [[maybe_unused]] const LeaksOfIsl expected;
