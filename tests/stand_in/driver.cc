@@ -324,12 +324,11 @@ int cuModuleLoadData(Module** module, const void* image) {
   });
 }
 int cuModuleUnload(Module* module) { return destroy("cuModuleUnload", module); }
-// Functions stay as long as the process: there are few.
-int cuModuleGetFunction(Function** function, const Module* module, const char* name) {
+int cuModuleGetFunction(Function** function, Module* module, const char* name) {
   return entry("cuModuleGetFunction", [&]() -> int {
     const void* description = module->library->find(std::string(name) + POLYTE_LAUNCH_SUFFIX);
     if (description == nullptr) return kNotFound;
-    *function = new Function{static_cast<const polyte_launch*>(description)};  // NOLINT
+    *function = &module->functions.emplace_back(Function{static_cast<const polyte_launch*>(description)});
     return kSuccess;
   });
 }

@@ -45,13 +45,14 @@ struct Stream {
   std::optional<Graph> capture;  // while it is captured
 };
 
-struct Module {
-  std::unique_ptr<runtime::SharedLibrary> library;
-};
-
 struct Function {
   const polyte_launch* description = nullptr;
   int64_t shared_limit = 48 * 1024;
+};
+
+struct Module {
+  std::unique_ptr<runtime::SharedLibrary> library;
+  std::deque<Function> functions = {};  // that were asked for: they go with it
 };
 
 class Driver {
