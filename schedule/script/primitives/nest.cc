@@ -133,7 +133,13 @@ void collect_region(const std::vector<ir::Item>& items, const ir::Program& progr
   }
 }
 
-// A statement of an ordered region that the nest leaves behind has lost the loop that ordered it.
+bool share_a_loop(const Tree& tree, const std::string& a, const std::string& b) {
+  const std::vector<const Loop*> of_a = path_to(tree, a), of_b = path_to(tree, b);
+  return !of_a.empty() && !of_b.empty() && of_a.front()->id == of_b.front()->id;
+}
+
+// A statement of an ordered region that the nest leaves behind has lost the loop that ordered it, where it had it
+// together with those that go.
 void check_regions(const State& state, const Names& named, Names& problems) {
   for (const ir::Item& item : state.basis->order) {
     const ir::Region* region = std::get_if<ir::Region>(&item);
@@ -144,9 +150,12 @@ void check_regions(const State& state, const Names& named, Names& problems) {
     for (const std::string& s : inside)
       for (const ScheduledStatement& part : state.statements)
         if (part.reference == s) now.push_back(part.body.name);
-    const bool some = std::any_of(now.begin(), now.end(), [&](const std::string& s) { return has(named, s); });
+    const auto is_left = [&](const std::string& s) {
+      return std::ranges::any_of(
+          now, [&](const std::string& other) { return has(named, other) && share_a_loop(state.tree, s, other); });
+    };
     for (const std::string& s : now)
-      if (some && !has(named, s))
+      if (!has(named, s) && is_left(s))
         problems.push_back(s + " is in the ordered region " + region->iterator +
                            " with statements of this nest: place it too");
   }
