@@ -30,14 +30,14 @@ class WarpRunner {
       if (const auto at = slots.find(name); at != slots.end()) values_[at->second].fill(size);
   }
 
-  std::vector<std::vector<MemoryAccess>> launches;
-  std::vector<LaunchWork> work;
+  std::vector<WalkedLaunch> launches;
 
   // Outside of blocks: one value for all.
   void host(const WarpStep& step, const std::map<const WarpStep*, std::size_t>& numbers) {
     if (step.kind == WarpStep::Loop && step.loop_kind == LoopKind::Block) {
       current_ = &found_[numbers.at(&step)];
       done_ = &work_[numbers.at(&step)];
+      done_->launches += weight_;
       return blocks(step);
     }
     const auto below = [&] {
@@ -51,9 +51,8 @@ class WarpRunner {
   void finish(std::size_t count) {
     launches.resize(count);
     for (const auto& [number, accesses] : found_)
-      for (const auto& [key, access] : accesses) launches[number].push_back(access);
-    work.resize(count);
-    for (const auto& [number, done] : work_) work[number] = done;
+      for (const auto& [key, access] : accesses) launches[number].accesses.push_back(access);
+    for (const auto& [number, done] : work_) launches[number].work = done;
   }
 
  private:
@@ -231,26 +230,18 @@ void number_launches(const WarpStep& step, std::map<const WarpStep*, std::size_t
   for (const WarpStep& child : step.body) number_launches(child, numbers);
 }
 
-WarpRunner walked(const LoopProgram& program, const Values& sizes, Extent extent) {
+}  // namespace
+
+std::vector<WalkedLaunch> launches_of(const LoopProgram& program, const Values& sizes, Extent extent) {
   for (const std::string& param : program.params)
-    POLYTE_CHECK(sizes.contains(param), "a walk of launches: no value of '" + param + "'");
+    POLYTE_CHECK(sizes.contains(param), "launches_of: no value of '" + param + "'");
   const WarpSteps steps = warp_steps(program);
   std::map<const WarpStep*, std::size_t> numbers;
   number_launches(steps.root, numbers);
   WarpRunner runner(steps.slots, sizes, extent);
   runner.host(steps.root, numbers);
   runner.finish(numbers.size());
-  return runner;
-}
-
-}  // namespace
-
-std::vector<std::vector<MemoryAccess>> memory_of(const LoopProgram& program, const Values& sizes, Extent extent) {
-  return walked(program, sizes, extent).launches;
-}
-
-std::vector<LaunchWork> work_of(const LoopProgram& program, const Values& sizes, Extent extent) {
-  return walked(program, sizes, extent).work;
+  return std::move(runner.launches);
 }
 
 }  // namespace polyte::ir

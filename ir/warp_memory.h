@@ -1,7 +1,7 @@
 // What a GPU's warps do and what their accesses cost in memory, told from the loops alone: every affine subscript is
 // evaluated for the 32 threads of a warp.
 //
-//   for (const MemoryAccess& a : memory_of(loops, {}, Extent::Representative).at(0)) ...
+//   for (const MemoryAccess& a : launches_of(loops, {}, Extent::Representative).at(0).accesses) ...
 //   // {"acc.update", "x.c", read, shared, 4 bytes, 2.0 wavefronts a request, ideal 1}
 //
 // Shared memory: 32 banks of 4 bytes; threads that read one word share it, different words of one bank take turns, a
@@ -35,21 +35,25 @@ struct MemoryAccess {
 // threads, 64 of those inside; where a loop of the host or of blocks runs, its first.
 enum class Extent { All, Representative };
 
-// For Flat loops of a GPU; one list a loop of blocks that no other one contains, in program order. `sizes` gives every
-// parameter.
-std::vector<std::vector<MemoryAccess>> memory_of(const LoopProgram& program, const Values& sizes, Extent extent);
-
-// All that one launch does, its warps together. Of iterations that Representative leaves out it takes those that it
-// walks as examples.
+// All that the warps of a loop of blocks do, each time that the host launches it. Of iterations that Representative
+// leaves out it takes those that it walks as examples.
 struct LaunchWork {
-  double blocks = 0;
+  double launches = 0;
+  double blocks = 0;        // of all launches, as is what follows
   double instructions = 0;  // of arithmetic, outside of tensor cores
-  double products = 0;      // multiply-adds of tensor cores
+  double products = 0;      // multiply-adds of tensor cores; those of n bits for n / 16
   double requests = 0;      // of warps to memory
   double wavefronts = 0;    // of shared memory
   double sectors = 0;       // of global memory; an access whose subscript is read takes one a thread
 };
 
-std::vector<LaunchWork> work_of(const LoopProgram& program, const Values& sizes, Extent extent);  // a launch each
+struct WalkedLaunch {
+  std::vector<MemoryAccess> accesses;
+  LaunchWork work;
+};
+
+// For Flat loops of a GPU; one a loop of blocks that no other one contains, in program order. `sizes` gives every
+// parameter.
+std::vector<WalkedLaunch> launches_of(const LoopProgram& program, const Values& sizes, Extent extent);
 
 }  // namespace polyte::ir

@@ -42,7 +42,8 @@ struct WarpStep {
   SlotValue place;
   std::vector<SlotTest> tests;              // and of a Branch
   std::shared_ptr<const bool> overwritten;  // at once, by the same thread: it is left out
-  // Work: what a thread computes where it comes by, in instructions; of a warp, multiply-adds of tensor cores
+  // Work: what a thread computes where it comes by, in instructions; of a warp, multiply-adds of tensor cores in 16
+  // bits
   double instructions = 0, products = 0;
   // Loop
   LoopKind loop_kind = LoopKind::Serial;

@@ -52,7 +52,7 @@ std::string predicted_memory(const ir::LoopProgram& program) {
                                            " is open, which accesses go where depends on it: give --shape");
   std::string text;
   int number = 0;
-  for (const std::vector<ir::MemoryAccess>& launch : ir::memory_of(program, {}, ir::Extent::Representative)) {
+  for (const auto& [launch, work] : ir::launches_of(program, {}, ir::Extent::Representative)) {
     text += "launch " + std::to_string(number++) + ", a warp's access\n";
     std::vector<Row> rows;
     for (const ir::MemoryAccess& a : launch) {

@@ -7,6 +7,7 @@
 
 #include "codegen/nvptx/assembler.h"
 #include "driver/cli/cli.h"
+#include "support/checked.h"
 #include "support/error.h"
 
 namespace polyte::cli {
@@ -56,24 +57,18 @@ void find_launches(const ir::Stmt& s, std::vector<Launch>& launches) {
 
 // Of the buffers that a launch touches, each once.
 double bytes_in_memory(const ir::LoopProgram& program, const std::vector<ir::MemoryAccess>& accesses) {
-  std::map<std::string, double> bytes;
-  for (const ir::Buffer& b : program.buffers) {
-    double size = size_in_bytes(b.dtype);
-    for (const ir::Affine& extent : b.shape) size *= static_cast<double>(extent.constant());
-    bytes[b.name] = size;
-  }
+  std::map<std::string, std::int64_t> bytes;
+  for (const ir::Buffer& b : program.buffers)
+    bytes[b.name] = checked_mul(size_in_bytes(b.dtype), checked_product(ir::constant_shape(b)));
   ir::for_each_stmt(program.body, [&](const ir::Stmt& s) {
-    const auto* alloc = std::get_if<ir::Alloc>(&s->op);
-    if (alloc == nullptr) return;
-    double size = size_in_bytes(alloc->buffer.dtype);
-    for (const std::int64_t extent : alloc->buffer.shape) size *= static_cast<double>(extent);
-    bytes[alloc->buffer.name] = size;
+    if (const auto* alloc = std::get_if<ir::Alloc>(&s->op))
+      bytes[alloc->buffer.name] = checked_mul(size_in_bytes(alloc->buffer.dtype), checked_product(alloc->buffer.shape));
   });
   std::set<std::string> touched;
   for (const ir::MemoryAccess& a : accesses)
     if (!a.shared) touched.insert(a.buffer);
   double sum = 0;
-  for (const std::string& name : touched) sum += bytes[name];
+  for (const std::string& name : touched) sum += static_cast<double>(bytes.at(name));
   return sum;
 }
 
@@ -238,13 +233,12 @@ GpuFigures gpu_figures(const driver::BuiltKernel& kernel, const codegen::Target&
   figures.machine_code_ms = milliseconds_since(start);
   if (!kernel.kernel.program.params.empty()) return figures;  // where accesses go depends on what is open
   const ir::LoopProgram& program = kernel.kernel.program;
-  const auto accesses = ir::memory_of(program, {}, ir::Extent::Representative);
-  const auto work = ir::work_of(program, {}, ir::Extent::Representative);
-  for (std::size_t i = 0; i < std::min(accesses.size(), figures.launches.size()); ++i) {
+  const std::vector<ir::WalkedLaunch> walked = ir::launches_of(program, {}, ir::Extent::Representative);
+  for (std::size_t i = 0; i < std::min(walked.size(), figures.launches.size()); ++i) {
     Launch& launch = figures.launches[i];
-    launch.accesses = accesses[i];
-    launch.price = schedule::price_of({work[i], launch.threads, launch.shared_bytes, launch.registers.value_or(0),
-                                       bytes_in_memory(program, launch.accesses)},
+    launch.accesses = walked[i].accesses;
+    launch.price = schedule::price_of({walked[i].work, launch.threads, launch.shared_bytes,
+                                       launch.registers.value_or(0), bytes_in_memory(program, launch.accesses)},
                                       *target.machine.gpu);
   }
   return figures;

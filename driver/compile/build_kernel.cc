@@ -1,6 +1,7 @@
 #include "driver/compile/build_kernel.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "driver/compile/settle_script.h"
 #include "driver/compile/storage_facts.h"
@@ -97,7 +98,11 @@ std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine&
   Result<schedule::State, schedule::Refusal> state =
       is_persons ? schedule::replay(kernel.program, kernel.script, machine, replay_options)
                  : settle_script(kernel.program, kernel.script, machine, replay_options, left_out);
-  if (open == OpenSizes::Ignored && (!state || !left_out.empty())) return std::nullopt;
+  if (open == OpenSizes::Ignored && (!state || !left_out.empty())) {
+    if (!state) left_out.push_back({"the whole script, for the typical sizes", kernel.script, state.error()});
+    std::ranges::move(left_out, std::back_inserter(kernel.refused));
+    return std::nullopt;
+  }
   for (schedule::RefusedScript& line : left_out) {
     kernel.notes.push_back(said_by(kernel, line.what));
     kernel.refused.push_back(std::move(line));
@@ -129,6 +134,8 @@ void schedule_kernel(BuiltKernel& kernel, const Machine& machine, const KernelOp
         return;
       }
       before.times = kernel.times;
+      before.refused = std::move(kernel.refused);
+      before.notes.push_back(said_by(kernel, "what it wrote for the typical sizes does not hold for all: asked again"));
       kernel = std::move(before);
     });
   }
@@ -205,7 +212,8 @@ void check_contract(const BuiltKernel& kernel, const KernelOptions& options) {
 }
 
 void ask_about(BuiltKernel& kernel, const ir::LoopProgram& nest, const Machine& machine, const KernelOptions& options) {
-  const auto proof = std::ranges::find(kernel.times, "replay and proof", &StageTime::stage);
+  const auto proof = std::find_if(kernel.times.rbegin(), kernel.times.rend(),
+                                  [](const StageTime& time) { return time.stage == "replay and proof"; });
   const AcceptedSchedule accepted{*kernel.state, kernel.script, options.open, &nest, &kernel.kernel.program};
   const std::int64_t budget =
       options.judge_steps > 0 ? options.judge_steps : judge_budget(proof->milliseconds, machine.gpu.has_value());

@@ -32,22 +32,23 @@ double blocks_at_once(const PricedLaunch& launch, const Gpu& gpu) {
 }  // namespace
 
 LaunchPrice price_of(const PricedLaunch& launch, const Gpu& gpu) {
-  const ir::LaunchWork& work = launch.work;
-  if (work.blocks <= 0 || gpu.multiprocessors <= 0 || gpu.clock_ghz <= 0) return {};
+  const ir::LaunchWork& work = launch.work;  // of all launches; blocks and what is said below are of one
+  const double launches = std::max(work.launches, 1.0), blocks = work.blocks / launches;
+  if (blocks <= 0 || gpu.multiprocessors <= 0 || gpu.clock_ghz <= 0) return {};
   // The busiest multiprocessor has so many blocks, so many of them at a time.
-  const double busy = std::ceil(work.blocks / gpu.multiprocessors);
+  const double busy = std::ceil(blocks / gpu.multiprocessors);
   const double at_once = std::min(busy, blocks_at_once(launch, gpu));
   const double warps = at_once * std::ceil(static_cast<double>(launch.threads) / kWarp);
-  const double share = busy / work.blocks;  // of all work
+  const double share = busy / work.blocks;  // of the work of all
   const double arithmetic_rate = std::min(gpu.f32_fma_a_cycle / kWarp, warps / kArithmeticLatency);
   const double issue_rate = std::min(kSchedulers, warps);
   const double in_flight = warps * kRequestsUnderWay * kWarp * 4 / kMemoryLatency;
-  const double multiprocessors = std::min(work.blocks, static_cast<double>(gpu.multiprocessors));
+  const double multiprocessors = std::min(blocks, static_cast<double>(gpu.multiprocessors));
   const double second_cache = std::min(
       {kMostFromSecondCache, second_cache_bytes_a_cycle(gpu) * gpu.multiprocessors / multiprocessors, in_flight});
   const double products = gpu.bf16_tensor_fma_a_cycle > 0 ? work.products * share / gpu.bf16_tensor_fma_a_cycle : 0;
   const auto bytes_a_sector = static_cast<double>(kSectorBytes);
-  const double bytes = std::min(launch.bytes, work.sectors * bytes_a_sector);
+  const double bytes = std::min(launch.bytes, work.sectors / launches * bytes_a_sector);
   const double memory = gpu.memory_gb_a_second > 0 ? bytes / gpu.memory_gb_a_second * gpu.clock_ghz : 0;
   struct Unit {
     const char* name;
@@ -64,7 +65,7 @@ LaunchPrice price_of(const PricedLaunch& launch, const Gpu& gpu) {
   const double arithmetic = work.instructions * share / arithmetic_rate;
   if (arithmetic >= slowest.cycles) slowest = {"multiply-adds", arithmetic};
   const double working = slowest.cycles + kOverlap * others;
-  return {(working + kLaunch) / gpu.clock_ghz * 1e-9, working > kLaunch ? slowest.name : "launch"};
+  return {launches * (working + kLaunch) / gpu.clock_ghz * 1e-9, working > kLaunch ? slowest.name : "launch"};
 }
 
 }  // namespace polyte::schedule

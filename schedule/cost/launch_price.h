@@ -23,7 +23,7 @@ struct PricedLaunch {
 };
 
 struct LaunchPrice {
-  double seconds = 0;
+  double seconds = 0;            // of all launches, one after the other
   const char* bound = "launch";  // what takes longest
 };
 

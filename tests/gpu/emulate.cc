@@ -130,7 +130,7 @@ std::string line_of(const std::string& kernel, const Access& a) {
 Traffic traffic_of(const ir::LoopProgram& loops, const ir::Environment& inputs, Memory memory) {
   Traffic result;
   int number = 0;
-  for (const auto& launch : ir::memory_of(loops, {}, ir::Extent::All)) {
+  for (const auto& [launch, work] : ir::launches_of(loops, {}, ir::Extent::All)) {
     const std::string kernel = loops.name + "_launch" + std::to_string(number++);
     for (const ir::MemoryAccess& a : launch)
       if (a.known) result.predicted += line_of(kernel, a);

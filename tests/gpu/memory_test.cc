@@ -39,17 +39,16 @@ TEST_CASE("memory: what is walked stands for the whole launch") {
     for (const ir::Values& sizes : file.sizes) {
       CAPTURE(file.name);
       const ir::LoopProgram loops = lower::lower(scheduled(file, sizes, target.machine), {.machine = target.machine});
-      const std::vector<ir::LaunchWork> all = ir::work_of(loops, {}, ir::Extent::All);
-      const std::vector<ir::LaunchWork> some = ir::work_of(loops, {}, ir::Extent::Representative);
+      const auto all = ir::launches_of(loops, {}, ir::Extent::All);
+      const auto some = ir::launches_of(loops, {}, ir::Extent::Representative);
       REQUIRE(all.size() == some.size());
-      double requests = 0;
-      for (const auto& launch : ir::memory_of(loops, {}, ir::Extent::All))
-        for (const ir::MemoryAccess& a : launch) requests += static_cast<double>(a.requests);
-      double whole = 0, estimated = 0;
+      double requests = 0, whole = 0, estimated = 0;
       for (std::size_t i = 0; i < all.size(); ++i) {
-        CHECK(some[i].blocks == doctest::Approx(all[i].blocks));
-        whole += all[i].requests;
-        estimated += some[i].requests;
+        CHECK(some[i].work.launches == all[i].work.launches);  // jacobi has one in each step
+        CHECK(some[i].work.blocks == doctest::Approx(all[i].work.blocks));
+        for (const ir::MemoryAccess& a : all[i].accesses) requests += static_cast<double>(a.requests);
+        whole += all[i].work.requests;
+        estimated += some[i].work.requests;
       }
       CHECK(whole == requests);
       // The first block is a whole one, the last may be the rest of a tile; the first steps may copy less than others.
@@ -62,15 +61,15 @@ TEST_CASE("memory: what is walked stands for the whole launch") {
 TEST_CASE("memory: the work of products is their multiply-adds") {
   const codegen::Target target = polyte::gpu::testing::gpu("h100");
   for (const KernelFile& file : kernel_files()) {
-    const bool by_tensor_cores = file.name == "mma_tile";
+    const bool by_tensor_cores = file.name == "mma_tile" || file.name == "mma_bytes" || file.name == "mma_words";
     if (file.name != "mm_tiles" && !by_tensor_cores) continue;
     ir::Values sizes{{"M", 256}, {"N", 128}, {"K", 64}};
     CAPTURE(file.name);
     const ir::LoopProgram loops = lower::lower(scheduled(file, sizes, target.machine), {.machine = target.machine});
-    const ir::LaunchWork work = ir::work_of(loops, {}, ir::Extent::Representative).at(0);
+    const ir::LaunchWork work = ir::launches_of(loops, {}, ir::Extent::Representative).at(0).work;
     const double products = 256.0 * 128 * 64;
     if (by_tensor_cores)
-      CHECK(work.products == products);
+      CHECK(work.products == products * (file.name == "mma_bytes" ? 0.5 : file.name == "mma_words" ? 2 : 1));
     else
       CHECK(work.instructions == doctest::Approx(products / 32).epsilon(0.05));
   }

@@ -44,6 +44,12 @@ bool is_on_one_thread(const driver::BuiltKernel& kernel) {
                              [](const std::string& note) { return note.find("on one thread") != std::string::npos; });
 }
 
+bool was_asked_again(const driver::BuiltKernel& kernel) {
+  return !kernel.refused.empty() && std::ranges::any_of(kernel.notes, [](const std::string& note) {
+    return note.find("asked again") != std::string::npos;
+  });
+}
+
 bool has_shared_memory(const driver::BuiltKernel& kernel) {
   return schedule::print(kernel.script).find(" in shared") != std::string::npos;
 }
@@ -84,6 +90,8 @@ TEST_CASE("open sizes on a GPU: the tiles of closed ones, proved for all sizes, 
       // Ordered regions have no template.
       CHECK(kernel.declined.has_value() == (example.file == "lstm_cell" && arm == driver::Arm::Template));
       if (!kernel.declined) CHECK_FALSE(is_on_one_thread(kernel));
+      // A tile that holds all steps of an ordered loop is none where they may be more.
+      CHECK(was_asked_again(kernel) == (example.file == "lstm_cell" && arm == driver::Arm::Poly));
       CHECK(has_shared_memory(kernel) >= example.in_shared);
       for (const std::int64_t size : {1, 5, 67}) check_at(kernel, size);
     }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kLine = 64;  // elements of 16 bits in 128 bytes
 
-std::string digits(int n) { return std::to_string(n); }
+std::string text_of(int n) { return std::to_string(n); }
 
 // An operand of `side` by k: in lines of 64 of k, or in lines of 64 of the side.
 struct Operand {
@@ -33,14 +33,14 @@ std::string staged(const Operand& x, int threads, bool padded) {
   if (x.is_cut()) text += " layout (k, " + x.side + ") [" + x.side + "//64, k, " + x.side + "%64]";
   text += " copy " + x.rows() + (x.is_cut() ? " > " + lines : "") + " > " + line + " > " + copy + "\n";
   if (padded) {
-    text += "pad " + x.name + ": " + x.name + "." + x.side + " to " + digits(x.length) + "\n";
+    text += "pad " + x.name + ": " + x.name + "." + x.side + " to " + text_of(x.length) + "\n";
     text += "pad " + x.name + ": " + x.name + ".k to 64\n";
   }
   text += "swizzle " + x.name + " by 8\n";
   text += "split " + copy + ": " + line + " by 8\n";
   if (x.is_cut()) text += "fuse " + copy + ": " + lines + ", " + line + ".o as c\n";
   text += "fuse " + copy + ": " + x.rows() + ", " + (x.is_cut() ? "c" : line + ".o") + " as e\n";
-  text += "split " + copy + ": e by " + digits(threads) + "\n";
+  text += "split " + copy + ": e by " + text_of(threads) + "\n";
   text += "vectorize " + copy + ": " + line + ".i\n";
   return text + "bind " + copy + ": e.i to thread\n";
 }
@@ -61,8 +61,8 @@ KernelFile drawn_group(unsigned seed) {
                  (w.k_inmost ? "w[n, k]" : "w[k, n]") + ")\n  y[m, n] = max(acc[m, n] + b[n], 0)\n";
   const std::string nest = "m.i.o > [n.i.o] > m.i.i > n.i.i > ";
   std::string text = "schedule gpu/1 for mm  f32  reassoc k\n";
-  text += "split m by " + digits(x.length) + ", n by " + digits(w.length) + ", k by 64\n";
-  text += "split m.i by 16, n.i by " + digits(columns) + ", k.i by 16\n";
+  text += "split m by " + text_of(x.length) + ", n by " + text_of(w.length) + ", k by 64\n";
+  text += "split m.i by 16, n.i by " + text_of(columns) + ", k.i by 16\n";
   text += "nest block m.o > block n.o > { " + nest + "acc.init; k.o > m.i.o > " +
           draw.of<std::string>({"[k.i.o] > [n.i.o]", "k.i.o > [n.i.o]", "[n.i.o] > [k.i.o]"}) +
           " > m.i.i > n.i.i > k.i.i > acc.update; " + nest + "y }\n";
@@ -71,7 +71,7 @@ KernelFile drawn_group(unsigned seed) {
   for (const char* statement : {"acc.init", "acc.update", "y"})
     text += std::string("bind ") + statement + ": m.i.o to warp\n";
   if (draw.chance(60)) text += "pipeline x, w at acc.update:k.o depth " + draw.of<std::string>({"2", "3"}) + "\n";
-  text += "tensorize acc.update: m.i.i with wgmma_" + type + "_m64n" + digits(columns) + "k16\n";
+  text += "tensorize acc.update: m.i.i with wgmma_" + type + "_m64n" + text_of(columns) + "k16\n";
   file.script = text;
   return file;
 }

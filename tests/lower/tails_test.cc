@@ -24,7 +24,7 @@ program two(N)
   A: y[i] = x[i] * 2
   B: z[i] = x[i] + 1
 )";
-const char* const kRowsAdded = R"(
+const char* const kDenseLayer = R"(
 program dense(M, N, K)
   in    x: f32[M, K]
   const w: f32[K, N]
@@ -162,11 +162,11 @@ TEST_CASE("a tail goes through fuse and further splits") {
   const ir::Values sizes = {{"M", 10}, {"N", 7}, {"K", 5}};
   const auto shape = [&](const std::string& tail) {
     return shape_of(
-        scheduled(kRowsAdded, sizes, "split y: m by 4   tail " + tail + "\nfuse y:m.i, y:n as w\nunroll y:w"));
+        scheduled(kDenseLayer, sizes, "split y: m by 4   tail " + tail + "\nfuse y:m.i, y:n as w\nunroll y:w"));
   };
   CHECK(shape("mask") != shape("cut"));
   const auto twice = [&](const std::string& tail) {
-    return shape_of(scheduled(kRowsAdded, sizes,
+    return shape_of(scheduled(kDenseLayer, sizes,
                               "split y: m by 8   tail " + tail + "\nsplit y: m.i by 4   tail cut\nunroll y:m.i.o"));
   };
   CHECK(twice("mask") != twice("cut"));
@@ -194,9 +194,9 @@ TEST_CASE("loops are the same whatever they are called") {
       {kTwo, two, "split A: i by 4   tail mask\nsplit B: i by 4   tail cut\nvectorize A:i.i\nvectorize B:i.i"},
       {kTwo, two, "split i by 4   tail guard\nunroll A:i.i\nunroll B:i.i\ntail B:i.i cut"},
       {kTwo, two, "cut A:i at 3\nvectorize A:i\npeel B:i last"},
-      {kRowsAdded, dense, "split m by 4, n by 4, k by 2   tail mask\n" + tiles},
-      {kRowsAdded, dense, "split m by 4, n by 4, k by 2   tail cut\n" + tiles},
-      {kRowsAdded, dense, "split y: m by 4, n by 4   tail mask\nfuse y:n.o, y:n.i as w\nunroll y:w"}};
+      {kDenseLayer, dense, "split m by 4, n by 4, k by 2   tail mask\n" + tiles},
+      {kDenseLayer, dense, "split m by 4, n by 4, k by 2   tail cut\n" + tiles},
+      {kDenseLayer, dense, "split y: m by 4, n by 4   tail mask\nfuse y:n.o, y:n.i as w\nunroll y:w"}};
   for (const auto& [program, sizes, script] : scripts) {
     CAPTURE(script);
     const schedule::State state = scheduled(program, sizes, script);

@@ -119,6 +119,10 @@ TEST_CASE("the price of a launch: what takes longest, and never less than the ra
   conflicts.work.wavefronts = 32 * product.work.requests;
   CHECK(std::string(price_of(conflicts, gpu).bound) == "shared memory");
 
+  PricedLaunch often = product;  // the same work by one launch in each step of a loop
+  often.work.launches = 1024;
+  CHECK(price_of(often, gpu).seconds > 5 * whole.seconds);
+
   const double bytes = 1e9;
   PricedLaunch copy{{.blocks = 1e5, .requests = bytes / 128, .sectors = bytes / 32}, 256, 0, 16, bytes};
   CHECK(std::string(price_of(copy, gpu).bound) == "memory");
