@@ -43,6 +43,10 @@ bool Affine::uses(const std::string& symbol) const {
   });
 }
 
+bool Affine::has_division() const {
+  return std::any_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.atom.div != nullptr; });
+}
+
 void Affine::collect_symbols(std::set<std::string>& into) const {
   for (const Term& term : terms_) {
     if (term.atom.div) {

@@ -46,6 +46,7 @@ class Affine {
   std::optional<std::string> as_symbol() const;               // the name, where the value is just that symbol
   std::int64_t coefficient(const std::string& symbol) const;  // of the plain symbol; inside divisions not counted
   bool uses(const std::string& symbol) const;                 // also inside divisions
+  bool has_division() const;
   void collect_symbols(std::set<std::string>& into) const;
 
   friend Affine operator+(const Affine& a, const Affine& b);

@@ -16,10 +16,6 @@ using ir::Truth;
 
 namespace {
 
-bool has_division(const Affine& e) {
-  return std::any_of(e.terms().begin(), e.terms().end(), [](const Term& t) { return t.atom.div != nullptr; });
-}
-
 std::int64_t coefficient_of(const Affine& e, const ir::Atom& atom) {
   for (const Term& term : e.terms())
     if (term.atom == atom) return term.coefficient;
@@ -139,7 +135,7 @@ Affine drop_small_part(const Affine& numerator, std::int64_t denominator, const 
 }  // namespace
 
 Affine Facts::simplify(const Affine& e) const {
-  if (fixed_ == 0 && !has_division(e)) return e;
+  if (fixed_ == 0 && !e.has_division()) return e;
   Affine result = e.constant();
   for (const Term& term : e.terms()) {
     if (!term.atom.div) {

@@ -253,6 +253,7 @@ class BlockPlanner {
   void stage_operands() {
     const std::string at = tile_.step.empty() ? blocks_.inmost() : tiles_of(tile_.step);
     for (const ir::Load* load : ir::reads_of(update_)) {
+      if (tile_.step.empty() && is_read_beside(load->buffer)) continue;
       schedule::PlannedStage stage{
           .tensor = load->buffer, .at = {{update_.name, at}}, .memory = schedule::Memory::Shared};
       const std::size_t last = lane_dimension(*load);
@@ -267,6 +268,13 @@ class BlockPlanner {
       copy(*load, stage.dimensions, is_turned);
       plan_.stages.push_back(std::move(stage));
     }
+  }
+
+  // A box of the sum's terms is not the one that others of the block read.
+  bool is_read_beside(const std::string& buffer) const {
+    return std::ranges::any_of(nest_.others(), [&](const ir::Statement* s) {
+      return std::ranges::any_of(ir::reads_of(*s), [&](const ir::Load* load) { return load->buffer == buffer; });
+    });
   }
 
   // Along which the operand lies in shared memory.

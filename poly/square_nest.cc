@@ -86,12 +86,27 @@ class SquarePlanner {
       for (const ir::Load* load : ir::reads_of(*s)) {
         const std::string loop = turned_along(*load);
         if (loop.empty() || written.contains(load->buffer)) continue;
-        if (load->otherwise || !reads_box(*s, *load) || !seen.insert(load->buffer).second) return false;
+        if (load->otherwise || !reads_box(*s, *load) || is_divided(*load) || !seen.insert(load->buffer).second)
+          return false;
         if (!turning_.empty() && loop != turning_) return false;
         turning_ = loop;
         turned_.push_back(load);
       }
-    return !turned_.empty();
+    return !turned_.empty() &&
+           std::ranges::none_of(turned_, [&](const ir::Load* load) { return is_read_beside(*load); });
+  }
+
+  // As x + x^T reads x: one box is not enough.
+  bool is_read_beside(const ir::Load& turned) const {
+    return std::ranges::any_of(statements_, [&](const ir::Statement* s) {
+      return std::ranges::any_of(
+          ir::reads_of(*s), [&](const ir::Load* load) { return load->buffer == turned.buffer && load != &turned; });
+    });
+  }
+
+  // How wide its box is depends on where a tile begins.
+  static bool is_divided(const ir::Load& load) {
+    return std::ranges::any_of(load.indices, [](const ir::Index& index) { return index.affine.has_division(); });
   }
 
   std::string turned_along(const ir::Load& load) const {

@@ -38,10 +38,23 @@ BankPadding bank_padding(const TurnedCopy& copy) {
   return best;
 }
 
+namespace {
+
+// Of the values of e over a box, the last less the first at most; a floor of it may begin just before a multiple.
+std::int64_t span_over(const ir::Affine& e, std::span<const CopyRange> ranges) {
+  std::int64_t span = 0;
+  for (const CopyRange& range : ranges) span += std::abs(e.coefficient(range.loop)) * (range.points - 1);
+  for (const ir::Term& term : e.terms())
+    if (term.atom.div)
+      span += std::abs(term.coefficient) *
+              ceil_div(span_over(term.atom.div->numerator, ranges), term.atom.div->denominator);
+  return span;
+}
+
+}  // namespace
+
 std::int64_t box_width(const ir::Index& index, std::span<const CopyRange> ranges) {
-  std::int64_t width = 1;
-  for (const CopyRange& range : ranges) width += std::abs(index.affine.coefficient(range.loop)) * (range.points - 1);
-  return width;
+  return 1 + span_over(index.affine, ranges);
 }
 
 std::int64_t copy_vector(const ir::Program& program, const ir::Load& load, std::span<const CopyRange> ranges) {

@@ -25,7 +25,7 @@ struct CopyRange {
   std::string loop;
   std::int64_t extent = 1, points = 1;
 };
-// Elements of the box along that dimension.
+// Elements of the box along that dimension; where the subscript has divisions, no fewer.
 std::int64_t box_width(const ir::Index& index, std::span<const CopyRange> ranges);
 std::int64_t copy_vector(const ir::Program& program, const ir::Load& load, std::span<const CopyRange> ranges);
 

@@ -145,9 +145,7 @@ bool can_stage_accumulator(const ir::Program& program, const ir::Statement& upda
     return access.buffer == own.buffer &&
            std::ranges::any_of(access.indices, [](const ir::Index& index) { return index.indirect != nullptr; });
   };
-  const auto is_divided = [](const ir::Index& index) {
-    return std::ranges::any_of(index.affine.terms(), [](const ir::Term& term) { return term.atom.div != nullptr; });
-  };
+  const auto is_divided = [](const ir::Index& index) { return index.affine.has_division(); };
   if (std::ranges::any_of(own.indices, is_divided) || !std::ranges::all_of(nest, at_own_elements)) return false;
   for (const ir::Load* load : ir::reads_of(update))
     if (load->buffer == own.buffer) return false;

@@ -230,19 +230,37 @@ bool fills_all(const State& state, const ScheduledStatement& copy, const StagedB
   return true;
 }
 
+// Of a loop around copy and reader, the copy's iterator as the reader has it. A copy that runs ahead has other loops;
+// there it is what chooses among the buffers.
+ir::Affine outer_value(const ScheduledStatement& copy, const std::string& iterator, const ir::Load& read,
+                       const StagedBuffer& b) {
+  const std::vector<ir::Index>& written = copy.body.writes.front().indices;
+  for (std::size_t d = 0; d < written.size(); ++d) {
+    if (written[d].affine != ir::mod(ir::Affine::symbol(iterator), b.shape[d])) continue;
+    const ir::Affine& chosen = read.indices[d].affine;  // e % depth; e alone where it is always less
+    for (const ir::Term& term : chosen.terms())
+      if (term.atom.div && term.atom.div->denominator == b.shape[d] && term.coefficient == -b.shape[d])
+        return chosen + ir::floor_div(term.atom.div->numerator, b.shape[d]) * b.shape[d];
+    return chosen;
+  }
+  return copy.inverse.at(iterator);
+}
+
 // Where `beyond` fails, over the reader's loops, the copy has written zeros; or it does not fail where the copy runs.
 bool writes_zeros(const State& state, const ScheduledStatement& copy, const ir::Load& read, const StagedBuffer& b,
                   const ir::Constraint& beyond, const ir::Ranges& ranges) {
   ir::Ranges around = ranges;
   const ir::Ranges of_copy = iterator_ranges(state, copy);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(copy.lifted); ++i)
-    if (const auto range = of_copy.find(copy.body.iterators[i]); range != of_copy.end())
-      around[range->first] = range->second;
+  ir::Bindings element;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(copy.lifted); ++i) {
+    const ir::Affine& outer = element[copy.body.iterators[i]] = outer_value(copy, copy.body.iterators[i], read, b);
+    const auto range = of_copy.find(copy.body.iterators[i]);
+    if (const auto loop = outer.as_symbol(); loop && range != of_copy.end()) around[*loop] = range->second;
+  }
   if (ir::truth_of(beyond, around) == ir::Truth::True) return true;
   const auto* load = std::get_if<ir::Load>(&copy.body.values.front()->op);
   const auto* zero = load && load->otherwise ? std::get_if<ir::Literal>(&load->otherwise->op) : nullptr;
   if (!zero || zero->real != 0 || zero->integer != 0) return false;
-  ir::Bindings element;
   for (std::size_t i = static_cast<std::size_t>(copy.lifted); i < copy.body.iterators.size(); ++i) {
     const std::string& own = copy.body.iterators[i];
     if (const auto where = along(copy.body.writes.front().indices, ir::Affine::symbol(own), b))

@@ -99,11 +99,6 @@ constexpr std::array kFeatures = {
     "reassoc", "reassoc of floats", "softmax", "defined quotient", "unit before", "unit behind", "product in a region",
     "include", "hole", "all loops renamed", "open sizes"};
 
-bool has_division(const ir::Affine& affine) {
-  const std::string text = ir::to_string(affine);
-  return text.find("//") != std::string::npos || text.find('%') != std::string::npos;
-}
-
 bool same_place(const std::vector<ir::Index>& a, const std::vector<ir::Index>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const ir::Index& x, const ir::Index& y) {
     return !x.indirect && !y.indirect && x.affine == y.affine;
@@ -150,19 +145,19 @@ class Finder {
       for (const ir::Index& index : write.indices) {
         add("scatter", index.indirect != nullptr);
         add("accumulating scatter", index.indirect && updates);
-        add("// or % written", has_division(index.affine));
+        add("// or % written", index.affine.has_division());
         add("shifted write", !index.affine.as_symbol() && !index.affine.is_constant());
       }
     }
     if (s.writes.size() == 2)
       if (const auto* place = std::get_if<ir::IndexValue>(&s.values[1]->op))
-        add("shared position", has_division(place->value));
+        add("shared position", place->value.has_division());
     std::vector<const ir::Load*> loads;
     for (const ir::Expr& value : s.values)
       for (const ir::Load* load : ir::loads_of(value)) loads.push_back(load), look_at_own(s, *load);
     for (const ir::Load* load : loads) {
       for (const ir::Index& index : load->indices)
-        add("gather", index.indirect != nullptr), add("// or % read", has_division(index.affine));
+        add("gather", index.indirect != nullptr), add("// or % read", index.affine.has_division());
       for (const ir::Load* other : loads)
         add("one element twice",
             load->buffer == other->buffer && same_place(load->indices, other->indices) && load->guard != other->guard);
@@ -247,6 +242,17 @@ void add_stage(const schedule::Stage& stage, std::set<std::string>& names) {
   if (!stage.layout.empty()) names.insert("stage layout");
   if (stage.when_compile) names.insert("stage when compile");
   if (stage.updates_only) names.insert("stage updates");
+  if (stage.memory == schedule::Memory::Shared) names.insert("shared");
+}
+
+// The kinds of a device that a nest gives its loops.
+void add_kinds(const schedule::NestTree& tree, std::set<std::string>& names) {
+  if (const auto* loop = std::get_if<schedule::NestLoop>(&tree->op)) {
+    if (ir::is_of_device(loop->kind)) names.insert(to_string(loop->kind));
+    add_kinds(loop->body, names);
+  } else if (const auto* sequence = std::get_if<schedule::NestSequence>(&tree->op)) {
+    for (const schedule::NestTree& child : sequence->children) add_kinds(child, names);
+  }
 }
 
 void add_forms(const Operation& operation, std::set<std::string>& names) {
@@ -262,6 +268,8 @@ void add_forms(const Operation& operation, std::set<std::string>& names) {
     add_tail(tile->tail, names);
   } else if (const auto* stage = std::get_if<schedule::Stage>(&operation)) {
     add_stage(*stage, names);
+  } else if (const auto* nest = std::get_if<schedule::Nest>(&operation)) {
+    add_kinds(nest->tree, names);
   } else if (const auto* at = std::get_if<schedule::ComputeAt>(&operation)) {
     if (!at->per.empty()) names.insert("once per");
   } else if (const auto* cut = std::get_if<schedule::Cut>(&operation)) {

@@ -71,31 +71,37 @@ RandomProgram rows(Random& random) {
 
 // A product of matrices for each of some batches. Dimensions of one element stand before the others or behind them, as
 // networks have them; a chain of definitions may follow. Its loops may be those of regions that order nothing. Tiles
-// have room: its sizes are no parameters.
+// have room: its sizes are no parameters, but for the rows of some. Some multiply bf16 into f32, as tensor cores do.
 RandomProgram batches(Random& random) {
   static const std::vector<std::string> kTypes = {"f32", "f32", "i32", "f64"};
-  const std::string type = random.pick(kTypes), m = std::to_string(random.between(8, 24)),
-                    n = std::to_string(random.between(8, 24)), k = std::to_string(random.between(4, 20));
+  const bool is_large = random.chance(50), is_short = random.chance(25);
+  std::string m = std::to_string(is_large ? random.between(32, 48) : random.between(8, 24));
+  const std::string n = std::to_string(is_large ? random.between(32, 48) : random.between(8, 24)),
+                    k = std::to_string(is_large ? random.between(16, 40) : random.between(4, 20));
+  const std::string type = is_short ? "f32" : random.pick(kTypes), read = is_short ? "bf16" : type;
   std::string before, behind, ranges, at_front, at_back;  // dimensions and their subscripts
   for (const char* loop : {"b", "c"}) {
     if (random.chance(40)) continue;
     const std::string size = random.chance(60) ? "1" : "2";
     before += size + ", ", at_front += std::string(loop) + ", ", ranges += std::string(", ") + loop + " in 0.." + size;
   }
+  const bool rows_are_outermost = before.find('2') == std::string::npos;
+  if (rows_are_outermost && random.chance(50)) m = "M";
   if (random.chance(40)) behind = ", 1", at_back = ", u", ranges += ", u in 0..1";
-  const auto tensor = [&](const std::string& rows, const std::string& columns) {
-    return type + "[" + before + rows + ", " + columns + behind + "]\n";
+  const auto tensor = [&](const std::string& of, const std::string& rows, const std::string& columns) {
+    return of + "[" + before + rows + ", " + columns + behind + "]\n";
   };
   const auto element = [&](const char* name, const char* row, const char* column) {
     return std::string(name) + "[" + at_front + row + ", " + column + at_back + "]";
   };
   const std::string row = "  for n in 0.." + n + ranges + "\n", o = element("o", "m", "n");
   const std::string all = "  for m in 0.." + m + ", n in 0.." + n + ranges + "\n";
-  std::string text =
-      "program f()\n  in    p: " + tensor(m, k) + "  in    q: " + tensor(k, n) + "  out   y: " + tensor(m, n) + "\n";
+  std::string text = "program f(" + std::string(m == "M" ? m : "") + ")\n  in    p: " + tensor(read, m, k) +
+                     "  in    q: " + tensor(read, k, n) + "  out   y: " + tensor(type, m, n) + "\n";
   const bool follows = random.chance(60);
   const std::string sum = follows ? o : element("y", "m", "n");
-  const std::string term = element("p", "m", "k") + " * " + element("q", "k", "n");
+  const auto factor = [&](const std::string& x) { return is_short ? "f32(" + x + ")" : x; };
+  const std::string term = factor(element("p", "m", "k")) + " * " + factor(element("q", "k", "n"));
   if (random.chance(20))
     text += "  loop m in 0.." + m + "\n    " + sum + " = sum[k in 0.." + k + "] " + term + row;
   else if (random.chance(20))
@@ -121,7 +127,7 @@ RandomProgram styled_program(Random& random) {
   const int style = random.between(0, 99);
   if (style < 2) return rows(random);
   if (style < 5) return gram(random);
-  if (style < 8) return batches(random);
+  if (style < 11) return batches(random);
   if (style < 60) {
     pipeline(draft, random.between(1, 4));
   } else if (style < 82) {
