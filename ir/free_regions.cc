@@ -1,6 +1,7 @@
 #include "ir/free_regions.h"
 
 #include <algorithm>
+#include <functional>
 #include <span>
 
 #include "ir/relations.h"
@@ -42,8 +43,12 @@ class Dissolver {
     if (!has_region) return std::nullopt;
     result_.program.order = std::move(order);
     for (Statement& s : result_.program.statements) {
-      for (const std::string& iterator : std::span(s.iterators).first(static_cast<std::size_t>(s.region_depth)))
-        if (!is_written_by(s, iterator) && !has(s.reductions, iterator)) s.reductions.push_back(iterator);
+      const auto is_of_sum = [&](const std::string& iterator) {
+        return !is_written_by(s, iterator) && !has(s.reductions, iterator);
+      };
+      std::vector<std::string> outer(s.iterators.begin(), s.iterators.begin() + s.region_depth);
+      std::erase_if(outer, std::not_fn(is_of_sum));
+      s.reductions.insert(s.reductions.begin(), outer.begin(), outer.end());  // in their order: terms come in it
       s.region_depth = 0;
     }
     return std::move(result_);

@@ -51,8 +51,9 @@ bool has_tiles(const SumNest& nest) {
   std::set<std::string> operands;
   for (const ir::Load* load : ir::reads_of(update))
     if (!operands.insert(load->buffer).second || !reads_box(update, *load)) return false;
-  return begins && nest.program->open.empty() && update.writes.size() == 1 &&
-         std::ranges::all_of(update.writes[0].indices, is_plain) &&
+  const auto never_runs = [&](const std::string& it) { return nest.extent(it) <= 0; };
+  return begins && nest.program->open.empty() && std::ranges::none_of(update.iterators, never_runs) &&
+         update.writes.size() == 1 && std::ranges::all_of(update.writes[0].indices, is_plain) &&
          schedule::can_stage_accumulator(*nest.program, update, nest.cluster->statements, false);
 }
 

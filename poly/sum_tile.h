@@ -35,8 +35,8 @@ struct SumPlan {
   double cycles = 0;                      // predicted, of all its launches
 };
 
-// Each sum begins here, at an element whose subscripts are iterators; operands are different tensors, of which a block
-// reads boxes.
+// Each sum begins here, at an element whose subscripts are iterators, and has terms; operands are different tensors, of
+// which a block reads boxes.
 bool has_tiles(const SumNest& nest);
 
 // What iterations of the statement read of the operand lies in a box that they fill: not so of x[i, i], nor of a

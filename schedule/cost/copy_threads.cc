@@ -40,10 +40,12 @@ BankPadding bank_padding(const TurnedCopy& copy) {
 
 namespace {
 
-// Of the values of e over a box, the last less the first at most; a floor of it may begin just before a multiple.
+// Of the values of e over a box, the last less the first at most; a floor of it may begin just before a multiple. What
+// never runs is counted as one iteration.
 std::int64_t span_over(const ir::Affine& e, std::span<const CopyRange> ranges) {
   std::int64_t span = 0;
-  for (const CopyRange& range : ranges) span += std::abs(e.coefficient(range.loop)) * (range.points - 1);
+  for (const CopyRange& range : ranges)
+    span += std::abs(e.coefficient(range.loop)) * std::max<std::int64_t>(range.points - 1, 0);
   for (const ir::Term& term : e.terms())
     if (term.atom.div)
       span += std::abs(term.coefficient) *

@@ -38,6 +38,11 @@ TEST_CASE("free regions: iterations that write elements of their own, terms of a
   CHECK(terms->shared.empty());  // the loop is the update's alone
   CHECK(terms->program.order.size() == 2);
 
+  const auto outer =
+      freed("  u[i] = 0    for i in 0..8\n  loop t in 0..4\n    u[i] += A[t, k]    for i in 0..8, k in 0..8\n");
+  REQUIRE(outer);  // the terms' order stays: all of t = 0 come first
+  CHECK(statement(*outer, "u.update").reductions == std::vector<std::string>{"t", "k"});
+
   const auto both = freed(
       "  loop m in 0..8\n    loop n in 0..8\n      C[m, n] = 0\n      loop k in 0..m\n"
       "        C[m, n] += A[m, k] * B[k, n]\n      D[m, n] = C[m, n] * 2\n");
