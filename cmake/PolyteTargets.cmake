@@ -17,9 +17,10 @@ endfunction()
 # polyte_test(folder LABEL unit SOURCES a_test.cc DEPENDS Polyte::ir)
 #   one doctest binary a folder of tests/, polyte_<folder>_test, run by ctest with that label. What it precompiles is
 #   what its libraries need: the driver's headers, the Script's, or doctest's alone. ALONE: its files are compiled one by
-#   one, for many of their helpers have the same names.
+#   one, for many of their helpers have the same names. COST: of a long one the seconds it takes, about: long ones go
+#   first, so that no processor waits for the last.
 function(polyte_test name)
-  cmake_parse_arguments(ARG "ALONE" "LABEL" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "LABEL;COST" "SOURCES;DEPENDS" ${ARGN})
   set(precompiled test)
   if("Polyte::driver" IN_LIST ARG_DEPENDS OR "Polyte::fuzz" IN_LIST ARG_DEPENDS)
     set(precompiled test_driver)
@@ -36,5 +37,5 @@ function(polyte_test name)
                           UNITY_BUILD ${POLYTE_BATCHES} UNITY_BUILD_BATCH_SIZE ${POLYTE_BATCH})
   endif()
   add_test(NAME ${name} COMMAND polyte_${name}_test WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}")
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" COST "${ARG_COST}")
 endfunction()

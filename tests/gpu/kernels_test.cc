@@ -12,6 +12,7 @@
 #include "support/error.h"
 #include "tests/gpu/emulate.h"
 #include "tests/schedule/execute_state.h"
+#include "tests/sweep.h"
 
 using namespace polyte;
 using namespace polyte::gpu::testing;
@@ -258,9 +259,10 @@ TEST_CASE("kernels: open sizes, one compiled kernel for all") {
 
 TEST_CASE("kernels: PTX for every architecture, no spills, no messages of the assembler") {
   if (!codegen::has_assembler()) MESSAGE("no ptxas here: the code is not assembled");
-  for (const char* name : {"a100", "l4", "sm_90", "h100"}) {
+  for (std::size_t number = 0; const char* name : {"a100", "l4", "sm_90", "h100"}) {
     const codegen::Target target = gpu::testing::gpu(name);
     for (const KernelFile& file : kernel_files()) {
+      if (!test::is_swept(number++, 3)) continue;
       CAPTURE(file.name);
       CAPTURE(name);
       if (!file.only_for.empty() && file.only_for != name) continue;
