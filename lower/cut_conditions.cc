@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/checked.h"
+
 namespace polyte::lower {
 
 using ir::Affine;
@@ -14,7 +16,9 @@ using See = std::function<void(const Affine&, const std::set<std::string>&)>;
 
 class Finder {
  public:
-  Finder(Facts& facts, const See& see) : facts_(facts), see_(see) {}
+  Finder(Facts& facts, const std::string& vector, const See& see) : facts_(facts), see_(see) {
+    if (!vector.empty()) vectors_.insert(vector);
+  }
 
   // `expanded`: inside an Unrolled or Vector loop, where a test costs most.
   void visit(const Stmt& s, bool expanded) {
@@ -26,7 +30,11 @@ class Finder {
         facts_.assume(c);
       }
     }
-    if (const auto* store = std::get_if<ir::Store>(&s->op); store && expanded) see_guards(store->value);
+    if (const auto* store = std::get_if<ir::Store>(&s->op); store && expanded) {
+      see_guards(store->value);
+      see_divisions(store->indices);
+      for (const ir::Load* load : ir::loads_of(store->value)) see_divisions(load->indices);
+    }
     ir::rewrite_children(s, [&](const Stmt& child) {
       visit(child, expanded);
       return child;
@@ -36,14 +44,16 @@ class Finder {
  private:
   Facts& facts_;
   const See& see_;
-  std::set<std::string> inside_;
+  std::set<std::string> inside_, vectors_;
 
   void visit_loop(const ir::For& loop, bool expanded) {
     if (ir::is_expanded(loop.kind) && !loop.uncut) see_bounds(loop);
     facts_.bind(loop.var, loop.lower, loop.upper);
     inside_.insert(loop.var);
+    if (loop.kind == ir::LoopKind::Vector) vectors_.insert(loop.var);
     visit(loop.body, expanded || ir::is_expanded(loop.kind));
     inside_.erase(loop.var);
+    vectors_.erase(loop.var);
   }
 
   // Of two upper bounds, the one with a constant extent should be the smaller; of two lower ones, the larger
@@ -58,6 +68,22 @@ class Finder {
       if (constant.is_constant())
         for (const Affine& other : loop.lower)
           if (other != constant) see_(constant - other, inside_);
+  }
+
+  void see_divisions(const std::vector<ir::Index>& indices) {
+    for (const ir::Index& index : indices)
+      for (const ir::Term& term : index.affine.terms()) {
+        if (!term.atom.div) continue;
+        const auto& [numerator, denominator] = *term.atom.div;
+        const auto uses = [&](const std::string& var) { return numerator.uses(var); };
+        if (std::ranges::none_of(vectors_, uses)) continue;
+        const ir::Interval range = facts_.range(numerator);
+        if (!range.min || !range.max) continue;
+        const std::int64_t last = polyte::floor_div(*range.max, denominator);
+        if (last - polyte::floor_div(*range.min, denominator) != 1) continue;
+        see_(numerator - last * denominator, inside_);
+        see_(Affine(last * denominator - 1) - numerator, inside_);
+      }
   }
 
   void see_guards(const ir::Expr& value) {
@@ -86,8 +112,8 @@ std::optional<Affine> least_over(const Affine& e, const std::set<std::string>& i
   return kept;
 }
 
-void for_each_cut_condition(const Stmt& s, bool expanded, Facts& facts, const See& see) {
-  Finder(facts, see).visit(s, expanded);
+void for_each_cut_condition(const Stmt& s, bool expanded, const std::string& vector, Facts& facts, const See& see) {
+  Finder(facts, vector, see).visit(s, expanded);
 }
 
 }  // namespace polyte::lower

@@ -84,7 +84,7 @@ class RegionCutter {
   // For all values of the loops inside; each that the ones before do not imply.
   std::vector<Affine> conditions_of(const Stmt& body) {
     std::vector<Affine> found;
-    for_each_cut_condition(body, false, facts_, [&](const Affine& e, const std::set<std::string>& inside) {
+    for_each_cut_condition(body, false, "", facts_, [&](const Affine& e, const std::set<std::string>& inside) {
       if (facts_.truth({e, false}) != ir::Truth::Unknown) return;
       const auto least = least_over(e, inside, facts_);
       if (!least || facts_.truth({*least, false}) != ir::Truth::Unknown) return;

@@ -134,6 +134,17 @@ Affine drop_small_part(const Affine& numerator, std::int64_t denominator, const 
 
 }  // namespace
 
+std::optional<std::int64_t> Facts::quotient(const Affine& numerator, std::int64_t denominator) const {
+  const Interval r = range(numerator);
+  if (!r.min || !r.max) return std::nullopt;
+  const std::int64_t first = polyte::floor_div(*r.min, denominator), last = polyte::floor_div(*r.max, denominator);
+  if (first == last) return first;
+  if (last - first > 1) return std::nullopt;
+  const Affine beyond = numerator - last * denominator;
+  if (proves(beyond)) return last;
+  return proves(-beyond - 1) ? std::optional(first) : std::nullopt;
+}
+
 Affine Facts::simplify(const Affine& e) const {
   if (fixed_ == 0 && !e.has_division()) return e;
   Affine result = e.constant();
@@ -146,12 +157,8 @@ Affine Facts::simplify(const Affine& e) const {
     }
     const std::int64_t d = term.atom.div->denominator;
     Affine numerator = drop_small_part(simplify(term.atom.div->numerator), d, *this);
-    const Interval r = range(numerator);
-    if (r.min && r.max && polyte::floor_div(*r.min, d) == polyte::floor_div(*r.max, d)) {
-      result = result + Affine(polyte::floor_div(*r.min, d) * term.coefficient);
-    } else {
-      result = result + ir::floor_div(numerator, d) * term.coefficient;
-    }
+    const auto known = quotient(numerator, d);
+    result = result + (known ? Affine(*known) : ir::floor_div(numerator, d)) * term.coefficient;
   }
   return result;
 }

@@ -36,6 +36,8 @@ class Facts {
   ir::Truth truth(const ir::Constraint& c) const;
   ir::Interval range(const ir::Affine& e) const { return ir::range_of(e, ranges_); }
   ir::Affine simplify(const ir::Affine& e) const;  // equal to e wherever the facts hold
+  // floor(numerator / denominator), where it is one number.
+  std::optional<std::int64_t> quotient(const ir::Affine& numerator, std::int64_t denominator) const;
 
   // Drops bounds that another one makes superfluous; keeps at least one.
   std::vector<ir::Affine> prune_lower(const std::vector<ir::Affine>& bounds) const;

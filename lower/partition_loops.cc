@@ -31,7 +31,8 @@ class CutFinder {
   Cuts find() {
     const Facts::Scope scope(facts_);
     facts_.bind(loop_.var, loop_.lower, loop_.upper);
-    for_each_cut_condition(loop_.body, loop_.kind == LoopKind::Vector, facts_,
+    const bool is_vector = loop_.kind == LoopKind::Vector;
+    for_each_cut_condition(loop_.body, is_vector, is_vector ? loop_.var : "", facts_,
                            [&](const Affine& e, const std::set<std::string>& inside) { see(e, inside); });
     return std::move(cuts_);
   }
@@ -137,23 +138,42 @@ class Partitioner {
       hot.upper.push_back(at);
       tail.lower.push_back(at);
     }
-    std::vector<Part*> parts = {&hot};  // first: the growth is for the hot part
-    if (!cuts.low.empty()) parts.push_back(&head);
-    if (!cuts.high.empty()) parts.push_back(&tail);
-    for (Part* part : parts) part->body = copy_of(loop, *part);
+    hot.body = copy_of(loop, hot);  // first: the growth is for the hot part
+    if (!hot.body && !cuts.low.empty() && !cuts.high.empty() && loop.kind != LoopKind::Parallel)
+      return halves(loop, head, tail);
+    if (!cuts.low.empty()) head.body = copy_of(loop, head);
+    if (!cuts.high.empty()) tail.body = copy_of(loop, tail);
     std::vector<Part> order;
     for (const Part& part : {head, hot, tail})
       if (part.body) order.push_back(part);
     return loop.kind == LoopKind::Parallel ? chosen_inside(loop, order) : side_by_side(loop, order);
   }
 
-  // The body where the part's bounds hold: simplified, then divided further. Null: nothing runs there.
-  Stmt copy_of(const ir::For& loop, Part& part) {
+  // Conditions that never hold together, as those before and behind a division's change: each half has its own.
+  Stmt halves(const ir::For& loop, Part head, Part tail) {
+    std::vector<Stmt> loops;
+    for (Part* part : {&head, &tail}) {
+      if (!has_iterations(*part)) continue;
+      part->body = loop.body;
+      const Stmt half = statement(with_bounds(loop, *part));
+      loops.push_back(loops.empty() ? half : renamed(half));
+    }
+    return ir::make_block(std::move(loops));
+  }
+
+  // With the bounds that count.
+  bool has_iterations(Part& part) const {
     part.lower = facts_.prune_lower(part.lower);
     part.upper = facts_.prune_upper(part.upper);
     for (const Affine& low : part.lower)
       for (const Affine& high : part.upper)
-        if (facts_.proves(low - high)) return nullptr;
+        if (facts_.proves(low - high)) return false;
+    return true;
+  }
+
+  // The body where the part's bounds hold: simplified, then divided further. Null: nothing runs there.
+  Stmt copy_of(const ir::For& loop, Part& part) {
+    if (!has_iterations(part)) return nullptr;
     const Facts::Scope scope(facts_);
     const bool once = runs_once(part);
     if (!once) facts_.bind(loop.var, part.lower, part.upper);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/free_regions.h"
+#include "ir/steady_divisions.h"
 #include "poly/affine_core.h"
 #include "poly/region_nest.h"
 #include "poly/register_tiles.h"
@@ -85,7 +86,9 @@ Result<Arranged> arrange_for_gpu(const ir::Program& program, const schedule::Sta
 Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine, const PolyOptions& options) {
   const std::optional<ir::FreeRegions> free =
       options.affine_core_only ? std::nullopt : planned_without_regions(program);
-  const ir::Program& planned = free ? free->program : program;
+  const ir::Program& plain = free ? free->program : program;
+  const std::optional<ir::Program> steady = machine.gpu ? std::nullopt : ir::with_steady_divisions(plain);
+  const ir::Program& planned = steady ? *steady : plain;
   const schedule::State reference = schedule::reference_state(std::make_shared<const ir::Program>(planned));
   const StrategyOptions strategy{
       .affine_core_only = options.affine_core_only, .keep_order = options.keep_order, .refused = options.refused};

@@ -169,7 +169,8 @@ class NestStrategy {
       tile_.lane = lane;
       tile_.row = turning;
       tile_.tile = {lanes, 1};
-      tile_.order.clear();  // was another tile's
+      tile_.order = {{lane, lane}, {turning, turning}};  // was another tile's
+      if (schedule::stepping_loop(program_, main(), lane, turning) == lane) std::swap(tile_.order[0], tile_.order[1]);
     }
   }
 

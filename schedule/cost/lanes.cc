@@ -65,4 +65,17 @@ std::string turning_loop(const ir::Program& program, const ir::Statement& statem
   return turning;
 }
 
+std::string stepping_loop(const ir::Program& program, const ir::Statement& statement, const std::string& lane,
+                          const std::string& turning) {
+  int along_lane = 0, along_turning = 0;
+  const auto count = [&](const auto& access) {
+    along_lane += ir::stride_of(program, access, lane) == 1 ? 1 : 0;
+    along_turning += ir::stride_of(program, access, turning) == 1 ? 1 : 0;
+  };
+  for (const ir::Access& write : statement.writes) count(write);
+  for (const ir::Expr& value : statement.values)
+    for (const ir::Load* load : ir::loads_of(value)) count(*load);
+  return along_lane > along_turning ? lane : turning;
+}
+
 }  // namespace polyte::schedule

@@ -26,4 +26,11 @@ bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement,
 // Empty: nothing strides, or not all that does is turned by one loop.
 std::string turning_loop(const ir::Program& program, const ir::Statement& statement, const std::string& lane);
 
+// Of these two the loop whose squares come one after the other: more of what the statement reads and writes lies along
+// it, and each line of memory is used up before the next.
+//
+//   y[m, n] = x[n, m] + z[m, n]      n: y and z lie along it, x alone along m
+std::string stepping_loop(const ir::Program& program, const ir::Statement& statement, const std::string& lane,
+                          const std::string& turning);
+
 }  // namespace polyte::schedule

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/contraction.h"
+#include "schedule/cost/lanes.h"
 
 namespace polyte::schedule {
 namespace {
@@ -33,6 +34,19 @@ bool is_defined_once(const ir::Program& program, const std::string& buffer) {
     writers += writes;
   }
   return writers == 1;
+}
+
+// Squares that are turned in registers write a vector here and a vector there: parts of lines, unless vectors are
+// lines.
+bool writes_parts_of_lines(const ir::Program& program, const std::string& buffer, const Machine& machine) {
+  if (machine.vector_bits >= 8 * machine.l1.line_bytes) return false;
+  return std::ranges::any_of(program.statements, [&](const ir::Statement& s) {
+    return std::ranges::any_of(s.writes, [&](const ir::Access& write) {
+      const auto lane = std::ranges::find_if(
+          s.iterators, [&](const std::string& it) { return ir::stride_of(program, write, it) == 1; });
+      return write.buffer == buffer && lane != s.iterators.end() && !turning_loop(program, s, *lane).empty();
+    });
+  });
 }
 
 // Products whose operands are used again: stores then wait behind the arithmetic.
@@ -68,7 +82,8 @@ std::vector<std::string> streamed_results(const ir::Program& program, const Mach
   for (const ir::Buffer* buffer : program.interface()) {
     const bool is_large = bytes_of(*buffer) >= static_cast<double>(machine.l2.bytes);
     if (buffer->role == ir::Role::Out && is_large && has_whole_vectors(*buffer, machine) &&
-        is_defined_once(program, buffer->name) && !is_read(program, buffer->name) && !reused.contains(buffer->name))
+        is_defined_once(program, buffer->name) && !is_read(program, buffer->name) &&
+        !writes_parts_of_lines(program, buffer->name, machine) && !reused.contains(buffer->name))
       results.push_back(buffer->name);
   }
   return results;

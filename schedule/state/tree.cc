@@ -101,6 +101,7 @@ std::vector<std::string> statements_below(const Tree& tree, LoopId id) {
 }
 
 Tree map_loops(const Tree& tree, const std::function<Loop(const Loop&)>& f) {
+  if (!tree) return tree;  // nothing is left of the Program
   if (const Sequence* sequence = std::get_if<Sequence>(&tree->op)) {
     std::vector<Tree> children;
     for (const Tree& child : sequence->children) children.push_back(map_loops(child, f));

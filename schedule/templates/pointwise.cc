@@ -87,11 +87,16 @@ struct PointwiseNest {
   }
 
   Filling fill_holes(const TemplateFile& file) const {
+    const std::string stepping = stepping_loop(kernel.program, s, shape.lane, shape.turning);
     Filling filling;
     filling.staged = kernel.staged;
     filling.scope.names = {{"define", s.name},
                            {"lane", shape.lane},
                            {"turning", shape.turning},
+                           {"along", shape.turning.empty() ? "" : stepping},
+                           {"across", shape.turning.empty()    ? ""
+                                      : stepping == shape.lane ? shape.turning
+                                                               : shape.lane},
                            {"inmost", shape.outer.empty() ? "" : shape.outer.back()}};
     filling.scope.lists["free"] = shape.outer;
     add_chain(filling.scope, kernel.program, s, after);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/free_regions.h"
+#include "ir/steady_divisions.h"
 #include "schedule/cost/streaming.h"
 #include "schedule/script/copy_names.h"
 #include "schedule/script/own_script.h"
@@ -153,7 +154,9 @@ class TemplateScheduler {
 
 Result<Script> make_template(const ir::Program& program, const Machine& machine, const TemplateOptions& options) {
   const std::optional<ir::FreeRegions> free = ir::without_regions(program);
-  const ir::Program& planned = free ? free->program : program;
+  const ir::Program& plain = free ? free->program : program;
+  const std::optional<ir::Program> steady = machine.gpu ? std::nullopt : ir::with_steady_divisions(plain);
+  const ir::Program& planned = steady ? *steady : plain;
   const State reference = reference_state(std::make_shared<const ir::Program>(planned));
   KernelSoFar kernel{planned, reference, machine};
   TemplateScheduler scheduler(kernel, options);

@@ -187,3 +187,32 @@ TEST_CASE("wordings: large results are streamed in rows of whole vectors") {
     CHECK(written(single, arm).has("stream y"));  // one end alone
   }
 }
+
+TEST_CASE("wordings: what wraps around once is moved in vectors") {
+  for (const driver::Arm arm : kArms)
+    for (const char* shift : {"37", "500", "963"}) {
+      const std::string text = std::string("program roll()\n  in  x: f32[40, 1000]\n  out y: f32[40, 1000]\n") +
+                               "  y[i, j] = x[i, (j + " + shift + ") % 1000]\n";
+      const Written rolled = written(text.c_str(), arm);
+      CAPTURE(rolled.script);
+      CHECK(rolled.has("<j.i> > y"));
+      CHECK(rolled.notes.empty());
+    }
+}
+
+TEST_CASE("wordings: squares follow each other along the loop along which most of the tensors lie") {
+  for (const driver::Arm arm : kArms) {
+    const Written sum = written(
+        "program sum()\n  in  x: f32[1000, 1000]\n  in  z: f32[1000, 1000]\n  out y: f32[1000, 1000]\n"
+        "  y[i, j] = x[j, i] + z[i, j]\n",
+        arm);
+    CAPTURE(sum.script);
+    CHECK(sum.has("nest i.o > j.o > [i.i] > <j.i> > y"));
+    CHECK_FALSE(sum.has("stream"));
+    const Written turned = written(
+        "program turned()\n  in  x: f32[4000, 4000]\n  out y: f32[4000, 4000]\n  y[i, j] = x[j, i]\n", arm, "znver4");
+    CAPTURE(turned.script);
+    CHECK(turned.has("nest j.o > i.o > [i.i] > <j.i> > y"));
+    CHECK(turned.has("stream y"));  // vectors of 64 bytes are whole lines
+  }
+}
