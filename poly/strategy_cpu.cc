@@ -56,6 +56,8 @@ class NestStrategy {
     if (options_.affine_core_only) return plan_shared_nest(shared_nest());
     const bool is_apart = ir::stay_at_their_point(main(), main());  // else isl's order is what its reads allow
     if (parts_.size() != 1 || !outer_.empty() || !is_apart) return plan_shared_nest(shared_nest());
+    if (const auto phases = schedule::lane_phases(program_, main()); phases && has_phases(*phases))
+      return plan_phases(*phases);
     leave_reductions_inside();
     choose_tiles();
     if (!tile_.lane.empty() && schedule::is_worth_threads(machine_, tile_.cycles))
@@ -103,6 +105,34 @@ class NestStrategy {
         outer_.push_back({member.loop, iterations_of(reference_, main(), member.loop), member.coincident});
       }
     }
+  }
+
+  // One definition, of whose loop whole vectors of each phase run at once.
+  bool has_phases(const schedule::LanePhases& phases) const {
+    const auto member = std::ranges::find(own_, phases.loop, &BandMember::loop);
+    return cluster().statements.size() == 1 && !cluster().update() && program_.open.empty() && member != own_.end() &&
+           member->coincident && extent(phases.loop) % phases.count == 0 &&
+           extent(phases.loop) >= phases.count * machine_.lanes(dtype());
+  }
+
+  schedule::NestPlan plan_phases(const schedule::LanePhases& phases) const {
+    const std::string outer = tiles_of(phases.loop);
+    const std::int64_t lanes = machine_.lanes(dtype());
+    std::vector<schedule::CountedLoop> around;
+    double vectors = 1;
+    for (const BandMember& member : own_)
+      if (member.loop != phases.loop)
+        around.push_back({member.loop, extent(member.loop), member.coincident, member.loop});
+    around.push_back({tiles_of(outer), ceil_div(extent(phases.loop), phases.count * lanes), true, phases.loop});
+    for (const schedule::CountedLoop& loop : around) vectors *= static_cast<double>(loop.trips * phases.count);
+    schedule::NestPath path = path_of(around, schedule::loop_for_threads(machine_, vectors, around));
+    path.push_back({within_tile(phases.loop), schedule::LoopKind::Unrolled});
+    path.push_back({within_tile(outer), schedule::LoopKind::Vector});
+    schedule::NestPlan plan{.number = number_};
+    plan.splits.emplace_back(schedule::PlannedSplit{main().name, phases.loop, schedule::Elements{phases.count}});
+    plan.splits.emplace_back(schedule::PlannedSplit{main().name, outer, schedule::Vectors{1}});
+    plan.tree = nest_path(path, schedule::nest_statement(main().name));
+    return plan;
   }
 
   // A scatter's loop is a band of its own; like any reduction it runs inside the tile.

@@ -58,8 +58,10 @@ void FunctionEmitter::emit_block(const ir::Block& block) {
       continue;
     }
     find_squares({at, end});
+    find_combs({at, end});
     for (; at != end; ++at) emit(*at);
     columns_.clear();
+    teeth_.clear();
   }
 }
 
@@ -70,6 +72,7 @@ void FunctionEmitter::emit_store(const ir::Store& s) {
   if (emit_move(s)) return;
   if (s.async && ops_ != nullptr && copy_async(s, access(s.buffer, s.indices, s.lanes))) return;
   Value* value = widened(expr(s.value), s.lanes.count);
+  if (store_tooth(s, value)) return;
   Access to = access(s.buffer, s.indices, s.lanes);
   if (s.nontemporal) to.stream = &s.buffer;
   store(to, value);

@@ -205,6 +205,15 @@ class FunctionEmitter {
   std::vector<Value*> square_rows(const Access& a, int columns);
   std::vector<Value*> turned(std::vector<Value*> rows, int element_bytes);
   std::vector<Value*> turned_blocks(const std::vector<Value*>& rows, int lanes, int chunk);
+  // ---- lines filled by strided stores (emit_comb.cc)
+  struct Comb {
+    std::vector<const ir::Store*> stores;  // by their first places, one beside the other
+    std::vector<Value*> values;            // of those that have been met
+  };
+  void find_combs(const std::vector<ir::Stmt>& run);  // of stores side by side
+  void take_combs(const std::vector<const ir::Store*>& stores);
+  bool store_tooth(const ir::Store& s, Value* value);
+  void store_comb(const Comb& comb);
   void emit_prefetch(const ir::Prefetch& prefetch);
   void stream(llvm::StoreInst* store, const Access& a);
   bool stream_where_aligned(const Access& a, Value* value, Value* pointer);
@@ -277,6 +286,8 @@ class FunctionEmitter {
   std::unordered_map<const ir::ExprNode*, Value*> emitted_;  // of the statement being emitted; only looked up
   std::vector<Square> squares_;                              // of the stores side by side that are being emitted
   std::unordered_map<const ir::ExprNode*, std::pair<int, int>> columns_;  // load -> square, column; only looked up
+  std::vector<Comb> combs_;                                               // of the stores side by side, too
+  std::unordered_map<const ir::Store*, std::pair<std::size_t, std::size_t>> teeth_;  // store -> comb, place; the same
 };
 
 }  // namespace polyte::codegen

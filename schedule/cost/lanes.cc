@@ -65,6 +65,32 @@ std::string turning_loop(const ir::Program& program, const ir::Statement& statem
   return turning;
 }
 
+namespace {
+
+// The statement over the loops that a split of this one by `count` makes.
+ir::Statement with_phases(ir::Statement s, const std::string& loop, std::int64_t count) {
+  const std::string outer = loop + ".o", inner = loop + ".i";
+  const ir::Bindings cut = {{loop, ir::Affine::symbol(outer) * count + ir::Affine::symbol(inner)}};
+  std::erase(s.iterators, loop);
+  s.iterators.insert(s.iterators.end(), {outer, inner});
+  for (ir::Access& write : s.writes)
+    for (ir::Index& index : write.indices) index.affine = ir::substitute(index.affine, cut);
+  for (ir::Expr& value : s.values) value = ir::substitute(value, cut);
+  if (s.guard) s.guard = ir::substitute(s.guard, cut);
+  return s;
+}
+
+}  // namespace
+
+std::optional<LanePhases> lane_phases(const ir::Program& program, const ir::Statement& statement) {
+  for (const std::string& loop : statement.iterators) {
+    if (ir::stride_of(program, statement.writes[0], loop) != 1 || can_carry_lanes(program, statement, loop)) continue;
+    for (const std::int64_t count : {2, 4})
+      if (can_carry_lanes(program, with_phases(statement, loop, count), loop + ".o")) return LanePhases{loop, count};
+  }
+  return std::nullopt;
+}
+
 std::string stepping_loop(const ir::Program& program, const ir::Statement& statement, const std::string& lane,
                           const std::string& turning) {
   int along_lane = 0, along_turning = 0;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "ir/program.h"
@@ -25,6 +26,16 @@ bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement,
 //
 // Empty: nothing strides, or not all that does is turned by one loop.
 std::string turning_loop(const ir::Program& program, const ir::Statement& statement, const std::string& lane);
+
+// The loop along which the result lies where subscripts divide it by a few, so that lanes along it do not advance
+// evenly: those of one phase do, and the phases' vectors fill lines together.
+//
+//   y[h, w] = x[h // 2, w // 2]      w: two phases, w = 2*w.o + w.i, lanes along w.o
+struct LanePhases {
+  std::string loop;
+  std::int64_t count = 2;
+};
+std::optional<LanePhases> lane_phases(const ir::Program& program, const ir::Statement& statement);
 
 // Of these two the loop whose squares come one after the other: more of what the statement reads and writes lies along
 // it, and each line of memory is used up before the next.

@@ -3,6 +3,7 @@
 //
 //   y[n, c, h, w] = ...      around n, c, h   lane w
 //   y[m, n] = x[n, m]        lane n, turning m: x is read along its rows
+//   y[h, w] = x[h // 2, w // 2]        lane w in two phases
 #include <algorithm>
 
 #include "schedule/cost/lanes.h"
@@ -22,6 +23,7 @@ struct PointwiseShape {
   std::vector<std::string> outer;  // in order, the lane loop not among them
   std::string lane;                // empty: nothing to vectorise
   std::string turning;             // the other loop of square tiles; empty: none
+  std::int64_t phases = 1;         // of the lane loop, each in vectors of its own
 };
 
 PointwiseShape shape_of(const KernelSoFar& kernel, const ir::Statement& s, const std::vector<IteratorFacts>& facts) {
@@ -34,6 +36,11 @@ PointwiseShape shape_of(const KernelSoFar& kernel, const ir::Statement& s, const
   if (!shape.lane.empty()) shape.turning = turning_loop(program, s, shape.lane);
   const IteratorFacts* turning = find(facts, shape.turning);
   if (!turning || std::min(turning->extent, find(facts, shape.lane)->extent) < lanes) shape.turning.clear();
+  if (const auto phases = lane_phases(program, s); phases && shape.lane.empty()) {
+    const std::int64_t extent = find(facts, phases->loop)->extent;
+    if (extent % phases->count == 0 && extent >= phases->count * lanes && program.open.empty())
+      shape.lane = phases->loop, shape.phases = phases->count;
+  }
   for (const IteratorFacts& fact : facts)
     if (fact.name != shape.lane && fact.name != shape.turning) shape.outer.push_back(fact.name);
   return shape;
@@ -75,7 +82,9 @@ struct PointwiseNest {
         for (const std::string& outer : shape.outer) add(outer, outer, 1);
       else if (loop != scope.names.end() && !loop->second.empty())
         add(loop->second + item.substr(role.size()), loop->second,
-            kernel.machine.lanes(dtype) * (shape.turning.empty() ? kVectorsAStep : 1));
+            kernel.machine.lanes(dtype) * (shape.phases > 1        ? shape.phases
+                                           : shape.turning.empty() ? kVectorsAStep
+                                                                   : 1));
     }
     return loops;
   }
@@ -99,6 +108,7 @@ struct PointwiseNest {
                                                                : shape.lane},
                            {"inmost", shape.outer.empty() ? "" : shape.outer.back()}};
     filling.scope.lists["free"] = shape.outer;
+    if (shape.phases > 1) filling.values["Phases"] = std::to_string(shape.phases);
     add_chain(filling.scope, kernel.program, s, after);
     filling.scope.names["threads"] =
         loop_for_threads(kernel.machine, cycles(), around(file, filling.scope), kernel.program.open);
@@ -113,7 +123,10 @@ OpenNest open_pointwise(const KernelSoFar& kernel, const StatementGroup& group) 
   const std::vector<IteratorFacts> facts = facts_of(kernel.reference, s);
   const DType dtype = kernel.program.buffer(s.writes[0].buffer).dtype;
   const PointwiseNest nest{kernel, s, group.epilogue, facts, shape_of(kernel, s, facts), dtype};
-  OpenNest open{nest.shape.turning.empty() ? "pointwise" : "transpose", machine_facts(kernel.machine, dtype),
+  const char* const structure = nest.shape.phases > 1        ? "phases"
+                                : nest.shape.turning.empty() ? "pointwise"
+                                                             : "transpose";
+  OpenNest open{structure, machine_facts(kernel.machine, dtype),
                 [nest](const TemplateFile& file) -> Result<Filling> { return nest.fill_holes(file); }};
   open.facts["lane_extent"] = nest.shape.lane.empty() ? 0 : find(facts, nest.shape.lane)->extent;
   return open;

@@ -259,6 +259,61 @@ TEST_CASE("a square in place is no square") {
                    {{"x", filled(DType::F32, {64}, 24)}});
 }
 
+namespace {
+
+// Two combs of so many teeth, all of the first tooth's stores before those of the second; the teeth come in no order.
+std::string combs(int lanes, int teeth) {
+  const std::string n = std::to_string(lanes), size = std::to_string(2 * lanes * teeth);
+  std::string text = "loops combs\n  in x: T[" + std::to_string(2 * lanes * teeth + 8) + "]\n  out y: T[" + size +
+                     "]\n  out z: T[" + size + "]\n\n";
+  for (int tooth = teeth; tooth-- > 0;)
+    for (int comb = 0; comb < 2; ++comb) {
+      const std::string from = std::to_string(comb * lanes * teeth + tooth * lanes / 2);
+      const std::string to =
+          "[" + std::to_string(comb * lanes * teeth + tooth) + "; " + n + " by " + std::to_string(teeth);
+      text += "  y" + to + "] = x[" + from + "; " + n + " by 1]\n";
+      text += "  z" + to + "] = max(x[" + from + "; " + n + " by 1], x[" + from + " + 1; " + n + " by 1])\n";
+    }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("strided stores that fill lines together") {
+  for (const DType type : kTypes) {
+    CAPTURE(to_string(type));
+    for (const int lanes : {2, 4, 8, 16})
+      for (const int teeth : {2, 3, 4}) {
+        if (type == DType::Bool) continue;  // has no order
+        CAPTURE(lanes);
+        CAPTURE(teeth);
+        const std::string text = replaced(combs(lanes, teeth), "T[", std::string(to_string(type)) + "[");
+        check_everywhere(text, {{"x", filled(type, {2 * lanes * teeth + 8}, 29)}});
+      }
+  }
+  const std::string text = replaced(combs(8, 2), "T[", "f32[");
+  const codegen::Kernel kernel{ir::parse_loop_program(text, "test"), {}};
+  CHECK(codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("x86-64-v3")).find("vunpcklps") != std::string::npos);
+}
+
+// One buffer is read between, the teeth of others are short of one, overlap, or have a mask.
+TEST_CASE("strided stores that are no comb") {
+  for (const char* body :
+       {"  y[0; 4 by 2] = x[0; 4 by 1]\n  z[0; 4 by 1] = y[0; 4 by 2]\n  y[1; 4 by 2] = z[0; 4 by 1]\n",
+        "  y[0; 4 by 2] = x[0; 4 by 1]\n  y[3; 4 by 2] = x[4; 4 by 1]\n",
+        "  y[0; 4 by 4] = x[0; 4 by 1]\n  y[1; 4 by 4] = x[4; 4 by 1]\n  y[2; 4 by 4] = x[8; 4 by 1]\n",
+        "  y[0; 4 by 2] = x[0; 4 by 1]\n  y[1; 4 by 2] = x[4; 4 by 1]\n  y[4; 4 by 2] = x[8; 4 by 1]\n"
+        "  y[5; 4 by 2] = x[1; 4 by 1]\n",
+        "  y[0; 4 by 2 if 3] = x[0; 4 by 1 if 3]\n  y[1; 4 by 2] = x[4; 4 by 1]\n",
+        "  y[0; 4 by 2] = x[0; 4 by 1]\n  y[1; 4 by 2] = x[4; 4 by 1]\n  y[0; 4 by 2] = x[8; 4 by 1]\n"}) {
+    CAPTURE(body);
+    const std::string text = std::string("loops p\n  in x: f32[16]\n  inout y: f32[16]\n  inout z: f32[16]\n\n") + body;
+    check_everywhere(text, {{"x", filled(DType::F32, {16}, 31)},
+                            {"y", filled(DType::F32, {16}, 32)},
+                            {"z", filled(DType::F32, {16}, 33)}});
+  }
+}
+
 // A prefetch reads nothing, wherever it points; a store past the caches stores.
 TEST_CASE("hints keep every value") {
   const std::string text = R"(loops hints

@@ -216,3 +216,16 @@ TEST_CASE("wordings: squares follow each other along the loop along which most o
     CHECK(turned.has("stream y"));  // vectors of 64 bytes are whole lines
   }
 }
+
+TEST_CASE("wordings: what divides the loop of its lanes by a few is made in phases, each in vectors") {
+  for (const driver::Arm arm : kArms)
+    for (const char* text : {"program up()\n  in  x: f32[8, 50]\n  out y: f32[16, 100]\n  y[i, j] = x[i//2, j//2]\n",
+                             "program deep()\n  in  x: f32[4, 8, 50]\n  out y: f32[16, 100]\n"
+                             "  y[i, j] = x[2*(i % 2) + j % 2, i//2, j//2]\n",
+                             "program four()\n  in  x: f32[8, 50]\n  out y: f32[8, 200]\n  y[i, j] = x[i, j//4]\n"}) {
+      const Written phases = written(text, arm);
+      CAPTURE(phases.script);
+      CHECK(phases.has("[j.i] > <j.o.i> > y"));
+      CHECK(phases.notes.empty());
+    }
+}

@@ -103,6 +103,7 @@ TEST_CASE("templates: each structure takes its own") {
       {"transpose",
        "program p(M, N)\n  in x: f32[N, M]\n  out y: f32[M, N]\n  y[i, j] = x[j, i]\n",
        {{"M", 40}, {"N", 70}}},
+      {"phases", "program p(N)\n  in x: f32[N]\n  out y: f32[2*N]\n  y[i] = x[i//2]\n", {{"N", 90}}},
       {"pointwise", "program p(N)\n  in x: f32[N]\n  out y: f32[N]\n  y[i] = x[i] + 1\n", {{"N", 200}}},
       {"pointwise_short", "program p(N)\n  in x: f32[N]\n  out y: f32[N]\n  y[i] = x[i] + 1\n", {{"N", 40}}},
   };
@@ -220,7 +221,7 @@ TEST_CASE("templates: every problem of a folder is told, with its file and line"
   for (const char* expected :
        {"mine.sched:1: the template yours stands in a file of its name, yours.sched",
         "other.sched:1: no structure 'matmul'",
-        "(there are rows, contraction, window, reduction, transpose, pointwise, gpu_attention_warps, gpu_attention, "
+        "(there are rows, contraction, window, reduction, transpose, phases, pointwise, gpu_attention_warps, gpu_attention, "
         "gpu_rows, "
         "gpu_product, gpu_contraction, gpu_sum, gpu_transpose, gpu_pointwise)",
         "other.sched:2: threads are said by a line of their own", "templates.table:1: expected ':'",
