@@ -6,6 +6,7 @@
 
 #include "ir/arithmetic.h"
 #include "ir/program_text.h"
+#include "ir/verify.h"
 #include "support/error.h"
 
 namespace polyte::ir {
@@ -378,6 +379,9 @@ Program bind(const Program& program, const Values& sizes) {
   std::erase_if(bound.params, [&](const std::string& param) { return rebuild.bindings.count(param) > 0; });
   for (const auto& [name, value] : rebuild.bindings) bound.sizes[name] = value.constant();
   if (!rebuild.bindings.empty()) bound.open_digest = digest(program);
+  for (const Problem& problem : find_problems(bound))  // what is inside at other sizes need not be at these
+    problems.push_back((problem.subject.empty() ? "" : problem.subject + ": ") + problem.message);
+  if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
   return bound;
 }
 

@@ -8,6 +8,7 @@
 #include "ir/open_program.h"
 #include "lower/lower.h"
 #include "poly/auto_schedule.h"
+#include "schedule/proof/prover.h"
 #include "schedule/script/own_script.h"
 #include "schedule/state/contract.h"
 #include "schedule/state/digits.h"
@@ -40,6 +41,18 @@ void fall_back(BuiltKernel& kernel, const Machine& machine, Declined why) {
   kernel.declined = std::move(why);
   kernel.script = schedule::own_script(*kernel.program, "naive", machine);
   kernel.notes.push_back(fallback_text(kernel));
+}
+
+// A Program that leaves its buffers in its own order is nobody's to run: no scheduler has declined it then.
+void refuse_outside(const std::shared_ptr<const ir::Program>& program) {
+  std::vector<std::string> statements;
+  for (const ir::Statement& s : program->statements) statements.push_back(s.name);
+  const auto refusal = schedule::Prover(program).check_bounds(schedule::reference_state(program), statements);
+  if (!refusal || refusal->kind != schedule::RefusalKind::Illegal) return;
+  std::vector<std::string> problems;
+  for (const schedule::Counterexample& example : refusal->counterexamples)
+    problems.push_back("program '" + program->name + "': " + example.scheduled);
+  throw UserError(ExitStatus::InvalidInput, problems);
 }
 
 // What a scheduler takes open sizes for: the typical ones, known not to be all, or as if they were.
@@ -112,6 +125,7 @@ std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine&
     return *std::move(state);
   }
   if (is_persons) refuse(state.error(), options.arm == Arm::Script ? options.script_origin : kernel.script.name);
+  refuse_outside(kernel.program);
   // A derived script that does not replay is a fault of ours, but not a reason to give no program.
   kernel.refused.push_back({"the whole script of " + to_string(kernel.asked), kernel.script, state.error()});
   fall_back(kernel, machine,
