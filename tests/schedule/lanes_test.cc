@@ -114,9 +114,24 @@ TEST_CASE("lanes: templates read rows and turn them, and keep the order of sums"
   CHECK(template_of(kRows, {{"M", 21}, {"N", 2}}).find("[j.i]") == std::string::npos);
 }
 
-TEST_CASE("lanes: templates leave a loop serial that cannot carry them") {
-  const auto program = schedule::bound_program(kUpsample, {});
-  const auto script = schedule::make_template(*program, schedule::test_machine());
-  REQUIRE(script);
-  CHECK(schedule::print(*script).find("<w") == std::string::npos);
+TEST_CASE("lanes: phases of a loop that subscripts divide by two or four carry them, others leave it serial") {
+  const auto phases = [](const char* text) {
+    const auto program = schedule::bound_program(text, {});
+    const auto found = schedule::lane_phases(*program, program->statements[0]);
+    return found ? found->loop + " " + std::to_string(found->count) : "";
+  };
+  constexpr const char* kFour =
+      "program p()\n  in  x: f32[8, 4]\n  out y: f32[8, 16]\n  y[h, w] = x[h, w // 4] + w % 2\n";
+  constexpr const char* kThree = "program p()\n  in  x: f32[8, 8]\n  out y: f32[8, 24]\n  y[h, w] = x[h, w // 3]\n";
+  CHECK(phases(kUpsample) == "w 2");
+  CHECK(phases(kFour) == "w 4");
+  CHECK(phases(kThree).empty());
+  CHECK(phases(kTurn).empty());
+  const auto script = [](const char* text) {
+    const auto made = schedule::make_template(*schedule::bound_program(text, {}), schedule::test_machine());
+    REQUIRE(made);
+    return schedule::print(*made);
+  };
+  CHECK(script(kUpsample).find("[w.i] > <w.o.i> > y") != std::string::npos);
+  CHECK(script(kThree).find("<w") == std::string::npos);
 }
