@@ -25,6 +25,7 @@ namespace polyte::poly {
 namespace {
 
 using schedule::tiles_of;
+using schedule::within_tile;
 
 constexpr int kVectorsAPoint = 4;
 
