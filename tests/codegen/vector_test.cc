@@ -302,8 +302,11 @@ TEST_CASE("strided stores that are no comb") {
        {"  y[0; 4 by 2] = x[0; 4 by 1]\n  z[0; 4 by 1] = y[0; 4 by 2]\n  y[1; 4 by 2] = z[0; 4 by 1]\n",
         "  y[0; 4 by 2] = x[0; 4 by 1]\n  y[3; 4 by 2] = x[4; 4 by 1]\n",
         "  y[0; 4 by 4] = x[0; 4 by 1]\n  y[1; 4 by 4] = x[4; 4 by 1]\n  y[2; 4 by 4] = x[8; 4 by 1]\n",
-        "  y[0; 4 by 2] = x[0; 4 by 1]\n  y[1; 4 by 2] = x[4; 4 by 1]\n  y[4; 4 by 2] = x[8; 4 by 1]\n"
-        "  y[5; 4 by 2] = x[1; 4 by 1]\n",
+        R"(  y[0; 4 by 2] = x[0; 4 by 1]
+  y[1; 4 by 2] = x[4; 4 by 1]
+  y[4; 4 by 2] = x[8; 4 by 1]
+  y[5; 4 by 2] = x[1; 4 by 1]
+)",
         "  y[0; 4 by 2 if 3] = x[0; 4 by 1 if 3]\n  y[1; 4 by 2] = x[4; 4 by 1]\n",
         "  y[0; 4 by 2] = x[0; 4 by 1]\n  y[1; 4 by 2] = x[4; 4 by 1]\n  y[0; 4 by 2] = x[8; 4 by 1]\n"}) {
     CAPTURE(body);
