@@ -112,8 +112,7 @@ class NestStrategy {
   bool has_phases(const schedule::LanePhases& phases) const {
     const auto member = std::ranges::find(own_, phases.loop, &BandMember::loop);
     return cluster().statements.size() == 1 && !cluster().update() && program_.open.empty() && member != own_.end() &&
-           member->coincident && extent(phases.loop) % phases.count == 0 &&
-           extent(phases.loop) >= phases.count * machine_.lanes(dtype());
+           member->coincident && phases.fill_vectors(extent(phases.loop), machine_.lanes(dtype()));
   }
 
   schedule::NestPlan plan_phases(const schedule::LanePhases& phases) const {

@@ -34,6 +34,11 @@ std::string turning_loop(const ir::Program& program, const ir::Statement& statem
 struct LanePhases {
   std::string loop;
   std::int64_t count = 2;
+
+  // Each phase has as many iterations as the others, and a vector of them or more.
+  bool fill_vectors(std::int64_t extent, std::int64_t lanes) const {
+    return extent % count == 0 && extent >= count * lanes;
+  }
 };
 std::optional<LanePhases> lane_phases(const ir::Program& program, const ir::Statement& statement);
 

@@ -36,11 +36,9 @@ PointwiseShape shape_of(const KernelSoFar& kernel, const ir::Statement& s, const
   if (!shape.lane.empty()) shape.turning = turning_loop(program, s, shape.lane);
   const IteratorFacts* turning = find(facts, shape.turning);
   if (!turning || std::min(turning->extent, find(facts, shape.lane)->extent) < lanes) shape.turning.clear();
-  if (const auto phases = lane_phases(program, s); phases && shape.lane.empty()) {
-    const std::int64_t extent = find(facts, phases->loop)->extent;
-    if (extent % phases->count == 0 && extent >= phases->count * lanes && program.open.empty())
+  if (const auto phases = lane_phases(program, s); phases && shape.lane.empty() && program.open.empty())
+    if (phases->fill_vectors(find(facts, phases->loop)->extent, lanes))
       shape.lane = phases->loop, shape.phases = phases->count;
-  }
   for (const IteratorFacts& fact : facts)
     if (fact.name != shape.lane && fact.name != shape.turning) shape.outer.push_back(fact.name);
   return shape;
