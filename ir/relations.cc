@@ -32,6 +32,10 @@ std::vector<const Load*> reads_of(const Statement& statement) {
   return found;
 }
 
+bool reads(const Statement& statement, const std::string& buffer) {
+  return std::ranges::any_of(reads_of(statement), [&](const Load* load) { return load->buffer == buffer; });
+}
+
 bool is_apart_or_same(const Access& a, const Access& b) { return is_apart_or_same(a.buffer, a.indices, b); }
 
 bool reads_apart(const Statement& reader, const Statement& writer) {

@@ -12,6 +12,7 @@ namespace polyte::ir {
 
 // Of values, guard and written subscripts, nested ones too.
 std::vector<const Load*> reads_of(const Statement& statement);
+bool reads(const Statement& statement, const std::string& buffer);
 
 // At each point of loops that both share: another buffer, or the same element. A subscript read from memory may be
 // any element.

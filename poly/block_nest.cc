@@ -166,8 +166,10 @@ class BlockPlanner {
     for (const std::string& it : ir::free_iterators(update_))
       if (std::ranges::none_of(sides_, [&](const Side& side) { return side.tile.loop == it; }))
         blocks_.add({it, nest_.extent(it)});
-    for (const Side& side : sides_)
-      blocks_.add({tiles_of(side.tile.loop), ceil_div(nest_.extent(side.tile.loop), side.tile.block)});
+    for (const std::string& loop : tile_.grid) {
+      const auto side = std::ranges::find(sides_, loop, [](const Side& each) { return each.tile.loop; });
+      blocks_.add({tiles_of(loop), ceil_div(nest_.extent(loop), side->tile.block)});
+    }
     std::vector<schedule::NestTree> leaves;
     for (const ir::Statement* s : statements_) leaves.push_back(leaf(*s));
     plan_.tree = nest_path(blocks_.path(), schedule::nest_sequence(std::move(leaves)));
@@ -272,9 +274,7 @@ class BlockPlanner {
 
   // A box of the sum's terms is not the one that others of the block read.
   bool is_read_beside(const std::string& buffer) const {
-    return std::ranges::any_of(nest_.others(), [&](const ir::Statement* s) {
-      return std::ranges::any_of(ir::reads_of(*s), [&](const ir::Load* load) { return load->buffer == buffer; });
-    });
+    return std::ranges::any_of(nest_.others(), [&](const ir::Statement* s) { return ir::reads(*s, buffer); });
   }
 
   // Along which the operand lies in shared memory.

@@ -5,13 +5,13 @@
 
 #include "ir/relations.h"
 #include "poly/shared_nest.h"
+#include "schedule/cost/device_memory.h"
 #include "schedule/cost/operand_staging.h"
 
 namespace polyte::poly {
 namespace {
 
-constexpr std::size_t kMostAxes = 3;          // of a grid
-constexpr std::int64_t kLongestAxis = 65535;  // but the first
+constexpr std::size_t kMostAxes = 3;  // of a grid
 
 }  // namespace
 
@@ -63,8 +63,9 @@ void BlockGrid::add(GridLoop loop) {
 }
 
 bool BlockGrid::is_fused() const {
-  return loops_.size() > kMostAxes ||
-         std::any_of(loops_.begin(), loops_.end() - 1, [](const GridLoop& loop) { return loop.extent > kLongestAxis; });
+  return loops_.size() > kMostAxes || std::any_of(loops_.begin(), loops_.end() - 1, [](const GridLoop& loop) {
+           return loop.extent > schedule::kLongestAxis;
+         });
 }
 
 schedule::NestPath BlockGrid::path() const {

@@ -117,8 +117,11 @@ class WarpPlanner {
     for (const std::string& it : ir::free_iterators(update_))
       if (std::ranges::none_of(sides_, [&](const Side& side) { return side.loop == it; }))
         blocks_.add({it, nest_.extent(it)});
-    blocks_.add({tiles_of(sides_[0].loop), ceil_div(nest_.extent(sides_[0].loop), tile_.block_rows)});
-    blocks_.add({tiles_of(sides_[1].loop), ceil_div(nest_.extent(sides_[1].loop), tile_.block_lanes)});
+    std::vector<GridLoop> grid = {
+        {tiles_of(sides_[0].loop), ceil_div(nest_.extent(sides_[0].loop), tile_.block_rows)},
+        {tiles_of(sides_[1].loop), ceil_div(nest_.extent(sides_[1].loop), tile_.block_lanes)}};
+    if (tile_.rows_inside) std::swap(grid[0], grid[1]);
+    for (GridLoop& loop : grid) blocks_.add(std::move(loop));
     std::vector<schedule::NestTree> leaves;
     for (const ir::Statement* s : statements_) leaves.push_back(leaf(*s));
     plan_.tree = nest_path(blocks_.path(), schedule::nest_sequence(std::move(leaves)));

@@ -7,6 +7,7 @@
 #include "ir/contraction.h"
 #include "ir/loop_program.h"
 #include "schedule/cost/copy_threads.h"
+#include "schedule/cost/device_memory.h"
 #include "schedule/cost/gpu_price.h"
 #include "schedule/cost/warp_access.h"
 #include "support/checked.h"
@@ -264,12 +265,40 @@ class GpuTileSearch {
                      std::floor(static_cast<double>(gpu_.shared_multiprocessor_bytes) / shared)});
   }
 
-  // Below 0: it does not fit.
-  double price(const GpuTile& tile) const {
+  // The grid's last loops are those of the sides.
+  double memory_bytes(GpuTile& tile, double under_way) const {
+    BlocksOfLaunch blocks{.tile = std::vector<std::int64_t>(extents_.size(), 1), .at_once = under_way};
+    const auto is_side = [&](const std::string& loop) {
+      return std::ranges::find(tile.sides, loop, &GpuTileSide::loop) != tile.sides.end();
+    };
+    for (std::size_t loop = 0; loop < extents_.size(); ++loop) {
+      if (accesses_.loops[loop].reduction)
+        blocks.tile[loop] = extents_[loop];
+      else if (!is_side(accesses_.loops[loop].name))
+        blocks.grid.push_back(loop);
+    }
+    for (const GpuTileSide& side : tile.sides) {
+      blocks.tile[number(side.loop)] = side.block;
+      blocks.grid.push_back(number(side.loop));
+    }
+    const double bytes = order_grid(accesses_, blocks, tile.sides.size(), gpu_);
+    tile.grid.clear();
+    for (const std::size_t loop : std::span(blocks.grid).last(tile.sides.size()))
+      tile.grid.push_back(accesses_.loops[loop].name);
+    return bytes;
+  }
+
+  // Below 0: it does not fit. Orders the grid.
+  double price(GpuTile& tile) const {
     const Slice slice = slice_of(tile);
     const double most = at_once(tile, slice);
     if (most < 1) return -1;
     const double turns = std::ceil(slice.blocks / gpu_.multiprocessors), under_way = std::min(most, turns);
+    return kLaunch + with_device_memory(turns * turn(tile, slice, under_way), memory_bytes(tile, under_way), gpu_);
+  }
+
+  // Cycles of a block, where so many are under way on a multiprocessor, by the time that they take together.
+  double turn(const GpuTile& tile, const Slice& slice, double under_way) const {
     const double second_cache = second_cache_bytes_a_cycle(gpu_);
     const double warps = std::ceil(static_cast<double>(tile.threads()) / ir::kLanes);
     const double adding = slice.steps * slice.sums / gpu_.f32_fma_a_cycle;
@@ -285,13 +314,10 @@ class GpuTileSearch {
     const double ending = result_bytes(tile, slice.sums) / second_cache;
     if (tile.depth == 1) {  // a block copies or computes
       const double computing = std::max(busiest({adding, reading, instructions}), one_warp);
-      return kLaunch +
-             turns * (slice.slices * (std::max(stage, (computing + copying) / under_way) + 2 * kBarrier / under_way) +
-                      ending);
+      return slice.slices * (std::max(stage, (computing + copying) / under_way) + 2 * kBarrier / under_way) + ending;
     }
     const double ahead = under_way * static_cast<double>(tile.depth - 1);
-    return kLaunch + turns * (slice.slices * (std::max(stage, copying / ahead) + kBarrier / under_way) +
-                              copying / under_way + ending);
+    return slice.slices * (std::max(stage, copying / ahead) + kBarrier / under_way) + copying / under_way + ending;
   }
 };
 

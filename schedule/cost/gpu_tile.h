@@ -32,7 +32,8 @@ struct GpuTile {
   std::int64_t steps = 1;          // of it at a time
   std::int64_t vector = 1;         // neighbours along the lanes that are one thread's, and read at once
   std::int64_t depth = 1;          // slices in shared memory; 1: copied where they are read
-  double cycles = 0;               // predicted, of the whole launch
+  std::vector<std::string> grid = {};  // the sides' loops, slowest first: as blocks of them are numbered
+  double cycles = 0;                   // predicted, of the whole launch
 
   std::int64_t threads() const;  // of a block
   // Elements along the side that a thread reads from shared memory at once.

@@ -11,7 +11,7 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr std::int64_t kPage = 4096, kWays = 8;
+constexpr std::int64_t kWays = 8;
 constexpr std::int64_t kOpenExtent = 1 << 20;  // of a symbol
 
 template <typename Access>
@@ -34,10 +34,6 @@ NestAccess describe(const ir::Program& program, const Access& access, const std:
 
 bool writes(const ir::Statement& s, const std::string& buffer) {
   return std::ranges::any_of(s.writes, [&](const ir::Access& write) { return write.buffer == buffer; });
-}
-
-bool reads(const ir::Statement& s, const std::string& buffer) {
-  return std::ranges::any_of(ir::reads_of(s), [&](const ir::Load* load) { return load->buffer == buffer; });
 }
 
 }  // namespace
@@ -82,15 +78,16 @@ double NestAccess::footprint(std::span<const std::int64_t> points, bool dense, i
 double NestAccess::crowding(std::span<const std::int64_t> points, int line_bytes) const {
   const Runs all = runs(points);
   if (all.apart == 0) return 1;
-  const std::int64_t places = kPage / std::gcd(all.apart, kPage);
+  const std::int64_t places = kPageBytes / std::gcd(all.apart, kPageBytes);
   if (all.count <= static_cast<double>(places * kWays)) return 1;
-  const std::int64_t lines = places * ceil_div(all.elements * element_bytes, line_bytes), in_page = kPage / line_bytes;
+  const std::int64_t lines = places * ceil_div(all.elements * element_bytes, line_bytes),
+                     in_page = kPageBytes / line_bytes;
   return std::max(1.0, static_cast<double>(in_page) / static_cast<double>(lines));
 }
 
 double NestAccess::pages(std::span<const std::int64_t> points) const {
   const Runs all = runs(points);
-  return all.count * static_cast<double>(std::min(all.apart, kPage)) / static_cast<double>(kPage);
+  return all.count * static_cast<double>(std::min(all.apart, kPageBytes)) / static_cast<double>(kPageBytes);
 }
 
 std::size_t NestAccesses::loop_number(const std::string& name) const {
@@ -107,7 +104,7 @@ bool stays_inside(const ir::Program& program, const std::string& buffer, const i
   if (program.buffer(buffer).role != ir::Role::Temp) return false;
   return std::ranges::all_of(program.statements, [&](const ir::Statement& s) {
     const bool is_here = s.name == main.name || std::ranges::find(others, s.name, &ir::Statement::name) != others.end();
-    return is_here || !(reads(s, buffer) || writes(s, buffer));
+    return is_here || !(ir::reads(s, buffer) || writes(s, buffer));
   });
 }
 

@@ -18,6 +18,7 @@ struct PricedLoop {
 };
 
 constexpr std::int64_t kUnknownStride = 1 << 20;  // gathers
+constexpr std::int64_t kPageBytes = 4096;
 
 struct NestAccess {
   const ir::Load* load = nullptr;  // null: a write

@@ -25,10 +25,6 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-bool reads(const ir::Statement& s, const std::string& buffer) {
-  return std::ranges::any_of(ir::reads_of(s), [&](const ir::Load* load) { return load->buffer == buffer; });
-}
-
 class RowPlanner {
  public:
   explicit RowPlanner(const RowQuestion& question)
@@ -178,7 +174,7 @@ class RowPlanner {
     if (s.iterators.size() != chain_.rows.size() + s.reductions.size() || !is_of_rows(s)) return false;
     const std::string& lane = s.iterators.back();
     return contains(s.reductions, lane) && extent(s, lane) >= 2 * lanes() && reads_neighbours(s, lane) &&
-           reads_own_row(s, lane) && can_carry_lanes(program_, s, lane) && !reads(s, s.writes[0].buffer) &&
+           reads_own_row(s, lane) && can_carry_lanes(program_, s, lane) && !ir::reads(s, s.writes[0].buffer) &&
            is_only_update(s);
   }
 
@@ -210,12 +206,13 @@ class RowPlanner {
   bool joins(const RowPass& pass, const ir::Statement& s) const {
     if (pass.body.empty() || !has_same_loops(pass, s)) return false;
     const auto is_apart = [&](const ir::Statement* other) {
-      return !reads(s, other->writes[0].buffer) && !reads(*other, s.writes[0].buffer) &&
+      return !ir::reads(s, other->writes[0].buffer) && !ir::reads(*other, s.writes[0].buffer) &&
              other->writes[0].buffer != s.writes[0].buffer;
     };
     const auto goes_with = [&](const ir::Statement* other) {
-      return is_apart(other) || (!is_update(*other) && reads_own_point(s, *other) &&
-                                 !reads(*other, s.writes[0].buffer) && other->writes[0].buffer != s.writes[0].buffer);
+      return is_apart(other) ||
+             (!is_update(*other) && reads_own_point(s, *other) && !ir::reads(*other, s.writes[0].buffer) &&
+              other->writes[0].buffer != s.writes[0].buffer);
     };
     return std::ranges::all_of(pass.after, is_apart) && std::ranges::all_of(pass.body, goes_with);
   }

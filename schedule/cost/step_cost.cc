@@ -17,8 +17,7 @@ constexpr double kUnhidden = 0.1;         // of loads behind operations, or the 
 constexpr double kElementCycles = 1;      // a lane loaded by itself and put into its vector
 constexpr double kScatterCycles = 1.5;    // a lane taken out of its vector and stored
 constexpr double kFarScatterCycles = 12;  // where each lane's place is on a page of its own
-constexpr std::int64_t kPage = 4096;
-constexpr double kTurnedCycles = 3;  // a vector of a square that is turned in registers
+constexpr double kTurnedCycles = 3;       // a vector of a square that is turned in registers
 // A vector of every second element, or third, ..: so many loads and their shuffles, for each element between.
 constexpr double kNearVectorCycles = 1.5;
 
@@ -151,7 +150,7 @@ double StepCost::once(const TileLoopNumbers& at, const Rows& rows, double vector
     if (access.each_step) continue;
     const double times = copies(access, at, rows);
     const std::int64_t stride = across(access, at);
-    const double stored = stride * access.element_bytes < kPage ? kScatterCycles : kFarScatterCycles;
+    const double stored = stride * access.element_bytes < kPageBytes ? kScatterCycles : kFarScatterCycles;
     const double one = stride <= 1 ? 1 : lanes() * (access.load ? kElementCycles : stored);
     cycles += times * (stride == 0 ? 1 : vectors * one);
   }

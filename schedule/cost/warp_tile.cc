@@ -7,6 +7,7 @@
 #include "ir/loop_program.h"
 #include "ir/relations.h"
 #include "schedule/cost/copy_threads.h"
+#include "schedule/cost/device_memory.h"
 #include "schedule/cost/gpu_price.h"
 #include "schedule/cost/warp_access.h"
 #include "support/checked.h"
@@ -186,8 +187,23 @@ class WarpTileSearch {
                      std::floor(static_cast<double>(gpu_.shared_multiprocessor_bytes) / shared)});
   }
 
-  // Below 0: it does not fit.
-  double price(const WarpTile& tile) const {
+  // The grid's last loops are rows and lanes.
+  double memory_bytes(WarpTile& tile, double under_way) const {
+    BlocksOfLaunch blocks{.at_once = under_way};
+    for (std::size_t loop = 0; loop < accesses_.loops.size(); ++loop) {
+      const PricedLoop& each = accesses_.loops[loop];
+      blocks.tile.push_back(each.reduction ? extent(each.name) : points_of(each, tile));
+      if (!each.reduction && !tile.product.has(each.name)) blocks.grid.push_back(loop);
+    }
+    const std::size_t rows = accesses_.loop_number(tile.product.row.loop);
+    blocks.grid.insert(blocks.grid.end(), {rows, accesses_.loop_number(tile.product.lane.loop)});
+    const double bytes = order_grid(accesses_, blocks, 2, gpu_);
+    tile.rows_inside = blocks.grid.back() == rows;
+    return bytes;
+  }
+
+  // Below 0: it does not fit. Orders the grid.
+  double price(WarpTile& tile) const {
     const Slice slice = slice_of(tile);
     const double most = at_once(tile, slice.bytes);
     if (most < 1) return -1;
@@ -205,7 +221,8 @@ class WarpTileSearch {
                             instructions / kQuarters / busy, slice.bytes / second_cache});
     const double waiting = (kLatency + stage) / (under_way * static_cast<double>(tile.depth));
     const double ending = result_bytes(tile) / second_cache;
-    return kLaunch + turns * (slice.slices * std::max(stage, waiting) + kLatency / under_way + ending);
+    const double cycles = turns * (slice.slices * std::max(stage, waiting) + kLatency / under_way + ending);
+    return kLaunch + with_device_memory(cycles, memory_bytes(tile, under_way), gpu_);
   }
 };
 

@@ -23,6 +23,7 @@ struct WarpTile {
   std::int64_t steps = 0;                        // of a slice
   std::int64_t depth = 1;                        // slices in shared memory; 1: copied where they are read
   bool steps_inside = false;                     // the sum's other loops run within a slice, else around it
+  bool rows_inside = false;                      // of the grid: neighbouring blocks have other rows, not other lanes
   double cycles = 0;                             // predicted, of the whole launch
 
   std::int64_t warps() const { return block_rows / warp_rows * (block_lanes / warp_lanes); }

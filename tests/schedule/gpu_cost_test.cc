@@ -5,6 +5,7 @@
 #include "ir/program_text.h"
 #include "ir/relations.h"
 #include "schedule/cost/copy_threads.h"
+#include "schedule/cost/device_memory.h"
 #include "schedule/cost/gpu_tile.h"
 #include "schedule/cost/launch_price.h"
 #include "schedule/cost/warp_access.h"
@@ -38,6 +39,13 @@ GpuTile tile_of(std::int64_t m, std::int64_t n, std::int64_t k) {
       *gpu_machine("h100"));
 }
 
+// Of m x n x k in blocks of 64 x 64, rows outside or columns, one block a multiprocessor.
+double megabytes(std::int64_t m, std::int64_t n, std::int64_t k, const std::vector<std::size_t>& grid) {
+  const ir::Program program = product(m, n, k);
+  const NestAccesses nest = nest_accesses(program, program.statements[1], {}, {{"m", m}, {"n", n}, {"k", k, true}});
+  return device_memory_bytes(nest, {{64, 64, k}, grid, 1}, *gpu_machine("h100")->gpu) / 1e6;
+}
+
 Affine symbol(const char* name) { return Affine::symbol(name); }
 
 ir::Access access(std::vector<Affine> indices) {
@@ -61,6 +69,28 @@ TEST_CASE("a warp's sectors: neighbours, strides, one element for all") {
   const ir::Statement& update = program.statements[1];
   CHECK(sectors_a_warp(program, update, "n", 64) == 4 + 1 + 4);  // c, a, b
   CHECK(sectors_a_warp(program, update, "m", 64) > 3 * sectors_a_warp(program, update, "n", 64));
+}
+
+TEST_CASE("blocks that run together fetch a box from memory once, those of the next turn again") {
+  // 64 x 64 blocks, 132 at a time: all 64 sets of columns and 3 of rows, in 4096 / 132 turns; 268 MB of results.
+  const double boxes = 4096.0 / 132 * (64 + 3) * 64 * 8192 * 4 / 1e6;
+  CHECK(megabytes(4096, 4096, 8192, {0, 1}) == doctest::Approx(boxes + 4096.0 * 4096 * 4 / 1e6));
+  // The second cache keeps what is small.
+  CHECK(megabytes(1024, 1024, 1024, {0, 1}) == doctest::Approx(3 * 1024.0 * 1024 * 4 / 1e6));
+  // Rows that all blocks read come once, wherever they are in the grid; of columns 2000 sets.
+  CHECK(megabytes(64, 128000, 4096, {0, 1}) == doctest::Approx(megabytes(64, 128000, 4096, {1, 0})));
+  // Neighbours that share the longer operand leave it in the cache for one another.
+  CHECK(megabytes(64 * 4, 128000, 4096, {1, 0}) < 0.5 * megabytes(64 * 4, 128000, 4096, {0, 1}));
+}
+
+TEST_CASE("the order of a grid: by bytes, where a grid has room") {
+  const auto lanes_are_last = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return tile_of(m, n, k).grid.back() == "n";
+  };
+  CHECK(lanes_are_last(4096, 4096, 4096));
+  CHECK(lanes_are_last(65536, 256, 1024));
+  CHECK_FALSE(lanes_are_last(256, 65536, 1024));
+  CHECK_FALSE(lanes_are_last(20'000'000, 64, 64));
 }
 
 TEST_CASE("a tile fits the machine, leaves it no multiprocessor empty where it can, and has lanes last") {

@@ -1,0 +1,89 @@
+#include "schedule/cost/device_memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "schedule/cost/gpu_price.h"
+#include "schedule/cost/warp_access.h"
+#include "support/checked.h"
+
+namespace polyte::schedule {
+namespace {
+
+constexpr double kSecondCacheShare = 0.5;  // of one tensor: others pass through
+constexpr double kClearlyFewer = 0.95;     // bytes that are worth another order
+
+std::int64_t length(const NestAccesses& nest, const BlocksOfLaunch& blocks, std::size_t loop) {
+  return ceil_div(std::max<std::int64_t>(1, nest.loops[loop].extent), blocks.tile[loop]);
+}
+
+bool has_room(const NestAccesses& nest, const BlocksOfLaunch& blocks) {
+  return std::all_of(blocks.grid.begin(), blocks.grid.end() - 1,
+                     [&](std::size_t loop) { return length(nest, blocks, loop) <= kLongestAxis; });
+}
+
+// Places along each loop of the grid where blocks stand that run at the same time.
+std::vector<double> places_at_once(const NestAccesses& nest, const BlocksOfLaunch& blocks, double all_at_once) {
+  std::vector<double> places(nest.loops.size(), 1);
+  for (auto loop = blocks.grid.rbegin(); loop != blocks.grid.rend(); ++loop) {
+    const auto turns = static_cast<double>(length(nest, blocks, *loop));
+    places[*loop] = std::min(all_at_once, turns);
+    all_at_once = std::ceil(all_at_once / turns);
+  }
+  return places;
+}
+
+double blocks_of(const NestAccesses& nest, const BlocksOfLaunch& blocks) {
+  double count = 1;
+  for (const double places : places_at_once(nest, blocks, HUGE_VAL)) count *= places;
+  return count;
+}
+
+}  // namespace
+
+double device_memory_bytes(const NestAccesses& nest, const BlocksOfLaunch& blocks, const Gpu& gpu) {
+  const double count = blocks_of(nest, blocks);
+  const double at_once = std::min(count, gpu.multiprocessors * std::max(1.0, blocks.at_once));
+  const std::vector<double> places = places_at_once(nest, blocks, at_once);
+  double bytes = 0;
+  bool is_sum_kept = true;  // in memory: nothing else is written
+  for (const NestAccess& access : nest.all) {
+    const double whole = access.elements() * static_cast<double>(access.element_bytes);
+    if (access.load == nullptr) {
+      if (access.each_step) continue;
+      is_sum_kept = false;
+      bytes += whole;
+      continue;
+    }
+    double boxes = count / at_once;  // of all turns
+    for (std::size_t loop = 0; loop < places.size(); ++loop)
+      if (access.moves_with(loop)) boxes *= places[loop];
+    const double read = boxes * std::min(whole, access.footprint(blocks.tile, true, kSectorBytes));
+    const bool stays = whole <= kSecondCacheShare * static_cast<double>(gpu.l2_bytes);
+    bytes += stays ? std::min(read, whole) : read;
+  }
+  if (is_sum_kept) bytes += nest.accumulator.elements() * static_cast<double>(nest.accumulator.element_bytes);
+  return bytes;
+}
+
+double order_grid(const NestAccesses& nest, BlocksOfLaunch& blocks, std::size_t sides, const Gpu& gpu) {
+  std::vector<std::size_t> best = blocks.grid;
+  double least = device_memory_bytes(nest, blocks, gpu);
+  bool fits = has_room(nest, blocks);
+  const auto first = blocks.grid.end() - static_cast<std::ptrdiff_t>(sides);
+  std::sort(first, blocks.grid.end());
+  do {
+    const double bytes = device_memory_bytes(nest, blocks, gpu);
+    const bool has_room_now = has_room(nest, blocks);
+    if (has_room_now < fits || (has_room_now == fits && bytes >= kClearlyFewer * least)) continue;
+    least = bytes, fits = has_room_now, best = blocks.grid;
+  } while (std::next_permutation(first, blocks.grid.end()));
+  blocks.grid = std::move(best);
+  return least;
+}
+
+double with_device_memory(double cycles, double bytes, const Gpu& gpu) {
+  return busiest({cycles, bytes * gpu.clock_ghz / gpu.memory_gb_a_second});
+}
+
+}  // namespace polyte::schedule
