@@ -1,6 +1,7 @@
 #include "ir/relations.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace polyte::ir {
 namespace {
@@ -50,6 +51,17 @@ bool stay_at_their_point(const Statement& a, const Statement& b) {
     return std::ranges::all_of(b.writes, [&](const Access& other) { return is_apart_or_same(write, other); });
   };
   return std::ranges::all_of(a.writes, write_one) && reads_apart(a, b) && reads_apart(b, a);
+}
+
+std::vector<std::size_t> statements_in(const std::vector<Item>& items) {
+  std::vector<std::size_t> found;
+  for (const Item& item : items) {
+    if (const auto* index = std::get_if<std::size_t>(&item))
+      found.push_back(*index);
+    else
+      std::ranges::copy(statements_in(std::get<Region>(item).body), std::back_inserter(found));
+  }
+  return found;
 }
 
 std::vector<std::string> free_iterators(const Statement& update) {

@@ -24,6 +24,9 @@ bool reads_apart(const Statement& reader, const Statement& writer);
 // At each point they read and write of one another, or a statement of itself, the same elements only.
 bool stay_at_their_point(const Statement& a, const Statement& b);
 
+// Indices of all statements of a region's body or a Program's order, in order.
+std::vector<std::size_t> statements_in(const std::vector<Item>& items);
+
 std::vector<std::string> free_iterators(const Statement& update);  // all but its reductions
 
 // acc[i] = 0, then acc[i] += ..: the first writes every element that the second updates, at its own point, and neither

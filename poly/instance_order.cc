@@ -1,6 +1,5 @@
 #include "poly/instance_order.h"
 
-#include <isl/aff.h>
 #include <isl/flow.h>
 #include <isl/map.h>
 #include <isl/schedule.h>
@@ -12,6 +11,8 @@
 #include <optional>
 #include <set>
 
+#include "ir/relations.h"
+#include "poly/isl_tree.h"
 #include "poly/pushed_sums.h"
 #include "poly/sizes_as_parameters.h"
 #include "schedule/proof/dependences.h"
@@ -38,25 +39,26 @@ struct Attempt {
   const char* name;
   Gist gist;
   bool sizes_are_parameters;
-  bool serialize;           // one strongly connected component a nest
-  bool outer_coincident;    // else bands as deep as they come
-  std::uint64_t quota;      // isl operations
-  bool only_after_failure;  // of all attempts before it
-  bool is_hard;             // not worth trying where an attempt before it was not finished
+  bool serialize;               // one strongly connected component a nest
+  bool outer_coincident;        // else bands as deep as they come
+  std::uint64_t quota;          // isl operations
+  bool only_after_failure;      // of all attempts before it
+  bool is_hard;                 // not worth trying where an attempt before it was not finished
+  bool inside_regions = false;  // ordered regions run as they are written, isl orders what one iteration does
 };
 constexpr Attempt kAttempts[] = {
     {"fused", Gist::All, false, false, false, 60'000, false, false},
     {"triangles kept, serial components", Gist::None, true, true, false, 100'000, false, false},
     {"triangles kept", Gist::Box, false, false, false, 60'000, false, true},
     {"serial components", Gist::All, false, true, false, 60'000, false, true},
+    {"regions as written", Gist::None, true, true, false, 100'000, true, false, true},
     {"parallel outermost", Gist::All, false, false, true, 60'000, true, false},
 };
 constexpr std::size_t kManyStatements = 10;  // between which relations are worth the time of joining their pieces
 constexpr std::uint64_t kQuotaOfNumbers = 15'000;
+constexpr double kLoopsOfQuota = 15;              // of all statements: with more of them the quota is less
 constexpr std::uint64_t kQuotaOfPushed = 60'000;  // whether sums that are pushed keep all dependences
-constexpr std::int64_t kLargestPlace = 2;         // of a row that is a number, as large
-constexpr std::int64_t kLargestShift = 12;     // of a row that is read back: beyond it a number is a size in disguise
-constexpr std::int64_t kLargestConstant = 20;  // of a row: beyond it isl runs one loop after the other
+constexpr std::int64_t kLargestConstant = 20;     // of a row: beyond it isl runs one loop after the other
 
 isl::union_map no_pairs(const IslContext& context) {
   return isl::manage(isl_union_map_empty(isl_space_params_alloc(context.get().get(), 0)));
@@ -111,6 +113,32 @@ class Relations {
     return std::ranges::none_of(ordered_, [&](const Ordered& d) {
       return schedule::find_backwards(model, d.source, d.sink, d.pairs).has_value();
     });
+  }
+
+  // Of the statements in one ordered region of the Program, while its loop, the first of their iterators, stands still.
+  isl::schedule_constraints constraints_inside(const std::set<std::string>& statements) const {
+    isl::union_set domain = isl::manage(isl_union_set_empty(domain_.get_space().release()));
+    isl::union_map validity = no_pairs(context_), coincidence = validity, proximity = validity;
+    const auto is_inside = [&](int s) {
+      return statements.contains(model_.statements[static_cast<std::size_t>(s)].statement->body.name);
+    };
+    for (std::size_t s = 0; s < model_.statements.size(); ++s) {
+      isl::set instances = model_.statements[s].domain;
+      if (is_inside(static_cast<int>(s)))
+        domain = domain.unite(isl::manage(isl_union_set_from_set(instances.release())));
+    }
+    const auto standing = [&](const isl::union_map& pairs) {
+      isl::union_map kept = no_pairs(context_);
+      pairs.intersect_domain(domain).intersect_range(domain).foreach_map([&](isl::map map) {
+        kept = kept.unite(as_union(isl::manage(isl_map_equate(map.release(), isl_dim_in, 0, isl_dim_out, 0))));
+      });
+      return kept;
+    };
+    validity = standing(validity_);
+    return isl::schedule_constraints::on_domain(domain)
+        .set_validity(validity)
+        .set_coincidence(validity.unite(standing(commuting_)))
+        .set_proximity(standing(proximity_));
   }
 
   // `together`: statements that read the same cells are drawn near each other, too.
@@ -230,144 +258,6 @@ isl::schedule run_isl(IslContext& context, const isl::schedule_constraints& cons
   return constraints.compute_schedule();
 }
 
-// isl's tree brought back to names.
-class TreeReader {
- public:
-  explicit TreeReader(const IslModel& model) : model_(model) {}
-
-  Result<OrderTree> read(const isl::schedule_node& root) {
-    OrderTree tree = visit(root);
-    if (!reason_.empty()) return Decline{reason_};
-    return completed(tree, *model_.state->basis);
-  }
-
- private:
-  const IslModel& model_;
-  std::string reason_;
-
-  OrderTree fail(const std::string& reason) {
-    if (reason_.empty()) reason_ = reason;
-    return nullptr;
-  }
-
-  const ir::Statement& statement(std::size_t i) const { return model_.statements[i].statement->body; }
-
-  static std::size_t number_of(const isl::set& instances) {
-    return static_cast<std::size_t>(std::stoul(isl_set_get_tuple_name(instances.get()) + 1));
-  }
-
-  static std::set<std::size_t> statements_at(const isl::schedule_node& node) {
-    std::set<std::size_t> found;
-    isl::union_set domain = isl::manage(isl_schedule_node_get_domain(node.get()));
-    domain.foreach_set([&](isl::set set) { found.insert(number_of(set)); });
-    return found;
-  }
-
-  OrderTree visit(const isl::schedule_node& node) {
-    switch (isl_schedule_node_get_type(node.get())) {
-      case isl_schedule_node_domain:
-      case isl_schedule_node_filter:
-      case isl_schedule_node_context:
-        return visit(node.child(0));
-      case isl_schedule_node_band:
-        return visit_band(node);
-      case isl_schedule_node_sequence:
-      case isl_schedule_node_set:
-        return visit_children(node);
-      case isl_schedule_node_leaf:
-        return visit_leaf(node);
-      default:
-        return fail("isl's tree has a node that schedules do not have");
-    }
-  }
-
-  // Statements that nothing orders at one point stand as in the text.
-  OrderTree visit_leaf(const isl::schedule_node& node) {
-    std::vector<OrderTree> leaves;
-    for (const std::size_t i : statements_at(node)) leaves.push_back(order_leaf(statement(i).name));
-    return order_sequence(std::move(leaves));
-  }
-
-  OrderTree visit_children(const isl::schedule_node& node) {
-    std::vector<OrderTree> children;
-    for (isl_size i = 0; i < isl_schedule_node_n_children(node.get()); ++i) {
-      OrderTree child = visit(node.child(static_cast<int>(i)));
-      if (!child) return nullptr;
-      children.push_back(std::move(child));
-    }
-    return order_sequence(std::move(children));
-  }
-
-  OrderTree visit_band(const isl::schedule_node& node) {
-    const auto band_node = node.as<isl::schedule_node_band>();
-    const isl::multi_union_pw_aff rows = band_node.partial_schedule();
-    OrderBand band;
-    band.permutable = band_node.permutable();
-    for (isl_size m = 0; m < isl_schedule_node_band_n_member(node.get()); ++m) {
-      OrderLoop loop{{}, band_node.member_get_coincident(static_cast<int>(m))};
-      for (const std::size_t i : statements_at(node)) {
-        auto row = row_of(rows.at(static_cast<int>(m)), i);
-        if (!row) return fail("a row of '" + statement(i).name + "' is no affine expression of its iterators");
-        if (row->is_constant()) row = without_number(*row, i);
-        if (std::abs(row->constant()) > kLargestShift ||
-            (row->is_constant() && std::abs(row->constant()) > kLargestPlace))
-          return fail("'" + statement(i).name + "' runs after all of another loop inside the same band");
-        loop.rows[statement(i).name] = *row;
-      }
-      band.loops.push_back(std::move(loop));
-    }
-    band.child = visit(node.child(0));
-    return band.child ? order_band(std::move(band)) : nullptr;
-  }
-
-  // An iterator that has this one value, where there is one: it is the row for other sizes, too.
-  ir::Affine without_number(const ir::Affine& row, std::size_t i) const {
-    const std::vector<std::string>& iterators = statement(i).iterators;
-    for (std::size_t d = 0; d < iterators.size(); ++d) {
-      const isl::val only = isl::manage(
-          isl_set_plain_get_val_if_fixed(model_.statements[i].domain.get(), isl_dim_set, static_cast<unsigned>(d)));
-      if (isl_val_is_int(only.get()) == isl_bool_true && isl_val_get_num_si(only.get()) == row.constant())
-        return ir::Affine::symbol(iterators[d]);
-    }
-    return row;
-  }
-
-  // Over the statement's iterators and sizes; nullopt where it has pieces, divisions or fractions.
-  std::optional<ir::Affine> row_of(const isl::union_pw_aff& row, std::size_t i) const {
-    isl::pw_aff_list pieces = isl::manage(isl_union_pw_aff_get_pw_aff_list(row.get()));
-    for (unsigned p = 0; p < pieces.size(); ++p) {
-      isl::pw_aff piece = pieces.at(static_cast<int>(p));
-      if (number_of(piece.domain()) != i) continue;
-      if (isl_pw_aff_n_piece(piece.get()) != 1) return std::nullopt;
-      return affine_of(isl::manage(isl_pw_aff_as_aff(piece.copy())), statement(i).iterators);
-    }
-    return std::nullopt;
-  }
-
-  static std::optional<ir::Affine> affine_of(const isl::aff& aff, const std::vector<std::string>& iterators) {
-    if (isl_aff_dim(aff.get(), isl_dim_div) != 0) return std::nullopt;
-    const auto constant = integer(isl::manage(isl_aff_get_constant_val(aff.get())));
-    if (!constant) return std::nullopt;
-    ir::Affine sum = *constant;
-    for (const auto type : {isl_dim_in, isl_dim_param})
-      for (isl_size d = 0; d < isl_aff_dim(aff.get(), type); ++d) {
-        const auto factor = integer(isl::manage(isl_aff_get_coefficient_val(aff.get(), type, static_cast<int>(d))));
-        if (!factor) return std::nullopt;
-        if (*factor == 0) continue;
-        const std::string name = type == isl_dim_in
-                                     ? iterators[static_cast<std::size_t>(d)]
-                                     : isl_aff_get_dim_name(aff.get(), isl_dim_param, static_cast<unsigned>(d));
-        sum = sum + ir::Affine::symbol(name) * *factor;
-      }
-    return sum;
-  }
-
-  static std::optional<std::int64_t> integer(const isl::val& value) {
-    if (isl_val_is_int(value.get()) != isl_bool_true) return std::nullopt;
-    return isl_val_get_num_si(value.get());
-  }
-};
-
 class Attempts {
  public:
   explicit Attempts(const ir::Program& program) : program_(program) {}
@@ -431,20 +321,36 @@ class Attempts {
     return *kept;
   }
 
+  bool has_regions() const {
+    return std::ranges::any_of(program_.order,
+                               [](const ir::Item& item) { return std::holds_alternative<ir::Region>(item); });
+  }
+
+  // Of all dependences as they are an operation is dear, where there are many loops or large numbers: few are left.
+  static std::uint64_t quota_of(const Attempt& attempt, const IslModel& model) {
+    if (attempt.gist != Gist::None || attempt.inside_regions) return attempt.quota;
+    if (model.params.empty()) return kQuotaOfNumbers;
+    double loops = 0;
+    for (const IslStatement& s : model.statements) loops += static_cast<double>(s.statement->body.iterators.size());
+    const double share = std::min(1.0, kLoopsOfQuota * kLoopsOfQuota / (loops * loops));
+    return static_cast<std::uint64_t>(share * static_cast<double>(attempt.quota));
+  }
+
   Result<OrderTree> try_one(const Attempt& attempt) {
     const auto give_up = [&](const std::string& reason) {
       result_.given_up.push_back(std::string(attempt.name) + ": " + reason);
       return Decline{reason};
     };
     const Relations& known = relations(attempt.sizes_are_parameters);
-    // Large numbers in its tableaus make an operation dear: without parameters to stand for them few are left.
-    const bool has_numbers = attempt.gist == Gist::None && known.model().params.empty();
-    const std::uint64_t quota = has_numbers ? kQuotaOfNumbers : attempt.quota;
-    context_.limit(quota);
+    if (attempt.inside_regions && !has_regions()) return Decline{"no ordered region"};
+    const std::uint64_t quota = quota_of(attempt, known.model());
     try {
+      if (attempt.inside_regions) return inside_regions(known, attempt, quota);
+      context_.limit(quota);
       const isl::schedule schedule = run_isl(context_, known.constraints(attempt.gist, !attempt.serialize), attempt);
       context_.limit(0);
-      return TreeReader(known.model()).read(schedule.get_root());
+      Result<OrderTree> tree = order_of(schedule, known.model());
+      return tree ? Result<OrderTree>(completed(*tree, program_)) : tree;
     } catch (const isl::exception_unsupported& e) {
       return give_up(std::string("the scheduler does not support this: ") + e.what());
     } catch (const isl::exception_unknown&) {
@@ -454,6 +360,33 @@ class Attempts {
         schedule::throw_isl_fault(context_, e, std::string("isl's scheduler, '") + attempt.name + "'");
       return give_up("the scheduler's budget of " + std::to_string(quota) + " operations is spent");
     }
+  }
+
+  // Loops of regions outermost, statements outside of them as in the text.
+  Result<OrderTree> inside_regions(const Relations& known, const Attempt& attempt, std::uint64_t quota) {
+    std::vector<OrderTree> parts;
+    for (const ir::Item& item : program_.order) {
+      const auto* region = std::get_if<ir::Region>(&item);
+      if (!region) {
+        parts.push_back(order_leaf(program_.statements[std::get<std::size_t>(item)].name));
+        continue;
+      }
+      OrderBand band;
+      band.loops.resize(1);
+      std::set<std::string> inside;
+      for (const std::size_t s : ir::statements_in(region->body)) {
+        const std::string& name = *inside.insert(program_.statements[s].name).first;
+        band.loops[0].rows[name] = ir::Affine::symbol(region->iterator) * region->step;
+      }
+      context_.limit(quota);
+      const isl::schedule schedule = run_isl(context_, known.constraints_inside(inside), attempt);
+      context_.limit(0);
+      const Result<OrderTree> tree = order_of(schedule, known.model());
+      if (!tree) return tree;
+      band.child = without_iterator(*tree, region->iterator);
+      parts.push_back(order_band(std::move(band)));
+    }
+    return completed(order_sequence(std::move(parts)), program_);
   }
 };
 

@@ -72,6 +72,22 @@ OrderTree order_sequence(std::vector<OrderTree> children) {
   return flat.size() == 1 ? flat.front() : make(OrderSequence{std::move(flat)});
 }
 
+OrderTree without_iterator(const OrderTree& tree, const std::string& iterator) {
+  if (std::holds_alternative<OrderLeaf>(tree->op)) return tree;
+  if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
+    std::vector<OrderTree> children;
+    for (const OrderTree& child : sequence->children) children.push_back(without_iterator(child, iterator));
+    return order_sequence(std::move(children));
+  }
+  OrderBand band = std::get<OrderBand>(tree->op);
+  std::erase_if(band.loops, [&](OrderLoop& loop) {
+    for (auto& [statement, row] : loop.rows) row = row - ir::Affine::symbol(iterator) * row.coefficient(iterator);
+    return std::ranges::all_of(loop.rows, [](const auto& each) { return each.second.is_constant(); });
+  });
+  band.child = without_iterator(band.child, iterator);
+  return band.loops.empty() ? band.child : order_band(std::move(band));
+}
+
 std::vector<std::string> statements_below(const OrderTree& tree) {
   if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op)) return {leaf->statement};
   if (const auto* band = std::get_if<OrderBand>(&tree->op)) return statements_below(band->child);

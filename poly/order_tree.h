@@ -48,6 +48,9 @@ std::vector<std::string> statements_below(const OrderTree& tree);  // in order
 // statements that it lacks (they have no instances) at its end.
 OrderTree completed(const OrderTree& tree, const ir::Program& program);
 
+// Where the iterator, which statements share, stands still: rows without it, loops that say nothing else gone.
+OrderTree without_iterator(const OrderTree& tree, const std::string& iterator);
+
 bool is_innermost(const OrderBand& band);  // its statements have no loops of their own below it
 
 // Wavefronts of a band that holds all statements: one row becomes its sum with another, so that of the other the

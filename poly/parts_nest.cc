@@ -13,7 +13,7 @@
 namespace polyte::poly {
 namespace {
 
-constexpr std::int64_t kMostParts = 64, kFewestTerms = 4;
+constexpr std::int64_t kMostParts = 64, kFewestOfPart = 4;
 constexpr std::int64_t kPointsWanted = 128 * 128;  // of a multiprocessor: with more there are tiles enough
 
 // The Program once the sum is in parts.
@@ -34,7 +34,7 @@ class PartsPlanner {
     std::optional<SumPlan> best;
     for (const std::string& loop : nest_.update().reductions)
       for (std::int64_t count = 2; count <= kMostParts; count *= 2) {
-        if (nest_.extent(loop) % count != 0 || nest_.extent(loop) / count < kFewestTerms) break;
+        if (nest_.extent(loop) % count != 0 || nest_.extent(loop) / count < kFewestOfPart) break;
         auto plan = in_parts(loop, count);
         if (!plan || plan->cycles >= cycles) continue;
         cycles = plan->cycles;

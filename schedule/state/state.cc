@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/relations.h"
 #include "schedule/state/digits.h"
 #include "support/error.h"
 
@@ -48,23 +49,12 @@ ScheduledStatement scheduled(const ir::Program& program, std::size_t index) {
 // The tree of the reference order; a region that runs downwards negates its row.
 Tree reference_tree(State& state, const ir::Program& program, const std::vector<ir::Item>& items);
 
-void collect_statements(const std::vector<ir::Item>& items, std::vector<std::size_t>& into) {
-  for (const ir::Item& item : items) {
-    if (const std::size_t* index = std::get_if<std::size_t>(&item))
-      into.push_back(*index);
-    else
-      collect_statements(std::get<ir::Region>(item).body, into);
-  }
-}
-
 Tree reference_region(State& state, const ir::Program& program, const ir::Region& region) {
   Tree body = reference_tree(state, program, region.body);
   if (!body) return nullptr;
   if (region.step < 0) {
-    std::vector<std::size_t> below;
-    collect_statements(region.body, below);
     const Affine reversed = -Affine::symbol(region.iterator);
-    for (std::size_t index : below) {
+    for (const std::size_t index : ir::statements_in(region.body)) {
       ScheduledStatement& s = state.statements[index];
       for (LoopRow& row : s.rows)
         if (row.loop == region.iterator) row.value = reversed;

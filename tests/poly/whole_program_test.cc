@@ -83,6 +83,24 @@ TEST_CASE("what isl did not find is told, and nothing is found twice") {
       if (&a != &b) CHECK(to_string(a.tree) != to_string(b.tree));
 }
 
+TEST_CASE("a region of many statements keeps its loop outside, and what one iteration does is ordered") {
+  std::string text = "program many(T, N)\n  in x: f64[N, N]\n";
+  for (int i = 0; i < 8; ++i) text += "  inout a" + std::to_string(i) + ": f64[N, N]\n";
+  text += "  loop t in 0..T\n";
+  for (int i = 0; i < 8; ++i) {
+    const std::string own = "a" + std::to_string(i), last = "a" + std::to_string((i + 7) % 8);
+    text += "    S" + own + ": " + own + "[i, j] = " + own + "[i, j-1] + " + last +
+            "[j, i] + x[i, j] for i in 0..N, j in 1..N\n";
+  }
+  const auto program = schedule::bound_program(text, {{"T", 40}, {"N", 50}});
+  const InstanceOrders orders = instance_orders(*program);
+  CAPTURE(orders_text(orders));
+  REQUIRE(orders.found.size() == 1);
+  CHECK(orders.found[0].name == "regions as written");
+  CHECK(to_string(orders.found[0].tree).starts_with("b<- Sa0:t Sa1:t"));
+  CHECK(has(to_string(orders.found[0].tree), "P<c- Sa0:i,j>"));
+}
+
 TEST_CASE("sizes are parameters again, small ones stay") {
   const auto program = schedule::bound_program(R"(program some(N, K)
   inout A: f64[N, K]

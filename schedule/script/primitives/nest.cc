@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "ir/relations.h"
 #include "schedule/script/primitives/lift.h"
 
 namespace polyte::schedule {
@@ -124,15 +125,6 @@ Tree with_omitted_loops(State& state, const Tree& tree, const std::string& state
   return replace_leaf(tree, statement, [&](const Tree& leaf) { return loops_around(state, omitted, leaf); });
 }
 
-void collect_region(const std::vector<ir::Item>& items, const ir::Program& program, Names& into) {
-  for (const ir::Item& item : items) {
-    if (const std::size_t* index = std::get_if<std::size_t>(&item))
-      into.push_back(program.statements[*index].name);
-    else
-      collect_region(std::get<ir::Region>(item).body, program, into);
-  }
-}
-
 bool share_a_loop(const Tree& tree, const std::string& a, const std::string& b) {
   const std::vector<const Loop*> of_a = path_to(tree, a), of_b = path_to(tree, b);
   return !of_a.empty() && !of_b.empty() && of_a.front()->id == of_b.front()->id;
@@ -144,12 +136,10 @@ void check_regions(const State& state, const Names& named, Names& problems) {
   for (const ir::Item& item : state.basis->order) {
     const ir::Region* region = std::get_if<ir::Region>(&item);
     if (!region) continue;
-    Names inside;
-    collect_region(region->body, *state.basis, inside);
     Names now;  // as they are called: a cut into parts has made several of one
-    for (const std::string& s : inside)
+    for (const std::size_t inside : ir::statements_in(region->body))
       for (const ScheduledStatement& part : state.statements)
-        if (part.reference == s) now.push_back(part.body.name);
+        if (part.reference == state.basis->statements[inside].name) now.push_back(part.body.name);
     const auto is_left = [&](const std::string& s) {
       return std::ranges::any_of(
           now, [&](const std::string& other) { return has(named, other) && share_a_loop(state.tree, s, other); });
