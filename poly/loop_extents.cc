@@ -120,21 +120,20 @@ double LoopExtents::width(Coefficients of, const std::vector<double>& widths,
                           const std::vector<KnownRow>& known) const {
   double least = steps_of(of, widths), slack = 0;
   while (true) {
-    Coefficients best;
-    double best_slack = 0;
+    const Coefficients* best = nullptr;
+    double best_factor = 0, best_slack = 0;
     for (const KnownRow& outer : known)
       for (std::size_t i = 0; i < of.size(); ++i) {
         const Coefficients& row = rows_[outer.row];
         if (of[i] == 0 || row[i] == 0) continue;
-        const double factor = of[i] / row[i];
-        Coefficients rest = of;
-        for (std::size_t j = 0; j < rest.size(); ++j) rest[j] -= factor * row[j];
-        const double more = slack + std::abs(factor) * outer.slack, width = steps_of(rest, widths) + more;
-        if (width >= least) continue;
-        least = width, best_slack = more, best = std::move(rest);
+        const double factor = of[i] / row[i], more = slack + std::abs(factor) * outer.slack;
+        double width = more;
+        for (std::size_t j = 0; j < of.size(); ++j) width += std::abs(of[j] - factor * row[j]) * (widths[j] - 1);
+        if (width < least) least = width, best = &row, best_factor = factor, best_slack = more;
       }
-    if (best.empty()) return least;
-    of = std::move(best), slack = best_slack;
+    if (!best) return least;
+    for (std::size_t j = 0; j < of.size(); ++j) of[j] -= best_factor * (*best)[j];
+    slack = best_slack;
   }
 }
 

@@ -216,8 +216,9 @@ std::vector<StatementPrice::Loop> StatementPrice::counted(const std::vector<Plac
   std::vector<KnownRow> known;
   for (const PlacedRow& p : placed) {
     const auto trips = [&](double extent) { return p.tile > 0 ? std::ceil(extent / p.tile) : extent; };
-    loops.push_back(
-        {p.row, p.tile > 0 ? p.tile : 1, trips(extents_.extent(p.row, known)), trips(extents_.widest(p.row, known))});
+    const double extent = extents_.extent(p.row, known);
+    const double widest = extents_.is_box() ? extent : extents_.widest(p.row, known);
+    loops.push_back({p.row, p.tile > 0 ? p.tile : 1, trips(extent), trips(widest)});
     const auto same = std::ranges::find(known, p.row, &KnownRow::row);
     if (same == known.end())
       known.push_back({p.row, std::max(0.0, p.tile - 1)});
