@@ -5,6 +5,7 @@
 //   box 16 x 600, 256 threads        256 threads along the second, in 3 turns, 16 times
 #pragma once
 
+#include <compare>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ std::int64_t copy_vector(const ir::Program& program, const ir::Load& load, std::
 // twice.
 struct TurnedCopy {
   std::int64_t row = 1, neighbours = 1, element_bytes = 4, multiple = 1;
+  friend auto operator<=>(const TurnedCopy&, const TurnedCopy&) = default;
 };
 struct BankPadding {
   std::int64_t pad = 0, wavefronts = 1;  // of a warp's write

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "ir/contraction.h"
@@ -86,6 +87,7 @@ class GpuTileSearch {
   // many cases for the proof. Nor below blocks that are digits of one number.
   bool is_async_ = false;
   bool has_vectors_ = false;  // elements of 4 bytes, side by side along the lanes
+  mutable std::map<TurnedCopy, std::int64_t> conflicts_;
   GpuTile best_;
 
   std::size_t number(const std::string& loop) const { return accesses_.loop_number(loop); }
@@ -240,10 +242,15 @@ class GpuTileSearch {
       if ((*subscript)[number(side.loop)] != 0) break;
       neighbours *= neighbours == 1 ? tile.turned_at_once(along, side) : along;
     }
-    std::int64_t conflicts = 1;
-    if (neighbours > 1)
-      conflicts = bank_padding({along, neighbours, operand.element_bytes, tile.read_at_once(side)}).wavefronts;
-    slice.writes += elements / ir::kLanes * static_cast<double>(conflicts);
+    const std::int64_t met =
+        neighbours == 1 ? 1 : conflicts({along, neighbours, operand.element_bytes, tile.read_at_once(side)});
+    slice.writes += elements / ir::kLanes * static_cast<double>(met);
+  }
+
+  std::int64_t conflicts(const TurnedCopy& copy) const {
+    const auto [known, is_new] = conflicts_.try_emplace(copy, 1);
+    if (is_new) known->second = bank_padding(copy).wavefronts;
+    return known->second;
   }
 
   // Along which the operand lies in shared memory: as the lanes do, if it moves with them.
@@ -288,13 +295,15 @@ class GpuTileSearch {
     return bytes;
   }
 
-  // Below 0: it does not fit. Orders the grid.
+  // Below 0: it does not fit, or is no better before its memory is counted. Orders the grid.
   double price(GpuTile& tile) const {
     const Slice slice = slice_of(tile);
     const double most = at_once(tile, slice);
     if (most < 1) return -1;
     const double turns = std::ceil(slice.blocks / gpu_.multiprocessors), under_way = std::min(most, turns);
-    return kLaunch + with_device_memory(turns * turn(tile, slice, under_way), memory_bytes(tile, under_way), gpu_);
+    const double cycles = turns * turn(tile, slice, under_way);
+    if (!best_.sides.empty() && kLaunch + cycles >= best_.cycles) return -1;
+    return kLaunch + with_device_memory(cycles, memory_bytes(tile, under_way), gpu_);
   }
 
   // Cycles of a block, where so many are under way on a multiprocessor, by the time that they take together.

@@ -202,7 +202,7 @@ class WarpTileSearch {
     return bytes;
   }
 
-  // Below 0: it does not fit. Orders the grid.
+  // Below 0: it does not fit, or is no better before its memory is counted. Orders the grid.
   double price(WarpTile& tile) const {
     const Slice slice = slice_of(tile);
     const double most = at_once(tile, slice.bytes);
@@ -222,6 +222,7 @@ class WarpTileSearch {
     const double waiting = (kLatency + stage) / (under_way * static_cast<double>(tile.depth));
     const double ending = result_bytes(tile) / second_cache;
     const double cycles = turns * (slice.slices * std::max(stage, waiting) + kLatency / under_way + ending);
+    if (best_ && kLaunch + cycles >= best_->cycles) return -1;
     return kLaunch + with_device_memory(cycles, memory_bytes(tile, under_way), gpu_);
   }
 };
