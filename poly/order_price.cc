@@ -17,6 +17,8 @@ constexpr double kPage = 4096, kNearPages = 64;  // bytes, and how many are know
 constexpr double kWalk = 3;                      // cycles of one to a page beyond, partly hidden
 constexpr double kAddParts = 60;                 // cycles until the parts of a sum are one
 constexpr double kAddPartsOfTile = 250;          // the same, masks at both ends of it included
+constexpr double kPartsOfLane = 4;               // of a sum: vectors whose updates do not wait for one another
+constexpr double kPutParts = 2;                  // cycles of a part that goes to memory and comes again
 
 bool is_associative(const ir::Statement& statement) {
   return statement.combiner != ir::Combiner::None && statement.combiner != ir::Combiner::ArgMin &&
@@ -124,6 +126,19 @@ bool StatementPrice::is_sum_in_memory(std::size_t row) const {
   return write.strides[row] == 0 && std::ranges::count(references_, write.buffer, &Reference::buffer) > 1;
 }
 
+// Of one run of the innermost loop. The parts of a cell are in registers while loops of its sum alone run; where more
+// of these lie outside of loops over other cells, the parts go to memory in between.
+double StatementPrice::cycles_of_parts(const std::vector<Loop>& loops, bool is_in_tile) const {
+  const std::vector<double>& moves = references_.front().strides;
+  const auto is_of_sum = [&](const Loop& loop) { return moves[loop.row] == 0; };
+  const auto other = std::find_if_not(loops.rbegin(), loops.rend(), is_of_sum);
+  double runs = 1;  // of the innermost loop, at one cell
+  for (auto loop = std::next(loops.rbegin()); loop < other; ++loop) runs *= std::max(1.0, loop->trips);
+  const double adding = is_in_tile ? kAddPartsOfTile : kAddParts;
+  return std::any_of(other, loops.rend(), is_of_sum) ? (kPutParts * kPartsOfLane * lanes_ + adding) / runs
+                                                     : adding / runs;
+}
+
 double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) const {
   if (loops.empty()) return operations_.cycles(false, machine_);
   const Loop& inner = loops.back();
@@ -154,9 +169,7 @@ double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) c
   const double latency = operations_.latency + (is_sum_in_memory(inner.row) ? kForward : 0);
   const double walks = pages * inner.trips > kNearPages ? kWalk * pages * inner.trips : 0;
   double run = turns * (waits ? std::max(slots, latency) : slots) + walks + start +
-               (how != Inner::Parts ? 0
-                : is_in_tile        ? kAddPartsOfTile
-                                    : kAddParts);
+               (how == Inner::Parts ? cycles_of_parts(loops, is_in_tile) : 0);
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) run *= std::max(1.0, loops[l].trips);
   return run;
 }

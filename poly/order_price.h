@@ -83,6 +83,7 @@ class StatementPrice {
                      const std::vector<std::string>& iterators, const std::vector<std::vector<double>>& inverse);
   std::vector<Loop> counted(const std::vector<PlacedRow>& placed) const;
   bool is_sum_in_memory(std::size_t row) const;
+  double cycles_of_parts(const std::vector<Loop>& loops, bool is_in_tile) const;
   double issue_cycles(const std::vector<Loop>& loops, Inner inner) const;
   // Of the loops from one on; at most: as large as it ever is.
   double footprint(const Reference& reference, const std::vector<Loop>& loops, std::size_t from, bool at_most) const;

@@ -105,6 +105,26 @@ program add()
     }
 }
 
+TEST_CASE("wordings: what one pass adds up for each channel stays in registers") {
+  for (const driver::Arm arm : kArms) {
+    const Written sums = written(R"(
+program moments()
+  in  x: f32[16, 64, 784]
+  out m: f32[64]
+  out v: f32[64]
+  m[c] = sum[n in 0..16, k in 0..784] x[n, c, k]
+  v[c] = sum[n in 0..16, k in 0..784] x[n, c, k] * x[n, c, k]
+)",
+                                 arm);
+    CAPTURE(sums.script);
+    CAPTURE(sums.notes);
+    CHECK(sums.has("m_v at "));
+    CHECK(sums.has("v_v at "));
+    CHECK(sums.notes.empty());
+    CHECK(sums.script.find("n > c") == std::string::npos);
+  }
+}
+
 TEST_CASE("wordings: windows that move by two are read in vectors, whatever their length") {
   for (const driver::Arm arm : kArms)
     for (const char* cpu : {"x86-64-v3", "x86-64-v4"}) {
