@@ -204,7 +204,7 @@ class Loader {
       if (dimension != along && size != 2) continue;
       const Affine rest = *at - Affine::symbol(kPoint[dimension]);
       const bool is_row =
-          at->coefficient(kPoint[dimension]) == 1 && !rest.uses(kPoint[dimension]) && rest.constant() % elements == 0 &&
+          !rest.uses(kPoint[dimension]) && rest.constant() % elements == 0 &&
           std::ranges::all_of(rest.terms(), [&](const ir::Term& t) { return t.coefficient % elements == 0; });
       if (is_row) return dimension;
     }
