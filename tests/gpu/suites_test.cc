@@ -44,8 +44,11 @@ struct SuiteKernel {
   BuiltKernel built;
 };
 
-std::vector<SuiteKernel> kernels(const std::string& machine) {
-  std::vector<SuiteKernel> all;
+// Built once for each machine.
+const std::vector<SuiteKernel>& kernels(const std::string& machine) {
+  static std::map<std::string, std::vector<SuiteKernel>> known;
+  std::vector<SuiteKernel>& all = known[machine];
+  if (!all.empty()) return all;
   for (const driver::testing::NamedProgram& named : driver::testing::programs_in({"bench/suites"}, {}))
     for (const Arm arm : {Arm::Poly, Arm::Template})
       all.push_back(
