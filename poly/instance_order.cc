@@ -83,7 +83,7 @@ class Relations {
       isl::map ordered = schedule::ordered_pairs(d, model_, state_);
       validity_ = validity_.unite(as_union(ordered));
       if (d.updates) commuting_ = commuting_.unite(as_union(d.pairs.subtract(ordered)));
-      ordered_.push_back({d.source, d.sink, std::move(ordered)});
+      ordered_.push_back({d.source, d.sink, ordered});
     }
     proximity_ = value_flow();
     if (model_.statements.size() >= kManyStatements) {

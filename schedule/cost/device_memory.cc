@@ -45,24 +45,28 @@ double device_memory_bytes(const NestAccesses& nest, const BlocksOfLaunch& block
   const double count = blocks_of(nest, blocks);
   const double at_once = std::min(count, gpu.multiprocessors * std::max(1.0, blocks.at_once));
   const std::vector<double> places = places_at_once(nest, blocks, at_once);
+  const auto size_of = [](const NestAccess& access) {
+    return access.elements() * static_cast<double>(access.element_bytes);
+  };
+  const auto stays = [&](double size) { return size <= kSecondCacheShare * static_cast<double>(gpu.l2_bytes); };
   double bytes = 0;
+  const auto add_written = [&](const NestAccess& access) { bytes += stays(size_of(access)) ? 0 : size_of(access); };
   bool is_sum_kept = true;  // in memory: nothing else is written
   for (const NestAccess& access : nest.all) {
-    const double whole = access.elements() * static_cast<double>(access.element_bytes);
     if (access.load == nullptr) {
       if (access.each_step) continue;
       is_sum_kept = false;
-      bytes += whole;
+      add_written(access);
       continue;
     }
     double boxes = count / at_once;  // of all turns
     for (std::size_t loop = 0; loop < places.size(); ++loop)
       if (access.moves_with(loop)) boxes *= places[loop];
+    const double whole = size_of(access);
     const double read = boxes * std::min(whole, access.footprint(blocks.tile, true, kSectorBytes));
-    const bool stays = whole <= kSecondCacheShare * static_cast<double>(gpu.l2_bytes);
-    bytes += stays ? std::min(read, whole) : read;
+    bytes += stays(whole) ? std::min(read, whole) : read;
   }
-  if (is_sum_kept) bytes += nest.accumulator.elements() * static_cast<double>(nest.accumulator.element_bytes);
+  if (is_sum_kept) add_written(nest.accumulator);
   return bytes;
 }
 
