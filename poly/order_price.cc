@@ -129,8 +129,7 @@ bool StatementPrice::is_sum_in_memory(std::size_t row) const {
 // Of one run of the innermost loop. The parts of a cell are in registers while loops of its sum alone run; where more
 // of these lie outside of loops over other cells, the parts go to memory in between.
 double StatementPrice::cycles_of_parts(const std::vector<Loop>& loops, bool is_in_tile) const {
-  const std::vector<double>& moves = references_.front().strides;
-  const auto is_of_sum = [&](const Loop& loop) { return moves[loop.row] == 0; };
+  const auto is_of_sum = [&](const Loop& loop) { return can_part_[loop.row]; };
   const auto other = std::find_if_not(loops.rbegin(), loops.rend(), is_of_sum);
   double runs = 1;  // of the innermost loop, at one cell
   for (auto loop = std::next(loops.rbegin()); loop < other; ++loop) runs *= std::max(1.0, loop->trips);
