@@ -51,7 +51,7 @@ constexpr Attempt kAttempts[] = {
     {"triangles kept, serial components", Gist::None, true, true, false, 100'000, false, false},
     {"triangles kept", Gist::Box, false, false, false, 60'000, false, true},
     {"serial components", Gist::All, false, true, false, 60'000, false, true},
-    {"regions as written", Gist::None, true, true, false, 100'000, true, false, true},
+    {"regions as written", Gist::None, true, true, false, 200'000, true, false, true},
     {"parallel outermost", Gist::All, false, false, true, 60'000, true, false},
 };
 constexpr std::size_t kManyStatements = 10;  // between which relations are worth the time of joining their pieces
@@ -118,14 +118,10 @@ class Relations {
   // Of the statements in one ordered region of the Program, while its loop, the first of their iterators, stands still.
   isl::schedule_constraints constraints_inside(const std::set<std::string>& statements) const {
     isl::union_set domain = isl::manage(isl_union_set_empty(domain_.get_space().release()));
-    isl::union_map validity = no_pairs(context_), coincidence = validity, proximity = validity;
-    const auto is_inside = [&](int s) {
-      return statements.contains(model_.statements[static_cast<std::size_t>(s)].statement->body.name);
-    };
-    for (std::size_t s = 0; s < model_.statements.size(); ++s) {
-      isl::set instances = model_.statements[s].domain;
-      if (is_inside(static_cast<int>(s)))
-        domain = domain.unite(isl::manage(isl_union_set_from_set(instances.release())));
+    for (const IslStatement& s : model_.statements) {
+      if (!statements.contains(s.statement->body.name)) continue;
+      isl::set instances = s.domain;
+      domain = domain.unite(isl::manage(isl_union_set_from_set(instances.release())));
     }
     const auto standing = [&](const isl::union_map& pairs) {
       isl::union_map kept = no_pairs(context_);
@@ -134,7 +130,7 @@ class Relations {
       });
       return kept;
     };
-    validity = standing(validity_);
+    const isl::union_map validity = standing(validity_);
     return isl::schedule_constraints::on_domain(domain)
         .set_validity(validity)
         .set_coincidence(validity.unite(standing(commuting_)))
@@ -328,10 +324,13 @@ class Attempts {
 
   // Of all dependences as they are an operation is dear, where there are many loops or large numbers: few are left.
   static std::uint64_t quota_of(const Attempt& attempt, const IslModel& model) {
-    if (attempt.gist != Gist::None || attempt.inside_regions) return attempt.quota;
+    if (attempt.gist != Gist::None) return attempt.quota;
     if (model.params.empty()) return kQuotaOfNumbers;
-    double loops = 0;
-    for (const IslStatement& s : model.statements) loops += static_cast<double>(s.statement->body.iterators.size());
+    double loops = 0;  // but those of regions that stand still
+    for (const IslStatement& s : model.statements) {
+      const bool stands = attempt.inside_regions && s.statement->body.region_depth > 0;
+      loops += static_cast<double>(s.statement->body.iterators.size()) - (stands ? 1 : 0);
+    }
     const double share = std::min(1.0, kLoopsOfQuota * kLoopsOfQuota / (loops * loops));
     return static_cast<std::uint64_t>(share * static_cast<double>(attempt.quota));
   }

@@ -1,8 +1,7 @@
 // What the blocks of a launch ask of a GPU's own memory, behind the second cache. Blocks that run at the same time and
 // read the same box of a tensor fetch it once; those of the next turn fetch it again, unless the whole tensor stays in
-// the second cache. So the order in which blocks are numbered counts: of 132 blocks at a time in a grid of 3 x 100 all
-// read different columns and at most two sets of rows. What is written and stays in the second cache is read from
-// there.
+// the second cache. So the order in which blocks are numbered counts: 132 blocks at a time in a grid of 3 x 100 read
+// all hundred sets of columns and two of rows. What is written and stays in the second cache is read from there.
 //
 // The count is that of M. Lam, E. Rothberg and M. Wolf, "The cache performance and optimizations of blocked algorithms"
 // (ASPLOS 1991) with a turn of blocks as the block.
