@@ -37,6 +37,7 @@ struct Tiling {
   enum class How { Best, None, Fixed } how = How::Best;
   FixedShape fixed = {};  // Fixed: of each band
   Loops not_last = {};    // loops that are not to be the last of a permutable band
+  ShapedBand given = {};  // null: none
 };
 
 class Planner {
@@ -62,6 +63,8 @@ class Planner {
   }
 
   OrderPlan run() { return std::move(plan_); }
+  const std::map<std::string, double>& cycles() const { return cycles_; }
+  const std::string& name_of(const OrderLoop& loop) const { return names_.at(&loop); }
 
   // The last loops of permutable bands that have others.
   Loops last_loops() const {
@@ -77,6 +80,7 @@ class Planner {
   const Machine& machine_;
   const Tiling tiling_;
   OrderPlan plan_;
+  std::map<std::string, double> cycles_;  // by statement
   schedule::PlannedTile tiled_;
   std::vector<std::string> statements_;                         // in the order of the tree
   std::map<std::string, std::vector<ir::Affine>> rows_;         // by statement, outermost first
@@ -351,6 +355,7 @@ class Planner {
   // `path`: the loops of the statement as the nest has them.
   void add_cost(const std::string& statement, const NestPath& path, const StatementPrice::Cost& cost) {
     plan_.cycles += cost.cycles;
+    cycles_[statement] = cost.cycles;
     if (cost.inner == StatementPrice::Inner::Serial) return;
     auto& kind = cost.inner == StatementPrice::Inner::Vector ? plan_.in_vectors : plan_.in_parts;
     kind[statement] = {path.back().name, path.size() > 1 ? path[path.size() - 2].name : "", cost.cycles};
@@ -372,6 +377,7 @@ class Planner {
   }
 
   BandShape best_shape(const OrderBand& band, const Placed& around) const {
+    if (tiling_.given.band == &band) return tiling_.given.shape;
     const std::size_t n = band.loops.size();
     BandShape best{{}, orders_of(1).front(), std::vector<double>(n, 0)};
     best.points.resize(n);
@@ -439,6 +445,15 @@ OrderPlan plan_of_shape(const ir::Program& program, const schedule::State& refer
   plan.name = name + ", tiles of " + std::to_string(static_cast<int>(shape.tile)) + ", " +
               std::to_string(shape.turned) + " from the end last";
   return plan;
+}
+
+ShapedPlan plan_of_band(const ir::Program& program, const schedule::State& reference, const OrderTree& tree,
+                        const Machine& machine, const ShapedBand& given, bool keep_order) {
+  Planner planner(program, reference, machine, tree, {.given = given}, keep_order);
+  ShapedPlan shaped{{}, {}, planner.cycles()};
+  for (const OrderLoop& loop : given.band->loops) shaped.loops.push_back(planner.name_of(loop));
+  shaped.plan = planner.run();
+  return shaped;
 }
 
 std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::State& reference, const std::string& name,

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "poly/band_shapes.h"
 #include "poly/order_tree.h"
 #include "schedule/state/nest_plan.h"
 #include "schedule/state/state.h"
@@ -22,6 +23,7 @@ struct OrderPlan {
     double cycles = 0;         // of the statement
   };
   std::map<std::string, Inner> in_vectors = {}, in_parts = {};
+  bool has_jams = true;  // rows may come together (jammed_sums.h)
 };
 
 // Of an order that isl did not find: maps and nest are the model's.
@@ -34,6 +36,19 @@ struct FixedShape {
 };
 OrderPlan plan_of_shape(const ir::Program& program, const schedule::State& reference, const std::string& name,
                         const OrderTree& tree, const Machine& machine, const FixedShape& shape, bool keep_order);
+
+// A band of the tree in a shape that is given; the others have their best.
+struct ShapedBand {
+  const OrderBand* band = nullptr;
+  BandShape shape;
+};
+struct ShapedPlan {
+  OrderPlan plan;
+  std::vector<std::string> loops;        // of the band, by its number
+  std::map<std::string, double> cycles;  // by statement
+};
+ShapedPlan plan_of_band(const ir::Program& program, const schedule::State& reference, const OrderTree& tree,
+                        const Machine& machine, const ShapedBand& given, bool keep_order);
 
 // isl's order with tiles of 32 in each band that may be tiled, nothing priced: the arm `isl`.
 OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& reference, const std::string& name,

@@ -17,7 +17,7 @@ using schedule::within_tile;
 
 constexpr std::int64_t kBlocksAMultiprocessor = 2;
 constexpr std::int64_t kSpreadThreads = 256, kFew = 16;
-constexpr std::int64_t kFewestTerms = 8 * kSpreadThreads;  // of a part
+constexpr std::int64_t kFewestSpread = 8 * kSpreadThreads;  // of a part
 constexpr const char* kBlock = "part";
 constexpr std::size_t kMostSumLoops = 2;  // beside that of the parts: axes of a grid
 
@@ -75,7 +75,7 @@ class SpreadPlanner {
       if (lane_.empty() || sectors <= least) lane_ = loop, least = sectors;
     }
     const std::int64_t blocks = nest_.machine->gpu->multiprocessors * kBlocksAMultiprocessor;
-    parts_count_ = std::min(blocks / std::max<std::int64_t>(sums, 1), nest_.extent(lane_) / kFewestTerms);
+    parts_count_ = std::min(blocks / std::max<std::int64_t>(sums, 1), nest_.extent(lane_) / kFewestSpread);
     return parts_count_ >= 2;
   }
 

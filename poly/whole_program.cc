@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "poly/blocked_steps.h"
 #include "poly/instance_order.h"
 #include "poly/jammed_sums.h"
 #include "poly/order_plan.h"
@@ -151,6 +152,12 @@ class WholeProgram {
   }
 
  private:
+  struct Parts {  // of a sum
+    std::vector<schedule::PlannedStep> steps;
+    std::vector<std::string> reassociated;
+    double cycles = 0;
+  };
+
   const std::shared_ptr<const ir::Program> program_;
   const schedule::State reference_;
   const Machine& machine_;
@@ -219,6 +226,7 @@ class WholeProgram {
 
   // Where the iterations that come together are proved to.
   void add_jams(OrderPlan& plan) {
+    if (!plan.has_jams) return;
     auto jammed = with_jammed_sums(*program_, reference_, plan.nest);
     if (!jammed) return;
     if (!take(plan.nest, std::move(jammed->nest), "rows together")) return;
@@ -227,15 +235,22 @@ class WholeProgram {
         if (inner.around == loop->second) inner.around = schedule::within_tile(inner.around);
   }
 
-  // The cycles of sums that stay chains.
+  // The cycles of sums that stay chains. One proof for all, and one for each where that is refused.
   double add_parts(OrderPlan& plan) {
-    double lost = 0;
+    std::vector<Parts> all;
+    Parts together;
     for (const auto& [statement, inner] : plan.in_parts) {
       const ir::Statement& sum = program_->statement(statement);
-      std::vector<std::string> reassociated = sum.reductions;
-      reassociated.push_back(inner.loop);  // the lanes of its parts are added up by that name
-      if (!add(plan.nest, parts_of(*program_, sum, inner), reassociated)) lost += inner.cycles;
+      Parts parts{parts_of(*program_, sum, inner), sum.reductions, inner.cycles};
+      parts.reassociated.push_back(inner.loop);  // the lanes of its parts are added up by that name
+      std::ranges::copy(parts.steps, std::back_inserter(together.steps));
+      std::ranges::copy(parts.reassociated, std::back_inserter(together.reassociated));
+      all.push_back(std::move(parts));
     }
+    if (all.empty() || (all.size() > 1 && add(plan.nest, std::move(together.steps), together.reassociated))) return 0;
+    double lost = 0;
+    for (Parts& parts : all)
+      if (!add(plan.nest, std::move(parts.steps), parts.reassociated)) lost += parts.cycles;
     return lost;
   }
 
@@ -296,6 +311,8 @@ std::vector<OrderPlan> plans_of_attempt(const ir::Program& program, const schedu
                                         const Machine& machine, const OrderAttempt& attempt,
                                         const StrategyOptions& options) {
   std::vector<OrderPlan> plans = plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order);
+  if (auto blocked = plan_in_blocks(program, reference, attempt.name, attempt.tree, machine, options.keep_order))
+    plans.push_back(*std::move(blocked));
   if (!attempt.is_isls) std::ranges::for_each(plans, say_by_model);
   return plans;
 }

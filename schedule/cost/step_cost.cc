@@ -21,8 +21,10 @@ constexpr double kTurnedCycles = 3;       // a vector of a square that is turned
 // A vector of every second element, or third, ..: so many loads and their shuffles, for each element between.
 constexpr double kNearVectorCycles = 1.5;
 
+// The sign of an operand is turned by the operation that takes it.
 bool is_operation(const ir::ExprNode& node) {
-  return std::holds_alternative<ir::Unary>(node.op) || std::holds_alternative<ir::Binary>(node.op) ||
+  const auto* unary = std::get_if<ir::Unary>(&node.op);
+  return (unary && unary->op != ir::UnaryOp::Neg) || std::holds_alternative<ir::Binary>(node.op) ||
          std::holds_alternative<ir::Fma>(node.op);
 }
 

@@ -135,6 +135,20 @@ bool smaller(const OrderViolation& a, const OrderViolation& b) {
 
 }  // namespace
 
+bool runs_forwards(const Basis& basis, const IslModel& model, const std::string& tensor) {
+  const std::vector<std::vector<int>> parts = parts_in(basis, model);
+  const int buffer = buffer_index(basis.model, tensor);
+  return std::ranges::all_of(basis.dependences, [&](const Dependence& d) {
+    if (d.buffer != buffer) return true;
+    const isl::map pairs = ordered_pairs(d, basis.model, *model.state);
+    return std::ranges::all_of(parts[static_cast<std::size_t>(d.source)], [&](int source) {
+      return std::ranges::none_of(parts[static_cast<std::size_t>(d.sink)], [&](int sink) {
+        return find_backwards(model, source, sink, between(pairs, model, source, sink)).has_value();
+      });
+    });
+  });
+}
+
 std::optional<OrderViolation> find_order_violation(const Basis& basis, const IslModel& model,
                                                    const std::vector<std::string>& moved) {
   const std::vector<std::vector<int>> parts = parts_in(basis, model);

@@ -93,7 +93,18 @@ std::optional<Refusal> Prover::check_order(const State& state, const std::vector
   return guarded(*impl_, [&] { return schedule::check_order(*impl_, make_model(impl_->context, state), moved); });
 }
 std::optional<Refusal> Prover::check_independent(const State& state, LoopId loop_id) {
-  return guarded(*impl_, [&] { return schedule::check_independent(make_model(impl_->context, state), loop_id); });
+  return check_independent(state, std::vector{loop_id});
+}
+std::optional<Refusal> Prover::check_independent(const State& state, const std::vector<LoopId>& loops) {
+  std::optional<IslModel> model;
+  for (const LoopId loop : loops) {
+    const auto refusal = guarded(*impl_, [&] {
+      if (!model) model = make_model(impl_->context, state);
+      return schedule::check_independent(*model, loop);
+    });
+    if (refusal) return refusal;
+  }
+  return std::nullopt;
 }
 std::optional<Refusal> Prover::check_owners(const State& state) {
   return guarded(*impl_, [&] { return schedule::check_owners(make_model(impl_->context, state)); });

@@ -34,6 +34,8 @@ class Prover {
   std::optional<Refusal> check_order(const State& state, const std::vector<std::string>& moved);
   // Iterations of the loop touch no common cell that one of them writes (parallel, vector; physical storage).
   std::optional<Refusal> check_independent(const State& state, LoopId loop_id);
+  // The same of one loop after the other; the first refusal.
+  std::optional<Refusal> check_independent(const State& state, const std::vector<LoopId>& loops);
   // Every cell of a register that outlives a loop of threads is touched by one thread.
   std::optional<Refusal> check_owners(const State& state);
   // Every access stays in its buffer.

@@ -35,7 +35,9 @@ struct OrderViolation {
 };
 std::optional<OrderViolation> find_order_violation(const Basis& basis, const IslModel& model,
                                                    const std::vector<std::string>& moved);
-// The same as a refusal with advice.
+// Whether none of a tensor's does, which the model accesses as the basis does.
+bool runs_forwards(const Basis& basis, const IslModel& model, const std::string& tensor);
+// A violation as a refusal with advice.
 std::optional<Refusal> check_order(Prover::Impl& impl, const IslModel& model, const std::vector<std::string>& moved);
 // Statements of the basis whose updates of one cell run in another order; those that the quota leaves open as well.
 std::vector<std::string> reordered_updates(Prover::Impl& impl, const IslModel& model);

@@ -11,6 +11,7 @@
 
 #include "schedule/proof/prover_impl.h"
 #include "schedule/proof/relaxed_sources.h"
+#include "schedule/proof/transparent_copies.h"
 
 namespace polyte::schedule {
 namespace {
@@ -223,7 +224,9 @@ std::optional<Refusal> check_sources(const Basis& basis, const IslModel& model, 
   check_domains(basis, model);
   for (const IslBuffer& b : basis.model.buffers) {
     if ((!buffer.empty() && b.name != buffer) || !changed(model, basis, b.name)) continue;
-    if (auto refusal = FamilyCheck(basis, model, b.name).run()) return refusal;
+    const IslModel in_place = without_transparent_copies(model, b.name);
+    if (!changed(in_place, basis, b.name) && runs_forwards(basis, in_place, b.name)) continue;
+    if (auto refusal = FamilyCheck(basis, in_place, b.name).run()) return refusal;
   }
   return std::nullopt;
 }

@@ -12,6 +12,8 @@ class NestWriter {
   NestWriter(const NestPlan& plan, std::vector<Directive>& into) : plan_(plan), into_(into), before_(into.size()) {}
 
   void run() {
+    for (const PlannedCut& cut : plan_.cuts) write(cut);
+    const std::size_t first = into_.size();
     for (const PlannedMap& map : plan_.maps) write(map);
     if (plan_.tile) write(*plan_.tile);
     for (const PlannedReciprocal& reciprocal : plan_.reciprocals) add(Reciprocal{reciprocal.statement}, reciprocal.by);
@@ -21,7 +23,7 @@ class NestWriter {
       add(SetParam{numbered(param.name), {factor(param.size)}, {}}, param.by);
     for (const auto& split : plan_.splits) std::visit([this](const auto& each) { write(each); }, split);
     if (plan_.tree) add(Nest{"", plan_.tree}, plan_.tree_by);
-    if (plan_.is_one_step) put_together();
+    if (plan_.is_one_step) put_together(first);
     for (const PlannedStage& stage : plan_.stages) write(stage);
     for (const PlannedReuse& reuse : plan_.reuses) add(Reuse{reuse.result, reuse.temporary}, reuse.by);
     for (const PlannedPrefetch& prefetch : plan_.prefetches)
@@ -38,9 +40,9 @@ class NestWriter {
 
   void add(Operation operation, Provenance by) { into_.push_back({std::move(operation), by}); }
 
-  // What is written so far of this nest, in braces.
-  void put_together() {
-    const auto first = into_.begin() + static_cast<std::ptrdiff_t>(before_);
+  // What is written so far from this directive on, in braces.
+  void put_together(std::size_t from) {
+    const auto first = into_.begin() + static_cast<std::ptrdiff_t>(from);
     Transaction together{{std::make_move_iterator(first), std::make_move_iterator(into_.end())}};
     into_.erase(first, into_.end());
     add(std::move(together), plan_.tree_by);

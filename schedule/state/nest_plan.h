@@ -183,9 +183,10 @@ using PlannedStep =
 
 struct NestPlan {
   int number = 0;  // in its kernel; tells its parameters from those of other nests
+  std::vector<PlannedCut> cuts = {};
   std::vector<PlannedMap> maps = {};
   std::optional<PlannedTile> tile = {};
-  bool is_one_step = false;  // maps, tiles and tree are proved together: a map alone need not be legal
+  bool is_one_step = false;  // maps, tiles, splits and tree are proved together: a map alone need not be legal
   std::vector<PlannedReciprocal> reciprocals = {};
   std::vector<PlannedInline> inlined = {};
   std::vector<PlannedDeferral> deferrals = {};

@@ -247,23 +247,21 @@ std::optional<Refusal> check_moved(const State& state, const std::vector<std::st
 std::optional<Refusal> check_races(const State& state, const std::vector<std::string>& statements,
                                    const PrimitiveContext& context) {
   if (!context.prover) return std::nullopt;
+  std::vector<LoopId> loops;
   for (const Loop* loop : all_loops(state.tree)) {
-    if (!is_concurrent(loop->kind)) continue;
     const bool touched = std::any_of(statements.begin(), statements.end(),
                                      [&](const std::string& name) { return contains(loop->body, name); });
-    if (!touched || awaits_stage(state, *loop)) continue;
-    if (auto refusal = context.prover->check_independent(state, loop->id)) return refusal;
+    if (is_concurrent(loop->kind) && touched && !awaits_stage(state, *loop)) loops.push_back(loop->id);
   }
-  return std::nullopt;
+  return context.prover->check_independent(state, loops);
 }
 
 std::optional<Refusal> check_all_races(const State& state, Prover& prover) {
+  std::vector<LoopId> loops;
   for (const Loop* loop : all_loops(state.tree))
-    if (is_concurrent(loop->kind))
-      if (auto refusal = prover.check_independent(state, loop->id)) return refusal;
-  for (const LoopId loop : loops_of_lanes(state))
-    if (auto refusal = prover.check_independent(state, loop)) return refusal;
-  return std::nullopt;
+    if (is_concurrent(loop->kind)) loops.push_back(loop->id);
+  std::ranges::copy(loops_of_lanes(state), std::back_inserter(loops));
+  return prover.check_independent(state, loops);
 }
 
 bool has(const Names& names, const std::string& name) {

@@ -98,34 +98,49 @@ void sort_rows(ScheduledStatement& s, const std::vector<const Loop*>& path) {
 
 // A row with the statement's iterators replaced by positions, to compare rows of two statements: in the terms of the
 // last map, if there was one, so that what is shifted or skewed compares by what was done to it since.
-Affine signature(const State& state, const ScheduledStatement& s, const Affine& value) {
-  ir::Bindings positions;
-  if (!s.counted.empty()) {
-    const Affine since = simplified(ir::substitute(value, s.counted), loop_ranges(state, s));
-    if (since.as_symbol() || since.is_constant()) return Affine::symbol("_0");
-    std::set<std::string> loops;
-    since.collect_symbols(loops);
-    for (const std::string& loop : loops) {
-      const std::string position = "_" + std::to_string(positions.size());
-      positions[loop] = Affine::symbol(position);
+class Signatures {
+ public:
+  explicit Signatures(const State& state) : state_(state) {}
+
+  Affine of(const ScheduledStatement& s, const Affine& value) {
+    ir::Bindings positions;
+    if (!s.counted.empty()) {
+      const Affine since = simplified(ir::substitute(value, s.counted), ranges_of(s));
+      if (since.as_symbol() || since.is_constant()) return Affine::symbol("_0");
+      std::set<std::string> loops;
+      since.collect_symbols(loops);
+      for (const std::string& loop : loops) {
+        const std::string position = "_" + std::to_string(positions.size());
+        positions[loop] = Affine::symbol(position);
+      }
+      return ir::substitute(since, positions);
     }
-    return ir::substitute(since, positions);
+    int next = 0;
+    for (const std::string& iterator : s.body.iterators)
+      if (value.uses(iterator)) positions[iterator] = Affine::symbol("_" + std::to_string(next++));
+    return ir::substitute(value, positions);
   }
-  int next = 0;
-  for (const std::string& iterator : s.body.iterators)
-    if (value.uses(iterator)) positions[iterator] = Affine::symbol("_" + std::to_string(next++));
-  return ir::substitute(value, positions);
-}
+
+ private:
+  const State& state_;
+  std::map<std::string, ir::Ranges> ranges_;  // of loops, by statement: the dearest of all this
+
+  const ir::Ranges& ranges_of(const ScheduledStatement& s) {
+    const auto [slot, is_new] = ranges_.try_emplace(s.body.name);
+    if (is_new) slot->second = loop_ranges(state_, s);
+    return slot->second;
+  }
+};
 
 // Rows are alike by position, or as they stand: y[i, j] and z[j, i] count i*40 + j both, by iterators in another order.
-std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop) {
+std::optional<Refusal> check_shared_loop(const State& state, const Loop& loop, Signatures& signatures) {
   std::optional<Affine> value, as_it_stands;
   std::string owner;
   for (const Leaf* leaf : leaves_of(loop.body)) {
     const ScheduledStatement& s = state.at(leaf->statement);
     const LoopRow* row = row_of(s, loop.name);
     if (!row || is_pinned(*leaf, loop) || row->value.as_symbol() || s.kind == StatementKind::Copy) continue;
-    const Affine own = signature(state, s, row->value);
+    const Affine own = signatures.of(s, row->value);
     if (own.as_symbol()) continue;
     if (value && *value != own && *as_it_stands != row->value)
       return malformed("a shared loop needs the same split: " + loop.name + " is " +
@@ -226,8 +241,9 @@ std::optional<Refusal> settle(State& state) {
     if (auto refusal = pin(state, leaf)) return refusal;
     sort_rows(statement_of(state, leaf.statement), path_to(state.tree, leaf.statement));
   }
+  Signatures signatures(state);
   for (const Loop* loop : all_loops(state.tree))
-    if (auto refusal = check_shared_loop(state, *loop)) return refusal;
+    if (auto refusal = check_shared_loop(state, *loop, signatures)) return refusal;
   if (auto refusal = check_scopes(state)) return refusal;
   if (auto refusal = check_cuts(state)) return refusal;
   return check_placed_kinds(state);

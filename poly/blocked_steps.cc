@@ -1,0 +1,364 @@
+#include "poly/blocked_steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <ranges>
+#include <span>
+
+#include "poly/loop_extents.h"
+#include "poly/order_price.h"
+#include "poly/price_rates.h"
+#include "schedule/cost/nest_accesses.h"
+#include "schedule/cost/step_cost.h"
+#include "schedule/cost/threads.h"
+
+namespace polyte::poly {
+namespace {
+
+using schedule::LoopKind;
+using schedule::NestPath;
+using schedule::NestTree;
+using schedule::tiles_of;
+using schedule::within_tile;
+
+constexpr std::int64_t kBlocks[] = {32, 48, 64, 96};  // steps of a block
+constexpr std::int64_t kLeastBlocks = 4;              // fewer are hardly worth it
+constexpr int kMostRows = 16, kMostVectors = 4;
+constexpr int kSpareRegisters = 2;  // of a tile: a row's element in all lanes, while the next one is loaded
+constexpr double kHalfFull =
+    1.25;                      // of the cycles of a whole block: rows of a triangle, which have fewer whole vectors
+constexpr double kFull = 0.9;  // of the predicted rate of a tile: what its beginning, end and order cost
+
+// Loops of the band by what they are for the sum: its steps, and its element's rows and columns, which are lanes.
+struct Roles {
+  std::size_t step = 0, row = 0, lane = 0;
+  bool operator==(const Roles&) const = default;
+};
+
+struct Product {
+  const ir::Statement* sum = nullptr;
+  std::string step = {}, row = {}, lane = {};  // iterators
+  std::string bound = {};                      // the one of row and lane that its steps stay below
+  int side = 0;                                // of the diagonal: -1 lanes below rows, 1 rows up to lanes, 0 both
+  Roles roles = {};
+
+  std::string near() const { return sum->name + ".near"; }
+  std::string far() const { return sum->name + ".far"; }
+};
+
+// a - b where the domain says that it is never negative: the least it is; nullopt: the domain says nothing of the sort.
+std::optional<std::int64_t> least_difference(const ir::Statement& s, const std::string& a, const std::string& b) {
+  for (const ir::Constraint& c : s.domain) {
+    const ir::Affine rest = c.expr - ir::Affine::symbol(a) + ir::Affine::symbol(b);
+    if (!c.equality && rest.is_constant()) return -rest.constant();
+  }
+  return std::nullopt;
+}
+
+// Each operand is the same for all lanes, or has them as neighbours.
+bool has_lanes(const ir::Statement& sum, const std::string& lane) {
+  const auto suits = [&](const std::vector<ir::Index>& indices) {
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      const bool is_last = d + 1 == indices.size();
+      if (indices[d].indirect) return false;
+      if (indices[d].affine.uses(lane) && !(is_last && indices[d].affine.coefficient(lane) == 1)) return false;
+    }
+    return true;
+  };
+  return std::ranges::all_of(sum.values, [&](const ir::Expr& value) {
+    return std::ranges::all_of(ir::loads_of(value), [&](const ir::Load* load) { return suits(load->indices); });
+  });
+}
+
+std::optional<Product> product_of(const ir::Statement& s, const OrderBand& band) {
+  if (s.combiner != ir::Combiner::Sum || s.writes.size() != 1 || s.guard || band.loops.size() != 3) return std::nullopt;
+  Product product{.sum = &s};
+  std::vector<std::string> element;
+  for (const ir::Index& index : s.writes.front().indices) {
+    const auto it = index.affine.as_symbol();
+    if (index.indirect || !it) return std::nullopt;
+    element.push_back(*it);
+  }
+  if (element.size() != 2) return std::nullopt;
+  product.row = element[0], product.lane = element[1];
+  int found = 0;
+  for (std::size_t l = 0; l < 3; ++l) {
+    const auto row = band.loops[l].rows.at(s.name).as_symbol();
+    if (!row) return std::nullopt;
+    if (*row == product.row)
+      product.roles.row = l, found |= 1;
+    else if (*row == product.lane)
+      product.roles.lane = l, found |= 2;
+    else if (std::ranges::find(s.reductions, *row) != s.reductions.end())
+      product.step = *row, product.roles.step = l, found |= 4;
+  }
+  if (found != 7 || !has_lanes(s, product.lane)) return std::nullopt;
+  for (const std::string& it : {product.row, product.lane})
+    if (least_difference(s, it, product.step)) product.bound = it;
+  if (product.bound.empty()) return std::nullopt;
+  if (least_difference(s, product.row, product.lane)) product.side = -1;
+  if (least_difference(s, product.lane, product.row)) product.side = 1;
+  return product;
+}
+
+// The sums of the band that are such products, all with the same roles of its loops.
+std::vector<Product> products_of(const ir::Program& program, const OrderBand& band) {
+  std::vector<Product> products;
+  for (const std::string& name : statements_below(band.child)) {
+    auto product = product_of(program.statement(name), band);
+    if (product && (products.empty() || products.front().roles == product->roles))
+      products.push_back(*std::move(product));
+  }
+  return products;
+}
+
+// The first band with such sums, outermost: it holds all that a step does.
+const OrderBand* band_of_steps(const ir::Program& program, const OrderTree& tree) {
+  if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
+    for (const OrderTree& child : sequence->children)
+      if (const OrderBand* band = band_of_steps(program, child)) return band;
+    return nullptr;
+  }
+  const auto* band = std::get_if<OrderBand>(&tree->op);
+  const bool is_one = band && band->permutable && is_innermost(*band) && !products_of(program, *band).empty();
+  return is_one ? band : nullptr;
+}
+
+struct Blocks {
+  std::int64_t steps = 0;            // of a block
+  schedule::RegisterTile tile = {};  // of the products
+  double far = 0;                    // cycles of a step of an element, in these tiles
+};
+
+class BlockPlanner {
+ public:
+  BlockPlanner(const ir::Program& program, const OrderBand& band, const Machine& machine)
+      : program_(program), machine_(machine), products_(products_of(program, band)) {
+    for (const Product& p : products_) {
+      std::vector<ir::Affine> rows;
+      for (const OrderLoop& loop : band.loops) rows.push_back(loop.rows.at(p.sum->name));
+      extents_.emplace_back(program, *p.sum, rows);
+    }
+  }
+
+  const Roles& roles() const { return products_.front().roles; }
+
+  // The tiles of the block's size that divide it and cost least; nullopt: none, or the block is too large.
+  std::optional<Blocks> blocks_of(std::int64_t steps) const {
+    Blocks best{.steps = steps, .far = std::numeric_limits<double>::infinity()};
+    const Product& first = products_.front();
+    const double longest = extents_.front().extent(first.roles.step);
+    if (2 * longest < static_cast<double>(kLeastBlocks * steps)) return std::nullopt;
+    const std::vector<schedule::PricedLoop> loops = {
+        {first.row, steps, false}, {first.lane, steps, false}, {first.step, steps, true}};
+    const schedule::NestAccesses nest = schedule::nest_accesses(program_, *first.sum, {}, loops);
+    const schedule::StepCost price(nest, *first.sum, machine_);
+    const std::int64_t lanes = machine_.lanes(nest.dtype);
+    for (int vectors = 1; vectors <= kMostVectors; ++vectors)
+      for (int rows = 2; rows <= kMostRows; ++rows) {
+        if (steps % rows != 0 || steps % (vectors * lanes) != 0) continue;
+        if (rows * vectors + vectors + kSpareRegisters > machine_.vector_registers) continue;
+        const double cycles = price.cycles({1, 0, loops.size(), {}, false}, {rows, vectors});
+        const double turns = static_cast<double>(steps * (steps / rows) * (steps / (vectors * lanes)));
+        const double each = (cycles + turns) / static_cast<double>(steps * steps * steps) / kFull;
+        if (each < best.far) best.far = each, best.tile = {rows, vectors};
+      }
+    if (best.tile.rows < 2) return std::nullopt;
+    return best;
+  }
+
+  // The plan of a step at a time becomes one of blocks.
+  OrderPlan plan(ShapedPlan shaped, const Blocks& blocks) {
+    loops_ = std::move(shaped.loops);
+    plan_ = std::move(shaped.plan);
+    blocks_ = blocks;
+    for (std::size_t i = 0; i < products_.size(); ++i) {
+      cut_steps(products_[i]);
+      plan_.cycles += price(products_[i], extents_[i], shaped.cycles.at(products_[i].sum->name));
+    }
+    map_parts();
+    for (const Product& p : products_) split(p);
+    plan_.nest.tree = with_products(plan_.nest.tree);
+    for (const Product& p : products_) finish(p);
+    plan_.nest.is_one_step = true;
+    plan_.has_jams = false;
+    return std::move(plan_);
+  }
+
+ private:
+  const ir::Program& program_;
+  const Machine& machine_;
+  const std::vector<Product> products_;
+  std::vector<LoopExtents> extents_;  // of each
+  std::vector<std::string> loops_;    // of the band
+  Blocks blocks_;
+  OrderPlan plan_;
+
+  const std::string& step() const { return loops_[roles().step]; }
+  const std::string& row() const { return loops_[roles().row]; }
+  const std::string& lane() const { return loops_[roles().lane]; }
+
+  // Steps of blocks before that of its element, then those of its own.
+  void cut_steps(const Product& p) {
+    const ir::Affine block = ir::floor_div(ir::Affine::symbol(p.bound), blocks_.steps) * blocks_.steps;
+    plan_.nest.cuts.push_back({{p.sum->name, p.step}, block, p.step + ".far", p.step + ".near"});
+  }
+
+  // What the sum costs in blocks more than `cycles`, step by step: below 0.
+  double price(const Product& p, const LoopExtents& extents, double cycles) const {
+    const double size = static_cast<double>(blocks_.steps), points = extents.points();
+    const double rows = extents.extent(p.roles.row), lanes = extents.extent(p.roles.lane);
+    const double steps = std::max(1.0, extents.extent(p.roles.step, {{p.roles.row}, {p.roles.lane}}));
+    const double near = points * std::min(1.0, size / 2 / steps), far = points - near;
+    const double edge = p.side == 0 ? 0 : far * std::min(1.0, size / lanes);  // a block of each row
+    const double bytes = size_in_bytes(program_.buffer(p.sum->writes.front().buffer).dtype);
+    const bool is_cached = rows * lanes * bytes < kUsable * static_cast<double>(machine_.l3.bytes);
+    const double stored = 2 * bytes * far / size / (is_cached ? kLevel3 : kMemory);  // each element once a block
+    return near * kHalfFull * cycles_in_block(p, p.bound == p.row ? size : rows, p.bound == p.lane ? size : lanes) +
+           edge * kHalfFull * cycles_in_block(p, size, size) + (far - edge) * blocks_.far + stored - cycles;
+  }
+
+  // Of a step of an element, step by step, where all of a block of so many rows and lanes runs.
+  double cycles_in_block(const Product& p, double rows, double lanes) const {
+    ir::Statement box = *p.sum;
+    box.domain.clear();
+    const auto bound = [&](const std::string& it, double extent) {
+      box.domain.push_back(ir::at_least(ir::Affine::symbol(it), 0));
+      box.domain.push_back(ir::less_than(ir::Affine::symbol(it), std::llround(extent)));
+    };
+    const double steps = static_cast<double>(blocks_.steps);
+    bound(p.step, steps), bound(p.row, rows), bound(p.lane, lanes);
+    const std::vector<ir::Affine> order = {ir::Affine::symbol(p.step), ir::Affine::symbol(p.row),
+                                           ir::Affine::symbol(p.lane)};
+    const StatementPrice price(program_, box, order, machine_, false);
+    return price.cost({{0}, {1}, {2}}).cycles / (steps * rows * lanes);
+  }
+
+  // Both parts of a sum have the rows that it had.
+  void map_parts() {
+    for (const Product& p : products_) {
+      schedule::PlannedMap* map = map_of(p.sum->name);
+      if (!map) map = &add_map(p);
+      const auto whole = std::ranges::find(map->items, p.sum->name, &schedule::PlannedMap::Item::statement);
+      schedule::PlannedMap::Item far{p.far(), whole->values};
+      whole->statement = p.near();
+      map->items.push_back(std::move(far));
+    }
+  }
+
+  schedule::PlannedMap* map_of(const std::string& statement) {
+    for (schedule::PlannedMap& map : plan_.nest.maps)
+      if (std::ranges::find(map.items, statement, &schedule::PlannedMap::Item::statement) != map.items.end())
+        return &map;
+    return nullptr;
+  }
+
+  schedule::PlannedMap& add_map(const Product& p) {
+    schedule::PlannedMap::Item item{p.sum->name, {ir::Affine(), ir::Affine(), ir::Affine()}};
+    item.values[p.roles.step] = ir::Affine::symbol(p.step);
+    item.values[p.roles.row] = ir::Affine::symbol(p.row);
+    item.values[p.roles.lane] = ir::Affine::symbol(p.lane);
+    return plan_.nest.maps.emplace_back(schedule::PlannedMap{{std::move(item)}, loops_});
+  }
+
+  void split(const Product& p) {
+    const auto add = [&](const std::string& statement, const std::string& loop, schedule::TileSize size) {
+      plan_.nest.splits.emplace_back(schedule::PlannedSplit{statement, loop, size});
+    };
+    const schedule::Elements block{blocks_.steps};
+    add(p.far(), row(), block);
+    add(p.far(), lane(), block);
+    if (p.bound == p.lane) add(p.near(), lane(), block);
+    add(p.far(), within_tile(row()), schedule::Elements{blocks_.tile.rows});
+    add(p.far(), within_tile(lane()), schedule::Vectors{blocks_.tile.vectors});
+  }
+
+  NestTree with_products(const NestTree& tree) {
+    if (const auto* sequence = std::get_if<schedule::NestSequence>(&tree->op)) {
+      std::vector<NestTree> children;
+      for (const NestTree& child : sequence->children) children.push_back(with_products(child));
+      return schedule::nest_sequence(std::move(children));
+    }
+    const auto* loop = std::get_if<schedule::NestLoop>(&tree->op);
+    if (!loop) return tree;
+    if (const auto* leaf = std::get_if<schedule::NestLeaf>(&loop->body->op)) {
+      const auto p = std::ranges::find(products_, leaf->statement, [](const Product& each) { return each.sum->name; });
+      return p == products_.end() ? tree : near_nest(*p, *loop);
+    }
+    NestTree body = with_products(loop->body);
+    if (loop->name == tiles_of(step())) {
+      std::vector<NestTree> parts{std::move(body)};
+      for (const Product& p : products_) parts.push_back(far_nest(p));
+      body = schedule::nest_sequence(std::move(parts));
+    }
+    return schedule::nest_path({{loop->name, loop->kind}}, std::move(body));
+  }
+
+  // A loop that ends where a block does is split by blocks: in one of these it has no end to look for.
+  NestTree near_nest(const Product& p, const schedule::NestLoop& loop) {
+    NestPath path{{loop.name, loop.kind}};
+    if (p.bound == p.lane) path = {{tiles_of(loop.name)}, {within_tile(loop.name), loop.kind}};
+    if (const auto priced = plan_.in_vectors.find(p.sum->name); priced != plan_.in_vectors.end()) {
+      OrderPlan::Inner inner = priced->second;
+      inner.loop = path.back().name;
+      plan_.in_vectors.erase(priced);
+      plan_.in_vectors.emplace(p.near(), std::move(inner));
+    }
+    return schedule::nest_path(path, schedule::nest_statement(p.near()));
+  }
+
+  NestTree far_nest(const Product& p) const {
+    const std::string rows = within_tile(row()), lanes = within_tile(lane());
+    return schedule::nest_path({{tiles_of(row())},
+                                {tiles_of(lane())},
+                                {tiles_of(rows)},
+                                {tiles_of(lanes)},
+                                {within_tile(step())},
+                                {within_tile(rows)},
+                                {within_tile(lanes), LoopKind::Vector}},
+                               schedule::nest_statement(p.far()));
+  }
+
+  // Blocks that the diagonal cuts are loops of their own; of the others a tile stays in registers.
+  void finish(const Product& p) {
+    auto& steps = plan_.nest.steps;
+    std::string whole = p.far();
+    const std::string blocks = tiles_of(lane()), full = blocks + ".full", edge = blocks + ".edge";
+    const ir::Affine diagonal = ir::Affine::symbol(tiles_of(row()));
+    if (p.side < 0) steps.emplace_back(schedule::PlannedCut{{p.far(), blocks}, diagonal, full, edge});
+    if (p.side > 0) steps.emplace_back(schedule::PlannedCut{{p.far(), blocks}, diagonal + 1, edge, full});
+    if (p.side != 0) whole += ".full";
+    steps.emplace_back(schedule::PlannedBind{whole, within_tile(within_tile(row())), LoopKind::Unrolled});
+    steps.emplace_back(schedule::PlannedStage{.tensor = p.sum->writes.front().buffer,
+                                              .at = schedule::LoopName{whole, tiles_of(within_tile(lane()))},
+                                              .memory = schedule::Memory::Register,
+                                              .updates_only = true});
+  }
+};
+
+}  // namespace
+
+std::optional<OrderPlan> plan_in_blocks(const ir::Program& program, const schedule::State& reference,
+                                        const std::string& name, const OrderTree& tree, const Machine& machine,
+                                        bool keep_order) {
+  const OrderBand* band = band_of_steps(program, tree);
+  if (!band || !program.open.empty()) return std::nullopt;
+  std::optional<OrderPlan> best;
+  for (const std::int64_t steps : kBlocks) {
+    BlockPlanner planner(program, *band, machine);
+    const auto blocks = planner.blocks_of(steps);
+    if (!blocks) continue;
+    const Roles& roles = planner.roles();
+    BandShape shape{{roles.step}, {roles.step, roles.row, roles.lane}, {0, 0, 0}};
+    shape.sizes[roles.step] = static_cast<double>(steps);
+    OrderPlan plan =
+        planner.plan(plan_of_band(program, reference, tree, machine, {band, std::move(shape)}, keep_order), *blocks);
+    plan.name = name + ", in blocks of steps";
+    say_by_model(plan);
+    if (!best || plan.cycles < best->cycles) best = std::move(plan);
+  }
+  return best;
+}
+
+}  // namespace polyte::poly
