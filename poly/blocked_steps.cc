@@ -339,24 +339,27 @@ class BlockPlanner {
 
 }  // namespace
 
-std::optional<OrderPlan> plan_in_blocks(const ir::Program& program, const schedule::State& reference,
-                                        const std::string& name, const OrderTree& tree, const Machine& machine,
-                                        bool keep_order) {
+std::vector<OrderPlan> plans_in_blocks(const ir::Program& program, const schedule::State& reference,
+                                       const std::string& name, const OrderTree& tree, const Machine& machine,
+                                       bool keep_order) {
   const OrderBand* band = band_of_steps(program, tree);
-  if (!band || !program.open.empty()) return std::nullopt;
-  std::optional<OrderPlan> best;
+  if (!band || !program.open.empty()) return {};
+  std::vector<OrderPlan> best;
   for (const std::int64_t steps : kBlocks) {
-    BlockPlanner planner(program, *band, machine);
-    const auto blocks = planner.blocks_of(steps);
+    const BlockPlanner sizes(program, *band, machine);
+    const auto blocks = sizes.blocks_of(steps);
     if (!blocks) continue;
-    const Roles& roles = planner.roles();
+    const Roles& roles = sizes.roles();
     BandShape shape{{roles.step}, {roles.step, roles.row, roles.lane}, {0, 0, 0}};
     shape.sizes[roles.step] = static_cast<double>(steps);
-    OrderPlan plan =
-        planner.plan(plan_of_band(program, reference, tree, machine, {band, std::move(shape)}, keep_order), *blocks);
-    plan.name = name + ", in blocks of steps";
-    say_by_model(plan);
-    if (!best || plan.cycles < best->cycles) best = std::move(plan);
+    std::vector<OrderPlan> plans;
+    for (ShapedPlan& shaped : plans_of_band(program, reference, tree, machine, {band, shape}, keep_order)) {
+      const std::string turn = shaped.plan.name;
+      plans.push_back(BlockPlanner(program, *band, machine).plan(std::move(shaped), *blocks));
+      plans.back().name = name + ", in blocks of steps" + turn;
+      say_by_model(plans.back());
+    }
+    if (best.empty() || plans.front().cycles < best.front().cycles) best = std::move(plans);
   }
   return best;
 }

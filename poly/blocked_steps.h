@@ -9,16 +9,16 @@
 //           a.o > b.o > a.i.o > b.i.o > c.i > [a.i.i] > <b.i.i> > S0.far }
 #pragma once
 
-#include <optional>
+#include <vector>
 
 #include "poly/order_plan.h"
 
 namespace polyte::poly {
 
-// nullopt where no band of the order has such a sum, or none with elements that are neighbours along one of its loops.
-// The plan's price is one of the same kind as those of plans_of().
-std::optional<OrderPlan> plan_in_blocks(const ir::Program& program, const schedule::State& reference,
-                                        const std::string& name, const OrderTree& tree, const Machine& machine,
-                                        bool keep_order);
+// The cheapest size of blocks, with the statements of a step in one or two orders. Empty where no band of the order has
+// such a sum, or none with elements that are neighbours along one of its loops. Prices are of the kind of plans_of()'s.
+std::vector<OrderPlan> plans_in_blocks(const ir::Program& program, const schedule::State& reference,
+                                       const std::string& name, const OrderTree& tree, const Machine& machine,
+                                       bool keep_order);
 
 }  // namespace polyte::poly

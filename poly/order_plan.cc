@@ -1,15 +1,14 @@
 #include "poly/order_plan.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <ranges>
 #include <set>
 #include <span>
 
 #include "poly/band_shapes.h"
+#include "poly/loop_names.h"
 #include "poly/order_price.h"
 #include "poly/row_span.h"
 #include "schedule/cost/threads.h"
@@ -21,6 +20,7 @@ namespace {
 using schedule::NestPath;
 using schedule::NestTree;
 
+constexpr const char* kEarlyFirst = ", early ones first";
 constexpr double kWorthAFront = 0.8;  // of the cycles without it: its ends are idle
 constexpr double kWorthTiles = 0.95;  // the same, of tiles
 
@@ -35,9 +35,10 @@ using Loops = std::set<const OrderLoop*>;
 
 struct Tiling {
   enum class How { Best, None, Fixed } how = How::Best;
-  FixedShape fixed = {};  // Fixed: of each band
-  Loops not_last = {};    // loops that are not to be the last of a permutable band
-  ShapedBand given = {};  // null: none
+  FixedShape fixed = {};     // Fixed: of each band
+  Loops not_last = {};       // loops that are not to be the last of a permutable band
+  ShapedBand given = {};     // null: none
+  bool early_first = false;  // statements of isl's last loop in the order in which they are in it
 };
 
 class Planner {
@@ -53,7 +54,7 @@ class Planner {
     }
     statements_ = statements_below(tree);
     choose_shapes(tree, {});
-    choose_names(tree);
+    names_ = loop_names(program, tree, in_tiles_);
     NestTree nest = visit(tree, {});
     plan_.nest.maps = maps();
     if (!tiled_.loops.empty()) plan_.nest.tile = tiled_;
@@ -63,6 +64,7 @@ class Planner {
   }
 
   OrderPlan run() { return std::move(plan_); }
+  bool has_other_turn() const { return has_other_turn_; }  // statements of isl's last loop could come otherwise
   const std::map<std::string, double>& cycles() const { return cycles_; }
   const std::string& name_of(const OrderLoop& loop) const { return names_.at(&loop); }
 
@@ -81,6 +83,7 @@ class Planner {
   const Tiling tiling_;
   OrderPlan plan_;
   std::map<std::string, double> cycles_;  // by statement
+  bool has_other_turn_ = false;
   schedule::PlannedTile tiled_;
   std::vector<std::string> statements_;                         // in the order of the tree
   std::map<std::string, std::vector<ir::Affine>> rows_;         // by statement, outermost first
@@ -129,52 +132,6 @@ class Planner {
       const BandShape& shape = entry.second;
       return std::ranges::is_sorted(shape.points) && (tiling_.how == Tiling::How::Fixed || shape.tiles.empty());
     });
-  }
-
-  // --- names
-
-  std::set<std::string> reserved_, names_of_tiled_;
-
-  // An iterator's own where that is the row of some statement, its capital where the row only brings it in. `tile`
-  // means all loops of a name, so that no other loop has that of a tiled one; else a name is used once on a path.
-  void choose_names(const OrderTree& tree) {
-    for (const ir::Buffer& buffer : program_.buffers) reserved_.insert(buffer.name);
-    for (const std::string& param : program_.params) reserved_.insert(param);
-    for (const auto& [size, value] : program_.sizes) reserved_.insert(size);
-    name_below(tree, true, {});
-    reserved_.insert(names_of_tiled_.begin(), names_of_tiled_.end());
-    name_below(tree, false, {});
-  }
-
-  void name_below(const OrderTree& tree, bool tiled, std::set<std::string> on_path) {
-    if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
-      for (const OrderTree& child : sequence->children) name_below(child, tiled, on_path);
-    } else if (const auto* band = std::get_if<OrderBand>(&tree->op)) {
-      for (const OrderLoop& loop : band->loops) {
-        if (in_tiles_.contains(&loop) != tiled) continue;
-        const std::string name =
-            fresh(wanted_name(loop, statements_below(band->child)), tiled ? names_of_tiled_ : on_path);
-        names_[&loop] = name;
-        (tiled ? names_of_tiled_ : on_path).insert(name);
-      }
-      name_below(band->child, tiled, std::move(on_path));
-    }
-  }
-
-  std::string wanted_name(const OrderLoop& loop, const std::vector<std::string>& statements) const {
-    for (const std::string& statement : statements)
-      if (const auto symbol = loop.rows.at(statement).as_symbol()) return *symbol;
-    for (const std::string& statement : statements)
-      for (const std::string& it : program_.statement(statement).iterators | std::views::reverse)
-        if (loop.rows.at(statement).uses(it))
-          return std::string(1, static_cast<char>(std::toupper(it[0]))) + it.substr(1);
-    return "c";
-  }
-
-  std::string fresh(const std::string& wanted, const std::set<std::string>& taken) const {
-    std::string name = wanted;
-    for (int i = 2; reserved_.contains(name) || taken.contains(name); ++i) name = wanted + std::to_string(i);
-    return name;
   }
 
   // --- maps: one for statements of the same loops, none for those whose rows the reference has under these names
@@ -276,13 +233,15 @@ class Planner {
 
   // Statements whose last loop is their own: as in isl's leaf, or, where another loop of the band has become the last,
   // those first that are early in it. Sums come before what is made of them so.
-  std::vector<std::string> in_turn(const OrderBand& band, std::size_t last) const {
-    std::vector<std::string> statements = statements_below(band.child);
+  std::vector<std::string> in_turn(const OrderBand& band, std::size_t last) {
+    const std::vector<std::string> as_isl_says = statements_below(band.child);
+    std::vector<std::string> by_place = as_isl_says;
     const OrderLoop* loop = &band.loops[last];
-    if (last + 1 < band.loops.size())
-      sort_stably(statements, {},
-                  [&](const std::string& statement) { return prices_.at(statement).middle(row_of(statement, loop)); });
-    return statements;
+    sort_stably(by_place, {},
+                [&](const std::string& statement) { return prices_.at(statement).middle(row_of(statement, loop)); });
+    if (last + 1 < band.loops.size() || tiling_.early_first) return by_place;
+    has_other_turn_ = has_other_turn_ || by_place != as_isl_says;
+    return as_isl_says;
   }
 
   // One of the loops of a path for threads, where it is worth their while; `inside`: these after those around. Whether
@@ -358,7 +317,7 @@ class Planner {
     cycles_[statement] = cost.cycles;
     if (cost.inner == StatementPrice::Inner::Serial) return;
     auto& kind = cost.inner == StatementPrice::Inner::Vector ? plan_.in_vectors : plan_.in_parts;
-    kind[statement] = {path.back().name, path.size() > 1 ? path[path.size() - 2].name : "", cost.cycles};
+    kind[statement] = {path.back().name, path.size() > 1 ? path[path.size() - 2].name : "", cost.cycles, cost.is_wide};
   }
 
   // Of all statements of a band in these loops; where they have more below, these as they are.
@@ -447,42 +406,68 @@ OrderPlan plan_of_shape(const ir::Program& program, const schedule::State& refer
   return plan;
 }
 
-ShapedPlan plan_of_band(const ir::Program& program, const schedule::State& reference, const OrderTree& tree,
-                        const Machine& machine, const ShapedBand& given, bool keep_order) {
-  Planner planner(program, reference, machine, tree, {.given = given}, keep_order);
-  ShapedPlan shaped{{}, {}, planner.cycles()};
-  for (const OrderLoop& loop : given.band->loops) shaped.loops.push_back(planner.name_of(loop));
-  shaped.plan = planner.run();
-  return shaped;
+std::vector<ShapedPlan> plans_of_band(const ir::Program& program, const schedule::State& reference,
+                                      const OrderTree& tree, const Machine& machine, const ShapedBand& given,
+                                      bool keep_order) {
+  std::vector<ShapedPlan> plans;
+  for (const bool early_first : {false, true}) {
+    Planner planner(program, reference, machine, tree, {.given = given, .early_first = early_first}, keep_order);
+    ShapedPlan shaped{{}, {}, planner.cycles()};
+    for (const OrderLoop& loop : given.band->loops) shaped.loops.push_back(planner.name_of(loop));
+    shaped.plan = planner.run();
+    if (early_first) shaped.plan.name = kEarlyFirst;
+    plans.push_back(std::move(shaped));
+    if (!planner.has_other_turn()) break;
+  }
+  return plans;
 }
+
+namespace {
+
+// The plan, and the same with statements of isl's last loop in turn, where that is another one.
+std::vector<OrderPlan> both_turns(const ir::Program& program, const schedule::State& reference, const OrderTree& tree,
+                                  const Machine& machine, Tiling tiling, bool keep_order, const std::string& name) {
+  std::vector<OrderPlan> plans;
+  for (const bool early_first : {false, true}) {
+    tiling.early_first = early_first;
+    Planner planner(program, reference, machine, tree, tiling, keep_order);
+    plans.push_back(planner.run());
+    plans.back().name = name + (early_first ? kEarlyFirst : "");
+    if (!planner.has_other_turn()) break;
+  }
+  return plans;
+}
+
+}  // namespace
 
 std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::State& reference, const std::string& name,
                                 const OrderTree& tree, const Machine& machine, bool keep_order) {
   std::vector<OrderPlan> plans;
+  const auto add_all = [&](std::vector<OrderPlan> more) { std::ranges::move(more, std::back_inserter(plans)); };
   Loops last;
   for (const Tiling::How how : {Tiling::How::Best, Tiling::How::None}) {
-    Planner planner(program, reference, machine, tree, {how}, keep_order);
-    if (plans.empty()) last = planner.last_loops();
-    OrderPlan plan = planner.run();
-    plan.name = name + (plan.nest.tile ? ", tiled" : "");
-    if (plans.empty() || plans.front().nest.tile) plans.push_back(std::move(plan));
+    if (plans.empty()) last = Planner(program, reference, machine, tree, {how}, keep_order).last_loops();
+    if (!plans.empty() && !plans.front().nest.tile) break;
+    auto turns = both_turns(program, reference, tree, machine, {how}, keep_order, name);
+    for (OrderPlan& plan : turns) plan.name += plan.nest.tile ? ", tiled" : "";
+    add_all(std::move(turns));
   }
   if (plans.front().nest.tile && !last.empty()) {
-    plans.push_back(Planner(program, reference, machine, tree, {.not_last = last}, keep_order).run());
-    plans.back().name = name + ", tiled, other loops last";
+    add_all(both_turns(program, reference, tree, machine, {.not_last = last}, keep_order,
+                       name + ", tiled, other loops last"));
   }
-  std::ranges::sort(plans, {}, &OrderPlan::cycles);
+  std::ranges::stable_sort(plans, {}, &OrderPlan::cycles);
   if (std::ranges::none_of(program.statements, [](const ir::Statement& s) { return s.region_depth > 0; })) return plans;
   const double least = plans.front().cycles;
   const auto add = [&](const OrderTree& changed, const char* how, double limit) {
-    OrderPlan plan = Planner(program, reference, machine, changed, {}, keep_order).run();
-    plan.name = name + how;
-    say_by_model(plan);
-    if (plan.cycles < limit) plans.push_back(std::move(plan));
+    for (OrderPlan& plan : both_turns(program, reference, changed, machine, {}, keep_order, name + how)) {
+      say_by_model(plan);
+      if (plan.cycles < limit) plans.push_back(std::move(plan));
+    }
   };
   for (const OrderTree& front : wavefronts_of(tree)) add(front, ", wavefront", kWorthAFront * least);
   for (const OrderTree& straight : straightened(tree, program)) add(straight, ", straightened", least);
-  std::ranges::sort(plans, {}, &OrderPlan::cycles);
+  std::ranges::stable_sort(plans, {}, &OrderPlan::cycles);
   return plans;
 }
 

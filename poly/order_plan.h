@@ -21,6 +21,7 @@ struct OrderPlan {
   struct Inner {
     std::string loop, around;  // and the loop outside it; empty: none
     double cycles = 0;         // of the statement
+    bool is_wide = false;      // kWideVectors of them a turn
   };
   std::map<std::string, Inner> in_vectors = {}, in_parts = {};
   bool has_jams = true;  // rows may come together (jammed_sums.h)
@@ -47,8 +48,10 @@ struct ShapedPlan {
   std::vector<std::string> loops;        // of the band, by its number
   std::map<std::string, double> cycles;  // by statement
 };
-ShapedPlan plan_of_band(const ir::Program& program, const schedule::State& reference, const OrderTree& tree,
-                        const Machine& machine, const ShapedBand& given, bool keep_order);
+// With the statements of its last loop in isl's order, and in that in which they are in the loop, if it is another.
+std::vector<ShapedPlan> plans_of_band(const ir::Program& program, const schedule::State& reference,
+                                      const OrderTree& tree, const Machine& machine, const ShapedBand& given,
+                                      bool keep_order);
 
 // isl's order with tiles of 32 in each band that may be tiled, nothing priced: the arm `isl`.
 OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& reference, const std::string& name,

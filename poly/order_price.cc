@@ -12,6 +12,8 @@ namespace {
 // Entering an innermost loop inside a tile: it begins and ends in the middle of a vector, and reads what was stored a
 // moment before.
 constexpr double kTileStart = 18;
+constexpr double kVectorTurn = 1;                // of a vector of a loop that has one a turn: counted and compared
+constexpr double kWideTurns = 4;                 // fewer are hardly worth it
 constexpr double kScalarTurn = 1.5;              // cycles of an iteration at the least
 constexpr double kPage = 4096, kNearPages = 64;  // bytes, and how many are known without a walk
 constexpr double kWalk = 3;                      // cycles of one to a page beyond, partly hidden
@@ -138,6 +140,13 @@ double StatementPrice::cycles_of_parts(const std::vector<Loop>& loops, bool is_i
                                                      : adding / runs;
 }
 
+// Long rows that begin at one place run several vectors a turn.
+bool StatementPrice::runs_wide(const std::vector<Loop>& loops) const {
+  const Loop& inner = loops.back();
+  const bool is_in_tile = std::ranges::count(loops, inner.row, &Loop::row) > 1;
+  return !is_in_tile && !extents_.begins_anywhere(inner.row) && inner.trips >= kWideTurns * kWideVectors * lanes_;
+}
+
 double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) const {
   if (loops.empty()) return operations_.cycles(false, machine_);
   const Loop& inner = loops.back();
@@ -167,7 +176,8 @@ double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) c
   const bool waits = how != Inner::Parts && is_chain(inner.row);
   const double latency = operations_.latency + (is_sum_in_memory(inner.row) ? kForward : 0);
   const double walks = pages * inner.trips > kNearPages ? kWalk * pages * inner.trips : 0;
-  double run = turns * (waits ? std::max(slots, latency) : slots) + walks + start +
+  const double turning = how == Inner::Vector ? kVectorTurn / (runs_wide(loops) ? kWideVectors : 1) : 0;
+  double run = turns * ((waits ? std::max(slots, latency) : slots) + turning) + walks + start +
                (how == Inner::Parts ? cycles_of_parts(loops, is_in_tile) : 0);
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) run *= std::max(1.0, loops[l].trips);
   return run;
@@ -261,6 +271,7 @@ StatementPrice::Cost StatementPrice::cost(const std::vector<PlacedRow>& placed, 
     if (!is_chain(loops.back().row)) consider(Inner::Vector);
     if (can_part_[loops.back().row] && loops.back().step == 1) consider(Inner::Parts);
   }
+  best.is_wide = best.inner == Inner::Vector && runs_wide(loops);
   const double issue = best.cycles;
   const double level2 = traffic(loops, kUsable * static_cast<double>(machine_.l1.bytes), {}) / kLevel2;
   const double level3 = traffic(loops, kUsable * static_cast<double>(machine_.l2.bytes), warm) / kLevel3;

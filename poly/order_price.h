@@ -24,6 +24,8 @@ struct PlacedRow {
   double tile = 0;  // 0: single values, within a tile where one is further out
 };
 
+inline constexpr std::int64_t kWideVectors = 4;  // of a turn, where an innermost loop has several
+
 class StatementPrice {
  public:
   // `rows` of the statement, outermost first, over its iterators and the Program's sizes.
@@ -43,6 +45,7 @@ class StatementPrice {
   struct Cost {
     double cycles = 0;
     Inner inner = Inner::Serial;
+    bool is_wide = false;  // several vectors a turn
   };
   // A reference to an input by what a step of each row moves in each dimension: equal ones read the same elements.
   using Reads = std::set<std::pair<std::string, std::vector<std::vector<double>>>>;
@@ -83,6 +86,7 @@ class StatementPrice {
                      const std::vector<std::string>& iterators, const std::vector<std::vector<double>>& inverse);
   std::vector<Loop> counted(const std::vector<PlacedRow>& placed) const;
   bool is_sum_in_memory(std::size_t row) const;
+  bool runs_wide(const std::vector<Loop>& loops) const;
   double cycles_of_parts(const std::vector<Loop>& loops, bool is_in_tile) const;
   double issue_cycles(const std::vector<Loop>& loops, Inner inner) const;
   // Of the loops from one on; at most: as large as it ever is.

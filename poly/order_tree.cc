@@ -122,7 +122,7 @@ std::vector<OrderTree> straightened(const OrderTree& tree, const ir::Program& pr
   const auto* band = std::get_if<OrderBand>(&tree->op);
   if (!band || !band->permutable || !is_innermost(*band)) return {};
   std::vector<OrderTree> trees;
-  for (std::size_t kept = 2; kept < band->loops.size(); ++kept) {
+  for (std::size_t kept = 1; kept < band->loops.size(); ++kept) {
     const auto end = band->loops.begin() + static_cast<std::ptrdiff_t>(kept);
     trees.push_back(completed(order_band({{band->loops.begin(), end}, true, band->child}), program));
   }

@@ -57,9 +57,9 @@ bool is_innermost(const OrderBand& band);  // its statements have no loops of th
 // iterations within a front do not wait for each other. Sums of rows of a permutable band are rows of one.
 std::vector<OrderTree> wavefronts_of(const OrderTree& tree);
 
-// The outer rows of a band that holds all statements, of which at least two remain, and below them each statement with
-// loops of its own: rows that only follow the skew of those outside are straight again. What makes them wait for each
-// other is not known here; not every such order is legal.
+// The outer rows of a band that holds all statements, one or more, and below them each statement with loops of its own:
+// rows that only follow the skew of those outside are straight again. What makes them wait for each other is not known
+// here; not every such order is legal.
 std::vector<OrderTree> straightened(const OrderTree& tree, const ir::Program& program);
 
 // P<cc- S:i,j,k T:i,j,0>{ S; T }: `P` permutable, `b` not; c coincident. For --explain and tests.

@@ -10,6 +10,7 @@
 #include "poly/instance_order.h"
 #include "poly/jammed_sums.h"
 #include "poly/order_plan.h"
+#include "poly/order_price.h"
 #include "schedule/proof/prover.h"
 #include "schedule/script/nest_writer.h"
 #include "schedule/script/replay.h"
@@ -21,7 +22,7 @@ using schedule::LoopKind;
 using schedule::NestPlan;
 using schedule::NestTree;
 
-constexpr std::size_t kMostProofs = 4;  // of plans, the cheapest first
+constexpr std::size_t kMostProofs = 6;  // of plans, the cheapest first
 constexpr double kWorthFusing = 0.85;   // of the cycles of nests apart
 constexpr double kMeasuredTiles[] = {0, 8, 16, 32, 64, 128};
 constexpr std::size_t kMeasuredLoops = 3;  // of a band, last in turn
@@ -138,6 +139,7 @@ class WholeProgram {
       if (as_isl_says) return std::move(plan.nest);
       const std::vector<std::string> serial = add_vectors(plan, *state);
       add_jams(plan);
+      widen(plan, serial);
       double lost = add_parts(plan);
       for (const std::string& statement : serial) lost += plan.in_vectors.at(statement).cycles;
       if (lost <= kMostSerial * plan.cycles || add_cuts(plan, serial)) {
@@ -206,22 +208,25 @@ class WholeProgram {
     const auto is_vector = [&](const std::string& statement) {
       return plan.in_vectors.contains(statement) && std::ranges::find(serial, statement) == serial.end();
     };
-    plan.nest.tree = with_vectors(plan.nest.tree, is_vector);
+    plan.nest.tree = map_innermost(plan.nest.tree, [&](const schedule::NestLoop& loop, const std::string& statement) {
+      const LoopKind kind = is_vector(statement) ? LoopKind::Vector : loop.kind;
+      return schedule::nest_path({{loop.name, kind}}, loop.body);
+    });
     return serial;
   }
 
-  template <class IsVector>
-  static NestTree with_vectors(const NestTree& tree, const IsVector& is_vector) {
+  // The tree with each loop that holds one statement alone replaced.
+  template <class Change>
+  static NestTree map_innermost(const NestTree& tree, const Change& change) {
     if (const auto* sequence = std::get_if<schedule::NestSequence>(&tree->op)) {
       std::vector<NestTree> all;
-      for (const NestTree& child : sequence->children) all.push_back(with_vectors(child, is_vector));
+      for (const NestTree& child : sequence->children) all.push_back(map_innermost(child, change));
       return schedule::nest_sequence(std::move(all));
     }
     const auto* loop = std::get_if<schedule::NestLoop>(&tree->op);
     if (!loop) return tree;
-    const auto* leaf = std::get_if<schedule::NestLeaf>(&loop->body->op);
-    if (!leaf) return schedule::nest_path({{loop->name, loop->kind}}, with_vectors(loop->body, is_vector));
-    return schedule::nest_path({{loop->name, is_vector(leaf->statement) ? LoopKind::Vector : loop->kind}}, loop->body);
+    if (const auto* leaf = std::get_if<schedule::NestLeaf>(&loop->body->op)) return change(*loop, leaf->statement);
+    return schedule::nest_path({{loop->name, loop->kind}}, map_innermost(loop->body, change));
   }
 
   // Where the iterations that come together are proved to.
@@ -233,6 +238,23 @@ class WholeProgram {
     for (auto& [statement, inner] : plan.in_parts)
       if (const auto loop = jammed->loop_of.find(statement); loop != jammed->loop_of.end())
         if (inner.around == loop->second) inner.around = schedule::within_tile(inner.around);
+  }
+
+  // Several vectors a turn, where rows are long: what counts and compares comes once for all of them.
+  void widen(OrderPlan& plan, const std::vector<std::string>& serial) {
+    NestPlan wide = plan.nest;
+    const auto is_wide = [&](const std::string& statement, const std::string& loop) {
+      const auto inner = plan.in_vectors.find(statement);
+      return inner != plan.in_vectors.end() && inner->second.is_wide && inner->second.loop == loop &&
+             std::ranges::find(serial, statement) == serial.end();
+    };
+    wide.tree = map_innermost(plan.nest.tree, [&](const schedule::NestLoop& loop, const std::string& statement) {
+      if (!is_wide(statement, loop.name)) return schedule::nest_path({{loop.name, loop.kind}}, loop.body);
+      wide.splits.emplace_back(schedule::PlannedSplit{statement, loop.name, schedule::Vectors{kWideVectors}});
+      return schedule::nest_path({{schedule::tiles_of(loop.name)}, {schedule::within_tile(loop.name), loop.kind}},
+                                 loop.body);
+    });
+    if (wide.splits.size() > plan.nest.splits.size()) take(plan.nest, std::move(wide), "several vectors a turn");
   }
 
   // The cycles of sums that stay chains. One proof for all, and one for each where that is refused.
@@ -311,8 +333,8 @@ std::vector<OrderPlan> plans_of_attempt(const ir::Program& program, const schedu
                                         const Machine& machine, const OrderAttempt& attempt,
                                         const StrategyOptions& options) {
   std::vector<OrderPlan> plans = plans_of(program, reference, attempt.name, attempt.tree, machine, options.keep_order);
-  if (auto blocked = plan_in_blocks(program, reference, attempt.name, attempt.tree, machine, options.keep_order))
-    plans.push_back(*std::move(blocked));
+  std::ranges::move(plans_in_blocks(program, reference, attempt.name, attempt.tree, machine, options.keep_order),
+                    std::back_inserter(plans));
   if (!attempt.is_isls) std::ranges::for_each(plans, say_by_model);
   return plans;
 }

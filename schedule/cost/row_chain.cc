@@ -7,6 +7,7 @@
 #include "ir/relations.h"
 #include "schedule/cost/lanes.h"
 #include "schedule/state/digits.h"
+#include "support/checked.h"
 
 namespace polyte::schedule {
 namespace {
@@ -233,15 +234,16 @@ class RowPlanner {
 
   // ---- sizes
 
-  // As many chains as hide an addition's latency.
+  // As many chains, of all sums of a pass together, as hide an addition's latency.
   void choose_vectors() {
     for (RowPass& pass : chain_.passes) {
       if (pass.own.empty()) continue;
       const std::int64_t whole = extent(*pass.body.front(), pass.own.back()) / lanes();
-      const int wanted =
-          pass.sums.empty() ? kPointwiseVectors : std::min(kMostVectors, machine_.fma_latency * machine_.fma_per_cycle);
+      const int chains = std::min(kMostVectors, machine_.fma_latency * machine_.fma_per_cycle);
+      const std::int64_t wanted =
+          pass.sums.empty() ? kPointwiseVectors : ceil_div(chains, static_cast<std::int64_t>(pass.sums.size()));
       pass.vectors = 1;
-      while (2 * pass.vectors <= std::min<std::int64_t>(wanted, whole)) pass.vectors *= 2;
+      while (pass.vectors < wanted && 2 * pass.vectors <= whole) pass.vectors *= 2;
       pass.is_whole = pass.sums.empty() && extent(*pass.body.front(), pass.own.back()) <= kPointwiseVectors * lanes();
     }
   }

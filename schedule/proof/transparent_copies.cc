@@ -31,7 +31,6 @@ class OneCopy {
 
   // Copy's cell -> the cell whose value it holds, where the copy is transparent.
   std::optional<isl::map> cells_held() {
-    if (buffer_.alloc_loop != buffer_.scope_loop || buffer_.place != copy_) return std::nullopt;
     if (!collect() || !is_between() || !is_whole()) return std::nullopt;
     const isl::map held = relation(ins_, true);
     if (isl_map_is_single_valued(held.get()) != isl_bool_true) return std::nullopt;

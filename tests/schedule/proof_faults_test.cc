@@ -3,6 +3,7 @@
 #include <random>
 
 #include "schedule/proof/prover.h"
+#include "schedule/script/primitives/edit.h"
 #include "tests/schedule/leaks_of_isl.h"
 #include "tests/schedule/schedule_testing.h"
 
@@ -14,6 +15,14 @@ let tile = [m.i] > <n.i>
 nest n.o > k.o > m.o > { tile > acc.init when first k.o; k.i > tile > acc.update; tile > y when last k.o }
 stage acc at m.o in register
 stage w layout (k, n) [n//4, k, n%4]
+)";
+
+constexpr const char* kThreeSteps = R"(program steps(N)
+  inout A: i32[N]
+  in    x: i32[N]
+  S: A[i] += x[i]
+  T: A[i] = 2 * A[i]
+  U: A[i] = A[i] + x[i]
 )";
 
 State staged_gemm() { return state_of(bound_program(kDenseRelu, {{"M", 7}, {"N", 9}, {"K", 10}}), kStaged); }
@@ -251,6 +260,77 @@ TEST_CASE("a copy-out that misses a tile is refused") {
   State state = staged_gemm();
   ScheduledStatement& copy = statement(state, "acc.out");
   copy.body.domain.push_back(ir::at_least(ir::Affine::symbol(copy.body.iterators[0]), 1));
+  CHECK(verdict(state) != "legal");
+}
+
+TEST_CASE("copies in and back come around what uses the copy, each whole") {
+  const State state = state_of(bound_program(kThreeSteps, {{"N", 9}}), R"(split i by 3
+nest i.o > { i.i > S; i.i > T; i.i > U }
+stage A at i.o
+)");
+  CHECK(verdict(state) == "legal");
+  // The children of i.o: in, S, T, U, out.
+  const auto in_order = [&](const std::vector<std::size_t>& order) {
+    State turned = state;
+    turned.tree = replace_loop(state.tree, std::get<Loop>(state.tree->op).id, [&](const Loop& old) {
+      Loop loop = old;
+      const std::vector<Tree>& children = std::get<Sequence>(old.body->op).children;
+      REQUIRE(children.size() == 5);
+      std::vector<Tree> all;
+      for (const std::size_t child : order) all.push_back(children[child]);
+      loop.body = make_sequence(all);
+      return make_loop(std::move(loop));
+    });
+    return verdict(turned);
+  };
+  CHECK(in_order({0, 1, 2, 3, 4}) == "legal");
+  CHECK(in_order({1, 0, 2, 3, 4}) != "legal");
+  CHECK(in_order({0, 1, 2, 4, 3}) != "legal");
+  CHECK(in_order({4, 1, 2, 3, 0}) != "legal");
+  for (const std::string copy : {"A.in", "A.out"}) {
+    State part = state;
+    ScheduledStatement& s = statement(part, copy);
+    s.body.domain.push_back(ir::at_least(ir::Affine::symbol(s.body.iterators.back()), 1));
+    CHECK(verdict(part) != "legal");
+    State elsewhere = state;
+    ir::Index& index = copy == "A.in" ? statement(elsewhere, copy).body.writes[0].indices.back()
+                                      : statement(elsewhere, copy).body.writes[0].indices.front();
+    index.affine = ir::mod(index.affine + 1, copy == "A.in" ? 3 : 9);
+    CHECK(verdict(elsewhere) != "legal");
+  }
+}
+
+TEST_CASE("a copy that others of its iteration get around is refused") {
+  const State state = state_of(bound_program(kThreeSteps, {{"N", 9}}), R"(split i by 3
+nest i.o > { i.i > S; i.i > T; i.i > U }
+stage A at i.o
+)");
+  // T uses A itself, in between.
+  for (const bool writes : {false, true}) {
+    State around = state;
+    ScheduledStatement& t = statement(around, "T");
+    const ir::Access original = around.basis->statement("T").writes[0];
+    ir::Access direct = original;
+    direct.indices[0].affine = ir::Affine::symbol(t.body.iterators[0]);
+    if (writes)
+      t.body.writes[0] = direct;
+    else
+      t.body.values = around.basis->statement("T").values;
+    CHECK(verdict(around) != "legal");
+  }
+}
+
+TEST_CASE("what is copied back was copied in, where nothing else writes it") {
+  constexpr const char* kEveryOther = R"(program every(N)
+  inout A: i32[2*N]
+  in    x: i32[N]
+  P: A[2*i] += x[i]   for i in 0..N
+)";
+  State state = state_of(bound_program(kEveryOther, {{"N", 9}}), "split i by 3\nstage A at i.o\n");
+  INFO(names_of(state));
+  CHECK(verdict(state) == "legal");
+  ScheduledStatement& copy = statement(state, "A.in");
+  copy.body.domain.push_back(ir::equal(ir::mod(ir::Affine::symbol(copy.body.iterators.back()), 2), 0));
   CHECK(verdict(state) != "legal");
 }
 

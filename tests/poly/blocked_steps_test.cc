@@ -1,0 +1,100 @@
+// Recurrences in blocks of steps: what is planned at large sizes has the reference's bits at small ones.
+#include "poly/auto_schedule.h"
+#include "tests/poly/checked_script.h"
+
+namespace polyte::poly {
+
+using schedule::has;
+
+namespace {
+
+constexpr const char* kByRows = R"(program lu(N)
+  inout A: f64[N, N]
+  loop i in 0..N
+    loop j in 0..i
+      S0: A[i, j] -= A[i, k] * A[k, j]   for k in 0..j
+      S1: A[i, j] = A[i, j] / A[j, j]
+    S2: A[i, j] -= A[i, k] * A[k, j]     for j in i..N, k in 0..i
+)";
+
+constexpr const char* kTransposed = R"(program lu(N)
+  inout A: f64[N, N]
+  loop i in 0..N
+    loop j in 0..i
+      S0: A[j, i] -= A[k, i] * A[j, k]   for k in 0..j
+      S1: A[j, i] = A[j, i] / A[j, j]
+    S2: A[j, i] -= A[k, i] * A[j, k]     for j in i..N, k in 0..i
+)";
+
+constexpr const char* kTwoTensors = R"(program lu(N)
+  in  A: f64[N, N]
+  out L: f64[N, N]
+  out U: f64[N, N]
+  loop i in 0..N
+    loop j in 0..i
+      T: L[i, j] = A[i, j]
+      S0: L[i, j] -= L[i, k] * U[k, j]   for k in 0..j
+      S1: L[i, j] = L[i, j] / U[j, j]
+    V: U[i, j] = A[i, j]                 for j in i..N
+    S2: U[i, j] -= L[i, k] * U[k, j]     for j in i..N, k in 0..i
+)";
+
+// Operands whose lanes are far apart in memory: no tile has them as vectors.
+constexpr const char* kCholesky = R"(program cholesky(N)
+  inout A: f64[N, N]
+  loop i in 0..N
+    loop j in 0..i
+      S0: A[i, j] -= A[i, k] * A[j, k]   for k in 0..j
+      S1: A[i, j] = A[i, j] / A[j, j]
+    S2: A[i, i] -= A[i, k] * A[i, k]     for k in 0..i
+    S3: A[i, i] = sqrt(A[i, i])
+)";
+
+constexpr const char* kAverages = R"(program averages(T, N)
+  inout A: f64[N]
+  inout B: f64[N]
+  loop t in 0..T
+    P: B[i] = 0.33 * (A[i-1] + A[i] + A[i+1])   for i in 1..N-1
+    Q: A[i] = 0.33 * (B[i-1] + B[i] + B[i+1])   for i in 1..N-1
+)";
+
+std::string planned(const char* text, const ir::Values& large, const ir::Values& small) {
+  auto script = auto_schedule(*schedule::bound_program(text, large), one_core(), {.keep_order = true});
+  REQUIRE_MESSAGE(static_cast<bool>(script), (script ? std::string() : script.error().reason));
+  const std::string printed = schedule::print(*script);
+  CAPTURE(printed);
+  script->digest.clear();
+  const auto state =
+      schedule::replay(schedule::bound_program(text, small), *script, one_core(), {schedule::ProofLevel::Full, {}});
+  REQUIRE_MESSAGE(static_cast<bool>(state), (state ? std::string() : state.error().headline));
+  CHECK(schedule::joined_problems(schedule::compare_with_reference(*state)) == "");
+  return printed;
+}
+
+}  // namespace
+
+TEST_CASE("trailing updates of finished blocks of steps are tiles in registers, whatever the words") {
+  for (const char* text : {kByRows, kTransposed, kTwoTensors}) {
+    const std::string script = planned(text, {{"N", 1200}}, {{"N", 75}});
+    CAPTURE(script);
+    for (const char* sum : {"S0", "S2"}) {
+      CHECK(has(script, std::string("cut ") + sum + ":k at"));
+      CHECK(has(script, std::string("at ") + sum + ".far.full:"));
+    }
+    CHECK(has(script, "in register updates"));
+  }
+}
+
+TEST_CASE("few steps, and sums without lanes, stay as they are") {
+  CHECK(!has(planned(kByRows, {{"N", 60}}, {{"N", 60}}), ".far"));
+  CHECK(!has(planned(kCholesky, {{"N", 1200}}, {{"N", 60}}), ".far"));
+}
+
+TEST_CASE("long rows that begin at one place run several vectors a turn") {
+  const std::string script = planned(kAverages, {{"T", 500}, {"N", 2000}}, {{"T", 5}, {"N", 203}});
+  CAPTURE(script);
+  for (const char* row : {"split P: i by 4*L from 1", "split Q: i by 4*L from 1"}) CHECK(has(script, row));
+  CHECK(!has(planned(kAverages, {{"T", 500}, {"N", 20}}, {{"T", 5}, {"N", 20}}), "4*L"));
+}
+
+}  // namespace polyte::poly
