@@ -12,7 +12,7 @@ namespace {
 // Entering an innermost loop inside a tile: it begins and ends in the middle of a vector, and reads what was stored a
 // moment before.
 constexpr double kTileStart = 18;
-constexpr double kVectorTurn = 1;                // of a vector of a loop that has one a turn: counted and compared
+constexpr double kTurn = 1;                      // cycles of counting and comparing, beside the rest of an iteration
 constexpr double kWideTurns = 4;                 // fewer are hardly worth it
 constexpr double kScalarTurn = 1.5;              // cycles of an iteration at the least
 constexpr double kPage = 4096, kNearPages = 64;  // bytes, and how many are known without a walk
@@ -176,7 +176,7 @@ double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) c
   const bool waits = how != Inner::Parts && is_chain(inner.row);
   const double latency = operations_.latency + (is_sum_in_memory(inner.row) ? kForward : 0);
   const double walks = pages * inner.trips > kNearPages ? kWalk * pages * inner.trips : 0;
-  const double turning = how == Inner::Vector ? kVectorTurn / (runs_wide(loops) ? kWideVectors : 1) : 0;
+  const double turning = how == Inner::Parts ? 0 : kTurn / (is_vector && runs_wide(loops) ? kWideVectors : 1);
   double run = turns * ((waits ? std::max(slots, latency) : slots) + turning) + walks + start +
                (how == Inner::Parts ? cycles_of_parts(loops, is_in_tile) : 0);
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) run *= std::max(1.0, loops[l].trips);

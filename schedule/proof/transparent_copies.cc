@@ -88,7 +88,7 @@ class OneCopy {
         if (s.statement->padded) return false;
         if (access.buffer != copy_)
           direct_.push_back({at, &access});
-        else if (!access.exact || access.outside)
+        else if (access.outside)
           return false;
         else
           (access.write ? writes_ : reads_).push_back({at, &access});
@@ -104,7 +104,7 @@ class OneCopy {
     if (s.accesses.size() != 2 || s.statement->padded) return false;
     Transfer transfer{at, nullptr, nullptr};
     for (const IslAccess& access : s.accesses) {
-      if (!access.exact || access.outside) return false;
+      if (access.outside) return false;
       (access.write ? transfer.to : transfer.from) = &access;
     }
     if (!transfer.from || !transfer.to) return false;
@@ -189,6 +189,15 @@ class OneCopy {
   }
 };
 
+// Which elements are touched is known, wherever the tensor or a copy of it is.
+bool has_known_cells(const IslModel& model, const std::string& tensor) {
+  return std::ranges::all_of(model.statements, [&](const IslStatement& s) {
+    return std::ranges::all_of(s.accesses, [&](const IslAccess& access) {
+      return access.exact || model.buffers[static_cast<std::size_t>(access.buffer)].of != tensor;
+    });
+  });
+}
+
 // Whether a copy was found that could go.
 bool remove_one(IslModel& model, const std::string& tensor) {
   for (std::size_t i = 0; i < model.buffers.size(); ++i) {
@@ -217,6 +226,7 @@ bool remove_one(IslModel& model, const std::string& tensor) {
 }  // namespace
 
 IslModel without_transparent_copies(IslModel model, const std::string& tensor) {
+  if (!has_known_cells(model, tensor)) return model;
   while (remove_one(model, tensor)) {
   }
   return model;

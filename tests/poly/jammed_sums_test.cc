@@ -46,7 +46,7 @@ bool is_refused(std::int64_t rows) {
   std::vector<schedule::RefusedScript> refused;
   const auto script = auto_schedule(*program, schedule::wide_machine(), {.refused = &refused});
   REQUIRE(static_cast<bool>(script));
-  CHECK(has(schedule::print(*script), "<j> > S"));
+  CHECK(has(schedule::print(*script), "<j.i> > S"));
   CHECK(!has(schedule::print(*script), "[i.i]"));
   return std::ranges::any_of(refused, [](const auto& each) { return has(each.what, "rows together"); });
 }

@@ -320,6 +320,43 @@ stage A at i.o
   }
 }
 
+TEST_CASE("what is copied is not written past its copy") {
+  constexpr const char* kBetween = R"(program between(N)
+  inout A: i32[N]
+  in    x: i32[N]
+  out   y: i32[N]
+  out   z: i32[N]
+  S: y[i] = A[i]
+  T: A[i] = x[i]
+  U: z[i] = A[i]
+)";
+  State state = state_of(bound_program(kBetween, {{"N", 9}}), R"(split i by 3
+nest i.o > { i.i > S; i.i > T; i.i > U }
+stage A at i.o
+)");
+  CHECK(verdict(state) == "legal");
+  ScheduledStatement& t = statement(state, "T");
+  t.body.writes[0] = state.basis->statement("T").writes[0];
+  t.body.writes[0].indices[0].affine = ir::Affine::symbol(t.body.iterators[0]);
+  CHECK(verdict(state) != "legal");
+}
+
+TEST_CASE("a copy of what a guard fills has what the guard says") {
+  constexpr const char* kBefore = R"(program before(N)
+  in  x: i32[N]
+  out y: i32[N]
+  S: y[i] = x[i-1] else 0
+)";
+  State state = state_of(bound_program(kBefore, {{"N", 9}}), "split i by 3\nstage x at i.o\n");
+  CHECK(verdict(state) == "legal");
+  ScheduledStatement& copy = statement(state, "x.in");
+  const ir::Load read = *ir::loads_of(copy.body.values[0]).front();
+  REQUIRE(read.otherwise);
+  copy.body.values[0] =
+      ir::make_guarded_load(DType::I32, read.buffer, read.indices, read.guard, ir::make_int(DType::I32, 7));
+  CHECK(verdict(state) != "legal");
+}
+
 TEST_CASE("what is copied back was copied in, where nothing else writes it") {
   constexpr const char* kEveryOther = R"(program every(N)
   inout A: i32[2*N]
