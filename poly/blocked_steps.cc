@@ -160,7 +160,8 @@ class BlockPlanner {
         if (steps % rows != 0 || steps % (vectors * lanes) != 0) continue;
         if (rows * vectors + vectors + kSpareRegisters > machine_.vector_registers) continue;
         const double cycles = price.cycles({1, 0, loops.size(), {}, false}, {rows, vectors});
-        const double turns = static_cast<double>(steps * (steps / rows) * (steps / (vectors * lanes)));
+        const std::int64_t tiles = (steps / rows) * (steps / (vectors * lanes));
+        const double turns = static_cast<double>(steps * tiles);
         const double each = (cycles + turns) / static_cast<double>(steps * steps * steps) / kFull;
         if (each < best.far) best.far = each, best.tile = {rows, vectors};
       }

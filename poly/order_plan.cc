@@ -234,7 +234,7 @@ class Planner {
   // Statements whose last loop is their own: as in isl's leaf, or, where another loop of the band has become the last,
   // those first that are early in it. Sums come before what is made of them so.
   std::vector<std::string> in_turn(const OrderBand& band, std::size_t last) {
-    const std::vector<std::string> as_isl_says = statements_below(band.child);
+    std::vector<std::string> as_isl_says = statements_below(band.child);
     std::vector<std::string> by_place = as_isl_says;
     const OrderLoop* loop = &band.loops[last];
     sort_stably(by_place, {},
@@ -456,7 +456,7 @@ std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::Stat
     add_all(both_turns(program, reference, tree, machine, {.not_last = last}, keep_order,
                        name + ", tiled, other loops last"));
   }
-  std::ranges::stable_sort(plans, {}, &OrderPlan::cycles);
+  sort_stably(plans, {}, &OrderPlan::cycles);
   if (std::ranges::none_of(program.statements, [](const ir::Statement& s) { return s.region_depth > 0; })) return plans;
   const double least = plans.front().cycles;
   const auto add = [&](const OrderTree& changed, const char* how, double limit) {
@@ -467,7 +467,7 @@ std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::Stat
   };
   for (const OrderTree& front : wavefronts_of(tree)) add(front, ", wavefront", kWorthAFront * least);
   for (const OrderTree& straight : straightened(tree, program)) add(straight, ", straightened", least);
-  std::ranges::stable_sort(plans, {}, &OrderPlan::cycles);
+  sort_stably(plans, {}, &OrderPlan::cycles);
   return plans;
 }
 

@@ -32,7 +32,7 @@ class OneCopy {
   // Copy's cell -> the cell whose value it holds, where the copy is transparent.
   std::optional<isl::map> cells_held() {
     if (!collect() || !is_between() || !is_whole()) return std::nullopt;
-    const isl::map held = relation(ins_, true);
+    isl::map held = relation(ins_, true);
     if (isl_map_is_single_valued(held.get()) != isl_bool_true) return std::nullopt;
     if (!outs_.empty() && !relation(outs_, false).is_subset(held)) return std::nullopt;
     if (!is_apart(held)) return std::nullopt;
