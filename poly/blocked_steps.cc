@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <ranges>
-#include <span>
 
 #include "poly/loop_extents.h"
 #include "poly/order_price.h"
 #include "poly/price_rates.h"
 #include "schedule/cost/nest_accesses.h"
 #include "schedule/cost/step_cost.h"
-#include "schedule/cost/threads.h"
 
 namespace polyte::poly {
 namespace {

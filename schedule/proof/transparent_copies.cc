@@ -35,6 +35,7 @@ class OneCopy {
     isl::map held = relation(ins_, true);
     if (isl_map_is_single_valued(held.get()) != isl_bool_true) return std::nullopt;
     if (!outs_.empty() && !relation(outs_, false).is_subset(held)) return std::nullopt;
+    if (!writes_.empty() && holds_twice()) return std::nullopt;
     if (!is_apart(held)) return std::nullopt;
     return held;
   }
@@ -150,11 +151,11 @@ class OneCopy {
     return all;
   }
 
-  // What is read of the copy has been copied into it, what is copied back as well, and what is written is copied back.
+  // What is read of the copy has been copied into it, and what is written is copied back. What is copied back was
+  // copied in where it comes back to where it came from.
   bool is_whole() const {
     const isl::set in = filled(ins_, true);
     if (!reads_.empty() && !cells_of(reads_).is_subset(in)) return false;
-    if (!outs_.empty() && !filled(outs_, false).is_subset(in)) return false;
     return writes_.empty() || (!outs_.empty() && cells_of(writes_).is_subset(filled(outs_, false)));
   }
 
@@ -168,11 +169,26 @@ class OneCopy {
     return all;
   }
 
-  // Iteration of the scope -> cell.
-  isl::map in_scope(int at, const isl::map& cells) const {
+  // Instance -> iteration of the scope.
+  isl::map rows_of(int at) const {
     const isl::multi_aff rows = buffer_.scope_loop == kKernel ? to_multi_aff(statement(at).domain.get_space(), "", {})
                                                               : rows_down_to(model_, at, buffer_.scope_loop, true);
-    return isl::manage(isl_map_from_multi_aff(rows.copy())).reverse().apply_range(cells);
+    return isl::manage(isl_map_from_multi_aff(rows.copy()));
+  }
+
+  // Iteration of the scope -> cell.
+  isl::map in_scope(int at, const isl::map& cells) const { return rows_of(at).reverse().apply_range(cells); }
+
+  // Whether two cells of the copy hold the value of one in the same iteration: a write to either is not seen in the
+  // other.
+  bool holds_twice() const {
+    std::optional<isl::map> places;  // iteration of the scope and cell that is copied -> copy's cell
+    for (const Transfer& in : ins_) {
+      isl_map* copied = isl_map_flat_range_product(rows_of(in.statement).release(), in.from->cells.copy());
+      const isl::map here = isl::manage(isl_map_reverse(copied)).apply_range(in.to->cells);
+      places = places ? places->unite(here) : here;
+    }
+    return isl_map_is_single_valued(places->get()) != isl_bool_true;
   }
 
   // Nothing else in the iteration touches what is written in the copy, or writes what is copied.

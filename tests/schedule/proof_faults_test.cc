@@ -320,6 +320,49 @@ stage A at i.o
   }
 }
 
+TEST_CASE("a copy that holds an element twice is refused where it is written") {
+  State state = state_of(bound_program(kThreeSteps, {{"N", 9}}), R"(split i by 3
+nest i.o > { i.i > S; i.i > T; i.i > U }
+stage A at i.o
+)");
+  CHECK(verdict(state) == "legal");
+  // Of each tile a second element holds what the first does. T writes the first, and U reads the second.
+  for (StagedBuffer& staged : state.staged) staged.shape = {6};
+  ScheduledStatement& in = statement(state, "A.in");
+  ScheduledStatement second = in;
+  second.body.name = "A.in2";
+  second.body.writes[0].indices.back().affine = second.body.writes[0].indices.back().affine + 3;
+  state.tree = replace_loop(state.tree, std::get<Loop>(state.tree->op).id, [&](const Loop& old) {
+    Loop loop = old;
+    std::vector<Tree> children = std::get<Sequence>(old.body->op).children;
+    const std::function<Tree(const Tree&)> renamed = [&](const Tree& tree) -> Tree {
+      if (const auto* inner = std::get_if<Loop>(&tree->op)) {
+        Loop again = *inner;
+        again.id = state.fresh_loop();
+        again.body = renamed(inner->body);
+        return make_loop(std::move(again));
+      }
+      Leaf leaf = std::get<Leaf>(tree->op);
+      leaf.statement = "A.in2";
+      return make_leaf(std::move(leaf));
+    };
+    children.insert(children.begin(), renamed(children.front()));
+    loop.body = make_sequence(std::move(children));
+    return make_loop(std::move(loop));
+  });
+  state.statements.push_back(std::move(second));
+  ScheduledStatement& u = statement(state, "U");
+  const std::string copied = u.body.writes[0].buffer;
+  u.body.values[0] = ir::rewrite(u.body.values[0], [&](const ir::Expr& leaf) -> ir::Expr {
+    const auto* load = std::get_if<ir::Load>(&leaf->op);
+    if (!load || load->buffer != copied) return leaf;
+    std::vector<ir::Index> indices = load->indices;
+    indices.back().affine = indices.back().affine + 3;
+    return ir::make_load(leaf->type, copied, indices);
+  });
+  CHECK(verdict(state) != "legal");
+}
+
 TEST_CASE("what is copied is not written past its copy") {
   constexpr const char* kBetween = R"(program between(N)
   inout A: i32[N]
