@@ -14,6 +14,7 @@ using ir::Stmt;
 RegisterPlan::RegisterPlan(const ir::Alloc& alloc) : shape(alloc.buffer.shape), name_(alloc.buffer.name) {
   visit(alloc.body, {});
   if (!reason.empty()) return;
+  find_lanes();
   grow();
   check_overlap();
 }
@@ -129,17 +130,35 @@ void RegisterPlan::grow() {
   for (std::size_t d = 0; d < shape.size(); ++d) shape[moved(d)] = before[d];
 }
 
-// Read only, and inside a piece that is written.
+std::size_t RegisterPlan::dimension_of(const Piece& piece) const { return lane_dim_.value_or(piece.first.size() - 1); }
+
+bool RegisterPlan::is_within(const Piece& part, const Piece& whole) const {
+  if (part.first.empty()) return false;
+  const std::size_t dim = dimension_of(part);
+  std::vector<std::int64_t> first = part.first;
+  first[dim] = whole.first[dim];
+  return first == whole.first && part.first[dim] >= whole.first[dim] &&
+         part.first[dim] + part.lanes <= whole.first[dim] + whole.lanes;
+}
+
+// Single elements that are written, where a vector that is written has them.
+void RegisterPlan::find_lanes() {
+  for (const auto& [piece, masks] : pieces_) {
+    if (!masks.stored || piece.lanes > 1 || !masks.uniform || masks.active || masks.skipped) continue;
+    const auto whole = std::ranges::find_if(pieces_, [&](const auto& other) {
+      return other.second.stored && other.first.lanes > 1 && is_within(piece, other.first);
+    });
+    if (whole != pieces_.end()) whole_.emplace(piece, whole->first);
+  }
+  for (const auto& [piece, whole] : whole_) pieces_.at(whole).uniform = false;
+}
+
+// Inside a piece that is written: read only, or a lane of it.
 bool RegisterPlan::is_part(const Piece& piece) const {
-  if (pieces_.at(piece).stored || piece.first.empty()) return false;
-  const std::size_t dim = lane_dim_.value_or(piece.first.size() - 1);
-  return std::any_of(pieces_.begin(), pieces_.end(), [&](const auto& other) {
-    const auto& [whole, masks] = other;
-    std::vector<std::int64_t> first = piece.first;
-    first[dim] = whole.first[dim];
-    return masks.stored && first == whole.first && piece.first[dim] >= whole.first[dim] &&
-           piece.first[dim] + piece.lanes <= whole.first[dim] + whole.lanes;
-  });
+  if (whole_.contains(piece)) return true;
+  if (pieces_.at(piece).stored) return false;
+  return std::ranges::any_of(pieces_,
+                             [&](const auto& other) { return other.second.stored && is_within(piece, other.first); });
 }
 
 // Every element belongs to one piece only.
@@ -177,6 +196,24 @@ bool RegisterPlan::replan(Access& access) const {
   return true;
 }
 
+// The whole vector, of which the others keep what they are.
+void RegisterPlan::become_lane(ir::Store& store) const {
+  const Piece piece = piece_of(store.indices, store.lanes);
+  const auto found = whole_.find(piece);
+  if (found == whole_.end()) return;
+  const Piece& whole = found->second;
+  const std::size_t dim = dimension_of(piece);
+  const std::int64_t lane = piece.first[dim] - whole.first[dim];
+  store.indices[dim].affine = Affine(whole.first[dim]);
+  store.lanes.count = whole.lanes;
+  store.lanes.strides.assign(store.indices.size(), 0);
+  store.lanes.strides[dim] = 1;
+  store.lanes.active = Affine(lane + 1);
+  if (lane > 0) store.lanes.skipped = Affine(lane);
+  store.origin.strides.assign(store.origin.instance.size(), 0);
+  store.value = ir::make_broadcast(store.value, whole.lanes);
+}
+
 Stmt RegisterPlan::rewritten(const Stmt& s) const {
   const Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return rewritten(child); });
   Stmt own = map_own_exprs(below, [&](const Expr& e) {
@@ -191,6 +228,7 @@ Stmt RegisterPlan::rewritten(const Stmt& s) const {
   const auto* store = std::get_if<ir::Store>(&own->op);
   if (!store || store->buffer != name_) return own;
   ir::Store copy = *store;
+  become_lane(copy);
   replan(copy);
   return ir::make_store(std::move(copy));
 }
@@ -203,7 +241,7 @@ Stmt RegisterPlan::applied(const ir::Alloc& alloc) const {
     return masks.uniform && (masks.active || masks.skipped);
   });
   const bool in_order = !lane_dim_ || *lane_dim_ + 1 == shape.size();
-  if (masked || !in_order) copy.body = rewritten(alloc.body);
+  if (masked || !in_order || !whole_.empty()) copy.body = rewritten(alloc.body);
   return ir::make_alloc(std::move(copy));
 }
 

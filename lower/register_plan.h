@@ -4,7 +4,11 @@
 //   shape    that extent grows where a masked vector reaches beyond it (registers cost nothing there)
 //   no mask  a piece that is always accessed under one mask needs none: nobody reads its other lanes. (A piece that is
 //            only updated keeps it: it has no lane, or what is updated would never have been written.)
-// What is only read may be part of a piece: its element, or some of its lanes.
+// What is only read may be part of a piece: its element, or some of its lanes. An element that is written is a lane of
+// the piece that it lies in, the others masked:
+//
+//   acc[0; 8 by 1] = ..              acc[0; 8 by 1] = ..
+//   acc[0] = acc[0] + x[32]          acc[0; 8 by 1 if 1] = x8(acc[0] + x[32])       what is left of a row
 #pragma once
 
 #include <set>
@@ -41,7 +45,8 @@ class RegisterPlan {
   std::string name_;
   std::optional<std::size_t> lane_dim_;  // none: no vectors
   std::map<Piece, Masks> pieces_;
-  std::set<std::string> inner_;  // loops inside the allocation
+  std::map<Piece, Piece> whole_;  // of elements that are written, the vectors that these lie in
+  std::set<std::string> inner_;   // loops inside the allocation
 
   void fail(const std::string& text);
   void visit(const ir::Stmt& s, const std::string& parallel);
@@ -49,9 +54,13 @@ class RegisterPlan {
   void visit(const ir::Tensorized& tensorized, const std::string& parallel);
   void see(const std::vector<ir::Index>& indices, const ir::Lanes& lanes, const std::string& parallel, bool stored);
   void grow();
+  void find_lanes();
   void check_overlap();
   bool updates(const ir::Store& store) const;
   bool is_part(const Piece& piece) const;
+  std::size_t dimension_of(const Piece& piece) const;
+  bool is_within(const Piece& part, const Piece& whole) const;
+  void become_lane(ir::Store& store) const;
   Piece piece_of(const std::vector<ir::Index>& indices, const ir::Lanes& lanes) const;
   bool sees_lanes(const ir::Lanes& lanes);
   std::size_t moved(std::size_t dim) const;  // old dimension -> new one

@@ -6,6 +6,7 @@
 #include "ir/contraction.h"
 #include "ir/relations.h"
 #include "schedule/cost/lanes.h"
+#include "schedule/cost/streaming.h"
 #include "schedule/state/digits.h"
 #include "support/checked.h"
 
@@ -19,6 +20,12 @@ constexpr double kTurnedStep = 3, kLaneStep = 1;  // a vector of a row: turned i
 constexpr double kAloneShare = 1.5;               // where a single row's lanes are taken out of their vector one by one
 constexpr double kRowL2Rate = 24, kRowL3Rate = 8;
 constexpr std::int64_t kMostRows = 16;
+constexpr int kFewestTogether = 2;           // vectors of a row that runs with others: whole lines of memory
+constexpr std::int64_t kSpareRegisters = 4;  // beside the chains of rows together
+constexpr std::int64_t kStreams = 4;         // that memory hands over at once faster than fewer
+constexpr std::int64_t kRowPage = 4096;      // bytes
+constexpr double kRowLoads = 2;              // a cycle
+constexpr double kPassCycles = 20;           // of entering and leaving the loop along a row
 
 bool is_update(const ir::Statement& s) { return s.combiner != ir::Combiner::None; }
 
@@ -43,8 +50,8 @@ class RowPlanner {
       }
       place(s);
     }
-    choose_vectors();
     choose_block();
+    choose_vectors();
     if (!pays()) return std::nullopt;
     return chain_;
   }
@@ -234,16 +241,60 @@ class RowPlanner {
 
   // ---- sizes
 
-  // As many chains, of all sums of a pass together, as hide an addition's latency.
+  std::int64_t vectors_of_row(const RowPass& pass) const {
+    return extent(*pass.body.front(), pass.own.back()) / lanes();
+  }
+
+  // Of a pass with sums: as many chains, of all of them and of `rows` together, as hide an addition's latency.
+  int vectors_of_sums(const RowPass& pass, std::int64_t rows) const {
+    const int chains = std::min(kMostVectors, machine_.fma_latency * machine_.fma_per_cycle);
+    return static_cast<int>(ceil_div(chains, rows * static_cast<std::int64_t>(pass.sums.size())));
+  }
+
+  // Rows that run side by side: as many as have registers for all chains and for what is read beside, and of those that
+  // read nothing together as are few enough streams. Of short rows, and where more than sums is computed, one.
+  std::int64_t rows_together(const RowPass& pass, std::int64_t block) const {
+    if (block == 1 || pass.sums.empty() || pass.sums.size() != pass.body.size() || has_functions(pass.body)) return 1;
+    if (vectors_of_row(pass) < kFewestTogether) return 1;
+    const std::int64_t streams = streams_of_row(pass);
+    const auto chains = [&](std::int64_t rows) {
+      return rows * std::max(kFewestTogether, vectors_of_sums(pass, rows)) * std::ssize(pass.sums);
+    };
+    std::int64_t rows = block;
+    while (rows > 1 && chains(rows) + kSpareRegisters > machine_.vector_registers) rows /= 2;
+    if (reads_together(pass)) return rows;
+    return std::min(rows, std::max<std::int64_t>(1, streams == 0 ? 1 : kStreams / streams));
+  }
+
+  // Vectors of the row's steps that come from memory, each page by page; 0: from a cache, or from the next row's page.
+  std::int64_t streams_of_row(const RowPass& pass) const {
+    if (bytes_of_interface(program_) <= static_cast<double>(machine_.l3.bytes)) return 0;
+    std::set<std::string> streams;
+    for (const ir::Statement* s : pass.sums)
+      for (const ir::Load* load : ir::reads_of(*s))
+        if (ir::stride_of(program_, *load, pass.own.back()) == 1) streams.insert(load->buffer);
+    const std::int64_t bytes = extent(*pass.body.front(), pass.own.back()) * size_in_bytes(chain_.type);
+    return bytes >= kRowPage ? std::ssize(streams) : 0;
+  }
+
+  bool reads_together(const RowPass& pass) const {
+    return std::ranges::any_of(pass.sums, [&](const ir::Statement* s) {
+      return std::ranges::any_of(ir::reads_of(*s), [&](const ir::Load* load) { return is_of_all_rows(pass, *load); });
+    });
+  }
+  bool is_of_all_rows(const RowPass& pass, const ir::Load& load) const {
+    return ir::stride_of(program_, load, pass.own.back()).value_or(0) != 0 &&
+           ir::stride_of(program_, load, chain_.rows.back()) == 0;
+  }
+
   void choose_vectors() {
     for (RowPass& pass : chain_.passes) {
       if (pass.own.empty()) continue;
-      const std::int64_t whole = extent(*pass.body.front(), pass.own.back()) / lanes();
-      const int chains = std::min(kMostVectors, machine_.fma_latency * machine_.fma_per_cycle);
-      const std::int64_t wanted =
-          pass.sums.empty() ? kPointwiseVectors : ceil_div(chains, static_cast<std::int64_t>(pass.sums.size()));
+      pass.together = rows_together(pass, chain_.block);
+      int wanted = pass.sums.empty() ? kPointwiseVectors : vectors_of_sums(pass, pass.together);
+      if (pass.together > 1) wanted = std::max(kFewestTogether, wanted);
       pass.vectors = 1;
-      while (pass.vectors < wanted && 2 * pass.vectors <= whole) pass.vectors *= 2;
+      while (pass.vectors < wanted && 2 * pass.vectors <= vectors_of_row(pass)) pass.vectors *= 2;
       pass.is_whole = pass.sums.empty() && extent(*pass.body.front(), pass.own.back()) <= kPointwiseVectors * lanes();
     }
   }
@@ -281,10 +332,9 @@ class RowPlanner {
     return count;
   }
 
-  // What comes from the second cache hides behind a function that takes many steps.
-  bool hides_l2() const {
+  static bool has_functions(const Statements& statements) {
     bool found = false;
-    for (const ir::Statement* s : q_.statements)
+    for (const ir::Statement* s : statements)
       for (const ir::Expr& value : s->values)
         ir::for_each_node(value, [&](const ir::ExprNode& node) {
           const auto* function = std::get_if<ir::Unary>(&node.op);
@@ -293,17 +343,42 @@ class RowPlanner {
     return found;
   }
 
-  // A row's share of combining the lanes, and of what it reads again: the more rows wait, the more comes from further
-  // off.
+  // Of the loads of a row where a pass sums up, and of entering and leaving its loop.
+  double summing_cycles(const RowPass& pass, std::int64_t rows) const {
+    if (pass.sums.empty() || pass.own.empty()) return 0;
+    const double together = static_cast<double>(rows_together(pass, rows));
+    double loads = 0;
+    std::set<std::string> seen;
+    for (const ir::Statement* s : pass.sums)
+      for (const ir::Load* load : ir::reads_of(*s)) {
+        if (ir::stride_of(program_, *load, pass.own.back()).value_or(0) == 0 || !seen.insert(load->buffer).second)
+          continue;
+        loads += is_of_all_rows(pass, *load) ? 1 / together : 1;
+      }
+    double vectors = static_cast<double>(vectors_of_row(pass));
+    for (const std::string& loop : pass.own)
+      if (loop != pass.own.back()) vectors *= static_cast<double>(extent(*pass.body.front(), loop));
+    return vectors * loads / kRowLoads + kPassCycles / together;
+  }
+
+  // A row's share of combining the lanes.
+  double combining_cycles(std::int64_t rows) const {
+    const double steps = static_cast<double>(lanes()) * kCombineCycles;
+    const double each = rows == 1 ? steps * kAloneShare : (steps + kTurnCycles) / static_cast<double>(rows);
+    return static_cast<double>(sums()) * each;
+  }
+
+  // The same with what it takes to sum up and what is read again: the more rows wait, the more comes from further off.
+  // What comes from the second cache hides behind a function that takes many steps.
   double block_cycles(std::int64_t rows, const RowBytes& bytes) const {
-    const double steps = static_cast<double>(lanes()) * kCombineCycles, here = static_cast<double>(rows);
-    const double combined =
-        static_cast<double>(sums()) * (rows == 1 ? steps * kAloneShare : (steps + kTurnCycles) / here);
     const auto beyond = [&](const Cache& cache) {
-      return std::min(1.0, here * bytes.waiting / static_cast<double>(std::max<std::int64_t>(1, cache.bytes)));
+      const double waiting = static_cast<double>(rows) * bytes.waiting;
+      return std::min(1.0, waiting / static_cast<double>(std::max<std::int64_t>(1, cache.bytes)));
     };
-    const double from_l2 = hides_l2() ? 0 : beyond(machine_.l1) / kRowL2Rate;
-    return combined + bytes.again * (from_l2 + beyond(machine_.l2) / kRowL3Rate);
+    double cycles = combining_cycles(rows);
+    for (const RowPass& pass : chain_.passes) cycles += summing_cycles(pass, rows);
+    const double from_l2 = has_functions(q_.statements) ? 0 : beyond(machine_.l1) / kRowL2Rate;
+    return cycles + bytes.again * (from_l2 + beyond(machine_.l2) / kRowL3Rate);
   }
 
   void choose_block() {
@@ -330,11 +405,21 @@ class RowPlanner {
       for (const std::string& loop : pass.own) vectors *= static_cast<double>(extent(*pass.body.front(), loop));
       gained += vectors / static_cast<double>(lanes()) * (kTurnedStep - kLaneStep);
     }
-    return gained > block_cycles(chain_.block, {});
+    return gained > combining_cycles(chain_.block);
   }
 };
 
 }  // namespace
+
+std::string RowChain::rows_around(const RowPass& pass) const {
+  if (block == 1 || pass.together == block) return "";
+  return has_groups(pass) ? tiles_of(within_tile(rows.back())) : within_tile(rows.back());
+}
+
+std::string RowChain::rows_together(const RowPass& pass) const {
+  if (pass.together == 1) return "";
+  return has_groups(pass) ? within_tile(within_tile(rows.back())) : within_tile(rows.back());
+}
 
 std::optional<RowChain> plan_rows(const RowQuestion& question) { return RowPlanner(question).run(); }
 

@@ -7,9 +7,11 @@
 //   total[i] = sum[j] e[i, j]               pass 3 over j: y
 //   y[i, j] = e[i, j] / total[i]
 //
-// The lanes of R rows are combined last, turned, for all R at once. A sum of floating-point numbers is taken in another
-// order so: its loops are returned, the script's contract has to name them. poly makes a nest of it here, the templates
-// by schedule/templates/rows.sched.
+// Where a pass only sums up, some of its R rows run together, if they share what they read or come from memory, which
+// hands over more at a time of several streams than of one. The lanes of R rows are combined last, turned, for all R at
+// once.
+// A sum of floating-point numbers is taken in another order so: its loops are returned, the script's contract has to
+// name them. poly makes a nest of it here, the templates by schedule/templates/rows.sched.
 #pragma once
 
 #include <optional>
@@ -39,6 +41,7 @@ struct RowQuestion {
 struct RowPass {
   std::vector<std::string> own;  // loops inside the row, that of the lanes last; empty: once a row
   int vectors = 1;               // side by side
+  std::int64_t together = 1;     // rows side by side, too: what they all read is loaded once for them
   bool is_whole = false;         // the lanes' loop is not split
   Statements body;               // definitions and updates, in order
   Statements sums;               // the updates among them
@@ -50,6 +53,12 @@ struct RowChain {
   std::int64_t block = 1;         // rows at a time
   std::vector<RowPass> passes;
   DType type = DType::F32;  // whose vectors the lanes fill
+
+  // Loops over the rows of a block in a pass: around its loop along the row, and inside that, written out. Empty: none.
+  std::string rows_around(const RowPass& pass) const;
+  std::string rows_together(const RowPass& pass) const;
+  // Whether these are two loops.
+  bool has_groups(const RowPass& pass) const { return pass.together > 1 && pass.together < block; }
 };
 
 // nullopt where the statements are no chain of rows, where rows are too short for lanes, or where other loops serve

@@ -105,6 +105,11 @@ class RowNest {
     plan_.splits.emplace_back(PlannedParts{sum, loop, vectors(1), parts.narrow});
     plan_.splits.emplace_back(PlannedTailCut{{first_parts(update) + ".update", within_tile(lane(pass))}});
     if (!is_reorderable(update)) plan_.reassociated.insert(lane(pass));
+    if (!chain_.has_groups(pass)) return;
+    plan_.splits.emplace_back(PlannedDistribution{parts.wide + ".init", within_tile(row())});
+    for (const std::string& part : {parts.wide, parts.narrow})
+      for (const char* which : {".init", ".update"})
+        plan_.splits.emplace_back(PlannedSplit{part + which, within_tile(row()), Elements{pass.together}});
   }
 
   // ---- the nest
@@ -119,12 +124,17 @@ class RowNest {
     return {{within_tile(row()), suits ? LoopKind::Vector : LoopKind::Serial}};
   }
 
+  NestPath together(const RowPass& pass) const {
+    return pass.together > 1 ? NestPath{{chain_.rows_together(pass), LoopKind::Unrolled}} : NestPath{};
+  }
+
   NestTree steps(const RowPass& pass) const {
     NestPath path;
     for (const std::string& loop : pass.own)
       if (loop != lane(pass)) path.push_back({loop});
     if (!pass.is_whole) path.push_back({tiles_of(lane(pass))});
-    const NestPath lanes = {{pass.is_whole ? lane(pass) : within_tile(lane(pass)), LoopKind::Vector}};
+    const NestPath lanes =
+        joined(together(pass), {{pass.is_whole ? lane(pass) : within_tile(lane(pass)), LoopKind::Vector}});
     std::vector<NestTree> leaves;
     for (const ir::Statement* s : pass.body) {
       const bool is_sum = std::ranges::find(pass.sums, s) != pass.sums.end();
@@ -141,18 +151,20 @@ class RowNest {
 
   void over_a_row(const RowPass& pass, std::vector<NestTree>& body) const {
     const std::string first = within_tile(lane(pass)), second = within_tile(first);
-    const NestPath one = {{first, LoopKind::Vector}}, two = {{second, LoopKind::Vector}};
+    const NestPath rows = together(pass);
+    const NestPath one = joined(rows, {{first, LoopKind::Vector}}), two = {{second, LoopKind::Vector}};
     std::vector<NestTree> in_row;
     for (const ir::Statement* s : pass.sums) in_row.push_back(nest_path(one, init_of(first_parts(*s))));
     in_row.push_back(steps(pass));
     for (const ir::Statement* s : pass.sums) {
       const Parts& parts = parts_.at(s->writes[0].buffer);
       if (parts.wide.empty()) continue;
-      in_row.push_back(nest_path(two, init_of(parts.narrow)));
-      in_row.push_back(nest_path(joined({{tiles_of(first), LoopKind::Unrolled}}, two), update_of(parts.narrow)));
+      const NestPath wide = joined({{tiles_of(first), LoopKind::Unrolled}}, two);
+      in_row.push_back(nest_path(
+          rows, nest_sequence({nest_path(two, init_of(parts.narrow)), nest_path(wide, update_of(parts.narrow))})));
     }
-    if (chain_.block > 1)
-      body.push_back(nest_path({{within_tile(row())}}, nest_sequence(std::move(in_row))));
+    if (const std::string around = chain_.rows_around(pass); !around.empty())
+      body.push_back(nest_path({{around}}, nest_sequence(std::move(in_row))));
     else
       body.insert(body.end(), in_row.begin(), in_row.end());
   }
@@ -209,7 +221,7 @@ class RowNest {
       if (!site.empty()) plan_.stages.push_back(narrow_stage(parts.narrow, site, s->writes[0].indices.size()));
       if (parts.wide.empty()) continue;
       PlannedStage wide{.tensor = parts.wide, .memory = Memory::Register};
-      const std::string within = chain_.block > 1 ? within_tile(row()) : site;
+      const std::string around = chain_.rows_around(pass), within = around.empty() ? site : around;
       if (!within.empty()) wide.at = {parts.wide + ".update", within};
       plan_.stages.push_back(std::move(wide));
     }

@@ -7,6 +7,10 @@
 namespace polyte::schedule {
 namespace {
 
+Directive directive_of(const PlannedDistribution& apart) {
+  return {Distribute{{apart.statement, apart.loop}}, apart.by};
+}
+
 class NestWriter {
  public:
   NestWriter(const NestPlan& plan, std::vector<Directive>& into) : plan_(plan), into_(into), before_(into.size()) {}
@@ -115,6 +119,8 @@ class NestWriter {
 
   void write(const PlannedOnline& online) { add(Online{online.sums, online.maximum, {"", online.loop}}, online.by); }
 
+  void write(const PlannedDistribution& apart) { into_.push_back(directive_of(apart)); }
+
   void write(const PlannedRename& rename) { add(Rename{{rename.statement, rename.loop}, rename.name}, rename.by); }
 
   void write(const PlannedCut& cut) { add(Cut{cut.loop, {ir::to_string(cut.at)}, {cut.below, cut.rest}}, cut.by); }
@@ -170,8 +176,7 @@ Script write_script(const ir::Program& program, const std::string& arm, const Ma
   std::set<std::string> reassociated;
   for (const NestPlan& nest : plan.nests) reassociated.insert(nest.reassociated.begin(), nest.reassociated.end());
   Script script = own_script(program, arm, machine, reassociated);
-  for (const PlannedDistribution& each : plan.apart)
-    script.directives.push_back({Distribute{{each.statement, each.loop}}, each.by});
+  for (const PlannedDistribution& each : plan.apart) script.directives.push_back(directive_of(each));
   for (const NestPlan& nest : plan.nests) {
     const std::size_t before = script.directives.size();
     write_nest(nest, script.directives);

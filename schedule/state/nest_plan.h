@@ -177,6 +177,13 @@ struct PlannedTailCut {  // the last, incomplete tile of a loop that is split al
   LoopName loop;
   Provenance by = Provenance::TileModel;
 };
+// A loop of several statements, from which each of them gets its own.
+struct PlannedDistribution {
+  std::string statement, loop;
+  Provenance by = Provenance::TileModel;
+};
+using PlannedDivision =
+    std::variant<PlannedSplit, PlannedParts, PlannedTailCut, PlannedRename, PlannedOnline, PlannedDistribution>;
 using PlannedStep =
     std::variant<PlannedFuse, PlannedRename, PlannedSplit, PlannedParts, PlannedCut, PlannedTailCut, PlannedBind,
                  PlannedReorder, PlannedPad, PlannedSwizzle, PlannedPipeline, PlannedTensorize, PlannedStage>;
@@ -191,7 +198,7 @@ struct NestPlan {
   std::vector<PlannedInline> inlined = {};
   std::vector<PlannedDeferral> deferrals = {};
   std::vector<PlannedParam> params = {};
-  std::vector<std::variant<PlannedSplit, PlannedParts, PlannedTailCut, PlannedRename, PlannedOnline>> splits = {};
+  std::vector<PlannedDivision> splits = {};
   NestTree tree = {};  // null: the order stays as it is
   Provenance tree_by = Provenance::TileModel;
   std::vector<PlannedStage> stages = {};
@@ -204,12 +211,6 @@ struct NestPlan {
 // A result that is stored past the caches.
 struct PlannedStream {
   std::string result;
-  Provenance by = Provenance::TileModel;
-};
-
-// A loop of a region, from which each of its statements gets its own.
-struct PlannedDistribution {
-  std::string statement, loop;
   Provenance by = Provenance::TileModel;
 };
 

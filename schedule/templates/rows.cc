@@ -50,7 +50,8 @@ class RowsFiller {
   const std::string number_;  // behind the params of this nest; empty: the first
   Filling filling_;
   std::map<std::string, std::string> places_;             // temporary -> the result in whose memory it lies
-  int of_sums_ = std::numeric_limits<int>::max();         // vectors side by side in passes that sum up
+  int of_sums_ = std::numeric_limits<int>::max();         // vectors side by side in passes that sum up,
+  int of_rows_ = std::numeric_limits<int>::max();         // in those whose rows run together,
   int of_definitions_ = std::numeric_limits<int>::max();  // and in the others
 
   using Names = std::map<std::string, std::string>;
@@ -108,11 +109,12 @@ class RowsFiller {
   void sizes() {
     for (const RowPass& pass : chain_.passes) {
       if (pass.own.empty() || pass.is_whole) continue;
-      int& least = pass.sums.empty() ? of_definitions_ : of_sums_;
+      int& least = pass.sums.empty() ? of_definitions_ : pass.together > 1 ? of_rows_ : of_sums_;
       least = std::min(least, pass.vectors);
     }
     if (in_blocks()) filling_.values["R"] = std::to_string(chain_.block);
     if (of_sums_ < std::numeric_limits<int>::max()) filling_.values["Nv"] = vectors(of_sums_);
+    if (of_rows_ < std::numeric_limits<int>::max()) filling_.values["Nt"] = vectors(of_rows_);
     if (of_definitions_ < std::numeric_limits<int>::max()) filling_.values["Np"] = vectors(of_definitions_);
   }
 
@@ -144,8 +146,10 @@ class RowsFiller {
   void over_a_row(const RowPass& pass, Scope& scope) {
     scope.names["lane"] = lane(pass);
     scope.lists["own"].assign(pass.own.begin(), pass.own.end() - 1);
-    scope.names["size"] =
-        pass.is_whole ? std::to_string(extent(*pass.body.front(), lane(pass))) : param(pass.sums.empty() ? "Np" : "Nv");
+    const std::string size = pass.sums.empty() ? "Np" : pass.together > 1 ? "Nt" : "Nv";
+    scope.names["size"] = pass.is_whole ? std::to_string(extent(*pass.body.front(), lane(pass))) : param(size);
+    scope.names["around"] = chain_.rows_around(pass);
+    scope.names["together"] = pass.together > 1 ? "[" + chain_.rows_together(pass) + "]" : "";
     for (const ir::Statement* s : pass.body) {
       std::string name = s->name;
       if (contains(pass.sums, s))
@@ -162,10 +166,11 @@ class RowsFiller {
   // Returns the tensor in which the terms of a row are summed up first.
   std::string add_sum(const RowPass& pass, const ir::Statement& update, Scope& scope) {
     const std::string& tensor = update.writes[0].buffer;
-    const bool is_wide = of_sums_ > 1;
+    const bool is_wide = pass.together > 1 || of_sums_ > 1;
     const std::string narrow = fresh(tensor + "_l"), wide = is_wide ? fresh(tensor + "_v") : "";
     const std::string first = is_wide ? wide : narrow;
     const ir::Statement& init = init_of(update);
+    const std::string around = chain_.rows_around(pass);
     const Names names = {{"sum", tensor},
                          {"narrow", narrow},
                          {"wide", wide},
@@ -175,13 +180,18 @@ class RowsFiller {
                          {"lane", lane(pass)},
                          {"across", across(init)},
                          {"terms", is_wide ? within_tile(lane(pass)) : lane(pass)},
-                         {"within", in_blocks() ? within_tile(row()) : inmost()}};
+                         {"within", around.empty() ? inmost() : around}};
     Scope& sum = add(scope, "sum", names);
     for (std::size_t d = 0; d < update.writes[0].indices.size(); ++d)
       sum.lists["dims"].push_back("d" + std::to_string(d));
     if (is_wide) scope.groups["wide"].push_back(sum);
     filling_.scope.groups[in_blocks() ? "square" : "line"].push_back(sum);
     if (is_wide) filling_.scope.groups[inmost().empty() ? "whole" : "wide"].push_back(sum);
+    if (chain_.has_groups(pass)) filling_.scope.groups["grouped"].push_back(sum);
+    for (const std::string& part : {wide, narrow})
+      for (const char* which : {".init", ".update"})
+        if (chain_.has_groups(pass))
+          add(filling_.scope, "part", {{"part", part + which}, {"count", std::to_string(pass.together)}});
     if (!is_reorderable(update)) filling_.reassociated.insert(lane(pass));
     return first;
   }
@@ -195,7 +205,8 @@ class RowsFiller {
   }
 
   void memory() {
-    for (const char* group : {"pass", "reciprocal", "square", "line", "wide", "whole", "kept", "reused", "ahead"})
+    for (const char* group :
+         {"pass", "reciprocal", "square", "line", "wide", "whole", "kept", "reused", "ahead", "grouped", "part"})
       filling_.scope.groups[group];
     for (const auto& [temporary, result] : places_) {
       add(filling_.scope, "reused", {{"temporary", temporary}, {"result", result}});

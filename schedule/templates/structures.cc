@@ -9,7 +9,7 @@ const std::vector<Structure>& structures() {
       {"rows",
        "sums of rows and what is made of them, element by element: softmax, norms, means",
        {},
-       {"R", "Nv", "Np"}},
+       {"R", "Nv", "Nt", "Np"}},
       {"contraction", "a sum of products whose operands are read again: matrix products, convolutions", tile_loops,
        tile_params},
       {"window", "another sum, of elements that its neighbours read too: pooling, stencils", tile_loops, tile_params},

@@ -284,6 +284,14 @@ TEST_CASE("buffers find their places") {
       "    y[1, 0] = t[7]\n",
       pass);
   CHECK(parts.find("t: f32[8] in register") != std::string::npos);
+  // an element that is written is a lane of the vector that it lies in
+  CHECK(
+      after("  alloc t: f32[8, 2] in register\n    t[0, 1; 8 by 1,0] = x8(f32(1))\n    t[5, 1] = (t[5, 1] + x[0, 3])\n"
+            "    t[0, 1] = x[0, 0]\n    y[0, 0; 8 by 0,1] = t[0, 1; 8 by 1,0]\n",
+            pass) ==
+      "  alloc t: f32[2, 8] in register\n    t[1, 0; 8 by 0,1] = x8(f32(1))\n"
+      "    t[1, 0; 8 by 0,1 if 5..6] = x8((t[1, 5] + x[0, 3]))\n    t[1, 0; 8 by 0,1 if 1] = x8(x[0, 0])\n"
+      "    y[0, 0; 8 by 0,1] = t[1, 0; 8 by 0,1]\n");
   const std::string big = after(
       "  alloc t: f32[5000] in stack\n    t[0] = f32(1)\n    alloc u: f32[10] in stack\n      u[0] = t[0]\n"
       "      y[0, 0] = u[0]\n",

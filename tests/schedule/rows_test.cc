@@ -44,6 +44,35 @@ TEST_CASE("rows: a chain is one nest of three passes, its sums in several vector
   CHECK(script.find("nest") == script.rfind("nest"));
 }
 
+TEST_CASE("rows: those that read the same elements, and long ones from memory, are summed up side by side") {
+  constexpr const char* kProduct = R"(
+program product(M, N)
+  in  A: f32[M, N]
+  in  x: f32[N]
+  out y: f32[M]
+  y[i] = sum[j] A[i, j] * x[j]
+)";
+  for (const ir::Values& sizes :
+       {ir::Values{{"M", 64}, {"N", 96}}, ir::Values{{"M", 21}, {"N", 209}}, ir::Values{{"M", 3}, {"N", 40}}})
+    CHECK(has(checked(kProduct, sizes), "] > <j.i> > y_v.update"));
+  CHECK(has(checked(kProduct, {{"M", 64}, {"N", 96}}),
+            "i.i.o > { [i.i.i] > <j.i> > y_v.init; j.o > [i.i.i] > <j.i> > y_v.update;"));
+  CHECK_FALSE(has(checked(kProduct, {{"M", 1}, {"N", 96}}), "j.o > ["));
+  constexpr const char* kSum = R"(
+program sums(M, N)
+  in  x: f32[M, N]
+  out y: f32[M]
+  y[i] = sum[j] x[i, j]
+)";
+  const auto sums = [&](const ir::Values& sizes) {
+    const auto program = schedule::bound_program(kSum, sizes);
+    return schedule::print(*schedule::make_template(*program, schedule::wide_machine(), {}));
+  };
+  CHECK(has(sums({{"M", 8192}, {"N", 8192}}), "] > <j.i> > y_v.update"));
+  CHECK_FALSE(has(sums({{"M", 1 << 20}, {"N", 64}}), "] > <j.i> > y_v.update"));  // one stream, row after row
+  CHECK_FALSE(has(sums({{"M", 64}, {"N", 96}}), "] > <j.i> > y_v.update"));
+}
+
 TEST_CASE("rows: what is left over of rows and of their elements, and a single row") {
   for (const ir::Values& sizes : {ir::Values{{"M", 1}, {"N", 200}}, ir::Values{{"M", 3}, {"N", 33}},
                                   ir::Values{{"M", 17}, {"N", 104}}, ir::Values{{"M", 5}, {"N", 64}}})
