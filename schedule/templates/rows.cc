@@ -187,11 +187,12 @@ class RowsFiller {
     if (is_wide) scope.groups["wide"].push_back(sum);
     filling_.scope.groups[in_blocks() ? "square" : "line"].push_back(sum);
     if (is_wide) filling_.scope.groups[inmost().empty() ? "whole" : "wide"].push_back(sum);
-    if (chain_.has_groups(pass)) filling_.scope.groups["grouped"].push_back(sum);
-    for (const std::string& part : {wide, narrow})
-      for (const char* which : {".init", ".update"})
-        if (chain_.has_groups(pass))
+    if (chain_.has_groups(pass)) {
+      filling_.scope.groups["grouped"].push_back(sum);
+      for (const std::string& part : {wide, narrow})
+        for (const char* which : {".init", ".update"})
           add(filling_.scope, "part", {{"part", part + which}, {"count", std::to_string(pass.together)}});
+    }
     if (!is_reorderable(update)) filling_.reassociated.insert(lane(pass));
     return first;
   }

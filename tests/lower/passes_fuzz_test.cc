@@ -4,8 +4,11 @@
 
 #include <algorithm>
 
+#include "ir/program_text.h"
 #include "lower/build_loops.h"
 #include "lower/lower.h"
+#include "schedule/script/replay.h"
+#include "schedule/templates/templates.h"
 #include "support/error.h"
 #include "tests/lower/harness.h"
 #include "tests/lower/state_tools.h"
@@ -117,12 +120,15 @@ bool is_legal(const schedule::State& state) {
   return true;
 }
 
-bool check_passes(const schedule::State& state, int vector_bits) {
-  if (!is_legal(state)) return false;
+Machine with_vectors(int bits) {
   Machine machine;
-  machine.vector_bits = vector_bits;
+  machine.vector_bits = bits;
+  return machine;
+}
+
+bool check_passes(const schedule::State& state, const Machine& machine, std::vector<std::string>& notes) {
+  if (!is_legal(state)) return false;
   ir::LoopProgram before;
-  std::vector<std::string> notes;
   const auto check = [&](const PassRun& run) {
     CAPTURE(run.name);
     std::string differs;
@@ -138,6 +144,26 @@ bool check_passes(const schedule::State& state, int vector_bits) {
   };
   lower::lower(state, {.machine = machine, .on_pass = check, .notes = &notes});
   return true;
+}
+
+bool check_passes(const schedule::State& state, int vector_bits) {
+  std::vector<std::string> notes;
+  return check_passes(state, with_vectors(vector_bits), notes);
+}
+
+// One sum or two along rows of any length, with an operand that all rows share or without.
+std::string row_sums(Random& random) {
+  const bool shares = random() % 3 != 0;
+  const std::string term = shares ? "A[i, j] * x[j]" : "A[i, j] * B[i, j]";
+  const std::string sizes = std::to_string(pick(random, 1, 37)) + ", " + std::to_string(pick(random, 1, 90));
+  std::string text = "program rows()\n  in  A: f32[" + sizes + "]\n  in  B: f32[" + sizes + "]\n  in  x: f32[" +
+                     sizes.substr(sizes.find(' ') + 1) + "]\n  out y: f32[" + sizes.substr(0, sizes.find(',')) +
+                     "]\n  y[i] = sum[j] " + term + "\n";
+  if (random() % 2) {
+    text.insert(text.find("  y[i] ="), "  out z: f32[" + sizes.substr(0, sizes.find(',')) + "]\n");
+    text += "  z[i] = sum[j] B[i, j] * x[j]\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -166,4 +192,30 @@ TEST_CASE("random tiles of a dense layer, accumulators in registers and not") {
     const test::Tiles tiles{pick(random, 1, 4), pick(random, 1, 9), stage ? K : pick(random, 1, 4)};
     CHECK(check_passes(test::tiled_dense(M, N, K, tiles, stage), 64 << pick(random, 0, 3)));
   }
+}
+
+TEST_CASE("random sums of rows as the templates have them: in registers, whatever is left over") {
+  int in_groups = 0, together = 0;
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    Random random(seed);
+    const auto program = std::make_shared<const ir::Program>(ir::parse_program(row_sums(random), "rows"));
+    Machine machine = with_vectors(128 << pick(random, 0, 2));
+    machine.vector_registers = random() % 2 ? 16 : 32;
+    machine.l3.bytes = random() % 2 ? 1 << 20 : 1 << 10;
+    const auto script = schedule::make_template(*program, machine);
+    REQUIRE(static_cast<bool>(script));
+    const std::string text = schedule::print(*script);
+    CAPTURE(seed);
+    CAPTURE(ir::print(*program));
+    CAPTURE(text);
+    const auto state = schedule::replay(program, *script, machine, {schedule::ProofLevel::Full, {}});
+    REQUIRE(static_cast<bool>(state));
+    std::vector<std::string> notes;
+    CHECK(check_passes(*state, machine, notes));
+    for (const std::string& note : notes) CHECK(note.find("_v") == std::string::npos);
+    in_groups += text.find("distribute ") != std::string::npos ? 1 : 0;
+    together += text.find("_v.init; j.o > [") != std::string::npos ? 1 : 0;
+  }
+  CHECK(in_groups > 15);
+  CHECK(together > 25);
 }
