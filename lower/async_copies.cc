@@ -33,17 +33,39 @@ bool is_zero(const ir::Expr& e) {
   return zero && zero->integer == 0 && zero->real == 0 && !std::signbit(zero->real);
 }
 
+// A vector that is read whole and written apart: one load now, as many copies if they landed later. It is written
+// apart where the buffer does not run along it, or moves its elements one by one.
+bool is_scattered(const Stmt& region, const ir::Alloc& alloc) {
+  bool found = false;
+  const auto moves_by_one = [](const std::vector<ir::Index>& indices, const std::string& var) {
+    return !indices.empty() && indices.back().affine.coefficient(var) == 1;
+  };
+  ir::for_each_stmt(region, [&](const Stmt& s) {
+    const auto* loop = std::get_if<ir::For>(&s->op);
+    if (!loop || loop->kind != ir::LoopKind::Vector) return;
+    ir::for_each_stmt(loop->body, [&](const Stmt& below) {
+      const auto* store = std::get_if<ir::Store>(&below->op);
+      const auto* load =
+          store && store->buffer == alloc.buffer.name ? std::get_if<ir::Load>(&store->value->op) : nullptr;
+      if (!load || !moves_by_one(load->indices, loop->var)) return;
+      found = found || alloc.buffer.swizzle.chunk == 1 || !moves_by_one(store->indices, loop->var);
+    });
+  });
+  return found;
+}
+
 // Buffers that could be filled so: of the block, each store a load from the device's memory, or zero, and nothing else.
 // What the launch also writes could be overwritten before it is read.
-std::set<std::string> candidates(const BlockTree& tree, const ir::LoopProgram& program) {
-  std::set<std::string> shared, of_device, others;
+std::map<std::string, const ir::Alloc*> candidates(const BlockTree& tree, const ir::LoopProgram& program) {
+  std::map<std::string, const ir::Alloc*> shared;
+  std::set<std::string> of_device, others;
   std::map<std::string, DType> types;
   for (const ir::Buffer& b : program.buffers) of_device.insert(b.name), types[b.name] = b.dtype;
   ir::for_each_stmt(program.body, [&](const Stmt& s) {
     const auto* alloc = std::get_if<ir::Alloc>(&s->op);
     if (!alloc) return;
     types[alloc->buffer.name] = alloc->buffer.dtype;
-    if (alloc->buffer.memory == ir::Memory::Shared) shared.insert(alloc->buffer.name);
+    if (alloc->buffer.memory == ir::Memory::Shared) shared[alloc->buffer.name] = alloc;
     if (alloc->buffer.memory == ir::Memory::Heap) of_device.insert(alloc->buffer.name);
   });
   for (const BlockNode* region : tree.regions)
@@ -58,7 +80,7 @@ std::set<std::string> candidates(const BlockTree& tree, const ir::LoopProgram& p
                          types.at(load->buffer) == types.at(store->buffer);
     if (!is_copy) others.insert(store->buffer);
   });
-  std::erase_if(shared, [&](const std::string& name) { return others.contains(name); });
+  std::erase_if(shared, [&](const auto& each) { return others.contains(each.first); });
   return shared;
 }
 
@@ -96,8 +118,8 @@ class Planner {
         possible_(candidates(tree, program)) {}
 
   AsyncCopies run() {
-    for (const std::string& buffer : possible_)
-      if (is_ahead(buffer)) plan_.buffers.insert(buffer);
+    for (const auto& [buffer, alloc] : possible_)
+      if (may_land_later(buffer)) plan_.buffers.insert(buffer);
     if (plan_.buffers.empty()) return {};
     add_commits(*tree_.root);
     for (const Flow& flow : flows_)
@@ -111,7 +133,7 @@ class Planner {
   const std::vector<Conflict>& conflicts_;
   const std::set<Gap>&places_, &of_block_;
   ConflictFinder& finder_;
-  std::set<std::string> possible_;
+  std::map<std::string, const ir::Alloc*> possible_;
   std::vector<Flow> flows_;
   std::map<std::string, const BlockNode*> ahead_in_;  // the loop that reads them
   std::vector<Wait> waits_;
@@ -119,23 +141,35 @@ class Planner {
 
   // --- which buffers
 
-  // In some loop it is filled for a later iteration only, and elsewhere not at all but before that loop; every reader
-  // is another thread's, so that a barrier stands between.
-  bool is_ahead(const std::string& buffer) {
+  // Every reader is another thread's, so that a barrier stands between.
+  bool may_land_later(const std::string& buffer) {
     std::vector<Flow> flows = flows_of(buffer);
-    const auto carried = std::ranges::find_if(flows, [](const Flow& flow) { return flow.carrier != nullptr; });
-    if (carried == flows.end()) return false;
-    const BlockNode& loop = *carried->carrier;
+    if (flows.empty()) return false;
     for (Flow& flow : flows) {
-      const bool at_once = flow.carrier == nullptr && is_below(*flow.from, loop) && is_below(*flow.to, loop);
-      const bool fills_inside = is_below(*flow.from, loop) && flow.from != carried->from;
-      if (at_once || fills_inside || is_in_warps(*flow.from)) return false;
+      if (is_in_warps(*flow.from)) return false;
       find_ways(flow);
       if (flow.ways.empty()) return false;
     }
+    const BlockNode* loop = loop_ahead_of(flows);
+    const ir::Alloc& alloc = *possible_.at(buffer);
+    if (!loop && std::ranges::any_of(flows, [&](const Flow& flow) { return is_scattered(flow.from->source, alloc); }))
+      return false;
+    if (loop) ahead_in_[buffer] = loop;
     flows_.insert(flows_.end(), flows.begin(), flows.end());
-    ahead_in_[buffer] = &loop;
     return true;
+  }
+
+  // In which it is filled for a later iteration only, and elsewhere not at all but before that loop; null: there is
+  // none, it is filled where it is read.
+  static const BlockNode* loop_ahead_of(const std::vector<Flow>& flows) {
+    const auto carried = std::ranges::find_if(flows, [](const Flow& flow) { return flow.carrier != nullptr; });
+    if (carried == flows.end()) return nullptr;
+    const BlockNode& loop = *carried->carrier;
+    const bool is_ahead = std::ranges::none_of(flows, [&](const Flow& flow) {
+      const bool at_once = flow.carrier == nullptr && is_below(*flow.from, loop) && is_below(*flow.to, loop);
+      return at_once || (is_below(*flow.from, loop) && flow.from != carried->from);
+    });
+    return is_ahead ? &loop : nullptr;
   }
 
   void find_ways(Flow& flow) const {
@@ -232,8 +266,9 @@ class Planner {
     };
     bool any = false;
     for (const Flow& flow : flows_) {
-      if (flow.carrier || !plan_.buffers.contains(flow.write->buffer) || !is_below(*flow.from, n)) continue;
-      const BlockNode& reading = *ahead_in_.at(flow.write->buffer);
+      const auto ahead = ahead_in_.find(flow.write->buffer);
+      if (flow.carrier || ahead == ahead_in_.end() || !is_below(*flow.from, n)) continue;
+      const BlockNode& reading = *ahead->second;
       if (is_below(n, reading) || !is_below(*flow.to, reading)) continue;
       std::vector<Constraint> others = pair(flow);
       others.push_back(ir::at_least(from_start(n), 1));

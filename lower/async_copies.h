@@ -1,5 +1,6 @@
-// Copies from the device's memory to shared memory that go on while threads compute (cp.async): where they are begun
-// some iterations before they are read, as `pipeline` has it.
+// Copies from the device's memory to shared memory that no thread waits for before the barrier (cp.async): a thread
+// begins one after the other, where a load into a register would have to come first. Where they are begun some
+// iterations before they are read, as `pipeline` has it, they go on while threads compute.
 //
 //   for k { thread e { x.c[(k + 2) % 3] = x };                    for k { thread e { async x.c[(k + 2) % 3] = x };
 //           thread t { acc += x.c[k % 3] * .. };           ->             commit copies;

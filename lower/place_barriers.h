@@ -11,7 +11,7 @@
 // a later one. It must have a barrier on its way. Of all sets of places that part every conflict, one of least cost is
 // taken, where a place costs as much as it is deep in loops. Within a warp a barrier of the warp is enough. What an
 // instruction of a warpgroup reads, it reads past the threads: whoever wrote it has to fence it before such a barrier.
-// Copies that are ahead of their readers become asynchronous, with a wait at the barriers (async_copies.h).
+// Copies to shared memory become asynchronous, with a wait at the barriers (async_copies.h).
 #pragma once
 
 #include "ir/loop_program.h"

@@ -265,6 +265,7 @@ class BlockPlanner {
       }
       stage.layout.push_back({stage.dimensions[last]});
       const bool is_turned = last + 1 != load->indices.size();
+      if (rounds_up()) fill_up(*load, stage.dimensions);
       if (is_turned) stage.pad = padding(*load, last);
       stage.copy_loops = stage.dimensions;  // as the tensor lies in memory
       copy(*load, stage.dimensions, is_turned);
@@ -342,11 +343,48 @@ class BlockPlanner {
   }
   std::int64_t box(const ir::Index& index) const { return schedule::box_width(index, ranges()); }
 
+  // --- tails
+
+  // Blocks at the edges run whole tiles, on zeros. Were each sum guarded, a warp whose threads differ in what they have
+  // would go through one form of the loop after the other: a launch takes as long as its slowest block. Needs every
+  // operand in shared memory, where there is room for the zeros.
+  bool rounds_up() const {
+    const auto is_staged = [&](const ir::Load* load) {
+      return !load->otherwise && !(tile_.step.empty() && is_read_beside(load->buffer));
+    };
+    return std::ranges::any_of(sides_, [&](const Side& side) { return has_rest(side); }) &&
+           std::ranges::all_of(ir::reads_of(update_), is_staged);
+  }
+  // Where one block does for all there is no room for more.
+  bool has_rest(const Side& side) const {
+    const std::int64_t extent = nest_.extent(side.tile.loop);
+    return extent > side.tile.block && extent % side.tile.block != 0;
+  }
+
+  void fill_up(const ir::Load& load, const std::vector<std::string>& dimensions) {
+    for (std::size_t d = 0; d < dimensions.size(); ++d)
+      if (std::ranges::any_of(
+              sides_, [&](const Side& side) { return has_rest(side) && load.indices[d].affine.uses(side.tile.loop); }))
+        step(schedule::PlannedPad{load.buffer, dimensions[d], box(load.indices[d])});
+  }
+
+  void round_up() {
+    for (const ir::Statement* s : statements_) {
+      if (s->writes[0].buffer != sum()) continue;
+      for (const Side& side : sides_) {
+        const bool is_split = side.is_cut();
+        const std::string loop = is_split ? tiles_of(side.within()) : side.within();
+        if (has_rest(side)) step(schedule::PlannedTail{{s->name, loop}, true});
+      }
+    }
+  }
+
   // --- threads and blocks
 
   void step(schedule::PlannedStep step) { plan_.steps.push_back(std::move(step)); }
 
   void bind() {
+    if (rounds_up()) round_up();
     std::vector<std::string> threads;
     for (const Side& side : sides_)
       if (std::string loop = side.threads(side.within()); !loop.empty()) threads.push_back(std::move(loop));

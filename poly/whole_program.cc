@@ -45,7 +45,7 @@ std::vector<schedule::PlannedStep> parts_of(const ir::Program& program, const ir
   std::vector<schedule::PlannedStep> steps;
   steps.emplace_back(schedule::PlannedParts{sum, inner.loop, schedule::Vectors{4}, vectors});
   steps.emplace_back(schedule::PlannedParts{sum, in_vectors, schedule::Vectors{1}, lanes});
-  steps.emplace_back(schedule::PlannedTailCut{{vectors + ".update", in_vectors}});
+  steps.emplace_back(schedule::PlannedTail{{vectors + ".update", in_vectors}});
   for (const std::string& part : {vectors + ".init", vectors + ".update"})
     steps.emplace_back(schedule::PlannedBind{part, in_vectors, LoopKind::Vector});
   for (const std::string& part : {lanes + ".init", lanes + ".update"})

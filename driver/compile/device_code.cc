@@ -3,6 +3,8 @@
 #include <cctype>
 
 #include "codegen/cpu/link.h"
+#include "ir/intrinsics.h"
+#include "ir/loop_program.h"
 #include "runtime/manifest.h"
 
 namespace polyte::driver {
@@ -14,12 +16,24 @@ std::string as_word(const std::string& name) {
   return word;
 }
 
+// It has an instruction that later generations have not.
+bool is_for_one_generation(const ir::LoopProgram& program) {
+  bool found = false;
+  ir::for_each_stmt(program.body, [&](const ir::Stmt& s) {
+    const auto* tensorized = std::get_if<ir::Tensorized>(&s->op);
+    const ir::Intrinsic* row = tensorized ? ir::find_intrinsic(tensorized->intrinsic) : nullptr;
+    found = found || (row && row->specific);
+  });
+  return found;
+}
+
 }  // namespace
 
 GpuObject compile_for_gpu(const codegen::Kernel& kernel, const codegen::Target& target, bool emulated) {
-  // What one generation alone can do is in no kernel yet: this PTX is for all later ones too.
+  // PTX is for all later generations too, but for a kernel that uses what one alone can do.
+  const bool is_specific = is_for_one_generation(kernel.program);
   codegen::Target portable = target;
-  portable.machine.gpu->specific = false;
+  portable.machine.gpu->specific = is_specific && target.machine.gpu->specific;
   GpuObject result{codegen::compile({&kernel, 1}, portable), {}};
   DeviceCode& device = result.device;
   device.module = as_word(kernel.program.name);
@@ -33,7 +47,11 @@ GpuObject compile_for_gpu(const codegen::Kernel& kernel, const codegen::Target& 
     result.host.kernels[0].notes.push_back("no ptxas and no libnvJitLink: '" + device.module +
                                            "' has PTX alone, which the driver compiles when the artifact is opened");
   }
-  device.images.push_back({runtime::kPtx, std::move(result.host.device)});
+  if (is_specific)
+    result.host.kernels[0].notes.push_back("'" + device.module + "' is for " +
+                                           codegen::architecture_of(*target.machine.gpu) +
+                                           " alone: it uses what no other generation has");
+  if (!is_specific || device.images.empty()) device.images.push_back({runtime::kPtx, std::move(result.host.device)});
   if (!emulated) return result;
   const codegen::ObjectCode played = codegen::compile({&kernel, 1}, target, {.emulated = true});
   device.images.push_back({runtime::kEmulated, codegen::link({&played.bytes, 1})});

@@ -1,5 +1,6 @@
 // A kernel for a GPU as an artifact holds it: what starts it, on this processor, and its code for the device in all
-// forms that are to be kept. PTX always, for drivers to compile; machine code where there is an assembler.
+// forms that are to be kept. PTX, for drivers to compile, but of a kernel that is for one generation alone; machine
+// code where there is an assembler.
 #pragma once
 
 #include <string>

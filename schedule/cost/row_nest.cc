@@ -103,7 +103,7 @@ class RowNest {
       loop = within_tile(loop);
     }
     plan_.splits.emplace_back(PlannedParts{sum, loop, vectors(1), parts.narrow});
-    plan_.splits.emplace_back(PlannedTailCut{{first_parts(update) + ".update", within_tile(lane(pass))}});
+    plan_.splits.emplace_back(PlannedTail{{first_parts(update) + ".update", within_tile(lane(pass))}});
     if (!is_reorderable(update)) plan_.reassociated.insert(lane(pass));
     if (!chain_.has_groups(pass)) return;
     plan_.splits.emplace_back(PlannedDistribution{parts.wide + ".init", within_tile(row())});

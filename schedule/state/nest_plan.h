@@ -173,8 +173,11 @@ struct PlannedCut {  // of a loop that has one statement: below `at` and from th
   std::string below, rest;
   Provenance by = Provenance::TileModel;
 };
-struct PlannedTailCut {  // the last, incomplete tile of a loop that is split already has loops of its own
+// The last, incomplete tile of a loop that is split already has loops of its own; or it is rounded up: it runs whole,
+// into padding.
+struct PlannedTail {
   LoopName loop;
+  bool is_rounded = false;
   Provenance by = Provenance::TileModel;
 };
 // A loop of several statements, from which each of them gets its own.
@@ -183,9 +186,9 @@ struct PlannedDistribution {
   Provenance by = Provenance::TileModel;
 };
 using PlannedDivision =
-    std::variant<PlannedSplit, PlannedParts, PlannedTailCut, PlannedRename, PlannedOnline, PlannedDistribution>;
+    std::variant<PlannedSplit, PlannedParts, PlannedTail, PlannedRename, PlannedOnline, PlannedDistribution>;
 using PlannedStep =
-    std::variant<PlannedFuse, PlannedRename, PlannedSplit, PlannedParts, PlannedCut, PlannedTailCut, PlannedBind,
+    std::variant<PlannedFuse, PlannedRename, PlannedSplit, PlannedParts, PlannedCut, PlannedTail, PlannedBind,
                  PlannedReorder, PlannedPad, PlannedSwizzle, PlannedPipeline, PlannedTensorize, PlannedStage>;
 
 struct NestPlan {

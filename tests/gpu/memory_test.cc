@@ -74,3 +74,22 @@ TEST_CASE("memory: the work of products is their multiply-adds") {
       CHECK(work.instructions == doctest::Approx(products / 32).epsilon(0.05));
   }
 }
+
+TEST_CASE("memory: nobody waits for a copy before its barrier, but where a vector is written apart") {
+  const codegen::Target target = polyte::gpu::testing::gpu("h100");
+  const auto ptx_of = [&](const char* name) {
+    const KernelFile file = kernel_named(name);
+    const schedule::State state = scheduled(file, file.sizes.front(), target.machine);
+    const codegen::Kernel kernel{lower::lower(state, {.machine = target.machine}), {}};
+    return codegen::compile({&kernel, 1}, target).device;
+  };
+  for (const char* name : {"mm_tiles", "mm_rounded"}) {
+    CAPTURE(name);
+    const std::string ptx = ptx_of(name);
+    CHECK(count_of(ptx, "cp.async.ca.shared.global") + count_of(ptx, "cp.async.cg.shared.global") == 2);
+    CHECK(count_of(ptx, "cp.async.wait_group") == 1);
+  }
+  const std::string swizzled = ptx_of("transpose_swizzled");
+  CHECK(count_of(swizzled, "cp.async") == 0);
+  CHECK(count_of(swizzled, "ld.global.v4") == 1);
+}

@@ -146,7 +146,8 @@ class Run:
             if stage.left() <= 0:
                 stage.skip(name, "the stage's time is up")
                 continue
-            done = timed_out(stage, [tool, "--csv", "--page", "raw", "--metrics", ",".join(counters.METRICS.values()),
+            metrics = ",".join(counters.METRICS.values())
+            done = timed_out(stage, [tool, "--csv", "--page", "raw", "--clock-control", "none", "--metrics", metrics,
                                      *self._crew.command("once", [name])])
             if isinstance(done, str):
                 stage.skip(name, done)

@@ -134,12 +134,24 @@ class Peer:
         with self._torch.no_grad(), self._torch.cuda.stream(self._stream):
             return self._call(self._sets[self._turn])
 
+    def first(self):
+        """The result for the first set."""
+        self._turn = len(self._sets) - 1
+        result = self.run()
+        self._torch.cuda.synchronize()
+        return result
+
 
 class Replay:
-    """One CUDA graph a set of inputs: what a call costs the device alone."""
+    """One CUDA graph a set of inputs: what a call costs the device alone. Libraries choose their algorithms, and
+    compilers compile, in the calls before."""
 
     def __init__(self, torch, call, sets, stream):
         self._graphs, self._turn, self._torch, self._stream, self._kept = [], 0, torch, stream, []
+        with torch.no_grad(), torch.cuda.stream(stream):
+            for _ in range(3):
+                call(sets[0])
+        torch.cuda.synchronize()
         for inputs in sets:
             graph = torch.cuda.CUDAGraph()
             with torch.no_grad(), torch.cuda.graph(graph, stream=stream):
@@ -151,6 +163,13 @@ class Replay:
         with self._torch.cuda.stream(self._stream):
             self._graphs[self._turn].replay()
 
+    def first(self):
+        """The result for the first set."""
+        self._turn = len(self._graphs) - 1
+        self.run()
+        self._torch.cuda.synchronize()
+        return self._kept[0]
+
 
 def settled(bench):
     import torch
@@ -159,13 +178,14 @@ def settled(bench):
     return torch, torch.cuda.ExternalStream(bench.stream.value)
 
 
-def disagreement(torch, got, ours, dtype):
-    """Of a peer's result and what our memory holds; "" where they agree."""
+def disagreement(torch, got, ours, item):
+    """Of a peer's result and what our memory holds; "" where they agree. torch rounds results to the operands' type."""
     got, ours = got.double().reshape(-1), ours.double().reshape(-1)
     if got.numel() != ours.numel():
         return f"{got.numel()} elements, ours has {ours.numel()}"
     apart = float((got - ours).abs().max()) / max(float(got.abs().max()), 1e-30)
-    return "" if apart <= AGREE.get(dtype, 0) else f"differs from ours by {apart:.1e} of the largest value"
+    allowed = max(AGREE.get(spec["dtype"], 0) for spec in item["inputs"] + item["outputs"])
+    return "" if apart <= allowed else f"differs from ours by {apart:.1e} of the largest value"
 
 
 def contenders(bench, item, sets):
@@ -178,29 +198,41 @@ def contenders(bench, item, sets):
         return [], ["no peer in torch is known"]
     named = [{tensor.spec["name"]: over(torch, tensor) for tensor in inputs} for inputs, _ in sets]
     eager = lambda tensors: function(torch.nn.functional, tensors)  # noqa: E731
-    ours, ours_dtype = over(torch, sets[0][1][0]), item["outputs"][0]["dtype"]
-    for name, make in (("torch", lambda: eager), ("torch.compile", lambda: torch.compile(eager, dynamic=False))):
-        if name != "torch" and not (bench.options.torch_compile and item["program"] in COMPILED):
-            continue
+    ours = over(torch, sets[0][1][0])
+    for name, made in ways(bench, torch, eager, named, stream, item["program"] in COMPILED):
         started = time.perf_counter()
         try:
-            call = make()
-            peer = Peer(torch, call, named, stream)
-            with torch.no_grad(), torch.cuda.stream(stream):
-                result = call(named[0])
-            torch.cuda.synchronize()
-            problem = disagreement(torch, result, ours, ours_dtype)
+            peer = made()
+            problem = disagreement(torch, peer.first(), ours, item)
             if problem:
                 notes.append(f"{name}: {problem}")
                 continue
-            peer.run()
-            torch.cuda.synchronize()
-            found.append(timing.Contender(name, peer.run, None))
+            found.append(contender(torch, name, peer))
         except Exception as error:  # of torch, a compiler or a library below
-            notes.append(f"{name}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+            notes.append(failed(name, error))
         if time.perf_counter() - started > 5:
             notes.append(f"{name}: ready after {time.perf_counter() - started:.0f} s")
     return found, notes
+
+
+def ways(bench, torch, call, sets, stream, compiles):
+    """(name, what makes the peer) of each way in which torch runs a call. Eager operators of a few microseconds wait
+    for Python, which starts them one by one; a graph is what they cost the device, as our own kernels run."""
+    yield "torch", lambda: Peer(torch, call, sets, stream)
+    yield "torch, graph", lambda: Replay(torch, call, sets, stream)
+    if compiles and bench.options.torch_compile:
+        yield "torch.compile, graph", lambda: Replay(torch, torch.compile(call, dynamic=False), sets, stream)
+
+
+def contender(torch, name, peer):
+    for _ in range(2):
+        peer.run()
+    torch.cuda.synchronize()
+    return timing.Contender(name, peer.run, None)
+
+
+def failed(name, error):
+    return f"{name}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
 
 def network_contenders(bench, torch, item, sets, stream):
@@ -209,23 +241,11 @@ def network_contenders(bench, torch, item, sets, stream):
         return [], ["no network of this name in bench/gpu/kit/torch_models.py"]
     made = made.cuda().eval()
     inputs = [over(torch, pair[0][0]) for pair in sets]
-    for name, make in (("torch", lambda: Peer(torch, made, inputs, stream)),
-                       ("torch, graph", lambda: Replay(torch, made, inputs, stream)),
-                       ("torch.compile", lambda: Peer(torch, torch.compile(made, dynamic=False), inputs, stream))):
-        if name == "torch.compile" and not bench.options.torch_compile:
-            continue
+    for name, make in ways(bench, torch, made, inputs, stream, True):
         try:
-            with torch.no_grad(), torch.cuda.stream(stream):
-                for _ in range(3):
-                    made(inputs[0])
-            torch.cuda.synchronize()
-            peer = make()
-            peer.run()
-            peer.run()
-            torch.cuda.synchronize()
-            found.append(timing.Contender(name, peer.run, None))
+            found.append(contender(torch, name, make()))
         except Exception as error:
-            notes.append(f"{name}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+            notes.append(failed(name, error))
     notes.append("torch's weights are its own: the same layers, not the same numbers")
     return found, notes
 

@@ -20,11 +20,21 @@ namespace {
 using ir::Affine;
 using ir::Constraint;
 
-// n = iterator + shift, in tiles of `factor`.
+// n = iterator + shift, in tiles of `factor`. `whole`: the inner loop is n mod factor, nothing has split it since.
 struct Tiles {
   std::string outer, inner, iterator;
   std::int64_t shift = 0, factor = 1;
+  bool whole = true;
 };
+
+// (n mod factor) div d: what is left of a tile once it is split by d.
+bool counts_parts_of_tile(const Affine& value, const Affine& n, std::int64_t factor) {
+  return std::ranges::any_of(value.terms(), [&](const ir::Term& term) {
+    if (!term.atom.div || term.coefficient != 1 || term.atom.div->numerator != n) return false;
+    const std::int64_t d = term.atom.div->denominator;
+    return factor % d == 0 && value == ir::mod(ir::floor_div(n, d), factor / d);
+  });
+}
 
 // The outer loop is the one that counts the tiles, whatever it is called by now.
 std::optional<Tiles> tiles_around(const ScheduledStatement& s, const std::string& inner) {
@@ -34,9 +44,11 @@ std::optional<Tiles> tiles_around(const ScheduledStatement& s, const std::string
     const ir::Term& term = outer.value.terms().front();
     if (!term.atom.div || term.coefficient != 1) continue;
     const Affine& n = term.atom.div->numerator;
+    const std::int64_t factor = term.atom.div->denominator;
     const auto iterator = (n - n.constant()).as_symbol();
-    if (iterator && inner_row->value == ir::mod(n, term.atom.div->denominator))
-      return Tiles{outer.loop, inner, *iterator, n.constant(), term.atom.div->denominator};
+    const bool whole = inner_row->value == ir::mod(n, factor);
+    if (iterator && (whole || counts_parts_of_tile(inner_row->value, n, factor)))
+      return Tiles{outer.loop, inner, *iterator, n.constant(), factor, whole};
   }
   return std::nullopt;
 }
@@ -252,7 +264,7 @@ Applied with_tail(const State& state, const std::vector<std::string>& statements
   for (const std::string& name : statements) {
     ScheduledStatement& s = statement_of(next, name);
     const auto tiles = tiles_around(s, inner);
-    if (!tiles) return no_tiles(name, inner);
+    if (!tiles || (tail == Tail::Shift && !tiles->whole)) return no_tiles(name, inner);
     auto refusal = tail == Tail::Round ? round_up(state, s, *tiles) : shift_inwards(s, *tiles);
     if (refusal) return *refusal;
   }
