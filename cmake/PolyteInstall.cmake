@@ -22,6 +22,9 @@ foreach(component runtime compiler)
           DESTINATION "${polyte_config_dir}" COMPONENT ${component})
 endforeach()
 install(TARGETS polyte_runtime_shared LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime)
+install(TARGETS polyte_compiler_shared LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT compiler)
+configure_file(cmake/polyte.pc.in "${CMAKE_BINARY_DIR}/polyte.pc" @ONLY)
+install(FILES "${CMAKE_BINARY_DIR}/polyte.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT compiler)
 if(TARGET polyte_codegen_module)
   set(polyte_module_dir "${CMAKE_INSTALL_LIBDIR}/polyte")
   install(TARGETS polyte_codegen_module LIBRARY DESTINATION "${polyte_module_dir}" COMPONENT compiler)
@@ -57,7 +60,7 @@ install(DIRECTORY support runtime DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/polyt
         FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY ir DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/polyte" COMPONENT compiler
         FILES_MATCHING PATTERN "*.h")
-install(FILES driver/api/polyte.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/polyte/driver/api" COMPONENT compiler)
+install(FILES driver/api/polyte.h driver/api/polyte_compiler.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/polyte/driver/api" COMPONENT compiler)
 
 configure_package_config_file(cmake/PolyteConfig.cmake.in "${CMAKE_BINARY_DIR}/PolyteConfig.cmake"
                               INSTALL_DESTINATION "${polyte_config_dir}")

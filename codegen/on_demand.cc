@@ -5,7 +5,12 @@
 #include "support/error.h"
 
 namespace polyte::codegen {
+
+extern const char* const kModuleDigest;  // cmake/embed_digest.cmake
+
 namespace {
+
+[[gnu::used]] const char* const* const kLoads = &kModuleDigest;
 
 // The loader's words tell what has run out from what is not there.
 [[noreturn]] void refuse(const std::string& why) {

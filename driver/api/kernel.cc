@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <cstdint>
+#include <mutex>
 
 #include "driver/api/arms.h"
 #include "driver/api/guard.h"
+#include "driver/api/kernel_cache.h"
+#include "driver/api/kernel_file.h"
 #include "driver/compile/operator.h"
 #include "ir/loop_program_text.h"
 
@@ -10,6 +13,16 @@ namespace polyte::api {
 
 struct Kernel::Impl {
   driver::CompiledOperator op;
+  std::optional<KernelTexts> texts;  // of one from a file
+  std::vector<TensorInfo> tensors;
+  std::mutex mutex;
+  std::shared_ptr<const driver::LoadedOperator> loaded;  // guarded by mutex; from the first execution on
+
+  std::shared_ptr<const driver::LoadedOperator> load() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (!loaded) loaded = std::make_shared<const driver::LoadedOperator>(op);
+    return loaded;
+  }
 };
 
 // The runner borrows from the kernel and from the arguments' memory.
@@ -17,27 +30,10 @@ struct Execution::Impl {
   Kernel kernel;
   std::vector<runtime::Tensor> tensors;
   std::unique_ptr<driver::OperatorRunner> runner;
+  bool has_memory = true;  // of all tensors: run() has something to run on
 };
 
 namespace {
-
-// Sizes by the Program's own names; all unknown and missing ones at once.
-std::shared_ptr<const ir::Program> bind_sizes(const Program& program, const Sizes& sizes) {
-  ir::Values values;
-  std::vector<std::string> problems;
-  for (const auto& [name, size] : sizes) {
-    if (const auto param = ir::find_param(program.ir(), name)) {
-      values[*param] = size;
-    } else {
-      problems.push_back("size '" + name + "': program '" + program.ir().name + "' has no such size");
-    }
-  }
-  for (const std::string& param : program.ir().params) {
-    if (!values.contains(param)) problems.push_back("size '" + param + "' is missing");
-  }
-  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
-  return values.empty() ? program.shared() : std::make_shared<const ir::Program>(ir::bind(program.ir(), values));
-}
 
 const Argument* find_argument(const std::vector<Argument>& arguments, const std::string& name) {
   auto it = std::ranges::find_if(arguments, [&](const Argument& a) { return a.name == name; });
@@ -85,19 +81,48 @@ void check_overlaps(const std::vector<TensorInfo>& tensors, const std::vector<Ar
   }
 }
 
-void check_arguments(const std::vector<TensorInfo>& tensors, const std::vector<Argument>& arguments, int threads) {
+// `wanted`: the tensors that have to be there, of all that there are.
+void check_arguments(const std::vector<TensorInfo>& wanted, const std::vector<Argument>& arguments, int threads) {
   std::vector<std::string> problems;
-  for (const TensorInfo& tensor : tensors) check_argument(tensor, find_argument(arguments, tensor.name), problems);
+  for (const TensorInfo& tensor : wanted) check_argument(tensor, find_argument(arguments, tensor.name), problems);
   for (const Argument& argument : arguments) {
-    if (std::ranges::none_of(tensors, [&](const TensorInfo& t) { return t.name == argument.name; })) {
+    if (std::ranges::none_of(wanted, [&](const TensorInfo& t) { return t.name == argument.name; })) {
       problems.push_back("argument '" + argument.name + "': there is no such tensor");
     } else if (find_argument(arguments, argument.name) != &argument) {
       problems.push_back("argument '" + argument.name + "' is given twice");
     }
   }
   if (threads < 1) problems.push_back("threads is " + std::to_string(threads) + ", expected at least 1");
-  if (problems.empty()) check_overlaps(tensors, arguments, problems);
+  if (problems.empty()) check_overlaps(wanted, arguments, problems);
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
+}
+
+// As check_arguments, of addresses alone: nothing is looked up or allocated where all is well.
+void check_addresses(const std::vector<TensorInfo>& tensors, std::span<runtime::Tensor> bound,
+                     std::span<void* const> data) {
+  if (data.size() != tensors.size())
+    throw UserError(ExitStatus::InvalidInput, std::to_string(data.size()) + " addresses, expected one for each of " +
+                                                  std::to_string(tensors.size()) + " tensors");
+  const auto at = [&](std::size_t i) { return reinterpret_cast<std::uintptr_t>(data[i]); };
+  const auto bytes = [&](std::size_t i) { return static_cast<std::uintptr_t>(bound[i].bytes()); };
+  bool is_right = true;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].role == ir::Role::Const || bytes(i) == 0) continue;
+    is_right = is_right && at(i) != 0 && at(i) % static_cast<std::uintptr_t>(size_in_bytes(tensors[i].dtype)) == 0;
+    for (std::size_t j = 0; j < i; ++j)
+      if ((is_written(tensors[i]) || is_written(tensors[j])) && tensors[j].role != ir::Role::Const)
+        is_right = is_right && (at(i) >= at(j) + bytes(j) || at(j) >= at(i) + bytes(i));
+  }
+  if (is_right) return;
+  std::vector<TensorInfo> others;
+  std::vector<Argument> arguments;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].role == ir::Role::Const) continue;
+    others.push_back(tensors[i]);
+    arguments.push_back({tensors[i].name, tensors[i].dtype, data[i], static_cast<std::size_t>(bound[i].elements())});
+  }
+  check_arguments(others, arguments, 1);
+  POLYTE_CHECK(false, "addresses that are refused in one way and not in the other");
 }
 
 std::shared_ptr<const schedule::TemplateSet> templates_of(const std::string& folder, bool is_asked_for) {
@@ -108,72 +133,174 @@ std::shared_ptr<const schedule::TemplateSet> templates_of(const std::string& fol
 
 }  // namespace
 
+std::shared_ptr<const ir::Program> bind_sizes(const Program& program, const Sizes& sizes, Unbound unbound) {
+  ir::Values values;
+  std::vector<std::string> problems;
+  for (const auto& [name, size] : sizes) {
+    if (const auto param = ir::find_param(program.ir(), name)) {
+      values[*param] = size;
+    } else {
+      problems.push_back("size '" + name + "': program '" + program.ir().name + "' has no such size");
+    }
+  }
+  for (const std::string& param : program.ir().params)
+    if (unbound == Unbound::Refused && !values.contains(param)) problems.push_back("size '" + param + "' is missing");
+  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
+  return values.empty() ? program.shared() : std::make_shared<const ir::Program>(ir::bind(program.ir(), values));
+}
+
+codegen::Target target_of(const CompileOptions& options) {
+  if (options.threads < 0)
+    throw UserError(ExitStatus::Usage, "threads is " + std::to_string(options.threads) + ", expected 0 or more");
+  codegen::Target target = driver::target_named(options.target, cuda_options(options.gpu));
+  if (options.threads > 0) target.machine.cores = options.threads;
+  return target;
+}
+
+schedule::Script script_of(const CompileOptions& options) {
+  schedule::Script script = schedule::parse_script(options.script, "script");
+  schedule::fill(script, options.params);
+  return script;
+}
+
+KernelRequest::KernelRequest(const Program& program, const CompileOptions& asked)
+    : target(target_of(asked)), bound(bind_sizes(program, asked.sizes)) {
+  options.arm = arm_of(asked.scheduler);
+  options.strict = asked.strict;
+  options.exact = asked.exact;
+  options.templates = templates_of(asked.templates, asked.scheduler == Scheduler::Template);
+  options.second_judge = asked.second_judge;
+  options.open = program.shared();
+  if (asked.script.empty()) return;
+  script = script_of(asked);
+  options.arm = driver::Arm::Script;
+  options.script = &script;
+  options.script_origin = "script";
+}
+
+Kernel Kernel::made(driver::CompiledOperator op, std::optional<KernelTexts> texts) {
+  auto impl = std::make_shared<Impl>();
+  impl->op = std::move(op);
+  impl->texts = std::move(texts);
+  for (const ir::Buffer* buffer : impl->op.built.program->interface())
+    impl->tensors.push_back({buffer->name, buffer->role, buffer->dtype, ir::constant_shape(*buffer)});
+  Kernel kernel;
+  kernel.impl_ = std::move(impl);
+  return kernel;
+}
+
 Outcome<Kernel> compile(const Program& program, const CompileOptions& options) {
   return guarded([&] {
-    const codegen::Target target = driver::target_named(options.target, cuda_options(options.gpu));
-    schedule::Script script;
-    driver::KernelOptions kernel_options;
-    kernel_options.arm = arm_of(options.scheduler);
-    kernel_options.strict = options.strict;
-    kernel_options.exact = options.exact;
-    kernel_options.templates = templates_of(options.templates, options.scheduler == Scheduler::Template);
-    kernel_options.second_judge = options.second_judge;
-    kernel_options.open = program.shared();
-    if (!options.script.empty()) {
-      script = schedule::parse_script(options.script, "script");
-      kernel_options.arm = driver::Arm::Script;
-      kernel_options.script = &script;
-      kernel_options.script_origin = "script";
+    std::optional<KernelCache> cache;
+    std::string key;
+    if (!options.cache.empty() && !(options.cache == kDefaultCache && is_cache_off())) {
+      cache.emplace(options.cache == kDefaultCache ? "" : options.cache);
+      key = key_of(program, options);
+      if (auto found = cache->find(key)) return Kernel::made(std::move(found->op), std::move(found->texts));
     }
-    auto impl = std::make_shared<Kernel::Impl>();
-    impl->op = driver::compile_operator(bind_sizes(program, options.sizes), target, kernel_options);
-    Kernel kernel;
-    kernel.impl_ = std::move(impl);
-    return kernel;
+    const KernelRequest request(program, options);
+    driver::CompiledOperator op = driver::compile_operator(request.bound, request.target, request.options);
+    if (key.empty()) return Kernel::made(std::move(op), std::nullopt);
+    KernelTexts texts = texts_of(op);
+    try {
+      cache->keep(key, op, texts);
+    } catch (const UserError& e) {
+      op.built.notes.push_back(std::string("not kept in the cache: ") + e.what());
+    }
+    return Kernel::made(std::move(op), std::move(texts));
   });
 }
 
-std::vector<TensorInfo> Kernel::tensors() const {
-  std::vector<TensorInfo> infos;
-  for (const ir::Buffer* buffer : impl_->op.built.program->interface()) {
-    infos.push_back({buffer->name, buffer->role, buffer->dtype, ir::constant_shape(*buffer)});
-  }
-  return infos;
+Outcome<Kernel> Kernel::load(const std::string& path) {
+  return guarded([&] {
+    StoredKernel found = read_kernel(path, "");
+    return made(std::move(found.op), std::move(found.texts));
+  });
 }
+
+Outcome<Done> Kernel::save(const std::string& path) const {
+  return guarded([&] {
+    if (impl_->op.arch == to_string(TargetKind::Cuda))
+      throw UserError(ExitStatus::Unsupported,
+                      path + ": a kernel for a GPU is saved as an artifact (polyte op --artifact)");
+    write_kernel(path, impl_->op, impl_->texts ? *impl_->texts : texts_of(impl_->op), "");
+    return Done{};
+  });
+}
+
+Workers::Workers(int threads) : threads_(threads) {
+  if (threads < 1) return;  // prepare() says so
+  pool_ = std::make_shared<runtime::ThreadPool>(threads);
+  host_ = &pool_->host();
+}
+Workers::Workers(const polyte_host& host) : threads_(static_cast<int>(host.workers)), host_(&host) {}
+
+const std::vector<TensorInfo>& Kernel::tensors() const { return impl_->tensors; }
 
 const std::vector<std::string>& Kernel::notes() const { return impl_->op.built.notes; }
-Scheduling Kernel::scheduling() const { return scheduling_of(impl_->op.built); }
-std::string Kernel::script() const { return schedule::print(impl_->op.built.script); }
-std::string Kernel::directives() const {
-  return schedule::print(schedule::expand_to_directives(impl_->op.built.script, *impl_->op.built.state));
+Scheduling Kernel::scheduling() const {
+  return impl_->texts ? impl_->texts->scheduling : scheduling_of(impl_->op.built);
 }
-std::string Kernel::loops() const { return ir::print(impl_->op.built.kernel.program); }
+std::string Kernel::script() const {
+  return impl_->texts ? impl_->texts->script : schedule::print(impl_->op.built.script);
+}
+std::string Kernel::directives() const {
+  return impl_->texts ? impl_->texts->directives : texts_of(impl_->op).directives;
+}
+std::string Kernel::loops() const {
+  return impl_->texts ? impl_->texts->loops : ir::print(impl_->op.built.kernel.program);
+}
 
-Outcome<Execution> Kernel::prepare(const std::vector<Argument>& arguments, int threads) const {
+Execution Kernel::bind(const std::vector<Argument>& arguments, const Workers& workers) const {
+  auto impl = std::make_shared<Execution::Impl>(Execution::Impl{*this, {}, nullptr});
+  for (const TensorInfo& info : impl_->tensors) {
+    const Argument* argument = find_argument(arguments, info.name);
+    impl->has_memory = impl->has_memory && argument;
+    impl->tensors.push_back(runtime::Tensor::borrow(info.dtype, info.shape, argument ? argument->data : nullptr));
+  }
+  impl->runner = std::make_unique<driver::OperatorRunner>(impl_->load(), impl_->op, impl->tensors,
+                                                          driver::Workers{workers.pool_, workers.host_});
+  Execution execution;
+  execution.impl_ = std::move(impl);
+  return execution;
+}
+
+Outcome<Execution> Kernel::prepare(const std::vector<Argument>& arguments, const Workers& workers) const {
   return guarded([&] {
-    const std::vector<TensorInfo> infos = tensors();
-    check_arguments(infos, arguments, threads);
-    auto impl = std::make_shared<Execution::Impl>(Execution::Impl{*this, {}, nullptr});
-    for (const TensorInfo& info : infos) {
-      void* data = find_argument(arguments, info.name)->data;
-      impl->tensors.push_back(runtime::Tensor::borrow(info.dtype, info.shape, data));
-    }
-    impl->runner = std::make_unique<driver::OperatorRunner>(impl_->op, impl->tensors, threads);
-    Execution execution;
-    execution.impl_ = std::move(impl);
-    return execution;
+    check_arguments(impl_->tensors, arguments, workers.threads());
+    return bind(arguments, workers);
   });
 }
 
-Outcome<Done> Kernel::run(const std::vector<Argument>& arguments, int threads) const {
-  Outcome<Execution> execution = prepare(arguments, threads);
+Outcome<Execution> Kernel::prepare_calls(const std::vector<Argument>& constants, const Workers& workers) const {
+  return guarded([&] {
+    std::vector<TensorInfo> wanted;
+    std::ranges::copy_if(impl_->tensors, std::back_inserter(wanted),
+                         [](const TensorInfo& tensor) { return tensor.role == ir::Role::Const; });
+    check_arguments(wanted, constants, workers.threads());
+    return bind(constants, workers);
+  });
+}
+
+Outcome<Done> Kernel::run(const std::vector<Argument>& arguments, const Workers& workers) const {
+  Outcome<Execution> execution = prepare(arguments, workers);
   if (!execution) return execution.error();
   return execution->run();
 }
 
 Outcome<Done> Execution::run() noexcept {
   return guarded([&] {
+    if (!impl_->has_memory)
+      throw UserError(ExitStatus::Usage, "the execution was prepared for calls: run_on takes their memory");
     impl_->runner->run();
+    return Done{};
+  });
+}
+
+Outcome<Done> Execution::run_on(std::span<void* const> data) noexcept {
+  return guarded([&] {
+    check_addresses(impl_->kernel.tensors(), impl_->tensors, data);
+    impl_->runner->run_on(data);
     return Done{};
   });
 }

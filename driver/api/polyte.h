@@ -22,13 +22,39 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "support/kernel_abi.h"
 #include "support/result.h"
 
+namespace polyte::runtime {
+class ThreadPool;
+}
+
+namespace polyte::driver {
+struct CompiledOperator;
+}
+
 namespace polyte::api {
+
+struct KernelTexts;
+
+// Why a line of a script was not applied (docs/script-text.md).
+struct Refusal {
+  struct Counterexample {  // the smallest execution that shows the fault
+    std::string dependence, reference, scheduled, watch;
+    std::map<std::string, std::int64_t> sizes;
+  };
+  std::string kind;  // "illegal": the result would change; "unknown": not decided; "malformed", "stale"
+  std::string headline, directive;
+  int line = 0;  // of the script; 0: not of one line
+  std::vector<std::string> advice;
+  std::vector<std::pair<std::string, std::string>> details;
+  std::vector<Counterexample> counterexamples;
+};
 
 struct Failure {
   ExitStatus status = ExitStatus::Internal;  // as the command line would exit
   std::vector<std::string> messages;
+  std::optional<Refusal> refusal = {};  // where a script was refused
 };
 // Test it before use: `*outcome` of a failure is a programming error.
 template <class T>
@@ -70,15 +96,22 @@ struct GpuChoice {
 
 struct CompileOptions {
   Scheduler scheduler = Scheduler::Poly;
-  std::string script{};           // Script text (docs/script-text.md): a schedule of your own; empty: the scheduler's
+  std::string script{};  // Script text (docs/script-text.md): a schedule of your own; empty: the scheduler's
+  std::map<std::string, std::string> params{};  // of the script: values for what it leaves open, or in place of its own
   std::string templates{};        // a folder of your own for Scheduler::Template (docs/templates.md); empty: ours
   Sizes sizes{};                  // the Program's open sizes
   std::string target = "native";  // or as --target names one; the kernel runs in this process
   GpuChoice gpu{};
+  int threads = 0;           // that schedules are made for; 0: as many as processors
   bool strict = false;       // what was not done as asked is a failure
   bool exact = false;        // refuse schedules that change the order of floating-point operations
   bool second_judge = true;  // what is proved is executed at small sizes too (docs/second-judge.md)
+  // A folder where compiled kernels are kept between processes, or kDefaultCache; empty: none. Not for a GPU, nor with
+  // `templates`.
+  std::string cache{};
 };
+// $POLYTE_CACHE, where it is set ("off": no cache), else $XDG_CACHE_HOME/polyte, else ~/.cache/polyte.
+inline constexpr const char* kDefaultCache = "default";
 
 // Memory of the caller for one tensor, row-major. T may be const for tensors that are only read.
 struct Argument {
@@ -116,11 +149,29 @@ struct TensorInfo {
   std::vector<std::int64_t> shape;
 };
 
+// Who runs the iterations of a kernel's parallel loops. Executions that are given one object share its threads.
+class Workers {
+ public:
+  Workers(int threads = 1);  // NOLINT: implicit by design, prepare(arguments, 2)
+  // The caller's own threads (support/kernel_abi.h): `workers` and `parallel_for`. It must outlive the executions.
+  explicit Workers(const polyte_host& host);
+  int threads() const { return threads_; }
+
+ private:
+  friend class Kernel;
+  int threads_ = 1;
+  const polyte_host* host_ = nullptr;
+  std::shared_ptr<runtime::ThreadPool> pool_;
+};
+
 // A kernel bound to arguments and threads. The memory must outlive it; Const tensors are packed when it is made, so
 // their contents must be there by then. `run` is for one thread at a time and allocates nothing.
 class Execution {
  public:
   Outcome<Done> run() noexcept;
+  // On other memory of the same sizes: an address for each of Kernel::tensors(), in that order. Null, misaligned and
+  // overlapping ones are refused as by `prepare`. Const tensors stay as they were packed.
+  Outcome<Done> run_on(std::span<void* const> data) noexcept;
 
  private:
   friend class Kernel;
@@ -141,25 +192,49 @@ struct Scheduling {
 
 class Kernel {
  public:
-  std::vector<TensorInfo> tensors() const;        // the interface, in the Program's order
-  const std::vector<std::string>& notes() const;  // declines, fallbacks, what is not as asked
-  Scheduling scheduling() const;                  // whose schedule it has, and why it was declined if it was
-  std::string script() const;                     // the schedule; give it back as CompileOptions::script
-  std::string directives() const;                 // the same, one step a line, with who chose it
-  std::string loops() const;                      // the loops that it led to
+  const std::vector<TensorInfo>& tensors() const;  // the interface, in the Program's order
+  const std::vector<std::string>& notes() const;   // declines, fallbacks, what is not as asked
+  Scheduling scheduling() const;                   // whose schedule it has, and why it was declined if it was
+  std::string script() const;                      // the schedule; give it back as CompileOptions::script
+  std::string directives() const;                  // the same, one step a line, with who chose it
+  std::string loops() const;                       // the loops that it led to
 
-  // Arguments by name, in any order. All missing, unknown, mistyped and missized ones are listed.
-  Outcome<Execution> prepare(const std::vector<Argument>& arguments, int threads = 1) const;
-  Outcome<Done> run(const std::vector<Argument>& arguments, int threads = 1) const;  // prepare, then once
+  // Arguments by name, in any order. All missing, unknown, mistyped and missized ones are listed. The first one maps
+  // the kernel's code, which stays as long as the kernel or an execution.
+  Outcome<Execution> prepare(const std::vector<Argument>& arguments, const Workers& workers = {}) const;
+  // For run_on alone: the Const tensors, by name in any order.
+  Outcome<Execution> prepare_calls(const std::vector<Argument>& constants, const Workers& workers = {}) const;
+  Outcome<Done> run(const std::vector<Argument>& arguments, const Workers& workers = {}) const;  // prepare, then once
+
+  // As a file that runs without the compiler's work: machine code, so load what you trust. Not for a GPU's.
+  Outcome<Done> save(const std::string& path) const;
+  static Outcome<Kernel> load(const std::string& path);  // Artifact where it is damaged or no such file
 
  private:
   friend Outcome<Kernel> compile(const Program& program, const CompileOptions& options);
   Kernel() = default;
+  static Kernel made(driver::CompiledOperator op, std::optional<KernelTexts> texts);
+  Execution bind(const std::vector<Argument>& arguments, const Workers& workers) const;
   struct Impl;
-  std::shared_ptr<const Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 Outcome<Kernel> compile(const Program& program, const CompileOptions& options = {});
+
+// ---- a schedule by itself
+
+struct CheckedScript {
+  std::string script;                 // as it prints
+  std::string nest;                   // the loops that it leads to, in one line
+  std::vector<std::string> notes;     // what a line did not do although it says so
+  std::vector<std::string> rounding;  // what changes in the order of floating-point operations; empty: nothing
+};
+
+// Whether `options.script` is legal for the Program. Sizes that are not given stay open: it is proved for all of them.
+// A refused script is a Failure with a Refusal.
+Outcome<CheckedScript> check(const Program& program, const CompileOptions& options);
+// The script that `options.scheduler` writes, proved; Failure where it declines.
+Outcome<CheckedScript> write_script(const Program& program, const CompileOptions& options);
 
 // ---- a network
 

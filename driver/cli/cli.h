@@ -35,6 +35,7 @@ void add_keygen(const Verb& app);
 void add_sign(const Verb& app);
 void add_opt(const Verb& app);
 void add_templates(const Verb& app);
+void add_cache(const Verb& app);
 void add_complete(const Verb& app);
 void add_deps(const Verb& app);
 void add_prove(const Verb& app);

@@ -48,7 +48,7 @@ std::vector<double> directive_times(const ProofCost& cost) {
   return times;
 }
 
-nlohmann::ordered_json to_json(const ProofCost& cost) {
+nlohmann::ordered_json cost_json(const ProofCost& cost) {
   nlohmann::ordered_json json{
       {"program", cost.program}, {"scheduler", cost.scheduler}, {"final_ms", cost.final_milliseconds}};
   const bool is_declined = !cost.declined.empty();
@@ -102,7 +102,7 @@ void print_proof_costs(const std::vector<ProofCost>& costs, bool json) {
     const std::vector<double> times = directive_times(cost);
     all.insert(all.end(), times.begin(), times.end());
     finals.push_back(cost.final_milliseconds);
-    rows.push_back(to_json(cost));
+    rows.push_back(cost_json(cost));
     if (!json)
       std::printf("%-32s %-10s %10zu %10.2f %10.2f %10.2f\n", cost.program.c_str(), cost.scheduler.c_str(),
                   times.size(), median(times), largest(times), cost.final_milliseconds);

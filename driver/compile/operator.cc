@@ -53,12 +53,25 @@ CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, co
   return op;
 }
 
-OperatorRunner::OperatorRunner(const CompiledOperator& op, std::span<runtime::Tensor> tensors, int threads)
+LoadedOperator::LoadedOperator(const CompiledOperator& op)
     : library_(to_bytes(checked_library(op)), op.built.kernel.program.name),
-      pool_(threads),
-      kernel_(library_.kernel(op.built.kernel.program.name)),
+      kernel_(library_.kernel(op.built.kernel.program.name)) {}
+
+Workers Workers::of_threads(int threads) {
+  Workers workers{std::make_shared<runtime::ThreadPool>(threads)};
+  workers.host = &workers.pool->host();
+  return workers;
+}
+
+OperatorRunner::OperatorRunner(const CompiledOperator& op, std::span<runtime::Tensor> tensors, int threads)
+    : OperatorRunner(std::make_shared<const LoadedOperator>(op), op, tensors, Workers::of_threads(threads)) {}
+
+OperatorRunner::OperatorRunner(std::shared_ptr<const LoadedOperator> loaded, const CompiledOperator& op,
+                               std::span<runtime::Tensor> tensors, Workers workers)
+    : loaded_(std::move(loaded)),
+      workers_(std::move(workers)),
       packed_(pack_constants(op.built, tensors)),
-      scratch_(DType::U8, {op.scratch.total_bytes(threads)}),
+      scratch_(DType::U8, {op.scratch.total_bytes(static_cast<int>(workers_.host->workers))}),
       program_(op.built.program),
       emulated_(op.emulated) {
   POLYTE_CHECK(tensors.size() == op.built.program->interface().size(), "one tensor an interface buffer");
@@ -68,26 +81,27 @@ OperatorRunner::OperatorRunner(const CompiledOperator& op, std::span<runtime::Te
       bytes_.push_back(static_cast<std::int64_t>(tensor.raw().size()));
     }
   }
+  others_ = buffers_;
 }
 
 // What the emulator finds in code whose script was proved is a fault of Polyte.
-int OperatorRunner::run_emulated() {
+int OperatorRunner::run_emulated(const std::vector<const void*>& buffers) {
   using Defined = runtime::Emulator::Defined;
   runtime::Emulator emulator(emulation_);
   const std::vector<const ir::Buffer*> interface = program_->interface();
-  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
     const bool is_out = i < interface.size() && interface[i]->role == ir::Role::Out;
     const std::string name = i < interface.size() ? interface[i]->name : "a packed constant";
-    emulator.add_memory(name, const_cast<void*>(buffers_[i]), bytes_[i],  // NOLINT: the device has no const
+    emulator.add_memory(name, const_cast<void*>(buffers[i]), bytes_[i],  // NOLINT: the device has no const
                         is_out ? Defined::No : Defined::Yes);
   }
   emulator.add_memory("the workspace", scratch_.data(), static_cast<std::int64_t>(scratch_.raw().size()), Defined::No);
   const polyte_host host = emulator.host();
-  const int code = kernel_(buffers_.data(), scratch_.data(), &host);
+  const int code = loaded_->kernel()(buffers.data(), scratch_.data(), &host);
   counts_ = emulator.counts();
   for (std::size_t i = 0; i < interface.size(); ++i)
     if (code == 0 && (interface[i]->role == ir::Role::Out || interface[i]->role == ir::Role::InOut))
-      emulator.expect_no_undefined_copy(buffers_[i]);
+      emulator.expect_no_undefined_copy(buffers[i]);
   if (!emulator.faults().empty()) {
     std::string text = "the emulator found a fault in the code of '" + program_->name + "'";
     for (const std::string& fault : emulator.faults()) text += "\n  " + fault;
@@ -96,8 +110,17 @@ int OperatorRunner::run_emulated() {
   return code != 0 ? code : emulator.status();
 }
 
-void OperatorRunner::run() {
-  const int code = emulated_ ? run_emulated() : kernel_(buffers_.data(), scratch_.data(), &pool_.host());
+void OperatorRunner::run() { run(buffers_); }
+
+void OperatorRunner::run_on(std::span<void* const> data) {
+  POLYTE_CHECK(data.size() + packed_.size() == others_.size(), "one address a tensor");
+  std::ranges::copy(data, others_.begin());
+  run(others_);
+}
+
+void OperatorRunner::run(const std::vector<const void*>& buffers) {
+  const int code =
+      emulated_ ? run_emulated(buffers) : loaded_->kernel()(buffers.data(), scratch_.data(), workers_.host);
   if (code == POLYTE_OUT_OF_BOUNDS)
     throw UserError(ExitStatus::InvalidInput,
                     "a subscript read at run time is outside its dimension; polyte interpret says which");

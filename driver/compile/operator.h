@@ -32,30 +32,54 @@ struct CompiledOperator {
 CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, const codegen::Target& target,
                                   const KernelOptions& options);
 
+// The code of a compiled operator in this process: mapped once, for any number of runners.
+class LoadedOperator {
+ public:
+  // UserError(Artifact) where this processor lacks what the kernel was compiled for, UserError(Device) for a GPU's.
+  explicit LoadedOperator(const CompiledOperator& op);
+  polyte_kernel kernel() const { return kernel_; }
+
+ private:
+  runtime::SharedLibrary library_;
+  polyte_kernel kernel_;
+};
+
+// Who runs the iterations of parallel loops: threads of ours, which runners may share, or the caller's own.
+struct Workers {
+  std::shared_ptr<runtime::ThreadPool> pool;
+  const polyte_host* host = nullptr;  // the pool's, or the caller's; outlives the runners
+
+  static Workers of_threads(int threads);
+};
+
 // Binds a compiled operator to tensors; they must outlive it. Const buffers are packed at construction. `run` is for
 // one thread at a time and, but for the emulator, never allocates.
 class OperatorRunner {
  public:
-  // UserError(Artifact) where this processor lacks what the kernel was compiled for, UserError(Device) for a GPU's.
   OperatorRunner(const CompiledOperator& op, std::span<runtime::Tensor> tensors, int threads);
+  OperatorRunner(std::shared_ptr<const LoadedOperator> loaded, const CompiledOperator& op,
+                 std::span<runtime::Tensor> tensors, Workers workers);
   void run();  // UserError if the kernel reports a failure, InternalError with what the emulator has found
+  // The same on other memory of the same sizes, one address a tensor. Of a constant only what is packed stays as it is.
+  void run_on(std::span<void* const> data);
   void set_emulation(const runtime::EmulatorOptions& options) { emulation_ = options; }
   const std::vector<runtime::LaunchCounts>& launch_counts() const { return counts_; }  // of the last emulated run
 
  private:
-  runtime::SharedLibrary library_;
-  runtime::ThreadPool pool_;
-  polyte_kernel kernel_;
+  std::shared_ptr<const LoadedOperator> loaded_;
+  Workers workers_;
   std::vector<runtime::Tensor> packed_;
   runtime::Tensor scratch_;
   std::vector<const void*> buffers_;
+  std::vector<const void*> others_;  // those of run_on
   std::vector<std::int64_t> bytes_;  // of each of them
   std::shared_ptr<const ir::Program> program_;
   bool emulated_;
   runtime::EmulatorOptions emulation_;
   std::vector<runtime::LaunchCounts> counts_;
 
-  int run_emulated();
+  void run(const std::vector<const void*>& buffers);
+  int run_emulated(const std::vector<const void*>& buffers);
 };
 
 // Interface tensors of a Program whose sizes are bound: inputs filled, outputs zeroed.

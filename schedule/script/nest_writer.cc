@@ -124,9 +124,7 @@ class NestWriter {
   void write(const PlannedRename& rename) { add(Rename{{rename.statement, rename.loop}, rename.name}, rename.by); }
 
   void write(const PlannedCut& cut) { add(Cut{cut.loop, {ir::to_string(cut.at)}, {cut.below, cut.rest}}, cut.by); }
-  void write(const PlannedTail& tail) {
-    add(SetTail{tail.loop, tail.is_rounded ? Tail::Round : Tail::Cut}, tail.by);
-  }
+  void write(const PlannedTail& tail) { add(SetTail{tail.loop, tail.is_rounded ? Tail::Round : Tail::Cut}, tail.by); }
   void write(const PlannedReorder& reorder) { add(Reorder{reorder.statement, reorder.loops}, reorder.by); }
   void write(const PlannedPad& pad) { add(Pad{pad.tensor, pad.dimension, {std::to_string(pad.multiple)}}, pad.by); }
   void write(const PlannedSwizzle& swizzle) {

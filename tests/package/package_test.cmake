@@ -31,6 +31,20 @@ must("" ${CMAKE_COMMAND} --install "${BUILD}" --prefix "${scratch}/all")
 build_example(one_operator "${scratch}/all")
 must("y\\[0, 0\\] = 13.*schedule .*/poly for" "${scratch}/one_operator/one_operator")
 
+# The same from C, through the shared library alone.
+build_example(one_operator_c "${scratch}/all")
+must("C\\[1, 0\\] = 12, by poly" "${scratch}/one_operator_c/one_operator_c")
+must("" ldd "${scratch}/one_operator_c/one_operator_c")
+if(printed MATCHES "LLVM")
+  message(FATAL_ERROR "a program with the C API is linked with LLVM:\n${printed}")
+endif()
+file(GLOB_RECURSE shared "${scratch}/all/libpolyte_compiler.so")
+must("" ${CMAKE_NM} -D --defined-only "${shared}")
+string(REGEX MATCHALL " T [^\n]+" exported "${printed}")
+if(NOT exported STREQUAL " T polyte_compiler_get_api")
+  message(FATAL_ERROR "${shared} exports${exported}, expected polyte_compiler_get_api alone")
+endif()
+
 # With the notices of all that is in it.
 file(READ "${scratch}/all/share/doc/polyte/THIRD-PARTY-NOTICES" notices)
 foreach(software "LLVM" "isl" "GNU MP|gmp" "protobuf" "Boost" "xxhash|xxHash" "libsodium|sodium" "zlib" "nlohmann" "CLI11|cli11")

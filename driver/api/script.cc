@@ -1,0 +1,72 @@
+// A schedule by itself: proved, or written by a scheduler, without machine code.
+#include "driver/api/arms.h"
+#include "driver/api/guard.h"
+#include "schedule/proof/rounding.h"
+#include "schedule/state/tree.h"
+
+namespace polyte::api {
+namespace {
+
+std::string kind_of(schedule::RefusalKind kind) {
+  switch (kind) {
+    case schedule::RefusalKind::Malformed:
+      return "malformed";
+    case schedule::RefusalKind::Stale:
+      return "stale";
+    case schedule::RefusalKind::Illegal:
+      return "illegal";
+    case schedule::RefusalKind::Unknown:
+    case schedule::RefusalKind::Conservative:
+      return "unknown";
+  }
+  POLYTE_CHECK(false, "a kind of refusal without a name");
+}
+
+Failure to_failure(const schedule::Refusal& refusal) {
+  Refusal result{.kind = kind_of(refusal.kind),
+                 .headline = refusal.headline,
+                 .directive = refusal.directive,
+                 .line = refusal.line,
+                 .advice = refusal.advice,
+                 .details = refusal.details,
+                 .counterexamples = {}};
+  for (const schedule::Counterexample& c : refusal.counterexamples)
+    result.counterexamples.push_back({c.dependence, c.reference, c.scheduled, c.watch, c.sizes});
+  return {schedule::exit_status(refusal.kind), {schedule::to_string(refusal, "script", "")}, std::move(result)};
+}
+
+CheckedScript checked(const schedule::Script& script, const schedule::State& state, std::vector<std::string> notes) {
+  schedule::Prover prover(state.reference);
+  return {schedule::print(script), state.tree ? schedule::print_nest(state.tree) : "", std::move(notes),
+          schedule::rounding_notes(state, prover)};
+}
+
+}  // namespace
+
+Outcome<CheckedScript> check(const Program& program, const CompileOptions& options) {
+  std::optional<schedule::Refusal> refused;
+  Outcome<CheckedScript> outcome = guarded([&] {
+    const codegen::Target target = target_of(options);
+    const schedule::Script script = script_of(options);
+    std::vector<std::string> notes;
+    schedule::ReplayOptions replay{.on_applied = {}, .notes = &notes};
+    const auto state =
+        schedule::replay(bind_sizes(program, options.sizes, Unbound::Open), script, target.machine, replay);
+    if (state) return checked(script, *state, std::move(notes));
+    refused = state.error();
+    return CheckedScript{};
+  });
+  if (refused) return to_failure(*refused);
+  return outcome;
+}
+
+Outcome<CheckedScript> write_script(const Program& program, const CompileOptions& options) {
+  return guarded([&] {
+    KernelRequest request(program, options);
+    request.options.strict = true;
+    const driver::BuiltKernel built = driver::build_kernel(request.bound, request.target.machine, request.options);
+    return checked(built.script, *built.state, built.notes);
+  });
+}
+
+}  // namespace polyte::api

@@ -1,0 +1,262 @@
+#include "python/core/kernel.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+
+#include "python/core/error.h"
+#include "runtime/tensor.h"
+
+namespace nb = nanobind;
+
+namespace polyte::python {
+namespace {
+
+using ir::Role;
+
+bool is_written(const api::TensorInfo& tensor) { return tensor.role == Role::Out || tensor.role == Role::InOut; }
+
+api::Argument argument_of(const api::TensorInfo& tensor, const Array& array) {
+  return {tensor.name, tensor.dtype, array.data(), static_cast<std::size_t>(runtime::count_elements(tensor.shape)),
+          array.is_writable()};
+}
+
+// What is wrong with an array for a tensor, added to `problems`.
+void check(const api::TensorInfo& tensor, const Array& array, std::vector<std::string>& problems) {
+  const auto complain = [&](const std::string& what) { problems.push_back("argument '" + tensor.name + "' " + what); };
+  if (!fits(array.dtype(), tensor.dtype))
+    complain("is " + name_of(array.dtype()) + ", expected " + name_of(tensor.dtype));
+  if (!std::ranges::equal(array.shape(), tensor.shape))
+    complain("has shape " + runtime::to_string(array.shape()) + ", expected " + runtime::to_string(tensor.shape));
+  if (is_written(tensor) && !array.is_writable()) complain("is written, and read-only");
+}
+
+// Executions with as many threads share them. Under the GIL.
+const api::Workers& workers_of(int threads) {
+  static auto* const kWorkers = new std::map<int, api::Workers>();  // threads are not joined when Python ends
+  return kWorkers->try_emplace(threads, threads).first->second;
+}
+
+}  // namespace
+
+CallableKernel::CallableKernel(api::Kernel kernel, int threads) : kernel_(std::move(kernel)), threads_(threads) {
+  bound_.resize(tensors().size());
+  has_loose_constants_ =
+      std::ranges::any_of(tensors(), [](const api::TensorInfo& tensor) { return tensor.role == Role::Const; });
+}
+
+// One call: what was given, tensor by tensor.
+struct CallableKernel::Call {
+  const CallableKernel& self;
+  std::vector<nb::handle> given;                 // one a tensor; null: nothing
+  std::vector<std::string> misplaced, problems;  // names and counts; types, shapes and memory
+  std::vector<std::shared_ptr<Array>> arrays;
+  std::vector<nb::object> results;
+
+  explicit Call(const CallableKernel& kernel) : self(kernel), given(kernel.tensors().size()), arrays(kernel.bound_) {}
+
+  const api::TensorInfo& tensor(std::size_t i) const { return self.tensors()[i]; }
+  bool is_input(std::size_t i) const { return tensor(i).role != Role::Out && !self.bound_[i]; }
+
+  void take_positional(const nb::args& args) {
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < given.size() && next < args.size(); ++i)
+      if (is_input(i)) given[i] = args[next++];
+    if (next == args.size()) return;
+    misplaced.push_back(std::to_string(args.size()) + " positional arguments, expected at most " +
+                        std::to_string(next));
+  }
+
+  void take_named(const nb::kwargs& named) {
+    for (const auto [key, value] : named) {
+      const auto name = nb::cast<std::string>(key);
+      if (name == "out") {
+        take_out(value);
+        continue;
+      }
+      const auto found = std::ranges::find(self.tensors(), name, &api::TensorInfo::name);
+      const auto i = static_cast<std::size_t>(found - self.tensors().begin());
+      if (found == self.tensors().end()) {
+        misplaced.push_back("there is no tensor '" + name + "'");
+      } else if (given[i].is_valid() || self.bound_[i]) {
+        misplaced.push_back("argument '" + name + "' is given twice");
+      } else {
+        given[i] = value;
+      }
+    }
+  }
+
+  void take_out(nb::handle out) {
+    std::vector<nb::handle> outs;
+    if (nb::isinstance<nb::tuple>(out) || nb::isinstance<nb::list>(out)) {
+      for (nb::handle each : nb::borrow<nb::sequence>(out)) outs.push_back(each);
+    } else if (!out.is_none()) {
+      outs.push_back(out);
+    }
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < given.size() && next < outs.size(); ++i)
+      if (tensor(i).role == Role::Out && !given[i].is_valid()) given[i] = outs[next++];
+    if (next < outs.size())
+      misplaced.push_back("out has " + std::to_string(outs.size()) + " arrays, expected at most " +
+                          std::to_string(next));
+  }
+
+  void make_arrays() {
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (self.bound_[i]) continue;
+      if (!given[i].is_valid() && is_input(i)) {
+        misplaced.push_back("argument '" + tensor(i).name + "' is missing");
+        continue;
+      }
+      try {
+        nb::object made;
+        if (!given[i].is_valid()) made = empty_array(tensor(i).dtype, tensor(i).shape);
+        const nb::handle object = made.is_valid() ? made : given[i];
+        arrays[i] = std::make_shared<Array>(object, tensor(i).name);
+        if (given[i].is_valid()) check(tensor(i), *arrays[i], problems);
+        if (tensor(i).role == Role::Out) results.push_back(nb::borrow(object));
+      } catch (const ProblemError& e) {
+        problems.emplace_back(e.what());
+      }
+    }
+  }
+
+  // Wrong names and numbers of arguments are Python's TypeError.
+  void raise_problems() const {
+    if (!misplaced.empty()) {
+      const nb::object made = nb::module_::import_("polyte.errors").attr("ArgumentError")(misplaced);
+      PyErr_SetObject(made.type().ptr(), made.ptr());
+      throw nb::python_error();
+    }
+    if (!problems.empty()) raise(ExitStatus::InvalidInput, problems);
+  }
+
+  nb::object result() const {
+    if (results.empty()) return nb::none();
+    if (results.size() == 1) return results.front();
+    nb::list all;
+    for (const nb::object& each : results) all.append(each);
+    return nb::tuple(all);
+  }
+};
+
+nb::object CallableKernel::operator()(nb::args args, nb::kwargs named) {
+  Call call(*this);
+  call.take_positional(args);
+  call.take_named(named);
+  call.make_arrays();
+  call.raise_problems();
+  run(call.arrays);
+  return call.result();
+}
+
+std::vector<api::Argument> CallableKernel::bound_arguments() const {
+  std::vector<api::Argument> arguments;
+  for (std::size_t i = 0; i < bound_.size(); ++i)
+    if (bound_[i]) arguments.push_back(argument_of(tensors()[i], *bound_[i]));
+  return arguments;
+}
+
+void CallableKernel::run(const std::vector<std::shared_ptr<Array>>& arrays) {
+  const api::Workers& workers = workers_of(threads_);
+  if (has_loose_constants_) {
+    std::vector<api::Argument> arguments;
+    for (std::size_t i = 0; i < arrays.size(); ++i) arguments.push_back(argument_of(tensors()[i], *arrays[i]));
+    value_of(without_gil([&] { return kernel_.run(arguments, workers); }));
+    return;
+  }
+  const auto lease = executions_.take(
+      [&] { return std::make_unique<api::Execution>(value_of(kernel_.prepare_calls(bound_arguments(), workers))); });
+  std::array<void*, 64> few;
+  std::vector<void*> many(arrays.size() > few.size() ? arrays.size() : 0);
+  const std::span<void*> data = many.empty() ? std::span(few).first(arrays.size()) : std::span(many);
+  for (std::size_t i = 0; i < arrays.size(); ++i) data[i] = arrays[i]->data();
+  value_of(without_gil([&] { return lease->run_on(data); }));
+}
+
+std::string CallableKernel::description() const {
+  std::string text;
+  for (const api::TensorInfo& tensor : tensors())
+    text += (text.empty() ? "" : ", ") + tensor.name + ": " + name_of(tensor.dtype) + runtime::to_string(tensor.shape);
+  return "<polyte.Kernel (" + text + ") by " + kernel_.scheduling().used + ">";
+}
+
+std::unique_ptr<CallableKernel> CallableKernel::bind(const nb::kwargs& constants) const {
+  auto bound = std::make_unique<CallableKernel>(kernel_, threads_);
+  bound->bound_ = bound_;
+  std::vector<std::string> problems;
+  for (const auto [key, value] : constants) {
+    const auto name = nb::cast<std::string>(key);
+    const auto found = std::ranges::find(tensors(), name, &api::TensorInfo::name);
+    if (found == tensors().end() || found->role != Role::Const) {
+      problems.push_back("there is no constant '" + name + "'");
+      continue;
+    }
+    auto array = std::make_shared<Array>(value, name);
+    check(*found, *array, problems);
+    bound->bound_[static_cast<std::size_t>(found - tensors().begin())] = std::move(array);
+  }
+  if (!problems.empty()) raise(ExitStatus::InvalidInput, problems);
+  bound->has_loose_constants_ = false;
+  for (std::size_t i = 0; i < bound->bound_.size(); ++i)
+    if (tensors()[i].role == Role::Const && !bound->bound_[i]) bound->has_loose_constants_ = true;
+  return bound;
+}
+
+void bind_kernels(nb::module_& module) {
+  nb::class_<api::TensorInfo>(module, "TensorInfo", "A tensor of a kernel: its name, role, dtype and shape.")
+      .def_ro("name", &api::TensorInfo::name)
+      .def_prop_ro("role", [](const api::TensorInfo& t) { return ir::to_string(t.role); })
+      .def_prop_ro("dtype", [](const api::TensorInfo& t) { return name_of(t.dtype); })
+      .def_prop_ro("shape", [](const api::TensorInfo& t) { return nb::tuple(nb::cast(t.shape)); });
+  // In C++ whole: a class of Python's around it would double what a call costs.
+  nb::class_<CallableKernel>(module, "Kernel", R"(A Program compiled for its sizes.
+
+kernel(x, w): arrays in the order of the Program's tensors that are read, or by name; outputs are new numpy arrays, or
+those of out= (one, or a tuple). Arrays are whatever has the buffer protocol or DLPack, dense, of the tensor's type and
+shape, and are not copied; 16-bit floats are taken as float16, or as uint16 with their bits. Calls may come from several
+threads; the GIL is released meanwhile. Raises ArgumentError (a TypeError), InvalidInput (a ValueError), with all
+problems.)")
+      .def("__call__", &CallableKernel::operator())
+      .def(
+          "save",
+          [](const CallableKernel& k, nb::handle path) {
+            const auto file = nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(path));
+            value_of(without_gil([&] { return k.kernel().save(file); }));
+          },
+          "As a file, for polyte.load: machine code, so load what you trust.")
+      .def("bind", &CallableKernel::bind,
+           "The kernel with these const tensors packed for good: they are no arguments of its calls any more. What a "
+           "schedule lays out anew is packed here once, and at every call where it is not bound.")
+      .def_prop_ro(
+          "tensors", [](const CallableKernel& k) { return nb::tuple(nb::cast(k.kernel().tensors())); },
+          "Of each: name, role, dtype, shape; in the Program's order.")
+      .def_prop_ro(
+          "notes", [](const CallableKernel& k) { return nb::tuple(nb::cast(k.kernel().notes())); },
+          "What was not done as asked.")
+      .def_prop_ro(
+          "script", [](const CallableKernel& k) { return k.kernel().script(); }, "The schedule, as Script text.")
+      .def_prop_ro(
+          "directives", [](const CallableKernel& k) { return k.kernel().directives(); },
+          "The schedule, one step a line, with who chose it.")
+      .def_prop_ro(
+          "loops", [](const CallableKernel& k) { return k.kernel().loops(); }, "The loops that it led to.")
+      .def_prop_ro("threads", &CallableKernel::threads)
+      .def_prop_ro(
+          "scheduler", [](const CallableKernel& k) { return k.kernel().scheduling().used; },
+          "Whose schedule it has: what was asked for or, where that declined, 'naive'.")
+      .def_prop_ro(
+          "declined",
+          [](const CallableKernel& k) -> nb::object {
+            const auto declined = k.kernel().scheduling().declined;
+            if (!declined) return nb::none();
+            return nb::make_tuple(declined->reason, declined->where);
+          },
+          "Why it has not the schedule that was asked for: (reason, where), or None.")
+      .def("__repr__", &CallableKernel::description);
+}
+
+}  // namespace polyte::python

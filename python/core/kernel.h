@@ -1,0 +1,46 @@
+// A compiled kernel as Python calls it.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driver/api/polyte.h"
+#include "python/core/array.h"
+#include "runtime/idle_pool.h"
+
+namespace polyte::python {
+
+// Calls may come from several threads at once: each takes an execution of its own, kept for the next one. The GIL is
+// released while the kernel runs, and held otherwise.
+class CallableKernel {
+ public:
+  CallableKernel(api::Kernel kernel, int threads);
+
+  // Arrays in the order of the tensors that are read, or by name; `out`: those that are written, else they are new.
+  nanobind::object operator()(nanobind::args args, nanobind::kwargs named);
+  // The same kernel with these constants packed for good: they are no arguments any more.
+  std::unique_ptr<CallableKernel> bind(const nanobind::kwargs& constants) const;
+  const api::Kernel& kernel() const { return kernel_; }
+  int threads() const { return threads_; }
+  std::string description() const;
+
+ private:
+  api::Kernel kernel_;
+  int threads_;
+  std::vector<std::shared_ptr<Array>> bound_;  // one a tensor; null: an argument
+  bool has_loose_constants_ = false;           // they are packed at every call
+  runtime::IdlePool<api::Execution> executions_;
+
+  struct Call;
+  const std::vector<api::TensorInfo>& tensors() const { return kernel_.tensors(); }
+  std::vector<api::Argument> bound_arguments() const;
+  void run(const std::vector<std::shared_ptr<Array>>& arrays);
+};
+
+void bind_kernels(nanobind::module_& module);
+
+}  // namespace polyte::python

@@ -1,0 +1,25 @@
+"""Polyte: tensor programs, two schedulers and one schedule language, to machine code.
+
+    import numpy as np
+    import polyte
+
+    matmul = polyte.op("C[m,n] = sum[k] A[m,k]*B[k,n]")
+    kernel = matmul.compile(m=256, n=256, k=256)
+    C = kernel(np.ones((256, 256), np.float32), np.ones((256, 256), np.float32))
+
+A schedule is an object whose methods are the directives of the language, each proved as it is said:
+
+    s = matmul.script().split("m", 8).split("n", 16).reorder("m.o", "n.o", "m.i", "n.i", statement="C.update")
+
+Nothing is printed and no global state is changed. Errors are in polyte.errors.
+"""
+from . import errors
+from .errors import Error, Refused
+from ._core import Kernel
+from .network import Network, Session, compile_onnx
+from .program import Program, load, op, program
+from .script import Script
+
+__all__ = ["Error", "Kernel", "Network", "Program", "Refused", "Script", "Session", "compile_onnx", "errors", "load", "op",
+           "program"]
+__version__ = "0.1.0"

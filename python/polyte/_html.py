@@ -1,0 +1,32 @@
+"""How things look in a notebook. Plain HTML with inline style; every text is escaped."""
+from html import escape
+
+_BOX = "font-family:monospace;white-space:pre-wrap;line-height:1.35;padding:.5em;border-left:3px solid"
+
+
+def listing(text, colour="#4a6fa5"):
+    return f'<div style="{_BOX} {colour}">{escape(text)}</div>'
+
+
+def script_html(script):
+    parts = [f"<b>nest</b> <code>{escape(script.outline)}</code>", listing(script.text)]
+    parts += [f"<div>note: {escape(note)}</div>" for note in script.notes]
+    parts += [f"<div>rounding: {escape(note)}</div>" for note in script.rounding]
+    return "".join(parts)
+
+
+def refusal_html(error):
+    """The line, what is wrong, and the counterexample as a table."""
+    refusal = error.refusal
+    if not refusal:
+        return listing(str(error), "#b04a4a")
+    rows = [("line", refusal["directive"])] + list(refusal["details"])
+    for one in refusal["counterexamples"]:
+        sizes = ", ".join(f"{name} = {size}" for name, size in one["sizes"].items())
+        rows += [("dependence", one["dependence"]), ("reference", one["reference"]), ("scheduled", one["scheduled"]),
+                 ("smallest case", sizes)]
+    rows += [("would be legal", advice) for advice in refusal["advice"]]
+    cells = "".join(f'<tr><th style="text-align:left">{escape(label)}</th>'
+                    f'<td style="text-align:left"><code>{escape(text)}</code></td></tr>' for label, text in rows if text)
+    return (f'<div style="{_BOX} #b04a4a"><b>{escape(refusal["kind"])}</b>: {escape(refusal["headline"])}</div>'
+            f"<table>{cells}</table>")

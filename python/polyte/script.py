@@ -1,0 +1,203 @@
+"""How it is computed: a schedule whose methods are the directives of the language (docs/script-text.md)."""
+from . import _core, errors
+from ._options import parted
+
+
+def _listed(loops):
+    return loops if isinstance(loops, str) else ", ".join(loops)
+
+
+class Script:
+    """A schedule of one Program. Immutable: each method gives a new one, proved, or raises Refused.
+
+    Loops are named as in the language: "m", "m.o", "C.update:k.i". Sizes are numbers or texts over params ("2*L").
+    `text`: the script; `outline`: the loops that it leads to, in a line; `notes`: what a line did not do although it
+    says so; `rounding`: what changes in the order of floating-point operations.
+    """
+
+    def __init__(self, program, options, text, nest, notes, rounding):
+        self.program, self._options = program, options
+        self.text, self.outline, self.notes, self.rounding = text, nest, tuple(notes), tuple(rounding)
+
+    @classmethod
+    def checked(cls, program, options, text):
+        chosen = {name: value for name, value in options.items() if name != "scheduler"}
+        made = _core.check(program._core, {**chosen, "script": text})
+        kept = {name: value for name, value in chosen.items() if name != "params"}
+        return cls(program, kept, *made)
+
+    # ---- what it is
+
+    def __str__(self):
+        return self.text
+
+    def __repr__(self):
+        return f"<polyte.Script for {self.program.name}: {self.outline}>"
+
+    def __eq__(self, other):
+        return isinstance(other, Script) and (self.text, self.program.text) == (other.text, other.program.text)
+
+    def __hash__(self):
+        return hash((self.text, self.program.text))
+
+    def _repr_html_(self):
+        from ._html import script_html
+
+        return script_html(self)
+
+    def compile(self, **options):
+        """A Kernel by this schedule. Sizes that are not given here are those that the Script was made with."""
+        chosen, sizes = parted(self.program, {**self._options_without_sizes(), **self._options["sizes"], **options})
+        chosen.update(script=self.text, sizes=sizes)
+        chosen.pop("scheduler", None)
+        return _core.compile(self.program._core, chosen, chosen["threads"])
+
+    def _options_without_sizes(self):
+        return {name: value for name, value in self._options.items() if name != "sizes"}
+
+    # ---- edits
+
+    def add(self, line):
+        """One more line of the language, or several."""
+        return Script.checked(self.program, self._options, f"{self.text.rstrip()}\n{line}\n")
+
+    def set(self, **params):
+        """Other values for params and lets: `set(Mr=14)`; what the script leaves open is filled so."""
+        values = {name: str(value) for name, value in params.items()}
+        return Script.checked(self.program, {**self._options, "params": values}, self.text)
+
+    def without(self, *lines):
+        """Without these lines, by their text or by their number in `text`, the header being 1."""
+        have, wanted = self.text.splitlines(), set()
+        for line in lines:
+            found = [line] if isinstance(line, int) else [
+                i for i, each in enumerate(have, 1) if each.split("#:")[0].split() == line.split()]
+            if not found or not 2 <= found[0] <= len(have):
+                raise errors.UsageError(f"there is no line {line!r}: lines are 2 to {len(have)}")
+            wanted.update(found)
+        kept = [each for i, each in enumerate(have, 1) if i not in wanted]
+        return Script.checked(self.program, self._options, "\n".join(kept) + "\n")
+
+    # ---- loops
+
+    def split(self, loop, by=None, *, into=None, start=None, tail=None):
+        """loop becomes loop.o and loop.i, of `by` iterations, or of `into` tiles. tail: guard, mask, cut, round, shift."""
+        if (by is None) == (into is None):
+            raise errors.ArgumentError("split takes either `by` or `into`")
+        size = f"by {by}" if into is None else f"into {into}"
+        return self.add(f"split {loop} {size}" + (f" from {start}" if start is not None else "") +
+                        (f" tail {tail}" if tail else ""))
+
+    def tile(self, statement, loops, sizes):
+        return self.add(f"tile {statement} ({_listed(loops)}) by ({_listed(map(str, sizes))})")
+
+    def nest(self, path):
+        """Order, placement and kinds of a whole nest at once: "par m.o > { n > acc.init; k > n > acc.update }"."""
+        return self.add(f"nest {path}")
+
+    def reorder(self, *loops, statement):
+        return self.add(f"reorder {statement}: {' > '.join(loops)}")
+
+    def order(self, statement, *loops):
+        """The whole path of one statement, outermost first."""
+        return self.add(f"order {statement}: {' > '.join(loops)}")
+
+    def fuse(self, *loops, name, statement=None):
+        """Perfectly nested loops become one."""
+        return self.add(f"fuse {statement + ': ' if statement else ''}{', '.join(loops)} as {name}")
+
+    def merge(self, first, second, through):
+        return self.add(f"merge {first}, {second} through {through}")
+
+    def distribute(self, loop):
+        return self.add(f"distribute {loop}")
+
+    def rename(self, loop, name):
+        return self.add(f"rename {loop} as {name}")
+
+    def reverse(self, loop):
+        return self.add(f"reverse {loop}")
+
+    def skew(self, loop, by):
+        return self.add(f"skew {loop} by {by}")
+
+    def shift(self, statement, loop, by):
+        return self.add(f"shift {statement}: {loop} by {by}")
+
+    def interchange(self, outer, inner, *, statement=None):
+        return self.add(f"interchange {statement + ': ' if statement else ''}{outer}, {inner}")
+
+    def cut(self, loop, at):
+        return self.add(f"cut {loop} at {at}")
+
+    def peel(self, loop, which, count=1):
+        """which: "first" or "last"."""
+        return self.add(f"peel {loop} {which} {count}")
+
+    # ---- kinds
+
+    def parallel(self, loop):
+        return self.add(f"parallel {loop}")
+
+    def vectorize(self, loop):
+        return self.add(f"vectorize {loop}")
+
+    def unroll(self, loop, by=None):
+        return self.add(f"unroll {loop}" + (f" by {by}" if by is not None else ""))
+
+    def unroll_and_jam(self, loop, by):
+        return self.add(f"unroll_and_jam {loop} by {by}")
+
+    def bind(self, loops, kind):
+        """Of a GPU; kind: block, thread, warp or lane."""
+        return self.add(f"bind {_listed(loops)} to {kind}")
+
+    def tail(self, loop, how):
+        return self.add(f"tail {loop} {how}")
+
+    # ---- where and when
+
+    def compute_inline(self, tensor):
+        return self.add(f"compute_inline {tensor}")
+
+    def compute_at(self, tensor, loop, *, once_per=None):
+        return self.add(f"compute_at {tensor} at {loop}" + (f" once per {once_per}" if once_per else ""))
+
+    def reverse_compute_at(self, statement, loop):
+        return self.add(f"reverse_compute_at {statement} at {loop}")
+
+    def place(self, statement, when):
+        """when: "first k.o", "last k.o and first j"."""
+        return self.add(f"place {statement} when {when}")
+
+    def split_reduction(self, tensor, loop, by, name, how=""):
+        """Partial sums: the terms of `tensor` over `loop` in parts, added up in `name`. how: "", "blocks" or "tree"."""
+        return self.add(f"split_reduction {tensor}: {loop} by {by} as {name} {how}".rstrip())
+
+    # ---- storage
+
+    def stage(self, tensor, at=None, memory=None, *, layout=None, pad=None, copy=None, when_compile=False):
+        """Accesses below `at` go to a local copy in memory "register", "stack", "shared" or "heap"."""
+        parts = [f"stage {tensor}", f"at {at}" if at else "", f"in {memory}" if memory else "",
+                 f"layout {layout}" if layout else "", f"pad {pad}" if pad is not None else "",
+                 "when compile" if when_compile else "", f"copy {copy}" if copy else ""]
+        return self.add(" ".join(part for part in parts if part))
+
+    def pad(self, tensor, dimension, to):
+        return self.add(f"pad {tensor}: {dimension} to {to}")
+
+    def fold_storage(self, tensor, dimension, by):
+        return self.add(f"fold_storage {tensor}: {dimension} by {by}")
+
+    def pipeline(self, tensors, at, depth):
+        return self.add(f"pipeline {_listed(tensors)} at {at} depth {depth}")
+
+    def prefetch(self, tensor, at, distance, *, level=None, along=None):
+        return self.add(f"prefetch {tensor} at {at} distance {distance}" + (f" level {level}" if level else "") +
+                        (f" along {along}" if along else ""))
+
+    def tensorize(self, loop, instruction):
+        return self.add(f"tensorize {loop} with {instruction}")
+
+    def stream(self, tensor):
+        return self.add(f"stream {tensor}")
