@@ -1,29 +1,15 @@
 // A schedule by itself: proved, or written by a scheduler, without machine code.
 #include "driver/api/arms.h"
 #include "driver/api/guard.h"
+#include "driver/api/verdict.h"
 #include "schedule/proof/rounding.h"
 #include "schedule/state/tree.h"
 
 namespace polyte::api {
 namespace {
 
-std::string kind_of(schedule::RefusalKind kind) {
-  switch (kind) {
-    case schedule::RefusalKind::Malformed:
-      return "malformed";
-    case schedule::RefusalKind::Stale:
-      return "stale";
-    case schedule::RefusalKind::Illegal:
-      return "illegal";
-    case schedule::RefusalKind::Unknown:
-    case schedule::RefusalKind::Conservative:
-      return "unknown";
-  }
-  POLYTE_CHECK(false, "a kind of refusal without a name");
-}
-
 Failure to_failure(const schedule::Refusal& refusal) {
-  Refusal result{.kind = kind_of(refusal.kind),
+  Refusal result{.kind = verdict_of(refusal),
                  .headline = refusal.headline,
                  .directive = refusal.directive,
                  .line = refusal.line,

@@ -2,22 +2,11 @@
 
 #include <iostream>
 
+#include "driver/api/verdict.h"
+
 namespace polyte::cli {
 
-std::string verdict_of(const schedule::Refusal& refusal) {
-  switch (refusal.kind) {
-    case schedule::RefusalKind::Malformed:
-      return "malformed";
-    case schedule::RefusalKind::Stale:
-      return "stale";
-    case schedule::RefusalKind::Illegal:
-      return "illegal";
-    case schedule::RefusalKind::Unknown:
-    case schedule::RefusalKind::Conservative:
-      break;
-  }
-  return "unknown";
-}
+std::string verdict_of(const schedule::Refusal& refusal) { return api::verdict_of(refusal); }
 
 nlohmann::json to_json(const schedule::Refusal& refusal) {
   nlohmann::json json{{"headline", refusal.headline}, {"directive", refusal.directive}, {"line", refusal.line}};

@@ -15,6 +15,10 @@ import unittest
 
 BUILD = "build/release"
 PROGRAMS = "count_sums,count_transpose"
+HAND = """schedule hand/1 for count_transpose  f32  exact
+split i by 32, j by 8
+nest block i.o > block j.o > thread i.i > j.i > y
+"""
 
 SANITIZER = """#!{python}
 import os, subprocess, sys
@@ -57,7 +61,12 @@ class Rehearsal(unittest.TestCase):
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.pack = os.path.join(cls.scratch.name, "pack")
-        cls.said = run("bench/gpu/pack", "--build", BUILD, "--out", cls.pack, "--only", PROGRAMS, "--networks",
+        scripts = os.path.join(cls.scratch.name, "scripts")
+        os.makedirs(scripts)
+        for name, text in (("hand.sched", HAND), ("other.sched", HAND.replace("count_transpose", "other"))):
+            with open(os.path.join(scripts, name), "w") as file:
+                file.write(text)
+        cls.said = run("bench/gpu/pack", "--scripts", scripts, "--build", BUILD, "--out", cls.pack, "--only", PROGRAMS, "--networks",
                        "examples/digits/digits.onnx,no_such.onnx", "--emulate")
         cls.tools = os.path.join(cls.scratch.name, "tools")
         os.makedirs(cls.tools)
@@ -90,6 +99,7 @@ class Rehearsal(unittest.TestCase):
     def test_all_of_it(self):
         report, said = self.measure(path=self.tools)
         ids = {f"{name}.{arm}" for name in (*PROGRAMS.split(","), "digits") for arm in ("poly", "template")}
+        ids.add("count_transpose.script hand")
         self.assertEqual({row["id"] for row in report["correctness"]}, ids)
         for row in report["correctness"]:
             self.assertEqual(row["problems"], [])
@@ -98,7 +108,7 @@ class Rehearsal(unittest.TestCase):
         self.assertTrue(all(row["real_time"] > 0 for row in report["benchmarks"]))
         self.assertTrue(all("ceiling_fraction" in row for row in report["benchmarks"] if row["name"].startswith("count")))
         self.assertEqual([row["clean"] for row in report["sanitizer"]], [True, True, True])
-        self.assertEqual(len(report["counters"]), 5)  # the columns of poly are parts, and their sums
+        self.assertEqual(len(report["counters"]), 6)  # the columns of poly are parts, and their sums
         for row in report["counters"]:
             for count in row["counts"]:
                 self.assertEqual(count["counted"], count["predicted"])
