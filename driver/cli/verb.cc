@@ -48,6 +48,8 @@ Verb Verb::verb(const std::string& name, const std::string& what) const {
   return {*app_->add_subcommand(name, what), *status_};
 }
 
+void Verb::hide() const { app_->group(""); }
+
 void Verb::needs_verb() const { app_->require_subcommand(1); }
 
 Option Verb::option(const std::string& names, std::string& value, const std::string& help) const {
