@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "driver/cli/cli.h"
+#include "driver/cli/lab_verbs.h"
 #include "driver/cli/reports.h"
 #include "driver/lab/runner.h"
 #include "driver/lab/worker.h"
@@ -98,7 +99,7 @@ int run_lab_worker(const std::string& folder) {
   const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
   if (json.is_discarded()) throw UserError(ExitStatus::Usage, "stdin: expected the order of polyte lab run");
   const lab::Plan plan = lab::read_plan(folder);
-  lab::run_worker(plan, lab::order_from_json(json), describe, [](const nlohmann::ordered_json& record) {
+  lab::run_worker(plan, folder, lab::order_from_json(json), describe, [](const nlohmann::ordered_json& record) {
     const auto replace = nlohmann::ordered_json::error_handler_t::replace;
     std::cout << record.dump(-1, ' ', false, replace) << std::endl;  // NOLINT: each line at once, it may be the last
   });
@@ -119,6 +120,9 @@ void add_lab(const Verb& app) {
   const Verb verb = app.verb("lab", "experiments: measured in processes of their own, reported with their intervals");
   verb.needs_verb();
   add_lab_run(verb);
+  add_lab_status(verb);
+  add_lab_report(verb);
+  add_lab_compare(verb);
   add_lab_worker(verb);
 }
 

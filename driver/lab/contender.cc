@@ -1,6 +1,7 @@
 #include "driver/lab/contender.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "driver/compile/describe_target.h"
 #include "driver/compile/flops.h"
@@ -29,7 +30,8 @@ class OperatorContender : public Contender {
 
 class PeerContender : public Contender {
  public:
-  PeerContender(const Compiler& compiler, const std::string& source) : kernel_(compiler, source) {}
+  PeerContender(const Compiler& compiler, const std::string& source, const std::string& kept)
+      : kernel_(compiler, source, kept) {}
   void add_set(std::span<runtime::Tensor> tensors) override {
     sets_.push_back(tensors);
     kernel_.bind(tensors);
@@ -125,7 +127,7 @@ Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
   for (const std::string& flag : compiler.flags) flags += " " + flag;
   prepared.facts = {{"compiler", compiler.version}, {"command", flags}};
   prepared.facts["compile_ms"]["code"] =
-      milliseconds_of([&] { prepared.contender = std::make_unique<PeerContender>(compiler, source); });
+      milliseconds_of([&] { prepared.contender = std::make_unique<PeerContender>(compiler, source, workshop.kept); });
   return prepared;
 }
 
@@ -150,11 +152,15 @@ Prepared guarded(F f) {
 
 }  // namespace
 
-Workshop make_workshop(const Plan& plan, const Row& row, Describe describe) {
+Workshop make_workshop(const Plan& plan, const Row& row, Describe describe, const std::string& folder) {
   Workshop workshop{
-      plan, row, driver::target_named(plan.target), bound_program(plan, row), nullptr, std::move(describe)};
+      plan, row, driver::target_named(plan.target), bound_program(plan, row), nullptr, std::move(describe), ""};
   if (!row.sizes.empty()) workshop.open = open_program(plan, row);
   workshop.target.machine.cores = row.threads;
+  if (folder.empty()) return workshop;
+  workshop.kept = folder + "/peers";
+  std::error_code ignored;  // then compiling fails, and says so
+  std::filesystem::create_directories(workshop.kept, ignored);
   return workshop;
 }
 

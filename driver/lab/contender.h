@@ -42,8 +42,10 @@ struct Workshop {
   codegen::Target target;
   std::shared_ptr<const ir::Program> program, open;  // bound, and as it was
   Describe describe;
+  std::string kept;  // a folder for what compilers of peers have made
 };
-Workshop make_workshop(const Plan& plan, const Row& row, Describe describe);
+// `folder`: the result folder; empty: nothing is kept.
+Workshop make_workshop(const Plan& plan, const Row& row, Describe describe, const std::string& folder);
 
 // Compiles an arm for a Program (the row's, or the same at smaller sizes). What it cannot do is a status, not an
 // exception: `declined` fell back to the reference order, `refused` a script whose proof fails, `absent` a compiler

@@ -14,6 +14,8 @@
 
 #include "codegen/c/write_c.h"
 #include "lower/lower.h"
+#include "runtime/artifact.h"
+#include "runtime/file.h"
 #include "support/error.h"
 
 extern char** environ;
@@ -97,6 +99,19 @@ bool has_polly(const std::string& clang) {
                      scratch.file("out")) == 0;
 }
 
+// Under its name only when it is complete.
+void compile(const Compiler& compiler, const std::string& source, const Scratch& scratch, const std::string& library) {
+  const std::string c = scratch.file("kernel.c"), log = scratch.file("log");
+  const std::string unfinished = library + ".part" + std::to_string(getpid());
+  std::ofstream(c) << source;
+  std::vector<std::string> words{compiler.path, "-std=c99"};
+  words.insert(words.end(), compiler.flags.begin(), compiler.flags.end());
+  words.insert(words.end(), {"-shared", "-fPIC", "-w", "-o", unfinished, c, "-lm"});
+  if (run_program(words, log) != 0)
+    throw UserError(ExitStatus::InvalidInput, "peer:" + compiler.name + ": the compiler fails: " + first_line(log));
+  fs::rename(unfinished, library);
+}
+
 }  // namespace
 
 Compiler find_compiler(const std::string& name) {
@@ -133,16 +148,14 @@ std::string peer_source(const driver::BuiltKernel& naive, const Machine& machine
   return text + "\nvoid polyte_lab_call(void *const *b) { " + function + "(" + arguments + "); }\n";
 }
 
-PeerKernel::PeerKernel(const Compiler& compiler, const std::string& source) {
+PeerKernel::PeerKernel(const Compiler& compiler, const std::string& source, const std::string& kept) {
+  std::string made_by = compiler.version + compiler.path;
+  for (const std::string& flag : compiler.flags) made_by += " " + flag;
   const Scratch scratch;
-  const std::string c = scratch.file("kernel.c"), library = scratch.file("kernel.so"), log = scratch.file("log");
-  std::ofstream(c) << source;
-  std::vector<std::string> words{compiler.path, "-std=c99"};
-  words.insert(words.end(), compiler.flags.begin(), compiler.flags.end());
-  words.insert(words.end(), {"-shared", "-fPIC", "-w", "-o", library, c, "-lm"});
-  if (run_program(words, log) != 0)
-    throw UserError(ExitStatus::InvalidInput, "peer:" + compiler.name + ": the compiler fails: " + first_line(log));
-  handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::string library = scratch.file("kernel.so");
+  if (!kept.empty()) library = kept + "/" + runtime::digest_of(runtime::as_bytes(made_by + "\n" + source)) + ".so";
+  if (!fs::exists(library)) compile(compiler, source, scratch, library);
+  handle_ = dlopen(fs::absolute(library).c_str(), RTLD_NOW | RTLD_LOCAL);
   void* symbol = handle_ ? dlsym(handle_, "polyte_lab_call") : nullptr;
   if (!symbol) throw UserError(ExitStatus::InvalidInput, "peer:" + compiler.name + ": its library cannot be loaded");
   call_ = reinterpret_cast<void (*)(void* const*)>(symbol);

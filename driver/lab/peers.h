@@ -28,8 +28,9 @@ std::string peer_source(const driver::BuiltKernel& naive, const Machine& machine
 
 class PeerKernel {
  public:
-  // UserError(InvalidInput) with the compiler's words where it fails.
-  PeerKernel(const Compiler& compiler, const std::string& source);
+  // UserError(InvalidInput) with the compiler's words where it fails. `kept`: a folder of libraries that were made
+  // before, by what made them (Polly takes seconds for a kernel); empty: none is kept.
+  PeerKernel(const Compiler& compiler, const std::string& source, const std::string& kept);
   ~PeerKernel();
   PeerKernel(const PeerKernel&) = delete;
   PeerKernel& operator=(const PeerKernel&) = delete;

@@ -35,12 +35,12 @@ double load_average() {
 
 class Worker {
  public:
-  Worker(const Plan& plan, const WorkerOrder& order, const Describe& describe,
+  Worker(const Plan& plan, const std::string& folder, const WorkerOrder& order, const Describe& describe,
          const std::function<void(const Json&)>& write)
       : plan_(plan),
         row_(plan.rows.at(order.row)),
         order_(order),
-        workshop_(make_workshop(plan, row_, describe)),
+        workshop_(make_workshop(plan, row_, describe, folder)),
         write_(write),
         random_(plan.seed + 0x9e3779b97f4a7c15U * (order.row * 1009 + static_cast<std::uint64_t>(order.process) + 1)) {}
 
@@ -219,9 +219,9 @@ WorkerOrder order_from_json(const Json& json) {
   return order;
 }
 
-void run_worker(const Plan& plan, const WorkerOrder& order, const Describe& describe,
+void run_worker(const Plan& plan, const std::string& folder, const WorkerOrder& order, const Describe& describe,
                 const std::function<void(const Json&)>& write) {
-  Worker(plan, order, describe, write).run();
+  Worker(plan, folder, order, describe, write).run();
 }
 
 }  // namespace polyte::lab
