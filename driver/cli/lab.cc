@@ -23,16 +23,6 @@ struct RunVerb {
   bool quiet = false;
 };
 
-lab::Sources sources() {
-  return {[](const std::string& source, const std::string& dtype) {
-            OperatorOptions options;
-            options.source = source;
-            options.dtype = dtype;
-            return read_programs(options);
-          },
-          [](const std::string& path, const std::vector<std::string>& params) { return load_script(path, params); }};
-}
-
 std::string own_binary() {
   std::error_code error;
   const fs::path path = fs::read_symlink("/proc/self/exe", error);
@@ -48,7 +38,7 @@ bool is_folder(const std::string& path) {
 
 lab::Plan plan_of(const RunVerb& verb) {
   if (!is_folder(verb.file))
-    return lab::make_plan(lab::parse_experiment(read_text_file(verb.file), verb.file), sources());
+    return lab::make_plan(lab::parse_experiment(read_text_file(verb.file), verb.file), lab_sources());
   if (!verb.out.empty()) throw UserError(ExitStatus::Usage, "--out: " + verb.file + " is a result folder already");
   return lab::read_plan(verb.file);
 }
@@ -61,18 +51,12 @@ std::string folder_of(const RunVerb& verb) {
 int run_lab_run(const RunVerb& verb) {
   const lab::Plan plan = plan_of(verb);
   const std::string folder = folder_of(verb);
-  lab::RunOptions options{folder, {own_binary(), "lab", "worker", folder}, [&](const std::string& line) {
-                            if (!verb.quiet || line.starts_with("warning")) std::cerr << line << "\n";
-                          }};
-  const lab::RunResult result = lab::run_plan(plan, options);
-  if (!result.interrupted) {
-    std::cout << folder << ": " << plan.rows.size() << (plan.rows.size() == 1 ? " row" : " rows") << ", "
-              << plan.arms.size() << (plan.arms.size() == 1 ? " arm" : " arms") << " are measured; polyte lab report "
-              << folder << "\n";
-    return 0;
-  }
-  std::cerr << "stopped; what is measured is kept, polyte lab run " << folder << " goes on\n";
-  return 130;
+  const lab::RunResult result = run_lab_plan(plan, folder, verb.quiet);
+  if (result.interrupted) return 130;
+  std::cout << folder << ": " << plan.rows.size() << (plan.rows.size() == 1 ? " row" : " rows") << ", "
+            << plan.arms.size() << (plan.arms.size() == 1 ? " arm" : " arms") << " are measured; polyte lab report "
+            << folder << "\n";
+  return 0;
 }
 
 void add_lab_run(const Verb& lab) {
@@ -116,6 +100,25 @@ void add_lab_worker(const Verb& lab) {
 
 }  // namespace
 
+lab::Sources lab_sources() {
+  return {[](const std::string& source, const std::string& dtype) {
+            OperatorOptions options;
+            options.source = source;
+            options.dtype = dtype;
+            return read_programs(options);
+          },
+          [](const std::string& path, const std::vector<std::string>& params) { return load_script(path, params); }};
+}
+
+lab::RunResult run_lab_plan(const lab::Plan& plan, const std::string& folder, bool quiet) {
+  const lab::RunOptions options{folder, {own_binary(), "lab", "worker", folder}, [&](const std::string& line) {
+                                  if (!quiet || line.starts_with("warning")) std::cerr << line << "\n";
+                                }};
+  lab::RunResult result = lab::run_plan(plan, options);
+  if (result.interrupted) std::cerr << "stopped; what is measured is kept, polyte lab run " << folder << " goes on\n";
+  return result;
+}
+
 void add_lab(const Verb& app) {
   const Verb verb = app.verb("lab", "experiments: measured in processes of their own, reported with their intervals");
   verb.needs_verb();
@@ -123,6 +126,8 @@ void add_lab(const Verb& app) {
   add_lab_status(verb);
   add_lab_report(verb);
   add_lab_compare(verb);
+  add_lab_bundle(verb);
+  add_lab_reproduce(verb);
   add_lab_worker(verb);
 }
 

@@ -11,14 +11,6 @@
 namespace polyte::cli {
 namespace {
 
-// Samples are a file like any other: what is in it may be anything.
-template <class F>
-int with_folder(const std::string& folder, F f) try {
-  return f();
-} catch (const nlohmann::json::exception& e) {
-  throw UserError(ExitStatus::InvalidInput, folder + ": not what polyte lab run writes: " + e.what());
-}
-
 // ---- report
 
 struct ReportVerb {
@@ -100,6 +92,12 @@ int run_lab_compare(CompareVerb verb) {
 
 }  // namespace
 
+int lab_with(const std::string& name, const std::function<int()>& f) try {
+  return f();
+} catch (const nlohmann::json::exception& e) {
+  throw UserError(ExitStatus::InvalidInput, name + ": not what polyte lab run writes: " + lab::words_of(e));
+}
+
 void add_lab_report(const Verb& lab) {
   const Verb verb = lab.verb("report", "what may be said of a run");
   auto options = std::make_shared<ReportVerb>();
@@ -109,7 +107,7 @@ void add_lab_report(const Verb& lab) {
       .shows_default();
   verb.option("-o,--output", options->output, "a file in place of stdout");
   verb.example("polyte lab report results --format html -o results.html");
-  verb.calls([options] { return with_folder(options->folder, [&] { return run_lab_report(*options); }); });
+  verb.calls([options] { return lab_with(options->folder, [&] { return run_lab_report(*options); }); });
 }
 
 void add_lab_status(const Verb& lab) {
@@ -117,7 +115,7 @@ void add_lab_status(const Verb& lab) {
   auto folder = std::make_shared<std::string>();
   verb.option("folder", *folder, "the result folder").required();
   verb.example("polyte lab status results");
-  verb.calls([folder] { return with_folder(*folder, [&] { return run_lab_status(*folder); }); });
+  verb.calls([folder] { return lab_with(*folder, [&] { return run_lab_status(*folder); }); });
 }
 
 void add_lab_compare(const Verb& lab) {
@@ -132,7 +130,7 @@ void add_lab_compare(const Verb& lab) {
   verb.option("--junit", options->junit, "a file for a continuous build: slower rows are failures");
   verb.flag("--json", options->json, "as JSON");
   verb.example("polyte lab compare before after --junit lab.xml");
-  verb.calls([options] { return with_folder("lab compare", [&] { return run_lab_compare(*options); }); });
+  verb.calls([options] { return lab_with("lab compare", [&] { return run_lab_compare(*options); }); });
 }
 
 }  // namespace polyte::cli

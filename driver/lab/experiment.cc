@@ -1,5 +1,14 @@
 #include "driver/lab/experiment.h"
 
+#include <stdexcept>
+
+namespace polyte::lab {
+// What the parser takes for granted of hostile text (`[[[`) ends in an error of ours, not of the process.
+constexpr void expect_toml(bool condition) {
+  if (!condition) throw std::logic_error("the text is not well-formed");
+}
+}  // namespace polyte::lab
+#define TOML_ASSERT(condition) ::polyte::lab::expect_toml(static_cast<bool>(condition))
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -22,16 +31,22 @@ class Problems {
  public:
   explicit Problems(std::string origin) : origin_(std::move(origin)) {}
   void add(const toml::source_region& where, const std::string& what) {
-    list_.push_back(origin_ + ":" + std::to_string(where.begin.line) + ": " + what);
+    list_.emplace_back(where.begin.line, origin_ + ":" + std::to_string(where.begin.line) + ": " + what);
   }
-  void add(const std::string& what) { list_.push_back(origin_ + ": " + what); }
-  void throw_if_any() const {
-    if (!list_.empty()) throw UserError(ExitStatus::InvalidInput, list_);
+  void add(const std::string& what) { list_.emplace_back(kWholeFile, origin_ + ": " + what); }
+  // In the order of the lines; what is of no line comes last.
+  void throw_if_any() {
+    if (list_.empty()) return;
+    std::stable_sort(list_.begin(), list_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<std::string> texts;
+    for (const auto& [line, text] : list_) texts.push_back(text);
+    throw UserError(ExitStatus::InvalidInput, texts);
   }
 
  private:
+  static constexpr std::size_t kWholeFile = ~std::size_t{0};
   std::string origin_;
-  std::vector<std::string> list_;
+  std::vector<std::pair<std::size_t, std::string>> list_;
 };
 
 const char* name_of(toml::node_type type) {
@@ -403,6 +418,8 @@ Experiment parse_experiment(std::string_view text, const std::string& origin) {
     if (!words.empty() && words.back() == '.') words.pop_back();
     throw UserError(ExitStatus::InvalidInput,
                     origin + ":" + std::to_string(e.source().begin.line) + ": not TOML: " + words);
+  } catch (const std::logic_error& e) {  // of TOML_ASSERT
+    throw UserError(ExitStatus::InvalidInput, origin + ": not TOML: " + e.what());
   }
 }
 

@@ -84,16 +84,43 @@ std::string opened(double height, const std::string& title) {
          "</title>";
 }
 
-std::string dot(double x, double y, const std::string& title, std::size_t shape) {
-  std::string text = "<g class=\"dot\">";
-  if (shape % 3 == 0)
-    text += "<circle cx=\"" + at(x) + "\" cy=\"" + at(y) + "\" r=\"4\">";
-  else if (shape % 3 == 1)
-    text += "<rect x=\"" + at(x - 3.5) + "\" y=\"" + at(y - 3.5) + "\" width=\"7\" height=\"7\">";
-  else
-    text += "<path d=\"M" + at(x) + " " + at(y - 5) + "l5 9h-10z\">";
-  const char* end = shape % 3 == 0 ? "</circle>" : shape % 3 == 1 ? "</rect>" : "</path>";
-  return text + "<title>" + escaped_xml(title) + "</title>" + end + "</g>";
+std::string dot(double x, double y, const std::string& title) {
+  return "<circle class=\"dot\" cx=\"" + at(x) + "\" cy=\"" + at(y) + "\" r=\"4\"><title>" + escaped_xml(title) +
+         "</title></circle>";
+}
+
+// Numbers of arms beside their marks; of marks that nearly touch one label tells all, "1, 2".
+class ArmNumbers {
+ public:
+  void add(double x, double y, std::size_t arm) {
+    for (Place& place : places_)
+      if (std::abs(place.x - x) < 12 && std::abs(place.y - y) < 11) {
+        place.text += ", " + std::to_string(arm + 1);
+        return;
+      }
+    places_.push_back({x, y, std::to_string(arm + 1)});
+  }
+  // At the left of the marks.
+  std::string text() const {
+    std::string all;
+    for (const Place& place : places_) all += label(place.x - 7, place.y + 4, place.text, "end");
+    return all;
+  }
+
+ private:
+  struct Place {
+    double x, y;
+    std::string text;
+  };
+  std::vector<Place> places_;
+};
+
+// Which arm a number is, a line each.
+std::string legend(const Results& results, double y) {
+  std::string text;
+  for (std::size_t i = 0; i < results.arms.size(); ++i)
+    text += label(kLeft, y + 15 * static_cast<double>(i), std::to_string(i + 1) + "  " + results.arms[i].name);
+  return text;
 }
 
 const char* class_of(const ArmResult& arm) {
@@ -167,18 +194,23 @@ std::string roofline_svg(const Results& results) {
   y.include(bandwidth * std::min(least, ridge) * 1e-9);
   x.finish();
   y.finish();
-  std::string text = opened(270, "roofline: measured ceilings and what each arm reaches");
+  std::string text = opened(280 + 15 * static_cast<double>(results.arms.size()),
+                            "roofline: measured ceilings and what each arm reaches");
   text += axes(x, y, 230, "operations a byte of the interface", "10^9 operations a second");
   const double left = std::min(least, ridge) / 1.5, right = std::max(most, ridge) * 1.5;
   text += "<path class=\"roof\" d=\"M" + at(x.place(left)) + " " + at(y.place(bandwidth * left * 1e-9)) + "L" +
           at(x.place(ridge)) + " " + at(y.place(peak * 1e-9)) + "L" + at(x.place(right)) + " " +
           at(y.place(peak * 1e-9)) + "\"/>";
+  ArmNumbers numbers;
   for (const RowResult& row : results.rows)
-    for (std::size_t i = 0; i < row.arms.size() && row.ceiling() > 0; ++i)
-      if (const ArmResult& arm = row.arms[i]; arm.is_timed())
-        text += dot(x.place(row.flops / row.bytes), y.place(row.flops / arm.time.estimate),
-                    row.name + ", " + arm.name + ": " + share_text(row, arm) + " of the FMA peak", i);
-  return text + "</svg>";
+    for (std::size_t i = 0; i < row.arms.size() && row.ceiling() > 0; ++i) {
+      const ArmResult& arm = row.arms[i];
+      if (!arm.is_timed()) continue;
+      const double px = x.place(row.flops / row.bytes), py = y.place(row.flops / arm.time.estimate);
+      text += dot(px, py, row.name + ", " + arm.name + ": " + share_text(row, arm) + " of the FMA peak");
+      numbers.add(px, py, i);
+    }
+  return text + numbers.text() + legend(results, 280) + "</svg>";
 }
 
 namespace {
@@ -221,9 +253,10 @@ std::string scaling_svg(const Results& results, const Family& family) {
   }
   x.finish();
   y.finish();
-  const double height = 244 + 16 * static_cast<double>(results.arms.size());
+  const double height = 246 + 15 * static_cast<double>(results.arms.size());
   std::string text =
       opened(height, "time over " + family.axis + ": " + family.name) + axes(x, y, 200, family.axis, "us");
+  ArmNumbers numbers;
   for (std::size_t i = 0; i < results.arms.size(); ++i) {
     std::string path, dots;
     for (const auto& [value, row] : family.rows) {
@@ -232,13 +265,12 @@ std::string scaling_svg(const Results& results, const Family& family) {
       const double px = x.place(value), py = y.place(arm.time.estimate / 1e3);
       path += (path.empty() ? "M" : "L") + at(px) + " " + at(py);
       dots += line(px, y.place(arm.time.low / 1e3), px, y.place(arm.time.high / 1e3), "whisker") +
-              dot(px, py, arm.name + ": " + time_text(arm.time.estimate), i);
-      if (value == family.rows.rbegin()->first) dots += label(px - 6, py - 6, std::to_string(i + 1), "end");
+              dot(px, py, arm.name + ": " + time_text(arm.time.estimate));
+      if (value == family.rows.rbegin()->first) numbers.add(px, py - 9, i);
     }
     if (!path.empty()) text += "<path class=\"line\" d=\"" + path + "\"/>" + dots;
-    text += label(kLeft, 246 + 16 * static_cast<double>(i), std::to_string(i + 1) + "  " + results.arms[i].name);
   }
-  return text + "</svg>";
+  return text + numbers.text() + legend(results, 246) + "</svg>";
 }
 
 }  // namespace

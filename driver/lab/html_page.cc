@@ -12,15 +12,15 @@ const char* const kReportStyle = R"css(
 }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1rem; max-width: 76rem; background: var(--back); color: var(--text);
-       font: 1rem/1.45 system-ui, sans-serif; overflow-wrap: anywhere; }
+       font: 1rem/1.45 system-ui, sans-serif; overflow-wrap: break-word; }
 h1 { font-size: 1.5rem; margin: .2rem 0; }
 h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; border-bottom: 1px solid var(--line); }
 h3 { font-size: 1rem; margin: 1.2rem 0 .4rem; }
 p { margin: .4rem 0; max-width: 48rem; }
-.soft, caption { color: var(--soft); font-size: .9rem; }
-caption { text-align: left; padding-bottom: .3rem; }
+.soft { color: var(--soft); font-size: .9rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
+td { min-width: 4.5rem; }
 th, td { padding: .3rem .5rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 thead th { background: var(--shade); }
@@ -31,7 +31,7 @@ th[aria-sort=descending] button::after { content: " \2193"; }
 .faster { color: var(--fast); font-weight: 600; }
 .slower { color: var(--slow); font-weight: 600; }
 .warning { border-left: 4px solid var(--slow); padding: .2rem .6rem; background: var(--shade); margin: .4rem 0; }
-.nests { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fit, minmax(min(22rem, 100%), 1fr)); }
+.nests { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(min(22rem, 100%), 1fr)); }
 .nests section { border: 1px solid var(--line); padding: .5rem .7rem; min-width: 0; }
 .nests h4 { margin: 0 0 .3rem; font-size: .95rem; }
 dl { margin: .3rem 0; font-size: .85rem; }
@@ -40,14 +40,16 @@ dd { margin: 0 0 .3rem; }
 pre, code { font: .8rem/1.4 ui-monospace, monospace; }
 pre { white-space: pre-wrap; margin: .3rem 0; }
 mark { background: var(--mark); color: inherit; }
-svg { width: 100%; height: auto; display: block; }
-svg text { fill: var(--text); font: 12px system-ui, sans-serif; }
+figure { margin: .6rem 0; }
+svg { width: 100%; max-width: 34rem; height: auto; display: block; }
+svg text { fill: var(--text); font: 11px system-ui, sans-serif; }
 svg .axis { stroke: var(--line); stroke-width: 1; }
 svg .one { stroke: var(--text); stroke-width: 1; stroke-dasharray: 4 3; }
 svg .bar { fill: var(--even); } svg .bar.faster { fill: var(--fast); } svg .bar.slower { fill: var(--slow); }
 svg .whisker, svg .roof { stroke: var(--text); stroke-width: 1.5; fill: none; }
 svg .line { stroke: var(--even); stroke-width: 1.5; fill: none; }
 svg .dot { fill: var(--fast); stroke: var(--back); stroke-width: 1; }
+dl code, pre { overflow-wrap: anywhere; }
 details > summary { cursor: pointer; color: var(--soft); }
 @media print {
   :root { --back: #fff; --text: #000; --soft: #333; --line: #999; --shade: #eee; --fast: #0072b2; --slow: #b84e00;

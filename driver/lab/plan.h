@@ -66,6 +66,9 @@ Plan make_plan(const Experiment& experiment, const Sources& sources);
 std::shared_ptr<const ir::Program> bound_program(const Plan& plan, const Row& row);
 std::shared_ptr<const ir::Program> open_program(const Plan& plan, const Row& row);
 
+// What is wrong with JSON, without the library's own marks.
+std::string words_of(const nlohmann::json::exception& e);
+
 nlohmann::ordered_json to_json(const Plan& plan);
 // UserError(InvalidInput) where it is none, or of another version.
 Plan plan_from_json(const nlohmann::ordered_json& json, const std::string& origin);

@@ -66,6 +66,12 @@ Row row_from(const Json& json, std::size_t programs, const std::string& origin) 
 
 }  // namespace
 
+std::string words_of(const nlohmann::json::exception& e) {
+  const std::string text = e.what();  // "[json.exception.type_error.302] type must be string, but is number"
+  const std::size_t end = text.find("] ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
 Json to_json(const Plan& plan) {
   Json json{{"format", kFormat},           {"name", plan.name},     {"experiment", plan.experiment},
             {"baseline", plan.baseline},   {"target", plan.target}, {"stop", stop_json(plan.stop)},
@@ -103,7 +109,7 @@ Plan plan_from_json(const Json& json, const std::string& origin) try {
   for (const Json& one : json.at("rows")) plan.rows.push_back(row_from(one, plan.programs.size(), origin));
   return plan;
 } catch (const nlohmann::json::exception& e) {
-  throw UserError(ExitStatus::InvalidInput, origin + ": not a plan of an experiment: " + e.what());
+  throw UserError(ExitStatus::InvalidInput, origin + ": not a plan of an experiment: " + words_of(e));
 }
 
 }  // namespace polyte::lab

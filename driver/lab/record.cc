@@ -59,7 +59,7 @@ class Reader {
       take(json);
     } catch (const nlohmann::json::exception& e) {
       throw UserError(ExitStatus::InvalidInput,
-                      origin_ + ":" + std::to_string(number) + ": not a record of a run: " + e.what());
+                      origin_ + ":" + std::to_string(number) + ": not a record of a run: " + words_of(e));
     }
   }
 
@@ -148,14 +148,17 @@ Records parse_records(std::string_view text, const Plan& plan, const std::string
   return reader.finish();
 }
 
+Plan parse_plan(std::string_view text, const std::string& origin) {
+  const Json json = is_deep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
+  if (json.is_discarded()) throw UserError(ExitStatus::InvalidInput, origin + ": not JSON");
+  return plan_from_json(json, origin);
+}
+
 Plan read_plan(const std::string& folder) {
   const std::string path = folder + "/plan.json";
   if (!fs::exists(path))
     throw UserError(ExitStatus::InvalidInput, folder + ": not a result folder of polyte lab run: no plan.json");
-  const std::string text = text_of(path, std::uintmax_t{256} << 20U);
-  const Json json = is_deep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
-  if (json.is_discarded()) throw UserError(ExitStatus::InvalidInput, path + ": not JSON");
-  return plan_from_json(json, path);
+  return parse_plan(text_of(path, std::uintmax_t{256} << 20U), path);
 }
 
 Records read_records(const std::string& folder, const Plan& plan) {

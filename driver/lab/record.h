@@ -70,6 +70,7 @@ struct Records {
 };
 
 // A result folder: plan.json and samples.jsonl.
+Plan parse_plan(std::string_view text, const std::string& origin);  // UserError(InvalidInput)
 Plan read_plan(const std::string& folder);                          // UserError(InvalidInput)
 Records read_records(const std::string& folder, const Plan& plan);  // an empty one where nothing was measured
 Records parse_records(std::string_view text, const Plan& plan, const std::string& origin);

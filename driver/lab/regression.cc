@@ -52,7 +52,7 @@ ComparedRow measured_row(const Measured& before, const Measured& now, const Regr
     row.change = Change::LeftOut;
     return row;
   }
-  row.ratio = unpaired_ratio(now.samples, before.samples, {1000, options.seed});
+  row.ratio = unpaired_ratio(now.samples, before.samples, options.bootstrap);
   const std::vector<double> was = process_medians(before.samples), is = process_medians(now.samples);
   row.chance_slower = mann_whitney(is, was).greater;
   row.chance_faster = mann_whitney(was, is).greater;

@@ -18,7 +18,7 @@ struct RegressionOptions {
   std::string filter;        // rows and arms whose "row / arm" contains it
   double min_time = 0;       // nanoseconds: rows that were quicker are left out
   double min_effect = 0.01;  // of a ratio: less is no regression, whatever the tests say
-  std::uint64_t seed = 1;
+  BootstrapOptions bootstrap = {};
 };
 
 enum class Change { Slower, Faster, Same, OnlyOld, OnlyNew, LeftOut, NotTimed };

@@ -26,15 +26,17 @@ std::string verdict_of(const Comparison& comparison) {
 
 std::string comparison_text(const Comparison& comparison) {
   std::vector<Cells> rows;
+  std::string heading;
   for (const ComparedRow& row : comparison.rows) {
     if (row.change == Change::LeftOut) continue;
+    if (row.row != heading) rows.push_back({heading = row.row});
     const bool both = row.old_time > 0 && row.new_time > 0;
-    rows.push_back({row.row + " / " + row.arm, row.old_time > 0 ? time_text(row.old_time) : "-",
+    rows.push_back({"  " + row.arm, row.old_time > 0 ? time_text(row.old_time) : "-",
                     row.new_time > 0 ? time_text(row.new_time) : "-",
                     both ? ratio_text(row.ratio.estimate) + " " + interval_text(row.ratio) : "-",
                     to_string(row.change) + (row.remark.empty() ? "" : " (" + row.remark + ")")});
   }
-  std::string text = text_table({"row / arm", "old", "new", "new over old, 95 %", "verdict"}, rows);
+  std::string text = text_table({"", "old", "new", "new over old, 95 %", "verdict"}, rows);
   text += "\n" + verdict_of(comparison) + " (" + count_text(comparison) + ")\n";
   if (!comparison.rows.empty() && comparison.count(Change::NotTimed) < comparison.rows.size())
     text += "geometric mean: " + ratio_text(comparison.mean.estimate) + " " + interval_text(comparison.mean) + "\n";

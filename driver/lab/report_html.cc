@@ -46,10 +46,11 @@ std::string arm_cells(const RowResult& row, const ArmResult& arm) {
 
 std::string main_table(const Results& results) {
   std::string text =
-      "<div class=\"wide\"><table class=\"sortable\"><caption>Every row and arm. A ratio is a time over the "
+      "<p class=\"soft\">Every row and arm. A ratio is a time over the "
       "baseline's, "
-      "round by round: below 1 is faster. Brackets hold 95 % intervals. A head of a column sorts.</caption>\n"
-      "<thead><tr><th>Row</th><th>Arm</th><th class=\"number\">Time</th><th class=\"number\">FMA peak</th>"
+      "round by round: below 1 is faster. Brackets hold 95 % intervals. A head of a column sorts.</p>\n"
+      "<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>Row</th><th>Arm</th><th "
+      "class=\"number\">Time</th><th class=\"number\">FMA peak</th>"
       "<th class=\"number\">Ratio</th><th class=\"number\">95 %</th><th>Verdict</th></tr></thead>\n<tbody>\n";
   for (const RowResult& row : results.rows)
     for (const ArmResult& arm : row.arms) text += arm_cells(row, arm);
@@ -58,8 +59,9 @@ std::string main_table(const Results& results) {
 
 std::string summary_table(const Results& results) {
   std::string text =
-      "<div class=\"wide\"><table class=\"sortable\"><caption>Geometric means of the ratios over all rows in which an "
-      "arm and the baseline were timed</caption>\n<thead><tr><th>Arm</th><th class=\"number\">Mean</th>"
+      "<p class=\"soft\">Geometric means of the ratios over all rows in which an "
+      "arm and the baseline were timed</p>\n<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>Arm</th><th "
+      "class=\"number\">Mean</th>"
       "<th class=\"number\">95 %</th><th class=\"number\">Rows</th><th class=\"number\">Faster</th>"
       "<th class=\"number\">Slower</th><th class=\"number\">Same loops</th><th class=\"number\">Not timed</th></tr>"
       "</thead>\n<tbody>\n";
@@ -73,17 +75,6 @@ std::string summary_table(const Results& results) {
     text += "</tr>\n";
   }
   return text + "</tbody></table></div>\n";
-}
-
-std::string fact(const ArmResult& arm, const char* key) {
-  if (!arm.facts.is_object() || !arm.facts.contains(key)) return "";
-  const Json& value = arm.facts[key];
-  if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return "";
-  std::string text;
-  for (const Json& line : value)
-    if (line.is_string()) text += (text.empty() ? "" : "\n") + line.get<std::string>();
-  return text;
 }
 
 std::string compile_text(const ArmResult& arm) {

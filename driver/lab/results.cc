@@ -228,6 +228,17 @@ double noise_floor(const RowResult& row) {
   return std::max({std::abs(row.noise->low - 1), std::abs(row.noise->high - 1), std::abs(row.noise->estimate - 1)});
 }
 
+std::string fact(const ArmResult& arm, const char* key) {
+  if (!arm.facts.is_object() || !arm.facts.contains(key)) return "";
+  const Json& value = arm.facts[key];
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return "";
+  std::string text;
+  for (const Json& line : value)
+    if (line.is_string()) text += (text.empty() ? "" : "\n") + line.get<std::string>();
+  return text;
+}
+
 Results evaluate(Plan plan, const Records& records) {
   Results results;
   results.plan = std::move(plan);

@@ -68,6 +68,9 @@ Results read_results(const std::string& folder);  // evaluate() of a result fold
 // How far the baseline is from itself, as a share: the A/A ratio's interval, farthest end.
 double noise_floor(const RowResult& row);
 
+// A fact of an arm's record as text, several lines joined; empty where it is not there, or is something else.
+std::string fact(const ArmResult& arm, const char* key);
+
 nlohmann::ordered_json to_json(const Interval& interval);
 
 }  // namespace polyte::lab

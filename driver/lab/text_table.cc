@@ -22,12 +22,13 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
 
 // Pieces of at most `width`: at blanks where there are some.
 std::vector<std::string> pieces(const std::string& text, std::size_t width) {
-  std::vector<std::string> lines{""};
+  const std::string indent(std::min<std::size_t>(text.find_first_not_of(' '), width / 2), ' ');
+  std::vector<std::string> lines{text.empty() ? "" : indent};
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     std::string& open = lines.back();
-    if (open.empty()) {
-      open = word;
+    if (open.find_first_not_of(' ') == std::string::npos) {
+      open += word;
     } else if (width_of(open) + 1 + width_of(word) <= width) {
       open += " " + word;
     } else {
@@ -48,7 +49,8 @@ std::string text_table(const Cells& heads, const std::vector<Cells>& rows, std::
   std::vector<std::size_t> widths(heads.size());
   for (std::size_t c = 0; c < heads.size(); ++c) {
     widths[c] = width_of(heads[c]);
-    for (const Cells& row : rows) widths[c] = std::max(widths[c], c < row.size() ? width_of(row[c]) : 0);
+    for (const Cells& row : rows)
+      if (row.size() > 1 || heads.size() == 1) widths[c] = std::max(widths[c], c < row.size() ? width_of(row[c]) : 0);
   }
   const auto total = [&] {
     std::size_t sum = 2 * (widths.size() - 1);
@@ -76,7 +78,11 @@ std::string text_table(const Cells& heads, const std::vector<Cells>& rows, std::
     }
   };
   add(heads);
-  for (const Cells& row : rows) add(row);
+  for (const Cells& row : rows)
+    if (row.size() == 1 && heads.size() > 1)
+      text += wrapped(row[0], "", width);
+    else
+      add(row);
   return text;
 }
 
