@@ -39,6 +39,7 @@ void add_complete(const Verb& app);
 void add_deps(const Verb& app);
 void add_prove(const Verb& app);
 void add_lab(const Verb& app);
+void add_diff(const Verb& app);
 
 // ---- options that several verbs share
 

@@ -128,6 +128,8 @@ void add_lab(const Verb& app) {
   add_lab_compare(verb);
   add_lab_bundle(verb);
   add_lab_reproduce(verb);
+  add_lab_ablate(verb);
+  add_lab_path(verb);
   add_lab_worker(verb);
 }
 

@@ -14,6 +14,8 @@ void add_lab_status(const Verb& lab);     // lab_report.cc
 void add_lab_compare(const Verb& lab);    // lab_report.cc
 void add_lab_bundle(const Verb& lab);     // lab_bundle.cc
 void add_lab_reproduce(const Verb& lab);  // lab_bundle.cc
+void add_lab_ablate(const Verb& lab);     // lab_why.cc
+void add_lab_path(const Verb& lab);       // lab_why.cc
 
 // Runs a plan by processes of this binary, with progress on stderr; says how to go on where it was stopped.
 lab::RunResult run_lab_plan(const lab::Plan& plan, const std::string& folder, bool quiet);  // lab.cc

@@ -6,6 +6,9 @@
 
 namespace polyte::lab {
 
+// What may be called found: under this chance, corrected for all tests that were made.
+inline constexpr double kSignificant = 0.05;
+
 struct RankTest {
   double two_sided = 1;  // chance of ranks as far apart as these, or further, where nothing differs
   double greater = 1;    // the same, of the first being greater

@@ -9,8 +9,6 @@
 namespace polyte::lab {
 namespace {
 
-constexpr double kSignificant = 0.05;
-
 const Measured* find(const std::vector<Measured>& list, const Measured& like) {
   const auto found =
       std::ranges::find_if(list, [&](const Measured& one) { return one.row == like.row && one.arm == like.arm; });

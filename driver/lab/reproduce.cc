@@ -100,8 +100,10 @@ std::string reproduction_text(const Reproduction& reproduction) {
     text += "\n" + row_text(row);
     agreeing += row.agrees() ? 1 : 0;
   }
-  return text + "\n" + std::to_string(agreeing) + " of " + std::to_string(reproduction.rows.size()) +
-         " rows agree: the same arms can be had, and none that were told apart have changed places\n";
+  return text + "\n" +
+         wrapped(std::to_string(agreeing) + " of " + std::to_string(reproduction.rows.size()) +
+                     " rows agree: the same arms can be had, and none that were told apart have changed places",
+                 "");
 }
 
 nlohmann::ordered_json to_json(const Reproduction& reproduction) {

@@ -11,7 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kSignificant = 0.05;
 constexpr double kBusy = 0.5;  // load average beside our own process
 
 std::string percent(double share) {

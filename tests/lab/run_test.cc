@@ -120,6 +120,51 @@ TEST_CASE("an experiment from end to end") {
   CHECK(other.out.find("of another build of Polyte") != std::string::npos);
 }
 
+// The whole in one file, the same bytes for the same folder; run again it has the same outputs.
+TEST_CASE("a bundle reproduces") {
+  const testing::TempDir folder;
+  write_experiment(folder);
+  REQUIRE(polyte(run(folder)).status == 0);
+  const std::string bundle = folder.file("b.zip"), other_bundle = folder.file("c.zip");
+  REQUIRE(polyte("lab bundle " + folder.file("out") + " -o " + bundle).status == 0);
+  REQUIRE(polyte("lab bundle " + folder.file("out") + " -o " + other_bundle).status == 0);
+  CHECK(read(bundle) == read(other_bundle));
+  const Answer again_elsewhere = polyte("lab reproduce " + bundle + " --json --quiet");
+  // A busy machine is warned of on stderr, before it.
+  const auto json = nlohmann::json::parse(again_elsewhere.out.substr(again_elsewhere.out.find('{')), nullptr, false);
+  REQUIRE_MESSAGE(json.is_object(), again_elsewhere.out);
+  for (const auto& row : json["rows"])
+    for (const auto& arm : row["arms"]) {
+      CHECK(arm["same_status"] == true);
+      CHECK(arm["same_outputs"] != false);
+      CHECK(arm["same_loops"] != false);
+    }
+  write(bundle, read(bundle).substr(0, 2000));
+  CHECK(polyte("lab reproduce " + bundle).status == 3);
+  write(bundle, "not a zip");
+  CHECK(polyte("lab reproduce " + bundle).status == 3);
+}
+
+TEST_CASE("what the lines of a script are worth, and two scripts in words") {
+  const testing::TempDir folder;
+  write_experiment(folder);
+  write(folder.file("more.sched"), "schedule more/1 for sums f32 exact\nsplit y.up: i by 8 tail cut\nparallel i.o\n");
+  const std::string on = " --program " + folder.file("sums.program") + " --shape n=64 ";
+  const Answer ablation = polyte("lab ablate " + folder.file("more.sched") + on + "--processes 2 --quiet");
+  REQUIRE_MESSAGE(ablation.status == 0, ablation.out);
+  CHECK(ablation.out.find("  2: parallel i.o") != std::string::npos);
+  CHECK(ablation.out.find("without one line: cannot be had\n  1: split y.up: i by 8 tail cut\n      refused: ") !=
+        std::string::npos);
+  const std::string two = folder.file("right.sched") + " " + folder.file("more.sched");
+  const Answer path = polyte("lab path " + two + on + "--processes 2 --quiet");
+  REQUIRE_MESSAGE(path.status == 0, path.out);
+  CHECK(path.out.find("1: parallel i.o") != std::string::npos);
+  CHECK(path.out.find("in all: ") != std::string::npos);
+  const Answer words = polyte("diff " + two + on);
+  CHECK(words.status == 0);
+  CHECK(words.out.starts_with("only in the second: parallel i.o\nnest of "));
+}
+
 TEST_CASE("a regression is exit status 1") {
   const testing::TempDir folder;
   write_experiment(folder);
