@@ -83,10 +83,12 @@ int run_lab_worker(const std::string& folder) {
   const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
   if (json.is_discarded()) throw UserError(ExitStatus::Usage, "stdin: expected the order of polyte lab run");
   const lab::Plan plan = lab::read_plan(folder);
-  lab::run_worker(plan, folder, lab::order_from_json(json), describe, [](const nlohmann::ordered_json& record) {
-    const auto replace = nlohmann::ordered_json::error_handler_t::replace;
-    std::cout << record.dump(-1, ' ', false, replace) << std::endl;  // NOLINT: each line at once, it may be the last
-  });
+  lab::run_worker(plan, folder, lab::order_from_json(json), {describe, lab_model},
+                  [](const nlohmann::ordered_json& record) {
+                    const auto replace = nlohmann::ordered_json::error_handler_t::replace;
+                    std::cout << record.dump(-1, ' ', false, replace)
+                              << std::endl;  // NOLINT: each line at once, it may be the last
+                  });
   return 0;
 }
 

@@ -65,7 +65,7 @@ void write_bundle(const std::string& folder, const std::string& path) {
   add("experiment.toml", plan.experiment);
   std::set<std::string> used;
   for (const PlannedProgram& program : plan.programs)
-    add("programs/" + file_name(program.name, ".program", used), program.text);
+    if (program.model.empty()) add("programs/" + file_name(program.name, ".program", used), program.text);
   used.clear();
   for (const PlannedArm& arm : plan.arms)
     if (!arm.script.empty()) add("scripts/" + file_name(arm.spec.name, ".sched", used), arm.script);

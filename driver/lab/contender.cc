@@ -7,7 +7,6 @@
 #include "driver/compile/flops.h"
 #include "ir/loop_program_text.h"
 #include "runtime/artifact.h"
-#include "runtime/fill.h"
 #include "support/error.h"
 
 namespace polyte::lab {
@@ -73,7 +72,7 @@ nlohmann::ordered_json compile_times(const driver::BuiltKernel& kernel) {
 std::string digest_of(const std::string& text) { return runtime::digest_of(runtime::as_bytes(text)); }
 
 void add_facts(const Workshop& workshop, const driver::BuiltKernel& kernel, nlohmann::ordered_json& facts) {
-  if (workshop.describe) facts = workshop.describe(kernel);
+  if (workshop.hooks.describe) facts = workshop.hooks.describe(kernel);
   facts["script"] = schedule::print(kernel.script);
   facts["loops_digest"] = digest_of(ir::print(kernel.kernel.program));
   facts["compile_ms"] = compile_times(kernel);
@@ -131,6 +130,21 @@ Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
   return prepared;
 }
 
+// A model by one of the schedulers; its file is what it was when the plan was made.
+Prepared of_model(const Workshop& workshop, const PlannedArm& arm) {
+  const PlannedProgram& model = workshop.plan.programs.at(workshop.row.program);
+  Prepared prepared;
+  if (arm.spec.kind != ArmSpec::Kind::Scheduler) {
+    prepared.status = arm.spec.kind == ArmSpec::Kind::Peer ? "declined" : "other program";
+    prepared.reason = "the row is a model";
+    return prepared;
+  }
+  runtime::FileContent file(model.model);
+  if (runtime::digest_of(file.all()) != model.digest)
+    throw UserError(ExitStatus::InvalidInput, model.model + ": has changed since the plan was made");
+  return workshop.hooks.model(model.model, arm.spec.what, workshop.plan, workshop.row.threads);
+}
+
 // An arm that cannot be had is a row of the report like any other.
 template <class F>
 Prepared guarded(F f) {
@@ -152,10 +166,13 @@ Prepared guarded(F f) {
 
 }  // namespace
 
-Workshop make_workshop(const Plan& plan, const Row& row, Describe describe, const std::string& folder) {
-  Workshop workshop{
-      plan, row, driver::target_named(plan.target), bound_program(plan, row), nullptr, std::move(describe), ""};
-  if (!row.sizes.empty()) workshop.open = open_program(plan, row);
+Workshop make_workshop(const Plan& plan, const Row& row, Hooks hooks, const std::string& folder) {
+  Workshop workshop{plan, row, driver::target_named(plan.target), nullptr, nullptr, {}, std::move(hooks), ""};
+  if (plan.programs.at(row.program).model.empty()) {
+    workshop.program = bound_program(plan, row);
+    workshop.interface = interface_of(*workshop.program);
+    if (!row.sizes.empty()) workshop.open = open_program(plan, row);
+  }
   workshop.target.machine.cores = row.threads;
   if (folder.empty()) return workshop;
   workshop.kept = folder + "/peers";
@@ -166,22 +183,15 @@ Workshop make_workshop(const Plan& plan, const Row& row, Describe describe, cons
 
 Prepared prepare(const Workshop& workshop, const PlannedArm& arm, const std::shared_ptr<const ir::Program>& program) {
   return guarded([&] {
+    if (!program) return of_model(workshop, arm);
     return arm.spec.kind == ArmSpec::Kind::Peer ? by_compiler(workshop, find_compiler(arm.spec.what), program)
                                                 : by_polyte(workshop, arm, program);
   });
 }
 
 Prepared prepare_strict(const Workshop& workshop, const std::shared_ptr<const ir::Program>& program) {
+  if (!program) return {};
   return guarded([&] { return by_compiler(workshop, find_compiler("strict"), program); });
-}
-
-std::vector<runtime::Tensor> filled_tensors(const ir::Program& program, const std::string& fill) {
-  std::vector<runtime::Tensor> tensors = driver::make_tensors(program);
-  const std::vector<const ir::Buffer*> interface = program.interface();
-  const runtime::Fill how = runtime::parse_fill(fill);
-  for (std::size_t i = 0; i < interface.size(); ++i)
-    if (interface[i]->role != ir::Role::Out) runtime::fill(tensors[i], how, interface[i]->name);
-  return tensors;
 }
 
 }  // namespace polyte::lab

@@ -11,6 +11,7 @@
 
 #include "codegen/target.h"
 #include "driver/compile/operator.h"
+#include "driver/lab/interface.h"
 #include "driver/lab/peers.h"
 #include "driver/lab/plan.h"
 
@@ -30,9 +31,16 @@ class Contender {
 };
 
 struct Prepared {
+  Interface interface;                   // of a model, which knows it when it is compiled; else the Program's
   std::unique_ptr<Contender> contender;  // null: it is not timed, `status` says why
   std::string status = "ok", reason;
   nlohmann::ordered_json facts;
+};
+
+// What a worker is given by the command line: words for a kernel, and a model compiled by one scheduler.
+struct Hooks {
+  Describe describe;
+  std::function<Prepared(const std::string& path, const std::string& scheduler, const Plan& plan, int threads)> model;
 };
 
 // What the preparation of a row's arms shares.
@@ -40,22 +48,20 @@ struct Workshop {
   const Plan& plan;
   const Row& row;
   codegen::Target target;
-  std::shared_ptr<const ir::Program> program, open;  // bound, and as it was
-  Describe describe;
+  std::shared_ptr<const ir::Program> program, open;  // bound, and as it was; null: the row is a model's
+  Interface interface;                               // of a model empty until an arm is prepared
+  Hooks hooks;
   std::string kept;  // a folder for what compilers of peers have made
 };
 // `folder`: the result folder; empty: nothing is kept.
-Workshop make_workshop(const Plan& plan, const Row& row, Describe describe, const std::string& folder);
+Workshop make_workshop(const Plan& plan, const Row& row, Hooks hooks, const std::string& folder);
 
-// Compiles an arm for a Program (the row's, or the same at smaller sizes). What it cannot do is a status, not an
-// exception: `declined` fell back to the reference order, `refused` a script whose proof fails, `absent` a compiler
-// that is not installed, `other program` a script for another one, `failed` the rest.
+// Compiles an arm for a Program (the row's, or the same at smaller sizes; null: for the row's model). What it cannot do
+// is a status, not an exception: `declined` fell back to the reference order, `refused` a script whose proof fails,
+// `absent` a compiler that is not installed, `other program` a script for another one, `failed` the rest.
 Prepared prepare(const Workshop& workshop, const PlannedArm& arm, const std::shared_ptr<const ir::Program>& program);
 
 // The reference that shares no code generator with the arms: C, its order kept. Null contender where there is none.
 Prepared prepare_strict(const Workshop& workshop, const std::shared_ptr<const ir::Program>& program);
-
-// Tensors of the interface, inputs filled by the words of --fill.
-std::vector<runtime::Tensor> filled_tensors(const ir::Program& program, const std::string& fill);
 
 }  // namespace polyte::lab

@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::int64_t kMostSteps = 2'000'000;  // of the interpreter, about a second
 
-bool is_written(const ir::Buffer& buffer) { return buffer.role == ir::Role::Out || buffer.role == ir::Role::InOut; }
-
 // Sums that are added in another order differ by more than their last bit; a wrong schedule by far more than this.
 double tolerance_of(const Plan& plan, DType type) {
   if (plan.tolerance > 0) return plan.tolerance;
@@ -31,15 +29,14 @@ double tolerance_of(const Plan& plan, DType type) {
   }
 }
 
-Verdict compare_all(const Plan& plan, const ir::Program& program, const std::vector<runtime::Tensor>& got,
+Verdict compare_all(const Plan& plan, const Interface& interface, const std::vector<runtime::Tensor>& got,
                     const std::vector<runtime::Tensor>& expected, const std::string& what) {
   Verdict verdict{true, "same bits as " + what};
-  const std::vector<const ir::Buffer*> interface = program.interface();
   for (std::size_t i = 0; i < interface.size(); ++i) {
-    if (!is_written(*interface[i]) || runtime::compare_bits(got[i], expected[i]).equal) continue;
+    if (!interface[i].is_written() || runtime::compare_bits(got[i], expected[i]).equal) continue;
     const double most = tolerance_of(plan, got[i].dtype());
     const runtime::Comparison c = runtime::compare(got[i], expected[i], {most, most});
-    if (!c.equal) return {false, "'" + interface[i]->name + "' differs from " + what + ": " + c.message};
+    if (!c.equal) return {false, "'" + interface[i].name + "' differs from " + what + ": " + c.message};
     char text[64];
     std::snprintf(text, sizeof text, "within %g of ", most);
     verdict.text = text + what;
@@ -54,18 +51,26 @@ ir::Values small_sizes(const Row& row, std::int64_t first, bool different) {
   return sizes;
 }
 
-// The first of a few choices that the Program's conditions allow.
+// Null where a condition of the Program forbids these sizes.
+std::shared_ptr<const ir::Program> bound_at(const ir::Program& open, const ir::Values& sizes) {
+  try {
+    return std::make_shared<const ir::Program>(ir::bind(open, sizes));
+  } catch (const UserError&) {
+    return nullptr;
+  }
+}
+
+// The first of a few choices that the Program's conditions allow, else the row's own sizes.
 std::shared_ptr<const ir::Program> shrunk(const Workshop& workshop, std::string& sizes_text) {
   if (!workshop.open) return workshop.program;
-  for (const auto& [first, different] : {std::pair{5, true}, {8, false}, {16, false}, {32, false}}) try {
-      const ir::Values sizes = small_sizes(workshop.row, first, different);
-      auto program = std::make_shared<const ir::Program>(ir::bind(*workshop.open, sizes));
-      sizes_text.clear();
-      for (const auto& [name, value] : sizes)
-        sizes_text += (sizes_text.empty() ? "" : " ") + name + "=" + std::to_string(value);
-      return program;
-    } catch (const UserError&) {  // a condition of the Program: the next choice
-    }
+  for (const auto& [first, different] : {std::pair{5, true}, {8, false}, {16, false}, {32, false}}) {
+    const ir::Values sizes = small_sizes(workshop.row, first, different);
+    std::shared_ptr<const ir::Program> program = bound_at(*workshop.open, sizes);
+    if (!program) continue;
+    for (const auto& [name, value] : sizes)
+      sizes_text += (sizes_text.empty() ? "" : " ") + name + "=" + std::to_string(value);
+    return program;
+  }
   return workshop.program;
 }
 
@@ -86,7 +91,7 @@ Reference make_reference(const Workshop& workshop) {
 }
 
 std::vector<runtime::Tensor> run_once(const Workshop& workshop, Contender& contender) {
-  std::vector<runtime::Tensor> tensors = filled_tensors(*workshop.program, workshop.row.fill);
+  std::vector<runtime::Tensor> tensors = filled_tensors(workshop.interface, workshop.row.fill);
   contender.clear_sets();
   contender.add_set(tensors);
   contender.run(0);
@@ -94,20 +99,23 @@ std::vector<runtime::Tensor> run_once(const Workshop& workshop, Contender& conte
   return tensors;
 }
 
-std::string digest_of_outputs(const ir::Program& program, const std::vector<runtime::Tensor>& tensors) {
+std::string digest_of_outputs(const Interface& interface, const std::vector<runtime::Tensor>& tensors) {
   std::string digests;
-  const std::vector<const ir::Buffer*> interface = program.interface();
   for (std::size_t i = 0; i < interface.size(); ++i)
-    if (is_written(*interface[i])) digests += runtime::digest_of(tensors[i].raw());
+    if (interface[i].is_written()) digests += runtime::digest_of(tensors[i].raw());
   return runtime::digest_of(runtime::as_bytes(digests));
 }
 
 Verdict check_real(const Workshop& workshop, const std::vector<runtime::Tensor>& got, const Reference& reference) {
-  return compare_all(workshop.plan, *workshop.program, got, reference.tensors, reference.name);
+  return compare_all(workshop.plan, workshop.interface, got, reference.tensors, reference.name);
 }
 
 SmallProgram make_small(const Workshop& workshop) {
   SmallProgram small;
+  if (!workshop.program) {
+    small.problem = "a model";
+    return small;
+  }
   try {
     small.program = shrunk(workshop, small.sizes);
     small.inputs = driver::small_integer_environment(*small.program, workshop.plan.seed);
@@ -139,7 +147,7 @@ Verdict check_small(const Workshop& workshop, const PlannedArm& arm, const Small
   prepared.contender->add_set(tensors);
   prepared.contender->run(0);
   const std::string where = small.sizes.empty() ? "" : " at " + small.sizes;
-  return compare_all(workshop.plan, *small.program, tensors, expected, "the interpreter" + where);
+  return compare_all(workshop.plan, interface_of(*small.program), tensors, expected, "the interpreter" + where);
 }
 
 }  // namespace polyte::lab

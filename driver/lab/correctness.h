@@ -25,7 +25,7 @@ struct Verdict {
 // The interface after one execution on fresh tensors; what it has written, in a few characters; and against a
 // reference.
 std::vector<runtime::Tensor> run_once(const Workshop& workshop, Contender& contender);
-std::string digest_of_outputs(const ir::Program& program, const std::vector<runtime::Tensor>& tensors);
+std::string digest_of_outputs(const Interface& interface, const std::vector<runtime::Tensor>& tensors);
 Verdict check_real(const Workshop& workshop, const std::vector<runtime::Tensor>& got, const Reference& reference);
 
 // The same Program at sizes that the interpreter runs at once; null, and why, where there are none.

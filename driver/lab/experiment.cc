@@ -18,6 +18,7 @@ constexpr void expect_toml(bool condition) {
 #include "support/error.h"
 #include "support/join_words.h"
 #include "support/nearest_word.h"
+#include "support/stable_sort.h"
 
 namespace polyte::lab {
 namespace {
@@ -37,7 +38,7 @@ class Problems {
   // In the order of the lines; what is of no line comes last.
   void throw_if_any() {
     if (list_.empty()) return;
-    std::stable_sort(list_.begin(), list_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    sort_stably(list_, {}, [](const auto& one) { return one.first; });
     std::vector<std::string> texts;
     for (const auto& [line, text] : list_) texts.push_back(text);
     throw UserError(ExitStatus::InvalidInput, texts);

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "ir/program_text.h"
+#include "runtime/artifact.h"
+#include "runtime/file.h"
 #include "support/error.h"
 #include "support/join_words.h"
 #include "support/nearest_word.h"
@@ -88,6 +90,10 @@ class Planner {
     for (const std::string& source : experiment_.programs)
       collect([&] {
         for (const std::string& file : files_of(experiment_, source)) {
+          if (file.ends_with(".onnx")) {
+            add_model(file, left_out);
+            continue;
+          }
           const bool has_type = is_notation(file) || file.ends_with(".c");
           for (const std::string& type : has_type ? types : std::vector<std::string>{""})
             for (ir::Program& program : sources_.programs(file, type)) add_program(std::move(program), type, left_out);
@@ -105,11 +111,22 @@ class Planner {
       left_out.insert(program.name);
       return;
     }
-    PlannedProgram planned{program.name, ir::digest(program), ir::print(program)};
+    PlannedProgram planned{program.name, ir::digest(program), ir::print(program), ""};
     if (std::ranges::find(plan_.programs, planned) != plan_.programs.end()) return;  // named twice
     plan_.programs.push_back(std::move(planned));
     open_.push_back(std::move(program));
     dtypes_.push_back(type);
+  }
+
+  void add_model(const std::string& path, std::set<std::string>& left_out) {
+    runtime::FileContent file(path);
+    const std::string name = fs::path(path).stem().string();
+    const std::vector<std::string>& only = experiment_.only;
+    if (!only.empty() && std::ranges::find(only, name) == only.end()) return static_cast<void>(left_out.insert(name));
+    plan_.programs.push_back({name, runtime::digest_of(file.all()), "", fs::absolute(path).string()});
+    open_.emplace_back();
+    open_.back().name = name;
+    dtypes_.emplace_back();
   }
 
   // A size that no program has is a mistake.

@@ -17,7 +17,8 @@ namespace polyte::lab {
 
 struct PlannedProgram {
   std::string name, digest;
-  std::string text;  // sizes open
+  std::string text;   // sizes open; of a model empty
+  std::string model;  // the path of an ONNX file, its digest above; empty: it is a Program
   friend bool operator==(const PlannedProgram&, const PlannedProgram&) = default;
 };
 

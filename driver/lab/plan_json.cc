@@ -78,7 +78,8 @@ Json to_json(const Plan& plan) {
             {"tolerance", plan.tolerance}, {"seed", plan.seed},     {"exact", plan.exact}};
   json["programs"] = json["arms"] = json["rows"] = Json::array();
   for (const PlannedProgram& program : plan.programs)
-    json["programs"].push_back({{"name", program.name}, {"digest", program.digest}, {"text", program.text}});
+    json["programs"].push_back(
+        {{"name", program.name}, {"digest", program.digest}, {"text", program.text}, {"model", program.model}});
   for (const PlannedArm& arm : plan.arms) json["arms"].push_back(arm_json(arm));
   for (const Row& row : plan.rows)
     json["rows"].push_back({{"name", row.name},
@@ -104,7 +105,7 @@ Plan plan_from_json(const Json& json, const std::string& origin) try {
   plan.seed = json.at("seed");
   plan.exact = json.at("exact");
   for (const Json& one : json.at("programs"))
-    plan.programs.push_back({one.at("name"), one.at("digest"), one.at("text")});
+    plan.programs.push_back({one.at("name"), one.at("digest"), one.at("text"), one.value("model", "")});
   for (const Json& one : json.at("arms")) plan.arms.push_back(arm_from(one));
   for (const Json& one : json.at("rows")) plan.rows.push_back(row_from(one, plan.programs.size(), origin));
   return plan;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace polyte::lab {
 namespace {
@@ -19,7 +20,7 @@ struct Ranks {
 Ranks ranks_of(std::span<const double> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return values[x] < values[y]; });
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(values[i], i); });
   Ranks ranks;
   ranks.of.resize(values.size());
   for (std::size_t i = 0, end = 0; i < order.size(); i = end) {
@@ -111,7 +112,7 @@ double least_chance(std::size_t a, std::size_t b) {
 std::vector<double> holm(std::span<const double> chances) {
   std::vector<std::size_t> order(chances.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return chances[x] < chances[y]; });
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(chances[i], i); });
   std::vector<double> adjusted(chances.size());
   double most = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {

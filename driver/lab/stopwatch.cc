@@ -34,18 +34,17 @@ void evict_caches() {
   for (std::size_t i = 0; i < buffer.size(); i += 64) buffer[i] = value;
 }
 
-Stopwatch::Stopwatch(Contender& contender, const ir::Program& program, const std::string& fill, Caches caches)
+Stopwatch::Stopwatch(Contender& contender, const Interface& interface, const std::string& fill, Caches caches)
     : contender_(contender), cold_(caches == Caches::Cold), single_(cold_) {
-  sets_.push_back(filled_tensors(program, fill));
+  sets_.push_back(filled_tensors(interface, fill));
   std::int64_t bytes = 0;
   for (const runtime::Tensor& tensor : sets_[0]) bytes += tensor.bytes();
   const std::size_t count = caches == Caches::Rotated ? sets_for(bytes) : 1;
-  while (sets_.size() < count) sets_.push_back(filled_tensors(program, fill));
+  while (sets_.size() < count) sets_.push_back(filled_tensors(interface, fill));
   contender_.clear_sets();
   for (std::vector<runtime::Tensor>& set : sets_) contender_.add_set(set);
-  const std::vector<const ir::Buffer*> interface = program.interface();
   for (std::size_t i = 0; i < interface.size(); ++i) {
-    if (interface[i]->role != ir::Role::InOut) continue;
+    if (interface[i].role != ir::Role::InOut) continue;
     in_place_.push_back(i);
     before_.push_back(sets_[0][i].clone());
   }

@@ -12,7 +12,7 @@ class Stopwatch {
  public:
   // `tensors`: one set a turn; sets are bound here. Where the Program updates a tensor in place, every execution begins
   // with what it held at first, put back outside of the time.
-  Stopwatch(Contender& contender, const ir::Program& program, const std::string& fill, Caches caches);
+  Stopwatch(Contender& contender, const Interface& interface, const std::string& fill, Caches caches);
 
   // Executions that fill about `milliseconds`, after at least one that warms up.
   std::int64_t calibrate(double milliseconds);

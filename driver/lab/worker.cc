@@ -35,12 +35,12 @@ double load_average() {
 
 class Worker {
  public:
-  Worker(const Plan& plan, const std::string& folder, const WorkerOrder& order, const Describe& describe,
+  Worker(const Plan& plan, const std::string& folder, const WorkerOrder& order, const Hooks& hooks,
          const std::function<void(const Json&)>& write)
       : plan_(plan),
         row_(plan.rows.at(order.row)),
         order_(order),
-        workshop_(make_workshop(plan, row_, describe, folder)),
+        workshop_(make_workshop(plan, row_, hooks, folder)),
         write_(write),
         random_(plan.seed + 0x9e3779b97f4a7c15U * (order.row * 1009 + static_cast<std::uint64_t>(order.process) + 1)) {}
 
@@ -52,7 +52,7 @@ class Worker {
     add_again();
     for (Timed& timed : timed_) {
       stage(timed.name, "timing");
-      timed.watch = std::make_unique<Stopwatch>(*timed.contender, *workshop_.program, row_.fill, row_.caches);
+      timed.watch = std::make_unique<Stopwatch>(*timed.contender, workshop_.interface, row_.fill, row_.caches);
       timed.executions = timed.watch->calibrate(plan_.stop.round_ms);
     }
     const int rounds = timed_.empty() ? 0 : measure();
@@ -85,6 +85,7 @@ class Worker {
     if (order_.left_out.contains(name)) return;  // the runner has written why
     stage(name, "compiling");
     Prepared prepared = prepare(workshop_, arm, workshop_.program);
+    if (!workshop_.program && workshop_.interface.empty()) workshop_.interface = prepared.interface;
     if (prepared.contender) check(arm, prepared);
     Json json = record("arm");
     json["arm"] = name;
@@ -108,7 +109,7 @@ class Worker {
     stage(arm.spec.name, "checking");
     try {
       const std::vector<runtime::Tensor> got = run_once(workshop_, *prepared.contender);
-      const std::string digest = digest_of_outputs(*workshop_.program, got);
+      const std::string digest = digest_of_outputs(workshop_.interface, got);
       prepared.facts["outputs_digest"] = digest;
       const auto known = order_.outputs.find(arm.spec.name);
       if (known != order_.outputs.end() && known->second == digest) return;
@@ -183,11 +184,13 @@ class Worker {
     json["load_before"] = load;
     json["load_after"] = load_average();
     if (reference_) json["reference"] = reference_->name;
-    json["flops"] = driver::count_flops(*workshop_.program);
+    json["flops"] = workshop_.program ? driver::count_flops(*workshop_.program) : 0.0;
     std::int64_t bytes = 0;
     DType dtype = DType::F32;
-    for (const runtime::Tensor& tensor : driver::make_tensors(*workshop_.program))
-      bytes += tensor.bytes(), dtype = tensor.dtype();
+    for (const Slot& slot : workshop_.interface) {
+      bytes += runtime::count_bytes(slot.dtype, slot.shape);
+      dtype = slot.dtype;
+    }
     json["bytes"] = bytes;
     json["dtype"] = std::string(to_string(dtype));
     json["peak_flops_a_thread"] = bench::measure_peak(workshop_.target.machine, dtype);
@@ -219,9 +222,9 @@ WorkerOrder order_from_json(const Json& json) {
   return order;
 }
 
-void run_worker(const Plan& plan, const std::string& folder, const WorkerOrder& order, const Describe& describe,
+void run_worker(const Plan& plan, const std::string& folder, const WorkerOrder& order, const Hooks& hooks,
                 const std::function<void(const Json&)>& write) {
-  Worker(plan, folder, order, describe, write).run();
+  Worker(plan, folder, order, hooks, write).run();
 }
 
 }  // namespace polyte::lab

@@ -22,7 +22,7 @@ WorkerOrder order_from_json(const nlohmann::ordered_json& json);
 
 // Calls `write` with each record (record.h), and with {"kind": "stage", "arm": .., "doing": ..} before anything that
 // may end the process, so that the runner knows who did.
-void run_worker(const Plan& plan, const std::string& folder, const WorkerOrder& order, const Describe& describe,
+void run_worker(const Plan& plan, const std::string& folder, const WorkerOrder& order, const Hooks& hooks,
                 const std::function<void(const nlohmann::ordered_json&)>& write);
 
 }  // namespace polyte::lab

@@ -15,7 +15,7 @@ namespace polyte::lab::testing {
 inline Plan made_up_plan(const std::vector<std::string>& arms, int rows) {
   Plan plan;
   plan.name = "made up";
-  plan.programs.push_back({"f", "abc123", ""});
+  plan.programs.push_back({"f", "abc123", "", ""});
   for (int i = 0; i < rows; ++i) plan.rows.push_back({"r" + std::to_string(i), 0, {}, 1, "normal:1", Caches::Warm});
   for (const std::string& arm : arms) plan.arms.push_back({{arm, ArmSpec::Kind::Scheduler, arm, {}}, "", ""});
   plan.baseline = arms[0];

@@ -145,6 +145,24 @@ TEST_CASE("a bundle reproduces") {
   CHECK(polyte("lab reproduce " + bundle).status == 3);
 }
 
+TEST_CASE("a model is a row; its file has to stay what it was") {
+  const testing::TempDir folder;
+  fs::copy_file("examples/digits/digits.onnx", folder.file("digits.onnx"));
+  write(folder.file("e.toml"),
+        "programs = 'digits.onnx'\narms = ['naive', 'peer:gcc']\n[stop]\nrounds = 1\nprocesses = 1\nround_ms = 0.01\n");
+  const Answer first = polyte(run(folder));
+  REQUIRE_MESSAGE(first.status == 0, first.out);
+  const Results results = read_results(folder.file("out"));
+  CHECK(arm_of(results, "digits", "naive").is_timed());
+  CHECK(arm_of(results, "digits", "peer:gcc").reason == "the row is a model");
+  fs::remove(folder.file("out") + "/samples.jsonl");
+  write(folder.file("digits.onnx"), "another");
+  REQUIRE(polyte("lab run " + folder.file("out") + " --quiet").status == 0);
+  const Results changed = read_results(folder.file("out"));
+  CHECK(arm_of(changed, "digits", "naive").status == "failed");
+  CHECK(arm_of(changed, "digits", "naive").reason.find("has changed since the plan was made") != std::string::npos);
+}
+
 TEST_CASE("what the lines of a script are worth, and two scripts in words") {
   const testing::TempDir folder;
   write_experiment(folder);
