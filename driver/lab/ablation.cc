@@ -215,7 +215,7 @@ std::string path_text(const Results& results) {
       line[2] = ratio_text(ratio.estimate) + " " + interval_text(ratio);
       const bool same =
           !arm.identical_to.empty() && (arm.identical_to == before->name || arm.identical_to == before->identical_to);
-      const bool told = ratio.excludes(1) && std::abs(ratio.estimate - 1) > noise_floor(row);
+      const bool told = passes_noise(ratio, row);
       line[3] = same ? "same loops" : told ? "" : "not distinguishable";
     }
     cells.push_back(std::move(line));

@@ -34,9 +34,8 @@ int order_of(const RowResult& row, const std::string& a, const std::string& b) {
   const ArmResult *first = row.find(a), *second = row.find(b);
   if (!first || !second || !first->is_timed() || !second->is_timed()) return 0;
   const Interval ratio = paired_ratio(first->samples, second->samples, {1000, 1});
-  const double floor = noise_floor(row);
-  if (ratio.high < 1 && ratio.estimate < 1 - floor) return -1;
-  return ratio.low > 1 && ratio.estimate > 1 + floor ? 1 : 0;
+  if (!passes_noise(ratio, row)) return 0;
+  return ratio.estimate < 1 ? -1 : 1;
 }
 
 void compare_order(const RowResult& was, const RowResult& is, ReproducedRow& row) {

@@ -101,7 +101,6 @@ void find_fastest(const Plan& plan, RowResult& row) {
     return;
   }
   const auto best = std::ranges::min_element(timed, {}, [](const ArmResult* arm) { return arm->time.estimate; });
-  const double floor = noise_floor(row);
   for (const ArmResult* other : timed) {
     if (other == *best) continue;
     const std::string &a = (*best)->identical_to.empty() ? (*best)->name : (*best)->identical_to,
@@ -111,7 +110,7 @@ void find_fastest(const Plan& plan, RowResult& row) {
       return;
     }
     const Interval ratio = paired_ratio((*best)->samples, other->samples, options_of(plan));
-    if (ratio.high < 1 && ratio.estimate < 1 - floor) continue;
+    if (ratio.high < 1 && passes_noise(ratio, row)) continue;
     row.not_told = (*best)->name + " and " + other->name + " are not distinguishable";
     return;
   }
@@ -147,7 +146,7 @@ void judge(Results& results) {
   for (RowResult& row : results.rows) {
     const ArmResult* baseline = row.find(results.plan.baseline);
     for (ArmResult& arm : row.arms) {
-      if (&arm == baseline && arm.is_timed()) arm.outcome = Outcome::Baseline;
+      if (arm.is_timed()) arm.outcome = &arm == baseline ? Outcome::Baseline : Outcome::NoBaseline;
       if (!arm.ratio) continue;
       compared.push_back(&arm);
       chances.push_back(signed_rank(paired_logs(arm.samples, baseline->samples)).two_sided);
@@ -157,11 +156,9 @@ void judge(Results& results) {
   for (std::size_t i = 0; i < compared.size(); ++i) compared[i]->chance = corrected[i];
   for (RowResult& row : results.rows) {
     const ArmResult* baseline = row.find(results.plan.baseline);
-    const double floor = noise_floor(row);
     for (ArmResult& arm : row.arms) {
       if (!arm.ratio) continue;
-      const bool told =
-          arm.ratio->excludes(1) && arm.chance < kSignificant && std::abs(arm.ratio->estimate - 1) > floor;
+      const bool told = arm.chance < kSignificant && passes_noise(*arm.ratio, row);
       arm.outcome = loops_of(arm) == loops_of(*baseline) ? Outcome::Identical
                     : !told                              ? Outcome::NotDistinguishable
                     : arm.ratio->estimate < 1            ? Outcome::Faster
@@ -205,6 +202,8 @@ std::string to_string(Outcome outcome) {
       return "not distinguishable";
     case Outcome::Identical:
       return "same loops";
+    case Outcome::NoBaseline:
+      return "the baseline is not timed";
     case Outcome::NotTimed:
       return "not timed";
   }
@@ -222,9 +221,14 @@ double RowResult::ceiling() const {
   return std::min(peak, bandwidth * flops / bytes);
 }
 
-double noise_floor(const RowResult& row) {
-  if (!row.noise) return 0;
-  return std::max({std::abs(row.noise->low - 1), std::abs(row.noise->high - 1), std::abs(row.noise->estimate - 1)});
+double noise_factor(const RowResult& row) {
+  if (!row.noise || row.noise->low <= 0) return 1;
+  return std::max({1.0, row.noise->high, 1 / row.noise->low});
+}
+
+bool passes_noise(const Interval& ratio, const RowResult& row) {
+  const double factor = noise_factor(row);
+  return ratio.excludes(1) && (ratio.estimate > factor || ratio.estimate < 1 / factor);
 }
 
 std::string fact(const ArmResult& arm, const char* key) {

@@ -15,7 +15,7 @@
 
 namespace polyte::lab {
 
-enum class Outcome { Baseline, Faster, Slower, NotDistinguishable, Identical, NotTimed };
+enum class Outcome { Baseline, Faster, Slower, NotDistinguishable, Identical, NoBaseline, NotTimed };
 std::string to_string(Outcome outcome);  // "not distinguishable"
 
 struct ArmResult {
@@ -65,8 +65,10 @@ struct Results {
 Results evaluate(Plan plan, const Records& records);
 Results read_results(const std::string& folder);  // evaluate() of a result folder
 
-// How far the baseline is from itself, as a share: the A/A ratio's interval, farthest end.
-double noise_floor(const RowResult& row);
+// How far the baseline is from itself, as a factor of at least 1: the A/A ratio's interval, farthest end. Whether a
+// ratio is farther from 1 than that, either way.
+double noise_factor(const RowResult& row);
+bool passes_noise(const Interval& ratio, const RowResult& row);
 
 // A fact of an arm's record as text, several lines joined; empty where it is not there, or is something else.
 std::string fact(const ArmResult& arm, const char* key);

@@ -86,6 +86,29 @@ TEST_CASE("no winner where the intervals say nothing, and arms that fell back ar
   CHECK(outcome_text(*row.find("isl")) == "declined: it skews a loop");
 }
 
+TEST_CASE("without its baseline an arm has a time and no ratio; a wild A/A hides no difference of a hundredfold") {
+  const Plan plan = testing::made_up_plan({"poly", "mine"}, 1);
+  std::string text;
+  for (int p = 0; p < 4; ++p)
+    text += testing::arm_text(0, p, "poly", "failed", "no") + testing::process_text(0, p, {{"mine", {5, 6, 5}}}, 0);
+  const Results alone = evaluate(plan, parse_records(text, plan, "s"));
+  CHECK(alone.rows[0].find("mine")->is_timed());
+  CHECK(outcome_text(*alone.rows[0].find("mine")) == "the baseline is not timed");
+  text.clear();
+  for (int p = 0; p < 4; ++p) {
+    const double wild = p % 2 ? 40 : 250;
+    text += testing::process_text(0, p,
+                                  {{"poly", std::vector<double>(12, 100)},
+                                   {"mine", std::vector<double>(12, 9000 + p)},
+                                   {kAgain, std::vector<double>(12, wild)}},
+                                  0);
+  }
+  const Results noisy = evaluate(plan, parse_records(text, plan, "s"));
+  CHECK(noise_factor(noisy.rows[0]) > 2);
+  CHECK(noisy.rows[0].find("mine")->outcome == Outcome::Slower);
+  CHECK(noisy.rows[0].fastest == "poly");
+}
+
 TEST_CASE("a real difference is told, also in the summary") {
   const Plan plan = testing::made_up_plan({"poly", "mine"}, 3);
   std::string text;
