@@ -39,6 +39,8 @@ void add_cache(const Verb& app);
 void add_complete(const Verb& app);
 void add_deps(const Verb& app);
 void add_prove(const Verb& app);
+void add_lab(const Verb& app);
+void add_diff(const Verb& app);
 
 // ---- options that several verbs share
 
@@ -69,6 +71,8 @@ void add_operator_options(const Verb& verb, OperatorOptions& options);
 // `open` receives the programs as they are before that.
 std::vector<std::shared_ptr<const ir::Program>> load_programs(
     const OperatorOptions& options, std::vector<std::shared_ptr<const ir::Program>>* open = nullptr);
+// All of them with their sizes open.
+std::vector<ir::Program> read_programs(const OperatorOptions& options);
 // The same without binding sizes: for proofs. Of several programs the one called `name`.
 std::shared_ptr<const ir::Program> load_symbolic_program(const OperatorOptions& options, const std::string& name);
 // The same of a source that can be no model: of verbs that look at one Program.

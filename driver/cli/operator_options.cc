@@ -141,6 +141,8 @@ std::vector<std::shared_ptr<const ir::Program>> load_programs(const OperatorOpti
   return result;
 }
 
+std::vector<ir::Program> read_programs(const OperatorOptions& options) { return parse_source(options); }
+
 std::shared_ptr<const ir::Program> load_open_program(const OperatorOptions& options) {
   if (is_model(options.source) || is_artifact(options.source))
     throw UserError(ExitStatus::Usage,

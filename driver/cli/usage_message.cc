@@ -3,11 +3,11 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <numeric>
 #include <regex>
 #include <sstream>
-#include <utility>
 #include <vector>
+
+#include "support/nearest_word.h"
 
 namespace polyte::cli {
 namespace {
@@ -45,30 +45,6 @@ std::string unexpected(const std::string& words) {
   return last;
 }
 
-// Insertions, deletions and changes that turn one word into the other.
-std::size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-// ", did you mean '--json'?" where one of the words is near.
-std::string nearest(const std::string& word, const std::vector<std::string>& words) {
-  std::string best;
-  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
-  for (const std::string& one : words)
-    if (const std::size_t d = edit_distance(word, one); d < least) least = d, best = one;
-  return best.empty() ? "" : ", did you mean '" + best + "'?";
-}
-
 std::vector<std::string> flags_of(const CLI::App* app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app->get_options())
@@ -85,7 +61,7 @@ std::vector<std::string> names_of(const CLI::App& app) {
 
 std::string not_taken(const CLI::App* at, const std::string& word, const std::string& more) {
   const std::string name = word.substr(0, word.find('='));
-  const std::string near = name.starts_with("--") ? nearest(name, flags_of(at)) : "";
+  const std::string near = name.starts_with("--") ? did_you_mean(name, flags_of(at)) : "";
   return path_of(at) + " takes no '" + word + "'" + (near.empty() ? more : near);
 }
 
@@ -98,7 +74,7 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   if (text == "A subcommand is required") {
     const std::vector<std::string> rest = at->remaining();
     const std::string got = rest.empty() ? "none" : "'" + rest.front() + "'";
-    const std::string near = rest.empty() ? "" : nearest(rest.front(), names_of(*at));
+    const std::string near = rest.empty() ? "" : did_you_mean(rest.front(), names_of(*at));
     return path_of(at) + ": got " + got + ", expected one of " + verbs_of(*at) + near;
   }
   if (std::regex_match(text, found, std::regex("(.*): (.*) not in \\{(.*)\\}")))

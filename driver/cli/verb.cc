@@ -48,6 +48,8 @@ Verb Verb::verb(const std::string& name, const std::string& what) const {
   return {*app_->add_subcommand(name, what), *status_};
 }
 
+void Verb::hide() const { app_->group(""); }
+
 void Verb::needs_verb() const { app_->require_subcommand(1); }
 
 Option Verb::option(const std::string& names, std::string& value, const std::string& help) const {
@@ -90,12 +92,18 @@ void Verb::calls(const std::function<int()>& run) const {
 
 std::vector<Verb::Switch> Verb::switches() const {
   std::vector<Switch> result;
-  for (const CLI::App* app : app_->get_subcommands([](const CLI::App*) { return true; }))
+  for (CLI::App* app : app_->get_subcommands([](const CLI::App*) { return true; })) {
+    if (app->get_group().empty()) continue;  // hidden
     for (const CLI::Option* option : app->get_options()) {
       const bool positional = option->get_positional();
       const std::string names = positional ? option->get_name(true) : option->get_name(false, true);
       result.push_back({app->get_name(), names, option->get_description()});
     }
+    for (Switch below : Verb(*app, *status_).switches()) {  // lab run
+      below.verb = app->get_name() + " " + below.verb;
+      result.push_back(std::move(below));
+    }
+  }
   return result;
 }
 

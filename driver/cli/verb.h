@@ -41,6 +41,7 @@ class Verb {
   // `status` is what the process returns when no verb throws.
   Verb(CLI::App& app, int& status) : app_(&app), status_(&status) {}
   Verb verb(const std::string& name, const std::string& what) const;  // below this one
+  void hide() const;                                                  // from the help: it is for ourselves
   void needs_verb() const;                                            // it does nothing by itself
   Option option(const std::string& names, std::string& value, const std::string& help) const;
   Option option(const std::string& names, std::vector<std::string>& value, const std::string& help) const;

@@ -1,0 +1,138 @@
+// polyte lab: experiments as files, measured in processes of their own, and what may be said of the results.
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+
+#include "driver/cli/cli.h"
+#include "driver/cli/lab_verbs.h"
+#include "driver/cli/reports.h"
+#include "driver/lab/runner.h"
+#include "driver/lab/worker.h"
+
+namespace polyte::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// ---- run
+
+struct RunVerb {
+  std::string file, out;
+  bool quiet = false;
+};
+
+std::string own_binary() {
+  std::error_code error;
+  const fs::path path = fs::read_symlink("/proc/self/exe", error);
+  if (error) throw UserError(ExitStatus::ResourceLimit, "/proc/self/exe: cannot be read");
+  return path.string();
+}
+
+// An experiment's file, or a result folder, whose plan says it all.
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+lab::Plan plan_of(const RunVerb& verb) {
+  if (!is_folder(verb.file))
+    return lab::make_plan(lab::parse_experiment(read_text_file(verb.file), verb.file), lab_sources());
+  if (!verb.out.empty()) throw UserError(ExitStatus::Usage, "--out: " + verb.file + " is a result folder already");
+  return lab::read_plan(verb.file);
+}
+
+std::string folder_of(const RunVerb& verb) {
+  if (is_folder(verb.file)) return verb.file;
+  return verb.out.empty() ? fs::path(verb.file).replace_extension(".lab").string() : verb.out;
+}
+
+int run_lab_run(const RunVerb& verb) {
+  const lab::Plan plan = plan_of(verb);
+  const std::string folder = folder_of(verb);
+  const lab::RunResult result = run_lab_plan(plan, folder, verb.quiet);
+  if (result.interrupted) return 130;
+  std::cout << folder << ": " << plan.rows.size() << (plan.rows.size() == 1 ? " row" : " rows") << ", "
+            << plan.arms.size() << (plan.arms.size() == 1 ? " arm" : " arms") << " are measured; polyte lab report "
+            << folder << "\n";
+  return 0;
+}
+
+void add_lab_run(const Verb& lab) {
+  const Verb verb = lab.verb("run", "measure an experiment; goes on where an earlier run was stopped");
+  auto options = std::make_shared<RunVerb>();
+  verb.option("experiment", options->file, "experiment.toml, or a result folder to go on with").required();
+  verb.option("--out", options->out, "the result folder; else the file's name with .lab");
+  verb.flag("--quiet", options->quiet, "no progress on stderr");
+  verb.example("polyte lab run experiment.toml --out results");
+  verb.calls([options] { return run_lab_run(*options); });
+}
+
+// ---- worker: what a run starts, once a process of a row
+
+nlohmann::ordered_json describe(const driver::BuiltKernel& kernel) {
+  return {{"nest", schedule::print_nests(kernel.state->tree)},
+          {"storage", storage_lines(kernel)},
+          {"order", order_lines(kernel)},
+          {"proof", proof_line(kernel, true)}};
+}
+
+int run_lab_worker(const std::string& folder) {
+  const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+  const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (json.is_discarded()) throw UserError(ExitStatus::Usage, "stdin: expected the order of polyte lab run");
+  const lab::Plan plan = lab::read_plan(folder);
+  lab::run_worker(plan, folder, lab::order_from_json(json), {describe, lab_model},
+                  [](const nlohmann::ordered_json& record) {
+                    const auto replace = nlohmann::ordered_json::error_handler_t::replace;
+                    std::cout << record.dump(-1, ' ', false, replace)
+                              << std::endl;  // NOLINT: each line at once, it may be the last
+                  });
+  return 0;
+}
+
+void add_lab_worker(const Verb& lab) {
+  const Verb verb = lab.verb("worker", "what lab run starts: one process of one row");
+  verb.hide();
+  auto folder = std::make_shared<std::string>();
+  verb.option("folder", *folder, "the result folder").required();
+  verb.calls([folder] { return run_lab_worker(*folder); });
+}
+
+}  // namespace
+
+lab::Sources lab_sources() {
+  return {[](const std::string& source, const std::string& dtype) {
+            OperatorOptions options;
+            options.source = source;
+            options.dtype = dtype;
+            return read_programs(options);
+          },
+          [](const std::string& path, const std::vector<std::string>& params) { return load_script(path, params); }};
+}
+
+lab::RunResult run_lab_plan(const lab::Plan& plan, const std::string& folder, bool quiet) {
+  const lab::RunOptions options{folder, {own_binary(), "lab", "worker", folder}, [&](const std::string& line) {
+                                  if (!quiet || line.starts_with("warning")) std::cerr << line << "\n";
+                                }};
+  lab::RunResult result = lab::run_plan(plan, options);
+  if (result.interrupted) std::cerr << "stopped; what is measured is kept, polyte lab run " << folder << " goes on\n";
+  return result;
+}
+
+void add_lab(const Verb& app) {
+  const Verb verb = app.verb("lab", "experiments: measured in processes of their own, reported with their intervals");
+  verb.needs_verb();
+  add_lab_run(verb);
+  add_lab_status(verb);
+  add_lab_report(verb);
+  add_lab_compare(verb);
+  add_lab_bundle(verb);
+  add_lab_reproduce(verb);
+  add_lab_ablate(verb);
+  add_lab_path(verb);
+  add_lab_worker(verb);
+}
+
+}  // namespace polyte::cli

@@ -1,0 +1,75 @@
+// Models as rows of an experiment: compiled as `polyte run` does, run by a session on the lab's tensors.
+#include <algorithm>
+#include <chrono>
+
+#include "driver/cli/lab_verbs.h"
+#include "driver/cli/model_options.h"
+#include "driver/cli/scheduling_report.h"
+#include "runtime/session.h"
+
+namespace polyte::cli {
+namespace {
+
+class ModelContender : public lab::Contender {
+ public:
+  ModelContender(std::shared_ptr<const runtime::Artifact> artifact, int threads)
+      : session_(std::move(artifact), runtime::SessionOptions{threads}) {}
+  const runtime::Session& session() const { return session_; }
+
+  void add_set(std::span<runtime::Tensor> tensors) override {
+    Set set;
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      (i < session_.inputs().size() ? set.inputs : set.outputs).push_back(tensors[i].view());
+    sets_.push_back(std::move(set));
+  }
+  void clear_sets() override { sets_.clear(); }
+  void run(std::size_t set) override { session_.run(sets_[set].inputs, sets_[set].outputs); }
+
+ private:
+  struct Set {
+    std::vector<runtime::TensorView> inputs, outputs;
+  };
+  runtime::Session session_;
+  std::vector<Set> sets_;
+};
+
+// The same for each arm: inputs, then outputs.
+lab::Interface interface_of(const runtime::Session& session) {
+  lab::Interface interface;
+  for (const runtime::TensorSpec& spec : session.inputs())
+    interface.push_back({spec.name, spec.dtype, spec.shape, ir::Role::In});
+  for (const runtime::TensorSpec& spec : session.outputs())
+    interface.push_back({spec.name, spec.dtype, spec.shape, ir::Role::Out});
+  return interface;
+}
+
+}  // namespace
+
+lab::Prepared lab_model(const std::string& path, const std::string& scheduler, const lab::Plan& plan, int threads) {
+  ModelVerbOptions options;
+  options.schedule.scheduler = scheduler;
+  options.schedule.exact = plan.exact;
+  options.target = plan.target;
+  options.schedule_threads = threads;
+  lab::Prepared prepared;
+  const auto start = std::chrono::steady_clock::now();
+  const LoadedModel model = load_model(path, options);
+  prepared.facts["compile_ms"]["all"] = milliseconds_since(start);
+  prepared.facts["loops_digest"] = model.loops;
+  const Scheduling scheduling = scheduling_of(model.artifact->manifest().steps);
+  const auto declined = static_cast<std::size_t>(
+      std::ranges::count_if(scheduling, [](const GroupScheduling& one) { return one.how.is_declined(); }));
+  if (declined > 0) prepared.reason = arm_title(scheduler, scheduling);
+  if (declined > 0 && declined == scheduling.size()) {
+    prepared.status = "declined";
+    return prepared;
+  }
+  auto contender = std::make_unique<ModelContender>(model.artifact, threads);
+  if (!contender->session().symbols().empty())
+    throw UserError(ExitStatus::Unsupported, path + ": leaves sizes open; the lab takes models whose shapes are fixed");
+  prepared.interface = interface_of(contender->session());
+  prepared.contender = std::move(contender);
+  return prepared;
+}
+
+}  // namespace polyte::cli

@@ -1,0 +1,31 @@
+// The verbs of polyte lab, each in the file that its comment names, and what they share.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "driver/cli/verb.h"
+#include "driver/lab/contender.h"
+#include "driver/lab/runner.h"
+
+namespace polyte::cli {
+
+void add_lab_report(const Verb& lab);     // lab_report.cc
+void add_lab_status(const Verb& lab);     // lab_report.cc
+void add_lab_compare(const Verb& lab);    // lab_report.cc
+void add_lab_bundle(const Verb& lab);     // lab_bundle.cc
+void add_lab_reproduce(const Verb& lab);  // lab_bundle.cc
+void add_lab_ablate(const Verb& lab);     // lab_why.cc
+void add_lab_path(const Verb& lab);       // lab_why.cc
+
+// Runs a plan by processes of this binary, with progress on stderr; says how to go on where it was stopped.
+lab::RunResult run_lab_plan(const lab::Plan& plan, const std::string& folder, bool quiet);  // lab.cc
+// A model compiled by one scheduler, as an arm of a row.
+lab::Prepared lab_model(const std::string& path, const std::string& scheduler, const lab::Plan& plan,
+                        int threads);  // lab_model.cc
+lab::Sources lab_sources();            // lab.cc
+
+// Samples are a file like any other, in which anything may stand: UserError(InvalidInput) where `f` trips over it.
+int lab_with(const std::string& name, const std::function<int()>& f);  // lab_report.cc
+
+}  // namespace polyte::cli

@@ -1,0 +1,231 @@
+#include "driver/lab/ablation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "driver/compile/build_kernel.h"
+#include "driver/compile/describe_target.h"
+#include "driver/lab/report.h"
+#include "driver/lab/text_table.h"
+#include "support/error.h"
+
+namespace polyte::lab {
+namespace {
+
+constexpr const char* kWithout = "without ";
+constexpr const char* kFirst = "first ";
+constexpr const char* kReset = "with ";
+constexpr std::size_t kMostLines = 60;
+
+using schedule::Script;
+
+// A plan of one row whose arms are these scripts.
+class VariantPlan {
+ public:
+  VariantPlan(const Subject& subject, const Sources& sources) : sources_(sources) {
+    experiment_.programs = {subject.source};
+    if (!subject.dtype.empty()) experiment_.dtypes = {subject.dtype};
+    experiment_.sizes = {subject.sizes};
+    experiment_.threads = {subject.threads};
+    experiment_.fills = {subject.fill};
+    experiment_.target = subject.target;
+    experiment_.stop = subject.stop;
+  }
+
+  void add(std::string name, const Script& script) {
+    while (scripts_.contains(name)) name += "'";
+    experiment_.arms.push_back({name, ArmSpec::Kind::Script, name, {}});
+    experiment_.only = {script.program};
+    scripts_[name] = script;
+  }
+
+  Plan plan(const std::string& title) {
+    experiment_.name = title;
+    experiment_.text = "# " + title + "\n";
+    experiment_.baseline = experiment_.arms.at(0).name;
+    Sources own = sources_;
+    own.script = [&](const std::string& path, const std::vector<std::string>&) { return scripts_.at(path); };
+    return make_plan(experiment_, own);
+  }
+
+ private:
+  const Sources& sources_;
+  Experiment experiment_;
+  std::map<std::string, Script> scripts_;
+};
+
+// Lines that only give names to numbers: without them others mean nothing.
+bool is_setting(const schedule::Directive& directive) {
+  return std::holds_alternative<schedule::SetParam>(directive.operation) ||
+         std::holds_alternative<schedule::Let>(directive.operation) ||
+         std::holds_alternative<schedule::Where>(directive.operation);
+}
+
+// Params cannot be left out; at 1 they say as little as they can.
+void add_resets(const Script& script, VariantPlan& variants) {
+  for (std::size_t i = 0; i < script.directives.size(); ++i) {
+    const auto* param = std::get_if<schedule::SetParam>(&script.directives[i].operation);
+    if (!param || param->value.text == "1") continue;
+    Script reset = script;
+    reset.directives[i].operation = schedule::SetParam{param->name, {"1"}, {}};
+    variants.add(kReset + ("param " + param->name) + " = 1, not " + param->value.text, reset);
+  }
+}
+
+void check_length(const Script& script, const std::string& name) {
+  if (script.directives.size() > kMostLines)
+    throw UserError(ExitStatus::ResourceLimit, name + ": " + std::to_string(script.directives.size()) +
+                                                   " directives, at most " + std::to_string(kMostLines) +
+                                                   " are taken apart");
+}
+
+// Whether a script's proof succeeds on the row's Program.
+bool is_accepted(const Script& script, const std::shared_ptr<const ir::Program>& program, const Subject& subject) {
+  Machine machine = driver::target_named(subject.target).machine;
+  machine.cores = subject.threads;
+  driver::KernelOptions options;
+  options.arm = driver::Arm::Script;
+  // As a worker reads it: from its text.
+  try {
+    const Script read = schedule::parse_script(schedule::print(script), "a step");
+    options.script = &read;
+    options.second_judge = false;
+    driver::build_kernel(program, machine, options);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+std::string head_text(const Results& results) {
+  const RowResult& row = results.rows.at(0);
+  return wrapped(results.plan.name, "") + wrapped(row.name + ", " + machine_line(results), "");
+}
+
+std::string cost_text(const ArmResult& arm) {
+  return arm.ratio ? ratio_text(arm.ratio->estimate) + " " + interval_text(*arm.ratio) : "-";
+}
+
+// Why a variant cannot be had, without the variant's own name before it.
+std::string why_not(const ArmResult& arm) {
+  std::string reason = arm.reason.substr(0, arm.reason.find('\n'));
+  if (reason.starts_with(arm.name + ":")) {
+    reason.erase(0, arm.name.size() + 1);
+    const std::size_t line = reason.find(": ");  // of the number of a line
+    if (line != std::string::npos && line < 5) reason.erase(0, line + 2);
+  }
+  return arm.status + (reason.empty() ? "" : ": " + reason);
+}
+
+// A table of those that could be had, and below it why the others could not.
+std::string variants_text(const RowResult& row, const char* prefix, const std::string& title) {
+  std::vector<Cells> cells;
+  std::string refused;
+  for (const ArmResult& arm : row.arms) {
+    if (!arm.name.starts_with(prefix)) continue;
+    const std::string name = arm.name.substr(std::string(prefix).size());
+    if (arm.is_timed())
+      cells.push_back({"  " + name, time_text(arm.time.estimate), cost_text(arm), outcome_text(arm)});
+    else
+      refused += wrapped("  " + name, "") + wrapped(why_not(arm), "      ");
+  }
+  std::string text;
+  if (!cells.empty()) text += "\n" + text_table({title, "time", "to the whole, 95 %", ""}, cells);
+  if (!refused.empty()) text += "\n" + title + ": cannot be had\n" + refused;
+  return text;
+}
+
+std::string warnings_text(const RowResult& row) {
+  std::string text;
+  for (const std::string& warning : row.warnings) text += wrapped("warning: " + warning, "");
+  return text;
+}
+
+}  // namespace
+
+Plan ablation_plan(const Script& script, const std::string& name, const Subject& subject, const Sources& sources) {
+  check_length(script, name);
+  VariantPlan variants(subject, sources);
+  variants.add(name, script);
+  Script begun = script;
+  begun.directives.clear();
+  for (const schedule::Directive& directive : script.directives)
+    if (is_setting(directive)) begun.directives.push_back(directive);
+  variants.add(std::string(kFirst) + "0: the reference order", begun);
+  add_resets(script, variants);
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < script.directives.size(); ++i) {
+    if (is_setting(script.directives[i])) continue;
+    ++number;
+    const std::string words = std::to_string(number) + ": " + directive_text(script.directives[i]);
+    Script without = script;
+    without.directives.erase(without.directives.begin() + static_cast<std::ptrdiff_t>(i));
+    variants.add(kWithout + words, without);
+    begun.directives.assign(script.directives.begin(), script.directives.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    for (std::size_t k = i + 1; k < script.directives.size(); ++k)
+      if (is_setting(script.directives[k])) begun.directives.push_back(script.directives[k]);
+    if (i + 1 < script.directives.size()) variants.add(kFirst + words, begun);
+  }
+  return variants.plan("ablation of " + name);
+}
+
+std::string ablation_text(const Results& results) {
+  const RowResult& row = results.rows.at(0);
+  const ArmResult& whole = row.arms.at(0);
+  std::string text = head_text(results) + whole.name +
+                     ", whole: " + (whole.is_timed() ? time_text(whole.time.estimate) : why_not(whole)) + "\n";
+  text += variants_text(row, kWithout, "without one line");
+  text += variants_text(row, kReset, "a param reset");
+  text += variants_text(row, kFirst, "up to this line, in order");
+  text += wrapped("above 1: the whole is faster, the line is worth so much", "");
+  return text + warnings_text(row);
+}
+
+Plan path_plan(const Script& first, const std::string& first_name, const Script& second, const std::string& second_name,
+               const Subject& subject, const Sources& sources) {
+  check_length(first, first_name);
+  check_length(second, second_name);
+  if (first.program != second.program)
+    throw UserError(ExitStatus::Usage, first_name + " is for '" + first.program + "', " + second_name + " for '" +
+                                           second.program + "': expected two scripts of one program");
+  VariantPlan ends(subject, sources);
+  ends.add(first_name, first);
+  const Plan one = ends.plan("path");
+  const std::shared_ptr<const ir::Program> program = bound_program(one, one.rows.at(0));
+  VariantPlan variants(subject, sources);
+  variants.add(first_name, first);
+  const std::vector<PathStep> path =
+      find_path(first, second, [&](const Script& script) { return is_accepted(script, program, subject); });
+  if (path.empty())
+    throw UserError(ExitStatus::Usage, first_name + " and " + second_name + " have the same directives");
+  for (std::size_t i = 0; i < path.size(); ++i)
+    variants.add(std::to_string(i + 1) + ": " + path[i].text, path[i].script);
+  return variants.plan("path from " + first_name + " to " + second_name);
+}
+
+std::string path_text(const Results& results) {
+  const RowResult& row = results.rows.at(0);
+  std::vector<Cells> cells;
+  const ArmResult* before = nullptr;
+  for (const ArmResult& arm : row.arms) {
+    Cells line{arm.name, arm.is_timed() ? time_text(arm.time.estimate) : "-", "-", arm.is_timed() ? "" : why_not(arm)};
+    if (arm.is_timed() && before) {
+      const Interval ratio = paired_ratio(arm.samples, before->samples, {1000, results.plan.seed});
+      line[2] = ratio_text(ratio.estimate) + " " + interval_text(ratio);
+      const bool same =
+          !arm.identical_to.empty() && (arm.identical_to == before->name || arm.identical_to == before->identical_to);
+      const bool told = passes_noise(ratio, row);
+      line[3] = same ? "same loops" : told ? "" : "not distinguishable";
+    }
+    cells.push_back(std::move(line));
+    if (arm.is_timed()) before = &arm;
+  }
+  std::string text = head_text(results) + text_table({"", "time", "to the step before, 95 %", ""}, cells);
+  if (const ArmResult& last = row.arms.back(); last.ratio)
+    text += "in all: " + cost_text(last) + ", " + outcome_text(last) + "\n";
+  text += wrapped("a ratio is a time over that of the step before: below 1 is faster", "");
+  return text + warnings_text(row);
+}
+
+}  // namespace polyte::lab

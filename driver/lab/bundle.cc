@@ -1,0 +1,86 @@
+#include "driver/lab/bundle.h"
+
+#include <cctype>
+#include <filesystem>
+#include <set>
+
+#include "driver/lab/report.h"
+#include "runtime/file.h"
+#include "runtime/zip.h"
+#include "support/error.h"
+
+namespace polyte::lab {
+namespace {
+
+constexpr std::uint64_t kMostMember = std::uint64_t{4} << 30;
+
+constexpr const char* kReadMe =
+    "A bundle of polyte lab: what was measured, how, and every sample.\n\n"
+    "plan.json        all rows and arms, the Programs and scripts as text, seeds, the stop rule\n"
+    "samples.jsonl    machine, versions, ceilings; every sample of every process (one JSON object a line)\n"
+    "experiment.toml  the experiment as it was written\n"
+    "programs/ scripts/  the same texts as in plan.json, to read\n"
+    "report.html      the results as a page, results.json for programs\n\n"
+    "polyte lab reproduce BUNDLE reruns it and says what agrees.\n";
+
+// A file's name for what a person has called it; unique.
+std::string file_name(const std::string& name, const char* ending, std::set<std::string>& used) {
+  std::string plain;
+  for (const char c : name) plain += std::isalnum(static_cast<unsigned char>(c)) || c == '-' ? c : '_';
+  plain = plain.substr(0, 80);
+  std::string unique = plain;
+  for (int i = 2; !used.insert(unique).second; ++i) unique = plain + "_" + std::to_string(i);
+  return unique + ending;
+}
+
+std::string content_of(const std::string& path) {
+  runtime::FileContent file(path);
+  const runtime::Bytes bytes = file.all();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string member(runtime::ByteSource archive, const std::vector<runtime::ZipEntry>& entries, const std::string& name,
+                   const std::string& path) {
+  for (const runtime::ZipEntry& entry : entries) {
+    if (entry.name != name) continue;
+    if (entry.bytes > kMostMember)
+      throw UserError(ExitStatus::ResourceLimit, path + ": " + name + " has more than 4 GiB");
+    const std::vector<std::byte> bytes = runtime::read_zip_member(archive, entry, path);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  throw UserError(ExitStatus::InvalidInput, path + ": not a bundle of polyte lab: it has no " + name);
+}
+
+}  // namespace
+
+void write_bundle(const std::string& folder, const std::string& path) {
+  const Plan plan = read_plan(folder);
+  const Results results = evaluate(plan, read_records(folder, plan));
+  const std::string samples = folder + "/samples.jsonl";
+  runtime::ZipWriter zip(path);
+  const auto add = [&](const std::string& name, const std::string& text) { zip.add(name, runtime::as_bytes(text)); };
+  add("README.txt", kReadMe);
+  add("plan.json", content_of(folder + "/plan.json"));
+  add("samples.jsonl", std::filesystem::exists(samples) ? content_of(samples) : "");
+  add("experiment.toml", plan.experiment);
+  std::set<std::string> used;
+  for (const PlannedProgram& program : plan.programs)
+    if (program.model.empty()) add("programs/" + file_name(program.name, ".program", used), program.text);
+  used.clear();
+  for (const PlannedArm& arm : plan.arms)
+    if (!arm.script.empty()) add("scripts/" + file_name(arm.spec.name, ".sched", used), arm.script);
+  add("report.html", report(results, "html"));
+  add("results.json", report(results, "json"));
+  zip.finish();
+}
+
+Bundle read_bundle(const std::string& path) {
+  runtime::FileContent file(path);
+  const std::vector<runtime::ZipEntry> entries = runtime::read_zip_directory(file, path);
+  Bundle bundle;
+  bundle.plan = parse_plan(member(file, entries, "plan.json", path), path + ": plan.json");
+  bundle.records = parse_records(member(file, entries, "samples.jsonl", path), bundle.plan, path + ": samples.jsonl");
+  return bundle;
+}
+
+}  // namespace polyte::lab

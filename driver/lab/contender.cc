@@ -1,0 +1,197 @@
+#include "driver/lab/contender.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "driver/compile/describe_target.h"
+#include "driver/compile/flops.h"
+#include "ir/loop_program_text.h"
+#include "runtime/artifact.h"
+#include "support/error.h"
+
+namespace polyte::lab {
+namespace {
+
+class OperatorContender : public Contender {
+ public:
+  OperatorContender(driver::CompiledOperator op, int threads) : op_(std::move(op)), threads_(threads) {}
+  void add_set(std::span<runtime::Tensor> tensors) override {
+    runners_.push_back(std::make_unique<driver::OperatorRunner>(op_, tensors, threads_));
+  }
+  void clear_sets() override { runners_.clear(); }
+  void run(std::size_t set) override { runners_[set]->run(); }
+
+ private:
+  driver::CompiledOperator op_;
+  int threads_;
+  std::vector<std::unique_ptr<driver::OperatorRunner>> runners_;
+};
+
+class PeerContender : public Contender {
+ public:
+  PeerContender(const Compiler& compiler, const std::string& source, const std::string& kept)
+      : kernel_(compiler, source, kept) {}
+  void add_set(std::span<runtime::Tensor> tensors) override {
+    sets_.push_back(tensors);
+    kernel_.bind(tensors);
+    bound_ = sets_.size() - 1;
+  }
+  void clear_sets() override { sets_.clear(); }
+  void run(std::size_t set) override {
+    if (set != bound_) kernel_.bind(sets_[bound_ = set]);
+    kernel_.run();
+  }
+
+ private:
+  PeerKernel kernel_;
+  std::vector<std::span<runtime::Tensor>> sets_;
+  std::size_t bound_ = 0;
+};
+
+driver::KernelOptions options_of(const Workshop& workshop, driver::Arm arm) {
+  driver::KernelOptions options;
+  options.arm = arm;
+  options.exact = workshop.plan.exact;
+  options.open = workshop.open;
+  return options;
+}
+
+// Times of the stages under the four names that reports have.
+nlohmann::ordered_json compile_times(const driver::BuiltKernel& kernel) {
+  nlohmann::ordered_json times{{"schedule", 0.0}, {"proof", 0.0}, {"loops", 0.0}, {"code", 0.0}};
+  for (const StageTime& time : kernel.times) {
+    const char* name = time.stage == "schedule"                                  ? "schedule"
+                       : time.stage == "replay and proof"                        ? "proof"
+                       : time.stage == "code generation" || time.stage == "link" ? "code"
+                                                                                 : "loops";
+    times[name] = times[name].get<double>() + time.milliseconds;
+  }
+  return times;
+}
+
+std::string digest_of(const std::string& text) { return runtime::digest_of(runtime::as_bytes(text)); }
+
+void add_facts(const Workshop& workshop, const driver::BuiltKernel& kernel, nlohmann::ordered_json& facts) {
+  if (workshop.hooks.describe) facts = workshop.hooks.describe(kernel);
+  facts["script"] = schedule::print(kernel.script);
+  facts["loops_digest"] = digest_of(ir::print(kernel.kernel.program));
+  facts["compile_ms"] = compile_times(kernel);
+}
+
+Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm, const std::shared_ptr<const ir::Program>& program) {
+  Prepared prepared;
+  schedule::Script script;
+  const bool scripted = arm.spec.kind == ArmSpec::Kind::Script;
+  if (scripted && arm.program != program->name) {
+    prepared.status = "other program";
+    prepared.reason = "the script is for '" + arm.program + "'";
+    return prepared;
+  }
+  driver::KernelOptions options =
+      options_of(workshop, scripted ? driver::Arm::Script : *driver::arm_from_string(arm.spec.what));
+  if (scripted) {
+    script = schedule::parse_script(arm.script, arm.spec.name);
+    options.script = &script;
+    options.script_origin = arm.spec.name;
+  }
+  driver::CompiledOperator op = driver::compile_operator(program, workshop.target, options);
+  add_facts(workshop, op.built, prepared.facts);
+  if (op.built.declined) {
+    prepared.status = "declined";
+    prepared.reason = op.built.declined->reason;
+    return prepared;
+  }
+  prepared.contender = std::make_unique<OperatorContender>(std::move(op), workshop.row.threads);
+  return prepared;
+}
+
+Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
+                     const std::shared_ptr<const ir::Program>& program) {
+  Prepared prepared;
+  if (compiler.path.empty()) {
+    prepared.status = "absent";
+    prepared.reason = compiler.name + " is not installed";
+    return prepared;
+  }
+  if (workshop.row.threads > 1 && compiler.name != "strict") {
+    prepared.status = "declined";
+    prepared.reason =
+        "the reference order in C runs on one thread, the row has " + std::to_string(workshop.row.threads);
+    return prepared;
+  }
+  const driver::BuiltKernel naive =
+      driver::build_kernel(program, workshop.target.machine, options_of(workshop, driver::Arm::Naive));
+  const std::string source = peer_source(naive, workshop.target.machine);
+  std::string flags = compiler.path;
+  for (const std::string& flag : compiler.flags) flags += " " + flag;
+  prepared.facts = {{"compiler", compiler.version}, {"command", flags}};
+  prepared.facts["compile_ms"]["code"] =
+      milliseconds_of([&] { prepared.contender = std::make_unique<PeerContender>(compiler, source, workshop.kept); });
+  return prepared;
+}
+
+// A model by one of the schedulers; its file is what it was when the plan was made.
+Prepared of_model(const Workshop& workshop, const PlannedArm& arm) {
+  const PlannedProgram& model = workshop.plan.programs.at(workshop.row.program);
+  Prepared prepared;
+  if (arm.spec.kind != ArmSpec::Kind::Scheduler) {
+    prepared.status = arm.spec.kind == ArmSpec::Kind::Peer ? "declined" : "other program";
+    prepared.reason = "the row is a model";
+    return prepared;
+  }
+  runtime::FileContent file(model.model);
+  if (runtime::digest_of(file.all()) != model.digest)
+    throw UserError(ExitStatus::InvalidInput, model.model + ": has changed since the plan was made");
+  return workshop.hooks.model(model.model, arm.spec.what, workshop.plan, workshop.row.threads);
+}
+
+// An arm that cannot be had is a row of the report like any other.
+template <class F>
+Prepared guarded(F f) {
+  Prepared prepared;
+  try {
+    return f();
+  } catch (const UserError& e) {
+    prepared.status = e.status() == ExitStatus::Refused || e.status() == ExitStatus::Unknown ? "refused" : "failed";
+    prepared.reason = e.what();
+  } catch (const std::bad_alloc&) {
+    prepared.status = "failed";
+    prepared.reason = "out of memory";
+  } catch (const std::exception& e) {
+    prepared.status = "failed";
+    prepared.reason = std::string("internal error: ") + e.what();
+  }
+  return prepared;
+}
+
+}  // namespace
+
+Workshop make_workshop(const Plan& plan, const Row& row, Hooks hooks, const std::string& folder) {
+  Workshop workshop{plan, row, driver::target_named(plan.target), nullptr, nullptr, {}, std::move(hooks), ""};
+  if (plan.programs.at(row.program).model.empty()) {
+    workshop.program = bound_program(plan, row);
+    workshop.interface = interface_of(*workshop.program);
+    if (!row.sizes.empty()) workshop.open = open_program(plan, row);
+  }
+  workshop.target.machine.cores = row.threads;
+  if (folder.empty()) return workshop;
+  workshop.kept = folder + "/peers";
+  std::error_code ignored;  // then compiling fails, and says so
+  std::filesystem::create_directories(workshop.kept, ignored);
+  return workshop;
+}
+
+Prepared prepare(const Workshop& workshop, const PlannedArm& arm, const std::shared_ptr<const ir::Program>& program) {
+  return guarded([&] {
+    if (!program) return of_model(workshop, arm);
+    return arm.spec.kind == ArmSpec::Kind::Peer ? by_compiler(workshop, find_compiler(arm.spec.what), program)
+                                                : by_polyte(workshop, arm, program);
+  });
+}
+
+Prepared prepare_strict(const Workshop& workshop, const std::shared_ptr<const ir::Program>& program) {
+  if (!program) return {};
+  return guarded([&] { return by_compiler(workshop, find_compiler("strict"), program); });
+}
+
+}  // namespace polyte::lab

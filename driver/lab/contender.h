@@ -1,0 +1,67 @@
+// One arm of one row, ready to be timed in this process: compiled, with tensors of its own, so that no arm finds
+// another's data in the caches.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/target.h"
+#include "driver/compile/operator.h"
+#include "driver/lab/interface.h"
+#include "driver/lab/peers.h"
+#include "driver/lab/plan.h"
+
+namespace polyte::lab {
+
+// What reports show of a kernel beyond its script: nest, storage, float order, proof. The command line has the words.
+using Describe = std::function<nlohmann::ordered_json(const driver::BuiltKernel&)>;
+
+// Code that runs on a set of tensors of the interface, in order.
+class Contender {
+ public:
+  virtual ~Contender() = default;
+  // Tensors with inputs filled; several sets where executions take turns. They must outlive it.
+  virtual void add_set(std::span<runtime::Tensor> tensors) = 0;
+  virtual void clear_sets() = 0;
+  virtual void run(std::size_t set) = 0;
+};
+
+struct Prepared {
+  Interface interface;                   // of a model, which knows it when it is compiled; else the Program's
+  std::unique_ptr<Contender> contender;  // null: it is not timed, `status` says why
+  std::string status = "ok", reason;
+  nlohmann::ordered_json facts;
+};
+
+// What a worker is given by the command line: words for a kernel, and a model compiled by one scheduler.
+struct Hooks {
+  Describe describe;
+  std::function<Prepared(const std::string& path, const std::string& scheduler, const Plan& plan, int threads)> model;
+};
+
+// What the preparation of a row's arms shares.
+struct Workshop {
+  const Plan& plan;
+  const Row& row;
+  codegen::Target target;
+  std::shared_ptr<const ir::Program> program, open;  // bound, and as it was; null: the row is a model's
+  Interface interface;                               // of a model empty until an arm is prepared
+  Hooks hooks;
+  std::string kept;  // a folder for what compilers of peers have made
+};
+// `folder`: the result folder; empty: nothing is kept.
+Workshop make_workshop(const Plan& plan, const Row& row, Hooks hooks, const std::string& folder);
+
+// Compiles an arm for a Program (the row's, or the same at smaller sizes; null: for the row's model). What it cannot do
+// is a status, not an exception: `declined` fell back to the reference order, `refused` a script whose proof fails,
+// `absent` a compiler that is not installed, `other program` a script for another one, `failed` the rest.
+Prepared prepare(const Workshop& workshop, const PlannedArm& arm, const std::shared_ptr<const ir::Program>& program);
+
+// The reference that shares no code generator with the arms: C, its order kept. Null contender where there is none.
+Prepared prepare_strict(const Workshop& workshop, const std::shared_ptr<const ir::Program>& program);
+
+}  // namespace polyte::lab

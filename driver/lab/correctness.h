@@ -1,0 +1,40 @@
+// Whether an arm computes what the Program says, before anything of it is timed: at the row's sizes against a reference
+// that is not the arm, and at small sizes against the interpreter.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "driver/lab/contender.h"
+
+namespace polyte::lab {
+
+// Outputs at the row's sizes by the reference: C whose order is kept, by any compiler that is installed, else the arm
+// `naive`; `name` says which.
+struct Reference {
+  std::string name;  // empty: there is none, `problem` says why
+  std::string problem;
+  std::vector<runtime::Tensor> tensors;
+};
+Reference make_reference(const Workshop& workshop);
+
+struct Verdict {
+  bool right = true;
+  std::string text;  // "same bits as the reference", "within 0.0001 of ..", "differs: .."
+};
+// The interface after one execution on fresh tensors; what it has written, in a few characters; and against a
+// reference.
+std::vector<runtime::Tensor> run_once(const Workshop& workshop, Contender& contender);
+std::string digest_of_outputs(const Interface& interface, const std::vector<runtime::Tensor>& tensors);
+Verdict check_real(const Workshop& workshop, const std::vector<runtime::Tensor>& got, const Reference& reference);
+
+// The same Program at sizes that the interpreter runs at once; null, and why, where there are none.
+struct SmallProgram {
+  std::shared_ptr<const ir::Program> program;
+  std::string sizes, problem;  // "M=5 N=6"
+  ir::Environment inputs, expected;
+};
+SmallProgram make_small(const Workshop& workshop);
+Verdict check_small(const Workshop& workshop, const PlannedArm& arm, const SmallProgram& small);
+
+}  // namespace polyte::lab

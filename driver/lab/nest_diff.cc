@@ -1,0 +1,84 @@
+#include "driver/lab/nest_diff.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <sstream>
+
+namespace polyte::lab {
+namespace {
+
+constexpr std::size_t kMostItems = 2'000;
+
+using Items = std::vector<std::string>;
+
+Items lines_of(const std::string& text) {
+  Items lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// The classic table: length[i][j] of what a[i..] and b[j..] have in common.
+std::vector<std::vector<std::uint16_t>> common_lengths(const Items& a, const Items& b) {
+  std::vector<std::vector<std::uint16_t>> length(a.size() + 1, std::vector<std::uint16_t>(b.size() + 1, 0));
+  for (std::size_t i = a.size(); i-- > 0;)
+    for (std::size_t j = b.size(); j-- > 0;)
+      length[i][j] = a[i] == b[j] ? static_cast<std::uint16_t>(length[i + 1][j + 1] + 1)
+                                  : std::max(length[i + 1][j], length[i][j + 1]);
+  return length;
+}
+
+std::vector<DiffLine> diff(const Items& a, const Items& b) {
+  std::vector<DiffLine> result;
+  std::size_t i = 0, j = 0;
+  if (a.size() > kMostItems || b.size() > kMostItems) {
+    for (; i < std::min(a.size(), b.size()); ++i, ++j) {
+      if (a[i] == b[j]) {
+        result.push_back({Side::Both, a[i]});
+        continue;
+      }
+      result.push_back({Side::First, a[i]});
+      result.push_back({Side::Second, b[j]});
+    }
+  } else {
+    const auto length = common_lengths(a, b);
+    while (i < a.size() && j < b.size()) {
+      if (a[i] == b[j]) {
+        result.push_back({Side::Both, a[i++]});
+        ++j;
+      } else if (length[i + 1][j] >= length[i][j + 1]) {
+        result.push_back({Side::First, a[i++]});
+      } else {
+        result.push_back({Side::Second, b[j++]});
+      }
+    }
+  }
+  for (; i < a.size(); ++i) result.push_back({Side::First, a[i]});
+  for (; j < b.size(); ++j) result.push_back({Side::Second, b[j]});
+  return result;
+}
+
+}  // namespace
+
+std::vector<DiffLine> diff_lines(const std::string& first, const std::string& second) {
+  return diff(lines_of(first), lines_of(second));
+}
+
+std::vector<std::string> nest_parts(const std::string& nest) {
+  Items parts{""};
+  for (const char c : nest) {
+    parts.back() += c;
+    if (c == '>' || c == '{' || c == '}' || c == ';' || c == '\n') parts.emplace_back();
+  }
+  if (parts.back().empty()) parts.pop_back();
+  return parts;
+}
+
+std::vector<bool> common_parts(const Items& own, const Items& other) {
+  std::vector<bool> common;
+  for (const DiffLine& line : diff(own, other))
+    if (line.side != Side::Second) common.push_back(line.side == Side::Both);
+  return common;
+}
+
+}  // namespace polyte::lab

@@ -1,0 +1,237 @@
+#include "driver/lab/plan.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "ir/program_text.h"
+#include "runtime/artifact.h"
+#include "runtime/file.h"
+#include "support/error.h"
+#include "support/join_words.h"
+#include "support/nearest_word.h"
+
+namespace polyte::lab {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t kMostRows = 10'000;
+
+bool is_notation(const std::string& source) { return source.find('[') != std::string::npos; }
+
+// A path of the experiment's file is seen from its folder.
+std::string beside(const Experiment& experiment, const std::string& path) {
+  if (fs::path(path).is_absolute()) return path;
+  return (fs::path(experiment.origin).parent_path() / path).string();
+}
+
+// Files of a folder, in the order of their names; else the source itself.
+std::vector<std::string> files_of(const Experiment& experiment, const std::string& source) {
+  if (is_notation(source)) return {source};
+  const std::string path = beside(experiment, source);
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return {path};
+  std::vector<std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
+    if (entry.path().extension() == ".program") files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  if (files.empty()) throw UserError(ExitStatus::InvalidInput, path + ": a folder without files NAME.program");
+  return files;
+}
+
+class Planner {
+ public:
+  Planner(const Experiment& experiment, const Sources& sources) : experiment_(experiment), sources_(sources) {}
+
+  Plan plan() {
+    plan_.name = experiment_.name;
+    plan_.experiment = experiment_.text;
+    plan_.baseline = experiment_.baseline;
+    plan_.target = experiment_.target;
+    plan_.stop = experiment_.stop;
+    plan_.tolerance = experiment_.tolerance;
+    plan_.seed = experiment_.seed;
+    plan_.exact = experiment_.exact;
+    add_programs();
+    check_sizes();
+    for (std::size_t i = 0; i < open_.size(); ++i) add_rows(i);
+    tell_apart();
+    add_arms();
+    if (plan_.rows.size() > kMostRows)
+      problem("more than " + std::to_string(kMostRows) + " rows: " + std::to_string(plan_.rows.size()));
+    if (!problems_.empty()) throw UserError(ExitStatus::InvalidInput, problems_);
+    return std::move(plan_);
+  }
+
+ private:
+  const Experiment& experiment_;
+  const Sources& sources_;
+  Plan plan_;
+  std::vector<ir::Program> open_;
+  std::vector<std::string> dtypes_;  // that each was read with; empty: its own
+  std::vector<std::string> problems_;
+
+  void problem(const std::string& text) { problems_.push_back(experiment_.origin + ": " + text); }
+
+  // What went wrong with a file is one problem among others.
+  template <class F>
+  void collect(F f) {
+    try {
+      f();
+    } catch (const UserError& e) {
+      problems_.insert(problems_.end(), e.problems().begin(), e.problems().end());
+    }
+  }
+
+  void add_programs() {
+    std::set<std::string> left_out;
+    const std::vector<std::string> types =
+        experiment_.dtypes.empty() ? std::vector<std::string>{""} : experiment_.dtypes;
+    for (const std::string& source : experiment_.programs)
+      collect([&] {
+        for (const std::string& file : files_of(experiment_, source)) {
+          if (file.ends_with(".onnx")) {
+            add_model(file, left_out);
+            continue;
+          }
+          const bool has_type = is_notation(file) || file.ends_with(".c");
+          for (const std::string& type : has_type ? types : std::vector<std::string>{""})
+            for (ir::Program& program : sources_.programs(file, type)) add_program(std::move(program), type, left_out);
+        }
+      });
+    for (const std::string& name : experiment_.only)
+      if (std::ranges::none_of(open_, [&](const ir::Program& program) { return program.name == name; }))
+        problem("only '" + name + "': no source has this program" +
+                did_you_mean(name, {left_out.begin(), left_out.end()}));
+  }
+
+  void add_program(ir::Program program, const std::string& type, std::set<std::string>& left_out) {
+    const std::vector<std::string>& only = experiment_.only;
+    if (!only.empty() && std::ranges::find(only, program.name) == only.end()) {
+      left_out.insert(program.name);
+      return;
+    }
+    PlannedProgram planned{program.name, ir::digest(program), ir::print(program), ""};
+    if (std::ranges::find(plan_.programs, planned) != plan_.programs.end()) return;  // named twice
+    plan_.programs.push_back(std::move(planned));
+    open_.push_back(std::move(program));
+    dtypes_.push_back(type);
+  }
+
+  void add_model(const std::string& path, std::set<std::string>& left_out) {
+    runtime::FileContent file(path);
+    const std::string name = fs::path(path).stem().string();
+    const std::vector<std::string>& only = experiment_.only;
+    if (!only.empty() && std::ranges::find(only, name) == only.end()) return static_cast<void>(left_out.insert(name));
+    plan_.programs.push_back({name, runtime::digest_of(file.all()), "", fs::absolute(path).string()});
+    open_.emplace_back();
+    open_.back().name = name;
+    dtypes_.emplace_back();
+  }
+
+  // A size that no program has is a mistake.
+  void check_sizes() {
+    std::set<std::string> unknown, params;
+    for (const Sizes& sizes : experiment_.sizes)
+      for (const auto& [name, value] : sizes)
+        if (std::ranges::none_of(open_,
+                                 [&, n = name](const ir::Program& p) { return ir::find_param(p, n).has_value(); }))
+          unknown.insert(name);
+    for (const ir::Program& program : open_) params.insert(program.params.begin(), program.params.end());
+    if (open_.empty()) return;
+    for (const std::string& name : unknown)
+      problem("sizes." + name + ": no program has a size '" + name + "'" +
+              did_you_mean(name, {params.begin(), params.end()}));
+  }
+
+  // The sizes that concern a program, each combination once.
+  std::vector<Sizes> sizes_of(const ir::Program& program) {
+    std::vector<Sizes> result;
+    for (const Sizes& sizes : experiment_.sizes.empty() ? std::vector<Sizes>{{}} : experiment_.sizes) {
+      Sizes own;
+      for (const auto& [name, value] : sizes)
+        if (const auto param = ir::find_param(program, name)) own[*param] = value;
+      std::vector<std::string> missing;
+      for (const std::string& param : program.params)
+        if (!own.contains(param)) missing.push_back(param);
+      if (!missing.empty()) {
+        problem("program '" + program.name + "': sizes needed: " + join_words(missing));
+        return {};
+      }
+      if (std::ranges::find(result, own) == result.end()) result.push_back(own);
+    }
+    return result;
+  }
+
+  void add_rows(std::size_t program) {
+    for (const Sizes& sizes : sizes_of(open_[program]))
+      for (const int threads : experiment_.threads)
+        for (const std::string& fill : experiment_.fills)
+          for (const Caches caches : experiment_.caches) {
+            Row row{"", program, sizes, threads, fill, caches};
+            row.name = name_of(row);
+            plan_.rows.push_back(std::move(row));
+          }
+  }
+
+  // What tells it from the other rows: always sizes, the rest where it varies.
+  std::string name_of(const Row& row) const {
+    std::string name = plan_.programs[row.program].name;
+    if (experiment_.dtypes.size() > 1 && !dtypes_[row.program].empty()) name += " " + dtypes_[row.program];
+    for (const auto& [param, value] : row.sizes) name += " " + param + "=" + std::to_string(value);
+    if (experiment_.threads.size() > 1 || row.threads > 1) name += " threads=" + std::to_string(row.threads);
+    if (experiment_.fills.size() > 1) name += " fill=" + row.fill;
+    if (experiment_.caches.size() > 1) name += " caches=" + to_string(row.caches);
+    return name;
+  }
+
+  // Programs of one name that differ.
+  void tell_apart() {
+    std::map<std::string, int> count;
+    for (const Row& row : plan_.rows) ++count[row.name];
+    for (Row& row : plan_.rows)
+      if (count[row.name] > 1) row.name += " @" + plan_.programs[row.program].digest;
+  }
+
+  void add_arms() {
+    for (const ArmSpec& spec : experiment_.arms)
+      collect([&] {
+        PlannedArm arm{spec, "", ""};
+        if (spec.kind == ArmSpec::Kind::Script) {
+          const schedule::Script script = sources_.script(beside(experiment_, spec.what), spec.params);
+          arm.script = schedule::print(script);
+          arm.program = script.program;
+          if (!plan_.programs.empty() &&
+              std::ranges::find(plan_.programs, arm.program, &PlannedProgram::name) == plan_.programs.end())
+            problem("arm '" + spec.name + "': no source has the program '" + arm.program + "' of this script");
+        }
+        plan_.arms.push_back(std::move(arm));
+      });
+  }
+};
+
+std::shared_ptr<const ir::Program> parsed(const Plan& plan, const Row& row) {
+  const PlannedProgram& program = plan.programs.at(row.program);
+  return std::make_shared<const ir::Program>(ir::parse_program(program.text, program.name));
+}
+
+}  // namespace
+
+const PlannedArm& Plan::arm(const std::string& called) const {
+  for (const PlannedArm& one : arms)
+    if (one.spec.name == called) return one;
+  throw InternalError("no arm '" + called + "' in the plan");
+}
+
+Plan make_plan(const Experiment& experiment, const Sources& sources) { return Planner(experiment, sources).plan(); }
+
+std::shared_ptr<const ir::Program> open_program(const Plan& plan, const Row& row) { return parsed(plan, row); }
+
+std::shared_ptr<const ir::Program> bound_program(const Plan& plan, const Row& row) {
+  const std::shared_ptr<const ir::Program> open = parsed(plan, row);
+  ir::Values sizes;
+  for (const auto& [name, value] : row.sizes) sizes[name] = value;
+  return std::make_shared<const ir::Program>(ir::bind(*open, sizes));
+}
+
+}  // namespace polyte::lab

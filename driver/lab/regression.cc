@@ -1,0 +1,169 @@
+#include "driver/lab/regression.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "driver/lab/rank_test.h"
+
+namespace polyte::lab {
+namespace {
+
+const Measured* find(const std::vector<Measured>& list, const Measured& like) {
+  const auto found =
+      std::ranges::find_if(list, [&](const Measured& one) { return one.row == like.row && one.arm == like.arm; });
+  return found == list.end() ? nullptr : &*found;
+}
+
+double time_of(const Samples& samples) { return median(process_medians(samples)); }
+
+// What two timings of one kernel differ by on these machines: 95 of 100 A/A ratios of both runs are within it.
+double noise_of(const std::vector<Measured>& before, const std::vector<Measured>& now) {
+  std::vector<double> all;
+  for (const auto* list : {&before, &now})
+    for (const Measured& one : *list) all.push_back(one.noise);
+  return quantile(all, 0.95);
+}
+
+ComparedRow unpaired(const Measured& one, Change change) {
+  ComparedRow row;
+  row.row = one.row;
+  row.arm = one.arm;
+  row.change = change;
+  (change == Change::OnlyOld ? row.old_time : row.new_time) = time_of(one.samples);
+  return row;
+}
+
+// All but the verdict, which needs every row.
+ComparedRow measured_row(const Measured& before, const Measured& now, const RegressionOptions& options, double noise) {
+  ComparedRow row;
+  row.row = now.row;
+  row.arm = now.arm;
+  if (count_samples(before.samples) == 0 || count_samples(now.samples) == 0) {
+    row.change = Change::NotTimed;
+    row.remark = "old: " + before.status + ", new: " + now.status;
+    return row;
+  }
+  row.old_time = time_of(before.samples);
+  row.new_time = time_of(now.samples);
+  if (std::max(row.old_time, row.new_time) < options.min_time) {
+    row.change = Change::LeftOut;
+    return row;
+  }
+  row.ratio = unpaired_ratio(now.samples, before.samples, options.bootstrap);
+  const std::vector<double> was = process_medians(before.samples), is = process_medians(now.samples);
+  row.chance_slower = mann_whitney(is, was).greater;
+  row.chance_faster = mann_whitney(was, is).greater;
+  row.floor = std::max(options.min_effect, noise);
+  if (!before.loops.empty() && !now.loops.empty() && before.loops != now.loops) row.remark = "the loops changed";
+  return row;
+}
+
+void judge(std::vector<ComparedRow>& rows) {
+  std::vector<ComparedRow*> tested;
+  std::vector<double> slower, faster;
+  for (ComparedRow& row : rows) {
+    if (row.change != Change::Same) continue;
+    tested.push_back(&row);
+    slower.push_back(row.chance_slower);
+    faster.push_back(row.chance_faster);
+  }
+  slower = holm(slower);
+  faster = holm(faster);
+  for (std::size_t i = 0; i < tested.size(); ++i) {
+    ComparedRow& row = *tested[i];
+    row.chance_slower = slower[i];
+    row.chance_faster = faster[i];
+    if (slower[i] < kSignificant && row.ratio.low > 1 && row.ratio.estimate > 1 + row.floor)
+      row.change = Change::Slower;
+    if (faster[i] < kSignificant && row.ratio.high < 1 && row.ratio.estimate < 1 / (1 + row.floor))
+      row.change = Change::Faster;
+  }
+}
+
+// What the numbers of processes do not allow to find.
+void warn(const std::vector<Measured>& before, const std::vector<Measured>& now, Comparison& comparison) {
+  std::size_t least_old = 1000, least_new = 1000, tested = 0;
+  for (const ComparedRow& row : comparison.rows) {
+    if (row.change == Change::OnlyOld || row.change == Change::OnlyNew || row.change == Change::LeftOut ||
+        row.change == Change::NotTimed)
+      continue;
+    ++tested;
+    const Measured like{row.row, row.arm, {}, 0, "", ""};
+    least_old = std::min(least_old, process_medians(find(before, like)->samples).size());
+    least_new = std::min(least_new, process_medians(find(now, like)->samples).size());
+  }
+  if (tested == 0) return comparison.warnings.push_back("nothing to compare: no arm of a row was timed in both runs");
+  const double least = least_chance(least_old, least_new) * static_cast<double>(tested);
+  if (least < kSignificant) return;
+  std::size_t needed = 2;
+  while (least_chance(needed, needed) * static_cast<double>(tested) >= kSignificant) ++needed;
+  comparison.warnings.push_back(std::to_string(least_old) + " and " + std::to_string(least_new) +
+                                " processes are too few to tell anything of " + std::to_string(tested) +
+                                " comparisons: give stop.processes at least " + std::to_string(needed) +
+                                " in both runs");
+}
+
+}  // namespace
+
+std::string to_string(Change change) {
+  switch (change) {
+    case Change::Slower:
+      return "slower";
+    case Change::Faster:
+      return "faster";
+    case Change::Same:
+      return "not distinguishable";
+    case Change::OnlyOld:
+      return "only in the old run";
+    case Change::OnlyNew:
+      return "only in the new run";
+    case Change::LeftOut:
+      return "left out";
+    case Change::NotTimed:
+      return "not timed";
+  }
+  return "";
+}
+
+std::size_t Comparison::count(Change change) const {
+  return static_cast<std::size_t>(std::ranges::count(rows, change, &ComparedRow::change));
+}
+
+std::vector<Measured> measured_of(const Results& results) {
+  std::vector<Measured> list;
+  for (const RowResult& row : results.rows)
+    for (const ArmResult& arm : row.arms) {
+      std::string loops;
+      if (arm.facts.is_object()) loops = arm.facts.value("loops_digest", "");
+      list.push_back(
+          {row.name, arm.name, arm.samples, row.noise ? std::abs(row.noise->estimate - 1) : 0, arm.status, loops});
+    }
+  return list;
+}
+
+Comparison compare(const std::vector<Measured>& before, const std::vector<Measured>& now,
+                   const RegressionOptions& options) {
+  Comparison comparison;
+  const double noise = noise_of(before, now);
+  const auto wanted = [&](const Measured& one) {
+    return options.filter.empty() || (one.row + " / " + one.arm).find(options.filter) != std::string::npos;
+  };
+  for (const Measured& one : now) {
+    if (!wanted(one)) continue;
+    const Measured* was = find(before, one);
+    comparison.rows.push_back(was ? measured_row(*was, one, options, noise) : unpaired(one, Change::OnlyNew));
+  }
+  for (const Measured& one : before)
+    if (wanted(one) && !find(now, one)) comparison.rows.push_back(unpaired(one, Change::OnlyOld));
+  judge(comparison.rows);
+  std::vector<Interval> ratios;
+  for (const ComparedRow& row : comparison.rows)
+    if (row.change == Change::Slower || row.change == Change::Faster || row.change == Change::Same)
+      ratios.push_back(row.ratio);
+  comparison.mean = geometric_mean(ratios);
+  warn(before, now, comparison);
+  return comparison;
+}
+
+}  // namespace polyte::lab

@@ -1,0 +1,62 @@
+// Two runs of the same rows and arms: what has become slower?
+//
+// The unit is a process: its median time of the row. Rounds within one resemble each other, and counting each as a
+// witness would find differences in nothing. A row is a regression where (1) the rank test of the new processes'
+// medians against the old ones' (Mann-Whitney, one-sided), corrected by Holm's method for all rows, gives less than
+// 5 %; (2) the interval of the ratio leaves out 1; (3) the ratio is beyond the noise floor: that of both runs' A/A
+// ratios, and --min-effect. With few processes no chance can be that small, and that is said.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "driver/lab/results.h"
+
+namespace polyte::lab {
+
+struct RegressionOptions {
+  std::string filter;        // rows and arms whose "row / arm" contains it
+  double min_time = 0;       // nanoseconds: rows that were quicker are left out
+  double min_effect = 0.01;  // of a ratio: less is no regression, whatever the tests say
+  BootstrapOptions bootstrap = {};
+};
+
+enum class Change { Slower, Faster, Same, OnlyOld, OnlyNew, LeftOut, NotTimed };
+std::string to_string(Change change);
+
+// One arm of one row in both runs. A ratio is new over old.
+struct ComparedRow {
+  std::string row, arm;
+  Change change = Change::Same;
+  double old_time = 0, new_time = 0;  // nanoseconds
+  Interval ratio{1, 1, 1};
+  double chance_slower = 1, chance_faster = 1;  // corrected
+  double floor = 0;                             // a share: less is noise
+  std::string remark;
+};
+
+struct Comparison {
+  std::vector<ComparedRow> rows;
+  std::vector<std::string> warnings;
+  Interval mean{1, 1, 1};  // geometric, of all ratios
+  std::size_t count(Change change) const;
+  bool is_regression() const { return count(Change::Slower) > 0; }
+};
+
+// What one run knows of a row and arm.
+struct Measured {
+  std::string row, arm;
+  Samples samples;   // none: it was not timed, `status` says why
+  double noise = 0;  // a share: how far the row's A/A ratio was from 1
+  std::string status, loops;
+};
+std::vector<Measured> measured_of(const Results& results);
+
+Comparison compare(const std::vector<Measured>& before, const std::vector<Measured>& now,
+                   const RegressionOptions& options);
+
+std::string comparison_text(const Comparison& comparison);  // 80 columns
+nlohmann::ordered_json to_json(const Comparison& comparison);
+std::string comparison_junit(const Comparison& comparison);  // one test case a row and arm; slower ones fail
+
+}  // namespace polyte::lab

@@ -1,0 +1,90 @@
+// Two runs side by side, for a terminal, for programs, and for a continuous build.
+#include "driver/lab/escape.h"
+#include "driver/lab/regression.h"
+#include "driver/lab/report.h"
+#include "driver/lab/text_table.h"
+
+namespace polyte::lab {
+namespace {
+
+std::string count_text(const Comparison& comparison) {
+  std::string text;
+  for (const Change change : {Change::Slower, Change::Faster, Change::Same, Change::NotTimed, Change::OnlyOld,
+                              Change::OnlyNew, Change::LeftOut})
+    if (const std::size_t count = comparison.count(change); count > 0)
+      text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + to_string(change);
+  return text;
+}
+
+std::string verdict_of(const Comparison& comparison) {
+  const std::size_t slower = comparison.count(Change::Slower);
+  if (slower > 0) return "regression: " + std::to_string(slower) + (slower == 1 ? " row is" : " rows are") + " slower";
+  return comparison.warnings.empty() ? "no regression" : "no regression is found";
+}
+
+}  // namespace
+
+std::string comparison_text(const Comparison& comparison) {
+  std::vector<Cells> rows;
+  std::string heading;
+  for (const ComparedRow& row : comparison.rows) {
+    if (row.change == Change::LeftOut) continue;
+    if (row.row != heading) rows.push_back({heading = row.row});
+    const bool both = row.old_time > 0 && row.new_time > 0;
+    rows.push_back({"  " + row.arm, row.old_time > 0 ? time_text(row.old_time) : "-",
+                    row.new_time > 0 ? time_text(row.new_time) : "-",
+                    both ? ratio_text(row.ratio.estimate) + " " + interval_text(row.ratio) : "-",
+                    to_string(row.change) + (row.remark.empty() ? "" : " (" + row.remark + ")")});
+  }
+  std::string text = text_table({"", "old", "new", "new over old, 95 %", "verdict"}, rows);
+  text += "\n" + verdict_of(comparison) + " (" + count_text(comparison) + ")\n";
+  if (!comparison.rows.empty() && comparison.count(Change::NotTimed) < comparison.rows.size())
+    text += "geometric mean: " + ratio_text(comparison.mean.estimate) + " " + interval_text(comparison.mean) + "\n";
+  for (const std::string& warning : comparison.warnings) text += wrapped("warning: " + warning, "");
+  return text;
+}
+
+nlohmann::ordered_json to_json(const Comparison& comparison) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const ComparedRow& row : comparison.rows)
+    rows.push_back({{"row", row.row},
+                    {"arm", row.arm},
+                    {"verdict", to_string(row.change)},
+                    {"old_ns", row.old_time},
+                    {"new_ns", row.new_time},
+                    {"ratio", to_json(row.ratio)},
+                    {"chance_slower", row.chance_slower},
+                    {"chance_faster", row.chance_faster},
+                    {"floor", row.floor},
+                    {"remark", row.remark}});
+  return {{"format", "polyte-lab-comparison/1"},
+          {"regression", comparison.is_regression()},
+          {"geometric_mean", to_json(comparison.mean)},
+          {"warnings", comparison.warnings},
+          {"rows", rows}};
+}
+
+std::string comparison_junit(const Comparison& comparison) {
+  std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"polyte lab compare\" tests=\"" +
+                     std::to_string(comparison.rows.size()) + "\" failures=\"" +
+                     std::to_string(comparison.count(Change::Slower)) + "\" skipped=\"" +
+                     std::to_string(comparison.rows.size() - comparison.count(Change::Slower) -
+                                    comparison.count(Change::Faster) - comparison.count(Change::Same)) +
+                     "\">\n";
+  for (const ComparedRow& row : comparison.rows) {
+    text += "  <testcase classname=\"" + escaped_xml(row.arm) + "\" name=\"" + escaped_xml(row.row) + "\" time=\"" +
+            std::to_string(row.new_time * 1e-9) + "\"";
+    const std::string words =
+        ratio_text(row.ratio.estimate) + " the old time, 95 % interval " + interval_text(row.ratio);
+    if (row.change == Change::Slower)
+      text += ">\n    <failure message=\"slower: " + escaped_xml(words) + "\"/>\n  </testcase>\n";
+    else if (row.change == Change::Faster || row.change == Change::Same)
+      text += "/>\n";
+    else
+      text += ">\n    <skipped message=\"" + escaped_xml(to_string(row.change) + " " + row.remark) +
+              "\"/>\n  </testcase>\n";
+  }
+  return text + "</testsuite>\n";
+}
+
+}  // namespace polyte::lab

@@ -1,0 +1,34 @@
+// Results as people and programs read them. All formats say the same; every one is made of Results alone, so that equal
+// samples give equal bytes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "driver/lab/results.h"
+
+namespace polyte::lab {
+
+const std::vector<std::string>& report_formats();  // "text", "markdown", ..
+// UserError(Usage) for a format that there is not.
+std::string report(const Results& results, const std::string& format);
+
+std::string report_text(const Results& results);  // 80 columns
+std::string report_markdown(const Results& results);
+std::string report_csv(const Results& results);                   // a line a row and arm
+std::string report_latex(const Results& results);                 // a tabular
+nlohmann::ordered_json report_json(const Results& results);       // docs/lab.md has the schema
+nlohmann::ordered_json report_benchmark(const Results& results);  // Google Benchmark's layout, a repetition a process
+std::string report_html(const Results& results);                  // one file, nothing of it comes from a network
+
+// ---- what several formats say in the same words
+
+std::string machine_line(const Results& results);                    // "AMD EPYC (znver3), 2 processors"
+std::string origin_line(const Results& results);                     // "polyte 0.1.0 (683118c8), 2026-11-26T14:24:08Z"
+std::string counts_line(const Results& results);                     // "2 rows, 7 arms, baseline poly; .."
+std::string share_text(const RowResult& row, const ArmResult& arm);  // of the FMA peak, "0.58"; "" where not known
+std::string outcome_text(const ArmResult& arm);       // "not distinguishable", "declined: isl skews ..", "wrong: .."
+std::string interval_text(const Interval& interval);  // "[0.96, 0.98]"
+std::string fastest_text(const RowResult& row);       // "poly", "none: a and b are not distinguishable"
+
+}  // namespace polyte::lab

@@ -1,0 +1,132 @@
+#include "driver/lab/report.h"
+#include "driver/lab/text_table.h"
+#include "support/error.h"
+#include "support/join_words.h"
+#include "support/nearest_word.h"
+
+namespace polyte::lab {
+namespace {
+
+std::string member(const nlohmann::ordered_json& json, const char* outer, const char* inner) {
+  const auto found = json.find(outer);
+  if (found == json.end() || !found->is_object() || !found->contains(inner)) return "unknown";
+  const auto& value = (*found)[inner];
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string counted(std::size_t count, const std::string& word) {
+  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
+}
+
+std::string row_text(const Results& results, const RowResult& row) {
+  std::vector<Cells> cells;
+  for (const ArmResult& arm : row.arms) {
+    const bool timed = arm.is_timed();
+    cells.push_back({arm.name, timed ? time_text(arm.time.estimate) : "-", timed ? share_text(row, arm) : "",
+                     arm.ratio ? ratio_text(arm.ratio->estimate) + " " + interval_text(*arm.ratio) : "-",
+                     outcome_text(arm)});
+  }
+  std::string text = row.name + "\n";
+  text += text_table({"", "time", "peak", "to " + results.plan.baseline + ", 95 %", ""}, cells);
+  text += wrapped("fastest: " + fastest_text(row), "");
+  if (row.noise)
+    text += "A/A: " + ratio_text(row.noise->estimate) + " " + interval_text(*row.noise) + ", " +
+            std::to_string(row.processes) + (row.processes == 1 ? " process, " : " processes, ") +
+            counted(row.rounds, "round") + (row.why.empty() ? "" : ": " + row.why) + "\n";
+  if (!row.reference.empty()) text += wrapped("outputs are held to " + row.reference, "");
+  for (const std::string& warning : row.warnings) text += wrapped("warning: " + warning, "");
+  return text;
+}
+
+std::string summary_text(const Results& results) {
+  std::vector<Cells> cells;
+  for (const ArmSummary& arm : results.arms) {
+    const bool is_baseline = arm.name == results.plan.baseline;
+    cells.push_back({arm.name,
+                     is_baseline || arm.rows == 0 ? "-" : ratio_text(arm.mean.estimate) + " " + interval_text(arm.mean),
+                     std::to_string(arm.faster), std::to_string(arm.slower), std::to_string(arm.identical),
+                     std::to_string(arm.not_timed)});
+  }
+  return text_table({"", "geometric mean, 95 %", "faster", "slower", "same loops", "not timed"}, cells);
+}
+
+}  // namespace
+
+const std::vector<std::string>& report_formats() {
+  static const std::vector<std::string> kFormats{"text", "markdown", "csv", "latex", "json", "benchmark", "html"};
+  return kFormats;
+}
+
+std::string report(const Results& results, const std::string& format) {
+  const auto json_text = [](const nlohmann::ordered_json& json) {
+    return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  };
+  if (format == "text") return report_text(results);
+  if (format == "markdown") return report_markdown(results);
+  if (format == "csv") return report_csv(results);
+  if (format == "latex") return report_latex(results);
+  if (format == "json") return json_text(report_json(results));
+  if (format == "benchmark") return json_text(report_benchmark(results));
+  if (format == "html") return report_html(results);
+  throw UserError(ExitStatus::Usage, "--format " + format + ": expected one of " + join_words(report_formats()) +
+                                         did_you_mean(format, report_formats()));
+}
+
+std::string machine_line(const Results& results) {
+  if (results.contexts.empty()) return "nothing is measured";
+  const nlohmann::ordered_json& context = results.contexts[0];
+  return member(context, "machine", "model") + " (" + member(context, "machine", "cpu") + "), " +
+         member(context, "machine", "processors") + " processors";
+}
+
+std::string origin_line(const Results& results) {
+  if (results.contexts.empty()) return "";
+  const nlohmann::ordered_json& context = results.contexts[0];
+  const std::string date = context.value("date", "");
+  return "polyte " + member(context, "polyte", "version") + " (" + member(context, "polyte", "digest").substr(0, 8) +
+         "), " + date;
+}
+
+std::string counts_line(const Results& results) {
+  return counted(results.rows.size(), "row") + ", " + counted(results.arms.size(), "arm") + ", baseline " +
+         results.plan.baseline;
+}
+
+std::string share_text(const RowResult& row, const ArmResult& arm) {
+  if (row.flops <= 0 || row.peak <= 0 || arm.time.estimate <= 0) return "";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", row.flops / (arm.time.estimate * 1e-9) / row.peak);
+  return text;
+}
+
+std::string outcome_text(const ArmResult& arm) {
+  if (arm.outcome == Outcome::Identical) return "the loops of " + arm.identical_to;
+  if (arm.is_timed())
+    return to_string(arm.outcome) + (arm.identical_to.empty() ? "" : ", the loops of " + arm.identical_to);
+  return arm.status + (arm.reason.empty() ? "" : ": " + arm.reason);
+}
+
+std::string interval_text(const Interval& interval) {
+  char text[64];
+  std::snprintf(text, sizeof text, interval.high >= 10 ? "[%.1f, %.1f]" : "[%.3f, %.3f]", interval.low, interval.high);
+  return text;
+}
+
+std::string fastest_text(const RowResult& row) {
+  return row.fastest.empty() ? "not told: " + row.not_told : row.fastest;
+}
+
+std::string report_text(const Results& results) {
+  std::string text = results.plan.name + "\n" + wrapped(machine_line(results), "") + wrapped(origin_line(results), "") +
+                     counts_line(results) + "\n";
+  text += wrapped(
+      "a ratio is a time over the baseline's, round by round: below 1 is faster; brackets hold 95 % intervals; "
+      "peak is the share of the FMA peak measured in the same processes",
+      "");
+  for (const RowResult& row : results.rows) text += "\n" + row_text(results, row);
+  if (results.rows.size() > 1) text += "\nall rows\n" + summary_text(results);
+  for (const std::string& warning : results.warnings) text += wrapped("warning: " + warning, "");
+  return text;
+}
+
+}  // namespace polyte::lab

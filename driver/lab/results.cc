@@ -1,0 +1,271 @@
+#include "driver/lab/results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "driver/lab/rank_test.h"
+
+namespace polyte::lab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kBusy = 0.5;  // load average beside our own process
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", share * 100);
+  return text;
+}
+
+BootstrapOptions options_of(const Plan& plan) { return {1000, plan.seed}; }
+
+double number(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+std::string text(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// The record of an arm that counts: of the first process, or of the first where it is not well.
+ArmResult arm_result(const Plan& plan, const std::string& name, const RowRecord& row) {
+  ArmResult result;
+  result.name = name;
+  result.status = "not run";
+  for (const auto& [number, process] : row.processes) {
+    const ArmRecord* record = process.arm(name);
+    if (!record || (result.status != "not run" && record->is_ok())) continue;
+    result.status = record->status;
+    result.reason = record->reason;
+    if (result.facts.is_null()) result.facts = record->facts;
+    result.identical_to = text(record->facts, "identical_to");
+  }
+  if (const auto crash = row.crashed.find(name); crash != row.crashed.end()) {
+    result.status = "crashed";
+    result.reason = crash->second;
+  }
+  if (result.status != "ok") return result;
+  result.samples = row.samples(name);
+  result.time = median_interval(result.samples, options_of(plan));
+  return result;
+}
+
+// Logarithms of the ratios of all rounds.
+std::vector<double> paired_logs(const Samples& a, const Samples& b) {
+  std::vector<double> logs;
+  for (std::size_t p = 0; p < std::min(a.size(), b.size()); ++p)
+    for (std::size_t i = 0; i < std::min(a[p].size(), b[p].size()); ++i)
+      if (a[p][i] > 0 && b[p][i] > 0) logs.push_back(std::log(a[p][i] / b[p][i]));
+  return logs;
+}
+
+// Facts that every process states alike.
+void take_ends(const RowRecord& record, RowResult& row) {
+  double load = 0;
+  for (const auto& [number_of, process] : record.processes) {
+    row.flops = number(process.end, "flops");
+    row.bytes = number(process.end, "bytes");
+    row.dtype = text(process.end, "dtype");
+    if (row.reference.empty()) row.reference = text(process.end, "reference");
+    row.peak = std::max(row.peak, number(process.end, "peak_flops_a_thread"));
+    load = std::max(load, number(process.end, "load_before"));
+    row.rounds += process.rounds.size();
+  }
+  row.processes = record.processes.size();
+  char words[96];
+  std::snprintf(words, sizeof words, "the machine was busy: load average %.1f when a process began", load);
+  if (load > 1 + kBusy) row.warnings.emplace_back(words);
+}
+
+void add_warnings(const Plan& plan, RowResult& row) {
+  if (row.processes == 1) row.warnings.emplace_back("one process only: the intervals do not know how processes differ");
+  if (row.noise && row.noise->excludes(1))
+    row.warnings.push_back("the baseline differs from itself: A/A ratio " + percent(row.noise->low - 1) + " to " +
+                           percent(row.noise->high - 1) + ", so smaller differences mean nothing");
+  if (row.noise && row.noise->relative_width() > std::max(0.05, 2 * plan.stop.width))
+    row.warnings.push_back("noisy: the A/A interval is " + percent(row.noise->relative_width()) + " wide");
+  if (row.why.empty()) row.warnings.emplace_back("not finished: polyte lab run goes on");
+}
+
+// Who is fastest, where that can be told.
+void find_fastest(const Plan& plan, RowResult& row) {
+  std::vector<const ArmResult*> timed;
+  for (const ArmResult& arm : row.arms)
+    if (arm.is_timed()) timed.push_back(&arm);
+  if (timed.size() < 2) {
+    row.not_told = timed.empty() ? "no arm was timed" : "one arm only was timed";
+    return;
+  }
+  const auto best = std::ranges::min_element(timed, {}, [](const ArmResult* arm) { return arm->time.estimate; });
+  for (const ArmResult* other : timed) {
+    if (other == *best) continue;
+    const std::string &a = (*best)->identical_to.empty() ? (*best)->name : (*best)->identical_to,
+                      &b = other->identical_to.empty() ? other->name : other->identical_to;
+    if (a == b) {
+      row.not_told = (*best)->name + " and " + other->name + " have the same loops";
+      return;
+    }
+    const Interval ratio = paired_ratio((*best)->samples, other->samples, options_of(plan));
+    if (ratio.high < 1 && passes_noise(ratio, row)) continue;
+    row.not_told = (*best)->name + " and " + other->name + " are not distinguishable";
+    return;
+  }
+  row.fastest = (*best)->name;
+}
+
+RowResult row_result(const Plan& plan, std::size_t number_of_row, const RowRecord& record, const Json& ceilings) {
+  RowResult row;
+  row.row = number_of_row;
+  row.name = plan.rows[number_of_row].name;
+  row.why = record.why;
+  take_ends(record, row);
+  const int threads = plan.rows[number_of_row].threads;
+  row.peak *= threads;
+  if (const auto found = ceilings.find("bytes_a_second_by_threads"); found != ceilings.end())
+    row.bandwidth = number(*found, std::to_string(threads).c_str());
+  for (const PlannedArm& arm : plan.arms) row.arms.push_back(arm_result(plan, arm.spec.name, record));
+  const ArmResult* baseline = row.find(plan.baseline);
+  if (!baseline || !baseline->is_timed()) return row;
+  const Samples again = record.samples(kAgain);
+  if (count_samples(again) > 0) row.noise = paired_ratio(again, baseline->samples, options_of(plan));
+  for (ArmResult& arm : row.arms)
+    if (arm.is_timed() && &arm != baseline) arm.ratio = paired_ratio(arm.samples, baseline->samples, options_of(plan));
+  return row;
+}
+
+// The loops of an arm, by the first that has them.
+const std::string& loops_of(const ArmResult& arm) { return arm.identical_to.empty() ? arm.name : arm.identical_to; }
+
+void judge(Results& results) {
+  std::vector<double> chances;
+  std::vector<ArmResult*> compared;
+  for (RowResult& row : results.rows) {
+    const ArmResult* baseline = row.find(results.plan.baseline);
+    for (ArmResult& arm : row.arms) {
+      if (arm.is_timed()) arm.outcome = &arm == baseline ? Outcome::Baseline : Outcome::NoBaseline;
+      if (!arm.ratio) continue;
+      compared.push_back(&arm);
+      chances.push_back(signed_rank(paired_logs(arm.samples, baseline->samples)).two_sided);
+    }
+  }
+  const std::vector<double> corrected = holm(chances);
+  for (std::size_t i = 0; i < compared.size(); ++i) compared[i]->chance = corrected[i];
+  for (RowResult& row : results.rows) {
+    const ArmResult* baseline = row.find(results.plan.baseline);
+    for (ArmResult& arm : row.arms) {
+      if (!arm.ratio) continue;
+      const bool told = arm.chance < kSignificant && passes_noise(*arm.ratio, row);
+      arm.outcome = loops_of(arm) == loops_of(*baseline) ? Outcome::Identical
+                    : !told                              ? Outcome::NotDistinguishable
+                    : arm.ratio->estimate < 1            ? Outcome::Faster
+                                                         : Outcome::Slower;
+    }
+    find_fastest(results.plan, row);
+  }
+}
+
+ArmSummary summary_of(const Results& results, const std::string& name) {
+  ArmSummary summary;
+  summary.name = name;
+  std::vector<Interval> ratios;
+  for (const RowResult& row : results.rows) {
+    const ArmResult* arm = row.find(name);
+    if (!arm || !arm->is_timed()) {
+      ++summary.not_timed;
+      continue;
+    }
+    summary.faster += arm->outcome == Outcome::Faster ? 1 : 0;
+    summary.slower += arm->outcome == Outcome::Slower ? 1 : 0;
+    summary.identical += arm->outcome == Outcome::Identical ? 1 : 0;
+    if (arm->ratio) ratios.push_back(*arm->ratio);
+  }
+  summary.rows = ratios.size();
+  summary.mean = geometric_mean(ratios);
+  return summary;
+}
+
+}  // namespace
+
+std::string to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::Baseline:
+      return "baseline";
+    case Outcome::Faster:
+      return "faster";
+    case Outcome::Slower:
+      return "slower";
+    case Outcome::NotDistinguishable:
+      return "not distinguishable";
+    case Outcome::Identical:
+      return "same loops";
+    case Outcome::NoBaseline:
+      return "the baseline is not timed";
+    case Outcome::NotTimed:
+      return "not timed";
+  }
+  return "";
+}
+
+const ArmResult* RowResult::find(const std::string& arm) const {
+  const auto found = std::ranges::find(arms, arm, &ArmResult::name);
+  return found == arms.end() ? nullptr : &*found;
+}
+
+// S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model", CACM 52, 2009.
+double RowResult::ceiling() const {
+  if (flops <= 0 || bytes <= 0 || peak <= 0 || bandwidth <= 0) return 0;
+  return std::min(peak, bandwidth * flops / bytes);
+}
+
+double noise_factor(const RowResult& row) {
+  if (!row.noise || row.noise->low <= 0) return 1;
+  return std::max({1.0, row.noise->high, 1 / row.noise->low});
+}
+
+bool passes_noise(const Interval& ratio, const RowResult& row) {
+  const double factor = noise_factor(row);
+  return ratio.excludes(1) && (ratio.estimate > factor || ratio.estimate < 1 / factor);
+}
+
+std::string fact(const ArmResult& arm, const char* key) {
+  if (!arm.facts.is_object() || !arm.facts.contains(key)) return "";
+  const Json& value = arm.facts[key];
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return "";
+  std::string text;
+  for (const Json& line : value)
+    if (line.is_string()) text += (text.empty() ? "" : "\n") + line.get<std::string>();
+  return text;
+}
+
+Results evaluate(Plan plan, const Records& records) {
+  Results results;
+  results.plan = std::move(plan);
+  results.contexts = records.contexts;
+  Json ceilings = Json::object();
+  if (!records.contexts.empty() && records.contexts[0].contains("ceilings")) ceilings = records.contexts[0]["ceilings"];
+  for (std::size_t i = 0; i < results.plan.rows.size(); ++i)
+    results.rows.push_back(row_result(results.plan, i, records.rows[i], ceilings));
+  judge(results);
+  for (RowResult& row : results.rows) add_warnings(results.plan, row);
+  for (const PlannedArm& arm : results.plan.arms) results.arms.push_back(summary_of(results, arm.spec.name));
+  if (records.dropped > 0)
+    results.warnings.push_back(std::to_string(records.dropped) + " unfinished lines of samples were left out");
+  return results;
+}
+
+Results read_results(const std::string& folder) {
+  Plan plan = read_plan(folder);
+  const Records records = read_records(folder, plan);
+  return evaluate(std::move(plan), records);
+}
+
+Json to_json(const Interval& interval) {
+  return {{"estimate", interval.estimate}, {"low", interval.low}, {"high", interval.high}};
+}
+
+}  // namespace polyte::lab

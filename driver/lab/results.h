@@ -1,0 +1,78 @@
+// What may be said of a run: every figure with its interval, every comparison with its test, and no winner where they
+// say nothing. Reports (report.h) print this and compute nothing.
+//
+// A ratio is a time over the baseline's time, round by round: below 1 is faster. An arm is called faster or slower only
+// where (1) the 95 % interval of the ratio leaves out 1, (2) the signed-rank test over the rounds, corrected by Holm's
+// method for all comparisons of the experiment, gives less than 5 %, (3) the ratio lies outside of the interval of the
+// same row's A/A ratio, that of the baseline to itself, and (4) the arm's loops are not the baseline's.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "driver/lab/record.h"
+
+namespace polyte::lab {
+
+enum class Outcome { Baseline, Faster, Slower, NotDistinguishable, Identical, NoBaseline, NotTimed };
+std::string to_string(Outcome outcome);  // "not distinguishable"
+
+struct ArmResult {
+  std::string name, status, reason;  // of its record
+  std::string identical_to;          // an arm before it whose loops are the same
+  Samples samples;                   // nanoseconds an execution
+  Interval time;                     // nanoseconds; of status ok
+  std::optional<Interval> ratio;     // to the baseline, if that was timed
+  double chance = 1;                 // corrected, that so much is noise
+  Outcome outcome = Outcome::NotTimed;
+  nlohmann::ordered_json facts;  // the record of its first process
+  bool is_timed() const { return count_samples(samples) > 0; }
+};
+
+struct RowResult {
+  std::size_t row = 0;  // of the plan
+  std::string name, dtype, reference, why;
+  std::vector<ArmResult> arms;    // as the plan's
+  std::optional<Interval> noise;  // the A/A ratio
+  std::string fastest;            // empty: none can be told, `not_told` says why
+  std::string not_told;
+  double flops = 0, bytes = 0;     // of an execution; bytes of the interface, each element once
+  double peak = 0, bandwidth = 0;  // of the row's threads together, a second; 0: not measured
+  std::size_t processes = 0, rounds = 0;
+  std::vector<std::string> warnings;
+
+  const ArmResult* find(const std::string& arm) const;
+  // The least of both ceilings at this row's operations a byte, operations a second; 0: not known.
+  double ceiling() const;
+};
+
+// An arm over all rows where it and the baseline were timed.
+struct ArmSummary {
+  std::string name;
+  std::size_t rows = 0, faster = 0, slower = 0, identical = 0, not_timed = 0;
+  Interval mean;  // geometric, of the ratios
+};
+
+struct Results {
+  Plan plan;
+  std::vector<nlohmann::ordered_json> contexts;
+  std::vector<RowResult> rows;
+  std::vector<ArmSummary> arms;
+  std::vector<std::string> warnings;
+};
+
+Results evaluate(Plan plan, const Records& records);
+Results read_results(const std::string& folder);  // evaluate() of a result folder
+
+// How far the baseline is from itself, as a factor of at least 1: the A/A ratio's interval, farthest end. Whether a
+// ratio is farther from 1 than that, either way.
+double noise_factor(const RowResult& row);
+bool passes_noise(const Interval& ratio, const RowResult& row);
+
+// A fact of an arm's record as text, several lines joined; empty where it is not there, or is something else.
+std::string fact(const ArmResult& arm, const char* key);
+
+nlohmann::ordered_json to_json(const Interval& interval);
+
+}  // namespace polyte::lab

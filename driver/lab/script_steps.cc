@@ -1,0 +1,153 @@
+#include "driver/lab/script_steps.h"
+
+#include <algorithm>
+
+#include "driver/lab/nest_diff.h"
+
+namespace polyte::lab {
+namespace {
+
+using schedule::Script;
+
+std::vector<std::string> texts_of(const Script& script) {
+  std::vector<std::string> texts;
+  for (const schedule::Directive& directive : script.directives) texts.push_back(directive_text(directive));
+  return texts;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+std::string first_word(const std::string& text) { return text.substr(0, text.find(' ')); }
+
+std::string header_text(const Script& script, const char* what) {
+  // "schedule NAME for PROGRAM  on CPU ..": what the header says besides names is compared as it is printed.
+  const std::string line = schedule::print(script).substr(0, schedule::print(script).find('\n'));
+  const std::size_t at = line.find(" for ");
+  return what + (at == std::string::npos ? line : line.substr(at + 1));
+}
+
+// Adds what is out and in at one place: pairs of the same kind of directive as one step each, the rest each by itself.
+void close_hunk(Step& hunk, const Script& first, const Script& second, std::vector<Step>& steps) {
+  std::vector<std::size_t> in = hunk.in;
+  for (const std::size_t out : hunk.out) {
+    const std::string text = directive_text(first.directives[out]);
+    const auto partner = std::ranges::find_if(
+        in, [&](std::size_t i) { return first_word(directive_text(second.directives[i])) == first_word(text); });
+    if (partner == in.end()) {
+      steps.push_back({{out}, {}, "without " + text});
+      continue;
+    }
+    steps.push_back({{out}, {*partner}, directive_text(second.directives[*partner]) + ", in place of " + text});
+    in.erase(partner);
+  }
+  for (const std::size_t i : in) steps.push_back({{}, {i}, directive_text(second.directives[i])});
+  hunk = {};
+}
+
+}  // namespace
+
+std::string directive_text(const schedule::Directive& directive) {
+  std::string text = schedule::print(directive);
+  if (const std::size_t comment = text.find("#:"); comment != std::string::npos) text.resize(comment);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) text.pop_back();
+  for (char& c : text)
+    if (c == '\n') c = ' ';
+  return text;
+}
+
+std::vector<Step> steps_between(const Script& first, const Script& second) {
+  std::vector<Step> steps;
+  Step hunk;
+  std::size_t i = 0, j = 0;
+  for (const DiffLine& line : diff_lines(joined(texts_of(first)), joined(texts_of(second)))) {
+    if (line.side == Side::Both) {
+      close_hunk(hunk, first, second, steps);
+      ++i, ++j;
+    } else if (line.side == Side::First) {
+      hunk.out.push_back(i++);
+    } else {
+      hunk.in.push_back(j++);
+    }
+  }
+  close_hunk(hunk, first, second, steps);
+  return steps;
+}
+
+std::vector<std::string> differences(const Script& first, const Script& second) {
+  std::vector<std::string> lines;
+  if (header_text(first, "") != header_text(second, "")) {
+    lines.push_back(header_text(first, "header:  "));
+    lines.push_back(header_text(second, "now:     "));
+  }
+  for (const Step& step : steps_between(first, second)) {
+    for (const std::size_t i : step.out)
+      lines.push_back((step.in.empty() ? "only in the first:  " : "changed: ") + directive_text(first.directives[i]));
+    for (const std::size_t j : step.in)
+      lines.push_back((step.out.empty() ? "only in the second: " : "now:     ") + directive_text(second.directives[j]));
+  }
+  return lines;
+}
+
+Script with_steps(const Script& first, const Script& second, const std::vector<Step>& steps,
+                  const std::vector<bool>& taken) {
+  if (std::ranges::all_of(taken, [](bool one) { return one; })) return second;
+  Script script = first;
+  script.directives.clear();
+  // Places are those of the alignment: what is out and what is in at one place stand between the same neighbours.
+  std::size_t i = 0, j = 0;
+  for (const DiffLine& line : diff_lines(joined(texts_of(first)), joined(texts_of(second)))) {
+    const auto step = std::ranges::find_if(steps, [&](const Step& one) {
+      return line.side == Side::First ? std::ranges::find(one.out, i) != one.out.end()
+                                      : std::ranges::find(one.in, j) != one.in.end();
+    });
+    const bool is_taken = line.side != Side::Both && taken[static_cast<std::size_t>(step - steps.begin())];
+    if (line.side == Side::Both || (line.side == Side::First && !is_taken))
+      script.directives.push_back(first.directives[i]);
+    if (line.side == Side::Second && is_taken) script.directives.push_back(second.directives[j]);
+    i += line.side != Side::Second ? 1 : 0;
+    j += line.side != Side::First ? 1 : 0;
+  }
+  return script;
+}
+
+std::vector<PathStep> find_path(const Script& first, const Script& second,
+                                const std::function<bool(const Script&)>& is_legal) {
+  const std::vector<Step> steps = steps_between(first, second);
+  std::vector<bool> taken(steps.size(), false);
+  std::vector<PathStep> path;
+  const auto left = [&] { return static_cast<std::size_t>(std::ranges::count(taken, false)); };
+  const auto try_steps = [&](const std::vector<std::size_t>& together) {
+    std::vector<bool> then = taken;
+    std::string text;
+    for (const std::size_t s : together) {
+      if (then[s]) return false;
+      then[s] = true;
+      text += (text.empty() ? "" : "; ") + steps[s].text;
+    }
+    Script script = with_steps(first, second, steps, then);
+    const bool is_last = std::ranges::count(then, false) == 0;  // the second script: legal by itself
+    if (!is_last && !is_legal(script)) return false;
+    taken = then;
+    path.push_back({text, std::move(script)});
+    return true;
+  };
+  const auto advance = [&] {
+    for (std::size_t s = 0; s < steps.size(); ++s)
+      if (!taken[s] && try_steps({s})) return;
+    for (std::size_t s = 0; s < steps.size(); ++s)
+      for (std::size_t t = s + 1; t < steps.size(); ++t)
+        if (!taken[s] && !taken[t] && try_steps({s, t})) return;
+    std::vector<std::size_t> rest;
+    for (std::size_t s = 0; s < steps.size(); ++s)
+      if (!taken[s]) rest.push_back(s);
+    try_steps(rest);
+  };
+  while (left() > 0) advance();
+  return path;
+}
+
+}  // namespace polyte::lab

@@ -1,0 +1,91 @@
+#include "driver/lab/stopwatch.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "support/caches.h"
+
+namespace polyte::lab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::int64_t kMostEvicted = std::int64_t{512} << 20;
+constexpr std::size_t kMostSets = 64;
+
+double since(Clock::time_point start) { return std::chrono::duration<double, std::nano>(Clock::now() - start).count(); }
+
+std::int64_t last_cache() {
+  const std::int64_t bytes = detect_last_cache().bytes;
+  return bytes > 0 ? bytes : std::int64_t{32} << 20;
+}
+
+// So many sets of tensors that they pass the last cache twice.
+std::size_t sets_for(std::int64_t bytes) {
+  const std::int64_t wanted = 2 * last_cache() / std::max<std::int64_t>(bytes, 1) + 1;
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(wanted, 2, kMostSets));
+}
+
+}  // namespace
+
+void evict_caches() {
+  static std::vector<unsigned char> buffer(static_cast<std::size_t>(std::min(2 * last_cache(), kMostEvicted)));
+  static unsigned char value = 0;
+  ++value;
+  for (std::size_t i = 0; i < buffer.size(); i += 64) buffer[i] = value;
+}
+
+Stopwatch::Stopwatch(Contender& contender, const Interface& interface, const std::string& fill, Caches caches)
+    : contender_(contender), cold_(caches == Caches::Cold), single_(cold_) {
+  sets_.push_back(filled_tensors(interface, fill));
+  std::int64_t bytes = 0;
+  for (const runtime::Tensor& tensor : sets_[0]) bytes += tensor.bytes();
+  const std::size_t count = caches == Caches::Rotated ? sets_for(bytes) : 1;
+  while (sets_.size() < count) sets_.push_back(filled_tensors(interface, fill));
+  contender_.clear_sets();
+  for (std::vector<runtime::Tensor>& set : sets_) contender_.add_set(set);
+  for (std::size_t i = 0; i < interface.size(); ++i) {
+    if (interface[i].role != ir::Role::InOut) continue;
+    in_place_.push_back(i);
+    before_.push_back(sets_[0][i].clone());
+  }
+  single_ = cold_ || !in_place_.empty();
+}
+
+void Stopwatch::prepare(std::size_t set) {
+  for (std::size_t i = 0; i < in_place_.size(); ++i)
+    std::ranges::copy(before_[i].raw(), sets_[set][in_place_[i]].raw().begin());
+  if (cold_) evict_caches();
+}
+
+double Stopwatch::nanoseconds(std::int64_t executions) {
+  double total = 0;
+  if (single_) {
+    for (std::int64_t i = 0; i < executions; ++i) {
+      const std::size_t set = turn();
+      prepare(set);
+      const auto start = Clock::now();
+      contender_.run(set);
+      total += since(start);
+    }
+  } else {
+    const auto start = Clock::now();
+    for (std::int64_t i = 0; i < executions; ++i) contender_.run(turn());
+    total = since(start);
+  }
+  return total / static_cast<double>(executions);
+}
+
+std::int64_t Stopwatch::calibrate(double milliseconds) {
+  const double wanted = milliseconds * 1e6;
+  double one = nanoseconds(1), spent = one;
+  std::int64_t executions = 1;
+  while (spent < wanted) {  // warm-up: as long as a round
+    executions =
+        std::clamp<std::int64_t>(static_cast<std::int64_t>((wanted - spent) / std::max(one, 1.0)), 1, 2 * executions);
+    one = nanoseconds(executions);
+    spent += std::max(one, 1.0) * static_cast<double>(executions);
+  }
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted / std::max(one, 1.0)), 1, std::int64_t{1} << 30);
+}
+
+}  // namespace polyte::lab

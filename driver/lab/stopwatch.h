@@ -1,0 +1,39 @@
+// Times executions of one contender under a state of the caches.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "driver/lab/contender.h"
+
+namespace polyte::lab {
+
+class Stopwatch {
+ public:
+  // `tensors`: one set a turn; sets are bound here. Where the Program updates a tensor in place, every execution begins
+  // with what it held at first, put back outside of the time.
+  Stopwatch(Contender& contender, const Interface& interface, const std::string& fill, Caches caches);
+
+  // Executions that fill about `milliseconds`, after at least one that warms up.
+  std::int64_t calibrate(double milliseconds);
+  double nanoseconds(std::int64_t executions);  // an execution, the mean of so many
+
+  std::size_t sets() const { return sets_.size(); }
+  bool is_single() const { return single_; }  // each execution is timed by itself
+
+ private:
+  Contender& contender_;
+  std::vector<std::vector<runtime::Tensor>> sets_;
+  std::vector<std::size_t> in_place_;    // tensors that are put back
+  std::vector<runtime::Tensor> before_;  // what they held
+  bool cold_, single_;
+  std::size_t next_ = 0;
+
+  std::size_t turn() { return next_ = (next_ + 1) % sets_.size(); }
+  void prepare(std::size_t set);
+};
+
+// A buffer of twice the last cache is written; shared by all stopwatches of the process.
+void evict_caches();
+
+}  // namespace polyte::lab

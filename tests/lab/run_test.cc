@@ -1,0 +1,218 @@
+// A tiny experiment from end to end, by the built binary: what is measured, what is refused, that a run goes on where
+// it was cut off, and that two runs do not mix. Nothing here looks at a time.
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "driver/lab/results.h"
+#include "tests/runtime/temp_dir.h"
+
+namespace polyte::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Answer {
+  int status = 0;
+  std::string out;  // both streams
+};
+
+Answer polyte(const std::string& arguments) {
+  Answer answer;
+  FILE* pipe = popen((std::string(POLYTE_BINARY) + " " + arguments + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  char buffer[4096];
+  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, pipe)) answer.out.append(buffer, count);
+  const int status = pclose(pipe);
+  answer.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return answer;
+}
+
+void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+std::string read(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+// One row in two processes; a script that is right, one whose proof fails, one for another program.
+void write_experiment(const testing::TempDir& folder) {
+  write(folder.file("sums.program"),
+        "program sums(N)\n  in x: f32[N]\n  out y: f32[N]\n  y.up: y[i] = x[i] + 1 for i in 0..N\n\n"
+        "program scan(N)\n  in x: f32[N]\n  out y: f32[N]\n"
+        "  y.first: y[i] = x[i] for i in 0..1\n  loop t in 1..N\n    y.next: y[t] = y[t - 1] + x[t]\n");
+  write(folder.file("right.sched"), "schedule right/1 for sums f32 exact\nsplit y.up: i by 8 tail cut\n");
+  write(folder.file("wrong.sched"), "schedule wrong/1 for scan f32 exact\nparallel t\n");
+  write(folder.file("e.toml"),
+        "programs = 'sums.program'\narms = ['naive', 'poly', 'script:right.sched', 'script:wrong.sched', 'peer:gcc']\n"
+        "[sizes]\nn = 64\n[stop]\nrounds = 2\nprocesses = 2\nround_ms = 0.01\n");
+}
+
+std::string run(const testing::TempDir& folder) {
+  return "lab run " + folder.file("e.toml") + " --out " + folder.file("out") + " --quiet";
+}
+
+const ArmResult& arm_of(const Results& results, const std::string& row, const std::string& arm) {
+  for (const RowResult& one : results.rows)
+    if (one.name == row) {
+      const ArmResult* found = one.find(arm);
+      REQUIRE(found != nullptr);
+      return *found;
+    }
+  FAIL("no row " << row);
+  return *results.rows[0].find(arm);
+}
+
+TEST_CASE("an experiment from end to end") {
+  const testing::TempDir folder;
+  write_experiment(folder);
+  const Answer first = polyte(run(folder));
+  REQUIRE_MESSAGE(first.status == 0, first.out);
+  const Results results = read_results(folder.file("out"));
+  REQUIRE(results.rows.size() == 2);
+  CHECK(arm_of(results, "sums N=64", "poly").samples == arm_of(results, "sums N=64", "poly").samples);
+  CHECK(count_samples(arm_of(results, "sums N=64", "script:right.sched").samples) == 4);
+  CHECK(arm_of(results, "sums N=64", "script:wrong.sched").status == "other program");
+  CHECK(arm_of(results, "scan N=64", "script:wrong.sched").status == "refused");
+  CHECK(arm_of(results, "scan N=64", "script:wrong.sched").reason.find("parallel") != std::string::npos);
+  CHECK_FALSE(arm_of(results, "scan N=64", "script:wrong.sched").is_timed());
+  const std::string peer = arm_of(results, "sums N=64", "peer:gcc").status;
+  CHECK((peer == "ok" || peer == "absent"));
+  CHECK(results.rows[0].why == "most processes");
+
+  // A complete run has nothing to add, not even by its folder.
+  const std::string samples = folder.file("out") + "/samples.jsonl", whole = read(samples);
+  CHECK(polyte("lab run " + folder.file("out") + " --quiet").status == 0);
+  CHECK(read(samples) == whole);
+
+  // Cut off in the middle of a line: what is complete stays, the rest is measured anew.
+  write(samples, whole.substr(0, whole.size() * 2 / 3));
+  const Answer status = polyte("lab status " + folder.file("out"));
+  CHECK(status.out.find("goes on") != std::string::npos);
+  REQUIRE(polyte(run(folder)).status == 0);
+  const Results again = read_results(folder.file("out"));
+  CHECK(count_samples(arm_of(again, "sums N=64", "poly").samples) == 4);
+  CHECK(count_samples(arm_of(again, "scan N=64", "poly").samples) == 4);
+  CHECK(again.contexts.size() == 2);
+
+  // Another experiment does not go into the same folder.
+  write(folder.file("e.toml"), read(folder.file("e.toml")) + "width = 0.5\n");
+  const Answer mixed = polyte(run(folder));
+  CHECK(mixed.status == 2);
+  CHECK(mixed.out.find("holds the results of another experiment") != std::string::npos);
+
+  // Nor do samples of another build.
+  write(folder.file("e.toml"), read(folder.file("e.toml")).substr(0, read(folder.file("e.toml")).size() - 12));
+  std::string foreign = whole.substr(0, whole.size() / 3);
+  const std::size_t at = foreign.find("\"digest\":\"") + 10;
+  foreign[at] = foreign[at] == '0' ? '1' : '0';
+  write(samples, foreign);
+  const Answer other = polyte(run(folder));
+  CHECK(other.status == 2);
+  CHECK(other.out.find("of another build of Polyte") != std::string::npos);
+}
+
+// The whole in one file, the same bytes for the same folder; run again it has the same outputs.
+TEST_CASE("a bundle reproduces") {
+  const testing::TempDir folder;
+  write_experiment(folder);
+  REQUIRE(polyte(run(folder)).status == 0);
+  const std::string bundle = folder.file("b.zip"), other_bundle = folder.file("c.zip");
+  REQUIRE(polyte("lab bundle " + folder.file("out") + " -o " + bundle).status == 0);
+  REQUIRE(polyte("lab bundle " + folder.file("out") + " -o " + other_bundle).status == 0);
+  CHECK(read(bundle) == read(other_bundle));
+  const Answer again_elsewhere = polyte("lab reproduce " + bundle + " --json --quiet");
+  // A busy machine is warned of on stderr, before it.
+  const auto json = nlohmann::json::parse(again_elsewhere.out.substr(again_elsewhere.out.find('{')), nullptr, false);
+  REQUIRE_MESSAGE(json.is_object(), again_elsewhere.out);
+  for (const auto& row : json["rows"])
+    for (const auto& arm : row["arms"]) {
+      CHECK(arm["same_status"] == true);
+      CHECK(arm["same_outputs"] != false);
+      CHECK(arm["same_loops"] != false);
+    }
+  write(bundle, read(bundle).substr(0, 2000));
+  CHECK(polyte("lab reproduce " + bundle).status == 3);
+  write(bundle, "not a zip");
+  CHECK(polyte("lab reproduce " + bundle).status == 3);
+}
+
+TEST_CASE("a model is a row; its file has to stay what it was") {
+  const testing::TempDir folder;
+  fs::copy_file("examples/digits/digits.onnx", folder.file("digits.onnx"));
+  write(folder.file("e.toml"),
+        "programs = 'digits.onnx'\narms = ['naive', 'peer:gcc']\n[stop]\nrounds = 1\nprocesses = 1\nround_ms = 0.01\n");
+  const Answer first = polyte(run(folder));
+  REQUIRE_MESSAGE(first.status == 0, first.out);
+  const Results results = read_results(folder.file("out"));
+  CHECK(arm_of(results, "digits", "naive").is_timed());
+  CHECK(arm_of(results, "digits", "peer:gcc").reason == "the row is a model");
+  fs::remove(folder.file("out") + "/samples.jsonl");
+  write(folder.file("digits.onnx"), "another");
+  REQUIRE(polyte("lab run " + folder.file("out") + " --quiet").status == 0);
+  const Results changed = read_results(folder.file("out"));
+  CHECK(arm_of(changed, "digits", "naive").status == "failed");
+  CHECK(arm_of(changed, "digits", "naive").reason.find("has changed since the plan was made") != std::string::npos);
+}
+
+TEST_CASE("what the lines of a script are worth, and two scripts in words") {
+  const testing::TempDir folder;
+  write_experiment(folder);
+  write(folder.file("more.sched"), "schedule more/1 for sums f32 exact\nsplit y.up: i by 8 tail cut\nparallel i.o\n");
+  const std::string on = " --program " + folder.file("sums.program") + " --shape n=64 ";
+  const Answer ablation = polyte("lab ablate " + folder.file("more.sched") + on + "--processes 2 --quiet");
+  REQUIRE_MESSAGE(ablation.status == 0, ablation.out);
+  CHECK(ablation.out.find("  2: parallel i.o") != std::string::npos);
+  CHECK(ablation.out.find("without one line: cannot be had\n  1: split y.up: i by 8 tail cut\n      refused: ") !=
+        std::string::npos);
+  const std::string two = folder.file("right.sched") + " " + folder.file("more.sched");
+  const Answer path = polyte("lab path " + two + on + "--processes 2 --quiet");
+  REQUIRE_MESSAGE(path.status == 0, path.out);
+  CHECK(path.out.find("1: parallel i.o") != std::string::npos);
+  CHECK(path.out.find("in all: ") != std::string::npos);
+  const Answer words = polyte("diff " + two + on);
+  CHECK(words.status == 0);
+  CHECK(words.out.starts_with("only in the second: parallel i.o\nnest of "));
+}
+
+TEST_CASE("a regression is exit status 1") {
+  const testing::TempDir folder;
+  write_experiment(folder);
+  REQUIRE(polyte(run(folder)).status == 0);
+  // Twenty processes whose numbers are made up: the new ones are twice as slow in one arm.
+  for (const char* name : {"old", "new"}) {
+    const std::string to = folder.file(name);
+    fs::create_directories(to);
+    fs::copy_file(folder.file("out") + "/plan.json", to + "/plan.json");
+    std::ofstream out(to + "/samples.jsonl");
+    for (int process = 0; process < 8; ++process) {
+      const double poly = (std::string(name) == "new" ? 200.0 : 100.0) + process % 3, naive = 300.0 + process;
+      const std::string head = R"("row":0,"process":)" + std::to_string(process) + R"(,"attempt":0)";
+      for (const char* arm : {"poly", "naive"})
+        out << R"({"kind":"arm",)" << head << R"(,"arm":")" << arm << R"(","status":"ok"})" << "\n";
+      for (int round = 0; round < 3; ++round)
+        out << R"({"kind":"round",)" << head << R"(,"round":)" << round << R"(,"samples":[["poly",)"
+            << poly + round * 0.1 << R"(,1],["naive",)" << naive + round * 0.1 << ",1]]}\n";
+      out << R"({"kind":"process",)" << head << "}\n";
+    }
+  }
+  const std::string junit = folder.file("lab.xml");
+  const Answer answer = polyte("lab compare " + folder.file("old") + " " + folder.file("new") + " --junit " + junit);
+  CHECK(answer.status == 1);
+  CHECK(answer.out.find("regression: 1 row is slower") != std::string::npos);
+  CHECK(read(junit).find("failures=\"1\"") != std::string::npos);
+  CHECK(polyte("lab compare " + folder.file("new") + " --baseline " + folder.file("old")).status == 1);
+  CHECK(polyte("lab compare " + folder.file("new") + " " + folder.file("old")).status == 0);
+  CHECK(polyte("lab compare " + folder.file("old") + " " + folder.file("new") + " --filter naive").status == 0);
+}
+
+}  // namespace
+}  // namespace polyte::lab
