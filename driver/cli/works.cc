@@ -114,17 +114,27 @@ nlohmann::json context_json(const Machine& machine, int rounds) {
 }
 
 // The least time that the machine's rates leave to a GPU's work, whatever its schedule, and which of them does (S.
-// Williams, A. Waterman, D. Patterson, "Roofline", 2009). Multiply-adds of single precision outside of tensor cores are
-// the only ones whose rate is known for all work.
+// Williams, A. Waterman, D. Patterson, "Roofline", 2009). Multiply-adds of single precision, and those of tensor cores
+// where operands have 16 bits: what others take is not known.
 struct LeastTime {
   double seconds = 0;  // 0: not known
   const char* bound = "memory";
 };
 
+// What its tensor cores multiply.
+bool has_short_operands(const Work& work) {
+  if (!work.op) return false;
+  return std::ranges::any_of(work.op->built.program->interface(), [](const ir::Buffer* buffer) {
+    return buffer->dtype == DType::BF16 || buffer->dtype == DType::F16;
+  });
+}
+
 LeastTime least_time(const Work& work, const Machine& machine) {
   if (!machine.gpu) return {};
   const Gpu& gpu = *machine.gpu;
-  const double flops = 2e9 * gpu.multiprocessors * gpu.f32_fma_a_cycle * gpu.clock_ghz;
+  const int fma =
+      has_short_operands(work) ? std::max(gpu.f32_fma_a_cycle, gpu.bf16_tensor_fma_a_cycle) : gpu.f32_fma_a_cycle;
+  const double flops = 2e9 * gpu.multiprocessors * fma * gpu.clock_ghz;
   const double bytes = 1e9 * gpu.memory_gb_a_second;
   const LeastTime least{bytes > 0 ? work.bytes / bytes : 0};
   const double adding = work.dtype == DType::F32 && flops > 0 ? work.flops / flops : 0;
