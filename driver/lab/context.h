@@ -13,8 +13,4 @@ namespace polyte::lab {
 // compilers of the peers, measured ceilings, load.
 nlohmann::ordered_json make_context(const Plan& plan);
 
-// Bytes a second of a copy that is larger than the last cache, by so many threads: the slope of a roofline. About 0.2
-// s.
-double measure_bandwidth(int threads);
-
 }  // namespace polyte::lab

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numbers>
 
 namespace polyte::lab {
 namespace {
@@ -46,6 +45,16 @@ double drawn_mean(const Samples& samples, Random& random, std::vector<double>& s
     sum += median_in_place(scratch);
   }
   return sum / static_cast<double>(samples.size());
+}
+
+// 97.5 % quantile of Student's t.
+double t_quantile(std::size_t degrees_of_freedom) {
+  static constexpr std::array<double, 30> kTable{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+                                                 2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+                                                 2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
+  if (degrees_of_freedom == 0) return kTable[0];
+  if (degrees_of_freedom <= kTable.size()) return kTable[degrees_of_freedom - 1];
+  return kNormalQuantile + 2.4 / static_cast<double>(degrees_of_freedom);  // within 0.002 of it
 }
 
 // How much wider than the bootstrap of `processes` draws it an interval has to be.
@@ -135,21 +144,6 @@ Interval geometric_mean(std::span<const Interval> ratios) {
   const auto count = static_cast<double>(ratios.size());
   const double reach = kNormalQuantile * std::sqrt(squares) / count;
   return {std::exp(sum / count), std::exp(sum / count - reach), std::exp(sum / count + reach)};
-}
-
-double t_quantile(std::size_t degrees_of_freedom) {
-  static constexpr std::array<double, 30> kTable{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-                                                 2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-                                                 2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
-  if (degrees_of_freedom == 0) return kTable[0];
-  if (degrees_of_freedom <= kTable.size()) return kTable[degrees_of_freedom - 1];
-  return kNormalQuantile + 2.4 / static_cast<double>(degrees_of_freedom);  // within 0.002 of it
-}
-
-// G. Box, M. Muller, "A note on the generation of random normal deviates", 1958.
-double Random::normal() {
-  const double radius = std::sqrt(-2 * std::log(uniform()));
-  return radius * std::cos(2 * std::numbers::pi * uniform());
 }
 
 }  // namespace polyte::lab

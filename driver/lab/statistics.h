@@ -51,16 +51,12 @@ Interval unpaired_ratio(const Samples& a, const Samples& b, const BootstrapOptio
 // measurement (of the logarithms' errors, which add in squares), not of a choice among kernels.
 Interval geometric_mean(std::span<const Interval> ratios);
 
-// 97.5 % quantile of Student's t.
-double t_quantile(std::size_t degrees_of_freedom);
-
 // Numbers of a stream that is the same on every machine (std::mt19937_64; distributions of the library are not).
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}
   std::size_t below(std::size_t bound) { return static_cast<std::size_t>(engine_() % bound); }
   double uniform() { return (static_cast<double>(engine_() >> 11U) + 0.5) * 0x1p-53; }  // within (0, 1)
-  double normal();
 
   template <class T>
   void shuffle(std::vector<T>& items) {

@@ -25,14 +25,15 @@ std::size_t sets_for(std::int64_t bytes) {
   return static_cast<std::size_t>(std::clamp<std::int64_t>(wanted, 2, kMostSets));
 }
 
-}  // namespace
-
+// A buffer of twice the last cache is written; all stopwatches of the process share it.
 void evict_caches() {
   static std::vector<unsigned char> buffer(static_cast<std::size_t>(std::min(2 * last_cache(), kMostEvicted)));
   static unsigned char value = 0;
   ++value;
   for (std::size_t i = 0; i < buffer.size(); i += 64) buffer[i] = value;
 }
+
+}  // namespace
 
 Stopwatch::Stopwatch(Contender& contender, const Interface& interface, const std::string& fill, Caches caches)
     : contender_(contender), cold_(caches == Caches::Cold), single_(cold_) {

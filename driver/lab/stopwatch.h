@@ -33,7 +33,4 @@ class Stopwatch {
   void prepare(std::size_t set);
 };
 
-// A buffer of twice the last cache is written; shared by all stopwatches of the process.
-void evict_caches();
-
 }  // namespace polyte::lab

@@ -17,6 +17,5 @@ std::string wrapped(const std::string& text, const std::string& indent, std::siz
 
 std::string time_text(double nanoseconds);  // "581 us", "5.81 ms": three digits
 std::string ratio_text(double ratio);       // "1.02x"
-std::string percent_text(double share);     // "1.5 %"
 
 }  // namespace polyte::lab

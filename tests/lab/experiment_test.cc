@@ -86,8 +86,7 @@ width = 99
   const std::string all = UserError(ExitStatus::InvalidInput, problems).what();
   for (const char* expected : {
            "e.toml:1: 'programs': expected text or a list of texts, got a whole number",
-           "e.toml:2: unknown arm 'polly', expected naive, isl, poly, template, script:FILE or peer:NAME, did you mean "
-           "'poly'?",
+           "e.toml:2: unknown arm 'polly', expected naive, isl, poly, template, script:FILE or peer:NAME",
            "e.toml:2: unknown peer 'icc', expected gcc, clang, polly",
            "e.toml:3: unknown key 'thread', did you mean 'threads'?",
            "e.toml:4: 'threads': expected 1 to 1024",
@@ -139,7 +138,8 @@ TEST_CASE("mutated files are errors or experiments, never a crash") {
     try {
       parse_experiment(text, "e.toml");
       ++well;
-    } catch (const UserError&) {
+    } catch (const UserError& e) {
+      CHECK_FALSE(e.problems().empty());
     }
   }
   CHECK(well > 0);
