@@ -139,7 +139,8 @@ class Rehearsal(unittest.TestCase):
                         os.path.join(pack, "kernels", "count_transpose.poly.polyte")], check=True, capture_output=True)
         report, said = self.measure("--only", "count_transpose", pack=pack, status=1)
         self.assertRegex(said, "WRONG count_transpose.poly: int:1, y: .*whole numbers have to be equal")
-        self.assertEqual({row["name"] for row in report["benchmarks"]}, {"count_transpose / polyte template"})
+        self.assertEqual({row["name"] for row in report["benchmarks"]},
+                         {"count_transpose / polyte template", "count_transpose / polyte script hand"})
 
     def test_a_damaged_artifact_is_one_failure(self):
         pack = self.copy_of_pack()
@@ -153,7 +154,7 @@ class Rehearsal(unittest.TestCase):
         report, said = self.measure("--skip", "networks", pack=pack, status=1)
         self.assertIn("WRONG count_sums.poly: ", said)
         self.assertRegex(said, "WRONG digits.poly: .*the artifact put together again is not the one that was packed")
-        self.assertEqual(len([row for row in report["correctness"] if "failed" not in row]), 4)
+        self.assertEqual(len([row for row in report["correctness"] if "failed" not in row]), 5)
 
     def test_what_the_tools_find_is_told(self):
         report, said = self.measure("--only", "count_sums", "--skip", "kernels", path=self.tools, status=1, PLANTED_ERRORS="2",
@@ -164,7 +165,7 @@ class Rehearsal(unittest.TestCase):
 
     def test_time_that_is_up_is_told(self):
         report, said = self.measure("--minutes", "0")
-        self.assertRegex(said, "skipped in correctness: 6 of 6: .* and after: the stage.s time is up")
+        self.assertRegex(said, "skipped in correctness: 7 of 7: .* and after: the stage.s time is up")
         self.assertEqual(report["correctness"], [])
 
     def test_no_driver_is_exit_6(self):
