@@ -51,6 +51,7 @@ int look(dl_phdr_info* object, std::size_t, void* into) {
   if (!is_ours) return 0;
   for (const ElfW(Phdr) & part : parts)
     if (part.p_type == PT_NOTE && identity.id.empty())
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader's addresses are numbers
       identity.id = build_id_of(reinterpret_cast<const char*>(begins_at(part)), part.p_memsz);
   return 1;
 }

@@ -1,5 +1,6 @@
 #include "driver/api/polyte_compiler.h"
 
+#include <array>
 #include <charconv>
 #include <cstring>
 
@@ -14,7 +15,7 @@ struct polyte_options {
 };
 struct polyte_kernel_object {
   polyte::api::Kernel kernel;
-  std::string texts[5];
+  std::array<std::string, 5> texts;
 };
 struct polyte_execution {
   polyte::api::Execution execution;
@@ -34,12 +35,12 @@ using api::Outcome;
 int report(const Failure& failure, polyte_failure** into) noexcept {
   const int status = static_cast<int>(failure.status);
   if (!into) return status;
-  *into = nullptr;
   try {
     std::string text;
     for (const std::string& message : failure.messages) text += (text.empty() ? "" : "\n") + message;
     *into = new polyte_failure{status, std::move(text)};
   } catch (...) {
+    *into = nullptr;
   }
   return status;
 }
@@ -147,10 +148,12 @@ int options_set(polyte_options* options, const char* name, const char* text, pol
 
 int give_kernel(const Outcome<api::Kernel>& made, polyte_kernel_object** kernel, polyte_failure** failure) {
   if (!made) return report(made.error(), failure);
+  if (failure) *failure = nullptr;
   try {
     const api::Scheduling how = made->scheduling();
-    return give(kernel, failure, *made, made->script(), made->directives(), made->loops(), how.used,
-                how.declined ? how.declined->where + ": " + how.declined->reason : "");
+    const std::string why = how.declined ? how.declined->where + ": " + how.declined->reason : "";
+    *kernel = new polyte_kernel_object{*made, {made->script(), made->directives(), made->loops(), how.used, why}};
+    return 0;
   } catch (const std::exception& e) {
     return report({ExitStatus::Internal, {std::string("internal error: ") + e.what()}}, failure);
   }
@@ -213,7 +216,7 @@ int kernel_tensor(const polyte_kernel_object* kernel, std::int32_t index, polyte
 
 const char* kernel_text(const polyte_kernel_object* kernel, std::int32_t which) {
   if (!kernel || which < 0 || which > POLYTE_DECLINED) return nullptr;
-  return kernel->texts[which].c_str();
+  return kernel->texts.at(static_cast<std::size_t>(which)).c_str();
 }
 
 std::int32_t kernel_note_count(const polyte_kernel_object* kernel) {

@@ -69,7 +69,7 @@ typedef struct polyte_compiler_api {
    * processors), "templates" (a folder), "cache" (a folder, or "default": kernels are kept between processes),
    * "strict", "exact" and "second_judge" ("0" or "1"). 2 where there is no such option or its text says nothing. Null
    * where there is no memory. */
-  polyte_options* (*options_new)(void);
+  polyte_options* (*options_new)(void); /* NOLINT(modernize-redundant-void-arg): C */
   int (*options_set)(polyte_options* options, const char* name, const char* text, polyte_failure** failure);
   void (*options_free)(polyte_options* options);
 

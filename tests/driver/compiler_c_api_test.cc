@@ -168,14 +168,17 @@ TEST_CASE("what fails says all of it, and null is no crash") {
         "dtype 'f33': expected f64, f32, f16, bf16, i8 .. i64, u8 .. u64, bool");
   CHECK(program == nullptr);
   const Dense dense;
-  for (const auto& [name, text, expected] : {std::tuple{"size.M", "many", "expected a number"},
-                                             {"threads", "-1", "expected a number from 0 to 1024"},
-                                             {"scheduler", "fast", "expected naive, isl, poly or template"},
-                                             {"strict", "yes", "expected 0 or 1"},
-                                             {"speed", "1", "expected another name: scheduler"}}) {
-    const Text said = failure_of([&, n = name, t = text](auto f) { return kApi->options_set(dense.options, n, t, f); });
+  struct Case {
+    const char *name, *text, *expected;
+  };
+  for (const Case& each : {Case{"size.M", "many", "expected a number"},
+                           {"threads", "-1", "expected a number from 0 to 1024"},
+                           {"scheduler", "fast", "expected naive, isl, poly or template"},
+                           {"strict", "yes", "expected 0 or 1"},
+                           {"speed", "1", "expected another name: scheduler"}}) {
+    const Text said = failure_of([&](auto f) { return kApi->options_set(dense.options, each.name, each.text, f); });
     CHECK(said.status == 2);
-    CHECK(said.text.find(expected) != std::string::npos);
+    CHECK(said.text.find(each.expected) != std::string::npos);
   }
   const Text unbound = failure_of([&](auto f) { return kApi->compile(dense.program, nullptr, &kernel, f); });
   CHECK(unbound.text == "size 'M' is missing\nsize 'N' is missing\nsize 'K' is missing");
