@@ -2,6 +2,7 @@
 // python/polyte, in Python.
 #include <nanobind/nanobind.h>
 
+#include "python/core/compare.h"
 #include "python/core/kernel.h"
 #include "python/core/network.h"
 #include "python/core/program.h"
@@ -11,4 +12,5 @@ NB_MODULE(_core, module) {
   polyte::python::bind_programs(module);
   polyte::python::bind_kernels(module);
   polyte::python::bind_networks(module);
+  polyte::python::bind_statistics(module);
 }

@@ -14,12 +14,13 @@ A schedule is an object whose methods are the directives of the language, each p
 Nothing is printed and no global state is changed. Errors are in polyte.errors.
 """
 from . import errors
+from .comparison import Comparison, compare
 from .errors import Error, Refused
 from ._core import Kernel
 from .network import Network, Session, compile_onnx
 from .program import Program, load, op, program
 from .script import Script
 
-__all__ = ["Error", "Kernel", "Network", "Program", "Refused", "Script", "Session", "compile_onnx", "errors", "load", "op",
+__all__ = ["Comparison", "Error", "Kernel", "Network", "Program", "Refused", "Script", "Session", "compare", "compile_onnx", "errors", "load", "op",
            "program"]
 __version__ = "0.1.0"

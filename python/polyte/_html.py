@@ -15,6 +15,16 @@ def script_html(script):
     return "".join(parts)
 
 
+def comparison_html(comparison):
+    heads = "".join(f"<th>{head}</th>" for head in ("arm", "us", "ratio", "95 %", ""))
+    cells = ""
+    for row in comparison.rows:
+        interval = f"{row.ratio[1]:.3f} to {row.ratio[2]:.3f}" if row is not comparison.rows[0] else ""
+        cells += (f"<tr><td>{escape(row.name)}</td><td>{row.microseconds[0]:.2f}</td><td>{row.ratio[0]:.3f}</td>"
+                  f"<td>{interval}</td><td>{escape(row.verdict)}</td></tr>")
+    return f"<div>{escape(comparison.title)}</div><table><tr>{heads}</tr>{cells}</table>"
+
+
 def refusal_html(error):
     """The line, what is wrong, and the counterexample as a table."""
     refusal = error.refusal
