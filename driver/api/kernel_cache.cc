@@ -140,7 +140,8 @@ std::optional<StoredKernel> KernelCache::find(const std::string& key) const {
 
 void KernelCache::keep(const std::string& key, const driver::CompiledOperator& op, const KernelTexts& texts) const {
   std::error_code error;
-  fs::create_directories(folder_, error);
+  // Code that others may exchange is not to be run: a folder of ours is its owner's alone.
+  if (fs::create_directories(folder_, error)) fs::permissions(folder_, fs::perms::owner_all, error);
   if (error) throw UserError(ExitStatus::InvalidInput, folder_ + ": cannot be made: " + error.message());
   write_kernel(path_of(key), op, texts, key);
   evict();

@@ -119,6 +119,7 @@ TEST_CASE("the second process finds what the first one compiled") {
   const CompileOptions options{.sizes = kSizes, .cache = folder.file("cache")};
   const Outcome<Kernel> first = compile(dense(), options);
   REQUIRE(first);
+  CHECK(fs::status(options.cache).permissions() == fs::perms::owner_all);
   const fs::path file = only_file(options.cache);
   const auto written = content_of(file);
   const Outcome<Kernel> second = compile(dense(), options);
