@@ -9,6 +9,8 @@
 namespace polyte::lab {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 ReproducedArm reproduced(const ArmResult& was, const ArmResult& is) {
   ReproducedArm arm;
   arm.arm = was.name;
@@ -106,7 +108,6 @@ std::string reproduction_text(const Reproduction& reproduction) {
 }
 
 nlohmann::ordered_json to_json(const Reproduction& reproduction) {
-  using Json = nlohmann::ordered_json;
   Json rows = Json::array();
   for (const ReproducedRow& row : reproduction.rows) {
     Json arms = Json::array();
