@@ -189,24 +189,47 @@ Kernel Kernel::made(driver::CompiledOperator op, std::optional<KernelTexts> text
   return kernel;
 }
 
+namespace {
+
+// That is asked for; none where it is off. Where no folder can be named there is none either, and `why` says so.
+std::optional<KernelCache> cache_of(const CompileOptions& options, std::string& why) {
+  if (options.cache.empty() || (options.cache == kDefaultCache && is_cache_off())) return std::nullopt;
+  try {
+    return KernelCache(options.cache == kDefaultCache ? "" : options.cache);
+  } catch (const UserError& e) {
+    why = e.what();
+    return std::nullopt;
+  }
+}
+
+// Why it is not kept; "" where it is.
+std::string keep(const KernelCache& cache, const std::string& key, const driver::CompiledOperator& op,
+                 const KernelTexts& texts) {
+  try {
+    cache.keep(key, op, texts);
+    return "";
+  } catch (const UserError& e) {
+    return e.what();
+  }
+}
+
+}  // namespace
+
 Outcome<Kernel> compile(const Program& program, const CompileOptions& options) {
   return guarded([&] {
-    std::optional<KernelCache> cache;
-    std::string key;
-    if (!options.cache.empty() && !(options.cache == kDefaultCache && is_cache_off())) {
-      cache.emplace(options.cache == kDefaultCache ? "" : options.cache);
-      key = key_of(program, options);
+    std::string why_not_kept;
+    const std::optional<KernelCache> cache = cache_of(options, why_not_kept);
+    const std::string key = cache ? key_of(program, options) : "";
+    if (cache)
       if (auto found = cache->find(key)) return Kernel::made(std::move(found->op), std::move(found->texts));
-    }
     const KernelRequest request(program, options);
     driver::CompiledOperator op = driver::compile_operator(request.bound, request.target, request.options);
-    if (key.empty()) return Kernel::made(std::move(op), std::nullopt);
-    KernelTexts texts = texts_of(op);
-    try {
-      cache->keep(key, op, texts);
-    } catch (const UserError& e) {
-      op.built.notes.push_back(std::string("not kept in the cache: ") + e.what());
+    std::optional<KernelTexts> texts;
+    if (!key.empty()) {
+      texts = texts_of(op);
+      why_not_kept = keep(*cache, key, op, *texts);
     }
+    if (!why_not_kept.empty()) op.built.notes.push_back("not kept in the cache: " + why_not_kept);
     return Kernel::made(std::move(op), std::move(texts));
   });
 }

@@ -132,8 +132,8 @@ std::optional<StoredKernel> KernelCache::find(const std::string& key) const {
     StoredKernel kernel = read_kernel(path, key);
     fs::last_write_time(path, fs::file_time_type::clock::now(), error);  // used: it stays
     return kernel;
-  } catch (const UserError&) {  // damaged, or gone meanwhile
-    fs::remove(path, error);
+  } catch (const UserError& e) {  // damaged, gone meanwhile, or there is no memory to read it
+    if (e.status() == ExitStatus::Artifact) fs::remove(path, error);
     return std::nullopt;
   }
 }

@@ -7,6 +7,7 @@
 #include "driver/cli/scheduling_report.h"
 #include "driver/cli/thread_order.h"
 #include "driver/judge/conformance.h"
+#include "driver/lab/escape.h"
 
 namespace polyte::cli {
 namespace {
@@ -43,31 +44,14 @@ nlohmann::json to_json(const std::vector<CaseResult>& results) {
   return json;
 }
 
-std::string xml_escaped(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else if (c == '"')
-      out += "&quot;";
-    else if (static_cast<unsigned char>(c) >= 0x20)
-      out += c;
-  }
-  return out;
-}
-
 std::string to_junit(const std::vector<CaseResult>& results) {
   std::string xml =
       "<?xml version=\"1.0\"?>\n<testsuite name=\"conformance\" tests=\"" + std::to_string(results.size()) + "\">\n";
   for (const CaseResult& r : results) {
-    xml += "  <testcase classname=\"" + to_string(r.arm) + "\" name=\"" + xml_escaped(r.name) + "\">";
-    if (r.outcome == CaseOutcome::Unsupported) xml += "<skipped message=\"" + xml_escaped(r.detail) + "\"/>";
-    if (r.outcome == CaseOutcome::Fail) xml += "<failure message=\"" + xml_escaped(r.detail) + "\"/>";
-    if (r.outcome == CaseOutcome::Error) xml += "<error message=\"" + xml_escaped(r.detail) + "\"/>";
+    xml += "  <testcase classname=\"" + to_string(r.arm) + "\" name=\"" + lab::escaped_xml(r.name) + "\">";
+    if (r.outcome == CaseOutcome::Unsupported) xml += "<skipped message=\"" + lab::escaped_xml(r.detail) + "\"/>";
+    if (r.outcome == CaseOutcome::Fail) xml += "<failure message=\"" + lab::escaped_xml(r.detail) + "\"/>";
+    if (r.outcome == CaseOutcome::Error) xml += "<error message=\"" + lab::escaped_xml(r.detail) + "\"/>";
     xml += "</testcase>\n";
   }
   return xml + "</testsuite>\n";

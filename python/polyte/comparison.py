@@ -139,8 +139,8 @@ def _rows(made, samples):
             verdict = "slower" if ratio[1] > 1 else "faster" if ratio[2] < 1 else "not distinguishable"
             if kernel.loops == made[0][1].loops:
                 verdict = f"the loops of {made[0][0]}"
-        if kernel.declined:
-            verdict = f"declined: {kernel.declined[0]}"
+        if kernel.declined:  # what is timed is the reference order, and has its name
+            name, verdict = f"{name} (declined)", f"the reference order: {kernel.declined[0]}"
         rows.append(Row(name, median, ratio, verdict, kernel.scheduler, samples[i]))
     return rows
 

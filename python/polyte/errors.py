@@ -34,7 +34,7 @@ class ArgumentError(Error, TypeError):
 
 
 class Refused(Error, ValueError):
-    """A schedule that is not legal, or not a schedule.
+    """A schedule that is not legal, or not a schedule; of compare(), outputs that differ.
 
     `refusal` says why, as data: kind ("illegal", "malformed", "stale", "unknown"), headline, line, directive, advice,
     details, and counterexamples: of each its dependence, the two instances in the reference's order and in the

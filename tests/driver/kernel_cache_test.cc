@@ -194,6 +194,26 @@ TEST_CASE("a cache that cannot be written is said, and the kernel is there") {
   CHECK(kernel->notes().back().find("not kept in the cache") == 0);
 }
 
+// A service may have no home.
+TEST_CASE("where no folder can be named the kernel is there all the same, and that is said") {
+  std::map<std::string, std::string> before;
+  for (const char* name : {"POLYTE_CACHE", "XDG_CACHE_HOME", "HOME"}) {
+    if (const char* value = getenv(name)) before[name] = value;
+    unsetenv(name);
+  }
+  const Outcome<Kernel> kernel = compile(dense(), {.sizes = kSizes, .cache = kDefaultCache});
+  setenv("POLYTE_CACHE", "off", 1);
+  const Outcome<Kernel> without = compile(dense(), {.sizes = kSizes, .cache = kDefaultCache});
+  unsetenv("POLYTE_CACHE");
+  for (const auto& [name, value] : before) setenv(name.c_str(), value.c_str(), 1);
+  REQUIRE(kernel);
+  check_result(*kernel);
+  REQUIRE(kernel->notes().size() == 1);
+  CHECK(kernel->notes().front().find("not kept in the cache: no folder for the cache") == 0);
+  REQUIRE(without);
+  CHECK(without->notes().empty());
+}
+
 // Sixteen at once, killed at any time: whoever looks finds a whole kernel or none.
 TEST_CASE("many processes write, and are killed meanwhile") {
   const testing::TempDir folder;

@@ -175,7 +175,15 @@ std::vector<Operation> recipe(Scene& scene) {
     steps.emplace_back(whole(made->name));
     steps.emplace_back(BoundStorage{made->name, loop, {"16"}});
     for (const std::string& buffer : read) steps.emplace_back(Pad{buffer, loop, {"16"}});
-    steps.emplace_back(Split{{name, loop}, {scene.random.chance(50) ? "4" : "8"}, false, {}, Tail::Round});
+    const Size size{scene.random.chance(50) ? "4" : "8"};
+    if (scene.random.chance(60)) {
+      steps.emplace_back(Split{{name, loop}, size, false, {}, Tail::Round});
+      return steps;
+    }
+    // The tile's tail, once it is split again, is that of the loop of its parts.
+    steps.emplace_back(Split{{name, loop}, size, false, {}, Tail::Guard});
+    steps.emplace_back(Split{{name, loop + ".i"}, {"2"}, false, {}, Tail::Guard});
+    steps.emplace_back(SetTail{{name, loop + ".i.o"}, Tail::Round});
     return steps;
   }
   return {};
