@@ -18,12 +18,14 @@ struct Row {
   std::vector<std::vector<std::string>> features;
 };
 
-// A row of the tensor cores: tiles of m by n, sums of k products of `factor`s, of elements of so many bytes.
+// A row of the tensor cores: tiles of m by n, sums of k products of elements of so many bytes, each converted to
+// `factor` before; empty: they are multiplied as they are.
 struct MatrixRow {
   const char *name, *type, *factor, *sum;
   int k, bytes;
   IntrinsicCall call;
   bool rounds;
+  int capability = 80;
 };
 
 using Features = std::vector<std::vector<std::string>>;
@@ -120,6 +122,8 @@ const Row kRows[] = {
     {"sum_i32x4", "in a: i32[4]; inout c: i32[1]", kSum, {"llvm.vector.reduce.add", "a", true}, 0, {}},
 };
 
+constexpr int kOfHopper = 90;
+
 const MatrixRow kMatrixCatalogue[] = {
     {"mma_bf16_m16n8k16",
      "bf16",
@@ -153,8 +157,16 @@ const MatrixRow kMatrixCatalogue[] = {
      1,
      {"llvm.nvvm.mma.m16n8k32.row.col.s8", "abc", false, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"},
      false},
+    {"mma_f64_m16n8k8",
+     "f64",
+     "",
+     "f64",
+     8,
+     8,
+     {"", "abc", false, "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64"},
+     true,
+     kOfHopper},
 };
-constexpr int kFirstWithMatrices = 80, kWithWarpgroups = 90;
 
 // A row of a warpgroup: sums of k products, `columns` of them side by side in each of 64 rows.
 struct GroupRow {
@@ -186,9 +198,10 @@ std::vector<Fragment> fragments_of(const GroupRow& row) {
             {1, 1, 2, false, 1}}}};
 }
 
-// `together` elements of a 32-bit register follow each other along k.
+// `together` elements of a 32-bit register follow each other along k; longer ones have a register, or two, of their
+// own.
 std::vector<Fragment> fragments_of(const MatrixRow& row) {
-  const std::int64_t together = 4 / row.bytes, half = 4 * together;
+  const std::int64_t together = std::max(1, 4 / row.bytes), half = 4 * together;
   constexpr bool kLane = true;
   return {
       {{{0, 1, 8, kLane, 4},
@@ -204,9 +217,10 @@ template <class AnyRow>
 Program product_of(const AnyRow& row, int columns) {
   const std::string type = row.type, sum = row.sum, k = std::to_string(row.k), n = std::to_string(columns);
   const std::string m = std::to_string(kRowsOfWarp);
+  const std::string factor = row.factor, open = factor.empty() ? "" : factor + "(", close = factor.empty() ? "" : ")";
   const std::string text = std::string("program ") + row.name + "()\n  in a: " + type + "[" + m + ", " + k +
                            "]\n  in b: " + type + "[" + k + ", " + n + "]\n  inout c: " + sum + "[" + m + ", " + n +
-                           "]\n  c[i, j] += " + row.factor + "(a[i, k]) * " + row.factor + "(b[k, j])\n";
+                           "]\n  c[i, j] += " + open + "a[i, k]" + close + " * " + open + "b[k, j]" + close + "\n";
   return parse_program(text, row.name);
 }
 Program program_of(const MatrixRow& row) { return product_of(row, 8); }
@@ -261,7 +275,7 @@ const std::vector<Intrinsic>& intrinsics() {
                      Scope::Warp,
                      fragments_of(row),
                      row.rounds,
-                     kFirstWithMatrices});
+                     row.capability});
     }
     for (const GroupRow& row : kGroupRows) {
       Program program = program_of(row);
@@ -276,7 +290,7 @@ const std::vector<Intrinsic>& intrinsics() {
                      Scope::Warpgroup,
                      fragments_of(row),
                      row.rounds,
-                     kWithWarpgroups,
+                     kOfHopper,
                      true});
     }
     return all;

@@ -182,6 +182,7 @@ class WarpRunner {
     if (step.kind == WarpStep::Access) return access(step, where(step.tests, mask));
     if (step.kind == WarpStep::Work) {
       done_->instructions += weight_ * step.instructions;
+      done_->chained += weight_ * step.chained;
       done_->products += weight_ * step.products;
       return;
     }
@@ -202,6 +203,7 @@ class WarpRunner {
     a.bytes = std::max(a.bytes, bytes);
     ++a.requests;
     done_->requests += weight_;
+    if (!step.shared && !step.async && !step.write) done_->far_requests += weight_;
     if (!step.known) {  // as if each thread went to a sector of its own
       if (!step.shared) done_->sectors += weight_ * std::popcount(mask);
       return;

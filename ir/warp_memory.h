@@ -40,9 +40,11 @@ enum class Extent { All, Representative };
 struct LaunchWork {
   double launches = 0;
   double blocks = 0;        // of all launches, as is what follows
-  double instructions = 0;  // of arithmetic, outside of tensor cores
-  double products = 0;      // multiply-adds of tensor cores; those of n bits for n / 16
-  double requests = 0;      // of warps to memory
+  double instructions = 0;  // of arithmetic, outside of tensor cores,
+  double chained = 0;       // and those of them that wait for one another: of a tile of 64 sums one in 64
+  double products = 0;      // multiply-adds of tensor cores; of so many bits as 16 go in that time
+  double requests = 0;      // of warps to memory,
+  double far_requests = 0;  // those of them to global memory for which a thread waits
   double wavefronts = 0;    // of shared memory
   double sectors = 0;       // of global memory; an access whose subscript is read takes one a thread
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "ir/intrinsics.h"
 #include "ir/matrix_load.h"
@@ -78,10 +79,13 @@ class WarpCompiler {
   WarpStep statement(const Stmt& s) {
     if (const auto* block = std::get_if<Block>(&s->op)) {
       WarpStep step;
+      const double outside = beside_;
+      if (beside_ == 0) beside_ = results_beside(s);
       for (const Stmt& child : block->body) {
         add(step, statement(child));
         if (!in_threads_ && !step.body.empty() && !step.body.back().has_threads) forget();  // one thread's alone
       }
+      beside_ = outside;
       return step;
     }
     if (const auto* loop = std::get_if<For>(&s->op)) return visit_loop(*loop);
@@ -109,6 +113,7 @@ class WarpCompiler {
   std::set<std::string> own_;     // memory of each thread
   std::set<std::string> loaded_;  // what a thread has in registers
   bool in_threads_ = false;
+  double beside_ = 0;  // results of the code without jumps that is visited, none of which waits for another; 0: unknown
   struct Stored {
     std::string key;
     std::shared_ptr<bool> overwritten;
@@ -118,6 +123,25 @@ class WarpCompiler {
   void forget() {
     loaded_.clear();
     last_ = {};
+  }
+
+  // An element counts once, however often it is added to.
+  static void find_results(const Stmt& s, double times, std::map<std::string, double>& found) {
+    if (const auto* block = std::get_if<Block>(&s->op))
+      for (const Stmt& child : block->body) find_results(child, times, found);
+    if (const auto* alloc = std::get_if<Alloc>(&s->op)) find_results(alloc->body, times, found);
+    if (const auto* loop = std::get_if<For>(&s->op); loop != nullptr && loop->kind == LoopKind::Unrolled)
+      if (const Affine extent = loop->upper.front() - loop->lower.front(); extent.is_constant())
+        find_results(loop->body, times * static_cast<double>(extent.constant()), found);
+    if (const auto* store = std::get_if<Store>(&s->op))
+      found[key(store->buffer, store->indices.front(), store->lanes)] = times * store->lanes.count;
+  }
+  static double results_beside(const Stmt& s) {
+    std::map<std::string, double> found;
+    find_results(s, 1, found);
+    double sum = 0;
+    for (const auto& [place, count] : found) sum += count;
+    return sum;
   }
 
   static void add(WarpStep& to, WarpStep step) {
@@ -160,17 +184,20 @@ class WarpCompiler {
     if (!is_of_threads(loop.kind)) forget();
     const bool outside = in_threads_;
     in_threads_ = in_threads_ || loop.kind == LoopKind::Thread || loop.kind == LoopKind::Lane;
+    const double around = std::exchange(beside_, loop.kind == LoopKind::Unrolled ? beside_ : 0);
     add(step, statement(loop.body));
+    beside_ = around;
     in_threads_ = outside;
     step.has_threads = step.has_threads || is_of_threads(loop.kind);
     forget();
     return step;
   }
 
-  static WarpStep work(double instructions, double products) {
+  static WarpStep work(double instructions, double products, double beside = 1) {
     WarpStep step;
     step.kind = WarpStep::Work;
     step.instructions = instructions;
+    step.chained = instructions / std::max(beside, 1.0);
     step.products = products;
     return step;
   }
@@ -179,7 +206,8 @@ class WarpCompiler {
     const Intrinsic* row = find_intrinsic(tensorized.intrinsic);
     double products = 0;
     if (row != nullptr && is_of_warps(row->scope)) {
-      products = size_in_bytes(row->program.buffers.front().dtype) / 2.0;  // shorter numbers are as much faster
+      const DType type = row->program.buffers.front().dtype;
+      products = type == DType::F64 ? 16 : size_in_bytes(type) / 2.0;  // shorter numbers are as much faster
       for_each_stmt(row->nest, [&](const Stmt& s) {
         if (const auto* loop = std::get_if<For>(&s->op))
           products *= static_cast<double>((loop->upper.front() - loop->lower.front()).constant());
@@ -222,7 +250,9 @@ class WarpCompiler {
     step.tests = tests(branch.conditions);
     if (branch.condition) add_loads(step, branch.condition, "a condition");
     last_ = {};
+    const double outside = std::exchange(beside_, 0);
     add(step, statement(branch.body));
+    beside_ = outside;
     forget();
     return step;
   }
@@ -236,7 +266,7 @@ class WarpCompiler {
     const bool exchanges = std::holds_alternative<LaneRead>(store.value->op);
     if (store.atomic || exchanges || own_.contains(store.buffer)) forget();
     if (const double instructions = instructions_of(store.value); instructions > 0)
-      step.body.push_back(work(instructions, 0));
+      step.body.push_back(work(instructions, 0, std::max<double>(beside_, store.lanes.count)));
     if (!place.in_memory) {
       add_loads(step, store.value, statement);
       return step;
@@ -251,6 +281,7 @@ class WarpCompiler {
       if (bytes >= 4) most = bytes;
     }
     add_loads(step, store.value, statement, most);
+    for (WarpStep& load : step.body) load.async = store.async && load.kind == WarpStep::Access;
     const std::string place_key = key(store.buffer, store.indices[0], store.lanes);
     if (last_.key == place_key) *last_.overwritten = true;
     forget();

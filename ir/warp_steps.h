@@ -37,14 +37,15 @@ struct WarpStep {
   // Access: elements first + lanes of a buffer, where the tests hold
   std::string statement, buffer;
   bool write = false, shared = false, known = true;
+  bool async = false;  // the thread does not wait for it
   std::int64_t element_bytes = 0, lanes = 1;
   Swizzle swizzle = {};
   SlotValue place;
   std::vector<SlotTest> tests;              // and of a Branch
   std::shared_ptr<const bool> overwritten;  // at once, by the same thread: it is left out
-  // Work: what a thread computes where it comes by, in instructions; of a warp, multiply-adds of tensor cores in 16
-  // bits
-  double instructions = 0, products = 0;
+  // Work: what a thread computes where it comes by, in instructions; how many of them wait for one another; of a warp,
+  // multiply-adds of tensor cores in 16 bits
+  double instructions = 0, chained = 0, products = 0;
   // Loop
   LoopKind loop_kind = LoopKind::Serial;
   std::size_t slot = 0;

@@ -198,6 +198,7 @@ class Loader {
     const auto at = place.shared && tile.guard.empty() ? linear(tile) : std::nullopt;
     if (!at) return std::nullopt;
     const std::int64_t size = size_in_bytes(place.dtype), elements = ir::kMatrixRowBytes / size;
+    if (size > 4) return std::nullopt;
     if (!place.swizzle.none() && place.swizzle.chunk % elements != 0) return std::nullopt;
     const int along = along_registers(tile);
     for (const int dimension : {along, 1 - along}) {
@@ -302,7 +303,7 @@ class Loader {
   Stmt lane_loads(const Tile& tile, const ir::LoopBuffer& registers) {
     const ir::Fragment& fragment = fragment_of(tile);
     const std::string var = names_.fresh("lane");
-    const std::int64_t together = follow_each_other(tile) ? 4 / size_of(tile) : 1;
+    const std::int64_t together = follow_each_other(tile) ? std::max<std::int64_t>(1, 4 / size_of(tile)) : 1;
     std::vector<Stmt> body;
     for (std::int64_t reg = 0; reg < ir::registers_of(fragment); reg += together) {
       ir::Bindings point;

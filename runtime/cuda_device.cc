@@ -41,9 +41,10 @@ CudaStream make_cuda_stream(const CudaDevicePtr& device) {
   return {device, stream};
 }
 
-CudaEvent make_cuda_event(const CudaDevicePtr& device) {
+CudaEvent make_cuda_event(const CudaDevicePtr& device, CudaEventKind kind) {
+  constexpr unsigned kTimes = 0, kDisableTiming = 2;
   CudaEventHandle event = nullptr;
-  device->driver().event_create(&event, 0);
+  device->driver().event_create(&event, kind == CudaEventKind::Time ? kTimes : kDisableTiming);
   return {device, event};
 }
 

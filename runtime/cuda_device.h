@@ -100,7 +100,8 @@ using CudaMemory = CudaOwned<CudaAddress, &CudaDriver::mem_free>;  // at least 2
 using CudaHostMemory = CudaOwned<void*, &CudaDriver::mem_free_host>;
 
 CudaStream make_cuda_stream(const CudaDevicePtr& device);
-CudaEvent make_cuda_event(const CudaDevicePtr& device);
+enum class CudaEventKind { Order, Time };  // the clock that an event reads is time on the device too
+CudaEvent make_cuda_event(const CudaDevicePtr& device, CudaEventKind kind);
 CudaModule load_cuda_module(const CudaDevicePtr& device, const void* image);
 CudaHostMemory make_cuda_host_memory(const CudaDevicePtr& device, std::int64_t bytes);
 // 0 bytes: none. CudaError(ResourceLimit) that says what for.

@@ -119,10 +119,10 @@ class CudaDriver {
   const Call<CudaAddress> mem_free{*this, "cuMemFree_v2"};
   const Call<void**, std::size_t> mem_alloc_host{*this, "cuMemAllocHost_v2"};
   const Call<void*> mem_free_host{*this, "cuMemFreeHost"};
+  const Call<CudaAddress*, void*, unsigned> mem_host_get_device_pointer{*this, "cuMemHostGetDevicePointer_v2"};
   const Call<CudaAddress, const void*, std::size_t, CudaStreamHandle> copy_to_device{*this, "cuMemcpyHtoDAsync_v2"};
   const Call<void*, CudaAddress, std::size_t, CudaStreamHandle> copy_to_host{*this, "cuMemcpyDtoHAsync_v2"};
   const Call<CudaAddress, CudaAddress, std::size_t, CudaStreamHandle> copy_on_device{*this, "cuMemcpyDtoDAsync_v2"};
-  const Call<CudaAddress, unsigned, std::size_t, CudaStreamHandle> fill_words{*this, "cuMemsetD32Async"};
   const Call<CudaStreamHandle*, unsigned> stream_create{*this, "cuStreamCreate"};
   const Call<CudaStreamHandle> stream_destroy{*this, "cuStreamDestroy_v2"};
   const Call<CudaStreamHandle> stream_synchronize{*this, "cuStreamSynchronize"};

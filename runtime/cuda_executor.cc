@@ -41,7 +41,8 @@ class CudaExecutor final : public Executor {
   RunProfile profile(Views inputs, Views outputs) override {
     std::vector<CudaEvent> events;
     run(inputs, outputs, [&](CudaRun& run) {
-      for (std::size_t i = 0; i <= steps_.count(); ++i) events.push_back(make_cuda_event(steps_.device()));
+      for (std::size_t i = 0; i <= steps_.count(); ++i)
+        events.push_back(make_cuda_event(steps_.device(), CudaEventKind::Time));
       steps_.enqueue(run, &events);
     });
     const CudaCurrent current(*steps_.device());

@@ -64,10 +64,10 @@ std::unique_ptr<CudaRun> CudaSteps::make_run() const {
   auto run = std::make_unique<CudaRun>();
   run->code = &*code_;
   run->stream = make_cuda_stream(device_);
-  run->done = make_cuda_event(device_);
+  run->done = make_cuda_event(device_, CudaEventKind::Order);
   run->scratch = make_cuda_memory(device_, list_.scratch_bytes, "workspace");
-  run->status = make_cuda_memory(device_, static_cast<std::int64_t>(status_bytes()), "status words");
   run->statuses = make_cuda_host_memory(device_, static_cast<std::int64_t>(status_bytes()));
+  cuda().mem_host_get_device_pointer(&run->statuses_there, run->statuses.get(), 0);
   clear_statuses(*run);
   run->pointers.assign(list_.pointers, nullptr);
   for (const ConstantSlot& constant : list_.constants)
@@ -135,11 +135,7 @@ std::size_t CudaSteps::output_bytes(const CudaRun& run, std::size_t i) const {
 
 std::size_t CudaSteps::status_bytes() const { return 4 * std::max<std::size_t>(1, count()); }
 
-void CudaSteps::clear_statuses(CudaRun& run) const {
-  cuda().fill_words(run.status.get(), 0, status_bytes() / 4, run.stream.get());
-  cuda().stream_synchronize(run.stream.get());
-  std::memset(run.statuses.get(), 0, status_bytes());
-}
+void CudaSteps::clear_statuses(CudaRun& run) const { std::memset(run.statuses.get(), 0, status_bytes()); }
 
 void CudaSteps::check_statuses(CudaRun& run) const {
   const auto* const words = static_cast<const std::int32_t*>(run.statuses.get());
@@ -160,7 +156,7 @@ void CudaSteps::execute(std::size_t number, CudaRun& run) const {
       cuda().copy_on_device(as_address(buffers[1]), as_address(buffers[0]), bytes, run.stream.get());
     return;
   }
-  run.host.device_status = reinterpret_cast<std::int32_t*>(run.status.get() + 4 * number);       // NOLINT: the device's
+  run.host.device_status = reinterpret_cast<std::int32_t*>(run.statuses_there + 4 * number);     // NOLINT: the device's
   const int code = step.kernel(buffers, reinterpret_cast<void*>(run.scratch.get()), &run.host);  // NOLINT
   if (run.failure) std::rethrow_exception(std::exchange(run.failure, nullptr));
   if (code != 0) refuse_run(artifact_->manifest().steps[number], code);
@@ -173,7 +169,6 @@ void CudaSteps::enqueue(CudaRun& run, const std::vector<CudaEvent>* events) cons
     execute(i, run);
     if (events != nullptr) cuda().event_record((*events)[i + 1].get(), stream);
   }
-  cuda().copy_to_host(run.statuses.get(), run.status.get(), status_bytes(), stream);
 }
 
 CudaGraphExec CudaSteps::capture(CudaRun& run) const {

@@ -2,10 +2,11 @@
 // this processor's: it computes grids and starts kernels. What it starts in one run becomes one graph, which later runs
 // on the same addresses with the same sizes start as a whole:
 //
-//   the graph      every step's launches and copies, then the status words to this processor
+//   the graph      every step's launches and copies, and nothing else
 //
-// Each step has a status word of its own, so that what a kernel found on the device names its step. Words stay as they
-// are until somebody has looked at them and cleared them.
+// Each step has a status word of its own, so that what a kernel found on the device names its step. The words lie in
+// this processor's memory, where a kernel that finds nothing never goes: a copy of them after each run would take
+// longer than many a kernel. They stay as they are until somebody has looked at them and cleared them.
 //
 //   const CudaSteps steps(artifact, options);
 //   std::unique_ptr<CudaRun> run = steps.make_run();
@@ -38,8 +39,9 @@ struct CudaRun {
   CudaStream stream;
   CudaEvent done;        // of the last run in a caller's stream,
   bool is_open = false;  // which may not have come so far
-  CudaMemory scratch, arena, tensors, status;
-  CudaHostMemory statuses;  // a copy of the status words
+  CudaMemory scratch, arena, tensors;
+  CudaHostMemory statuses;     // the status words,
+  CudaAddress statuses_there;  // and where the device finds them
   std::int64_t arena_bytes = 0, tensor_bytes = 0;
   std::vector<const void*> pointers;                     // the buffers of all steps; sizes lie on this processor
   std::vector<std::int64_t> sizes;                       // of this run

@@ -79,6 +79,30 @@ void multiply_words(const WarpRegisters& lanes) {
   }
 }
 
+double double_of(const std::uint32_t* registers, int i) {
+  double value = 0;
+  std::memcpy(&value, registers + std::ptrdiff_t{2} * i, sizeof value);
+  return value;
+}
+
+void multiply_doubles(const WarpRegisters& lanes) {
+  double a[kRows][8] = {}, b[8][kColumns] = {};
+  for (int lane = 0; lane < 32; ++lane) {
+    const std::uint32_t* in = lanes[static_cast<std::size_t>(lane)].in;
+    const int group = lane / 4, thread = lane % 4;
+    for (int i = 0; i < 4; ++i) a[i % 2 == 0 ? group : group + 8][i < 2 ? thread : thread + 4] = double_of(in, i);
+    for (int i = 0; i < 2; ++i) b[i == 0 ? thread : thread + 4][group] = double_of(in, 4 + i);
+  }
+  for (int lane = 0; lane < 32; ++lane) {
+    const LaneRegisters& own = lanes[static_cast<std::size_t>(lane)];
+    for (int i = 0; i < 4; ++i) {
+      double sum = double_of(own.in, 6 + i);
+      for (int k = 0; k < 8; ++k) sum = std::fma(a[row_of_c(lane, i)][k], b[k][column_of_c(lane, i)], sum);
+      std::memcpy(own.out + std::ptrdiff_t{2} * i, &sum, sizeof sum);
+    }
+  }
+}
+
 void multiply_bytes(const WarpRegisters& lanes) {
   std::int32_t a[kRows][32] = {}, b[32][kColumns] = {};
   for (int lane = 0; lane < 32; ++lane) {
@@ -114,6 +138,8 @@ bool multiply_matrices(const std::string& instruction, const WarpRegisters& lane
     multiply_words(lanes);
   } else if (instruction == "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32") {
     multiply_bytes(lanes);
+  } else if (instruction == "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64") {
+    multiply_doubles(lanes);
   } else {
     return false;
   }

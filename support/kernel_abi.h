@@ -102,7 +102,7 @@ typedef struct polyte_host {
   // For kernels of a GPU: `buffers` and `scratch` are memory of the device. Starts grid[0] * grid[1] * grid[2] blocks,
   // x first, after all that was started before; `arguments` points to each. Returns 0, or what the kernel is to return.
   int (*launch)(void* self, const polyte_launch* launch, const int64_t* grid, const void* const* arguments);
-  int32_t* device_status;  // in the device's memory: where its code writes what the kernel would return
+  int32_t* device_status;  // an address of the device's: where its code writes what the kernel would return
 } polyte_host;
 
 // What a kernel returns where a subscript that it read at run time is no place of its dimension. The outputs are

@@ -156,10 +156,10 @@ void FunctionEmitter::emit_warp_instruction(const ir::Tensorized& tensorized) {
     places.push_back(fragment_registers(row, *match, n));
     operands.emplace_back();
     const DType dtype = row.program.buffers[n].dtype;
-    const bool is_sum = n + 1 == match->operands.size(), is_word = size_in_bytes(dtype) == 4;
+    const bool is_rounded = n + 1 != match->operands.size() && dtype == DType::F32, is_alone = together_of(dtype) == 1;
     for (Value* place : places.back()) {
-      Value* value = b_.CreateLoad(is_word ? arithmetic_.value_type(dtype, 1) : b_.getInt32Ty(), place);
-      operands.back().push_back(!is_sum && is_word ? ops_->to_tf32(b_, value) : value);
+      Value* value = b_.CreateLoad(is_alone ? arithmetic_.value_type(dtype, 1) : b_.getInt32Ty(), place);
+      operands.back().push_back(is_rounded ? ops_->to_tf32(b_, value) : value);
     }
   }
   const std::vector<Value*> result = ops_->multiply(b_, row, operands[0], operands[1], operands[2]);

@@ -87,7 +87,7 @@ class EmulatedOps final : public DeviceOps {
     std::vector<Value*> operands = a;
     operands.insert(operands.end(), other.begin(), other.end());
     operands.insert(operands.end(), c.begin(), c.end());
-    Value *in = stored(b, operands), *out = registers(b, c.size());
+    Value *in = stored(b, operands), *out = registers(b, c.size() * words_of(c.front()->getType()));
     auto* type =
         llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy()}, false);
     b.CreateCall(type, own(b, AtMultiply), {own(b, AtThread), b.CreateGlobalString(row.call.ptx), in, out});
@@ -223,21 +223,25 @@ class EmulatedOps final : public DeviceOps {
  private:
   static Value* own(Builder& b, unsigned place) { return b.GetInsertBlock()->getParent()->getArg(place); }
 
+  // Of 32 bits, as the emulator has them: longer values take two.
+  static std::size_t words_of(llvm::Type* type) { return type->getPrimitiveSizeInBits() / 32; }
   static Value* registers(Builder& b, std::size_t count) {
     llvm::BasicBlock& entry = b.GetInsertBlock()->getParent()->getEntryBlock();
     Builder at_entry(&entry, entry.begin());
     return at_entry.CreateAlloca(b.getInt32Ty(), b.getInt64(count));
   }
   static Value* stored(Builder& b, const std::vector<Value*>& values) {
-    Value* all = registers(b, values.size());
+    const std::size_t words = values.empty() ? 1 : words_of(values.front()->getType());
+    Value* all = registers(b, values.size() * words);
     for (std::size_t i = 0; i < values.size(); ++i)
-      b.CreateStore(b.CreateBitCast(values[i], b.getInt32Ty()), b.CreateGEP(b.getInt32Ty(), all, b.getInt64(i)));
+      b.CreateAlignedStore(values[i], b.CreateGEP(b.getInt32Ty(), all, b.getInt64(i * words)), llvm::Align(4));
     return all;
   }
   static std::vector<Value*> loaded(Builder& b, Value* registers, std::size_t count, llvm::Type* type) {
     std::vector<Value*> values;
     for (std::size_t i = 0; i < count; ++i)
-      values.push_back(b.CreateLoad(type, b.CreateGEP(b.getInt32Ty(), registers, b.getInt64(i))));
+      values.push_back(b.CreateAlignedLoad(type, b.CreateGEP(b.getInt32Ty(), registers, b.getInt64(i * words_of(type))),
+                                           llvm::Align(4)));
     return values;
   }
 

@@ -91,6 +91,7 @@ class NvptxOps final : public DeviceOps {
 
   std::vector<Value*> multiply(Builder& b, const ir::Intrinsic& row, const std::vector<Value*>& a,
                                const std::vector<Value*>& other, const std::vector<Value*>& c) const override {
+    if (row.call.llvm.empty()) return multiply_by_text(b, row, a, other, c);
     const id::ID which = llvm::Function::lookupIntrinsicID(row.call.llvm);
     POLYTE_CHECK(which != id::not_intrinsic, "LLVM has no '" + row.call.llvm + "'");
     llvm::Function* function = id::getDeclaration(b.GetInsertBlock()->getModule(), which);
@@ -124,8 +125,8 @@ class NvptxOps final : public DeviceOps {
     const std::string first = std::to_string(2 * c.size()), second = std::to_string(2 * c.size() + 1);
     const auto flag = [](bool set) { return std::string(set ? ", 1" : ", 0"); };
     // Adds to c (scale-d), neither operand negated.
-    const std::string text = row.call.ptx + " {" + numbered(c.size()) + "}, $" + first + ", $" + second + ", 1, 1, 1" +
-                             flag(across[0]) + flag(across[1]) + ";";
+    const std::string text = row.call.ptx + " {" + numbered(0, c.size()) + "}, $" + first + ", $" + second +
+                             ", 1, 1, 1" + flag(across[0]) + flag(across[1]) + ";";
     return on_registers(b, text, c, {operands[0], operands[1]});
   }
   // A fence and a wait come between what else is done to the registers and the products.
@@ -154,19 +155,38 @@ class NvptxOps final : public DeviceOps {
  private:
   std::string architecture_;
 
+  // Of these LLVM has no intrinsics.
+  static std::vector<Value*> multiply_by_text(Builder& b, const ir::Intrinsic& row, const std::vector<Value*>& a,
+                                              const std::vector<Value*>& other, const std::vector<Value*>& c) {
+    std::vector<Value*> read = a;
+    read.insert(read.end(), other.begin(), other.end());
+    const std::string sums = "{" + numbered(0, c.size()) + "}";
+    const std::size_t first = 2 * c.size();  // what is changed is numbered twice
+    return on_registers(b,
+                        row.call.ptx + " " + sums + ", {" + numbered(first, a.size()) + "}, {" +
+                            numbered(first + a.size(), other.size()) + "}, " + sums + ";",
+                        c, read);
+  }
+
   static std::vector<Value*> parts(Builder& b, Value* all, std::size_t count) {
     std::vector<Value*> result;
     for (unsigned i = 0; i < count; ++i) result.push_back(b.CreateExtractValue(all, i));
     return result;
   }
 
-  static std::string numbered(std::size_t count) {
+  static std::string numbered(std::size_t first, std::size_t count) {
     std::string text;
-    for (std::size_t i = 0; i < count; ++i) text += (i > 0 ? ", $" : "$") + std::to_string(i);
+    for (std::size_t i = 0; i < count; ++i) text += (i > 0 ? ", $" : "$") + std::to_string(first + i);
     return text;
   }
 
-  // Assembly that changes registers of 32 bits, and reads what else is given.
+  static std::string constraint_of(llvm::Type* type) {
+    if (type->isDoubleTy()) return "d";
+    if (type->isFloatTy()) return "f";
+    return type->isIntegerTy(64) ? "l" : "r";
+  }
+
+  // Assembly that changes registers, and reads what else is given.
   static std::vector<Value*> on_registers(Builder& b, const std::string& text, const std::vector<Value*>& changed,
                                           const std::vector<Value*>& read) {
     std::string constraints;
@@ -174,11 +194,11 @@ class NvptxOps final : public DeviceOps {
     std::vector<Value*> arguments = changed;
     arguments.insert(arguments.end(), read.begin(), read.end());
     for (Value* value : changed) {
-      constraints += value->getType()->isFloatTy() ? "=f," : "=r,";
+      constraints += "=" + constraint_of(value->getType()) + ",";
       results.push_back(value->getType());
     }
     for (std::size_t i = 0; i < changed.size(); ++i) constraints += std::to_string(i) + ",";
-    for (std::size_t i = 0; i < read.size(); ++i) constraints += "l,";
+    for (Value* value : read) constraints += constraint_of(value->getType()) + ",";
     for (Value* value : arguments) types.push_back(value->getType());
     llvm::Type* result = results.empty()       ? b.getVoidTy()
                          : results.size() == 1 ? results.front()

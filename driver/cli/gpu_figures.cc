@@ -201,6 +201,14 @@ nlohmann::json to_json(const schedule::LaunchPrice& price) {
   return {{"nanoseconds", price.seconds * 1e9}, {"bound", price.bound}};
 }
 
+nlohmann::json work_json(const GpuFigures::Launch& launch) {
+  const ir::LaunchWork& work = launch.work;
+  return {{"launches", work.launches},         {"blocks", work.blocks},         {"instructions", work.instructions},
+          {"chained", work.chained},           {"products", work.products},     {"requests", work.requests},
+          {"far_requests", work.far_requests}, {"wavefronts", work.wavefronts}, {"sectors", work.sectors},
+          {"bytes", launch.bytes_in_memory}};
+}
+
 nlohmann::json optional_json(const std::optional<std::int64_t>& value) {
   return value ? nlohmann::json(*value) : nlohmann::json();
 }
@@ -237,9 +245,11 @@ GpuFigures gpu_figures(const driver::BuiltKernel& kernel, const codegen::Target&
   for (std::size_t i = 0; i < std::min(walked.size(), figures.launches.size()); ++i) {
     Launch& launch = figures.launches[i];
     launch.accesses = walked[i].accesses;
-    launch.price = schedule::price_of({walked[i].work, launch.threads, launch.shared_bytes,
-                                       launch.registers.value_or(0), bytes_in_memory(program, launch.accesses)},
-                                      *target.machine.gpu);
+    launch.work = walked[i].work;
+    launch.bytes_in_memory = bytes_in_memory(program, launch.accesses);
+    launch.price = schedule::price_of(
+        {launch.work, launch.threads, launch.shared_bytes, launch.registers.value_or(0), launch.bytes_in_memory},
+        *target.machine.gpu);
   }
   return figures;
 }
@@ -302,7 +312,10 @@ nlohmann::json to_json(const GpuFigures& figures) {
         row["predicted"].push_back(access_json(a));
         row["predicted"].back()["known"] = a.known;
       }
-      if (launch.price) row["predicted_time"] = to_json(*launch.price);
+      if (launch.price) {
+        row["predicted_time"] = to_json(*launch.price);
+        row["work"] = work_json(launch);
+      }
     }
     launches.push_back(std::move(row));
   }

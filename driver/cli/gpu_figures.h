@@ -30,7 +30,9 @@ struct GpuFigures {
     std::optional<std::int64_t> registers, stack_bytes, spilled_bytes;  // stores; where there is an assembler
     std::int64_t barriers = 0, warp_barriers = 0, copy_waits = 0;       // places in the code
     std::vector<ir::MemoryAccess> accesses;      // predicted: the first block, the first iterations of loops
-    std::optional<schedule::LaunchPrice> price;  // of a kernel whose sizes are known
+    std::optional<schedule::LaunchPrice> price;  // of a kernel whose sizes are known,
+    ir::LaunchWork work;                         // and what it is the price of
+    double bytes_in_memory = 0;
   };
   bool of_kernel = false;  // of an artifact barriers and accesses are not known
   std::vector<Launch> launches;

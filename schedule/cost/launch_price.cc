@@ -13,7 +13,7 @@ namespace {
 constexpr double kWarp = 32;
 constexpr double kArithmeticLatency = 4;     // cycles until a warp's next instruction that needs the last
 constexpr double kMemoryLatency = 600;       // cycles
-constexpr double kRequestsUnderWay = 4;      // of a warp, as loops are written out
+constexpr double kRequestsUnderWay = 16;     // of a warp, as loops are written out
 constexpr double kMostBlocks = 32;           // of a multiprocessor
 constexpr double kMostFromSecondCache = 64;  // bytes a cycle of one multiprocessor
 
@@ -40,12 +40,10 @@ LaunchPrice price_of(const PricedLaunch& launch, const Gpu& gpu) {
   const double at_once = std::min(busy, blocks_at_once(launch, gpu));
   const double warps = at_once * std::ceil(static_cast<double>(launch.threads) / kWarp);
   const double share = busy / work.blocks;  // of the work of all
-  const double arithmetic_rate = std::min(gpu.f32_fma_a_cycle / kWarp, warps / kArithmeticLatency);
   const double issue_rate = std::min(kSchedulers, warps);
-  const double in_flight = warps * kRequestsUnderWay * kWarp * 4 / kMemoryLatency;
   const double multiprocessors = std::min(blocks, static_cast<double>(gpu.multiprocessors));
-  const double second_cache = std::min(
-      {kMostFromSecondCache, second_cache_bytes_a_cycle(gpu) * gpu.multiprocessors / multiprocessors, in_flight});
+  const double second_cache =
+      std::min(kMostFromSecondCache, second_cache_bytes_a_cycle(gpu) * gpu.multiprocessors / multiprocessors);
   const double products = gpu.bf16_tensor_fma_a_cycle > 0 ? work.products * share / gpu.bf16_tensor_fma_a_cycle : 0;
   const auto bytes_a_sector = static_cast<double>(kSectorBytes);
   const double bytes = std::min(launch.bytes, work.sectors / launches * bytes_a_sector);
@@ -55,14 +53,17 @@ LaunchPrice price_of(const PricedLaunch& launch, const Gpu& gpu) {
     double cycles;
   };
   const std::array units{Unit{"instructions", (work.instructions + work.requests) * share / issue_rate},
-                         Unit{"tensor cores", products}, Unit{"shared memory", work.wavefronts * share},
+                         Unit{"tensor cores", products},
+                         Unit{"shared memory", work.wavefronts * share},
                          Unit{"second cache", work.sectors * share * bytes_a_sector / second_cache},
-                         Unit{"memory", memory}};
+                         Unit{"memory", memory},
+                         Unit{"latency", work.far_requests * share * kMemoryLatency / (warps * kRequestsUnderWay)}};
   Unit slowest = *std::ranges::max_element(units, {}, &Unit::cycles);
   double others = -slowest.cycles;
   for (const Unit& unit : units) others += unit.cycles;
   // Arithmetic is among the instructions, and hides nothing of them.
-  const double arithmetic = work.instructions * share / arithmetic_rate;
+  const double arithmetic =
+      share * std::max(work.instructions * kWarp / gpu.f32_fma_a_cycle, work.chained * kArithmeticLatency / warps);
   if (arithmetic >= slowest.cycles) slowest = {"multiply-adds", arithmetic};
   const double working = slowest.cycles + kOverlap * others;
   return {launches * (working + kLaunch) / gpu.clock_ghz * 1e-9, working > kLaunch ? slowest.name : "launch"};

@@ -19,13 +19,15 @@ constexpr std::int64_t kMostSide = 256, kMostOfWarp = 64;  // of a block, a warp
 constexpr std::int64_t kMostWarps = 8, kMostDepth = 4;
 constexpr std::int64_t kLineBytes = 128;       // of shared memory's banks together
 constexpr std::int64_t kTurnedBytes = 2;       // of elements that ldmatrix turns
+constexpr std::int64_t kWordBytes = 4;         // of a register, and the longest that ldmatrix takes
 constexpr std::int64_t kRegistersBeside = 48;  // addresses, loop counters
 constexpr std::int64_t kMatrix = 8;            // rows of what a warp loads at once, and columns of a result's tile
 constexpr double kQuarters = 4;                // of a multiprocessor, an instruction of a warp a cycle each
 constexpr double kWarpsWanted = 2;             // of a quarter: one multiplies while one loads
 constexpr double kCopyInstructions = 4;        // of a thread's copy: addresses, the copy
 constexpr double kMatrixWavefronts = 4;        // of 16 x 16 elements of 2 bytes
-constexpr double kSquareBytes = 16;            // that a lane has of these, an element a load where they are no rows
+constexpr double kSquareBytes = 16;            // that a lane has of these, an element a load where they are no rows;
+                                               // twice of 16 x 8 elements of 8 bytes
 constexpr double kLatency = 900;               // cycles from a copy's begin to its use
 constexpr double kBarrier = 40;                // cycles of a slice in which all warps wait
 
@@ -100,13 +102,15 @@ class WarpTileSearch {
           }
   }
 
-  // A row of a slice is at most as long as a line of shared memory.
-  std::int64_t most_steps() const {
+  // Of an operand, the longer one's.
+  std::int64_t element_bytes() const {
     std::int64_t bytes = 1;
     for (const ir::Load* load : operands_)
       bytes = std::max<std::int64_t>(bytes, size_in_bytes(question_.program->buffer(load->buffer).dtype));
-    return kLineBytes / bytes;
+    return bytes;
   }
+  // A row of a slice is at most as long as a line of shared memory.
+  std::int64_t most_steps() const { return kLineBytes / element_bytes(); }
 
   void with_depths(WarpTile& tile, std::int64_t steps) {
     if (tile.product.step.loop == question_.whole && extent(question_.whole) % steps != 0) return;
@@ -149,9 +153,9 @@ class WarpTileSearch {
       slice.copies += product(operand.box) / static_cast<double>(operand.vector);
       const double side = static_cast<double>(is_row ? tile.warp_rows : tile.warp_lanes) / (2 * kMatrix);
       const double squares = warps * instructions * side;
-      const double loads = operand.in_rows ? 1 : kSquareBytes / bytes;
+      const double words = bytes > kWordBytes ? 2 : 1, loads = operand.in_rows ? 1 : kSquareBytes * words / bytes;
       slice.loads += squares * loads;
-      slice.wavefronts += squares * std::max(loads, kMatrixWavefronts);
+      slice.wavefronts += squares * std::max(loads * words, kMatrixWavefronts);
     }
     const std::int64_t down = tile.warp_rows / tile.product.row.tile, across = tile.warp_lanes / tile.product.lane.tile;
     slice.multiplications = warps * instructions * static_cast<double>(down * across);
@@ -176,8 +180,11 @@ class WarpTileSearch {
 
   // Blocks that a multiprocessor has at once; 0: the tile does not fit.
   double at_once(const WarpTile& tile, double bytes) const {
-    const std::int64_t sums = tile.warp_rows * tile.warp_lanes / ir::kLanes;
-    const std::int64_t operands = (tile.warp_rows + tile.warp_lanes) * tile.product.step.tile / ir::kLanes / 2;
+    const std::int64_t words = element_bytes() > kWordBytes ? 2 : 1;
+    const std::int64_t sums = tile.warp_rows * tile.warp_lanes / ir::kLanes * words;
+    // Half of a word each where they are shorter, which is what most are made for.
+    const std::int64_t operands =
+        (tile.warp_rows + tile.warp_lanes) * tile.product.step.tile / ir::kLanes * words * words / 2;
     const std::int64_t registers = sums + operands + kRegistersBeside;
     const double shared = bytes * static_cast<double>(tile.depth);
     if (registers > gpu_.registers_a_thread || shared > static_cast<double>(gpu_.shared_block_bytes)) return 0;
@@ -209,8 +216,9 @@ class WarpTileSearch {
     if (most < 1) return -1;
     const double second_cache = second_cache_bytes_a_cycle(gpu_);
     const auto& [row, lane, step] = std::tie(tile.product.row, tile.product.lane, tile.product.step);
-    // An instruction's registers along the steps are as many bytes for every type.
-    const double fma_a_step = static_cast<double>(row.tile * lane.tile) * 16;
+    // An instruction's registers along the steps are as many bytes for every type, and take as long, but those of f64.
+    const double as_short = element_bytes() > kWordBytes ? static_cast<double>(step.tile) * 16 : 16;
+    const double fma_a_step = static_cast<double>(row.tile * lane.tile) * as_short;
     const double turns = std::ceil(slice.blocks / gpu_.multiprocessors);
     const double under_way = std::min(most, turns);
     // Each quarter of a multiprocessor has tensor cores of its own, and warps to take turns.
@@ -248,7 +256,7 @@ WarpOperand warp_operand(const ir::Program& program, const ir::Load& load, const
     operand.box.push_back(moving > whole ? resting : moving);
     if (load.indices[d].affine.uses(step)) operand.inmost = d;
   }
-  operand.in_rows = tile.product.moves_by_one(load.indices[operand.inmost].affine);
+  operand.in_rows = bytes <= kWordBytes && tile.product.moves_by_one(load.indices[operand.inmost].affine);
   // Neighbours in memory stay neighbours where they are those of a fragment, or can be turned on their way to it.
   const ir::Affine& neighbours = load.indices[last].affine;
   const auto along = std::ranges::find_if(loops, [&](const PricedLoop& loop) {
@@ -256,9 +264,10 @@ WarpOperand warp_operand(const ir::Program& program, const ir::Load& load, const
            points_of(loop, tile) == operand.box[last] && operand.box[last] > 1;
   });
   const bool is_turned = operand.inmost != last;
-  if (along == loops.end() || (is_turned && bytes != kTurnedBytes)) return operand;
+  const bool is_read_alone = bytes > kWordBytes;  // element by element, whichever way they lie
+  if (along == loops.end() || (is_turned && bytes != kTurnedBytes && !is_read_alone)) return operand;
   operand.inmost = last;
-  operand.in_rows = true;
+  operand.in_rows = !is_read_alone;
   std::vector<CopyRange> ranges;
   for (const PricedLoop& loop : loops) ranges.push_back({loop.name, loop.extent, points_of(loop, tile)});
   operand.vector = copy_vector(program, load, ranges);

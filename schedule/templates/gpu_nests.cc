@@ -163,10 +163,33 @@ class GpuSum {
     filling.scope.names["outer_lane"] = roles_.outer_lane;
     filling.scope.names["row"] = roles_.row;
     filling.scope.names["block"] = roles_.block;
+    filling.scope.names["slices"] = extent(roles_.block) > kc ? roles_.block : "";
     loops(filling);
     dimensions_of_sum(filling);
-    operands(filling, sizes, bm / tm * bh * wn);
+    const std::set<std::string> rests = loops_with_rests(sizes);
+    filling.scope.groups["rounded"];
+    for (const std::string& loop : rests)
+      filling.scope.groups["rounded"].push_back({{{"edge", loop + edge_of(loop, sizes)}}, {}, {}});
+    operands(filling, sizes, bm / tm * bh * wn, rests);
     return filling;
+  }
+
+  // Blocks at the edges run whole tiles, on zeros that operands are filled up with: guards for each sum would have the
+  // threads of a warp take different ways. None where an operand has a border of its own.
+  std::set<std::string> loops_with_rests(const std::map<std::string, std::int64_t>& sizes) const {
+    if (std::ranges::any_of(ir::reads_of(update()), [](const ir::Load* load) { return load->otherwise != nullptr; }))
+      return {};
+    std::set<std::string> rests;
+    for (const auto& [loop, param] : {std::pair{roles_.row, "Bm"}, {roles_.outer_lane, "Bh"}, {roles_.lane, "Bn"}})
+      if (!loop.empty() && extent(loop) > sizes.at(param) && extent(loop) % sizes.at(param) != 0) rests.insert(loop);
+    return rests;
+  }
+
+  // What is left of its tile: the loop that counts the parts, or the only part.
+  std::string edge_of(const std::string& loop, const std::map<std::string, std::int64_t>& sizes) const {
+    if (loop == roles_.outer_lane) return ".i";
+    const bool is_row = loop == roles_.row;
+    return sizes.at(is_row ? "Tm" : "Wn") == sizes.at(is_row ? "Bm" : "Bn") ? ".i.i" : ".i.o";
   }
 
   DType type() const { return program().buffer(sum()).dtype; }
@@ -186,9 +209,9 @@ class GpuSum {
     return best == 0 ? kLongLane : best;
   }
 
-  // Elements of a slice along a dimension.
-  std::int64_t box(const ir::Index& index, const std::map<std::string, std::int64_t>& sizes) const {
-    std::int64_t width = 1;
+  // What the tile reads in one slice of the sum, loop by loop.
+  std::vector<CopyRange> ranges(const std::map<std::string, std::int64_t>& sizes) const {
+    std::vector<CopyRange> ranges;
     bool is_inside = false;  // of the slice: behind the loop that is cut
     for (const std::string& it : update().iterators) {
       is_inside = is_inside || it == roles_.block;
@@ -197,17 +220,17 @@ class GpuSum {
       if (it == roles_.lane) points = sizes.at("Bn");
       if (it == roles_.outer_lane) points = sizes.at("Bh");
       if (it == roles_.block) points = sizes.at("Kc");
-      width += std::abs(index.affine.coefficient(it)) * (points - 1);
+      ranges.push_back({it, extent(it), points});
     }
-    return width;
+    return ranges;
   }
 
   bool fits(std::int64_t bm, std::int64_t bh, std::int64_t bn, std::int64_t kc) const {
+    const std::vector<CopyRange> slice = ranges({{"Bm", bm}, {"Bh", bh}, {"Bn", bn}, {"Kc", kc}});
     std::int64_t bytes = 0;
     for (const ir::Load* load : ir::reads_of(update())) {
       std::int64_t elements = size_in_bytes(program().buffer(load->buffer).dtype);
-      for (const ir::Index& index : load->indices)
-        elements *= box(index, {{"Bm", bm}, {"Bh", bh}, {"Bn", bn}, {"Kc", kc}});
+      for (const ir::Index& index : load->indices) elements *= box_width(index, slice);
       bytes += elements;
     }
     return bytes <= 40 * 1024;
@@ -251,7 +274,8 @@ class GpuSum {
     if (!stays_inside(program(), sum(), update(), others)) scope.groups["result"].emplace_back();
   }
 
-  void operands(Filling& filling, const std::map<std::string, std::int64_t>& sizes, std::int64_t threads) const {
+  void operands(Filling& filling, const std::map<std::string, std::int64_t>& sizes, std::int64_t threads,
+                const std::set<std::string>& rests) const {
     for (const ir::Load* load : ir::reads_of(update())) {
       Scope& operand = filling.scope.groups["operand"].emplace_back();
       std::size_t side = load->indices.size() - 1;
@@ -259,17 +283,24 @@ class GpuSum {
         if (load->indices[d].affine.uses(roles_.lane) || load->indices[d].affine.uses(roles_.row)) side = d;
       std::vector<CopyLoop> copies;
       operand.lists["rest"];
+      operand.groups["filled"];
       for (std::size_t d = 0; d < load->indices.size(); ++d) {
         const std::string name = dimension(load->buffer, d);
         operand.lists["dims"].push_back(name);
         if (d != side) operand.lists["rest"].push_back(name);
-        copies.push_back({name, box(load->indices[d], sizes)});
+        copies.push_back({name, box_width(load->indices[d], ranges(sizes))});
+        const auto is_along = [&](const std::string& loop) { return load->indices[d].affine.uses(loop); };
+        if (std::ranges::any_of(rests, is_along))
+          operand.groups["filled"].push_back(
+              {{{"filled", name}, {"size", std::to_string(copies.back().extent)}}, {}, {}});
       }
       operand.names["side"] = dimension(load->buffer, side);
       TurnedCopy turned{copies[side].extent, 1, size_in_bytes(program().buffer(load->buffer).dtype)};
       for (std::size_t d = side + 1; d < copies.size(); ++d) turned.neighbours *= copies[d].extent;
       operand.names["padding"] = std::to_string(bank_padding(turned).pad);
-      add_copy(operand, load->buffer, std::move(copies), 1, threads);
+      const bool is_turned = side + 1 != copies.size();
+      add_copy(operand, load->buffer, std::move(copies), is_turned ? 1 : copy_vector(program(), *load, ranges(sizes)),
+               threads);
     }
   }
 };

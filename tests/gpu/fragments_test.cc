@@ -18,8 +18,8 @@ using namespace polyte;
 namespace {
 
 struct Registers {
-  std::array<std::array<std::uint32_t, 12>, 32> in{};
-  std::array<std::array<std::uint32_t, 4>, 32> out{};
+  std::array<std::array<std::uint32_t, 20>, 32> in{};  // as many as those of f64 are
+  std::array<std::array<std::uint32_t, 8>, 32> out{};
 
   runtime::WarpRegisters lanes() {
     runtime::WarpRegisters result;
@@ -60,8 +60,9 @@ int wrong_elements(const ir::Intrinsic& row, const std::vector<ir::Fragment>& fr
   ir::interpret(row.program, operands, {});
   int wrong = 0;
   for_each_element(row, 2, fragments[2], [&](std::int64_t at, std::int64_t lane, std::int64_t reg) {
-    const std::uint32_t got = registers.out[static_cast<std::size_t>(lane)][static_cast<std::size_t>(reg)];
-    wrong += std::memcmp(&got, operands.at("c").bytes.data() + 4 * at, 4) != 0 ? 1 : 0;
+    const auto size = size_in_bytes(row.program.buffers[2].dtype);
+    const auto* const got = reinterpret_cast<const char*>(registers.out[static_cast<std::size_t>(lane)].data());
+    wrong += std::memcmp(got + reg * size, operands.at("c").bytes.data() + size * at, size) != 0 ? 1 : 0;
   });
   return wrong;
 }

@@ -22,7 +22,8 @@ struct Type {
 constexpr Type kTypes[] = {{"bf16", "f32", "f32", "mma_bf16_m16n8k16", 16, 2},
                            {"f16", "f32", "f32", "mma_f16_m16n8k16", 16, 2},
                            {"f32", "tf32", "f32", "mma_tf32_m16n8k8", 8, 4},
-                           {"i8", "i32", "i32", "mma_s8_m16n8k32", 32, 1}};
+                           {"i8", "i32", "i32", "mma_s8_m16n8k32", 32, 1},
+                           {"f64", "f64", "f64", "mma_f64_m16n8k8", 8, 8}};
 
 std::string number(int n) { return std::to_string(n); }
 
@@ -50,7 +51,7 @@ std::string staged(Draw& draw, const Type& type, const std::string& name, const 
 
 KernelFile drawn(unsigned seed) {
   Draw draw(seed);
-  const Type& type = kTypes[draw.below(4)];
+  const Type& type = kTypes[draw.below(std::size(kTypes))];
   const bool whole = draw.chance(40), x_turned = draw.chance(30), w_turned = draw.chance(50);
   const int m_tiles = draw.of({1, 2}), n_tiles = draw.of({1, 2, 4}), k_tiles = draw.of({1, 2});  // of a warp
   const int m_warps = draw.of({1, 2}), n_warps = draw.of({1, 2});

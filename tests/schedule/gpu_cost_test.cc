@@ -131,7 +131,10 @@ TEST_CASE("the price of a launch: what takes longest, and never less than the ra
   const Gpu gpu = *gpu_machine("h100")->gpu;
   const double products = 4096.0 * 4096 * 4096;
   PricedLaunch product{
-      {.blocks = 1056, .instructions = products / 32, .requests = products / 32 / 16}, 256, 32768, 128};
+      {.blocks = 1056, .instructions = products / 32, .chained = products / 32, .requests = products / 32 / 16},
+      256,
+      32768,
+      128};
   const LaunchPrice whole = price_of(product, gpu);
   CHECK(std::string(whole.bound) == "instructions");
   CHECK(whole.seconds >= products / (gpu.multiprocessors * gpu.f32_fma_a_cycle * gpu.clock_ghz * 1e9));

@@ -173,14 +173,19 @@ int cuMemFree_v2(Address address) {
   return result != 0 ? result : freed;
 }
 int cuMemAllocHost_v2(void** memory, std::size_t bytes) {
-  return entry("cuMemAllocHost_v2", [&] {
-    *memory = std::malloc(bytes);  // NOLINT
-    return kSuccess;
-  });
+  return entry("cuMemAllocHost_v2", [&] { return driver().allocate_host(*memory, static_cast<int64_t>(bytes)); });
 }
 int cuMemFreeHost(void* memory) {
-  std::free(memory);  // NOLINT
-  return entry("cuMemFreeHost", [] { return kSuccess; });
+  const std::lock_guard lock(driver().mutex);
+  const int result = driver().enter("cuMemFreeHost");
+  driver().release_host(memory);
+  return result;
+}
+int cuMemHostGetDevicePointer_v2(Address* address, void* memory, unsigned) {
+  return entry("cuMemHostGetDevicePointer_v2", [&] {
+    *address = reinterpret_cast<Address>(memory);  // NOLINT
+    return kSuccess;
+  });
 }
 
 // From memory that is not page-locked: the bytes are taken at once, and arrive when it is their turn.

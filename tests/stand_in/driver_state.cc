@@ -84,6 +84,18 @@ int Driver::release(uint64_t address) {
   return kSuccess;
 }
 
+int Driver::allocate_host(void*& memory, int64_t bytes) {
+  memory = std::malloc(static_cast<std::size_t>(bytes));  // NOLINT
+  if (memory == nullptr) return kOutOfMemory;
+  emulator_->add_memory("host memory", memory, bytes, runtime::Emulator::Defined::Yes);
+  return kSuccess;
+}
+
+void Driver::release_host(void* memory) {
+  emulator_->remove_memory(memory);
+  std::free(memory);  // NOLINT
+}
+
 bool Driver::is_memory(uint64_t address, int64_t bytes) const {
   auto after = memory_.upper_bound(address);
   if (after == memory_.begin()) return false;

@@ -73,6 +73,9 @@ class Driver {
 
   int allocate(uint64_t& address, int64_t bytes);
   int release(uint64_t address);
+  // Of the processor, which its code and the device's both touch at any time.
+  int allocate_host(void*& memory, int64_t bytes);
+  void release_host(void* memory);
   bool is_memory(uint64_t address, int64_t bytes) const;
   void write(uint64_t to, const void* from, int64_t bytes);  // from: the processor's memory
   void read(void* to, uint64_t from, int64_t bytes);

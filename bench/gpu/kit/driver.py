@@ -4,6 +4,7 @@ import ctypes as c
 ATTRIBUTES = {"threads_a_block": 1, "clock_khz": 13, "multiprocessors": 16, "memory_clock_khz": 36, "memory_bus_bits": 37,
               "l2_bytes": 38, "threads_a_multiprocessor": 39, "major": 75, "minor": 76,
               "shared_bytes_a_multiprocessor": 81, "shared_bytes_a_block": 97}
+NOTHING = b".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry nothing() { ret; }\n\0"
 POISON = 0xFFFFFFFF  # not a number, in every type of floating point
 
 
@@ -72,6 +73,22 @@ class Driver:
 
     def fill_words(self, address, value, words, stream):
         self._call("cuMemsetD32Async", c.c_uint64(address), c.c_uint(value), c.c_size_t(words), stream)
+
+    # ---- kernels
+
+    def graph_of_nothing(self, stream):
+        """A graph of one kernel that does nothing: what a run costs before it does anything."""
+        module, function, graph, ready = c.c_void_p(), c.c_void_p(), c.c_void_p(), c.c_void_p()
+        self._call("cuModuleLoadData", c.byref(module), NOTHING)
+        self._call("cuModuleGetFunction", c.byref(function), module, b"nothing")
+        self._call("cuStreamBeginCapture_v2", stream, c.c_int(1))
+        self._call("cuLaunchKernel", function, *(c.c_uint(n) for n in (1, 1, 1, 32, 1, 1, 0)), stream, None, None)
+        self._call("cuStreamEndCapture", stream, c.byref(graph))
+        self._call("cuGraphInstantiateWithFlags", c.byref(ready), graph, c.c_ulonglong(0))
+        return ready
+
+    def launch(self, graph, stream):
+        self._call("cuGraphLaunch", graph, stream)
 
     # ---- streams and events
 

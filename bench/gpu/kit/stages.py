@@ -79,7 +79,7 @@ class Run:
         return True
 
     def _ceilings(self, stage):
-        for work in ("copy", *(() if self._without_torch else ("torch",))):
+        for work in ("copy", "launch", *(() if self._without_torch else ("torch",))):
             for line in self._crew.run(stage, work, [work]):
                 if "failed" in line:
                     stage.skip(work, line["failed"])
@@ -91,6 +91,8 @@ class Run:
             if name.endswith("_per_second"):
                 unit = "TFLOP/s" if "flops" in name else "TB/s"
                 stage.say(f"{name.removesuffix('_per_second')}: {rate / 1e12:.3f} {unit}")
+            elif name == "launch_seconds":
+                stage.say(f"a kernel that does nothing: {rate * 1e6:.1f} us")
 
     def _correctness(self, stage):
         for line in self._crew.run(stage, "correct", sorted(self._items, key=self._cost)):

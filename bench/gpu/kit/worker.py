@@ -219,11 +219,18 @@ def copy_ceiling(bench, _):
     return {"id": "copy", "bytes_per_second": 2 * size / timing.median(seconds[2:]), "bytes": size}
 
 
+def launch_floor(bench, _):
+    """Seconds of a graph whose one kernel does nothing, after a flush as every kernel has it."""
+    graph, watch = bench.driver.graph_of_nothing(bench.stream), Stopwatch(bench.driver, bench.stream, bench.options.flush_bytes)
+    seconds = [watch.seconds_of(lambda: bench.driver.launch(graph, bench.stream)) for _ in range(30)]
+    return {"id": "launch", "launch_seconds": timing.median(seconds[5:])}
+
+
 def torch_ceilings(bench, _):
     return {"id": "torch", **torch_peers.ceilings(bench)}
 
 
-WORK = {"describe": describe, "copy": copy_ceiling, "torch": torch_ceilings, "correct": correct, "once": once, "time": timed}
+WORK = {"describe": describe, "copy": copy_ceiling, "launch": launch_floor, "torch": torch_ceilings, "correct": correct, "once": once, "time": timed}
 
 
 def main(options):
