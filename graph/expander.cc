@@ -47,118 +47,12 @@ std::string identifier_of(const std::string& name) {
   return is_reserved(result) ? result + "_" : result;
 }
 
-// One element of each operand an element of the output.
-bool is_pointwise(OpKind op) {
-  switch (op) {
-    case OpKind::Identity:
-    case OpKind::Abs:
-    case OpKind::Neg:
-    case OpKind::Exp:
-    case OpKind::Log:
-    case OpKind::Sqrt:
-    case OpKind::Reciprocal:
-    case OpKind::Floor:
-    case OpKind::Ceil:
-    case OpKind::Round:
-    case OpKind::Sin:
-    case OpKind::Cos:
-    case OpKind::Tanh:
-    case OpKind::Sigmoid:
-    case OpKind::Erf:
-    case OpKind::Not:
-    case OpKind::Relu:
-    case OpKind::HardSigmoid:
-    case OpKind::Cast:
-    case OpKind::Add:
-    case OpKind::Sub:
-    case OpKind::Mul:
-    case OpKind::Div:
-    case OpKind::Pow:
-    case OpKind::Max:
-    case OpKind::Min:
-    case OpKind::And:
-    case OpKind::Or:
-    case OpKind::Xor:
-    case OpKind::Equal:
-    case OpKind::Less:
-    case OpKind::LessOrEqual:
-    case OpKind::Greater:
-    case OpKind::GreaterOrEqual:
-    case OpKind::ShiftLeft:
-    case OpKind::ShiftRight:
-    case OpKind::Where:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Elements as they are, at other places.
-bool moves_elements(OpKind op) {
-  switch (op) {
-    case OpKind::Reshape:
-    case OpKind::Transpose:
-    case OpKind::Concat:
-    case OpKind::Slice:
-    case OpKind::Expand:
-    case OpKind::Trilu:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// One term an element of the operand.
-bool reduces_once(OpKind op) {
-  switch (op) {
-    case OpKind::ReduceSum:
-    case OpKind::ReduceMean:
-    case OpKind::ReduceMax:
-    case OpKind::ReduceMin:
-    case OpKind::ReduceProd:
-    case OpKind::ReduceL1:
-    case OpKind::ReduceLogSum:
-    case OpKind::GlobalAveragePool:
-    case OpKind::GlobalMaxPool:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Whether the operator's expression names this operand once, at one element an element of the output (or a term of its
-// sum): whatever computes the operand can be written in its place.
-bool reads_once(OpKind op, std::size_t operand) {
-  if (op == OpKind::Clip || op == OpKind::BatchNormalization) return operand == 0;
-  if (op == OpKind::PRelu) return operand == 1;
-  return is_pointwise(op) || moves_elements(op) || reduces_once(op);
-}
-
-// Operands read with a guard or at subscripts known at run time: they have a buffer, be they one number.
-bool reads_by_address(OpKind op, std::size_t operand) {
-  switch (op) {
-    case OpKind::Pad:
-    case OpKind::Gather:
-    case OpKind::GatherElements:
-    case OpKind::GatherND:
-    case OpKind::TopK:
-    case OpKind::Conv:
-    case OpKind::ConvTranspose:
-    case OpKind::MaxPool:
-    case OpKind::AveragePool:
-    case OpKind::LRN:
-      return operand == 0;
-    default:
-      return false;
-  }
-}
-
-bool reads_inline(const Graph& graph, const Node& reader, std::size_t operand) {
-  if (!reads_once(reader.op, operand)) return false;
-  const bool folds = info(reader.op).pattern == OpPattern::CommReduce || reader.op == OpKind::GlobalAveragePool ||
-                     reader.op == OpKind::GlobalMaxPool || reader.op == OpKind::Concat;
+// Whether what computes this operand can be written in its place: then it is computed for each element that is read.
+bool reads_inline(const Graph& graph, OperatorTable operators, const Node& reader, std::size_t operand) {
+  const OpTraits& traits = row_of(operators, reader.op).traits;
+  if (!includes(traits.reads_once, operand)) return false;
   const std::int64_t read = element_count(graph.value(reader.inputs[operand]).type.shape);
-  return folds || read >= element_count(graph.value(reader.outputs[0]).type.shape);
+  return traits.reads_elements_once || read >= element_count(graph.value(reader.outputs[0]).type.shape);
 }
 
 std::vector<ir::Index> indices_of(const Subscripts& at) { return {at.begin(), at.end()}; }
@@ -188,8 +82,8 @@ Subscripts subscripts_of(const Ranges& ranges) {
 
 DType accumulator_of(DType type) { return type == DType::F16 || type == DType::BF16 ? DType::F32 : type; }
 
-Expander::Expander(const Graph& graph, std::span<const NodeId> nodes, const std::string& name)
-    : graph_(graph), nodes_(nodes.begin(), nodes.end()), program_(identifier_of(name)) {}
+Expander::Expander(const Graph& graph, std::span<const NodeId> nodes, const std::string& name, OperatorTable operators)
+    : graph_(graph), operators_(operators), nodes_(nodes.begin(), nodes.end()), program_(identifier_of(name)) {}
 
 Expansion Expander::run() {
   declare_interface();
@@ -204,7 +98,7 @@ Expansion Expander::run() {
         define_empty(output);
     }
     node_ = &node;
-    if (has_elements) info(node.op).expand(*this, node);
+    if (has_elements) row_of(operators_, node.op).expand(*this, node);
   }
   return {ir::align_iterators(program_.build()), arguments_};
 }
@@ -230,8 +124,8 @@ void Expander::declare_interface() {
       if (input == kNoValue) continue;
       const Value& value = graph_.value(input);
       readers_[input].emplace_back(id, i);
-      const bool is_literal =
-          value.is_constant() && element_count(value.type.shape) == 1 && !reads_by_address(node.op, i);
+      const bool is_literal = value.is_constant() && element_count(value.type.shape) == 1 &&
+                              includes(row_of(operators_, node.op).traits.as_number, i);
       if (is_inside(value.producer) || is_literal || buffers_.count(input)) continue;
       declare_buffer(input, value.is_constant() ? ir::Role::Const : ir::Role::In);
     }
@@ -265,7 +159,7 @@ bool Expander::needs_buffer(ValueId id) const {
   const auto found = readers_.find(id);
   if (found == readers_.end() || found->second.size() != 1) return true;
   const auto& [reader, operand] = found->second.front();
-  return !reads_inline(graph_, graph_.node(reader), operand);
+  return !reads_inline(graph_, operators_, graph_.node(reader), operand);
 }
 
 ir::Expr Expander::read(ValueId id, const Subscripts& at) {
@@ -391,7 +285,7 @@ void Expander::reduce(ValueId output, const Ranges& ranges, const Ranges& reduct
 }
 
 Expansion expand(const Graph& graph, std::span<const NodeId> nodes, const std::string& name) {
-  return Expander(graph, nodes, name).run();
+  return Expander(graph, nodes, name, all_operators()).run();
 }
 
 }  // namespace polyte::graph

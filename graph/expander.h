@@ -23,7 +23,8 @@ using Constraints = std::vector<ir::Constraint>;
 
 class Expander {
  public:
-  Expander(const Graph& graph, std::span<const NodeId> nodes, const std::string& name);
+  // `operators`: all_operators(), or a table of a test.
+  Expander(const Graph& graph, std::span<const NodeId> nodes, const std::string& name, OperatorTable operators);
   Expansion run();
 
   const TensorType& type(ValueId id) const { return graph_.value(id).type; }
@@ -35,8 +36,8 @@ class Expander {
   ir::Expr read_broadcast(ValueId id, const Subscripts& at);
   // The only element of an operand of one element.
   ir::Expr read_scalar(ValueId id) { return read(id, Subscripts(shape(id).size(), ir::Affine(0))); }
-  // Only of operands that reads_inline() (expander.cc) leaves out, for they need a buffer: a read with a guard
-  // where `at` can leave the shape, and a read at subscripts known at run time.
+  // Only of operands that neither `reads_once` nor `as_number` names (OpTraits), for they need a buffer: a read with a
+  // guard where `at` can leave the shape, and a read at subscripts known at run time.
   ir::Expr read_padded(ValueId id, const Subscripts& at, ir::Expr otherwise);
   ir::Expr read_guarded(ValueId id, std::vector<ir::Index> at, std::vector<ir::Constraint> guard, ir::Expr otherwise);
   ir::Expr gather(ValueId id, std::vector<ir::Index> at);
@@ -79,6 +80,7 @@ class Expander {
   Ranges iterators_of(ValueId output);
 
   const Graph& graph_;
+  OperatorTable operators_;
   std::vector<NodeId> nodes_;
   ir::ProgramBuilder program_;
   std::map<ValueId, std::string> buffers_;

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "graph/layouts/block_padding.h"
-#include "graph/op.h"
 
 namespace polyte::graph {
 
@@ -27,8 +26,8 @@ bool meets_input(const PoolAttributes& pool) {
 
 class Former {
  public:
-  Former(const Graph& graph, std::int64_t block)
-      : graph_(graph), block_(block), padding_(graph.values.size(), Padding::Zero) {}
+  Former(const Graph& graph, std::int64_t block, OperatorTable operators)
+      : graph_(graph), block_(block), operators_(operators), padding_(graph.values.size(), Padding::Zero) {}
 
   // The operands' nodes came before.
   Result<BlockForm> form(const Node& node) {
@@ -46,6 +45,7 @@ class Former {
  private:
   const Graph& graph_;
   std::int64_t block_;
+  OperatorTable operators_;
   std::vector<Padding> padding_;  // of values, as if in blocks
 
   const Dims& shape(ValueId id) const { return graph_.value(id).type.shape; }
@@ -61,32 +61,32 @@ class Former {
     return graph_.value(id).is_constant() ? Padding::Zero : padding_[static_cast<std::size_t>(id)];
   }
 
+  const OpInfo& row(const Node& node) const { return row_of(operators_, node.op); }
+
   Result<BlockForm> form_of(const Node& node, Padding& padding) const {
-    if (node.op == OpKind::Conv) return conv(node);
-    if (!is_image(node.inputs.at(0)) && info(node.op).pattern != OpPattern::Broadcast)
+    const BlockRule rule = row(node).traits.blocks;
+    if (rule == BlockRule::Convolution) return conv(node);
+    if (!is_image(node.inputs.at(0)) && row(node).pattern != OpPattern::Broadcast)
       return Decline{"its input has no channels and spatial dimensions"};
-    switch (node.op) {
-      case OpKind::MaxPool:
-      case OpKind::AveragePool:
+    switch (rule) {
+      case BlockRule::Pool:
         return pool(node, padding);
-      case OpKind::Concat:
+      case BlockRule::Concat:
         return concat(node, padding);
-      case OpKind::Slice:
-      case OpKind::Pad:
-      case OpKind::Gather:
+      case BlockRule::Part:
         return part(node, padding);
+      case BlockRule::Fold:
+        return reduction(node, padding);
       default:
         return other(node, padding);
     }
   }
 
+  // In blocks an element has another place: what depends on it stays as it is.
   Result<BlockForm> other(const Node& node, Padding& padding) const {
-    const OpPattern pattern = info(node.op).pattern;
-    const bool is_global = node.op == OpKind::GlobalAveragePool || node.op == OpKind::GlobalMaxPool;
-    if (is_global || std::holds_alternative<ReduceAttributes>(node.attributes)) return reduction(node, padding);
-    const bool moves = node.op == OpKind::Expand || node.op == OpKind::Tile || node.op == OpKind::Trilu ||
-                       node.op == OpKind::BatchNormalization;
-    if (moves || (pattern != OpPattern::ElemWise && pattern != OpPattern::Broadcast)) return Decline{kAcross};
+    const OpPattern pattern = row(node).pattern;
+    if (pattern != OpPattern::ElemWise && pattern != OpPattern::Broadcast) return Decline{kAcross};
+    if (row(node).traits.depends_on_position) return Decline{"what an element becomes depends on where it is"};
     return element_wise(node, padding);
   }
 
@@ -113,14 +113,15 @@ class Former {
   Result<BlockForm> pool(const Node& node, Padding& padding) const {
     const auto& pool = std::get<PoolAttributes>(node.attributes);
     if (node.outputs.size() > 1 && node.outputs[1] != kNoValue) return Decline{"gives positions in its input"};
-    padding = meets_input(pool) ? folded_padding(node.op, this->padding(node.inputs[0])) : Padding::Unknown;
+    padding =
+        meets_input(pool) ? folded_padding(row(node).traits.zero, this->padding(node.inputs[0])) : Padding::Unknown;
     return BlockForm{{OperandForm::Blocked}};
   }
 
   Result<BlockForm> reduction(const Node& node, Padding& padding) const {
     const Dims axes = reduced_axes(graph_, node);
     if (axes.empty() || !std::ranges::all_of(axes, is_spatial)) return Decline{kAcross};
-    padding = folded_padding(node.op, this->padding(node.inputs[0]));
+    padding = folded_padding(row(node).traits.zero, this->padding(node.inputs[0]));
     const bool all = axes.size() + 2 == shape(node.inputs[0]).size();
     const auto* reduce = std::get_if<ReduceAttributes>(&node.attributes);
     if (reduce && !reduce->keep_dims && !all) return Decline{"drops some of the spatial dimensions"};
@@ -181,7 +182,7 @@ class Former {
       form.operands.push_back(*operand_form);
       if (operand != kNoValue) paddings.push_back(broadcast_padding(operand, *operand_form));
     }
-    padding = element_wise_padding(graph_, node, paddings);
+    padding = element_wise_padding(graph_, node, row(node).traits.zero, paddings);
     return form;
   }
 
@@ -206,8 +207,8 @@ class Former {
 
 }  // namespace
 
-BlockForms::BlockForms(const Graph& graph, std::int64_t block) : block_(block) {
-  Former former(graph, block);
+BlockForms::BlockForms(const Graph& graph, std::int64_t block, OperatorTable operators) : block_(block) {
+  Former former(graph, block, operators);
   for (const Node& node : graph.nodes) forms_.push_back(former.form(node));
 }
 

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/op.h"
 
 namespace polyte::graph {
 
@@ -28,7 +28,8 @@ struct BlockForm {
 
 class BlockForms {
  public:
-  BlockForms(const Graph& graph, std::int64_t block);
+  // `operators`: a test may bring a table of its own.
+  BlockForms(const Graph& graph, std::int64_t block, OperatorTable operators = all_operators());
 
   std::int64_t block() const { return block_; }
   // Its form, or why it has none.

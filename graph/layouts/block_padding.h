@@ -5,16 +5,16 @@
 
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/op.h"
 
 namespace polyte::graph {
 
 enum class Padding { Zero, Finite, Unknown };
 
-// Of an element-wise node's result, from those of its operands.
-Padding element_wise_padding(const Graph& graph, const Node& node, const std::vector<Padding>& operands);
+// Of an element-wise node's result, from those of its operands; `zero` is the operator's row.
+Padding element_wise_padding(const Graph& graph, const Node& node, Zero zero, const std::vector<Padding>& operands);
 // Of a reduction's or a pool's over spatial dimensions.
-Padding folded_padding(OpKind op, Padding operand);
+Padding folded_padding(Zero zero, Padding operand);
 // Of a constant's one element.
 Padding padding_of_number(const Tensor& number);
 

@@ -2,7 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "graph/op.h"
+#include "graph/expander.h"
+#include "ir/program_text.h"
 #include "tests/graph/pass_testing.h"
 
 namespace polyte::graph {
@@ -91,6 +92,53 @@ TEST_CASE("padding must stay finite") {
   CHECK(why_not(graph) == "");
   add(graph, "square", OpKind::Mul, NoAttributes{}, {half, half});
   CHECK(why_not(graph) == "what it leaves in the padding of 6 channels is not known");
+}
+
+// A made-up operator: the element where its width is even, else 0. Its row, in Relu's place, says nothing of it.
+void expand_even(Expander& expander, const Node& node) {
+  expander.define(node.outputs[0], [&](const Subscripts& at) {
+    const ir::Expr x = expander.read(node.inputs[0], at);
+    const ir::Expr rest = ir::make_index(at.back() - floor_div(at.back(), 2) * 2);
+    return ir::make_select(ir::make_binary(ir::BinaryOp::Lt, rest, ir::make_int(DType::I64, 1)), x,
+                           ir::make_literal(x->type, 0));
+  });
+}
+
+TEST_CASE("an operator whose row promises nothing stays where it is, and so do its operands") {
+  std::vector<OpInfo> table(all_operators().begin(), all_operators().end());
+  OpInfo& made_up = table[static_cast<std::size_t>(OpKind::Relu)];
+  made_up = {OpKind::Relu, "Even", OpPattern::ElemWise, made_up.infer, expand_even};
+  Graph graph;
+  const ValueId x = graph.add_input("x", f32({1, 8, 2, 4}));
+  const ValueId negated = add(graph, "negated", OpKind::Neg, NoAttributes{}, {x});
+  const ValueId y = add(graph, "y", OpKind::Relu, NoAttributes{}, {negated});
+  graph.outputs = {y};
+
+  // Layouts: another place of an element would be another result. The promise would let it through.
+  const BlockForms forms(graph, 4, table);
+  CHECK(forms.has(0));
+  REQUIRE_FALSE(forms.has(1));
+  CHECK(forms.of(1).error().reason == "what an element becomes depends on where it is");
+  made_up.traits.depends_on_position = false;
+  CHECK(BlockForms(graph, 4, table).has(1));
+  made_up.traits.depends_on_position = true;
+
+  // Expansion: its operand is computed once, into a buffer; a number is read from a buffer, too.
+  const NodeId both[] = {0, 1};
+  CHECK(ir::print(Expander(graph, both, "group", table).run().program) ==
+        "program group()\n"
+        "  in    x: f32[1, 8, 2, 4]\n"
+        "  out   y: f32[1, 8, 2, 4]\n"
+        "  temp  negated: f32[1, 8, 2, 4]\n"
+        "\n"
+        "  negated[n, c, h, w] = -x[n, c, h, w]  for n in 0..1, c in 0..8, h in 0..2, w in 0..4\n"
+        "  y[n, c, h, w] = select(i64(w % 2) < 1, negated[n, c, h, w], 0)  for n in 0..1, c in 0..8, h in 0..2, "
+        "w in 0..4\n");
+  const ValueId one = graph.add_constant("one", make_tensor(f32({1, 1, 1, 1}), {1.0}));
+  add(graph, "z", OpKind::Relu, NoAttributes{}, {one});
+  const NodeId last[] = {2};
+  CHECK(ir::print(Expander(graph, last, "number", table).run().program).find("const one: f32[1, 1, 1, 1]") !=
+        std::string::npos);
 }
 
 TEST_CASE("a convolution in blocks refuses operands that do not fit") {
