@@ -8,7 +8,7 @@
 namespace polyte::bench {
 
 // Floating-point operations a second of independent FMAs in registers on the widest vectors of this machine; one
-// thread, about 10 ms. F32 and F64 on processors with FMA; else 0: no share of peak can be told.
+// thread, about 10 ms. F32 and F64 on processors with FMA; else 0: the share of peak is not known.
 double measure_peak(const Machine& machine, DType type);
 
 }  // namespace polyte::bench

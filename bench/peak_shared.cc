@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-// Single-precision operations a second of one thread; 0: no share of peak can be told on this machine.
+// Single-precision operations a second of one thread; 0: the share of peak is not known on this machine.
 extern "C" double polyte_measure_fma_peak() noexcept {
   try {
     return polyte::bench::measure_peak(polyte::detect_machine(), polyte::DType::F32);

@@ -1,5 +1,5 @@
 // The processors that code is generated for, by name. Machine says what the schedulers see of one; its `cpu` and
-// `features` are exactly what LLVM is told.
+// `features` are exactly what is passed to LLVM.
 //
 //   Target host = detect_host();                                     // features masked as the kernel masks them
 //   Target other = target_for_cpu("skylake");                        // unknown: UserError with near names

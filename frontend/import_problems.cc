@@ -46,7 +46,7 @@ void ImportProblems::throw_all(std::span<const NodeCoverage> rows) const {
   throw UserError(status, std::move(lines));
 }
 
-// A heading, then a line a problem in two columns.
+// A heading, then a line per problem in two columns.
 std::vector<std::string> ImportProblems::unsupported_lines(std::span<const NodeCoverage> rows) const {
   std::vector<std::pair<std::string, std::string>> table;
   for (std::size_t n = 0; n < rows.size(); ++n) {

@@ -14,7 +14,7 @@ namespace polyte::frontend {
 
 struct ModelOutline {
   std::int64_t opset = 1;                                 // of ONNX's own operators
-  std::vector<NodeCoverage> rows;                         // one a node, none supported yet
+  std::vector<NodeCoverage> rows;                         // one per node, none supported yet
   std::unordered_map<std::string, std::size_t> producer;  // number of the node, by output name
   std::unordered_set<std::string> initializers;
   std::unordered_set<std::string> names;  // of all values

@@ -211,7 +211,7 @@ struct ScatterAttributes {  // inputs data, indices, updates; updates in row-maj
   ScatterReduction reduction = ScatterReduction::None;
   bool operator==(const ScatterAttributes&) const = default;
 };
-struct EinsumAttributes {  // a label a dimension; those that the output lacks are summed over
+struct EinsumAttributes {  // a label per dimension; those that the output lacks are summed over
   std::vector<Dims> inputs;
   Dims output;
   bool operator==(const EinsumAttributes&) const = default;

@@ -19,7 +19,7 @@ struct IteratorBounds {
 };
 
 struct DomainBounds {
-  std::vector<IteratorBounds> of;    // one an iterator
+  std::vector<IteratorBounds> of;    // one per iterator
   std::vector<Constraint> constant;  // constraints over parameters alone
 };
 DomainBounds bounds_of(const std::vector<Constraint>& domain, const std::vector<std::string>& iterators);

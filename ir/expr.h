@@ -60,7 +60,7 @@ struct Index {
 // memory, others read 0; both are affine counts, which may be negative or above the number of lanes.
 struct Lanes {
   int count = 1;
-  std::vector<std::int64_t> strides;  // one a subscript (loads, stores), one entry for an IndexValue
+  std::vector<std::int64_t> strides;  // one per subscript (loads, stores), one entry for an IndexValue
   std::optional<Affine> active = {}, skipped = {};
 
   bool is_masked() const { return active || skipped; }
@@ -104,7 +104,7 @@ struct Broadcast {  // a scalar to all lanes of the node
   Expr a;
 };
 // The register that `load` names, of another lane of the warp: of lane number `lane` modulo 32. All lanes of the warp
-// come by together, each with its own register of that name, whose subscripts no lane differs in. The whole value of a
+// execute it together, each with its own register of that name, whose subscripts no lane differs in. The whole value of a
 // store; what was never written moves as such.
 struct LaneRead {
   Expr load;

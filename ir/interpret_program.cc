@@ -68,7 +68,7 @@ struct Node;
 struct CellAccess {
   Cells* cells;
   std::vector<SlotAffine> subscripts;
-  std::vector<std::unique_ptr<Node>> indirect;  // one a subscript, may be null
+  std::vector<std::unique_ptr<Node>> indirect;  // one per subscript, may be null
 };
 
 // An expression node; `a`, `b`, `c` are its operands (of a load, `a` is the value where the guard fails).

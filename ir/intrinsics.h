@@ -67,7 +67,7 @@ struct OperandTile {
   std::vector<Index> first;  // of the first iteration
   struct Dimension {
     std::int64_t extent = 0;
-    std::vector<std::int64_t> steps;  // one a subscript
+    std::vector<std::int64_t> steps;  // one per subscript
   };
   std::vector<Dimension> dimensions;  // loops along which it moves; of a match: in the order of the row's loops
 };

@@ -50,7 +50,7 @@ using Stmt = std::shared_ptr<const StmtNode>;
 // Copies and fills (staging) have an empty instance.
 struct Origin {
   std::string statement;
-  std::vector<Affine> instance;            // one a reference iterator, over loop variables; of lane 0
+  std::vector<Affine> instance;            // one per reference iterator, over loop variables; of lane 0
   std::vector<std::int64_t> strides = {};  // change of each from lane to lane; empty: one lane, or not even
 };
 

@@ -46,7 +46,7 @@ class Verifier {
   std::map<std::string, Known> buffers_;
   std::unordered_set<std::string> symbols_;
   int threads_ = 0;                       // loops of threads that are open
-  bool is_whole_ = false;                 // all lanes of a warp come by here
+  bool is_whole_ = false;                 // all lanes of a warp reach this point
   std::unordered_set<std::string> own_;   // of these, what differs from lane to lane
   bool warps_ = false;                    // one of them is of warps
   std::unordered_set<std::string> each_;  // registers of each thread
@@ -89,10 +89,10 @@ class Verifier {
     for (const Stmt& child : block.body) visit(child);
   }
   void check(const Fence&) {}
-  // All threads come by: no loop of threads is open, but that of the warps around a barrier of a warp.
+  // All threads reach this point: no loop of threads is open, but that of the warps around a barrier of a warp.
   void check(const Barrier& barrier) {
     at("barrier on", barrier.buffer);
-    if (threads_ != (barrier.of_warp && warps_ ? 1 : 0)) report("some threads do not come by");
+    if (threads_ != (barrier.of_warp && warps_ ? 1 : 0)) report("not all threads reach it");
   }
   void check(const ProductGroup& group) {
     at("products", group.step == ProductGroup::Step::Wait ? "awaited" : "grouped");
@@ -101,7 +101,7 @@ class Verifier {
   }
   void check(const CopyGroup& group) {
     at("copies", group.wait ? "awaited" : "committed");
-    if (threads_ != 0) report("some threads do not come by");
+    if (threads_ != 0) report("not all threads reach it");
     if (group.pending < 0) report(std::to_string(group.pending) + " groups");
   }
   void check(const Prefetch& prefetch) {
@@ -161,7 +161,7 @@ class Verifier {
     symbols_.erase(loop.var);
   }
 
-  // A loop of whole warps begins here, or lanes that come by together go on so.
+  // A loop of whole warps begins here, or lanes that run together go on so.
   bool is_whole(const For& loop) const {
     if (loop.kind != LoopKind::Thread && loop.kind != LoopKind::Lane)
       return is_whole_ && !differs(loop.lower) && !differs(loop.upper);
@@ -290,7 +290,7 @@ class Verifier {
     const auto* read = std::get_if<LaneRead>(&value->op);
     if (!read) return check_expr(value);
     const Load& load = std::get<Load>(read->load->op);
-    if (!is_whole_) report("a register of another lane, where some lanes do not come by");
+    if (!is_whole_) report("a register of another lane, where not all lanes take part");
     check_symbols(read->lane);
     check_expr(read->load);
     std::vector<Affine> subscripts;

@@ -1,4 +1,4 @@
-// ldmatrix: all lanes of a warp load 8x8 matrices of 16 bits an element (or of pairs of bytes) out of shared memory at
+// ldmatrix: all lanes of a warp load 8x8 matrices of 16 bits per element (or of pairs of bytes) out of shared memory at
 // once. In loops it is a point nest, a copy of matrices q, of their rows r, of the elements e that follow each other in
 // 16 bytes, into registers of lanes, each where the instruction puts it:
 //

@@ -19,7 +19,7 @@
 
 namespace polyte::ir {
 
-// Values of the sizes, one a symbol. Point 0 is the base; point 1 + s differs from it in symbol s; the others check.
+// Values of the sizes, one per symbol. Point 0 is the base; point 1 + s differs from it in symbol s; the others check.
 struct SizePoints {
   std::vector<std::string> symbols;
   std::vector<std::vector<std::int64_t>> points;

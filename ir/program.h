@@ -54,7 +54,7 @@ struct Statement {
   std::vector<Constraint> domain;       // conjunction over iterators and parameters
   Combiner combiner = Combiner::None;
   std::vector<Access> writes;  // one; two for ArgMin and ArgMax
-  std::vector<Expr> values;    // one a write
+  std::vector<Expr> values;    // one per write
   Expr guard;                  // run-time condition (Bool) or null: where it is false nothing is written
 };
 

@@ -116,7 +116,7 @@ struct Cells {
   std::vector<std::byte> own;        // of allocations
   std::vector<Content> contents;     // empty: everything has a value
   std::size_t first_level = 0;       // race loops outside the allocation do not matter
-  std::vector<CellRecord> records;   // size * levels, once a race loop touched it
+  std::vector<CellRecord> records;   // size * levels, once a race loop has touched it
   std::int64_t copies = 1;           // one for each thread (warp) of a block, `size` elements apart, or one
   std::int64_t unit = 1;             // so many threads share a copy, or what they own: kLanes for registers of warps
   std::vector<std::int64_t> owners;  // of registers of a block: the unit that an element belongs to, -1: none yet

@@ -2,7 +2,7 @@
 // eight are swizzled by 16 bytes (`swizzle x by 8` of elements of 16 bits, rows of 128 bytes, a buffer that begins at a
 // multiple of 1024). Lines run along the sum or, of elements of 16 bits, across it:
 //
-//   along   x: bf16[64, 64]     x[i, k]      a line a row; each 8 rows are `stride` bytes further
+//   along   x: bf16[64, 64]     x[i, k]      a line per row; each 8 rows are `stride` bytes further
 //   across  w: bf16[4, 64, 64]  w[j//64, k, j%64]   a line 64 columns of one k; each 8 of k are `stride` bytes further,
 //   the
 //                                            next 64 columns `leading` bytes

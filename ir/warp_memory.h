@@ -2,10 +2,10 @@
 // evaluated for the 32 threads of a warp.
 //
 //   for (const MemoryAccess& a : launches_of(loops, {}, Extent::Representative).at(0).accesses) ...
-//   // {"acc.update", "x.c", read, shared, 4 bytes, 2.0 wavefronts a request, ideal 1}
+//   // {"acc.update", "x.c", read, shared, 4 bytes, 2.0 wavefronts per request, ideal 1}
 //
 // Shared memory: 32 banks of 4 bytes; threads that read one word share it, different words of one bank take turns, a
-// wavefront each; of 8 (16) bytes a thread the halves (quarters) of a warp come one after the other. Global memory:
+// wavefront each; of 8 (16) bytes per thread the halves (quarters) of a warp come one after the other. Global memory:
 // sectors of 32 bytes, where buffers begin at a sector. The emulator counts the same from addresses
 // (runtime/access_counter.h), and knows nothing of this.
 //
@@ -46,7 +46,7 @@ struct LaunchWork {
   double requests = 0;      // of warps to memory,
   double far_requests = 0;  // those of them to global memory for which a thread waits
   double wavefronts = 0;    // of shared memory
-  double sectors = 0;       // of global memory; an access whose subscript is read takes one a thread
+  double sectors = 0;       // of global memory; an access whose subscript is read takes one per thread
 };
 
 struct WalkedLaunch {
@@ -54,7 +54,7 @@ struct WalkedLaunch {
   LaunchWork work;
 };
 
-// For Flat loops of a GPU; one a loop of blocks that no other one contains, in program order. `sizes` gives every
+// For Flat loops of a GPU; one per loop of blocks that no other one contains, in program order. `sizes` gives every
 // parameter.
 std::vector<WalkedLaunch> launches_of(const LoopProgram& program, const Values& sizes, Extent extent);
 

@@ -210,7 +210,7 @@ class Planner {
     if (in_sequence ? has_passed(*flow.from) : is_below(*flow.from, *gap.node)) return When::BehindWriter;
     return {};
   }
-  // The loop each iteration of which comes by; null: none does.
+  // The loop of which each iteration reaches this point; null: none does.
   static const BlockNode* loop_around(const Gap& gap) {
     const BlockNode* up = gap.node->parent;
     while (up && up->kind == Kind::Wrap && std::holds_alternative<ir::Alloc>(up->source->op)) up = up->parent;

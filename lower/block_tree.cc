@@ -109,7 +109,7 @@ std::unique_ptr<BlockNode> BlockTree::build(const Stmt& s, int depth) {
     if (branch->condition)
       throw UserError(ExitStatus::Unsupported,
                       "a condition that is read at run time stands around loops of threads, "
-                      "expected inside them: some threads would not come by where all meet");
+                      "expected inside them: else not all threads would reach the place where all meet");
     node->kind = Kind::Wrap;
     append(known_, branch->conditions);
     add_children(*node, {branch->body}, depth);

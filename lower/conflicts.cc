@@ -57,7 +57,7 @@ bool runs_at_least_once(const ir::For& loop) {
   const Affine trips = loop.upper[0] - loop.lower[0];
   return loop.lower.size() == 1 && loop.upper.size() == 1 && trips.is_constant() && trips.constant() >= 1;
 }
-// Where every execution of the node comes by.
+// What every execution of the node reaches.
 void add_inside(const BlockNode& n, std::set<Gap>& ways) {
   if (n.kind == Kind::Region || n.kind == Kind::Warps) return;
   if (n.kind == Kind::Wrap && !std::holds_alternative<ir::Alloc>(n.source->op)) return;
@@ -68,7 +68,7 @@ void add_inside(const BlockNode& n, std::set<Gap>& ways) {
     add_inside(*child, ways);
   }
 }
-// Between two children of a sequence, where every thread comes by.
+// Between two children of a sequence, which every thread reaches.
 void add_between(const BlockNode& sequence, std::size_t first, std::size_t second, std::set<Gap>& ways) {
   for (std::size_t i = first + 1; i <= second; ++i) {
     ways.insert({&sequence, i});
@@ -106,7 +106,7 @@ std::set<Gap> ways_around(const BlockNode& a, const BlockNode& b, const BlockNod
   add_before(b, loop, ways);
   return ways;
 }
-// What every iteration comes by, whatever it holds.
+// What every iteration reaches, whatever it holds.
 void add_spine(const BlockNode& loop, std::set<Gap>& ways) {
   const BlockNode* n = loop.children.front().get();
   while (n->kind == Kind::Wrap && std::holds_alternative<ir::Alloc>(n->source->op)) n = n->children.front().get();

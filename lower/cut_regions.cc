@@ -42,7 +42,7 @@ class RegionCutter {
   Facts facts_;
   std::int64_t budget_;
 
-  // Where lanes exchange registers all of them come by: forms are for what stands beside that.
+  // Where lanes exchange registers all of them take part: forms are for what stands beside that.
   Stmt beside_exchanges(const Stmt& s) {
     const Facts::Scope scope(facts_);
     if (const auto* branch = std::get_if<ir::If>(&s->op))

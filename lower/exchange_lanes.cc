@@ -95,7 +95,7 @@ Stmt with_copies(const std::vector<LaneCopy>& copies, const Stmt& s) {
   return result;
 }
 
-// One region: accesses to the exchanged buffers rewritten, and copies placed where all lanes come by.
+// One region: accesses to the exchanged buffers rewritten, and copies placed where all lanes take part.
 class Region {
  public:
   Region(Names& names, ThreadPlace& place, const std::map<std::string, RegisterOwner>& owners,
@@ -134,7 +134,7 @@ class Region {
       for (std::size_t d = 0; d < registers.size(); ++d) {
         const ir::Interval range = place_.facts.range(load.indices[d].affine);
         if (!range.min || *range.min < 0 || !range.max || *range.max >= registers[d])
-          throw NoExchange{load.buffer, "lanes that come by without reading would name registers that are not there"};
+          throw NoExchange{load.buffer, "lanes that take part without reading would name registers that are not there"};
       }
     }
     ir::rewrite_children(s, [&](const Stmt& child) {
@@ -246,7 +246,7 @@ class Region {
     return with_copies(here, s);
   }
 
-  // s with its copies where all lanes come by, and what it does where it did.
+  // s with its copies where all lanes take part, and what it does where it did.
   Stmt converged(const Stmt& s) {
     std::vector<LaneCopy> copies;
     const Stmt plain = rewritten(s, copies);

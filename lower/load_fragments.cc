@@ -25,7 +25,7 @@ struct Place {
   ir::Swizzle swizzle = {};
 };
 
-// One operand of an instruction, read from memory: its element at a point of the tile, over a variable a dimension.
+// One operand of an instruction, read from memory: its element at a point of the tile, over a variable per dimension.
 struct Tile {
   std::string buffer;
   const ir::Intrinsic* row = nullptr;

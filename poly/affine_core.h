@@ -50,7 +50,7 @@ struct CoreNode {
 };
 
 struct AffineCoreOptions {
-  std::uint64_t quota = 0;  // isl operations an attempt
+  std::uint64_t quota = 0;  // isl operations per attempt
   bool allow_maps = true;   // skewed, shifted and reversed loops; else such attempts are declined
   bool fuse = true;         // else one strongly connected component a nest
 };

@@ -263,7 +263,7 @@ std::string attention_note(const AttentionNest& nest, double cycles, double othe
   };
   const std::string product = nest.form.product->name;
   const std::string apart =
-      (nest.is_one ? "a row a block, predicted " : "three launches, at least ") + microseconds(others);
+      (nest.is_one ? "a row per block, predicted " : "three launches, at least ") + microseconds(others);
   if (cycles <= 0) return product + " stays in " + apart + ": no tile of one pass over the keys fits";
   const std::string pass = "one pass over the keys, predicted " + microseconds(cycles);
   return cycles < others ? product + " in " + pass + ", in place of " + apart

@@ -18,7 +18,7 @@ constexpr std::int64_t kTensorBytes = 2;  // of one that tensor cores take
 constexpr std::int64_t kPad = 4;          // numbers behind rows in shared memory, for vectors without conflicts
 constexpr std::int64_t kFewestThreads = 64, kMostThreads = 256, kMostSums = 64;
 constexpr double kRegistersBeside = 48;  // addresses, loop counters, what is being copied
-constexpr double kSchedulers = 4;        // of a multiprocessor: warp instructions a cycle
+constexpr double kSchedulers = 4;        // of a multiprocessor: warp instructions per cycle
 constexpr double kExp = 20;              // instructions
 constexpr double kCopyInstructions = 6;  // an element: addresses, load, store
 constexpr double kBarriers = 5;          // of a tile of keys
@@ -28,7 +28,7 @@ constexpr double kLaunch = 4000;         // cycles of any launch
 constexpr double kSecondCache = 1.8;     // times the rate of memory, that of the second cache
 constexpr double kOverlap = 0.25;        // of what is not the bottleneck
 
-double second_cache(const Gpu& gpu) {  // bytes a cycle, of a multiprocessor
+double second_cache(const Gpu& gpu) {  // bytes per cycle, of a multiprocessor
   return gpu.memory_gb_a_second * kSecondCache / gpu.clock_ghz / gpu.multiprocessors;
 }
 
@@ -83,7 +83,7 @@ double price(const AttentionTile& t, const AttentionSizes& s, const Gpu& gpu) {
   return kLaunch + turns * (tiles * (std::max(tile, alone / at_once) + waits / at_once) + ends);
 }
 
-// Below 0: it does not fit. Of a warp's lane: a half of a row of scores, 16 columns of sums a matrix.
+// Below 0: it does not fit. Of a warp's lane: a half of a row of scores, 16 columns of sums per matrix.
 double price(const WarpAttentionTile& t, const AttentionSizes& s, std::int64_t score_bytes, const Gpu& gpu) {
   constexpr double kHalf = 2, kTurn = 16 * 16, kLineBytes = 128, kFragments = 24;
   const auto warps = static_cast<double>(t.warps()), rows = static_cast<double>(t.rows);
@@ -148,7 +148,7 @@ double row_cycles(const AttentionSizes& s, const Gpu& gpu) {
   const double rows = std::ceil(static_cast<double>(s.batches * s.rows) / gpu.multiprocessors);  // of a multiprocessor
   const double terms = static_cast<double>(s.keys * (s.steps + s.columns));
   const double busy =
-      busiest({terms / gpu.f32_fma_a_cycle, terms * kTermBytes / second_cache(gpu)});  // an element a term
+      busiest({terms / gpu.f32_fma_a_cycle, terms * kTermBytes / second_cache(gpu)});  // an element per term
   const std::int64_t steps = ceil_div(s.keys, threads) * s.steps + ceil_div(s.columns, threads) * s.keys;
   const std::int64_t room = gpu.threads_a_multiprocessor / threads;
   const double at_once = std::min(rows, static_cast<double>(room));

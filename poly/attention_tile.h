@@ -23,7 +23,7 @@ PricedAttentionTile choose_attention_tile(const AttentionSizes& sizes, const Gpu
 PricedWarpAttentionTile choose_warp_attention_tile(const AttentionSizes& sizes, std::int64_t score_bytes,
                                                    const Gpu& gpu);
 
-// Cycles of the same in other nests: a row a block, which reads all keys and values; and the least of three launches,
+// Cycles of the same in other nests: a row per block, which reads all keys and values; and the least of three launches,
 // which write the scores and their softmax, `bytes` each, to memory and read them; `fma_a_cycle`: of a multiprocessor.
 double row_cycles(const AttentionSizes& sizes, const Gpu& gpu);
 double least_launch_cycles(const AttentionSizes& sizes, const Gpu& gpu, double fma_a_cycle, double bytes);

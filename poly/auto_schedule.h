@@ -10,9 +10,9 @@
 namespace polyte::poly {
 
 struct PolyOptions {
-  bool affine_core_only = false;    // the `isl` arm: isl's order with fixed tiles, nothing else
+  bool affine_core_only = false;    // `--scheduler isl`: isl's order with fixed tiles, nothing else
   bool keep_order = false;          // of floating-point sums: no `reassoc`
-  std::uint64_t quota = 5'000'000;  // isl operations an attempt of the affine core; whole Programs have their own
+  std::uint64_t quota = 5'000'000;  // isl operations per attempt of the affine core; whole Programs have their own
   std::vector<std::string>* notes = nullptr;       // receives what could not be had: a spent budget
   std::vector<std::string>* considered = nullptr;  // receives the orders and plans that were weighed, each a line
   std::vector<schedule::RefusedScript>* refused = nullptr;  // receives plans that were not proved, whole

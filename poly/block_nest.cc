@@ -39,7 +39,7 @@ struct Side {
   bool has_vectors() const { return is_cut() && vector > 1; }
   bool has_chunks() const {
     return tile.thread > vector;
-  }  // several vectors a thread, as far apart as all threads reach
+  }  // several vectors per thread, as far apart as all threads reach
   std::string within() const { return within_tile(tile.loop); }
 
   // The loop over threads and those over a thread's own, of a loop that is cut as the block's iterations are; empty:

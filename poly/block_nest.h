@@ -1,4 +1,4 @@
-// A sum whose operands are read by many: a tile of sums a block, in registers spread over its threads; operands come
+// A sum whose operands are read by many: a tile of sums per block, in registers spread over its threads; operands come
 // through shared memory, a slice of the sum at a time.
 //
 //   block m.o > block n.o > { thread t > [m.i.i] > [n.i.o] > acc.init

@@ -212,7 +212,7 @@ class BlockPlanner {
     const double edge = p.side == 0 ? 0 : far * std::min(1.0, size / lanes);  // a block of each row
     const double bytes = size_in_bytes(program_.buffer(p.sum->writes.front().buffer).dtype);
     const bool is_cached = rows * lanes * bytes < kUsable * static_cast<double>(machine_.l3.bytes);
-    const double stored = 2 * bytes * far / size / (is_cached ? kLevel3 : kMemory);  // each element once a block
+    const double stored = 2 * bytes * far / size / (is_cached ? kLevel3 : kMemory);  // each element once per block
     return near * kHalfFull * cycles_in_block(p, p.bound == p.row ? size : rows, p.bound == p.lane ? size : lanes) +
            edge * kHalfFull * cycles_in_block(p, size, size) + (far - edge) * blocks_.far + stored - cycles;
   }

@@ -53,7 +53,7 @@ std::vector<ShapedPlan> plans_of_band(const ir::Program& program, const schedule
                                       const OrderTree& tree, const Machine& machine, const ShapedBand& given,
                                       bool keep_order);
 
-// isl's order with tiles of 32 in each band that may be tiled, nothing priced: the arm `isl`.
+// isl's order with tiles of 32 in each band that may be tiled, nothing priced: `--scheduler isl`.
 OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& reference, const std::string& name,
                            const OrderTree& tree, const Machine& machine);
 

@@ -140,7 +140,7 @@ double StatementPrice::cycles_of_parts(const std::vector<Loop>& loops, bool is_i
                                                      : adding / runs;
 }
 
-// Long rows that begin at one place run several vectors a turn.
+// Long rows that begin at one place run several vectors per turn.
 bool StatementPrice::runs_wide(const std::vector<Loop>& loops) const {
   const Loop& inner = loops.back();
   const bool is_in_tile = std::ranges::count(loops, inner.row, &Loop::row) > 1;

@@ -45,7 +45,7 @@ class StatementPrice {
   struct Cost {
     double cycles = 0;
     Inner inner = Inner::Serial;
-    bool is_wide = false;  // several vectors a turn
+    bool is_wide = false;  // several vectors per turn
   };
   // A reference to an input by what a step of each row moves in each dimension: equal ones read the same elements.
   using Reads = std::set<std::pair<std::string, std::vector<std::vector<double>>>>;

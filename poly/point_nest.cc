@@ -87,7 +87,7 @@ class PointPlanner {
     is_turned_ = points_ != of_isl;
   }
 
-  // Definitions whose accesses lie side by side along the lanes, in rows of whole vectors: 16 bytes a thread, as long
+  // Definitions whose accesses lie side by side along the lanes, in rows of whole vectors: 16 bytes per thread, as long
   // as every multiprocessor has threads enough.
   void choose_vector() {
     if (points_.empty() || nest_.as_isl_says || program_.open.contains(points_.back())) return;

@@ -4,7 +4,7 @@
 //   t > n > h > w > { acc.init; k > acc.update; y }      t carries a dependence, n, h and w do not
 //   t > block point.o > thread point.i > { acc.init; k > acc.update; y }      acc in a register
 //
-// Definitions that read and write side by side have 16 bytes a thread:   block point.o > thread point.i > <w.i> > y
+// Definitions that read and write side by side have 16 bytes per thread:   block point.o > thread point.i > <w.i> > y
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ struct PointNest {
   std::vector<BandMember> shared;  // outermost first
   std::vector<const Cluster*> parts;
   int number = 0;            // in its kernel
-  bool as_isl_says = false;  // the `isl` arm: its order, nothing in registers
+  bool as_isl_says = false;  // `--scheduler isl`: its order, nothing in registers
   std::string part = {};     // the loop over the parts of a sum (SumNest)
 };
 

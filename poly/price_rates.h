@@ -11,9 +11,9 @@ namespace polyte::poly {
 inline constexpr double kLine = 64;      // bytes
 inline constexpr double kUsable = 0.75;  // of a cache, by what one nest keeps in it
 inline constexpr double kLoadsACycle = 2, kStoresACycle = 1;
-inline constexpr double kLevel2 = 48, kLevel3 = 20, kMemory = 8;  // bytes a cycle that a level hands over
+inline constexpr double kLevel2 = 48, kLevel3 = 20, kMemory = 8;  // bytes per cycle that a level hands over
 inline constexpr double kLoopStart = 12;                          // cycles of entering an innermost loop
-inline constexpr double kGather = 2, kScatter = 2;                // slots a lane whose neighbours are elsewhere
+inline constexpr double kGather = 2, kScatter = 2;                // slots per lane whose neighbours are elsewhere
 inline constexpr double kOperation = 4;  // cycles of latency of an addition or a multiplication
 inline constexpr double kForward = 8;    // from a store to the load of what it stored
 inline constexpr double kOpenSize = 64;  // taken for a size that is open: as large as any
@@ -24,7 +24,7 @@ struct Operations {
   double divider = 0;  // cycles of the unit that divides and takes roots, beside the others
   double latency = 0;  // cycles from an operand to the result, one operation after the other; of updates: of that one
 
-  // Of an instance, or of a vector of them. Scalars are two a cycle also where long vectors are not.
+  // Of an instance, or of a vector of them. Scalars are two per cycle also where long vectors are not.
   double cycles(bool is_vector, const Machine& machine) const;
 };
 Operations operations_of(const ir::Statement& statement);

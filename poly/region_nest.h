@@ -3,7 +3,7 @@
 // share, or a turn of one block that runs the whole region, whichever is predicted to end sooner.
 //
 //   k > { D; i > C; i > j > U }
-//   k > { D; block i.o > thread i.i > C; block point.o > thread point.i > U }        a launch a step
+//   k > { D; block i.o > thread i.i > C; block point.o > thread point.i > U }        a launch per step
 //   block turn.o > turn.i > { D; i.o > thread i.i > C; point.o > thread point.i > U }      one launch
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace polyte::poly {
 
-// One plan a nest of the reference; dependences by isl (schedule/proof). `as_isl_says`: the `isl` arm, which predicts
-// nothing: a launch a step.
+// One plan a nest of the reference; dependences by isl (schedule/proof). `as_isl_says`: `--scheduler isl`, which predicts
+// nothing: a launch per step.
 std::vector<schedule::NestPlan> plan_regions(const schedule::State& reference, const Machine& machine,
                                              bool as_isl_says);
 

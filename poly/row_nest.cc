@@ -21,7 +21,7 @@ using schedule::tiles_of;
 using schedule::within_tile;
 
 constexpr std::int64_t kShortestRow = 16, kTermsAThread = 4;
-// One warp adds up a row that is no longer, where there are rows enough for so many warps a multiprocessor: it needs no
+// One warp adds up a row that is no longer, where there are rows enough for so many warps per multiprocessor: it needs no
 // barrier and no shared memory.
 constexpr std::int64_t kRowOfAWarp = 1024, kWarpsAMultiprocessor = 4;
 constexpr std::int64_t kFewestRowThreads = 32, kMostRowThreads = 256, kThreadsABlock = 128;
@@ -35,7 +35,7 @@ struct RowStep {
   const ir::Statement* init = nullptr;  // of a sum
   const ir::Statement* body = nullptr;
   std::vector<std::string> own;  // free loops inside the row
-  std::string lane;              // along which threads lie: of `own`, or of a sum's terms; empty: once a row
+  std::string lane;              // along which threads lie: of `own`, or of a sum's terms; empty: once per row
 
   bool is_sum() const { return init != nullptr; }
   bool is_row_sum() const { return is_sum() && own.empty(); }

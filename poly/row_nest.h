@@ -32,7 +32,7 @@ struct RowNest {
   bool keep_order = false;  // of floating-point sums
 };
 
-// None where there are no rows, where they are short, or where a thread a row is as good.
+// None where there are no rows, where they are short, or where a thread per row is as good.
 std::optional<schedule::NestPlan> plan_row_nest(const RowNest& nest);
 
 }  // namespace polyte::poly

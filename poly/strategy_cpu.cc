@@ -188,7 +188,7 @@ class NestStrategy {
     });
   }
 
-  // Reads that stride along the lanes: a square tile with the loop along which they do not, turned in registers.
+  // Reads that stride along the lanes: a square tile with the loop along which they do not, transposed in registers.
   void choose_square(const std::vector<std::string>& candidates) {
     const int lanes = machine_.lanes(dtype());
     for (const std::string& lane : candidates) {

@@ -83,7 +83,7 @@ class MappedNest {
     return map;
   }
 
-  // The loops in isl's order but for the lanes, which run innermost, once a statement.
+  // The loops in isl's order but for the lanes, which run innermost, once per statement.
   schedule::NestTree nest(std::size_t lane) const {
     schedule::NestPath path;
     for (std::size_t m = 0; m < members_.size(); ++m)

@@ -1,4 +1,4 @@
-// A sum of products that an instruction of a warp computes: a tile of sums a block and of these a tile a warp, in
+// A sum of products that an instruction of a warp computes: a tile of sums per block and of these a tile per warp, in
 // registers of its lanes; slices of the operands in shared memory, swizzled for ldmatrix, some of them under way.
 //
 //   block m.o > block n.o > { warp t > [m.i.i.o] > [n.i.i.o] > tile > acc.init

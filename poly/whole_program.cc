@@ -240,7 +240,7 @@ class WholeProgram {
         if (inner.around == loop->second) inner.around = schedule::within_tile(inner.around);
   }
 
-  // Several vectors a turn, where rows are long: what counts and compares comes once for all of them.
+  // Several vectors per turn, where rows are long: what counts and compares comes once for all of them.
   void widen(OrderPlan& plan, const std::vector<std::string>& serial) {
     NestPlan wide = plan.nest;
     const auto is_wide = [&](const std::string& statement, const std::string& loop) {
@@ -254,7 +254,7 @@ class WholeProgram {
       return schedule::nest_path({{schedule::tiles_of(loop.name)}, {schedule::within_tile(loop.name), loop.kind}},
                                  loop.body);
     });
-    if (wide.splits.size() > plan.nest.splits.size()) take(plan.nest, std::move(wide), "several vectors a turn");
+    if (wide.splits.size() > plan.nest.splits.size()) take(plan.nest, std::move(wide), "several vectors per turn");
   }
 
   // The cycles of sums that stay chains. One proof for all, and one for each where that is refused.

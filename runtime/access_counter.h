@@ -3,7 +3,7 @@
 //
 //   shared   wavefronts. 32 banks of 4 bytes; threads that read one word share it, different words of one bank take
 //   turns.
-//            Of 8 bytes a thread the halves of a warp are served one after the other, of 16 the quarters
+//            Of 8 bytes per thread the halves of a warp are served one after the other, of 16 the quarters
 //   global   sectors of 32 bytes that it touches. Regions begin at multiples of 32 bytes here, as a device's do
 //
 // Beside them the ideal: one wavefront for each half or quarter at work; as few sectors as the bytes could lie in.

@@ -18,7 +18,7 @@ class ArgumentChecker {
  public:
   explicit ArgumentChecker(const ArtifactManifest& manifest);  // checked, and longer there than this
 
-  // Fills `sizes`, one a symbol. Refuses wrong tensors and outputs that overlap inputs or each other, with all problems
+  // Fills `sizes`, one per symbol. Refuses wrong tensors and outputs that overlap inputs or each other, with all problems
   // (UserError(InvalidInput)); `sizes` are any then.
   void check(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
              std::span<std::int64_t> sizes) const;

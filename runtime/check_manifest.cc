@@ -57,7 +57,7 @@ class Checker {
   bool check_number(const OpenNumber& number, const std::string& what) {
     if (number.coefficients.size() != m_.symbols.size()) {
       problem(what + " has " + std::to_string(number.coefficients.size()) + " coefficients, expected " +
-              std::to_string(m_.symbols.size()) + ", one a symbol");
+              std::to_string(m_.symbols.size()) + ", one per symbol");
       return false;
     }
     const std::string text = what + ", " + to_text(number, m_.symbols) + ", ";

@@ -22,7 +22,7 @@ struct Lifetime {
 using Block = std::vector<Lifetime>;
 
 struct ArenaPlan {
-  std::vector<std::int64_t> offsets;  // one a block, in the order given
+  std::vector<std::int64_t> offsets;  // one per block, in the order given
   std::int64_t total = 0;
 };
 

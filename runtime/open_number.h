@@ -30,7 +30,7 @@ inline constexpr std::int64_t kMostSize = std::int64_t{1} << 31;
 
 struct OpenNumber {
   std::int64_t constant = 0;
-  std::vector<std::int64_t> coefficients{};  // one a symbol; none: the constant alone
+  std::vector<std::int64_t> coefficients{};  // one per symbol; none: the constant alone
 
   // Its value where symbol i is sizes[i]. Overflow is a UserError(ResourceLimit), also below.
   std::int64_t at(std::span<const std::int64_t> sizes) const {

@@ -42,7 +42,7 @@ typedef struct polyte_runtime_api {
   uint32_t size;    /* sizeof(polyte_runtime_api) of the library */
   uint32_t version; /* POLYTE_RUNTIME_API_VERSION of the library */
 
-  /* Opens an artifact; threads 0 means one a processor. `problem` may be null. */
+  /* Opens an artifact; threads 0 means one per processor. `problem` may be null. */
   int (*session_open)(const char* path, int32_t threads, polyte_session** session, polyte_problem** problem);
   void (*session_close)(polyte_session* session); /* null is allowed */
   int32_t (*input_count)(const polyte_session* session);

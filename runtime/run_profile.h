@@ -1,4 +1,4 @@
-// What happened in one run, and when: a span a step, and a span for what each worker ran of a parallel loop.
+// What happened in one run, and when: a span per step, and a span for what each worker ran of a parallel loop.
 //
 //   const RunProfile profile = session.profile({x.view()}, {y.view()});
 //   profile.steps[3].nanoseconds()
@@ -22,7 +22,7 @@ struct Span {
 };
 
 struct RunProfile {
-  std::vector<Span> steps;  // one a step, in order
+  std::vector<Span> steps;  // one per step, in order
   std::vector<Span> parts;  // of parallel loops, by worker, then by time
 };
 

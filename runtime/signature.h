@@ -6,7 +6,7 @@
 //
 //   verify_signature(bytes, "net.polyte", "me.pub")   what was verified are these bytes, not a file
 //
-// Key files and signatures are short texts. A file of public keys may list several, one a line; any of them will do.
+// Key files and signatures are short texts. A file of public keys may list several, one per line; any of them will do.
 #pragma once
 
 #include <string>

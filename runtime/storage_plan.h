@@ -60,8 +60,8 @@ struct StoragePlan {
     bool runs = true;            // as it is
     std::vector<Copy> copies{};  // else: all that is left of it
   };
-  std::vector<Place> places;  // one a value
-  std::vector<Share> shares;  // one a value, for reports
+  std::vector<Place> places;  // one per value
+  std::vector<Share> shares;  // one per value, for reports
   std::vector<Left> steps;
   std::int64_t arena_bytes = 0;
 };

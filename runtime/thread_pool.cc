@@ -112,7 +112,7 @@ Chunk chunk_of(std::int64_t begin, std::int64_t end, std::int64_t part, std::int
   return {first, first + size + (part < longer ? 1 : 0)};
 }
 
-// `ticket` changes once a job: its low 12 bits say how many workers have a share in it. `pending` counts the chunks
+// `ticket` changes once per job: its low 12 bits say how many workers have a share in it. `pending` counts the chunks
 // that are not done: while a worker holds one, the job does not change.
 struct ThreadPool::State {
   static constexpr int kPartBits = 12;

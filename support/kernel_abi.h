@@ -53,7 +53,7 @@ typedef struct polyte_emulated_thread {
   // The thread's copies since the last call are a group; or (wait) it goes on once at most `pending` groups are under
   // way.
   void (*group)(struct polyte_emulated_thread* self, int64_t wait, int64_t pending);
-  // An instruction of the whole warp: every lane comes by with its registers, 32 bits each, and goes on with those of
+  // An instruction of the whole warp: every lane takes part with its registers, 32 bits each, and goes on with those of
   // the result once all have come. `instruction`: an operation of matrices by its name in PTX,
   // "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32". Memory is not ordered by it.
   void (*multiply)(struct polyte_emulated_thread* self, const char* instruction, const uint32_t* in, uint32_t* out);

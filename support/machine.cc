@@ -105,7 +105,7 @@ std::string read_model_name() {
 }
 
 // The machine's, or those that its container was given; not the affinity mask of the moment, for a schedule is one of
-// the machine. How many threads a run takes is the thread pool's question.
+// the machine. The number of threads of a run is the thread pool's question.
 int count_cores() {
   const std::string online = read_line("/sys/devices/system/cpu/online");
   int cores = online.empty() ? static_cast<int>(std::thread::hardware_concurrency()) : count_processors(online);

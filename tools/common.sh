@@ -6,7 +6,7 @@ cd "$ROOT"
 say() { printf '== %s\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
-# Build jobs: one a core, but at least 1.5 GB of memory each.
+# Build jobs: one per core, but at least 1.5 GB of memory each.
 build_jobs() {
   local cores memory_kb jobs
   cores=$(nproc)
@@ -34,7 +34,7 @@ missing_packages() {
   comm -23 <(printf '%s\n' "$@" | sort -u) <(printf '%s\n' "$installed")
 }
 
-# Runs a build and prints a line a tenth of it; all of its output is in the file LOG, its end is shown where it fails.
+# Runs a build and prints a line per tenth of it; all of its output is in the file LOG, its end is shown where it fails.
 build_quietly() {
   local log=$1 status=0
   shift

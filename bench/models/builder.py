@@ -21,7 +21,7 @@ OPSET = 17
 class Value:
     name: str
     shape: tuple
-    power: np.ndarray  # expected mean square, an element a channel (axis 1)
+    power: np.ndarray  # expected mean square, an element per channel (axis 1)
 
     @property
     def channels(self):

@@ -40,14 +40,14 @@ class DeviceOps {
     llvm::Function* function = nullptr;
     std::vector<Value*> arguments;  // of the types asked for
   };
-  // A function of the device that a launch starts with so many threads a block.
+  // A function of the device that a launch starts with so many threads per block.
   virtual Kernel make_kernel(KernelContext& context, const std::string& name, const std::vector<llvm::Type*>& arguments,
                              std::int64_t threads) const = 0;
 
   virtual Value* thread(Builder& b) const = 0;               // its number in the block, i64
   virtual Value* block(Builder& b, int axis) const = 0;      // 0: x, the fastest; i64
   virtual Value* shared_memory(Builder& b) const = 0;        // where the block's begins, 128-byte aligned
-  virtual void barrier(Builder& b, bool of_warp) const = 0;  // every thread of the block, or the warp, comes by
+  virtual void barrier(Builder& b, bool of_warp) const = 0;  // every thread of the block, or the warp, reaches it
   // Copies 4, 8 or 16 bytes to shared memory, where `to` and `from` are multiples of that; it lands before the thread's
   // wait for its group. Zeros, and nothing is read, where the bit `is_given` is not set; null: it is. The call.
   virtual llvm::CallInst* copy_async(Builder& b, Value* to, Value* from, int bytes, Value* is_given) const = 0;

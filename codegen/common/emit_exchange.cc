@@ -75,7 +75,7 @@ void FunctionEmitter::check_written(const Access& a) {
 }
 
 // A register of another lane, or one of its own to where those go: it may be one that was never written, for lanes that
-// come by and use nothing.
+// take part and use nothing.
 bool FunctionEmitter::emit_move(const ir::Store& store) {
   const auto* read = std::get_if<ir::LaneRead>(&store.value->op);
   const ir::Load* load = moved_load(store);

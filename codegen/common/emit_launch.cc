@@ -227,12 +227,12 @@ void FunctionEmitter::emit_threads(const ir::For& loop, Value* lower, Value* upp
 }
 
 void FunctionEmitter::emit_copy_group(const ir::CopyGroup& group) {
-  POLYTE_CHECK(ops_ != nullptr && level_ != Level::Thread, "copies are awaited where some threads do not come by");
+  POLYTE_CHECK(ops_ != nullptr && level_ != Level::Thread, "a wait for copies that not all threads reach");
   ops_->copy_group(b_, group);
 }
 
 void FunctionEmitter::emit_barrier(const ir::Barrier& barrier) {
-  POLYTE_CHECK(ops_ != nullptr && level_ != Level::Thread, "a barrier where some threads do not come by");
+  POLYTE_CHECK(ops_ != nullptr && level_ != Level::Thread, "a barrier that not all threads reach");
   if (barrier.fenced) ops_->fence_products(b_);
   ops_->barrier(b_, barrier.of_warp);
 }

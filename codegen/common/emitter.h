@@ -74,7 +74,7 @@ class FunctionEmitter {
     DType dtype = DType::F32;
     Value* base = nullptr;
     int alignment = 1;      // of base, in bytes
-    bool of_lanes = false;  // registers of a warp: this lane's, one of 32 bits a cell or an element of base
+    bool of_lanes = false;  // registers of a warp: this lane's, one of 32 bits per cell or an element of base
     ir::Swizzle swizzle = {};
     llvm::MDNode* scope = nullptr;
     llvm::MDNode* no_alias = nullptr;
@@ -154,7 +154,7 @@ class FunctionEmitter {
   void store_memory(const Access& a, Value* value, Value* active);
   void store_cells(const Access& a, Value* value);
   Value* load_lane_zero(const Access& a);
-  Value* element_pointers(const Access& a);  // a vector of addresses, one a lane
+  Value* element_pointers(const Access& a);  // a vector of addresses, one per lane
   std::vector<Value*> each_pointer(const Access& a);
   Value* load_near_lanes(const Access& a);
   Value* first_address(const Access& a);

@@ -27,7 +27,7 @@ Accesses accesses_of(const ir::LoopProgram& program) {
   return accesses;
 }
 
-// Constant, then a coefficient a parameter; nothing where it is no such sum.
+// Constant, then a coefficient per parameter; nothing where it is no such sum.
 std::optional<std::vector<std::int64_t>> count_bytes(const ir::Buffer& buffer, const std::vector<std::string>& params) {
   std::int64_t factor = size_in_bytes(buffer.dtype);
   std::optional<ir::Affine> open;

@@ -1,5 +1,5 @@
 // The CPUs that code is generated for, one Backend each: x86.cc and aarch64.cc. What every use of LLVM in this folder
-// starts from: the backend registered once a process, its triple, and one TargetMachine a job (position-independent
+// starts from: the backend registered once per process, its triple, and one TargetMachine per job (position-independent
 // code, small code model: objects become shared objects).
 // Internal: includes LLVM headers.
 #pragma once

@@ -141,7 +141,7 @@ class NvptxOps final : public DeviceOps {
   Value* shared_address(Builder& b, Value* pointer) const override { return b.CreatePtrToInt(pointer, b.getInt32Ty()); }
 
   Register exchange(Builder& b, const Register& own, Value* lane) const override {
-    constexpr std::uint32_t kAllLanes = 0xffffffff, kWholeWarp = 0x1f;  // of 32 lanes, all of which come by
+    constexpr std::uint32_t kAllLanes = 0xffffffff, kWholeWarp = 0x1f;  // of 32 lanes, all of which take part
     Value* from = b.CreateTrunc(lane, b.getInt32Ty());
     return {b.CreateIntrinsic(id::nvvm_shfl_sync_idx_i32, {},
                               {b.getInt32(kAllLanes), own.value, from, b.getInt32(kWholeWarp)}),

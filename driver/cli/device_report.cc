@@ -40,7 +40,7 @@ std::string device_text(const runtime::Artifact& artifact) {
     text += "\n";
     const nlohmann::json* const said = find_by(report, "device", "module", module.name);
     for (const runtime::DeviceKernel& kernel : module.kernels) {
-      text += "    " + kernel.name + ": " + std::to_string(kernel.threads) + " threads a block, " +
+      text += "    " + kernel.name + ": " + std::to_string(kernel.threads) + " threads per block, " +
               std::to_string(kernel.shared_bytes) + " bytes of shared memory";
       if (const nlohmann::json* found = said != nullptr ? find_by(*said, "kernels", "name", kernel.name) : nullptr)
         text += number_text(*found, "registers", "registers") +

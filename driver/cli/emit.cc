@@ -93,7 +93,7 @@ std::string resources_text(const driver::BuiltKernel& kernel, const codegen::Tar
       text += ", " + std::to_string(bytes) + " " + what;
     for (const codegen::LaunchInfo& launch : launches)
       if (launch.name == one.name)
-        text += ", " + std::to_string(launch.threads) + " threads a block, " + std::to_string(launch.shared_bytes) +
+        text += ", " + std::to_string(launch.threads) + " threads per block, " + std::to_string(launch.shared_bytes) +
                 " bytes of shared memory";
     text += "\n";
   }

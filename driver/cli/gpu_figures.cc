@@ -187,10 +187,10 @@ std::vector<GpuRow> summed_rows(const GpuFigures& figures) {
     const auto [least, most] = std::ranges::minmax(values);
     return range_of(least, most);
   };
-  rows[0].lines = {std::to_string(figures.launches.size()) + " of " + range(threads) + " threads a block"};
+  rows[0].lines = {std::to_string(figures.launches.size()) + " of " + range(threads) + " threads per block"};
   rows[1].lines = {registers.empty() ? "not known"
                                      : range(registers) + ", " + number(spilled, "byte") + " spilled in all"};
-  rows[2].lines = {range(shared) + " bytes a block"};
+  rows[2].lines = {range(shared) + " bytes per block"};
   if (!figures.of_kernel) return rows;
   rows[3].lines = {meetings_line(all)};
   add_memory(all.accesses, rows);
@@ -228,7 +228,7 @@ GpuFigures gpu_figures(const driver::BuiltKernel& kernel, const codegen::Target&
   const codegen::ObjectCode object = codegen::compile({&kernel.kernel, 1}, target);
   find_launches(kernel.kernel.program.body, figures.launches);
   const std::vector<codegen::LaunchInfo>& infos = object.kernels.at(0).launches;
-  POLYTE_CHECK(infos.size() == figures.launches.size(), "a launch a loop of blocks");
+  POLYTE_CHECK(infos.size() == figures.launches.size(), "a launch per loop of blocks");
   for (std::size_t i = 0; i < infos.size(); ++i) {
     figures.launches[i].name = infos[i].name;
     figures.launches[i].threads = infos[i].threads;

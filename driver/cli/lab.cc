@@ -69,7 +69,7 @@ void add_lab_run(const Verb& lab) {
   verb.calls([options] { return run_lab_run(*options); });
 }
 
-// ---- worker: what a run starts, once a process of a row
+// ---- worker: what a run starts, once per process of a row
 
 nlohmann::ordered_json describe(const driver::BuiltKernel& kernel) {
   return {{"nest", schedule::print_nests(kernel.state->tree)},

@@ -13,7 +13,7 @@ namespace polyte::cli {
 // it was proved. `proved` is false under --no-proof.
 std::string explain_kernel(const driver::BuiltKernel& kernel, const Machine& machine, bool proved);
 
-// Parts of it, for comparisons: the loops; staged buffers, one a line; what changes in the order of floating-point
+// Parts of it, for comparisons: the loops; staged buffers, one per line; what changes in the order of floating-point
 // operations, each with its bound (the contract alone would say too much); how it was proved.
 std::string nest_line(const driver::BuiltKernel& kernel);
 std::vector<std::string> storage_lines(const driver::BuiltKernel& kernel);

@@ -101,7 +101,7 @@ void note_idle(BuiltKernel& kernel, const std::vector<std::string>& idle, const 
 std::optional<schedule::State> replay_script(BuiltKernel& kernel, const Machine& machine, const KernelOptions& options,
                                              OpenSizes open) {
   schedule::ReplayOptions replay_options;
-  // What a scheduler of ours wrote is proved once, as a whole; a person is told which line is wrong.
+  // What a scheduler of ours wrote is proved once, as a whole; a person sees which line is wrong.
   const bool is_persons = options.arm == Arm::Script || options.templates;
   const bool derived = !is_persons && options.proof == schedule::ProofLevel::Full;
   replay_options.proof = derived ? schedule::ProofLevel::Final : options.proof;

@@ -1,8 +1,8 @@
 // One Program, one scheduler, one kernel: the middle of the road from a model or an operator to machine code.
 //
-//   Program -> Script (by the arm) -> replay, proved -> loops -> ready for codegen
+//   Program -> Script (by a scheduler) -> replay, proved -> loops -> ready for codegen
 //
-// The arms of a comparison: `naive` (reference order), `isl` (affine core with fixed tiles), `poly` (the whole
+// The schedulers (`Arm`): `naive` (reference order), `isl` (affine core with fixed tiles), `poly` (the whole
 // automatic scheduler), `template` (Polyte's manual schedules) and a person's script. Everything after the Script
 // is the same for all of them.
 #pragma once
@@ -44,7 +44,7 @@ struct KernelOptions {
   std::shared_ptr<const ir::Program> open = nullptr;  // the Program before its sizes were bound: what it may shrink
   bool emulated = false;  // a GPU's kernel is compiled for the emulator (runtime/emulator.h)
   bool exact = false;     // keeps the order of floating-point operations, refuses contracts that change it
-  std::vector<std::int64_t> typical = {};  // of the Program's parameters, if any, in order: what an arm schedules for
+  std::vector<std::int64_t> typical = {};  // of the Program's parameters, if any, in order: what it is scheduled for
 };
 
 // A Const buffer in the layout that the kernel reads, computed at compile time from the Program's constants.
@@ -82,13 +82,13 @@ struct BuiltKernel {
 // Of kernels that were asked for with `strict`: UserError(Refused) with every fallback among them.
 void refuse_fallbacks(std::span<const BuiltKernel> kernels);
 
-// The script that an arm writes for a Program (empty directives for naive), or why it declines.
+// The script that a scheduler writes for a Program (empty directives for naive), or why it declines.
 Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine,
                                       const schedule::TemplateOptions& options = {});
 
 // Every accepted script goes before the second judge (driver/compile/second_judge.h): InternalError where it disagrees.
 // Parameters stay open: the script is proved for all their values, and the kernel is given them. UserError(Refused or
-// Unknown) with the refusal's text where a script is refused. An arm that declines, or whose own script is refused,
+// Unknown) with the refusal's text where a script is refused. A scheduler that declines, or whose own script is refused,
 // falls back to the reference order; `declined` and the notes say so. Under `strict` that is UserError(Refused), and so
 // is a refusal of what a person's templates say.
 BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,

@@ -1,7 +1,7 @@
 // A network to machine code, stage by stage; each stage is a type that has what the one before it has, and more.
 //
-//   Network -> PartitionedModel  graph passes, fusion, a Program a group
-//           -> ScheduledModel    a kernel a distinct Program: its script, proved, and its loops
+//   Network -> PartitionedModel  graph passes, fusion, a Program per group
+//           -> ScheduledModel    a kernel per distinct Program: its script, proved, and its loops
 //           -> CompiledModel     objects, linked to one library
 //
 // What makes an artifact of the last one is package/package_model.h, the outermost list.
@@ -48,7 +48,7 @@ struct ModelOptions {
   FusionLimits limits;                // of a group; one above them is split
   bool share = true;                  // false: values share no bytes on purpose, views are copied; to compare with
   bool emulated = false;              // of a GPU: also code that plays its threads on a CPU
-  int jobs = 0;                       // 0: one a processor
+  int jobs = 0;                       // 0: one per processor
 };
 int jobs_of(const ModelOptions& options);  // at least 1
 
@@ -83,9 +83,9 @@ struct ScheduledModel : PartitionedModel {
 };
 
 struct CompiledModel : ScheduledModel {
-  std::vector<codegen::ScratchLayout> scratch;  // one a kernel
+  std::vector<codegen::ScratchLayout> scratch;  // one per kernel
   std::string library;                          // the linked shared object; empty where no kernel is
-  std::vector<DeviceCode> device;               // of a GPU: one a kernel
+  std::vector<DeviceCode> device;               // of a GPU: one per kernel
 };
 
 // No schedules, no kernels. Scheduling may split groups (fusion_feedback.h); those that stay keep their names, the

@@ -16,7 +16,7 @@ namespace polyte::driver {
 void pack_constants(const BuiltKernel& kernel, const std::map<std::string, std::span<const std::byte>>& constants,
                     std::span<const std::span<std::byte>> packed);
 
-// The same from an operator's tensors, one an interface buffer; the packed buffers are new.
+// The same from an operator's tensors, one per interface buffer; the packed buffers are new.
 std::vector<runtime::Tensor> pack_constants(const BuiltKernel& kernel, std::span<runtime::Tensor> tensors);
 
 }  // namespace polyte::driver

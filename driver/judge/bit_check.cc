@@ -102,7 +102,7 @@ class KernelCheck {
   BitReport& report_;
   Tensors inputs_, interpreted_, first_;
 
-  // False where the kernel cannot take the data. One that takes the interpreter too long is compared among the arms.
+  // False where the kernel cannot take the data. One that takes the interpreter too long is compared among schedulers.
   bool interpret() {
     const std::vector<const ir::Buffer*> interface = program_->interface();
     ir::Environment buffers;

@@ -38,7 +38,7 @@ struct CaseOptions {
   std::optional<runtime::EmulatorOptions> emulator = {};
 };
 
-// All cases by all arms, `jobs` at a time; results are ordered by case, then as `arms` is.
+// All cases by all schedulers, `jobs` at a time; results are ordered by case, then as `arms` is.
 // Never throws for what a case does. Unsupported: the importer refuses it, or its data contradicts its own model
 // (bf16 tensors stored as u16, an input of another shape), so that what it asks for is not defined.
 std::vector<CaseResult> run_cases(const std::vector<std::filesystem::path>& cases, const std::vector<Arm>& arms,

@@ -18,8 +18,8 @@ struct ModelStorage {
   std::vector<std::string> names;           // of values, for reports
   std::vector<std::vector<int>> rooms;      // of groups: values that are their kernels' temporaries of open size
   std::map<graph::ValueId, int> value_of;   // where a step that reads it finds it
-  std::vector<runtime::StorageStep> steps;  // one a group, then one for each output to be copied
-  std::vector<int> outputs;                 // values, one an output of the graph
+  std::vector<runtime::StorageStep> steps;  // one per group, then one for each output to be copied
+  std::vector<int> outputs;                 // values, one per output of the graph
   runtime::StoragePlan plan;                // checked
 };
 

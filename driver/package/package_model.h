@@ -1,6 +1,6 @@
 // A whole network to an artifact: the outermost list.
 //
-//   graph -> optimise -> fuse -> a Program a group -> a kernel a distinct Program -> objects -> link -> plan, pack
+//   graph -> optimise -> fuse -> a Program per group -> a kernel per distinct Program -> objects -> link -> plan, pack
 //
 // Equal kernels compile once: the identity of a kernel is its canonical Program text. Kernels are scheduled and
 // compiled in parallel, each with its own isl and LLVM context; the result does not depend on the number of jobs.

@@ -110,7 +110,7 @@ void import_binary_6(NodeContext& c) {
 
 void import_binary(NodeContext& c) { c.finish(kind_of(c), graph::NoAttributes{}, {c.input(0), c.input(1)}); }
 
-// Before opset 7 the slope is one number, or one a channel.
+// Before opset 7 the slope is one number, or one per channel.
 void import_prelu_6(NodeContext& c) {
   const ValueId x = c.input(0);
   ValueId slope = c.input(1);

@@ -8,7 +8,7 @@ namespace polyte::frontend {
 
 namespace {
 
-// A scale or zero point beside x: one number, a list along `axis`, or one a block of `block` elements along it.
+// A scale or zero point beside x: one number, a list along `axis`, or one per block of `block` elements along it.
 ValueId beside(NodeContext& c, ValueId parameter, ValueId x, std::int64_t axis, std::int64_t block) {
   const Build b(c);
   const Dims shape = c.type(x).shape, own = c.type(parameter).shape;

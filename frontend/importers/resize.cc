@@ -210,7 +210,7 @@ void finish_resize(NodeContext& c, const Options& options, const std::vector<Axi
   if (is_short) x = c.cast(x, DType::F32);
   for (const Axis& axis : axes) {
     if (axis.output > (1 << 24))
-      throw UserError(ExitStatus::ResourceLimit, "resizes to " + std::to_string(axis.output) + " elements a dimension");
+      throw UserError(ExitStatus::ResourceLimit, "resizes to " + std::to_string(axis.output) + " elements per dimension");
     if (axis.input == 0 && axis.output > 0) throw Invalid{"resizes an empty dimension"};
     if (axis.input == axis.output && axis.scale == 1 && options.coordinates != "tf_crop_and_resize") continue;
     x = resized(c, x, options, axis);

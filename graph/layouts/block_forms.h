@@ -22,7 +22,7 @@ enum class OperandForm {
 };
 
 struct BlockForm {
-  std::vector<OperandForm> operands;  // one an input
+  std::vector<OperandForm> operands;  // one per input
   bool plain_result = false;          // [n, channels] or [n, channels, 1...]: given as it would be without blocks
 };
 

@@ -8,7 +8,7 @@ namespace polyte::graph {
 
 namespace {
 
-// Shares of the peak that kernels reach, and cycles an element; docs/layouts.md has the measurements.
+// Shares of the peak that kernels reach, and cycles per element; docs/layouts.md has the measurements.
 constexpr double kDense = 0.90, kBlockedDense = 0.93;    // a dense convolution, its lanes filled
 constexpr double kWindow = 0.36, kStridedWindow = 0.09;  // a depthwise convolution or a pool
 constexpr double kBlockedWindow = 0.58;                  // the same, strided or not

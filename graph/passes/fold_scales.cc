@@ -13,7 +13,7 @@ namespace {
 // will be: most contractions are asked and keep theirs.
 struct Contraction {
   std::size_t axis = 1;      // of the output channels
-  std::vector<double> bias;  // one a channel, zeros where there is none
+  std::vector<double> bias;  // one per channel, zeros where there is none
   bool may_have_bias = true;
 };
 

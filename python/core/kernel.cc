@@ -51,7 +51,7 @@ CallableKernel::CallableKernel(api::Kernel kernel, int threads) : kernel_(std::m
 // One call: what was given, tensor by tensor.
 struct CallableKernel::Call {
   const CallableKernel& self;
-  std::vector<nb::handle> given;                 // one a tensor; null: nothing
+  std::vector<nb::handle> given;                 // one per tensor; null: nothing
   std::vector<std::string> misplaced, problems;  // names and counts; types, shapes and memory
   std::vector<std::shared_ptr<Array>> arrays;
   std::vector<nb::object> results;

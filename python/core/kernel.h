@@ -31,7 +31,7 @@ class CallableKernel {
  private:
   api::Kernel kernel_;
   int threads_;
-  std::vector<std::shared_ptr<Array>> bound_;  // one a tensor; null: an argument
+  std::vector<std::shared_ptr<Array>> bound_;  // one per tensor; null: an argument
   bool has_loose_constants_ = false;           // they are packed at every call
   runtime::IdlePool<api::Execution> executions_;
 

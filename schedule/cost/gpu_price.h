@@ -11,7 +11,7 @@ namespace polyte::schedule {
 constexpr double kLaunch = 4000;      // cycles of any launch
 constexpr double kSecondCache = 1.8;  // times the rate of memory, that of the second cache
 constexpr double kOverlap = 0.25;     // of what is not the bottleneck
-constexpr double kSchedulers = 4;     // of a multiprocessor: instructions of warps a cycle
+constexpr double kSchedulers = 4;     // of a multiprocessor: instructions of warps per cycle
 
 // Bytes that come from the second cache in a cycle, a multiprocessor's share.
 inline double second_cache_bytes_a_cycle(const Gpu& gpu) {

@@ -82,7 +82,7 @@ class GpuTileSearch {
   const Gpu& gpu_;
   NestAccesses accesses_;
   std::vector<std::int64_t> extents_;                  // by loop
-  std::vector<const NestAccess*> operands_, results_;  // read in each step; read or written once a point
+  std::vector<const NestAccess*> operands_, results_;  // read in each step; read or written once per point
   // Copies can go on while threads compute. Not of what has a border: where it is and which copy a step reads are too
   // many cases for the proof. Nor below blocks that are digits of one number.
   bool is_async_ = false;
@@ -228,7 +228,7 @@ class GpuTileSearch {
     return width;
   }
 
-  // Rows of the operand in memory; in shared memory they may be turned.
+  // Rows of the operand in memory; in shared memory they may be transposed.
   void add_copy(const NestAccess& operand, const GpuTile& tile, const std::vector<std::int64_t>& points,
                 Slice& slice) const {
     const double elements = box(operand, points);

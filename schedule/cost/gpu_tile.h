@@ -4,7 +4,7 @@
 // second cache; the busiest counts, and a little of the others; then by how many blocks run at once and in how many
 // turns. A slice waits for memory, unless it was begun some slices before.
 //
-//   C[m, n] = sum[k] A[m, k] * B[k, n]     64 x 64 sums a block, 4 x 4 a thread, 16 steps of k at a time
+//   C[m, n] = sum[k] A[m, k] * B[k, n]     64 x 64 sums per block, 4 x 4 per thread, 16 steps of k at a time
 //
 // The form is that of V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008.
 #pragma once
@@ -38,7 +38,7 @@ struct GpuTile {
   std::int64_t threads() const;  // of a block
   // Elements along the side that a thread reads from shared memory at once.
   std::int64_t read_at_once(const GpuTileSide& side) const;
-  // Of a row in memory so long, elements that threads turn at a time where they become a column: a sector, where rows
+  // Of a row in memory so long, elements that threads transpose at a time where they become a column: a sector, where rows
   // of shared memory are padded by whole vectors; else all, as an odd padding parts any number of banks.
   std::int64_t turned_at_once(std::int64_t row, const GpuTileSide& side) const;
 };

@@ -20,11 +20,11 @@ inline constexpr std::int64_t kNearLanes = 4;  // elements from lane to lane: wh
 bool can_carry_lanes(const ir::Program& program, const ir::Statement& statement, const std::string& loop);
 
 // The loop along which what strides along `lane` is read element by element. With both in tiles of a vector the strided
-// loads side by side read squares, which are loaded by rows and turned in registers:
+// loads side by side read squares, which are loaded by rows and transposed in registers:
 //
 //   y[m, n] = x[n, m]      lane n: m        t[i] = sum[j] x[i, j]      lane i: j
 //
-// Empty: nothing strides, or not all that does is turned by one loop.
+// Empty: nothing strides, or one loop does not transpose all that does.
 std::string turning_loop(const ir::Program& program, const ir::Statement& statement, const std::string& lane);
 
 // The loop along which the result lies where subscripts divide it by a few, so that lanes along it do not advance

@@ -15,7 +15,7 @@ constexpr double kArithmeticLatency = 4;     // cycles until a warp's next instr
 constexpr double kMemoryLatency = 600;       // cycles
 constexpr double kRequestsUnderWay = 16;     // of a warp, as loops are written out
 constexpr double kMostBlocks = 32;           // of a multiprocessor
-constexpr double kMostFromSecondCache = 64;  // bytes a cycle of one multiprocessor
+constexpr double kMostFromSecondCache = 64;  // bytes per cycle of one multiprocessor
 
 double floor_ratio(double all, double each) { return each > 0 ? std::floor(all / each) : kMostBlocks; }
 

@@ -24,7 +24,7 @@ struct NestAccess {
   const ir::Load* load = nullptr;  // null: a write
   std::string buffer;
   std::int64_t element_bytes = 4;
-  bool each_step = false;                             // once a step of the reduction; else once a point
+  bool each_step = false;                             // once per step of the reduction; else once per point
   std::vector<std::int64_t> strides;                  // in elements, by loop; absolute
   std::vector<std::vector<std::int64_t>> subscripts;  // by dimension: coefficients by loop; absolute
   std::vector<std::int64_t> shape;

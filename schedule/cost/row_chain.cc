@@ -16,7 +16,7 @@ namespace {
 constexpr int kPointwiseVectors = 4, kMostVectors = 8;
 constexpr double kTurnCycles = 30;                // of a square of lanes
 constexpr double kCombineCycles = 3;              // one step of a chain
-constexpr double kTurnedStep = 3, kLaneStep = 1;  // a vector of a row: turned in registers, or as it lies
+constexpr double kTurnedStep = 3, kLaneStep = 1;  // a vector of a row: transposed in registers, or as it lies
 constexpr double kAloneShare = 1.5;               // where a single row's lanes are taken out of their vector one by one
 constexpr double kRowL2Rate = 24, kRowL3Rate = 8;
 constexpr std::int64_t kMostRows = 16;

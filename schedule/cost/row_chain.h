@@ -8,7 +8,7 @@
 //   y[i, j] = e[i, j] / total[i]
 //
 // Where a pass only sums up, some of its R rows run together, if they share what they read or come from memory, which
-// hands over more at a time of several streams than of one. The lanes of R rows are combined last, turned, for all R at
+// hands over more at a time of several streams than of one. The lanes of R rows are combined last, transposed, for all R at
 // once. A sum of floating-point numbers is taken in another order so: its loops are returned, the script's contract has
 // to name them. poly makes a nest of it here, the templates by schedule/templates/rows.sched.
 #pragma once
@@ -38,13 +38,13 @@ struct RowQuestion {
 };
 
 struct RowPass {
-  std::vector<std::string> own;  // loops inside the row, that of the lanes last; empty: once a row
+  std::vector<std::string> own;  // loops inside the row, that of the lanes last; empty: once per row
   int vectors = 1;               // side by side
   std::int64_t together = 1;     // rows side by side, too: what they all read is loaded once for them
   bool is_whole = false;         // the lanes' loop is not split
   Statements body;               // definitions and updates, in order
   Statements sums;               // the updates among them
-  Statements after;              // once a row, when the sums are there
+  Statements after;              // once per row, when the sums are there
 };
 
 struct RowChain {

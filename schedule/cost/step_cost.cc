@@ -12,16 +12,16 @@ namespace {
 
 constexpr double kLoadsACycle = 2;
 constexpr std::int64_t kMostTaps = 8;     // of a reduction's innermost loop that is unrolled
-constexpr double kStepL2Rate = 24;        // bytes a cycle, where the rows of a tile do not stay in the first level
+constexpr double kStepL2Rate = 24;        // bytes per cycle, where the rows of a tile do not stay in the first level
 constexpr double kUnhidden = 0.1;         // of loads behind operations, or the other way round
 constexpr double kElementCycles = 1;      // a lane loaded by itself and put into its vector
 constexpr double kScatterCycles = 1.5;    // a lane taken out of its vector and stored
 constexpr double kFarScatterCycles = 12;  // where each lane's place is on a page of its own
-constexpr double kTurnedCycles = 3;       // a vector of a square that is turned in registers
+constexpr double kTurnedCycles = 3;       // a vector of a square that is transposed in registers
 // A vector of every second element, or third, ..: so many loads and their shuffles, for each element between.
 constexpr double kNearVectorCycles = 1.5;
 
-// The sign of an operand is turned by the operation that takes it.
+// The sign of an operand is changed by the operation that takes it.
 bool is_operation(const ir::ExprNode& node) {
   const auto* unary = std::get_if<ir::Unary>(&node.op);
   return (unary && unary->op != ir::UnaryOp::Neg) || std::holds_alternative<ir::Binary>(node.op) ||

@@ -1,5 +1,5 @@
 // What one step of a register tile issues, in cycles: operations, loads by how lanes and rows meet memory (broadcast,
-// contiguous, strided, gathered; once where taps read what their neighbours do), and what comes once a tile (results,
+// contiguous, strided, gathered; once where taps read what their neighbours do), and what comes once per tile (results,
 // what an epilogue reads).
 #pragma once
 
@@ -18,7 +18,7 @@ struct TileLoopNumbers {
   std::size_t lane = 0, row = 0, outer_row = 0;  // loop numbers; loops.size(): none
   bool tiles(std::size_t loop) const { return loop == lane || loop == row || loop == outer_row; }
   std::set<std::string> packed;  // read densely along the lanes
-  bool turned = false;           // what strides along the lanes is read in squares that are turned in registers
+  bool turned = false;           // what strides along the lanes is read in squares that are transposed in registers
 };
 
 class StepCost {

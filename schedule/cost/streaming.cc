@@ -36,7 +36,7 @@ bool is_defined_once(const ir::Program& program, const std::string& buffer) {
   return writers == 1;
 }
 
-// Squares that are turned in registers write a vector here and a vector there: parts of lines, unless vectors are
+// Squares that are transposed in registers write a vector here and a vector there: parts of lines, unless vectors are
 // lines.
 bool writes_parts_of_lines(const ir::Program& program, const std::string& buffer, const Machine& machine) {
   if (machine.vector_bits >= 8 * machine.l1.line_bytes) return false;

@@ -39,7 +39,7 @@ struct TileQuestion {
   std::vector<const ir::Statement*> others;  // initial values and epilogue at its points
   std::vector<PricedLoop> loops;             // of main
   std::vector<std::string> candidates;       // may carry lanes or rows
-  std::vector<std::string> turned;           // lanes of reductions whose operands can be turned in registers
+  std::vector<std::string> turned;           // lanes of reductions whose operands can be transposed in registers
   std::vector<std::string> fixed_order;      // free loops that stay outermost, in this order
   int parts = 1;                   // that a tile leaves of its rows, else of its lanes, where there are so many
   const TileForm* form = nullptr;  // of a template; null: anything

@@ -1,7 +1,7 @@
 // Bytes that the caches of a nest exchange, by footprints: what the loops from some depth inwards touch fits in a cache
 // or does not, and what fits is fetched once for each iteration of the loops outside that it moves with.
 //
-//   for j.o, i.o { tile 14 x 32 over all k }     B[k, j] waits in L2 while i.o runs; A[i, k] streams once a j.o
+//   for j.o, i.o { tile 14 x 32 over all k }     B[k, j] waits in L2 while i.o runs; A[i, k] streams once per j.o
 //
 //   for q.o, h { tile 16 pixels, taps r, s }      rows h + r of x: of three, two are there from the h before
 //

@@ -22,7 +22,7 @@ constexpr std::int64_t kTurnedBytes = 2;       // of elements that ldmatrix turn
 constexpr std::int64_t kWordBytes = 4;         // of a register, and the longest that ldmatrix takes
 constexpr std::int64_t kRegistersBeside = 48;  // addresses, loop counters
 constexpr std::int64_t kMatrix = 8;            // rows of what a warp loads at once, and columns of a result's tile
-constexpr double kQuarters = 4;                // of a multiprocessor, an instruction of a warp a cycle each
+constexpr double kQuarters = 4;                // of a multiprocessor, an instruction of a warp per cycle each
 constexpr double kWarpsWanted = 2;             // of a quarter: one multiplies while one loads
 constexpr double kCopyInstructions = 4;        // of a thread's copy: addresses, the copy
 constexpr double kMatrixWavefronts = 4;        // of 16 x 16 elements of 2 bytes
@@ -71,7 +71,7 @@ class WarpTileSearch {
   const Gpu& gpu_;
   NestAccesses accesses_;
   std::vector<const ir::Load*> operands_;
-  std::vector<const NestAccess*> results_;  // read or written once a point
+  std::vector<const NestAccess*> results_;  // read or written once per point
   std::optional<WarpTile> best_;
 
   std::int64_t extent(const std::string& loop) const { return std::max<std::int64_t>(1, accesses_.extent(loop)); }

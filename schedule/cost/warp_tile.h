@@ -4,7 +4,7 @@
 // shared memory, instructions, bytes from the second cache; the busiest counts, and a little of the others; a slice
 // takes at least the latency of memory shared among those under way.
 //
-//   C[m, n] = sum[k] A[m, k] * B[k, n]     128 x 128 sums a block, 64 x 32 a warp, 32 steps at a time, 3 under way
+//   C[m, n] = sum[k] A[m, k] * B[k, n]     128 x 128 sums per block, 64 x 32 per warp, 32 steps at a time, 3 under way
 //
 // The form is that of CUTLASS: A. Kerr and others, "CUTLASS: Fast linear algebra in CUDA C++", 2017.
 #pragma once

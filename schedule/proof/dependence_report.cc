@@ -16,7 +16,7 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr std::uint64_t kDirectQuota = 50'000'000;  // isl operations of the direct pairs; beyond it all pairs are told
+constexpr std::uint64_t kDirectQuota = 50'000'000;  // isl operations of the direct pairs; beyond it all pairs are listed
 constexpr std::size_t kMostDistances = 9;           // beyond it the box around them
 
 using Distance = std::vector<DistanceRange>;
@@ -126,7 +126,7 @@ class Reporter {
       context_.limit(0);
       report_.direct = false;
       report_.notes.push_back("which dependences are direct is not found within " + std::to_string(kDirectQuota) +
-                              " operations: all of them are told");
+                              " operations: all of them are listed");
       return all_pairs(model_);
     }
   }

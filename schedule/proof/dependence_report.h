@@ -32,7 +32,7 @@ struct ReportedDependence {
   bool reduction = false;  // between updates of one element by one statement, which reads it nowhere else
   bool exact = true;       // false: a subscript or guard is read at run time, and more pairs are taken for dependent
   std::vector<std::string> loops;                     // that both statements have, by name, in the order of the source
-  std::vector<std::vector<DistanceRange>> distances;  // one a loop; together they hold all pairs
+  std::vector<std::vector<DistanceRange>> distances;  // one per loop; together they hold all pairs
   Instance from, to;                                  // at the smallest sizes
   std::string cell;                                   // that both touch, A[1, 2]
   ir::Values sizes;
@@ -43,7 +43,7 @@ struct ReportedStatement {
   std::string name, isl_name;
   std::vector<std::string> iterators;
   std::string domain, order;         // isl: instances, and their place in the reference order
-  std::vector<std::string> touches;  // isl: instance -> element, a relation an access; "reads" and "writes" in `writes`
+  std::vector<std::string> touches;  // isl: instance -> element, a relation per access; "reads" and "writes" in `writes`
   std::vector<bool> writes;
 };
 

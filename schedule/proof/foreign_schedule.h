@@ -32,7 +32,7 @@ struct ForeignVerdict {
   const Refusal* first_refusal() const;  // of the order, then of the marks; null: legal
 };
 
-// The time of one statement, a value a dimension.
+// The time of one statement, a value per dimension.
 struct ForeignRows {
   std::string statement;
   std::vector<ir::Affine> rows;  // over its iterators and the sizes

@@ -31,7 +31,7 @@ class Generations {
   // The range of `sources` (instances of the basis): updates that may change places become what begins their
   // generation; everything else is its own.
   isl::union_map begun_by(const isl::union_map& sources) const;
-  // Relaxed update -> what begins its generation, and what begins the one that this generation goes on from.
+  // Relaxed update -> what begins its generation, and what begins the one that this generation continues.
   const isl::union_map& of_updates() const { return begin_; }
   isl::union_map before() const { return begin_.apply_range(previous_); }
 

@@ -48,7 +48,7 @@ struct IslAccess {
 struct IslStatement {
   const ScheduledStatement* statement = nullptr;
   isl::set domain;
-  std::vector<isl::aff> time;       // one a dimension of the model's order, over the domain's space
+  std::vector<isl::aff> time;       // one per dimension of the model's order, over the domain's space
   std::vector<IslAccess> accesses;  // as accesses_of(): reads in order, writes last; an update reads what it writes
 };
 

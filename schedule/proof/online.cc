@@ -2,7 +2,7 @@
 // update once: M.old = M;  M max= e;  A = M.old == -inf ? 0 : A * exp(M.old - M);  A += exp(e - M) * v.
 // With real numbers, A holds the sum of exp(e - M) * v over the terms so far after each iteration, M being the maximum
 // so far: exp(a) * exp(b) = exp(a + b) carries it from one maximum to the next, and at the end M is the one that
-// readers see. That needs: every update in one iteration, every cell with an update scaled once an iteration, by
+// readers see. That needs: every update in one iteration, every cell with an update scaled once per iteration, by
 // the maximum that its terms refer to, and sums that begin at 0. A definition w = exp(e - M) may stand in the loop,
 // behind M's update: then the sums, and definitions of it behind that are rounded, read what their own iteration has
 // put there, and nobody else reads it.

@@ -1,6 +1,6 @@
 // Prover: decides whether a State computes what its reference Program computes, by exact dependences (isl).
 // One Prover serves one Program: it keeps the reference's dependences and sources between directives. Not
-// thread-safe; one a thread. Every test runs under an operation quota; a spent quota is Unknown, never legal.
+// thread-safe; one per thread. Every test runs under an operation quota; a spent quota is Unknown, never legal.
 //
 // Two kinds of checks:
 //   obligations   after one primitive, for what it touched: cheap, refuses at once
@@ -19,7 +19,7 @@
 namespace polyte::schedule {
 
 struct ProverOptions {
-  std::uint64_t quota = 20'000'000;  // isl operations a test
+  std::uint64_t quota = 20'000'000;  // isl operations per test
 };
 
 class Prover {

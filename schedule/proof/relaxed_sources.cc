@@ -125,7 +125,7 @@ isl::union_map RelaxedSources::of_one_generation(const isl::union_map& links) co
   return links.intersect_domain(source.intersect(own).domain());
 }
 
-// No update runs twice a location: on one path, where a part that runs beyond its end meets the next one.
+// No update runs twice at one location: on one path, where a part that runs beyond its end meets the next one.
 std::optional<Refusal> RelaxedSources::check_once() const {
   const auto update_at = [&](int i) {
     const IslStatement& then = basis_.model.statements[static_cast<std::size_t>(basis_statement(i))];
@@ -144,7 +144,7 @@ std::optional<Refusal> RelaxedSources::check_once() const {
   return std::nullopt;
 }
 
-// What begins a generation runs once a location: else its updates are two paths.
+// What begins a generation runs once per location: else its updates are two paths.
 std::optional<Refusal> RelaxedSources::check_twins() const {
   for (std::size_t i = 0; i < model_.statements.size(); ++i) {
     const int statement = static_cast<int>(i);

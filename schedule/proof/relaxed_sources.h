@@ -1,7 +1,7 @@
 // The criterion for a tensor whose updates run in another order than in the reference (docs/proof.md, "Relaxed"): the
 // same generations, each made of the same updates, and every read sees of its generation what it sees there.
 //
-//   links    every update goes on from its generation (or begins it from the one before); no value is gone on from
+//   links    every update continues its generation (or begins it from the one before); no value is continued
 //            twice: so the updates of a generation at one location form one path, from what begins it
 //   reads    a read takes a value of the same generation: the end of the path where no update comes after it in the
 //            reference, else exactly the updates that come before it there
@@ -55,8 +55,8 @@ class RelaxedSources {
   const SourceRefusals& refusals_;
   isl::union_set updates_;    // relaxed ones, of the model
   bool updates_stay_ = true;  // each keeps its instances: none is missing
-  isl::union_map links_;      // relaxed update -> the value it goes on from
-  isl::union_set continued_;  // values that an update of the same generation goes on from
+  isl::union_map links_;      // relaxed update -> the value it continues
+  isl::union_set continued_;  // values that an update of the same generation continues
 };
 
 }  // namespace polyte::schedule

@@ -76,7 +76,7 @@ class FamilyCheck {
     return true;
   }
 
-  // Updates first: what a person is told of is the first value that differs.
+  // Updates first: what a person sees is the first value that differs.
   std::vector<Sink> sinks() const {
     std::vector<Sink> result;
     for (const bool updates : {true, false}) {

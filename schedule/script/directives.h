@@ -157,7 +157,7 @@ struct Bind {
 struct ComputeInline {
   std::string tensor;
 };
-// rewrite rfactor T over L as P: the updates of T in parts, one an iteration of L, then the parts.
+// rewrite rfactor T over L as P: the updates of T in parts, one per iteration of L, then the parts.
 struct Rfactor {
   std::string tensor;  // or the update statement, where several update one tensor
   LoopName loop;

@@ -19,7 +19,7 @@ struct AheadBox {
   std::vector<std::int64_t> extent;
 };
 Result<AheadBox> ahead_of(const State& state, const PrefetchHint& hint);
-std::int64_t lines_of(const AheadBox& box, DType dtype);  // prefetches, one a cache line
+std::int64_t lines_of(const AheadBox& box, DType dtype);  // prefetches, one per cache line
 
 // The first hint that has lost its meaning; nothing where all stand.
 std::optional<Refusal> check_hints(const State& state);

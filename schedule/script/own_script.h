@@ -9,7 +9,7 @@
 
 namespace polyte::schedule {
 
-// Without directives. `arm` as the header names it, "template"; `reassociated`: loops whose terms change places.
+// Without directives. `arm`: "template", as in the header; `reassociated`: loops whose terms change places.
 Script own_script(const ir::Program& program, const std::string& arm, const Machine& machine,
                   const std::set<std::string>& reassociated = {});
 

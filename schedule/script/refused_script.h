@@ -1,5 +1,5 @@
 // What a scheduler of ours tried and the proof refused, kept for who wants to see it (--emit refused): the whole
-// script, not only the line, so that it can be checked, mended and tried again.
+// script, not only the line, so that it can be checked, fixed and tried again.
 #pragma once
 
 #include <memory>

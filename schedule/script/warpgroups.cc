@@ -49,7 +49,7 @@ class Checker {
 
   void report(const std::string& text) { problems_.push_back(text); }
 
-  // Four warps side by side come by together.
+  // Four warps side by side run together.
   void check_group() {
     const auto count = tile_extent(state_, s_, warp_->name);
     if (!count || *count % ir::kWarpsOfGroup != 0)
@@ -87,7 +87,7 @@ class Checker {
                     (operand == 0 ? "64 rows" : std::to_string(match_.extents[1]) + " columns") +
                     " in lines of their terms, [.., " + std::to_string(line) + " terms], or lines of " +
                     std::to_string(line) + " of them, [.., terms, " + std::to_string(line) + "]" +
-                    (operand == 0 ? ", 16 rows a warp" : ", the same ones for the four warps"));
+                    (operand == 0 ? ", 16 rows per warp" : ", the same ones for the four warps"));
     if (!match_.conditions.empty() && !zero_filled(state_).contains(buffer))
       report("sizes cut tiles of " + shown + " short, and " + row_.name + " reads all of it: pad fills it with zeros");
   }

@@ -87,7 +87,7 @@ class LaunchChecker {
     const auto is_block = [](const Loop* above) { return above->kind == LoopKind::Block; };
     for (const Loop* above : above_)
       if (above->kind != LoopKind::Serial && above->kind != LoopKind::Block)
-        report(text(loop) + " is inside " + text(*above) + ": loops around blocks are serial, a launch an iteration");
+        report(text(loop) + " is inside " + text(*above) + ": loops around blocks are serial, a launch per iteration");
     const auto first = std::ranges::find_if(above_, is_block);
     if (const auto between = std::find_if_not(first, above_.end(), is_block); between != above_.end())
       report(text(loop) + " is inside " + text(**between) + ", which is inside " + text(**first) +

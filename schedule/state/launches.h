@@ -5,7 +5,7 @@
 //   t > { block i > thread j > B; block i > thread j > A }          two launches in each iteration of t
 //   block m.o > { thread t > acc.init; k.o > { thread e > x.in; thread t > acc.update }; thread t > y }
 //
-// No barrier can diverge: between two regions no loop of threads is open, so every thread comes by.
+// No barrier can diverge: between two regions no loop of threads is open, so every thread reaches it.
 #pragma once
 
 #include <optional>

@@ -49,7 +49,7 @@ struct Refusal {
   std::vector<Counterexample> counterexamples;                    // one, for Illegal
   std::vector<std::string> advice;                                // each checked to be legal
   std::string file = {};                                          // an included one; empty: the script
-  std::vector<std::pair<std::string, std::string>> details = {};  // label and text, one a line below the headline
+  std::vector<std::pair<std::string, std::string>> details = {};  // label and text, one per line below the headline
 };
 
 // The whole message; `origin` is the script's file name, `program_file` that of the replay line (may be empty).

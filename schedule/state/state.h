@@ -59,7 +59,7 @@ struct ScheduledStatement {
                        // prefix, named as the loops above the site
   StatementKind kind = StatementKind::Plain;
   std::string reference;                    // statement of the reference Program; empty for copies
-  std::vector<ir::Affine> phi;              // one a reference iterator, over body.iterators; not injective = recompute
+  std::vector<ir::Affine> phi;              // one per reference iterator, over body.iterators; not injective = recompute
   std::vector<LoopRow> rows;                // one for every loop above the leaf, outermost first
   ir::Bindings inverse;                     // every iterator, over loop names
   std::vector<ir::Constraint> loop_domain;  // over loop names

@@ -204,7 +204,7 @@ TEST_CASE("names that C has for itself") {
   CHECK(text.find("float double_[9]") != std::string::npos);
 }
 
-TEST_CASE("what C cannot say is told, all of it") {
+TEST_CASE("what C cannot say is reported, all of it") {
   const auto program = std::make_shared<const ir::Program>(
       ir::parse_program("program short(N)\n  in x: f16[3]\n  in b: bf16[3]\n  out y: f32[3]\n"
                         "  y[i] = f32(x[i]) + f32(b[i])\n",

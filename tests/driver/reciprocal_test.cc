@@ -49,7 +49,7 @@ Divisions divisions_of(const std::string& directives) {
   return all;
 }
 
-TEST_CASE("a reciprocal is taken once a row") {
+TEST_CASE("a reciprocal is taken once per row") {
   const Divisions before = divisions_of("");
   CHECK(before.beside_stores > 0);
   CHECK(before.elsewhere == 0);

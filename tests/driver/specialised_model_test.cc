@@ -1,4 +1,4 @@
-// A network that is settled by what it is run on: compiled once a kind of inputs, right for each.
+// A network that is settled by what it is run on: compiled once per kind of inputs, right for each.
 #include "driver/package/specialised_model.h"
 
 #include <doctest/doctest.h>

@@ -169,7 +169,7 @@ TEST_CASE("PolyBench's own macros") {
         "  S0: C[i, j] *= alpha[] * 0.1 + sqrt(C[i, j])  for i in 0..NI, j in 0..NJ\n");
 }
 
-TEST_CASE("what is not read is told, with its place") {
+TEST_CASE("what is not read is reported, with its place") {
   CHECK(refusal("y[0] = x[i];") == "t.c:3:10: 'i' is not declared");
   CHECK(refusal("for (int i = 0; i < N * N; i++) y[0] = 1;") ==
         "t.c:3:23: the bound of the loop is not affine: expected sums of loop variables and sizes times constants");

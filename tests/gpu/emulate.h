@@ -46,7 +46,7 @@ enum class Memory { Fresh, Written };
 Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs, const ir::Values& sizes,
                  const runtime::EmulatorOptions& options = {}, Memory memory = Memory::Fresh);
 
-// Accesses to memory, one a line: what the loops say of those whose places are known, and what the emulator counts.
+// Accesses to memory, one per line: what the loops say of those whose places are known, and what the emulator counts.
 //   mm_launch0: acc.update reads x.c, shared: 512 requests of 4 bytes, cost 1024, ideal 512
 struct Traffic {
   struct Cost {

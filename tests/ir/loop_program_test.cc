@@ -116,8 +116,8 @@ TEST_CASE("registers of other lanes: text, and what the interpreter makes of it"
     CHECK(get_real(buffers["y"], i) == static_cast<double>(i < 32 ? 31 - i : 95 - i));
 }
 
-TEST_CASE("registers of other lanes: where not all lanes come by, or name one register") {
-  const std::string some = "store to 'l': a register of another lane, where some lanes do not come by";
+TEST_CASE("registers of other lanes: where not all lanes take part, or name one register") {
+  const std::string some = "store to 'l': a register of another lane, where not all lanes take part";
   const std::string value = "lane_read(q[0], u + 1)";
   CHECK(problems_of(exchange_text("thread u in 0..48", "", value)) == some);
   CHECK(problems_of(exchange_text("thread u in 0..64", "          if u <= 40\n", value)) == some);

@@ -56,7 +56,7 @@ TEST_CASE("loops run the instances that isl's code runs, in its order") {
   CHECK(difference(triangle, "reverse j") == "");
 }
 
-TEST_CASE("loops of another order, with an instance less or one more, are told") {
+TEST_CASE("loops of another order, with an instance less or one more, are found") {
   const auto triangle = bound_program(kTriangle, {{"N", 5}});
   const State state = schedule::state_of(triangle, "");
   const auto damaged = [&](const std::string& lines) {

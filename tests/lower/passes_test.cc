@@ -214,7 +214,7 @@ TEST_CASE("an empty vector loop reads nothing, not even what its lanes share") {
         std::string::npos);
 }
 
-TEST_CASE("what has no vector form becomes serial and is told") {
+TEST_CASE("what has no vector form becomes serial and is reported") {
   const auto note_of = [](const std::string& body) {
     std::vector<std::string> notes;
     const std::string text = vectorized(body, notes);

@@ -194,7 +194,7 @@ TEST_CASE("staged and packed") {
     check_dense(kTiles + lines);
 }
 
-// Prefetches stand at the head of their loop's body, one a cache line; stores past the caches are marked.
+// Prefetches stand at the head of their loop's body, one per cache line; stores past the caches are marked.
 TEST_CASE("hints") {
   for (const char* lines : {
            "prefetch w at k.i distance 2\nprefetch x at m.o level 2",

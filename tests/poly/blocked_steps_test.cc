@@ -90,7 +90,7 @@ TEST_CASE("few steps, and sums without lanes, stay as they are") {
   CHECK(!has(planned(kCholesky, {{"N", 1200}}, {{"N", 60}}), ".far"));
 }
 
-TEST_CASE("long rows that begin at one place run several vectors a turn") {
+TEST_CASE("long rows that begin at one place run several vectors per turn") {
   const std::string script = planned(kAverages, {{"T", 500}, {"N", 2000}}, {{"T", 5}, {"N", 203}});
   CAPTURE(script);
   for (const char* row : {"split P: i by 4*L from 1", "split Q: i by 4*L from 1"}) CHECK(has(script, row));

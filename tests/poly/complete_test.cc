@@ -1,4 +1,4 @@
-// Scripts with holes: what completes them, what stays, and what is told where nothing does.
+// Scripts with holes: what completes them, what stays, and what is reported where nothing does.
 #include "poly/complete.h"
 
 #include <fstream>

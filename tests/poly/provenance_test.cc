@@ -1,4 +1,4 @@
-// Who is said to have chosen a line has chosen it; and what isl could not do is told apart.
+// Who is said to have chosen a line has chosen it; and what isl could not do is reported apart.
 #include <doctest/doctest.h>
 
 #include <sstream>

@@ -74,7 +74,7 @@ TEST_CASE("the band of a factorisation holds its three statements, the sum over 
   CHECK(has(orders, "P<--- S1:j,i,j S0:k,i,j S2:k,i,j>"));
 }
 
-TEST_CASE("what isl did not find is told, and nothing is found twice") {
+TEST_CASE("what isl did not find is reported, and nothing is found twice") {
   const auto program = schedule::bound_program(kLu, {{"N", 40}});
   const InstanceOrders orders = instance_orders(*program);
   CHECK(has(orders_text(orders), "lost fused: isl finds no row that carries a dependence"));

@@ -98,8 +98,8 @@ TEST_CASE("open tensors that lie are refused") {
   const auto output = [](OpenNumber number, std::int64_t columns = 4) {
     return with([&](auto& m) { m.outputs[0] = {"y", DType::F32, {kOpenExtent, columns}, {number}}; });
   };
-  CHECK(output({0, {1}}) == "the open extent of tensor 'y' has 1 coefficients, expected 2, one a symbol");
-  CHECK(output({0, {1, 0, 0}}) == "the open extent of tensor 'y' has 3 coefficients, expected 2, one a symbol");
+  CHECK(output({0, {1}}) == "the open extent of tensor 'y' has 1 coefficients, expected 2, one per symbol");
+  CHECK(output({0, {1, 0, 0}}) == "the open extent of tensor 'y' has 3 coefficients, expected 2, one per symbol");
   CHECK(output({-2, {1, 0}}) == "the open extent of tensor 'y', batch - 2, may be -1");
   CHECK(output({512, {1, -2}}) == "the open extent of tensor 'y', batch - 2*seq + 512, may be -511");
   CHECK(output({kHuge, {1, 0}}) == "the open extent of tensor 'y', batch + 9223372036854775807, may exceed 63 bits");
@@ -135,7 +135,7 @@ TEST_CASE("buffers of open sizes that lie are refused") {
         "buffer 'u' (offset 128, 16 bytes) does not fit in an arena of 128 bytes");
   CHECK(exact(4, {4, {16, 0}}) ==
         "the exact number of bytes of buffer 't', 16*batch + 4, needs 20 bytes at scale 1, but it has 16");
-  CHECK(exact(4, {0, {16}}) == "the exact number of bytes of buffer 't' has 1 coefficients, expected 2, one a symbol");
+  CHECK(exact(4, {0, {16}}) == "the exact number of bytes of buffer 't' has 1 coefficients, expected 2, one per symbol");
   CHECK(exact(4, {-20, {16, 0}}) == "the exact number of bytes of buffer 't', 16*batch - 20, may be -4");
   CHECK(exact(4, {0, {kHuge, 0}}).ends_with("may exceed 63 bits"));
   CHECK(exact(8, {4, {4, 8}}) ==

@@ -164,7 +164,7 @@ TEST_CASE("names that isl's reader would take for its own words are changed, eac
   CHECK(report.statements.at(0).isl_name != report.statements.at(1).isl_name);
 }
 
-TEST_CASE("subscripts that are read at run time are told as such") {
+TEST_CASE("subscripts that are read at run time are reported as such") {
   const DependenceReport report = report_of(R"(program histogram(N, B)
   in  at: i32[N]
   out h: i32[B]

@@ -332,7 +332,7 @@ TEST_CASE("the children of a set may come in any order, those of a sequence do n
   CHECK(has(words_of(kStencil, tree("set")), "the set node of line 5 lets either come first"));
 }
 
-TEST_CASE("what isl does not read, or the Program does not have, is told with its line") {
+TEST_CASE("what isl does not read, or the Program does not have, is refused with its line") {
   [[maybe_unused]] const LeaksOfIsl expected;
   CHECK(problem_of(kStencil, "{ S0[t, i] -> [t, 0, i];\n  S1[t, i -> [t] }") ==
         "f.isl:2: expected isl's union map, a statement and its time: { S[i, j] -> [i, 0, j]; T[i] -> [i, 1, 0] }");

@@ -70,7 +70,7 @@ program rows(M, N)
   y[i] = t[i] / f32(N)
 )";
 
-// With lanes enough that elements put together one by one are dearer than squares.
+// With lanes enough that elements put together one by one cost more than squares.
 Machine wide_machine() {
   Machine machine = schedule::test_machine();
   machine.vector_bits = 512;
@@ -89,7 +89,7 @@ std::string template_of(const char* text, const ir::Values& sizes) {
 
 }  // namespace
 
-TEST_CASE("lanes: what strides along them is turned by the loop along which it does not") {
+TEST_CASE("lanes: what strides along them is transposed along the loop along which it does not stride") {
   const auto turn = schedule::bound_program(kTurn, {{"M", 20}, {"N", 20}});
   CHECK(schedule::turning_loop(*turn, turn->statements[0], "n") == "m");
   CHECK(schedule::turning_loop(*turn, turn->statements[0], "m") == "n");

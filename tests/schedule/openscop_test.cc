@@ -134,7 +134,7 @@ TEST_CASE("another tool's scatterings are judged") {
   CHECK(judged(parts) == "legal");
 }
 
-TEST_CASE("what is no OpenScop is told, with its line") {
+TEST_CASE("what is no OpenScop is refused, with its line") {
   const std::string good = kSkewed;
   CHECK(problem_with("") == "f.scop:1: expected <OpenScop>, got the end of the file");
   CHECK(problem_with("<OpenScop>\nC\nCONTEXT\n0 5 0 0 0 2\n") ==

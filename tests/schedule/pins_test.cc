@@ -47,7 +47,7 @@ TEST_CASE("patterns of nests") {
   CHECK(!fits("... > a", "i > b"));
 }
 
-TEST_CASE("holes are told, all of them, and what fills them") {
+TEST_CASE("holes are listed, all of them, and what fills them") {
   const Script script = lines("split k by ?\nparam F = ? in {2, 4}\nnest m > ...\n");
   const auto refusal = refuse_holes(script);
   REQUIRE(refusal.has_value());

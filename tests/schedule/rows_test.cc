@@ -73,7 +73,7 @@ program sums(M, N)
   CHECK_FALSE(has(sums({{"M", 64}, {"N", 96}}), "] > <j.i> > y_v.update"));
 }
 
-TEST_CASE("rows: what is left over of rows and of their elements, and a single row") {
+TEST_CASE("rows: remainders of rows and of their elements, and a single row") {
   for (const ir::Values& sizes : {ir::Values{{"M", 1}, {"N", 200}}, ir::Values{{"M", 3}, {"N", 33}},
                                   ir::Values{{"M", 17}, {"N", 104}}, ir::Values{{"M", 5}, {"N", 64}}})
     CHECK(has(checked(kChain, sizes), "total_v"));

@@ -211,7 +211,7 @@ TEST_CASE(
   CHECK(!has(written(schedule::kDenseRelu, kSmall, &set).text, "Mr"));
 }
 
-TEST_CASE("templates: every problem of a folder is told, with its file and line") {
+TEST_CASE("templates: every problem of a folder is reported, with its file and line") {
   Folder folder;
   folder.file("mine.sched",
               "template yours for contraction\nloop lane = 3\nloop lame = ?\nparam Qr = ?\ninclude \"absent.part\"\n");

@@ -34,20 +34,20 @@ struct Attribute {
   int number, emulated, h100;
 };
 constexpr Attribute kAttributes[] = {
-    {1, 1024, 1024},         // threads a block
-    {8, 49152, 49152},       // shared bytes a block
-    {12, 65536, 65536},      // registers a block
+    {1, 1024, 1024},         // threads per block
+    {8, 49152, 49152},       // shared bytes per block
+    {12, 65536, 65536},      // registers per block
     {13, 1000000, 1980000},  // kHz
     {16, 2, 132},            // multiprocessors
     {36, 1000000, 2619000},  // memory, kHz
     {37, 64, 5120},          // its bus, bits
     {38, 1 << 20, 52428800},
-    {39, 2048, 2048},  // threads a multiprocessor
+    {39, 2048, 2048},  // threads per multiprocessor
     {75, 0, 9},        // compute capability
     {76, 0, 0},
-    {81, 233472, 233472},  // shared bytes a multiprocessor
-    {82, 65536, 65536},    // registers a multiprocessor
-    {97, 232448, 232448},  // shared bytes a block that asks for them
+    {81, 233472, 233472},  // shared bytes per multiprocessor
+    {82, 65536, 65536},    // registers per multiprocessor
+    {97, 232448, 232448},  // shared bytes per block that asks for them
 };
 
 struct Result {

@@ -9,7 +9,7 @@ using namespace polyte::testing;
 
 namespace {
 
-constexpr int kLost = -1;  // what the call does is lost, and nobody is told
+constexpr int kLost = -1;  // what the call does is lost, and nobody is notified
 
 Session session_of(ArtifactParts parts, const CudaOptions& options = stand_in_device()) {
   return Session(Artifact::from_parts(std::move(parts)), {.cuda = options});

@@ -1,4 +1,4 @@
-// Softmax of rows of 300 as a warp a row, four rows a block: maxima and sums from register to register, exponentials by
+// Softmax of rows of 300 as a warp per row, four rows per block: maxima and sums from register to register, exponentials by
 // expf (the one that is not approximate).
 extern "C" __global__ void __launch_bounds__(128) softmax(const float* __restrict__ x, float* __restrict__ y) {
   constexpr int kColumns = 300, kEach = (kColumns + 31) / 32;

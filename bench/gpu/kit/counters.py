@@ -26,7 +26,7 @@ def predicted(launch):
 
 
 def counted(text):
-    """[(kernel, {metric: value})] of ncu --csv --page raw: a line of names, one of units, then a line a launch."""
+    """[(kernel, {metric: value})] of ncu --csv --page raw: a line of names, one of units, then a line per launch."""
     lines = [line for line in text.splitlines() if line.startswith('"')]
     rows = list(csv.reader(io.StringIO("\n".join(lines))))
     if len(rows) < 3 or "Kernel Name" not in rows[0]:

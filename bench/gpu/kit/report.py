@@ -15,7 +15,7 @@ def ceiling_of(item, ceilings):
 
 
 def rows(lines, items, ceilings):
-    """Of one Program or network: a row a contender."""
+    """Of one Program or network: a row per contender."""
     arms, made = {f"polyte {item['arm']}": item for item in items}, []
     for name, line in lines.items():
         first, item = items[0], arms.get(name)

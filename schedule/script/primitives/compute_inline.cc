@@ -11,7 +11,7 @@ namespace polyte::schedule {
 namespace {
 
 struct Definition {
-  std::vector<std::string> iterators;  // one a dimension of T
+  std::vector<std::string> iterators;  // one per dimension of T
   std::vector<std::int64_t> offsets;   // T[i + offset]
   ir::Expr value;
 };

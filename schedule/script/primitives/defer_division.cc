@@ -5,7 +5,7 @@
 // Where the quotient has a definition of its own that this sum alone reads, it is that which loses the division:
 //   p: p[i, j] = f16(e[i, j] / t[i])   ->   p: p[i, j] = f16(e[i, j])
 //
-// One division an element of the sum in place of one a term. What is left of the terms may be a sum that `rewrite
+// One division per element of the sum in place of one per term. What is left of the terms may be a sum that `rewrite
 // online` knows. The sum keeps its loops; the quotient has its own, behind the nest of the sum. A rewrite of the
 // Program: terms are rounded otherwise, so the contract has to let them change places.
 #include <algorithm>

@@ -19,7 +19,7 @@ Affine atom_value(const ir::Atom& atom) {
 // loop values - known parts = unknown part, row by row; rows are combined with integer factors.
 struct Equation {
   Affine known;                       // over loops
-  std::vector<std::int64_t> factors;  // one an atom of the unknowns
+  std::vector<std::int64_t> factors;  // one per atom of the unknowns
 };
 
 // e == 0, as inequalities where it only says which multiple a value lies between.

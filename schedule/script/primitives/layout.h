@@ -14,7 +14,7 @@ struct Digit {
   std::int64_t div = 1;
   std::int64_t mod = 0;  // 0: none
 };
-using Layout = std::vector<Digit>;  // one a local dimension
+using Layout = std::vector<Digit>;  // one per local dimension
 
 Layout plain_layout(std::size_t rank);
 // Malformed: unknown names, not one-to-one. Conservative: not made of digits. With `folds` the most significant digit

@@ -4,7 +4,7 @@
 //                                           P.update: P[L(k), m] += v     the instances and loops of T.update
 //                                           T.update: T[m] += P[l, m]     its loop over the parts is called L again
 // P.init and T.update inherit the splits of T's free loops and stand before and after P.update, below the loops that
-// T.update has outside its reduction. A cell known at run time only (h[bin[n]] += 1) has a part a cell of T.
+// T.update has outside its reduction. A cell known at run time only (h[bin[n]] += 1) has a part per cell of T.
 // In an ordered region the three stand in the place of T.update: each iteration of the region has parts of its own.
 // A rewrite of the Program: the contract has to name the loop, unless no order can change a bit.
 #include <algorithm>
@@ -56,7 +56,7 @@ class Factoring {
   Names reduced_;       // those that are no subscripts of the write
   Affine row_;          // L over them
   Affine first_, count_;
-  bool by_iterators_ = true;  // the merge has T.update's free iterators; else one a dimension of T
+  bool by_iterators_ = true;  // the merge has T.update's free iterators; else one per dimension of T
   Names free_;                // those iterators
   ir::Statement part_init_, part_update_, merge_;
 

@@ -123,7 +123,7 @@ class Signatures {
 
  private:
   const State& state_;
-  std::map<std::string, ir::Ranges> ranges_;  // of loops, by statement: the dearest of all this
+  std::map<std::string, ir::Ranges> ranges_;  // of loops, by statement: the most expensive of all this
 
   const ir::Ranges& ranges_of(const ScheduledStatement& s) {
     const auto [slot, is_new] = ranges_.try_emplace(s.body.name);

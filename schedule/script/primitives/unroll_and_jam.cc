@@ -1,5 +1,5 @@
 // unroll_and_jam i by 4:   i > { A; j > B }   ->   i.o > { [i.i] > A; j > [i.i] > B }
-// A split whose inner loop goes inside all loops below, once a statement, and is unrolled there: what the iterations
+// A split whose inner loop goes inside all loops below, once per statement, and is unrolled there: what the iterations
 // of i share in a iteration of j is loaded once. The order changes, and is proved.
 #include <algorithm>
 
