@@ -104,8 +104,8 @@ struct Broadcast {  // a scalar to all lanes of the node
   Expr a;
 };
 // The register that `load` names, of another lane of the warp: of lane number `lane` modulo 32. All lanes of the warp
-// execute it together, each with its own register of that name, whose subscripts no lane differs in. The whole value of a
-// store; what was never written moves as such.
+// execute it together, each with its own register of that name, whose subscripts no lane differs in. The whole value of
+// a store; what was never written moves as such.
 struct LaneRead {
   Expr load;
   Affine lane;

@@ -47,6 +47,9 @@ bool hides(const Affine& e, const std::string& variable) {
 }
 
 // floor(n / d) lies in [(n - d + 1) / d, n / d]: what the inequality implies once such divisions are widened.
+// With q = floor(n / d):  n - d + 1 <= d * q <= n.  So c * q + rest >= 0 implies, times d,
+//
+//   c > 0:  c * n + d * rest >= 0            c < 0:  c * (n - d + 1) + d * rest >= 0
 Affine without_hidden(Affine e, const std::string& variable) {
   while (hides(e, variable)) {
     for (const Term& term : e.terms()) {
@@ -63,6 +66,9 @@ Affine without_hidden(Affine e, const std::string& variable) {
 
 }  // namespace
 
+// Two steps until nothing changes. Cancel: 4i + 6 >= 0 is 2i + 3 >= 0 is i >= -3/2, over integers i
+// + 1 >= 0 (floor of the constant). Open a division that stands alone: floor(n / d) >= k is n >= d
+// * k, and floor(n / d) <= k is n <= d * k + d - 1.
 Affine normalised(const Affine& inequality) {
   Affine e = inequality;
   while (true) {
@@ -162,6 +168,13 @@ System pruned(System system) {
 
 }  // namespace
 
+// Fourier and Motzkin: a lower bound a * v + l >= 0 and an upper bound -b * v + h >= 0 (a, b > 0)
+// together say
+//
+//   b * l + a * h >= 0        (times 1 / gcd(a, b))
+//
+// and each pair is needed, so m inequalities may become m^2 / 4: hence `tightened` and `pruned`.
+// What is dropped only makes loops run over too much, which guards then leave out.
 System eliminate(const System& system, const std::string& variable) {
   System kept, above, below;  // above: the coefficient is positive, a lower bound
   for (const Affine& inequality : system) {
@@ -178,6 +191,8 @@ System eliminate(const System& system, const std::string& variable) {
   return pruned(tightened(kept));
 }
 
+// c * v + rest >= 0 is v >= ceil(-rest / c) = -floor(rest / c), or, for c < 0, v < floor(rest / -c)
+// + 1.
 Bounds bounds_of(const System& system, const std::string& variable) {
   Bounds bounds;
   const Affine v = Affine::symbol(variable);

@@ -84,6 +84,13 @@ void Facts::assume(const Constraint& c) {
   if (c.equality) assume_nonnegative(-c.expr);
 }
 
+// e >= 0 from intervals; else look for a known fact f >= 0 that cancels a term of e with the same
+// sign:
+//
+//   scale * e = rest + times * f,   so  rest >= 0  implies  e >= 0
+//
+// and over integers rest > -scale is enough, as e is a whole number. Two facts deep: `j <= i` and
+// `i < N` give `j < N`.
 bool Facts::nonnegative(const Affine& e, int depth) const {
   const Interval r = range(e);
   if (r.min && *r.min >= 0) return true;
@@ -134,6 +141,8 @@ Affine drop_small_part(const Affine& numerator, std::int64_t denominator, const 
 
 }  // namespace
 
+// By the interval of the numerator if it lies within one multiple of the denominator; if it crosses
+// one border, by which side of it the facts prove.
 std::optional<std::int64_t> Facts::quotient(const Affine& numerator, std::int64_t denominator) const {
   const Interval r = range(numerator);
   if (!r.min || !r.max) return std::nullopt;

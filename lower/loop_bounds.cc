@@ -35,6 +35,8 @@ Bounds own_bounds(const State& state, const Facts& facts, const Loop& loop, std:
   return {facts.prune_lower(found.lower), facts.prune_upper(found.upper)};
 }
 
+// The last resort of a shared loop: the least lower (greatest upper) number over all leaves. Leaves
+// that the loop then runs too far for get guards (leaf_instances.h).
 Affine widest(const Facts& facts, const Loop& loop, const std::vector<std::vector<Affine>>& each, bool lower) {
   std::optional<std::int64_t> all;
   for (const std::vector<Affine>& own : each) {

@@ -1,6 +1,6 @@
 // vectorize_threads: vectorize_loops for a GPU, where a vector is one access of a thread, of 16 bytes at most. Nothing
-// is masked, that would be a branch per lane: where a vector might be cut short the loop has two forms, whole vectors and
-// elements one by one.
+// is masked, that would be a branch per lane: where a vector might be cut short the loop has two forms, whole vectors
+// and elements one by one.
 //
 //   vector n.i in 0..min(4, N - 4*t)              if 4 <= N - 4*t
 //     y[4*t + n.i] = x[4*t + n.i]           ->      y[4*t; 4 by 1] = x[4*t; 4 by 1]

@@ -35,8 +35,8 @@ class AttentionBase {
   const std::string& total() const { return written(*form_.total); }
   std::string old() const { return maximum() + ".old"; }
 
-  // What the same takes in other nests, whose products run at so many multiply-adds per cycle and keep scores of so many
-  // bytes.
+  // What the same takes in other nests, whose products run at so many multiply-adds per cycle and keep scores of so
+  // many bytes.
   double cycles_apart(double fma_a_cycle, double bytes) const;
   // Of the loops that one tile has: all steps and columns.
   std::int64_t box(const std::string& loop, std::int64_t rows, std::int64_t keys) const;

@@ -322,7 +322,8 @@ class Attempts {
                                [](const ir::Item& item) { return std::holds_alternative<ir::Region>(item); });
   }
 
-  // Of all dependences as they are an operation is expensive, where there are many loops or large numbers: few are left.
+  // Of all dependences as they are an operation is expensive, where there are many loops or large numbers: few are
+  // left.
   static std::uint64_t quota_of(const Attempt& attempt, const IslModel& model) {
     if (attempt.gist != Gist::None) return attempt.quota;
     if (model.params.empty()) return kQuotaOfNumbers;

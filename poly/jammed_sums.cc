@@ -66,6 +66,9 @@ class Jammer {
   }
 
   // A sum in vectors, of which the loop moves no cell.
+  // The condition of unroll-and-jam's gain: the loop is in no subscript of the write, so its
+  // iterations all update the same cells; and the lanes are a row of the same statement, so that the
+  // cells are vectors.
   bool is_jammed(const NestLoop& loop, const NestTree& child) const {
     const auto* vector = std::get_if<NestLoop>(&child->op);
     const auto* leaf = vector ? std::get_if<NestLeaf>(&vector->body->op) : nullptr;
@@ -85,6 +88,10 @@ class Jammer {
     return *range->second.max - *range->second.min + 1 >= kWorthWhile;
   }
 
+  // Children keep their order. Those that are jammed become nests of their own below the tile, runs
+  // of the others share one loop over its iterations:
+  //
+  //   i > { A; <j> > s; B }   ->   i.o > { i.i > A; j.o > [i.i] > <j.i> > s; i.i > B }
   NestTree jammed(const NestLoop& loop, const std::vector<NestTree>& children) {
     const std::string one = schedule::within_tile(loop.name);
     std::vector<NestTree> parts, one_by_one;

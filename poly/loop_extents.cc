@@ -27,6 +27,13 @@ double steps_of(const std::vector<double>& coefficients, const std::vector<doubl
 
 }  // namespace
 
+// Iterators outermost first, each at the middle of its range once it is done:
+//
+//   i in 0..N          middle (N - 1) / 2, width N
+//   j in 0..i+1        bounds taken at i's middle: width (N + 1) / 2, the mean of the triangle's rows
+//
+// Not exact, and not meant to be: prices multiply these, and a mean is what a sum over iterations
+// needs.
 LoopExtents::LoopExtents(const ir::Program& program, const ir::Statement& statement,
                          const std::vector<ir::Affine>& rows) {
   const std::vector<std::string>& iterators = statement.iterators;
@@ -95,6 +102,8 @@ double LoopExtents::widest(std::size_t row, const std::vector<KnownRow>& known) 
 }
 
 // Of each iterator: from its middle, the range of those that it depends on added.
+// How far an iterator moves while those outside move freely (`known` empty), or only within what
+// `known` leaves.
 std::vector<double> LoopExtents::widths(const std::vector<KnownRow>& known, bool are_widest) const {
   std::vector<double> widths;
   const auto box = [&](std::size_t i, const std::vector<double>& outside) {
@@ -116,6 +125,14 @@ std::vector<double> LoopExtents::widths(const std::vector<KnownRow>& known, bool
 }
 
 // Multiples of what is known are taken away, the best first, as long as that leaves less.
+// The row's range given the known rows: of = sum of c_i * i moves by sum |c_i| (w_i - 1).
+// Subtracting f times a known row leaves the same range, for that row stands still (but for its
+// slack, which counts |f| times):
+//
+//   row t + i, known t     ->  i:      N values in place of T + N - 1
+//
+// Greedy: the multiple that leaves least, then again, as Gauss would take pivots but never
+// accepting a wider row.
 double LoopExtents::width(Coefficients of, const std::vector<double>& widths,
                           const std::vector<KnownRow>& known) const {
   double least = steps_of(of, widths), slack = 0;

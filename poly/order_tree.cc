@@ -32,6 +32,9 @@ OrderTree with_own_loops(const ir::Statement& statement, RowSpan around) {
   return own.loops.empty() ? own.child : order_band(std::move(own));
 }
 
+// isl leaves out loops of one iteration and rows that others imply. A nest needs as many
+// independent rows for a statement as it has iterators (their span is all of them, row_span.h): the
+// missing ones become loops of its own at its leaf.
 OrderTree with_all_loops(const OrderTree& tree, const ir::Program& program, std::map<std::string, RowSpan> around) {
   if (const auto* leaf = std::get_if<OrderLeaf>(&tree->op))
     return with_own_loops(program.statement(leaf->statement), around.at(leaf->statement));
@@ -104,6 +107,9 @@ bool is_innermost(const OrderBand& band) {
   return is_leaf(band.child);
 }
 
+// Lamport's hyperplane: in a permutable band all dependence distances are non-negative in each row,
+// so row f + row o is positive wherever one of them is; below it the others may be coincident. One
+// tree for each pair.
 std::vector<OrderTree> wavefronts_of(const OrderTree& tree) {
   const auto* band = std::get_if<OrderBand>(&tree->op);
   if (!band || !band->permutable || !is_innermost(*band)) return {};

@@ -18,6 +18,13 @@ bool is_told_by_element(const ir::Statement& sum, const std::string& it) {
                              [&](const ir::Index& index) { return index.affine.uses(it) || index.indirect; });
 }
 
+// Finds the form and rewrites it. The two loops exchange their rows for the sum's statement:
+//
+//   before   band j: S at row i (its element)    own loop: row k (the step)
+//   after    band c: S at row k                  own loop: row i, last in the body
+//
+// What the change of order breaks is for the dependences to say, so the bands lose `permutable` and
+// `coincident` here.
 class Turner {
  public:
   explicit Turner(const ir::Program& program) : program_(program) {}

@@ -13,8 +13,8 @@
 
 namespace polyte::poly {
 
-// The tree with one sum in that form, for each that can be, and with all of them. Whether dependences run forwards then is
-// for the caller to see.
+// The tree with one sum in that form, for each that can be, and with all of them. Whether dependences run forwards then
+// is for the caller to see.
 std::vector<OrderTree> pushed_sums_of(const OrderTree& tree, const ir::Program& program);
 
 }  // namespace polyte::poly

@@ -21,8 +21,8 @@ using schedule::tiles_of;
 using schedule::within_tile;
 
 constexpr std::int64_t kShortestRow = 16, kTermsAThread = 4;
-// One warp adds up a row that is no longer, where there are rows enough for so many warps per multiprocessor: it needs no
-// barrier and no shared memory.
+// One warp adds up a row that is no longer, where there are rows enough for so many warps per multiprocessor: it needs
+// no barrier and no shared memory.
 constexpr std::int64_t kRowOfAWarp = 1024, kWarpsAMultiprocessor = 4;
 constexpr std::int64_t kFewestRowThreads = 32, kMostRowThreads = 256, kThreadsABlock = 128;
 constexpr std::int64_t kFewestTerms = 8;     // that are worth several threads

@@ -32,7 +32,8 @@ struct SharedNest {
 };
 
 // The innermost shared loop, if its iterations can be the lanes of sums that each read a row: squares of these are
-// transposed in registers, and each sum keeps its order. Independent iterations may leave each other's way. Empty: none.
+// transposed in registers, and each sum keeps its order. Independent iterations may leave each other's way. Empty:
+// none.
 std::string turned_lane(const SharedNest& nest);
 // Without parameters, so that it is the same whichever nest of the kernel it is.
 schedule::NestPlan plan_shared_nest(const SharedNest& nest);

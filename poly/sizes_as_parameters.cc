@@ -33,6 +33,9 @@ class Rewriter {
   ir::Program program_;
   std::vector<std::pair<std::string, std::int64_t>> sizes_;
 
+  // A constant near a size is taken to come from it: 999 of N = 1000 is N - 1. Two sizes that are
+  // nearly equal may be confused; that costs a worse schedule and no wrong one, for the Script is
+  // proved on the Program as it is.
   ir::Affine rewritten(const ir::Affine& e) const {
     for (const auto& [name, value] : sizes_)
       for (const std::int64_t sign : {1, -1})

@@ -18,8 +18,8 @@ class ArgumentChecker {
  public:
   explicit ArgumentChecker(const ArtifactManifest& manifest);  // checked, and longer there than this
 
-  // Fills `sizes`, one per symbol. Refuses wrong tensors and outputs that overlap inputs or each other, with all problems
-  // (UserError(InvalidInput)); `sizes` are any then.
+  // Fills `sizes`, one per symbol. Refuses wrong tensors and outputs that overlap inputs or each other, with all
+  // problems (UserError(InvalidInput)); `sizes` are any then.
   void check(std::span<const TensorView> inputs, std::span<const TensorView> outputs,
              std::span<std::int64_t> sizes) const;
   // The same by the inputs alone; only their types and shapes matter, their data may be null.

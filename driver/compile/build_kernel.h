@@ -88,9 +88,9 @@ Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const
 
 // Every accepted script goes before the second judge (driver/compile/second_judge.h): InternalError where it disagrees.
 // Parameters stay open: the script is proved for all their values, and the kernel is given them. UserError(Refused or
-// Unknown) with the refusal's text where a script is refused. A scheduler that declines, or whose own script is refused,
-// falls back to the reference order; `declined` and the notes say so. Under `strict` that is UserError(Refused), and so
-// is a refusal of what a person's templates say.
+// Unknown) with the refusal's text where a script is refused. A scheduler that declines, or whose own script is
+// refused, falls back to the reference order; `declined` and the notes say so. Under `strict` that is
+// UserError(Refused), and so is a refusal of what a person's templates say.
 BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,
                          const KernelOptions& options);
 

@@ -38,8 +38,8 @@ struct GpuTile {
   std::int64_t threads() const;  // of a block
   // Elements along the side that a thread reads from shared memory at once.
   std::int64_t read_at_once(const GpuTileSide& side) const;
-  // Of a row in memory so long, elements that threads transpose at a time where they become a column: a sector, where rows
-  // of shared memory are padded by whole vectors; else all, as an odd padding parts any number of banks.
+  // Of a row in memory so long, elements that threads transpose at a time where they become a column: a sector, where
+  // rows of shared memory are padded by whole vectors; else all, as an odd padding parts any number of banks.
   std::int64_t turned_at_once(std::int64_t row, const GpuTileSide& side) const;
 };
 

@@ -8,9 +8,9 @@
 //   y[i, j] = e[i, j] / total[i]
 //
 // Where a pass only sums up, some of its R rows run together, if they share what they read or come from memory, which
-// hands over more at a time of several streams than of one. The lanes of R rows are combined last, transposed, for all R at
-// once. A sum of floating-point numbers is taken in another order so: its loops are returned, the script's contract has
-// to name them. poly makes a nest of it here, the templates by schedule/templates/rows.sched.
+// hands over more at a time of several streams than of one. The lanes of R rows are combined last, transposed, for all
+// R at once. A sum of floating-point numbers is taken in another order so: its loops are returned, the script's
+// contract has to name them. poly makes a nest of it here, the templates by schedule/templates/rows.sched.
 #pragma once
 
 #include <optional>

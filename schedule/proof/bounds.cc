@@ -4,6 +4,13 @@
 
 namespace polyte::schedule {
 
+// For each subscript the instances that are active (in the domain, and where the read's own guard
+// holds) and for which
+//
+//   index < 0  or  index >= extent
+//
+// None may be left. A subscript read at run time is checked when it runs
+// (lower/check_subscripts.h).
 std::optional<Refusal> check_bounds(const IslModel& model, const std::vector<std::string>& names) {
   for (const IslStatement& s : model.statements) {
     const ir::Statement& body = s.statement->body;

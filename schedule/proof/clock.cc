@@ -31,6 +31,13 @@ std::optional<std::int64_t> constant_of(const isl::aff& value) {
 
 }  // namespace
 
+// A time vector less what the cell decides. Of two accesses of one cell
+//
+//   dimensions down to the scope   are equal, as they are coordinates of the cell
+//   a loop that the cell fixes     is equal too: its value is replaced by 0
+//
+// isl's dataflow doubles its cases with each dimension in which the order is open, so each one less
+// counts.
 std::vector<isl::aff> Clock::full_time(int statement, int buffer, std::map<LoopId, bool>& fixed) const {
   const IslStatement& s = model_.statements[static_cast<std::size_t>(statement)];
   std::vector<isl::aff> values = s.time;
@@ -75,6 +82,7 @@ isl::map Clock::of_statement(int statement, int buffer) {
   return in_phase(isl_map_intersect_domain(isl_map_from_multi_aff(time.release()), domain.copy()), 0);
 }
 
+// One leading dimension, the phase: IN -1, statements 0, OUT 1.
 isl::map Clock::of_virtual(const isl::set& cells, int buffer, int position) {
   const Times& times = times_of(buffer);
   const auto dimensions = static_cast<unsigned>(times.empty() ? 0 : times.begin()->second.size());

@@ -25,6 +25,8 @@ Correspondence::Correspondence(const IslModel& model, const IslModel& basis)
     if (const auto phi = phi_of(model, static_cast<int>(i), basis)) phi_ = phi_.unite(to_union(*phi));
 }
 
+// F_T composed with phi: sources of the schedule, said as instances of the reference, so that they
+// can be compared with F_R (docs/proof.md, 2).
 isl::union_map Correspondence::of_range(const isl::union_map& sources) const {
   // One space at a time: the virtual ones take nothing away from the others, which a difference would work out.
   isl::union_map of_statements = no_pairs(model_), of_virtual = no_pairs(model_);

@@ -16,7 +16,7 @@
 namespace polyte::schedule {
 namespace {
 
-constexpr std::uint64_t kDirectQuota = 50'000'000;  // isl operations of the direct pairs; beyond it all pairs are listed
+constexpr std::uint64_t kDirectQuota = 50'000'000;  // isl operations of the direct pairs; beyond it all are listed
 constexpr std::size_t kMostDistances = 9;           // beyond it the box around them
 
 using Distance = std::vector<DistanceRange>;

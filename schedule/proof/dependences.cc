@@ -30,6 +30,13 @@ DependenceKind kind_of(bool source_writes, bool sink_writes) {
   return DependenceKind::Anti;
 }
 
+// Memory-based and exact: for each pair of accesses to one buffer, of which one writes, the
+// instances that touch one cell
+//
+//   { source -> sink : cells_a(source) = cells_b(sink), source before sink in R }
+//
+// Transitively implied ones are kept: they cost time in the order walk and never change its answer.
+// Which are direct, for people to look at, is direct_pairs.cc.
 class DependenceBuilder {
  public:
   explicit DependenceBuilder(const IslModel& basis) : basis_(basis) {}
@@ -89,6 +96,9 @@ std::string to_string(DependenceKind kind) {
 
 std::vector<Dependence> compute_dependences(const IslModel& basis) { return DependenceBuilder(basis).build(); }
 
+// What of a dependence a State has to keep. Between the steps of two updates of one class nothing,
+// if any order has the same bits (the empty map); where the contract names loops, the pairs that
+// are equal in all of them: their order in the others stays. Everything else stays as it is.
 isl::map ordered_pairs(const Dependence& d, const IslModel& basis, const State& state) {
   if (!d.updates) return d.pairs;
   const ir::Statement& first = basis.statements[static_cast<std::size_t>(d.source)].statement->body;

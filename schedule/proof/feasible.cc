@@ -10,6 +10,8 @@ namespace polyte::schedule {
 Feasibility::Feasibility() : context_(std::make_unique<IslContext>()) {}
 Feasibility::~Feasibility() = default;
 
+// One isl set over the symbols as dimensions, and whether it is empty: integer programming, exact.
+// Whoever asks wants to leave a barrier out, so "do not know" has to count as feasible.
 bool Feasibility::holds(const std::vector<ir::Constraint>& all) {
   constexpr std::uint64_t kSteps = 1'000'000;
   std::set<std::string> symbols;

@@ -46,6 +46,13 @@ std::vector<Sink> Generations::own_reads(int statement) const {
   return sinks;
 }
 
+// First step: which updates begin a generation although they accumulate. u does where its own read
+// has, in R, an update of another class as its source:
+//
+//   P: m[i] max= a[i, k]      class max
+//   S: m[i] += b[t, i]        class sum; S(t = 0) reads what P has made: it begins the next generation
+//
+// `then` asks for the last writer among all writers, so one question per own read suffices.
 void Generations::find_later_beginnings(SourceFinder& then) {
   for (const auto& [statement, own_class] : classes_) {
     const isl::set& domain = basis_.model.statements[static_cast<std::size_t>(statement)].domain;
@@ -61,11 +68,18 @@ void Generations::find_later_beginnings(SourceFinder& then) {
   }
 }
 
+// The instances of a statement that count as writers when the question is "who began it": of a
+// relaxed update the later beginnings only, of every other statement all.
 isl::set Generations::beginnings_of(int statement) const {
   const auto later = later_.find(statement);
   return later == later_.end() ? basis_.model.statements[static_cast<std::size_t>(statement)].domain : later->second;
 }
 
+// Second step: G(u), by dataflow in which the beginnings are the only writers (docs/proof.md, 3).
+// The source of u's own read is then the beginning that runs when u comes:
+//
+//   u joins            G(u) = that beginning
+//   u is a beginning   G(u) = u, and that beginning is before(G(u)), the generation which it reads
 void Generations::find_beginnings() {
   SourceFinder beginnings(basis_.model, [this](int statement) { return beginnings_of(statement); });
   for (const auto& [statement, own_class] : classes_) {
@@ -78,6 +92,7 @@ void Generations::find_beginnings() {
   }
 }
 
+// G extended to all writers: what is no relaxed update is its own beginning.
 isl::union_map Generations::begun_by(const isl::union_map& sources) const {
   const isl::union_map updates = sources.intersect_range(begin_.domain());
   return sources.subtract(updates).unite(updates.apply_range(begin_));

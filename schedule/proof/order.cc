@@ -11,6 +11,8 @@
 
 namespace polyte::schedule {
 
+// phi is the identity: each instance of the reference runs once, and not as a copy or in padding.
+// Only of such statements does the order of dependences decide; all others are asked for sources.
 bool keeps_instances(const ScheduledStatement& s) {
   if (s.kind == StatementKind::Copy || s.lifted > 0 || s.padded || s.phi.size() != s.body.iterators.size())
     return false;
@@ -149,6 +151,9 @@ bool runs_forwards(const Basis& basis, const IslModel& model, const std::string&
   });
 }
 
+// The order walk: each dependence of the basis, carried over to the statements that run its ends,
+// must run forwards. Of all that fail the outermost is reported, with the smallest sizes: it is the
+// one that a person can see in the nest.
 std::optional<OrderViolation> find_order_violation(const Basis& basis, const IslModel& model,
                                                    const std::vector<std::string>& moved) {
   const std::vector<std::vector<int>> parts = parts_in(basis, model);

@@ -21,6 +21,9 @@ const IslBuffer& buffer_of(const IslModel& model, const IslAccess& access) {
 }
 
 // Pairs of instances of a and b in different iterations of the loop (same outer iterations), touching one cell.
+//   { (p, q) : outer rows of p and q equal, row of the loop different, places(p) = places(q) }
+//
+// The rows inside the loop do not count: at one time, any instances of two iterations may meet.
 isl::map conflict(const IslModel& model, int a, const IslAccess& x, int b, const IslAccess& y, LoopId loop_id) {
   isl::multi_aff outer_a = rows_down_to(model, a, loop_id, false), outer_b = rows_down_to(model, b, loop_id, false);
   isl::multi_aff all_a = rows_down_to(model, a, loop_id, true), all_b = rows_down_to(model, b, loop_id, true);
@@ -52,6 +55,10 @@ bool is_atomic(const IslModel& model, int a, int b, const IslAccess& x, const Is
   return is_own(x) && is_own(y) && state_permits(model, s);
 }
 
+// Asked of each write below the loop against each access below it. Most pairs need no set: a buffer
+// that each iteration has for itself, and a buffer whose cell says which iteration touches it
+// (`cell_fixes_iteration`: y[m] under par m). That shortcut is about cells, so it holds only where
+// cells are places: nothing hoisted, nothing reused.
 std::optional<RaceSite> find_race(const IslModel& model, const State& state, LoopId loop_id) {
   std::vector<std::string> below = statements_below(state.tree, loop_id);
   const LoopKind loop_kind = find_loop(state.tree, loop_id)->kind;
@@ -109,6 +116,9 @@ Refusal race_refusal(const IslModel& model, const State& state, LoopId loop_id, 
 
 }  // namespace
 
+// Cells as places in memory. They differ in two cases: `reuse` puts one buffer into another's
+// place, and `hoist_storage` gives the iterations of a scope one memory, so that the leading
+// coordinates of a cell (which iteration it is of) go.
 isl::map places(const IslModel& model, int statement, const IslAccess& access) {
   const IslBuffer& buffer = buffer_of(model, access);
   if (buffer.place != access.buffer) {

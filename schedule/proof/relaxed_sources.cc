@@ -55,6 +55,10 @@ RelaxedSources::RelaxedSources(const Basis& basis, const IslModel& model, const 
     }
 }
 
+// In the letters of docs/proof.md, 3: links are (a) and the first half of (b), once and twins the
+// rest of (b), kept order is (f), and each ordinary read is (c), (d) and (e). The order matters:
+// (d) speaks of the end of a path, and that there is one path per generation and location is what
+// (a) and (b) have shown before.
 std::optional<Refusal> RelaxedSources::check(const std::vector<ReadSources>& reads) {
   if (auto refusal = check_links(reads)) return refusal;
   if (auto refusal = check_once()) return refusal;
@@ -79,6 +83,12 @@ bool RelaxedSources::is_relaxed(int statement) const {
 
 bool RelaxedSources::is_link(const Sink& sink) const { return sink.own && is_relaxed(sink.statement); }
 
+// The updates as a graph: an edge from each to the value that it continues. In-degree and out-
+// degree of at most one make it a set of paths.
+//
+//   init <- u3 <- u1 <- u2        in the schedule's order; the read at the end takes u2
+//            ^
+//            u4                   two updates continue u3: its value would count twice
 std::optional<Refusal> RelaxedSources::check_links(const std::vector<ReadSources>& reads) {
   for (const ReadSources& read : reads) {
     if (!is_link(read.sink)) continue;
@@ -118,6 +128,7 @@ std::optional<Refusal> RelaxedSources::check_link(const ReadSources& link) const
                               " goes on from ");
 }
 
+// Of the edges those inside a generation; an edge to the generation before is a beginning's.
 isl::union_map RelaxedSources::of_one_generation(const isl::union_map& links) const {
   if (generations_.before().is_empty()) return links;
   const isl::union_map source = generations_.begun_by(correspondence_.of_range(links));
@@ -179,6 +190,9 @@ std::optional<Refusal> RelaxedSources::check_kept_order() const {
   return std::nullopt;
 }
 
+// For scans: a read in the middle of a sum has, in R, updates of its generation on both sides. Only
+// then the members of the generation are parted by the order of R; for all others both maps stay
+// empty, which is cheap and the usual case.
 std::pair<isl::union_map, isl::union_map> RelaxedSources::updates_around(const ReadSources& read) const {
   isl::union_map before = no_pairs(model_), after = no_pairs(model_);
   if (read.sink.statement < 0) return {before, after};
@@ -198,6 +212,11 @@ std::pair<isl::union_map, isl::union_map> RelaxedSources::updates_around(const R
   return {before, after};
 }
 
+// (c) the generation is right; (d) the value is the end of the path, or the reader is one of those
+// in the middle (`partial`); then (e), or for those in the middle the two sets of updates, one by
+// one.
+//
+//   early = values that some update still continues, and initial values where R reads a sum, but for `partial`
 std::optional<Refusal> RelaxedSources::check_read(const ReadSources& read) const {
   const isl::union_map taken = correspondence_.of_range(read.actual);
   const isl::union_map wrong = generations_.begun_by(taken).subtract(generations_.begun_by(read.expected));

@@ -9,6 +9,10 @@
 
 namespace polyte::schedule {
 
+// Two roads. Where each cell has one writer, reads . writes^-1 names it, and all that is left to
+// ask is whether it has run: no dataflow. That covers temporaries, outputs and copies of most
+// schedules. Elsewhere several writers compete, and isl's dataflow finds the last one (Feautrier
+// 1991; Verdoolaege, isl's manual, "Dependence Analysis").
 isl::union_map SourceFinder::sources(const Sink& sink) {
   const Writers& writers = writers_of(sink.buffer);
   isl::union_map reads = to_union(sink.cells);
@@ -59,6 +63,8 @@ isl::union_map SourceFinder::in_order(const isl::union_map& claimed, const Write
   return claimed.subtract(late);
 }
 
+// By the time vectors of statements, dimension by dimension, which is usually decided by constants;
+// only if one pair might run backwards are the late ones computed as a set.
 bool SourceFinder::all_forwards(const isl::union_map& claimed, const Sink& sink) const {
   if (sink.statement < 0) return true;
   bool forwards = true;

@@ -25,6 +25,8 @@ std::optional<Affine> over_subscripts(const ValueAtAccess& at) {
   return is_plain ? std::optional(ir::substitute(at.value, iterators)) : std::nullopt;
 }
 
+// First form: every iterator in the value is a subscript by itself, so the value is a function of
+// the element.
 bool is_function_of_plain_subscripts(const std::vector<ValueAtAccess>& all) {
   const std::optional<Affine> first = over_subscripts(all.front());
   return first && std::ranges::all_of(all, [&](const ValueAtAccess& at) { return over_subscripts(at) == first; });
@@ -57,6 +59,9 @@ std::vector<Row> equations_of(const ValueAtAccess& at) {
 }
 
 // A guess at factors with value = sum of factor * subscript + constant: who calls makes sure.
+// Second form: value = f_1 * subscript_1 + .. + f_n * subscript_n + constant. Each atom (iterator
+// or division) gives a linear equation in the f; Gauss and Jordan over doubles, rounded. A wrong
+// guess does no harm: `is_sum_of_subscripts` subtracts exactly and looks at what is left.
 std::vector<std::int64_t> guess_factors(const ValueAtAccess& at) {
   std::vector<Row> rows = equations_of(at);
   const std::size_t dimensions = at.access->indices.size();

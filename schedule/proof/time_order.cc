@@ -23,6 +23,13 @@ isl_pw_aff* as_piece(const isl::aff& aff) { return isl_pw_aff_from_aff(aff.copy(
 
 }  // namespace
 
+// source < sink, lexicographically, fails for a pair at the first dimension d in which they differ,
+// if it is later there:
+//
+//   x_0 = y_0, .., x_(d-1) = y_(d-1), x_d > y_d
+//
+// `pairs` shrinks to those that are equal so far. A pair that is equal in all dimensions runs at
+// one time: also backwards.
 std::optional<BackwardPairs> find_backwards(const IslModel& model, int a, int b, isl::map pairs) {
   const IslStatement& source = model.statements[static_cast<std::size_t>(a)];
   const IslStatement& sink = model.statements[static_cast<std::size_t>(b)];
@@ -62,6 +69,8 @@ isl::map forward_pairs(const IslModel& model, int a, int b, isl::map pairs) {
   return forwards;
 }
 
+// Decided from constants alone, without a set: the statements part in a sequence, and the sink's
+// branch comes first.
 bool is_never_before(const IslModel& model, int a, int b) {
   const std::vector<isl::aff>& source = model.statements[static_cast<std::size_t>(a)].time;
   const std::vector<isl::aff>& sink = model.statements[static_cast<std::size_t>(b)].time;

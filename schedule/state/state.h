@@ -58,10 +58,10 @@ struct ScheduledStatement {
   ir::Statement body;  // with rewritten accesses; for lifted and copy statements the first iterators are the
                        // prefix, named as the loops above the site
   StatementKind kind = StatementKind::Plain;
-  std::string reference;                    // statement of the reference Program; empty for copies
-  std::vector<ir::Affine> phi;              // one per reference iterator, over body.iterators; not injective = recompute
-  std::vector<LoopRow> rows;                // one for every loop above the leaf, outermost first
-  ir::Bindings inverse;                     // every iterator, over loop names
+  std::string reference;        // statement of the reference Program; empty for copies
+  std::vector<ir::Affine> phi;  // one per reference iterator, over body.iterators; not injective = recompute
+  std::vector<LoopRow> rows;    // one for every loop above the leaf, outermost first
+  ir::Bindings inverse;         // every iterator, over loop names
   std::vector<ir::Constraint> loop_domain;  // over loop names
   bool atomic = false;                      // its conflicts with itself are atomic
   int lifted = 0;                           // how many leading iterators are the prefix of a lifted or copy statement

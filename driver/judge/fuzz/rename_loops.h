@@ -10,8 +10,8 @@
 
 namespace polyte::fuzz {
 
-// By `rename` directives, one per name, in random order, to names that say nothing of a split. Sorted, the new names are
-// as the old ones were: terms print in the order of their names. nullopt where a loop cannot be renamed.
+// By `rename` directives, one per name, in random order, to names that say nothing of a split. Sorted, the new names
+// are as the old ones were: terms print in the order of their names. nullopt where a loop cannot be renamed.
 std::optional<schedule::State> renamed_loops(const schedule::State& state, const Machine& machine, Random& random);
 
 // Empty where the texts are the same up to a one-to-one change of names; else the first lines that differ.
