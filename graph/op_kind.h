@@ -130,20 +130,28 @@ inline constexpr int kOpKindCount = static_cast<int>(OpKind::Hardmax) + 1;
 
 using Dims = std::vector<std::int64_t>;
 
+// Collects `name=value` of attributes for printing (attribute_text.h). `print` of a type of attributes stands in
+// print.cc, or in the file of its operator.
+class AttributeText;
+
 struct NoAttributes {
   bool operator==(const NoAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct ActivationAttributes {  // LeakyRelu Elu Celu Selu HardSigmoid ThresholdedRelu Shrink
   double alpha = 0, beta = 0;  // Selu: beta is gamma; Shrink: alpha is lambd, beta is bias
   bool operator==(const ActivationAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct InfAttributes {  // IsInf
   bool negative = true, positive = true;
   bool operator==(const InfAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct CastAttributes {
   DType to = DType::F32;
   bool operator==(const CastAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 // A sliding window over the spatial dimensions; every list has one entry a spatial dimension.
 struct Window {
@@ -159,6 +167,7 @@ struct ConvAttributes {  // Conv, ConvTranspose; inputs x, w, bias or kNoValue
   // bias [outputs / block, block]; an input in blocks has the output's (docs/layouts.md).
   std::int64_t input_block = 0, output_block = 0;
   bool operator==(const ConvAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct PoolAttributes {  // MaxPool (a second output holds indices), AveragePool
   Window window;
@@ -166,92 +175,111 @@ struct PoolAttributes {  // MaxPool (a second output holds indices), AveragePool
   bool count_include_pad = false;     // AveragePool: padding counts in the divisor
   bool column_major_indices = false;  // MaxPool: ONNX storage_order 1
   bool operator==(const PoolAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct GemmAttributes {  // alpha * A' B' + beta * C; C broadcasts, may be kNoValue
   double alpha = 1, beta = 1;
   bool trans_a = false, trans_b = false;
   bool operator==(const GemmAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct AxisAttributes {  // Concat, Gather, GatherElements
   std::int64_t axis = 0;
   bool operator==(const AxisAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct SoftmaxAttributes {  // Softmax, LogSoftmax, Hardmax over all of dimensions [axis, end) together
   std::int64_t axis = 0, end = 0;
   bool operator==(const SoftmaxAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct ReduceAttributes {
   Dims axes;  // sorted, distinct
   bool keep_dims = true;
   bool operator==(const ReduceAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct ArgAttributes {
   std::int64_t axis = 0;
   bool keep_dims = true;
   bool select_last = false;  // ties: the last index instead of the first
   bool operator==(const ArgAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct CumSumAttributes {
   std::int64_t axis = 0;
   bool exclusive = false, reverse = false;
   bool operator==(const CumSumAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct TopKAttributes {  // outputs values and indices, sorted; ties keep the lower index, NaN is above all numbers
   std::int64_t axis = 0, k = 1;
   bool largest = true;
   bool operator==(const TopKAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct GatherNDAttributes {
   std::int64_t batch_dims = 0;
   bool operator==(const GatherNDAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 enum class ScatterReduction : std::uint8_t { None, Add, Mul, Max, Min };
 struct ScatterAttributes {  // inputs data, indices, updates; updates in row-major order, the last one stays
   std::int64_t axis = 0;    // ScatterElements only
   ScatterReduction reduction = ScatterReduction::None;
   bool operator==(const ScatterAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct EinsumAttributes {  // a label per dimension; those that the output lacks are summed over
   std::vector<Dims> inputs;
   Dims output;
   bool operator==(const EinsumAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct ShapeAttributes {  // Reshape, Expand: shape of the output
   Dims shape;
   bool operator==(const ShapeAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct TransposeAttributes {
   Dims perm;  // output dimension d is input dimension perm[d]
   bool operator==(const TransposeAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct SliceAttributes {  // one entry a dimension; output d reads starts[d] + i * steps[d], i < sizes[d]
   Dims starts, steps, sizes;
   bool operator==(const SliceAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 enum class PadMode : std::uint8_t { Constant, Reflect, Edge, Wrap };
 struct PadAttributes {  // inputs x and the value (scalar) or kNoValue for 0; negative pads crop
   Dims begin, end;
   PadMode mode = PadMode::Constant;
   bool operator==(const PadAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct TileAttributes {
   Dims repeats;
   bool operator==(const TileAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct TriluAttributes {
   std::int64_t k = 0;
   bool upper = true;
   bool operator==(const TriluAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct NormAttributes {  // BatchNormalization, InstanceNormalization, LayerNormalization (over [axis, rank))
   double epsilon = 1e-5;
   std::int64_t axis = 0;
   bool operator==(const NormAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 struct LrnAttributes {
   double alpha = 1e-4, beta = 0.75, bias = 1;
   std::int64_t size = 1;
   bool operator==(const LrnAttributes&) const = default;
+  void print(AttributeText& text) const;
 };
 
 using Attributes = std::variant<NoAttributes, ActivationAttributes, InfAttributes, CastAttributes, ConvAttributes,

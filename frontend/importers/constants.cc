@@ -98,4 +98,16 @@ void import_eye_like(NodeContext& c) {
   finish_real(c, {*dtype, like.shape}, elements);
 }
 
+Rows constants_rows() {
+  static constexpr Row kRows[] = {
+      {"Constant", 1, import_constant, "no strings, no sparse tensors"},
+      {"ConstantOfShape", 9, import_constant_of_shape, kConstant},
+      {"EyeLike", 9, import_eye_like},
+      {"Range", 11, import_range, kConstant},
+      {"Shape", 1, import_shape},
+      {"Size", 1, import_size},
+  };
+  return kRows;
+}
+
 }  // namespace polyte::frontend

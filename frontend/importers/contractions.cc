@@ -180,4 +180,16 @@ void import_gemm(NodeContext& c) {
   c.finish(OpKind::Gemm, gemm, {c.input(0), c.input(1), c.optional_input(2)});
 }
 
+Rows contractions_rows() {
+  static constexpr Row kRows[] = {
+      {"AveragePool", 1, import_average_pool},
+      {"Conv", 1, import_conv},
+      {"ConvTranspose", 1, import_conv_transpose},
+      {"Gemm", 6, import_gemm},
+      {"MatMul", 1, import_matmul},
+      {"MaxPool", 1, import_max_pool},
+  };
+  return kRows;
+}
+
 }  // namespace polyte::frontend

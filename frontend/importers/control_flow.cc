@@ -82,4 +82,11 @@ void import_if(NodeContext& c) {
   finish_branch(c, results);
 }
 
+Rows control_flow_rows() {
+  static constexpr Row kRows[] = {
+      {"If", 1, import_if, "branches of equal types, or a condition that is a constant or given with --value"},
+  };
+  return kRows;
+}
+
 }  // namespace polyte::frontend

@@ -143,4 +143,11 @@ void import_grid_sample(NodeContext& c) {
   c.finish(OpKind::Transpose, graph::TransposeAttributes{channels_second}, {sum});
 }
 
+Rows grid_sample_rows() {
+  static constexpr Row kRows[] = {
+      {"GridSample", 16, import_grid_sample, "cubic of up to two dimensions"},
+  };
+  return kRows;
+}
+
 }  // namespace polyte::frontend

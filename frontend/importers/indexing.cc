@@ -209,4 +209,20 @@ void import_einsum(NodeContext& c) {
   c.finish(OpKind::Einsum, Equation(c, c.text("equation")).attributes(), operands);
 }
 
+Rows indexing_rows() {
+  static constexpr Row kRows[] = {
+      {"Compress", 9, import_compress, kConstant},
+      {"Einsum", 12, import_einsum},
+      {"GatherND", 11, import_gather_nd},
+      {"NonZero", 9, import_non_zero, "of a constant"},
+      {"ReverseSequence", 10, import_reverse_sequence},
+      {"Scatter", 9, import_scatter_elements},
+      {"ScatterElements", 11, import_scatter_elements},
+      {"ScatterND", 11, import_scatter_nd},
+      {"TopK", 1, import_top_k_1},
+      {"TopK", 10, import_top_k_10, "k is a constant or given with --value"},
+  };
+  return kRows;
+}
+
 }  // namespace polyte::frontend

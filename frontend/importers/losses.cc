@@ -68,4 +68,12 @@ void import_softmax_loss(NodeContext& c) {
   if (c.wants_output(1)) c.finish_output(1, log_probability);
 }
 
+Rows losses_rows() {
+  static constexpr Row kRows[] = {
+      {"NegativeLogLikelihoodLoss", 12, import_nll_loss},
+      {"SoftmaxCrossEntropyLoss", 12, import_softmax_loss},
+  };
+  return kRows;
+}
+
 }  // namespace polyte::frontend

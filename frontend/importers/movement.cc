@@ -254,4 +254,26 @@ void import_one_hot(NodeContext& c) {
   c.finish(OpKind::Where, none, {hit, part(1), off});
 }
 
+Rows movement_rows() {
+  static constexpr Row kRows[] = {
+      {"Concat", 4, import_concat},
+      {"DepthToSpace", 1, import_depth_to_space},
+      {"Expand", 8, import_expand, kConstant},
+      {"Flatten", 1, import_flatten},
+      {"Gather", 1, import_gather},
+      {"GatherElements", 11, import_gather_elements},
+      {"OneHot", 9, import_one_hot, kConstant},
+      {"Reshape", 5, import_reshape, kConstant},
+      {"SpaceToDepth", 1, import_space_to_depth},
+      {"Squeeze", 1, import_squeeze_6},
+      {"Squeeze", 13, import_squeeze_13, kConstant},
+      {"Tile", 6, import_tile, kConstant},
+      {"Transpose", 1, import_transpose},
+      {"Trilu", 14, import_trilu, "k is a constant"},
+      {"Unsqueeze", 1, import_unsqueeze_6},
+      {"Unsqueeze", 13, import_unsqueeze_13, kConstant},
+  };
+  return kRows;
+}
+
 }  // namespace polyte::frontend

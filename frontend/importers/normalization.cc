@@ -199,4 +199,21 @@ void import_mean_variance_normalization(NodeContext& c) {
   c.finish(OpKind::Div, none, {centred, deviation});
 }
 
+Rows normalization_rows() {
+  static constexpr Row kRows[] = {
+      {"BatchNormalization", 6, import_batch_norm_6, kInference},
+      {"BatchNormalization", 7, import_batch_norm_7, kInference},
+      {"BatchNormalization", 14, import_batch_norm_14},
+      {"GlobalLpPool", 2, import_global_lp_pool},
+      {"GroupNormalization", 18, import_group_norm, "stash_type FLOAT"},
+      {"InstanceNormalization", 6, import_instance_norm},
+      {"LRN", 1, import_lrn},
+      {"LayerNormalization", 17, import_layer_norm},
+      {"LpNormalization", 1, import_lp_norm},
+      {"LpPool", 2, import_lp_pool},
+      {"MeanVarianceNormalization", 9, import_mean_variance_normalization},
+  };
+  return kRows;
+}
+
 }  // namespace polyte::frontend

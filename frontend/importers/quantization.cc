@@ -173,4 +173,17 @@ void import_qlinear_conv(NodeContext& c) {
                    c.type(c.input(7)).dtype);
 }
 
+Rows quantization_rows() {
+  static constexpr Row kRows[] = {
+      {"ConvInteger", 10, import_conv_integer},
+      {"DequantizeLinear", 10, import_dequantize_linear, "from integers of 8, 16 or 32 bits"},
+      {"DynamicQuantizeLinear", 11, import_dynamic_quantize_linear},
+      {"MatMulInteger", 10, import_matmul_integer},
+      {"QLinearConv", 10, import_qlinear_conv},
+      {"QLinearMatMul", 10, import_qlinear_matmul},
+      {"QuantizeLinear", 10, import_quantize_linear, "to integers of 8, 16 or 32 bits"},
+  };
+  return kRows;
+}
+
 }  // namespace polyte::frontend

@@ -276,4 +276,15 @@ void import_rnn(NodeContext& c) { Recurrence(c, Cell::Rnn).run(); }
 void import_gru(NodeContext& c) { Recurrence(c, Cell::Gru).run(); }
 void import_lstm(NodeContext& c) { Recurrence(c, Cell::Lstm).run(); }
 
+Rows recurrent_rows() {
+  static constexpr std::string_view kRecurrent =
+      "up to 512 steps, activations with their default parameters, input_forget 0";
+  static constexpr Row kRows[] = {
+      {"GRU", 3, import_gru, kRecurrent},
+      {"LSTM", 1, import_lstm, kRecurrent},
+      {"RNN", 1, import_rnn, kRecurrent},
+  };
+  return kRows;
+}
+
 }  // namespace polyte::frontend

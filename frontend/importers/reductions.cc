@@ -69,4 +69,39 @@ void import_softmax_13(NodeContext& c) {
   c.finish(kind_of(c), graph::SoftmaxAttributes{axis, axis + 1}, {c.input(0)});
 }
 
+Rows reductions_rows() {
+  static constexpr Row kRows[] = {
+      {"ArgMax", 1, import_arg},
+      {"ArgMin", 1, import_arg},
+      {"CumSum", 11, import_cumsum, "the axis is a constant"},
+      {"Hardmax", 1, import_softmax_6},
+      {"Hardmax", 13, import_softmax_13},
+      {"LogSoftmax", 1, import_softmax_6},
+      {"LogSoftmax", 13, import_softmax_13},
+      {"ReduceL1", 1, import_reduce},
+      {"ReduceL1", 18, import_reduce_by_input, kConstant},
+      {"ReduceL2", 1, import_reduce},
+      {"ReduceL2", 18, import_reduce_by_input, kConstant},
+      {"ReduceLogSum", 1, import_reduce},
+      {"ReduceLogSum", 18, import_reduce_by_input, kConstant},
+      {"ReduceLogSumExp", 1, import_reduce},
+      {"ReduceLogSumExp", 18, import_reduce_by_input, kConstant},
+      {"ReduceMax", 1, import_reduce},
+      {"ReduceMax", 18, import_reduce_by_input, kConstant},
+      {"ReduceMean", 1, import_reduce},
+      {"ReduceMean", 18, import_reduce_by_input, kConstant},
+      {"ReduceMin", 1, import_reduce},
+      {"ReduceMin", 18, import_reduce_by_input, kConstant},
+      {"ReduceProd", 1, import_reduce},
+      {"ReduceProd", 18, import_reduce_by_input, kConstant},
+      {"ReduceSum", 1, import_reduce},
+      {"ReduceSum", 13, import_reduce_by_input, kConstant},
+      {"ReduceSumSquare", 1, import_reduce},
+      {"ReduceSumSquare", 18, import_reduce_by_input, kConstant},
+      {"Softmax", 1, import_softmax_6},
+      {"Softmax", 13, import_softmax_13},
+  };
+  return kRows;
+}
+
 }  // namespace polyte::frontend

@@ -210,7 +210,8 @@ void finish_resize(NodeContext& c, const Options& options, const std::vector<Axi
   if (is_short) x = c.cast(x, DType::F32);
   for (const Axis& axis : axes) {
     if (axis.output > (1 << 24))
-      throw UserError(ExitStatus::ResourceLimit, "resizes to " + std::to_string(axis.output) + " elements per dimension");
+      throw UserError(ExitStatus::ResourceLimit,
+                      "resizes to " + std::to_string(axis.output) + " elements per dimension");
     if (axis.input == 0 && axis.output > 0) throw Invalid{"resizes an empty dimension"};
     if (axis.input == axis.output && axis.scale == 1 && options.coordinates != "tf_crop_and_resize") continue;
     x = resized(c, x, options, axis);
@@ -351,6 +352,16 @@ void import_resize_11(NodeContext& c) {
   c.ignore_input(3);
   read_region(c, options, axes);
   finish_resize(c, options, axes);
+}
+
+Rows resize_rows() {
+  static constexpr Row kRows[] = {
+      {"Resize", 10, import_resize_10, kConstant},
+      {"Resize", 11, import_resize_11, kConstant},
+      {"Upsample", 7, import_upsample_7},
+      {"Upsample", 9, import_resize_10, kConstant},
+  };
+  return kRows;
 }
 
 }  // namespace polyte::frontend

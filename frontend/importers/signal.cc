@@ -89,4 +89,14 @@ void import_dft(NodeContext& c) {
   c.finish(OpKind::Einsum, einsum, {b.slice(x, axis, 0, used), matrix});
 }
 
+Rows signal_rows() {
+  static constexpr Row kRows[] = {
+      {"BlackmanWindow", 17, import_window, kConstant},
+      {"DFT", 17, import_dft, "up to 4096 points"},
+      {"HammingWindow", 17, import_window, kConstant},
+      {"HannWindow", 17, import_window, kConstant},
+  };
+  return kRows;
+}
+
 }  // namespace polyte::frontend

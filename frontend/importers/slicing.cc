@@ -180,4 +180,17 @@ void import_pad_11(NodeContext& c) {
   finish_pad(c, pads, c.optional_input(2));
 }
 
+Rows slicing_rows() {
+  static constexpr Row kRows[] = {
+      {"CenterCropPad", 18, import_center_crop_pad, kConstant},
+      {"Pad", 2, import_pad_6},
+      {"Pad", 11, import_pad_11, kConstant},
+      {"Slice", 1, import_slice_6},
+      {"Slice", 10, import_slice_10, kConstant},
+      {"Split", 2, import_split_6},
+      {"Split", 13, import_split_13, kConstant},
+  };
+  return kRows;
+}
+
 }  // namespace polyte::frontend

@@ -1,8 +1,11 @@
 // Trilu: the upper or lower triangle of the last two dimensions, zero elsewhere.
+#include "graph/attribute_text.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 
 namespace polyte::graph {
+
+void TriluAttributes::print(AttributeText& text) const { text.add("k", k).add("upper", upper); }
 
 Types infer_trilu(const Graph& graph, const Node& node) {
   if (auto no = expect_inputs(node, 1, 1)) return *no;
