@@ -175,7 +175,7 @@ int run_inspect(const InspectOptions& options) {
 // docs/operators.md
 void print_ops_page() {
   std::cout
-      << "# Operators\n\n"
+      << "# Operators\n\n*For people with a trained network.*\n\n"
          "The operators of ONNX that Polyte compiles, printed by `polyte ops --markdown`. Every attribute and every\n"
          "type that ONNX allows for an operator is supported, of f64 f32 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 and\n"
          "bool, unless a limit is named here. An axis, a shape, pads and the like may be constants, computed from\n"
