@@ -167,24 +167,38 @@ WrittenStatement parse_statement(Cursor& cursor, const std::function<bool(const 
 namespace {
 
 // Iterators that stand as a whole subscript, with the tensor and dimension: what decides a range.
+// A subscript that is an iterator, or an iterator and a positive number: `reach`.
 struct DirectSubscript {
   std::string iterator, buffer;
   std::size_t dimension;
+  bool is_written = false;
+  std::int64_t reach = 0;
 };
+
+// c of `i + c`, c a positive number.
+std::optional<std::int64_t> forward_reach(const Tree& t) {
+  if (t.kind != TreeKind::Infix || t.text != "+" || t.parts[0]->kind != TreeKind::Name) return std::nullopt;
+  if (t.parts[1]->kind != TreeKind::Integer || t.parts[1]->text.size() > 9) return std::nullopt;
+  return std::stoll(t.parts[1]->text);
+}
 
 std::vector<DirectSubscript> direct_subscripts(const WrittenStatement& written) {
   std::vector<DirectSubscript> result;
-  const auto add = [&](const std::string& buffer, const std::vector<TreePtr>& subscripts) {
-    for (std::size_t i = 0; i < subscripts.size(); ++i)
-      if (subscripts[i]->kind == TreeKind::Name) result.push_back({subscripts[i]->text, buffer, i});
+  const auto add = [&](const std::string& buffer, const std::vector<TreePtr>& subscripts, bool is_written) {
+    for (std::size_t i = 0; i < subscripts.size(); ++i) {
+      const Tree& t = *subscripts[i];
+      if (t.kind == TreeKind::Name) result.push_back({t.text, buffer, i, is_written});
+      if (const auto reach = forward_reach(t); reach && !is_written)
+        result.push_back({t.parts[0]->text, buffer, i, false, *reach});
+    }
   };
   const auto add_reads = [&](const TreePtr& tree) {
     for_each_tree(tree, [&](const Tree& t) {
-      if (t.kind == TreeKind::Element && !t.otherwise) add(t.text, t.parts);
+      if (t.kind == TreeKind::Element && !t.otherwise) add(t.text, t.parts, false);
     });
   };
   for (const WrittenAccess& write : written.writes) {
-    add(write.buffer, write.subscripts);
+    add(write.buffer, write.subscripts, true);
     for (const TreePtr& subscript : write.subscripts) add_reads(subscript);
   }
   for (const TreePtr& value : written.values) add_reads(value);
@@ -289,24 +303,36 @@ class Maker {
     return inferred_range(name);
   }
 
-  // The extent of the dimensions that the iterator subscripts as it is.
+  // The extent of the dimensions that the iterator subscripts as it is. Where they differ by a number, the tensor that
+  // is written decides, so that all of it gets a value; one whose shape follows takes what every read of it has.
   Range inferred_range(const std::string& name) const {
+    const bool follows = shape_follows(name);
     std::optional<Affine> extent;
     std::string source;
+    bool is_decided = false;
     for (const DirectSubscript& d : direct_subscripts(written_)) {
       const Buffer* b = d.iterator == name ? program_.find_buffer(d.buffer) : nullptr;
-      if (!b || d.dimension >= b->shape.size()) continue;
-      const Affine& found = b->shape[d.dimension];
-      if (extent && !(*extent == found))
+      if (!b || d.dimension >= b->shape.size() || (d.reach > 0 && !follows)) continue;
+      const Affine found = b->shape[d.dimension] - d.reach;
+      const Affine more = extent ? found - *extent : Affine(0);
+      if (!more.is_constant() || (more.constant() != 0 && !is_decided && !follows))
         fail("the range of '" + name + "' is ambiguous: " + to_string(*extent) + " by " + source + ", " +
              to_string(found) + " by " + b->name + ": say 'for " + name + " in ...'");
+      is_decided = is_decided || d.is_written;
       if (!extent) source = b->name;
-      extent = found;
+      if (!extent || (follows && more.constant() < 0)) extent = found;
     }
     if (!extent)
       fail("the range of '" + name + "' cannot be inferred: say '" + (contains(reduced_, name) ? "[" : "for ") + name +
            " in ...'");
     return {name, 0, *extent};
+  }
+
+  // The iterator subscripts a tensor that this statement declares.
+  bool shape_follows(const std::string& name) const {
+    return std::ranges::any_of(direct_subscripts(written_), [&](const DirectSubscript& d) {
+      return d.is_written && d.iterator == name && !program_.find_buffer(d.buffer);
+    });
   }
 
   void declare_temporaries() {

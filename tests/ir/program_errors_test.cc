@@ -141,6 +141,12 @@ TEST_CASE("ranges and predicates") {
   CHECK(refusal("y[i] = v[i] for i if i >= 0") == "statement 'y': iterator i has no upper bound");
   CHECK(problems_of("program p(M, N)\n  in a: f32[M]\n  in b: f32[N]\n  out s: f32[]\n  s[] = sum[i] a[i] * b[i]") ==
         "t.program:5: the range of 'i' is ambiguous: M by a, N by b: say 'for i in ...'");
+  // Numbers apart, but no tensor is written along i: one of the two would be summed in part.
+  CHECK(problems_of("program p(N)\n  in a: f32[N]\n  in b: f32[N + 1]\n  out s: f32[]\n  s[] = sum[i] a[i] * b[i]") ==
+        "t.program:5: the range of 'i' is ambiguous: N by a, N + 1 by b: say 'for i in ...'");
+  // What is written is written whole: a read that has less is named.
+  CHECK(problems_of("program p(N)\n  in a: f32[N]\n  out s: f32[N + 1]\n  s[i] = a[i]") ==
+        "t.program:4: statement 's': subscript i of a (dimension 0) reaches beyond the extent N");
 }
 
 TEST_CASE("statements") {

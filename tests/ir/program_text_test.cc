@@ -187,6 +187,19 @@ TEST_CASE("a named constant is the number written out") {
        "  temp z: f32[N + 2]\n  z[i] = x[i] for i in 0..N if i >= 2\n");
 }
 
+TEST_CASE("ranges of a stencil: the tensor that is written decides, or what all reads have where its shape follows") {
+  const std::string text =
+      print(parse_program("program blur(M, N)\n"
+                          "  in  a: f32[M + 2, N + 2]\n"
+                          "  out y: f32[M, N]\n"
+                          "  b[u, x] = a[u, x] + a[u, x+1] + a[u, x+2]\n"
+                          "  y[u, x] = b[u, x] + b[u+1, x] + b[u+2, x]\n",
+                          "t.program"));
+  CHECK(text.find("temp  b: f32[M + 2, N]\n") != std::string::npos);
+  CHECK(text.find("a[u, x + 2]  for u in 0..M + 2, x in 0..N\n") != std::string::npos);
+  CHECK(text.find("b[u + 2, x]  for u in 0..M, x in 0..N\n") != std::string::npos);
+}
+
 TEST_CASE("reads: guards, gathers, scatters, run-time guards") {
   CHECK(printed_statement("y[i] = x[i-1] else 0") == "y[i] = x[i - 1] else 0  for i in 0..N");
   CHECK(printed_statement("y[i] = x[i] else 0") == "y[i] = x[i]  for i in 0..N");
