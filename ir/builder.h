@@ -12,14 +12,17 @@
 
 namespace polyte::ir {
 
+// An iterator and the values it takes.
 struct Range {
   std::string name;
   Affine begin, end;    // begin <= name < end
   bool bounded = true;  // false: no range of its own, other constraints bound it
 };
 
+// Collects statements in the order of the calls; build() verifies them.
 class ProgramBuilder {
  public:
+  // `params`: the sizes that stay open.
   explicit ProgramBuilder(std::string name, std::vector<std::string> params = {});
 
   // Declares a buffer; shapes over parameters. The name must be new.
@@ -44,7 +47,7 @@ class ProgramBuilder {
   void begin_region(std::string iterator, Affine begin, Affine end, int step = 1);
   void end_region();
 
-  const Buffer& buffer(const std::string& name) const;
+  const Buffer& buffer(const std::string& name) const;  // InternalError if it is not declared
   // buffer[subscripts] of the declared type.
   Expr load(const std::string& buffer, std::vector<Affine> subscripts) const;
   // Guarded read: `otherwise` where a subscript is outside the buffer's shape. Only bounds that can be violated for

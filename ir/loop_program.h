@@ -20,6 +20,7 @@ namespace polyte::ir {
 // The last four are a GPU's: the blocks of a launch, the threads of a block, or these as warps and their lanes. A loop
 // of threads is a region: its iteration i runs on thread i, and what comes after the loop runs when all have ended.
 enum class LoopKind { Serial, Parallel, Vector, Unrolled, Block, Thread, Warp, Lane };
+// Every kind, in order.
 inline constexpr LoopKind kLoopKinds[] = {LoopKind::Serial, LoopKind::Parallel, LoopKind::Vector, LoopKind::Unrolled,
                                           LoopKind::Block,  LoopKind::Thread,   LoopKind::Warp,   LoopKind::Lane};
 inline constexpr std::int64_t kLanes = 32;          // of a warp
@@ -28,6 +29,7 @@ inline constexpr std::int64_t kMostThreads = 1024;  // of a block, on every GPU 
 constexpr bool is_of_threads(LoopKind kind) {
   return kind == LoopKind::Thread || kind == LoopKind::Warp || kind == LoopKind::Lane;
 }
+// Of a GPU: the blocks of a launch, or their threads.
 constexpr bool is_of_device(LoopKind kind) { return kind == LoopKind::Block || is_of_threads(kind); }
 // Iterations run on threads of their own, of a CPU (Parallel) or a GPU.
 constexpr bool is_threaded(LoopKind kind) { return kind == LoopKind::Parallel || is_of_device(kind); }
@@ -36,15 +38,15 @@ constexpr bool is_threaded(LoopKind kind) { return kind == LoopKind::Parallel ||
 constexpr bool is_concurrent(LoopKind kind) { return is_threaded(kind) || kind == LoopKind::Vector; }
 // Heap: the kernel's scratch (per worker below a Parallel loop). Shared: of the threads of one block of a GPU.
 enum class Memory { Heap, Stack, Register, Shared };
-inline constexpr Memory kMemories[] = {Memory::Heap, Memory::Stack, Memory::Register, Memory::Shared};
+inline constexpr Memory kMemories[] = {Memory::Heap, Memory::Stack, Memory::Register, Memory::Shared};  // every one
 // Written out as code, with no loop left: a test inside costs as often as it is written.
 constexpr bool is_expanded(LoopKind kind) { return kind == LoopKind::Unrolled || kind == LoopKind::Vector; }
-std::string to_string(LoopKind kind);
+std::string to_string(LoopKind kind);    // "serial", as loop text has it
 std::string description(LoopKind kind);  // in a sentence, "m is ...": "parallel", "a vector loop", "a loop of threads"
-std::string to_string(Memory memory);
+std::string to_string(Memory memory);    // "register", as loop text has it
 
 struct StmtNode;
-using Stmt = std::shared_ptr<const StmtNode>;
+using Stmt = std::shared_ptr<const StmtNode>;  // immutable, shared by all who hold it; never null in a program
 
 // Where a store comes from: the reference statement and its instance, for checks by execution and messages.
 // Copies and fills (staging) have an empty instance.
@@ -54,21 +56,24 @@ struct Origin {
   std::vector<std::int64_t> strides = {};  // change of each from lane to lane; empty: one lane, or not even
 };
 
+// buffer[indices] = value, in each lane of `lanes`.
 struct Store {
   std::string buffer;
-  std::vector<Index> indices;
-  Expr value;
-  Lanes lanes;  // of the access; value->lanes == lanes.count
+  std::vector<Index> indices;  // one per dimension; one in all in Form::Flat; of lane 0
+  Expr value;                  // of the buffer's element type
+  Lanes lanes;                 // of the access; value->lanes == lanes.count
   Origin origin;
   bool atomic = false;       // reading the element in `value`, combining and writing it are one step for all threads
   bool nontemporal = false;  // past the caches: a hint
   bool async = false;        // a load and no more, that a GPU copies to shared memory meanwhile: it lands later
 };
+// One after the other.
 struct Block {
   std::vector<Stmt> body;
 };
+// `var` runs from max(lower) to min(upper) - 1 by 1, over variables of loops around and parameters.
 struct For {
-  std::string var;
+  std::string var;            // unique in the program
   std::vector<Affine> lower;  // maximum of these; never empty
   std::vector<Affine> upper;  // minimum of these, exclusive; never empty
   LoopKind kind = LoopKind::Serial;
@@ -87,17 +92,19 @@ struct If {  // a conjunction, and/or a run-time condition
 // as no bit that says how is changed. All three are powers of two, chunk < line <= period. What computes with
 // subscripts need not know; who makes addresses does.
 struct Swizzle {
-  std::int64_t chunk = 0, period = 0;  // in elements; 0: none
-  bool none() const { return chunk == 0; }
+  std::int64_t chunk = 0, period = 0;       // in elements; 0: none
+  bool none() const { return chunk == 0; }  // every element where its linear place says
   friend bool operator==(const Swizzle&, const Swizzle&) = default;
 };
 inline constexpr std::int64_t kSharedLine = 128;  // bytes: a word of each bank
+// The place, in elements, of the element whose linear place is `linear`.
 std::int64_t place_of(const Swizzle& swizzle, std::int64_t element_bytes, std::int64_t linear);
 
+// A buffer that the loops allocate: dense and row-major, but for its swizzle.
 struct LoopBuffer {
-  std::string name;
+  std::string name;  // unique in the program
   DType dtype = DType::F32;
-  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> shape;  // extents in elements, outermost first
   Memory memory = Memory::Heap;
   bool of_each_thread = false;  // every thread of a block has it for itself: registers outside loops of threads
   // Registers of a warp: the last dimension, of 32, says which lane has the element. All lanes reach all of it only
@@ -140,22 +147,25 @@ struct CopyGroup {
 // over; what was begun since then, Commit makes a group of; Wait gives the registers back, and the memory that was
 // read, of all but the latest `pending` groups.
 struct ProductGroup {
-  enum class Step { Open, Commit, Wait } step = Step::Open;
+  enum class Step { Open, Commit, Wait } step = Step::Open;  // as said above
   int pending = 0;
 };
 struct Fence {};  // a compiler fence: keeps LLVM from merging loads across unrolled reduction steps
 
+// One node of the tree.
 struct StmtNode {
   std::variant<Store, Block, For, If, Alloc, Prefetch, Tensorized, Fence, Barrier, CopyGroup, ProductGroup> op;
 };
 
+// A kernel as loops. A value: `body` is shared and never changes.
 struct LoopProgram {
-  std::string name;
-  std::vector<std::string> params;
-  std::vector<Buffer> buffers;  // the interface, in the Program's order; shapes may use params
+  std::string name;                 // of the Program that it computes
+  std::vector<std::string> params;  // sizes that are known at run time only, in elements
+  std::vector<Buffer> buffers;      // the interface, in the Program's order; shapes may use params
   Stmt body;
 };
 
+// Nodes. They check nothing: verify() does.
 Stmt make_store(Store store);
 Stmt make_block(std::vector<Stmt> body);  // flattens nested blocks; a single child is returned itself
 Stmt make_for(For loop);
@@ -178,10 +188,12 @@ void for_each_stmt(const Stmt& s, const std::function<void(const Stmt&)>& visit)
 void for_each_expr(const Stmt& s, const std::function<void(const Expr&)>& visit);  // roots, pre-order
 bool equal(const Stmt& a, const Stmt& b);
 
+// What verify() holds the loops to, as said above.
 enum class Form { Nest, Native, Flat };
 std::vector<std::string> verify(const LoopProgram& program, Form form);  // every problem; empty if none
 
-std::string print(const LoopProgram& program);
-LoopProgram parse_loop_program(std::string_view text, const std::string& origin);  // inverse of print
+std::string print(const LoopProgram& program);  // loop text, which parse_loop_program reads
+// The inverse of print. UserError(InvalidInput) with every problem as `origin:line: ...`.
+LoopProgram parse_loop_program(std::string_view text, const std::string& origin);
 
 }  // namespace polyte::ir

@@ -24,14 +24,17 @@
 
 namespace polyte::ir {
 
+// What a Program does with a buffer: the caller gives it (Const: when the kernel is compiled or first bound), takes it,
+// gives and takes it, or never sees it.
 enum class Role { In, Const, Out, InOut, Temp };
-std::string to_string(Role role);
+std::string to_string(Role role);  // "in", as Program text has it
 
+// A tensor of the Program: dense, row-major, one element of `dtype` per point of `shape`.
 struct Buffer {
   std::string name;
   Role role = Role::Temp;
   DType dtype = DType::F32;
-  std::vector<Affine> shape;  // over parameters; row-major
+  std::vector<Affine> shape;  // extents in elements, outermost first, over parameters; none: one element
 };
 
 // None assigns. The others update: write = combine(write, value); all are associative and, up to rounding,
@@ -39,11 +42,13 @@ struct Buffer {
 enum class Combiner { None, Sum, Product, Min, Max, And, Or, ArgMin, ArgMax };
 std::string to_string(Combiner combiner);  // "sum", "argmax"
 
+// An element of a buffer, as a statement names it.
 struct Access {
   std::string buffer;
-  std::vector<Index> indices;
+  std::vector<Index> indices;  // one per dimension, over the statement's iterators
 };
 
+// `write op= value` at every point of `domain`; a tuple (ArgMin, ArgMax) writes two elements at once.
 struct Statement {
   POLYTE_OUT_OF_LINE(Statement);
 
@@ -59,7 +64,7 @@ struct Statement {
 };
 
 // The value that a write receives: values[i] itself for None, else the combination with `current`, one
-// expression a write. A Sum of a product of floats is fma(a, b, current): the product is not rounded.
+// expression per write. A Sum of a product of floats is fma(a, b, current): the product is not rounded.
 std::vector<Expr> combined_values(const Statement& statement, const std::vector<Expr>& current);
 Expr identity_of(Combiner combiner, DType type);  // 0, 1, +inf or the largest integer, ...
 
@@ -69,6 +74,7 @@ using Item = std::variant<std::size_t, Region>;
 
 struct Region {  // loop iterator in begin..end, upwards (step 1) or downwards (step -1: end-1 first)
   POLYTE_OUT_OF_LINE(Region);
+  // Without a body yet; `by` is 1 or -1.
   Region(std::string over, Affine first, Affine stop, int by);
 
   std::string iterator;
@@ -77,16 +83,17 @@ struct Region {  // loop iterator in begin..end, upwards (step 1) or downwards (
   std::vector<Item> body;
 };
 
+// A value: copies are deep but for expressions, which are immutable and shared. verify() says whether it makes sense.
 struct Program {
   POLYTE_OUT_OF_LINE(Program);
 
   std::string name;
-  std::vector<std::string> params;
+  std::vector<std::string> params;    // sizes that stay open, in elements; none once all are bound
   std::vector<Constraint> context;    // what is known of the parameters; every extent >= 0 besides
   std::vector<Buffer> buffers;        // interface in order, then temporaries
   std::vector<Statement> statements;  // in text order
-  std::vector<Item> order;
-  Values sizes = {};             // what bind() has put in for parameters: names for scripts, no part of the text
+  std::vector<Item> order;            // of the statements: each once, in or outside a region
+  Values sizes = {};                  // what bind() has put in for parameters: names for scripts, no part of the text
   std::string open_digest = {};  // of the Program that bind() was given; empty: nothing is bound. No part of the text
   // Iterators whose ranges are as if: at_typical (ir/open_program.h). No part of the text either.
   std::set<std::string> open = {};
@@ -94,8 +101,8 @@ struct Program {
   const Buffer* find_buffer(const std::string& name) const;        // null if absent
   const Statement* find_statement(const std::string& name) const;  // null if absent
   const Buffer& buffer(const std::string& name) const;             // InternalError if absent
-  const Statement& statement(const std::string& name) const;
-  std::vector<const Buffer*> interface() const;  // all but Temp, in order: the kernel's arguments
+  const Statement& statement(const std::string& name) const;       // InternalError if absent
+  std::vector<const Buffer*> interface() const;                    // all but Temp, in order: the kernel's arguments
 };
 
 // Structural; a domain and a context as sets.
@@ -114,7 +121,7 @@ std::optional<std::string> find_param(const Program& program, const std::string&
 // others stay open). UserError: an unknown or negative size, a negative extent, a violated context.
 Program bind(const Program& program, const Values& sizes);
 
-// Elements of a buffer whose shape is constant.
+// The extents of a buffer whose shape is constant; InternalError if one is open.
 std::vector<std::int64_t> constant_shape(const Buffer& buffer);
 
 // First 6 hex digits of a hash of the canonical text (tensors and iterators renamed by order of appearance). That of

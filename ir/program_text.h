@@ -9,7 +9,7 @@
 
 namespace polyte::ir {
 
-std::string print(const Program& program);
+std::string print(const Program& program);  // all ranges said, named constants written out
 
 // One or more programs in a file. All problems at once: UserError(InvalidInput), each `origin:line: ...`.
 std::vector<Program> parse_programs(std::string_view text, const std::string& origin);

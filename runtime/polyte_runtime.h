@@ -22,22 +22,25 @@ extern "C" {
 
 #define POLYTE_RUNTIME_API_VERSION 1
 
+/* An open artifact, to be closed by whoever opened it; and what went wrong, to be freed by whoever asked for it. */
 typedef struct polyte_session polyte_session;
 typedef struct polyte_problem polyte_problem;
 
+/* An input or output of an artifact: dense, row-major. */
 typedef struct polyte_tensor_info {
-  const char* name; /* valid as long as the session */
-  polyte_dl_type dtype;
-  int32_t ndim;
+  const char* name;     /* valid as long as the session */
+  polyte_dl_type dtype; /* of an element */
+  int32_t ndim;         /* dimensions; 0: one element */
   const int64_t* shape; /* valid as long as the session; -1 where the extent depends on the sizes of a run */
-} polyte_tensor_info;
+} polyte_tensor_info;   /* filled in by input_info and output_info */
 
 /* A size that an artifact leaves open; each run takes its value from the shapes of the inputs. */
 typedef struct polyte_symbol_info {
   const char* name;    /* valid as long as the session */
   int64_t least, most; /* its range, both included */
-} polyte_symbol_info;
+} polyte_symbol_info;  /* filled in by symbol_info */
 
+/* The functions. Statuses are those of docs/command-line.md: 0 is success. */
 typedef struct polyte_runtime_api {
   uint32_t size;    /* sizeof(polyte_runtime_api) of the library */
   uint32_t version; /* POLYTE_RUNTIME_API_VERSION of the library */
@@ -55,8 +58,8 @@ typedef struct polyte_runtime_api {
                      const polyte_dl_tensor* outputs, int32_t output_count, polyte_problem** problem);
 
   const char* (*problem_text)(const polyte_problem* problem); /* valid until problem_free */
-  int (*problem_status)(const polyte_problem* problem);
-  void (*problem_free)(polyte_problem* problem); /* null is allowed */
+  int (*problem_status)(const polyte_problem* problem);       /* the status that the call returned */
+  void (*problem_free)(polyte_problem* problem);              /* null is allowed */
 
   /* The steps of a run, in order: how many, and of each the group of operators that it came from and its kernel ("" of
    * a copy); null when there is no such step. The texts are valid as long as the session. */
@@ -102,7 +105,7 @@ typedef struct polyte_runtime_api {
                                const polyte_dl_tensor* outputs, int32_t output_count, void* stream,
                                polyte_problem** problem);
   int (*session_wait)(const polyte_session* session, polyte_problem** problem);
-} polyte_runtime_api;
+} polyte_runtime_api; /* fetched by polyte_runtime_get_api */
 
 /* The table, or null when the library is older than `version`. */
 const polyte_runtime_api* polyte_runtime_get_api(uint32_t version);

@@ -28,6 +28,7 @@
 
 namespace polyte::runtime {
 
+// How a session runs.
 struct SessionOptions {
   int threads = 0;     // 0: as many as processors
   CudaOptions cuda{};  // of an artifact for a GPU
@@ -35,19 +36,21 @@ struct SessionOptions {
   std::optional<EmulatorOptions> emulator{};
 };
 
+// See above. What it returns by reference lives as long as it.
 class Session {
  public:
+  // UserError: the artifact does not fit this machine, or there is no memory or no GPU for it.
   explicit Session(std::shared_ptr<const Artifact> artifact, SessionOptions options = {});
   ~Session();
-  Session(Session&&) noexcept;
+  Session(Session&&) noexcept;  // leaves an empty session behind, good for destruction alone
   Session& operator=(Session&&) = delete;
 
-  const std::vector<TensorSpec>& inputs() const;  // as declared: kOpenExtent where a shape is open
-  const std::vector<TensorSpec>& outputs() const;
+  const std::vector<TensorSpec>& inputs() const;   // as declared: kOpenExtent where a shape is open
+  const std::vector<TensorSpec>& outputs() const;  // likewise
   const std::vector<SymbolSpec>& symbols() const;  // the sizes left open; none: all shapes are fixed
-  const std::vector<StepSpec>& steps() const;
-  const Artifact& artifact() const;
-  int threads() const;
+  const std::vector<StepSpec>& steps() const;      // kernels and copies, in the order of a run
+  const Artifact& artifact() const;                // that it was made from
+  int threads() const;                             // that share a run
 
   // Of what shape the outputs of a run on these inputs are; their data is not looked at and may be null. Wrong inputs
   // are refused as by run.

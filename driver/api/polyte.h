@@ -51,26 +51,29 @@ struct Refusal {
   std::vector<Counterexample> counterexamples;
 };
 
+// Why nothing came of a call.
 struct Failure {
   ExitStatus status = ExitStatus::Internal;  // as the command line would exit
-  std::vector<std::string> messages;
-  std::optional<Refusal> refusal = {};  // where a script was refused
+  std::vector<std::string> messages;         // every problem found, one each
+  std::optional<Refusal> refusal = {};       // where a script was refused
 };
 // Test it before use: `*outcome` of a failure is a programming error.
 template <class T>
 using Outcome = Result<T, Failure>;
-struct Done {};
+struct Done {};  // the value of a call that gives none
 
 // ---- what is computed
 
-using Sizes = std::map<std::string, std::int64_t>;
+using Sizes = std::map<std::string, std::int64_t>;  // of a Program's open sizes, by name, in elements
 
+// What is computed. Copies share one immutable ir::Program.
 class Program {
  public:
+  // Not null, and verified: as parse_program and build_program give it.
   explicit Program(std::shared_ptr<const ir::Program> program) : program_(std::move(program)) {}
-  const ir::Program& ir() const { return *program_; }
-  std::string text() const;
-  const std::shared_ptr<const ir::Program>& shared() const { return program_; }
+  const ir::Program& ir() const { return *program_; }  // lives as long as any copy
+  std::string text() const;                            // Program text, which parse_program reads
+  const std::shared_ptr<const ir::Program>& shared() const { return program_; }  // to keep it beyond this object
 
  private:
   std::shared_ptr<const ir::Program> program_;
@@ -85,6 +88,8 @@ Outcome<Program> build_program(const std::string& name, const std::vector<std::s
 
 // ---- how it is computed, and the result
 
+// Who writes the schedule: the reference order as it is, isl's order with fixed tiles, Polyte's polyhedral scheduler,
+// or manual templates.
 enum class Scheduler { Naive, Isl, Poly, Template };
 
 // Which GPU a target "cuda:native" is, and on which a network for a GPU runs: the driver's number, and the driver's
@@ -94,6 +99,7 @@ struct GpuChoice {
   std::string driver{};
 };
 
+// How an operator is compiled. Sizes, params and scripts that do not fit are a Failure that lists them all.
 struct CompileOptions {
   Scheduler scheduler = Scheduler::Poly;
   std::string script{};  // Script text (docs/script-text.md): a schedule of your own; empty: the scheduler's
@@ -101,11 +107,11 @@ struct CompileOptions {
   std::string templates{};        // a folder of your own for Scheduler::Template (docs/templates.md); empty: ours
   Sizes sizes{};                  // the Program's open sizes
   std::string target = "native";  // or as --target names one; the kernel runs in this process
-  GpuChoice gpu{};
-  int threads = 0;           // that schedules are made for; 0: as many as processors
-  bool strict = false;       // what was not done as asked is a failure
-  bool exact = false;        // refuse schedules that change the order of floating-point operations
-  bool second_judge = true;  // what is proved is executed at small sizes too (docs/second-judge.md)
+  GpuChoice gpu{};                // for a GPU's target alone
+  int threads = 0;                // that schedules are made for; 0: as many as processors
+  bool strict = false;            // what was not done as asked is a failure
+  bool exact = false;             // refuse schedules that change the order of floating-point operations
+  bool second_judge = true;       // what is proved is executed at small sizes too (docs/second-judge.md)
   // A folder where compiled kernels are kept between processes, or kDefaultCache; empty: none. Not for a GPU, nor with
   // `templates`.
   std::string cache{};
@@ -122,6 +128,7 @@ struct Argument {
   bool writable = true;
 };
 
+// The element type of C++'s T; does not compile for a T that has none.
 template <class T>
 constexpr DType dtype_of() {
   using E = std::remove_const_t<T>;
@@ -142,11 +149,12 @@ Argument argument(std::string name, std::span<T> data, DType dtype = dtype_of<T>
   return {std::move(name), dtype, bytes, data.size(), !std::is_const_v<T>};
 }
 
+// A tensor of a kernel's interface: dense, row-major.
 struct TensorInfo {
   std::string name;
   ir::Role role = ir::Role::In;
   DType dtype = DType::F32;
-  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> shape;  // extents in elements, outermost first
 };
 
 // Who runs the iterations of a kernel's parallel loops. Executions that are given one object share its threads.
@@ -168,7 +176,7 @@ class Workers {
 // their contents must be there by then. `run` is for one thread at a time and allocates nothing.
 class Execution {
  public:
-  Outcome<Done> run() noexcept;
+  Outcome<Done> run() noexcept;  // on the arguments that it was made with
   // On other memory of the same sizes: an address for each of Kernel::tensors(), in that order. Null, misaligned and
   // overlapping ones are refused as by `prepare`. Const tensors stay as they were packed.
   Outcome<Done> run_on(std::span<void* const> data) noexcept;
@@ -185,18 +193,20 @@ class Execution {
 struct Declined {
   std::string reason, where;
 };
+// As said above; `declined` where `used` is not what was asked.
 struct Scheduling {
   std::string asked, used;
   std::optional<Declined> declined{};
 };
 
+// A compiled operator. Copies share the code; any number of threads may use one.
 class Kernel {
  public:
   const std::vector<TensorInfo>& tensors() const;  // the interface, in the Program's order
   const std::vector<std::string>& notes() const;   // declines, fallbacks, what is not as asked
   Scheduling scheduling() const;                   // whose schedule it has, and why it was declined if it was
   std::string script() const;                      // the schedule; give it back as CompileOptions::script
-  std::string directives() const;                  // the same, one step a line, with who chose it
+  std::string directives() const;                  // the same, one step per line, with who chose it
   std::string loops() const;                       // the loops that it led to
 
   // Arguments by name, in any order. All missing, unknown, mistyped and missized ones are listed. The first one maps
@@ -219,10 +229,12 @@ class Kernel {
   std::shared_ptr<Impl> impl_;
 };
 
+// Every size of the Program has to be given. From any thread.
 Outcome<Kernel> compile(const Program& program, const CompileOptions& options = {});
 
 // ---- a schedule by itself
 
+// A script that was proved.
 struct CheckedScript {
   std::string script;                 // as it prints
   std::string nest;                   // the loops that it leads to, in one line
@@ -243,6 +255,7 @@ struct OpenSize {
   std::int64_t least = 1, typical = 16, most = 65536;
 };
 
+// How a network is compiled; what is not said again is as in CompileOptions.
 struct ModelOptions {
   Scheduler scheduler = Scheduler::Poly;
   std::map<std::string, Scheduler> groups{};                  // another scheduler for one group
@@ -262,21 +275,17 @@ struct GroupInfo {  // of the fused operators that became one kernel
   Scheduling scheduling{};
 };
 
+// What a compiled network consists of.
 struct ModelReport {
-  std::vector<GroupInfo> groups;  // in execution order; those without a kernel are left out
-  std::vector<std::string> notes;
+  std::vector<GroupInfo> groups;   // in execution order; those without a kernel are left out
+  std::vector<std::string> notes;  // declines, fallbacks, what is not as asked
 };
 
 // Compiles an ONNX file and writes the artifact. With an empty `artifact` nothing is written.
 Outcome<ModelReport> compile_model(const std::string& onnx, const std::string& artifact,
                                    const ModelOptions& options = {});
 
-// A network that is run where it is compiled. Dimensions that the file leaves open, and inputs whose values decide
-// shapes, are settled by what it is run on: the first run of a kind compiles, later ones find it compiled.
-//
-//   auto network = api::Network::open("detector.onnx", {.scheduler = api::Scheduler::Template}, 2);
-//   auto outputs = network->run({api::tensor<const float>("image", {1, 3, 480, 640}, pixels)});
-struct NetworkTensor {  // memory of the caller, row-major
+struct NetworkTensor {  // an input of a network: memory of the caller, row-major, used until run() returns
   std::string name;
   DType dtype = DType::F32;
   std::vector<std::int64_t> shape;
@@ -284,12 +293,14 @@ struct NetworkTensor {  // memory of the caller, row-major
   std::size_t elements = 0;
 };
 
+// The input of that name; the type of T unless `dtype` says otherwise (f16, bf16: uint16).
 template <class T>
 NetworkTensor tensor(std::string name, std::vector<std::int64_t> shape, std::span<T> data,
                      DType dtype = dtype_of<T>()) {
   return {std::move(name), dtype, std::move(shape), data.data(), data.size()};
 }
 
+// An output of a network, which owns its elements: row-major, in this machine's byte order.
 struct NetworkOutput {
   std::string name;
   DType dtype = DType::F32;
@@ -297,6 +308,11 @@ struct NetworkOutput {
   std::vector<std::byte> bytes;
 };
 
+// A network that is run where it is compiled. Dimensions that the file leaves open, and inputs whose values decide
+// shapes, are settled by what it is run on: the first run of a kind compiles, later ones find it compiled.
+//
+//   auto network = api::Network::open("detector.onnx", {.scheduler = api::Scheduler::Template}, 2);
+//   auto outputs = network->run({api::tensor<const float>("image", {1, 3, 480, 640}, pixels)});
 class Network {
  public:
   // Reads nothing yet. `threads` 0: as many as processors. Shapes of `options` are bound for good.

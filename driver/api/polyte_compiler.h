@@ -30,6 +30,7 @@ extern "C" {
 
 #define POLYTE_COMPILER_API_VERSION 1
 
+/* What is computed; options of a compilation; a compiled kernel; a kernel bound to threads; what went wrong. */
 typedef struct polyte_program polyte_program;
 typedef struct polyte_options polyte_options;
 typedef struct polyte_kernel_object polyte_kernel_object;
@@ -39,19 +40,21 @@ typedef struct polyte_failure polyte_failure;
 /* What a Program does with a tensor. Constants may be laid out anew, once for each execution. */
 enum { POLYTE_IN = 0, POLYTE_CONST = 1, POLYTE_OUT = 2, POLYTE_INOUT = 3 };
 
+/* A tensor of a kernel's interface. */
 typedef struct polyte_kernel_tensor {
   const char* name;
-  int32_t role;
+  int32_t role; /* POLYTE_IN, .. */
   polyte_dl_type dtype;
-  int32_t ndim;
+  int32_t ndim;         /* dimensions; 0: one element */
   const int64_t* shape; /* rows are dense, the last dimension is innermost */
-} polyte_kernel_tensor;
+} polyte_kernel_tensor; /* filled in by kernel_tensor */
 
 /* Texts of a kernel: the schedule, as a script that compiles to it again; the same one step a line, with who chose it;
  * the loops that it led to; whose schedule it has ("poly", "script"; "naive" where what was asked declined); why that
  * declined, "" where it did not. */
 enum { POLYTE_SCRIPT = 0, POLYTE_DIRECTIVES = 1, POLYTE_LOOPS = 2, POLYTE_SCHEDULER = 3, POLYTE_DECLINED = 4 };
 
+/* The functions. Statuses are those of docs/command-line.md: 0 is success. */
 typedef struct polyte_compiler_api {
   uint32_t size;    /* sizeof(polyte_compiler_api) of the library */
   uint32_t version; /* POLYTE_COMPILER_API_VERSION of the library */
@@ -99,10 +102,10 @@ typedef struct polyte_compiler_api {
   int (*execution_run)(polyte_execution* execution, void* const* data, int32_t count, polyte_failure** failure);
   void (*execution_free)(polyte_execution* execution);
 
-  const char* (*failure_text)(const polyte_failure* failure); /* one problem a line */
-  int (*failure_status)(const polyte_failure* failure);
-  void (*failure_free)(polyte_failure* failure);
-} polyte_compiler_api;
+  const char* (*failure_text)(const polyte_failure* failure); /* one problem per line */
+  int (*failure_status)(const polyte_failure* failure);       /* the status that the call returned */
+  void (*failure_free)(polyte_failure* failure);              /* null is allowed */
+} polyte_compiler_api;                                        /* fetched by polyte_compiler_get_api */
 
 /* The table, or null when the library is older than `version`. */
 const polyte_compiler_api* polyte_compiler_get_api(uint32_t version);

@@ -12,25 +12,36 @@ class TensorInfo:
     def shape(self) -> Tuple[int, ...]: ...
 
 class Kernel:
+    """A compiled operator. Call it on arrays: in the order of its inputs, or by name; `out` takes the outputs."""
     def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any: ...
-    def bind(self, **constants: Any) -> "Kernel": ...
-    def save(self, path: Any) -> None: ...
+    def bind(self, **constants: Any) -> "Kernel":
+        """The kernel with its constant tensors packed once; calls then leave them out."""
+    def save(self, path: Any) -> None:
+        """To a file that polyte.load() runs without the compiler's work."""
     @property
-    def tensors(self) -> Tuple[TensorInfo, ...]: ...
+    def tensors(self) -> Tuple[TensorInfo, ...]:
+        """The interface, in the Program's order."""
     @property
-    def notes(self) -> Tuple[str, ...]: ...
+    def notes(self) -> Tuple[str, ...]:
+        """What was not done as asked."""
     @property
-    def script(self) -> str: ...
+    def script(self) -> str:
+        """The schedule, as text that compiles to it again."""
     @property
-    def directives(self) -> str: ...
+    def directives(self) -> str:
+        """The same, one step per line, with who chose it."""
     @property
-    def loops(self) -> str: ...
+    def loops(self) -> str:
+        """The loops that it led to."""
     @property
-    def threads(self) -> int: ...
+    def threads(self) -> int:
+        """How many threads share a call."""
     @property
-    def scheduler(self) -> str: ...
+    def scheduler(self) -> str:
+        """Whose schedule it has: "naive" where what was asked declined."""
     @property
-    def declined(self) -> Optional[Tuple[str, str]]: ...
+    def declined(self) -> Optional[Tuple[str, str]]:
+        """Why what was asked declined, and where; None where it did not."""
 
 class Program:
     @property

@@ -43,6 +43,7 @@ class Comparison:
         return comparison_html(self)
 
     def frame(self):
+        """The rows as a pandas DataFrame; times in microseconds."""
         import pandas
 
         return pandas.DataFrame([{"arm": row.name, "microseconds": row.microseconds[0], "low": row.microseconds[1],

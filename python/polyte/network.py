@@ -80,10 +80,12 @@ class Session:
 
     @property
     def outputs(self):
+        """As `inputs`."""
         return tuple(self._core.outputs)
 
     @property
     def threads(self):
+        """How many threads share a run."""
         return self._core.threads
 
     def __call__(self, *arrays, out=None, **named):
@@ -104,8 +106,10 @@ class Network:
 
     @property
     def compilations(self):
+        """How often a run had to compile."""
         return self._core.compilations
 
     @property
     def notes(self):
+        """Of the last compilation: declines, fallbacks, what is not as asked."""
         return tuple(self._core.notes)

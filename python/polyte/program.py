@@ -26,6 +26,7 @@ class Program:
 
     @property
     def name(self):
+        """As its text names it."""
         return self._core.name
 
     @property
@@ -40,6 +41,7 @@ class Program:
 
     @property
     def tensors(self):
+        """The interface, in order: name, role, dtype, shape of each."""
         return tuple(Tensor(*each) for each in self._core.tensors)
 
     def compile(self, scheduler="poly", *, script=None, **options):

@@ -21,6 +21,7 @@ class Script:
 
     @classmethod
     def checked(cls, program, options, text):
+        """The Script of this text, proved; raises errors.Refused with the counterexample where it is illegal."""
         chosen = {name: value for name, value in options.items() if name != "scheduler"}
         made = _core.check(program._core, {**chosen, "script": text})
         kept = {name: value for name, value in chosen.items() if name != "params"}
@@ -89,6 +90,7 @@ class Script:
                         (f" tail {tail}" if tail else ""))
 
     def tile(self, statement, loops, sizes):
+        """The splits of several loops of one statement, a size per loop."""
         return self.add(f"tile {statement} ({_listed(loops)}) by ({_listed(map(str, sizes))})")
 
     def nest(self, path):
@@ -96,6 +98,7 @@ class Script:
         return self.add(f"nest {path}")
 
     def reorder(self, *loops, statement):
+        """These loops in this order, outermost first, in their places."""
         return self.add(f"reorder {statement}: {' > '.join(loops)}")
 
     def order(self, statement, *loops):
@@ -107,27 +110,35 @@ class Script:
         return self.add(f"fuse {statement + ': ' if statement else ''}{', '.join(loops)} as {name}")
 
     def merge(self, first, second, through):
+        """Loop fusion: two nests share their loops down to `through`."""
         return self.add(f"merge {first}, {second} through {through}")
 
     def distribute(self, loop):
+        """One loop for each child of its sequence."""
         return self.add(f"distribute {loop}")
 
     def rename(self, loop, name):
+        """Another name; nothing moves."""
         return self.add(f"rename {loop} as {name}")
 
     def reverse(self, loop):
+        """The loop runs downwards."""
         return self.add(f"reverse {loop}")
 
     def skew(self, loop, by):
+        """`by`, over outer loops, is added to the loop: "2*i"."""
         return self.add(f"skew {loop} by {by}")
 
     def shift(self, statement, loop, by):
+        """The statement runs `by` iterations later."""
         return self.add(f"shift {statement}: {loop} by {by}")
 
     def interchange(self, outer, inner, *, statement=None):
+        """Two loops, one directly inside the other, change places."""
         return self.add(f"interchange {statement + ': ' if statement else ''}{outer}, {inner}")
 
     def cut(self, loop, at):
+        """Two loops one after the other: below `at`, an expression over outer loops, and from it on."""
         return self.add(f"cut {loop} at {at}")
 
     def peel(self, loop, which, count=1):
@@ -137,15 +148,19 @@ class Script:
     # ---- kinds
 
     def parallel(self, loop):
+        """Iterations are shared among threads; proved independent."""
         return self.add(f"parallel {loop}")
 
     def vectorize(self, loop):
+        """Iterations are lanes of vectors; proved independent."""
         return self.add(f"vectorize {loop}")
 
     def unroll(self, loop, by=None):
+        """Copies side by side: of the whole loop, or of the inner one of a split by `by`."""
         return self.add(f"unroll {loop}" + (f" by {by}" if by is not None else ""))
 
     def unroll_and_jam(self, loop, by):
+        """Split; the inner loop goes inside all loops below and is unrolled."""
         return self.add(f"unroll_and_jam {loop} by {by}")
 
     def bind(self, loops, kind):
@@ -153,17 +168,21 @@ class Script:
         return self.add(f"bind {_listed(loops)} to {kind}")
 
     def tail(self, loop, how):
+        """What a split does with its last tile. how: guard, mask, cut, round or shift."""
         return self.add(f"tail {loop} {how}")
 
     # ---- where and when
 
     def compute_inline(self, tensor):
+        """The definition of `tensor` in place of its reads."""
         return self.add(f"compute_inline {tensor}")
 
     def compute_at(self, tensor, loop, *, once_per=None):
+        """What an iteration of `loop` needs of `tensor` is computed in it; once_per: nothing twice since that loop began."""
         return self.add(f"compute_at {tensor} at {loop}" + (f" once per {once_per}" if once_per else ""))
 
     def reverse_compute_at(self, statement, loop):
+        """The statement moves into the nest of its producers."""
         return self.add(f"reverse_compute_at {statement} at {loop}")
 
     def place(self, statement, when):
@@ -184,20 +203,26 @@ class Script:
         return self.add(" ".join(part for part in parts if part))
 
     def pad(self, tensor, dimension, to):
+        """The copy of `tensor` goes on to a multiple of `to` along a dimension, with zeros."""
         return self.add(f"pad {tensor}: {dimension} to {to}")
 
     def fold_storage(self, tensor, dimension, by):
+        """Elements of the staged `tensor` that are `by` apart share a place."""
         return self.add(f"fold_storage {tensor}: {dimension} by {by}")
 
     def pipeline(self, tensors, at, depth):
+        """`depth` copies of staged tensors: filled some iterations ahead."""
         return self.add(f"pipeline {_listed(tensors)} at {at} depth {depth}")
 
     def prefetch(self, tensor, at, distance, *, level=None, along=None):
+        """Brings what `at` reads `distance` iterations later, into cache `level`; along: iterations of that loop."""
         return self.add(f"prefetch {tensor} at {at} distance {distance}" + (f" level {level}" if level else "") +
                         (f" along {along}" if along else ""))
 
     def tensorize(self, loop, instruction):
+        """The nest below `loop` is one instruction of the processor, by its name."""
         return self.add(f"tensorize {loop} with {instruction}")
 
     def stream(self, tensor):
+        """Stores past the caches."""
         return self.add(f"stream {tensor}")

@@ -9,6 +9,7 @@
 
 #include "schedule/state/nest_tree.h"
 #include "schedule/state/state.h"
+#include "support/out_of_line.h"
 
 namespace polyte::schedule {
 
@@ -25,6 +26,7 @@ struct SetParam {
   Size value;                     // "?": a hole, filled by name before the script is used
   std::vector<Size> domain = {};  // `in {8, 12, 14}`; empty: any
 };
+// where (Mr + 1) * Nr/L <= registers: a condition on sizes, checked at this line.
 struct Where {
   Size condition;
 };
@@ -32,6 +34,8 @@ struct Let {
   std::string name;
   std::string text;
 };  // a size or a fragment of a path
+// split m by 12 tail cut: m = 12 * m.o + m.i. `into`: the factor is the number of outer iterations. `from`: where the
+// tiles count from; empty: 0.
 struct Split {
   LoopName loop;
   Size factor;
@@ -39,6 +43,7 @@ struct Split {
   Size from;
   Tail tail = Tail::Guard;
 };
+// tile y (i, j) by (8, 8): the splits of several loops, a factor per loop.
 struct Tile {
   std::string statement;
   std::vector<std::string> loops;
@@ -58,6 +63,7 @@ struct Fuse {
   std::string name;
 };  // collapse two perfectly nested loops
 struct Merge {
+  // with i+1: added to that loop first.
   struct Shift {
     std::string loop;
     Size by;
@@ -68,6 +74,7 @@ struct Merge {
 };  // loop fusion down to this loop
 // map S (t, 2*t + i), T (t, 2*t + i + 1) as (t, I): all rows of the statements, by their iterators.
 struct Map {
+  // A statement's new loops, outermost first, over its iterators; as many as `loops`.
   struct Item {
     std::string statement;
     std::vector<Size> values;
@@ -88,25 +95,30 @@ struct Skew {
   Size by;  // over loops: j becomes j + by
   std::string name;
 };
+// shift S: i by 2: a number of iterations later.
 struct Shift {
   LoopName loop;
   Size by;
   std::string name;
 };
+// reverse i: runs downwards.
 struct Reverse {
   LoopName loop;
   std::string name;
 };
+// rename i as x: nothing moves.
 struct Rename {
   LoopName loop;
   std::string name;
 };
+// affine S: (i, j) by [[1, 1], [0, 1]] as (a, b): a row of the matrix per new loop.
 struct AffineMap {
   std::string statement;
   std::vector<std::string> loops;
   std::vector<std::vector<Size>> matrix;  // unimodular
   std::vector<std::string> names;
 };
+// interchange S: i, j: two loops, one directly inside the other, change places.
 struct Interchange {
   std::string statement;
   std::string outer, inner;
@@ -121,6 +133,7 @@ struct Wavefront {
 struct Distribute {
   LoopName loop;
 };  // one loop a child of its sequence
+// unroll m.i: copies side by side; with `by`, of the inner loop of a split.
 struct Unroll {
   LoopName loop;
   Size by = {};  // empty: the whole loop
@@ -143,9 +156,11 @@ struct Peel {
   Size count;                           // empty: 1
   std::vector<std::string> parts = {};  // as of Cut
 };
+// vectorize n.i: iterations are lanes of vectors.
 struct Vectorize {
   LoopName loop;
 };
+// parallel m.o: iterations are shared among threads of a CPU.
 struct Parallel {
   LoopName loop;
 };
@@ -154,6 +169,7 @@ struct Bind {
   LoopName loop;
   LoopKind kind = LoopKind::Thread;
 };
+// compute_inline t: the definition of t in place of its reads.
 struct ComputeInline {
   std::string tensor;
 };
@@ -196,6 +212,7 @@ struct Atomic {
   std::vector<std::string> statements;
 };
 struct InlineAll {};  // compute_inline all: every plain definition that can be inlined
+// compute_at t at x.o: what an iteration of the loop needs of t is computed in it.
 struct ComputeAt {
   std::string producer;
   LoopName at;
@@ -216,14 +233,17 @@ struct ReverseComputeAt {
   LoopName at;
   std::vector<When> when;
 };
+// place y when last k.o: in the first or last iteration of loops that the statement does not own.
 struct Place {
   std::string statement;
   std::vector<When> when;
 };
+// nest par n.o > { .. }: order, placement and kinds of all statements that it names. `name`: what the nest is called.
 struct Nest {
   std::string name;
   NestTree tree;
 };
+// stage X at L in register: accesses below L go to a buffer of its own, filled and written back where needed.
 struct Stage {
   enum class Form { Stage, CacheRead, CacheWrite, Pack, Registers };  // how it was written
   Form form = Form::Stage;
@@ -245,11 +265,13 @@ struct FoldStorage {
   std::string dimension;
   Size factor;
 };  // elements this far apart share a place
+// bound_storage t: u by 8: the dimension has room for so many elements.
 struct BoundStorage {
   std::string tensor;
   std::string dimension;
   Size extent;
 };
+// storage_align t: u by 16 offset 4: elements between two steps of the dimension.
 struct StorageAlign {
   std::string tensor;
   std::string dimension;
@@ -269,10 +291,12 @@ struct Swizzle {
   Size chunk;
   Size every = {};  // rows that change alike; empty: 1
 };
+// set_scope t register: where the storage is.
 struct SetScope {
   std::string tensor;
   Memory memory = Memory::Heap;
 };
+// transform_layout t (k, n) [n//16, k, n%16]: the places of its elements, by dimension.
 struct TransformLayout {
   std::string tensor;
   std::vector<std::string> names;
@@ -289,6 +313,7 @@ struct DoubleBuffer {
   LoopName at;
   Size depth = {};  // how many copies there are; empty: 2, in the words of double_buffer
 };
+// prefetch w at k.o distance 2: brings what later iterations read.
 struct Prefetch {
   std::string tensor;
   LoopName at;
@@ -313,6 +338,33 @@ struct Pad {
   std::string tensor;
   std::string dimension;
   Size multiple;
+};
+
+struct Directive;
+// `{ order ..; place ..; merge ..; parallel .. }`: a nest written as classic directives, applied and proved as one
+// (the states between them may be illegal). What expand_to_directives makes of a Nest.
+struct Transaction {
+  std::vector<Directive> steps;
+};
+
+// One script for sizes that satisfy the condition, another for the rest.
+struct Specialize {
+  Size condition;
+  std::vector<Directive> then, otherwise;
+};
+
+// Every directive there is. The fuzzer's coverage lists their words in this order (driver/judge/fuzz/coverage.cc).
+using AnyOperation =
+    std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Map, Remap, Skew, Shift,
+                 Reverse, Rename, AffineMap, Interchange, Wavefront, UnrollAndJam, Cut, Peel, Unroll, Vectorize,
+                 Parallel, Bind, ComputeInline, InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic,
+                 Specialize, ComputeAt, ComputeRoot, StoreAt, ReverseComputeAt, Place, Nest, Stage, FoldStorage,
+                 BoundStorage, StorageAlign, HoistStorage, Reuse, SetScope, TransformLayout, DoubleBuffer, ComputeWith,
+                 Prefetch, StoreNonTemporal, Pad, SetTail, Tensorize, Transaction, Reciprocal, Swizzle, DeferDivision>;
+// What one directive says.
+struct Operation : AnyOperation {
+  using AnyOperation::AnyOperation;
+  POLYTE_OUT_OF_LINE(Operation);
 };
 
 }  // namespace polyte::schedule

@@ -20,35 +20,10 @@
 
 #include "schedule/script/directives.h"
 #include "schedule/state/provenance.h"
-#include "support/out_of_line.h"
 
 namespace polyte::schedule {
 
-struct Directive;
-// `{ order ..; place ..; merge ..; parallel .. }`: a nest written as classic directives, applied and proved as one
-// (the states between them may be illegal). What expand_to_directives makes of a Nest.
-struct Transaction {
-  std::vector<Directive> steps;
-};
-
-// One script for sizes that satisfy the condition, another for the rest.
-struct Specialize {
-  Size condition;
-  std::vector<Directive> then, otherwise;
-};
-
-using AnyOperation =
-    std::variant<SetParam, Where, Let, Split, Tile, Reorder, Order, Fuse, Merge, Distribute, Map, Remap, Skew, Shift,
-                 Reverse, Rename, AffineMap, Interchange, Wavefront, UnrollAndJam, Cut, Peel, Unroll, Vectorize,
-                 Parallel, Bind, ComputeInline, InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic,
-                 Specialize, ComputeAt, ComputeRoot, StoreAt, ReverseComputeAt, Place, Nest, Stage, FoldStorage,
-                 BoundStorage, StorageAlign, HoistStorage, Reuse, SetScope, TransformLayout, DoubleBuffer, ComputeWith,
-                 Prefetch, StoreNonTemporal, Pad, SetTail, Tensorize, Transaction, Reciprocal, Swizzle, DeferDivision>;
-struct Operation : AnyOperation {
-  using AnyOperation::AnyOperation;
-  POLYTE_OUT_OF_LINE(Operation);
-};
-
+// A line of a script: what it says, and who chose it (`#: isl`).
 struct Directive {
   Operation operation;
   Provenance provenance = Provenance::Person;
@@ -56,28 +31,29 @@ struct Directive {
   std::string file = {};  // of an `include`, as written there; empty: the script itself
 };
 
+// A value; nothing in it is proved. schedule::replay applies it to a Program.
 struct Script {
-  std::string name;          // "dense_relu/1"
-  std::string program;       // the Program's name
-  std::string digest;        // ir::digest of the Program; empty: not checked
-  std::string target;        // LLVM CPU name; empty: any
-  int threads = 0;           // that loops were shared among, the value of `cores`; 0: this machine's
-  DType dtype = DType::F32;  // the type whose lanes L counts
-  Contract contract = Contract::Exact;
-  std::vector<std::string> reassociable;           // loops of `reassoc`
+  std::string name;                       // "dense_relu/1"
+  std::string program;                    // the Program's name
+  std::string digest;                     // ir::digest of the Program; empty: not checked
+  std::string target;                     // LLVM CPU name; empty: any
+  int threads = 0;                        // that loops were shared among, the value of `cores`; 0: this machine's
+  DType dtype = DType::F32;               // the type whose lanes L counts
+  Contract contract = Contract::Exact;    // whether loops may add terms in another order
+  std::vector<std::string> reassociable;  // loops of `reassoc`
   bool says_dtype = false, says_contract = false;  // the header that was read does; else a completion may choose
-  std::vector<Directive> directives;
+  std::vector<Directive> directives;               // applied in this order
 };
 
-std::string print(const Script& script);  // what was included stands in its place
-std::string print(const Directive& directive);
+std::string print(const Script& script);        // what was included stands in its place
+std::string print(const Directive& directive);  // its line, with who chose it
 
 // Text of the file that `include "name"` means, seen from the file `from`; UserError where there is none.
 struct IncludedText {
   std::string path;  // tells files apart, for cycles
   std::string text;
 };
-using Includer = std::function<IncludedText(const std::string& name, const std::string& from)>;
+using Includer = std::function<IncludedText(const std::string& name, const std::string& from)>;  // as said above
 // UserError(InvalidInput), all problems. Without an includer a script includes nothing.
 Script parse_script(std::string_view text, const std::string& origin, const Includer& includer = {});
 // The script in a file, which may include files of its folder and below.

@@ -135,7 +135,8 @@ TEST_CASE("buffers of open sizes that lie are refused") {
         "buffer 'u' (offset 128, 16 bytes) does not fit in an arena of 128 bytes");
   CHECK(exact(4, {4, {16, 0}}) ==
         "the exact number of bytes of buffer 't', 16*batch + 4, needs 20 bytes at scale 1, but it has 16");
-  CHECK(exact(4, {0, {16}}) == "the exact number of bytes of buffer 't' has 1 coefficients, expected 2, one per symbol");
+  CHECK(exact(4, {0, {16}}) ==
+        "the exact number of bytes of buffer 't' has 1 coefficients, expected 2, one per symbol");
   CHECK(exact(4, {-20, {16, 0}}) == "the exact number of bytes of buffer 't', 16*batch - 20, may be -4");
   CHECK(exact(4, {0, {kHuge, 0}}).ends_with("may exceed 63 bits"));
   CHECK(exact(8, {4, {4, 8}}) ==
