@@ -92,6 +92,13 @@ void add_before(const BlockNode& region, const BlockNode& top, std::set<Gap>& wa
       add_between(*up, 0, n->position, ways);
     }
 }
+// Where a barrier can stand for a pair: gaps in the tree that every execution between the two
+// passes.
+//
+//   { A; gap 1; loop { .. }; gap 2; B }      A before B: gaps 1 and 2, and the loop's if it runs at least once
+//
+// For a pair that meets in different iterations of a loop, also the gap at the loop's back edge,
+// and what follows A and precedes B inside it.
 std::set<Gap> ways_between(const BlockNode& a, const BlockNode& b, const BlockNode& sequence) {
   std::set<Gap> ways;
   add_after(a, sequence, ways);
@@ -129,6 +136,9 @@ std::vector<const BlockNode*> common_loops(const BlockNode& a, const BlockNode& 
   return common;
 }
 
+// One instance of x and one of y touch one element. Both use the same variable names, so y's get a
+// prime, but for those that are the same for both: parameters, the launch, and loops outside of the
+// carrier.
 std::vector<Constraint> at_one_place(const RegionAccess& x, const RegionAccess& y,
                                      const std::set<std::string>& shared) {
   std::vector<Constraint> all = x.where;
@@ -191,6 +201,9 @@ void ConflictFinder::find(const BlockNode& a, const BlockNode& b) {
   add({nullptr, nullptr, false, false, ways_between(a, b, *meeting), &a, &b, nullptr}, shared_by(a, b, nullptr), {});
 }
 
+// A conflict needs two different threads: one < two or two < one must have an integer solution. If
+// the threads of every solution are of one warp, a barrier of the warp does, so the question is
+// asked again of thread // 32. It is asked by constraints, not by enumeration: sizes may be open.
 void ConflictFinder::add(const Conflict& kind, const std::set<std::string>& shared,
                          const std::vector<Constraint>& carried) {
   Conflict conflict = kind;

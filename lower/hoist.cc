@@ -89,6 +89,8 @@ class Hoister {
     });
   }
 
+  // Loop-invariant code motion, loads only. Safe because the loop runs at least once (so the load
+  // would have happened), nothing in it stores to that buffer, and no guard stands around the load.
   Stmt with_loads_before(const Stmt& same, const ir::For& loop) {
     std::vector<const ir::Store*> stores;
     if (!runs(loop) || !plain_stores(loop.body, stores)) return same;

@@ -40,6 +40,7 @@ std::optional<OpenTrips> open_trips(const Stmt& s, const Facts& facts, const std
   return found;
 }
 
+// The caller puts `if count == number` around each copy, so this may replace the trip count by it.
 Stmt with_trips(const Stmt& s, const Affine& count, std::int64_t number) {
   Stmt below = ir::rewrite_children(s, [&](const Stmt& child) { return with_trips(child, count, number); });
   const auto* loop = std::get_if<ir::For>(&below->op);

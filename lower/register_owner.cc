@@ -58,6 +58,12 @@ std::vector<std::vector<std::int64_t>> by_thread(const ir::Store& store, const T
 
 }  // namespace
 
+// A thread's part of a subscript, tabulated over its number t, read as one mixed-radix digit:
+//
+//   stride * (t // threads % extent)       0 0 4 4 8 8 0 0 ..: stride 4, threads 2, extent 3
+//
+// stride is the gcd of the values, threads the first t at which they change, extent follows from
+// the largest. The table is compared with the formula, so a wrong reading is refused, not used.
 std::optional<RegisterOwner::Digit> RegisterOwner::digit_of(const std::vector<std::int64_t>& by_thread) {
   Digit digit{.stride = 0};
   for (const std::int64_t value : by_thread) digit.stride = std::gcd(digit.stride, value);
@@ -93,6 +99,8 @@ std::optional<RegisterOwner> RegisterOwner::of(const ir::Alloc& alloc, ThreadPla
   return agrees ? std::optional(owner) : std::nullopt;
 }
 
+// The digits put together again: sum of (e_d // stride % extent) * threads, modulo 32. What remains
+// of a subscript when its digit is taken out is the register's (`register_of`).
 Affine RegisterOwner::lane_of(const std::vector<ir::Index>& element) const {
   Affine thread = 0;
   for (std::size_t d = 0; d < digits_.size(); ++d) {

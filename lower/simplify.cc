@@ -51,6 +51,8 @@ class Simplifier {
     return changed ? ir::make_block(std::move(body)) : s;
   }
 
+  // Bounds that another one implies go; a loop that cannot run goes; a loop of one trip is its body
+  // with the value put in. Facts about the variable hold inside only (Scope).
   Stmt simplified(const Stmt& s, const ir::For& loop) {
     std::vector<Affine> lower = bounds(loop.lower), upper = bounds(loop.upper);
     lower = facts_.prune_lower(lower);

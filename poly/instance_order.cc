@@ -67,6 +67,14 @@ isl::union_map no_pairs(const IslContext& context) {
 isl::union_map as_union(isl::map map) { return isl::manage(isl_union_map_from_map(map.release())); }
 
 // A Program's instances and the pairs of them that isl is told about.
+// isl's scheduler gets three relations (Verdoolaege and Janssens, *Scheduling for PPCG*):
+//
+//   validity     source before sink, whatever else happens
+//   coincidence  what may not run at once: validity, and updates of one class, whose order is free
+//   proximity    what should be near: writes and the reads of their values
+//
+// The proof does not depend on any of it: what isl gives is written as a Script and proved like
+// every other.
 class Relations {
  public:
   Relations(IslContext& context, const ir::Program& program)
@@ -97,6 +105,8 @@ class Relations {
   const IslModel& model() const { return model_; }
 
   // Whether all that keeps its order runs forwards in this tree.
+  // For trees that isl has not made (pushed sums): time vectors are read off the tree, padded with
+  // zeros to one length, and each validity pair must be lexicographically forwards.
   bool run_forwards(const OrderTree& tree) const {
     std::map<std::string, std::vector<ir::Affine>> times;
     add_times(tree, {}, times);
@@ -191,6 +201,8 @@ class Relations {
   }
 
   // From a write to the reads that get its value; what an update reads of its own cell is no reason to stay near.
+  // By isl's dataflow (must- and may-sources), so that only the last write before a read draws it
+  // near; memory-based pairs would tie statements together that merely reuse a buffer.
   isl::union_map value_flow() const {
     isl::union_map reads = no_pairs(context_), writes = reads, may_write = reads, order = reads;
     for (const IslStatement& s : model_.statements) {
@@ -228,6 +240,8 @@ class Relations {
     return pairs;
   }
 
+  // The domains without constraints between two iterators. Taking these out of the dependences
+  // (`gist`) leaves distances inside rectangles constant, while triangles stay in the relations.
   isl::union_set boxes() const {
     isl::union_set all = isl::manage(isl_union_set_empty(isl_space_params_alloc(context_.get().get(), 0)));
     for (const IslStatement& s : model_.statements) {
