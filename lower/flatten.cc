@@ -83,8 +83,8 @@ class Flattener {
   }
 
   // x[i0, i1, ..] of extents (e0, e1, ..) is x[i0 * s0 + i1 * s1 + ..] with s_d = e_(d+1) * e_(d+2) *
-  // .., in affine part, run-time part and the step from lane to lane alike. Only e0 may be a symbol:
-  // it is in no stride.
+  // .., in affine part, run-time part and the step from lane to lane alike. Only e0, or the first extent that is not 1,
+  // may be a symbol: it is in no stride.
   void linearise(const std::string& buffer, std::vector<ir::Index>& indices, ir::Lanes& lanes) const {
     const Strides& strides = strides_.at(buffer);
     ir::Index linear;
