@@ -363,7 +363,7 @@ TEST_CASE("lanes exchange registers, each warp its own") {
   }
 }
 
-TEST_CASE("a register of another lane that was never written, lanes that do not come by") {
+TEST_CASE("a register of another lane that was never written, lanes that do not take part") {
   const std::string unwritten = fault_of([](Thread& t, Run& r) { exchange(t, r, t.thread != 7); });
   CHECK(unwritten == "k: S reads q, thread 6: a register that was never written");
   fault_of([](Thread& t, Run& r) {
