@@ -10,9 +10,6 @@
 
 namespace polyte::graph {
 
-// "3x3"; "-" where there are none.
-std::string list(const Dims& dims, const char* separator = "x");
-
 class AttributeText {
  public:
   template <class T>

@@ -9,18 +9,19 @@ namespace polyte::graph {
 
 namespace {
 
+// "3x3"; "-" where there are none.
+std::string list(const Dims& dims, const char* separator = "x") {
+  std::string text;
+  for (std::size_t i = 0; i < dims.size(); ++i) text += (i ? separator : "") + std::to_string(dims[i]);
+  return text.empty() ? "-" : text;
+}
+
 void add_window(AttributeText& text, const Window& window) {
   text.add("kernel", list(window.kernel)).add("strides", list(window.strides));
   text.add("dilations", list(window.dilations)).add("pads", list(window.pads_begin) + ":" + list(window.pads_end));
 }
 
 }  // namespace
-
-std::string list(const Dims& dims, const char* separator) {
-  std::string text;
-  for (std::size_t i = 0; i < dims.size(); ++i) text += (i ? separator : "") + std::to_string(dims[i]);
-  return text.empty() ? "-" : text;
-}
 
 void NoAttributes::print(AttributeText&) const {}
 void ActivationAttributes::print(AttributeText& text) const { text.add("alpha", alpha).add("beta", beta); }
