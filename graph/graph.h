@@ -112,7 +112,7 @@ std::vector<std::vector<NodeId>> consumers_of(const Graph& graph);
 // size, types equal to what inference gives. Empty if the graph is well formed.
 std::vector<std::string> verify(const Graph& graph);
 
-// One line a node: `%y: f32[1, 8, 6, 6] = Conv(%x, %w) group=1 ...`, for --emit graph and golden tests.
+// One line per node: `%y: f32[1, 8, 6, 6] = Conv(%x, %w) group=1 ...`, for --emit graph and golden tests.
 std::string print(const Graph& graph);
 
 }  // namespace polyte::graph

@@ -246,7 +246,7 @@ struct TransposeAttributes {
   bool operator==(const TransposeAttributes&) const = default;
   void print(AttributeText& text) const;
 };
-struct SliceAttributes {  // one entry a dimension; output d reads starts[d] + i * steps[d], i < sizes[d]
+struct SliceAttributes {  // one entry per dimension; output d reads starts[d] + i * steps[d], i < sizes[d]
   Dims starts, steps, sizes;
   bool operator==(const SliceAttributes&) const = default;
   void print(AttributeText& text) const;

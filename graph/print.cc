@@ -1,4 +1,4 @@
-// Text of a Graph, one line a value or node.
+// Text of a Graph, one line per value or node.
 #include <sstream>
 
 #include "graph/attribute_text.h"

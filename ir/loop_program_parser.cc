@@ -1,4 +1,4 @@
-// Parsing loop text: the inverse of print(LoopProgram). One statement a line, nesting by indentation.
+// Parsing loop text: the inverse of print(LoopProgram). One statement per line, nesting by indentation.
 #include <algorithm>
 #include <optional>
 

@@ -30,7 +30,7 @@ struct SizePoints {
 // The affine function whose value at each point is given, if there is one with whole coefficients.
 std::optional<Affine> fit(const SizePoints& sizes, std::span<const std::int64_t> values);
 
-// One Program a point, none with parameters. Equal ones: the Program itself. Else its parameters are all symbols, in
+// One Program per point, none with parameters. Equal ones: the Program itself. Else its parameters are all symbols, in
 // their order, each within [least, most] of `ranges`. A Decline shows the lines that do not fit.
 struct SizeRange {
   std::int64_t least = 1, most = 1;

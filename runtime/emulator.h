@@ -1,5 +1,5 @@
 // Emulator: plays the threads of a GPU on this CPU, for code that was compiled for that (CodegenOptions::emulated). It
-// runs the very IR that PTX is made from, one fibre a thread, and watches every access:
+// runs the very IR that PTX is made from, one fibre per thread, and watches every access:
 //
 //   Emulator emulator({.order = ThreadOrder::Backward});
 //   emulator.add_memory("x", x, bytes, Emulator::Defined::Yes);

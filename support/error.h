@@ -30,7 +30,7 @@ enum class ExitStatus : int {
   Internal = 70,      // internal error
 };
 
-// A fault of the input. `problems` holds one message a problem; what() joins them by newlines.
+// A fault of the input. `problems` holds one message per problem; what() joins them by newlines.
 class UserError : public std::runtime_error {
  public:
   UserError(ExitStatus status, std::string problem);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Times the thirty kernels of PolyBench/C 4.2.1: Polyte's schedulers and the scripts of examples/schedules/polybench
-beside C by clang, gcc and Polly. One process a kernel, interleaved rounds; every result is compared before it is timed.
+beside C by clang, gcc and Polly. One process per kernel, interleaved rounds; every result is compared before it is timed.
 
   python3 bench/polybench [--size LARGE] [--only gemm,lu] [--threads 1] [--rounds 5] [--json FILE]
 

@@ -39,8 +39,8 @@ struct Network {
 // UserError(Unsupported) with these problems, if there are any, under a line that names the open sizes.
 void refuse_open_sizes(const ir::SizePoints& sizes, std::vector<std::string> problems);
 
-// Everything that is not the same network at every point, one message a node or value: other nodes, attributes, shapes
-// or constants than an affine function of the sizes has there. Constants are equal where they are shared.
+// Everything that is not the same network at every point, one message per node or value: other nodes, attributes,
+// shapes or constants than an affine function of the sizes has there. Constants are equal where they are shared.
 std::vector<std::string> differences(const ir::SizePoints& sizes, const std::vector<graph::Graph>& graphs);
 
 // Constants of `graph` that `other` has at the same position are held once from now on.

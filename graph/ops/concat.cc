@@ -1,4 +1,4 @@
-// Concat: one statement an operand, each writing its own box of the result.
+// Concat: one statement per operand, each writing its own box of the result.
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 #include "support/checked.h"

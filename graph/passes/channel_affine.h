@@ -10,7 +10,7 @@
 namespace polyte::graph {
 
 struct ChannelAffine {
-  std::vector<double> scale, shift;  // one entry a channel
+  std::vector<double> scale, shift;  // one entry per channel
 };
 
 // `node` as a function of its operand `x` whose channels lie along dimension `axis`; none if it is no such thing.

@@ -17,7 +17,7 @@ struct Recompute {
 // The recomputed statements in the order of the State; without those whose instances cannot be counted (symbolic
 // sizes, more than `limit` iterations above them, domains that are no boxes there).
 std::vector<Recompute> recompute_factors(const State& state, std::int64_t limit = 1'000'000);
-// One line a statement: "bx at u.i once per u.o: 126 instances for 108 (factor 1.17)".
+// One line per statement: "bx at u.i once per u.o: 126 instances for 108 (factor 1.17)".
 std::string print(const Recompute& recompute);
 
 }  // namespace polyte::schedule

@@ -130,7 +130,7 @@ void verify_statement(const State& state, const ScheduledStatement& s, std::vect
   const bool is_copy = s.kind == StatementKind::Copy;
   if (is_copy != s.reference.empty()) problems.push_back("statement '" + name + "': only a copy has no reference");
   if (!is_copy && s.phi.size() != state.basis->statement(s.reference).iterators.size())
-    problems.push_back("statement '" + name + "': phi does not have one value an iterator of '" + s.reference + "'");
+    problems.push_back("statement '" + name + "': phi does not have one value per iterator of '" + s.reference + "'");
 }
 
 }  // namespace
