@@ -15,10 +15,8 @@ constexpr int kFault = 3;                      // what a launch returns that end
 
 }  // namespace
 
-// makecontext passes ints only.
-void Emulator::State::enter(unsigned low, unsigned high) {
-  const auto address = static_cast<std::uintptr_t>(low) | (static_cast<std::uintptr_t>(high) << 32U);
-  Fibre& fibre = *reinterpret_cast<Fibre*>(address);  // NOLINT
+void Emulator::State::enter(void* self) {
+  Fibre& fibre = *static_cast<Fibre*>(self);
   State& state = of(fibre);
   state.launch->emulated(&fibre.thread, state.arguments);
   if (!fibre.products.is_idle())
@@ -273,20 +271,14 @@ void Emulator::State::run_block(const std::int64_t* number, LaunchCounts& count)
                     on_fence_products,
                     on_exchange,
                     on_use};
-    ::getcontext(&fibre.context);
-    fibre.context.uc_stack.ss_sp = stacks.at(i);
-    fibre.context.uc_stack.ss_size = FibreStacks::kBytes;
-    fibre.context.uc_link = nullptr;
-    const auto address = reinterpret_cast<std::uintptr_t>(&fibre);                                         // NOLINT
-    ::makecontext(&fibre.context, reinterpret_cast<void (*)()>(enter), 2, static_cast<unsigned>(address),  // NOLINT
-                  static_cast<unsigned>(address >> 32U));
+    fibre.control.begin(stacks.at(i), FibreStacks::kBytes, enter, &fibre);
   }
   do {
     for (bool ran = true; ran && !ended;) {
       ran = false;
       for (const std::size_t i : order(threads)) {
         if (ended || fibres[i].waits != Waits::No) continue;
-        ::swapcontext(&scheduler, &fibres[i].context);
+        fibres[i].control.resume();
         ran = true;
       }
     }

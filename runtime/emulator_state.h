@@ -3,8 +3,6 @@
 // products that go on meanwhile; emulated_warps.cc: instructions of a whole warp).
 #pragma once
 
-#include <ucontext.h>
-
 #include <cstring>
 #include <map>
 #include <optional>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "runtime/emulator.h"
+#include "runtime/fibre_control.h"
 #include "runtime/fibre_stacks.h"
 #include "runtime/thread_products.h"
 #include "runtime/touched_bytes.h"
@@ -79,7 +78,7 @@ struct SharedInstruction {
 struct Fibre {
   polyte_emulated_thread thread{};  // first: what compiled code hands back is the fibre
   void* state = nullptr;
-  ucontext_t context{};
+  FibreControl control;
   Waits waits = Waits::No;
   std::int64_t place = 0;
   WarpInstruction instruction;                        // that it waits for
@@ -99,7 +98,6 @@ struct Emulator::State {
   FibreStacks stacks;
   std::vector<Fibre> fibres;
   std::vector<std::uint32_t> warp_epochs;
-  ucontext_t scheduler{};
   const polyte_launch* launch = nullptr;
   const void* const* arguments = nullptr;
   std::int64_t block = 0;
@@ -123,7 +121,7 @@ struct Emulator::State {
   void wait_for_warp(Fibre& fibre, const WarpInstruction& instruction);
   void fail(const std::string& text);
   [[noreturn]] void end_thread(Fibre& fibre);
-  void switch_out(Fibre& fibre) { ::swapcontext(&fibre.context, &scheduler); }
+  static void switch_out(Fibre& fibre) { fibre.control.suspend(); }
   std::uint64_t touch(Fibre& fibre, const char* address, const polyte_access& access, std::int64_t iteration,
                       std::uint64_t undefined);
   std::uint64_t touch_own(Fibre& fibre, const char* address, const polyte_access& access, std::uint64_t undefined);
@@ -134,7 +132,7 @@ struct Emulator::State {
   void begin_epoch();
   Touch with_others(const Touch& before, Touch now, bool in_shared) const;
   static bool is_before_warp_met(const Touch& before, const Touch& now);
-  static void enter(unsigned low, unsigned high);
+  static void enter(void* fibre);
   void land(Fibre& fibre, const AsyncCopy& copy);
   static void on_copy(polyte_emulated_thread* self, void* to, const void* from, const polyte_access* write,
                       const polyte_access* read, std::int64_t given, std::int64_t iteration);
