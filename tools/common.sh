@@ -34,6 +34,26 @@ missing_packages() {
   comm -23 <(printf '%s\n' "$@" | sort -u) <(printf '%s\n' "$installed")
 }
 
+# The one whose headers python3-dev has, where another one comes first in the path.
+system_python=python3
+[[ -x /usr/bin/python3 ]] && system_python=/usr/bin/python3
+
+# Packages of the Python index into an environment build/NAME of their own, where `python3 -c IMPORT` does not find them.
+# Fails, and says what is missing then, where they cannot be had.
+provide_from_index() {
+  local name=$1 import=$2 without=$3 log=build/$1.log
+  shift 3
+  if "build/$name/bin/python" -c "$import" 2>/dev/null; then return; fi
+  mkdir -p build
+  say "$* into build/$name"
+  if "$system_python" -m venv --without-pip "build/$name" >"$log" 2>&1 &&
+     python3 -m pip --python "build/$name/bin/python" install --quiet --timeout 10 --retries 1 "$@" >>"$log" 2>&1; then
+    return
+  fi
+  say "that failed ($log): $without"
+  return 1
+}
+
 # Runs a build and prints a line per tenth of it; all of its output is in the file LOG, its end is shown where it fails.
 build_quietly() {
   local log=$1 status=0
