@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <span>
 #include <sstream>
 #include <tuple>
@@ -15,7 +16,6 @@
 #include "ir/program_text.h"
 #include "ir/warp_memory.h"
 #include "runtime/shared_library.h"
-#include "schedule/script/replay.h"
 #include "support/error.h"
 #include "support/gpu_machines.h"
 
@@ -194,27 +194,51 @@ codegen::Target gpu(const std::string& name) {
 }
 
 // Many tests ask for the same ones, whose proofs take a second each.
-schedule::State scheduled(const KernelFile& file, const ir::Values& sizes, const Machine& machine) {
-  static std::map<std::tuple<std::string, ir::Values, std::string>, schedule::State> known;
-  const std::tuple key{file.program + file.script, sizes, machine.cpu + codegen::architecture_of(*machine.gpu)};
+schedule::State scheduled(const KernelFile& file, const ir::Values& sizes, const Machine& machine,
+                          schedule::ProofLevel proof) {
+  static std::map<std::tuple<std::string, ir::Values, std::string, schedule::ProofLevel>, schedule::State> known;
+  const std::tuple key{file.program + file.script, sizes, machine.cpu + codegen::architecture_of(*machine.gpu), proof};
   if (const auto found = known.find(key); found != known.end()) return found->second;
   auto program = std::make_shared<const ir::Program>(ir::parse_program(file.program, file.name));
   if (!sizes.empty()) program = std::make_shared<const ir::Program>(ir::bind(*program, sizes));
-  const auto state = schedule::replay(program, schedule::parse_script(file.script, file.name), machine, {});
+  const auto state = schedule::replay(program, schedule::parse_script(file.script, file.name), machine, {proof, {}});
   if (!state) throw InternalError(file.name + ": " + schedule::to_string(state.error(), file.name, ""));
   return known.emplace(key, *state).first->second;
 }
 
-Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs, const ir::Values& sizes,
-                 const runtime::EmulatorOptions& options, Memory memory) {
-  const auto written = runtime::Emulator::Defined::Yes;
-  const auto fresh = memory == Memory::Written ? written : runtime::Emulator::Defined::No;
+namespace {
+
+struct Compiled {
+  std::string text;  // of the loops
+  std::int64_t scratch_bytes;
+  runtime::SharedLibrary library;
+};
+
+Compiled compiled(const ir::LoopProgram& loops, std::string text) {
   const codegen::Kernel kernel{loops, {}};
   codegen::CodegenOptions how;
   how.emulated = true;
   const codegen::ObjectCode object = codegen::compile({&kernel, 1}, gpu("h100"), how);
   const std::string linked = codegen::link({&object.bytes, 1});
-  const runtime::SharedLibrary library(std::as_bytes(std::span(linked)), loops.name);
+  return {std::move(text), object.kernels.front().scratch.total_bytes(1),
+          runtime::SharedLibrary(std::as_bytes(std::span(linked)), loops.name)};
+}
+
+// The last one is kept: the same loops are run in one order of the threads after another.
+const Compiled& last_compiled(const ir::LoopProgram& loops) {
+  static std::unique_ptr<const Compiled> last;
+  std::string text = ir::print(loops);
+  if (!last || last->text != text) last = std::make_unique<const Compiled>(compiled(loops, std::move(text)));
+  return *last;
+}
+
+}  // namespace
+
+Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs, const ir::Values& sizes,
+                 const runtime::EmulatorOptions& options, Memory memory) {
+  const auto written = runtime::Emulator::Defined::Yes;
+  const auto fresh = memory == Memory::Written ? written : runtime::Emulator::Defined::No;
+  const Compiled& code = last_compiled(loops);
   Emulated result{inputs, 0, {}, {}};
   runtime::Emulator emulator(options);
   std::vector<const void*> pointers;
@@ -229,10 +253,10 @@ Emulated emulate(const ir::LoopProgram& loops, const ir::Environment& inputs, co
   std::vector<std::int64_t> params;
   for (const std::string& param : loops.params) params.push_back(sizes.at(param));
   pointers.push_back(params.data());
-  std::vector<std::byte> scratch(static_cast<std::size_t>(object.kernels.front().scratch.total_bytes(1)) + 64);
+  std::vector<std::byte> scratch(static_cast<std::size_t>(code.scratch_bytes) + 64);
   emulator.add_memory("scratch", scratch.data(), static_cast<std::int64_t>(scratch.size()), fresh);
   const polyte_host host = emulator.host();
-  result.code = library.kernel(loops.name)(pointers.data(), scratch.data(), &host);
+  result.code = code.library.kernel(loops.name)(pointers.data(), scratch.data(), &host);
   if (result.code == 0) result.code = emulator.status();
   for (std::size_t i = 0; i < loops.buffers.size(); ++i)
     if (const ir::Role role = loops.buffers[i].role;

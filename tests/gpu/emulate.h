@@ -10,6 +10,7 @@
 #include "ir/interpret.h"
 #include "ir/loop_program.h"
 #include "runtime/emulator.h"
+#include "schedule/script/replay.h"
 #include "schedule/state/state.h"
 
 namespace polyte::gpu::testing {
@@ -31,8 +32,9 @@ KernelFile kernel_named(const std::string& name);
 int count_of(const std::string& text, const std::string& word);
 
 // Proved and replayed for the GPU; with sizes, the Program is bound to them before. Throws InternalError with the
-// refusal.
-schedule::State scheduled(const KernelFile& file, const ir::Values& sizes, const Machine& machine);
+// refusal. Where the proof is another test's, it can be Off.
+schedule::State scheduled(const KernelFile& file, const ir::Values& sizes, const Machine& machine,
+                          schedule::ProofLevel proof = schedule::ProofLevel::Full);
 
 struct Emulated {
   ir::Environment buffers;
