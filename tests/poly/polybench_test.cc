@@ -58,8 +58,10 @@ std::string program_of(const std::string& script) {
 TEST_CASE("poly and isl schedule all of PolyBench") {
   const std::vector<std::string> names = names_in(kPrograms, ".program");
   CHECK(names.size() == 30);
+  std::size_t number = 0;
   for (const std::string& name : names)
     for (const bool as_isl_says : {false, true}) {
+      if (as_isl_says && !test::is_swept(number++, 2)) continue;
       CAPTURE(name);
       CAPTURE(as_isl_says);
       const auto program = small(name);
