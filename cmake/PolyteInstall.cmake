@@ -53,6 +53,7 @@ install(CODE "
     message(WARNING \"\${notices} is not complete\")
   endif()
 " COMPONENT runtime)
+install(FILES docs/lab-results.schema.json DESTINATION "${CMAKE_INSTALL_DATADIR}/polyte" COMPONENT runtime)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/polyte" COMPONENT runtime)
 
 # Headers keep their folders: #include "runtime/session.h".

@@ -1,6 +1,7 @@
 #include "poly/state_price.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "poly/price_rates.h"
@@ -29,6 +30,11 @@ struct Reference {
   bool is_written = false, is_register = false;
 };
 
+// Cycles of issue, and of what each level hands over.
+std::array<double, 4> times_of(const StatePrice& price) {
+  return {price.issue, price.beyond_l1 / kLevel2, price.beyond_l2 / kLevel3, price.beyond_l3 / kMemory};
+}
+
 class Pricer {
  public:
   Pricer(const schedule::State& state, const schedule::ScheduledStatement& s, const Machine& machine)
@@ -44,22 +50,17 @@ class Pricer {
     for (const schedule::AccessRef& access : schedule::accesses_of(s)) add(access);
   }
 
-  double cycles() const {
-    if (loops_.empty()) return operations_.cycles(false, machine_);
-    const double issue = issue_cycles();
-    const double level2 = traffic(static_cast<double>(machine_.l1.bytes)) / kLevel2;
-    const double level3 = traffic(static_cast<double>(machine_.l2.bytes)) / kLevel3;
-    const double memory = traffic(static_cast<double>(machine_.l3.bytes)) / kMemory;
-    double all = share_ * (std::max({issue, level2, level3, memory}) + 0.1 * (issue + level2 + level3 + memory));
-    double starts = 1;
-    for (const PricedLoop& loop : loops_) {
-      if (loop.kind == LoopKind::Parallel) {
-        const double cores = std::max(1, machine_.cores);
-        return all * std::ceil(loop.trips / cores) / loop.trips + starts * kStartThreads;
-      }
-      starts *= loop.trips;
-    }
-    return all;
+  StatePrice price() const {
+    StatePrice price;
+    price.cycles = price.issue = operations_.cycles(false, machine_);
+    if (loops_.empty()) return price;
+    price.issue = share_ * issue_cycles();
+    price.beyond_l1 = share_ * traffic(static_cast<double>(machine_.l1.bytes));
+    price.beyond_l2 = share_ * traffic(static_cast<double>(machine_.l2.bytes));
+    price.beyond_l3 = share_ * traffic(static_cast<double>(machine_.l3.bytes));
+    const auto [issue, level2, level3, memory] = times_of(price);
+    price.cycles = with_threads(std::max({issue, level2, level3, memory}) + 0.1 * (issue + level2 + level3 + memory));
+    return price;
   }
 
  private:
@@ -70,6 +71,18 @@ class Pricer {
   std::vector<Reference> references_;
   Operations operations_;
   double share_ = 1;  // of the iterations of all loops that are instances: a skewed loop's are many
+
+  double with_threads(double all) const {
+    double starts = 1;
+    for (const PricedLoop& loop : loops_) {
+      if (loop.kind == LoopKind::Parallel) {
+        const double cores = std::max(1, machine_.cores);
+        return all * std::ceil(loop.trips / cores) / loop.trips + starts * kStartThreads;
+      }
+      starts *= loop.trips;
+    }
+    return all;
+  }
 
   double box() const {
     double product = 1;
@@ -200,16 +213,30 @@ class Pricer {
 
 }  // namespace
 
-double cycles_of(const schedule::State& state, const Machine& machine) {
-  double cycles = 0;
+const char* StatePrice::bound() const {
+  constexpr std::array kNames{"issue", "second cache", "third cache", "memory"};
+  const std::array<double, 4> times = times_of(*this);
+  return kNames[static_cast<std::size_t>(std::ranges::max_element(times) - times.begin())];
+}
+
+StatePrice price_of(const schedule::State& state, const Machine& machine) {
+  StatePrice sum;
   for (const schedule::Leaf* leaf : schedule::leaves_of(state.tree)) {
     const schedule::ScheduledStatement& s = state.at(leaf->statement);
     const auto stored = std::ranges::find_if(state.staged, [&](const schedule::StagedBuffer& staged) {
       return staged.name == s.body.writes.front().buffer && staged.at_compile_time;
     });
-    if (stored == state.staged.end()) cycles += Pricer(state, s, machine).cycles();
+    if (stored != state.staged.end()) continue;
+    const StatePrice price = Pricer(state, s, machine).price();
+    sum.cycles += price.cycles;
+    sum.issue += price.issue;
+    sum.beyond_l1 += price.beyond_l1;
+    sum.beyond_l2 += price.beyond_l2;
+    sum.beyond_l3 += price.beyond_l3;
   }
-  return cycles;
+  return sum;
 }
+
+double cycles_of(const schedule::State& state, const Machine& machine) { return price_of(state, machine).cycles; }
 
 }  // namespace polyte::poly

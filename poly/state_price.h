@@ -11,4 +11,13 @@ namespace polyte::poly {
 
 double cycles_of(const schedule::State& state, const Machine& machine);
 
+// The same with its parts, of all statements and all threads together: cycles of issue and of waiting for a chain, and
+// bytes that come from beyond each level of the caches. `cycles` is until the last thread has ended.
+struct StatePrice {
+  double cycles = 0, issue = 0;
+  double beyond_l1 = 0, beyond_l2 = 0, beyond_l3 = 0;  // bytes
+  const char* bound() const;  // what takes longest: "issue", "second cache", "third cache" or "memory"
+};
+StatePrice price_of(const schedule::State& state, const Machine& machine);
+
 }  // namespace polyte::poly

@@ -19,16 +19,10 @@ namespace fs = std::filesystem;
 // ---- run
 
 struct RunVerb {
-  std::string file, out;
+  std::string file, out, shard;
   bool quiet = false;
+  Cluster cluster;
 };
-
-std::string own_binary() {
-  std::error_code error;
-  const fs::path path = fs::read_symlink("/proc/self/exe", error);
-  if (error) throw UserError(ExitStatus::ResourceLimit, "/proc/self/exe: cannot be read");
-  return path.string();
-}
 
 // An experiment's file, or a result folder, whose plan says it all.
 bool is_folder(const std::string& path) {
@@ -51,8 +45,18 @@ std::string folder_of(const RunVerb& verb) {
 int run_lab_run(const RunVerb& verb) {
   const lab::Plan plan = plan_of(verb);
   const std::string folder = folder_of(verb);
-  const lab::RunResult result = run_lab_plan(plan, folder, verb.quiet);
+  if (verb.cluster.is_asked()) {
+    if (!verb.shard.empty()) throw UserError(ExitStatus::Usage, "--shard: the cluster's tasks are given theirs");
+    run_lab_cluster(plan, folder, verb.cluster);
+    return 0;
+  }
+  const lab::Shard shard = verb.shard.empty() ? lab::Shard{} : lab::parse_shard(verb.shard);
+  const lab::RunResult result = run_lab_plan(plan, folder, verb.quiet, shard);
   if (result.interrupted) return 130;
+  if (shard.count > 1) {
+    std::cout << folder << ": shard " << verb.shard << " is measured; polyte lab merge joins shards\n";
+    return 0;
+  }
   std::cout << folder << ": " << plan.rows.size() << (plan.rows.size() == 1 ? " row" : " rows") << ", "
             << plan.arms.size() << (plan.arms.size() == 1 ? " arm" : " arms") << " are measured; polyte lab report "
             << folder << "\n";
@@ -65,6 +69,11 @@ void add_lab_run(const Verb& lab) {
   verb.option("experiment", options->file, "experiment.toml, or a result folder to go on with").required();
   verb.option("--out", options->out, "the result folder; else the file's name with .lab");
   verb.flag("--quiet", options->quiet, "no progress on stderr");
+  verb.option("--shard", options->shard, "only each N-th row from the I-th on, I/N from 0/N on; lab merge joins them");
+  verb.option("--slurm", options->cluster.slurm, "measure on a Slurm cluster: a job array of so many tasks, waited for")
+      .within(1, 10000);
+  verb.option("--sbatch", options->cluster.sbatch, "an option of the job array, --sbatch=--partition=long; repeatable");
+  verb.option("--workers", options->cluster.workers, "measure on the hosts of a Dask cluster, dask://HOST:PORT");
   verb.example("polyte lab run experiment.toml --out results");
   verb.calls([options] { return run_lab_run(*options); });
 }
@@ -112,10 +121,20 @@ lab::Sources lab_sources() {
           [](const std::string& path, const std::vector<std::string>& params) { return load_script(path, params); }};
 }
 
-lab::RunResult run_lab_plan(const lab::Plan& plan, const std::string& folder, bool quiet) {
-  const lab::RunOptions options{folder, {own_binary(), "lab", "worker", folder}, [&](const std::string& line) {
+std::string own_binary() {
+  std::error_code error;
+  const fs::path path = fs::read_symlink("/proc/self/exe", error);
+  if (error) throw UserError(ExitStatus::ResourceLimit, "/proc/self/exe: cannot be read");
+  return path.string();
+}
+
+lab::RunResult run_lab_plan(const lab::Plan& plan, const std::string& folder, bool quiet, const lab::Shard& shard) {
+  const lab::RunOptions options{folder,
+                                {own_binary(), "lab", "worker", folder},
+                                [&](const std::string& line) {
                                   if (!quiet || line.starts_with("warning")) std::cerr << line << "\n";
-                                }};
+                                },
+                                shard};
   lab::RunResult result = lab::run_plan(plan, options);
   if (result.interrupted) std::cerr << "stopped; what is measured is kept, polyte lab run " << folder << " goes on\n";
   return result;
@@ -132,6 +151,7 @@ void add_lab(const Verb& app) {
   add_lab_reproduce(verb);
   add_lab_ablate(verb);
   add_lab_path(verb);
+  add_lab_merge(verb);
   add_lab_worker(verb);
 }
 

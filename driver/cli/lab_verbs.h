@@ -17,9 +17,22 @@ void add_lab_bundle(const Verb& lab);     // lab_bundle.cc
 void add_lab_reproduce(const Verb& lab);  // lab_bundle.cc
 void add_lab_ablate(const Verb& lab);     // lab_why.cc
 void add_lab_path(const Verb& lab);       // lab_why.cc
+void add_lab_merge(const Verb& lab);      // lab_cluster.cc
 
 // Runs a plan by processes of this binary, with progress on stderr; says how to go on where it was stopped.
-lab::RunResult run_lab_plan(const lab::Plan& plan, const std::string& folder, bool quiet);  // lab.cc
+lab::RunResult run_lab_plan(const lab::Plan& plan, const std::string& folder, bool quiet,
+                            const lab::Shard& shard = {});  // lab.cc
+std::string own_binary();                                   // lab.cc: its path
+
+// Where shards of a plan are measured in place of here, each as `polyte lab run --shard`.
+struct Cluster {
+  int slurm = 0;                    // so many tasks of a job array; 0: none
+  std::vector<std::string> sbatch;  // options of its script, "--partition=long"
+  std::string workers;              // "dask://HOST:PORT"; empty: none
+  bool is_asked() const { return slurm > 0 || !workers.empty(); }
+};
+// Waits until all shards have ended, and joins them in the folder.
+void run_lab_cluster(const lab::Plan& plan, const std::string& folder, const Cluster& cluster);  // lab_cluster.cc
 // A model compiled by one scheduler, as an arm of a row.
 lab::Prepared lab_model(const std::string& path, const std::string& scheduler, const lab::Plan& plan,
                         int threads);  // lab_model.cc

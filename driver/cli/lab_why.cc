@@ -1,4 +1,5 @@
 // polyte lab ablate, path: what the lines of a script are worth. polyte diff: two scripts in words and nests.
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <iostream>
@@ -16,9 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 
 struct WhyVerb {
-  std::vector<std::string> scripts, params, shape;
+  std::vector<std::string> scripts, params, shape, of;
   std::string program, dtype, out;
   int threads = 1, processes = 3;
+  double round_ms = lab::StopRule().round_ms;
   bool quiet = false;
 };
 
@@ -41,6 +43,9 @@ lab::Subject subject_of(const WhyVerb& verb) {
   subject.dtype = verb.dtype;
   subject.sizes = sizes_of(verb.shape);
   subject.threads = verb.threads;
+  if (!(verb.round_ms > 0 && verb.round_ms <= 10000))
+    throw UserError(ExitStatus::Usage, "--round-ms: expected more than 0 and at most 10000 milliseconds");
+  subject.stop.round_ms = verb.round_ms;
   subject.stop.processes_least = subject.stop.processes_most = verb.processes;
   return subject;
 }
@@ -61,9 +66,23 @@ int measure(const lab::Plan& plan, const WhyVerb& verb, const std::string& endin
   return 0;
 }
 
+std::vector<lab::Ablated> ablated_of(const WhyVerb& verb) {
+  std::vector<lab::Ablated> what;
+  for (const lab::Ablated one : lab::kAllAblated)
+    if (verb.of.empty() || std::ranges::find(verb.of, lab::to_string(one)) != verb.of.end()) what.push_back(one);
+  return what;
+}
+
+std::vector<std::string> ablated_names() {
+  std::vector<std::string> names;
+  for (const lab::Ablated one : lab::kAllAblated) names.push_back(lab::to_string(one));
+  return names;
+}
+
 int run_lab_ablate(const WhyVerb& verb) {
   const schedule::Script script = load_script(verb.scripts[0], verb.params);
-  const lab::Plan plan = lab::ablation_plan(script, short_name(verb, 0), subject_of(verb), lab_sources());
+  const lab::Plan plan =
+      lab::ablation_plan(script, short_name(verb, 0), subject_of(verb), lab_sources(), ablated_of(verb));
   return measure(plan, verb, ".ablation", lab::ablation_text);
 }
 
@@ -80,6 +99,7 @@ void add_subject_options(const Verb& verb, WhyVerb& options) {
   verb.option("--dtype", options.dtype, "element type of index notation and C");
   verb.option("--threads", options.threads, "worker threads").within(1, 1024).shows_default();
   verb.option("--processes", options.processes, "processes that measure").within(1, 1000).shows_default();
+  verb.option("--round-ms", options.round_ms, "what a round repeats an arm to fill, milliseconds").shows_default();
   verb.option("--out", options.out, "the result folder, which lab report takes too; else the script's name");
   verb.flag("--quiet", options.quiet, "no progress on stderr");
 }
@@ -130,12 +150,15 @@ int run_diff(const DiffVerb& verb) {
 }  // namespace
 
 void add_lab_ablate(const Verb& lab) {
-  const Verb verb = lab.verb("ablate", "what each line of a script is worth: without it, and up to it");
+  const Verb verb = lab.verb("ablate", "what each line, factor and marker of a script is worth");
   auto options = std::make_shared<WhyVerb>();
   options->scripts.resize(1);
   verb.option("script", options->scripts[0], "the script").required();
   add_param_option(verb, options->params);
   add_subject_options(verb, *options);
+  verb.option("--of", options->of, "what is taken away: lines, factors, markers, order (lines up to each); else all")
+      .separated()
+      .one_of(ablated_names());
   verb.example("polyte lab ablate mine.sched --program 'C[m,n] = sum[k] A[m,k]*B[k,n]' --shape m=64,n=64,k=64");
   verb.calls([options] { return run_lab_ablate(*options); });
 }

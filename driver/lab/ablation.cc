@@ -7,6 +7,7 @@
 #include "driver/compile/build_kernel.h"
 #include "driver/compile/describe_target.h"
 #include "driver/lab/report.h"
+#include "driver/lab/script_variants.h"
 #include "driver/lab/text_table.h"
 #include "support/error.h"
 
@@ -16,7 +17,9 @@ namespace {
 constexpr const char* kWithout = "without ";
 constexpr const char* kFirst = "first ";
 constexpr const char* kReset = "with ";
-constexpr std::size_t kMostLines = 60;
+constexpr const char* kFactor = "factor ";
+constexpr const char* kMarker = "marker ";
+constexpr std::size_t kMostLines = 60, kMostVariants = 200;
 
 using schedule::Script;
 
@@ -39,6 +42,8 @@ class VariantPlan {
     experiment_.only = {script.program};
     scripts_[name] = script;
   }
+
+  std::size_t size() const { return scripts_.size(); }
 
   Plan plan(const std::string& title) {
     experiment_.name = title;
@@ -71,6 +76,38 @@ void add_resets(const Script& script, VariantPlan& variants) {
     reset.directives[i].operation = schedule::SetParam{param->name, {"1"}, {}};
     variants.add(kReset + ("param " + param->name) + " = 1, not " + param->value.text, reset);
   }
+}
+
+// Lines that do something, with their numbers; and where they stand.
+std::vector<std::pair<std::string, std::size_t>> acting_lines(const Script& script) {
+  std::vector<std::pair<std::string, std::size_t>> lines;
+  for (std::size_t i = 0; i < script.directives.size(); ++i)
+    if (!is_setting(script.directives[i]))
+      lines.emplace_back(std::to_string(lines.size() + 1) + ": " + directive_text(script.directives[i]), i);
+  return lines;
+}
+
+void add_without(const Script& script, VariantPlan& variants) {
+  add_resets(script, variants);
+  for (const auto& [words, i] : acting_lines(script)) {
+    Script without = script;
+    without.directives.erase(without.directives.begin() + static_cast<std::ptrdiff_t>(i));
+    variants.add(kWithout + words, without);
+  }
+}
+
+// The script up to each of its lines, with all settings; the last one would be the whole.
+void add_beginnings(const Script& script, VariantPlan& variants) {
+  const auto begin = [&](std::size_t end) {
+    Script begun = script;
+    begun.directives.clear();
+    for (std::size_t i = 0; i < script.directives.size(); ++i)
+      if (i < end || is_setting(script.directives[i])) begun.directives.push_back(script.directives[i]);
+    return begun;
+  };
+  variants.add(std::string(kFirst) + "0: the reference order", begin(0));
+  for (const auto& [words, i] : acting_lines(script))
+    if (i + 1 < script.directives.size()) variants.add(kFirst + words, begin(i + 1));
 }
 
 void check_length(const Script& script, const std::string& name) {
@@ -118,17 +155,22 @@ std::string why_not(const ArmResult& arm) {
   return arm.status + (reason.empty() ? "" : ": " + reason);
 }
 
-// A table of those that could be had, and below it why the others could not.
-std::string variants_text(const RowResult& row, const char* prefix, const std::string& title) {
+// A table of those that could be had, what is worth most first if so asked, and below it why the others could not.
+std::string variants_text(const RowResult& row, const char* prefix, const std::string& title, bool by_worth) {
+  std::vector<const ArmResult*> arms;
+  for (const ArmResult& arm : row.arms)
+    if (arm.name.starts_with(prefix)) arms.push_back(&arm);
+  if (by_worth)
+    std::ranges::stable_sort(arms, std::greater(),
+                             [](const ArmResult* arm) { return arm->ratio ? arm->ratio->estimate : 0; });
   std::vector<Cells> cells;
   std::string refused;
-  for (const ArmResult& arm : row.arms) {
-    if (!arm.name.starts_with(prefix)) continue;
-    const std::string name = arm.name.substr(std::string(prefix).size());
-    if (arm.is_timed())
-      cells.push_back({"  " + name, time_text(arm.time.estimate), cost_text(arm), outcome_text(arm)});
+  for (const ArmResult* arm : arms) {
+    const std::string name = arm->name.substr(std::string(prefix).size());
+    if (arm->is_timed())
+      cells.push_back({"  " + name, time_text(arm->time.estimate), cost_text(*arm), outcome_text(*arm)});
     else
-      refused += wrapped("  " + name, "") + wrapped(why_not(arm), "      ");
+      refused += wrapped("  " + name, "") + wrapped(why_not(*arm), "      ");
   }
   std::string text;
   if (!cells.empty()) text += "\n" + text_table({title, "time", "to the whole, 95 %", ""}, cells);
@@ -144,29 +186,36 @@ std::string warnings_text(const RowResult& row) {
 
 }  // namespace
 
-Plan ablation_plan(const Script& script, const std::string& name, const Subject& subject, const Sources& sources) {
+std::string to_string(Ablated what) {
+  switch (what) {
+    case Ablated::Lines:
+      return "lines";
+    case Ablated::Factors:
+      return "factors";
+    case Ablated::Markers:
+      return "markers";
+    case Ablated::Order:
+      return "order";
+  }
+  return "";
+}
+
+Plan ablation_plan(const Script& script, const std::string& name, const Subject& subject, const Sources& sources,
+                   std::span<const Ablated> what) {
   check_length(script, name);
   VariantPlan variants(subject, sources);
   variants.add(name, script);
-  Script begun = script;
-  begun.directives.clear();
-  for (const schedule::Directive& directive : script.directives)
-    if (is_setting(directive)) begun.directives.push_back(directive);
-  variants.add(std::string(kFirst) + "0: the reference order", begun);
-  add_resets(script, variants);
-  std::size_t number = 0;
-  for (std::size_t i = 0; i < script.directives.size(); ++i) {
-    if (is_setting(script.directives[i])) continue;
-    ++number;
-    const std::string words = std::to_string(number) + ": " + directive_text(script.directives[i]);
-    Script without = script;
-    without.directives.erase(without.directives.begin() + static_cast<std::ptrdiff_t>(i));
-    variants.add(kWithout + words, without);
-    begun.directives.assign(script.directives.begin(), script.directives.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    for (std::size_t k = i + 1; k < script.directives.size(); ++k)
-      if (is_setting(script.directives[k])) begun.directives.push_back(script.directives[k]);
-    if (i + 1 < script.directives.size()) variants.add(kFirst + words, begun);
-  }
+  const auto is_asked = [&](Ablated one) { return std::ranges::find(what, one) != what.end(); };
+  if (is_asked(Ablated::Lines)) add_without(script, variants);
+  if (is_asked(Ablated::Factors))
+    for (const Variant& variant : factor_variants(script)) variants.add(kFactor + variant.text, variant.script);
+  if (is_asked(Ablated::Markers))
+    for (const Variant& variant : marker_variants(script)) variants.add(kMarker + variant.text, variant.script);
+  if (is_asked(Ablated::Order)) add_beginnings(script, variants);
+  if (variants.size() > kMostVariants)
+    throw UserError(ExitStatus::ResourceLimit, name + ": " + std::to_string(variants.size()) + " variants, at most " +
+                                                   std::to_string(kMostVariants) +
+                                                   " are measured: ask for some of lines, factors, markers, order");
   return variants.plan("ablation of " + name);
 }
 
@@ -175,10 +224,12 @@ std::string ablation_text(const Results& results) {
   const ArmResult& whole = row.arms.at(0);
   std::string text = head_text(results) + whole.name +
                      ", whole: " + (whole.is_timed() ? time_text(whole.time.estimate) : why_not(whole)) + "\n";
-  text += variants_text(row, kWithout, "without one line");
-  text += variants_text(row, kReset, "a param reset");
-  text += variants_text(row, kFirst, "up to this line, in order");
-  text += wrapped("above 1: the whole is faster, the line is worth so much", "");
+  text += variants_text(row, kWithout, "without one line", true);
+  text += variants_text(row, kReset, "a param reset", true);
+  text += variants_text(row, kFactor, "another factor", true);
+  text += variants_text(row, kMarker, "a marker taken away", true);
+  text += variants_text(row, kFirst, "up to this line, in order", false);
+  text += wrapped("above 1: the whole is faster, what was taken away is worth so much; the largest first", "");
   return text + warnings_text(row);
 }
 

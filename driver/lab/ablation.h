@@ -3,6 +3,7 @@
 // results.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,16 @@ struct Subject {
   StopRule stop;
 };
 
-// Arms: the whole script (the baseline), it without each line that is not a param, with each param at 1, and its first
-// lines only, in order.
+// What is taken away: whole lines (a param is set to 1), factors and params to their neighbours, markers of nests; and
+// the first lines only, in order.
+enum class Ablated { Lines, Factors, Markers, Order };
+std::string to_string(Ablated what);
+inline constexpr Ablated kAllAblated[] = {Ablated::Lines, Ablated::Factors, Ablated::Markers, Ablated::Order};
+
+// Arms: the whole script (the baseline), and it without what is ablated. UserError(ResourceLimit) where these are more
+// than 200.
 Plan ablation_plan(const schedule::Script& script, const std::string& name, const Subject& subject,
-                   const Sources& sources);
+                   const Sources& sources, std::span<const Ablated> what = kAllAblated);
 std::string ablation_text(const Results& results);  // 80 columns
 
 // Arms: the first script (the baseline), the script after each step, the second. Steps whose scripts are refused are

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "driver/lab/artifact.h"
 #include "driver/lab/report.h"
 #include "runtime/file.h"
 #include "runtime/zip.h"
@@ -20,7 +21,8 @@ constexpr const char* kReadMe =
     "samples.jsonl    machine, versions, ceilings; every sample of every process (one JSON object a line)\n"
     "experiment.toml  the experiment as it was written\n"
     "programs/ scripts/  the same texts as in plan.json, to read\n"
-    "report.html      the results as a page, results.json for programs\n\n"
+    "report.html      the results as a page, results.json for programs, report.tex for a paper\n"
+    "ARTIFACT.md      the artifact appendix: what it claims, what it asks for, how it is evaluated\n\n"
     "polyte lab reproduce BUNDLE reruns it and says what agrees.\n";
 
 // A file's name for what a person has called it; unique.
@@ -71,6 +73,8 @@ void write_bundle(const std::string& folder, const std::string& path) {
     if (!arm.script.empty()) add("scripts/" + file_name(arm.spec.name, ".sched", used), arm.script);
   add("report.html", report(results, "html"));
   add("results.json", report(results, "json"));
+  add("report.tex", report(results, "latex"));
+  add("ARTIFACT.md", artifact_appendix(results));
   zip.finish();
 }
 

@@ -46,10 +46,10 @@ pid_t start(std::vector<std::string> words, const Pipe& in, const Pipe& out) {
   posix_spawn_file_actions_adddup2(&actions, in.ends[0], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
   pid_t child = 0;
-  const int error = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int error = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0)
-    throw UserError(ExitStatus::ResourceLimit, "a worker process cannot be started: " + std::string(strerror(error)));
+    throw UserError(ExitStatus::ResourceLimit, words[0] + " cannot be started: " + std::string(strerror(error)));
   return child;
 }
 

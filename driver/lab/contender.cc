@@ -5,6 +5,7 @@
 
 #include "driver/compile/describe_target.h"
 #include "driver/compile/flops.h"
+#include "driver/lab/prediction.h"
 #include "ir/loop_program_text.h"
 #include "runtime/artifact.h"
 #include "support/error.h"
@@ -76,6 +77,7 @@ void add_facts(const Workshop& workshop, const driver::BuiltKernel& kernel, nloh
   facts["script"] = schedule::print(kernel.script);
   facts["loops_digest"] = digest_of(ir::print(kernel.kernel.program));
   facts["compile_ms"] = compile_times(kernel);
+  facts["predicted"] = predict(kernel, workshop.target.machine);
 }
 
 Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm, const std::shared_ptr<const ir::Program>& program) {
@@ -96,6 +98,7 @@ Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm, const std::s
   }
   driver::CompiledOperator op = driver::compile_operator(program, workshop.target, options);
   add_facts(workshop, op.built, prepared.facts);
+  prepared.facts["memory"] = memory_of(op, workshop.row.threads);
   if (op.built.declined) {
     prepared.status = "declined";
     prepared.reason = op.built.declined->reason;

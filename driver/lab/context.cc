@@ -52,6 +52,14 @@ std::string digest_of_binary() {
   return runtime::digest_of(runtime::as_bytes(digests));
 }
 
+// Tells machines apart without naming them: that of two nodes with one kind of processor is another.
+std::string machine_id(const utsname& system) {
+  std::string name;
+  std::ifstream file("/etc/machine-id");
+  if (!std::getline(file, name) || name.empty()) name = system.nodename;
+  return runtime::digest_of(runtime::as_bytes("polyte lab machine " + name)).substr(0, 12);
+}
+
 Json machine_json(const Machine& machine) {
   utsname system{};
   uname(&system);
@@ -65,7 +73,8 @@ Json machine_json(const Machine& machine) {
           {"l3_sharers", last.sharers},
           {"vector_bits", machine.vector_bits},
           {"features", machine.features},
-          {"system", std::string(system.sysname) + " " + system.release + " " + system.machine}};
+          {"system", std::string(system.sysname) + " " + system.release + " " + system.machine},
+          {"id", machine_id(system)}};
 }
 
 Json compilers_json(const Plan& plan) {

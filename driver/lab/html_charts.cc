@@ -213,6 +213,41 @@ std::string roofline_svg(const Results& results) {
   return text + numbers.text() + legend(results, 280) + "</svg>";
 }
 
+std::string predicted_svg(const Results& results) {
+  LogAxis x(kLeft, kWidth - kRight), y(300, 20);
+  const auto is_shown = [](const ArmResult& arm) {
+    return arm.is_timed() && arm.predicted && arm.predicted->nanoseconds > 0;
+  };
+  std::size_t shown = 0;
+  for (const RowResult& row : results.rows)
+    for (const ArmResult& arm : row.arms) {
+      if (!is_shown(arm)) continue;
+      ++shown;
+      for (LogAxis* axis : {&x, &y}) {  // alike, so that the diagonal is where both are equal
+        axis->include(arm.predicted->nanoseconds / 1e3);
+        axis->include(arm.time.estimate / 1e3);
+      }
+    }
+  if (shown == 0) return "";
+  x.finish();
+  y.finish();
+  std::string text = opened(350 + 15 * static_cast<double>(results.arms.size()), "measured over predicted time") +
+                     axes(x, y, 300, "predicted, us", "measured, us");
+  text += line(kLeft, 300, kWidth - kRight, 20, "one");
+  ArmNumbers numbers;
+  for (const RowResult& row : results.rows)
+    for (std::size_t i = 0; i < row.arms.size(); ++i) {
+      const ArmResult& arm = row.arms[i];
+      if (!is_shown(arm)) continue;
+      const double px = x.place(arm.predicted->nanoseconds / 1e3), py = y.place(arm.time.estimate / 1e3);
+      text += dot(px, py,
+                  row.name + ", " + arm.name + ": predicted " + time_text(arm.predicted->nanoseconds) + ", measured " +
+                      time_text(arm.time.estimate));
+      numbers.add(px, py, i);
+    }
+  return text + numbers.text() + legend(results, 350) + "</svg>";
+}
+
 namespace {
 
 // Rows that differ in one size, or in threads, only.

@@ -16,6 +16,9 @@ std::string bars_svg(const Results& results, const RowResult& row);
 // they are not known of any row.
 std::string roofline_svg(const Results& results);
 
+// Measured time over predicted time of every arm that has both. Empty where none has.
+std::string predicted_svg(const Results& results);
+
 // Time over one size or over threads where rows differ in nothing else; a picture a family.
 std::vector<std::string> scaling_svgs(const Results& results);
 

@@ -7,7 +7,7 @@
 namespace polyte::lab {
 namespace {
 
-constexpr std::size_t kMostItems = 2'000;
+constexpr std::size_t kMostCells = 2'000;
 
 using Items = std::vector<std::string>;
 
@@ -31,7 +31,7 @@ std::vector<std::vector<std::uint16_t>> common_lengths(const Items& a, const Ite
 std::vector<DiffLine> diff(const Items& a, const Items& b) {
   std::vector<DiffLine> result;
   std::size_t i = 0, j = 0;
-  if (a.size() > kMostItems || b.size() > kMostItems) {
+  if (a.size() > kMostCells || b.size() > kMostCells) {
     for (; i < std::min(a.size(), b.size()); ++i, ++j) {
       if (a[i] == b[j]) {
         result.push_back({Side::Both, a[i]});

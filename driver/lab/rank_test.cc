@@ -122,4 +122,18 @@ std::vector<double> holm(std::span<const double> chances) {
   return adjusted;
 }
 
+std::optional<double> rank_correlation(std::span<const double> a, std::span<const double> b) {
+  const std::size_t count = std::min(a.size(), b.size());
+  const Ranks own = ranks_of(a.first(count)), other = ranks_of(b.first(count));
+  const double middle = (static_cast<double>(count) + 1) / 2;
+  double both = 0, of_own = 0, of_other = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    both += (own.of[i] - middle) * (other.of[i] - middle);
+    of_own += (own.of[i] - middle) * (own.of[i] - middle);
+    of_other += (other.of[i] - middle) * (other.of[i] - middle);
+  }
+  if (of_own == 0 || of_other == 0) return std::nullopt;
+  return both / std::sqrt(of_own * of_other);
+}
+
 }  // namespace polyte::lab

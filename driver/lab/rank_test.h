@@ -1,6 +1,7 @@
 // Tests by ranks, which ask nothing of how times are distributed, and the correction for many of them at once.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,5 +30,9 @@ double least_chance(std::size_t a, std::size_t b);
 // Corrected for there being so many tests: S. Holm, "A simple sequentially rejective multiple test procedure", 1979.
 // Under `level` after it: at most that chance of even one false finding among all.
 std::vector<double> holm(std::span<const double> chances);
+
+// How alike two lists order the same things: the correlation of their ranks, -1 to 1 (C. Spearman, "The proof and
+// measurement of association between two things", 1904). Nothing of fewer than two, or where one list is all equal.
+std::optional<double> rank_correlation(std::span<const double> a, std::span<const double> b);
 
 }  // namespace polyte::lab

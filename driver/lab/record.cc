@@ -94,7 +94,9 @@ class Reader {
     if (kind == "crash") return static_cast<void>(of.crashed[json.at("arm")] = json.at("reason").get<std::string>());
     const Key key{row, json.at("process"), json.at("attempt")};
     of.attempts = std::max(of.attempts, key.attempt + 1);
-    ProcessRecord& process = open_[key];
+    const auto [found, is_new] = open_.try_emplace(key);
+    ProcessRecord& process = found->second;
+    if (is_new) process.context = records_.contexts.empty() ? 0 : records_.contexts.size() - 1;
     process.process = key.process;
     process.attempt = key.attempt;
     if (kind == "arm")
@@ -165,6 +167,32 @@ Records read_records(const std::string& folder, const Plan& plan) {
   const std::string path = folder + "/samples.jsonl";
   if (!fs::exists(path)) return parse_records("", plan, path);
   return parse_records(text_of(path, std::uintmax_t{4} << 30U), plan, path);
+}
+
+std::string machine_of(const Json& context) {
+  const auto found = context.find("machine");
+  if (found == context.end() || !found->is_object()) return "";
+  const auto id = found->find("id");
+  if (id != found->end() && id->is_string()) return id->get<std::string>();
+  Json known = *found;
+  known.erase("system");  // a kernel that was updated is still this machine
+  return known.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string machine_words(const Json& context) {
+  const auto member = [&](const char* name) -> std::string {
+    const auto found = context.find("machine");
+    if (found == context.end() || !found->is_object() || !found->contains(name)) return "unknown";
+    const Json& value = (*found)[name];
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  };
+  return member("model") + " (" + member("cpu") + "), " + member("processors") + " processors";
+}
+
+double number_at(const nlohmann::ordered_json& object, const char* key) {
+  if (!object.is_object()) return 0;
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0;
 }
 
 }  // namespace polyte::lab

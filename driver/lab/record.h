@@ -52,6 +52,7 @@ struct ProcessRecord {
   std::vector<ArmRecord> arms;
   std::vector<RoundRecord> rounds;
   nlohmann::ordered_json end;  // the `process` line
+  std::size_t context = 0;     // of Records::contexts: the one before its first line
   const ArmRecord* arm(const std::string& name) const;
 };
 
@@ -68,6 +69,13 @@ struct Records {
   std::vector<RowRecord> rows;                   // as the plan's
   std::size_t dropped = 0;                       // lines that a crash cut off
 };
+
+// The machine of a context: equal for two contexts of one machine, whatever runs on it; and in words.
+std::string machine_of(const nlohmann::ordered_json& context);
+std::string machine_words(const nlohmann::ordered_json& context);  // "AMD EPYC (znver3), 2 processors"
+
+// A number of an object that a stranger wrote; 0 where there is none.
+double number_at(const nlohmann::ordered_json& object, const char* key);
 
 // A result folder: plan.json and samples.jsonl.
 Plan parse_plan(std::string_view text, const std::string& origin);  // UserError(InvalidInput)

@@ -1,6 +1,7 @@
 // The report as one page: sorted by who reads it, pictures beside the figures, each arm's nest beside the others'.
 #include <cstdio>
 
+#include "driver/lab/arm_facts.h"
 #include "driver/lab/escape.h"
 #include "driver/lab/html_charts.h"
 #include "driver/lab/html_page.h"
@@ -41,6 +42,8 @@ std::string arm_cells(const RowResult& row, const ArmResult& arm) {
   text += figure(arm.ratio ? ratio_text(arm.ratio->estimate) : "", arm.ratio ? arm.ratio->estimate : 0,
                  arm.ratio.has_value());
   text += "<td class=\"number\">" + escaped_xml(arm.ratio ? interval_text(*arm.ratio) : "") + "</td>";
+  const double predicted = arm.predicted ? arm.predicted->nanoseconds : 0;
+  text += figure(predicted > 0 ? time_text(predicted) : "", predicted, predicted > 0);
   return text + "<td class=\"" + outcome_class(arm) + "\">" + escaped_xml(outcome_text(arm)) + "</td></tr>\n";
 }
 
@@ -51,7 +54,8 @@ std::string main_table(const Results& results) {
       "round by round: below 1 is faster. Brackets hold 95 % intervals. A head of a column sorts.</p>\n"
       "<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>Row</th><th>Arm</th><th "
       "class=\"number\">Time</th><th class=\"number\">FMA peak</th>"
-      "<th class=\"number\">Ratio</th><th class=\"number\">95 %</th><th>Verdict</th></tr></thead>\n<tbody>\n";
+      "<th class=\"number\">Ratio</th><th class=\"number\">95 %</th>"
+      "<th class=\"number\">Model's time</th><th>Verdict</th></tr></thead>\n<tbody>\n";
   for (const RowResult& row : results.rows)
     for (const ArmResult& arm : row.arms) text += arm_cells(row, arm);
   return text + "</tbody></table></div>\n";
@@ -75,18 +79,6 @@ std::string summary_table(const Results& results) {
     text += "</tr>\n";
   }
   return text + "</tbody></table></div>\n";
-}
-
-std::string compile_text(const ArmResult& arm) {
-  if (!arm.facts.is_object() || !arm.facts.contains("compile_ms") || !arm.facts["compile_ms"].is_object()) return "";
-  std::string text;
-  for (const auto& [stage, time] : arm.facts["compile_ms"].items()) {
-    if (!time.is_number()) continue;
-    char words[64];
-    std::snprintf(words, sizeof words, " %.1f ms", time.get<double>());
-    text += (text.empty() ? "" : ", ") + stage + words;
-  }
-  return text;
 }
 
 // The arm's nest with what the baseline's does not have marked; of the baseline itself nothing is.
@@ -117,6 +109,9 @@ std::string arm_section(const ArmResult& arm, const ArmResult* baseline) {
   add("interpreter", fact(arm, "interpreter"));
   add("compiled by", fact(arm, "command"));
   add("compile cost", compile_text(arm));
+  add("memory", memory_text(arm));
+  add("predicted by the model", predicted_text(arm));
+  add("counted by the processor", counted_text(arm));
   text += "</dl>";
   if (const std::string script = fact(arm, "script"); !script.empty())
     text += "<details><summary>script</summary><pre>" + escaped_xml(script) + "</pre></details>";
@@ -146,6 +141,12 @@ std::string pictures(const Results& results) {
         "processes, a copy larger than the last cache. Bytes are those of the interface, each element once, so work "
         "that stays within the caches may stand above the slope. A mark says its row and arm.</p>\n<figure>" +
         roof + "</figure>\n";
+  if (const std::string model = predicted_svg(results); !model.empty())
+    text +=
+        "<h2>Predicted and measured</h2>\n<p class=\"soft\">Times of the analytic model, told before anything was run, "
+        "beside measured ones; on the line they are equal. A model that chooses among schedules has to rank the arms "
+        "of a row. " +
+        escaped_xml(agreement_text(results.agreement)) + ".</p>\n<figure>" + model + "</figure>\n";
   if (const std::vector<std::string> scaling = scaling_svgs(results); !scaling.empty()) {
     text += "<h2>Scaling</h2>\n<div class=\"nests\">\n";
     for (const std::string& picture : scaling) text += "<section>" + picture + "</section>\n";

@@ -16,9 +16,10 @@ Json arm_json(const ArmResult& arm) {
   json["samples_ns"] = arm.samples;
   Json facts = Json::object();
   for (const char* key : {"nest", "storage", "order", "proof", "script", "loops_digest", "compile_ms", "outputs",
-                          "interpreter", "compiler", "command"})
+                          "interpreter", "compiler", "command", "predicted", "memory"})
     if (arm.facts.is_object() && arm.facts.contains(key)) facts[key] = arm.facts[key];
   json["facts"] = facts;
+  json["counted"] = arm.counted;
   return json;
 }
 
@@ -45,6 +46,7 @@ Json row_json(const Results& results, const RowResult& row) {
   json["fastest"] = row.fastest.empty() ? Json() : Json(row.fastest);
   json["not_told"] = row.fastest.empty() ? Json(row.not_told) : Json();
   json["warnings"] = row.warnings;
+  json["machine"] = row.machine.empty() ? Json() : Json(row.machine);
   json["arms"] = Json::array();
   for (const ArmResult& arm : row.arms) json["arms"].push_back(arm_json(arm));
   return json;
@@ -53,11 +55,8 @@ Json row_json(const Results& results, const RowResult& row) {
 }  // namespace
 
 Json report_json(const Results& results) {
-  Json json{{"format", "polyte-lab-results/1"},
-            {"name", results.plan.name},
-            {"baseline", results.plan.baseline},
-            {"contexts", results.contexts},
-            {"warnings", results.warnings}};
+  Json json{{"format", "polyte-lab-results/1"}, {"name", results.plan.name},    {"baseline", results.plan.baseline},
+            {"contexts", results.contexts},     {"warnings", results.warnings}, {"model", to_json(results.agreement)}};
   json["arms"] = json["rows"] = Json::array();
   for (const ArmSummary& arm : results.arms)
     json["arms"].push_back({{"arm", arm.name},

@@ -1,4 +1,5 @@
-// The table of rows and arms in Markdown, CSV and LaTeX.
+// The table of rows and arms in Markdown and CSV.
+#include "driver/lab/arm_facts.h"
 #include "driver/lab/escape.h"
 #include "driver/lab/report.h"
 #include "driver/lab/text_table.h"
@@ -12,9 +13,17 @@ std::string number(double value) {
   return text;
 }
 
-std::string latex_interval(const Interval& interval) {
-  char text[96];
-  std::snprintf(text, sizeof text, "%.3f & [%.3f, %.3f]", interval.estimate, interval.low, interval.high);
+// What is not known is empty.
+std::string csv_facts(const ArmResult& arm) {
+  const Predicted model = arm.predicted.value_or(Predicted{});
+  std::string text;
+  for (const double value : {model.nanoseconds, model.flops})
+    text += "," + (arm.predicted && value > 0 ? number(value) : "");
+  for (const double value : {model.beyond_l1, model.beyond_l2, model.beyond_l3})
+    text += "," + (arm.predicted ? number(value) : "");
+  text += "," + csv_field(model.bound);
+  for (const double value : {compile_ms(arm), memory_bytes(arm)}) text += "," + (value > 0 ? number(value) : "");
+  for (const char* key : {"storage", "order", "proof"}) text += "," + csv_field(fact(arm, key));
   return text;
 }
 
@@ -47,7 +56,9 @@ std::string report_markdown(const Results& results) {
 std::string report_csv(const Results& results) {
   std::string text =
       "row,arm,status,verdict,time_ns,time_low_ns,time_high_ns,ratio,ratio_low,ratio_high,chance,processes,samples,"
-      "flops,bytes,peak_flops_a_second,reason\r\n";
+      "flops,bytes,peak_flops_a_second,reason,predicted_ns,predicted_flops,predicted_beyond_l1_bytes,"
+      "predicted_beyond_l2_bytes,predicted_beyond_l3_bytes,predicted_bound,compile_ms,memory_bytes,storage,order,"
+      "proof,machine\r\n";
   for (const RowResult& row : results.rows)
     for (const ArmResult& arm : row.arms) {
       text += csv_field(row.name) + "," + csv_field(arm.name) + "," + csv_field(arm.status) + "," +
@@ -60,24 +71,10 @@ std::string report_csv(const Results& results) {
         text += "," + (arm.ratio ? number(value) : "");
       text += "," + std::to_string(row.processes) + "," + std::to_string(count_samples(arm.samples));
       for (const double value : {row.flops, row.bytes, row.peak}) text += "," + number(value);
-      text += "," + csv_field(arm.identical_to.empty() ? arm.reason : "the loops of " + arm.identical_to) + "\r\n";
+      text += "," + csv_field(arm.identical_to.empty() ? arm.reason : "the loops of " + arm.identical_to);
+      text += csv_facts(arm) + "," + csv_field(row.machine) + "\r\n";
     }
   return text;
-}
-
-std::string report_latex(const Results& results) {
-  std::string text = "% " + escaped_latex(results.plan.name) + "\n% " + escaped_latex(machine_line(results)) + "; " +
-                     escaped_latex(origin_line(results)) + "\n% ratios to " + escaped_latex(results.plan.baseline) +
-                     ", below 1 is faster, with 95 % intervals\n\\begin{tabular}{llrrll}\n\\hline\n"
-                     "row & arm & time & ratio & interval & \\\\\n\\hline\n";
-  for (const RowResult& row : results.rows) {
-    for (const ArmResult& arm : row.arms)
-      text += (&arm == &row.arms.front() ? escaped_latex(row.name) : "") + " & " + escaped_latex(arm.name) + " & " +
-              (arm.is_timed() ? escaped_latex(time_text(arm.time.estimate)) : "--") + " & " +
-              (arm.ratio ? latex_interval(*arm.ratio) : "& ") + " & " + escaped_latex(outcome_text(arm)) + " \\\\\n";
-    text += "\\hline\n";
-  }
-  return text + "\\end{tabular}\n";
 }
 
 }  // namespace polyte::lab

@@ -1,3 +1,6 @@
+#include <set>
+
+#include "driver/lab/arm_facts.h"
 #include "driver/lab/report.h"
 #include "driver/lab/text_table.h"
 #include "support/error.h"
@@ -18,6 +21,25 @@ std::string counted(std::size_t count, const std::string& word) {
   return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
 }
 
+// What else is known of the arms: the model's time, what compiling and running take, what was decided.
+std::string facts_text(const RowResult& row) {
+  std::vector<Cells> cells;
+  std::string decisions;
+  for (const ArmResult& arm : row.arms) {
+    const double compile = compile_ms(arm);
+    std::string predicted =
+        arm.predicted && arm.predicted->nanoseconds > 0 ? time_text(arm.predicted->nanoseconds) : "";
+    if (!predicted.empty() && !arm.predicted->bound.empty()) predicted += ", " + arm.predicted->bound;
+    const std::string memory = memory_text(arm), counted = counted_text(arm);
+    if (compile > 0 || !predicted.empty() || !memory.empty())
+      cells.push_back({arm.name, predicted.empty() ? "-" : predicted, compile > 0 ? time_text(compile * 1e6) : "-",
+                       memory.empty() ? "-" : memory});
+    decisions += decisions_text(arm);
+    if (!counted.empty()) decisions += wrapped(arm.name + ", counted: " + counted, "");
+  }
+  return cells.empty() ? decisions : text_table({"", "the model's time", "compile", "memory"}, cells) + decisions;
+}
+
 std::string row_text(const Results& results, const RowResult& row) {
   std::vector<Cells> cells;
   for (const ArmResult& arm : row.arms) {
@@ -34,6 +56,7 @@ std::string row_text(const Results& results, const RowResult& row) {
             std::to_string(row.processes) + (row.processes == 1 ? " process, " : " processes, ") +
             counted(row.rounds, "round") + (row.why.empty() ? "" : ": " + row.why) + "\n";
   if (!row.reference.empty()) text += wrapped("outputs are held to " + row.reference, "");
+  text += facts_text(row);
   for (const std::string& warning : row.warnings) text += wrapped("warning: " + warning, "");
   return text;
 }
@@ -74,9 +97,11 @@ std::string report(const Results& results, const std::string& format) {
 
 std::string machine_line(const Results& results) {
   if (results.contexts.empty()) return "nothing is measured";
-  const nlohmann::ordered_json& context = results.contexts[0];
-  return member(context, "machine", "model") + " (" + member(context, "machine", "cpu") + "), " +
-         member(context, "machine", "processors") + " processors";
+  std::set<std::string> machines;
+  std::string text;
+  for (const nlohmann::ordered_json& context : results.contexts)
+    if (machines.insert(machine_of(context)).second) text += (text.empty() ? "" : "; ") + machine_words(context);
+  return text;
 }
 
 std::string origin_line(const Results& results) {
@@ -125,6 +150,7 @@ std::string report_text(const Results& results) {
       "");
   for (const RowResult& row : results.rows) text += "\n" + row_text(results, row);
   if (results.rows.size() > 1) text += "\nall rows\n" + summary_text(results);
+  text += (results.agreement.points > 0 ? "\n" : "") + wrapped(agreement_text(results.agreement), "");
   for (const std::string& warning : results.warnings) text += wrapped("warning: " + warning, "");
   return text;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 
 #include "driver/lab/rank_test.h"
 
@@ -21,14 +22,17 @@ std::string percent(double share) {
 
 BootstrapOptions options_of(const Plan& plan) { return {1000, plan.seed}; }
 
-double number(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_number() ? found->get<double>() : 0;
-}
-
 std::string text(const Json& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// What the processor counted in the first process that has it.
+Json counted_of(const RowRecord& row, const std::string& arm) {
+  for (const auto& [number, process] : row.processes)
+    if (const auto found = process.end.find("counters"); found != process.end.end() && found->contains(arm))
+      return (*found)[arm];
+  return {};
 }
 
 // The record of an arm that counts: of the first process, or of the first where it is not well.
@@ -48,7 +52,9 @@ ArmResult arm_result(const Plan& plan, const std::string& name, const RowRecord&
     result.status = "crashed";
     result.reason = crash->second;
   }
+  result.predicted = predicted_of(result.facts);
   if (result.status != "ok") return result;
+  result.counted = counted_of(row, name);
   result.samples = row.samples(name);
   result.time = median_interval(result.samples, options_of(plan));
   return result;
@@ -67,12 +73,12 @@ std::vector<double> paired_logs(const Samples& a, const Samples& b) {
 void take_ends(const RowRecord& record, RowResult& row) {
   double load = 0;
   for (const auto& [number_of, process] : record.processes) {
-    row.flops = number(process.end, "flops");
-    row.bytes = number(process.end, "bytes");
+    row.flops = number_at(process.end, "flops");
+    row.bytes = number_at(process.end, "bytes");
     row.dtype = text(process.end, "dtype");
     if (row.reference.empty()) row.reference = text(process.end, "reference");
-    row.peak = std::max(row.peak, number(process.end, "peak_flops_a_thread"));
-    load = std::max(load, number(process.end, "load_before"));
+    row.peak = std::max(row.peak, number_at(process.end, "peak_flops_a_thread"));
+    load = std::max(load, number_at(process.end, "load_before"));
     row.rounds += process.rounds.size();
   }
   row.processes = record.processes.size();
@@ -117,8 +123,38 @@ void find_fastest(const Plan& plan, RowResult& row) {
   row.fastest = (*best)->name;
 }
 
-RowResult row_result(const Plan& plan, std::size_t number_of_row, const RowRecord& record, const Json& ceilings) {
+// The processes of one machine: of the one that has most, the first of several. A ratio is never of two.
+RowRecord of_one_machine(const RowRecord& record, const std::vector<Json>& contexts, RowResult& row) {
+  std::map<std::string, std::size_t> counts;
+  const auto name = [&](const ProcessRecord& process) {
+    return process.context < contexts.size() ? machine_of(contexts[process.context]) : "";
+  };
+  for (const auto& [number, process] : record.processes) ++counts[name(process)];
+  const ProcessRecord* kept = nullptr;
+  for (const auto& [number, process] : record.processes)
+    if (!kept || counts[name(process)] > counts[name(*kept)]) kept = &process;
+  if (!kept) return record;
+  if (kept->context < contexts.size()) row.machine = machine_words(contexts[kept->context]);
+  if (counts.size() < 2) return record;
+  RowRecord one = record;
+  std::erase_if(one.processes, [&](const auto& entry) { return name(entry.second) != name(*kept); });
+  row.warnings.push_back("samples of " + std::to_string(counts.size()) + " machines: those of " + row.machine +
+                         " stand here, the others are left out");
+  return one;
+}
+
+Json ceilings_of(const RowRecord& record, const std::vector<Json>& contexts) {
+  if (record.processes.empty()) return Json::object();
+  const std::size_t context = record.processes.begin()->second.context;
+  return context < contexts.size() && contexts[context].contains("ceilings") ? contexts[context]["ceilings"]
+                                                                             : Json::object();
+}
+
+RowResult row_result(const Plan& plan, std::size_t number_of_row, const RowRecord& all,
+                     const std::vector<Json>& contexts) {
   RowResult row;
+  const RowRecord record = of_one_machine(all, contexts, row);
+  const Json ceilings = ceilings_of(record, contexts);
   row.row = number_of_row;
   row.name = plan.rows[number_of_row].name;
   row.why = record.why;
@@ -126,7 +162,7 @@ RowResult row_result(const Plan& plan, std::size_t number_of_row, const RowRecor
   const int threads = plan.rows[number_of_row].threads;
   row.peak *= threads;
   if (const auto found = ceilings.find("bytes_a_second_by_threads"); found != ceilings.end())
-    row.bandwidth = number(*found, std::to_string(threads).c_str());
+    row.bandwidth = number_at(*found, std::to_string(threads).c_str());
   for (const PlannedArm& arm : plan.arms) row.arms.push_back(arm_result(plan, arm.spec.name, record));
   const ArmResult* baseline = row.find(plan.baseline);
   if (!baseline || !baseline->is_timed()) return row;
@@ -166,6 +202,15 @@ void judge(Results& results) {
     }
     find_fastest(results.plan, row);
   }
+}
+
+Agreement agreement_of(const Results& results) {
+  std::vector<PredictedPoint> points;
+  for (const RowResult& row : results.rows)
+    for (const ArmResult& arm : row.arms)
+      if (arm.is_timed() && arm.identical_to.empty() && arm.predicted && arm.predicted->nanoseconds > 0)
+        points.push_back({row.row, arm.predicted->nanoseconds, arm.time.estimate});
+  return agreement_of(points);
 }
 
 ArmSummary summary_of(const Results& results, const std::string& name) {
@@ -246,13 +291,12 @@ Results evaluate(Plan plan, const Records& records) {
   Results results;
   results.plan = std::move(plan);
   results.contexts = records.contexts;
-  Json ceilings = Json::object();
-  if (!records.contexts.empty() && records.contexts[0].contains("ceilings")) ceilings = records.contexts[0]["ceilings"];
   for (std::size_t i = 0; i < results.plan.rows.size(); ++i)
-    results.rows.push_back(row_result(results.plan, i, records.rows[i], ceilings));
+    results.rows.push_back(row_result(results.plan, i, records.rows[i], records.contexts));
   judge(results);
   for (RowResult& row : results.rows) add_warnings(results.plan, row);
   for (const PlannedArm& arm : results.plan.arms) results.arms.push_back(summary_of(results, arm.spec.name));
+  results.agreement = agreement_of(results);
   if (records.dropped > 0)
     results.warnings.push_back(std::to_string(records.dropped) + " unfinished lines of samples were left out");
   return results;

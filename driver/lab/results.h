@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/lab/agreement.h"
 #include "driver/lab/record.h"
 
 namespace polyte::lab {
@@ -26,13 +27,16 @@ struct ArmResult {
   std::optional<Interval> ratio;     // to the baseline, if that was timed
   double chance = 1;                 // corrected, that so much is noise
   Outcome outcome = Outcome::NotTimed;
-  nlohmann::ordered_json facts;  // the record of its first process
+  nlohmann::ordered_json facts;        // the record of its first process
+  std::optional<Predicted> predicted;  // by the analytic model; of another compiler's loops nothing is
+  nlohmann::ordered_json counted;      // by the processor, an execution: null where it does not
   bool is_timed() const { return count_samples(samples) > 0; }
 };
 
 struct RowResult {
   std::size_t row = 0;  // of the plan
   std::string name, dtype, reference, why;
+  std::string machine;            // in words: whose samples these are, all of them
   std::vector<ArmResult> arms;    // as the plan's
   std::optional<Interval> noise;  // the A/A ratio
   std::string fastest;            // empty: none can be told, `not_told` says why
@@ -59,6 +63,7 @@ struct Results {
   std::vector<nlohmann::ordered_json> contexts;
   std::vector<RowResult> rows;
   std::vector<ArmSummary> arms;
+  Agreement agreement;  // of predicted and measured times; arms with the same loops once
   std::vector<std::string> warnings;
 };
 

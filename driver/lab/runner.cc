@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -120,16 +121,22 @@ class Runner {
   int done_now_ = 0;
 
   bool is_all_done() const {
-    return std::ranges::all_of(records_.rows, [](const RowRecord& row) { return !row.why.empty(); });
+    for (std::size_t row = 0; row < records_.rows.size(); ++row)
+      if (options_.shard.takes(row) && records_.rows[row].why.empty()) return false;
+    return true;
   }
 
   void begin() {
     Json context = make_context(plan_);
-    for (const Json& before : records_.contexts)
+    for (const Json& before : records_.contexts) {
+      if (machine_of(before) != machine_of(context))
+        throw UserError(ExitStatus::Usage, options_.folder + ": its samples are of another machine, " +
+                                               machine_words(before) + ": a ratio is never of two; give another --out");
       if (before.at("polyte") != context.at("polyte"))
         throw UserError(ExitStatus::Usage, options_.folder +
                                                ": its samples are of another build of Polyte, and would be mixed with "
                                                "those of this one: give another --out");
+    }
     const double load = context.value("load", 0.0);
     if (load > 0.5) {
       char text[160];
@@ -155,7 +162,7 @@ class Runner {
     for (const std::size_t row : order) {
       if (interrupted) return;
       RowRecord& record = records_.rows[row];
-      if (!record.why.empty()) continue;
+      if (!record.why.empty() || !options_.shard.takes(row)) continue;
       if (!record.processes.contains(process)) run_one(row, process);
       if (!interrupted) record.why = why_done(plan_, record);
       if (!record.why.empty()) keep({{"kind", "row"}, {"row", row}, {"why", record.why}});
@@ -170,6 +177,7 @@ class Runner {
       const Attempt result = attempt_of(row, process, attempt);
       if (result.complete) {
         record.processes[process] = result.record;
+        record.processes[process].context = records_.contexts.size() - 1;
         ++done_now_;
         return progress(row, process);
       }
@@ -221,7 +229,9 @@ class Runner {
 
   void progress(std::size_t row, int process) {
     int total = 0, done = 0;
-    for (const RowRecord& one : records_.rows) {
+    for (std::size_t i = 0; i < records_.rows.size(); ++i) {
+      if (!options_.shard.takes(i)) continue;
+      const RowRecord& one = records_.rows[i];
       const int have = static_cast<int>(one.processes.size());
       done += have;
       total += one.why.empty() ? std::max(plan_.stop.processes_least, have) : have;
@@ -275,21 +285,36 @@ std::string why_done(const Plan& plan, const RowRecord& row) {
   return processes >= plan.stop.processes_most ? "most processes" : "";
 }
 
-RunResult run_plan(const Plan& plan, const RunOptions& options) {
+Shard parse_shard(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  std::size_t index = 0, count = 0;
+  const char *begin = text.data(), *end = begin + text.size();
+  const bool is_one = slash != std::string::npos && std::from_chars(begin, begin + slash, index).ptr == begin + slash &&
+                      slash > 0 && std::from_chars(begin + slash + 1, end, count).ptr == end;
+  if (!is_one || count < 1 || count > 10'000 || index >= count)
+    throw UserError(ExitStatus::Usage, "--shard " + text + ": expected I/N, the I-th of N from 0 on, 0/4");
+  return {index, count};
+}
+
+void keep_plan(const Plan& plan, const std::string& folder) {
   std::error_code error;
-  fs::create_directories(options.folder, error);
-  const std::string path = options.folder + "/plan.json";
-  const std::string text = to_json(plan).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  fs::create_directories(folder, error);
+  const std::string path = folder + "/plan.json";
   if (fs::exists(path)) {
-    if (to_json(read_plan(options.folder)) != to_json(plan))
-      throw UserError(ExitStatus::Usage, options.folder +
+    if (to_json(read_plan(folder)) != to_json(plan))
+      throw UserError(ExitStatus::Usage, folder +
                                              ": holds the results of another experiment (its plan.json "
                                              "differs): give another --out, or run the folder itself");
-  } else {
-    runtime::OutputFile file(path);
-    file.write(runtime::as_bytes(text));
-    file.finish();
+    return;
   }
+  const std::string text = to_json(plan).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  runtime::OutputFile file(path);
+  file.write(runtime::as_bytes(text));
+  file.finish();
+}
+
+RunResult run_plan(const Plan& plan, const RunOptions& options) {
+  keep_plan(plan, options.folder);
   return Runner(plan, options).run();
 }
 

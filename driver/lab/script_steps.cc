@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "driver/lab/nest_diff.h"
+#include "driver/lab/script_variants.h"
 
 namespace polyte::lab {
 namespace {
@@ -30,6 +31,19 @@ std::string header_text(const Script& script, const char* what) {
   return what + (at == std::string::npos ? line : line.substr(at + 1));
 }
 
+// One line that becomes another, in as many parts as it can be taken in.
+void add_change(std::size_t out, std::size_t in, const Script& first, const Script& second, std::vector<Step>& steps) {
+  const schedule::Directive &from = first.directives[out], &to = second.directives[in];
+  std::string before = directive_text(from);
+  std::size_t part = 0;
+  for (schedule::Directive& directive : between(from, to)) {
+    const std::string text = directive_text(directive);
+    steps.push_back({{out}, {in}, text + ", in place of " + before, std::move(directive), part++});
+    before = text;
+  }
+  steps.push_back({{out}, {in}, directive_text(to) + ", in place of " + before, std::nullopt, part});
+}
+
 // Adds what is out and in at one place: pairs of the same kind of directive as one step each, the rest each by itself.
 void close_hunk(Step& hunk, const Script& first, const Script& second, std::vector<Step>& steps) {
   std::vector<std::size_t> in = hunk.in;
@@ -41,7 +55,7 @@ void close_hunk(Step& hunk, const Script& first, const Script& second, std::vect
       steps.push_back({{out}, {}, "without " + text});
       continue;
     }
-    steps.push_back({{out}, {*partner}, directive_text(second.directives[*partner]) + ", in place of " + text});
+    add_change(out, *partner, first, second, steps);
     in.erase(partner);
   }
   for (const std::size_t i : in) steps.push_back({{}, {i}, directive_text(second.directives[i])});
@@ -84,6 +98,7 @@ std::vector<std::string> differences(const Script& first, const Script& second) 
     lines.push_back(header_text(second, "now:     "));
   }
   for (const Step& step : steps_between(first, second)) {
+    if (step.now) continue;
     for (const std::size_t i : step.out)
       lines.push_back((step.in.empty() ? "only in the first:  " : "changed: ") + directive_text(first.directives[i]));
     for (const std::size_t j : step.in)
@@ -100,14 +115,14 @@ Script with_steps(const Script& first, const Script& second, const std::vector<S
   // Places are those of the alignment: what is out and what is in at one place stand between the same neighbours.
   std::size_t i = 0, j = 0;
   for (const DiffLine& line : diff_lines(joined(texts_of(first)), joined(texts_of(second)))) {
-    const auto step = std::ranges::find_if(steps, [&](const Step& one) {
-      return line.side == Side::First ? std::ranges::find(one.out, i) != one.out.end()
-                                      : std::ranges::find(one.in, j) != one.in.end();
-    });
-    const bool is_taken = line.side != Side::Both && taken[static_cast<std::size_t>(step - steps.begin())];
-    if (line.side == Side::Both || (line.side == Side::First && !is_taken))
+    const Step* step = nullptr;  // the last one that is taken of this line
+    for (std::size_t s = 0; s < steps.size() && line.side != Side::Both; ++s) {
+      const auto& lines = line.side == Side::First ? steps[s].out : steps[s].in;
+      if (taken[s] && std::ranges::find(lines, line.side == Side::First ? i : j) != lines.end()) step = &steps[s];
+    }
+    if (line.side == Side::Both || (line.side == Side::First && !step))
       script.directives.push_back(first.directives[i]);
-    if (line.side == Side::Second && is_taken) script.directives.push_back(second.directives[j]);
+    if (line.side == Side::Second && step) script.directives.push_back(step->now.value_or(second.directives[j]));
     i += line.side != Side::Second ? 1 : 0;
     j += line.side != Side::First ? 1 : 0;
   }
@@ -124,7 +139,7 @@ std::vector<PathStep> find_path(const Script& first, const Script& second,
     std::vector<bool> then = taken;
     std::string text;
     for (const std::size_t s : together) {
-      if (then[s]) return false;
+      if (then[s] || (steps[s].part > 0 && !then[s - 1])) return false;  // the parts before are next to it
       then[s] = true;
       text += (text.empty() ? "" : "; ") + steps[s].text;
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,12 @@ std::vector<std::string> differences(const schedule::Script& first, const schedu
 struct Step {
   std::vector<std::size_t> out, in;  // numbers of directives
   std::string text;                  // "param Mr = 14 in place of Mr = 12"
+  // Of a change that is taken in parts (script_variants.h): what stands there after this one, none after the last; and
+  // how many parts of the same change come before it.
+  std::optional<schedule::Directive> now = std::nullopt;
+  std::size_t part = 0;
 };
-// From the first to the second: taken all, in any order, they lead there.
+// From the first to the second: taken all, in any order but that of the parts of one change, they lead there.
 std::vector<Step> steps_between(const schedule::Script& first, const schedule::Script& second);
 // The first with some of the steps taken.
 schedule::Script with_steps(const schedule::Script& first, const schedule::Script& second,

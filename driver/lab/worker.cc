@@ -1,6 +1,7 @@
 #include "driver/lab/worker.h"
 
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): getloadavg
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +10,7 @@
 #include "bench/peak.h"
 #include "driver/compile/flops.h"
 #include "driver/lab/correctness.h"
+#include "driver/lab/counters.h"
 #include "driver/lab/record.h"
 #include "driver/lab/stopwatch.h"
 #include "support/error.h"
@@ -56,6 +58,7 @@ class Worker {
       timed.executions = timed.watch->calibrate(plan_.stop.round_ms);
     }
     const int rounds = timed_.empty() ? 0 : measure();
+    if (order_.process == 0) count();
     finish(rounds, load);
   }
 
@@ -71,6 +74,8 @@ class Worker {
   std::vector<Timed> timed_;
   std::map<std::string, std::string> loops_;  // digest -> arm that had it first
   Clock::time_point start_;
+  Json counted_;  // arm -> what the processor counted
+  std::string not_counted_;
 
   Json record(const char* kind) const {
     return {{"kind", kind}, {"row", order_.row}, {"process", order_.process}, {"attempt", order_.attempt}};
@@ -169,6 +174,17 @@ class Worker {
     return round;
   }
 
+  // After the rounds, so that no time is taken beside it.
+  void count() {
+    Counters counters;
+    not_counted_ = counters.problem();
+    if (!not_counted_.empty()) return;
+    for (Timed& timed : timed_) {
+      stage(timed.name, "counting");
+      counted_[timed.name] = counters.count([&] { timed.watch->nanoseconds(1); }, timed.executions);
+    }
+  }
+
   bool is_narrow() const {
     const auto baseline = std::ranges::find(timed_, plan_.baseline, &Timed::name);
     const Timed& against = baseline == timed_.end() ? timed_[0] : *baseline;
@@ -194,6 +210,10 @@ class Worker {
     json["bytes"] = bytes;
     json["dtype"] = std::string(to_string(dtype));
     json["peak_flops_a_thread"] = bench::measure_peak(workshop_.target.machine, dtype);
+    if (!counted_.is_null()) json["counters"] = counted_;
+    if (!not_counted_.empty()) json["not_counted"] = not_counted_;
+    rusage usage{};
+    if (getrusage(RUSAGE_SELF, &usage) == 0) json["most_memory_bytes"] = std::int64_t{usage.ru_maxrss} * 1024;
     if (!timed_.empty()) {
       json["tensor_sets"] = timed_[0].watch->sets();
       json["single_executions"] = timed_[0].watch->is_single();

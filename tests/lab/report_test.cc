@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "driver/lab/artifact.h"
 #include "driver/lab/escape.h"
 #include "driver/lab/nest_diff.h"
 #include "driver/lab/text_table.h"
@@ -86,6 +87,33 @@ TEST_CASE("JSON holds all samples, and Google Benchmark's layout a repetition a 
   const nlohmann::ordered_json benchmark = report_benchmark(evil_results());
   CHECK(benchmark["benchmarks"].size() == 2 * 2 * 3);
   CHECK(benchmark["benchmarks"][3]["real_time"] == 50);
+}
+
+TEST_CASE("LaTeX: environments and braces are closed, a figure's points have both ends of their intervals") {
+  const std::string text = report_latex(evil_results());
+  for (const char* name : {"tabular", "axis", "tikzpicture"})
+    CHECK_MESSAGE(count(text, std::string("\\begin{") + name + "}") == count(text, std::string("\\end{") + name + "}"),
+                  name);
+  CHECK(count(text, "\\begin{tikzpicture}") == 2);
+  CHECK(count(text, "\\ifdefined") == count(text, "\\fi\n"));
+  CHECK(count(text, "+= (") == count(text, "-= ("));
+  CHECK(count(text, "+= (") == 1 + 2);  // a mean, and two rows; of the baseline nothing
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_escaped = i > 0 && text[i - 1] == '\\';
+    depth += text[i] == '{' && !is_escaped ? 1 : text[i] == '}' && !is_escaped ? -1 : 0;
+    CHECK(depth >= 0);
+  }
+  CHECK(depth == 0);
+}
+
+TEST_CASE("the artifact appendix claims what was told and nothing else") {
+  const std::string text = artifact_appendix(evil_results());
+  CHECK(count(text, "is faster than") == 2);
+  CHECK(text.find("<script>") == std::string::npos);
+  const Plan plan = testing::made_up_plan({"poly", "mine"}, 1);
+  const std::string nothing = artifact_appendix(evaluate(plan, parse_records("", plan, "s")));
+  CHECK(nothing.find("None: no arm was told from the baseline.") != std::string::npos);
 }
 
 TEST_CASE("a run of which nothing is measured yet has a report in every format") {

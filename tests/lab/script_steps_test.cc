@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "driver/lab/ablation.h"
+#include "driver/lab/script_variants.h"
 #include "ir/program_text.h"
 #include "support/error.h"
 
@@ -94,12 +95,73 @@ TEST_CASE("an ablation has the whole, each line left out, each param reset, and 
   std::vector<std::string> names;
   for (const PlannedArm& arm : plan.arms) names.push_back(arm.spec.name);
   CHECK(plan.baseline == "mine.sched");
-  CHECK(names.size() == 1 + 1 + 1 + 3 + 2);
+  // The whole; a reset; three lines left out; three beginnings; of Mr two neighbours (m is split by Mr: no number).
+  CHECK(names.size() == 1 + 1 + 3 + 3 + 2);
   CHECK(std::ranges::find(names, "with param Mr = 1, not 4") != names.end());
   CHECK(std::ranges::find(names, "without 3: parallel m.o") != names.end());
   CHECK(std::ranges::find(names, "first 3: parallel m.o") == names.end());  // that is the whole
   CHECK(plan.arm("without 3: parallel m.o").script.find("parallel") == std::string::npos);
   CHECK(plan.arm("first 1: split m by Mr   tail cut").script.find("param Mr = 4") != std::string::npos);
+}
+
+constexpr const char* kTile =
+    "split m by 4 tail cut\nsplit n by 2*L tail cut\nnest par m.o > n.o > { [m.i] > <n.i> > C.init; k > [m.i] > "
+    "<n.i> > C.update }\nstage C at C.update:n.o in register\n";
+
+TEST_CASE("variants: each factor at its neighbours and 1, each marker taken away") {
+  std::vector<std::string> texts;
+  for (const Variant& variant : factor_variants(script_of(kTile))) texts.push_back(variant.text);
+  CHECK(texts == std::vector<std::string>{"m by 1, not 4", "m by 2, not 4", "m by 8, not 4", "n by 1, not 2*L",
+                                          "n by 1*L, not 2*L", "n by 4*L, not 2*L"});
+  const std::vector<Variant> markers = marker_variants(script_of(kTile));
+  texts.clear();
+  for (const Variant& variant : markers) texts.push_back(variant.text);
+  CHECK(texts == std::vector<std::string>{"par m.o of C.init, C.update: serial", "[m.i] of C.init: serial",
+                                          "<n.i> of C.init: serial", "[m.i] of C.update: serial",
+                                          "<n.i> of C.update: serial"});
+  CHECK(schedule::print(markers[3].script).find("k > m.i > <n.i> > C.update") != std::string::npos);
+  CHECK(schedule::print(markers[3].script).find("[m.i] > <n.i> > C.init") != std::string::npos);
+  // What is no number, or past any sense, has no neighbours.
+  CHECK(factor_variants(script_of("split m by Mr tail cut\nsplit n by 99999999999 tail cut\n")).empty());
+}
+
+TEST_CASE("splits of one loop by one factor change together, another factor of the same loop stays") {
+  const std::vector<Variant> variants =
+      factor_variants(script_of("split C.update: m by 4 tail cut\nsplit C.init: m by 4 tail cut\nsplit n by 3\n"));
+  REQUIRE(variants.size() == 3 + 2);
+  const std::string text = schedule::print(variants[0].script);
+  CHECK(text.find("by 4") == std::string::npos);
+  CHECK(text.find("by 3") != std::string::npos);
+}
+
+TEST_CASE("a line that differs in several ways is changed in parts, in their order") {
+  const Script first = script_of("split m by 4 tail cut\nnest m > n > { C.init; k > C.update }\n");
+  const Script second = script_of("split m by 8 tail guard\nnest par m > { n > C.init; k > <n> > C.update }\n");
+  const std::vector<Step> steps = steps_between(first, second);
+  std::vector<std::string> texts;
+  for (const Step& step : steps) texts.push_back(step.text.substr(0, step.text.find(", in place of")));
+  CHECK(texts == std::vector<std::string>{"split m by 8   tail cut", "split m by 8   tail guard",
+                                          "nest m > { n > C.init; k > n > C.update }",
+                                          "nest par m > { n > C.init; k > n > C.update }",
+                                          "nest par m > { n > C.init; k > <n> > C.update }"});
+  CHECK(differences(first, second).size() == 4);  // in words the line has changed once
+  const Script half = with_steps(first, second, steps, {false, false, true, true, false});
+  CHECK(directive_text(half.directives[0]) == directive_text(first.directives[0]));
+  CHECK(directive_text(half.directives[1]) == texts[3]);
+  // A part never comes before an earlier one: where no half is legal, all of it is one step.
+  const std::vector<PathStep> path = find_path(first, second, [](const Script&) { return true; });
+  CHECK(path.size() == 5);
+  CHECK(find_path(first, second, [](const Script&) { return false; }).size() == 1);
+}
+
+TEST_CASE("an ablation takes what is asked for, and says when that is too much") {
+  constexpr Ablated kMarkersOnly[] = {Ablated::Markers};
+  const Plan plan = ablation_plan(script_of(kTile), "t", subject(), notation_sources(), kMarkersOnly);
+  CHECK(plan.arms.size() == 1 + 5);
+  std::string many = "nest C.init\n";
+  for (int i = 1; i < 60; ++i) many += "split m by " + std::to_string(2 * i + 2) + " tail cut\n";
+  CHECK_THROWS_WITH_AS(ablation_plan(script_of(many), "many", subject(), notation_sources()),
+                       doctest::Contains("at most 200 are measured"), UserError);
 }
 
 TEST_CASE("a path asks the prover; scripts of two programs have none") {
