@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 
 HERE = pathlib.Path(__file__).resolve().parent
 DOCS = HERE.parents[1] / "docs"
-WIDTH, LEFT, RIGHT, BAR = 640, 190, 20, 30  # of a picture, pixels
+WIDTH, LEFT, RIGHT, BAR = 640, 230, 20, 30  # of a picture, pixels
 
 HEAD = """# Comparisons measured again
 
@@ -34,7 +34,7 @@ BLUR = """## Halide's blur
 The ladder of schedules by which Halide was introduced (J. Ragan-Kelley et al., "Halide: a language and compiler for optimizing
 parallelism, locality, and recomputation in image processing pipelines", PLDI 2013): a 3x3 box filter in two passes, the first one
 computed as a whole, within the second at every use, in tiles, and as a window that slides. One thread, f32; the scripts are those of
-`examples/schedules/`. The baseline is the breadth-first schedule, and here every arm is vectorised alike.
+`examples/schedules/`. The baseline is the breadth-first schedule, and the inner loop of every arm is one of vectors.
 """
 
 
