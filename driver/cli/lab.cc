@@ -72,7 +72,8 @@ void add_lab_run(const Verb& lab) {
   verb.option("--shard", options->shard, "only each N-th row from the I-th on, I/N from 0/N on; lab merge joins them");
   verb.option("--slurm", options->cluster.slurm, "measure on a Slurm cluster: a job array of so many tasks, waited for")
       .within(1, 10000);
-  verb.option("--sbatch", options->cluster.sbatch, "an option of the job array, --sbatch=--partition=long; repeatable");
+  verb.option("--sbatch", options->cluster.sbatch, "an option of the job array, --sbatch=--partition=long; repeatable")
+      .one_at_a_time();
   verb.option("--workers", options->cluster.workers, "measure on the hosts of a Dask cluster, dask://HOST:PORT");
   verb.example("polyte lab run experiment.toml --out results");
   verb.calls([options] { return run_lab_run(*options); });

@@ -37,7 +37,7 @@ std::string shard_folder(const std::string& folder, const std::string& shard) { 
 std::string job_script(const std::string& folder, const Cluster& cluster) {
   std::string text =
       "#!/bin/sh\n#SBATCH --job-name=polyte-lab\n#SBATCH --array=0-" + std::to_string(cluster.slurm - 1) +
-      "\n#SBATCH --ntasks=1\n#SBATCH --exclusive\n#SBATCH --output=" + shard_folder(folder, "%a.log") + "\n";
+      "\n#SBATCH --ntasks=1\n#SBATCH --exclusive\n#SBATCH --output=\"" + shard_folder(folder, "%a.log") + "\"\n";
   for (const std::string& option : cluster.sbatch) {
     if (!option.starts_with("--") || option.find('\n') != std::string::npos)
       throw UserError(ExitStatus::Usage, "--sbatch " + option + ": expected an option of sbatch, --partition=long");
@@ -95,6 +95,8 @@ void run_lab_cluster(const lab::Plan& plan, const std::string& folder, const Clu
   if (!cluster.sbatch.empty() && cluster.slurm == 0)
     throw UserError(ExitStatus::Usage, "--sbatch: is for --slurm, which is not given");
   const std::string whole = fs::absolute(folder).string();
+  if (fs::exists(whole + "/samples.jsonl") && !fs::exists(whole + "/shards"))
+    throw UserError(ExitStatus::Usage, folder + ": has samples of a run on this machine: give another --out");
   lab::keep_plan(plan, whole);
   const std::vector<std::string> folders =
       cluster.slurm > 0 ? run_slurm(plan, whole, cluster) : run_dask(plan, whole, cluster.workers);

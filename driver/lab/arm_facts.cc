@@ -22,6 +22,15 @@ std::string figure(double value) {
   return text;
 }
 
+std::string bytes_text(double bytes) {  // "48 KiB"
+  constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g %s", bytes, kUnits[unit]);
+  return text;
+}
+
 }  // namespace
 
 double compile_ms(const ArmResult& arm) {
@@ -68,15 +77,6 @@ std::string counted_text(const ArmResult& arm) {
   if (!arm.counted.is_object()) return text;
   for (const auto& [event, count] : arm.counted.items())
     if (count.is_number()) text += (text.empty() ? "" : ", ") + event + " " + figure(count.get<double>());
-  return text;
-}
-
-std::string bytes_text(double bytes) {
-  constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g %s", bytes, kUnits[unit]);
   return text;
 }
 

@@ -15,7 +15,6 @@ std::string memory_text(const ArmResult& arm);   // "48 KiB, 4 KiB of it scratch
 std::string predicted_text(
     const ArmResult& arm);  // "6.2 us, by issue; 524288 operations; from beyond L1 ..": the model's
 std::string counted_text(const ArmResult& arm);  // "instructions 81920, .."; empty: the processor does not count
-std::string bytes_text(double bytes);            // "48 KiB"
 // One line each of the parts that are known: storage, order, proof.
 std::string decisions_text(const ArmResult& arm);
 

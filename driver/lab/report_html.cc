@@ -145,7 +145,7 @@ std::string pictures(const Results& results) {
     text +=
         "<h2>Predicted and measured</h2>\n<p class=\"soft\">Times of the analytic model, told before anything was run, "
         "beside measured ones; on the line they are equal. A model that chooses among schedules has to rank the arms "
-        "of a row. " +
+        "of a row. Of this run, " +
         escaped_xml(agreement_text(results.agreement)) + ".</p>\n<figure>" + model + "</figure>\n";
   if (const std::vector<std::string> scaling = scaling_svgs(results); !scaling.empty()) {
     text += "<h2>Scaling</h2>\n<div class=\"nests\">\n";

@@ -129,13 +129,13 @@ class Runner {
   void begin() {
     Json context = make_context(plan_);
     for (const Json& before : records_.contexts) {
-      if (machine_of(before) != machine_of(context))
-        throw UserError(ExitStatus::Usage, options_.folder + ": its samples are of another machine, " +
-                                               machine_words(before) + ": a ratio is never of two; give another --out");
       if (before.at("polyte") != context.at("polyte"))
         throw UserError(ExitStatus::Usage, options_.folder +
                                                ": its samples are of another build of Polyte, and would be mixed with "
                                                "those of this one: give another --out");
+      if (machine_of(before) != machine_of(context))
+        throw UserError(ExitStatus::Usage, options_.folder + ": its samples are of another machine, " +
+                                               machine_words(before) + ": a ratio is never of two; give another --out");
     }
     const double load = context.value("load", 0.0);
     if (load > 0.5) {

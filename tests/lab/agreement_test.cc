@@ -91,6 +91,16 @@ TEST_CASE("predicted times stand in every format, beside the measured ones and n
   CHECK(json["rows"][0]["arms"][0]["facts"]["predicted"]["nanoseconds"] == 123000);
   CHECK(json["rows"][0]["arms"][0]["counted"].is_null());
   CHECK(json["model"]["points"] == 2);
+
+  // Where the processor counts, that stands there too, under its own name.
+  const std::size_t at = text.find("\"flops\":1000");
+  REQUIRE(at != std::string::npos);
+  text.insert(at, "\"counters\":{\"mine\":{\"instructions\":81920.0,\"cycles\":\"many\"}},");
+  const Results counted = evaluate(plan, parse_records(text, plan, "s"));
+  CHECK(report_text(counted).find("mine, counted: instructions 81920\n") != std::string::npos);
+  CHECK(report_html(counted).find("counted by the processor") != std::string::npos);
+  CHECK(report_html(results).find("counted by the processor") == std::string::npos);
+  CHECK(report_json(counted)["rows"][0]["arms"][1]["counted"]["instructions"] == 81920);
 }
 
 }  // namespace

