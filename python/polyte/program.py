@@ -3,6 +3,7 @@ import os
 
 from . import _core
 from ._options import parted, threads_of
+from ._specialised import Specialised
 from .script import Script
 
 
@@ -57,6 +58,13 @@ class Program:
             chosen["script"] = str(script)
         chosen["sizes"] = sizes
         return _core.compile(self._core, chosen, chosen["threads"])
+
+    def specialised(self, scheduler="poly", *, keep=64, **options):
+        """A callable for arrays of any sizes: the first call of each choice of sizes compiles for them, at most `keep` kernels
+        are kept. Options as compile(); sizes that no shape of an argument says are given here."""
+        _, given = parted(self, options)
+        chosen = {name: value for name, value in options.items() if self._core.size_named(name) is None}
+        return Specialised(self, scheduler, chosen, given, keep)
 
     def schedule(self, scheduler="poly", **options):
         """The Script that a scheduler writes for these sizes, to read, to edit and to compile. Options as compile()."""
