@@ -7,7 +7,9 @@
 #include "driver/api/kernel_cache.h"
 #include "driver/api/kernel_file.h"
 #include "driver/compile/operator.h"
+#include "driver/package/assemble.h"
 #include "ir/loop_program_text.h"
+#include "runtime/session.h"
 
 namespace polyte::api {
 
@@ -17,6 +19,8 @@ struct Kernel::Impl {
   std::vector<TensorInfo> tensors;
   std::mutex mutex;
   std::shared_ptr<const driver::LoadedOperator> loaded;  // guarded by mutex; from the first execution on
+  std::optional<codegen::Target> gpu;                    // that it is for, and which one
+  runtime::CudaOptions cuda;
 
   std::shared_ptr<const driver::LoadedOperator> load() {
     const std::lock_guard<std::mutex> lock(mutex);
@@ -97,6 +101,13 @@ void check_arguments(const std::vector<TensorInfo>& wanted, const std::vector<Ar
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
 }
 
+std::vector<TensorInfo> constants_of(const std::vector<TensorInfo>& tensors) {
+  std::vector<TensorInfo> constants;
+  std::ranges::copy_if(tensors, std::back_inserter(constants),
+                       [](const TensorInfo& tensor) { return tensor.role == ir::Role::Const; });
+  return constants;
+}
+
 // As check_arguments, of addresses alone: nothing is looked up or allocated where all is well.
 void check_addresses(const std::vector<TensorInfo>& tensors, std::span<runtime::Tensor> bound,
                      std::span<void* const> data) {
@@ -170,6 +181,7 @@ KernelRequest::KernelRequest(const Program& program, const CompileOptions& asked
   options.exact = asked.exact;
   options.templates = templates_of(asked.templates, asked.scheduler == Scheduler::Template);
   options.second_judge = asked.second_judge;
+  options.emulated = asked.emulated && target.kind == TargetKind::Cuda;
   options.open = program.shared();
   if (asked.script.empty()) return;
   script = script_of(asked);
@@ -230,7 +242,12 @@ Outcome<Kernel> compile(const Program& program, const CompileOptions& options) {
       why_not_kept = keep(*cache, key, op, *texts);
     }
     if (!why_not_kept.empty()) op.built.notes.push_back("not kept in the cache: " + why_not_kept);
-    return Kernel::made(std::move(op), std::move(texts));
+    Kernel kernel = Kernel::made(std::move(op), std::move(texts));
+    if (request.target.kind == TargetKind::Cuda) {
+      kernel.impl_->gpu = request.target;
+      kernel.impl_->cuda = cuda_options(options.gpu);
+    }
+    return kernel;
   });
 }
 
@@ -297,11 +314,23 @@ Outcome<Execution> Kernel::prepare(const std::vector<Argument>& arguments, const
 
 Outcome<Execution> Kernel::prepare_calls(const std::vector<Argument>& constants, const Workers& workers) const {
   return guarded([&] {
-    std::vector<TensorInfo> wanted;
-    std::ranges::copy_if(impl_->tensors, std::back_inserter(wanted),
-                         [](const TensorInfo& tensor) { return tensor.role == ir::Role::Const; });
-    check_arguments(wanted, constants, workers.threads());
+    check_arguments(constants_of(impl_->tensors), constants, workers.threads());
     return bind(constants, workers);
+  });
+}
+
+Outcome<std::shared_ptr<const runtime::Session>> Kernel::open_session(const std::vector<Argument>& constants) const {
+  return guarded([&] {
+    if (!impl_->gpu) throw UserError(ExitStatus::Usage, "the kernel is for a processor, expected one for a GPU");
+    check_arguments(constants_of(impl_->tensors), constants, 1);
+    std::vector<runtime::Tensor> tensors;
+    for (const TensorInfo& info : impl_->tensors) {
+      const Argument* constant = find_argument(constants, info.name);
+      tensors.push_back(runtime::Tensor::borrow(info.dtype, info.shape, constant ? constant->data : nullptr));
+    }
+    return std::make_shared<const runtime::Session>(
+        runtime::Artifact::from_parts(driver::assemble(impl_->op, tensors, *impl_->gpu)),
+        runtime::SessionOptions{.cuda = impl_->cuda});
   });
 }
 

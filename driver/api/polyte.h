@@ -26,8 +26,9 @@
 #include "support/result.h"
 
 namespace polyte::runtime {
+class Session;
 class ThreadPool;
-}
+}  // namespace polyte::runtime
 
 namespace polyte::driver {
 struct CompiledOperator;
@@ -107,11 +108,12 @@ struct CompileOptions {
   std::string templates{};        // a folder of your own for Scheduler::Template (docs/templates.md); empty: ours
   Sizes sizes{};                  // the Program's open sizes
   std::string target = "native";  // or as --target names one; the kernel runs in this process
-  GpuChoice gpu{};                // for a GPU's target alone
-  int threads = 0;                // that schedules are made for; 0: as many as processors
-  bool strict = false;            // what was not done as asked is a failure
-  bool exact = false;             // refuse schedules that change the order of floating-point operations
-  bool second_judge = true;       // what is proved is executed at small sizes too (docs/second-judge.md)
+  GpuChoice gpu{};
+  int threads = 0;           // that schedules are made for; 0: as many as processors
+  bool strict = false;       // what was not done as asked is a failure
+  bool exact = false;        // refuse schedules that change the order of floating-point operations
+  bool second_judge = true;  // what is proved is executed at small sizes too (docs/second-judge.md)
+  bool emulated = false;     // of a GPU: with code that plays its threads here, which is what executions then run
   // A folder where compiled kernels are kept between processes, or kDefaultCache; empty: none. Not for a GPU, nor with
   // `templates`.
   std::string cache{};
@@ -215,6 +217,11 @@ class Kernel {
   // For run_on alone: the Const tensors, by name in any order.
   Outcome<Execution> prepare_calls(const std::vector<Argument>& constants, const Workers& workers = {}) const;
   Outcome<Done> run(const std::vector<Argument>& arguments, const Workers& workers = {}) const;  // prepare, then once
+
+  // Of a kernel for a GPU: a session of that GPU (CompileOptions::gpu), on tensors in its memory or in this processor's,
+  // in any streams (runtime/session.h). The Const tensors by name, in this processor's memory; they are packed now. A
+  // tensor that is updated in place is an input and an output of its name. Usage where the kernel is a processor's.
+  Outcome<std::shared_ptr<const runtime::Session>> open_session(const std::vector<Argument>& constants = {}) const;
 
   // As a file that runs without the compiler's work: machine code, so load what you trust. Not for a GPU's.
   Outcome<Done> save(const std::string& path) const;

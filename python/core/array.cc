@@ -1,87 +1,69 @@
 #include "python/core/array.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
-#include <cstring>
+#include <vector>
 
+#include "python/core/dlpack.h"
 #include "python/core/error.h"
-#include "runtime/dlpack_abi.h"
 
 namespace nb = nanobind;
 
 namespace polyte::python {
 namespace {
 
-// DLPack 0.x: what a capsule named "dltensor" holds. Whoever takes it renames it and calls the deleter.
-struct ManagedTensor {
-  polyte_dl_tensor tensor;
-  void* context;
-  void (*deleter)(ManagedTensor* self);
-};
-constexpr const char *kTensor = "dltensor", *kTakenTensor = "used_dltensor";
-
-void release(PyObject* capsule) {
-  auto* managed = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, kTakenTensor));
-  if (!managed) return PyErr_Clear();
-  if (managed->deleter) managed->deleter(managed);
-}
-
-// A format of the struct module, in native order. The size tells the C types apart.
-std::optional<DType> dtype_of(const char* format, Py_ssize_t size) {
-  if (!format) return size == 1 ? std::optional(DType::U8) : std::nullopt;
-  if (*format == '@' || *format == '=' || *format == '<') ++format;
-  if (std::strlen(format) != 1) return std::nullopt;
-  constexpr DType kSigned[] = {DType::I8, DType::I16, DType::I32, DType::I64};
-  constexpr DType kUnsigned[] = {DType::U8, DType::U16, DType::U32, DType::U64};
-  const int at = size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : size == 8 ? 3 : -1;
-  if (at < 0) return std::nullopt;
-  if (*format == '?') return DType::Bool;
-  if (*format == 'e') return DType::F16;
-  if (*format == 'f') return DType::F32;
-  if (*format == 'd') return DType::F64;
-  if (std::strchr("bhilqn", *format)) return kSigned[at];
-  if (std::strchr("BHILQN", *format)) return kUnsigned[at];
-  return std::nullopt;
-}
-
-std::optional<DType> dtype_of(const polyte_dl_type& type) {
-  if (type.lanes != 1) return std::nullopt;
-  if (type.code == POLYTE_DL_BFLOAT && type.bits == 16) return DType::BF16;
-  if (type.code == POLYTE_DL_BOOL && type.bits == 8) return DType::Bool;
-  const char format = type.code == POLYTE_DL_INT                        ? 'q'
-                      : type.code == POLYTE_DL_UINT                     ? 'Q'
-                      : type.code == POLYTE_DL_FLOAT && type.bits == 64 ? 'd'
-                      : type.code == POLYTE_DL_FLOAT && type.bits == 32 ? 'f'
-                      : type.code == POLYTE_DL_FLOAT && type.bits == 16 ? 'e'
-                                                                        : '\0';
-  const char text[] = {format, '\0'};
-  return format ? dtype_of(text, type.bits / 8) : std::nullopt;
-}
-
 std::string class_name(nb::handle object) {
   return nb::cast<std::string>(nb::str(nb::handle(object.type()).attr("__name__")));
 }
 
 // Strides count bytes, or elements (`unit` 1).
-bool is_dense(std::span<const std::int64_t> shape, const std::int64_t* strides, std::int64_t unit) {
-  for (std::size_t d = shape.size(); d-- > 0; unit *= shape[d]) {
-    if (shape[d] == 0) return true;
+template <class Strides>
+bool is_dense(std::span<const std::int64_t> shape, const Strides& strides, std::int64_t unit) {
+  for (const std::int64_t extent : shape)
+    if (extent == 0) return true;
+  for (std::size_t d = shape.size(); d-- > 0; unit *= shape[d])
     if (shape[d] != 1 && strides[d] != unit) return false;
-  }
   return true;
 }
 
-[[noreturn]] void refuse_strides(const std::string& name) {
-  throw ProblemError("argument '" + name + "' is not dense in row-major order: give numpy.ascontiguousarray of it");
+[[noreturn]] void refuse_strides(const std::string& name, bool is_on_gpu) {
+  throw ProblemError("argument '" + name + "' is not dense in row-major order: give " +
+                     (is_on_gpu ? "a dense copy of it" : "numpy.ascontiguousarray of it"));
+}
+
+[[noreturn]] void refuse_type(const std::string& name, const std::string& what) {
+  throw ProblemError("argument '" + name + "' has elements of " + what + ", which no element type of Polyte is");
 }
 
 }  // namespace
 
-Array::Array(nb::handle object, const std::string& name) {
+std::optional<Stream> stream_of(nb::handle object) {
+  if (object.is_none()) return std::nullopt;
+  nb::object number = nb::borrow(object);
+  if (nb::hasattr(object, "__cuda_stream__")) {
+    nb::object said = object.attr("__cuda_stream__");
+    if (PyCallable_Check(said.ptr()) != 0) said = said();
+    number = said[1];
+  } else if (nb::hasattr(object, "cuda_stream")) {
+    number = object.attr("cuda_stream");
+  } else if (nb::hasattr(object, "ptr")) {
+    number = object.attr("ptr");
+  }
+  std::uintptr_t handle = 0;
+  if (!nb::try_cast(number, handle))
+    throw ProblemError("stream is of type " + class_name(object) +
+                       ", expected None, the number of a CUstream or a stream of torch or cupy");
+  return Stream{handle};
+}
+
+Array::Array(nb::handle object, const std::string& name, const Stream* stream) {
   if (PyObject_CheckBuffer(object.ptr()))
     take_buffer(object, name);
   else if (nb::hasattr(object, "__dlpack__"))
-    take_dlpack(object, name);
+    take_dlpack(object, name, stream);
+  else if (stream && nb::hasattr(object, "__cuda_array_interface__"))
+    take_cuda(object, name);
   else
     throw ProblemError("argument '" + name + "' is of type " + class_name(object) +
                        ", expected an array: something with the buffer protocol or with __dlpack__");
@@ -91,51 +73,77 @@ Array::~Array() {
   if (buffer_) PyBuffer_Release(&*buffer_);
 }
 
-void Array::set_shape(const Py_ssize_t* shape, int dimensions, const std::string& name) {
-  if (dimensions > kMostDimensions)
+template <class Extents>
+void Array::set_shape(const Extents& extents, std::size_t dimensions, const std::string& name) {
+  if (dimensions > static_cast<std::size_t>(kMostDimensions))
     throw ProblemError("argument '" + name + "' has " + std::to_string(dimensions) + " dimensions, at most " +
                        std::to_string(kMostDimensions) + " are possible");
-  dimensions_ = dimensions;
-  for (int d = 0; d < dimensions; ++d) shape_[static_cast<std::size_t>(d)] = shape[d];
+  dimensions_ = static_cast<int>(dimensions);
+  for (std::size_t d = 0; d < dimensions; ++d) shape_[d] = extents[d];
 }
 
 void Array::take_buffer(nb::handle object, const std::string& name) {
   Py_buffer view;
   if (PyObject_GetBuffer(object.ptr(), &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) throw nb::python_error();
   buffer_ = view;
-  const auto dtype = dtype_of(view.format, view.itemsize);
+  const auto dtype = dtype_of(view.format, static_cast<std::size_t>(view.itemsize));
   if (!dtype)
-    throw ProblemError("argument '" + name + "' has elements of format '" + (view.format ? view.format : "") + "' in " +
-                       std::to_string(view.itemsize) + " bytes, which no element type of Polyte is");
+    refuse_type(name, "format '" + std::string(view.format ? view.format : "") + "' in " +
+                          std::to_string(view.itemsize) + " bytes");
   dtype_ = *dtype;
   data_ = view.buf;
   is_writable_ = view.readonly == 0;
-  set_shape(view.shape, view.ndim, name);
-  if (!view.strides) return;  // ctypes says nothing of them: its arrays are dense
-  std::array<std::int64_t, kMostDimensions> strides{};
-  for (int d = 0; d < view.ndim; ++d) strides[static_cast<std::size_t>(d)] = view.strides[d];
-  if (!is_dense(shape(), strides.data(), view.itemsize)) refuse_strides(name);
+  set_shape(view.shape, static_cast<std::size_t>(view.ndim), name);
+  // ctypes says nothing of strides: its arrays are dense.
+  if (view.strides && !is_dense(shape(), view.strides, view.itemsize)) refuse_strides(name, false);
 }
 
-void Array::take_dlpack(nb::handle object, const std::string& name) {
-  capsule_ = object.attr("__dlpack__")();
-  auto* managed = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule_.ptr(), kTensor));
-  if (!managed) throw nb::python_error();
-  if (PyCapsule_SetName(capsule_.ptr(), kTakenTensor) != 0 || PyCapsule_SetDestructor(capsule_.ptr(), release) != 0)
-    throw nb::python_error();
-  const polyte_dl_tensor& tensor = managed->tensor;
-  if (tensor.device.device_type != POLYTE_DL_CPU)
-    throw ProblemError("argument '" + name + "' is in the memory of device type " +
-                       std::to_string(tensor.device.device_type) + " (DLPack), expected this processor's");
+void Array::take_dlpack(nb::handle object, const std::string& name, const Stream* stream) {
+  int type = POLYTE_DL_CPU;
+  if (nb::hasattr(object, "__dlpack_device__")) {
+    const nb::object place = object.attr("__dlpack_device__")();
+    type = nb::cast<int>(nb::int_(place[0]));  // torch and jax have an enumeration
+    gpu_ = nb::cast<int>(nb::int_(place[1]));
+  }
+  is_on_gpu_ = type == POLYTE_DL_CUDA;
+  if (type != POLYTE_DL_CPU && !(is_on_gpu_ && stream))
+    throw ProblemError("argument '" + name + "' is in the memory of device type " + std::to_string(type) +
+                       " (DLPack), expected this processor's");
+  using namespace nb::literals;
+  keeper_ = is_on_gpu_ ? object.attr("__dlpack__")("stream"_a = stream->number()) : object.attr("__dlpack__")();
+  const polyte_dl_tensor& tensor = take_capsule(keeper_);
+  if (tensor.device.device_type != type)
+    throw ProblemError("argument '" + name + "' says that it is in the memory of device type " + std::to_string(type) +
+                       ", and its DLPack capsule that it is in that of " + std::to_string(tensor.device.device_type));
   const auto dtype = dtype_of(tensor.dtype);
   if (!dtype)
-    throw ProblemError("argument '" + name + "' has elements of DLPack type " + std::to_string(tensor.dtype.code) +
-                       " in " + std::to_string(tensor.dtype.bits) + " bits, which no element type of Polyte is");
+    refuse_type(name, "DLPack type " + std::to_string(tensor.dtype.code) + " in " + std::to_string(tensor.dtype.bits) +
+                          " bits");
   dtype_ = *dtype;
   data_ = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
   is_writable_ = true;
-  set_shape(reinterpret_cast<const Py_ssize_t*>(tensor.shape), tensor.ndim, name);
-  if (tensor.strides && !is_dense(shape(), tensor.strides, 1)) refuse_strides(name);
+  set_shape(tensor.shape, static_cast<std::size_t>(tensor.ndim), name);
+  if (tensor.strides && !is_dense(shape(), tensor.strides, 1)) refuse_strides(name, is_on_gpu_);
+}
+
+// https://numba.readthedocs.io, "CUDA Array Interface (Version 3)".
+void Array::take_cuda(nb::handle object, const std::string& name) {
+  is_on_gpu_ = true;
+  keeper_ = nb::borrow(object);
+  const auto said = nb::cast<nb::dict>(object.attr("__cuda_array_interface__"));
+  const auto typestr = nb::cast<std::string>(said["typestr"]);
+  const auto dtype = dtype_of_typestr(typestr);
+  if (!dtype) refuse_type(name, "type '" + typestr + "'");
+  dtype_ = *dtype;
+  const auto data = nb::cast<nb::tuple>(said["data"]);
+  data_ = reinterpret_cast<void*>(nb::cast<std::uintptr_t>(data[0]));  // NOLINT: the device's
+  is_writable_ = !nb::cast<bool>(data[1]);
+  const auto extents = nb::cast<std::vector<std::int64_t>>(said["shape"]);
+  set_shape(extents, extents.size(), name);
+  if (said.contains("stream") && !said["stream"].is_none()) maker_ = Stream{nb::cast<std::uintptr_t>(said["stream"])};
+  if (!said.contains("strides") || said["strides"].is_none()) return;
+  const auto strides = nb::cast<std::vector<std::int64_t>>(said["strides"]);
+  if (strides.size() != extents.size() || !is_dense(shape(), strides, size_in_bytes(dtype_))) refuse_strides(name, true);
 }
 
 bool fits(DType got, DType wanted) {

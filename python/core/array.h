@@ -1,5 +1,5 @@
 // The memory of a Python object, without a copy: what has the buffer protocol (numpy, array, memoryview), else what has
-// DLPack's `__dlpack__` (torch, jax). Rows have to be dense.
+// DLPack's `__dlpack__` (torch, jax), else `__cuda_array_interface__` (numba). Rows have to be dense.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,13 +14,24 @@
 
 namespace polyte::python {
 
+// A stream of a GPU, by its CUstream; 0 is the default one.
+struct Stream {
+  std::uintptr_t handle = 0;
+  // As DLPack and __cuda_array_interface__ number them, whose 0 means nothing.
+  std::uintptr_t number() const { return handle == 0 ? 1 : handle; }
+};
+
+// None, a number, or a stream of torch (`cuda_stream`), cupy (`ptr`) or anything with `__cuda_stream__`. Throws
+// ProblemError.
+std::optional<Stream> stream_of(nanobind::handle object);
+
 class Array {
  public:
   static constexpr int kMostDimensions = 16;
 
-  // Throws what the object's own protocol throws, and ProblemError (error.h) where it is no dense array on this
-  // processor. `name` appears in messages.
-  Array(nanobind::handle object, const std::string& name);
+  // Throws what the object's own protocol throws, and ProblemError (error.h) where it is no dense array in this
+  // processor's memory or, with a stream in which it will be used, in a GPU's. `name` appears in messages.
+  Array(nanobind::handle object, const std::string& name, const Stream* stream = nullptr);
   ~Array();
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
@@ -30,18 +41,27 @@ class Array {
   std::span<const std::int64_t> shape() const { return {shape_.data(), static_cast<std::size_t>(dimensions_)}; }
   bool is_writable() const { return is_writable_; }
 
+  bool is_on_gpu() const { return is_on_gpu_; }
+  std::optional<int> gpu() const { return gpu_; }  // which one, where the object says so
+  // The stream in which its maker may still be at work, where that is for us to wait for.
+  std::optional<Stream> maker() const { return maker_; }
+
  private:
   void* data_ = nullptr;
   DType dtype_ = DType::F32;
   int dimensions_ = 0;
-  bool is_writable_ = false;
+  bool is_writable_ = false, is_on_gpu_ = false;
+  std::optional<int> gpu_;
+  std::optional<Stream> maker_;
   std::array<std::int64_t, kMostDimensions> shape_{};
   std::optional<Py_buffer> buffer_;  // one of the two keeps the memory
-  nanobind::object capsule_;
+  nanobind::object keeper_;
 
   void take_buffer(nanobind::handle object, const std::string& name);
-  void take_dlpack(nanobind::handle object, const std::string& name);
-  void set_shape(const Py_ssize_t* shape, int dimensions, const std::string& name);
+  void take_dlpack(nanobind::handle object, const std::string& name, const Stream* stream);
+  void take_cuda(nanobind::handle object, const std::string& name);
+  template <class Extents>
+  void set_shape(const Extents& extents, std::size_t dimensions, const std::string& name);
 };
 
 // Elements of `got` are those of `wanted`: the same type, or for 16-bit floats, which few libraries know, their bits as

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/api/polyte.h"
+#include "driver/api/guard.h"
 
 namespace polyte::python {
 
@@ -33,6 +33,12 @@ template <class F>
 auto without_gil(F f) {
   const nanobind::gil_scoped_release release;
   return f();
+}
+
+// Errors of the runtime's own functions, as those of the API; without the GIL.
+template <class F>
+auto guarded_value(F f) {
+  return value_of(without_gil([&] { return api::guarded(f); }));
 }
 
 }  // namespace polyte::python

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "python/core/device_array.h"
 #include "python/core/error.h"
 #include "runtime/tensor.h"
 
@@ -24,6 +25,8 @@ api::Argument argument_of(const api::TensorInfo& tensor, const Array& array) {
           array.is_writable()};
 }
 
+constexpr std::uintptr_t kGpuAlignment = 16;  // of the widest access of a thread
+
 // What is wrong with an array for a tensor, added to `problems`.
 void check(const api::TensorInfo& tensor, const Array& array, std::vector<std::string>& problems) {
   const auto complain = [&](const std::string& what) { problems.push_back("argument '" + tensor.name + "' " + what); };
@@ -32,6 +35,8 @@ void check(const api::TensorInfo& tensor, const Array& array, std::vector<std::s
   if (!std::ranges::equal(array.shape(), tensor.shape))
     complain("has shape " + runtime::to_string(array.shape()) + ", expected " + runtime::to_string(tensor.shape));
   if (is_written(tensor) && !array.is_writable()) complain("is written, and read-only");
+  if (array.is_on_gpu() && reinterpret_cast<std::uintptr_t>(array.data()) % kGpuAlignment != 0)
+    complain("begins at an address that is no multiple of 16 bytes: give a copy of it");
 }
 
 // Executions with as many threads share them. Under the GIL.
@@ -42,7 +47,8 @@ const api::Workers& workers_of(int threads) {
 
 }  // namespace
 
-CallableKernel::CallableKernel(api::Kernel kernel, int threads) : kernel_(std::move(kernel)), threads_(threads) {
+CallableKernel::CallableKernel(api::Kernel kernel, int threads, std::optional<GpuUse> gpu)
+    : kernel_(std::move(kernel)), threads_(threads), gpu_(std::move(gpu)) {
   bound_.resize(tensors().size());
   has_loose_constants_ =
       std::ranges::any_of(tensors(), [](const api::TensorInfo& tensor) { return tensor.role == Role::Const; });
@@ -54,7 +60,8 @@ struct CallableKernel::Call {
   std::vector<nb::handle> given;                 // one per tensor; null: nothing
   std::vector<std::string> misplaced, problems;  // names and counts; types, shapes and memory
   std::vector<std::shared_ptr<Array>> arrays;
-  std::vector<nb::object> results;
+  std::vector<nb::object> results;  // of `out` tensors, in order
+  std::optional<Stream> stream;
 
   explicit Call(const CallableKernel& kernel) : self(kernel), given(kernel.tensors().size()), arrays(kernel.bound_) {}
 
@@ -75,6 +82,10 @@ struct CallableKernel::Call {
       const auto name = nb::cast<std::string>(key);
       if (name == "out") {
         take_out(value);
+        continue;
+      }
+      if (name == "stream" && self.gpu_) {
+        take_stream(value);
         continue;
       }
       const auto found = std::ranges::find(self.tensors(), name, &api::TensorInfo::name);
@@ -104,24 +115,89 @@ struct CallableKernel::Call {
                           std::to_string(next));
   }
 
+  void take_stream(nb::handle value) {
+    try {
+      stream = stream_of(value);
+    } catch (const ProblemError& e) {
+      misplaced.emplace_back(e.what());
+    }
+  }
+
+  // Those that were given.
   void make_arrays() {
+    const Stream used = stream.value_or(Stream{});
     for (std::size_t i = 0; i < given.size(); ++i) {
-      if (self.bound_[i]) continue;
-      if (!given[i].is_valid() && is_input(i)) {
-        misplaced.push_back("argument '" + tensor(i).name + "' is missing");
+      if (self.bound_[i] || !given[i].is_valid()) {
+        if (is_input(i)) misplaced.push_back("argument '" + tensor(i).name + "' is missing");
         continue;
       }
       try {
-        nb::object made;
-        if (!given[i].is_valid()) made = empty_array(tensor(i).dtype, tensor(i).shape);
-        const nb::handle object = made.is_valid() ? made : given[i];
-        arrays[i] = std::make_shared<Array>(object, tensor(i).name);
-        if (given[i].is_valid()) check(tensor(i), *arrays[i], problems);
-        if (tensor(i).role == Role::Out) results.push_back(nb::borrow(object));
+        arrays[i] = std::make_shared<Array>(given[i], tensor(i).name, self.gpu_ ? &used : nullptr);
+        check(tensor(i), *arrays[i], problems);
       } catch (const ProblemError& e) {
         problems.emplace_back(e.what());
       }
     }
+  }
+
+  bool has(bool on_gpu) const {
+    for (std::size_t i = 0; i < given.size(); ++i)
+      if (given[i].is_valid() && arrays[i] && arrays[i]->is_on_gpu() == on_gpu) return true;
+    return false;
+  }
+  // Where the kernel runs: where the arrays are, and with none where the stream is.
+  bool is_on_gpu() const { return has(true) || (stream && !has(false)); }
+
+  void check_places() {
+    if (has(true) && has(false))
+      problems.emplace_back("some arguments are in the memory of a GPU and some in this processor's, expected all in one");
+    if (stream && has(false) && !has(true))
+      problems.emplace_back("stream is given, and the arguments are in this processor's memory");
+    if (self.gpu_ && self.has_loose_constants_)
+      for (std::size_t i = 0; i < given.size(); ++i)
+        if (tensor(i).role == Role::Const && !self.bound_[i])
+          misplaced.push_back("constant '" + tensor(i).name + "' is no argument of a kernel for a GPU: kernel.bind(" +
+                              tensor(i).name + "=..) packs it");
+    for (std::size_t i = 0; i < given.size(); ++i)
+      if (given[i].is_valid() && arrays[i] && arrays[i]->gpu() && arrays[i]->is_on_gpu() &&
+          *arrays[i]->gpu() != self.gpu_->cuda.device)
+        problems.push_back("argument '" + tensor(i).name + "' is on GPU " + std::to_string(*arrays[i]->gpu()) +
+                           ", the kernel on GPU " + std::to_string(self.gpu_->cuda.device));
+  }
+
+  // Results that are not given, where the others are.
+  void make_results(const runtime::CudaDevicePtr& device) {
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (tensor(i).role != Role::Out) continue;
+      if (given[i].is_valid()) {
+        results.push_back(nb::borrow(given[i]));
+        continue;
+      }
+      if (device) {
+        auto made = guarded_value(
+            [&] { return std::make_unique<DeviceArray>(device, tensor(i).dtype, tensor(i).shape); });
+        results.push_back(nb::cast(std::move(made)));
+      } else {
+        results.push_back(empty_array(tensor(i).dtype, tensor(i).shape));
+      }
+      const Stream used = stream.value_or(Stream{});
+      arrays[i] = std::make_shared<Array>(results.back(), tensor(i).name, &used);
+    }
+  }
+
+  // Arrays of ours stay, and others wait for them, until the stream has come by.
+  void mark_used() const {
+    if (!stream) return;
+    const auto mark = [&](nb::handle object, bool writes) {
+      DeviceArray* array = nullptr;
+      if (nb::try_cast(object, array, false)) guarded_value([&] {
+          array->mark_used(*stream, writes);
+          return api::Done{};
+        });
+    };
+    for (std::size_t i = 0; i < given.size(); ++i)
+      if (given[i].is_valid()) mark(given[i], is_written(tensor(i)));
+    for (const nb::object& result : results) mark(result, true);
   }
 
   // Wrong names and numbers of arguments are Python's TypeError.
@@ -148,9 +224,42 @@ nb::object CallableKernel::operator()(nb::args args, nb::kwargs named) {
   call.take_positional(args);
   call.take_named(named);
   call.make_arrays();
+  call.check_places();
   call.raise_problems();
-  run(call.arrays);
+  if (!gpu_ || (gpu_->is_played && !call.is_on_gpu())) {
+    call.make_results(nullptr);
+    run(call.arrays);
+    return call.result();
+  }
+  GpuKernel& kernel = on_gpu();
+  const bool is_there = call.is_on_gpu();
+  call.make_results(is_there ? kernel.device() : nullptr);
+  guarded_value([&] {
+    if (is_there)
+      kernel.run_on(call.arrays, call.stream);
+    else
+      kernel.run(call.arrays);
+    return api::Done{};
+  });
+  call.mark_used();
   return call.result();
+}
+
+GpuKernel& CallableKernel::on_gpu() {
+  if (!on_gpu_) {
+    const std::vector<api::Argument> constants = bound_arguments();
+    auto made = guarded_value([&] { return std::make_unique<GpuKernel>(kernel_, constants, gpu_->cuda); });
+    if (!on_gpu_) on_gpu_ = std::move(made);  // another thread may have been faster
+  }
+  return *on_gpu_;
+}
+
+void CallableKernel::wait() {
+  if (on_gpu_)
+    guarded_value([&] {
+      on_gpu_->wait();
+      return api::Done{};
+    });
 }
 
 std::vector<api::Argument> CallableKernel::bound_arguments() const {
@@ -185,7 +294,7 @@ std::string CallableKernel::description() const {
 }
 
 std::unique_ptr<CallableKernel> CallableKernel::bind(const nb::kwargs& constants) const {
-  auto bound = std::make_unique<CallableKernel>(kernel_, threads_);
+  auto bound = std::make_unique<CallableKernel>(kernel_, threads_, gpu_);
   bound->bound_ = bound_;
   std::vector<std::string> problems;
   for (const auto [key, value] : constants) {
@@ -195,9 +304,13 @@ std::unique_ptr<CallableKernel> CallableKernel::bind(const nb::kwargs& constants
       problems.push_back("there is no constant '" + name + "'");
       continue;
     }
-    auto array = std::make_shared<Array>(value, name);
-    check(*found, *array, problems);
-    bound->bound_[static_cast<std::size_t>(found - tensors().begin())] = std::move(array);
+    try {
+      auto array = std::make_shared<Array>(value, name);
+      check(*found, *array, problems);
+      bound->bound_[static_cast<std::size_t>(found - tensors().begin())] = std::move(array);
+    } catch (const ProblemError& e) {
+      problems.emplace_back(e.what());
+    }
   }
   if (!problems.empty()) raise(ExitStatus::InvalidInput, problems);
   bound->has_loose_constants_ = false;
@@ -219,7 +332,11 @@ kernel(x, w): arrays in the order of the Program's tensors that are read, or by 
 those of out= (one, or a tuple). Arrays are whatever has the buffer protocol or DLPack, dense, of the tensor's type and
 shape, and are not copied; 16-bit floats are taken as float16, or as uint16 with their bits. Calls may come from several
 threads; the GIL is released meanwhile. Raises ArgumentError (a TypeError), InvalidInput (a ValueError), with all
-problems.)")
+problems.
+
+Of a kernel for a GPU arrays may be in its memory (DLPack, __cuda_array_interface__): nothing is copied, and results are
+DeviceArrays. With stream= (a CUstream's number, or a stream of torch or cupy) the call returns at once and wait() raises
+what it finds later; without one it waits. Arrays of this processor are copied there and back.)")
       .def("__call__", &CallableKernel::operator())
       .def(
           "save",
@@ -228,6 +345,8 @@ problems.)")
             value_of(without_gil([&] { return k.kernel().save(file); }));
           },
           "As a file, for polyte.load: machine code, so load what you trust.")
+      .def("wait", &CallableKernel::wait,
+           "Of a kernel for a GPU: waits for all calls that were put into streams, and raises what they found.")
       .def("bind", &CallableKernel::bind,
            "The kernel with these const tensors packed for good: they are no arguments of its calls any more. What a "
            "schedule lays out anew is packed here once, and at every call where it is not bound.")

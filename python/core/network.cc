@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "driver/api/guard.h"
 #include "python/core/array.h"
 #include "python/core/error.h"
 #include "runtime/session.h"
@@ -87,12 +86,6 @@ nb::dict run_network(const api::Network& network, const nb::dict& inputs) {
 }
 
 // ---- an artifact
-
-// Errors of the runtime's own functions, as those of the API.
-template <class F>
-auto guarded_value(F f) {
-  return value_of(without_gil([&] { return api::guarded(f); }));
-}
 
 class ArtifactSession {
  public:

@@ -37,6 +37,9 @@ api::CompileOptions options_of(const nb::dict& given) {
     if (name == "exact") options.exact = nb::cast<bool>(value);
     if (name == "cache") options.cache = nb::cast<std::string>(value);
     if (name == "second_judge") options.second_judge = nb::cast<bool>(value);
+    if (name == "device") options.gpu.device = nb::cast<int>(value);
+    if (name == "driver") options.gpu.driver = nb::cast<std::string>(value);
+    if (name == "emulate") options.emulated = nb::cast<bool>(value);
   }
   return options;
 }
@@ -87,8 +90,11 @@ void bind_programs(nb::module_& module) {
   });
   module.def("compile", [](const api::Program& program, const nb::dict& given, int threads) {
     const api::CompileOptions options = options_of(given);
+    std::optional<GpuUse> gpu;
+    if (options.target.starts_with("cuda"))
+      gpu = {{options.gpu.driver, options.gpu.device}, options.emulated && options.gpu.driver.empty()};
     return std::make_unique<CallableKernel>(value_of(without_gil([&] { return api::compile(program, options); })),
-                                            threads);
+                                            threads, std::move(gpu));
   });
   module.def("load_kernel", [](const std::string& path, int threads) {
     return std::make_unique<CallableKernel>(value_of(without_gil([&] { return api::Kernel::load(path); })), threads);

@@ -13,15 +13,15 @@ A schedule is an object whose methods are the directives of the language, each p
 
 Nothing is printed and no global state is changed. Errors are in polyte.errors.
 """
-from . import errors, expr
+from . import errors, expr, lab
 from .builder import build
 from .comparison import Comparison, compare
 from .errors import Error, Refused
-from ._core import Kernel
+from ._polyte import DeviceArray, Kernel, to_device
 from .network import Network, Session, compile_onnx
 from .program import Program, load, op, program
 from .script import Script
 
-__all__ = ["Comparison", "Error", "Kernel", "Network", "Program", "Refused", "Script", "Session", "build", "compare",
-           "compile_onnx", "errors", "expr", "load", "op", "program"]
+__all__ = ["Comparison", "DeviceArray", "Error", "Kernel", "Network", "Program", "Refused", "Script", "Session", "build",
+           "compare", "compile_onnx", "errors", "expr", "lab", "load", "op", "program", "to_device"]
 __version__ = "0.1.0"

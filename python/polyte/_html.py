@@ -40,3 +40,16 @@ def refusal_html(error):
                     f'<td style="text-align:left"><code>{escape(text)}</code></td></tr>' for label, text in rows if text)
     return (f'<div style="{_BOX} #b04a4a"><b>{escape(refusal["kind"])}</b>: {escape(refusal["headline"])}</div>'
             f"<table>{cells}</table>")
+
+
+def lab_html(results):
+    """A row and arm a line: what was measured, and what may be said of it."""
+    heads = "".join(f"<th>{head}</th>" for head in ("row", "arm", "us", "ratio", "95 %", ""))
+    cells = ""
+    for row in results.rows():
+        time, ratio, low, high = (row[name] for name in ("time_ns", "ratio", "ratio_low", "ratio_high"))
+        texts = [row["row"], row["arm"], "" if time is None else f"{time / 1e3:.2f}", "" if ratio is None else f"{ratio:.3f}",
+                 "" if ratio is None else f"{low:.3f} to {high:.3f}", row["status"] if time is None else row["verdict"]]
+        cells += "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in texts) + "</tr>"
+    notes = "".join(f"<div>warning: {escape(text)}</div>" for text in results.warnings)
+    return f"<div>{escape(results.name)}</div><table><tr>{heads}</tr>{cells}</table>{notes}"

@@ -3,7 +3,8 @@ import os
 
 from . import errors
 
-_KNOWN = ("scheduler", "params", "templates", "target", "threads", "strict", "exact", "second_judge", "cache")
+_KNOWN = ("scheduler", "params", "templates", "target", "threads", "strict", "exact", "second_judge", "cache",
+          "device", "driver", "emulate")
 
 
 def processors():

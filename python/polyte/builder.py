@@ -3,7 +3,7 @@ import contextlib
 import os
 import sys
 
-from . import _core, errors
+from . import _polyte as _core, errors
 from . import expr as e
 from .program import Program
 

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from . import _core, errors
+from . import _polyte as _core, errors
 from .script import Script
 
 _TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "bool": np.bool_, "i8": np.int8,

@@ -1,7 +1,7 @@
 """ONNX models, compiled; artifacts, run."""
 import os
 
-from . import _core, errors
+from . import _polyte as _core, errors
 from ._options import threads_of
 
 

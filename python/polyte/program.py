@@ -1,7 +1,7 @@
 """What is computed."""
 import os
 
-from . import _core
+from . import _polyte as _core
 from ._options import parted, threads_of
 from ._specialised import Specialised
 from .script import Script
@@ -50,7 +50,9 @@ class Program:
 
         scheduler: "naive", "isl", "poly" or "template". script: a Script or its text, in place of a scheduler.
         Options: target ("native"), threads (all processors), exact, strict, params, templates, second_judge; cache: a
-        folder where kernels are kept between processes, True for the default one, False for none.
+        folder where kernels are kept between processes, True for the default one, False for none. Of a GPU
+        (target="cuda:h100"): device, its number; driver, the driver's library where it is not libcuda.so.1; emulate: this
+        processor plays the GPU's threads, and finds races, where arrays are in its memory and no driver is given.
         Raises ArgumentError, UsageError, Refused, Unsupported, ResourceLimit.
         """
         chosen, sizes = parted(self, {"scheduler": scheduler, **options})

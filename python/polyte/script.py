@@ -1,5 +1,5 @@
 """How it is computed: a schedule whose methods are the directives of the language (docs/script-text.md)."""
-from . import _core, errors
+from . import _polyte as _core, errors
 from ._options import parted
 
 

@@ -108,6 +108,8 @@ def test_constants_are_packed_once():
     assert bound(np.zeros((6, 9), np.float32)).sum() == 0
     with pytest.raises(polyte.Error, match="there is no constant 'x'"):
         kernel.bind(x=x)
+    with pytest.raises(ValueError, match="'w' is of type str, expected an array"):
+        kernel.bind(w="text")
     with pytest.raises(TypeError, match="expected at most 1"):
         bound(x, x)
 

@@ -95,6 +95,11 @@ int destroy(const char* name, T* object) {
   });
 }
 
+// A handle of the program's, or the numbers that stand for the default stream.
+Stream& at(Stream* stream) {
+  return reinterpret_cast<std::uintptr_t>(stream) <= 2 ? driver().standard : *stream;  // NOLINT
+}
+
 std::vector<char> copy_of(const void* from, std::size_t bytes) {
   return {static_cast<const char*>(from), static_cast<const char*>(from) + bytes};
 }
@@ -191,9 +196,9 @@ int cuMemHostGetDevicePointer_v2(Address* address, void* memory, unsigned) {
 // From memory that is not page-locked: the bytes are taken at once, and arrive when it is their turn.
 int cuMemcpyHtoDAsync_v2(Address to, const void* from, std::size_t bytes, Stream* stream) {
   return entry("cuMemcpyHtoDAsync_v2", [&]() -> int {
-    if (stream->capture) return kIllegalState;
+    if (at(stream).capture) return kIllegalState;
     if (!driver().is_memory(to, static_cast<int64_t>(bytes))) return kInvalidValue;
-    Driver::put(*stream, [to, taken = copy_of(from, bytes)] {
+    Driver::put(at(stream), [to, taken = copy_of(from, bytes)] {
       driver().write(to, taken.data(), static_cast<int64_t>(taken.size()));
       return kSuccess;
     });
@@ -203,7 +208,7 @@ int cuMemcpyHtoDAsync_v2(Address to, const void* from, std::size_t bytes, Stream
 int cuMemcpyDtoHAsync_v2(void* to, Address from, std::size_t bytes, Stream* stream) {
   return entry("cuMemcpyDtoHAsync_v2", [&]() -> int {
     if (!driver().is_memory(from, static_cast<int64_t>(bytes))) return kInvalidValue;
-    Driver::put(*stream, [=] {
+    Driver::put(at(stream), [=] {
       driver().read(to, from, static_cast<int64_t>(bytes));
       return kSuccess;
     });
@@ -214,7 +219,7 @@ int cuMemcpyDtoDAsync_v2(Address to, Address from, std::size_t bytes, Stream* st
   return entry("cuMemcpyDtoDAsync_v2", [&]() -> int {
     const auto count = static_cast<int64_t>(bytes);
     if (!driver().is_memory(to, count) || !driver().is_memory(from, count)) return kInvalidValue;
-    Driver::put(*stream, [=] {
+    Driver::put(at(stream), [=] {
       driver().copy(to, from, count);
       return kSuccess;
     });
@@ -225,7 +230,7 @@ int cuMemsetD32Async(Address to, unsigned value, std::size_t words, Stream* stre
   return entry("cuMemsetD32Async", [&]() -> int {
     const auto bytes = static_cast<int64_t>(4 * words);
     if (!driver().is_memory(to, bytes)) return kInvalidValue;
-    Driver::put(*stream, [=] {
+    Driver::put(at(stream), [=] {
       const std::vector<unsigned> values(words, value);
       driver().write(to, values.data(), bytes);
       return kSuccess;
@@ -247,26 +252,26 @@ int cuStreamDestroy_v2(Stream* stream) {
   return destroy("cuStreamDestroy_v2", stream);
 }
 int cuStreamSynchronize(Stream* stream) {
-  return entry("cuStreamSynchronize", [&] { return driver().drain(*stream); });
+  return entry("cuStreamSynchronize", [&] { return driver().drain(at(stream)); });
 }
 int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
   return entry("cuStreamWaitEvent", [&] {
-    Driver::put(*stream, [event, last = event->recorded] { return event->come_by < last ? kNotYet : +kSuccess; });
+    Driver::put(at(stream), [event, last = event->recorded] { return event->come_by < last ? kNotYet : +kSuccess; });
     return kSuccess;
   });
 }
 int cuStreamBeginCapture_v2(Stream* stream, int) {
   return entry("cuStreamBeginCapture_v2", [&]() -> int {
-    if (stream->capture) return kIllegalState;
-    stream->capture.emplace();
+    if (at(stream).capture) return kIllegalState;
+    at(stream).capture.emplace();
     return kSuccess;
   });
 }
 int cuStreamEndCapture(Stream* stream, Graph** graph) {
   return entry("cuStreamEndCapture", [&]() -> int {
-    if (!stream->capture) return kIllegalState;
-    *graph = new Graph(*std::move(stream->capture));  // NOLINT
-    stream->capture.reset();
+    if (!at(stream).capture) return kIllegalState;
+    *graph = new Graph(*std::move(at(stream).capture));  // NOLINT
+    at(stream).capture.reset();
     return kSuccess;
   });
 }
@@ -278,7 +283,7 @@ int cuGraphInstantiateWithFlags(Graph** executable, const Graph* graph, unsigned
 }
 int cuGraphLaunch(const Graph* executable, Stream* stream) {
   return entry("cuGraphLaunch", [&] {
-    for (const Operation& operation : executable->operations) Driver::put(*stream, operation);
+    for (const Operation& operation : executable->operations) Driver::put(at(stream), operation);
     return kSuccess;
   });
 }
@@ -293,9 +298,9 @@ int cuEventCreate(Event** event, unsigned) {
 }
 int cuEventRecord(Event* event, Stream* stream) {
   return entry("cuEventRecord", [&] {
-    event->stream = stream;
+    event->stream = &at(stream);
     ++event->recorded;
-    Driver::put(*stream, [event] {
+    Driver::put(at(stream), [event] {
       ++event->come_by;
       event->milliseconds = now_ms();
       return kSuccess;
@@ -315,7 +320,13 @@ int cuEventElapsedTime(float* milliseconds, const Event* from, const Event* to) 
     return kSuccess;
   });
 }
-int cuEventDestroy_v2(Event* event) { return destroy("cuEventDestroy_v2", event); }
+// Streams may still come by it: it goes with the driver.
+int cuEventDestroy_v2(Event* event) {
+  return entry("cuEventDestroy_v2", [&] {
+    driver().retired.emplace_back(event);
+    return kSuccess;
+  });
+}
 
 int cuModuleLoadData(Module** module, const void* image) {
   return entry("cuModuleLoadData", [&]() -> int {
@@ -353,7 +364,7 @@ int cuLaunchKernel(const Function* function, unsigned x, unsigned y, unsigned z,
       return kInvalidValue;
     std::vector<uint64_t> arguments(static_cast<std::size_t>(launch.arguments));
     for (std::size_t i = 0; i < arguments.size(); ++i) std::memcpy(&arguments[i], parameters[i], sizeof(uint64_t));
-    Driver::put(*stream, [&launch, x, y, z, arguments] {
+    Driver::put(at(stream), [&launch, x, y, z, arguments] {
       const int64_t grid[] = {x, y, z};
       return driver().run_kernel(launch, grid, arguments);
     });

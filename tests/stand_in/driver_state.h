@@ -69,7 +69,9 @@ class Driver {
   int64_t limit = int64_t{1} << 40;
   int64_t allocated = 0;
   std::string fault;
-  std::vector<Stream*> streams;  // in the order in which they were made
+  Stream standard;                          // the default one
+  std::vector<Stream*> streams{&standard};  // in the order in which they were made
+  std::vector<std::unique_ptr<Event>> retired;
 
   int allocate(uint64_t& address, int64_t bytes);
   int release(uint64_t address);
