@@ -25,3 +25,10 @@ from .script import Script
 __all__ = ["Comparison", "DeviceArray", "Error", "Kernel", "Network", "Program", "Refused", "Script", "Session", "build",
            "compare", "compile_onnx", "errors", "expr", "lab", "load", "op", "program", "to_device"]
 __version__ = "0.1.0"
+
+
+def load_ipython_extension(shell):
+    """`%load_ext polyte`: the cell magics of polyte.magic."""
+    from . import magic
+
+    magic.load(shell)

@@ -5,6 +5,7 @@ import time
 import numpy as np
 
 from . import _polyte as _core, errors
+from ._progress import draw
 from .script import Script
 
 _TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "bool": np.bool_, "i8": np.int8,
@@ -43,7 +44,7 @@ class Comparison:
         return comparison_html(self)
 
     def frame(self):
-        """The rows as a pandas DataFrame; times in microseconds."""
+        """The rows as a pandas.DataFrame: arm, microseconds and ratio with their intervals, verdict."""
         import pandas
 
         return pandas.DataFrame([{"arm": row.name, "microseconds": row.microseconds[0], "low": row.microseconds[1],
@@ -76,12 +77,12 @@ def _outputs(kernel, arrays):
     return [outs[t.name] if t.role == "out" else given[t.name] for t in kernel.tensors if t.role in ("out", "inout")]
 
 
-def compare(*arms, program=None, rounds=20, milliseconds=2.0, seed=1, **options):
+def compare(*arms, program=None, rounds=20, milliseconds=2.0, seed=1, progress=False, **options):
     """Times arms beside each other, the first one the baseline: Scripts, Kernels or names of schedulers.
 
     Each round runs every arm, in a random order, for about `milliseconds`; `options` (sizes, threads ..) are those of
     compile(). Outputs are held to the first arm's on whole numbers: equal, or within 1e-3 of the largest. A call costs
-    about a microsecond of Python. One process, warm caches: where it matters, `polyte lab`.
+    about a microsecond of Python. One process, warm caches: where it matters, `polyte lab`. progress: a bar on stderr.
     """
     if not arms:
         raise errors.ArgumentError("compare takes at least one arm")
@@ -101,10 +102,10 @@ def compare(*arms, program=None, rounds=20, milliseconds=2.0, seed=1, **options)
             if not np.array_equal(got, right) and not np.allclose(got.astype(float), right.astype(float), rtol=0,
                                                                   atol=1e-3 * float(np.abs(right.astype(float)).max())):
                 raise errors.Refused(f"the outputs of '{name}' differ from those of '{made[0][0]}'")
-    return Comparison(_title(program, made[0][1]), _rows(made, _timed(made, arrays, rounds, milliseconds, seed)))
+    return Comparison(_title(program, made[0][1]), _rows(made, _timed(made, arrays, rounds, milliseconds, seed, progress)))
 
 
-def _timed(made, arrays, rounds, milliseconds, seed):
+def _timed(made, arrays, rounds, milliseconds, seed, progress):
     """Nanoseconds a call of each arm, round by round."""
     calls, order, samples = [], list(range(len(made))), [[] for _ in made]
     for _, kernel in made:
@@ -122,11 +123,13 @@ def _timed(made, arrays, rounds, milliseconds, seed):
         run(1)
         calls.append((run, max(1, int(milliseconds * 1e6 / max(run(3), 1)))))
     shuffle = random.Random(seed).shuffle
-    for _ in range(rounds):
+    for done in range(1, rounds + 1):
         shuffle(order)
         for i in order:
             run, times = calls[i]
             samples[i].append(run(times))
+        if progress:
+            draw(done, rounds, "rounds")
     return samples
 
 

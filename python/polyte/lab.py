@@ -16,6 +16,7 @@ import sys
 
 from . import _polyte as _core
 from . import errors
+from ._progress import draw
 from .program import Program
 from .script import Script
 
@@ -223,7 +224,7 @@ def run(described, out=None, progress=None):
     What was stopped goes on where it was. Raises InvalidInput with all that is wrong with the experiment, UsageError where
     the folder holds another one, KeyboardInterrupt where Ctrl-C stopped it (nothing is lost but the process at hand).
     """
-    say = _bar() if progress is True else progress or (lambda line: None)
+    say = _say_bar if progress is True else progress or (lambda line: None)
     if isinstance(described, dict):
         if out is None:
             raise errors.ArgumentError("an experiment that is a dict needs out=, the result folder")
@@ -251,19 +252,13 @@ def run(described, out=None, progress=None):
     return Results(folder)
 
 
-def _bar():
-    """Draws runner's lines, "[3/10] process 2 of ..", as a bar."""
-
-    def say(line):
-        found = re.match(r"\[(\d+)/(\d+)\] (.*)", line)
-        if not found:
-            return print(line, file=sys.stderr)
-        done, total = int(found[1]), max(int(found[2]), 1)
-        filled = 24 * done // total
-        print(f"\r\x1b[K[{'#' * filled}{'.' * (24 - filled)}] {done}/{total} {found[3]}"[:118],
-              end="\n" if done >= total else "", file=sys.stderr, flush=True)
-
-    return say
+def _say_bar(line):
+    """A runner's line, "[3/10] process 2 of ..", as a bar."""
+    found = re.match(r"\[(\d+)/(\d+)\] (.*)", line)
+    if found:
+        draw(int(found[1]), int(found[2]), found[3])
+    else:
+        print(line, file=sys.stderr)
 
 
 def compare(before, after, filter="", min_effect=0.01):

@@ -90,7 +90,7 @@ class Script:
                         (f" tail {tail}" if tail else ""))
 
     def tile(self, statement, loops, sizes):
-        """The splits of several loops of one statement, a size per loop."""
+        """Splits several loops of a statement at once, tiles outside, points inside."""
         return self.add(f"tile {statement} ({_listed(loops)}) by ({_listed(map(str, sizes))})")
 
     def nest(self, path):
@@ -98,7 +98,7 @@ class Script:
         return self.add(f"nest {path}")
 
     def reorder(self, *loops, statement):
-        """These loops in this order, outermost first, in their places."""
+        """These loops of one statement, outermost first; others stay where they are."""
         return self.add(f"reorder {statement}: {' > '.join(loops)}")
 
     def order(self, statement, *loops):
@@ -110,15 +110,15 @@ class Script:
         return self.add(f"fuse {statement + ': ' if statement else ''}{', '.join(loops)} as {name}")
 
     def merge(self, first, second, through):
-        """Loop fusion: two nests share their loops down to `through`."""
+        """Two loops of different statements become one, around all down to the loop `through`."""
         return self.add(f"merge {first}, {second} through {through}")
 
     def distribute(self, loop):
-        """One loop for each child of its sequence."""
+        """The statements of a loop get a loop each."""
         return self.add(f"distribute {loop}")
 
     def rename(self, loop, name):
-        """Another name; nothing moves."""
+        """Another name for a loop."""
         return self.add(f"rename {loop} as {name}")
 
     def reverse(self, loop):
@@ -126,19 +126,19 @@ class Script:
         return self.add(f"reverse {loop}")
 
     def skew(self, loop, by):
-        """`by`, over outer loops, is added to the loop: "2*i"."""
+        """The loop starts later with each iteration of those outside: `by` is over their names, "2*t"."""
         return self.add(f"skew {loop} by {by}")
 
     def shift(self, statement, loop, by):
-        """The statement runs `by` iterations later."""
+        """A statement comes `by` iterations of `loop` later."""
         return self.add(f"shift {statement}: {loop} by {by}")
 
     def interchange(self, outer, inner, *, statement=None):
-        """Two loops, one directly inside the other, change places."""
+        """Two loops, one directly within the other, change places."""
         return self.add(f"interchange {statement + ': ' if statement else ''}{outer}, {inner}")
 
     def cut(self, loop, at):
-        """Two loops one after the other: below `at`, an expression over outer loops, and from it on."""
+        """Two loops in its place, before and from `at`."""
         return self.add(f"cut {loop} at {at}")
 
     def peel(self, loop, which, count=1):
@@ -148,19 +148,19 @@ class Script:
     # ---- kinds
 
     def parallel(self, loop):
-        """Iterations are shared among threads; proved independent."""
+        """Its iterations are taken by threads; no dependence may be carried."""
         return self.add(f"parallel {loop}")
 
     def vectorize(self, loop):
-        """Iterations are lanes of vectors; proved independent."""
+        """Its iterations are lanes of vectors."""
         return self.add(f"vectorize {loop}")
 
     def unroll(self, loop, by=None):
-        """Copies side by side: of the whole loop, or of the inner one of a split by `by`."""
+        """Written out, all of it or `by` iterations at a time."""
         return self.add(f"unroll {loop}" + (f" by {by}" if by is not None else ""))
 
     def unroll_and_jam(self, loop, by):
-        """Split; the inner loop goes inside all loops below and is unrolled."""
+        """`by` iterations at a time, their inner loops together."""
         return self.add(f"unroll_and_jam {loop} by {by}")
 
     def bind(self, loops, kind):
@@ -168,21 +168,21 @@ class Script:
         return self.add(f"bind {_listed(loops)} to {kind}")
 
     def tail(self, loop, how):
-        """What a split does with its last tile. how: guard, mask, cut, round or shift."""
+        """How the rest of a split is done: guard, mask, cut, round or shift."""
         return self.add(f"tail {loop} {how}")
 
     # ---- where and when
 
     def compute_inline(self, tensor):
-        """The definition of `tensor` in place of its reads."""
+        """What defines the tensor is put where it is read."""
         return self.add(f"compute_inline {tensor}")
 
     def compute_at(self, tensor, loop, *, once_per=None):
-        """What an iteration of `loop` needs of `tensor` is computed in it; once_per: nothing twice since that loop began."""
+        """What defines the tensor runs at `loop` for what is needed there, again or once per `once_per`."""
         return self.add(f"compute_at {tensor} at {loop}" + (f" once per {once_per}" if once_per else ""))
 
     def reverse_compute_at(self, statement, loop):
-        """The statement moves into the nest of its producers."""
+        """The statement runs at `loop` of what it reads, as soon as that is there."""
         return self.add(f"reverse_compute_at {statement} at {loop}")
 
     def place(self, statement, when):
@@ -203,26 +203,26 @@ class Script:
         return self.add(" ".join(part for part in parts if part))
 
     def pad(self, tensor, dimension, to):
-        """The copy of `tensor` goes on to a multiple of `to` along a dimension, with zeros."""
+        """A dimension of a temporary gets the extent `to`."""
         return self.add(f"pad {tensor}: {dimension} to {to}")
 
     def fold_storage(self, tensor, dimension, by):
-        """Elements of the staged `tensor` that are `by` apart share a place."""
+        """A dimension keeps the last `by` elements only."""
         return self.add(f"fold_storage {tensor}: {dimension} by {by}")
 
     def pipeline(self, tensors, at, depth):
-        """`depth` copies of staged tensors: filled some iterations ahead."""
+        """Copies run ahead of their use: `depth` buffers in turn."""
         return self.add(f"pipeline {_listed(tensors)} at {at} depth {depth}")
 
     def prefetch(self, tensor, at, distance, *, level=None, along=None):
-        """Brings what `at` reads `distance` iterations later, into cache `level`; along: iterations of that loop."""
+        """What the tensor needs `distance` iterations later is fetched into a cache."""
         return self.add(f"prefetch {tensor} at {at} distance {distance}" + (f" level {level}" if level else "") +
                         (f" along {along}" if along else ""))
 
     def tensorize(self, loop, instruction):
-        """The nest below `loop` is one instruction of the processor, by its name."""
+        """The loops below become one instruction of a matrix unit."""
         return self.add(f"tensorize {loop} with {instruction}")
 
     def stream(self, tensor):
-        """Stores past the caches."""
+        """Stores to the tensor pass the caches by."""
         return self.add(f"stream {tensor}")

@@ -174,7 +174,7 @@ def test_an_experiment_as_toml(matmul):
 
 
 def test_the_bar(capsys):
-    say = lab._bar()
+    say = lab._say_bar
     say("[1/4] process 1 of op: poly 5 us; about 3 s left")
     say("[4/4] process 4 of op: poly 5 us")
     say("warning: busy")
