@@ -44,8 +44,9 @@ class Results:
         return [*self.data.get("warnings", []), *(text for row in self.data["rows"] for text in row["warnings"])]
 
     def rows(self):
-        """A dict for each row and arm. time_ns, ratio (to the baseline, below 1 is faster), each with its 95 % interval
-        _low and _high, and chance are None where the arm was not timed; the sizes of the row are columns size_NAME."""
+        """A dict for each row and arm. time_ns and ratio (to the baseline, below 1 is faster) have their 95 % intervals as
+        _low and _high; they are None of an arm that was not timed, and ratio of the baseline. The row's sizes are
+        size_NAME."""
         sizes = sorted({name for row in self.data["rows"] for name in row["sizes"]})
         return [_flat(row, arm, sizes) for row in self.data["rows"] for arm in row["arms"]]
 
@@ -228,8 +229,8 @@ def run(described, out=None, progress=None):
     if isinstance(described, dict):
         if out is None:
             raise errors.ArgumentError("an experiment that is a dict needs out=, the result folder")
-        text, files = experiment(described)
         folder = os.path.abspath(out)
+        text, files = experiment({"name": os.path.basename(folder), **described})
         os.makedirs(folder, exist_ok=True)
         origin = os.path.join(folder, "experiment.toml")
         for path, content in {**files, "experiment.toml": text}.items():
