@@ -130,7 +130,8 @@ void bind_device_arrays(nb::module_& module) {
 Kernels for a GPU give it where they get arrays in its memory; to_device makes one. torch, jax, cupy and others take it
 without a copy, by DLPack (torch.from_dlpack(x)) or __cuda_array_interface__; numpy() copies it here.)")
       .def_prop_ro("dtype", [](const DeviceArray& a) { return name_of(a.dtype()); }, "The element type's name, \"f32\".")
-      .def_prop_ro("shape", [](const DeviceArray& a) { return nb::tuple(nb::cast(a.shape())); })
+      .def_prop_ro(
+          "shape", [](const DeviceArray& a) { return nb::tuple(nb::cast(a.shape())); }, "A tuple of numbers.")
       .def_prop_ro("__cuda_array_interface__", &DeviceArray::cuda_array_interface)
       .def(
           "__dlpack__",

@@ -363,7 +363,7 @@ what it finds later; without one it waits. Arrays of this processor are copied t
           "The schedule, one step a line, with who chose it.")
       .def_prop_ro(
           "loops", [](const CallableKernel& k) { return k.kernel().loops(); }, "The loops that it led to.")
-      .def_prop_ro("threads", &CallableKernel::threads)
+      .def_prop_ro("threads", &CallableKernel::threads, "That it runs with.")
       .def_prop_ro(
           "scheduler", [](const CallableKernel& k) { return k.kernel().scheduling().used; },
           "Whose schedule it has: what was asked for or, where that declined, 'naive'.")
