@@ -218,9 +218,10 @@ class Kernel {
   Outcome<Execution> prepare_calls(const std::vector<Argument>& constants, const Workers& workers = {}) const;
   Outcome<Done> run(const std::vector<Argument>& arguments, const Workers& workers = {}) const;  // prepare, then once
 
-  // Of a kernel for a GPU: a session of that GPU (CompileOptions::gpu), on tensors in its memory or in this processor's,
-  // in any streams (runtime/session.h). The Const tensors by name, in this processor's memory; they are packed now. A
-  // tensor that is updated in place is an input and an output of its name. Usage where the kernel is a processor's.
+  // Of a kernel for a GPU: a session of that GPU (CompileOptions::gpu), on tensors in its memory or in this
+  // processor's, in any streams (runtime/session.h). The Const tensors by name, in this processor's memory; they are
+  // packed now. A tensor that is updated in place is an input and an output of its name. Usage where the kernel is a
+  // processor's.
   Outcome<std::shared_ptr<const runtime::Session>> open_session(const std::vector<Argument>& constants = {}) const;
 
   // As a file that runs without the compiler's work: machine code, so load what you trust. Not for a GPU's.

@@ -143,7 +143,8 @@ void Array::take_cuda(nb::handle object, const std::string& name) {
   if (said.contains("stream") && !said["stream"].is_none()) maker_ = Stream{nb::cast<std::uintptr_t>(said["stream"])};
   if (!said.contains("strides") || said["strides"].is_none()) return;
   const auto strides = nb::cast<std::vector<std::int64_t>>(said["strides"]);
-  if (strides.size() != extents.size() || !is_dense(shape(), strides, size_in_bytes(dtype_))) refuse_strides(name, true);
+  if (strides.size() != extents.size() || !is_dense(shape(), strides, size_in_bytes(dtype_)))
+    refuse_strides(name, true);
 }
 
 bool fits(DType got, DType wanted) {
@@ -162,7 +163,7 @@ nb::object empty_array(DType dtype, std::span<const std::int64_t> shape) {
   }();
   nb::object extents = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
   for (std::size_t d = 0; d < shape.size(); ++d)
-    PyTuple_SET_ITEM(extents.ptr(), static_cast<Py_ssize_t>(d), PyLong_FromLongLong(shape[d]));
+    PyTuple_SetItem(extents.ptr(), static_cast<Py_ssize_t>(d), PyLong_FromLongLong(shape[d]));
   return kEmpty(extents, kTypes[static_cast<std::size_t>(dtype)]);
 }
 

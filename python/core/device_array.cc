@@ -26,8 +26,8 @@ std::unique_ptr<DeviceArray> to_device(nb::handle object, int device, const std:
   return guarded_value([&] {
     const auto gpu = runtime::CudaDevice::open({driver, device});
     const CudaCurrent current(*gpu);
-    auto made = std::make_unique<DeviceArray>(
-        gpu, array->dtype(), std::vector<std::int64_t>(array->shape().begin(), array->shape().end()));
+    auto made = std::make_unique<DeviceArray>(gpu, array->dtype(),
+                                              std::vector<std::int64_t>(array->shape().begin(), array->shape().end()));
     if (made->bytes() > 0) {
       const auto bytes = static_cast<std::size_t>(made->bytes());
       gpu->driver().copy_to_device(made->address(), array->data(), bytes, nullptr);
@@ -40,7 +40,10 @@ std::unique_ptr<DeviceArray> to_device(nb::handle object, int device, const std:
 }  // namespace
 
 DeviceArray::DeviceArray(runtime::CudaDevicePtr device, DType dtype, std::vector<std::int64_t> shape)
-    : device_(std::move(device)), dtype_(dtype), shape_(std::move(shape)), bytes_(runtime::count_bytes(dtype_, shape_)) {
+    : device_(std::move(device)),
+      dtype_(dtype),
+      shape_(std::move(shape)),
+      bytes_(runtime::count_bytes(dtype_, shape_)) {
   const CudaCurrent current(*device_);
   memory_ = std::make_shared<Memory>(device_, bytes_);
 }
@@ -129,13 +132,13 @@ void bind_device_arrays(nb::module_& module) {
 
 Kernels for a GPU give it where they get arrays in its memory; to_device makes one. torch, jax, cupy and others take it
 without a copy, by DLPack (torch.from_dlpack(x)) or __cuda_array_interface__; numpy() copies it here.)")
-      .def_prop_ro("dtype", [](const DeviceArray& a) { return name_of(a.dtype()); }, "The element type's name, \"f32\".")
+      .def_prop_ro(
+          "dtype", [](const DeviceArray& a) { return name_of(a.dtype()); }, "The element type's name, \"f32\".")
       .def_prop_ro(
           "shape", [](const DeviceArray& a) { return nb::tuple(nb::cast(a.shape())); }, "A tuple of numbers.")
       .def_prop_ro("__cuda_array_interface__", &DeviceArray::cuda_array_interface)
       .def(
-          "__dlpack__",
-          [](const DeviceArray& a, nb::handle stream, const nb::kwargs&) { return a.dlpack(stream); },
+          "__dlpack__", [](const DeviceArray& a, nb::handle stream, const nb::kwargs&) { return a.dlpack(stream); },
           "stream"_a = nb::none(), "options"_a)
       .def("__dlpack_device__", &DeviceArray::dlpack_device)
       .def("numpy", &DeviceArray::to_numpy, "A copy in this processor's memory, once what writes the array is done.")

@@ -24,8 +24,7 @@ void release_untaken(PyObject* capsule) {
 const polyte_dl_tensor& take_capsule(nb::handle capsule) {
   auto* managed = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kTensor));
   if (!managed) throw nb::python_error();
-  if (PyCapsule_SetName(capsule.ptr(), kTakenTensor) != 0 ||
-      PyCapsule_SetDestructor(capsule.ptr(), release_taken) != 0)
+  if (PyCapsule_SetName(capsule.ptr(), kTakenTensor) != 0 || PyCapsule_SetDestructor(capsule.ptr(), release_taken) != 0)
     throw nb::python_error();
   return managed->tensor;
 }

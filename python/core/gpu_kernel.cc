@@ -42,9 +42,7 @@ std::shared_ptr<const runtime::Session> opened(const api::Kernel& kernel, const 
 
 GpuKernel::GpuKernel(const api::Kernel& kernel, const std::vector<api::Argument>& constants,
                      const runtime::CudaOptions& cuda)
-    : tensors_(kernel.tensors()),
-      session_(opened(kernel, constants)),
-      device_(runtime::CudaDevice::open(cuda)) {}
+    : tensors_(kernel.tensors()), session_(opened(kernel, constants)), device_(runtime::CudaDevice::open(cuda)) {}
 
 bool GpuKernel::is_in_place() const {
   return std::ranges::any_of(tensors_, [](const api::TensorInfo& tensor) { return tensor.role == Role::InOut; });

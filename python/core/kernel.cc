@@ -150,7 +150,8 @@ struct CallableKernel::Call {
 
   void check_places() {
     if (has(true) && has(false))
-      problems.emplace_back("some arguments are in the memory of a GPU and some in this processor's, expected all in one");
+      problems.emplace_back(
+          "some arguments are in the memory of a GPU and some in this processor's, expected all in one");
     if (stream && has(false) && !has(true))
       problems.emplace_back("stream is given, and the arguments are in this processor's memory");
     if (self.gpu_ && self.has_loose_constants_)
@@ -174,8 +175,8 @@ struct CallableKernel::Call {
         continue;
       }
       if (device) {
-        auto made = guarded_value(
-            [&] { return std::make_unique<DeviceArray>(device, tensor(i).dtype, tensor(i).shape); });
+        auto made =
+            guarded_value([&] { return std::make_unique<DeviceArray>(device, tensor(i).dtype, tensor(i).shape); });
         results.push_back(nb::cast(std::move(made)));
       } else {
         results.push_back(empty_array(tensor(i).dtype, tensor(i).shape));
@@ -190,7 +191,8 @@ struct CallableKernel::Call {
     if (!stream) return;
     const auto mark = [&](nb::handle object, bool writes) {
       DeviceArray* array = nullptr;
-      if (nb::try_cast(object, array, false)) guarded_value([&] {
+      if (nb::try_cast(object, array, false))
+        guarded_value([&] {
           array->mark_used(*stream, writes);
           return api::Done{};
         });

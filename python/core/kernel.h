@@ -27,8 +27,8 @@ class CallableKernel {
  public:
   CallableKernel(api::Kernel kernel, int threads, std::optional<GpuUse> gpu = {});
 
-  // Arrays in the order of the tensors that are read, or by name; `out`: those that are written, else they are new. Of a
-  // GPU, `stream`: in which it runs.
+  // Arrays in the order of the tensors that are read, or by name; `out`: those that are written, else they are new. Of
+  // a GPU, `stream`: in which it runs.
   nanobind::object operator()(nanobind::args args, nanobind::kwargs named);
   void wait();  // for what was put into streams
   // The same kernel with these constants packed for good: they are no arguments any more.

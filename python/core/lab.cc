@@ -32,8 +32,7 @@ auto reading(const std::string& folder, F f) {
     try {
       return f();
     } catch (const nlohmann::json::exception& e) {
-      throw UserError(ExitStatus::InvalidInput,
-                      folder + ": not what an experiment's run writes: " + lab::words_of(e));
+      throw UserError(ExitStatus::InvalidInput, folder + ": not what an experiment's run writes: " + lab::words_of(e));
     }
   });
 }
@@ -67,8 +66,9 @@ void work(const std::string& folder, const std::string& order) {
     const Json json = Json::parse(order, nullptr, false);
     if (json.is_discarded()) throw UserError(ExitStatus::Usage, "stdin: expected the order of an experiment's run");
     const lab::Plan plan = lab::read_plan(folder);
-    lab::run_worker(plan, folder, lab::order_from_json(json), {describe, cli::lab_model},
-                    [](const Json& record) { std::cout << text_of(record) << std::endl; });  // NOLINT: it may be the last
+    lab::run_worker(plan, folder, lab::order_from_json(json), {describe, cli::lab_model}, [](const Json& record) {
+      std::cout << text_of(record) << std::endl;
+    });  // NOLINT: it may be the last
     return api::Done{};
   });
 }

@@ -239,4 +239,5 @@ def test_nothing_leaks():
         with pytest.raises(ValueError):
             kernel(x[:3])
     assert sys.getrefcount(x) == held
-    assert resident() - before < 8 << 20
+    if "POLYTE_SANITIZED" not in os.environ:  # which keeps for a while what is freed
+        assert resident() - before < 8 << 20
