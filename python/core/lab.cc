@@ -97,7 +97,6 @@ void bind_lab(nb::module_& module) {
   module.def("lab_work", &work);
   module.def("lab_report", &report);
   module.def("lab_compare", &compare);
-  module.def("lab_formats", &lab::report_formats);
 }
 
 }  // namespace polyte::python

@@ -232,6 +232,10 @@ class Builder:
             raise errors.ArgumentError(f"'{e.plain(text)}' is assigned '{e.plain(value.text)}': argmin and argmax write a "
                                        "pair, b.pair(v, p)[..], and nothing else does")
         body = value if top is None else top.value
+        for part in [*subscripts, *self._ifs, *self._whens]:
+            if part._reductions:
+                raise errors.InvalidInput(f"'{e.plain(text)}': '{e.plain(part.text)}' reduces within a subscript or condition: "
+                                          "assign it to a tensor before")
         self._settle_type(tensors[0], body, text)
         replaced = self._lifted(tensors[0], subscripts, body)
         right = replaced(body.text) if top is None else self._value_text(top, replaced)
@@ -248,8 +252,7 @@ class Builder:
                                        f"'{e.plain(value.text)}': write .astype()")
 
     def _value_text(self, top, replaced):
-        over = ", ".join(each.text + (f" in {each.begin.text}..{each.end.text}" if each.end is not None else "")
-                         for each in top.over)
+        over = ", ".join(each.text + (f" in {_range_text(each)}" if each.end is not None else "") for each in top.over)
         body = replaced(top.value.text)
         return f"{top.op}[{over}] " + (f"({body}, {top.at.text})" if top.at is not None else body)
 
@@ -294,23 +297,28 @@ class Builder:
     def _clauses(self, text, parts, top, is_definition):
         written = {name.text for part in parts[:-1 - len(self._whens)] for name in part._names}
         over = set() if top is None else {each.text for each in top.over}
-        loops = {each.text for each in self._loops}
         ranges = {}
         for part in [*parts, *self._ifs]:
             for name in part._names:
-                if name.kind == "region" and name.text not in loops:
-                    raise errors.InvalidInput(f"'{e.plain(text)}': '{name.text}' is used outside of its loop")
+                self._check_name(name, text)
                 if name.kind != "iterator" or name.text in over:
                     continue
                 if is_definition and name.text not in written:
                     raise errors.InvalidInput(f"'{e.plain(text)}' has no iterator '{name.text}', which '{e.plain(part.text)}' "
                                               "uses: sum over it, or write it")
-                if name.end is not None:
-                    ranges[name.text] = name
-        clauses = ", ".join(f"{name.text} in {name.begin.text}..{name.end.text}" for name in _outer_first(ranges))
+                if name.end is not None and _range_text(ranges.setdefault(name.text, name)) != _range_text(name):
+                    raise errors.InvalidInput(f"'{e.plain(text)}': the iterators '{name.text}' have the ranges "
+                                              f"{_range_text(ranges[name.text])} and {_range_text(name)}")
+        clauses = ", ".join(f"{name.text} in {_range_text(name)}" for name in _outer_first(ranges))
         return ((f"   for {clauses}" if clauses else "") +
                 (f"   if {' and '.join(each.text for each in self._ifs)}" if self._ifs else "") +
                 (f"   when {' and '.join(f'({each.text})' for each in self._whens)}" if self._whens else ""))
+
+    def _check_name(self, name, text):
+        if name.kind == "region" and not any(name is each for each in self._loops):
+            raise errors.InvalidInput(f"'{e.plain(text)}': '{name.text}' is used outside of its loop")
+        if name.kind == "iterator" and (name.text in self._tensors or any(name.text == each.text for each in self._sizes)):
+            raise errors.InvalidInput(f"'{e.plain(text)}': iterator '{name.text}' has the name of a tensor or size")
 
     # ---- the result
 
@@ -344,6 +352,10 @@ class Builder:
             return problem
         where, text = lines[int(number) - 1]
         return f"{where or self.name}: '{text.strip()}': {message}"
+
+
+def _range_text(name):
+    return f"{name.begin.text}..{name.end.text}"
 
 
 def _outer_first(ranges):

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "driver/api/polyte.h"
 #include "driver/package/assemble.h"
 #include "driver/package/operator_session.h"
 #include "ir/program_text.h"
@@ -109,4 +110,40 @@ TEST_CASE("an operator in place: its tensor is an input and an output of one nam
   driver::OperatorSession in_place = on_device(op, tensors);
   for (int run = 0; run < 2; ++run) in_place.run();
   for (std::size_t i = 0; i < before.size(); ++i) CHECK(tensors[0].as<float>()[i] == 4 * before[i]);
+}
+
+TEST_CASE("a kernel of the API opens a session of its GPU, its constants packed by then") {
+  stand_in().reset();
+  const auto program = api::parse_program(
+      "program dense(M, N)\n  in x: f32[M]\n  const w: f32[M, N]\n  out y: f32[N]\n  y[n] = sum[m] x[m] * w[m, n]\n");
+  REQUIRE(program);
+  api::CompileOptions options;
+  options.sizes = {{"M", 6}, {"N", 40}};
+  options.target = "cuda:h100";
+  options.gpu = {0, stand_in_device().driver};
+  options.emulated = true;
+  const auto kernel = api::compile(*program, options);
+  REQUIRE(kernel);
+  std::vector<float> x{1, -2, 3, 0, 2, 1}, w(240), y(40), played(40);
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i % 7) - 3;
+  const auto of_x = api::argument<const float>("x", x), of_w = api::argument<const float>("w", w);
+
+  const auto none = (*kernel).open_session();
+  REQUIRE(!none);
+  CHECK(none.error().messages == std::vector<std::string>{"argument 'w' is missing"});
+  const auto session = (*kernel).open_session({of_w});
+  REQUIRE(session);
+  (*session)->run({{DType::F32, std::vector<std::int64_t>{6}, x.data()}},
+                  {{DType::F32, std::vector<std::int64_t>{40}, y.data()}});
+  REQUIRE((*kernel).run({of_x, of_w, api::argument<float>("y", played)}));
+  for (std::size_t n = 0; n < y.size(); ++n) {
+    float expected = 0;
+    for (std::size_t m = 0; m < x.size(); ++m) expected += x[m] * w[m * 40 + n];
+    CHECK(y[n] == expected);
+    CHECK(played[n] == expected);
+  }
+  options.target = "native";
+  const auto here = api::compile(*program, options);
+  REQUIRE(here);
+  CHECK((*here).open_session({of_w}).error().status == ExitStatus::Usage);
 }
