@@ -57,7 +57,7 @@ std::optional<Stream> stream_of(nb::handle object) {
   return Stream{handle};
 }
 
-Array::Array(nb::handle object, const std::string& name, const Stream* stream) {
+Array::Array(nb::handle object, const std::string& name, const Stream* stream) try {
   if (PyObject_CheckBuffer(object.ptr()))
     take_buffer(object, name);
   else if (nb::hasattr(object, "__dlpack__"))
@@ -67,10 +67,9 @@ Array::Array(nb::handle object, const std::string& name, const Stream* stream) {
   else
     throw ProblemError("argument '" + name + "' is of type " + class_name(object) +
                        ", expected an array: something with the buffer protocol or with __dlpack__");
-}
-
-Array::~Array() {
-  if (buffer_) PyBuffer_Release(&*buffer_);
+} catch (const std::bad_cast&) {
+  throw ProblemError("argument '" + name + "' is of type " + class_name(object) +
+                     ", whose __dlpack_device__ or __cuda_array_interface__ says something else than it should");
 }
 
 template <class Extents>
@@ -83,9 +82,11 @@ void Array::set_shape(const Extents& extents, std::size_t dimensions, const std:
 }
 
 void Array::take_buffer(nb::handle object, const std::string& name) {
-  Py_buffer view;
-  if (PyObject_GetBuffer(object.ptr(), &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) throw nb::python_error();
-  buffer_ = view;
+  Py_buffer& view = buffer_.view.emplace();
+  if (PyObject_GetBuffer(object.ptr(), &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+    buffer_.view.reset();
+    throw nb::python_error();
+  }
   const auto dtype = dtype_of(view.format, static_cast<std::size_t>(view.itemsize));
   if (!dtype)
     refuse_type(name, "format '" + std::string(view.format ? view.format : "") + "' in " +
@@ -131,6 +132,8 @@ void Array::take_cuda(nb::handle object, const std::string& name) {
   is_on_gpu_ = true;
   keeper_ = nb::borrow(object);
   const auto said = nb::cast<nb::dict>(object.attr("__cuda_array_interface__"));
+  for (const char* key : {"typestr", "data", "shape"})
+    if (!said.contains(key)) throw std::bad_cast();
   const auto typestr = nb::cast<std::string>(said["typestr"]);
   const auto dtype = dtype_of_typestr(typestr);
   if (!dtype) refuse_type(name, "type '" + typestr + "'");

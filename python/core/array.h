@@ -32,9 +32,6 @@ class Array {
   // Throws what the object's own protocol throws, and ProblemError (error.h) where it is no dense array in this
   // processor's memory or, with a stream in which it will be used, in a GPU's. `name` appears in messages.
   Array(nanobind::handle object, const std::string& name, const Stream* stream = nullptr);
-  ~Array();
-  Array(const Array&) = delete;
-  Array& operator=(const Array&) = delete;
 
   void* data() const { return data_; }
   DType dtype() const { return dtype_; }
@@ -54,7 +51,16 @@ class Array {
   std::optional<int> gpu_;
   std::optional<Stream> maker_;
   std::array<std::int64_t, kMostDimensions> shape_{};
-  std::optional<Py_buffer> buffer_;  // one of the two keeps the memory
+  struct Buffer {
+    std::optional<Py_buffer> view;
+    Buffer() = default;
+    ~Buffer() {
+      if (view) PyBuffer_Release(&*view);
+    }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+  };
+  Buffer buffer_;  // one of the two keeps the memory
   nanobind::object keeper_;
 
   void take_buffer(nanobind::handle object, const std::string& name);

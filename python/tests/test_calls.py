@@ -182,6 +182,16 @@ def test_memory_that_may_not_be_written(kernel, operands):
         square(x, x.copy(), out=x)
 
 
+def test_what_is_refused_is_let_go(kernel, operands):
+    a, b = operands
+    for wrong in (np.asfortranarray(a), a.astype("c8"), a.astype("f8"), a[:3].copy(), np.ones((1,) * 20, "f4")):
+        held = sys.getrefcount(wrong)
+        for _ in range(5):
+            with pytest.raises(ValueError):
+                kernel(wrong, b)
+        assert sys.getrefcount(wrong) == held
+
+
 # ---- threads, forks, leaks
 
 def test_calls_from_many_threads(matmul):
