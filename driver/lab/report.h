@@ -15,7 +15,7 @@ std::string report(const Results& results, const std::string& format);
 
 std::string report_text(const Results& results);  // 80 columns
 std::string report_markdown(const Results& results);
-std::string report_csv(const Results& results);                   // a line a row and arm
+std::string report_csv(const Results& results);                   // a line per row and arm
 std::string report_latex(const Results& results);                 // tables and figures, to be \input
 nlohmann::ordered_json report_json(const Results& results);       // docs/lab.md has the schema
 nlohmann::ordered_json report_benchmark(const Results& results);  // Google Benchmark's layout, a repetition a process

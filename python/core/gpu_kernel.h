@@ -21,7 +21,7 @@ class GpuKernel {
   // `constants`: arguments whose memory stays for as long. Opens the GPU: UserError(Device) where there is none.
   GpuKernel(const api::Kernel& kernel, const std::vector<api::Argument>& constants, const runtime::CudaOptions& cuda);
 
-  using Arrays = std::span<const std::shared_ptr<Array>>;  // one a tensor, of constants null
+  using Arrays = std::span<const std::shared_ptr<Array>>;  // one per tensor, of constants null
   // On this processor's arrays. Throws UserError; without the GIL.
   void run(Arrays arrays) const;
   // On the GPU's, in a stream; without one in the default stream, and then it waits for the end.
