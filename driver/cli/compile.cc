@@ -175,6 +175,10 @@ int run_compile(const CompileOptions& options) {
   check_combination(options);
   const codegen::Target target = target_from(options.verb.target, options.verb.schedule_threads, options.verb.cuda);
   check_emulate(options.verb.emulate, target);
+  for (const std::string& kind : options.emit)
+    if (kind == "object" || kind == "header")
+      throw UserError(ExitStatus::Usage, "--emit " + kind + ": of one operator, polyte op writes it; a model is " +
+                                             "called by the runtime library (-o OUT.polyte)");
   if (const auto problems = device_kind_problems(options.emit, target); !problems.empty())
     throw UserError(ExitStatus::Usage, problems);
   check_files(options, {options.model});

@@ -6,6 +6,7 @@
 #include "codegen/c/write_c.h"
 #include "codegen/nvptx/assembler.h"
 #include "driver/cli/access_report.h"
+#include "driver/cli/ahead_of_time.h"
 #include "driver/cli/cli.h"
 #include "ir/program_text.h"
 #include "lower/lower.h"
@@ -141,13 +142,16 @@ bool is_of_device(const std::string& kind) {
   return kind == "sync" || kind == "ptx" || kind == "resources" || kind == "memory" || kind == "sass";
 }
 
+bool is_of_model(const std::string& kind) { return kind == "graph" || kind == "groups"; }
+bool is_of_operator(const std::string& kind) { return kind == "header" || kind == "object"; }
+
 }  // namespace
 
 const std::vector<std::string>& emit_kinds() {
-  static const std::vector<std::string> kinds{"graph",    "groups",     "program",    "template", "script",
-                                              "refused",  "candidates", "directives", "nest",     "isl-schedule",
-                                              "openscop", "loops",      "c",          "llvm-ir",  "asm",
-                                              "sync",     "ptx",        "resources",  "memory",   "sass"};
+  static const std::vector<std::string> kinds{
+      "graph", "groups",       "program",  "template",  "script", "refused", "candidates", "directives",
+      "nest",  "isl-schedule", "openscop", "loops",     "c",      "header",  "object",     "llvm-ir",
+      "asm",   "sync",         "ptx",      "resources", "memory", "sass"};
   return kinds;
 }
 
@@ -155,7 +159,7 @@ std::string emit_help(bool of_model) {
   std::string text = of_model ? "print stages:" : "print a stage:";
   const auto add = [&](bool device) {
     for (const std::string& kind : emit_kinds())
-      if (is_of_device(kind) == device && (of_model || (kind != "graph" && kind != "groups"))) text += " " + kind;
+      if (is_of_device(kind) == device && (of_model ? !is_of_operator(kind) : !is_of_model(kind))) text += " " + kind;
   };
   add(false);
   text += "; of a GPU's kernels";
@@ -205,6 +209,8 @@ std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kern
   if (kind == "memory") return predicted_memory(kernel.kernel.program);
   if (kind == "sass") return sass_text(kernel, target);
   if (kind == "resources") return resources_text(kernel, target);
+  if (kind == "header") return codegen::write_c_header(compile_ahead(kernel, target).c_kernel);
+  if (kind == "object") return compile_ahead(kernel, target).object;
   throw UserError(ExitStatus::Usage, "--emit " + kind + ": only a model has this");
 }
 

@@ -6,6 +6,7 @@
 #include "bench/measure.h"
 #include "bench/peak.h"
 #include "driver/cli/access_report.h"
+#include "driver/cli/ahead_of_time.h"
 #include "driver/cli/model_options.h"
 #include "driver/cli/output_files.h"
 #include "driver/cli/pass_files.h"
@@ -27,7 +28,7 @@ struct OpOptions {
   DataOptions data;
   std::string target = "cpu:native";
   std::vector<std::string> emit;
-  std::string emit_dir, dump_dir, artifact, order;
+  std::string emit_dir, dump_dir, artifact, order, name;
   bool bench = false, json = false, time_passes = false, explain = false, emulate = false;
   int threads = 1, repetitions = 15;
   int schedule_threads = 0;  // of --threads, where it is given
@@ -49,13 +50,23 @@ void print_times(const driver::BuiltKernel& kernel) {
   }
 }
 
+bool emits(const OpOptions& options, const std::string& kind) {
+  return std::ranges::find(options.emit, kind) != options.emit.end();
+}
+
+std::string emitted_path(const OpOptions& options, const ir::Program& program, const std::string& kind) {
+  return options.emit_dir + "/" + program.name + "." + extension_of(kind);
+}
+
 void emit(const OpOptions& options, const driver::BuiltKernel& kernel, const codegen::Target& target) {
   if (options.emit.size() == 1 && options.emit_dir.empty()) {
     std::cout << emit_kernel(options.emit[0], kernel, target);
     return;
   }
   for (const std::string& kind : options.emit) {
-    write_file(options.emit_dir + "/" + kernel.program->name + "." + kind, emit_kernel(kind, kernel, target));
+    std::string text = emit_kernel(kind, kernel, target);
+    if (kind == "c" && emits(options, "header")) text += c_entries(kernel, target);
+    write_file(emitted_path(options, *kernel.program, kind), text);
   }
 }
 
@@ -192,7 +203,7 @@ int run_once(const OpOptions& options, const driver::CompiledOperator& op, std::
                    how + milliseconds(milliseconds_since(start)) + who,
                buffers);
   print_launches(runner.launch_counts());
-  if (std::ranges::find(options.emit, "memory") != options.emit.end())
+  if (emits(options, "memory"))
     for (const runtime::LaunchCounts& count : runner.launch_counts()) std::cerr << counted_memory(count);
   return finish_outputs(options.data, buffers);
 }
@@ -235,7 +246,7 @@ void check_files(const OpOptions& options, const std::vector<std::shared_ptr<con
   make_folder(options.emit_dir);
   for (const auto& program : programs)
     for (const std::string& kind : options.emit) {
-      const std::string path = options.emit_dir + "/" + program->name + "." + kind;
+      const std::string path = emitted_path(options, *program, kind);
       check_output_file("--emit-dir: " + path, path, files);
     }
 }
@@ -247,6 +258,8 @@ void check_combination(const OpOptions& options) {
     problems.emplace_back("--emit with --json: stdout has room for one of them, give --emit-dir DIR");
   if (options.emit.size() > 1 && options.emit_dir.empty())
     problems.emplace_back("--emit of several kinds needs --emit-dir DIR");
+  if (options.emit.size() == 1 && emits(options, "object") && options.emit_dir.empty())
+    problems.emplace_back("--emit object is a file, not text: give --emit-dir DIR");
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
@@ -261,6 +274,19 @@ void check_device(const OpOptions& options, const codegen::Target& target) {
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
 
+// --name: of the one program there is.
+void rename(const std::string& name, std::vector<std::shared_ptr<const ir::Program>>& programs) {
+  const bool starts_well = std::isalpha(static_cast<unsigned char>(name[0])) != 0;
+  if (!starts_well || !std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
+    throw UserError(ExitStatus::Usage, "--name " + name + ": expected a letter, then letters, digits or _");
+  if (programs.size() != 1)
+    throw UserError(ExitStatus::Usage, "--name " + name + ": there are " + std::to_string(programs.size()) +
+                                           " programs, which have names of their own");
+  auto renamed = std::make_shared<ir::Program>(*programs[0]);
+  renamed->name = name;
+  programs[0] = std::move(renamed);
+}
+
 int run_op(const OpOptions& options) {
   check_combination(options);
   emulator_options(options.order, options.emulate);
@@ -269,7 +295,11 @@ int run_op(const OpOptions& options) {
   nlohmann::json rows = nlohmann::json::array();
   int status = 0;
   std::vector<std::shared_ptr<const ir::Program>> open;
-  const std::vector<std::shared_ptr<const ir::Program>> programs = load_programs(options.source, &open);
+  std::vector<std::shared_ptr<const ir::Program>> programs = load_programs(options.source, &open);
+  if (!options.name.empty()) {
+    rename(options.name, programs);
+    rename(options.name, open);
+  }
   if (programs.size() > 1 && !options.artifact.empty())
     throw UserError(ExitStatus::Usage, "--artifact: " + options.source.source + " has " +
                                            std::to_string(programs.size()) + " programs, an artifact holds one");
@@ -294,6 +324,7 @@ void add_op(const Verb& app) {
   verb.option("--target", options->target, kTargetHelp).shows_default();
   verb.option("--emit", options->emit, emit_help(false)).separated().one_of(emit_kinds());
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
+  verb.option("--name", options->name, "what the program is called: its script, its files, its function in C");
   verb.option("--dump-passes", options->dump_dir, kDumpPassesHelp);
   verb.option("--artifact", options->artifact,
               "write the operator, its constants inside, for polyte run and the runtime library");
