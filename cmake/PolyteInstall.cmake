@@ -42,6 +42,26 @@ if(TARGET polyte_codegen_module)
           COMPONENT compiler)
 endif()
 
+# What TAB offers, where each shell looks for it: printed by the program that is installed. Not for another processor's.
+if(NOT CMAKE_CROSSCOMPILING)
+  foreach(shell_file "bash bash-completion/completions/polyte" "zsh zsh/site-functions/_polyte"
+                     "fish fish/vendor_completions.d/polyte.fish")
+    separate_arguments(shell_file)
+    list(GET shell_file 0 shell)
+    list(GET shell_file 1 place)
+    install(CODE "
+      set(file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/${place}\")
+      get_filename_component(folder \"\${file}\" DIRECTORY)
+      file(MAKE_DIRECTORY \"\${folder}\")
+      execute_process(COMMAND \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/polyte\" completion ${shell}
+                      OUTPUT_FILE \"\${file}\" RESULT_VARIABLE status)
+      if(status)
+        message(FATAL_ERROR \"\${file}: polyte completion ${shell} failed\")
+      endif()
+    " COMPONENT compiler)
+  endforeach()
+endif()
+
 # Whose software is in these files; from what this machine has installed, when it is installed.
 install(CODE "
   set(notices \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/doc/polyte/THIRD-PARTY-NOTICES\")

@@ -41,6 +41,8 @@ void add_deps(const Verb& app);
 void add_prove(const Verb& app);
 void add_lab(const Verb& app);
 void add_diff(const Verb& app);
+void add_help(const Verb& app);
+void add_completion(const Verb& app);
 
 // ---- options that several verbs share
 
@@ -140,6 +142,7 @@ void write_file(const std::string& path, const std::string& contents);
 std::string emit_c(std::span<const driver::BuiltKernel> kernels, const Machine& machine);
 std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kernel, const codegen::Target& target);
 const std::vector<std::string>& emit_kinds();
+std::vector<std::string> emit_kinds_of(bool of_model);  // of polyte compile, or of polyte op
 std::string emit_help(bool of_model);  // of --emit: what it takes
 // A line for each kind that only a GPU's kernels have, where the target is none.
 std::vector<std::string> device_kind_problems(const std::vector<std::string>& kinds, const codegen::Target& target);

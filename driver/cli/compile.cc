@@ -175,10 +175,6 @@ int run_compile(const CompileOptions& options) {
   check_combination(options);
   const codegen::Target target = target_from(options.verb.target, options.verb.schedule_threads, options.verb.cuda);
   check_emulate(options.verb.emulate, target);
-  for (const std::string& kind : options.emit)
-    if (kind == "object" || kind == "header")
-      throw UserError(ExitStatus::Usage, "--emit " + kind + ": of one operator, polyte op writes it; a model is " +
-                                             "called by the runtime library (-o OUT.polyte)");
   if (const auto problems = device_kind_problems(options.emit, target); !problems.empty())
     throw UserError(ExitStatus::Usage, problems);
   check_files(options, {options.model});
@@ -214,7 +210,7 @@ void add_compile(const Verb& app) {
   verb.option("--threads", options->verb.schedule_threads, "that schedules are made for; 0: as many as processors")
       .within(0, 1024)
       .shows_default();
-  verb.option("--emit", options->emit, emit_help(true)).separated().one_of(emit_kinds());
+  verb.option("--emit", options->emit, emit_help(true)).separated().one_of(emit_kinds_of(true));
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
   verb.option("--dump-passes", options->dump_dir, kDumpPassesHelp);
   verb.flag("--explain", options->explain, "why operators were fused or not, and what was decided for each kernel");

@@ -107,8 +107,8 @@ void print_options(const Verb& app, bool as_json) {
   const std::vector<std::string> passes = lower::pass_names();
   if (as_json) {
     nlohmann::json switches = nlohmann::json::array();
-    for (const auto& [verb, names, help] : app.switches())
-      switches.push_back({{"verb", verb}, {"switch", names}, {"help", help}});
+    for (const Verb::Switch& one : app.switches())
+      switches.push_back({{"verb", one.verb}, {"switch", one.names}, {"help", one.help}});
     std::cout << nlohmann::json{{"schedulers", {"naive", "isl", "poly", "template"}},
                                 {"emit", emit_kinds()},
                                 {"passes", passes},
@@ -122,10 +122,10 @@ void print_options(const Verb& app, bool as_json) {
   std::printf("\nloop passes, in order\n");
   for (const std::string& pass : passes) std::printf("  %s\n", pass.c_str());
   std::string last;
-  for (const auto& [verb, names, help] : app.switches()) {
-    if (verb != last) std::printf("%s\n", verb.c_str());
-    last = verb;
-    std::printf("  %-20s  %s\n", names.c_str(), help.c_str());
+  for (const Verb::Switch& one : app.switches()) {
+    if (one.verb != last) std::printf("%s\n", one.verb.c_str());
+    last = one.verb;
+    std::printf("  %-20s  %s\n", one.names.c_str(), one.help.c_str());
   }
 }
 

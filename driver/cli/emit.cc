@@ -155,11 +155,18 @@ const std::vector<std::string>& emit_kinds() {
   return kinds;
 }
 
+std::vector<std::string> emit_kinds_of(bool of_model) {
+  std::vector<std::string> kinds;
+  for (const std::string& kind : emit_kinds())
+    if (of_model ? !is_of_operator(kind) : !is_of_model(kind)) kinds.push_back(kind);
+  return kinds;
+}
+
 std::string emit_help(bool of_model) {
   std::string text = of_model ? "print stages:" : "print a stage:";
   const auto add = [&](bool device) {
-    for (const std::string& kind : emit_kinds())
-      if (is_of_device(kind) == device && (of_model ? !is_of_operator(kind) : !is_of_model(kind))) text += " " + kind;
+    for (const std::string& kind : emit_kinds_of(of_model))
+      if (is_of_device(kind) == device) text += " " + kind;
   };
   add(false);
   text += "; of a GPU's kernels";
@@ -211,7 +218,7 @@ std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kern
   if (kind == "resources") return resources_text(kernel, target);
   if (kind == "header") return codegen::write_c_header(compile_ahead(kernel, target).c_kernel);
   if (kind == "object") return compile_ahead(kernel, target).object;
-  throw UserError(ExitStatus::Usage, "--emit " + kind + ": only a model has this");
+  POLYTE_CHECK(false, "no kind of a kernel: " + kind);
 }
 
 }  // namespace polyte::cli

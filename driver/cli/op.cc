@@ -322,7 +322,7 @@ void add_op(const Verb& app) {
   add_schedule_options(verb, options->schedule);
   add_data_options(verb, options->data);
   verb.option("--target", options->target, kTargetHelp).shows_default();
-  verb.option("--emit", options->emit, emit_help(false)).separated().one_of(emit_kinds());
+  verb.option("--emit", options->emit, emit_help(false)).separated().one_of(emit_kinds_of(false));
   verb.option("--emit-dir", options->emit_dir, "a folder for several stages");
   verb.option("--name", options->name, "what the program is called: its script, its files, its function in C");
   verb.option("--dump-passes", options->dump_dir, kDumpPassesHelp);

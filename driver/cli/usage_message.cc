@@ -14,7 +14,7 @@ namespace {
 
 std::string verbs_of(const CLI::App& app) {
   std::string text;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
     text += (text.empty() ? "" : ", ") + verb->get_name();
   return text;
 }
@@ -67,15 +67,20 @@ std::string not_taken(const CLI::App* at, const std::string& word, const std::st
 
 }  // namespace
 
+std::string unknown_verb_message(const CLI::App& at, const std::string& word) {
+  const std::vector<std::string> names = names_of(at);
+  if (names.empty()) return path_of(&at) + ": got '" + word + "', expected nothing more: there are no verbs below it";
+  return path_of(&at) + ": got '" + word + "', expected one of " + verbs_of(at) + did_you_mean(word, names);
+}
+
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* at = deepest(app);
   const std::string text = error.what(), more = "; " + path_of(at) + " --help has an example";
   std::smatch found;
   if (text == "A subcommand is required") {
     const std::vector<std::string> rest = at->remaining();
-    const std::string got = rest.empty() ? "none" : "'" + rest.front() + "'";
-    const std::string near = rest.empty() ? "" : did_you_mean(rest.front(), names_of(*at));
-    return path_of(at) + ": got " + got + ", expected one of " + verbs_of(*at) + near;
+    return rest.empty() ? path_of(at) + ": got none, expected one of " + verbs_of(*at)
+                        : unknown_verb_message(*at, rest.front());
   }
   if (std::regex_match(text, found, std::regex("(.*): (.*) not in \\{(.*)\\}")))
     return found[1].str() + " is '" + found[2].str() + "', expected one of " + spaced(found[3].str());

@@ -13,4 +13,7 @@ namespace polyte::cli {
 // What was wrong with the command line, in one line.
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error);
 
+// Where `word` is no verb below `at`.
+std::string unknown_verb_message(const CLI::App& at, const std::string& word);
+
 }  // namespace polyte::cli

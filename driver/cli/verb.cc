@@ -3,7 +3,10 @@
 #include <CLI/CLI.hpp>
 
 #include <iostream>
+#include <sstream>
+#include <string_view>
 
+#include "driver/cli/completion.h"
 #include "driver/cli/usage_message.h"
 #include "support/error.h"
 
@@ -90,21 +93,69 @@ void Verb::calls(const std::function<int()>& run) const {
   app_->callback([status = status_, run] { *status = run(); });
 }
 
+namespace {
+
+// Of "TEXT:{naive,isl,poly,template}", which the help shows: what one_of was given.
+std::vector<std::string> values_of(const std::string& type) {
+  std::vector<std::string> values;
+  const std::size_t from = type.find('{'), to = type.find('}');
+  if (from == std::string::npos || to == std::string::npos) return values;
+  std::istringstream stream(type.substr(from + 1, to - from - 1));
+  for (std::string value; std::getline(stream, value, ',');) values.push_back(value);
+  return values;
+}
+
+Verb::Switch switch_of(const CLI::App& app, const CLI::Option& option) {
+  const bool positional = option.get_positional();
+  Verb::Switch result;
+  result.verb = app.get_name();
+  result.names = positional ? option.get_name(true) : option.get_name(false, true);
+  result.help = option.get_description();
+  const std::string type = option.get_type_name();
+  result.takes_value = option.get_items_expected_max() > 0 && option.get_type_size_max() > 0;
+  result.takes_number = type.starts_with("INT") || type.starts_with("UINT") || type.starts_with("FLOAT");
+  result.values = values_of(type);
+  result.separated = option.get_delimiter() == ',';
+  return result;
+}
+
+}  // namespace
+
 std::vector<Verb::Switch> Verb::switches() const {
   std::vector<Switch> result;
   for (CLI::App* app : app_->get_subcommands([](const CLI::App*) { return true; })) {
     if (app->get_group().empty()) continue;  // hidden
-    for (const CLI::Option* option : app->get_options()) {
-      const bool positional = option->get_positional();
-      const std::string names = positional ? option->get_name(true) : option->get_name(false, true);
-      result.push_back({app->get_name(), names, option->get_description()});
-    }
+    for (const CLI::Option* option : app->get_options()) result.push_back(switch_of(*app, *option));
     for (Switch below : Verb(*app, *status_).switches()) {  // lab run
       below.verb = app->get_name() + " " + below.verb;
       result.push_back(std::move(below));
     }
   }
   return result;
+}
+
+std::vector<Verb::Word> Verb::verbs() const {
+  std::vector<Word> result;
+  for (CLI::App* app : app_->get_subcommands([](const CLI::App*) { return true; })) {
+    if (app->get_group().empty()) continue;  // hidden
+    result.push_back({app->get_name(), app->get_description()});
+    for (const Word& below : Verb(*app, *status_).verbs())
+      result.push_back({app->get_name() + " " + below.text, below.help});
+  }
+  return result;
+}
+
+std::string Verb::help_of(const std::vector<std::string>& words) const {
+  const CLI::App* at = app_;
+  for (const std::string& word : words) {
+    const auto all = at->get_subcommands([&](const CLI::App* one) { return one->get_name() == word; });
+    if (all.empty()) throw UserError(ExitStatus::Usage, unknown_verb_message(*at, word));
+    at = all.front();
+  }
+  std::string before;
+  for (const CLI::App* above = at->get_parent(); above != nullptr; above = above->get_parent())
+    before = above->get_name() + (before.empty() ? "" : " ") + before;
+  return at->get_formatter()->make_help(at, before, CLI::AppFormatMode::Normal);
 }
 
 int run_command_line(int argc, char** argv, const std::vector<AddVerb>& verbs) {
@@ -114,6 +165,8 @@ int run_command_line(int argc, char** argv, const std::vector<AddVerb>& verbs) {
   const Verb top(app, status);
   top.needs_verb();
   for (AddVerb add : verbs) add(top);
+  if (argc > 1 && std::string_view(argv[1]) == kCompletionWords)  // words of a line that is not finished: not parsed
+    return complete_words(top, {argv + 2, argv + argc});
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& e) {

@@ -53,11 +53,20 @@ class Verb {
   Option existing(const std::string& name) const;  // an option that was added before
   bool is_given(const std::string& name) const;    // on the command line, known when the verb is called
   void example(const std::string& command) const;  // last line of the help
-  // Every option of this one and the verbs below it: which verb, how it is written, what it does.
+  // Every option of this one and the verbs below it: which verb, how it is written, what it does, what it takes.
   struct Switch {
     std::string verb, names, help;
+    bool takes_value = false, takes_number = false;
+    std::vector<std::string> values = {};  // empty: any
+    bool separated = false;                // several, by commas
   };
   std::vector<Switch> switches() const;
+  struct Word {
+    std::string text, help;
+  };
+  std::vector<Word> verbs() const;  // the verbs below it, each with all before it: "lab", "lab run"
+  // The help of the verb that these words name, of this one where there are none; UserError(Usage) where one is unknown.
+  std::string help_of(const std::vector<std::string>& words) const;
   void calls(const std::function<int()>& run) const;
 
  private:
