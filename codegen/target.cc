@@ -30,6 +30,18 @@ std::string near_names(const std::string& name, TargetKind kind) {
   return text;
 }
 
+// The family of processors by its other name, a level for an instruction set, or what is near.
+std::string other_words(const std::string& name, TargetKind kind) {
+  if (kind == TargetKind::X86 && (name == "arm64" || name == "aarch64" || name == "arm"))
+    return "of AArch64 a processor is named: aarch64:neoverse-n1";
+  if (name == "x86" || name == "x86_64" || name == "amd64" || name == "x64")
+    return "expected a level, such as x86-64-v3";
+  if (name.starts_with("avx512")) return "expected a processor or a level, such as x86-64-v4, which has AVX-512";
+  if (name.starts_with("avx") || name.starts_with("sse"))
+    return "expected a processor or a level, such as x86-64-v3, which has AVX2 and FMA";
+  return "near names: " + near_names(name, kind);
+}
+
 }  // namespace
 
 std::vector<std::string> known_cpus(TargetKind kind) {
@@ -56,10 +68,10 @@ Target target_for_cpu(const std::string& name, TargetKind kind) {
   const auto names = known_cpus(kind);
   if (!std::binary_search(names.begin(), names.end(), name)) {
     const Processor* const other = find_processor(name);
-    throw UserError(ExitStatus::Usage,
-                    "unknown cpu '" + name + "'; " +
-                        (other ? "this is one of another kind: " + to_string(other->kind) + ":" + name
-                               : "near names: " + near_names(name, kind)));
+    throw UserError(
+        ExitStatus::Usage,
+        "unknown cpu '" + name + "'; " +
+            (other ? "this is one of another kind: " + to_string(other->kind) + ":" + name : other_words(name, kind)));
   }
   const auto info = subtarget(kind, name);
   if (kind == TargetKind::X86 && !info->checkFeatures("+64bit")) {

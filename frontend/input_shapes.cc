@@ -94,7 +94,7 @@ Dims InputShapes::shape_of(const onnx::ValueInfoProto& input) const {
                                                   std::to_string(proto.shape().dim_size()));
   }
   Dims shape = given.value_or(Dims{});
-  std::string open;
+  std::string open, example;  // " batch=1"
   for (int d = 0; d < proto.shape().dim_size(); ++d) {
     const auto& dim = proto.shape().dim(d);
     const auto symbol = symbols_.find(symbol_of(dim));
@@ -103,14 +103,16 @@ Dims InputShapes::shape_of(const onnx::ValueInfoProto& input) const {
                                                     std::to_string(d) + " is " + std::to_string(dim.dim_value()));
     }
     if (given) continue;
+    if (!is_known(dim) && symbol == symbols_.end() && example.empty() && !symbol_of(dim).empty())
+      example = " " + symbol_of(dim) + "=SIZE";
     if (!is_known(dim) && symbol == symbols_.end())
       open += (open.empty() ? "dimension " : ", dimension ") + std::to_string(d) +
               (symbol_of(dim).empty() ? " is not given" : " is " + named(symbol_of(dim)));
     shape.push_back(is_known(dim) || symbol == symbols_.end() ? dim.dim_value() : symbol->second.first);
   }
   if (!open.empty())
-    throw UserError(ExitStatus::Unsupported,
-                    "has a shape that is not static: " + open + "; give the shape, or a symbol, with --shape");
+    throw UserError(ExitStatus::Unsupported, "has a shape that is not static: " + open +
+                                                 "; give the shape, or a symbol, with --shape" + example);
   return shape;
 }
 

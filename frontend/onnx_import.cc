@@ -10,6 +10,7 @@
 #include "frontend/names.h"
 #include "frontend/onnx_reader.h"
 #include "frontend/onnx_tensor.h"
+#include "support/nearest_word.h"
 
 namespace polyte::frontend {
 
@@ -43,6 +44,7 @@ class Importer {
   void import_inputs();
   void note_default(const std::string& input);
   void import_input(const onnx::ValueInfoProto& input, const InputShapes& shapes);
+  std::string meant(const std::string& name) const;
   template <class Bound>
   void check_bound(const Bound& bound, const char* flag, const InputShapes& shapes);
   void import_nodes();
@@ -119,13 +121,29 @@ void Importer::note_default(const std::string& input) {
     problems_.invalid("--shape names " + named(input) + ", whose default value has a shape");
 }
 
+// What --shape and --value can name: the inputs and, of sizes, their symbols.
+std::string Importer::meant(const std::string& name) const {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string> names;
+  for (const auto& input : onnx_.input()) {
+    names.push_back(input.name());
+    for (const auto& dim : input.type().tensor_type().shape().dim())
+      if (!dim.dim_param().empty()) names.push_back(dim.dim_param());
+  }
+  const std::string near = did_you_mean(name, names);
+  if (!near.empty()) return near;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i > 0 ? ", " : "") + named(names[i]);
+  return names.empty() ? "" : " (there are " + text + (names.size() > kMost ? ", ..." : "") + ")";
+}
+
 template <class Bound>
 void Importer::check_bound(const Bound& bound, const char* flag, const InputShapes& shapes) {
   for (const auto& [name, value] : bound) {
     const bool known =
         std::any_of(onnx_.input().begin(), onnx_.input().end(), [&](const auto& i) { return i.name() == name; });
     if (!known && !shapes.is_bound_symbol(name))
-      problems_.invalid(std::string(flag) + " names " + named(name) + ", which is no input");
+      problems_.invalid(std::string(flag) + " names " + named(name) + ", which is no input" + meant(name));
   }
 }
 

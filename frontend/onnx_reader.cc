@@ -35,6 +35,11 @@ class File {
   throw UserError(ExitStatus::InvalidInput, name + ": " + what);
 }
 
+// The IR version, by which every writer of models begins: field 1, a small number.
+bool begins_model(std::string_view bytes) {
+  return bytes.size() > 2 && bytes[0] == '\x08' && bytes[1] > 0 && bytes[1] < 64;
+}
+
 // Parses, or says at which byte it stopped. protobuf's own words go nowhere.
 template <class Message>
 Message parse(std::string_view bytes, const std::string& name, const char* what) {
@@ -47,6 +52,9 @@ Message parse(std::string_view bytes, const std::string& name, const char* what)
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                             static_cast<int>(bytes.size()));
   const bool parsed = message.ParseFromCodedStream(&in) && in.ConsumedEntireMessage();
+  if (!parsed && in.CurrentPosition() >= static_cast<int>(bytes.size()) && begins_model(bytes))
+    fail(name, std::string("ends in the middle of ") + what + ", after " + std::to_string(bytes.size()) +
+                   " bytes: was all of it downloaded or copied?");
   if (!parsed)
     fail(name, std::string("not ") + what + ": the bytes stop making sense at " + std::to_string(in.CurrentPosition()) +
                    " of " + std::to_string(bytes.size()));

@@ -8,6 +8,7 @@
 
 #include "ir/arithmetic.h"
 #include "ir/expr_text.h"
+#include "support/nearest_word.h"
 
 namespace polyte::ir::text {
 namespace {
@@ -102,14 +103,29 @@ std::optional<Affine> to_affine(const TreePtr& tree, const Scope& scope) {
 
 namespace {
 
+// Of a name that may be meant as an iterator of a sum.
+std::string not_summed(const std::string& name) { return "; a sum over " + name + " is written sum[" + name + "] ..."; }
+
 void check_names_known(const TreePtr& tree, const Scope& scope) {
   std::vector<std::string> names;
   collect_names(tree, names);
   for (const std::string& name : names) {
     const bool known = contains(scope.iterators, name) || contains(scope.program->params, name);
     if (!known && !scope.program->find_buffer(name))
-      fail(*tree, "'" + name + "' is no " + (scope.iterators.empty() ? "parameter" : "iterator, parameter or tensor"));
+      fail(*tree, "'" + name + "' is no " +
+                      (scope.iterators.empty() ? "parameter" + did_you_mean(name, scope.program->params)
+                                               : "iterator, parameter or tensor" + not_summed(name)));
   }
+}
+
+}  // namespace
+
+namespace {
+
+bool reads_elements(const TreePtr& tree) {
+  bool found = false;
+  for_each_tree(tree, [&](const Tree& t) { found = found || t.kind == TreeKind::Element; });
+  return found;
 }
 
 }  // namespace
@@ -117,7 +133,10 @@ void check_names_known(const TreePtr& tree, const Scope& scope) {
 Affine expect_affine(const TreePtr& tree, const Scope& scope, const std::string& what) {
   if (auto e = to_affine(tree, scope)) return *e;
   check_names_known(tree, scope);
-  fail(*tree, what + " is not affine: sums of iterators and parameters times constants, // and % by constants");
+  const bool on_data = reads_elements(tree);
+  fail(*tree, what + " is not affine: sums of iterators and parameters times constants, // and % by constants" +
+                  (on_data ? "; a choice by data is select(x[i] > 0, a, b), a statement by data ends in 'when x[i] > 0'"
+                           : ""));
 }
 
 std::vector<Constraint> to_constraints(const std::vector<TreePtr>& comparisons, const Scope& scope) {
@@ -204,7 +223,11 @@ class Typer {
 
   const Buffer& buffer(const Tree& t) const {
     const Buffer* b = scope_.program->find_buffer(t.text);
-    if (!b) fail(t, "tensor '" + t.text + "' is not declared, and nothing before writes it");
+    if (!b) {
+      std::vector<std::string> names;
+      for (const Buffer& known : scope_.program->buffers) names.push_back(known.name);
+      fail(t, "tensor '" + t.text + "' is not declared, and nothing before writes it" + did_you_mean(t.text, names));
+    }
     return *b;
   }
 
@@ -212,7 +235,7 @@ class Typer {
     if (t.text == "true" || t.text == "false") return DType::Bool;
     if (contains(scope_.iterators, t.text) || contains(scope_.program->params, t.text)) return std::nullopt;
     const Buffer* b = scope_.program->find_buffer(t.text);
-    if (!b) fail(t, "'" + t.text + "' is no iterator, parameter or tensor");
+    if (!b) fail(t, "'" + t.text + "' is no iterator, parameter or tensor" + not_summed(t.text));
     if (!b->shape.empty())
       fail(t, "tensor '" + t.text + "' has " + print_count(b->shape.size(), "dimension") + ", but no subscripts");
     return b->dtype;
@@ -307,7 +330,10 @@ class Typer {
   }
 
   static Expr binary(const Tree& t, BinaryOp op, Expr a, Expr b) {
-    if (!is_defined(op, a->type)) fail(t, "'" + t.text + "' of " + name_of(a->type) + " is not defined");
+    const bool is_power = t.text == "^" && is_float(a->type);
+    if (!is_defined(op, a->type))
+      fail(t,
+           "'" + t.text + "' of " + name_of(a->type) + " is not defined" + (is_power ? "; a power is pow(x, 2)" : ""));
     return make_binary(op, std::move(a), std::move(b));
   }
 
@@ -352,13 +378,35 @@ class Typer {
       check_count(t, 2);
       return binary(t, at->second, build(t.parts[0], operands), build(t.parts[1], operands));
     }
-    if (t.text != "fma" && t.text != "select") fail(t, "'" + t.text + "' is no function; " + known_functions());
+    if (t.text != "fma" && t.text != "select")
+      fail(t, "'" + t.text + "' is no function; " + known_functions() + in_ours(t.text));
     check_count(t, 3);
     const Expr a = build(t.parts[0], t.text == "fma" ? operands : DType::Bool);
     const Expr b = build(t.parts[1], operands), c = build(t.parts[2], operands);
     if (t.text == "select") return make_select(a, b, c);
     if (operands == DType::Bool) fail(t, "'fma' of bool is not defined");
     return make_fma(a, b, c);
+  }
+
+  // How a function of other libraries is written, or a near name.
+  static std::string in_ours(const std::string& name) {
+    constexpr std::pair<const char*, const char*> kTheirs[] = {{"relu", "max(x, 0)"},
+                                                               {"square", "x * x"},
+                                                               {"silu", "x * sigmoid(x)"},
+                                                               {"swish", "x * sigmoid(x)"},
+                                                               {"fabs", "abs(x)"},
+                                                               {"rsqrt", "1 / sqrt(x)"},
+                                                               {"where", "select(condition, a, b)"},
+                                                               {"power", "pow(x, y)"},
+                                                               {"maximum", "max(a, b)"},
+                                                               {"minimum", "min(a, b)"},
+                                                               {"gelu", "0.5 * x * (1 + erf(x / sqrt(2)))"},
+                                                               {"leaky_relu", "select(x > 0, x, 0.01 * x)"}};
+    for (const auto& [theirs, ours] : kTheirs)
+      if (name == theirs) return "; " + name + " is " + ours;
+    std::vector<std::string> known = {"fma", "max", "min", "pow", "select"};
+    for (const auto& [function, op] : unary_calls()) known.push_back(function);
+    return did_you_mean(name, known);
   }
 
   static std::string known_functions() {

@@ -96,6 +96,7 @@ class TreeParser {
       default:
         break;
     }
+    if (cursor_.is("*")) cursor_.fail("expected a value, got '*': a power is pow(x, 2)");
     if (!cursor_.accept("(")) cursor_.fail_expected("a value");
     TreePtr inner = parse_nested();
     cursor_.expect(")");
@@ -116,7 +117,8 @@ class TreeParser {
     const bool is_value = after.kind == TokenKind::Integer || after.kind == TokenKind::Real || after.text == "(" ||
                           (after.kind == TokenKind::Name && !is_reserved(after.text));
     if (is_value && is_combiner(text))
-      cursor_.fail("'" + text + "[...]' stands alone on the right-hand side: give it a statement of its own");
+      cursor_.fail("'" + text + "[...]' stands alone on the right-hand side: give it a statement of its own, " +
+                   "such as 'acc[...] = " + text + "[...] ...', in a file of Program text");
     return guarded(element);
   }
 

@@ -129,6 +129,14 @@ class ProgramParser {
     broken_.erase(name);
   }
 
+  // NumPy's names.
+  static std::string our_type(const std::string& name) {
+    for (const auto& [longer, shorter] : {std::pair{"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}})
+      if (name.starts_with(longer) && dtype_from_string(shorter + name.substr(std::string_view(longer).size())))
+        return ", did you mean '" + (shorter + name.substr(std::string_view(longer).size())) + "'?";
+    return name == "double" ? ", did you mean 'f64'?" : name == "float" ? ", did you mean 'f32'?" : "";
+  }
+
   text::TreePtr parse_size(Cursor& cursor) { return constants_.write_out(text::parse_sum(cursor)); }
 
   void parse_declarations(const Line& line, Cursor& cursor) {
@@ -150,7 +158,8 @@ class ProgramParser {
       cursor.fail("'" + b.name + "' has a type and a value: a constant is 'const " + b.name + " = ...'");
     if (!cursor.at_end()) cursor.fail_expected(brackets ? "the end of the line" : "'[' or the end of the line");
     const auto dtype = dtype_from_string(type);
-    if (!dtype) throw Fault{line.number, "'" + type + "' is no element type; there are " + std::string(kTypes)};
+    if (!dtype)
+      throw Fault{line.number, "'" + type + "' is no element type; there are " + std::string(kTypes) + our_type(type)};
     b.dtype = *dtype;
     if (program_.find_buffer(b.name)) throw Fault{line.number, "tensor '" + b.name + "' is declared already"};
     if (constants_.has(b.name)) throw Fault{line.number, "tensor '" + b.name + "' has the name of a constant"};
@@ -194,7 +203,16 @@ class ProgramParser {
     return sign.empty() ? 1 : -1;
   }
 
+  // What a declaration elsewhere begins with.
+  static void refuse_foreign_word(const Cursor& cursor) {
+    const std::string& word = cursor.peek().text;
+    const bool declares = cursor.is(":", 2) && (word == "input" || word == "output");
+    if (declares)
+      cursor.fail("'" + word + "' is no role, did you mean '" + word.substr(0, word == "input" ? 2 : 3) + "'?");
+  }
+
   void parse_statement(const Line& line, Cursor& cursor) {
+    refuse_foreign_word(cursor);
     const auto is_tensor = [&](const std::string& name) { return program_.find_buffer(name) != nullptr; };
     const std::string target = cursor.peek(cursor.is(":", 1) ? 2 : 0).text;
     text::WrittenStatement written;

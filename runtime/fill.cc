@@ -1,4 +1,5 @@
 #include "runtime/fill.h"
+#include "support/nearest_word.h"
 
 #include <charconv>
 #include <cmath>
@@ -33,7 +34,9 @@ class Random {
 
 [[noreturn]] void refuse(std::string_view text) {
   throw UserError(ExitStatus::Usage,
-                  "fill is '" + std::string(text) + "', expected zeros, ones, normal, normal:SEED or int:SEED");
+                  "fill is '" + std::string(text) + "', expected zeros, ones, normal, normal:SEED or int:SEED" +
+                      (text == "random" ? ", did you mean 'normal'?"
+                                        : did_you_mean(std::string(text), {"zeros", "ones", "normal", "int:1"})));
 }
 
 }  // namespace

@@ -69,6 +69,7 @@ class Reader {
     for (std::uint64_t at = last + 1; at-- > first;) {
       if (number(at, 4) == 0x06054b50 && number(at + 20, 2) == last - at) return at;
     }
+    if (number(0, 4) == 0x04034b50) refuse("is cut off: it begins as a zip archive, and has no end record");
     refuse("is not a zip archive (no end record)");
   }
 

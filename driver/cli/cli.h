@@ -43,6 +43,7 @@ void add_lab(const Verb& app);
 void add_diff(const Verb& app);
 void add_help(const Verb& app);
 void add_completion(const Verb& app);
+void add_profile(const Verb& app);
 
 // ---- options that several verbs share
 
@@ -104,6 +105,7 @@ struct GivenTensor {
 };
 using GivenTensors = std::vector<GivenTensor>;
 GivenTensors read_inputs(const DataOptions& options);  // in order
+void require_data(const DataOptions& options);         // UserError(InvalidInput) with all files that are not there
 // Gives a bare .npy the name of the one input that there is; UserError(Usage) where there are more.
 void name_inputs(const std::vector<std::string>& inputs, GivenTensors& given);
 // UserError(Usage) that lists the inputs which neither `given` nor --fill gives a value.
@@ -143,7 +145,7 @@ std::string emit_c(std::span<const driver::BuiltKernel> kernels, const Machine& 
 std::string emit_kernel(const std::string& kind, const driver::BuiltKernel& kernel, const codegen::Target& target);
 const std::vector<std::string>& emit_kinds();
 std::vector<std::string> emit_kinds_of(bool of_model);  // of polyte compile, or of polyte op
-std::string emit_help(bool of_model);  // of --emit: what it takes
+std::string emit_help(bool of_model);                   // of --emit: what it takes
 // A line for each kind that only a GPU's kernels have, where the target is none.
 std::vector<std::string> device_kind_problems(const std::vector<std::string>& kinds, const codegen::Target& target);
 

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "driver/cli/file_hints.h"
 #include "driver/cli/model_options.h"
 #include "driver/cli/output_files.h"
 #include "driver/cli/pass_files.h"
@@ -177,6 +178,7 @@ int run_compile(const CompileOptions& options) {
   check_emulate(options.verb.emulate, target);
   if (const auto problems = device_kind_problems(options.emit, target); !problems.empty())
     throw UserError(ExitStatus::Usage, problems);
+  require_model_file(options.model);
   check_files(options, {options.model});
   frontend::ImportOptions import = import_options(options.verb, Ranges::Taken);
   std::vector<std::string> external;

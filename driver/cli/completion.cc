@@ -46,12 +46,12 @@ struct ValueKind {
   ValueIs kind;
 };
 constexpr ValueKind kValueKinds[] = {
-    {"--emit-dir", ValueIs::Folders}, {"--dump-passes", ValueIs::Folders}, {"--dump-dir", ValueIs::Folders},
-    {"--templates", ValueIs::Folders}, {"--folder", ValueIs::Folders},     {"--shape", ValueIs::Nothing},
-    {"--value", ValueIs::Nothing},    {"--param", ValueIs::Nothing},       {"--name", ValueIs::Nothing},
-    {"--filter", ValueIs::Nothing},   {"--group", ValueIs::Nothing},       {"--schedule", ValueIs::Nothing},
-    {"--watch", ValueIs::Nothing},    {"--order", ValueIs::Nothing},       {"--pass", ValueIs::Nothing},
-    {"--from", ValueIs::Nothing},     {"--skip", ValueIs::Nothing},
+    {"--emit-dir", ValueIs::Folders},  {"--dump-passes", ValueIs::Folders}, {"--dump-dir", ValueIs::Folders},
+    {"--templates", ValueIs::Folders}, {"--folder", ValueIs::Folders},      {"--shape", ValueIs::Nothing},
+    {"--value", ValueIs::Nothing},     {"--param", ValueIs::Nothing},       {"--name", ValueIs::Nothing},
+    {"--filter", ValueIs::Nothing},    {"--group", ValueIs::Nothing},       {"--schedule", ValueIs::Nothing},
+    {"--watch", ValueIs::Nothing},     {"--order", ValueIs::Nothing},       {"--pass", ValueIs::Nothing},
+    {"--from", ValueIs::Nothing},      {"--skip", ValueIs::Nothing},
 };
 
 ValueIs value_is(const Switch& one) {
@@ -173,7 +173,8 @@ class Completer {
   }
 };
 
-constexpr const char* kBash = R"(# What TAB offers after polyte, in bash; asked of the program itself. `source <(polyte completion bash)`
+constexpr const char* kBash =
+    R"(# What TAB offers after polyte, in bash; asked of the program itself. `source <(polyte completion bash)`
 _polyte() {
   local line=${COMP_LINE:0:COMP_POINT} candidate keep='' current
   local -a words
@@ -222,7 +223,8 @@ _polyte() {
 if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _polyte "$@"; else compdef _polyte polyte; fi
 )";
 
-constexpr const char* kFish = R"(# What TAB offers after polyte, in fish; asked of the program itself. `polyte completion fish | source`
+constexpr const char* kFish =
+    R"(# What TAB offers after polyte, in fish; asked of the program itself. `polyte completion fish | source`
 function __polyte_words
   set -l before (commandline -opc)
   set -l current (commandline -ct)

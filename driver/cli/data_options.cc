@@ -6,9 +6,11 @@
 
 #include "driver/cli/access_report.h"
 #include "driver/cli/cli.h"
+#include "driver/cli/file_hints.h"
 #include "runtime/artifact.h"
 #include "runtime/compare.h"
 #include "runtime/npy.h"
+#include "support/nearest_word.h"
 
 namespace polyte::cli {
 namespace {
@@ -30,10 +32,33 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
+// A name in other letters, or a near one.
+std::string other_case(const std::string& name, const std::vector<std::string>& known) {
+  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  for (const std::string& one : known)
+    if (std::ranges::equal(one, name, same)) return ", did you mean '" + one + "'?";
+  return did_you_mean(name, known);
+}
+
+// Where another type is given, how NumPy makes this one.
+std::string cast_text(const std::string& name, DType given, DType wanted) {
+  const std::string text(to_string(wanted));
+  if (given == wanted || wanted == DType::BF16) return "";
+  const std::string type = text[0] == 'f' ? "float" : text[0] == 'i' ? "int" : "uint";
+  return "; in NumPy, " + name + ".astype('" + (wanted == DType::Bool ? text : type + text.substr(1)) + "')";
+}
+
 std::vector<std::string> input_names(const std::vector<NamedBuffer>& buffers) {
   std::vector<std::string> names;
   for (const NamedBuffer& buffer : buffers)
     if (buffer.input) names.push_back(buffer.name);
+  return names;
+}
+
+std::vector<std::string> output_names(const std::vector<NamedBuffer>& buffers) {
+  std::vector<std::string> names;
+  for (const NamedBuffer& buffer : buffers)
+    if (buffer.output) names.push_back(buffer.name);
   return names;
 }
 
@@ -47,9 +72,11 @@ std::vector<std::string> problems_of(const GivenTensors& given, const std::vecto
     if (std::ranges::find(seen, name) != seen.end())
       problems.push_back("input '" + name + "' is given twice");
     else if (it == buffers.end())
-      problems.push_back("input '" + name + "': there is no such input (" + listed(known) + ")");
+      problems.push_back("input '" + name + "': there is no such input (" + listed(known) + ")" +
+                         other_case(name, known));
     else if (!has_type(it->tensor, dtype, shape))
-      problems.push_back("input '" + name + "' is " + type_text(dtype, shape) + ", expected " + type_text(it->tensor));
+      problems.push_back("input '" + name + "' is " + type_text(dtype, shape) + ", expected " + type_text(it->tensor) +
+                         cast_text(name, dtype, it->tensor.dtype()));
     seen.push_back(name);
   }
   return problems;
@@ -93,7 +120,17 @@ void add_data_options(const Verb& verb, DataOptions& options) {
 
 namespace {
 
+// What stands in place of an array.
+std::string is_what(const std::string& path) {
+  if (std::filesystem::is_empty(path)) return "is empty";
+  const std::string kind = kind_of_file(path);
+  return kind.empty() ? "neither an .npz nor an .npy file" : "is " + kind;
+}
+
 GivenTensor given_tensor(const std::string& name, const std::string& path) {
+  if (std::filesystem::is_regular_file(path) && !begins_with(path, "\x93NUMPY"))
+    throw UserError(ExitStatus::InvalidInput, "-i " + name + (name.empty() ? "" : "=@") + path + ": " + is_what(path) +
+                                                  "; expected an .npy file (numpy.save writes one)");
   auto tensor = std::make_shared<runtime::Tensor>(runtime::read_npy(path));
   return {name, tensor->dtype(), tensor->shape(), [tensor] { return tensor->clone(); }};
 }
@@ -108,7 +145,21 @@ void add_archive(const std::string& path, GivenTensors& given) {
 
 }  // namespace
 
+void require_data(const DataOptions& options) {
+  std::vector<NamedFile> files;
+  for (const std::string& item : options.inputs) {
+    const std::size_t at = item.find("=@"), equals = item.find('=');
+    if (at == std::string::npos && equals != std::string::npos && !std::filesystem::exists(item))
+      throw UserError(ExitStatus::Usage, "-i " + item + ": expected NAME=@x.npy, did you mean '" +
+                                             item.substr(0, equals) + "=@" + item.substr(equals + 1) + "'?");
+    files.push_back({"-i", at == std::string::npos ? item : item.substr(at + 2), "an .npz or .npy file"});
+  }
+  if (!options.expect.empty()) files.push_back({"--expect", options.expect, "an .npz file"});
+  require_files(files);
+}
+
 GivenTensors read_inputs(const DataOptions& options) {
+  require_data(options);
   GivenTensors given;
   for (const std::string& item : options.inputs) {
     const std::size_t at = item.find("=@");
@@ -118,7 +169,7 @@ GivenTensors read_inputs(const DataOptions& options) {
       given.push_back(given_tensor("", item));
     } else {
       if (std::filesystem::is_regular_file(item) && !begins_with(item, "PK"))
-        throw UserError(ExitStatus::Usage, "-i " + item + ": neither an .npz nor an .npy file; expected in.npz, " +
+        throw UserError(ExitStatus::Usage, "-i " + item + ": " + is_what(item) + "; expected in.npz, " +
                                                "NAME=@x.npy or x.npy (numpy.save writes an array so)");
       add_archive(item, given);
     }
@@ -219,7 +270,8 @@ int finish_outputs(const DataOptions& options, const std::vector<NamedBuffer>& b
     const auto& [name, dtype, shape] = expected.members()[i];
     auto it = std::ranges::find_if(outputs, [&, n = name](const auto& o) { return o.first == n; });
     if (it == outputs.end())
-      throw UserError(ExitStatus::InvalidInput, options.expect + ": '" + name + "' is not an output");
+      throw UserError(ExitStatus::InvalidInput, "--expect " + options.expect + ": '" + name + "' is not an output (" +
+                                                    listed(output_names(buffers)) + ")");
     runtime::Comparison comparison;
     if (has_type(it->second, dtype, shape)) {
       comparison = runtime::compare(it->second, expected.read(i), {options.rtol, options.atol});

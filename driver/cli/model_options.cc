@@ -6,12 +6,14 @@
 #include <fstream>
 #include <set>
 
+#include "driver/cli/file_hints.h"
 #include "driver/cli/output_files.h"
 #include "driver/cli/scheduling_report.h"
 #include "driver/compile/import_network.h"
 #include "driver/package/package_model.h"
 #include "frontend/onnx_import.h"
 #include "runtime/npy.h"
+#include "support/nearest_word.h"
 
 namespace polyte::cli {
 namespace {
@@ -43,8 +45,12 @@ graph::Dims parse_sizes(const std::string& option, const std::string& text, cons
     std::int64_t value = 0;
     const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, value);
     if (error != std::errc() || stop != text.data() + end || value < 0) {
+      std::string near = text;
+      std::ranges::replace(near, ',', 'x');
+      const bool commas = near != text && near.find_first_not_of("0123456789x") == std::string::npos;
       throw UserError(ExitStatus::Usage,
-                      option + ": expected sizes such as 1x3x224x224, or a range of a symbol, 1..64 or 1..16..64");
+                      option + ": expected sizes such as 1x3x224x224, or a range of a symbol, 1..64 or 1..16..64" +
+                          (commas ? ", did you mean '" + near + "'?" : ""));
     }
     dims.push_back(value);
     begin = end + separator.size();
@@ -175,7 +181,9 @@ driver::ModelOptions model_options(const ModelVerbOptions& options) {
   for (const std::string& item : options.group_arms) {
     const auto [group, name] = key_value("--schedule", item);
     const std::optional<driver::Arm> arm = driver::arm_from_string(name);
-    if (!arm) throw UserError(ExitStatus::Usage, "--schedule " + item + ": expected naive, isl, poly or template");
+    if (!arm)
+      throw UserError(ExitStatus::Usage, "--schedule " + item + ": expected naive, isl, poly or template" +
+                                             did_you_mean(name, {"naive", "isl", "poly", "template"}));
     result.group_arms[group] = *arm;
   }
   for (const std::string& path : options.schedule.scripts) {
@@ -244,6 +252,7 @@ LoadedModel load_model(const std::string& path, const ModelVerbOptions& options,
   }
   if (!options.require_signature.empty())
     throw UserError(ExitStatus::Usage, "--require-signature: " + path + " is no artifact; only artifacts are signed");
+  if (!path.ends_with(".program")) require_model_file(path);
   if (path.ends_with(".polyte") && std::ifstream(path).good())
     throw UserError(ExitStatus::Artifact, path + ": not an artifact: it does not begin as a zip file");
   if (path.ends_with(".program"))
@@ -261,6 +270,7 @@ LoadedModel load_model(const std::string& path, const ModelVerbOptions& options,
   driver::PackagedModel model = driver::package_model(std::move(imported.graph), target, model_options(options));
   result.notes.insert(result.notes.end(), model.notes.begin(), model.notes.end());
   result.loops = loops_digest(model.kernels);
+  if (steps.packaged) steps.packaged(model);
   result.artifact = runtime::Artifact::from_parts(std::move(model.parts));
   return result;
 }

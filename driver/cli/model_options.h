@@ -7,6 +7,10 @@
 #include "runtime/artifact.h"
 #include "runtime/cuda_options.h"
 
+namespace polyte::driver {
+struct PackagedModel;
+}  // namespace polyte::driver
+
 namespace polyte::cli {
 
 struct ModelVerbOptions {
@@ -52,6 +56,7 @@ struct LoadSteps {
   frontend::Offer offer;  // values of inputs that decide shapes
   // After the import, before the compile; `files` are those of external data.
   std::function<void(const frontend::Imported& imported, const std::vector<std::string>& files)> imported;
+  std::function<void(const driver::PackagedModel& model)> packaged;  // what was compiled
 };
 // An artifact as it is, or an ONNX file compiled in this process.
 LoadedModel load_model(const std::string& path, const ModelVerbOptions& options, const LoadSteps& steps = {});

@@ -304,6 +304,7 @@ int run_op(const OpOptions& options) {
     throw UserError(ExitStatus::Usage, "--artifact: " + options.source.source + " has " +
                                            std::to_string(programs.size()) + " programs, an artifact holds one");
   check_files(options, programs);
+  require_data(options.data);
   for (std::size_t i = 0; i < programs.size(); ++i)
     status = std::max(status, run_program(options, programs[i], open[i], target, rows));
   if (options.json) {

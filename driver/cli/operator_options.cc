@@ -5,36 +5,52 @@
 #include <fstream>
 #include <sstream>
 
+#include "driver/cli/file_hints.h"
 #include "driver/cli/model_options.h"
 #include "driver/compile/describe_target.h"
 #include "frontend/c/c_reader.h"
 #include "ir/program_text.h"
 #include "schedule/script/script.h"
 #include "support/join_words.h"
+#include "support/nearest_word.h"
 
 namespace polyte::cli {
 namespace {
 
-std::int64_t parse_size(const std::string& item, const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    throw UserError(ExitStatus::Usage, "--shape " + item + ": expected NAME=SIZE with a size that is not negative");
-  }
-  return value;
+// What is wrong with a size, or nothing.
+std::string size_problem(const std::string& text, std::int64_t& value) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc::result_out_of_range && stop == end) return "expected a size of at most 63 bits";
+  if (error != std::errc() || stop != end) return "expected NAME=SIZE with a whole number, got '" + text + "'";
+  return value < 0 ? "expected NAME=SIZE with a size that is not negative" : "";
 }
 
 ir::Values parse_sizes(const std::vector<std::string>& items) {
   ir::Values sizes;
+  std::vector<std::string> problems;
   for (const std::string& item : items) {
     const std::size_t at = item.find('=');
-    if (at == std::string::npos) throw UserError(ExitStatus::Usage, "--shape " + item + ": expected NAME=SIZE");
-    const std::string name = item.substr(0, at);
-    if (!sizes.try_emplace(name, parse_size(item, item.substr(at + 1))).second)
-      throw UserError(ExitStatus::Usage, "--shape " + item + ": '" + name + "' is given twice");
+    std::int64_t value = 0;
+    std::string problem;
+    if (at == std::string::npos || at == 0) {
+      problem = "expected NAME=SIZE, such as m=512,n=512";
+    } else {
+      problem = size_problem(item.substr(at + 1), value);
+      if (problem.empty() && !sizes.try_emplace(item.substr(0, at), value).second)
+        problem = "'" + item.substr(0, at) + "' is given twice";
+    }
+    if (!problem.empty()) problems.push_back("--shape " + item + ": " + problem);
   }
+  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
   return sizes;
 }
+
+// Names of types that other libraries have: C's, PyTorch's, and those of papers.
+constexpr std::pair<const char*, const char*> kOtherTypes[] = {
+    {"double", "f64"}, {"single", "f32"}, {"float", "f32"},   {"half", "f16"},    {"fp64", "f64"},
+    {"fp32", "f32"},   {"fp16", "f16"},   {"byte", "u8"},     {"int", "i32"},     {"long", "i64"},
+    {"short", "i16"},  {"char", "i8"},    {"bfloat", "bf16"}, {"boolean", "bool"}};
 
 // Our names, and NumPy's: float32, int8, bfloat16.
 DType parse_dtype(const std::string& name) {
@@ -45,7 +61,12 @@ DType parse_dtype(const std::string& name) {
     if (!name.starts_with(longer)) continue;
     if (std::optional<DType> type = dtype_from_string(shorter + name.substr(std::string(longer).size()))) return *type;
   }
-  throw UserError(ExitStatus::Usage, "--dtype " + name + ": expected one of f64 f32 f16 bf16 i8..i64 u8..u64 bool");
+  for (const auto& [other, ours] : kOtherTypes)
+    if (name == other) return *dtype_from_string(ours);
+  throw UserError(ExitStatus::Usage,
+                  "--dtype " + name + ": expected one of f64 f32 f16 bf16 i8..i64 u8..u64 bool" +
+                      did_you_mean(name, {"f64", "f32", "f16", "bf16", "float64", "float32", "float16", "bfloat16",
+                                          "int32", "int64", "uint8", "bool"}));
 }
 
 // What `mk,kn->mn` is in index notation.
@@ -72,11 +93,16 @@ DType parse_dtype(const std::string& name) {
 }
 
 std::vector<ir::Program> parse_source(const OperatorOptions& options) {
-  const bool notation = options.source.find('[') != std::string::npos && options.source.find('=') != std::string::npos;
+  const bool equation = options.source.find('=') != std::string::npos;
+  const bool notation = equation && options.source.find('[') != std::string::npos;
   if (notation)
     return {ir::parse_index_notation(options.source, parse_dtype(options.dtype.empty() ? "f32" : options.dtype))};
   if (options.source.find("->") != std::string::npos && options.source.find('.') == std::string::npos)
     refuse_einsum(options.source);
+  if (equation && !std::filesystem::exists(options.source))
+    throw UserError(ExitStatus::Usage, "'" + options.source +
+                                           "' is no file, and no index notation, which names elements " +
+                                           "in brackets: 'C[m,n] = sum[k] A[m,k]*B[k,n]'");
   if (options.source.ends_with(".c"))
     return frontend::read_c(read_text_file(options.source), options.source,
                             parse_dtype(options.dtype.empty() ? "f64" : options.dtype));
@@ -104,7 +130,8 @@ void check_known(const std::vector<ir::Program>& programs, const ir::Values& siz
         std::ranges::any_of(programs, [&, n = name](const ir::Program& p) { return ir::find_param(p, n).has_value(); });
     if (!known)
       problems.push_back("--shape " + name + "=" + std::to_string(value) + ": the program has no size '" + name +
-                         "' (there " + (names.empty() ? "is none" : "are " + join_words(names)) + ")");
+                         "' (there " + (names.empty() ? "is none" : "are " + join_words(names)) + ")" +
+                         did_you_mean(name, names));
   }
   if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
 }
@@ -121,11 +148,15 @@ void add_operator_options(const Verb& verb, OperatorOptions& options) {
 
 void require_sizes(const ir::Program& program, const ir::Values& known) {
   std::vector<std::string> missing;
-  for (const std::string& param : program.params)
-    if (!known.contains(param)) missing.push_back(param);
+  std::string whole;
+  for (const std::string& param : program.params) {
+    const auto at = known.find(param);
+    if (at == known.end()) missing.push_back(param);
+    whole += (whole.empty() ? "" : ",") + param + "=" + (at == known.end() ? "SIZE" : std::to_string(at->second));
+  }
   if (missing.empty()) return;
-  throw UserError(ExitStatus::Usage, "program '" + program.name + "': sizes needed: --shape " + join_words(missing) +
-                                         " (as NAME=SIZE, separated by commas)");
+  throw UserError(ExitStatus::Usage,
+                  "program '" + program.name + "': sizes needed of " + join_words(missing) + ": --shape " + whole);
 }
 
 std::vector<std::shared_ptr<const ir::Program>> load_programs(const OperatorOptions& options,
@@ -238,6 +269,8 @@ codegen::Target target_from(const std::string& text, int threads, const runtime:
 }
 
 std::string read_text_file(const std::string& path) {
+  if (const std::string problem = file_problem(path, "a file of text"); !problem.empty())
+    throw UserError(ExitStatus::InvalidInput, problem);
   std::error_code error;
   const auto bytes = std::filesystem::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
@@ -246,6 +279,12 @@ std::string read_text_file(const std::string& path) {
   if (bytes > kLimit) throw UserError(ExitStatus::ResourceLimit, path + ": more than 16 MiB of text");
   std::ostringstream text;
   text << file.rdbuf();
+  const std::string kind = kind_of_file(path);
+  const std::size_t binary = text.str().find('\0');
+  if (binary != std::string::npos || kind.ends_with("image") || kind == "an ONNX model")
+    throw UserError(ExitStatus::InvalidInput,
+                    path + ": is " + (kind.empty() ? "no text" : kind) + ", expected text" +
+                        (kind == "an ONNX model" ? "; polyte run, compile and bench take models" : ""));
   return text.str();
 }
 

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <limits>
 #include <numeric>
+#include <sstream>
 
 #include "driver/cli/model_options.h"
 #include "driver/cli/output_files.h"
@@ -21,14 +22,16 @@ struct RunOptions {
   ModelVerbOptions verb;
   DataOptions data;
   ProfileOptions profile;
-  std::string order;  // of --emulate
+  std::string order;   // of --emulate
+  std::string labels;  // a file: of --print-top
   int threads = 0, print_top = 0;
 };
 
-void print_top(const NamedBuffer& buffer, int count) {
-  const runtime::Tensor& tensor = buffer.tensor;
-  std::vector<std::int64_t> order(static_cast<std::size_t>(tensor.elements()));
-  std::iota(order.begin(), order.end(), 0);
+// Of a row, the last dimension: its elements begin at `first`.
+void print_top(const runtime::Tensor& tensor, std::int64_t first, std::int64_t length, int count,
+               const std::vector<std::string>& labels) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(length));
+  std::iota(order.begin(), order.end(), first);
   auto value = [&](std::int64_t i) {  // what is not a number comes last
     const double x = runtime::element_as_double(tensor.dtype(), tensor.data(), i);
     return std::isnan(x) ? -std::numeric_limits<double>::infinity() : x;
@@ -37,11 +40,45 @@ void print_top(const NamedBuffer& buffer, int count) {
     const double x = value(a), y = value(b);
     return x != y ? x > y : a < b;
   });
-  std::cout << buffer.name << "\n";
   for (int i = 0; i < count && i < static_cast<int>(order.size()); ++i) {
     const std::int64_t at = order[static_cast<std::size_t>(i)];
-    std::cout << "  " << at << "  " << runtime::element_text(tensor.dtype(), tensor.data(), at) << "\n";
+    std::cout << "  " << at - first << "  " << runtime::element_text(tensor.dtype(), tensor.data(), at);
+    if (!labels.empty()) std::cout << "  " << labels[static_cast<std::size_t>(at - first)];
+    std::cout << "\n";
   }
+}
+
+// The largest elements of each row: of each image of a batch.
+void print_top(const NamedBuffer& buffer, int count, const std::vector<std::string>& labels) {
+  const runtime::Tensor& tensor = buffer.tensor;
+  const std::int64_t length = tensor.shape().empty() ? 1 : tensor.shape().back();
+  const std::int64_t rows = length > 0 ? tensor.elements() / length : 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::cout << buffer.name;
+    if (rows > 1) std::cout << ", row " << row;
+    std::cout << "\n";
+    print_top(tensor, row * length, length, count, labels);
+  }
+}
+
+// One a line, as many as each row has elements.
+std::vector<std::string> read_labels(const RunOptions& options, const runtime::Session& session) {
+  if (options.labels.empty()) return {};
+  std::istringstream stream(read_text_file(options.labels));
+  std::vector<std::string> labels, problems;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    labels.push_back(line);
+  }
+  for (const runtime::TensorSpec& spec : session.outputs()) {
+    const std::int64_t length = spec.shape.empty() ? 1 : spec.shape.back();
+    if (length != static_cast<std::int64_t>(labels.size()))
+      problems.push_back("--labels " + options.labels + ": has " + std::to_string(labels.size()) +
+                         " lines, expected one for each element of a row of '" + spec.name + "', " +
+                         (length == runtime::kOpenExtent ? "whose length is open" : std::to_string(length)));
+  }
+  if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
+  return labels;
 }
 
 std::string arm_text(const ModelVerbOptions& options) {
@@ -172,6 +209,9 @@ std::string place_text(const runtime::Session& session, bool is_emulated) {
 
 int run_run(const RunOptions& options) {
   const runtime::EmulatorOptions emulation = emulator_options(options.order, options.verb.emulate);
+  if (!options.labels.empty() && options.print_top == 0)
+    throw UserError(ExitStatus::Usage,
+                    "--labels " + options.labels + ": names what --print-top prints, which is not given");
   check_files(options);
   GivenTensors given = read_inputs(options.data);
   const auto start = std::chrono::steady_clock::now();
@@ -183,6 +223,7 @@ int run_run(const RunOptions& options) {
   if (options.verb.emulate) how.emulator = emulation;
   runtime::Session session(model.artifact, how);
   const double loaded_ms = milliseconds_since(start);
+  const std::vector<std::string> labels = read_labels(options, session);
   std::vector<std::string> names = model.specialised;
   for (const runtime::TensorSpec& spec : session.inputs()) names.push_back(spec.name);
   name_inputs(names, given);
@@ -197,7 +238,7 @@ int run_run(const RunOptions& options) {
   execute(options, session, buffers, results);
   const double ran_ms = milliseconds_since(begin);
   for (const NamedBuffer& buffer : results)
-    if (options.print_top > 0) print_top(buffer, options.print_top);
+    if (options.print_top > 0) print_top(buffer, options.print_top, labels);
   tell_outputs(options.model + (compiled ? " (" + arm_text(options.verb) + "): compiled in " : ": loaded in ") +
                    milliseconds(loaded_ms) + ", " + std::to_string(session.steps().size()) + " steps run once in " +
                    milliseconds(ran_ms) + place_text(session, options.verb.emulate),
@@ -222,7 +263,10 @@ void add_run(const Verb& app) {
       .shows_default();
   verb.option("--require-signature", options->verb.require_signature,
               "refuse an artifact that no key of this file has signed (polyte keygen, polyte sign)");
-  verb.option("--print-top", options->print_top, "print the N largest elements of every output").within(1, 1'000'000);
+  verb.option("--print-top", options->print_top, "print the N largest elements of each row of every output")
+      .within(1, 1'000'000);
+  verb.option("--labels", options->labels,
+              "a file with the name of each element of a row, a line each, for --print-top");
   add_profile_options(verb, options->profile);
   verb.example("polyte run digits.polyte -i image=@x.npy --print-top 3");
   verb.calls([options] {

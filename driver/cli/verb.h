@@ -65,7 +65,8 @@ class Verb {
     std::string text, help;
   };
   std::vector<Word> verbs() const;  // the verbs below it, each with all before it: "lab", "lab run"
-  // The help of the verb that these words name, of this one where there are none; UserError(Usage) where one is unknown.
+  // The help of the verb that these words name, of this one where there are none; UserError(Usage) where one is
+  // unknown.
   std::string help_of(const std::vector<std::string>& words) const;
   void calls(const std::function<int()>& run) const;
 

@@ -8,6 +8,7 @@
 
 #include "schedule/script/directive_table.h"
 #include "schedule/script/script_text.h"
+#include "support/nearest_word.h"
 
 namespace polyte::schedule {
 
@@ -20,18 +21,21 @@ std::string all_words() {
   return words;
 }
 
-// Letters to add, drop or change to make one word of the other.
-std::size_t distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
-    }
-  }
-  return row[b.size()];
+// How the directives that a person writes first are written, for lines that are not.
+constexpr std::pair<const char*, const char*> kForms[] = {{"split", "split m by 8"},
+                                                          {"tile", "tile (m, n) by (8, 16)"},
+                                                          {"reorder", "reorder m > k > n"},
+                                                          {"vectorize", "vectorize n.i, after split n by 8"},
+                                                          {"unroll", "unroll n.i, after split n by 8"},
+                                                          {"parallel", "parallel m"},
+                                                          {"fuse", "fuse m, n as q"},
+                                                          {"stage", "stage acc at m.o in register"},
+                                                          {"compute_at", "compute_at acc at m"}};
+
+std::string form_of(const std::string& word) {
+  for (const auto& [known, form] : kForms)
+    if (word == known) return std::string("; for example: ") + form;
+  return "";
 }
 
 // The directive that was meant, where one is a letter or two away.
@@ -39,7 +43,7 @@ std::string nearest_word(const std::string& word) {
   std::string nearest;
   std::size_t least = word.size() > 4 ? 3 : 2;
   for (const DirectiveRow& row : all_directives()) {
-    const std::size_t away = distance(word, row.word);
+    const std::size_t away = edit_distance(word, row.word);
     if (row.parse && away < least) least = away, nearest = row.word;
   }
   return nearest;
@@ -63,8 +67,12 @@ std::vector<Operation> parse_directive(const std::string& text) {
   const auto row =
       std::ranges::find_if(all_directives(), [&](const DirectiveRow& each) { return each.parse && word == each.word; });
   std::vector<Operation> operations;
-  row->parse(line, operations);
-  line.expect_end();
+  try {
+    row->parse(line, operations);
+    line.expect_end();
+  } catch (const LineProblem& problem) {
+    throw LineProblem{problem.text + form_of(word)};
+  }
   return operations;
 }
 

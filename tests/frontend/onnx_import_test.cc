@@ -99,7 +99,7 @@ TEST_CASE("onnx_import: a symbolic extent is bound by the caller") {
   b.output("y");
   CHECK(error_of(b, ExitStatus::Unsupported) ==
         "m.onnx: input 'x' has a shape that is not static: dimension 0 is 'N'; give the shape, or a symbol, with "
-        "--shape");
+        "--shape N=SIZE");
   frontend::ImportOptions options;
   options.shapes["x"] = {5, 3};
   const graph::Graph graph = import_model(b, options).graph;
@@ -108,7 +108,10 @@ TEST_CASE("onnx_import: a symbolic extent is bound by the caller") {
   CHECK(error_of(b, ExitStatus::InvalidInput, options) ==
         "m.onnx: input 'x' is bound to shape [5, 4], but dimension 1 is 3");
   options.shapes = {{"z", {1}}};
-  CHECK(error_of(b, ExitStatus::InvalidInput, options).find("--shape names 'z', which is no input") !=
+  CHECK(error_of(b, ExitStatus::InvalidInput, options)
+            .find("--shape names 'z', which is no input (there are 'x', 'N')") != std::string::npos);
+  options.shapes = {{"image", {1}}};
+  CHECK(error_of(b, ExitStatus::InvalidInput, options).find("which is no input (there are 'x', 'N')") !=
         std::string::npos);
 }
 
@@ -126,9 +129,9 @@ TEST_CASE("onnx_import: a symbol has one extent, and any input may give it") {
   CHECK(
       error_of(b, ExitStatus::Unsupported) ==
       "m.onnx: input 'x' has a shape that is not static: dimension 0 is 'N', dimension 1 is 'C'; give the shape, or a "
-      "symbol, with --shape\n"
+      "symbol, with --shape N=SIZE\n"
       "m.onnx: input 'z' has a shape that is not static: dimension 0 is 'N', dimension 1 is 'D'; give the shape, or a "
-      "symbol, with --shape");
+      "symbol, with --shape N=SIZE");
   frontend::ImportOptions options;
   options.shapes = {{"x", {2, 3}}, {"D", {4}}};
   const graph::Graph graph = import_model(b, options).graph;

@@ -77,7 +77,8 @@ TEST_CASE("syntax") {
   CHECK(refusal("y[for] = 1") == "'for' is a reserved word, expected a value");
   CHECK(refusal("y[i] = v[i] for i in 0..") == "expected a value, got the end of the line");
   CHECK(refusal("y[i] = 1 + sum[k] x[i, k]") ==
-        "'sum[...]' stands alone on the right-hand side: give it a statement of its own");
+        "'sum[...]' stands alone on the right-hand side: give it a statement of its own, such as "
+        "'acc[...] = sum[...] ...', in a file of Program text");
   CHECK(refusal("loop t in 0..N step 2\n    y[i] = 0") == "the step of a loop is 1 or -1, got 2");
   CHECK(refusal("loop t in 0..N\n  y[i] = 0") == "loop t: the body is empty");
   CHECK(refusal("y[i] = 0\n     z[i] = 1") == "t.program:9: unexpected indentation of 5, expected 2");
@@ -105,7 +106,7 @@ TEST_CASE("names and subscripts") {
   CHECK(refusal("y[i] = v[i, i]") == "tensor 'v' has 1 dimension, but 2 subscripts");
   CHECK(refusal("y = 1") == "tensor 'y' has 1 dimension, but 0 subscripts");
   CHECK(refusal("y[i] = x") == "tensor 'x' has 2 dimensions, but no subscripts");
-  CHECK(refusal("y[i] = x[i, k]") == "'k' is no iterator, parameter or tensor");
+  CHECK(refusal("y[i] = x[i, k]") == "'k' is no iterator, parameter or tensor; a sum over k is written sum[k] ...");
   CHECK(refusal("y[i] = v[v[i]]") == "a subscript is f32, expected an integer");
   CHECK(refusal("y[i] = v[i//0]") == "'//' of iterators takes a positive constant, got 0");
   CHECK(refusal("y[i] = v[i+1]") == "statement 'y': subscript i + 1 of v (dimension 0) reaches beyond the extent N");
@@ -136,8 +137,10 @@ TEST_CASE("ranges and predicates") {
         "t.program:9: iterator 't' belongs to the loop around");
   CHECK(refusal("y[i] = v[i] for i in 0..N if i != 3") ==
         "'!=' splits a domain: a predicate is one conjunction of <, <=, ==, >=, >; use 'when'");
-  CHECK(refusal("y[i] = v[i] for i in 0..N if v[i] > 0") ==
-        "the predicate is not affine: sums of iterators and parameters times constants, // and % by constants");
+  CHECK(
+      refusal("y[i] = v[i] for i in 0..N if v[i] > 0") ==
+      "the predicate is not affine: sums of iterators and parameters times constants, // and % by constants; a choice "
+      "by data is select(x[i] > 0, a, b), a statement by data ends in 'when x[i] > 0'");
   CHECK(refusal("y[i] = v[i] for i if i >= 0") == "statement 'y': iterator i has no upper bound");
   CHECK(problems_of("program p(M, N)\n  in a: f32[M]\n  in b: f32[N]\n  out s: f32[]\n  s[] = sum[i] a[i] * b[i]") ==
         "t.program:5: the range of 'i' is ambiguous: M by a, N by b: say 'for i in ...'");
@@ -167,7 +170,7 @@ TEST_CASE("all problems are reported, each once") {
   CHECK(problems_of("program p(N)\n  in x: f16[N\n  out y: f99[N]\nprogram q(N)\n  out y: f32[N]\n  y[i] = k") ==
         "t.program:2: expected ',', got the end of the line\n"
         "t.program:3: 'f99' is no element type; there are f64 f32 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool\n"
-        "t.program:6: 'k' is no iterator, parameter or tensor");
+        "t.program:6: 'k' is no iterator, parameter or tensor; a sum over k is written sum[k] ...");
 }
 
 TEST_CASE("index notation") {
@@ -179,7 +182,8 @@ TEST_CASE("index notation") {
         "notation:1: the extents of 'x' do not follow from a gather: write a program that declares it");
   CHECK(notation_refusal("y[i] = x[i-1]") ==
         "notation:1: statement 'y': subscript i - 1 of x (dimension 0) goes below 0");
-  CHECK(notation_refusal("y[i] = x[i] + z[j]") == "notation:1: 'j' is no iterator, parameter or tensor");
+  CHECK(notation_refusal("y[i] = x[i] + z[j]") ==
+        "notation:1: 'j' is no iterator, parameter or tensor; a sum over j is written sum[j] ...");
 }
 
 TEST_CASE("regions and loops within each other have a limit") {

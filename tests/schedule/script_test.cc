@@ -156,7 +156,8 @@ TEST_CASE("what a line may not say") {
   CHECK(line_problem("stage x twice") ==
         List{"f:2: 'twice' is not expected in a stage (at, in, layout, fold, pad, when compile, copy are)"});
   CHECK(line_problem("unroll m   #: me") == List{"f:2: provenance 'me': expected person, template, isl or tile-model"});
-  CHECK(line_problem("unroll m n") == List{"f:2: 'n' is not expected here"});
+  CHECK(line_problem("unroll m n") ==
+        List{"f:2: 'n' is not expected here; for example: unroll n.i, after split n by 8"});
   CHECK(line_problem("{\norder y: m") == List{"f:2: '{' is not closed"});
   CHECK(line_problem("}") == List{"f:2: '}' without '{'"});
 }

@@ -1,0 +1,45 @@
+#include "bench/bandwidth.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "support/caches.h"
+
+namespace polyte::bench {
+namespace {
+
+constexpr std::int64_t kLeast = std::int64_t{64} << 20, kMost = std::int64_t{256} << 20;  // bytes copied
+constexpr int kRounds = 3;
+
+// Each thread a contiguous part of the same size.
+void copy_by(int threads, const std::vector<char>& from, std::vector<char>& to) {
+  std::vector<std::thread> workers;
+  const std::size_t share = from.size() / static_cast<std::size_t>(threads);
+  for (std::size_t t = 0; t < static_cast<std::size_t>(threads); ++t)
+    workers.emplace_back([&, t] { std::memcpy(&to[t * share], &from[t * share], share); });
+  for (std::thread& worker : workers) worker.join();
+}
+
+}  // namespace
+
+double measure_bandwidth(int threads) {
+  using Clock = std::chrono::steady_clock;
+  const auto bytes = static_cast<std::size_t>(std::clamp(4 * detect_last_cache().bytes, kLeast, kMost));
+  const std::vector<char> from(bytes, 1);
+  std::vector<char> to(bytes, 0);
+  copy_by(threads, from, to);
+  double best = 0;
+  for (int i = 0; i < kRounds; ++i) {
+    const auto start = Clock::now();
+    copy_by(threads, from, to);
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    best = std::max(best, 2.0 * static_cast<double>(bytes) / std::max(seconds, 1e-9));
+  }
+  return best;
+}
+
+}  // namespace polyte::bench
