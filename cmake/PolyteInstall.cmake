@@ -61,6 +61,18 @@ if(NOT CMAKE_CROSSCOMPILING)
     " COMPONENT compiler)
   endforeach()
 endif()
+# What the program looks up when it runs, in share/polyte of the prefix: suites, their Programs, and what runs peers of the
+# lab in Python. A build has the sources there.
+file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/share/polyte")
+foreach(folder bench examples)
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${folder}" "${CMAKE_BINARY_DIR}/share/polyte/${folder}" SYMBOLIC)
+endforeach()
+foreach(folder bench/suites bench/lab_peers bench/polybench examples/programs examples/schedules)
+  get_filename_component(parent ${folder} DIRECTORY)
+  install(DIRECTORY ${folder} DESTINATION "${CMAKE_INSTALL_DATADIR}/polyte/${parent}" COMPONENT compiler
+          FILES_MATCHING PATTERN "*.toml" PATTERN "*.program" PATTERN "sizes.json" PATTERN "lab_peers/*.py"
+          PATTERN "peers" EXCLUDE PATTERN "gpu" EXCLUDE PATTERN "__pycache__" EXCLUDE)
+endforeach()
 
 # Whose software is in these files; from what this machine has installed, when it is installed.
 install(CODE "

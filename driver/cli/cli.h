@@ -40,6 +40,7 @@ void add_complete(const Verb& app);
 void add_deps(const Verb& app);
 void add_prove(const Verb& app);
 void add_lab(const Verb& app);
+void add_suites(const Verb& app);
 void add_diff(const Verb& app);
 void add_help(const Verb& app);
 void add_completion(const Verb& app);

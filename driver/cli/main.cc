@@ -18,10 +18,10 @@ namespace polyte::cli {
 namespace {
 
 std::vector<AddVerb> verbs() {
-  return {add_compile, add_op,          add_run,       add_bench,      add_inspect, add_check,  add_interpret,
-          add_compare, add_conformance, add_fuzz,      add_ops,        add_options, add_doctor, add_keygen,
-          add_sign,    add_opt,         add_templates, add_complete,   add_deps,    add_prove,  add_lab,
-          add_diff,    add_cache,       add_help,      add_completion, add_profile};
+  return {add_compile, add_op,          add_run,       add_bench,    add_inspect,    add_check,  add_interpret,
+          add_compare, add_conformance, add_fuzz,      add_ops,      add_options,    add_doctor, add_keygen,
+          add_sign,    add_opt,         add_templates, add_complete, add_deps,       add_prove,  add_lab,
+          add_diff,    add_cache,       add_suites,    add_help,     add_completion, add_profile};
 }
 
 int internal_error(int argc, char** argv, const std::string& message) {

@@ -5,7 +5,9 @@
 
 #include "driver/compile/describe_target.h"
 #include "driver/compile/flops.h"
+#include "driver/lab/array_form.h"
 #include "driver/lab/prediction.h"
+#include "driver/lab/python_peer.h"
 #include "ir/loop_program_text.h"
 #include "runtime/artifact.h"
 #include "support/error.h"
@@ -133,11 +135,12 @@ Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
   return prepared;
 }
 
-// A model by one of the schedulers; its file is what it was when the plan was made.
+// A model by one of the schedulers, or by a library that reads it; its file is what it was when the plan was made.
 Prepared of_model(const Workshop& workshop, const PlannedArm& arm) {
   const PlannedProgram& model = workshop.plan.programs.at(workshop.row.program);
   Prepared prepared;
-  if (arm.spec.kind != ArmSpec::Kind::Scheduler) {
+  const bool reads_models = arm.spec.kind == ArmSpec::Kind::Peer && is_python_peer(arm.spec.what);
+  if (arm.spec.kind != ArmSpec::Kind::Scheduler && !reads_models) {
     prepared.status = arm.spec.kind == ArmSpec::Kind::Peer ? "declined" : "other program";
     prepared.reason = "the row is a model";
     return prepared;
@@ -145,7 +148,24 @@ Prepared of_model(const Workshop& workshop, const PlannedArm& arm) {
   runtime::FileContent file(model.model);
   if (runtime::digest_of(file.all()) != model.digest)
     throw UserError(ExitStatus::InvalidInput, model.model + ": has changed since the plan was made");
+  if (reads_models) {
+    // Its tensors are as Polyte's session has them.
+    const Interface interface = workshop.interface.empty()
+                                    ? workshop.hooks.model(model.model, "naive", workshop.plan, workshop.row.threads).interface
+                                    : workshop.interface;
+    return by_python(workshop, arm.spec.what, {{"model", model.model}}, interface);
+  }
   return workshop.hooks.model(model.model, arm.spec.what, workshop.plan, workshop.row.threads);
+}
+
+// A Program in the words of a library.
+Prepared by_library(const Workshop& workshop, const std::string& peer, const ir::Program& program) {
+  Result<nlohmann::ordered_json> form = array_form(program);
+  Prepared prepared;
+  prepared.status = "declined";
+  if (form) return by_python(workshop, peer, {{"form", std::move(*form)}}, interface_of(program));
+  prepared.reason = "no form of this Program in operations on arrays: " + form.error().reason;
+  return prepared;
 }
 
 // An arm that cannot be had is a row of the report like any other.
@@ -187,8 +207,9 @@ Workshop make_workshop(const Plan& plan, const Row& row, Hooks hooks, const std:
 Prepared prepare(const Workshop& workshop, const PlannedArm& arm, const std::shared_ptr<const ir::Program>& program) {
   return guarded([&] {
     if (!program) return of_model(workshop, arm);
-    return arm.spec.kind == ArmSpec::Kind::Peer ? by_compiler(workshop, find_compiler(arm.spec.what), program)
-                                                : by_polyte(workshop, arm, program);
+    if (arm.spec.kind != ArmSpec::Kind::Peer) return by_polyte(workshop, arm, program);
+    return is_python_peer(arm.spec.what) ? by_library(workshop, arm.spec.what, *program)
+                                         : by_compiler(workshop, find_compiler(arm.spec.what), program);
   });
 }
 

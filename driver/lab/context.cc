@@ -14,6 +14,7 @@
 #include "bench/peak.h"
 #include "driver/compile/describe_target.h"
 #include "driver/lab/peers.h"
+#include "driver/lab/python_peer.h"
 #include "runtime/artifact.h"
 #include "runtime/file.h"
 #include "support/caches.h"
@@ -79,11 +80,17 @@ Json machine_json(const Machine& machine) {
 
 Json compilers_json(const Plan& plan) {
   Json json = Json::object();
+  std::vector<std::string> libraries;
   for (const PlannedArm& arm : plan.arms) {
     if (arm.spec.kind != ArmSpec::Kind::Peer) continue;
+    if (is_python_peer(arm.spec.what)) {
+      libraries.push_back(arm.spec.what);
+      continue;
+    }
     const Compiler compiler = find_compiler(arm.spec.what);
     json[arm.spec.what] = compiler.path.empty() ? Json("not installed") : Json(compiler.version);
   }
+  for (const auto& [name, version] : versions_of_libraries(libraries)) json[name] = version;
   const Compiler strict = find_compiler("strict");
   json["reference"] = strict.path.empty() ? Json("not installed") : Json(strict.version);
   return json;

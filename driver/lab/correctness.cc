@@ -1,6 +1,7 @@
 #include "driver/lab/correctness.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "driver/compile/execution_check.h"
@@ -60,18 +61,23 @@ std::shared_ptr<const ir::Program> bound_at(const ir::Program& open, const ir::V
   }
 }
 
-// The first of a few choices that the Program's conditions allow, else the row's own sizes.
-std::shared_ptr<const ir::Program> shrunk(const Workshop& workshop, std::string& sizes_text) {
-  if (!workshop.open) return workshop.program;
-  for (const auto& [first, different] : {std::pair{5, true}, {8, false}, {16, false}, {32, false}}) {
-    const ir::Values sizes = small_sizes(workshop.row, first, different);
-    std::shared_ptr<const ir::Program> program = bound_at(*workshop.open, sizes);
-    if (!program) continue;
-    for (const auto& [name, value] : sizes)
-      sizes_text += (sizes_text.empty() ? "" : " ") + name + "=" + std::to_string(value);
-    return program;
-  }
-  return workshop.program;
+std::string text_of(const ir::Values& sizes) {
+  std::string text;
+  for (const auto& [name, value] : sizes) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(value);
+  return text;
+}
+
+// False where the interpreter would take too long.
+bool is_run(SmallProgram& small, std::uint64_t seed) try {
+  small.inputs = driver::small_integer_environment(*small.program, seed);
+  small.expected = small.inputs;
+  ir::InterpretOptions options;
+  options.max_steps = kMostSteps;
+  ir::interpret(*small.program, small.expected, options);
+  return true;
+} catch (const UserError& e) {
+  if (e.status() != ExitStatus::ResourceLimit) throw;
+  return false;
 }
 
 }  // namespace
@@ -80,6 +86,10 @@ Reference make_reference(const Workshop& workshop) {
   Reference reference;
   Prepared prepared = prepare_strict(workshop, workshop.program);
   reference.name = "C with its order kept";
+  if (!workshop.program) {
+    prepared = prepare(workshop, {{"onnxruntime", ArmSpec::Kind::Peer, "onnxruntime", {}}, "", ""}, nullptr);
+    reference.name = "onnxruntime";
+  }
   if (!prepared.contender) {
     reference.name = "the arm naive";
     PlannedArm naive{{"naive", ArmSpec::Kind::Scheduler, "naive", {}}, "", ""};
@@ -110,25 +120,63 @@ Verdict check_real(const Workshop& workshop, const std::vector<runtime::Tensor>&
   return compare_all(workshop.plan, workshop.interface, got, reference.tensors, reference.name);
 }
 
+namespace {
+
+// The row's own, by the same factor, so that what fits together still does.
+ir::Values scaled_sizes(const Row& row, std::int64_t factor) {
+  ir::Values sizes;
+  for (const auto& [name, value] : row.sizes)
+    sizes[name] = value > 8 ? std::max<std::int64_t>(1, value / factor) : value;
+  return sizes;
+}
+
+// Sizes that differ tell subscripts apart; many of them are too much, and some do not fit each other.
+std::vector<ir::Values> small_choices(const Row& row) {
+  std::vector<ir::Values> choices;
+  for (const auto& [first, different] :
+       {std::pair{5, true}, {8, false}, {16, false}, {32, false}, {3, false}, {2, false}})
+    choices.push_back(small_sizes(row, first, different));
+  for (std::int64_t factor = 8; factor <= 4096; factor *= 2) choices.push_back(scaled_sizes(row, factor));
+  return choices;
+}
+
+// An infinity, such as the largest of no point at all, tells little, and libraries have other words for it.
+bool is_finite(const SmallProgram& small) {
+  for (const ir::Buffer* buffer : small.program->interface()) {
+    const runtime::Tensor tensor = driver::to_tensor(small.expected.at(buffer->name));
+    for (const float value : tensor.dtype() == DType::F32 ? tensor.as<float>() : std::span<const float>())
+      if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// The first choice that the Program's conditions allow and the interpreter runs at once with finite results, else the
+// first that it runs, else the row's own sizes.
 SmallProgram make_small(const Workshop& workshop) {
-  SmallProgram small;
+  SmallProgram small, other;
   if (!workshop.program) {
     small.problem = "a model";
     return small;
   }
   try {
-    small.program = shrunk(workshop, small.sizes);
-    small.inputs = driver::small_integer_environment(*small.program, workshop.plan.seed);
-    small.expected = small.inputs;
-    ir::InterpretOptions options;
-    options.max_steps = kMostSteps;
-    ir::interpret(*small.program, small.expected, options);
+    for (const ir::Values& sizes : workshop.open ? small_choices(workshop.row) : std::vector<ir::Values>()) {
+      small.program = bound_at(*workshop.open, sizes);
+      small.sizes = text_of(sizes);
+      if (!small.program || !is_run(small, workshop.plan.seed)) continue;
+      if (is_finite(small)) return small;
+      if (!other.program) other = small;
+    }
+    if (other.program) return other;
+    small.program = workshop.program;
+    small.sizes = "";
+    if (is_run(small, workshop.plan.seed)) return small;
+    small.problem = "the interpreter would take too long: the program's sizes are fixed";
   } catch (const UserError& e) {
-    small.program = nullptr;
-    small.problem = e.status() == ExitStatus::ResourceLimit
-                        ? "the interpreter would take too long: the program's sizes are fixed"
-                        : e.what();
+    small.problem = e.what();
   }
+  small.program = nullptr;
   return small;
 }
 
@@ -136,6 +184,10 @@ Verdict check_small(const Workshop& workshop, const PlannedArm& arm, const Small
   if (!small.program) return {true, "not run: " + small.problem};
   const Prepared prepared = prepare(workshop, arm, small.program);
   if (!prepared.contender) return {true, "not run at small sizes: " + prepared.status + ", " + prepared.reason};
+  return check_small(workshop, *prepared.contender, small);
+}
+
+Verdict check_small(const Workshop& workshop, Contender& contender, const SmallProgram& small) {
   std::vector<runtime::Tensor> tensors = driver::make_tensors(*small.program), expected;
   const std::vector<const ir::Buffer*> interface = small.program->interface();
   for (std::size_t i = 0; i < interface.size(); ++i) {
@@ -144,8 +196,8 @@ Verdict check_small(const Workshop& workshop, const PlannedArm& arm, const Small
       tensors[i] = driver::to_tensor(given->second);
     expected.push_back(driver::to_tensor(small.expected.at(interface[i]->name)));
   }
-  prepared.contender->add_set(tensors);
-  prepared.contender->run(0);
+  contender.add_set(tensors);
+  contender.run(0);
   const std::string where = small.sizes.empty() ? "" : " at " + small.sizes;
   return compare_all(workshop.plan, interface_of(*small.program), tensors, expected, "the interpreter" + where);
 }

@@ -9,8 +9,8 @@
 
 namespace polyte::lab {
 
-// Outputs at the row's sizes by the reference: C whose order is kept, by any compiler that is installed, else the arm
-// `naive`; `name` says which.
+// Outputs at the row's sizes by the reference: C whose order is kept, by any compiler that is installed, of a model
+// onnxruntime, else the arm `naive`; `name` says which.
 struct Reference {
   std::string name;  // empty: there is none, `problem` says why
   std::string problem;
@@ -36,5 +36,6 @@ struct SmallProgram {
 };
 SmallProgram make_small(const Workshop& workshop);
 Verdict check_small(const Workshop& workshop, const PlannedArm& arm, const SmallProgram& small);
+Verdict check_small(const Workshop& workshop, Contender& contender, const SmallProgram& small);  // made for `small`
 
 }  // namespace polyte::lab

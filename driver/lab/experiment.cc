@@ -1,225 +1,20 @@
 #include "driver/lab/experiment.h"
 
-#include <stdexcept>
-
-namespace polyte::lab {
-// What the parser takes for granted of hostile text (`[[[`) ends in an error of ours, not of the process.
-constexpr void expect_toml(bool condition) {
-  if (!condition) throw std::logic_error("the text is not well-formed");
-}
-}  // namespace polyte::lab
-#define TOML_ASSERT(condition) ::polyte::lab::expect_toml(static_cast<bool>(condition))
-#include <toml++/toml.h>
-
 #include <algorithm>
-#include <functional>
 #include <set>
 
-#include "support/error.h"
+#include "driver/lab/toml_keys.h"
 #include "support/join_words.h"
 #include "support/nearest_word.h"
-#include "support/stable_sort.h"
 
 namespace polyte::lab {
 namespace {
 
-constexpr std::size_t kMostBytes = 1U << 20U;
-constexpr std::size_t kMostArms = 64, kMostSizes = 10'000, kMostItems = 1'000;
+constexpr std::size_t kMostArms = 64, kMostSizes = 10'000;
 constexpr std::int64_t kMostSize = std::int64_t{1} << 40;
 
-// What is wrong, each with its line; thrown together.
-class Problems {
- public:
-  explicit Problems(std::string origin) : origin_(std::move(origin)) {}
-  void add(const toml::source_region& where, const std::string& what) {
-    list_.emplace_back(where.begin.line, origin_ + ":" + std::to_string(where.begin.line) + ": " + what);
-  }
-  void add(const std::string& what) { list_.emplace_back(kWholeFile, origin_ + ": " + what); }
-  // In the order of the lines; what is of no line comes last.
-  void throw_if_any() {
-    if (list_.empty()) return;
-    sort_stably(list_, {}, [](const auto& one) { return one.first; });
-    std::vector<std::string> texts;
-    for (const auto& [line, text] : list_) texts.push_back(text);
-    throw UserError(ExitStatus::InvalidInput, texts);
-  }
-
- private:
-  static constexpr std::size_t kWholeFile = ~std::size_t{0};
-  std::string origin_;
-  std::vector<std::pair<std::size_t, std::string>> list_;
-};
-
-const char* name_of(toml::node_type type) {
-  switch (type) {
-    case toml::node_type::string:
-      return "text";
-    case toml::node_type::integer:
-      return "a whole number";
-    case toml::node_type::floating_point:
-      return "a number";
-    case toml::node_type::boolean:
-      return "true or false";
-    case toml::node_type::array:
-      return "a list";
-    case toml::node_type::table:
-      return "a table";
-    default:
-      return "a date or time";
-  }
-}
-
-// The keys of one table: each is asked for once, and what nobody asked for is a mistake.
-class Keys {
- public:
-  Keys(const toml::table& table, std::string title, Problems& problems)
-      : table_(table), title_(std::move(title)), problems_(problems) {}
-
-  const toml::node* find(const std::string& key) {
-    known_.push_back(key);
-    return table_.get(key);
-  }
-  bool has(const std::string& key) const { return table_.contains(key); }
-  const toml::table& table() const { return table_; }
-
-  void wrong(const toml::node& node, const std::string& key, const std::string& expected) {
-    problems_.add(node.source(),
-                  "'" + title_ + key + "': expected " + expected + ", got " + std::string(name_of(node.type())));
-  }
-
-  void text(const std::string& key, std::string& value) {
-    const toml::node* node = find(key);
-    if (!node) return;
-    if (const auto* found = node->as_string())
-      value = **found;
-    else
-      wrong(*node, key, "text");
-  }
-
-  void flag(const std::string& key, bool& value) {
-    const toml::node* node = find(key);
-    if (!node) return;
-    if (const auto* found = node->as_boolean())
-      value = **found;
-    else
-      wrong(*node, key, "true or false");
-  }
-
-  void number(const std::string& key, double& value, double least, double most) {
-    const toml::node* node = find(key);
-    if (!node) return;
-    const std::optional<double> found = node->value<double>();
-    if (!found || node->is_boolean()) return wrong(*node, key, "a number");
-    if (!(*found >= least && *found <= most)) return outside(*node, key, least, most);
-    value = *found;
-  }
-
-  void whole(const std::string& key, std::int64_t& value, std::int64_t least, std::int64_t most) {
-    if (const toml::node* node = find(key)) whole_of(*node, key, value, least, most);
-  }
-
-  bool whole_of(const toml::node& node, const std::string& key, std::int64_t& value, std::int64_t least,
-                std::int64_t most) {
-    const auto* found = node.as_integer();
-    if (!found) return wrong(node, key, "a whole number"), false;
-    if (**found < least || **found > most)
-      return outside(node, key, static_cast<double>(least), static_cast<double>(most)), false;
-    value = **found;
-    return true;
-  }
-
-  // One or several texts.
-  void texts(const std::string& key, std::vector<std::string>& values) {
-    items(key, "text or a list of texts", [&](const toml::node& node, bool first) {
-      if (first) values.clear();
-      const auto* found = node.as_string();
-      if (found) values.push_back(**found);
-      return found != nullptr;
-    });
-  }
-
-  void wholes(const std::string& key, std::vector<std::int64_t>& values, std::int64_t least, std::int64_t most) {
-    items(key, "a whole number or a list of them", [&](const toml::node& node, bool first) {
-      if (first) values.clear();
-      std::int64_t value = 0;
-      if (!node.is_integer()) return false;
-      if (whole_of(node, key, value, least, most)) values.push_back(value);
-      return true;
-    });
-  }
-
-  // `[least, most]`, or one number that is both.
-  void range(const std::string& key, int& least, int& most, int limit) {
-    std::vector<std::int64_t> values;
-    wholes(key, values, 1, limit);
-    const toml::node* node = table_.get(key);
-    if (!node || values.empty()) return;
-    if (values.size() > 2 || values.front() > values.back())
-      return problems_.add(node->source(), "'" + title_ + key + "': expected one number, or [least, most]");
-    least = static_cast<int>(values.front());
-    most = static_cast<int>(values.back());
-  }
-
-  void finish() {
-    for (const auto& [key, node] : table_) {
-      const std::string name(key.str());
-      if (std::ranges::find(known_, name) == known_.end())
-        problems_.add(node.source(), "unknown key '" + title_ + name + "'" + did_you_mean(name, known_));
-    }
-  }
-
- private:
-  const toml::table& table_;
-  std::string title_;
-  Problems& problems_;
-  std::vector<std::string> known_;
-
-  static std::string short_text(double value) {
-    std::string text = std::to_string(value);
-    text.erase(text.find_last_not_of('0') + 1);
-    if (text.back() == '.') text.pop_back();
-    return text;
-  }
-
-  void outside(const toml::node& node, const std::string& key, double least, double most) {
-    problems_.add(node.source(), "'" + title_ + key + "': expected " + short_text(least) + " to " + short_text(most));
-  }
-
-  void items(const std::string& key, const std::string& expected,
-             const std::function<bool(const toml::node&, bool)>& take) {
-    const toml::node* node = find(key);
-    if (!node) return;
-    const toml::array* list = node->as_array();
-    if (!list) {
-      if (!take(*node, true)) wrong(*node, key, expected);
-      return;
-    }
-    if (list->empty() || list->size() > kMostItems)
-      return problems_.add(node->source(), "'" + title_ + key + "': expected 1 to " + std::to_string(kMostItems) +
-                                               " values, got " + std::to_string(list->size()));
-    for (std::size_t i = 0; i < list->size(); ++i)
-      if (!take(*list->get(i), i == 0)) return wrong(*list->get(i), key, expected);
-  }
-};
-
-// `poly`, `script:FILE`, `peer:gcc`.
-ArmSpec arm_of(const std::string& text) {
-  if (text.starts_with("script:")) return {text, ArmSpec::Kind::Script, text.substr(7), {}};
-  if (text.starts_with("peer:")) return {text, ArmSpec::Kind::Peer, text.substr(5), {}};
-  return {text, ArmSpec::Kind::Scheduler, text, {}};
-}
-
 void check_arm(const ArmSpec& arm, const toml::source_region& where, Problems& problems) {
-  static const std::vector<std::string> kSchedulers{"naive", "isl", "poly", "template"};
-  static const std::vector<std::string> kPeers{"gcc", "clang", "polly"};
-  const auto known = [&](const std::vector<std::string>& words, const std::string& kind) {
-    if (std::ranges::find(words, arm.what) != words.end()) return;
-    problems.add(where, "unknown " + kind + " '" + arm.what + "', expected " + join_words(words) +
-                            (kind == "arm" ? ", script:FILE or peer:NAME" : "") + did_you_mean(arm.what, words));
-  };
-  if (arm.kind == ArmSpec::Kind::Scheduler) known(kSchedulers, "arm");
-  if (arm.kind == ArmSpec::Kind::Peer) known(kPeers, "peer");
-  if (arm.kind == ArmSpec::Kind::Script && arm.what.empty()) problems.add(where, "script: the file's name is missing");
+  for (const std::string& problem : problems_of(arm)) problems.add(where, problem);
 }
 
 std::string text_of(const toml::node& node) {
@@ -368,6 +163,7 @@ Experiment read_table(const toml::table& table, Problems& problems) {
   Keys keys(table, "", problems);
   keys.text("name", experiment.name);
   keys.texts("programs", experiment.programs);
+  keys.texts("suites", experiment.suites);
   keys.texts("only", experiment.only);
   read_arms(keys, problems, experiment);
   read_sizes(keys, problems, experiment);
@@ -385,11 +181,32 @@ Experiment read_table(const toml::table& table, Problems& problems) {
   experiment.seed = static_cast<std::uint64_t>(seed);
   keys.flag("exact", experiment.exact);
   keys.finish();
-  if (experiment.programs.empty()) problems.add("no programs: give programs = [\"gemm.program\"]");
+  if (experiment.programs.empty() && experiment.suites.empty())
+    problems.add("no programs: give programs = [\"gemm.program\"] or suites = [\"gemm\"]");
   return experiment;
 }
 
 }  // namespace
+
+ArmSpec arm_of(const std::string& text) {
+  if (text.starts_with("script:")) return {text, ArmSpec::Kind::Script, text.substr(7), {}};
+  if (text.starts_with("peer:")) return {text, ArmSpec::Kind::Peer, text.substr(5), {}};
+  return {text, ArmSpec::Kind::Scheduler, text, {}};
+}
+
+std::vector<std::string> problems_of(const ArmSpec& arm) {
+  static const std::vector<std::string> kSchedulers{"naive", "isl", "poly", "template"};
+  static const std::vector<std::string> kPeers{"gcc",           "clang", "polly",       "numpy",    "torch",
+                                               "torch-compile", "xla",   "onnxruntime", "openvino", "onednn"};
+  if (arm.kind == ArmSpec::Kind::Script)
+    return arm.what.empty() ? std::vector<std::string>{"script: the file's name is missing"}
+                            : std::vector<std::string>{};
+  const bool peer = arm.kind == ArmSpec::Kind::Peer;
+  const std::vector<std::string>& words = peer ? kPeers : kSchedulers;
+  if (std::ranges::find(words, arm.what) != words.end()) return {};
+  return {std::string("unknown ") + (peer ? "peer" : "arm") + " '" + arm.what + "', expected " + join_words(words) +
+          (peer ? "" : ", script:FILE or peer:NAME") + did_you_mean(arm.what, words)};
+}
 
 std::string to_string(Caches caches) {
   switch (caches) {
@@ -404,24 +221,14 @@ std::string to_string(Caches caches) {
 }
 
 Experiment parse_experiment(std::string_view text, const std::string& origin) {
-  if (text.size() > kMostBytes) throw UserError(ExitStatus::ResourceLimit, origin + ": more than 1 MiB of text");
+  const toml::table table = parse_toml(text, origin);
   Problems problems(origin);
-  try {
-    const toml::table table = toml::parse(text, origin);
-    Experiment experiment = read_table(table, problems);
-    problems.throw_if_any();
-    experiment.origin = origin;
-    experiment.text = text;
-    if (experiment.name.empty()) experiment.name = origin;
-    return experiment;
-  } catch (const toml::parse_error& e) {
-    std::string words(e.description());
-    if (!words.empty() && words.back() == '.') words.pop_back();
-    throw UserError(ExitStatus::InvalidInput,
-                    origin + ":" + std::to_string(e.source().begin.line) + ": not TOML: " + words);
-  } catch (const std::logic_error& e) {  // of TOML_ASSERT
-    throw UserError(ExitStatus::InvalidInput, origin + ": not TOML: " + e.what());
-  }
+  Experiment experiment = read_table(table, problems);
+  problems.throw_if_any();
+  experiment.origin = origin;
+  experiment.text = text;
+  if (experiment.name.empty()) experiment.name = origin;
+  return experiment;
 }
 
 }  // namespace polyte::lab

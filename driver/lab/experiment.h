@@ -34,6 +34,9 @@ struct ArmSpec {
   std::vector<std::string> params;  // of a script: "Mr=8"
 };
 
+ArmSpec arm_of(const std::string& text);                   // "poly", "script:FILE", "peer:gcc"; unchecked
+std::vector<std::string> problems_of(const ArmSpec& arm);  // what there is no arm for
+
 // What memory looks like when a sample begins.
 enum class Caches {
   Warm,    // as the execution before left it
@@ -55,7 +58,8 @@ struct StopRule {
 struct Experiment {
   std::string name, origin, text;     // `origin`: the file
   std::vector<std::string> programs;  // files, folders of files, or index notation
-  std::vector<std::string> only;      // names of programs; empty: all
+  std::vector<std::string> suites;    // names or files of suites (suite.h), whose rows bring their sizes
+  std::vector<std::string> only;      // names of programs and of rows of suites; empty: all
   std::vector<Sizes> sizes;           // of each row; empty: the programs have none open
   std::vector<std::string> dtypes;    // of index notation and C; empty: theirs
   std::vector<int> threads{1};

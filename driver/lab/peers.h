@@ -21,6 +21,7 @@ struct Compiler {
   std::string version;  // first line of --version
 };
 Compiler find_compiler(const std::string& name);
+std::string on_path(const std::string& program);  // the file that a shell would run; empty: there is none
 
 // C of the reference order with a function `polyte_lab_call(void *const *)` over the interface in order. UserError
 // (Unsupported) with all that C cannot say.

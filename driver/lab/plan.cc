@@ -1,9 +1,12 @@
 #include "driver/lab/plan.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
+#include "driver/lab/suite.h"
 #include "ir/program_text.h"
 #include "runtime/artifact.h"
 #include "runtime/file.h"
@@ -39,6 +42,11 @@ std::vector<std::string> files_of(const Experiment& experiment, const std::strin
   return files;
 }
 
+// Whether a row of a suite is asked for: by its name, by `suite/row`, or by a pattern of either (conv*).
+bool is_asked_for(const std::string& pattern, const std::string& suite, const std::string& row) {
+  return fnmatch(pattern.c_str(), row.c_str(), 0) == 0 || fnmatch(pattern.c_str(), (suite + "/" + row).c_str(), 0) == 0;
+}
+
 class Planner {
  public:
   Planner(const Experiment& experiment, const Sources& sources) : experiment_(experiment), sources_(sources) {}
@@ -55,6 +63,8 @@ class Planner {
     add_programs();
     check_sizes();
     for (std::size_t i = 0; i < open_.size(); ++i) add_rows(i);
+    add_suites();
+    check_only();
     tell_apart();
     add_arms();
     if (plan_.rows.size() > kMostRows)
@@ -69,6 +79,8 @@ class Planner {
   Plan plan_;
   std::vector<ir::Program> open_;
   std::vector<std::string> dtypes_;  // that each was read with; empty: its own
+  std::set<std::string> found_;      // of `only`
+  std::set<std::string> left_out_;   // what `only` leaves out
   std::vector<std::string> problems_;
 
   void problem(const std::string& text) { problems_.push_back(experiment_.origin + ": " + text); }
@@ -84,49 +96,80 @@ class Planner {
   }
 
   void add_programs() {
-    std::set<std::string> left_out;
     const std::vector<std::string> types =
         experiment_.dtypes.empty() ? std::vector<std::string>{""} : experiment_.dtypes;
     for (const std::string& source : experiment_.programs)
       collect([&] {
         for (const std::string& file : files_of(experiment_, source)) {
           if (file.ends_with(".onnx")) {
-            add_model(file, left_out);
+            add_model(file);
             continue;
           }
           const bool has_type = is_notation(file) || file.ends_with(".c");
           for (const std::string& type : has_type ? types : std::vector<std::string>{""})
-            for (ir::Program& program : sources_.programs(file, type)) add_program(std::move(program), type, left_out);
+            for (ir::Program& program : sources_.programs(file, type))
+              if (is_taken(program.name)) add_program(std::move(program), type);
         }
       });
-    for (const std::string& name : experiment_.only)
-      if (std::ranges::none_of(open_, [&](const ir::Program& program) { return program.name == name; }))
-        problem("only '" + name + "': no source has this program" +
-                did_you_mean(name, {left_out.begin(), left_out.end()}));
   }
 
-  void add_program(ir::Program program, const std::string& type, std::set<std::string>& left_out) {
+  bool is_taken(const std::string& name) {
     const std::vector<std::string>& only = experiment_.only;
-    if (!only.empty() && std::ranges::find(only, program.name) == only.end()) {
-      left_out.insert(program.name);
-      return;
-    }
+    if (only.empty() || std::ranges::find(only, name) != only.end()) return found_.insert(name), true;
+    left_out_.insert(name);
+    return false;
+  }
+
+  bool is_taken(const std::string& suite, const std::string& row) {
+    if (experiment_.only.empty()) return true;
+    bool taken = false;
+    for (const std::string& pattern : experiment_.only)
+      if (is_asked_for(pattern, suite, row)) found_.insert(pattern), taken = true;
+    if (!taken) left_out_.insert(row);
+    return taken;
+  }
+
+  void check_only() {
+    for (const std::string& name : experiment_.only)
+      if (!found_.contains(name))
+        problem("only '" + name + "': no source has this program" +
+                did_you_mean(name, {left_out_.begin(), left_out_.end()}));
+  }
+
+  // Its place among the plan's programs; one that is named twice is there once.
+  std::size_t add_program(ir::Program program, const std::string& type) {
     PlannedProgram planned{program.name, ir::digest(program), ir::print(program), ""};
-    if (std::ranges::find(plan_.programs, planned) != plan_.programs.end()) return;  // named twice
+    const auto known = std::ranges::find(plan_.programs, planned);
+    if (known != plan_.programs.end()) return static_cast<std::size_t>(known - plan_.programs.begin());
     plan_.programs.push_back(std::move(planned));
     open_.push_back(std::move(program));
     dtypes_.push_back(type);
+    return open_.size() - 1;
   }
 
-  void add_model(const std::string& path, std::set<std::string>& left_out) {
+  void add_model(const std::string& path) {
     runtime::FileContent file(path);
     const std::string name = fs::path(path).stem().string();
-    const std::vector<std::string>& only = experiment_.only;
-    if (!only.empty() && std::ranges::find(only, name) == only.end()) return static_cast<void>(left_out.insert(name));
+    if (!is_taken(name)) return;
     plan_.programs.push_back({name, runtime::digest_of(file.all()), "", fs::absolute(path).string()});
     open_.emplace_back();
     open_.back().name = name;
     dtypes_.emplace_back();
+  }
+
+  // Their rows bring their sizes; the rest of a row's conditions is the experiment's.
+  void add_suites() {
+    std::set<std::string> names;
+    for (const std::string& spec : experiment_.suites)
+      collect([&] {
+        if (!names.insert(spec).second) return problem("suite '" + spec + "' is named twice");
+        const Suite suite = read_suite(spec, fs::path(experiment_.origin).parent_path().string());
+        for (const SuiteRow& one : suite.rows) {
+          if (!is_taken(suite.name, one.name)) continue;
+          Row row{"", add_program(one.program, ""), one.sizes, 1, "", Caches::Warm, suite.name, one.source};
+          add_conditions(row, suite.name + "/" + one.name);
+        }
+      });
   }
 
   // A size that no program has is a mistake.
@@ -164,25 +207,28 @@ class Planner {
   }
 
   void add_rows(std::size_t program) {
-    for (const Sizes& sizes : sizes_of(open_[program]))
-      for (const int threads : experiment_.threads)
-        for (const std::string& fill : experiment_.fills)
-          for (const Caches caches : experiment_.caches) {
-            Row row{"", program, sizes, threads, fill, caches};
-            row.name = name_of(row);
-            plan_.rows.push_back(std::move(row));
-          }
+    for (const Sizes& sizes : sizes_of(open_[program])) {
+      // What tells it from the other rows: always sizes, the rest where it varies.
+      std::string name = plan_.programs[program].name;
+      if (experiment_.dtypes.size() > 1 && !dtypes_[program].empty()) name += " " + dtypes_[program];
+      for (const auto& [param, value] : sizes) name += " " + param + "=" + std::to_string(value);
+      add_conditions({"", program, sizes, 1, "", Caches::Warm, "", ""}, name);
+    }
   }
 
-  // What tells it from the other rows: always sizes, the rest where it varies.
-  std::string name_of(const Row& row) const {
-    std::string name = plan_.programs[row.program].name;
-    if (experiment_.dtypes.size() > 1 && !dtypes_[row.program].empty()) name += " " + dtypes_[row.program];
-    for (const auto& [param, value] : row.sizes) name += " " + param + "=" + std::to_string(value);
-    if (experiment_.threads.size() > 1 || row.threads > 1) name += " threads=" + std::to_string(row.threads);
-    if (experiment_.fills.size() > 1) name += " fill=" + row.fill;
-    if (experiment_.caches.size() > 1) name += " caches=" + to_string(row.caches);
-    return name;
+  void add_conditions(Row row, const std::string& name) {
+    for (const int threads : experiment_.threads)
+      for (const std::string& fill : experiment_.fills)
+        for (const Caches caches : experiment_.caches) {
+          row.threads = threads;
+          row.fill = fill;
+          row.caches = caches;
+          row.name = name;
+          if (experiment_.threads.size() > 1 || threads > 1) row.name += " threads=" + std::to_string(threads);
+          if (experiment_.fills.size() > 1) row.name += " fill=" + fill;
+          if (experiment_.caches.size() > 1) row.name += " caches=" + to_string(caches);
+          plan_.rows.push_back(row);
+        }
   }
 
   // Programs of one name that differ.

@@ -30,6 +30,7 @@ struct Row {
   int threads = 1;
   std::string fill;
   Caches caches = Caches::Warm;
+  std::string suite = {}, source = {};  // the suite that it is of, and who its sizes are from; else empty
 };
 
 struct PlannedArm {

@@ -49,6 +49,14 @@ PlannedArm arm_from(const Json& json) {
   return arm;
 }
 
+Json row_json(const Row& row) {
+  Json json{{"name", row.name},       {"program", row.program}, {"sizes", row.sizes},
+            {"threads", row.threads}, {"fill", row.fill},       {"caches", to_string(row.caches)}};
+  if (!row.suite.empty()) json["suite"] = row.suite;
+  if (!row.source.empty()) json["source"] = row.source;
+  return json;
+}
+
 Row row_from(const Json& json, std::size_t programs, const std::string& origin) {
   Row row;
   row.name = json.at("name");
@@ -56,6 +64,8 @@ Row row_from(const Json& json, std::size_t programs, const std::string& origin) 
   row.sizes = json.at("sizes").get<Sizes>();
   row.threads = json.at("threads");
   row.fill = json.at("fill");
+  row.suite = json.value("suite", "");
+  row.source = json.value("source", "");
   const std::string caches = json.at("caches");
   for (const Caches one : {Caches::Warm, Caches::Cold, Caches::Rotated})
     if (to_string(one) == caches) row.caches = one;
@@ -81,13 +91,7 @@ Json to_json(const Plan& plan) {
     json["programs"].push_back(
         {{"name", program.name}, {"digest", program.digest}, {"text", program.text}, {"model", program.model}});
   for (const PlannedArm& arm : plan.arms) json["arms"].push_back(arm_json(arm));
-  for (const Row& row : plan.rows)
-    json["rows"].push_back({{"name", row.name},
-                            {"program", row.program},
-                            {"sizes", row.sizes},
-                            {"threads", row.threads},
-                            {"fill", row.fill},
-                            {"caches", to_string(row.caches)}});
+  for (const Row& row : plan.rows) json["rows"].push_back(row_json(row));
   return json;
 }
 

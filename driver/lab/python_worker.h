@@ -1,0 +1,44 @@
+// A process of bench/lab_peers, spoken to by lines of JSON, with memory that both see.
+#pragma once
+
+#include <sys/types.h>
+
+#include <nlohmann/json.hpp>
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace polyte::lab {
+
+// The interpreter, and the folder that holds lab_peers; UserError(Unsupported) with what is missing and how to give it.
+struct PythonHome {
+  std::string interpreter, folder;
+};
+PythonHome find_python();
+std::vector<std::string> python_command(const PythonHome& home, std::vector<std::string> arguments);
+
+class PythonWorker {
+ public:
+  explicit PythonWorker(const PythonHome& home);
+  ~PythonWorker();  // ends it
+  PythonWorker(const PythonWorker&) = delete;
+  PythonWorker& operator=(const PythonWorker&) = delete;
+
+  // UserError(InvalidInput) where the process has ended, or says nothing for ten minutes.
+  nlohmann::ordered_json ask(const nlohmann::ordered_json& order);
+
+  // Memory of both: bytes are written and read at a place; it grows as needed.
+  void write(std::int64_t at, std::span<const std::byte> bytes);
+  void read(std::int64_t at, std::span<std::byte> bytes) const;
+
+ private:
+  int in_ = -1, out_ = -1, memory_ = -1;
+  pid_t process_ = -1;
+  std::int64_t size_ = 0;
+  std::string unread_;
+
+  [[noreturn]] void ended();
+};
+
+}  // namespace polyte::lab
