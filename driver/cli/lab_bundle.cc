@@ -30,8 +30,9 @@ struct ReproduceVerb {
 };
 
 int run_lab_reproduce(const ReproduceVerb& verb) {
-  const lab::Bundle bundle = lab::read_bundle(verb.bundle);
+  lab::Bundle bundle = lab::read_bundle(verb.bundle);
   const std::string folder = verb.out.empty() ? fs::path(verb.bundle).replace_extension(".again").string() : verb.out;
+  lab::unpack_models(verb.bundle, folder, bundle.plan);
   const lab::RunResult run = run_lab_plan(bundle.plan, folder, verb.quiet);
   if (run.interrupted) return 130;
   const lab::Reproduction reproduction =

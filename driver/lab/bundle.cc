@@ -1,11 +1,13 @@
 #include "driver/lab/bundle.h"
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <set>
 
 #include "driver/lab/artifact.h"
 #include "driver/lab/report.h"
+#include "runtime/artifact.h"
 #include "runtime/file.h"
 #include "runtime/zip.h"
 #include "support/error.h"
@@ -13,6 +15,7 @@
 namespace polyte::lab {
 namespace {
 
+constexpr std::uint64_t kMostModel = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostMember = std::uint64_t{4} << 30;
 
 constexpr const char* kReadMe =
@@ -21,6 +24,7 @@ constexpr const char* kReadMe =
     "samples.jsonl    machine, versions, ceilings; every sample of every process (one JSON object a line)\n"
     "experiment.toml  the experiment as it was written\n"
     "programs/ scripts/  the same texts as in plan.json, to read\n"
+    "models/          ONNX models of up to 64 MiB, by their digests; of larger ones plan.json has path and digest\n"
     "report.html      the results as a page, results.json for programs, report.tex for a paper\n"
     "ARTIFACT.md      the artifact appendix: what it claims, what it asks for, how it is evaluated\n\n"
     "polyte lab reproduce BUNDLE reruns it and says what agrees.\n";
@@ -53,6 +57,15 @@ std::string member(runtime::ByteSource archive, const std::vector<runtime::ZipEn
   throw UserError(ExitStatus::InvalidInput, path + ": not a bundle of polyte lab: it has no " + name);
 }
 
+std::string model_member(const PlannedProgram& program) { return "models/" + program.digest + ".onnx"; }
+
+// What was measured, and not what the file has become.
+void add_model(runtime::ZipWriter& zip, const PlannedProgram& program) {
+  runtime::FileContent file(program.model);
+  if (file.size() > kMostModel || runtime::digest_of(file.all()) != program.digest) return;
+  zip.add(model_member(program), file.all());
+}
+
 }  // namespace
 
 void write_bundle(const std::string& folder, const std::string& path) {
@@ -67,7 +80,10 @@ void write_bundle(const std::string& folder, const std::string& path) {
   add("experiment.toml", plan.experiment);
   std::set<std::string> used;
   for (const PlannedProgram& program : plan.programs)
-    if (program.model.empty()) add("programs/" + file_name(program.name, ".program", used), program.text);
+    if (program.model.empty())
+      add("programs/" + file_name(program.name, ".program", used), program.text);
+    else if (std::filesystem::exists(program.model))
+      add_model(zip, program);
   used.clear();
   for (const PlannedArm& arm : plan.arms)
     if (!arm.script.empty()) add("scripts/" + file_name(arm.spec.name, ".sched", used), arm.script);
@@ -85,6 +101,30 @@ Bundle read_bundle(const std::string& path) {
   bundle.plan = parse_plan(member(file, entries, "plan.json", path), path + ": plan.json");
   bundle.records = parse_records(member(file, entries, "samples.jsonl", path), bundle.plan, path + ": samples.jsonl");
   return bundle;
+}
+
+void unpack_models(const std::string& path, const std::string& folder, Plan& plan) {
+  runtime::FileContent file(path);
+  const std::vector<runtime::ZipEntry> entries = runtime::read_zip_directory(file, path);
+  for (std::size_t i = 0; i < plan.programs.size(); ++i) {
+    PlannedProgram& program = plan.programs[i];
+    if (program.model.empty()) continue;
+    const std::string name = model_member(program);
+    const bool inside =
+        std::ranges::any_of(entries, [&](const runtime::ZipEntry& entry) { return entry.name == name; });
+    if (!inside && !std::filesystem::exists(program.model))
+      throw UserError(ExitStatus::InvalidInput, path + ": the model '" + program.name + "' is not in it, and not at " +
+                                                    program.model + " (digest " + program.digest + ")");
+    if (!inside) continue;
+    const std::string text = member(file, entries, name, path);
+    if (runtime::digest_of(runtime::as_bytes(text)) != program.digest)
+      throw UserError(ExitStatus::InvalidInput, path + ": " + name + " is not the model that was measured");
+    std::filesystem::create_directories(folder + "/models");
+    program.model = std::filesystem::absolute(folder + "/models/" + std::to_string(i) + ".onnx").string();
+    runtime::OutputFile copy(program.model);
+    copy.write(runtime::as_bytes(text));
+    copy.finish();
+  }
 }
 
 }  // namespace polyte::lab

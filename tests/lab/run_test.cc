@@ -155,12 +155,68 @@ TEST_CASE("a model is a row; its file has to stay what it was") {
   const Results results = read_results(folder.file("out"));
   CHECK(arm_of(results, "digits", "naive").is_timed());
   CHECK(arm_of(results, "digits", "peer:gcc").reason == "the row is a model");
+  CHECK((results.rows[0].reference == "onnxruntime" || results.rows[0].reference == "the arm naive"));
+
+  // Its bundle brings the model along.
+  REQUIRE(polyte("lab bundle " + folder.file("out") + " -o " + folder.file("m.zip")).status == 0);
+  fs::rename(folder.file("digits.onnx"), folder.file("elsewhere.onnx"));
+  const Answer again = polyte("lab reproduce " + folder.file("m.zip") + " --out " + folder.file("again") + " --quiet");
+  CHECK_MESSAGE(again.status == 0, again.out);
+  CHECK(arm_of(read_results(folder.file("again")), "digits", "naive").is_timed());
+  const bool same = read(folder.file("again/models/0.onnx")) == read(folder.file("elsewhere.onnx"));
+  CHECK(same);
   fs::remove(folder.file("out") + "/samples.jsonl");
   write(folder.file("digits.onnx"), "another");
   REQUIRE(polyte("lab run " + folder.file("out") + " --quiet").status == 0);
   const Results changed = read_results(folder.file("out"));
   CHECK(arm_of(changed, "digits", "naive").status == "failed");
   CHECK(arm_of(changed, "digits", "naive").reason.find("has changed since the plan was made") != std::string::npos);
+}
+
+// In place of bench/lab_peers: adds one as the Program says, and ends when it is timed.
+constexpr const char* kEndingPeer = R"(import json, os, struct, sys
+tensors = {}
+for line in sys.stdin:
+    order = json.loads(line)
+    if order["do"] == "time":
+        os._exit(7)
+    if order["do"] == "begin" and order["peer"] == "torch":
+        print(json.dumps({"absent": "no module"}), flush=True)
+        continue
+    if order["do"] == "set":
+        tensors = {t["name"]: (t["at"], t["shape"][0]) for t in order["tensors"]}
+    if order["do"] == "run":
+        (x, count), (y, _) = tensors["x"], tensors["y"]
+        values = struct.unpack(f"{count}f", os.pread(3, 4 * count, x))
+        os.pwrite(3, struct.pack(f"{count}f", *(v + 1 for v in values)), y)
+    print(json.dumps({"version": "a stand-in"}), flush=True)
+)";
+
+TEST_CASE("a library that ends takes its own arm with it alone") {
+  if (std::system("python3 -c '' 2>/dev/null") != 0) {
+    MESSAGE("not run: no python3");
+    return;
+  }
+  const testing::TempDir folder;
+  write_experiment(folder);
+  fs::create_directory(folder.file("lab_peers"));
+  write(folder.file("lab_peers/__init__.py"), "");
+  write(folder.file("lab_peers/__main__.py"), kEndingPeer);
+  write(folder.file("e.toml"),
+        "programs = 'sums.program'\nonly = ['sums', 'scan']\narms = ['naive', 'peer:numpy', 'peer:torch']\n"
+        "[sizes]\nn = 64\n[stop]\nrounds = 2\nprocesses = 1\nround_ms = 0.01\n");
+  setenv("POLYTE_LAB_PEERS", folder.file("").c_str(), 1);
+  unsetenv("POLYTE_PYTHON");
+  const Answer answer = polyte(run(folder));
+  unsetenv("POLYTE_LAB_PEERS");
+  REQUIRE_MESSAGE(answer.status == 0, answer.out);
+  const Results results = read_results(folder.file("out"));
+  CHECK(arm_of(results, "sums N=64", "naive").is_timed());
+  CHECK(arm_of(results, "sums N=64", "peer:numpy").status == "crashed");
+  CHECK(arm_of(results, "sums N=64", "peer:numpy").reason.find("while timing") != std::string::npos);
+  CHECK(arm_of(results, "sums N=64", "peer:torch").status == "absent");
+  CHECK(arm_of(results, "scan N=64", "peer:numpy").status == "declined");
+  CHECK(arm_of(results, "scan N=64", "peer:numpy").reason.find("'y.next' reads it") != std::string::npos);
 }
 
 TEST_CASE("what the lines of a script are worth, and two scripts in words") {
