@@ -25,10 +25,15 @@ class DeviceArray:
 def to_device(array: Any, device: int = 0, driver: str = "") -> DeviceArray: ...
 
 class Kernel:
-    def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any: ...
-    def wait(self) -> None: ...
-    def bind(self, **constants: Any) -> "Kernel": ...
-    def save(self, path: Any) -> None: ...
+    """A Program compiled for its sizes. Calls may come from several threads."""
+    def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
+        """Arrays in the order of the tensors that are read, or by name; not copied. Outputs are new, or those of `out`."""
+    def wait(self) -> None:
+        """Of a kernel for a GPU: waits for all calls in streams, and raises what they found."""
+    def bind(self, **constants: Any) -> "Kernel":
+        """The kernel with these const tensors packed for good: they are no arguments any more."""
+    def save(self, path: Any) -> None:
+        """To a file that polyte.load() runs without the compiler's work."""
     @property
     def tensors(self) -> Tuple[TensorInfo, ...]:
         """The interface, in the Program's order."""

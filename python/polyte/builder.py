@@ -143,6 +143,7 @@ class Builder:
         return self._declare(name, "const", shape, dtype)
 
     def output(self, name, shape, dtype="f32"):
+        """A tensor that the Program defines and gives back."""
         return self._declare(name, "out", shape, dtype)
 
     def inout(self, name, shape, dtype="f32"):

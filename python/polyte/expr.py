@@ -256,6 +256,7 @@ def of(value):
 
 
 def joined_type(a, b, text):
+    """The one type of both; a number alone has none. ArgumentError names `text` where they differ."""
     if a.dtype and b.dtype and a.dtype != b.dtype:
         raise errors.ArgumentError(f"'{plain(text)}' joins {a.dtype} and {b.dtype}: write .astype()")
     return a.dtype or b.dtype

@@ -36,6 +36,7 @@ class Results:
 
     @property
     def name(self):
+        """The experiment's title."""
         return self.data["name"]
 
     @property

@@ -62,6 +62,7 @@ def run(address, folder, binary):
 
 
 def main():
+    """The shards of a run, one per worker of a cluster; exit 1 where one of them failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("address", help="of the scheduler, tcp://HOST:PORT")
     parser.add_argument("folder", type=pathlib.Path, help="the result folder, with its plan.json")

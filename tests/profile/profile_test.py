@@ -82,7 +82,7 @@ def main():
         check_figures(json.loads(out), True)
         check_page((folder / "page.html").read_text())
         events = json.loads((folder / "trace.json").read_text())["traceEvents"]
-        expect("a span a step", sum(event.get("cat") == "step" for event in events) == len(READS))
+        expect("a span per step", sum(event.get("cat") == "step" for event in events) == len(READS))
         expect("nodes are annotated", re.search(r"timed.onnx: (\d+) nodes", err) and b"% of the time, " in
                (folder / "timed.onnx").read_bytes())
         run(polyte, "run", MODEL, "--fill", "normal:1", "-o", "one.npz", cwd=folder)
