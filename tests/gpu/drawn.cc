@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <numeric>
 
 #include "lower/lower.h"
 #include "tests/schedule/execute_state.h"
@@ -47,13 +48,16 @@ int check(const KernelFile& file, unsigned seed, const Machine& machine, const s
 
 }  // namespace
 
-int check_drawn(unsigned count, const std::function<KernelFile(unsigned seed)>& drawn, const std::string& prefix) {
-  const char *const seeds = std::getenv("POLYTE_SEEDS"), *const first = std::getenv("POLYTE_FIRST_SEED");
-  const unsigned begin = first ? static_cast<unsigned>(std::stoul(first)) : 1;
-  const unsigned end = begin + (seeds ? static_cast<unsigned>(std::stoul(seeds)) : count);
+int check_drawn(std::vector<unsigned> seeds, const std::function<KernelFile(unsigned seed)>& drawn,
+                const std::string& prefix) {
+  if (const char* const count = std::getenv("POLYTE_SEEDS")) {
+    const char* const first = std::getenv("POLYTE_FIRST_SEED");
+    seeds.resize(std::stoul(count));
+    std::iota(seeds.begin(), seeds.end(), first ? static_cast<unsigned>(std::stoul(first)) : 1U);
+  }
   const Machine machine = gpu("h100").machine;
   int instructions = 0;
-  for (unsigned seed = begin; seed < end; ++seed) {
+  for (const unsigned seed : seeds) {
     KernelFile file = drawn(seed);
     file.name = "seed " + std::to_string(seed);
     CAPTURE(file.name);

@@ -4,6 +4,7 @@
 
 #include <random>
 #include <string>
+#include <vector>
 
 #include "tests/gpu/emulate.h"
 
@@ -23,8 +24,9 @@ class Draw {
   std::mt19937 random_;
 };
 
-// Calls `drawn` for POLYTE_SEEDS seeds from POLYTE_FIRST_SEED on (else `count` from 1), and checks what it gives. How
-// many instructions of this prefix the kernels have, all together.
-int check_drawn(unsigned count, const std::function<KernelFile(unsigned seed)>& drawn, const std::string& prefix);
+// Calls `drawn` for these seeds, or for POLYTE_SEEDS from POLYTE_FIRST_SEED on, and checks what it gives. How many
+// instructions of this prefix the kernels have, all together.
+int check_drawn(std::vector<unsigned> seeds, const std::function<KernelFile(unsigned seed)>& drawn,
+                const std::string& prefix);
 
 }  // namespace polyte::gpu::testing

@@ -270,7 +270,7 @@ TEST_CASE("kernels: PTX for every architecture, no spills, no messages of the as
       CAPTURE(file.name);
       CAPTURE(name);
       if (!file.only_for.empty() && file.only_for != name) continue;
-      const schedule::State state = scheduled(file, file.sizes.front(), target.machine);
+      const schedule::State state = scheduled(file, file.sizes.front(), target.machine, schedule::ProofLevel::Off);
       const codegen::Kernel kernel{lower::lower(state, {.machine = target.machine}), {}};
       const std::string ptx = codegen::compile({&kernel, 1}, target).device;
       CHECK(ptx.find(".entry") != std::string::npos);

@@ -65,7 +65,8 @@ TEST_CASE("memory: the work of products is their multiply-adds") {
     if (file.name != "mm_tiles" && !by_tensor_cores) continue;
     ir::Values sizes{{"M", 256}, {"N", 128}, {"K", 64}};
     CAPTURE(file.name);
-    const ir::LoopProgram loops = lower::lower(scheduled(file, sizes, target.machine), {.machine = target.machine});
+    const schedule::State state = scheduled(file, sizes, target.machine, schedule::ProofLevel::Off);
+    const ir::LoopProgram loops = lower::lower(state, {.machine = target.machine});
     const ir::LaunchWork work = ir::launches_of(loops, {}, ir::Extent::Representative).at(0).work;
     const double products = 256.0 * 128 * 64;
     if (by_tensor_cores)
