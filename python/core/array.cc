@@ -58,7 +58,9 @@ std::optional<Stream> stream_of(nb::handle object) {
 }
 
 Array::Array(nb::handle object, const std::string& name, const Stream* stream) try {
-  if (PyObject_CheckBuffer(object.ptr()))
+  // cupy's have the buffer protocol too, which refuses what is in the device's memory.
+  const bool is_there = stream && PyObject_CheckBuffer(object.ptr()) && nb::hasattr(object, "__cuda_array_interface__");
+  if (PyObject_CheckBuffer(object.ptr()) && !is_there)
     take_buffer(object, name);
   else if (nb::hasattr(object, "__dlpack__"))
     take_dlpack(object, name, stream);

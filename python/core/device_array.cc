@@ -58,7 +58,7 @@ DeviceArray::Memory::~Memory() {
 void DeviceArray::mark_used(Stream stream, bool writes) {
   const CudaCurrent current(*device_);
   runtime::CudaEvent& event = memory_->uses[stream.number()];
-  if (event.get() == runtime::CudaEventHandle{}) event = make_cuda_event(device_);
+  if (event.get() == runtime::CudaEventHandle{}) event = make_cuda_event(device_, runtime::CudaEventKind::Order);
   device_->driver().event_record(event.get(), handle_of(stream));
   if (writes) maker_ = stream;
 }
@@ -121,7 +121,7 @@ nb::object DeviceArray::to_numpy() const {
 
 void put_after(const runtime::CudaDevicePtr& device, Stream earlier, Stream later) {
   if (earlier.number() == later.number()) return;
-  const runtime::CudaEvent event = make_cuda_event(device);
+  const runtime::CudaEvent event = make_cuda_event(device, runtime::CudaEventKind::Order);
   device->driver().event_record(event.get(), handle_of(earlier));
   device->driver().stream_wait_event(handle_of(later), event.get(), 0);
 }

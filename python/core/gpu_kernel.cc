@@ -65,7 +65,7 @@ std::unique_ptr<GpuKernel::Before> GpuKernel::make_before() const {
     if (tensors_[i].role == Role::InOut)
       made->memory[i] = runtime::make_cuda_memory(device_, static_cast<std::int64_t>(bytes_of(tensors_[i])),
                                                   "what '" + tensors_[i].name + "' holds before a run");
-  made->used = runtime::make_cuda_event(device_);
+  made->used = runtime::make_cuda_event(device_, runtime::CudaEventKind::Order);
   device_->driver().event_record(made->used.get(), nullptr);
   return made;
 }

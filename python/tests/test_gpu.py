@@ -97,6 +97,17 @@ def test_by_the_cuda_array_interface(product, pair):
     np.testing.assert_array_equal(product(Interface(a), Interface(b, strides=(160, 4))).numpy(), pair[0] @ pair[1])
 
 
+def test_a_buffer_that_is_not_the_memory_on_the_device(product, pair):
+    """cupy's arrays have the buffer protocol, and refuse it."""
+    class Both(bytearray):
+        pass
+
+    a, b = map(on_device, pair)
+    both = Both(pair[0].nbytes)
+    both.__cuda_array_interface__ = a.__cuda_array_interface__
+    np.testing.assert_array_equal(product(both, b).numpy(), pair[0] @ pair[1])
+
+
 @pytest.mark.parametrize("stream", [0, 1, Stream(cuda_stream=0), Stream(ptr=0), Stream(__cuda_stream__=(0, 0)),
                                     Stream(__cuda_stream__=lambda: (0, 0))])
 def test_streams(product, pair, stream):
