@@ -117,7 +117,7 @@ std::string number(std::int64_t n, const char* one) { return std::to_string(n) +
 
 std::string threads_line(const Launch& launch) {
   const std::string threads = number(launch.threads, "thread");
-  return launch.blocks ? number(*launch.blocks, "block") + " of " + threads : threads + " a block";
+  return launch.blocks ? number(*launch.blocks, "block") + " of " + threads : threads + " per block";
 }
 
 std::string registers_line(const Launch& launch) {
@@ -155,7 +155,7 @@ std::vector<GpuRow> rows_by_launch(const GpuFigures& figures) {
   for (const Launch& launch : figures.launches) {
     rows[0].lines.push_back(threads_line(launch));
     rows[1].lines.push_back(registers_line(launch));
-    rows[2].lines.push_back(number(launch.shared_bytes, "byte") + " a block");
+    rows[2].lines.push_back(number(launch.shared_bytes, "byte") + " per block");
     if (!figures.of_kernel) continue;
     rows[3].lines.push_back(meetings_line(launch));
     add_memory(launch.accesses, rows);

@@ -19,6 +19,8 @@ WIDTH, LEFT, RIGHT, BAR = 640, 230, 20, 30  # of a picture, pixels
 
 HEAD = """# Comparisons measured again
 
+*For researchers.*
+
 Two published comparisons, measured anew with the lab alone. `python3 examples/lab/publish.py --polyte polyte` writes this page from
 the samples that it takes; every figure is of the machine named below, every interval is 95 %, and a verdict is given where the rules of
 [the lab](lab.md) give one. A ratio is a time over the baseline's: below 1 is faster.

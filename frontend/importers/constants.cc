@@ -23,7 +23,7 @@ Tensor make_int64_scalar(std::int64_t value) {
 
 }  // namespace
 
-void import_constant(NodeContext& c) {
+static void import_constant(NodeContext& c) {
   if (c.has_attribute("value")) return c.finish_constant(*c.tensor("value"));
   if (c.has_attribute("value_float")) return finish_real(c, {DType::F32, {}}, {c.real("value_float")});
   if (c.has_attribute("value_int")) return c.finish_constant(make_int64_scalar(c.integer("value_int")));
@@ -38,7 +38,7 @@ void import_constant(NodeContext& c) {
   throw Invalid{"attribute 'value' is missing"};
 }
 
-void import_constant_of_shape(NodeContext& c) {
+static void import_constant_of_shape(NodeContext& c) {
   const Dims shape = c.constant_integers(0, "the shape");
   const auto given = c.tensor("value");
   const Tensor value = given ? *given : graph::make_tensor({DType::F32, {1}}, {0});
@@ -52,7 +52,7 @@ void import_constant_of_shape(NodeContext& c) {
   c.finish(OpKind::Expand, graph::ShapeAttributes{shape}, {c.add_constant(scalar)});
 }
 
-void import_shape(NodeContext& c) {
+static void import_shape(NodeContext& c) {
   const Dims& shape = c.type(c.input(0)).shape;
   const auto rank = static_cast<std::int64_t>(shape.size());
   auto clamped = [rank](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
@@ -60,11 +60,11 @@ void import_shape(NodeContext& c) {
   c.finish_constant(graph::make_int64s(start < end ? Dims(shape.begin() + start, shape.begin() + end) : Dims{}));
 }
 
-void import_size(NodeContext& c) {
+static void import_size(NodeContext& c) {
   c.finish_constant(make_int64_scalar(graph::element_count(c.type(c.input(0)).shape)));
 }
 
-void import_range(NodeContext& c) {
+static void import_range(NodeContext& c) {
   const Tensor start = c.constant(0, "start"), limit = c.constant(1, "limit"), delta = c.constant(2, "delta");
   const DType type = start.type.dtype;
   for (const Tensor* operand : {&start, &limit, &delta}) {
@@ -81,7 +81,7 @@ void import_range(NodeContext& c) {
   finish_real(c, {type, {static_cast<std::int64_t>(elements.size())}}, elements);
 }
 
-void import_eye_like(NodeContext& c) {
+static void import_eye_like(NodeContext& c) {
   const TensorType& like = c.type(c.input(0));
   if (like.shape.size() != 2) throw Invalid{"input 0 has shape " + dims_text(like.shape) + ", expected a matrix"};
   const std::int64_t k = c.integer("k", 0);

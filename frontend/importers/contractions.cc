@@ -122,10 +122,10 @@ graph::PoolAttributes pool_window(NodeContext& c, ValueId x) {
   return pool;
 }
 
-void import_conv(NodeContext& c) { c.finish(OpKind::Conv, conv_window(c, c.input(0), c.input(1)), conv_operands(c)); }
+static void import_conv(NodeContext& c) { c.finish(OpKind::Conv, conv_window(c, c.input(0), c.input(1)), conv_operands(c)); }
 
 // With output_shape the pads follow from it: total = stride * (input - 1) + output_padding + reach - output.
-void import_conv_transpose(NodeContext& c) {
+static void import_conv_transpose(NodeContext& c) {
   graph::ConvAttributes conv = unpadded_conv(c, c.input(0), c.input(1));
   graph::Window& window = conv.window;
   const std::size_t spatial = window.kernel.size();
@@ -159,22 +159,22 @@ void import_conv_transpose(NodeContext& c) {
   c.finish(OpKind::ConvTranspose, conv, conv_operands(c));
 }
 
-void import_max_pool(NodeContext& c) {
+static void import_max_pool(NodeContext& c) {
   graph::PoolAttributes pool = pool_window(c, c.input(0));
   pool.column_major_indices = c.flag("storage_order", false);
   c.finish(OpKind::MaxPool, pool, {c.input(0)});
 }
 
-void import_average_pool(NodeContext& c) {
+static void import_average_pool(NodeContext& c) {
   graph::PoolAttributes pool = pool_window(c, c.input(0));
   if (c.opset() < 19 && c.has_attribute("dilations")) throw Invalid{"attribute 'dilations' came with opset 19"};
   pool.count_include_pad = c.flag("count_include_pad", false);
   c.finish(OpKind::AveragePool, pool, {c.input(0)});
 }
 
-void import_matmul(NodeContext& c) { c.finish(OpKind::MatMul, graph::NoAttributes{}, {c.input(0), c.input(1)}); }
+static void import_matmul(NodeContext& c) { c.finish(OpKind::MatMul, graph::NoAttributes{}, {c.input(0), c.input(1)}); }
 
-void import_gemm(NodeContext& c) {
+static void import_gemm(NodeContext& c) {
   graph::GemmAttributes gemm{c.real("alpha", 1), c.real("beta", 1), c.flag("transA", false), c.flag("transB", false)};
   if (c.opset() < 7) c.ignore("broadcast");  // C broadcasts wherever its shape allows it
   c.finish(OpKind::Gemm, gemm, {c.input(0), c.input(1), c.optional_input(2)});

@@ -53,7 +53,7 @@ void choose_branch(NodeContext& c, const Branch& yes, const Branch& no, const st
 
 }  // namespace
 
-void import_if(NodeContext& c) {
+static void import_if(NodeContext& c) {
   c.ignore("then_branch");
   c.ignore("else_branch");
   const ValueId condition = c.input(0);

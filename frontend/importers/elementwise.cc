@@ -72,11 +72,11 @@ DType cast_target(std::int64_t to) {
 
 }  // namespace
 
-void import_unary(NodeContext& c) { c.finish(kind_of(c), graph::NoAttributes{}, {c.input(0)}); }
+static void import_unary(NodeContext& c) { c.finish(kind_of(c), graph::NoAttributes{}, {c.input(0)}); }
 
-void import_identity(NodeContext& c) { c.finish(OpKind::Identity, graph::NoAttributes{}, {c.input(0)}); }
+static void import_identity(NodeContext& c) { c.finish(OpKind::Identity, graph::NoAttributes{}, {c.input(0)}); }
 
-void import_activation(NodeContext& c) {
+static void import_activation(NodeContext& c) {
   for (const Activation& row : kActivations) {
     if (row.op != c.node().op_type()) continue;
     graph::ActivationAttributes attributes{c.real(std::string(row.alpha), row.default_alpha), row.default_beta};
@@ -86,32 +86,32 @@ void import_activation(NodeContext& c) {
   POLYTE_CHECK(false, "no activation: " + c.node().op_type());
 }
 
-void import_is_inf(NodeContext& c) {
+static void import_is_inf(NodeContext& c) {
   c.finish(OpKind::IsInf, graph::InfAttributes{c.flag("detect_negative", true), c.flag("detect_positive", true)},
            {c.input(0)});
 }
 
-void import_cast(NodeContext& c) {
+static void import_cast(NodeContext& c) {
   c.ignore("saturate");  // of float8 only
   c.finish(OpKind::Cast, graph::CastAttributes{cast_target(c.integer("to"))}, {c.input(0)});
 }
 
-void import_cast_like(NodeContext& c) {
+static void import_cast_like(NodeContext& c) {
   c.ignore("saturate");
   c.finish(OpKind::Cast, graph::CastAttributes{c.type(c.input(1)).dtype}, {c.input(0)});
 }
 
-void import_binary_6(NodeContext& c) {
+static void import_binary_6(NodeContext& c) {
   const ValueId a = c.input(0);
   const ValueId b = aligned_6(c, a, c.input(1));
   expect_result_shape(c, a, b);
   c.finish(kind_of(c), graph::NoAttributes{}, {a, b});
 }
 
-void import_binary(NodeContext& c) { c.finish(kind_of(c), graph::NoAttributes{}, {c.input(0), c.input(1)}); }
+static void import_binary(NodeContext& c) { c.finish(kind_of(c), graph::NoAttributes{}, {c.input(0), c.input(1)}); }
 
 // Before opset 7 the slope is one number, or one per channel.
-void import_prelu_6(NodeContext& c) {
+static void import_prelu_6(NodeContext& c) {
   const ValueId x = c.input(0);
   ValueId slope = c.input(1);
   if (c.rank(x) > 2 && c.rank(slope) == 1) {
@@ -147,7 +147,7 @@ void finish_integer_power(NodeContext& c, ValueId base, ValueId exponent) {
 
 // The exponent may have a type of its own; the result has the base's. Integers of up to 32 bits, and those raised to
 // real exponents, are raised in f64 and rounded, which is exact below 2^53.
-void import_pow(NodeContext& c) {
+static void import_pow(NodeContext& c) {
   const ValueId base = c.input(0), exponent = c.input(1);
   const DType type = c.type(base).dtype;
   if (is_float(type)) return c.finish(OpKind::Pow, graph::NoAttributes{}, {base, c.cast(exponent, type)});
@@ -174,7 +174,7 @@ constexpr std::int64_t kSignedShifts = 28, kFloatFloorMod = 28;  // opsets
 
 }  // namespace
 
-void import_mod(NodeContext& c) {
+static void import_mod(NodeContext& c) {
   const DType type = c.type(c.input(0)).dtype;
   const bool fmod = c.flag("fmod", false);
   const ValueId a = c.input(0), b = c.input(1);
@@ -189,7 +189,7 @@ void import_mod(NodeContext& c) {
 }
 
 // Amounts below zero or beyond the width leave what the sign fills in: -1 right of a negative number, else 0.
-void import_bit_shift(NodeContext& c) {
+static void import_bit_shift(NodeContext& c) {
   const std::string direction = c.text("direction");
   if (direction != "LEFT" && direction != "RIGHT")
     throw Invalid{"direction is '" + direction + "', expected LEFT or RIGHT"};
@@ -210,7 +210,7 @@ void import_bit_shift(NodeContext& c) {
 }
 
 // BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot: the graph's And, Or, Xor and Not of integers.
-void import_bitwise(NodeContext& c) {
+static void import_bitwise(NodeContext& c) {
   const DType type = c.type(c.input(0)).dtype;
   if (!is_integer(type)) throw Invalid{"input 0 is " + std::string(to_string(type)) + ", expected an integer type"};
   const std::string& op = c.node().op_type();
@@ -220,18 +220,18 @@ void import_bitwise(NodeContext& c) {
 }
 
 // And, Or, Xor, Not: of truth values only.
-void import_logical_6(NodeContext& c) {
+static void import_logical_6(NodeContext& c) {
   expect_bool(c);
   import_binary_6(c);
 }
-void import_logical(NodeContext& c) {
+static void import_logical(NodeContext& c) {
   expect_bool(c);
   if (c.node().op_type() == "Not") return import_unary(c);
   import_binary(c);
 }
 
 // x / 2 * (1 + erf(x / sqrt(2))), or its approximation by tanh.
-void import_gelu(NodeContext& c) {
+static void import_gelu(NodeContext& c) {
   const Build b(c);
   const ValueId x = c.input(0);
   const std::string how = c.text("approximate", "none");
@@ -247,7 +247,7 @@ void import_gelu(NodeContext& c) {
 }
 
 // Max, Min, Sum and Mean of any number of operands.
-void import_variadic(NodeContext& c) {
+static void import_variadic(NodeContext& c) {
   const std::string& op = c.node().op_type();
   const OpKind kind = op == "Max" ? OpKind::Max : op == "Min" ? OpKind::Min : OpKind::Add;
   const std::size_t count = c.input_count();
@@ -261,11 +261,11 @@ void import_variadic(NodeContext& c) {
   c.finish(OpKind::Div, graph::NoAttributes{}, {result, divisor});
 }
 
-void import_where(NodeContext& c) {
+static void import_where(NodeContext& c) {
   c.finish(OpKind::Where, graph::NoAttributes{}, {c.input(0), c.input(1), c.input(2)});
 }
 
-void import_clip_6(NodeContext& c) {
+static void import_clip_6(NodeContext& c) {
   const ValueId x = c.input(0);
   const DType type = c.type(x).dtype;
   constexpr double kMost = std::numeric_limits<float>::max();
@@ -275,7 +275,7 @@ void import_clip_6(NodeContext& c) {
   c.finish(OpKind::Clip, graph::NoAttributes{}, {x, low, high});
 }
 
-void import_clip_11(NodeContext& c) {
+static void import_clip_11(NodeContext& c) {
   c.finish(OpKind::Clip, graph::NoAttributes{}, {c.input(0), c.optional_input(1), c.optional_input(2)});
 }
 
@@ -293,13 +293,13 @@ void finish_dropout(NodeContext& c, bool bool_mask) {
 
 }  // namespace
 
-void import_dropout_6(NodeContext& c) {
+static void import_dropout_6(NodeContext& c) {
   if (c.opset() < 7 && !c.flag("is_test", false)) throw Unsupported{"is_test is 0: supported is inference"};
   c.ignore("ratio");
   finish_dropout(c, c.opset() >= 10);
 }
 
-void import_dropout_12(NodeContext& c) {
+static void import_dropout_12(NodeContext& c) {
   static const std::vector<double> kNothing = {0};
   c.ignore("seed");
   c.ignore_input(1);  // the ratio is without effect

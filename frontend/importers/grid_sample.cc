@@ -90,7 +90,7 @@ Sampling read_sampling(NodeContext& c) {
 
 }  // namespace
 
-void import_grid_sample(NodeContext& c) {
+static void import_grid_sample(NodeContext& c) {
   const Build b(c);
   const Sampling sampling = read_sampling(c);
   const Dims shape = c.type(c.input(0)).shape, grid_shape = c.type(c.input(1)).shape;

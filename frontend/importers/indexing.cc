@@ -31,32 +31,32 @@ void finish_top_k(NodeContext& c, std::int64_t k) {
 
 }  // namespace
 
-void import_gather_nd(NodeContext& c) {
+static void import_gather_nd(NodeContext& c) {
   const std::int64_t batch = c.integer("batch_dims", 0);
   if (batch < 0) throw Invalid{"batch_dims is " + std::to_string(batch)};
   c.finish(OpKind::GatherND, graph::GatherNDAttributes{batch}, {c.input(0), c.input(1)});
 }
 
-void import_scatter_elements(NodeContext& c) {
+static void import_scatter_elements(NodeContext& c) {
   const std::int64_t axis = c.axis("axis", 0, c.rank(c.input(0)));
   c.finish(OpKind::ScatterElements, graph::ScatterAttributes{axis, reduction_of(c)},
            {c.input(0), c.input(1), c.input(2)});
 }
 
-void import_scatter_nd(NodeContext& c) {
+static void import_scatter_nd(NodeContext& c) {
   c.finish(OpKind::ScatterND, graph::ScatterAttributes{0, reduction_of(c)}, {c.input(0), c.input(1), c.input(2)});
 }
 
-void import_top_k_1(NodeContext& c) { finish_top_k(c, c.integer("k")); }
+static void import_top_k_1(NodeContext& c) { finish_top_k(c, c.integer("k")); }
 
-void import_top_k_10(NodeContext& c) {
+static void import_top_k_10(NodeContext& c) {
   const Dims k = c.constant_integers(1, "k");
   if (k.size() != 1) throw Invalid{"k is not a scalar"};
   finish_top_k(c, k[0]);
 }
 
 // The condition decides the shape: what it keeps is gathered.
-void import_compress(NodeContext& c) {
+static void import_compress(NodeContext& c) {
   ValueId x = c.input(0);
   std::int64_t axis = 0;
   if (c.has_attribute("axis"))
@@ -77,7 +77,7 @@ void import_compress(NodeContext& c) {
 }
 
 // Positions of the elements that are not 0, of a constant: how many there are decides the shape.
-void import_non_zero(NodeContext& c) {
+static void import_non_zero(NodeContext& c) {
   if (!c.is_constant(0))
     throw Unsupported{"the shape of its result depends on its data, known only at run time; supported are constants"};
   const Tensor x = c.constant(0, "the data");
@@ -99,7 +99,7 @@ void import_non_zero(NodeContext& c) {
 }
 
 // The first len[b] elements along the time axis in reverse order: element t comes from len - 1 - t, or from t.
-void import_reverse_sequence(NodeContext& c) {
+static void import_reverse_sequence(NodeContext& c) {
   const Build b(c);
   const ValueId x = c.input(0);
   const Dims shape = c.type(x).shape;
@@ -202,7 +202,7 @@ class Equation {
 
 }  // namespace
 
-void import_einsum(NodeContext& c) {
+static void import_einsum(NodeContext& c) {
   if (c.input_count() == 0) throw Invalid{"has no inputs"};
   std::vector<ValueId> operands;
   for (std::size_t i = 0; i < c.input_count(); ++i) operands.push_back(c.input(i));

@@ -58,9 +58,9 @@ void finish_loss(NodeContext& c, ValueId log_probability, ValueId target, ValueI
 
 }  // namespace
 
-void import_nll_loss(NodeContext& c) { finish_loss(c, c.input(0), c.input(1), c.optional_input(2)); }
+static void import_nll_loss(NodeContext& c) { finish_loss(c, c.input(0), c.input(1), c.optional_input(2)); }
 
-void import_softmax_loss(NodeContext& c) {
+static void import_softmax_loss(NodeContext& c) {
   if (c.rank(c.input(0)) < 2)
     throw Invalid{"input 0 has shape " + dims_text(c.type(c.input(0)).shape) + ", expected rank 2 or more"};
   const ValueId log_probability = c.emit(OpKind::LogSoftmax, graph::SoftmaxAttributes{1, 2}, {c.input(0)});

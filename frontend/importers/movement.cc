@@ -84,12 +84,12 @@ Dims required_integers(NodeContext& c, const char* name) {
 
 }  // namespace
 
-void import_reshape(NodeContext& c) {
+static void import_reshape(NodeContext& c) {
   const bool allow_zero = c.flag("allowzero", false);
   finish_reshape(c, resolve_shape(c.type(c.input(0)).shape, c.constant_integers(1, "the shape"), allow_zero));
 }
 
-void import_flatten(NodeContext& c) {
+static void import_flatten(NodeContext& c) {
   const Dims& from = c.type(c.input(0)).shape;
   const std::int64_t axis = c.integer("axis", 1), rank = c.rank(c.input(0));
   // Behind the last axis is a place, too; negative axes count from the input's rank.
@@ -97,31 +97,31 @@ void import_flatten(NodeContext& c) {
   finish_reshape(c, {graph::element_count({from.begin(), middle}), graph::element_count({middle, from.end()})});
 }
 
-void import_squeeze_6(NodeContext& c) { finish_squeeze(c, c.integers("axes")); }
+static void import_squeeze_6(NodeContext& c) { finish_squeeze(c, c.integers("axes")); }
 
-void import_squeeze_13(NodeContext& c) {
+static void import_squeeze_13(NodeContext& c) {
   finish_squeeze(c, c.has_input(1) ? std::optional(c.constant_integers(1, "the axes")) : std::nullopt);
 }
 
-void import_unsqueeze_6(NodeContext& c) { finish_unsqueeze(c, required_integers(c, "axes")); }
+static void import_unsqueeze_6(NodeContext& c) { finish_unsqueeze(c, required_integers(c, "axes")); }
 
-void import_unsqueeze_13(NodeContext& c) { finish_unsqueeze(c, c.constant_integers(1, "the axes")); }
+static void import_unsqueeze_13(NodeContext& c) { finish_unsqueeze(c, c.constant_integers(1, "the axes")); }
 
-void import_transpose(NodeContext& c) {
+static void import_transpose(NodeContext& c) {
   Dims perm(static_cast<std::size_t>(c.rank(c.input(0))));
   std::iota(perm.rbegin(), perm.rend(), 0);
   if (auto given = c.integers("perm")) perm = *given;
   c.finish(OpKind::Transpose, graph::TransposeAttributes{perm}, {c.input(0)});
 }
 
-void import_concat(NodeContext& c) {
+static void import_concat(NodeContext& c) {
   std::vector<ValueId> operands;
   for (std::size_t i = 0; i < c.input_count(); ++i) operands.push_back(c.input(i));
   c.finish(OpKind::Concat, graph::AxisAttributes{c.axis("axis", {}, c.rank(c.input(0)))}, operands);
 }
 
 // Broadcasts both ways: the result may be larger than the shape that is asked for.
-void import_expand(NodeContext& c) {
+static void import_expand(NodeContext& c) {
   const Dims& from = c.type(c.input(0)).shape;
   Dims shape = c.constant_integers(1, "the shape");
   if (shape.size() < from.size()) shape.insert(shape.begin(), from.size() - shape.size(), 1);
@@ -132,7 +132,7 @@ void import_expand(NodeContext& c) {
   c.finish(OpKind::Expand, graph::ShapeAttributes{shape}, {c.input(0)});
 }
 
-void import_tile(NodeContext& c) {
+static void import_tile(NodeContext& c) {
   c.finish(OpKind::Tile, graph::TileAttributes{c.constant_integers(1, "the repeats")}, {c.input(0)});
 }
 
@@ -149,13 +149,13 @@ void check_indices(NodeContext& c, std::int64_t extent) {
 
 }  // namespace
 
-void import_gather(NodeContext& c) {
+static void import_gather(NodeContext& c) {
   const std::int64_t axis = c.axis("axis", 0, c.rank(c.input(0)));
   check_indices(c, c.type(c.input(0)).shape[static_cast<std::size_t>(axis)]);
   c.finish(OpKind::Gather, graph::AxisAttributes{axis}, {c.input(0), c.input(1)});
 }
 
-void import_gather_elements(NodeContext& c) {
+static void import_gather_elements(NodeContext& c) {
   const std::int64_t axis = c.axis("axis", 0, c.rank(c.input(0)));
   check_indices(c, c.type(c.input(0)).shape[static_cast<std::size_t>(axis)]);
   c.finish(OpKind::GatherElements, graph::AxisAttributes{axis}, {c.input(0), c.input(1)});
@@ -176,7 +176,7 @@ std::int64_t block_size(NodeContext& c) {
 
 }  // namespace
 
-void import_depth_to_space(NodeContext& c) {
+static void import_depth_to_space(NodeContext& c) {
   expect_image(c);
   const Dims x = c.type(c.input(0)).shape;
   const std::int64_t b = block_size(c);
@@ -192,7 +192,7 @@ void import_depth_to_space(NodeContext& c) {
   c.finish(OpKind::Reshape, graph::ShapeAttributes{{x[0], depth, x[2] * b, x[3] * b}}, {moved});
 }
 
-void import_space_to_depth(NodeContext& c) {
+static void import_space_to_depth(NodeContext& c) {
   expect_image(c);
   const Dims x = c.type(c.input(0)).shape;
   const std::int64_t b = block_size(c);
@@ -204,7 +204,7 @@ void import_space_to_depth(NodeContext& c) {
            {moved});
 }
 
-void import_trilu(NodeContext& c) {
+static void import_trilu(NodeContext& c) {
   const bool upper = c.flag("upper", true);
   std::int64_t k = 0;
   if (c.has_input(1)) {
@@ -217,7 +217,7 @@ void import_trilu(NodeContext& c) {
 
 // where(index == position, on, off), the positions lying along a new axis; negative indices count from the end,
 // others out of range are off.
-void import_one_hot(NodeContext& c) {
+static void import_one_hot(NodeContext& c) {
   const Dims depths = elements_as_int([&] {
     Tensor depth = c.constant(1, "the depth");
     if (!is_float(depth.type.dtype)) return depth;

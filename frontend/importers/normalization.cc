@@ -64,31 +64,31 @@ void finish_batch_norm_training(NodeContext& c) {
 
 }  // namespace
 
-void import_batch_norm_6(NodeContext& c) {
+static void import_batch_norm_6(NodeContext& c) {
   if (!c.flag("is_test", false)) throw Unsupported{"is_test is 0: supported is inference"};
   refuse_per_element_statistics(c);
   refuse_training_outputs(c);
   finish_batch_norm(c);
 }
 
-void import_batch_norm_7(NodeContext& c) {
+static void import_batch_norm_7(NodeContext& c) {
   if (c.opset() < 9) refuse_per_element_statistics(c);
   refuse_training_outputs(c);
   finish_batch_norm(c);
 }
 
-void import_batch_norm_14(NodeContext& c) {
+static void import_batch_norm_14(NodeContext& c) {
   if (c.flag("training_mode", false)) return finish_batch_norm_training(c);
   refuse_training_outputs(c);
   finish_batch_norm(c);
 }
 
-void import_instance_norm(NodeContext& c) {
+static void import_instance_norm(NodeContext& c) {
   c.finish(OpKind::InstanceNormalization, graph::NormAttributes{c.real("epsilon", 1e-5), 0},
            {c.input(0), c.input(1), c.input(2)});
 }
 
-void import_layer_norm(NodeContext& c) {
+static void import_layer_norm(NodeContext& c) {
   const std::int64_t stash = c.integer("stash_type", 1);
   if (stash != 1) throw Unsupported{"stash_type is " + std::to_string(stash) + ", expected 1 (FLOAT)"};
   const std::int64_t axis = c.axis("axis", -1, c.rank(c.input(0)));
@@ -96,14 +96,14 @@ void import_layer_norm(NodeContext& c) {
            {c.input(0), c.input(1), c.optional_input(2)});
 }
 
-void import_lrn(NodeContext& c) {
+static void import_lrn(NodeContext& c) {
   c.finish(OpKind::LRN,
            graph::LrnAttributes{c.real("alpha", 1e-4), c.real("beta", 0.75), c.real("bias", 1), c.integer("size")},
            {c.input(0)});
 }
 
 // Channels in groups, each normalised as one; scale and bias of a group (before opset 21) or of a channel.
-void import_group_norm(NodeContext& c) {
+static void import_group_norm(NodeContext& c) {
   const Build b(c);
   const ValueId x = c.input(0), scale = c.input(1), bias = c.input(2);
   const Dims shape = c.type(x).shape;
@@ -131,7 +131,7 @@ void import_group_norm(NodeContext& c) {
 }
 
 // x over its norm along an axis; where the norm is 0 the result is 0.
-void import_lp_norm(NodeContext& c) {
+static void import_lp_norm(NodeContext& c) {
   const Build b(c);
   const ValueId x = c.input(0);
   const std::int64_t p = c.integer("p", 2), axis = c.axis("axis", -1, c.rank(x));
@@ -157,7 +157,7 @@ void finish_lp_pool(NodeContext& c, std::int64_t p, const Sum& sum) {
 
 }  // namespace
 
-void import_global_lp_pool(NodeContext& c) {
+static void import_global_lp_pool(NodeContext& c) {
   const Build b(c);
   const Dims axes = axes_except(c.rank(c.input(0)), {0, 1});
   finish_lp_pool(c, c.integer("p", 2), [&](ValueId x) { return b.reduce(OpKind::ReduceSum, x, axes, true); });
@@ -165,7 +165,7 @@ void import_global_lp_pool(NodeContext& c) {
 
 // The sum over a window is an average that counts its padding, times the size of the window; where ceil_mode lets a
 // window reach beyond the padding, the padding grows with it.
-void import_lp_pool(NodeContext& c) {
+static void import_lp_pool(NodeContext& c) {
   const Build b(c);
   graph::PoolAttributes pool = pool_window(c, c.input(0));
   pool.count_include_pad = true;
@@ -185,7 +185,7 @@ void import_lp_pool(NodeContext& c) {
 }
 
 // (x - mean) / sqrt(mean of (x - mean)^2), with the specification's small constant under it.
-void import_mean_variance_normalization(NodeContext& c) {
+static void import_mean_variance_normalization(NodeContext& c) {
   const ValueId x = c.input(0);
   graph::ReduceAttributes reduce{{}, true};
   for (std::int64_t axis : c.integers("axes").value_or(Dims{0, 2, 3}))

@@ -79,7 +79,7 @@ void finish_quantised(NodeContext& c, ValueId scaled, ValueId zero_point, DType 
 
 }  // namespace
 
-void import_quantize_linear(NodeContext& c) {
+static void import_quantize_linear(NodeContext& c) {
   const ValueId x = c.input(0), scale = c.input(1);
   expect_float(c, scale, "the scale");
   c.ignore("saturate");  // of float8 only
@@ -91,7 +91,7 @@ void import_quantize_linear(NodeContext& c) {
   finish_quantised(c, Build(c).div(real, beside(c, scale, x, axis, block)), zero_point, type);
 }
 
-void import_dequantize_linear(NodeContext& c) {
+static void import_dequantize_linear(NodeContext& c) {
   const ValueId x = c.input(0), scale = c.input(1);
   expect_float(c, scale, "the scale");
   if (!is_integer(c.type(x).dtype))
@@ -104,7 +104,7 @@ void import_dequantize_linear(NodeContext& c) {
 }
 
 // u8 whose range holds the data and 0.
-void import_dynamic_quantize_linear(NodeContext& c) {
+static void import_dynamic_quantize_linear(NodeContext& c) {
   const Build b(c);
   const ValueId x = c.input(0);
   Dims all;
@@ -135,13 +135,13 @@ ValueId zero_point_of_rows(NodeContext& c, std::size_t i, ValueId a) {
 
 }  // namespace
 
-void import_matmul_integer(NodeContext& c) {
+static void import_matmul_integer(NodeContext& c) {
   const ValueId a = c.input(0), b = c.input(1);
   const ValueId rows = centred(c, a, zero_point_of_rows(c, 2, a));
   c.finish(OpKind::MatMul, graph::NoAttributes{}, {rows, centred(c, b, c.optional_input(3))});
 }
 
-void import_qlinear_matmul(NodeContext& c) {
+static void import_qlinear_matmul(NodeContext& c) {
   const Build build(c);
   const ValueId a = c.input(0), b = c.input(3);
   const ValueId rows = centred(c, a, beside_rows(c, c.input(2), a));
@@ -152,14 +152,14 @@ void import_qlinear_matmul(NodeContext& c) {
   finish_quantised(c, build.mul(c.cast(sum, c.type(scale).dtype), scale), c.input(7), c.type(c.input(7)).dtype);
 }
 
-void import_conv_integer(NodeContext& c) {
+static void import_conv_integer(NodeContext& c) {
   const ValueId x = c.input(0), w = c.input(1);
   const graph::ConvAttributes conv = conv_window(c, x, w);
   const ValueId weight_zero = c.has_input(3) ? Build(c).along(c.input(3), 0, c.rank(w)) : graph::kNoValue;
   c.finish(OpKind::Conv, conv, {centred(c, x, c.optional_input(2)), centred(c, w, weight_zero), graph::kNoValue});
 }
 
-void import_qlinear_conv(NodeContext& c) {
+static void import_qlinear_conv(NodeContext& c) {
   const Build b(c);
   const ValueId x = c.input(0), w = c.input(3);
   const graph::ConvAttributes conv = conv_window(c, x, w);

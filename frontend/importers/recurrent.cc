@@ -272,9 +272,9 @@ void Recurrence::run() {
 
 }  // namespace
 
-void import_rnn(NodeContext& c) { Recurrence(c, Cell::Rnn).run(); }
-void import_gru(NodeContext& c) { Recurrence(c, Cell::Gru).run(); }
-void import_lstm(NodeContext& c) { Recurrence(c, Cell::Lstm).run(); }
+static void import_rnn(NodeContext& c) { Recurrence(c, Cell::Rnn).run(); }
+static void import_gru(NodeContext& c) { Recurrence(c, Cell::Gru).run(); }
+static void import_lstm(NodeContext& c) { Recurrence(c, Cell::Lstm).run(); }
 
 Rows recurrent_rows() {
   static constexpr std::string_view kRecurrent =

@@ -30,10 +30,10 @@ void finish_reduce(NodeContext& c, const std::optional<Dims>& axes) {
 
 }  // namespace
 
-void import_reduce(NodeContext& c) { finish_reduce(c, c.integers("axes")); }
+static void import_reduce(NodeContext& c) { finish_reduce(c, c.integers("axes")); }
 
 // Axes as an input: ReduceSum from opset 13, the others from 18.
-void import_reduce_by_input(NodeContext& c) {
+static void import_reduce_by_input(NodeContext& c) {
   const bool noop = c.flag("noop_with_empty_axes", false);
   std::optional<Dims> axes;
   if (c.has_input(1)) axes = c.constant_integers(1, "the axes");
@@ -44,13 +44,13 @@ void import_reduce_by_input(NodeContext& c) {
   finish_reduce(c, axes);
 }
 
-void import_arg(NodeContext& c) {
+static void import_arg(NodeContext& c) {
   const std::int64_t axis = c.axis("axis", 0, c.rank(c.input(0)));
   c.finish(kind_of(c), graph::ArgAttributes{axis, c.flag("keepdims", true), c.flag("select_last_index", false)},
            {c.input(0)});
 }
 
-void import_cumsum(NodeContext& c) {
+static void import_cumsum(NodeContext& c) {
   const Dims axis = c.constant_integers(1, "the axis");
   if (axis.size() != 1) throw Invalid{"the axis is not a scalar"};
   const graph::CumSumAttributes sum{NodeContext::resolve_axis(axis[0], c.rank(c.input(0))), c.flag("exclusive", false),
@@ -59,12 +59,12 @@ void import_cumsum(NodeContext& c) {
 }
 
 // Before opset 13 the tensor is seen as a matrix: all dimensions from the axis on are one.
-void import_softmax_6(NodeContext& c) {
+static void import_softmax_6(NodeContext& c) {
   const std::int64_t rank = c.rank(c.input(0));
   c.finish(kind_of(c), graph::SoftmaxAttributes{c.axis("axis", 1, rank), rank}, {c.input(0)});
 }
 
-void import_softmax_13(NodeContext& c) {
+static void import_softmax_13(NodeContext& c) {
   const std::int64_t axis = c.axis("axis", -1, c.rank(c.input(0)));
   c.finish(kind_of(c), graph::SoftmaxAttributes{axis, axis + 1}, {c.input(0)});
 }

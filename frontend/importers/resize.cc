@@ -323,15 +323,15 @@ bool has_elements(NodeContext& c, std::size_t i) {
 
 }  // namespace
 
-void import_upsample_7(NodeContext& c) {
+static void import_upsample_7(NodeContext& c) {
   const auto scales = c.reals("scales");
   if (!scales) throw Invalid{"attribute 'scales' is missing"};
   finish_by_scales(c, *scales);
 }
 
-void import_resize_10(NodeContext& c) { finish_by_scales(c, elements_as_real(c.constant(1, "the scales"))); }
+static void import_resize_10(NodeContext& c) { finish_by_scales(c, elements_as_real(c.constant(1, "the scales"))); }
 
-void import_resize_11(NodeContext& c) {
+static void import_resize_11(NodeContext& c) {
   const Options options = read_options(c);
   Dims dimensions = all_dimensions(c);
   if (const auto axes = c.integers("axes")) {

@@ -16,7 +16,7 @@ constexpr std::int64_t kMostPoints = 1 << 12;  // the transform is a product wit
 }  // namespace
 
 // a0 - a1 cos(t) + a2 cos(2 t), t over one period or, symmetric, up to its end.
-void import_window(NodeContext& c) {
+static void import_window(NodeContext& c) {
   const Dims sizes = c.constant_integers(0, "the size");
   if (sizes.size() != 1 || sizes[0] < 0) throw Invalid{"the size is " + dims_text(sizes)};
   if (sizes[0] > (1 << 24))
@@ -38,7 +38,7 @@ void import_window(NodeContext& c) {
 }
 
 // x: [..., n, ..., 1 or 2], the last dimension real and imaginary part. out[k] = sum of x[n] exp(-+ i tau k n / N).
-void import_dft(NodeContext& c) {
+static void import_dft(NodeContext& c) {
   const Build b(c);
   const ValueId x = c.input(0);
   const Dims shape = c.type(x).shape;

@@ -106,7 +106,7 @@ void finish_pad(NodeContext& c, const Dims& pads, ValueId value) {
 }  // namespace
 
 // The middle of every axis, cut or padded with zeros to the target; what is odd is missing at the end.
-void import_center_crop_pad(NodeContext& c) {
+static void import_center_crop_pad(NodeContext& c) {
   const Dims target = c.constant_integers(1, "the target shape");
   const std::int64_t rank = c.rank(c.input(0));
   Dims axes(static_cast<std::size_t>(rank));
@@ -129,22 +129,22 @@ void import_center_crop_pad(NodeContext& c) {
   c.finish(OpKind::Pad, pad, {c.input(0), graph::kNoValue});
 }
 
-void import_slice_6(NodeContext& c) {
+static void import_slice_6(NodeContext& c) {
   const auto starts = c.integers("starts"), ends = c.integers("ends");
   if (!starts || !ends) throw Invalid{"attributes 'starts' and 'ends' are missing"};
   finish_slice(c, *starts, *ends, c.integers("axes"), {});
 }
 
-void import_slice_10(NodeContext& c) {
+static void import_slice_10(NodeContext& c) {
   std::optional<Dims> axes, steps;
   if (c.has_input(3)) axes = c.constant_integers(3, "the axes");
   if (c.has_input(4)) steps = c.constant_integers(4, "the steps");
   finish_slice(c, c.constant_integers(1, "the starts"), c.constant_integers(2, "the ends"), axes, steps);
 }
 
-void import_split_6(NodeContext& c) { finish_split(c, c.integers("split")); }
+static void import_split_6(NodeContext& c) { finish_split(c, c.integers("split")); }
 
-void import_split_13(NodeContext& c) {
+static void import_split_13(NodeContext& c) {
   const auto outputs = static_cast<std::int64_t>(c.output_count());
   const std::int64_t parts = c.opset() < 18 ? outputs : c.integer("num_outputs", outputs);
   if (parts != outputs)
@@ -152,14 +152,14 @@ void import_split_13(NodeContext& c) {
   finish_split(c, c.has_input(1) ? std::optional(c.constant_integers(1, "the split")) : std::nullopt);
 }
 
-void import_pad_6(NodeContext& c) {
+static void import_pad_6(NodeContext& c) {
   const auto pads = c.integers("pads");
   if (!pads) throw Invalid{"attribute 'pads' is missing"};
   const double value = c.real("value", 0);
   finish_pad(c, *pads, c.add_constant(graph::make_scalar(c.type(c.input(0)).dtype, value)));
 }
 
-void import_pad_11(NodeContext& c) {
+static void import_pad_11(NodeContext& c) {
   Dims pads = c.constant_integers(1, "the pads");
   if (c.has_input(3)) {  // from opset 18 on: of these dimensions only
     const Dims axes = c.constant_integers(3, "the axes");

@@ -15,14 +15,14 @@ static void* memory(size_t bytes) {
 }
 
 // With bytes behind it that must stay as they are.
-static unsigned char *workspace, *behind;
+static unsigned char *scratch, *behind;
 
 static void* workspace_of(size_t bytes) {
   size_t i;
-  workspace = (unsigned char*)memory(bytes + 64);
-  behind = workspace + bytes;
+  scratch = (unsigned char*)memory(bytes + 64);
+  behind = scratch + bytes;
   for (i = 0; i < 64; ++i) behind[i] = 0x5a;
-  return bytes > 0 ? workspace : 0;
+  return bytes > 0 ? scratch : 0;
 }
 
 static int is_whole(void) {

@@ -120,7 +120,7 @@ TEST_CASE("every problem of a file at once") {
   CHECK(
       problems_of("schedule s/1 for p f32 exact\nsplit m by\nnest a > b >\nturn m\nsplit k by 4 tail soft\n") ==
       List{
-          "f:2: a size is missing before the end of the line",
+          "f:2: a size is missing before the end of the line; for example: split m by 8",
           "f:3: expected a loop or a statement, got the end of the line",
           "f:4: 'turn' is not a directive (param, where, let, split, tile, reorder, order, fuse, merge, distribute, "
           "tail, "
@@ -133,7 +133,7 @@ TEST_CASE("every problem of a file at once") {
           "stage, cache_read, cache_write, pack, registers, fold_storage, bound_storage, storage_align, "
           "hoist_storage, reuse, "
           "set_scope, transform_layout, double_buffer, pipeline, prefetch, stream, pad, swizzle are)",
-          "f:5: tail 'soft': expected guard, mask, cut, round or shift"});
+          "f:5: tail 'soft': expected guard, mask, cut, round or shift; for example: split m by 8"});
   CHECK(problems_of("") == List{"f:1: the script is empty"});
   CHECK(problems_of("split m by 4\n") ==
         List{"f:1: a script begins with: schedule NAME/1 for PROGRAM@DIGEST on CPU TYPE CONTRACT"});
@@ -146,15 +146,17 @@ TEST_CASE("what a line may not say") {
   CHECK(
       line_problem("split k by 2*?") ==
       List{"f:2: a hole ('?') stands for the whole size of a split, a tile or an unroll; elsewhere it needs a name to "
-           "be filled by: param F = ? on a line before, and F here"});
+           "be filled by: param F = ? on a line before, and F here; for example: split m by 8"});
   CHECK(line_problem("nest par n.o > ?") == List{"f:2: a hole of a nest is written '...', and '?' asks for a size"});
   CHECK(line_problem("nest <J.i> B") == List{"f:2: expected '>' after loop J.i, got 'B' (a nest ends in statements)"});
   CHECK(line_problem("nest u > { x > bx once per v; y }") ==
         List{"f:2: 'once per' goes with 'at': S at LOOP once per v"});
   CHECK(line_problem("param F in {1, 2}") == List{"f:2: expected '=', got 'in'"});
-  CHECK(line_problem("stage x in cache") == List{"f:2: memory 'cache': expected register, stack, shared or heap"});
-  CHECK(line_problem("stage x twice") ==
-        List{"f:2: 'twice' is not expected in a stage (at, in, layout, fold, pad, when compile, copy are)"});
+  CHECK(
+      line_problem("stage x in cache") ==
+      List{"f:2: memory 'cache': expected register, stack, shared or heap; for example: stage acc at m.o in register"});
+  CHECK(line_problem("stage x twice") == List{"f:2: 'twice' is not expected in a stage (at, in, layout, fold, pad, "
+                                              "when compile, copy are); for example: stage acc at m.o in register"});
   CHECK(line_problem("unroll m   #: me") == List{"f:2: provenance 'me': expected person, template, isl or tile-model"});
   CHECK(line_problem("unroll m n") ==
         List{"f:2: 'n' is not expected here; for example: unroll n.i, after split n by 8"});

@@ -109,7 +109,8 @@ TEST_CASE("includes stand in their place") {
   CHECK(problems_of(header + "include \"s.sched\"\n", [](const auto&, const auto&) {
           return IncludedText{"s.sched", ""};
         }) == "s.sched:2: a cycle: s.sched is this script");
-  CHECK(problems_of(header + "include \"wrong\"\n", includer) == "wrong:2: expected a loop, got the end of the line");
+  CHECK(problems_of(header + "include \"wrong\"\n", includer) ==
+        "wrong:2: expected a loop, got the end of the line; for example: unroll n.i, after split n by 8");
   CHECK(problems_of(header + "include \"e\"\n", includer) == "s.sched:2: there is no e");
   CHECK(problems_of(header + "include \"a\"\n") == "s.sched:2: this script comes from no file: it cannot include one");
   CHECK(problems_of(header + "include a\n", includer) == "s.sched:2: expected include \"FILE\"");
