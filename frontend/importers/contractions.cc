@@ -122,7 +122,9 @@ graph::PoolAttributes pool_window(NodeContext& c, ValueId x) {
   return pool;
 }
 
-static void import_conv(NodeContext& c) { c.finish(OpKind::Conv, conv_window(c, c.input(0), c.input(1)), conv_operands(c)); }
+static void import_conv(NodeContext& c) {
+  c.finish(OpKind::Conv, conv_window(c, c.input(0), c.input(1)), conv_operands(c));
+}
 
 // With output_shape the pads follow from it: total = stride * (input - 1) + output_padding + reach - output.
 static void import_conv_transpose(NodeContext& c) {
