@@ -115,12 +115,18 @@ Touch Emulator::State::with_others(const Touch& before, Touch now, bool in_share
   return now;
 }
 
+bool Emulator::State::is_status(const char* address) const {
+  if (reinterpret_cast<const std::int32_t*>(address) == &status) return true;  // NOLINT: the kernel got its address
+  return std::ranges::any_of(
+      status_words, [&](const auto& words) { return address >= words.first && address < words.first + words.second; });
+}
+
 // The elements of a read that may move them, of those that nobody has written.
 std::uint64_t Emulator::State::touch(Fibre& fibre, const char* address, const polyte_access& access,
                                      std::int64_t iteration, std::uint64_t undefined) {
   const std::int64_t bytes = access.bytes;
   const bool write = access.write != 0, atomic = access.write == POLYTE_ATOMIC;
-  if (reinterpret_cast<const std::int32_t*>(address) == &status) return 0;  // NOLINT: it may be noted by all
+  if (is_status(address)) return 0;
   const char* const stack = stacks.at(static_cast<std::size_t>(fibre.thread.thread));
   if (address >= stack && address + bytes <= stack + FibreStacks::kBytes)
     return touch_own(fibre, address, access, undefined);
@@ -328,6 +334,12 @@ void Emulator::add_memory(const std::string& name, void* base, std::int64_t byte
   state_->regions.push_back(
       {name, static_cast<const char*>(base), bytes, TouchedBytes(bytes, defined == Defined::Yes)});
 }
+
+void Emulator::add_status_words(void* base, std::int64_t bytes) {
+  state_->status_words.emplace(static_cast<char*>(base), bytes);
+}
+
+void Emulator::remove_status_words(const void* base) { state_->status_words.erase(static_cast<const char*>(base)); }
 
 void Emulator::remove_memory(const void* base) {
   std::erase_if(state_->regions, [&](const Region& region) { return region.base == base; });

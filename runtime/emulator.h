@@ -57,6 +57,9 @@ class Emulator {
   // Memory of the device, until it is removed or the Emulator dies.
   void add_memory(const std::string& name, void* base, std::int64_t bytes, Defined defined);
   void remove_memory(const void* base);
+  // Status words of a host that is not this one: all threads may write them at once, as they may this one's own.
+  void add_status_words(void* base, std::int64_t bytes);
+  void remove_status_words(const void* base);
   void define(const void* at, std::int64_t bytes);  // a part of it was written by somebody else
 
   void expect_no_undefined_copy(const void* base);  // of memory that was added: an output, once all has run

@@ -19,6 +19,7 @@ namespace {
 constexpr std::int64_t kThreads = 256, kFewestThreads = 32;
 constexpr std::int64_t kShortLane = 32, kLongLane = 64;  // lanes of a tile
 constexpr std::int64_t kShortestSide = 8;                // of a tile that is worth shared memory
+constexpr std::int64_t kMostOfSlice = 40 * 1024;         // bytes
 
 using Names = std::map<std::string, std::string>;
 
@@ -154,7 +155,8 @@ class GpuSum {
     const std::int64_t tm = bm % 8 == 0 && bm / 8 * bh * wn >= kFewestThreads * 2 ? 8 : bm % 4 == 0 ? 4 : 1;
     std::int64_t kc = 1;
     for (const std::int64_t steps : allowed_values(file, "Kc", kernel_->machine, type()))
-      if (fits(bm, bh, bn, steps) || kc == 1) kc = std::min(steps, extent(roles_.block));
+      if (slice_bytes({{"Bm", bm}, {"Bh", bh}, {"Bn", bn}, {"Kc", steps}}) <= kMostOfSlice || kc == 1)
+        kc = std::min(steps, extent(roles_.block));
     const std::map<std::string, std::int64_t> sizes = {{"Bm", bm}, {"Tm", tm}, {"Bh", bh},
                                                        {"Bn", bn}, {"Wn", wn}, {"Kc", kc}};
     for (const auto& [param, value] : sizes)
@@ -163,7 +165,9 @@ class GpuSum {
     filling.scope.names["outer_lane"] = roles_.outer_lane;
     filling.scope.names["row"] = roles_.row;
     filling.scope.names["block"] = roles_.block;
-    filling.scope.names["slices"] = extent(roles_.block) > kc ? roles_.block : "";
+    // Where two slices have room, the next one comes while this one is added.
+    const bool has_room = 2 * slice_bytes(sizes) <= kernel_->machine.gpu->shared_block_bytes;
+    filling.scope.names["slices"] = extent(roles_.block) > kc && has_room ? roles_.block : "";
     loops(filling);
     dimensions_of_sum(filling);
     const std::set<std::string> rests = loops_with_rests(sizes);
@@ -225,15 +229,16 @@ class GpuSum {
     return ranges;
   }
 
-  bool fits(std::int64_t bm, std::int64_t bh, std::int64_t bn, std::int64_t kc) const {
-    const std::vector<CopyRange> slice = ranges({{"Bm", bm}, {"Bh", bh}, {"Bn", bn}, {"Kc", kc}});
+  // Of shared memory, with the zeros that operands are filled up with, without the padding of rows.
+  std::int64_t slice_bytes(const std::map<std::string, std::int64_t>& sizes) const {
+    const std::vector<CopyRange> slice = ranges(sizes);
     std::int64_t bytes = 0;
     for (const ir::Load* load : ir::reads_of(update())) {
       std::int64_t elements = size_in_bytes(program().buffer(load->buffer).dtype);
       for (const ir::Index& index : load->indices) elements *= box_width(index, slice);
       bytes += elements;
     }
-    return bytes <= 40 * 1024;
+    return bytes;
   }
 
   void loops(Filling& filling) const {

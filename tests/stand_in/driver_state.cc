@@ -87,12 +87,12 @@ int Driver::release(uint64_t address) {
 int Driver::allocate_host(void*& memory, int64_t bytes) {
   memory = std::malloc(static_cast<std::size_t>(bytes));  // NOLINT
   if (memory == nullptr) return kOutOfMemory;
-  emulator_->add_memory("host memory", memory, bytes, runtime::Emulator::Defined::Yes);
+  emulator_->add_status_words(memory, bytes);
   return kSuccess;
 }
 
 void Driver::release_host(void* memory) {
-  emulator_->remove_memory(memory);
+  emulator_->remove_status_words(memory);
   std::free(memory);  // NOLINT
 }
 

@@ -75,7 +75,7 @@ class Driver {
 
   int allocate(uint64_t& address, int64_t bytes);
   int release(uint64_t address);
-  // Of the processor, which its code and the device's both touch at any time.
+  // Of the processor: the runtime has the device's code note there what it finds, and nothing else.
   int allocate_host(void*& memory, int64_t bytes);
   void release_host(void* memory);
   bool is_memory(uint64_t address, int64_t bytes) const;

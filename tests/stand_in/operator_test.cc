@@ -77,6 +77,9 @@ TEST_CASE("a subscript outside its dimension is the error that it is on a CPU, a
   const std::string expected = "3: kernel 'pick' of group 'pick' read a subscript that is outside its dimension";
   CHECK(problem_of([&] { session.run(); }) == expected);
   CHECK(problem_of([&] { session.run(); }) == expected);
+  std::ranges::fill(tensors[1].as<std::int64_t>().subspan(30, 40), -1);  // of several warps and blocks at once
+  CHECK(problem_of([&] { session.run(); }) == expected);
+  std::ranges::fill(tensors[1].as<std::int64_t>(), 7);
   tensors[1].as<std::int64_t>()[40] = 49;
   session.run();
   CHECK(tensors[2].as<float>()[40] == tensors[0].as<float>()[49]);
