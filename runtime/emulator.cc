@@ -115,18 +115,12 @@ Touch Emulator::State::with_others(const Touch& before, Touch now, bool in_share
   return now;
 }
 
-bool Emulator::State::is_status(const char* address) const {
-  if (reinterpret_cast<const std::int32_t*>(address) == &status) return true;  // NOLINT: the kernel got its address
-  return std::ranges::any_of(
-      status_words, [&](const auto& words) { return address >= words.first && address < words.first + words.second; });
-}
-
 // The elements of a read that may move them, of those that nobody has written.
 std::uint64_t Emulator::State::touch(Fibre& fibre, const char* address, const polyte_access& access,
                                      std::int64_t iteration, std::uint64_t undefined) {
   const std::int64_t bytes = access.bytes;
   const bool write = access.write != 0, atomic = access.write == POLYTE_ATOMIC;
-  if (is_status(address)) return 0;
+  if (reinterpret_cast<const std::int32_t*>(address) == &status) return 0;  // NOLINT: it may be noted by all
   const char* const stack = stacks.at(static_cast<std::size_t>(fibre.thread.thread));
   if (address >= stack && address + bytes <= stack + FibreStacks::kBytes)
     return touch_own(fibre, address, access, undefined);
@@ -140,6 +134,7 @@ std::uint64_t Emulator::State::touch(Fibre& fibre, const char* address, const po
          ": not a multiple of " + std::to_string(access.alignment) + " bytes");
     return 0;
   }
+  if (region->is_noted) return 0;
   if (options.count_accesses)
     counter->add(access, iteration, fibre.thread.thread, region == &shared, address - region->base);
   const Touch now = touch_of(fibre);
@@ -331,15 +326,9 @@ Emulator::Emulator(EmulatorOptions options) : state_(std::make_unique<State>()) 
 Emulator::~Emulator() = default;
 
 void Emulator::add_memory(const std::string& name, void* base, std::int64_t bytes, Defined defined) {
-  state_->regions.push_back(
-      {name, static_cast<const char*>(base), bytes, TouchedBytes(bytes, defined == Defined::Yes)});
+  state_->regions.push_back({name, static_cast<const char*>(base), bytes, TouchedBytes(bytes, defined != Defined::No),
+                             defined == Defined::StatusWords});
 }
-
-void Emulator::add_status_words(void* base, std::int64_t bytes) {
-  state_->status_words.emplace(static_cast<char*>(base), bytes);
-}
-
-void Emulator::remove_status_words(const void* base) { state_->status_words.erase(static_cast<const char*>(base)); }
 
 void Emulator::remove_memory(const void* base) {
   std::erase_if(state_->regions, [&](const Region& region) { return region.base == base; });

@@ -53,13 +53,12 @@ class Emulator {
   Emulator(const Emulator&) = delete;
   Emulator& operator=(const Emulator&) = delete;
 
-  enum class Defined { Yes, No };  // whether its bytes have values yet
+  // Whether its bytes have values yet. StatusWords: they have, and several threads may write one at once, as they may
+  // the status of host().
+  enum class Defined { Yes, No, StatusWords };
   // Memory of the device, until it is removed or the Emulator dies.
   void add_memory(const std::string& name, void* base, std::int64_t bytes, Defined defined);
   void remove_memory(const void* base);
-  // Status words of a host that is not this one: all threads may write them at once, as they may this one's own.
-  void add_status_words(void* base, std::int64_t bytes);
-  void remove_status_words(const void* base);
   void define(const void* at, std::int64_t bytes);  // a part of it was written by somebody else
 
   void expect_no_undefined_copy(const void* base);  // of memory that was added: an output, once all has run

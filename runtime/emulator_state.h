@@ -105,7 +105,6 @@ struct Emulator::State {
   std::vector<std::uint32_t> block_epochs;  // of the launch: the first epoch of each of its blocks
   bool ended = false;                       // by a fault
   std::int32_t status = 0;
-  std::map<const char*, std::int64_t> status_words;  // of other hosts: where they begin, and bytes
   std::vector<std::string> faults;
   std::vector<LaunchCounts> counts;
   std::map<std::string, AccessCounter> counters;  // by kernel
@@ -123,7 +122,6 @@ struct Emulator::State {
   void fail(const std::string& text);
   [[noreturn]] void end_thread(Fibre& fibre);
   static void switch_out(Fibre& fibre) { fibre.control.suspend(); }
-  bool is_status(const char* address) const;
   std::uint64_t touch(Fibre& fibre, const char* address, const polyte_access& access, std::int64_t iteration,
                       std::uint64_t undefined);
   std::uint64_t touch_own(Fibre& fibre, const char* address, const polyte_access& access, std::uint64_t undefined);

@@ -82,6 +82,7 @@ struct Region {
   const char* base = nullptr;
   std::int64_t bytes = 0;
   TouchedBytes contents;
+  bool is_noted = false;  // status words: in no order, by any thread
 };
 
 }  // namespace polyte::runtime

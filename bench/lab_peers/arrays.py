@@ -92,6 +92,24 @@ def product_of(first, second, kept, rank, matmul):
     return run
 
 
+def in_turn(steps):
+    """A function of several factors: each step takes what there is so far and the next one."""
+    def run(first, *rest):
+        for step, factor in zip(steps, rest):
+            first = step(first, factor)
+        return first
+    return run
+
+
+class Eager:
+    """What libraries share that run each step at once."""
+
+    def loop(self, count, body, written, values, buffers):
+        for _ in range(count):
+            for step in body:
+                step(values, buffers)
+
+
 class Steps:
     """A form made ready for one library: `run(buffers)` executes it on a dictionary of arrays."""
 

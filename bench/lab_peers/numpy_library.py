@@ -1,7 +1,7 @@
 """NumPy: what a person without a compiler has. Its products are its BLAS's."""
 import numpy as np
 
-from .arrays import Declined, folded, product_of
+from .arrays import Declined, Eager, folded, in_turn, product_of
 
 TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i8": np.int8, "i16": np.int16, "i32": np.int32,
          "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "bool": np.bool_}
@@ -31,7 +31,7 @@ REDUCE = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximu
           "or": np.bitwise_or}
 
 
-class NumpyLibrary:
+class NumpyLibrary(Eager):
     where = staticmethod(np.where)
 
     def zeros(self, dtype, shape):
@@ -92,22 +92,13 @@ class NumpyLibrary:
             return buffer
         return run
 
-    def loop(self, count, body, written, values, buffers):
-        for _ in range(count):
-            for step in body:
-                step(values, buffers)
-
     def einsum(self, axes, kept, rank):
         steps = [product_of(*pair, rank, np.matmul) for pair in folded(axes, kept)]
         if not steps:
             summed = tuple(set(axes[0]) - set(kept))
             return lambda a: a.sum(axis=summed, keepdims=True)
 
-        def run(first, *rest):
-            for step, factor in zip(steps, rest):
-                first = step(first, factor)
-            return first
-        return run
+        return in_turn(steps)
 
     def conv(self, step):
         """Windows as views, then one matrix product a group."""

@@ -4,7 +4,7 @@ import math
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from .arrays import Declined, folded, product_of
+from .arrays import Declined, folded, in_turn, product_of
 
 TYPES = {"f64": TensorProto.DOUBLE, "f32": TensorProto.FLOAT, "f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16,
          "i8": TensorProto.INT8, "i16": TensorProto.INT16, "i32": TensorProto.INT32, "i64": TensorProto.INT64,
@@ -229,11 +229,7 @@ class OnnxLibrary:
             return self.node("MatMul", [a, b], [*a.shape[:-1], b.shape[-1]], a.dtype)
         steps = [product_of(*pair, rank, matmul) for pair in folded(axes, kept)]
 
-        def run(first, *rest):
-            for step, factor in zip(steps, rest):
-                first = step(first, factor)
-            return first
-        return run
+        return in_turn(steps)
 
     def conv(self, step):
         groups = math.prod(step["extents"][a] for a in step["group"])

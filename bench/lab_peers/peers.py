@@ -7,18 +7,13 @@ and `results()`, by name. `model(path)` likewise for ONNX models.
 import os
 
 from .arrays import Declined, Steps
+from .settle import settle as settle_process
 
 
 def settle(threads):
-    """To be called before any library is loaded: some count the processors when they are."""
-    cores = sorted(os.sched_getaffinity(0))
-    if threads < len(cores):
-        os.sched_setaffinity(0, set(cores[-threads:]))
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = str(threads)
-    os.environ["JAX_PLATFORMS"] = "cpu"
+    """As every bench does (settle.py), and what these peers' libraries need beside it."""
+    settle_process(threads)
     os.environ["JAX_ENABLE_X64"] = "1"
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if threads == 1:
         os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
 

@@ -2,7 +2,7 @@
 import torch
 import torch.nn.functional as F
 
-from .arrays import Declined
+from .arrays import Declined, Eager
 
 TYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8,
          "i16": torch.int16, "i32": torch.int32, "i64": torch.int64, "u8": torch.uint8, "bool": torch.bool}
@@ -24,7 +24,7 @@ BINARY = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-class TorchLibrary:
+class TorchLibrary(Eager):
     where = staticmethod(torch.where)
     device = "cpu"
 
@@ -95,11 +95,6 @@ class TorchLibrary:
             buffer[index] = value.expand(view.counts).flip(flips) if flips else value
             return buffer
         return run
-
-    def loop(self, count, body, written, values, buffers):
-        for _ in range(count):
-            for step in body:
-                step(values, buffers)
 
     def einsum(self, axes, kept, rank):
         if rank > len(LETTERS):

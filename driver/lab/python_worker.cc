@@ -1,8 +1,6 @@
 #include "driver/lab/python_worker.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,10 +10,9 @@
 #include <cstring>
 
 #include "driver/lab/peers.h"
+#include "driver/lab/process.h"
 #include "driver/lab/shared_files.h"
 #include "support/error.h"
-
-extern char** environ;
 
 namespace polyte::lab {
 namespace {
@@ -23,18 +20,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr int kMostSeconds = 600;
 constexpr std::size_t kMostAnswer = 64U << 20U;
-constexpr int kMemory = 3;  // the file's number in the worker
 
 constexpr const char* kStart =
     "import sys, runpy; sys.path.insert(0, sys.argv.pop(1)); "
     "runpy.run_module('lab_peers', run_name='__main__', alter_sys=True)";
-
-struct Pipe {
-  int ends[2] = {-1, -1};
-  Pipe() {
-    if (pipe2(ends, O_CLOEXEC) != 0) throw UserError(ExitStatus::ResourceLimit, "a pipe to a worker cannot be made");
-  }
-};
 
 }  // namespace
 
@@ -60,29 +49,17 @@ std::vector<std::string> python_command(const PythonHome& home, std::vector<std:
 }
 
 PythonWorker::PythonWorker(const PythonHome& home) {
+  Pipe in, out;
   memory_ = memfd_create("polyte-lab", MFD_CLOEXEC);
   if (memory_ < 0) throw UserError(ExitStatus::ResourceLimit, "memory for a worker cannot be had");
-  const Pipe in, out;
-  std::vector<std::string> words = python_command(home, {"work"});
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, in.ends[0], STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, memory_, kMemory);
-  const int error = posix_spawn(&process_, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(in.ends[0]);
-  close(out.ends[1]);
-  in_ = in.ends[1];
-  out_ = out.ends[0];
-  if (error == 0) return;
-  process_ = -1;
-  close(in_), close(out_), close(memory_);
-  throw UserError(ExitStatus::ResourceLimit, home.interpreter + ": cannot be started: " + strerror(error));
+  try {
+    process_ = start_process(python_command(home, {"work"}), in, out, memory_);
+  } catch (...) {
+    close(memory_);
+    throw;
+  }
+  in_ = in.take_end(1);
+  out_ = out.take_end(0);
 }
 
 PythonWorker::~PythonWorker() {
@@ -91,35 +68,21 @@ PythonWorker::~PythonWorker() {
   close(memory_);
   if (process_ < 0) return;
   kill(process_, SIGKILL);
-  while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  wait_for(process_);
 }
 
 void PythonWorker::ended() {
-  int status = 0;
   kill(process_, SIGKILL);  // it has closed its side: what is left of it goes, too
-  while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = wait_for(process_);
   process_ = -1;
-  std::string how = "has ended";
-  if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-    how = "was ended by signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
-  else if (WIFEXITED(status))
-    how = "ended with status " + std::to_string(WEXITSTATUS(status));
-  throw UserError(ExitStatus::InvalidInput, "the peer's process " + how);
+  const std::string how = how_it_ended(status);
+  const bool is_ours = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  throw UserError(ExitStatus::InvalidInput, "the peer's process " + (is_ours || how.empty() ? "has ended" : how));
 }
 
 Json PythonWorker::ask(const Json& order) {
   if (process_ < 0) throw UserError(ExitStatus::InvalidInput, "the peer's process has ended before");
-  const std::string text = order.dump() + "\n";
-  const auto before = std::signal(SIGPIPE, SIG_IGN);
-  for (std::size_t at = 0; at < text.size();) {
-    const ssize_t done = ::write(in_, text.data() + at, text.size() - at);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) break;  // it has ended: reading says so
-    at += static_cast<std::size_t>(done);
-  }
-  std::signal(SIGPIPE, before);
+  write_all(in_, order.dump() + "\n");
   for (int seconds = 0; seconds < kMostSeconds && unread_.size() < kMostAnswer;) {
     const std::size_t end = unread_.find('\n');
     if (end != std::string::npos) {

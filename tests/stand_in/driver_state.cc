@@ -87,12 +87,12 @@ int Driver::release(uint64_t address) {
 int Driver::allocate_host(void*& memory, int64_t bytes) {
   memory = std::malloc(static_cast<std::size_t>(bytes));  // NOLINT
   if (memory == nullptr) return kOutOfMemory;
-  emulator_->add_status_words(memory, bytes);
+  emulator_->add_memory("status words", memory, bytes, runtime::Emulator::Defined::StatusWords);
   return kSuccess;
 }
 
 void Driver::release_host(void* memory) {
-  emulator_->remove_status_words(memory);
+  emulator_->remove_memory(memory);
   std::free(memory);  // NOLINT
 }
 

@@ -1,0 +1,78 @@
+#include "driver/lab/process.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "support/error.h"
+
+extern char** environ;
+
+namespace polyte::lab {
+
+Pipe::Pipe() {
+  if (pipe2(ends, O_CLOEXEC) != 0) throw UserError(ExitStatus::ResourceLimit, "a pipe to a worker cannot be made");
+}
+
+Pipe::~Pipe() {
+  close_end(0);
+  close_end(1);
+}
+
+void Pipe::close_end(int end) {
+  if (ends[end] >= 0) close(ends[end]);
+  ends[end] = -1;
+}
+
+int Pipe::take_end(int end) { return std::exchange(ends[end], -1); }
+
+pid_t start_process(std::vector<std::string> words, const Pipe& in, const Pipe& out, int memory) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, in.ends[0], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
+  if (memory >= 0) {
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, memory, kMemoryOfWorker);
+  }
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0)
+    throw UserError(ExitStatus::ResourceLimit, words[0] + " cannot be started: " + std::string(strerror(error)));
+  return child;
+}
+
+void write_all(int file, const std::string& text) {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t done = write(file, text.data() + at, text.size() - at);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) break;  // it has ended: its status says why
+    at += static_cast<std::size_t>(done);
+  }
+  std::signal(SIGPIPE, before);
+}
+
+int wait_for(pid_t process) {
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status))
+    return "was ended by signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
+  return WEXITSTATUS(status) == 0 ? "" : "ended with status " + std::to_string(WEXITSTATUS(status));
+}
+
+}  // namespace polyte::lab
