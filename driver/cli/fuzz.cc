@@ -20,7 +20,7 @@ struct FuzzVerbOptions {
   std::string target = "x86-64-v3";
   std::string log;
   std::int64_t only = -1;
-  bool no_shrink = false, json = false, show = false;
+  bool no_shrink = false, json = false, show = false, covers = false;
 };
 
 // ---- a crash: which run it was
@@ -61,6 +61,16 @@ void print_summary(const fuzz::FuzzReport& report) {
             << report.refused_bound << " sizes refused when bound, " << report.skipped << " skipped, "
             << report.failures.size() << " failures\n";
   if (!report.coverage.features.empty()) std::cout << "\n" << to_table(report.coverage);
+}
+
+// Whether the runs drew everything, where that was asked for.
+bool covers_all(const FuzzVerbOptions& options, const fuzz::FuzzReport& report) {
+  if (!options.covers) return true;
+  std::vector<std::string> empty = fuzz::empty_rows(report.coverage, options.target.starts_with("cuda:"));
+  const std::size_t pairs = report.coverage.pairs.size(), half = fuzz::possible_pairs() / 2;
+  if (pairs < half) empty.push_back(std::to_string(pairs) + " pairs of directives, expected " + std::to_string(half));
+  for (const std::string& row : empty) std::cerr << row << "\n";
+  return empty.empty();
 }
 
 void print_cases(const fuzz::FuzzOptions& options, const codegen::Target& target) {
@@ -104,7 +114,8 @@ int run_fuzzer(const std::string& kind, FuzzVerbOptions& options) {
   } else {
     print_summary(report);
   }
-  return report.failures.empty() ? 0 : static_cast<int>(ExitStatus::Refused);
+  const bool covers = covers_all(options, report);
+  return report.failures.empty() && covers ? 0 : static_cast<int>(ExitStatus::Refused);
 }
 
 void add_fuzz_options(const Verb& verb, FuzzVerbOptions& options) {
@@ -131,6 +142,8 @@ void add_fuzzer(const Verb& fuzz, const std::string& name, const std::string& wh
   auto options = std::make_shared<FuzzVerbOptions>();
   options->fuzz.kind = kind;
   add_fuzz_options(verb, *options);
+  if (kind == fuzz::FuzzKind::Schedule)
+    verb.flag("--covers", options->covers, "fail where the table of what was drawn has an empty row");
   verb.example("polyte fuzz " + name + " --runs 500 --seed 1 --jobs 2 --json");
   verb.calls([name, options] { return run_fuzzer(name, *options); });
 }

@@ -19,7 +19,7 @@ namespace {
 
 using Shapes = std::map<std::string, std::vector<std::int64_t>>;
 
-api::ModelOptions options_of(const nb::dict& given) {
+api::ModelOptions model_options_of(const nb::dict& given) {
   api::ModelOptions options;
   const std::map<std::string, api::Scheduler> schedulers{{"naive", api::Scheduler::Naive},
                                                          {"isl", api::Scheduler::Isl},
@@ -175,11 +175,11 @@ void bind_networks(nb::module_& module) {
       .def_prop_ro("compilations", &api::Network::compilations)
       .def_prop_ro("notes", &api::Network::notes);
   module.def("open_network", [](const std::string& onnx, const nb::dict& given, int threads) {
-    const api::ModelOptions options = options_of(given);
+    const api::ModelOptions options = model_options_of(given);
     return value_of(without_gil([&] { return api::Network::open(onnx, options, threads); }));
   });
   module.def("compile_model", [](const std::string& onnx, const std::string& artifact, const nb::dict& given) {
-    const api::ModelOptions options = options_of(given);
+    const api::ModelOptions options = model_options_of(given);
     return to_python(value_of(without_gil([&] { return api::compile_model(onnx, artifact, options); })));
   });
   nb::class_<ArtifactSession>(module, "Session")

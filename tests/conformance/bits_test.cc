@@ -38,7 +38,7 @@ TEST_CASE("bits: every kernel of the conformance models") {
   driver::BitCheck check(codegen::detect_host(), {});
   std::size_t number = 0;
   for (const auto& folder : driver::find_cases(testing::suites(), "*")) {
-    if (!test::is_swept(number++, 3)) continue;
+    if (!test::is_swept(number++, 4)) continue;
     CAPTURE(folder.filename().string());
     try {
       check.model(frontend::import_onnx(folder / "model.onnx").graph);

@@ -55,7 +55,7 @@ const std::vector<SuiteKernel>& kernels(std::size_t machine) {
   if (!all.empty()) return all;
   std::size_t number = machine;
   for (const driver::testing::NamedProgram& named : driver::testing::programs_in({"bench/suites"}, {})) {
-    if (!test::is_swept(number++, 2)) continue;
+    if (!test::is_swept(number++, 4)) continue;
     for (const Arm arm : {Arm::Poly, Arm::Template})
       all.push_back({named.name + " by " + std::string(driver::to_string(arm)),
                      driver::build_kernel(named.program, gpu::testing::gpu(kMachines.at(machine)).machine,
