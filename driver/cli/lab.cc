@@ -8,6 +8,7 @@
 #include "driver/cli/cli.h"
 #include "driver/cli/lab_verbs.h"
 #include "driver/cli/reports.h"
+#include "driver/lab/differences.h"
 #include "driver/lab/runner.h"
 #include "driver/lab/worker.h"
 
@@ -42,6 +43,27 @@ std::string folder_of(const RunVerb& verb) {
   return verb.out.empty() ? fs::path(verb.file).replace_extension(".lab").string() : verb.out;
 }
 
+// Takes the largest differences apart, as the plan asks; whether it was interrupted.
+bool explain_differences(const lab::Plan& plan, const std::string& folder, const lab::Records& records, bool quiet) {
+  const lab::Results results = lab::evaluate(plan, records);
+  const std::vector<lab::Difference> differences =
+      lab::largest_differences(results, static_cast<std::size_t>(plan.explain));
+  for (std::size_t i = 0; i < differences.size(); ++i) {
+    const std::string title = lab::difference_text(results, differences[i]);
+    if (!quiet) std::cerr << title << ": taken apart\n";
+    const auto measure = [&](const auto& plan_of, const std::string& part) {
+      try {
+        return run_lab_plan(plan_of(results, differences[i], lab_sources()), folder + "/" + part, quiet).interrupted;
+      } catch (const UserError& e) {
+        std::cerr << "warning: " << title << ": " << part << ": " << e.what() << "\n";
+        return false;
+      }
+    };
+    if (measure(lab::path_of, lab::path_folder(i)) || measure(lab::lines_of, lab::lines_folder(i))) return true;
+  }
+  return false;
+}
+
 int run_lab_run(const RunVerb& verb) {
   const lab::Plan plan = plan_of(verb);
   const std::string folder = folder_of(verb);
@@ -57,6 +79,7 @@ int run_lab_run(const RunVerb& verb) {
     std::cout << folder << ": shard " << verb.shard << " is measured; polyte lab merge joins shards\n";
     return 0;
   }
+  if (explain_differences(plan, folder, result.records, verb.quiet)) return 130;
   std::cout << folder << ": " << plan.rows.size() << (plan.rows.size() == 1 ? " row" : " rows") << ", "
             << plan.arms.size() << (plan.arms.size() == 1 ? " arm" : " arms") << " are measured; polyte lab report "
             << folder << "\n";

@@ -255,23 +255,30 @@ Plan path_plan(const Script& first, const std::string& first_name, const Script&
   return variants.plan("path from " + first_name + " to " + second_name);
 }
 
+std::vector<PathRatio> path_ratios(const Results& results) {
+  const RowResult& row = results.rows.at(0);
+  std::vector<PathRatio> steps;
+  const ArmResult* before = nullptr;
+  for (const ArmResult& arm : row.arms) {
+    PathRatio& step = steps.emplace_back(PathRatio{&arm, {}, arm.is_timed() ? "" : why_not(arm)});
+    if (arm.is_timed() && before) {
+      step.ratio = paired_ratio(arm.samples, before->samples, {1000, results.plan.seed});
+      const bool same =
+          !arm.identical_to.empty() && (arm.identical_to == before->name || arm.identical_to == before->identical_to);
+      step.remark = same ? "same loops" : passes_noise(*step.ratio, row) ? "" : "not distinguishable";
+    }
+    if (arm.is_timed()) before = &arm;
+  }
+  return steps;
+}
+
 std::string path_text(const Results& results) {
   const RowResult& row = results.rows.at(0);
   std::vector<Cells> cells;
-  const ArmResult* before = nullptr;
-  for (const ArmResult& arm : row.arms) {
-    Cells line{arm.name, arm.is_timed() ? time_text(arm.time.estimate) : "-", "-", arm.is_timed() ? "" : why_not(arm)};
-    if (arm.is_timed() && before) {
-      const Interval ratio = paired_ratio(arm.samples, before->samples, {1000, results.plan.seed});
-      line[2] = ratio_text(ratio.estimate) + " " + interval_text(ratio);
-      const bool same =
-          !arm.identical_to.empty() && (arm.identical_to == before->name || arm.identical_to == before->identical_to);
-      const bool told = passes_noise(ratio, row);
-      line[3] = same ? "same loops" : told ? "" : "not distinguishable";
-    }
-    cells.push_back(std::move(line));
-    if (arm.is_timed()) before = &arm;
-  }
+  for (const PathRatio& step : path_ratios(results))
+    cells.push_back({step.arm->name, step.arm->is_timed() ? time_text(step.arm->time.estimate) : "-",
+                     step.ratio ? ratio_text(step.ratio->estimate) + " " + interval_text(*step.ratio) : "-",
+                     step.remark});
   std::string text = head_text(results) + text_table({"", "time", "to the step before, 95 %", ""}, cells);
   if (const ArmResult& last = row.arms.back(); last.ratio)
     text += "in all: " + cost_text(last) + ", " + outcome_text(last) + "\n";

@@ -37,6 +37,13 @@ std::string ablation_text(const Results& results);  // 80 columns
 // taken together with others.
 Plan path_plan(const schedule::Script& first, const std::string& first_name, const schedule::Script& second,
                const std::string& second_name, const Subject& subject, const Sources& sources);
+// Of its results: each arm, its ratio to the one before that was timed, and what else is to be said.
+struct PathRatio {
+  const ArmResult* arm = nullptr;
+  std::optional<Interval> ratio;
+  std::string remark;  // "not distinguishable", "same loops", why it is not timed
+};
+std::vector<PathRatio> path_ratios(const Results& results);
 std::string path_text(const Results& results);
 
 }  // namespace polyte::lab

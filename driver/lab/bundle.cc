@@ -6,6 +6,7 @@
 #include <set>
 
 #include "driver/lab/artifact.h"
+#include "driver/lab/differences.h"
 #include "driver/lab/report.h"
 #include "runtime/artifact.h"
 #include "runtime/file.h"
@@ -25,6 +26,8 @@ constexpr const char* kReadMe =
     "experiment.toml  the experiment as it was written\n"
     "programs/ scripts/  the same texts as in plan.json, to read\n"
     "models/          ONNX models of up to 64 MiB, by their digests; of larger ones plan.json has path and digest\n"
+    "differences/     the largest ones taken apart, each with a plan and samples of its own (explain of "
+    "experiment.toml)\n"
     "report.html      the results as a page, results.json for programs, report.tex for a paper\n"
     "ARTIFACT.md      the artifact appendix: what it claims, what it asks for, how it is evaluated\n\n"
     "polyte lab reproduce BUNDLE reruns it and says what agrees.\n";
@@ -70,7 +73,7 @@ void add_model(runtime::ZipWriter& zip, const PlannedProgram& program) {
 
 void write_bundle(const std::string& folder, const std::string& path) {
   const Plan plan = read_plan(folder);
-  const Results results = evaluate(plan, read_records(folder, plan));
+  const Results results = read_results(folder);
   const std::string samples = folder + "/samples.jsonl";
   runtime::ZipWriter zip(path);
   const auto add = [&](const std::string& name, const std::string& text) { zip.add(name, runtime::as_bytes(text)); };
@@ -87,6 +90,11 @@ void write_bundle(const std::string& folder, const std::string& path) {
   used.clear();
   for (const PlannedArm& arm : plan.arms)
     if (!arm.script.empty()) add("scripts/" + file_name(arm.spec.name, ".sched", used), arm.script);
+  for (std::size_t i = 0; i < results.differences.size(); ++i)
+    for (const std::string& part : {path_folder(i), lines_folder(i)})
+      for (const char* file : {"/plan.json", "/samples.jsonl"})
+        if (std::filesystem::exists(folder + "/" + part + file))
+          add(part + file, content_of(folder + "/" + part + file));
   add("report.html", report(results, "html"));
   add("results.json", report(results, "json"));
   add("report.tex", report(results, "latex"));

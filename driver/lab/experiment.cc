@@ -180,6 +180,9 @@ Experiment read_table(const toml::table& table, Problems& problems) {
   keys.whole("seed", seed, 0, std::int64_t{1} << 53);
   experiment.seed = static_cast<std::uint64_t>(seed);
   keys.flag("exact", experiment.exact);
+  std::int64_t explain = 0;
+  keys.whole("explain", explain, 0, 10);
+  experiment.explain = static_cast<int>(explain);
   keys.finish();
   if (experiment.programs.empty() && experiment.suites.empty())
     problems.add("no programs: give programs = [\"gemm.program\"] or suites = [\"gemm\"]");

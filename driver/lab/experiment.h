@@ -72,6 +72,7 @@ struct Experiment {
   double tolerance = 0;  // relative and absolute, of outputs; 0: by the type
   std::uint64_t seed = 1;
   bool exact = false;
+  int explain = 0;  // so many of the largest differences are taken apart (differences.h)
 };
 
 // UserError(InvalidInput) with every problem, each `origin:line: ...`.

@@ -60,6 +60,7 @@ class Planner {
     plan_.tolerance = experiment_.tolerance;
     plan_.seed = experiment_.seed;
     plan_.exact = experiment_.exact;
+    plan_.explain = experiment_.explain;
     add_programs();
     check_sizes();
     for (std::size_t i = 0; i < open_.size(); ++i) add_rows(i);

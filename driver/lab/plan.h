@@ -49,6 +49,7 @@ struct Plan {
   double tolerance = 0;
   std::uint64_t seed = 1;
   bool exact = false;
+  int explain = 0;
 
   const PlannedArm& arm(const std::string& called) const;  // InternalError if absent
 };

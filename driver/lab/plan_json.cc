@@ -86,6 +86,7 @@ Json to_json(const Plan& plan) {
   Json json{{"format", kFormat},           {"name", plan.name},     {"experiment", plan.experiment},
             {"baseline", plan.baseline},   {"target", plan.target}, {"stop", stop_json(plan.stop)},
             {"tolerance", plan.tolerance}, {"seed", plan.seed},     {"exact", plan.exact}};
+  if (plan.explain > 0) json["explain"] = plan.explain;
   json["programs"] = json["arms"] = json["rows"] = Json::array();
   for (const PlannedProgram& program : plan.programs)
     json["programs"].push_back(
@@ -108,6 +109,7 @@ Plan plan_from_json(const Json& json, const std::string& origin) try {
   plan.tolerance = json.at("tolerance");
   plan.seed = json.at("seed");
   plan.exact = json.at("exact");
+  plan.explain = json.value("explain", 0);
   for (const Json& one : json.at("programs"))
     plan.programs.push_back({one.at("name"), one.at("digest"), one.at("text"), one.value("model", "")});
   for (const Json& one : json.at("arms")) plan.arms.push_back(arm_from(one));

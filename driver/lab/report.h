@@ -29,6 +29,7 @@ std::string counts_line(const Results& results);                     // "2 rows,
 std::string share_text(const RowResult& row, const ArmResult& arm);  // of the FMA peak, "0.58"; "" where not known
 std::string outcome_text(const ArmResult& arm);       // "not distinguishable", "declined: isl skews ..", "wrong: .."
 std::string interval_text(const Interval& interval);  // "[0.96, 0.98]"
-std::string fastest_text(const RowResult& row);       // "poly", "none: a and b are not distinguishable"
+std::string taken_apart_text(const TakenApart& difference);  // 80 columns
+std::string fastest_text(const RowResult& row);              // "poly", "none: a and b are not distinguishable"
 
 }  // namespace polyte::lab

@@ -183,6 +183,8 @@ std::string report_html(const Results& results) {
   text += "<h2>Rows and arms</h2>\n" + main_table(results) + pictures(results);
   text += "<h2>Row by row</h2>\n<p class=\"soft\">Marked parts of a nest are not in the baseline's.</p>\n";
   for (const RowResult& row : results.rows) text += row_section(results, row);
+  if (!results.differences.empty()) text += "<h2>The largest differences, taken apart</h2>\n";
+  for (const TakenApart& each : results.differences) text += tag("h3", each.title) + tag("pre", taken_apart_text(each));
   text += origin(results);
   return text + "<script>" + kReportScript + "</script>\n</body>\n</html>\n";
 }

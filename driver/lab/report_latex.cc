@@ -1,5 +1,6 @@
 // Results for a paper: two tables and two figures, to be \input. The figures are PGFPlots'; a document that does not
 // load it has the tables alone.
+#include "driver/lab/ablation.h"
 #include "driver/lab/escape.h"
 #include "driver/lab/report.h"
 #include "driver/lab/text_table.h"
@@ -41,6 +42,19 @@ std::string arms_table(const Results& results) {
     text += "\\hline\n";
   }
   return text + "\\end{tabular}\n";
+}
+
+// From one script to another: what each step is worth.
+std::string path_table(const TakenApart& difference) {
+  std::string text =
+      "% " + escaped_latex(difference.title) +
+      "\n\\begin{tabular}{p{0.5\\linewidth}rrll}\n\\hline\nstep & time & to the step before & 95\\,\\% & "
+      "\\\\\n\\hline\n";
+  for (const PathRatio& step : path_ratios(difference.path))
+    text += escaped_latex(step.arm->name) + " & " +
+            (step.arm->is_timed() ? escaped_latex(time_text(step.arm->time.estimate)) : "--") + " & " +
+            (step.ratio ? tex_interval(*step.ratio) : "& ") + " & " + escaped_latex(step.remark) + " \\\\\n";
+  return text + "\\hline\n\\end{tabular}\n";
 }
 
 // A point with its interval, as error bars of an axis that is logarithmic.
@@ -110,6 +124,8 @@ std::string report_latex(const Results& results) {
                      ", below 1 is faster, with 95 % intervals; figures need \\usepackage{pgfplots}\n";
   if (results.rows.size() > 1) text += means_table(results) + "\n";
   text += arms_table(results);
+  for (const TakenApart& each : results.differences)
+    if (!each.path.rows.empty()) text += "\n" + path_table(each);
   const std::string figures = (results.rows.size() > 1 ? means_figure(results) : "") + rows_figure(results);
   return figures.empty() ? text : text + "\n\\ifdefined\\pgfplotsset\n" + figures + "\\fi\n";
 }

@@ -50,6 +50,7 @@ std::string report_markdown(const Results& results) {
   for (const RowResult& row : results.rows)
     for (const std::string& warning : row.warnings)
       text += "\n- " + escaped_markdown(row.name) + ": " + escaped_markdown(warning);
+  for (const TakenApart& each : results.differences) text += "\n\n```text\n" + taken_apart_text(each) + "```";
   return text + "\n";
 }
 

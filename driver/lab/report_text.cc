@@ -1,5 +1,6 @@
 #include <set>
 
+#include "driver/lab/ablation.h"
 #include "driver/lab/arm_facts.h"
 #include "driver/lab/report.h"
 #include "driver/lab/text_table.h"
@@ -141,6 +142,13 @@ std::string fastest_text(const RowResult& row) {
   return row.fastest.empty() ? "not told: " + row.not_told : row.fastest;
 }
 
+std::string taken_apart_text(const TakenApart& difference) {
+  std::string text = wrapped(difference.title, "");
+  if (!difference.path.rows.empty()) text += "\n" + path_text(difference.path);
+  if (!difference.lines.rows.empty()) text += "\n" + ablation_text(difference.lines);
+  return text;
+}
+
 std::string report_text(const Results& results) {
   std::string text = results.plan.name + "\n" + wrapped(machine_line(results), "") + wrapped(origin_line(results), "") +
                      counts_line(results) + "\n";
@@ -150,6 +158,7 @@ std::string report_text(const Results& results) {
       "");
   for (const RowResult& row : results.rows) text += "\n" + row_text(results, row);
   if (results.rows.size() > 1) text += "\nall rows\n" + summary_text(results);
+  for (const TakenApart& each : results.differences) text += "\n" + taken_apart_text(each);
   text += (results.agreement.points > 0 ? "\n" : "") + wrapped(agreement_text(results.agreement), "");
   for (const std::string& warning : results.warnings) text += wrapped("warning: " + warning, "");
   return text;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 
+#include "driver/lab/differences.h"
 #include "driver/lab/rank_test.h"
 
 namespace polyte::lab {
@@ -305,7 +306,9 @@ Results evaluate(Plan plan, const Records& records) {
 Results read_results(const std::string& folder) {
   Plan plan = read_plan(folder);
   const Records records = read_records(folder, plan);
-  return evaluate(std::move(plan), records);
+  Results results = evaluate(std::move(plan), records);
+  results.differences = read_differences(folder, results);
+  return results;
 }
 
 Json to_json(const Interval& interval) {

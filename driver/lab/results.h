@@ -58,6 +58,8 @@ struct ArmSummary {
   Interval mean;  // geometric, of the ratios
 };
 
+struct TakenApart;
+
 struct Results {
   Plan plan;
   std::vector<nlohmann::ordered_json> contexts;
@@ -65,10 +67,18 @@ struct Results {
   std::vector<ArmSummary> arms;
   Agreement agreement;  // of predicted and measured times; arms with the same loops once
   std::vector<std::string> warnings;
+  std::vector<TakenApart> differences;  // the largest ones, of a result folder that has them
+};
+
+// One of the largest differences (differences.h): the steps from the slower script to the faster one, and the faster
+// one without each of its lines. What could not be had has no rows.
+struct TakenApart {
+  std::string title;
+  Results path, lines;
 };
 
 Results evaluate(Plan plan, const Records& records);
-Results read_results(const std::string& folder);  // evaluate() of a result folder
+Results read_results(const std::string& folder);  // evaluate() of a result folder, and its differences
 
 // How far the baseline is from itself, as a factor of at least 1: the A/A ratio's interval, farthest end. Whether a
 // ratio is farther from 1 than that, either way.

@@ -239,6 +239,41 @@ TEST_CASE("what the lines of a script are worth, and two scripts in words") {
   CHECK(words.out.starts_with("only in the second: parallel i.o\nnest of "));
 }
 
+TEST_CASE("the largest difference is taken apart, in every report and in the bundle") {
+  const testing::TempDir folder;
+  const std::string file = folder.file("e.toml"), out = folder.file("out");
+  write(file,
+        "programs = ['C[m,n] = sum[k] A[m,k]*B[k,n]']\narms = ['poly', 'naive', 'peer:gcc']\nexplain = 2\n"
+        "[sizes]\nm = 64\nn = 64\nk = 64\n[stop]\nrounds = 5\nprocesses = 2\nround_ms = 0.1\n");
+  const Answer first = polyte("lab run " + file + " --out " + out + " --quiet");
+  REQUIRE_MESSAGE(first.status == 0, first.out);
+  const Results results = read_results(out);
+  REQUIRE(results.differences.size() == 1);  // of one row, and a peer has no script
+  CHECK(results.differences[0].title.find("naive takes ") != std::string::npos);
+  const Results &path = results.differences[0].path, &lines = results.differences[0].lines;
+  REQUIRE(path.rows.size() == 1);
+  REQUIRE(lines.rows.size() == 1);
+  CHECK(path.rows[0].arms.front().name == "naive");
+  CHECK(path.rows[0].arms.back().is_timed());
+  CHECK(lines.rows[0].arms.front().name == "poly");
+  for (const char* format : {"text", "markdown", "html", "latex"}) {
+    CAPTURE(format);
+    const Answer report = polyte("lab report " + out + " --format " + format);
+    CHECK(report.out.find("to the step before") != std::string::npos);
+  }
+  const auto json = nlohmann::json::parse(polyte("lab report " + out + " --format json").out);
+  CHECK(json.at("differences").at(0).at("path").at("rows").size() == 1);
+
+  // Again nothing is measured.
+  const std::string samples = out + "/differences/1/path/samples.jsonl", whole = read(samples);
+  REQUIRE(polyte("lab run " + out + " --quiet").status == 0);
+  CHECK(read(samples) == whole);
+  REQUIRE(polyte("lab bundle " + out + " -o " + folder.file("b.zip")).status == 0);
+  const std::string bundle = read(folder.file("b.zip"));
+  for (const char* member : {"differences/1/path/samples.jsonl", "differences/1/lines/plan.json"})
+    CHECK(bundle.find(member) != std::string::npos);
+}
+
 TEST_CASE("a regression is exit status 1") {
   const testing::TempDir folder;
   write_experiment(folder);

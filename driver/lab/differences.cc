@@ -1,0 +1,104 @@
+#include "driver/lab/differences.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "driver/lab/ablation.h"
+#include "driver/lab/text_table.h"
+#include "ir/program_text.h"
+#include "support/error.h"
+
+namespace polyte::lab {
+namespace {
+
+std::optional<Difference> largest_of(const Results& results, const RowResult& row) {
+  const ArmResult* baseline = row.find(results.plan.baseline);
+  std::optional<Difference> largest;
+  if (!baseline || fact(*baseline, "script").empty()) return largest;
+  for (const ArmResult& arm : row.arms) {
+    const bool is_told = arm.outcome == Outcome::Faster || arm.outcome == Outcome::Slower;
+    if (!is_told || fact(arm, "script").empty()) continue;
+    const double ratio = arm.ratio->estimate, factor = std::max(ratio, 1 / ratio);
+    if (largest && largest->factor >= factor) continue;
+    largest = {row.row, baseline->name, arm.name, factor};
+    if (ratio > 1) std::swap(largest->slower, largest->faster);
+  }
+  return largest;
+}
+
+schedule::Script script_of(const RowResult& row, const std::string& arm) {
+  return schedule::parse_script(fact(*row.find(arm), "script"), arm);
+}
+
+Subject subject_of(const Results& results, const Row& row) {
+  Subject subject;
+  subject.source = results.plan.programs[row.program].name;
+  subject.sizes = row.sizes;
+  subject.threads = row.threads;
+  subject.fill = row.fill;
+  subject.target = results.plan.target;
+  subject.stop = results.plan.stop;
+  return subject;
+}
+
+// The row's own Program, in place of whatever its name may be elsewhere.
+Sources sources_of(const Results& results, const Row& row, const Sources& sources) {
+  Sources own = sources;
+  own.programs = [&](const std::string& source, const std::string&) {
+    return std::vector<ir::Program>{ir::parse_program(results.plan.programs[row.program].text, source)};
+  };
+  return own;
+}
+
+std::string folder(std::size_t number) { return "differences/" + std::to_string(number + 1); }
+
+}  // namespace
+
+std::vector<Difference> largest_differences(const Results& results, std::size_t count) {
+  std::vector<Difference> found;
+  for (const RowResult& row : results.rows)
+    if (const auto largest = largest_of(results, row)) found.push_back(*largest);
+  std::ranges::stable_sort(found, std::greater(), &Difference::factor);
+  if (found.size() > count) found.resize(count);
+  return found;
+}
+
+std::string difference_text(const Results& results, const Difference& difference) {
+  return results.plan.rows[difference.row].name + ": " + difference.slower + " takes " + ratio_text(difference.factor) +
+         " the time of " + difference.faster;
+}
+
+Plan path_of(const Results& results, const Difference& difference, const Sources& sources) {
+  const Row& row = results.plan.rows[difference.row];
+  const RowResult& measured = results.rows[difference.row];
+  return path_plan(script_of(measured, difference.slower), difference.slower, script_of(measured, difference.faster),
+                   difference.faster, subject_of(results, row), sources_of(results, row, sources));
+}
+
+Plan lines_of(const Results& results, const Difference& difference, const Sources& sources) {
+  const Row& row = results.plan.rows[difference.row];
+  const Ablated what[] = {Ablated::Lines};
+  return ablation_plan(script_of(results.rows[difference.row], difference.faster), difference.faster,
+                       subject_of(results, row), sources_of(results, row, sources), what);
+}
+
+std::vector<TakenApart> read_differences(const std::string& folder, const Results& results) {
+  const auto read = [&](const std::string& part) {
+    const std::string whole = folder + "/" + part;
+    if (!std::filesystem::exists(whole + "/plan.json")) return Results{};
+    const Plan plan = read_plan(whole);
+    return evaluate(plan, read_records(whole, plan));
+  };
+  std::vector<TakenApart> found;
+  for (const Difference& each : largest_differences(results, static_cast<std::size_t>(results.plan.explain))) {
+    TakenApart apart{difference_text(results, each), read(path_folder(found.size())), read(lines_folder(found.size()))};
+    if (apart.path.rows.empty() && apart.lines.rows.empty()) break;
+    found.push_back(std::move(apart));
+  }
+  return found;
+}
+
+std::string path_folder(std::size_t number) { return folder(number) + "/path"; }
+std::string lines_folder(std::size_t number) { return folder(number) + "/lines"; }
+
+}  // namespace polyte::lab
