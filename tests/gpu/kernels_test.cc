@@ -68,7 +68,7 @@ TEST_CASE("kernels: the reference's bits on the emulator, whatever the order of 
   std::size_t number = 0;
   for (const KernelFile& file : kernel_files()) {
     for (const ir::Values& sizes : file.sizes) {
-      if (!test::is_swept(number++, 2)) continue;
+      if (!test::is_swept(number++, 3)) continue;
       CAPTURE(file.name);
       const schedule::State state = scheduled(file, sizes, machine);
       const Reference reference = reference_of(*state.reference);
@@ -89,7 +89,7 @@ TEST_CASE("kernels: the reference's bits on the emulator, whatever the order of 
 TEST_CASE("kernels: every barrier is needed") {
   const Machine machine = gpu::testing::gpu("h100").machine;
   for (std::size_t number = 0; const KernelFile& file : kernel_files()) {
-    if (!test::is_swept(number++, 2)) continue;
+    if (!test::is_swept(number++, 3)) continue;
     const schedule::State state = scheduled(file, file.sizes.front(), machine);
     const Reference reference = reference_of(*state.reference);
     CAPTURE(file.name);
@@ -109,7 +109,7 @@ TEST_CASE("kernels: every wait for copies is needed, and waits for enough of the
   const Machine machine = gpu::testing::gpu("h100").machine;
   int waits = 0;
   for (std::size_t number = 0; const KernelFile& file : kernel_files()) {
-    if (!test::is_swept(number++, 2)) continue;
+    if (!test::is_swept(number++, 3)) continue;
     const schedule::State state = scheduled(file, file.sizes.front(), machine);
     const Reference reference = reference_of(*state.reference);
     CAPTURE(file.name);
