@@ -2,6 +2,7 @@
 // that is not the arm, and at small sizes against the interpreter.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,14 @@
 namespace polyte::lab {
 
 // Outputs at the row's sizes by the reference: C whose order is kept, by any compiler that is installed, of a model
-// onnxruntime, else the arm `naive`; `name` says which.
+// onnxruntime, else the arm `naive`; `name` says which. `nudge`: what it computes when each float that it reads is
+// moved by about its last bit. Elements that move with it far are rounding alone (a matrix that has no inverse), and no
+// schedule's are held to them.
 struct Reference {
   std::string name;  // empty: there is none, `problem` says why
   std::string problem;
   std::vector<runtime::Tensor> tensors;
+  std::function<std::vector<runtime::Tensor>()> nudge = {};
 };
 Reference make_reference(const Workshop& workshop);
 

@@ -58,6 +58,8 @@ TEST_CASE("split, order, reorder, fuse, merge, distribute and kinds of a GEMM") 
   check_gemm("merge acc.init, acc.update through n");
   check_gemm("merge acc.init, acc.update, y through n\nvectorize n");
   check_gemm("merge acc.init, acc.update through n\nmerge acc.update, y through m\ndistribute m");
+  check_gemm("merge acc.init, acc.update, y through n\ndistribute acc.init:m");  // and n, which m holds alone
+  check_gemm("merge acc.init, acc.update, y through n\nsplit m by 3\ndistribute acc.init:m.i");
   check_gemm("split m by 2\nmerge acc.init, acc.update, y through m.o\nparallel m.o");
   check_gemm("parallel acc.update:m\nvectorize acc.update:n");
 }

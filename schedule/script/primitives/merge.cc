@@ -1,8 +1,10 @@
 // merge A, B through L:    { i > j > A;  i > j > B }   ->   i > { j > A;  j > B }      (L = i)
 // Loop fusion by equal names; the merged nest stands where B's stood. Loops must be counted alike (settle checks).
 // merge A, B through i with i+1:   B's loop is shifted first, so that it may read what A makes one iteration ahead.
-// distribute L:            i > { A;  B }   ->   { i > A;  i > B }
+// distribute L:            i > { A;  B }   ->   { i > A;  i > B }, and with L what is between:
+//                          i > j > { A;  B }   ->   { i > j > A;  i > j > B }
 #include <algorithm>
+#include <ranges>
 
 #include "schedule/script/primitives/edit.h"
 
@@ -193,6 +195,13 @@ std::optional<Merge> legal_form(const State& state, const Merge& directive, cons
   return std::nullopt;
 }
 
+// The loop and those below it that each hold the next one alone.
+std::vector<const Loop*> single_loops(const Loop& loop) {
+  std::vector<const Loop*> found = {&loop};
+  while (const auto* next = std::get_if<Loop>(&found.back()->body->op)) found.push_back(next);
+  return found;
+}
+
 }  // namespace
 
 Applied merge(const State& state, const Merge& directive, const PrimitiveContext& context) {
@@ -210,20 +219,29 @@ Applied merge(const State& state, const Merge& directive, const PrimitiveContext
 Applied distribute(const State& state, const Distribute& directive, const PrimitiveContext& context) {
   const auto loop = the_loop(state, directive.loop);
   if (!loop) return loop.error();
-  const std::vector<Tree> children = top_level((*loop)->body);
+  const std::vector<const Loop*> around = single_loops(**loop);
+  const std::vector<Tree> children = top_level(around.back()->body);
   if (children.size() < 2) return malformed((*loop)->name + " holds one nest only: there is nothing to distribute");
   for (const StagedBuffer& buffer : state.staged)
-    if (buffer.scope_loop == (*loop)->id)
-      return malformed(buffer.of + " is staged at " + (*loop)->name + ": its iterations would no longer be one");
+    if (std::ranges::any_of(around, [&](const Loop* each) { return each->id == buffer.scope_loop; }))
+      return malformed(buffer.of + " is staged at " + find_loop(state.tree, buffer.scope_loop)->name +
+                       ": its iterations would no longer be one");
   State next = state;
   const std::vector<std::string> moved = statements_below(state.tree, (*loop)->id);
-  next.tree = replace_loop(state.tree, (*loop)->id, [&](const Loop& whole) {
+  next.tree = replace_loop(state.tree, (*loop)->id, [&](const Loop&) {
     std::vector<Tree> parts;
     for (const Tree& child : children) {
-      Loop one = whole;
-      if (!parts.empty()) one.id = next.fresh_loop();
-      one.body = with_other_loops(child, {{whole.id, one.id}});
-      parts.push_back(make_loop(std::move(one)));
+      std::map<LoopId, LoopId> own;
+      if (!parts.empty())
+        for (const Loop* each : around) own[each->id] = next.fresh_loop();
+      Tree part = with_other_loops(child, own);
+      for (const Loop* each : around | std::views::reverse) {
+        Loop one = *each;
+        if (const auto id = own.find(one.id); id != own.end()) one.id = id->second;
+        one.body = std::move(part);
+        part = make_loop(std::move(one));
+      }
+      parts.push_back(std::move(part));
     }
     return make_sequence(std::move(parts));
   });
