@@ -123,6 +123,7 @@ class CudaDriver {
   const Call<CudaAddress, const void*, std::size_t, CudaStreamHandle> copy_to_device{*this, "cuMemcpyHtoDAsync_v2"};
   const Call<void*, CudaAddress, std::size_t, CudaStreamHandle> copy_to_host{*this, "cuMemcpyDtoHAsync_v2"};
   const Call<CudaAddress, CudaAddress, std::size_t, CudaStreamHandle> copy_on_device{*this, "cuMemcpyDtoDAsync_v2"};
+  const Call<CudaAddress, unsigned, std::size_t, CudaStreamHandle> set_words{*this, "cuMemsetD32Async"};
   const Call<CudaStreamHandle*, unsigned> stream_create{*this, "cuStreamCreate"};
   const Call<CudaStreamHandle> stream_destroy{*this, "cuStreamDestroy_v2"};
   const Call<CudaStreamHandle> stream_synchronize{*this, "cuStreamSynchronize"};

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "driver/cli/cli.h"
+#include "driver/cli/gpu_figures.h"
 #include "driver/cli/lab_verbs.h"
 #include "driver/cli/reports.h"
 #include "driver/lab/differences.h"
@@ -104,11 +105,20 @@ void add_lab_run(const Verb& lab) {
 
 // ---- worker: what a run starts, once per process of a row
 
-nlohmann::ordered_json describe(const driver::BuiltKernel& kernel) {
-  return {{"nest", schedule::print_nests(kernel.state->tree)},
-          {"storage", storage_lines(kernel)},
-          {"order", order_lines(kernel)},
-          {"proof", proof_line(kernel, true)}};
+// Of a GPU's kernel what its launches are predicted to take, and what is known of each without running it.
+nlohmann::ordered_json describe(const driver::BuiltKernel& kernel, const codegen::Target& target) {
+  nlohmann::ordered_json facts{{"nest", schedule::print_nests(kernel.state->tree)},
+                               {"storage", storage_lines(kernel)},
+                               {"order", order_lines(kernel)},
+                               {"proof", proof_line(kernel, true)}};
+  if (target.kind != TargetKind::Cuda) return facts;
+  const GpuFigures figures = gpu_figures(kernel, target);
+  facts["launches"] = nlohmann::ordered_json::array();
+  for (const GpuRow& row : gpu_rows(figures, {}))
+    for (const std::string& line : row.lines) facts["launches"].push_back(row.title + ": " + line);
+  if (const auto price = price_of(figures))
+    facts["predicted"] = {{"model", "launch price"}, {"bound", price->bound}, {"nanoseconds", price->seconds * 1e9}};
+  return facts;
 }
 
 int run_lab_worker(const std::string& folder) {

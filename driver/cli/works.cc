@@ -7,6 +7,7 @@
 #include "bench/peak.h"
 #include "driver/cli/run_sizes.h"
 #include "driver/compile/flops.h"
+#include "driver/compile/least_time.h"
 #include "support/caches.h"
 
 namespace polyte::cli {
@@ -113,32 +114,9 @@ nlohmann::json context_json(const Machine& machine, int rounds) {
           {"rounds", rounds}};
 }
 
-// The least time that the machine's rates leave to a GPU's work, whatever its schedule, and which of them does (S.
-// Williams, A. Waterman, D. Patterson, "Roofline", 2009). Multiply-adds of single precision, and those of tensor cores
-// where operands have 16 bits: what others take is not known.
-struct LeastTime {
-  double seconds = 0;  // 0: not known
-  const char* bound = "memory";
-};
-
-// What its tensor cores multiply.
-bool has_short_operands(const Work& work) {
-  if (!work.op) return false;
-  return std::ranges::any_of(work.op->built.program->interface(), [](const ir::Buffer* buffer) {
-    return buffer->dtype == DType::BF16 || buffer->dtype == DType::F16;
-  });
-}
-
-LeastTime least_time(const Work& work, const Machine& machine) {
-  if (!machine.gpu) return {};
-  const Gpu& gpu = *machine.gpu;
-  const int fma =
-      has_short_operands(work) ? std::max(gpu.f32_fma_a_cycle, gpu.bf16_tensor_fma_a_cycle) : gpu.f32_fma_a_cycle;
-  const double flops = 2e9 * gpu.multiprocessors * fma * gpu.clock_ghz;
-  const double bytes = 1e9 * gpu.memory_gb_a_second;
-  const LeastTime least{bytes > 0 ? work.bytes / bytes : 0};
-  const double adding = work.dtype == DType::F32 && flops > 0 ? work.flops / flops : 0;
-  return adding > least.seconds ? LeastTime{adding, "multiply-adds"} : least;
+driver::LeastTime least_time_of(const Work& work, const Machine& machine) {
+  const ir::Program* program = work.op ? work.op->built.program.get() : nullptr;
+  return driver::least_time(driver::rates_for(program, machine), work.flops, work.bytes);
 }
 
 }  // namespace
@@ -219,7 +197,7 @@ nlohmann::json to_json(const Work& work, const bench::Timing* timing, double pea
   }
   if (const auto price = work.gpu ? price_of(*work.gpu) : std::nullopt)
     row["predicted"] = {{"nanoseconds", price->seconds * 1e9}, {"bound", price->bound}};
-  const LeastTime least = least_time(work, machine);
+  const driver::LeastTime least = least_time_of(work, machine);
   if (least.seconds > 0) row["predicted_least"] = {{"nanoseconds", least.seconds * 1e9}, {"bound", least.bound}};
   if (timing == nullptr) return row;
   const double seconds = timing->median() * 1e-9;

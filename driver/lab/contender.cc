@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <thread>
 
-#include "driver/compile/describe_target.h"
 #include "driver/compile/flops.h"
 #include "driver/lab/array_form.h"
+#include "driver/lab/device.h"
+#include "driver/lab/device_contender.h"
 #include "driver/lab/prediction.h"
 #include "driver/lab/python_peer.h"
 #include "ir/loop_program_text.h"
@@ -55,6 +57,7 @@ driver::KernelOptions options_of(const Workshop& workshop, driver::Arm arm) {
   driver::KernelOptions options;
   options.arm = arm;
   options.exact = workshop.plan.exact;
+  options.emulated = workshop.plan.emulate;
   options.open = workshop.open;
   return options;
 }
@@ -75,11 +78,11 @@ nlohmann::ordered_json compile_times(const driver::BuiltKernel& kernel) {
 std::string digest_of(const std::string& text) { return runtime::digest_of(runtime::as_bytes(text)); }
 
 void add_facts(const Workshop& workshop, const driver::BuiltKernel& kernel, nlohmann::ordered_json& facts) {
-  if (workshop.hooks.describe) facts = workshop.hooks.describe(kernel);
+  if (workshop.hooks.describe) facts = workshop.hooks.describe(kernel, workshop.target);
   facts["script"] = schedule::print(kernel.script);
   facts["loops_digest"] = digest_of(ir::print(kernel.kernel.program));
   facts["compile_ms"] = compile_times(kernel);
-  facts["predicted"] = predict(kernel, workshop.target.machine);
+  if (!workshop.device) facts["predicted"] = predict(kernel, workshop.target.machine);
 }
 
 Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm, const std::shared_ptr<const ir::Program>& program) {
@@ -99,14 +102,17 @@ Prepared by_polyte(const Workshop& workshop, const PlannedArm& arm, const std::s
     options.script_origin = arm.spec.name;
   }
   driver::CompiledOperator op = driver::compile_operator(program, workshop.target, options);
-  add_facts(workshop, op.built, prepared.facts);
+  if (program == workshop.program || !workshop.device) add_facts(workshop, op.built, prepared.facts);
   prepared.facts["memory"] = memory_of(op, workshop.row.threads);
   if (op.built.declined) {
     prepared.status = "declined";
     prepared.reason = op.built.declined->reason;
     return prepared;
   }
-  prepared.contender = std::make_unique<OperatorContender>(std::move(op), workshop.row.threads);
+  if (workshop.device)
+    prepared.contender = make_device_contender(std::move(op), workshop.target, workshop.device);
+  else
+    prepared.contender = std::make_unique<OperatorContender>(std::move(op), workshop.row.threads);
   return prepared;
 }
 
@@ -118,15 +124,21 @@ Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
     prepared.reason = compiler.name + " is not installed";
     return prepared;
   }
+  if (workshop.device && compiler.name != "strict") {
+    prepared.status = "declined";
+    prepared.reason = "it compiles for this processor, the target is a GPU";
+    return prepared;
+  }
   if (workshop.row.threads > 1 && compiler.name != "strict") {
     prepared.status = "declined";
     prepared.reason =
         "the reference order in C runs on one thread, the row has " + std::to_string(workshop.row.threads);
     return prepared;
   }
-  const driver::BuiltKernel naive =
-      driver::build_kernel(program, workshop.target.machine, options_of(workshop, driver::Arm::Naive));
-  const std::string source = peer_source(naive, workshop.target.machine);
+  driver::KernelOptions options = options_of(workshop, driver::Arm::Naive);
+  options.emulated = false;
+  const driver::BuiltKernel naive = driver::build_kernel(program, workshop.host.machine, options);
+  const std::string source = peer_source(naive, workshop.host.machine);
   std::string flags = compiler.path;
   for (const std::string& flag : compiler.flags) flags += " " + flag;
   prepared.facts = {{"compiler", compiler.version}, {"command", flags}};
@@ -190,13 +202,15 @@ Prepared guarded(F f) {
 }  // namespace
 
 Workshop make_workshop(const Plan& plan, const Row& row, Hooks hooks, const std::string& folder) {
-  Workshop workshop{plan, row, driver::target_named(plan.target), nullptr, nullptr, {}, std::move(hooks), ""};
+  Workshop workshop{plan, row, target_of(plan), codegen::detect_host(), nullptr, nullptr, nullptr, {}, std::move(hooks),
+                    ""};
+  workshop.device = open_device(workshop.target);
   if (plan.programs.at(row.program).model.empty()) {
     workshop.program = bound_program(plan, row);
     workshop.interface = interface_of(*workshop.program);
     if (!row.sizes.empty()) workshop.open = open_program(plan, row);
   }
-  workshop.target.machine.cores = row.threads;
+  if (!workshop.device) workshop.target.machine.cores = row.threads;
   if (folder.empty()) return workshop;
   workshop.kept = folder + "/peers";
   std::error_code ignored;  // then compiling fails, and says so
@@ -216,6 +230,20 @@ Prepared prepare(const Workshop& workshop, const PlannedArm& arm, const std::sha
 Prepared prepare_strict(const Workshop& workshop, const std::shared_ptr<const ir::Program>& program) {
   if (!program) return {};
   return guarded([&] { return by_compiler(workshop, find_compiler("strict"), program); });
+}
+
+Prepared prepare_here(const Workshop& workshop, const std::shared_ptr<const ir::Program>& program) {
+  return guarded([&] {
+    const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    codegen::Target here = workshop.host;
+    here.machine.cores = threads;
+    driver::KernelOptions options = options_of(workshop, driver::Arm::Poly);
+    options.emulated = false;
+    options.exact = true;
+    Prepared prepared;
+    prepared.contender = std::make_unique<OperatorContender>(driver::compile_operator(program, here, options), threads);
+    return prepared;
+  });
 }
 
 }  // namespace polyte::lab

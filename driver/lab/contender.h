@@ -12,14 +12,16 @@
 
 #include "codegen/target.h"
 #include "driver/compile/operator.h"
+#include "driver/lab/device_clock.h"
 #include "driver/lab/interface.h"
 #include "driver/lab/peers.h"
 #include "driver/lab/plan.h"
 
 namespace polyte::lab {
 
-// What reports show of a kernel beyond its script: nest, storage, float order, proof. The command line has the words.
-using Describe = std::function<nlohmann::ordered_json(const driver::BuiltKernel&)>;
+// What reports show of a kernel beyond its script: nest, storage, float order, proof; of a GPU's its launches and what
+// they are predicted to take. The command line has the words.
+using Describe = std::function<nlohmann::ordered_json(const driver::BuiltKernel&, const codegen::Target&)>;
 
 // Code that runs on a set of tensors of the interface, in order.
 class Contender {
@@ -54,13 +56,15 @@ struct Hooks {
 struct Workshop {
   const Plan& plan;
   const Row& row;
-  codegen::Target target;
+  codegen::Target target, host;                      // of the arms; this processor, on which references run
+  std::shared_ptr<DeviceClock> device;               // of a GPU that arms run on; null: they run on this processor
   std::shared_ptr<const ir::Program> program, open;  // bound, and as it was; null: the row is a model's
   Interface interface;                               // of a model empty until an arm is prepared
   Hooks hooks;
   std::string kept;  // a folder for what compilers of peers have made
 };
-// `folder`: the result folder; empty: nothing is kept.
+// `folder`: the result folder; empty: nothing is kept. UserError(Device) where there is no GPU for a target that is
+// one.
 Workshop make_workshop(const Plan& plan, const Row& row, Hooks hooks, const std::string& folder);
 
 // Compiles an arm for a Program (the row's, or the same at smaller sizes; null: for the row's model). What it cannot do
@@ -70,5 +74,7 @@ Prepared prepare(const Workshop& workshop, const PlannedArm& arm, const std::sha
 
 // The reference that shares no code generator with the arms: C, its order kept. Null contender where there is none.
 Prepared prepare_strict(const Workshop& workshop, const std::shared_ptr<const ir::Program>& program);
+// Of a GPU's arms: Polyte on all of this processor, its order kept too.
+Prepared prepare_here(const Workshop& workshop, const std::shared_ptr<const ir::Program>& program);
 
 }  // namespace polyte::lab

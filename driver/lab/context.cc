@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "bench/peak.h"
-#include "driver/compile/describe_target.h"
+#include "driver/lab/device.h"
 #include "driver/lab/peers.h"
 #include "driver/lab/python_peer.h"
 #include "runtime/artifact.h"
@@ -53,29 +53,32 @@ std::string digest_of_binary() {
   return runtime::digest_of(runtime::as_bytes(digests));
 }
 
-// Tells machines apart without naming them: that of two nodes with one kind of processor is another.
-std::string machine_id(const utsname& system) {
+// Tells machines apart without naming them: that of two nodes with one kind of processor is another, and so is that of
+// two kinds of GPU in one.
+std::string machine_id(const utsname& system, const std::string& gpu) {
   std::string name;
   std::ifstream file("/etc/machine-id");
   if (!std::getline(file, name) || name.empty()) name = system.nodename;
-  return runtime::digest_of(runtime::as_bytes("polyte lab machine " + name)).substr(0, 12);
+  return runtime::digest_of(runtime::as_bytes("polyte lab machine " + name + gpu)).substr(0, 12);
 }
 
-Json machine_json(const Machine& machine) {
+Json machine_json(const Machine& machine, const runtime::CudaDevice* gpu) {
   utsname system{};
   uname(&system);
   const SharedCache last = detect_last_cache();
-  return {{"model", machine.model_name},
-          {"cpu", machine.cpu},
-          {"processors", std::thread::hardware_concurrency()},
-          {"l1", machine.l1.bytes},
-          {"l2", machine.l2.bytes},
-          {"l3", last.bytes},
-          {"l3_sharers", last.sharers},
-          {"vector_bits", machine.vector_bits},
-          {"features", machine.features},
-          {"system", std::string(system.sysname) + " " + system.release + " " + system.machine},
-          {"id", machine_id(system)}};
+  Json json{{"model", machine.model_name},
+            {"cpu", machine.cpu},
+            {"processors", std::thread::hardware_concurrency()},
+            {"l1", machine.l1.bytes},
+            {"l2", machine.l2.bytes},
+            {"l3", last.bytes},
+            {"l3_sharers", last.sharers},
+            {"vector_bits", machine.vector_bits},
+            {"features", machine.features},
+            {"system", std::string(system.sysname) + " " + system.release + " " + system.machine},
+            {"id", machine_id(system, gpu ? gpu->name() : "")}};
+  if (gpu) json["gpu"] = describe_device(*gpu);
+  return json;
 }
 
 Json compilers_json(const Plan& plan) {
@@ -90,7 +93,7 @@ Json compilers_json(const Plan& plan) {
     const Compiler compiler = find_compiler(arm.spec.what);
     json[arm.spec.what] = compiler.path.empty() ? Json("not installed") : Json(compiler.version);
   }
-  for (const auto& [name, version] : versions_of_libraries(libraries)) json[name] = version;
+  for (const auto& [name, version] : versions_of_libraries(libraries, plan.is_on_gpu())) json[name] = version;
   const Compiler strict = find_compiler("strict");
   json["reference"] = strict.path.empty() ? Json("not installed") : Json(strict.version);
   return json;
@@ -123,6 +126,9 @@ double measure_bandwidth(int threads) {
   return best;
 }
 
+// A GPU's copy is measured on it; its operations are what its rates allow, row by row (worker.cc).
+Json device_ceilings(DeviceClock& clock) { return {{"bytes_a_second_by_threads", {{"1", clock.copy_rate()}}}}; }
+
 Json ceilings_json(const Plan& plan, const Machine& machine) {
   std::set<int> threads;
   for (const Row& row : plan.rows) threads.insert(row.threads);
@@ -136,15 +142,17 @@ Json ceilings_json(const Plan& plan, const Machine& machine) {
 }  // namespace
 
 Json make_context(const Plan& plan) {
-  const codegen::Target target = driver::target_named(plan.target);
+  const codegen::Target target = target_of(plan);
+  const std::shared_ptr<DeviceClock> device = open_device(target);
+  const Machine host = device ? codegen::detect_host().machine : target.machine;
   double load = -1;
   getloadavg(&load, 1);
   return {{"kind", "context"},
           {"date", now_utc()},
-          {"machine", machine_json(target.machine)},
+          {"machine", machine_json(host, device ? device->device().get() : nullptr)},
           {"polyte", {{"version", "0.1.0"}, {"digest", digest_of_binary()}}},
           {"compilers", compilers_json(plan)},
-          {"ceilings", ceilings_json(plan, target.machine)},
+          {"ceilings", device ? device_ceilings(*device) : ceilings_json(plan, host)},
           {"load", load},
           {"seed", plan.seed}};
 }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "driver/compile/execution_check.h"
+#include "driver/compile/flops.h"
 #include "runtime/artifact.h"
 #include "runtime/compare.h"
 #include "support/error.h"
@@ -15,6 +16,7 @@ namespace polyte::lab {
 namespace {
 
 constexpr std::int64_t kMostSteps = 2'000'000;  // of the interpreter, about a second
+constexpr double kMostFlopsOfC = 4e9;           // of a GPU's row, on one thread: some seconds
 
 // Sums that are added in another order differ by more than their last bit; a wrong schedule by far more than this.
 double tolerance_of(const Plan& plan, DType type) {
@@ -147,8 +149,14 @@ void run_on(Contender& contender, std::vector<runtime::Tensor>& tensors) {
 
 Reference make_reference(const Workshop& workshop) {
   Reference reference;
-  Prepared prepared = prepare_strict(workshop, workshop.program);
+  Prepared prepared;
+  const bool is_much = workshop.device && workshop.program && driver::count_flops(*workshop.program) > kMostFlopsOfC;
+  if (!is_much) prepared = prepare_strict(workshop, workshop.program);
   reference.name = "C with its order kept";
+  if (!prepared.contender && workshop.device && workshop.program) {
+    prepared = prepare_here(workshop, workshop.program);
+    reference.name = "poly on this processor with its order kept";
+  }
   if (!workshop.program) {
     prepared = prepare(workshop, {{"onnxruntime", ArmSpec::Kind::Peer, "onnxruntime", {}}, "", ""}, nullptr);
     reference.name = "onnxruntime";

@@ -11,9 +11,10 @@
 namespace polyte::lab {
 
 // Outputs at the row's sizes by the reference: C whose order is kept, by any compiler that is installed, of a model
-// onnxruntime, else the arm `naive`; `name` says which. `nudge`: what it computes when each float that it reads is
-// moved by about its last bit. Elements that move with it far are rounding alone (a matrix that has no inverse), and no
-// schedule's are held to them.
+// onnxruntime, else the arm `naive`; `name` says which. Of a GPU's arms, where there is no compiler or the Program is
+// more than one thread does at once: Polyte's poly on all of this processor, its order kept. `nudge`: what it computes
+// when each float that it reads is moved by about its last bit. Elements that move with it far are rounding alone (a
+// matrix that has no inverse), and no schedule's are held to them.
 struct Reference {
   std::string name;  // empty: there is none, `problem` says why
   std::string problem;

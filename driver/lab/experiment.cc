@@ -158,6 +158,17 @@ void read_stop(Keys& keys, Problems& problems, StopRule& stop) {
   own.finish();
 }
 
+// What only one kind of target has.
+void check_target(const Keys& keys, Problems& problems, const Experiment& experiment) {
+  const auto refuse = [&](const char* key, const std::string& why) {
+    problems.add(keys.table().get(key)->source(), "'" + std::string(key) + "': " + why);
+  };
+  if (experiment.is_on_gpu() && experiment.threads != std::vector<int>{1})
+    refuse("threads", "they are a processor's, the target is a GPU");
+  if (!experiment.is_on_gpu() && experiment.emulate)
+    refuse("emulate", "the emulator is of a GPU, give target = \"cuda:h100\"");
+}
+
 Experiment read_table(const toml::table& table, Problems& problems) {
   Experiment experiment;
   Keys keys(table, "", problems);
@@ -183,6 +194,8 @@ Experiment read_table(const toml::table& table, Problems& problems) {
   std::int64_t explain = 0;
   keys.whole("explain", explain, 0, 10);
   experiment.explain = static_cast<int>(explain);
+  keys.flag("emulate", experiment.emulate);
+  check_target(keys, problems, experiment);
   keys.finish();
   if (experiment.programs.empty() && experiment.suites.empty())
     problems.add("no programs: give programs = [\"gemm.program\"] or suites = [\"gemm\"]");
@@ -199,8 +212,8 @@ ArmSpec arm_of(const std::string& text) {
 
 std::vector<std::string> problems_of(const ArmSpec& arm) {
   static const std::vector<std::string> kSchedulers{"naive", "isl", "poly", "template"};
-  static const std::vector<std::string> kPeers{"gcc",           "clang", "polly",       "numpy",    "torch",
-                                               "torch-compile", "xla",   "onnxruntime", "openvino", "onednn"};
+  static const std::vector<std::string> kPeers{"gcc", "clang",       "polly",    "numpy",  "torch",  "torch-compile",
+                                               "xla", "onnxruntime", "openvino", "onednn", "cublas", "triton"};
   if (arm.kind == ArmSpec::Kind::Script)
     return arm.what.empty() ? std::vector<std::string>{"script: the file's name is missing"}
                             : std::vector<std::string>{};

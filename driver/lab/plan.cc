@@ -61,6 +61,7 @@ class Planner {
     plan_.seed = experiment_.seed;
     plan_.exact = experiment_.exact;
     plan_.explain = experiment_.explain;
+    plan_.emulate = experiment_.emulate;
     add_programs();
     check_sizes();
     for (std::size_t i = 0; i < open_.size(); ++i) add_rows(i);

@@ -48,10 +48,11 @@ struct Plan {
   StopRule stop;
   double tolerance = 0;
   std::uint64_t seed = 1;
-  bool exact = false;
+  bool exact = false, emulate = false;
   int explain = 0;
 
   const PlannedArm& arm(const std::string& called) const;  // InternalError if absent
+  bool is_on_gpu() const { return target.starts_with("cuda:"); }
 };
 
 // How an experiment's names become Programs and scripts; the command line has both.

@@ -87,6 +87,7 @@ Json to_json(const Plan& plan) {
             {"baseline", plan.baseline},   {"target", plan.target}, {"stop", stop_json(plan.stop)},
             {"tolerance", plan.tolerance}, {"seed", plan.seed},     {"exact", plan.exact}};
   if (plan.explain > 0) json["explain"] = plan.explain;
+  if (plan.emulate) json["emulate"] = true;
   json["programs"] = json["arms"] = json["rows"] = Json::array();
   for (const PlannedProgram& program : plan.programs)
     json["programs"].push_back(
@@ -110,6 +111,7 @@ Plan plan_from_json(const Json& json, const std::string& origin) try {
   plan.seed = json.at("seed");
   plan.exact = json.at("exact");
   plan.explain = json.value("explain", 0);
+  plan.emulate = json.value("emulate", false);
   for (const Json& one : json.at("programs"))
     plan.programs.push_back({one.at("name"), one.at("digest"), one.at("text"), one.value("model", "")});
   for (const Json& one : json.at("arms")) plan.arms.push_back(arm_from(one));

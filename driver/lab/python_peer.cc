@@ -13,10 +13,19 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr std::int64_t kAlignment = 64;
 
-const std::vector<std::string>& names() {
-  static const std::vector<std::string> kNames{"numpy",       "torch",    "torch-compile", "xla",
-                                               "onnxruntime", "openvino", "onednn"};
-  return kNames;
+struct Library {
+  const char* name;
+  bool on_cpu, on_gpu;
+};
+constexpr Library kLibraries[] = {
+    {"numpy", true, false},  {"torch", true, true},        {"torch-compile", true, false},
+    {"xla", true, false},    {"onnxruntime", true, false}, {"openvino", true, false},
+    {"onednn", true, false}, {"cublas", false, true},      {"triton", false, true},
+};
+
+const Library* find_library(const std::string& name) {
+  const auto* const found = std::ranges::find(kLibraries, name, &Library::name);
+  return found == std::end(kLibraries) ? nullptr : found;
 }
 
 // An answer that is none.
@@ -31,12 +40,16 @@ class PythonContender : public Contender {
   PythonContender(const PythonHome& home, const Interface& interface) : interface_(interface), worker_(home) {}
 
   // The library's version. NoAnswer where it cannot be had.
-  std::string begin(const std::string& peer, int threads, Json what) {
+  std::string begin(const std::string& peer, int threads, bool on_gpu, Json what) {
     what["do"] = "begin";
     what["peer"] = peer;
     what["threads"] = threads;
+    what["on_gpu"] = on_gpu;
     return ask(what).value("version", "");
   }
+
+  // How each execution is started, where there are several ways: the quickest on the set that there is.
+  std::string choose() { return ask({{"do", "choose"}}).value("way", ""); }
 
   void add_set(std::span<runtime::Tensor> tensors) override {
     Set set{tensors, {}};
@@ -92,13 +105,13 @@ class PythonContender : public Contender {
 
 }  // namespace
 
-bool is_python_peer(const std::string& name) { return std::ranges::find(names(), name) != names().end(); }
+bool is_python_peer(const std::string& name) { return find_library(name) != nullptr; }
 
-std::map<std::string, std::string> versions_of_libraries(const std::vector<std::string>& asked) {
+std::map<std::string, std::string> versions_of_libraries(const std::vector<std::string>& asked, bool on_gpu) {
   std::map<std::string, std::string> versions;
   if (asked.empty()) return versions;
   try {
-    std::vector<std::string> words{"probe"};
+    std::vector<std::string> words{on_gpu ? "probe-gpu" : "probe"};
     words.insert(words.end(), asked.begin(), asked.end());
     run_child(python_command(find_python(), words), "", 300, [&](const std::string& line) {
       const Json json = Json::parse(line, nullptr, false);
@@ -117,17 +130,26 @@ std::map<std::string, std::string> versions_of_libraries(const std::vector<std::
 Prepared by_python(const Workshop& workshop, const std::string& peer, Json what, const Interface& interface) {
   Prepared prepared;
   prepared.interface = interface;
+  const bool on_gpu = workshop.device != nullptr;
+  const Library& library = *find_library(peer);
+  if (on_gpu ? !library.on_gpu : !library.on_cpu) {
+    prepared.status = "declined";
+    prepared.reason = "peer:" + peer + ": it is for " +
+                      (on_gpu ? "this processor, the target is a GPU" : "GPUs, the target is this processor");
+    return prepared;
+  }
   try {
     auto contender = std::make_unique<PythonContender>(find_python(), interface);
     prepared.facts["compile_ms"]["all"] = milliseconds_of([&] {
-      prepared.facts["compiler"] = contender->begin(peer, workshop.row.threads, std::move(what));
+      prepared.facts["compiler"] = contender->begin(peer, workshop.row.threads, on_gpu, std::move(what));
       // Libraries compile for tensors that they have seen.
       std::vector<runtime::Tensor> tensors = filled_tensors(interface, workshop.row.fill);
       contender->add_set(tensors);
       contender->run(0);
+      if (on_gpu) prepared.facts["command"] = contender->choose();
       contender->clear_sets();
     });
-    prepared.facts["command"] = "in a Python process of its own, each execution a call from Python";
+    if (!on_gpu) prepared.facts["command"] = "in a Python process of its own, each execution a call from Python";
     prepared.contender = std::move(contender);
   } catch (const NoAnswer& answer) {
     prepared.status = answer.kind;

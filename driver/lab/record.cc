@@ -1,6 +1,7 @@
 #include "driver/lab/record.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 
 #include "runtime/file.h"
@@ -179,6 +180,29 @@ std::string machine_of(const Json& context) {
   return known.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+namespace {
+
+// "NVIDIA H100 80GB HBM3 (9.0), 132 multiprocessors, 79.1 GiB, driver 570.86, CUDA 12.8".
+std::string gpu_words(const Json& gpu) {
+  if (!gpu.is_object()) return "unknown GPU";
+  const auto text = [&](const char* key) {
+    return gpu.contains(key) && gpu[key].is_string() ? gpu[key].get<std::string>() : "";
+  };
+  char numbers[96];
+  std::snprintf(numbers, sizeof numbers, "%.0f multiprocessors, %.1f GiB", number_at(gpu, "multiprocessors"),
+                number_at(gpu, "memory_bytes") / (1 << 30));
+  std::string words = text("name") + " (" + text("compute_capability") + "), " + numbers;
+  if (const double clock = number_at(gpu, "clock_mhz"); clock > 0) {
+    std::snprintf(numbers, sizeof numbers, ", at %.0f of %.0f MHz when it began", clock,
+                  number_at(gpu, "most_clock_mhz"));
+    words += numbers;
+  }
+  if (!text("driver").empty()) words += ", driver " + text("driver");
+  return words + ", CUDA " + text("cuda");
+}
+
+}  // namespace
+
 std::string machine_words(const Json& context) {
   const auto member = [&](const char* name) -> std::string {
     const auto found = context.find("machine");
@@ -186,7 +210,10 @@ std::string machine_words(const Json& context) {
     const Json& value = (*found)[name];
     return value.is_string() ? value.get<std::string>() : value.dump();
   };
-  return member("model") + " (" + member("cpu") + "), " + member("processors") + " processors";
+  const std::string processor = member("model") + " (" + member("cpu") + "), " + member("processors") + " processors";
+  const auto machine = context.find("machine");
+  if (machine == context.end() || !machine->is_object() || !machine->contains("gpu")) return processor;
+  return gpu_words((*machine)["gpu"]) + "; " + processor;
 }
 
 double number_at(const nlohmann::ordered_json& object, const char* key) {

@@ -23,6 +23,10 @@ std::string report_html(const Results& results);                  // one file, n
 
 // ---- what several formats say in the same words
 
+// What the share of a peak is of.
+std::string peak_words(const Results& results);
+// "at least 12.3 us, by memory"; empty where nothing is known of a row.
+std::string least_text(const RowResult& row);
 std::string machine_line(const Results& results);                    // "AMD EPYC (znver3), 2 processors"
 std::string origin_line(const Results& results);                     // "polyte 0.1.0 (683118c8), 2026-11-26T14:24:08Z"
 std::string counts_line(const Results& results);                     // "2 rows, 7 arms, baseline poly; .."

@@ -102,6 +102,7 @@ std::string arm_section(const ArmResult& arm, const ArmResult* baseline) {
   const auto add = [&](const char* title, const std::string& words) {
     if (!words.empty()) text += std::string("<dt>") + title + "</dt><dd><code>" + escaped_xml(words) + "</code></dd>";
   };
+  add("launches", fact(arm, "launches"));
   add("storage", fact(arm, "storage"));
   add("float order", fact(arm, "order"));
   add("proof", fact(arm, "proof"));
@@ -125,6 +126,8 @@ std::string row_section(const Results& results, const RowResult& row) {
   text += " <span class=\"soft\">" + std::to_string(row.processes) + " processes, " + std::to_string(row.rounds) +
           " rounds" + (row.why.empty() ? "" : ": " + escaped_xml(row.why)) +
           (row.reference.empty() ? "" : "; outputs are held to " + escaped_xml(row.reference)) + "</span></p>\n";
+  if (const std::string least = least_text(row); !least.empty())
+    text += "<p>The GPU's rates leave any schedule " + escaped_xml(least) + ".</p>\n";
   for (const std::string& warning : row.warnings) text += "<p class=\"warning\">" + escaped_xml(warning) + "</p>\n";
   if (const std::string bars = bars_svg(results, row); !bars.empty()) text += "<figure>" + bars + "</figure>\n";
   text += "<div class=\"nests\">\n";
@@ -137,8 +140,8 @@ std::string pictures(const Results& results) {
   std::string text;
   if (const std::string roof = roofline_svg(results); !roof.empty())
     text +=
-        "<h2>Roofline</h2>\n<p class=\"soft\">Ceilings are measured on this machine: FMAs in registers in the same "
-        "processes, a copy larger than the last cache. Bytes are those of the interface, each element once, so work "
+        "<h2>Roofline</h2>\n<p class=\"soft\">Ceilings: " + escaped_xml(peak_words(results)) +
+        "; a measured copy larger than the last cache. Bytes are those of the interface, each element once, so work "
         "that stays within the caches may stand above the slope. A mark says its row and arm.</p>\n<figure>" +
         roof + "</figure>\n";
   if (const std::string model = predicted_svg(results); !model.empty())

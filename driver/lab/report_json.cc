@@ -16,7 +16,7 @@ Json arm_json(const ArmResult& arm) {
   json["samples_ns"] = arm.samples;
   Json facts = Json::object();
   for (const char* key : {"nest", "storage", "order", "proof", "script", "loops_digest", "compile_ms", "outputs",
-                          "interpreter", "compiler", "command", "predicted", "memory"})
+                          "interpreter", "compiler", "command", "predicted", "memory", "launches"})
     if (arm.facts.is_object() && arm.facts.contains(key)) facts[key] = arm.facts[key];
   json["facts"] = facts;
   json["counted"] = arm.counted;
@@ -42,6 +42,8 @@ Json row_json(const Results& results, const RowResult& row) {
             {"peak_flops_a_second", row.peak},
             {"bandwidth_bytes_a_second", row.bandwidth},
             {"ceiling_flops_a_second", row.ceiling()}};
+  json["at_least_ns"] = row.least_ns > 0 ? Json(row.least_ns) : Json();
+  json["at_least_bound"] = row.least_ns > 0 ? Json(row.least_bound) : Json();
   json["noise"] = row.noise ? to_json(*row.noise) : Json();
   json["fastest"] = row.fastest.empty() ? Json() : Json(row.fastest);
   json["not_told"] = row.fastest.empty() ? Json(row.not_told) : Json();

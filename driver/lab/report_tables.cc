@@ -19,8 +19,9 @@ std::string csv_facts(const ArmResult& arm) {
   std::string text;
   for (const double value : {model.nanoseconds, model.flops})
     text += "," + (arm.predicted && value > 0 ? number(value) : "");
+  const bool known = model.cycles > 0;  // of a GPU's kernel these are not
   for (const double value : {model.beyond_l1, model.beyond_l2, model.beyond_l3})
-    text += "," + (arm.predicted ? number(value) : "");
+    text += "," + (known ? number(value) : "");
   text += "," + csv_field(model.bound);
   for (const double value : {compile_ms(arm), memory_bytes(arm)}) text += "," + (value > 0 ? number(value) : "");
   for (const char* key : {"storage", "order", "proof"}) text += "," + csv_field(fact(arm, key));

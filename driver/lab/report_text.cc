@@ -57,6 +57,8 @@ std::string row_text(const Results& results, const RowResult& row) {
             std::to_string(row.processes) + (row.processes == 1 ? " process, " : " processes, ") +
             counted(row.rounds, "round") + (row.why.empty() ? "" : ": " + row.why) + "\n";
   if (!row.reference.empty()) text += wrapped("outputs are held to " + row.reference, "");
+  if (const std::string least = least_text(row); !least.empty())
+    text += wrapped("the GPU's rates leave any schedule " + least, "");
   text += facts_text(row);
   for (const std::string& warning : row.warnings) text += wrapped("warning: " + warning, "");
   return text;
@@ -118,6 +120,15 @@ std::string counts_line(const Results& results) {
          results.plan.baseline;
 }
 
+std::string peak_words(const Results& results) {
+  return results.plan.is_on_gpu() ? "the operations a second that the GPU's rates allow"
+                                  : "the FMA peak measured in the same processes";
+}
+
+std::string least_text(const RowResult& row) {
+  return row.least_ns > 0 ? "at least " + time_text(row.least_ns) + ", by " + row.least_bound : "";
+}
+
 std::string share_text(const RowResult& row, const ArmResult& arm) {
   if (row.flops <= 0 || row.peak <= 0 || arm.time.estimate <= 0) return "";
   char text[32];
@@ -153,8 +164,9 @@ std::string report_text(const Results& results) {
   std::string text = results.plan.name + "\n" + wrapped(machine_line(results), "") + wrapped(origin_line(results), "") +
                      counts_line(results) + "\n";
   text += wrapped(
-      "a ratio is a time over the baseline's, round by round: below 1 is faster; brackets hold 95 % intervals; "
-      "peak is the share of the FMA peak measured in the same processes",
+      "a ratio is a time over the baseline's, round by round: below 1 is faster; brackets hold 95 % intervals; " +
+          std::string(results.plan.is_on_gpu() ? "times are the GPU's own, by its events; " : "") +
+          "peak is the share of " + peak_words(results),
       "");
   for (const RowResult& row : results.rows) text += "\n" + row_text(results, row);
   if (results.rows.size() > 1) text += "\nall rows\n" + summary_text(results);

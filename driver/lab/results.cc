@@ -78,7 +78,12 @@ void take_ends(const RowRecord& record, RowResult& row) {
     row.bytes = number_at(process.end, "bytes");
     row.dtype = text(process.end, "dtype");
     if (row.reference.empty()) row.reference = text(process.end, "reference");
-    row.peak = std::max(row.peak, number_at(process.end, "peak_flops_a_thread"));
+    row.peak =
+        std::max({row.peak, number_at(process.end, "peak_flops_a_thread"), number_at(process.end, "peak_flops")});
+    if (const auto least = process.end.find("at_least"); least != process.end.end() && least->is_object()) {
+      row.least_ns = number_at(*least, "nanoseconds");
+      row.least_bound = text(*least, "bound");
+    }
     load = std::max(load, number_at(process.end, "load_before"));
     row.rounds += process.rounds.size();
   }

@@ -41,8 +41,11 @@ struct RowResult {
   std::optional<Interval> noise;  // the A/A ratio
   std::string fastest;            // empty: none can be told, `not_told` says why
   std::string not_told;
-  double flops = 0, bytes = 0;     // of an execution; bytes of the interface, each element once
-  double peak = 0, bandwidth = 0;  // of the row's threads together, a second; 0: not measured
+  double flops = 0, bytes = 0;  // of an execution; bytes of the interface, each element once
+  // Of the row's threads together, a second, measured; of a GPU the peak is what its rates allow. 0: not known.
+  double peak = 0, bandwidth = 0;
+  double least_ns = 0;      // of a GPU: what its rates leave to any schedule; 0: not known
+  std::string least_bound;  // by what
   std::size_t processes = 0, rounds = 0;
   std::vector<std::string> warnings;
 

@@ -14,23 +14,16 @@ constexpr std::size_t kMostSets = 64;
 
 double since(Clock::time_point start) { return std::chrono::duration<double, std::nano>(Clock::now() - start).count(); }
 
-std::int64_t last_cache() {
-  const std::int64_t bytes = detect_last_cache().bytes;
-  return bytes > 0 ? bytes : std::int64_t{32} << 20;
-}
-
 // So many sets of tensors that they pass the last cache twice.
-std::size_t sets_for(std::int64_t bytes) {
-  const std::int64_t wanted = 2 * last_cache() / std::max<std::int64_t>(bytes, 1) + 1;
+std::size_t sets_for(std::int64_t bytes, std::int64_t cache) {
+  const std::int64_t wanted = 2 * cache / std::max<std::int64_t>(bytes, 1) + 1;
   return static_cast<std::size_t>(std::clamp<std::int64_t>(wanted, 2, kMostSets));
 }
 
-// So much is written to leave nothing of an execution's tensors in a cache.
-std::int64_t evicted_bytes() { return std::min(2 * last_cache(), kMostEvicted); }
-
-// All stopwatches of the process share the buffer.
-void evict_caches() {
-  static std::vector<unsigned char> buffer(static_cast<std::size_t>(evicted_bytes()));
+// So much is written to leave nothing of an execution's tensors in a cache. All stopwatches of the process share the
+// buffer.
+void evict_caches(std::int64_t bytes) {
+  static std::vector<unsigned char> buffer(static_cast<std::size_t>(bytes));
   static unsigned char value = 0;
   ++value;
   for (std::size_t i = 0; i < buffer.size(); i += 64) buffer[i] = value;
@@ -38,12 +31,21 @@ void evict_caches() {
 
 }  // namespace
 
-Stopwatch::Stopwatch(Contender& contender, const Interface& interface, const std::string& fill, Caches caches)
-    : contender_(contender), cold_(caches == Caches::Cold), single_(cold_) {
+std::int64_t Stopwatch::last_cache() {
+  const std::int64_t bytes = detect_last_cache().bytes;
+  return bytes > 0 ? bytes : std::int64_t{32} << 20;
+}
+
+Stopwatch::Stopwatch(Contender& contender, const Interface& interface, const std::string& fill, Caches caches,
+                     std::int64_t cache)
+    : contender_(contender),
+      cold_(caches == Caches::Cold),
+      single_(cold_),
+      evicted_(cold_ ? std::min(2 * cache, kMostEvicted) : 0) {
   sets_.push_back(filled_tensors(interface, fill));
   std::int64_t bytes = 0;
   for (const runtime::Tensor& tensor : sets_[0]) bytes += tensor.bytes();
-  const std::size_t count = caches == Caches::Rotated ? sets_for(bytes) : 1;
+  const std::size_t count = caches == Caches::Rotated ? sets_for(bytes, cache) : 1;
   while (sets_.size() < count) sets_.push_back(filled_tensors(interface, fill));
   contender_.clear_sets();
   for (std::vector<runtime::Tensor>& set : sets_) contender_.add_set(set);
@@ -58,11 +60,11 @@ Stopwatch::Stopwatch(Contender& contender, const Interface& interface, const std
 void Stopwatch::prepare(std::size_t set) {
   for (std::size_t i = 0; i < in_place_.size(); ++i)
     std::ranges::copy(before_[i].raw(), sets_[set][in_place_[i]].raw().begin());
-  if (cold_) evict_caches();
+  if (cold_) evict_caches(evicted_);
 }
 
 double Stopwatch::nanoseconds(std::int64_t executions) {
-  if (const std::optional<double> own = contender_.timed(executions, cold_ ? evicted_bytes() : 0))
+  if (const std::optional<double> own = contender_.timed(executions, evicted_))
     return *own / static_cast<double>(executions);
   double total = 0;
   if (single_) {

@@ -12,7 +12,10 @@ class Stopwatch {
  public:
   // `tensors`: one set a turn; sets are bound here. Where the Program updates a tensor in place, every execution begins
   // with what it held at first, put back outside of the time.
-  Stopwatch(Contender& contender, const Interface& interface, const std::string& fill, Caches caches);
+  // `cache`: bytes of the last cache of what executes them.
+  Stopwatch(Contender& contender, const Interface& interface, const std::string& fill, Caches caches,
+            std::int64_t cache = last_cache());
+  static std::int64_t last_cache();  // of this processor
 
   // Executions that fill about `milliseconds`, after at least one that warms up.
   std::int64_t calibrate(double milliseconds);
@@ -27,6 +30,7 @@ class Stopwatch {
   std::vector<std::size_t> in_place_;    // tensors that are put back
   std::vector<runtime::Tensor> before_;  // what they held
   bool cold_, single_;
+  std::int64_t evicted_;  // bytes before each execution; 0: none
   std::size_t next_ = 0;
 
   std::size_t turn() { return next_ = (next_ + 1) % sets_.size(); }

@@ -9,6 +9,7 @@
 
 #include "bench/peak.h"
 #include "driver/compile/flops.h"
+#include "driver/compile/least_time.h"
 #include "driver/lab/correctness.h"
 #include "driver/lab/counters.h"
 #include "driver/lab/record.h"
@@ -54,7 +55,8 @@ class Worker {
     add_again();
     for (Timed& timed : timed_) {
       stage(timed.name, "timing");
-      timed.watch = std::make_unique<Stopwatch>(*timed.contender, workshop_.interface, row_.fill, row_.caches);
+      timed.watch =
+          std::make_unique<Stopwatch>(*timed.contender, workshop_.interface, row_.fill, row_.caches, last_cache());
       timed.executions = timed.watch->calibrate(plan_.stop.round_ms);
     }
     const int rounds = timed_.empty() ? 0 : measure();
@@ -81,7 +83,9 @@ class Worker {
     return {{"kind", kind}, {"row", order_.row}, {"process", order_.process}, {"attempt", order_.attempt}};
   }
 
-  void stage(const std::string& arm, const char* doing) const {
+  std::int64_t last_cache() const { return workshop_.device ? workshop_.device->l2_bytes() : Stopwatch::last_cache(); }
+
+  void stage(const std::string& arm, const std::string& doing) const {
     write_({{"kind", "stage"}, {"arm", arm}, {"doing", doing}});
   }
 
@@ -119,6 +123,14 @@ class Worker {
       const auto known = order_.outputs.find(arm.spec.name);
       if (known != order_.outputs.end() && known->second == digest) return;
       compare(arm, got, prepared);
+    } catch (const UserError& e) {
+      // A GPU's error is the end of all that this process has there: the runner begins anew without this arm.
+      if (e.status() == ExitStatus::Device) {
+        stage(arm.spec.name, std::string("checking: ") + e.what());
+        throw;
+      }
+      prepared.status = "failed";
+      prepared.reason = e.what();
     } catch (const std::exception& e) {
       prepared.status = "failed";
       prepared.reason = e.what();
@@ -183,7 +195,7 @@ class Worker {
   // After the rounds, so that no time is taken beside it.
   void count() {
     Counters counters;
-    not_counted_ = counters.problem();
+    not_counted_ = workshop_.device ? "the processor's counters know nothing of a GPU" : counters.problem();
     if (!not_counted_.empty()) return;
     for (Timed& timed : timed_) {
       stage(timed.name, "counting");
@@ -197,6 +209,21 @@ class Worker {
     return std::ranges::all_of(timed_, [&](const Timed& timed) {
       return paired_ratio({timed.rounds}, {against.rounds}, {200, plan_.seed}).relative_width() <= plan_.stop.width;
     });
+  }
+
+  // Of a processor the peak is measured beside the arms; a GPU's is what its rates allow.
+  void add_peak(Json& json, DType dtype) const {
+    const Machine& machine = workshop_.target.machine;
+    if (!workshop_.device) {
+      json["peak_flops_a_thread"] = bench::measure_peak(machine, dtype);
+      return;
+    }
+    const double bytes = json["bytes"].get<double>(), flops = json["flops"].get<double>();
+    if (!workshop_.program) return;
+    const driver::GpuRates rates = driver::rates_for(workshop_.program.get(), machine);
+    json["peak_flops"] = rates.flops;
+    if (const driver::LeastTime least = driver::least_time(rates, flops, bytes); least.seconds > 0)
+      json["at_least"] = {{"nanoseconds", least.seconds * 1e9}, {"bound", least.bound}};
   }
 
   void finish(int rounds, double load) {
@@ -215,7 +242,7 @@ class Worker {
     }
     json["bytes"] = bytes;
     json["dtype"] = std::string(to_string(dtype));
-    json["peak_flops_a_thread"] = bench::measure_peak(workshop_.target.machine, dtype);
+    add_peak(json, dtype);
     if (!counted_.is_null()) json["counters"] = counted_;
     if (!not_counted_.empty()) json["not_counted"] = not_counted_;
     rusage usage{};

@@ -1,0 +1,114 @@
+#include "driver/lab/device_contender.h"
+
+#include "driver/package/assemble.h"
+#include "runtime/session.h"
+
+namespace polyte::lab {
+namespace {
+
+using runtime::CudaMemory;
+using runtime::TensorView;
+
+constexpr unsigned kPoison = 0xffffffff;  // not a number, in every type of floating point
+
+// A session and the tensors that it runs on.
+class DeviceSet {
+ public:
+  DeviceSet(const std::shared_ptr<const runtime::Artifact>& artifact, const ir::Program& program,
+            std::span<runtime::Tensor> tensors, const DeviceClock& clock)
+      : clock_(clock), session_(artifact, {.cuda = {.device = clock.device()->number()}}) {
+    const runtime::CudaCurrent current(*clock_.device());
+    const std::vector<const ir::Buffer*> interface = program.interface();
+    for (std::size_t i = 0; i < interface.size(); ++i) {
+      const ir::Role role = interface[i]->role;
+      if (role == ir::Role::In || role == ir::Role::InOut) add(tensors[i], inputs_, given_);
+      if (role == ir::Role::Out || role == ir::Role::InOut) add(tensors[i], outputs_, made_);
+    }
+    upload();
+  }
+
+  void start() const { session_.run_on(inputs_, outputs_, clock_.stream()); }
+
+  // As the host's tensors are now, and back; what the kernel leaves out of its outputs is not a number.
+  void run() {
+    const runtime::CudaCurrent current(*clock_.device());
+    upload();
+    for (const Copy& copy : made_) cuda().set_words(copy.there.get(), kPoison, words(*copy.here), clock_.stream());
+    start();
+    for (const Copy& copy : made_)
+      cuda().copy_to_host(copy.here->data(), copy.there.get(), copy.here->raw().size(), clock_.stream());
+    cuda().stream_synchronize(clock_.stream());
+    session_.wait();
+  }
+
+  void wait() const { session_.wait(); }  // what executions have found
+
+ private:
+  struct Copy {
+    runtime::Tensor* here;
+    CudaMemory there;
+  };
+  const DeviceClock& clock_;
+  runtime::Session session_;
+  std::vector<TensorView> inputs_, outputs_;
+  std::vector<Copy> given_, made_;
+
+  const runtime::CudaDriver& cuda() const { return clock_.device()->driver(); }
+  static std::size_t words(const runtime::Tensor& tensor) { return (tensor.raw().size() + 3) / 4; }
+
+  void add(runtime::Tensor& tensor, std::vector<TensorView>& views, std::vector<Copy>& copies) {
+    CudaMemory there =
+        runtime::make_cuda_memory(clock_.device(), static_cast<std::int64_t>(4 * words(tensor)), "a tensor");
+    views.push_back({tensor.dtype(), tensor.shape(), reinterpret_cast<void*>(there.get())});  // NOLINT
+    if (there.get() != 0) copies.push_back({&tensor, std::move(there)});
+  }
+
+  void upload() const {
+    for (const Copy& copy : given_)
+      cuda().copy_to_device(copy.there.get(), copy.here->data(), copy.here->raw().size(), clock_.stream());
+    cuda().stream_synchronize(clock_.stream());
+  }
+};
+
+class DeviceContender : public Contender {
+ public:
+  DeviceContender(driver::CompiledOperator op, codegen::Target target, std::shared_ptr<DeviceClock> clock)
+      : op_(std::move(op)), target_(std::move(target)), clock_(std::move(clock)) {
+    for (const ir::Buffer* buffer : op_.built.program->interface())
+      has_constants_ = has_constants_ || buffer->role == ir::Role::Const;
+  }
+
+  void add_set(std::span<runtime::Tensor> tensors) override {
+    if (!artifact_ || has_constants_)
+      artifact_ = runtime::Artifact::from_parts(driver::assemble(op_, tensors, target_));
+    sets_.push_back(std::make_unique<DeviceSet>(artifact_, *op_.built.program, tensors, *clock_));
+  }
+  void clear_sets() override { sets_.clear(); }
+  void run(std::size_t set) override { sets_[set]->run(); }
+
+  std::optional<double> timed(std::int64_t executions, std::int64_t evict) override {
+    const auto start = [this] { sets_[next_ = (next_ + 1) % sets_.size()]->start(); };
+    const double nanoseconds =
+        evict > 0 ? clock_->cold_nanoseconds_of(executions, start) : clock_->nanoseconds_of(executions, start);
+    for (const std::unique_ptr<DeviceSet>& set : sets_) set->wait();
+    return nanoseconds;
+  }
+
+ private:
+  driver::CompiledOperator op_;
+  codegen::Target target_;
+  std::shared_ptr<DeviceClock> clock_;
+  std::shared_ptr<const runtime::Artifact> artifact_;  // its constants are those of the set that came last
+  bool has_constants_ = false;
+  std::vector<std::unique_ptr<DeviceSet>> sets_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Contender> make_device_contender(driver::CompiledOperator op, const codegen::Target& target,
+                                                 std::shared_ptr<DeviceClock> clock) {
+  return std::make_unique<DeviceContender>(std::move(op), target, std::move(clock));
+}
+
+}  // namespace polyte::lab
