@@ -67,6 +67,8 @@ file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/share/polyte")
 foreach(folder bench examples)
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${folder}" "${CMAKE_BINARY_DIR}/share/polyte/${folder}" SYMBOLIC)
 endforeach()
+install(FILES bench/gpu/kit/__init__.py bench/gpu/kit/driver.py DESTINATION "${CMAKE_INSTALL_DATADIR}/polyte/bench/gpu/kit"
+        COMPONENT compiler)
 foreach(folder bench/suites bench/lab_peers bench/polybench examples/programs examples/schedules)
   get_filename_component(parent ${folder} DIRECTORY)
   install(DIRECTORY ${folder} DESTINATION "${CMAKE_INSTALL_DATADIR}/polyte/${parent}" COMPONENT compiler

@@ -239,7 +239,8 @@ class Steps:
         return run
 
     def _einsum(self, step, inside):
-        function = self.library.einsum(step["axes"], step["result"], step["rank"])
+        einsum = self.library.widened if "widened" in step else self.library.einsum  # products.py
+        function = einsum(step["axes"], step["result"], step["rank"])
         return self._set(step, function, *step["args"])
 
     def _image(self, step, inside, function, *weights):

@@ -205,6 +205,7 @@ Workshop make_workshop(const Plan& plan, const Row& row, Hooks hooks, const std:
   Workshop workshop{plan, row, target_of(plan), codegen::detect_host(), nullptr, nullptr, nullptr, {}, std::move(hooks),
                     ""};
   workshop.device = open_device(workshop.target);
+  start_libraries(workshop);
   if (plan.programs.at(row.program).model.empty()) {
     workshop.program = bound_program(plan, row);
     workshop.interface = interface_of(*workshop.program);

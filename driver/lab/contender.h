@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,8 @@ struct Hooks {
   std::function<Prepared(const std::string& path, const std::string& scheduler, const Plan& plan, int threads)> model;
 };
 
+class PythonWorker;
+
 // What the preparation of a row's arms shares.
 struct Workshop {
   const Plan& plan;
@@ -62,6 +65,8 @@ struct Workshop {
   Interface interface;                               // of a model empty until an arm is prepared
   Hooks hooks;
   std::string kept;  // a folder for what compilers of peers have made
+  // Of libraries for a GPU, by name: processes that load theirs while others compile. Each is for who takes it first.
+  std::shared_ptr<std::map<std::string, std::unique_ptr<PythonWorker>>> started = {};
 };
 // `folder`: the result folder; empty: nothing is kept. UserError(Device) where there is no GPU for a target that is
 // one.

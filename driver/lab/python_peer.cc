@@ -37,7 +37,8 @@ struct NoAnswer : UserError {
 
 class PythonContender : public Contender {
  public:
-  PythonContender(const PythonHome& home, const Interface& interface) : interface_(interface), worker_(home) {}
+  PythonContender(std::unique_ptr<PythonWorker> worker, const Interface& interface)
+      : interface_(interface), worker_(std::move(worker)) {}
 
   // The library's version. NoAnswer where it cannot be had.
   std::string begin(const std::string& peer, int threads, bool on_gpu, Json what) {
@@ -60,10 +61,10 @@ class PythonContender : public Contender {
                                   {"dtype", std::string(to_string(interface_[i].dtype))},
                                   {"shape", interface_[i].shape},
                                   {"at", used_}});
-      worker_.write(used_, tensors[i].raw());
+      worker_->write(used_, tensors[i].raw());
       used_ = (used_ + tensors[i].bytes() + 2 * kAlignment - 1) / kAlignment * kAlignment;
     }
-    worker_.write(used_, std::vector<std::byte>(kAlignment));
+    worker_->write(used_, std::vector<std::byte>(kAlignment));
     ask(order);
     sets_.push_back(std::move(set));
   }
@@ -77,7 +78,7 @@ class PythonContender : public Contender {
   void run(std::size_t set) override {
     ask({{"do", "run"}, {"set", set}});
     for (std::size_t i = 0; i < interface_.size(); ++i)
-      if (interface_[i].is_written()) worker_.read(sets_[set].places[i], sets_[set].tensors[i].raw());
+      if (interface_[i].is_written()) worker_->read(sets_[set].places[i], sets_[set].tensors[i].raw());
   }
 
   std::optional<double> timed(std::int64_t executions, std::int64_t evict) override {
@@ -90,12 +91,12 @@ class PythonContender : public Contender {
     std::vector<std::int64_t> places;
   };
   Interface interface_;
-  PythonWorker worker_;
+  std::unique_ptr<PythonWorker> worker_;
   std::vector<Set> sets_;
   std::int64_t used_ = 0;
 
   Json ask(const Json& order) {
-    Json answer = worker_.ask(order);
+    Json answer = worker_->ask(order);
     for (const char* status : {"absent", "declined", "failed"})
       if (answer.contains(status))
         throw NoAnswer{status, answer[status].is_string() ? answer[status].get<std::string>() : ""};
@@ -103,7 +104,28 @@ class PythonContender : public Contender {
   }
 };
 
+std::unique_ptr<PythonWorker> worker_for(const Workshop& workshop, const std::string& peer) {
+  std::unique_ptr<PythonWorker> worker;
+  if (workshop.started) worker = std::move((*workshop.started)[peer]);
+  return worker ? std::move(worker) : std::make_unique<PythonWorker>(find_python());
+}
+
 }  // namespace
+
+void start_libraries(Workshop& workshop) {
+  if (!workshop.device) return;
+  workshop.started = std::make_shared<std::map<std::string, std::unique_ptr<PythonWorker>>>();
+  try {
+    for (const PlannedArm& arm : workshop.plan.arms) {
+      const Library* library = arm.spec.kind == ArmSpec::Kind::Peer ? find_library(arm.spec.what) : nullptr;
+      if (!library || !library->on_gpu) continue;
+      std::unique_ptr<PythonWorker>& worker = (*workshop.started)[arm.spec.what];
+      worker = std::make_unique<PythonWorker>(find_python());
+      worker->tell({{"do", "load"}, {"peer", arm.spec.what}, {"threads", workshop.row.threads}, {"on_gpu", true}});
+    }
+  } catch (const UserError&) {  // who asks for one is told why there is none
+  }
+}
 
 bool is_python_peer(const std::string& name) { return find_library(name) != nullptr; }
 
@@ -139,7 +161,7 @@ Prepared by_python(const Workshop& workshop, const std::string& peer, Json what,
     return prepared;
   }
   try {
-    auto contender = std::make_unique<PythonContender>(find_python(), interface);
+    auto contender = std::make_unique<PythonContender>(worker_for(workshop, peer), interface);
     prepared.facts["compile_ms"]["all"] = milliseconds_of([&] {
       prepared.facts["compiler"] = contender->begin(peer, workshop.row.threads, on_gpu, std::move(what));
       // Libraries compile for tensors that they have seen.

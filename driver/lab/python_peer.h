@@ -20,6 +20,9 @@ bool is_python_peer(const std::string& name);
 // "torch 2.4.0", or why it is not there; one process for all of them.
 std::map<std::string, std::string> versions_of_libraries(const std::vector<std::string>& names, bool on_gpu);
 
+// Starts what the workshop's arms want of libraries for its GPU (Workshop::started).
+void start_libraries(Workshop& workshop);
+
 // `what`: {"form": ..} or {"model": path}. Its status is `absent` or `declined` where it cannot be had, with the
 // reason.
 Prepared by_python(const Workshop& workshop, const std::string& peer, nlohmann::ordered_json what,

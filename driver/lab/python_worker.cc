@@ -80,16 +80,28 @@ void PythonWorker::ended() {
   throw UserError(ExitStatus::InvalidInput, "the peer's process " + (is_ours || how.empty() ? "has ended" : how));
 }
 
+void PythonWorker::tell(const Json& order) {
+  write_all(in_, order.dump() + "\n");
+  ++unasked_;
+}
+
 Json PythonWorker::ask(const Json& order) {
   if (process_ < 0) throw UserError(ExitStatus::InvalidInput, "the peer's process has ended before");
   write_all(in_, order.dump() + "\n");
+  for (; unasked_ > 0; --unasked_) answer();
+  Json json = Json::parse(answer(), nullptr, false);
+  if (!json.is_object()) throw UserError(ExitStatus::InvalidInput, "the peer's process gave no answer");
+  return json;
+}
+
+// The next line.
+std::string PythonWorker::answer() {
   for (int seconds = 0; seconds < kMostSeconds && unread_.size() < kMostAnswer;) {
     const std::size_t end = unread_.find('\n');
     if (end != std::string::npos) {
-      const Json answer = Json::parse(unread_.substr(0, end), nullptr, false);
+      std::string line = unread_.substr(0, end);
       unread_.erase(0, end + 1);
-      if (!answer.is_object()) throw UserError(ExitStatus::InvalidInput, "the peer's process gave no answer");
-      return answer;
+      return line;
     }
     pollfd waiting{out_, POLLIN, 0};
     const int ready = poll(&waiting, 1, 1000);

@@ -27,6 +27,7 @@ class PythonWorker {
 
   // UserError(InvalidInput) where the process has ended, or says nothing for ten minutes.
   nlohmann::ordered_json ask(const nlohmann::ordered_json& order);
+  void tell(const nlohmann::ordered_json& order);  // its answer is not looked at, and not waited for now
 
   // Memory of both: bytes are written and read at a place; it grows as needed.
   void write(std::int64_t at, std::span<const std::byte> bytes);
@@ -37,7 +38,9 @@ class PythonWorker {
   pid_t process_ = -1;
   std::int64_t size_ = 0;
   std::string unread_;
+  int unasked_ = 0;  // answers that nobody looks at
 
+  std::string answer();
   [[noreturn]] void ended();
 };
 

@@ -8,10 +8,21 @@ import concurrent.futures
 import hashlib
 import json
 import os
+import subprocess
 import zipfile
 
 CONSTANTS = "constants.bin"
 CHUNK = 8 << 20  # packed and unpacked by itself, all processors at once
+
+
+SYSTEM = ("linux-vdso", "ld-linux", "libc.so", "libm.so", "libstdc++", "libgcc_s", "libpthread", "libdl", "librt")
+
+
+def libraries_of(path):
+    """What a program or library needs that not every system has, {name: file}, in the order in which the loader wants them."""
+    said = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
+    lines = [line.split() for line in said.splitlines()]
+    return {words[0]: words[2] for words in lines if "=>" in words and not words[0].startswith(SYSTEM)}
 
 
 def digest(data):

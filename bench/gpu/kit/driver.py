@@ -76,16 +76,22 @@ class Driver:
 
     # ---- kernels
 
-    def graph_of_nothing(self, stream):
-        """A graph of one kernel that does nothing: what a run costs before it does anything."""
-        module, function, graph, ready = c.c_void_p(), c.c_void_p(), c.c_void_p(), c.c_void_p()
-        self._call("cuModuleLoadData", c.byref(module), NOTHING)
-        self._call("cuModuleGetFunction", c.byref(function), module, b"nothing")
+    def graph_of(self, stream, work):
+        """What `work` puts into the stream, to be launched as a whole."""
+        graph, ready = c.c_void_p(), c.c_void_p()
         self._call("cuStreamBeginCapture_v2", stream, c.c_int(1))
-        self._call("cuLaunchKernel", function, *(c.c_uint(n) for n in (1, 1, 1, 32, 1, 1, 0)), stream, None, None)
+        work()
         self._call("cuStreamEndCapture", stream, c.byref(graph))
         self._call("cuGraphInstantiateWithFlags", c.byref(ready), graph, c.c_ulonglong(0))
         return ready
+
+    def graph_of_nothing(self, stream):
+        """A graph of one kernel that does nothing: what a run costs before it does anything."""
+        module, function = c.c_void_p(), c.c_void_p()
+        self._call("cuModuleLoadData", c.byref(module), NOTHING)
+        self._call("cuModuleGetFunction", c.byref(function), module, b"nothing")
+        sizes = [c.c_uint(n) for n in (1, 1, 1, 32, 1, 1, 0)]
+        return self.graph_of(stream, lambda: self._call("cuLaunchKernel", function, *sizes, stream, None, None))
 
     def launch(self, graph, stream):
         self._call("cuGraphLaunch", graph, stream)

@@ -1,0 +1,1 @@
+"""Nothing: no test's Program has a convolution."""
