@@ -160,6 +160,8 @@ def probe(names, on_gpu):
             found[name] = {"version": table(on_gpu)[name](1).version}
         except (ImportError, OSError) as error:
             found[name] = {"absent": f"{sys.executable}: {error}"}
+        except Exception as error:  # of a library, of any kind
+            found[name] = {"absent": reason(error)}
     print(json.dumps(found))
 
 

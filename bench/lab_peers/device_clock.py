@@ -41,14 +41,14 @@ class DeviceClock:
         return total * 1e9
 
     def _piece(self, piece):
-        needed = self._start_seconds * (len(piece) + 1) / max(self._write_seconds, 1e-6)
+        needed = self._start_seconds * len(piece) / max(self._write_seconds, 1e-6)
         for _ in range(min(max(math.ceil(needed), 1), MOST_WRITES)):
             self._write()
-        before = time.perf_counter()
         piece[-1]()  # not timed: it leaves the caches as an execution does
 
         def work():
+            before = time.perf_counter()
             for start in piece:
                 start()
-            self._start_seconds = (time.perf_counter() - before) / (len(piece) + 1)
+            self._start_seconds = (time.perf_counter() - before) / len(piece)
         return self._watch.seconds_of(work)

@@ -68,7 +68,7 @@ std::string predicted_text(const ArmResult& arm) {
   std::string text = model.nanoseconds > 0 ? time_text(model.nanoseconds) : figure(model.cycles) + " cycles";
   if (!model.bound.empty()) text += ", by " + model.bound;
   if (model.flops > 0) text += "; " + figure(model.flops) + " operations";
-  if (model.beyond_l1 + model.beyond_l2 + model.beyond_l3 <= 0) return text;
+  if (model.beyond_l1 + model.beyond_l2 + model.beyond_l3 <= 0) return text;  // not known: a GPU's
   return text + "; from beyond L1 " + bytes_text(model.beyond_l1) + ", L2 " + bytes_text(model.beyond_l2) + ", L3 " +
          bytes_text(model.beyond_l3);
 }

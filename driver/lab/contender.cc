@@ -151,6 +151,11 @@ Prepared by_compiler(const Workshop& workshop, const Compiler& compiler,
 Prepared of_model(const Workshop& workshop, const PlannedArm& arm) {
   const PlannedProgram& model = workshop.plan.programs.at(workshop.row.program);
   Prepared prepared;
+  if (workshop.device) {
+    prepared.status = "declined";
+    prepared.reason = "a model: bench/gpu times networks on a GPU";
+    return prepared;
+  }
   const bool reads_models = arm.spec.kind == ArmSpec::Kind::Peer && is_python_peer(arm.spec.what);
   if (arm.spec.kind != ArmSpec::Kind::Scheduler && !reads_models) {
     prepared.status = arm.spec.kind == ArmSpec::Kind::Peer ? "declined" : "other program";

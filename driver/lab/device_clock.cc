@@ -42,16 +42,16 @@ double DeviceClock::elapsed() const {
 }
 
 double DeviceClock::piece(std::int64_t executions, const Start& start) {
-  const double needed = start_ns_ * static_cast<double>(executions + 1) / std::max(write_ns_, 1e3);
+  const double needed = start_ns_ * static_cast<double>(executions) / std::max(write_ns_, 1e3);
   const auto writes = static_cast<int>(std::clamp(std::ceil(needed), 1.0, kMostWrites));
   for (int i = 0; i < writes; ++i) write();
-  const auto before = Clock::now();
   start();
+  const auto before = Clock::now();
   cuda().event_record(begin_.get(), stream());
   for (std::int64_t i = 0; i < executions; ++i) start();
   cuda().event_record(end_.get(), stream());
   const double spent = std::chrono::duration<double, std::nano>(Clock::now() - before).count();
-  start_ns_ = spent / static_cast<double>(executions + 1);
+  start_ns_ = spent / static_cast<double>(executions);
   return elapsed();
 }
 

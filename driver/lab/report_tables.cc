@@ -14,14 +14,13 @@ std::string number(double value) {
 }
 
 // What is not known is empty.
-std::string csv_facts(const ArmResult& arm) {
+std::string csv_facts(const ArmResult& arm, bool on_gpu) {
   const Predicted model = arm.predicted.value_or(Predicted{});
   std::string text;
   for (const double value : {model.nanoseconds, model.flops})
     text += "," + (arm.predicted && value > 0 ? number(value) : "");
-  const bool known = model.cycles > 0;  // of a GPU's kernel these are not
   for (const double value : {model.beyond_l1, model.beyond_l2, model.beyond_l3})
-    text += "," + (known ? number(value) : "");
+    text += "," + (arm.predicted && !on_gpu ? number(value) : "");
   text += "," + csv_field(model.bound);
   for (const double value : {compile_ms(arm), memory_bytes(arm)}) text += "," + (value > 0 ? number(value) : "");
   for (const char* key : {"storage", "order", "proof"}) text += "," + csv_field(fact(arm, key));
@@ -74,7 +73,7 @@ std::string report_csv(const Results& results) {
       text += "," + std::to_string(row.processes) + "," + std::to_string(count_samples(arm.samples));
       for (const double value : {row.flops, row.bytes, row.peak}) text += "," + number(value);
       text += "," + csv_field(arm.identical_to.empty() ? arm.reason : "the loops of " + arm.identical_to);
-      text += csv_facts(arm) + "," + csv_field(row.machine) + "\r\n";
+      text += csv_facts(arm, results.plan.is_on_gpu()) + "," + csv_field(row.machine) + "\r\n";
     }
   return text;
 }

@@ -80,7 +80,7 @@ bool has_numpy() {
   setenv("POLYTE_LAB_PEERS", fs::absolute("bench").c_str(), 1);
   if (fs::exists("build/python/bin/python"))
     setenv("POLYTE_PYTHON", fs::absolute("build/python/bin/python").c_str(), 0);
-  const std::string version = versions_of_libraries({"numpy"})["numpy"];
+  const std::string version = versions_of_libraries({"numpy"}, false)["numpy"];
   if (version.starts_with("numpy ")) return true;
   MESSAGE("not run: " << version);
   return false;

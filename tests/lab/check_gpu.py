@@ -16,6 +16,11 @@ import sys
 import tempfile
 import unittest
 
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FAKES = ROOT / "tests" / "lab" / "fakes"
 PYTHON = os.environ.get("POLYTE_PYTHON", sys.executable)
@@ -123,6 +128,13 @@ class OnTheStandIn(unittest.TestCase):
         self.assertRegex(text.replace("\n", " "), "the GPU's rates leave any schedule at least .* by memory")
         self.assertIn("by its events", lab.polyte("report", "out")[1].replace("\n", " "))
         self.assertIn("launches", lab.polyte("report", "out", "--format", "html")[1])
+        if jsonschema:
+            schema = json.loads((ROOT / "docs" / "lab-results.schema.json").read_text())
+            lines = (lab.folder / "out" / "samples.jsonl").read_text().splitlines()
+            plan = json.loads((lab.folder / "out" / "plan.json").read_text())
+            for kind, documents in (("results", [report]), ("plan", [plan]), ("record", map(json.loads, lines))):
+                for document in documents:
+                    jsonschema.validate(document, {**schema, "anyOf": [{"$ref": f"#/$defs/{kind}"}]})
 
     def test_caches(self):
         report = Lab(["poly"], more='caches = ["warm", "cold", "rotated"]').run()
