@@ -44,27 +44,6 @@ std::string folder_of(const RunVerb& verb) {
   return verb.out.empty() ? fs::path(verb.file).replace_extension(".lab").string() : verb.out;
 }
 
-// Takes the largest differences apart, as the plan asks; whether it was interrupted.
-bool explain_differences(const lab::Plan& plan, const std::string& folder, const lab::Records& records, bool quiet) {
-  const lab::Results results = lab::evaluate(plan, records);
-  const std::vector<lab::Difference> differences =
-      lab::largest_differences(results, static_cast<std::size_t>(plan.explain));
-  for (std::size_t i = 0; i < differences.size(); ++i) {
-    const std::string title = lab::difference_text(results, differences[i]);
-    if (!quiet) std::cerr << title << ": taken apart\n";
-    const auto measure = [&](const auto& plan_of, const std::string& part) {
-      try {
-        return run_lab_plan(plan_of(results, differences[i], lab_sources()), folder + "/" + part, quiet).interrupted;
-      } catch (const UserError& e) {
-        std::cerr << "warning: " << title << ": " << part << ": " << e.what() << "\n";
-        return false;
-      }
-    };
-    if (measure(lab::path_of, lab::path_folder(i)) || measure(lab::lines_of, lab::lines_folder(i))) return true;
-  }
-  return false;
-}
-
 int run_lab_run(const RunVerb& verb) {
   const lab::Plan plan = plan_of(verb);
   const std::string folder = folder_of(verb);
@@ -80,7 +59,13 @@ int run_lab_run(const RunVerb& verb) {
     std::cout << folder << ": shard " << verb.shard << " is measured; polyte lab merge joins shards\n";
     return 0;
   }
-  if (explain_differences(plan, folder, result.records, verb.quiet)) return 130;
+  const auto say = [&](const std::string& line) {
+    if (!verb.quiet || line.starts_with("warning")) std::cerr << line << "\n";
+  };
+  const auto run = [&](const lab::Plan& part, const std::string& where) {
+    return run_lab_plan(part, where, verb.quiet).interrupted;
+  };
+  if (lab::take_apart(plan, folder, result.records, lab_sources(), say, run)) return 130;
   std::cout << folder << ": " << plan.rows.size() << (plan.rows.size() == 1 ? " row" : " rows") << ", "
             << plan.arms.size() << (plan.arms.size() == 1 ? " arm" : " arms") << " are measured; polyte lab report "
             << folder << "\n";
@@ -106,27 +91,12 @@ void add_lab_run(const Verb& lab) {
 // ---- worker: what a run starts, once per process of a row
 
 // Of a GPU's kernel what its launches are predicted to take, and what is known of each without running it.
-nlohmann::ordered_json describe(const driver::BuiltKernel& kernel, const codegen::Target& target) {
-  nlohmann::ordered_json facts{{"nest", schedule::print_nests(kernel.state->tree)},
-                               {"storage", storage_lines(kernel)},
-                               {"order", order_lines(kernel)},
-                               {"proof", proof_line(kernel, true)}};
-  if (target.kind != TargetKind::Cuda) return facts;
-  const GpuFigures figures = gpu_figures(kernel, target);
-  facts["launches"] = nlohmann::ordered_json::array();
-  for (const GpuRow& row : gpu_rows(figures, {}))
-    for (const std::string& line : row.lines) facts["launches"].push_back(row.title + ": " + line);
-  if (const auto price = price_of(figures))
-    facts["predicted"] = {{"model", "launch price"}, {"bound", price->bound}, {"nanoseconds", price->seconds * 1e9}};
-  return facts;
-}
-
 int run_lab_worker(const std::string& folder) {
   const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
   if (json.is_discarded()) throw UserError(ExitStatus::Usage, "stdin: expected the order of polyte lab run");
   const lab::Plan plan = lab::read_plan(folder);
-  lab::run_worker(plan, folder, lab::order_from_json(json), {describe, lab_model},
+  lab::run_worker(plan, folder, lab::order_from_json(json), {lab_words, lab_model},
                   [](const nlohmann::ordered_json& record) {
                     const auto replace = nlohmann::ordered_json::error_handler_t::replace;
                     std::cout << record.dump(-1, ' ', false, replace)
@@ -144,6 +114,21 @@ void add_lab_worker(const Verb& lab) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json lab_words(const driver::BuiltKernel& kernel, const codegen::Target& target) {
+  nlohmann::ordered_json facts{{"nest", schedule::print_nests(kernel.state->tree)},
+                               {"storage", storage_lines(kernel)},
+                               {"order", order_lines(kernel)},
+                               {"proof", proof_line(kernel, true)}};
+  if (target.kind != TargetKind::Cuda) return facts;
+  const GpuFigures figures = gpu_figures(kernel, target);
+  facts["launches"] = nlohmann::ordered_json::array();
+  for (const GpuRow& row : gpu_rows(figures, {}))
+    for (const std::string& line : row.lines) facts["launches"].push_back(row.title + ": " + line);
+  if (const auto price = price_of(figures))
+    facts["predicted"] = {{"model", "launch price"}, {"bound", price->bound}, {"nanoseconds", price->seconds * 1e9}};
+  return facts;
+}
 
 lab::Sources lab_sources() {
   return {[](const std::string& source, const std::string& dtype) {

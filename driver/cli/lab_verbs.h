@@ -37,6 +37,8 @@ void run_lab_cluster(const lab::Plan& plan, const std::string& folder, const Clu
 lab::Prepared lab_model(const std::string& path, const std::string& scheduler, const lab::Plan& plan,
                         int threads);  // lab_model.cc
 lab::Sources lab_sources();            // lab.cc
+// What reports say of a kernel: nest, storage, order of floats, proof, and of a GPU's its launches.
+nlohmann::ordered_json lab_words(const driver::BuiltKernel& kernel, const codegen::Target& target);  // lab.cc
 
 // Samples are a file like any other, in which anything may stand: UserError(InvalidInput) where `f` trips over it.
 int lab_with(const std::string& name, const std::function<int()>& f);  // lab_report.cc

@@ -50,6 +50,20 @@ Sources sources_of(const Results& results, const Row& row, const Sources& source
   return own;
 }
 
+Plan path_of(const Results& results, const Difference& difference, const Sources& sources) {
+  const Row& row = results.plan.rows[difference.row];
+  const RowResult& measured = results.rows[difference.row];
+  return path_plan(script_of(measured, difference.slower), difference.slower, script_of(measured, difference.faster),
+                   difference.faster, subject_of(results, row), sources_of(results, row, sources));
+}
+
+Plan lines_of(const Results& results, const Difference& difference, const Sources& sources) {
+  const Row& row = results.plan.rows[difference.row];
+  const Ablated what[] = {Ablated::Lines};
+  return ablation_plan(script_of(results.rows[difference.row], difference.faster), difference.faster,
+                       subject_of(results, row), sources_of(results, row, sources), what);
+}
+
 std::string folder(std::size_t number) { return "differences/" + std::to_string(number + 1); }
 
 }  // namespace
@@ -68,18 +82,26 @@ std::string difference_text(const Results& results, const Difference& difference
          " the time of " + difference.faster;
 }
 
-Plan path_of(const Results& results, const Difference& difference, const Sources& sources) {
-  const Row& row = results.plan.rows[difference.row];
-  const RowResult& measured = results.rows[difference.row];
-  return path_plan(script_of(measured, difference.slower), difference.slower, script_of(measured, difference.faster),
-                   difference.faster, subject_of(results, row), sources_of(results, row, sources));
-}
-
-Plan lines_of(const Results& results, const Difference& difference, const Sources& sources) {
-  const Row& row = results.plan.rows[difference.row];
-  const Ablated what[] = {Ablated::Lines};
-  return ablation_plan(script_of(results.rows[difference.row], difference.faster), difference.faster,
-                       subject_of(results, row), sources_of(results, row, sources), what);
+bool take_apart(const Plan& plan, const std::string& folder, const Records& records, const Sources& sources,
+                const std::function<void(const std::string&)>& say,
+                const std::function<bool(const Plan& part, const std::string& folder)>& run) {
+  if (plan.explain == 0) return false;
+  const Results results = evaluate(plan, records);
+  const std::vector<Difference> differences = largest_differences(results, static_cast<std::size_t>(plan.explain));
+  for (std::size_t i = 0; i < differences.size(); ++i) {
+    const std::string title = difference_text(results, differences[i]);
+    say(title + ": taken apart");
+    const auto measure = [&](const auto& plan_of, const std::string& part) {
+      try {
+        return run(plan_of(results, differences[i], sources), folder + "/" + part);
+      } catch (const UserError& e) {
+        say("warning: " + title + ": " + part + ": " + e.what());
+        return false;
+      }
+    };
+    if (measure(path_of, path_folder(i)) || measure(lines_of, lines_folder(i))) return true;
+  }
+  return false;
 }
 
 std::vector<TakenApart> read_differences(const std::string& folder, const Results& results) {

@@ -19,9 +19,12 @@ struct Difference {
 std::vector<Difference> largest_differences(const Results& results, std::size_t count);
 std::string difference_text(const Results& results, const Difference& difference);
 
-// What is to be measured for one of them; UserError where a script has too many lines to be taken apart.
-Plan path_of(const Results& results, const Difference& difference, const Sources& sources);
-Plan lines_of(const Results& results, const Difference& difference, const Sources& sources);
+// After a run: measures what `plan.explain` asks for, each part by `run` in a folder of its own, which says whether it
+// was interrupted; then the rest is left, and so does this. `say`: a line of progress, or a warning where a script has
+// too many lines to be taken apart.
+bool take_apart(const Plan& plan, const std::string& folder, const Records& records, const Sources& sources,
+                const std::function<void(const std::string&)>& say,
+                const std::function<bool(const Plan& part, const std::string& folder)>& run);
 
 // Those that are measured, of a result folder.
 std::vector<TakenApart> read_differences(const std::string& folder, const Results& results);

@@ -72,7 +72,7 @@ struct Experiment {
   double tolerance = 0;  // relative and absolute, of outputs; 0: by the type
   std::uint64_t seed = 1;
   bool exact = false;
-  int explain = 0;  // so many of the largest differences are taken apart (differences.h)
+  int explain = 0;       // so many of the largest differences are taken apart (differences.h)
   bool emulate = false;  // of a GPU: its code is also for the emulator, which a driver that stands in for one has
 
   bool is_on_gpu() const { return target.starts_with("cuda:"); }

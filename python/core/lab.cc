@@ -8,6 +8,7 @@
 
 #include "driver/cli/lab_verbs.h"
 #include "driver/cli/reports.h"
+#include "driver/lab/differences.h"
 #include "driver/lab/regression.h"
 #include "driver/lab/report.h"
 #include "driver/lab/runner.h"
@@ -37,27 +38,29 @@ auto reading(const std::string& folder, F f) {
   });
 }
 
-// `experiment`: TOML, empty where the folder has its plan. True where Ctrl-C has stopped it.
+// `experiment`: TOML, empty where the folder has its plan. `worker`: a command whose last word is a result folder. True
+// where Ctrl-C has stopped it.
 bool run(const std::string& experiment, const std::string& origin, const std::string& folder,
          const std::vector<std::string>& worker, const nb::callable& say) {
   return reading(folder, [&] {
     const lab::Plan plan = experiment.empty()
                                ? lab::read_plan(folder)
                                : lab::make_plan(lab::parse_experiment(experiment, origin), cli::lab_sources());
-    lab::RunOptions options{folder, worker, {}};
-    options.say = [&](const std::string& line) {
+    const auto tell = [&](const std::string& line) {
       const nb::gil_scoped_acquire gil;
       say(line);
     };
-    return lab::run_plan(plan, options).interrupted;
+    const auto measure = [&](const lab::Plan& part, const std::string& where) {
+      std::vector<std::string> words = worker;
+      words.back() = where;
+      return lab::run_plan(part, {where, words, tell});
+    };
+    const lab::RunResult result = measure(plan, folder);
+    if (result.interrupted) return true;
+    return lab::take_apart(
+        plan, folder, result.records, cli::lab_sources(), tell,
+        [&](const lab::Plan& part, const std::string& where) { return measure(part, where).interrupted; });
   });
-}
-
-Json describe(const driver::BuiltKernel& kernel) {
-  return {{"nest", cli::nest_line(kernel)},
-          {"storage", cli::storage_lines(kernel)},
-          {"order", cli::order_lines(kernel)},
-          {"proof", cli::proof_line(kernel, true)}};
 }
 
 // What a worker process does: its order comes from the runner, its records go to stdout, each at once.
@@ -66,7 +69,7 @@ void work(const std::string& folder, const std::string& order) {
     const Json json = Json::parse(order, nullptr, false);
     if (json.is_discarded()) throw UserError(ExitStatus::Usage, "stdin: expected the order of an experiment's run");
     const lab::Plan plan = lab::read_plan(folder);
-    lab::run_worker(plan, folder, lab::order_from_json(json), {describe, cli::lab_model}, [](const Json& record) {
+    lab::run_worker(plan, folder, lab::order_from_json(json), {cli::lab_words, cli::lab_model}, [](const Json& record) {
       std::cout << text_of(record) << std::endl;
     });  // NOLINT: it may be the last
     return api::Done{};

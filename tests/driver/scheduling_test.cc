@@ -58,6 +58,22 @@ TEST_CASE("an arm that declines leaves who was asked, who was used, why and wher
   CHECK((!taken.declined && taken.used() == driver::Arm::Template));
 }
 
+// A loop of one iteration is a loop, wherever it stands.
+TEST_CASE("extents of one: neither scheduler falls back") {
+  const ir::Program product = ir::parse_notation("C[b,m,n] = sum[k] A[b,m,k]*B[b,k,n]", DType::F32);
+  for (int which = 0; which < 16; ++which)
+    for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template}) {
+      const auto extent = [&](int bit) { return (which >> bit & 1) != 0 ? std::int64_t{200} : std::int64_t{1}; };
+      const ir::Values sizes = {{"b", extent(0)}, {"m", extent(1)}, {"n", extent(2)}, {"k", extent(3)}};
+      CAPTURE(which);
+      CAPTURE(driver::to_string(arm));
+      const auto bound = std::make_shared<const ir::Program>(ir::bind(product, sizes));
+      const driver::BuiltKernel kernel =
+          driver::build_kernel(bound, driver::target_named("x86-64-v3").machine, asking(arm));
+      CHECK_FALSE(kernel.declined);
+    }
+}
+
 TEST_CASE("under strict a fallback is a refusal, with the scheduler's reason") {
   try {
     built(kSweep, driver::Arm::Template, true);
