@@ -1,6 +1,7 @@
 #include "ir/affine.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "ir/affine_terms.h"
 #include "support/checked.h"
@@ -75,6 +76,17 @@ Affine of_term(const Term& term) {
          term.coefficient;
 }
 
+bool hides(const Affine& e, const std::string& symbol) {
+  return std::ranges::any_of(e.terms(),
+                             [&](const Term& term) { return term.atom.div && term.atom.div->numerator.uses(symbol); });
+}
+
+Affine without_common_factor(const Affine& e) {
+  std::int64_t g = 0;
+  for (const Term& term : e.terms()) g = std::gcd(g, term.coefficient);
+  return g > 1 ? floor_div(e, g) : e;
+}
+
 Affine operator+(const Affine& a, const Affine& b) {
   Affine result = a;
   result.constant_ = checked_add(result.constant_, b.constant_);
@@ -123,7 +135,8 @@ bool contains_terms(const Affine& e, const Affine& part, std::int64_t factor) {
     const auto at =
         std::find_if(e.terms().begin(), e.terms().end(), [&](const Term& t) { return t.atom == wanted.atom; });
     if (at == e.terms().end()) return false;
-    const std::int64_t need = checked_mul(wanted.coefficient, factor);
+    std::int64_t need = 0;
+    if (__builtin_mul_overflow(wanted.coefficient, factor, &need)) return false;
     return need > 0 ? at->coefficient >= need : at->coefficient <= need;
   });
 }

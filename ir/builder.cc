@@ -144,7 +144,7 @@ Expr ProgramBuilder::padded_load(const std::string& name, std::vector<Affine> su
   const Statement s = assemble(parts);
   const Buffer& b = buffer(name);
   std::vector<Index> indices{subscripts.begin(), subscripts.end()};
-  const DomainFacts facts(s.iterators, s.domain, program_.context);
+  const DomainFacts facts(s.iterators, s.domain, program_.params, program_.context);
   std::vector<Constraint> guard = implied_guard(b.shape, indices, facts);
   return make_guarded_load(b.dtype, name, std::move(indices), std::move(guard), std::move(otherwise));
 }

@@ -12,15 +12,6 @@ std::size_t depth_of(const Affine& e, const std::vector<std::string>& iterators)
   return 0;
 }
 
-// expr = coefficient * it + rest >= 0 as a bound of `it`.
-void add_bound(IteratorBounds& bounds, const Affine& rest, std::int64_t coefficient) {
-  if (coefficient > 0) {
-    bounds.lower.push_back(-floor_div(rest, coefficient));  // it >= ceil(-rest / c)
-  } else {
-    bounds.upper.push_back(floor_div(rest, -coefficient));
-  }
-}
-
 }  // namespace
 
 DomainBounds bounds_of(const std::vector<Constraint>& domain, const std::vector<std::string>& iterators) {
@@ -32,74 +23,34 @@ DomainBounds bounds_of(const std::vector<Constraint>& domain, const std::vector<
       result.constant.push_back(c);
       continue;
     }
-    const std::string& iterator = iterators[depth - 1];
-    const std::int64_t coefficient = c.expr.coefficient(iterator);
-    const Affine rest = c.expr - Affine::symbol(iterator) * coefficient;
     IteratorBounds& bounds = result.of[depth - 1];
-    if (coefficient == 0 || rest.uses(iterator)) {
-      bounds.checks.push_back(c);
-      continue;
-    }
-    add_bound(bounds, rest, coefficient);
-    if (c.equality) add_bound(bounds, -rest, -coefficient);
+    bool is_bound = true;
+    for (const Affine& e : inequalities_of({c})) is_bound = add_bound(bounds, e, iterators[depth - 1]);
+    if (!is_bound) bounds.checks.push_back(c);
   }
   return result;
 }
 
 DomainFacts::DomainFacts(std::vector<std::string> iterators, const std::vector<Constraint>& domain,
-                         std::vector<Constraint> context)
-    : iterators_(std::move(iterators)), bounds_(bounds_of(domain, iterators_)), context_(std::move(context)) {
-  is_box_ = bounds_.constant.empty();
-  std::set<std::string> symbols;
-  for (const Constraint& c : domain) c.expr.collect_symbols(symbols);
-  for (const Constraint& c : context_) c.expr.collect_symbols(symbols);
-  for (const std::string& symbol : symbols)
-    if (std::find(iterators_.begin(), iterators_.end(), symbol) == iterators_.end()) ranges_[symbol] = {0, {}};
+                         const std::vector<std::string>& params, const std::vector<Constraint>& context)
+    : iterators_(std::move(iterators)), bounds_(bounds_of(domain, iterators_)), is_box_(bounds_.constant.empty()) {
+  std::vector<Constraint> known = context;
+  for (const std::string& param : params) known.push_back(at_least(Affine::symbol(param), 0));
+  known.insert(known.end(), bounds_.constant.begin(), bounds_.constant.end());
+  facts_.assume(known);
   for (std::size_t i = 0; i < iterators_.size(); ++i) {
     const IteratorBounds& bounds = bounds_.of[i];
-    Interval range;
-    for (const Affine& e : bounds.lower)
-      if (const auto min = range_of(e, ranges_).min; min && (!range.min || *min > *range.min)) range.min = min;
-    for (const Affine& e : bounds.upper)
-      if (const auto max = range_of(e, ranges_).max; max && (!range.max || *max < *range.max)) range.max = max;
-    ranges_[iterators_[i]] = range;
+    std::vector<Affine> beyond;
+    for (const Affine& last : bounds.upper) beyond.push_back(last + 1);
+    facts_.bind(iterators_[i], bounds.lower, beyond);
+    facts_.assume(bounds.checks);
     const bool single = bounds.lower.size() == 1 && bounds.upper.size() == 1 && bounds.checks.empty();
     is_box_ =
         is_box_ && single && depth_of(bounds.lower[0], iterators_) == 0 && depth_of(bounds.upper[0], iterators_) == 0;
   }
 }
 
-bool DomainFacts::parameters_never_negative(const Affine& e) const {
-  const auto is_never_negative = [&](const Affine& value) {
-    Ranges ranges = ranges_;
-    std::set<std::string> symbols;
-    value.collect_symbols(symbols);
-    for (const std::string& symbol : symbols) ranges.emplace(symbol, Interval{0, {}});
-    return truth_of({value, false}, ranges) == Truth::True;
-  };
-  if (is_never_negative(e)) return true;
-  return std::any_of(context_.begin(), context_.end(), [&](const Constraint& c) {
-    return is_never_negative(e - c.expr) || (c.equality && is_never_negative(e + c.expr));
-  });
-}
-
-bool DomainFacts::never_negative(const Affine& e, std::size_t depth) const {
-  if (parameters_never_negative(e)) return true;
-  while (depth > 0 && !e.uses(iterators_[depth - 1])) --depth;
-  if (depth == 0) return false;
-  const std::string& iterator = iterators_[depth - 1];
-  const std::int64_t coefficient = e.coefficient(iterator);
-  const Affine rest = e - Affine::symbol(iterator) * coefficient;
-  if (rest.uses(iterator)) return false;
-  const IteratorBounds& bounds = bounds_.of[depth - 1];
-  const std::vector<Affine>& candidates = coefficient > 0 ? bounds.lower : bounds.upper;
-  return std::any_of(candidates.begin(), candidates.end(),
-                     [&](const Affine& bound) { return never_negative(rest + bound * coefficient, depth - 1); });
-}
-
-bool DomainFacts::proves(const Constraint& c) const {
-  return never_negative(c.expr, iterators_.size()) && (!c.equality || never_negative(-c.expr, iterators_.size()));
-}
+bool DomainFacts::proves(const Constraint& c) const { return facts_.truth(c) == Truth::True; }
 
 bool DomainFacts::refutes(const Constraint& c) const {
   if (!is_box_ || c.equality) return false;
@@ -114,7 +65,7 @@ bool DomainFacts::refutes(const Constraint& c) const {
     if (const Affine extent = high - low; extent.is_constant() && extent.constant() < 0) return false;
     worst = rest + (coefficient > 0 ? low : high) * coefficient;
   }
-  return parameters_never_negative(-worst - 1);
+  return facts_.proves(-worst - 1);
 }
 
 std::vector<Constraint> implied_guard(const std::vector<Affine>& shape, const std::vector<Index>& subscripts,

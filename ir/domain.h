@@ -1,6 +1,5 @@
 // What a domain, a conjunction over iterators and parameters, says of its iterators: bounds to enumerate them by,
-// and proofs that a constraint holds at every point. Plain elimination on affine expressions: sound, exact for
-// boxes and for the triangles people write, without isl.
+// and proofs that a constraint holds at every point (facts.h), without isl.
 //
 //   i >= 0, i < N, j >= i, j < N      j is bounded by i and N - 1; N - 1 - i >= 0 holds everywhere
 #pragma once
@@ -9,13 +8,13 @@
 #include <vector>
 
 #include "ir/expr.h"
+#include "ir/facts.h"
 
 namespace polyte::ir {
 
 // What a domain says of one iterator, over parameters and the iterators before it.
-struct IteratorBounds {
-  std::vector<Affine> lower, upper;  // lower <= iterator <= upper, all of them
-  std::vector<Constraint> checks;    // constraints that mention the iterator but do not bound it (inside divisions)
+struct IteratorBounds : Bounds {
+  std::vector<Constraint> checks;  // constraints that mention the iterator but do not bound it (inside divisions)
 };
 
 struct DomainBounds {
@@ -26,9 +25,9 @@ DomainBounds bounds_of(const std::vector<Constraint>& domain, const std::vector<
 
 class DomainFacts {
  public:
-  // `context`: what is known of parameters; each parameter is >= 0 besides.
+  // `context`: what is known of the parameters; each is >= 0 besides.
   DomainFacts(std::vector<std::string> iterators, const std::vector<Constraint>& domain,
-              std::vector<Constraint> context);
+              const std::vector<std::string>& params, const std::vector<Constraint>& context);
 
   bool proves(const Constraint& c) const;  // c holds at every point of the domain
   // For box domains (bounds over parameters only): some point violates c whenever the box is not empty.
@@ -37,12 +36,8 @@ class DomainFacts {
  private:
   std::vector<std::string> iterators_;
   DomainBounds bounds_;
-  std::vector<Constraint> context_;
-  Ranges ranges_;
+  Facts facts_;
   bool is_box_ = false;
-
-  bool never_negative(const Affine& e, std::size_t depth) const;
-  bool parameters_never_negative(const Affine& e) const;
 };
 
 // The guard that `x[indices] else v` implies: both bounds of every direct subscript, without those proved.

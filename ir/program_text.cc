@@ -146,7 +146,7 @@ class Printer {
 
   void print_statement(const Statement& s, const StatementParts& parts, const std::string& name,
                        const std::string& sign, const std::string& indent) {
-    const DomainFacts facts(s.iterators, s.domain, program_.context);
+    const DomainFacts facts(s.iterators, s.domain, program_.params, program_.context);
     const ExprStyle style{[&](const Load& load) { return is_implied(load, facts); }};
     std::vector<std::string> values;
     for (const Expr& value : s.values) values.push_back(print_expr(value, style));

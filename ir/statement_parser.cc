@@ -223,7 +223,7 @@ class Maker {
     make_ranges();
     parts_.where = to_constraints(written_.where, scope_);
     const Statement domain = assemble(parts_);
-    const DomainFacts facts(domain.iterators, domain.domain, program_.context);
+    const DomainFacts facts(domain.iterators, domain.domain, program_.params, program_.context);
     scope_.facts = &facts;
     declare_temporaries();
     make_accesses();

@@ -100,7 +100,7 @@ class Verifier {
   void check_statement(const Statement& s) {
     subject_ = "statement '" + s.name + "'";
     if (!check_iterators(s)) return;
-    const DomainFacts facts(s.iterators, s.domain, program_.context);
+    const DomainFacts facts(s.iterators, s.domain, program_.params, program_.context);
     check_writes(s, facts);
     for (const Expr& value : s.values) check_expr(s, value, facts, s.domain);
     if (!s.guard) return;

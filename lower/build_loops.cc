@@ -4,8 +4,8 @@
 #include <optional>
 #include <set>
 
+#include "ir/facts.h"
 #include "ir/intrinsics.h"
-#include "lower/facts.h"
 #include "lower/leaf_instances.h"
 #include "lower/loop_bounds.h"
 #include "lower/names.h"
@@ -123,7 +123,7 @@ class Builder {
   std::set<std::string> allocations_;
   std::vector<LeafInstance> instances_;
   std::vector<std::string> bound_;
-  Facts facts_;
+  ir::Facts facts_;
 
   // A statement without any instance (an extent is 0) leaves no loops; it may have no bounds either.
   void add(LeafInstance instance) {
@@ -143,7 +143,7 @@ class Builder {
   Stmt node(const Tree& tree, std::size_t depth, const Instances& among) {
     const Instances below = instances_below(tree, among);
     if (below.empty()) return nullptr;
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     std::vector<Constraint> guard;
     if (!common_guard(below, guard)) return nullptr;
     Stmt body = std::visit([&](const auto& op) { return build_node(op, depth, below); }, tree->op);
@@ -166,12 +166,12 @@ class Builder {
   }
 
   Stmt build_node(const Loop& loop, std::size_t depth, const Instances& below) {
-    const std::vector<Bounds> parts = cut_bounds(loop, union_bounds(state_, facts_, loop, depth, below), below);
+    const std::vector<LoopBounds> parts = cut_bounds(loop, union_bounds(state_, facts_, loop, depth, below), below);
     if (parts.size() == 1) return build_part(loop, parts.front(), depth, below);
     std::vector<std::vector<Constraint>> required;  // each part decides them for itself
     for (const LeafInstance* instance : below) required.push_back(instance->required);
     std::vector<Stmt> built;
-    for (const Bounds& part : parts) {
+    for (const LoopBounds& part : parts) {
       for (std::size_t i = 0; i < below.size(); ++i) below[i]->required = required[i];
       Stmt s = build_part(loop, part, depth, below);
       if (!s) continue;
@@ -182,8 +182,8 @@ class Builder {
   }
 
   // The parts of a loop that is cut, in ascending order; some may be empty.
-  std::vector<Bounds> cut_bounds(const Loop& loop, const Bounds& whole, const Instances& below) const {
-    std::vector<Bounds> parts = {whole};
+  std::vector<LoopBounds> cut_bounds(const Loop& loop, const LoopBounds& whole, const Instances& below) const {
+    std::vector<LoopBounds> parts = {whole};
     std::vector<Affine> done;
     for (const LeafInstance* instance : below) {
       const schedule::LoopRow* row = schedule::row_of(*instance->statement, loop.name);
@@ -196,10 +196,10 @@ class Builder {
     return parts;
   }
 
-  std::vector<Bounds> cut_at(const std::vector<Bounds>& parts, const Affine& at) const {
-    std::vector<Bounds> finer;
-    for (const Bounds& part : parts) {
-      Bounds low = part, high = part;
+  std::vector<LoopBounds> cut_at(const std::vector<LoopBounds>& parts, const Affine& at) const {
+    std::vector<LoopBounds> finer;
+    for (const LoopBounds& part : parts) {
+      LoopBounds low = part, high = part;
       low.upper.push_back(at);
       high.lower.push_back(at);
       finer.push_back({part.lower, facts_.prune_upper(low.upper)});
@@ -213,9 +213,9 @@ class Builder {
     return allocations_.contains(name) ? *allocations_.insert(names_.fresh(name)).first : name;
   }
 
-  Stmt build_part(const Loop& loop, const Bounds& bounds, std::size_t depth, const Instances& below) {
+  Stmt build_part(const Loop& loop, const LoopBounds& bounds, std::size_t depth, const Instances& below) {
     const std::string var = loop_names_.fresh(loop.name);  // of the loops of one name; inside, it has its own
-    std::optional<Facts::Scope> inside(facts_);
+    std::optional<ir::Facts::Scope> inside(facts_);
     facts_.bind(loop.name, bounds.lower, bounds.upper);
     bound_.push_back(loop.name);
     Stmt body = node(loop.body, depth + 1, below);

@@ -16,13 +16,13 @@ using See = std::function<void(const Affine&, const std::set<std::string>&)>;
 
 class Finder {
  public:
-  Finder(Facts& facts, const std::string& vector, const See& see) : facts_(facts), see_(see) {
+  Finder(ir::Facts& facts, const std::string& vector, const See& see) : facts_(facts), see_(see) {
     if (!vector.empty()) vectors_.insert(vector);
   }
 
   // `expanded`: inside an Unrolled or Vector loop, where a test costs most.
   void visit(const Stmt& s, bool expanded) {
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     if (const auto* loop = std::get_if<ir::For>(&s->op)) return visit_loop(*loop, expanded);
     if (const auto* branch = std::get_if<ir::If>(&s->op)) {
       for (const Constraint& c : branch->conditions) {
@@ -42,7 +42,7 @@ class Finder {
   }
 
  private:
-  Facts& facts_;
+  ir::Facts& facts_;
   const See& see_;
   std::set<std::string> inside_, vectors_;
 
@@ -95,7 +95,7 @@ class Finder {
 
 }  // namespace
 
-std::optional<Affine> least_over(const Affine& e, const std::set<std::string>& inside, const Facts& facts) {
+std::optional<Affine> least_over(const Affine& e, const std::set<std::string>& inside, const ir::Facts& facts) {
   Affine kept = e.constant();
   for (const ir::Term& term : e.terms()) {
     const Affine part = (term.atom.div ? ir::floor_div(term.atom.div->numerator, term.atom.div->denominator)
@@ -112,7 +112,7 @@ std::optional<Affine> least_over(const Affine& e, const std::set<std::string>& i
   return kept;
 }
 
-void for_each_cut_condition(const Stmt& s, bool expanded, const std::string& vector, Facts& facts, const See& see) {
+void for_each_cut_condition(const Stmt& s, bool expanded, const std::string& vector, ir::Facts& facts, const See& see) {
   Finder(facts, vector, see).visit(s, expanded);
 }
 

@@ -11,18 +11,15 @@
 #include <set>
 #include <string>
 
+#include "ir/facts.h"
 #include "ir/loop_program.h"
-#include "lower/facts.h"
 
 namespace polyte::lower {
-
-// The least value of e over the loops inside, an affine of what is outside them; nullopt where that is not known.
-std::optional<ir::Affine> least_over(const ir::Affine& e, const std::set<std::string>& inside, const Facts& facts);
 
 // Calls `see` with each condition e >= 0 below s, and the loops between s and it, which `facts` then know. `expanded`:
 // s itself is inside a loop that is written out; `vector`: the variable of the Vector loop whose body s is, or "".
 // Loops that are `uncut` keep their bounds.
-void for_each_cut_condition(const ir::Stmt& s, bool expanded, const std::string& vector, Facts& facts,
+void for_each_cut_condition(const ir::Stmt& s, bool expanded, const std::string& vector, ir::Facts& facts,
                             const std::function<void(const ir::Affine& e, const std::set<std::string>& inside)>& see);
 
 }  // namespace polyte::lower

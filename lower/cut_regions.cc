@@ -26,7 +26,7 @@ class RegionCutter {
       : names_(program, true), facts_(facts_of(program)), budget_(kMostStores - count_unrolled_stores(program.body)) {}
 
   Stmt statement(const Stmt& s) {
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     if (const auto* branch = std::get_if<ir::If>(&s->op))
       for (const Constraint& c : branch->conditions) facts_.assume(c);
     if (const auto* loop = std::get_if<ir::For>(&s->op)) {
@@ -39,12 +39,12 @@ class RegionCutter {
 
  private:
   Names names_;
-  Facts facts_;
+  ir::Facts facts_;
   std::int64_t budget_;
 
   // Where lanes exchange registers all of them take part: forms are for what stands beside that.
   Stmt beside_exchanges(const Stmt& s) {
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     if (const auto* branch = std::get_if<ir::If>(&s->op))
       for (const Constraint& c : branch->conditions) facts_.assume(c);
     if (const auto* loop = std::get_if<ir::For>(&s->op)) facts_.bind(loop->var, loop->lower, loop->upper);
@@ -72,7 +72,7 @@ class RegionCutter {
 
   // Null: nothing runs there.
   Stmt form(const Stmt& body, const std::vector<Constraint>& where, bool first) {
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     for (const Constraint& c : where) facts_.assume(c);
     // Elsewhere minima stay: they say how often a loop runs at the most.
     Stmt own = first ? simplify(body, facts_)
@@ -86,11 +86,11 @@ class RegionCutter {
     std::vector<Affine> found;
     for_each_cut_condition(body, false, "", facts_, [&](const Affine& e, const std::set<std::string>& inside) {
       if (facts_.truth({e, false}) != ir::Truth::Unknown) return;
-      const auto least = least_over(e, inside, facts_);
+      const auto least = ir::least_over(e, inside, facts_.ranges());
       if (!least || facts_.truth({*least, false}) != ir::Truth::Unknown) return;
       if (std::ranges::find(found, *least) == found.end()) found.push_back(*least);
     });
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     std::vector<Affine> needed;
     for (const Affine& e : found) {
       if (facts_.proves(e)) continue;

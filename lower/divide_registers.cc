@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "lower/facts.h"
+#include "ir/facts.h"
 #include "lower/open_threads.h"
 #include "lower/rewrite_exprs.h"
 #include "lower/simplify.h"
@@ -19,7 +19,7 @@ namespace {
 // The accesses to one buffer: what they share of each subscript, and how far the rest goes.
 class Divider {
  public:
-  Divider(const ir::Alloc& alloc, Facts& facts)
+  Divider(const ir::Alloc& alloc, ir::Facts& facts)
       : name_(alloc.buffer.name), of_lanes_(alloc.buffer.of_lanes), facts_(facts) {
     parts_.resize(alloc.buffer.shape.size());
     shared_.assign(alloc.buffer.shape.size(), true);
@@ -47,7 +47,7 @@ class Divider {
  private:
   const std::string& name_;
   const bool of_lanes_;
-  Facts& facts_;
+  ir::Facts& facts_;
   OpenThreads open_;
   Affine thread_ = 0;                         // the number of the one here, over the open loops
   std::vector<std::optional<Affine>> parts_;  // by dimension: what the thread says of it
@@ -80,7 +80,7 @@ class Divider {
   }
 
   void visit(const Stmt& s) {
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     if (const auto* loop = std::get_if<ir::For>(&s->op)) {
       enter(*loop);
       visit(loop->body);
@@ -161,7 +161,7 @@ class Divider {
 
   Stmt rewritten(const Stmt& s) {
     const auto* loop = std::get_if<ir::For>(&s->op);
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     if (loop) enter(*loop);
     assume(s);
     Stmt result = ir::rewrite_children(s, [&](const Stmt& child) { return rewritten(child); });
@@ -189,7 +189,7 @@ class Walker {
   explicit Walker(const ir::LoopProgram& program) : facts_(facts_of(program)) {}
 
   Stmt visit(const Stmt& s, bool in_block) {
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     if (const auto* loop = std::get_if<ir::For>(&s->op)) {
       if (loop->kind == LoopKind::Thread || loop->kind == LoopKind::Lane) return s;
       facts_.bind(loop->var, loop->lower, loop->upper);
@@ -203,7 +203,7 @@ class Walker {
   }
 
  private:
-  Facts facts_;
+  ir::Facts facts_;
 };
 
 }  // namespace

@@ -299,7 +299,8 @@ class Region {
         values.push_back(ir::evaluate(bound, {{lane_, lane}}));
       return values.empty() ? Affine(0) : Affine(*std::ranges::min_element(values));
     }
-    if (const auto value = least_over(bound, {lane_}, place_.facts); value && !value->uses(lane_)) return *value;
+    if (const auto value = ir::least_over(bound, {lane_}, place_.facts.ranges()); value && !value->uses(lane_))
+      return *value;
     throw NoExchange{known_.back().buffer, "how often lanes read it is not known"};
   }
 

@@ -46,7 +46,7 @@ class Hoister {
     const auto* loop = std::get_if<ir::For>(&s->op);
     if (loop) return visit_loop(s, *loop);
     if (std::holds_alternative<ir::Tensorized>(s->op)) return s;  // one instruction: its loops are not run
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     if (const auto* branch = std::get_if<ir::If>(&s->op))
       for (const ir::Constraint& c : branch->conditions) facts_.assume(c);
     return ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
@@ -54,13 +54,13 @@ class Hoister {
 
  private:
   Names names_;
-  Facts facts_;
+  ir::Facts facts_;
   std::set<std::string> registers_;
 
   Stmt visit_loop(const Stmt& s, const ir::For& loop) {
     ir::For copy = loop;
     {
-      const Facts::Scope scope(facts_);
+      const ir::Facts::Scope scope(facts_);
       facts_.bind(loop.var, loop.lower, loop.upper);
       copy.body = statement(loop.body);
     }

@@ -101,7 +101,7 @@ Stmt LaneRewriter::loop(const ir::For& loop) {
   for (const std::vector<Affine>* bounds : {&loop.lower, &loop.upper})
     for (const Affine& bound : *bounds)
       if (bound.uses(var_)) throw NoLanes{"the bounds of loop '" + loop.loop + "' differ between its lanes"};
-  const Facts::Scope scope(facts_);
+  const ir::Facts::Scope scope(facts_);
   facts_.bind(loop.var, loop.lower, loop.upper);
   ir::For copy = loop;
   copy.body = rewrite(loop.body);
@@ -109,7 +109,7 @@ Stmt LaneRewriter::loop(const ir::For& loop) {
 }
 
 Stmt LaneRewriter::branch(const ir::If& branch) {
-  const Facts::Scope scope(facts_);
+  const ir::Facts::Scope scope(facts_);
   for (const ir::Constraint& c : branch.conditions) {
     if (c.expr.uses(var_)) throw NoLanes{"condition " + ir::to_string(c) + " differs between its lanes"};
     facts_.assume(c);
@@ -170,7 +170,7 @@ ir::Origin LaneRewriter::origin(const ir::Origin& of, const Piece& piece) {
 
 std::optional<std::pair<Affine, std::int64_t>> LaneRewriter::even_along_lanes(const Affine& value, const Piece& piece) {
   if (!value.uses(var_)) return std::pair<Affine, std::int64_t>{value, 0};
-  const Facts::Scope scope(facts_);
+  const ir::Facts::Scope scope(facts_);
   facts_.bind(kLane, {0}, {piece.lanes});
   const Affine at_lane = facts_.simplify(ir::substitute(value, {{var_, piece.base + Affine::symbol(kLane)}}));
   const std::int64_t stride = at_lane.coefficient(kLane);

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/facts.h"
 #include "ir/loop_program.h"
-#include "lower/facts.h"
 
 namespace polyte::lower {
 
@@ -32,7 +32,7 @@ Shapes shapes_of(const ir::LoopProgram& program);
 
 class LaneRewriter {
  public:
-  LaneRewriter(std::string var, std::vector<Piece> pieces, Facts& facts, const Shapes& shapes)
+  LaneRewriter(std::string var, std::vector<Piece> pieces, ir::Facts& facts, const Shapes& shapes)
       : var_(std::move(var)), pieces_(std::move(pieces)), facts_(facts), shapes_(shapes) {}
 
   ir::Stmt rewrite(const ir::Stmt& body);
@@ -40,7 +40,7 @@ class LaneRewriter {
  private:
   std::string var_;
   std::vector<Piece> pieces_;
-  Facts& facts_;
+  ir::Facts& facts_;
   const Shapes& shapes_;
 
   bool is_still(const ir::Store& store) const;  // the lanes write one element

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/facts.h"
 #include "schedule/state/digits.h"
 
 namespace polyte::lower {
@@ -21,7 +22,7 @@ std::vector<Constraint> constraints_of(const ScheduledStatement& s) {
   for (const Constraint& c : s.body.domain) result.push_back(ir::substitute(c, s.inverse));
   for (const Constraint& c : s.loop_domain) result.push_back(c);
   for (Constraint& c : result)
-    if (!c.equality) c.expr = normalised(c.expr);
+    if (!c.equality) c.expr = ir::normalised(c.expr);
   std::sort(result.begin(), result.end());
   result.erase(std::unique(result.begin(), result.end()), result.end());
   return result;
@@ -33,7 +34,7 @@ std::vector<Constraint> sharpened(const State& state, const ScheduledStatement& 
   const ir::Ranges ranges = schedule::loop_ranges(state, s);
   std::vector<Constraint> result;
   for (const Constraint& c : all) {
-    const Constraint simple{schedule::simplified(c.expr, ranges), c.equality};
+    const Constraint simple{ir::simplified(c.expr, ranges), c.equality};
     if (ir::truth_of(simple, {}) != Truth::True) result.push_back(simple);
   }
   for (const schedule::LoopRow& row : s.rows) {
@@ -64,9 +65,9 @@ LeafInstance instance_of(const State& state, const Leaf& leaf) {
   instance.required = constraints_of(*instance.statement);
   if (is_tensorized(state, path)) instance.required = sharpened(state, *instance.statement, instance.required);
   instance.projections.resize(instance.path.size() + 1);
-  instance.projections.back() = system_of(instance.required);
+  instance.projections.back() = ir::system_of(instance.required);
   for (std::size_t d = instance.path.size(); d-- > 0;)
-    instance.projections[d] = eliminate(instance.projections[d + 1], instance.path[d]);
+    instance.projections[d] = ir::eliminate(instance.projections[d + 1], instance.path[d]);
   return instance;
 }
 

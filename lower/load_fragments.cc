@@ -59,7 +59,7 @@ class Loader {
   }
 
   Stmt visit(const Stmt& s) {
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     if (const auto* loop = std::get_if<ir::For>(&s->op)) facts_.bind(loop->var, loop->lower, loop->upper);
     if (const auto* branch = std::get_if<ir::If>(&s->op))
       for (const ir::Constraint& c : branch->conditions) facts_.assume(c);
@@ -87,7 +87,7 @@ class Loader {
 
  private:
   Names names_;
-  Facts facts_;
+  ir::Facts facts_;
   const std::set<std::string>& zero_filled_;
   std::vector<std::string>& notes_;
   std::map<std::string, Place> places_;
@@ -116,7 +116,7 @@ class Loader {
       if (places_.at(operand.buffer).of_lanes || row.fragments[n].none()) continue;
       ir::Bindings points;
       const std::vector<std::size_t> loops = ir::loops_of_operand(row, n);
-      const Facts::Scope scope(facts_);
+      const ir::Facts::Scope scope(facts_);
       for (std::size_t i = 0; i < loops.size(); ++i) {
         points[match.loops[loops[i]]] = Affine::symbol(kPoint[i]);
         facts_.bind(kPoint[i], {0}, {match.extents[loops[i]]});

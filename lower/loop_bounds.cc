@@ -15,29 +15,30 @@ using schedule::State;
 namespace {
 
 // Elimination may lose a bound that divisions hide; the interval of the loop's values is one, if a loose one.
-void add_interval(const State& state, const Loop& loop, const LeafInstance& instance, Bounds& found) {
+void add_interval(const State& state, const Loop& loop, const LeafInstance& instance, ir::Bounds& found) {
   if (!found.lower.empty() && !found.upper.empty()) return;
   const ir::Ranges ranges = schedule::loop_ranges(state, *instance.statement);
   const auto range = ranges.find(loop.name);
   if (range == ranges.end()) return;
   if (found.lower.empty() && range->second.min) found.lower.emplace_back(*range->second.min);
-  if (found.upper.empty() && range->second.max) found.upper.emplace_back(*range->second.max + 1);
+  if (found.upper.empty() && range->second.max) found.upper.emplace_back(*range->second.max);
 }
 
-Bounds own_bounds(const State& state, const Facts& facts, const Loop& loop, std::size_t depth,
-                  const LeafInstance& instance) {
-  Bounds found = bounds_of(relaxed(instance.projections[depth + 1], loop.name), loop.name);
+LoopBounds own_bounds(const State& state, const ir::Facts& facts, const Loop& loop, std::size_t depth,
+                      const LeafInstance& instance) {
+  ir::Bounds found = ir::bounds_of(ir::relaxed(instance.projections[depth + 1], loop.name), loop.name);
   add_interval(state, loop, instance, found);
   if (found.lower.empty() || found.upper.empty())
     throw UserError(ExitStatus::Unsupported,
                     "loop '" + loop.name + "': no " + std::string(found.lower.empty() ? "lower" : "upper") +
                         " bound follows from statement '" + instance.statement->body.name + "'");
+  for (Affine& last : found.upper) last = last + 1;  // loops end before their upper bound
   return {facts.prune_lower(found.lower), facts.prune_upper(found.upper)};
 }
 
 // The last resort of a shared loop: the least lower (greatest upper) number over all leaves. Leaves
 // that the loop then runs too far for get guards (leaf_instances.h).
-Affine widest(const Facts& facts, const Loop& loop, const std::vector<std::vector<Affine>>& each, bool lower) {
+Affine widest(const ir::Facts& facts, const Loop& loop, const std::vector<std::vector<Affine>>& each, bool lower) {
   std::optional<std::int64_t> all;
   for (const std::vector<Affine>& own : each) {
     std::optional<std::int64_t> best;
@@ -54,7 +55,7 @@ Affine widest(const Facts& facts, const Loop& loop, const std::vector<std::vecto
 }
 
 // Bounds that hold for every leaf: b does if each leaf has a bound at least as tight. Numbers otherwise.
-std::vector<Affine> common_bound(const Facts& facts, const Loop& loop, const std::vector<std::vector<Affine>>& each,
+std::vector<Affine> common_bound(const ir::Facts& facts, const Loop& loop, const std::vector<std::vector<Affine>>& each,
                                  bool lower) {
   const auto holds = [&](const Affine& b) {
     return std::all_of(each.begin(), each.end(), [&](const std::vector<Affine>& own) {
@@ -72,12 +73,12 @@ std::vector<Affine> common_bound(const Facts& facts, const Loop& loop, const std
 
 }  // namespace
 
-Bounds union_bounds(const State& state, const Facts& facts, const Loop& loop, std::size_t depth,
-                    const std::vector<LeafInstance*>& below) {
-  std::vector<Bounds> each;
+LoopBounds union_bounds(const State& state, const ir::Facts& facts, const Loop& loop, std::size_t depth,
+                        const std::vector<LeafInstance*>& below) {
+  std::vector<LoopBounds> each;
   for (const LeafInstance* instance : below) each.push_back(own_bounds(state, facts, loop, depth, *instance));
   std::vector<std::vector<Affine>> lower, upper;
-  for (const Bounds& b : each) {
+  for (const LoopBounds& b : each) {
     lower.push_back(b.lower);
     upper.push_back(b.upper);
   }

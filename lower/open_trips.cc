@@ -26,7 +26,7 @@ bool is_of(const Affine& count, const std::vector<std::string>& params) {
 
 }  // namespace
 
-std::optional<OpenTrips> open_trips(const Stmt& s, const Facts& facts, const std::vector<std::string>& params) {
+std::optional<OpenTrips> open_trips(const Stmt& s, const ir::Facts& facts, const std::vector<std::string>& params) {
   std::optional<OpenTrips> found;
   ir::for_each_stmt(s, [&](const Stmt& each) {
     const auto* loop = std::get_if<ir::For>(&each->op);

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/facts.h"
 #include "ir/loop_program.h"
-#include "lower/facts.h"
 
 namespace polyte::lower {
 
@@ -19,7 +19,7 @@ struct OpenTrips {
 };
 
 // Of the first such loop below s, where its trips lie within few.
-std::optional<OpenTrips> open_trips(const ir::Stmt& s, const Facts& facts, const std::vector<std::string>& params);
+std::optional<OpenTrips> open_trips(const ir::Stmt& s, const ir::Facts& facts, const std::vector<std::string>& params);
 
 // The same where `count` is this number: loops with so many trips have constant extents.
 ir::Stmt with_trips(const ir::Stmt& s, const ir::Affine& count, std::int64_t number);

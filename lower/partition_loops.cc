@@ -26,10 +26,10 @@ struct Cuts {
 // Looks below one loop for conditions that its variable decides.
 class CutFinder {
  public:
-  CutFinder(const ir::For& loop, Facts& facts) : loop_(loop), facts_(facts) {}
+  CutFinder(const ir::For& loop, ir::Facts& facts) : loop_(loop), facts_(facts) {}
 
   Cuts find() {
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     facts_.bind(loop_.var, loop_.lower, loop_.upper);
     const bool is_vector = loop_.kind == LoopKind::Vector;
     for_each_cut_condition(loop_.body, is_vector, is_vector ? loop_.var : "", facts_,
@@ -39,13 +39,13 @@ class CutFinder {
 
  private:
   const ir::For& loop_;
-  Facts& facts_;
+  ir::Facts& facts_;
   Cuts cuts_;
 
   // The condition e >= 0.
   void see(const Affine& e, const std::set<std::string>& inside) {
     if (!e.uses(loop_.var) || facts_.truth({e, false}) != ir::Truth::Unknown) return;
-    const auto worst = least_over(e, inside, facts_);
+    const auto worst = ir::least_over(e, inside, facts_.ranges());
     if (!worst) return;
     const std::int64_t a = worst->coefficient(loop_.var);
     const Affine rest = *worst - Affine::symbol(loop_.var) * a;
@@ -78,7 +78,7 @@ class Partitioner {
 
   Stmt statement(const Stmt& s) {
     if (const auto* loop = std::get_if<ir::For>(&s->op)) return visit_loop(s, *loop);
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     if (const auto* branch = std::get_if<ir::If>(&s->op))
       for (const Constraint& c : branch->conditions) facts_.assume(c);
     return ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
@@ -92,7 +92,7 @@ class Partitioner {
 
   const std::vector<std::string>& params_;
   Names names_;
-  Facts facts_;
+  ir::Facts facts_;
   std::int64_t budget_, budget_of_branches_;
 
   Stmt visit_loop(const Stmt& s, const ir::For& loop) {
@@ -105,7 +105,7 @@ class Partitioner {
         return divided(loop, cuts);
       }
     }
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     facts_.bind(loop.var, loop.lower, loop.upper);
     Stmt body = statement(loop.body);
     return body == loop.body ? s : with_bounds(loop, {loop.lower, loop.upper, std::move(body)});
@@ -174,7 +174,7 @@ class Partitioner {
   // The body where the part's bounds hold: simplified, then divided further. Null: nothing runs there.
   Stmt copy_of(const ir::For& loop, Part& part) {
     if (!has_iterations(part)) return nullptr;
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     const bool once = runs_once(part);
     if (!once) facts_.bind(loop.var, part.lower, part.upper);
     const Stmt body = once ? ir::substitute(loop.body, {{loop.var, part.lower[0]}}) : loop.body;
@@ -197,7 +197,7 @@ class Partitioner {
     std::int64_t stores = 0;
     for (std::int64_t count = trips->least; count <= trips->most; ++count) {  // 0: what stands beside the loop
       const Constraint known = ir::equal(trips->count, count);
-      const Facts::Scope scope(facts_);
+      const ir::Facts::Scope scope(facts_);
       facts_.assume(known);
       const Stmt body = simplify(with_trips(s, trips->count, count), facts_);
       if (!body) continue;
@@ -224,7 +224,7 @@ class Partitioner {
 
   // One loop over everything; each part stands under what its bounds add.
   Stmt chosen_inside(const ir::For& loop, const std::vector<Part>& parts) {
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     facts_.bind(loop.var, loop.lower, loop.upper);
     const Affine var = Affine::symbol(loop.var);
     std::vector<Stmt> branches;

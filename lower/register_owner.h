@@ -11,15 +11,15 @@
 #include <optional>
 #include <vector>
 
+#include "ir/facts.h"
 #include "ir/loop_program.h"
-#include "lower/facts.h"
 #include "lower/open_threads.h"
 
 namespace polyte::lower {
 
 // Where a walk is: what is known there, and the number of the thread that runs it.
 struct ThreadPlace {
-  Facts facts;
+  ir::Facts facts;
   OpenThreads open;
   ir::Affine thread = 0;
 
@@ -36,7 +36,7 @@ struct ThreadPlace {
 
    private:
     ThreadPlace& place_;
-    Facts::Scope scope_;
+    ir::Facts::Scope scope_;
     ir::Affine thread_;
     const ir::For* loop_ = nullptr;
   };

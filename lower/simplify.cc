@@ -17,7 +17,7 @@ namespace {
 
 class Simplifier {
  public:
-  explicit Simplifier(Facts& facts) : facts_(facts) {}
+  explicit Simplifier(ir::Facts& facts) : facts_(facts) {}
 
   // Null: nothing is left.
   Stmt statement(const Stmt& s) {
@@ -25,7 +25,7 @@ class Simplifier {
   }
 
  private:
-  Facts& facts_;
+  ir::Facts& facts_;
   bool in_instruction_ = false;  // of a warp
   Affine lane_ = 0;              // this one, beside a multiple of 32
 
@@ -61,7 +61,7 @@ class Simplifier {
     // Loops of a GPU stay: the number of an iteration is that of its block or thread.
     const bool is_one = lower.size() == 1 && upper.size() == 1 && upper[0] - lower[0] == Affine(1);
     if (is_one && !ir::is_of_device(loop.kind)) return statement(ir::substitute(loop.body, {{loop.var, lower[0]}}));
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     facts_.bind(loop.var, lower, upper);
     const bool is_innermost_of_threads = loop.kind == ir::LoopKind::Thread || loop.kind == ir::LoopKind::Lane;
     if (is_innermost_of_threads) lane_ = Affine::symbol(loop.var);
@@ -87,7 +87,7 @@ class Simplifier {
   }
 
   Stmt simplified(const Stmt& s, const ir::If& branch) {
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     std::vector<Constraint> conditions;
     for (const Constraint& c : branch.conditions) {
       const Constraint simple{facts_.simplify(c.expr), c.equality};
@@ -243,10 +243,10 @@ class Simplifier {
 
 }  // namespace
 
-Stmt simplify(const Stmt& s, Facts& facts) { return Simplifier(facts).statement(s); }
+Stmt simplify(const Stmt& s, ir::Facts& facts) { return Simplifier(facts).statement(s); }
 
-Facts facts_of(const ir::LoopProgram& program) {
-  Facts facts;
+ir::Facts facts_of(const ir::LoopProgram& program) {
+  ir::Facts facts;
   for (const std::string& p : program.params) facts.assume({Affine::symbol(p), false});
   for (const ir::Buffer& b : program.buffers)
     for (const Affine& extent : b.shape) facts.assume({extent, false});
@@ -254,7 +254,7 @@ Facts facts_of(const ir::LoopProgram& program) {
 }
 
 ir::LoopProgram simplify(const ir::LoopProgram& program) {
-  Facts facts = facts_of(program);
+  ir::Facts facts = facts_of(program);
   const Stmt body = simplify(program.body, facts);
   ir::LoopProgram result = program;
   result.body = body ? body : ir::make_block({});

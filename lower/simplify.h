@@ -7,17 +7,17 @@
 //       x[k.i + 384*k.o, (32*n.o + n.i)//32]
 #pragma once
 
+#include "ir/facts.h"
 #include "ir/loop_program.h"
-#include "lower/facts.h"
 
 namespace polyte::lower {
 
 ir::LoopProgram simplify(const ir::LoopProgram& program);
 
 // A statement below what `facts` says; null where nothing is left.
-ir::Stmt simplify(const ir::Stmt& s, Facts& facts);
+ir::Stmt simplify(const ir::Stmt& s, ir::Facts& facts);
 
 // The facts that a program starts from: parameters and extents are not negative.
-Facts facts_of(const ir::LoopProgram& program);
+ir::Facts facts_of(const ir::LoopProgram& program);
 
 }  // namespace polyte::lower

@@ -44,7 +44,7 @@ class Unroller {
  private:
   std::vector<std::string>& notes_;
   Names names_;
-  Facts facts_;
+  ir::Facts facts_;
   std::set<std::string> registers_, reported_;
 
   // `again`: not the first copy, so that what it binds needs fresh names.
@@ -71,7 +71,7 @@ class Unroller {
   }
 
   Stmt copy_loop(const ir::For& loop, const Bindings& bindings, bool again) {
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     ir::For result = loop;
     for (Affine& bound : result.lower) bound = ir::substitute(bound, bindings);
     for (Affine& bound : result.upper) bound = ir::substitute(bound, bindings);

@@ -38,7 +38,7 @@ class Vectorizer {
     if (const auto* loop = std::get_if<ir::For>(&s->op)) return visit_loop(s, *loop);
     if (const auto* alloc = std::get_if<ir::Alloc>(&s->op); alloc && alloc->buffer.memory == ir::Memory::Register)
       return visit_registers(s, *alloc);
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     if (const auto* branch = std::get_if<ir::If>(&s->op))
       for (const ir::Constraint& c : branch->conditions) facts_.assume(c);
     return ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
@@ -48,7 +48,7 @@ class Vectorizer {
   const Machine& machine_;
   std::vector<std::string>& notes_;
   Names names_;
-  Facts facts_;
+  ir::Facts facts_;
   Shapes shapes_;
   std::set<std::string> registers_;  // buffers around
   bool whole_ = false;               // what is left over keeps a vector's length, masked
@@ -98,7 +98,7 @@ class Vectorizer {
   Stmt visit_loop(const Stmt& s, const ir::For& loop) {
     ir::For copy = loop;
     {
-      const Facts::Scope scope(facts_);
+      const ir::Facts::Scope scope(facts_);
       facts_.bind(loop.var, loop.lower, loop.upper);
       copy.body = statement(loop.body);
     }
@@ -203,7 +203,7 @@ class Vectorizer {
   Stmt one_of(const ir::Constraint& first, const ir::Constraint& second, const Copy& copy) {
     std::vector<Stmt> sides;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
-      const Facts::Scope scope(facts_);
+      const ir::Facts::Scope scope(facts_);
       facts_.assume(side == 0 ? first : second);
       Stmt body = copy(side);
       if (side == 1) body = ir::rename_bound(body, [&](const std::string& name) { return names_.fresh(name); });
@@ -266,7 +266,7 @@ class Vectorizer {
     const Affine base = loop.lower[0] + Affine::symbol(var) * lanes;
     std::vector<Stmt> parts;
     {
-      const Facts::Scope scope(facts_);
+      const ir::Facts::Scope scope(facts_);
       facts_.bind(var, {0}, {count});
       const Piece whole{base, static_cast<int>(lanes), std::nullopt};
       parts.push_back(ir::make_for({var,

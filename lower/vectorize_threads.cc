@@ -28,7 +28,7 @@ class ThreadVectorizer {
 
   Stmt statement(const Stmt& s) {
     if (const auto* loop = std::get_if<ir::For>(&s->op)) return visit_loop(s, *loop);
-    const Facts::Scope scope(facts_);
+    const ir::Facts::Scope scope(facts_);
     if (const auto* branch = std::get_if<ir::If>(&s->op))
       for (const ir::Constraint& c : branch->conditions) facts_.assume(c);
     return ir::rewrite_children(s, [&](const Stmt& child) { return statement(child); });
@@ -38,13 +38,13 @@ class ThreadVectorizer {
   const Machine& machine_;
   std::vector<std::string>& notes_;
   Names names_;
-  Facts facts_;
+  ir::Facts facts_;
   Shapes shapes_;
 
   Stmt visit_loop(const Stmt& s, const ir::For& loop) {
     ir::For copy = loop;
     {
-      const Facts::Scope scope(facts_);
+      const ir::Facts::Scope scope(facts_);
       facts_.bind(loop.var, loop.lower, loop.upper);
       copy.body = statement(loop.body);
     }
@@ -128,7 +128,7 @@ class ThreadVectorizer {
     const Affine base = loop.lower[0] + Affine::symbol(var) * lanes;
     std::vector<Stmt> parts;
     {
-      const Facts::Scope scope(facts_);
+      const ir::Facts::Scope scope(facts_);
       facts_.bind(var, {0}, {count});
       const Stmt body = rewritten(loop, {{base, static_cast<int>(lanes), std::nullopt}});
       parts.push_back(ir::make_for({var, {0}, {count}, LoopKind::Serial, loop.loop, body}));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/facts.h"
 #include "schedule/state/digits.h"
 
 namespace polyte::poly {
@@ -14,7 +15,7 @@ ir::Statement statement_over_loops(const schedule::State& state, const schedule:
   for (const schedule::LoopRow& row : s.rows) result.iterators.push_back(row.loop);
   for (ir::Access& write : result.writes)
     for (ir::Index& index : write.indices) {
-      index.affine = schedule::simplified(ir::substitute(index.affine, s.inverse), ranges);
+      index.affine = ir::simplified(ir::substitute(index.affine, s.inverse), ranges);
       if (index.indirect) index.indirect = ir::substitute(index.indirect, s.inverse);
     }
   for (ir::Expr& value : result.values) value = ir::substitute(value, s.inverse);

@@ -104,9 +104,9 @@ Value gather(ArrayScope& scope, const ir::Load& load, const Json& from, const Ri
 }  // namespace
 
 bool is_padding(const ArrayScope& scope, const ir::Load& load) {
-  const ir::DomainFacts facts(scope.statement().iterators, scope.statement().domain, {});
-  std::vector<ir::Constraint> implied =
-      ir::implied_guard(scope.program().buffer(load.buffer).shape, load.indices, facts);
+  const ir::Program& program = scope.program();
+  const ir::DomainFacts facts(scope.statement().iterators, scope.statement().domain, program.params, program.context);
+  std::vector<ir::Constraint> implied = ir::implied_guard(program.buffer(load.buffer).shape, load.indices, facts);
   std::vector<ir::Constraint> guard = load.guard;
   const auto always = [&](const ir::Constraint& c) { return ir::truth_of(c, scope.ranges()) == ir::Truth::True; };
   std::erase_if(implied, always), std::erase_if(guard, always);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/facts.h"
 #include "schedule/script/primitives/edit.h"
 #include "schedule/state/digits.h"
 #include "schedule/state/fragments.h"
@@ -74,7 +75,7 @@ std::optional<Refusal> check_whole(const Chain& chain, const ScheduledStatement&
   for (const ir::Constraint& c : loop_constraints(s)) {
     if (!uses_loop(chain, c.expr) || ir::truth_of(c, ranges) == ir::Truth::True) continue;
     Refusal refusal = conservative("not every tile of " + chain.loops.front()->name + " is whole");
-    refusal.details = {{"not always", ir::to_string(ir::Constraint{simplified(c.expr, ranges), c.equality})},
+    refusal.details = {{"not always", ir::to_string(ir::Constraint{ir::simplified(c.expr, ranges), c.equality})},
                        {"needed", "sizes that the tiles divide, or a last tile that runs whole (tail round)"}};
     return refusal;
   }
@@ -88,7 +89,7 @@ ir::Expr over_loops(const ir::Expr& value, const ScheduledStatement& s, const ir
     const auto* load = std::get_if<ir::Load>(&leaf->op);
     if (!load) return leaf;
     ir::Load copy = *load;
-    for (ir::Index& index : copy.indices) index.affine = simplified(index.affine, ranges);
+    for (ir::Index& index : copy.indices) index.affine = ir::simplified(index.affine, ranges);
     return std::make_shared<const ir::ExprNode>(ir::ExprNode{leaf->type, leaf->lanes, std::move(copy)});
   });
 }
@@ -100,7 +101,7 @@ ir::Stmt store_of(const State& state, const ScheduledStatement& s, const ir::Ran
   ir::Store store{write.buffer, write.indices, over_loops(value, s, ranges), {}, {s.reference, {}}, s.atomic};
   store.nontemporal = state.nontemporal.count(write.buffer) > 0;
   for (ir::Index& index : store.indices) {
-    index.affine = simplified(ir::substitute(index.affine, s.inverse), ranges);
+    index.affine = ir::simplified(ir::substitute(index.affine, s.inverse), ranges);
     if (index.indirect) index.indirect = over_loops(index.indirect, s, ranges);
   }
   return ir::make_store(std::move(store));
@@ -119,7 +120,7 @@ Result<ir::Stmt, Refusal> cut_nest(const State& state, const Chain& chain, const
   }
   std::vector<ir::Constraint> conditions;
   for (const ir::Constraint& c : loop_constraints(s)) {
-    const ir::Constraint simple{simplified(c.expr, whole), c.equality};
+    const ir::Constraint simple{ir::simplified(c.expr, whole), c.equality};
     if (uses_loop(chain, simple.expr) && ir::truth_of(simple, whole) != ir::Truth::True) conditions.push_back(simple);
   }
   ir::Stmt nest = store_of(state, s, whole);
@@ -269,7 +270,8 @@ bool writes_zeros(const State& state, const ScheduledStatement& copy, const ir::
       element[own] = where->number(read.indices, b);
   }
   return std::ranges::any_of(load->guard, [&](const ir::Constraint& c) {
-    return !c.equality && simplified(ir::substitute(c.expr, element), ranges) == simplified(beyond.expr, ranges);
+    return !c.equality &&
+           ir::simplified(ir::substitute(c.expr, element), ranges) == ir::simplified(beyond.expr, ranges);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/facts.h"
 #include "ir/shared_matrix.h"
 #include "schedule/script/primitives/edit.h"
 #include "schedule/script/tensorized.h"
@@ -61,7 +62,7 @@ class Checker {
     whole_[kGroup] = {0, *count / ir::kWarpsOfGroup - 1};
     for (std::size_t i = 0; i < match_.loops.size(); ++i) whole_[match_.loops[i]] = {0, match_.extents[i] - 1};
     for (const ir::Constraint& c : loop_constraints(s_)) {
-      const ir::Constraint simple{simplified(c.expr, whole_), c.equality};
+      const ir::Constraint simple{ir::simplified(c.expr, whole_), c.equality};
       if (!simple.expr.uses(warp_->name) || ir::truth_of(simple, whole_) == ir::Truth::True) continue;
       return report(row_.name + " is an instruction of four warps side by side, and not all of them run where " +
                     ir::to_string(simple) + " fails: expected sizes that their rows divide");
@@ -111,8 +112,8 @@ class Checker {
                           [&](std::int64_t i, std::int64_t k) { return at(i % rows, k, i / rows) - first; });
     return matrix &&
            begins_well(
-               simplified(ir::substitute(place, {{side, 0}, {sum, 0}, {warp_->name, Affine::symbol(kGroup) * 4}}),
-                          whole_),
+               ir::simplified(ir::substitute(place, {{side, 0}, {sum, 0}, {warp_->name, Affine::symbol(kGroup) * 4}}),
+                              whole_),
                matrix->across, size_in_bytes(b.dtype));
   }
 

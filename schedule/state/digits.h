@@ -1,5 +1,5 @@
-// Digits: what the rows of a statement say of its loops and of the elements it touches, by intervals and
-// elimination alone. A split-only schedule is a mixed-radix number system, iterator = F * outer + inner, in which
+// Digits: what the rows of a statement say of its loops and of the elements it touches, by ir/facts.h and intervals
+// alone. A split-only schedule is a mixed-radix number system, iterator = F * outer + inner, in which
 // bounds, boxes and projections are read off digit by digit; that serves placement, compute_at and stage:
 //
 //   acc[m, n] with m = 12*m.o + m.i, site m.o   offset 12*m.o, extent 12
@@ -58,8 +58,5 @@ struct OffsetPart {
 // nullopt where an atom mixes loops of both sides or the rest has no constant interval; `why` says which.
 std::optional<OffsetPart> split_offset(const State& state, const ScheduledStatement& s, const ir::Affine& index,
                                        const LoopNames& outer, std::string& why);
-
-// e with divisions and symbols that the ranges decide replaced: m + n//9 is m where 0 <= n < 9.
-ir::Affine simplified(const ir::Affine& e, const ir::Ranges& ranges);
 
 }  // namespace polyte::schedule

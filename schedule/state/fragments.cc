@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/facts.h"
 #include "ir/intrinsics.h"
 #include "schedule/state/digits.h"
 
@@ -110,7 +111,7 @@ class FragmentChecker {
       if (std::ranges::none_of(sums, [&](const ir::Affine& e) { return e.uses(at->name); })) of_sum.push_back(at->name);
     }
     return std::ranges::any_of(loop_constraints(s), [&](const ir::Constraint& c) {
-      const ir::Constraint simple{simplified(c.expr, whole), c.equality};
+      const ir::Constraint simple{ir::simplified(c.expr, whole), c.equality};
       const bool is_of_sum =
           std::ranges::any_of(of_sum, [&](const std::string& name) { return simple.expr.uses(name); });
       return is_of_sum && ir::truth_of(simple, whole) != ir::Truth::True;

@@ -41,7 +41,7 @@ TEST_CASE("what is proved holds, what is refuted is violated somewhere") {
                                          less_than(j, in(0, 1) == 1 ? n : i + in(0, 3))};
     const Constraint c =
         at_least(i * in(-1, 1) + j * in(-1, 1) + n * in(-1, 1) + floor_div(i, 2) * in(0, 1), in(-3, 3));
-    const DomainFacts facts({"i", "j"}, domain, {});
+    const DomainFacts facts({"i", "j"}, domain, {"N"}, {});
     const bool is_proved = facts.proves(c), is_refuted = facts.refutes(c);
     proved += is_proved ? 1 : 0;
     refuted += is_refuted ? 1 : 0;
@@ -59,9 +59,9 @@ TEST_CASE("what is proved holds, what is refuted is violated somewhere") {
 TEST_CASE("context and parameters") {
   const Affine m = Affine::symbol("M");
   const std::vector<Constraint> domain{at_least(i, 0), less_than(i, n)};
-  CHECK(!DomainFacts({"i"}, domain, {}).proves(less_than(i, m)));
-  CHECK(DomainFacts({"i"}, domain, {at_least(m, n)}).proves(less_than(i, m)));
-  CHECK(DomainFacts({"i"}, domain, {}).proves(at_least(m, 0)));
+  CHECK(!DomainFacts({"i"}, domain, {"N", "M"}, {}).proves(less_than(i, m)));
+  CHECK(DomainFacts({"i"}, domain, {"N", "M"}, {at_least(m, n)}).proves(less_than(i, m)));
+  CHECK(DomainFacts({"i"}, domain, {"N", "M"}, {}).proves(at_least(m, 0)));
 }
 
 TEST_CASE("bounds by the innermost iterator") {
@@ -75,7 +75,7 @@ TEST_CASE("bounds by the innermost iterator") {
 }
 
 TEST_CASE("the guard of a padded read has only what is needed") {
-  const DomainFacts facts({"i"}, {at_least(i, 0), less_than(i, n)}, {});
+  const DomainFacts facts({"i"}, {at_least(i, 0), less_than(i, n)}, {"N"}, {});
   CHECK(implied_guard({n}, {i}, facts).empty());
   CHECK(implied_guard({n}, {i - 1}, facts) == std::vector<Constraint>{at_least(i, 1)});
   CHECK(implied_guard({n}, {i + 1}, facts) == std::vector<Constraint>{less_than(i, n - 1)});

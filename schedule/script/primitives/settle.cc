@@ -1,6 +1,7 @@
 // settle, and the values of loops in whose first or last iteration something runs (edit.h).
 #include <algorithm>
 
+#include "ir/facts.h"
 #include "schedule/script/primitives/edit.h"
 
 namespace polyte::schedule {
@@ -105,7 +106,7 @@ class Signatures {
   Affine of(const ScheduledStatement& s, const Affine& value) {
     ir::Bindings positions;
     if (!s.counted.empty()) {
-      const Affine since = simplified(ir::substitute(value, s.counted), ranges_of(s));
+      const Affine since = ir::simplified(ir::substitute(value, s.counted), ranges_of(s));
       if (since.as_symbol() || since.is_constant()) return Affine::symbol("_0");
       std::set<std::string> loops;
       since.collect_symbols(loops);

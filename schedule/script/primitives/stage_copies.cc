@@ -88,7 +88,8 @@ class CopyMaker {
   bool stays_below(std::size_t d, const Affine& extent) const {
     return std::ranges::all_of(plan_.accesses(), [&](const BoxAccess& access) {
       const ir::Statement& body = access.statement->body;
-      const ir::DomainFacts facts(body.iterators, body.domain, plan_.before.basis->context);
+      const ir::Program& basis = *plan_.before.basis;
+      const ir::DomainFacts facts(body.iterators, body.domain, basis.params, basis.context);
       return !access.indices[d].indirect && facts.proves(ir::less_than(access.indices[d].affine, extent));
     });
   }

@@ -1,0 +1,228 @@
+#include "ir/facts.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+
+#include "ir/affine_terms.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace polyte::ir {
+
+namespace {
+
+std::int64_t coefficient_of(const Affine& e, const Atom& atom) {
+  for (const Term& term : e.terms())
+    if (term.atom == atom) return term.coefficient;
+  return 0;
+}
+
+bool is_single(const Interval& range) { return range.min && range.max && *range.min == *range.max; }
+
+// What is left of e where f >= 0 cancels a term of it, in which it has a coefficient of the same sign:
+//
+//   scale * e = rest + times * f,   so  rest >= 0  implies  e >= 0
+//
+// and over integers rest > -scale is enough, as e is a whole number: that is in what comes back.
+Affine rest_of(const Affine& e, std::int64_t in_e, const Affine& f, std::int64_t in_f) {
+  const std::int64_t common = std::gcd(in_e, in_f);
+  const std::int64_t scale = std::abs(in_f) / common, times = std::abs(in_e) / common;
+  return e * scale - f * times + (scale - 1);
+}
+
+bool have_one_sign(std::int64_t a, std::int64_t b) { return (a > 0 && b > 0) || (a < 0 && b < 0); }
+
+}  // namespace
+
+Facts::Facts(Ranges ranges) : ranges_(std::move(ranges)) {
+  for (const auto& [var, range] : ranges_) fixed_ += is_single(range) ? 1 : 0;
+}
+
+void Facts::narrow_range(const std::string& var, const Interval& by) {
+  Interval& range = ranges_[var];
+  const Interval before = range;
+  if (!narrow(range, by)) return;
+  fixed_ += is_single(range) - is_single(before);
+  undo_.push_back({var, before});
+}
+
+void Facts::restore(std::size_t known, std::size_t undo) {
+  known_.resize(known);
+  for (; undo_.size() > undo; undo_.pop_back()) {
+    Interval& range = ranges_[undo_.back().var];
+    fixed_ += is_single(undo_.back().before) - is_single(range);
+    range = undo_.back().before;
+  }
+}
+
+int Facts::age_of(const std::string& symbol) {
+  return ages_.emplace(symbol, static_cast<int>(ages_.size())).first->second;
+}
+
+// `var`: what e bounds.
+void Facts::know(const Affine& e, const std::string& var) {
+  known_.push_back({without_common_factor(e), var, age_of(var)});
+}
+
+// e as a bound of its newest symbol outside divisions.
+void Facts::know(const Affine& e) {
+  const std::string* newest = nullptr;
+  for (const Term& term : e.terms()) {
+    if (term.atom.div || hides(e, term.atom.symbol)) continue;
+    if (!newest || age_of(term.atom.symbol) > age_of(*newest)) newest = &term.atom.symbol;
+  }
+  known_.push_back({without_common_factor(e), newest ? *newest : "", newest ? age_of(*newest) : -1});
+}
+
+void Facts::bind(const std::string& var, const std::vector<Affine>& lower, const std::vector<Affine>& upper) {
+  age_of(var);
+  Interval range;
+  for (const Affine& bound : lower) narrow(range, {this->range(bound).min, {}});
+  for (const Affine& bound : upper)
+    if (const auto max = this->range(bound).max) narrow(range, {{}, checked_sub(*max, 1)});
+  narrow_range(var, range);
+  const Affine v = Affine::symbol(var);
+  for (const Affine& bound : lower)
+    if (!bound.is_constant()) know(v - bound, var);
+  for (const Affine& bound : upper)
+    if (!bound.is_constant()) know(bound - v - 1, var);
+}
+
+void Facts::assume_nonnegative(const Affine& e) {
+  for (const Term& term : e.terms()) {
+    if (term.atom.div) continue;
+    age_of(term.atom.symbol);
+    narrow_range(term.atom.symbol, implied_interval(e, term, ranges_));
+  }
+  if (e.is_constant() || (e.terms().size() == 1 && !e.terms()[0].atom.div)) return;
+  know(e);
+  if (!e.has_division()) return;
+  const Affine simple = simplify(e);
+  if (simple != e) know(simple);
+}
+
+void Facts::assume(const Constraint& c) { assume(std::vector<Constraint>{c}); }
+
+void Facts::assume(const std::vector<Constraint>& all) {
+  const System system = inequalities_of(all);
+  if (system.size() > 1) {
+    Ranges narrowed = ranges_;
+    tighten(narrowed, system);
+    for (const auto& [var, range] : narrowed) narrow_range(var, range);
+  }
+  for (const Affine& e : system) assume_nonnegative(e);
+}
+
+// By intervals; else by a known inequality that cancels a term of e, and so on. Two deep: `j <= i` and `i < N` give
+// `j < N`. Only where nothing grows longer.
+bool Facts::cancels(const Affine& e, int steps) const {
+  const Interval r = range(e);
+  if (r.min && *r.min >= 0) return true;
+  if (steps == 0 || (r.max && *r.max < 0)) return false;
+  for (auto f = known_.rbegin(); f != known_.rend(); ++f) {
+    for (const Term& term : f->expr.terms()) {
+      const std::int64_t in_e = coefficient_of(e, term.atom);
+      if (!have_one_sign(in_e, term.coefficient)) continue;
+      const Affine rest = rest_of(e, in_e, f->expr, term.coefficient);
+      if (rest.terms().size() <= e.terms().size() && cancels(rest, steps - 1)) return true;
+    }
+  }
+  return false;
+}
+
+// By one of the inequalities that bound the newest symbol of e, of those older than `age`, that any bounds; of what is
+// left, in which that symbol is not, so again. That ends, however deep the nest.
+bool Facts::descends(const Affine& e, int age) const {
+  const Known* newest = nullptr;
+  for (const Known& k : known_)
+    if (k.age >= 0 && k.age < age && (!newest || k.age > newest->age) && e.coefficient(k.var) != 0) newest = &k;
+  if (!newest) return false;
+  const std::int64_t in_e = e.coefficient(newest->var);
+  for (const Known& k : known_) {
+    const std::int64_t in_k = k.age == newest->age ? k.expr.coefficient(k.var) : 0;
+    if (!have_one_sign(in_e, in_k)) continue;
+    const Affine rest = rest_of(e, in_e, k.expr, in_k);
+    if (!rest.uses(k.var) && (cancels(rest, 1) || descends(rest, k.age))) return true;
+  }
+  const Interval alone = range(Affine::symbol(newest->var));  // or its interval is the better bound
+  return (in_e > 0 ? alone.min : alone.max) && descends(e, newest->age);
+}
+
+bool Facts::follows(const Affine& e) const {
+  constexpr int kAnyAge = std::numeric_limits<int>::max();
+  if (known_.empty()) return cancels(e, 0);
+  if (cancels(e, 2) || descends(e, kAnyAge)) return true;
+  const Affine smallest = without_common_factor(e);
+  return smallest != e && (cancels(smallest, 2) || descends(smallest, kAnyAge));
+}
+
+bool Facts::proves(const Affine& e) const {
+  try {
+    if (follows(e)) return true;
+    if (!e.has_division()) return false;
+    const Affine simple = simplify(e);
+    return simple != e && follows(simple);
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+Truth Facts::truth(const Constraint& c) const {
+  try {
+    const Truth by_intervals = truth_of(c, ranges_);
+    if (by_intervals != Truth::Unknown) return by_intervals;
+    if (!c.equality) {
+      if (proves(c.expr)) return Truth::True;
+      return proves(-c.expr - 1) ? Truth::False : Truth::Unknown;
+    }
+    if (proves(c.expr - 1) || proves(-c.expr - 1)) return Truth::False;
+    if (proves(c.expr) && proves(-c.expr)) return Truth::True;
+    const bool is_zero = c.expr.has_division() && vanishes_by_cases(simplified(c.expr, ranges_), ranges_);
+    return is_zero ? Truth::True : Truth::Unknown;
+  } catch (const UserError&) {
+    return Truth::Unknown;
+  }
+}
+
+// By the interval of the numerator if it lies within one multiple of the denominator; if it crosses
+// one border, by which side of it the facts prove.
+std::optional<std::int64_t> Facts::quotient(const Affine& numerator, std::int64_t denominator) const {
+  const Interval r = range(numerator);
+  if (!r.min || !r.max) return std::nullopt;
+  const std::int64_t first = polyte::floor_div(*r.min, denominator), last = polyte::floor_div(*r.max, denominator);
+  if (first == last) return first;
+  if (last - first > 1) return std::nullopt;
+  const Affine beyond = numerator - last * denominator;
+  if (follows(beyond)) return last;
+  return follows(-beyond - 1) ? std::optional(first) : std::nullopt;
+}
+
+namespace {
+
+// `dominates(a, b)`: with bound a, bound b says nothing more. A bound goes only if one that stays dominates it.
+template <class Dominates>
+std::vector<Affine> prune(std::vector<Affine> bounds, const Dominates& dominates) {
+  for (std::size_t i = bounds.size(); i-- > 0;) {
+    bool superfluous = false;
+    for (std::size_t j = 0; j < bounds.size() && !superfluous; ++j)
+      superfluous = i != j && dominates(bounds[j], bounds[i]);
+    if (superfluous) bounds.erase(bounds.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return bounds;
+}
+
+}  // namespace
+
+std::vector<Affine> Facts::prune_lower(const std::vector<Affine>& bounds) const {
+  if (bounds.size() < 2) return bounds;
+  return prune(bounds, [&](const Affine& a, const Affine& b) { return proves(a - b); });
+}
+
+std::vector<Affine> Facts::prune_upper(const std::vector<Affine>& bounds) const {
+  if (bounds.size() < 2) return bounds;
+  return prune(bounds, [&](const Affine& a, const Affine& b) { return proves(b - a); });
+}
+
+}  // namespace polyte::ir
