@@ -160,10 +160,7 @@ bool Facts::follows(const Affine& e) const {
 
 bool Facts::proves(const Affine& e) const {
   try {
-    if (follows(e)) return true;
-    if (!e.has_division()) return false;
-    const Affine simple = simplify(e);
-    return simple != e && follows(simple);
+    return follows(e);
   } catch (const UserError&) {
     return false;
   }
@@ -171,16 +168,19 @@ bool Facts::proves(const Affine& e) const {
 
 Truth Facts::truth(const Constraint& c) const {
   try {
+    const Affine& e = c.expr;
     const Truth by_intervals = truth_of(c, ranges_);
     if (by_intervals != Truth::Unknown) return by_intervals;
     if (!c.equality) {
-      if (proves(c.expr)) return Truth::True;
-      return proves(-c.expr - 1) ? Truth::False : Truth::Unknown;
+      if (follows(e)) return Truth::True;
+      return follows(-e - 1) ? Truth::False : Truth::Unknown;
     }
-    if (proves(c.expr - 1) || proves(-c.expr - 1)) return Truth::False;
-    if (proves(c.expr) && proves(-c.expr)) return Truth::True;
-    const bool is_zero = c.expr.has_division() && vanishes_by_cases(simplified(c.expr, ranges_), ranges_);
-    return is_zero ? Truth::True : Truth::Unknown;
+    if (follows(e - 1) || follows(-e - 1)) return Truth::False;
+    if (follows(e) && follows(-e)) return Truth::True;
+    if (!e.has_division()) return Truth::Unknown;
+    const Affine simple = simplify(e);
+    if (simple != e && follows(simple) && follows(-simple)) return Truth::True;
+    return vanishes_by_cases(simplified(e, ranges_), ranges_) ? Truth::True : Truth::Unknown;
   } catch (const UserError&) {
     return Truth::Unknown;
   }

@@ -30,10 +30,14 @@ std::optional<Affine> without_small_part(const Affine& numerator, std::int64_t d
   return std::nullopt;
 }
 
+bool has_term(const Affine& e, const Atom& atom) {
+  return std::ranges::any_of(e.terms(), [&](const Term& term) { return term.atom == atom; });
+}
+
 // floor(n / d) where n is a multiple of d and some u mod m below d: (i + 2*(i//2)) // 4 is i//2, as i = 2*(i//2) + i%2.
 std::optional<Affine> without_remainder(const Affine& numerator, std::int64_t denominator, const Ranges& ranges) {
   for (const Term& term : numerator.terms()) {
-    if (!term.atom.div) continue;
+    if (!term.atom.div || !has_term(numerator, term.atom.div->numerator.terms().front().atom)) continue;
     const Affine whole = floor_div(numerator - mod(term.atom.div->numerator, term.atom.div->denominator), denominator);
     if (lies_below(range_of(numerator - whole * denominator, ranges), denominator)) return whole;
   }
@@ -54,8 +58,10 @@ Affine simplified_by(const Affine& e, const Ranges& ranges, const Quotient& quot
       const auto whole = known ? Affine(*known) : without_remainder(numerator, d, ranges);
       value = whole ? *whole : floor_div(numerator, d);
     }
-    const Interval range = range_of(value, ranges);
-    if (range.min && range.min == range.max) value = *range.min;
+    if (!value.is_constant()) {
+      const Interval range = range_of(value, ranges);
+      if (range.min && range.min == range.max) value = *range.min;
+    }
     result = result + value * term.coefficient;
   }
   return result;

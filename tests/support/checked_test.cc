@@ -11,7 +11,7 @@
 namespace {
 
 using namespace polyte;
-constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max(), kMin = std::numeric_limits<std::int64_t>::min();
 
 TEST_CASE("checked arithmetic refuses to overflow") {
   CHECK(checked_add(kMax - 1, 1) == kMax);
@@ -39,6 +39,9 @@ TEST_CASE("floor division agrees with its definition") {
       CHECK((ceil_div(n, d) * d >= n && (ceil_div(n, d) - 1) * d < n));
     }
   }
+  CHECK((floor_div(kMin, 1) == kMin && ceil_div(kMin, 1) == kMin && floor_mod(kMin, 1) == 0));
+  CHECK((floor_div(kMin, kMax) == -2 && ceil_div(kMin, kMax) == -1 && floor_mod(kMin, kMax) == kMax - 1));
+  CHECK((floor_div(kMax, 2) == kMax / 2 && ceil_div(kMax, 2) == kMax / 2 + 1 && floor_mod(kMax, 2) == 1));
 }
 
 TEST_CASE("an error joins its problems, a result holds one of two") {
