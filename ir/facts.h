@@ -9,6 +9,7 @@
 // What would overflow is not proved.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,6 @@ class Facts {
   Interval range(const Affine& e) const { return range_of(e, ranges_); }
   const Ranges& ranges() const { return ranges_; }
   Affine simplify(const Affine& e) const;  // equal to e wherever the facts hold
-  // floor(numerator / denominator), where it is one number.
-  std::optional<std::int64_t> quotient(const Affine& numerator, std::int64_t denominator) const;
 
   // Drops bounds that another one makes superfluous; keeps at least one.
   std::vector<Affine> prune_lower(const std::vector<Affine>& bounds) const;
@@ -64,8 +63,8 @@ class Facts {
   Ranges ranges_;
   std::vector<Known> known_;  // none that the intervals say already
   std::vector<Undo> undo_;
-  std::map<std::string, int> ages_;
-  int fixed_ = 0;  // how many variables have one value only
+  std::map<std::string, int> ages_;  // of every symbol met so far
+  int fixed_ = 0;                    // how many variables have one value only
 
   bool cancels(const Affine& e, int steps) const;
   bool descends(const Affine& e, int age) const;
@@ -76,6 +75,8 @@ class Facts {
   void assume_nonnegative(const Affine& e);
   void narrow_range(const std::string& var, const Interval& by);
   void restore(std::size_t known, std::size_t undo);
+  // floor(numerator / denominator), where it is one number.
+  std::optional<std::int64_t> quotient(const Affine& numerator, std::int64_t denominator) const;
 };
 
 // What intervals alone decide: divisions and symbols of one value replaced, low digits dropped from divisions, and
