@@ -205,8 +205,8 @@ def _worker(folder):
     """The command of a process that measures: this interpreter, with this one's modules."""
     if not sys.executable:
         raise errors.Unsupported("there is no interpreter to start processes of (sys.executable is empty)")
-    program = f"import sys; sys.path[:] = {sys.path!r}; from polyte import lab; lab._work({folder!r})"
-    return [sys.executable, "-c", program]
+    program = f"import sys; sys.path[:] = {sys.path!r}; from polyte import lab; lab._work(sys.argv[1])"
+    return [sys.executable, "-c", program, folder]  # the folder last: parts of a run have others
 
 
 def _work(folder):

@@ -181,3 +181,13 @@ def test_the_bar(capsys):
     said = capsys.readouterr().err
     assert "[######..................] 1/4 process 1 of op: poly 5 us; about 3 s left" in said
     assert "[########################] 4/4" in said and said.endswith("\nwarning: busy\n")
+
+
+def test_the_largest_difference_is_taken_apart(matmul, tmp_path):
+    said = []
+    stop = {"rounds": [5, 5], "processes": [2, 2], "round_ms": 0.1}
+    lab.run({"programs": [matmul], "arms": ["poly", "naive"], "stop": stop, "explain": 1, "sizes": {"m": 64, "n": 64, "k": 64}},
+            out=tmp_path / "run", progress=said.append)
+    assert any("naive takes" in line and line.endswith("taken apart") for line in said)
+    for part in ("path", "lines"):
+        assert (tmp_path / "run" / "differences" / "1" / part / "samples.jsonl").exists()
