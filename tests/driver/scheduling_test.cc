@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "driver/cli/scheduling_report.h"
+#include "driver/compile/describe_target.h"
 #include "driver/compile/operator.h"
 #include "driver/package/assemble.h"
 #include "driver/package/scheduling.h"
@@ -60,7 +61,7 @@ TEST_CASE("an arm that declines leaves who was asked, who was used, why and wher
 
 // A loop of one iteration is a loop, wherever it stands.
 TEST_CASE("extents of one: neither scheduler falls back") {
-  const ir::Program product = ir::parse_notation("C[b,m,n] = sum[k] A[b,m,k]*B[b,k,n]", DType::F32);
+  const ir::Program product = ir::parse_index_notation("C[b,m,n] = sum[k] A[b,m,k]*B[b,k,n]", DType::F32);
   for (int which = 0; which < 16; ++which)
     for (const driver::Arm arm : {driver::Arm::Poly, driver::Arm::Template}) {
       const auto extent = [&](int bit) { return (which >> bit & 1) != 0 ? std::int64_t{200} : std::int64_t{1}; };
