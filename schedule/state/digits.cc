@@ -93,6 +93,7 @@ std::optional<Affine> extreme_value(const State& state, const ScheduledStatement
     const auto& constant = sign > 0 ? at->second.min : at->second.max;
     if (constant) candidates.insert(candidates.begin(), Affine(*constant));
   }
+  if (!candidates.empty() && is_empty(state, s)) return candidates.front();  // of no instance each is the tightest
   const ir::DomainFacts facts = outer_facts(state, s, outer);
   for (const Affine& candidate : candidates) {
     const bool tightest = std::all_of(candidates.begin(), candidates.end(), [&](const Affine& other) {
