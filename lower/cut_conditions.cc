@@ -95,23 +95,6 @@ class Finder {
 
 }  // namespace
 
-std::optional<Affine> least_over(const Affine& e, const std::set<std::string>& inside, const ir::Facts& facts) {
-  Affine kept = e.constant();
-  for (const ir::Term& term : e.terms()) {
-    const Affine part = (term.atom.div ? ir::floor_div(term.atom.div->numerator, term.atom.div->denominator)
-                                       : Affine::symbol(term.atom.symbol)) *
-                        term.coefficient;
-    if (std::none_of(inside.begin(), inside.end(), [&](const std::string& var) { return part.uses(var); })) {
-      kept = kept + part;
-    } else {
-      const auto least = facts.range(part).min;
-      if (!least) return std::nullopt;
-      kept = kept + *least;
-    }
-  }
-  return kept;
-}
-
 void for_each_cut_condition(const Stmt& s, bool expanded, const std::string& vector, ir::Facts& facts, const See& see) {
   Finder(facts, vector, see).visit(s, expanded);
 }

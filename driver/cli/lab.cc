@@ -47,6 +47,9 @@ std::string folder_of(const RunVerb& verb) {
 int run_lab_run(const RunVerb& verb) {
   const lab::Plan plan = plan_of(verb);
   const std::string folder = folder_of(verb);
+  if (plan.explain > 0 && (verb.cluster.is_asked() || !verb.shard.empty()))
+    std::cerr << "warning: explain: nothing is taken apart by a part of a run; polyte lab run " << folder
+              << " does it once all rows are there, on the machine that measured them\n";
   if (verb.cluster.is_asked()) {
     if (!verb.shard.empty()) throw UserError(ExitStatus::Usage, "--shard: the cluster's tasks are given theirs");
     run_lab_cluster(plan, folder, verb.cluster);
@@ -90,7 +93,6 @@ void add_lab_run(const Verb& lab) {
 
 // ---- worker: what a run starts, once per process of a row
 
-// Of a GPU's kernel what its launches are predicted to take, and what is known of each without running it.
 int run_lab_worker(const std::string& folder) {
   const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   const auto json = nlohmann::ordered_json::parse(text, nullptr, false);

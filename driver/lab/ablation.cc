@@ -32,8 +32,13 @@ class VariantPlan {
     experiment_.sizes = {subject.sizes};
     experiment_.threads = {subject.threads};
     experiment_.fills = {subject.fill};
+    experiment_.caches = {subject.caches};
     experiment_.target = subject.target;
     experiment_.stop = subject.stop;
+    experiment_.tolerance = subject.tolerance;
+    experiment_.seed = subject.seed;
+    experiment_.exact = subject.exact;
+    experiment_.emulate = subject.emulate;
   }
 
   void add(std::string name, const Script& script) {

@@ -18,7 +18,11 @@ struct Subject {
   Sizes sizes;
   int threads = 1;
   std::string fill = "normal:1", target = "cpu:native";
+  Caches caches = Caches::Warm;
   StopRule stop;
+  double tolerance = 0;  // as of an experiment, like those below
+  std::uint64_t seed = 1;
+  bool exact = false, emulate = false;
 };
 
 // What is taken away: whole lines (a param is set to 1), factors and params to their neighbours, markers of nests; and

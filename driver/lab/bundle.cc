@@ -72,8 +72,8 @@ void add_model(runtime::ZipWriter& zip, const PlannedProgram& program) {
 }  // namespace
 
 void write_bundle(const std::string& folder, const std::string& path) {
-  const Plan plan = read_plan(folder);
   const Results results = read_results(folder);
+  const Plan& plan = results.plan;
   const std::string samples = folder + "/samples.jsonl";
   runtime::ZipWriter zip(path);
   const auto add = [&](const std::string& name, const std::string& text) { zip.add(name, runtime::as_bytes(text)); };
@@ -92,7 +92,7 @@ void write_bundle(const std::string& folder, const std::string& path) {
     if (!arm.script.empty()) add("scripts/" + file_name(arm.spec.name, ".sched", used), arm.script);
   for (std::size_t i = 0; i < results.differences.size(); ++i)
     for (const std::string& part : {path_folder(i), lines_folder(i)})
-      for (const char* file : {"/plan.json", "/samples.jsonl"})
+      for (const char* file : {"/plan.json", "/samples.jsonl", "/why_not"})
         if (std::filesystem::exists(folder + "/" + part + file))
           add(part + file, content_of(folder + "/" + part + file));
   add("report.html", report(results, "html"));

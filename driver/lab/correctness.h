@@ -2,7 +2,7 @@
 // that is not the arm, and at small sizes against the interpreter.
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,20 +12,21 @@ namespace polyte::lab {
 
 // Outputs at the row's sizes by the reference: C whose order is kept, by any compiler that is installed, of a model
 // onnxruntime, else the arm `naive`; `name` says which. Of a GPU's arms, where there is no compiler or the Program is
-// more than one thread does at once: Polyte's poly on all of this processor, its order kept. `nudge`: what it computes
-// when each float that it reads is moved by about its last bit. Elements that move with it far are rounding alone (a
-// matrix that has no inverse), and no schedule's are held to them.
+// more than one thread does at once: Polyte's poly on all of this processor, its order kept. `contender`: what
+// computes it, to do so once more of inputs that are moved in their last bits. Elements that move far with them, in
+// another way each time, are rounding alone (a matrix that has no inverse), and no schedule's are held to them.
 struct Reference {
   std::string name;  // empty: there is none, `problem` says why
   std::string problem;
   std::vector<runtime::Tensor> tensors;
-  std::function<std::vector<runtime::Tensor>()> nudge = {};
+  std::shared_ptr<Contender> contender = {};
 };
 Reference make_reference(const Workshop& workshop);
 
 struct Verdict {
   bool right = true;
-  std::string text;  // "same bits as the reference", "within 0.0001 of ..", "differs: .."
+  std::string text;           // "same bits as the reference", "within 0.0001 of ..", "differs: .."
+  std::string left_out = {};  // "1200 of 4800 elements of 'Q'": rounding alone
 };
 // The interface after one execution on fresh tensors; what it has written, in a few characters; and against a
 // reference.

@@ -6,6 +6,7 @@
 #include "driver/lab/ablation.h"
 #include "driver/lab/text_table.h"
 #include "ir/program_text.h"
+#include "runtime/file.h"
 #include "support/error.h"
 
 namespace polyte::lab {
@@ -31,13 +32,19 @@ schedule::Script script_of(const RowResult& row, const std::string& arm) {
 }
 
 Subject subject_of(const Results& results, const Row& row) {
+  const Plan& plan = results.plan;
   Subject subject;
-  subject.source = results.plan.programs[row.program].name;
+  subject.source = plan.programs[row.program].name;
   subject.sizes = row.sizes;
   subject.threads = row.threads;
   subject.fill = row.fill;
-  subject.target = results.plan.target;
-  subject.stop = results.plan.stop;
+  subject.caches = row.caches;
+  subject.target = plan.target;
+  subject.stop = plan.stop;
+  subject.tolerance = plan.tolerance;
+  subject.seed = plan.seed;
+  subject.exact = plan.exact;
+  subject.emulate = plan.emulate;
   return subject;
 }
 
@@ -62,6 +69,22 @@ Plan lines_of(const Results& results, const Difference& difference, const Source
   const Ablated what[] = {Ablated::Lines};
   return ablation_plan(script_of(results.rows[difference.row], difference.faster), difference.faster,
                        subject_of(results, row), sources_of(results, row, sources), what);
+}
+
+constexpr const char* kReason = "/why_not";  // a file of a part that could not be had
+constexpr std::size_t kMostReason = 4096;
+
+void write_reason(const std::string& folder, const std::string& reason) {
+  std::filesystem::create_directories(folder);
+  runtime::OutputFile file(folder + kReason);
+  file.write(runtime::as_bytes(reason));
+  file.finish();
+}
+
+std::string reason_of(const std::string& folder) {
+  runtime::FileContent file(folder + kReason);
+  const runtime::Bytes bytes = file.all();
+  return {reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), kMostReason)};
 }
 
 std::string folder(std::size_t number) { return "differences/" + std::to_string(number + 1); }
@@ -95,7 +118,8 @@ bool take_apart(const Plan& plan, const std::string& folder, const Records& reco
       try {
         return run(plan_of(results, differences[i], sources), folder + "/" + part);
       } catch (const UserError& e) {
-        say("warning: " + title + ": " + part + ": " + e.what());
+        say("warning: " + title + ": " + e.what());
+        write_reason(folder + "/" + part, e.what());
         return false;
       }
     };
@@ -105,16 +129,19 @@ bool take_apart(const Plan& plan, const std::string& folder, const Records& reco
 }
 
 std::vector<TakenApart> read_differences(const std::string& folder, const Results& results) {
-  const auto read = [&](const std::string& part) {
-    const std::string whole = folder + "/" + part;
-    if (!std::filesystem::exists(whole + "/plan.json")) return Results{};
-    const Plan plan = read_plan(whole);
-    return evaluate(plan, read_records(whole, plan));
-  };
   std::vector<TakenApart> found;
   for (const Difference& each : largest_differences(results, static_cast<std::size_t>(results.plan.explain))) {
-    TakenApart apart{difference_text(results, each), read(path_folder(found.size())), read(lines_folder(found.size()))};
-    if (apart.path.rows.empty() && apart.lines.rows.empty()) break;
+    TakenApart apart{difference_text(results, each), {}, {}, {}};
+    const auto read = [&](const std::string& part) {
+      const std::string whole = folder + "/" + part;
+      if (std::filesystem::exists(whole + kReason)) apart.why_not.push_back(reason_of(whole));
+      if (!std::filesystem::exists(whole + "/plan.json")) return Results{};
+      const Plan plan = read_plan(whole);
+      return evaluate(plan, read_records(whole, plan));
+    };
+    apart.path = read(path_folder(found.size()));
+    apart.lines = read(lines_folder(found.size()));
+    if (apart.path.rows.empty() && apart.lines.rows.empty() && apart.why_not.empty()) break;
     found.push_back(std::move(apart));
   }
   return found;

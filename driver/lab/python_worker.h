@@ -27,7 +27,7 @@ class PythonWorker {
 
   // UserError(InvalidInput) where the process has ended, or says nothing for ten minutes.
   nlohmann::ordered_json ask(const nlohmann::ordered_json& order);
-  void tell(const nlohmann::ordered_json& order);  // its answer is not looked at, and not waited for now
+  void tell(const nlohmann::ordered_json& order);  // does not wait; ask() then passes over its answer
 
   // Memory of both: bytes are written and read at a place; it grows as needed.
   void write(std::int64_t at, std::span<const std::byte> bytes);

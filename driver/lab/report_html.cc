@@ -53,7 +53,9 @@ std::string main_table(const Results& results) {
       "baseline's, "
       "round by round: below 1 is faster. Brackets hold 95 % intervals. A head of a column sorts.</p>\n"
       "<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>Row</th><th>Arm</th><th "
-      "class=\"number\">Time</th><th class=\"number\">FMA peak</th>"
+      "class=\"number\">Time</th><th class=\"number\">" +
+      std::string(results.plan.is_on_gpu() ? "Peak" : "FMA peak") +
+      "</th>"
       "<th class=\"number\">Ratio</th><th class=\"number\">95 %</th>"
       "<th class=\"number\">Model's time</th><th>Verdict</th></tr></thead>\n<tbody>\n";
   for (const RowResult& row : results.rows)

@@ -71,7 +71,8 @@ Json report_json(const Results& results) {
   for (const RowResult& row : results.rows) json["rows"].push_back(row_json(results, row));
   const auto part = [](const Results& of) { return of.rows.empty() ? Json() : report_json(of); };
   for (const TakenApart& each : results.differences)
-    json["differences"].push_back({{"title", each.title}, {"path", part(each.path)}, {"lines", part(each.lines)}});
+    json["differences"].push_back(
+        {{"title", each.title}, {"path", part(each.path)}, {"lines", part(each.lines)}, {"why_not", each.why_not}});
   return json;
 }
 

@@ -30,11 +30,12 @@ std::string csv_facts(const ArmResult& arm, bool on_gpu) {
 }  // namespace
 
 std::string report_markdown(const Results& results) {
-  std::string text =
-      "# " + escaped_markdown(results.plan.name) + "\n\n" + escaped_markdown(machine_line(results)) + "; " +
-      escaped_markdown(origin_line(results)) + "; " + escaped_markdown(counts_line(results)) +
-      ".\nA ratio is a time over the baseline's, round by round: below 1 is faster. Brackets hold 95 % "
-      "intervals.\n\n| Row | Arm | Time | FMA peak | Ratio | Verdict |\n| --- | --- | ---: | ---: | ---: | --- |\n";
+  std::string text = "# " + escaped_markdown(results.plan.name) + "\n\n" + escaped_markdown(machine_line(results)) +
+                     "; " + escaped_markdown(origin_line(results)) + "; " + escaped_markdown(counts_line(results)) +
+                     ".\nA ratio is a time over the baseline's, round by round: below 1 is faster. Brackets hold 95 % "
+                     "intervals. Peak is the share of " +
+                     peak_words(results) +
+                     ".\n\n| Row | Arm | Time | Peak | Ratio | Verdict |\n| --- | --- | ---: | ---: | ---: | --- |\n";
   for (const RowResult& row : results.rows)
     for (const ArmResult& arm : row.arms) {
       const bool timed = arm.is_timed();

@@ -157,6 +157,7 @@ std::string taken_apart_text(const TakenApart& difference) {
   std::string text = wrapped(difference.title, "");
   if (!difference.path.rows.empty()) text += "\n" + path_text(difference.path);
   if (!difference.lines.rows.empty()) text += "\n" + ablation_text(difference.lines);
+  for (const std::string& reason : difference.why_not) text += wrapped("not taken apart: " + reason, "");
   return text;
 }
 

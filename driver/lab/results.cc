@@ -100,6 +100,9 @@ void add_warnings(const Plan& plan, RowResult& row) {
                            percent(row.noise->high - 1) + ", so smaller differences mean nothing");
   if (row.noise && row.noise->relative_width() > std::max(0.05, 2 * plan.stop.width))
     row.warnings.push_back("noisy: the A/A interval is " + percent(row.noise->relative_width()) + " wide");
+  for (const ArmResult& arm : row.arms)
+    if (const std::string left_out = fact(arm, "left_out"); !left_out.empty())
+      row.warnings.push_back(arm.name + " is right but for what is rounding alone and was not compared: " + left_out);
   if (row.why.empty()) row.warnings.emplace_back("not finished: polyte lab run goes on");
 }
 
@@ -313,6 +316,10 @@ Results read_results(const std::string& folder) {
   const Records records = read_records(folder, plan);
   Results results = evaluate(std::move(plan), records);
   results.differences = read_differences(folder, results);
+  if (results.differences.size() < static_cast<std::size_t>(std::max(results.plan.explain, 0)))
+    results.warnings.push_back(
+        std::to_string(results.differences.size()) + " of " + std::to_string(results.plan.explain) +
+        " differences are taken apart: fewer are told between scripts, or were not measured yet");
   return results;
 }
 

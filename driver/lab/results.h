@@ -74,10 +74,11 @@ struct Results {
 };
 
 // One of the largest differences (differences.h): the steps from the slower script to the faster one, and the faster
-// one without each of its lines. What could not be had has no rows.
+// one without each of its lines. What could not be had has no rows, and `why_not` says why.
 struct TakenApart {
   std::string title;
   Results path, lines;
+  std::vector<std::string> why_not;
 };
 
 Results evaluate(Plan plan, const Records& records);

@@ -239,7 +239,7 @@ ir::Affine outer_value(const ScheduledStatement& copy, const std::string& iterat
   for (std::size_t d = 0; d < written.size(); ++d) {
     if (written[d].affine != ir::mod(ir::Affine::symbol(iterator), b.shape[d])) continue;
     // e % depth; e alone where it is always less.
-    const ir::Affine chosen = simplified(read.indices[d].affine, ranges);
+    const ir::Affine chosen = ir::simplified(read.indices[d].affine, ranges);
     for (const ir::Term& term : chosen.terms())
       if (term.atom.div && term.atom.div->denominator == b.shape[d] && term.coefficient == -b.shape[d])
         return chosen + ir::floor_div(term.atom.div->numerator, b.shape[d]) * b.shape[d];

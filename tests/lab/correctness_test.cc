@@ -47,23 +47,62 @@ TEST_CASE("outputs are held to a reference: the same, near, and wrong") {
   CHECK(check_real(workshop, got, reference).right);
 }
 
-// x + 1 - x of numbers about 1e16: what is left of the 1 is rounding alone.
+struct Checked {
+  explicit Checked(const Plan& made)
+      : plan(made),
+        workshop(make_workshop(plan, plan.rows[0], {}, "")),
+        prepared(prepare(workshop, plan.arms[0], workshop.program)),
+        reference(make_reference(workshop)),
+        got(run_once(workshop, *prepared.contender)) {}
+  Plan plan;
+  Workshop workshop;
+  Prepared prepared;
+  Reference reference;
+  std::vector<runtime::Tensor> got;
+  Verdict verdict() const { return check_real(workshop, got, reference); }
+};
+
+// The logistic map forgets where it began: after 90 steps nothing of its start is left in 53 bits.
+constexpr const char* kChaos =
+    "program chaos(N)\n  in x: f64[N]\n  out y: f64[90, N]\n  out z: f64[N]\n"
+    "  first: y[0, i] = x[i] * x[i] / (1 + x[i] * x[i]) for i in 0..N\n  z: z[i] = x[i] * 2 for i in 0..N\n"
+    "  loop t in 1..90\n    next: y[t, i] = 4 * y[t - 1, i] * (1 - y[t - 1, i]) for i in 0..N\n";
+
 TEST_CASE("what is rounding alone in the reference is not held against an arm, all else is") {
-  const Plan plan = plan_of(
-      "program f(N)\n  in x: f64[N]\n  out y: f64[N]\n  out z: f64[N]\n"
-      "  y: y[i] = (x[i] * 1e16 + 1) - x[i] * 1e16 for i in 0..N\n  z: z[i] = x[i] * 2 for i in 0..N\n",
-      {{"N", 50}});
-  const Workshop workshop = make_workshop(plan, plan.rows[0], {}, "");
-  const Prepared prepared = prepare(workshop, plan.arms[0], workshop.program);
-  REQUIRE(prepared.contender != nullptr);
-  const Reference reference = make_reference(workshop);
-  std::vector<runtime::Tensor> got = run_once(workshop, *prepared.contender);
-  got[1].as<double>()[7] += 1;
-  const Verdict rounding = check_real(workshop, got, reference);
-  CHECK(rounding.right);
-  CHECK(rounding.text.find("elements of 'y' are not compared") != std::string::npos);
-  got[2].as<double>()[7] += 1e-6;
-  CHECK_FALSE(check_real(workshop, got, reference).right);
+  Checked chaos(plan_of(kChaos, {{"N", 50}}));
+  const std::size_t early = std::size_t{2} * 50 + 7, late = std::size_t{89} * 50 + 7;
+  chaos.got[1].as<double>()[late] += 0.1;
+  CHECK_MESSAGE(chaos.verdict().right, chaos.verdict().text);
+  CHECK(chaos.verdict().left_out.find(" of 4500 elements of 'y'") != std::string::npos);
+  chaos.got[1].as<double>()[early] += 1e-6;
+  CHECK_FALSE(chaos.verdict().right);
+  chaos.got[1].as<double>()[early] -= 1e-6;
+  chaos.got[2].as<double>()[7] += 1e-6;
+  CHECK_FALSE(chaos.verdict().right);
+}
+
+// Small integers lie on every step there is: an input that is moved crosses it, and that is no rounding.
+TEST_CASE("steps are no rounding: floors and comparisons of whole numbers stay checked, each element") {
+  Plan plan = plan_of(
+      "program steps(N)\n  in x: f64[N]\n  in w: f64[N]\n  out y: f64[N]\n  out z: f64[N]\n  out s: f64[1]\n"
+      "  y: y[i] = floor(x[i]) + ceil(w[i]) for i in 0..N\n"
+      "  z: z[i] = select(x[i] > w[i], x[i], 100) + select(x[i] == w[i], 7, 0) for i in 0..N\n"
+      "  s: s[0] = sum[i in 0..N] floor(x[i])\n",
+      {{"N", 40}});
+  plan.rows[0].fill = "int:1";
+  for (const std::size_t output : {2U, 3U, 4U}) {
+    Checked steps(plan);
+    REQUIRE(steps.verdict().right);
+    const std::size_t count = steps.got[output].as<double>().size();
+    for (std::size_t i = 0; i < count; ++i) {
+      CAPTURE(output);
+      CAPTURE(i);
+      double& element = steps.got[output].as<double>()[i];
+      element += 1;
+      CHECK_FALSE(steps.verdict().right);
+      element -= 1;
+    }
+  }
 }
 
 TEST_CASE("and to the interpreter at small sizes") {
