@@ -148,8 +148,9 @@ class Worker {
     prepared.facts["outputs"] = real.text;
     const Verdict small = order_.process == 0 ? check_small(workshop_, arm, small_) : Verdict{};
     if (!small.text.empty()) prepared.facts["interpreter"] = small.text;
-    for (const std::string& each : {real.left_out, small.left_out.empty() ? "" : "at small sizes " + small.left_out})
-      if (!each.empty()) prepared.facts["left_out"].push_back(each);
+    std::string left_out = real.left_out;
+    if (!small.left_out.empty()) left_out += (left_out.empty() ? "" : "; ") + ("at small sizes " + small.left_out);
+    if (!left_out.empty()) prepared.facts["left_out"] = left_out;
     if (real.right && small.right) return;
     prepared.status = "wrong";
     prepared.reason = real.right ? small.text : real.text;
