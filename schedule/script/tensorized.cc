@@ -234,12 +234,11 @@ bool fills_all(const State& state, const ScheduledStatement& copy, const StagedB
 // Of a loop around copy and reader, the copy's iterator as the reader has it. A copy that runs ahead has other loops;
 // there it is what chooses among the buffers.
 ir::Affine outer_value(const ScheduledStatement& copy, const std::string& iterator, const ir::Load& read,
-                       const StagedBuffer& b, const ir::Ranges& ranges) {
+                       const StagedBuffer& b) {
   const std::vector<ir::Index>& written = copy.body.writes.front().indices;
   for (std::size_t d = 0; d < written.size(); ++d) {
     if (written[d].affine != ir::mod(ir::Affine::symbol(iterator), b.shape[d])) continue;
-    // e % depth; e alone where it is always less.
-    const ir::Affine chosen = ir::simplified(read.indices[d].affine, ranges);
+    const ir::Affine& chosen = read.indices[d].affine;  // e % depth; e alone where it is always less
     for (const ir::Term& term : chosen.terms())
       if (term.atom.div && term.atom.div->denominator == b.shape[d] && term.coefficient == -b.shape[d])
         return chosen + ir::floor_div(term.atom.div->numerator, b.shape[d]) * b.shape[d];
@@ -255,9 +254,8 @@ bool writes_zeros(const State& state, const ScheduledStatement& copy, const ir::
   const ir::Ranges of_copy = iterator_ranges(state, copy);
   ir::Bindings element;
   for (std::size_t i = 0; i < static_cast<std::size_t>(copy.lifted); ++i) {
-    const std::string& iterator = copy.body.iterators[i];
-    const ir::Affine& outer = element[iterator] = outer_value(copy, iterator, read, b, ranges);
-    const auto range = of_copy.find(iterator);
+    const ir::Affine& outer = element[copy.body.iterators[i]] = outer_value(copy, copy.body.iterators[i], read, b);
+    const auto range = of_copy.find(copy.body.iterators[i]);
     if (const auto loop = outer.as_symbol(); loop && range != of_copy.end()) around[*loop] = range->second;
   }
   if (ir::truth_of(beyond, around) == ir::Truth::True) return true;
