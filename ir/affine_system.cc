@@ -223,8 +223,8 @@ Interval implied_interval(const Affine& e, const Term& term, const Ranges& range
 
 void tighten(Ranges& ranges, const System& system) {
   constexpr int kMostRounds = 16;
-  bool changed = true;
-  for (int round = 0; changed && round < kMostRounds; ++round) {
+  bool changed = true, empty = false;
+  for (int round = 0; changed && !empty && round < kMostRounds; ++round) {  // a round ends: each variable has its turn
     changed = false;
     for (const Affine& e : system)
       for (const Term& term : e.terms()) {
@@ -232,7 +232,7 @@ void tighten(Ranges& ranges, const System& system) {
         if (!implied.min && !implied.max) continue;
         Interval& range = ranges[term.atom.symbol];
         changed |= narrow(range, implied);
-        if (range.min && range.max && *range.min > *range.max) return;
+        empty |= range.min && range.max && *range.min > *range.max;
       }
   }
 }

@@ -93,7 +93,6 @@ std::optional<Affine> extreme_value(const State& state, const ScheduledStatement
     const auto& constant = sign > 0 ? at->second.min : at->second.max;
     if (constant) candidates.insert(candidates.begin(), Affine(*constant));
   }
-  if (!candidates.empty() && is_empty(state, s)) return candidates.front();  // of no instance each is the tightest
   const ir::DomainFacts facts = outer_facts(state, s, outer);
   for (const Affine& candidate : candidates) {
     const bool tightest = std::all_of(candidates.begin(), candidates.end(), [&](const Affine& other) {
@@ -101,6 +100,7 @@ std::optional<Affine> extreme_value(const State& state, const ScheduledStatement
     });
     if (tightest) return candidate;
   }
+  if (is_empty(state, s)) return Affine(0);  // of a statement without an instance any bound is the tightest
   return std::nullopt;
 }
 

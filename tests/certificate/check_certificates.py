@@ -162,8 +162,9 @@ def check_fuzz(polyte, runs, folder):
                for path in sorted(folder.glob("*.json"))]
     undecided = answers.count("unknown")
     print(f"{len(answers)} accepted, {undecided} undecided by the second judge")
-    if not answers or undecided * 50 > len(answers):
-        problems.append(f"{undecided} of {len(answers)} undecided, expected 2 percent at most")
+    allowed = max(3, len(answers) // 50)  # 2 percent; of a small sample one or two more say nothing
+    if not answers or undecided > allowed:
+        problems.append(f"{undecided} of {len(answers)} undecided, expected {allowed} at most")
 
 
 SWEPT = 1 if os.environ.get("POLYTE_SWEEP") == "all" else 2  # tests/sweep.h
