@@ -7,7 +7,7 @@ include(CMakePackageConfigHelpers)
 
 set(polyte_config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Polyte")
 set(polyte_runtime_targets polyte_support polyte_runtime)
-set(polyte_compiler_targets polyte_ir polyte_graph polyte_onnx_proto polyte_frontend polyte_schedule polyte_poly
+set(polyte_compiler_targets polyte_isl polyte_ir polyte_graph polyte_onnx_proto polyte_frontend polyte_schedule polyte_poly
                             polyte_lower polyte_codegen polyte_driver polyte_api)
 
 foreach(component runtime compiler)

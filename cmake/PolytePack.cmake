@@ -15,5 +15,5 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # To link a program with the compiler's static libraries; to run, none of them.
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "llvm-19-dev, liblld-19-dev, libprotobuf-dev, libisl-dev, libgmp-dev, libxxhash-dev, libsodium-dev, libboost-context-dev, zlib1g-dev")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "llvm-19-dev, liblld-19-dev, libpolly-19-dev, libprotobuf-dev, libxxhash-dev, libsodium-dev, libboost-context-dev, zlib1g-dev")
 include(CPack)

@@ -1,6 +1,5 @@
 #include "driver/cli/out_of_memory.h"
 
-#include <gmp.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -18,20 +17,6 @@ namespace {
   if (write(STDERR_FILENO, kWords, sizeof kWords - 1) < 0) _exit(static_cast<int>(ExitStatus::Internal));
   _exit(static_cast<int>(ExitStatus::ResourceLimit));
 }
-
-void* allocate(std::size_t bytes) {
-  void* const memory = std::malloc(bytes);
-  if (memory == nullptr) end_process();
-  return memory;
-}
-
-void* reallocate(void* old, std::size_t, std::size_t bytes) {
-  void* const memory = std::realloc(old, bytes);
-  if (memory == nullptr) end_process();
-  return memory;
-}
-
-void release(void* memory, std::size_t) { std::free(memory); }
 
 std::terminate_handler previous = nullptr;
 
@@ -53,7 +38,6 @@ __attribute__((constructor(101))) void at_start() { end_with_words_without_memor
 }  // namespace
 
 void end_with_words_without_memory() {
-  mp_set_memory_functions(allocate, reallocate, release);
   if (previous == nullptr) previous = std::set_terminate(terminated);
 }
 

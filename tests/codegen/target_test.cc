@@ -1,6 +1,5 @@
 #include "codegen/target.h"
 
-#include <dlfcn.h>
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -57,14 +56,6 @@ TEST_CASE("what LLVM calls fatal comes back as an error with the kernel's name")
                          InternalError);
   }
   CHECK_FALSE(compile({&kernel, 1}, detect_host()).bytes.empty());
-}
-
-TEST_CASE("a program that links LLVM computes with isl's own library, not with the other version in libLLVM") {
-  void* const function = dlsym(RTLD_DEFAULT, "isl_schedule_constraints_compute_schedule");
-  REQUIRE(function != nullptr);
-  Dl_info from{};
-  REQUIRE(dladdr(function, &from) != 0);
-  CHECK(std::string(from.dli_fname).find("libisl") != std::string::npos);
 }
 
 TEST_CASE("kernels compile and link on several threads at once") {

@@ -11,11 +11,13 @@ using testing::ModelBuilder;
 
 namespace {
 
-frontend::Imported import_model(const ModelBuilder& b) { return frontend::import_onnx_bytes(b.bytes(), "m.onnx", "."); }
+frontend::Imported import_with_functions(const ModelBuilder& b) {
+  return frontend::import_onnx_bytes(b.bytes(), "m.onnx", ".");
+}
 
-std::string refusal(const ModelBuilder& b, ExitStatus expected = ExitStatus::Unsupported) {
+std::string function_refusal(const ModelBuilder& b, ExitStatus expected = ExitStatus::Unsupported) {
   try {
-    import_model(b);
+    import_with_functions(b);
   } catch (const UserError& error) {
     CHECK(error.status() == expected);
     return error.what();
@@ -77,7 +79,7 @@ TEST_CASE("functions: inlined with their own opset, attributes bound, names apar
     testing::set(call, "slope", 0.5F);
   }
   b.output("y");
-  const graph::Graph graph = import_model(b).graph;
+  const graph::Graph graph = import_with_functions(b).graph;
   CHECK(graph.value(graph.outputs[0]).name == "y");
   CHECK(elements_as_real(run(graph, {-8, 0, 4})) == std::vector<double>{-2, 0, 4});
 }
@@ -95,7 +97,7 @@ TEST_CASE("functions: every problem of a body is named") {
   b.input("x", {3});
   b.node("f", {"x"}, {"y"}, "call").set_domain("acme");
   b.output("y");
-  CHECK(refusal(b) ==
+  CHECK(function_refusal(b) ==
         "m.onnx: 1 of 1 node is not supported\n"
         "  'call' (acme::f, opset 13)    in '0' (Teleport): operator not supported; in '1' (Levitate): operator not "
         "supported");
@@ -117,7 +119,7 @@ TEST_CASE("If: a condition at run time selects between branches that see the gra
     attribute.mutable_g()->add_output()->set_name("r");
   }
   b.output("y");
-  const graph::Graph graph = import_model(b).graph;
+  const graph::Graph graph = import_with_functions(b).graph;
   const graph::Tensor x = graph::make_tensor({DType::F32, {2}}, {-3, 5});
   for (const bool c : {true, false}) {
     const auto y = evaluate_graph(graph, std::vector{x, graph::make_scalar(DType::Bool, c ? 1 : 0)}).front();
@@ -137,7 +139,7 @@ TEST_CASE("functions: each with its own opset, those they call with theirs") {
   b.input("x", {1, 2, 2});
   b.node("outer", {"x"}, {"y"}).set_domain("acme");
   b.output("y");
-  CHECK(elements_as_real(run(import_model(b).graph, {0, 0, 0, 0})) == std::vector<double>(4, 0.75));
+  CHECK(elements_as_real(run(import_with_functions(b).graph, {0, 0, 0, 0})) == std::vector<double>(4, 0.75));
 }
 
 TEST_CASE("functions: their names are not those of the model, whatever they are") {
@@ -152,12 +154,12 @@ TEST_CASE("functions: their names are not those of the model, whatever they are"
   b.node("Sub", {"call/y", "s"}, {"y"});
   b.output("y");
   b.output("call/y");
-  const graph::Graph graph = import_model(b).graph;
+  const graph::Graph graph = import_with_functions(b).graph;
   CHECK(elements_as_real(run(graph, {-3, 5})) == std::vector<double>{-3, -5});
   CHECK(graph.value(graph.outputs[1]).name == "call/y");
   b.node("Relu", {"call/0"}, {"z"}, "spy");
   b.node("Relu", {"t"}, {"w"}, "spy_2");
-  CHECK(refusal(b, ExitStatus::InvalidInput) ==
+  CHECK(function_refusal(b, ExitStatus::InvalidInput) ==
         "m.onnx: node 'spy' (Relu) reads 'call/0', which nothing computes\n"
         "m.onnx: node 'spy_2' (Relu) reads 't', which nothing computes");
 }
@@ -171,7 +173,7 @@ TEST_CASE("functions: a name is computed once") {
   b.input("x", {2});
   b.node("f", {"x"}, {"y"}, "call").set_domain("acme");
   b.output("y");
-  CHECK(refusal(b, ExitStatus::InvalidInput) ==
+  CHECK(function_refusal(b, ExitStatus::InvalidInput) ==
         "m.onnx: node 'call' (acme::f, opset 13): in '1' (Relu): computes 'y', which is there already; in '2' (Relu): "
         "computes 'x', which is there already");
 }
@@ -191,7 +193,7 @@ TEST_CASE("If: a branch reads what failed around it: that is not checked, and no
     body.add_output()->set_name("r");
   }
   b.output("y");
-  CHECK(refusal(b) ==
+  CHECK(function_refusal(b) ==
         "m.onnx: 1 of 2 nodes are not supported\n"
         "  'first' (Teleport, opset 13)    operator not supported");
 }
@@ -224,7 +226,7 @@ TEST_CASE("If: branches within branches, an opset of a function between them, na
   }
   no.add_output()->set_name("r");
   b.output("y");
-  const graph::Graph graph = import_model(b).graph;
+  const graph::Graph graph = import_with_functions(b).graph;
   const graph::Tensor x = graph::make_tensor({DType::F32, {1, 2, 2}}, {0, 0, 0, 0});
   for (const bool c : {true, false}) {
     const auto y = evaluate_graph(graph, std::vector{x, graph::make_scalar(DType::Bool, c ? 1 : 0)}).front();
@@ -259,7 +261,7 @@ ModelBuilder with_branches(const char* yes, const char* no) {
 
 TEST_CASE("If: a branch that cannot be computed is only wrong where it is taken") {
   const ModelBuilder b = with_branches("Relu", "Reshape");
-  const std::string words = refusal(b);
+  const std::string words = function_refusal(b);
   CHECK(words.find("the condition, as else_branch cannot be computed: in 'inner' (Reshape)") != std::string::npos);
   CHECK(words.find("'c'") != std::string::npos);
   frontend::ImportOptions options;
@@ -283,14 +285,14 @@ TEST_CASE("If: a branch that cannot be computed is only wrong where it is taken"
 }
 
 TEST_CASE("If: where neither branch can be computed the node is invalid if a branch is, else not supported") {
-  CHECK(refusal(with_branches("Teleport", "Levitate")) ==
+  CHECK(function_refusal(with_branches("Teleport", "Levitate")) ==
         "m.onnx: 1 of 1 node is not supported\n"
         "  'if' (If, opset 13)    in 'inner' (Teleport): operator not supported; in 'inner' (Levitate): operator not "
         "supported");
-  CHECK(refusal(with_branches("Teleport", "Teleport")) ==
+  CHECK(function_refusal(with_branches("Teleport", "Teleport")) ==
         "m.onnx: 1 of 1 node is not supported\n"
         "  'if' (If, opset 13)    in 'inner' (Teleport): operator not supported");
-  const std::string mixed = refusal(with_branches("Teleport", "Reshape"), ExitStatus::InvalidInput);
+  const std::string mixed = function_refusal(with_branches("Teleport", "Reshape"), ExitStatus::InvalidInput);
   CHECK(mixed.find("in 'inner' (Teleport): operator not supported; in 'inner' (Reshape)") != std::string::npos);
 }
 

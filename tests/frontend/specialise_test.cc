@@ -10,13 +10,13 @@ using testing::ModelBuilder;
 
 namespace {
 
-frontend::Imported import_model(const ModelBuilder& b, const frontend::ImportOptions& options = {}) {
+frontend::Imported import_specialised(const ModelBuilder& b, const frontend::ImportOptions& options = {}) {
   return frontend::import_onnx_bytes(b.bytes(), "m.onnx", ".", options);
 }
 
-std::string refusal(const ModelBuilder& b, const frontend::ImportOptions& options = {}) {
+std::string specialising_refusal(const ModelBuilder& b, const frontend::ImportOptions& options = {}) {
   try {
-    import_model(b, options);
+    import_specialised(b, options);
   } catch (const UserError& error) {
     CHECK(error.status() == ExitStatus::Unsupported);
     return error.what();
@@ -45,7 +45,7 @@ TEST_CASE("specialise: inputs that a shape is computed from become constants, th
     CHECK(position == (name == "s" ? 1 : 2));
     return name == "s" ? graph::make_int64s({-4, 1}) : graph::make_scalar(DType::I64, 3);
   };
-  const frontend::Imported imported = import_model(reshaped_to_12(), options);
+  const frontend::Imported imported = import_specialised(reshaped_to_12(), options);
   CHECK(imported.specialised.size() == 2);
   REQUIRE(imported.graph.inputs.size() == 1);
   CHECK(imported.graph.value(imported.graph.inputs[0]).name == "x");
@@ -61,14 +61,14 @@ TEST_CASE("specialise: an open dimension is that of the value offered") {
   options.offer = [](const std::string&, std::size_t) {
     return graph::make_tensor({DType::F32, {5, 4}}, std::vector<double>(20));
   };
-  const frontend::Imported imported = import_model(b, options);
+  const frontend::Imported imported = import_specialised(b, options);
   CHECK(imported.specialised.empty());
   CHECK(imported.graph.value(imported.graph.inputs[0]).type.shape == graph::Dims{5, 4});
 }
 
 TEST_CASE("specialise: what lacks is named, with what was given") {
   CHECK(
-      refusal(reshaped_to_12()) ==
+      specialising_refusal(reshaped_to_12()) ==
       "m.onnx: 1 of 3 nodes are not supported\n"
       "  'reshape' (Reshape, opset 13)    input 1 (the shape) is computed from 's', 't', known only at run time; it is "
       "supported as a constant, or as an input given with --value");
@@ -76,6 +76,6 @@ TEST_CASE("specialise: what lacks is named, with what was given") {
   options.offer = [](const std::string& name, std::size_t) -> std::optional<graph::Tensor> {
     return name == "s" ? std::optional(graph::make_int64s({1, 2, 3})) : std::nullopt;
   };
-  CHECK(refusal(reshaped_to_12(), options).find("computed from 's' (given as i64[3], expected i64[2]), 't'") !=
-        std::string::npos);
+  CHECK(specialising_refusal(reshaped_to_12(), options)
+            .find("computed from 's' (given as i64[3], expected i64[2]), 't'") != std::string::npos);
 }

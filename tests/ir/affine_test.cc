@@ -7,12 +7,12 @@
 
 #include "support/checked.h"
 #include "support/error.h"
+#include "tests/ir/symbols.h"
 
 using namespace polyte::ir;
+using namespace polyte::test;
 
 namespace {
-
-const Affine i = Affine::symbol("i"), j = Affine::symbol("j"), n = Affine::symbol("N");
 
 // A random expression together with the function it should be.
 struct Sample {

@@ -5,11 +5,12 @@
 
 #include <random>
 
+#include "tests/ir/symbols.h"
+
 using namespace polyte::ir;
+using namespace polyte::test;
 
 namespace {
-
-const Affine i = Affine::symbol("i"), j = Affine::symbol("j"), n = Affine::symbol("N");
 
 bool all_hold(const std::vector<Constraint>& domain, const Values& point) {
   return std::all_of(domain.begin(), domain.end(), [&](const Constraint& c) { return holds(c, point); });

@@ -26,7 +26,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
-std::string problems_of(const std::string& text, Form form = Form::Flat) {
+std::string intrinsic_problems(const std::string& text, Form form = Form::Flat) {
   std::string all;
   for (const std::string& problem : verify(parse_loop_program(text, "test"), form))
     all += (all.empty() ? "" : "; ") + problem;
@@ -35,7 +35,7 @@ std::string problems_of(const std::string& text, Form form = Form::Flat) {
 
 // Of kTile with one thing changed.
 std::string changed(const std::string& from, const std::string& to) {
-  const std::string problems = problems_of(replaced(kTile, from, to));
+  const std::string problems = intrinsic_problems(replaced(kTile, from, to));
   const std::string prefix = "tensorized 'vnni_dot_i32x16': ";
   return problems.substr(0, prefix.size()) == prefix ? problems.substr(prefix.size()) : problems;
 }
@@ -87,7 +87,7 @@ TEST_CASE("a tile in text, and what else matches") {
   const LoopProgram program = parse_loop_program(kTile, "test");
   CHECK(print(program) == std::string(kTile));
   CHECK(equal(parse_loop_program(print(program), "test").body, program.body));
-  CHECK(problems_of(kTile) == "");
+  CHECK(intrinsic_problems(kTile) == "");
   CHECK(changed("cast_i32(x[k + 4*n]) * cast_i32(w[k + 4*n])", "cast_i32(w[k + 4*n]) * cast_i32(x[k + 4*n])") == "");
   CHECK(changed("(y[n] + (cast_i32(x[k + 4*n]) * cast_i32(w[k + 4*n])))",
                 "((cast_i32(x[k + 4*n]) * cast_i32(w[k + 4*n])) + y[n])") == "");
@@ -125,12 +125,12 @@ TEST_CASE("what is written is no other operand") {
     for j in 0..4
       s[0] = (s[0] + s[j])
 )";
-  CHECK(problems_of(sums) == "tensorized 'sum_i32x4': s is written, and read as another operand (a)");
+  CHECK(intrinsic_problems(sums) == "tensorized 'sum_i32x4': s is written, and read as another operand (a)");
 }
 
 TEST_CASE("tensorized loops that are none") {
   const auto nest = [](const std::string& from, const std::string& to) {
-    return problems_of(replaced(kTile, from, to), Form::Nest);
+    return intrinsic_problems(replaced(kTile, from, to), Form::Nest);
   };
   CHECK(nest("vnni_dot_i32x16", "nonsense") == "tensorized 'nonsense': no such intrinsic");
   const std::string not_a_nest = "tensorized 'vnni_dot_i32x16': expected loops of constant extent around one store";

@@ -36,7 +36,7 @@ const char* const kAllForms = R"(loops sample(N)
 
 LoopProgram parsed(const std::string& text) { return parse_loop_program(text, "test"); }
 
-std::string problems_of(const std::string& text, Form form = Form::Nest) {
+std::string loop_problems(const std::string& text, Form form = Form::Nest) {
   std::string all;
   for (const std::string& problem : verify(parsed(text), form)) all += (all.empty() ? "" : "; ") + problem;
   return all;
@@ -76,16 +76,17 @@ TEST_CASE("every problem of a text is reported with its line") {
 
 TEST_CASE("the verifier names what is wrong") {
   const std::string head = "loops p\n  in x: f32[4]\n  out y: f32[4, 4]\n\n";
-  CHECK(problems_of(head + "  y[0, 0] = x[i]\n") == "load of 'x': 'i' is not bound here");
-  CHECK(problems_of(head + "  y[0] = x[0]\n") == "store to 'y': 1 subscripts, expected 2");
-  CHECK(problems_of(head + "  y[0] = x[0]\n", Form::Flat) == "");
-  CHECK(problems_of(head + "  x[0] = f32(1)\n") == "store to 'x': the buffer is read-only");
-  CHECK(problems_of(head + "  y[0, 0] = f64(1)\n") == "store to 'y': value of type f64, expected f32");
-  CHECK(problems_of(head + "  y[0, 0; 4 by 0,1] = f32(1)\n") == "store to 'y': value of 1 lanes, expected 4");
-  CHECK(problems_of(head + "  y[0, 0; 4 by 0,0] = x4(f32(1))\n") == "store to 'y': every lane writes the same element");
-  CHECK(problems_of(head + "  for i in 0..4\n    for i in 0..4\n      y[i, i] = f32(1)\n")
+  CHECK(loop_problems(head + "  y[0, 0] = x[i]\n") == "load of 'x': 'i' is not bound here");
+  CHECK(loop_problems(head + "  y[0] = x[0]\n") == "store to 'y': 1 subscripts, expected 2");
+  CHECK(loop_problems(head + "  y[0] = x[0]\n", Form::Flat) == "");
+  CHECK(loop_problems(head + "  x[0] = f32(1)\n") == "store to 'x': the buffer is read-only");
+  CHECK(loop_problems(head + "  y[0, 0] = f64(1)\n") == "store to 'y': value of type f64, expected f32");
+  CHECK(loop_problems(head + "  y[0, 0; 4 by 0,1] = f32(1)\n") == "store to 'y': value of 1 lanes, expected 4");
+  CHECK(loop_problems(head + "  y[0, 0; 4 by 0,0] = x4(f32(1))\n") ==
+        "store to 'y': every lane writes the same element");
+  CHECK(loop_problems(head + "  for i in 0..4\n    for i in 0..4\n      y[i, i] = f32(1)\n")
             .find("loop 'i': the name is taken") == 0);
-  CHECK(problems_of(head + "  vector i in 0..4\n    y[0, i] = f32(1)\n", Form::Native) ==
+  CHECK(loop_problems(head + "  vector i in 0..4\n    y[0, i] = f32(1)\n", Form::Native) ==
         "loop 'i': vector in native form");
 }
 
@@ -107,7 +108,7 @@ TEST_CASE("registers of other lanes: text, and what the interpreter makes of it"
   CHECK(parsed(print(program)).body != nullptr);
   CHECK(equal(parsed(print(program)).body, program.body));
   CHECK(print(program).find("l[0] = lane_read(q[0], 31 - u)") != std::string::npos);
-  CHECK(problems_of(text) == "");
+  CHECK(loop_problems(text) == "");
   Environment buffers;
   buffers["x"] = make_contents(DType::F32, {64});
   for (std::int64_t i = 0; i < 64; ++i) set_real(buffers["x"], i, static_cast<double>(i));
@@ -119,15 +120,15 @@ TEST_CASE("registers of other lanes: text, and what the interpreter makes of it"
 TEST_CASE("registers of other lanes: where not all lanes take part, or name one register") {
   const std::string some = "store to 'l': a register of another lane, where not all lanes take part";
   const std::string value = "lane_read(q[0], u + 1)";
-  CHECK(problems_of(exchange_text("thread u in 0..48", "", value)) == some);
-  CHECK(problems_of(exchange_text("thread u in 0..64", "          if u <= 40\n", value)) == some);
-  CHECK(problems_of(exchange_text("thread u in 0..64", "          for k in 0..u\n", value)) == some);
-  CHECK(problems_of(exchange_text("thread u in 0..64", "          for k in 0..2\n", value)) == "");
-  CHECK(problems_of(exchange_text("thread u in 0..64", "", "lane_read(q[u % 2], u + 1)")) ==
+  CHECK(loop_problems(exchange_text("thread u in 0..48", "", value)) == some);
+  CHECK(loop_problems(exchange_text("thread u in 0..64", "          if u <= 40\n", value)) == some);
+  CHECK(loop_problems(exchange_text("thread u in 0..64", "          for k in 0..u\n", value)) == some);
+  CHECK(loop_problems(exchange_text("thread u in 0..64", "          for k in 0..2\n", value)) == "");
+  CHECK(loop_problems(exchange_text("thread u in 0..64", "", "lane_read(q[u % 2], u + 1)")) ==
         "load of 'q': lanes name different registers");
-  CHECK(problems_of(exchange_text("thread u in 0..64", "", "lane_read(l[0], u + 1)")) ==
+  CHECK(loop_problems(exchange_text("thread u in 0..64", "", "lane_read(l[0], u + 1)")) ==
         "load of 'l': 'l' is no register of each thread");
-  CHECK(problems_of(exchange_text("thread u in 0..64", "", "(f32(1) + lane_read(q[0], u + 1))")) ==
+  CHECK(loop_problems(exchange_text("thread u in 0..64", "", "(f32(1) + lane_read(q[0], u + 1))")) ==
         "store to 'l': a register of another lane within an expression");
 }
 

@@ -21,12 +21,12 @@ using polyte::testing::problem_of;
 using polyte::testing::TempDir;
 
 // Arguments of open_artifact at one pair of sizes.
-struct Arguments {
+struct OpenArguments {
   std::int64_t batch, seq;
   Tensor x{DType::F32, {batch, 4}}, z{DType::F32, {batch}}, p{DType::F32, {seq}}, w{DType::F32, {batch + 2 * seq}};
   Tensor y{DType::F32, {batch, 4}}, q{DType::F32, {2 * batch + seq + 1}}, v{DType::F32, {batch + 2 * seq}};
 
-  Arguments(std::int64_t b, std::int64_t s) : batch(b), seq(s) {
+  OpenArguments(std::int64_t b, std::int64_t s) : batch(b), seq(s) {
     fill(x, parse_fill("int:1"), "x");
     fill(z, parse_fill("int:1"), "z");
     fill(p, parse_fill("int:1"), "p");
@@ -64,7 +64,7 @@ TEST_CASE("one session computes at every size, in any order") {
     const Session session(Artifact::from_parts(open_artifact()), {.threads = threads});
     for (const auto& [batch, seq] :
          std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {5, 2}, {3, 300}, {64, 7}, {1, 512}, {5, 2}}) {
-      const Arguments a(batch, seq);
+      const OpenArguments a(batch, seq);
       a.run(session);
       INFO("batch " << batch << ", seq " << seq);
       CHECK(a.wrong() == 0);
@@ -80,7 +80,7 @@ TEST_CASE("a step is given all workers from the scale on that is worth it") {
   m.steps = {{.kernel = "crew", .group = "g0", .buffers = {0}, .parallel = true, .parallel_from = 8}};
   const Session session(Artifact::from_parts(std::move(parts)), {.threads = 2});
   const auto crew_at = [&](std::int64_t batch, std::int64_t seq) {
-    const Arguments a(batch, seq);
+    const OpenArguments a(batch, seq);
     const Tensor crew(DType::I64, {1});
     session.run(a.inputs(), std::vector<TensorView>{crew.view()});
     return crew.as<std::int64_t>()[0];
@@ -96,7 +96,7 @@ TEST_CASE("outputs are declared with open extents and allocated as the inputs sa
   CHECK(session.outputs()[0].shape == std::vector<std::int64_t>{kOpenExtent, 4});
   REQUIRE(session.symbols().size() == 2);
   CHECK(session.symbols()[1].name == "seq");
-  Arguments a(3, 5);
+  OpenArguments a(3, 5);
   std::vector<TensorView> inputs = a.inputs();
   for (TensorView& input : inputs) input.data = nullptr;
   CHECK(session.output_shapes(inputs) == std::vector<std::vector<std::int64_t>>{{3, 4}, {12}, {13}});
@@ -114,9 +114,9 @@ TEST_CASE("runs at different sizes in several threads do not disturb each other"
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&, t] {
-      const Arguments small(1 + t, 2), large(40 + t, 100 * t + 3);
+      const OpenArguments small(1 + t, 2), large(40 + t, 100 * t + 3);
       for (int round = 0; round < 200; ++round) {
-        for (const Arguments* a : {&small, &large}) {
+        for (const OpenArguments* a : {&small, &large}) {
           a->run(session);
           wrong += a->wrong();
         }
@@ -129,7 +129,7 @@ TEST_CASE("runs at different sizes in several threads do not disturb each other"
 
 TEST_CASE("a run at sizes that were there before allocates nothing, and a profile has every step") {
   const Session session(Artifact::from_parts(open_artifact()), {.threads = 1});
-  const Arguments small(2, 3), large(50, 60);
+  const OpenArguments small(2, 3), large(50, 60);
   const auto both = [&] {
     small.run(session);
     large.run(session);
@@ -138,7 +138,7 @@ TEST_CASE("a run at sizes that were there before allocates nothing, and a profil
   const std::int64_t before = testing::allocations_of_this_thread();
   for (int round = 0; round < 10; ++round) both();
   CHECK(testing::allocations_of_this_thread() == before);
-  const Arguments other(7, 1);
+  const OpenArguments other(7, 1);
   CHECK(session.profile(other.inputs(), other.outputs()).steps.size() == session.steps().size());
   CHECK(other.wrong() == 0);
 }
@@ -152,7 +152,7 @@ TEST_CASE("the arena grows with the sizes and is kept") {
   m.arena_bytes = 1 << 20;                                       // so that an arena of scale 64 is a mapping
   const Session session(Artifact::from_parts(std::move(parts)), {.threads = 1});
   const auto where = [&](std::int64_t batch) {
-    const Arguments a(batch, 1);
+    const OpenArguments a(batch, 1);
     const Tensor at(DType::I64, {});
     std::vector<TensorView> outputs = a.outputs();
     outputs.push_back(at.view());
@@ -172,7 +172,7 @@ TEST_CASE("the sizes can be a result") {
   parts.manifest.buffers.push_back({"out", BufferPlace::Output, 3, 0, 16});
   parts.manifest.steps.push_back({.buffers = {9, 10}});
   const Session session(Artifact::from_parts(std::move(parts)), {.threads = 1});
-  const Arguments a(6, 11);
+  const OpenArguments a(6, 11);
   const Tensor sizes(DType::I64, {2});
   session.run(a.inputs(), std::vector<TensorView>{a.y.view(), a.q.view(), a.v.view(), sizes.view()});
   CHECK((sizes.as<std::int64_t>()[0] == 6 && sizes.as<std::int64_t>()[1] == 11));
@@ -180,7 +180,7 @@ TEST_CASE("the sizes can be a result") {
 
 TEST_CASE("wrong arguments are all listed, by the names of the sizes") {
   const Session session(Artifact::from_parts(open_artifact()), {.threads = 1});
-  const Arguments a(4, 2);
+  const OpenArguments a(4, 2);
   using Views = std::vector<TensorView>;
   const auto with = [&](const std::function<void(Views&, Views&)>& change) {
     Views inputs = a.inputs(), outputs = a.outputs();
@@ -226,7 +226,7 @@ TEST_CASE("wrong arguments are all listed, by the names of the sizes") {
   CHECK(moved(false, 60) == "output 'v' overlaps output 'y'");
   CHECK(moved(false, -28) == "output 'v' overlaps output 'y'");
   CHECK(moved(false, -32) == "accepted");
-  const auto outside = [&](const Arguments& b) {
+  const auto outside = [&](const OpenArguments& b) {
     return problem_of([&] { b.run(session); }, ExitStatus::InvalidInput);
   };
   CHECK(outside({0, 1}) == "input 'x': batch is 0, expected 1 to 65536\ninput 'z': batch is 0, expected 1 to 65536");
@@ -275,7 +275,7 @@ TEST_CASE("the C API says what is open and of what shape a result will be") {
   CHECK((std::string(symbol.name) == "batch" && symbol.least == 1 && symbol.most == 65536));
   CHECK(api->symbol_info(session, 2, &symbol) == 2);
   CHECK(api->symbol_info(session, -1, &symbol) == 2);
-  const Arguments a(9, 8);
+  const OpenArguments a(9, 8);
   const std::vector<TensorView> input_views = a.inputs(), output_views = a.outputs();
   std::vector<polyte_dl_tensor> inputs, outputs;
   for (const TensorView& view : input_views) inputs.push_back(to_dlpack(view));
