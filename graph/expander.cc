@@ -240,6 +240,12 @@ void Expander::accumulate_arg(const std::string& best, const std::string& positi
                       place(at), where);
 }
 
+void Expander::in_order(const ir::Range& iterator, const std::function<void()>& body) {
+  program_.begin_region(iterator.name, iterator.begin, iterator.end);
+  body();
+  program_.end_region();
+}
+
 // The names that an operand of the same shape has, so that a reduction and its tail share their loops' names.
 Ranges Expander::iterators_of(ValueId output) {
   const auto own = iterators_.find(output);

@@ -64,6 +64,8 @@ class Expander {
   void accumulate_arg(const std::string& best, const std::string& position, const Ranges& ranges,
                       const Ranges& reductions, ir::Combiner combiner, const Element& value, const Element& place,
                       const Constraints& where = {});
+  // What `body` adds, once for each value of the iterator, in order.
+  void in_order(const ir::Range& iterator, const std::function<void()>& body);
   ir::Expr load(const std::string& buffer, const Subscripts& at) const { return program_.load(buffer, at); }
   ir::Expr load_at(const std::string& buffer, std::vector<ir::Index> at) const {
     return ir::make_load(program_.buffer(buffer).dtype, buffer, std::move(at));

@@ -209,6 +209,7 @@ struct ArgAttributes {
 struct CumSumAttributes {
   std::int64_t axis = 0;
   bool exclusive = false, reverse = false;
+  std::int64_t block = 0;  // elements of the axis that are summed up before they are added to; 0: no blocks
   bool operator==(const CumSumAttributes&) const = default;
   void print(AttributeText& text) const;
 };

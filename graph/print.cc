@@ -51,6 +51,7 @@ void ArgAttributes::print(AttributeText& text) const {
 }
 void CumSumAttributes::print(AttributeText& text) const {
   text.add("axis", axis).flag("exclusive", exclusive).flag("reverse", reverse);
+  if (block > 0) text.add("block", block);
 }
 void TopKAttributes::print(AttributeText& text) const { text.add("axis", axis).add("k", k).add("largest", largest); }
 void GatherNDAttributes::print(AttributeText& text) const { text.add("batch_dims", batch_dims); }

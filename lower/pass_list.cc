@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lower/build_loops.h"
+#include "lower/carry_values.h"
 #include "lower/check_subscripts.h"
 #include "lower/cut_regions.h"
 #include "lower/divide_registers.h"
@@ -71,6 +72,8 @@ constexpr Pass kCpuPasses[] = {
     {"simplify copies", "simplify, on what was unrolled", Needs::Native, Form::Native, true, run_simplify},
     {"hoist", "guards and loads that do not change in a loop go before it", Needs::Native, Form::Native, true,
      run_hoist},
+    {"carry values", "what the next iteration of a loop reads stays in registers", Needs::Native, Form::Native, true,
+     [](const LoopProgram& p, PassContext&) { return carry_values(p); }},
     {"place buffers", "buffers that cannot stay in registers go to the stack, large stack buffers to the scratch",
      Needs::Native, Form::Native, false,
      [](const LoopProgram& p, PassContext& c) { return place_buffers(p, c.notes); }},
