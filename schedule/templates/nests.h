@@ -79,6 +79,8 @@ struct OpenNest {
 
 // They keep the kernel and the statements by reference.
 OpenNest open_reduction(const KernelSoFar& kernel, const StatementGroup& group);
+// A statement in an ordered region, whose other loops are independent; nullopt where they are not, or others share it.
+std::optional<OpenNest> open_recurrence(const KernelSoFar& kernel, const StatementGroup& group);
 OpenNest open_pointwise(const KernelSoFar& kernel, const StatementGroup& group);
 // From the front, as many groups as run over the same rows and go together.
 OpenNest open_rows(const KernelSoFar& kernel, std::span<const StatementGroup> groups, bool keep_order);

@@ -16,6 +16,7 @@ const std::vector<Structure>& structures() {
       {"reduction", "any other sum", tile_loops, tile_params},
       {"transpose", "a definition that reads across the lanes of its result", {}, {}},
       {"phases", "a definition whose subscripts divide the loop of its lanes by a few", {}, {"Phases"}},
+      {"recurrence", "a statement whose elements follow from those of the step before", {}, {"R"}},
       {"pointwise", "any other definition", {}, {}},
       {"gpu_attention_warps",
        "of a GPU: two sums of products, by its tensor cores, with the softmax of a row between them",

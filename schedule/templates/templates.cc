@@ -117,6 +117,7 @@ class TemplateScheduler {
     const ir::Statement& s = *group.plain;
     if (s.region_depth == 0 && s.combiner == ir::Combiner::None)
       return take((on_gpu() ? open_gpu_pointwise : open_pointwise)(kernel_, group), group);
+    if (const auto nest = on_gpu() ? std::nullopt : open_recurrence(kernel_, group)) return take(*nest, group);
     reason_ = "no template for " + s.name +
               (s.region_depth > 0 ? " in an ordered region" : ", which adds to elements that its iterations share");
     return 0;
