@@ -1,5 +1,6 @@
 #include "graph/pass_list.h"
 
+#include "graph/passes/block_scans.h"
 #include "graph/passes/choose_layouts.h"
 #include "graph/passes/fold_constants.h"
 #include "graph/passes/fold_scales.h"
@@ -41,6 +42,8 @@ constexpr ListedPass kPasses[] = {
     // Every convolution as it will be.
     {"choose layouts", "channels in blocks as long as a vector, where that pays", Rounding::Kept,
      [](Graph& graph, const OptimizeOptions& options) { return choose_layouts(graph, options.layout); }},
+    {"block scans", "a cumulative sum of few, long rows is taken in blocks that run side by side", Rounding::Changed,
+     plain<block_scans>},
     // Last: the others make equal constants.
     {"merge common nodes", "of equal nodes, and of equal constants, the first serves all", Rounding::Kept,
      plain<merge_common_nodes>},

@@ -1,7 +1,6 @@
 #include "lower/carry_values.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <set>
 
@@ -38,9 +37,9 @@ bool same(const Place& a, const Place& b) {
   return a.buffer == b.buffer && a.at == b.at && a.lanes.count == b.lanes.count && a.lanes.strides == b.lanes.strides;
 }
 
-// From the first lane to the last.
-std::int64_t span_of(const Place& place, std::size_t dimension) {
-  return place.lanes.count == 1 ? 0 : std::abs(place.lanes.strides[dimension]) * (place.lanes.count - 1);
+// Where the last lane is, from the first.
+std::int64_t reach_of(const Place& place, std::size_t dimension) {
+  return place.lanes.count == 1 ? 0 : place.lanes.strides[dimension] * (place.lanes.count - 1);
 }
 
 // Surely no element in common.
@@ -48,7 +47,10 @@ bool are_apart(const Place& a, const Place& b) {
   if (a.buffer != b.buffer) return true;
   for (std::size_t d = 0; d < a.at.size(); ++d) {
     const Affine difference = a.at[d] - b.at[d];
-    if (difference.is_constant() && std::abs(difference.constant()) > span_of(a, d) + span_of(b, d)) return true;
+    if (!difference.is_constant()) continue;
+    const std::int64_t from = difference.constant(), of_a = reach_of(a, d), of_b = reach_of(b, d);
+    if (from + std::min<std::int64_t>(of_a, 0) > std::max<std::int64_t>(of_b, 0)) return true;
+    if (from + std::max<std::int64_t>(of_a, 0) < std::min<std::int64_t>(of_b, 0)) return true;
   }
   return false;
 }
@@ -63,7 +65,7 @@ struct Carried {
   std::size_t store;   // its number in the body
   Place now, earlier;  // what it writes, in this iteration and in the one before
   DType type;
-  bool is_read_next;     // by the next iteration
+  bool is_read_next;       // by the next iteration
   std::string value = {};  // the register
 };
 

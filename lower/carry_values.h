@@ -7,9 +7,9 @@
 //     y[r, t] = (y[r, t - 1] + x[r, t])              y.v[0] = (y.v[0] + x[r, t])
 //                                                    y[r, t] = y.v[0]
 //
-// Of innermost loops whose body is stores alone. Subscripts that differ by constants decide: another store to the buffer
-// that could reach the element leaves it in memory. A load later in the iteration takes the value, too. The element is
-// still stored each time.
+// Of innermost loops whose body is stores alone. Subscripts that differ by constants decide: another store to the
+// buffer that could reach the element leaves it in memory. A load later in the iteration takes the value, too. The
+// element is still stored each time.
 #pragma once
 
 #include "ir/loop_program.h"

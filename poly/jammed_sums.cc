@@ -98,7 +98,9 @@ class Jammer {
     const ir::Statement& s = program_.statement(leaf->statement);
     if (s.combiner == ir::Combiner::None) return false;
     const auto iterator = row_of(s.name, loop.name).as_symbol();
-    if (!iterator || extent_of(s, *iterator).value_or(kWorthWhile) < kWorthWhile || !row_of(s.name, vector->name).as_symbol()) return false;
+    if (!iterator || extent_of(s, *iterator).value_or(kWorthWhile) < kWorthWhile ||
+        !row_of(s.name, vector->name).as_symbol())
+      return false;
     return std::ranges::none_of(s.writes.front().indices,
                                 [&](const ir::Index& index) { return index.affine.uses(*iterator); });
   }

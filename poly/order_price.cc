@@ -188,8 +188,7 @@ double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) c
   const bool waits = how != Inner::Parts && is_chain(inner.row);
   const double latency = (operations_.latency + (is_sum_in_memory(inner.row) ? kForward : 0)) / together;
   const double walks = pages * inner.trips > kNearPages ? kWalk * pages * inner.trips : 0;
-  const double turning =
-      how == Inner::Parts ? 0 : kTurn / (is_vector && runs_wide(loops) ? kWideVectors : together);
+  const double turning = how == Inner::Parts ? 0 : kTurn / (is_vector && runs_wide(loops) ? kWideVectors : together);
   double run = turns * ((waits ? std::max(slots, latency) : slots) + turning) + walks + start / together +
                (how == Inner::Parts ? cycles_of_parts(loops, is_in_tile) : 0);
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) run *= std::max(1.0, loops[l].trips);

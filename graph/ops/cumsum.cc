@@ -1,4 +1,5 @@
-// CumSum: a recurrence along one axis, linear in its length. Where it runs backwards, place p of the sum is at N - 1 - p.
+// CumSum: a recurrence along one axis, linear in its length. Where it runs backwards, place p of the sum is at N - 1 -
+// p.
 //   y[0] = x[0]          loop r in 1..N: y[r] = y[r - 1] + x[r]
 // Or in blocks of M, which are summed up first, so that each block knows where it starts and they run side by side:
 //   sum[b] = sum[r] x[M*b + r]
@@ -23,9 +24,11 @@ class Scan {
         axis_(static_cast<std::size_t>(attributes_.axis)),
         x_(node.inputs[0]),
         y_(expander.store(node.outputs[0])),
-        extent_(expander.shape(x_)[axis_]),
-        others_(ranges_over(expander.shape(x_))) {
-    others_.erase(others_.begin() + attributes_.axis);
+        shape_(expander.shape(x_)),
+        extent_(shape_[axis_]) {
+    const Ranges all = ranges_over(shape_);
+    for (std::size_t d = 0; d < all.size(); ++d)
+      if (is_other(d)) others_.push_back(all[d]);
   }
 
   void run() {
@@ -38,7 +41,7 @@ class Scan {
     const Affine here = Affine::symbol("b") * block;
     Ranges ranges = others_;
     ranges.push_back({"b", 0, blocks});
-    begin(ranges, here, [&](const Subscripts& at) { return expander_.load(start, along(at, at.back())); });
+    begin(ranges, here, [&](const Subscripts& at) { return expander_.load(start, at); });
     chain(ranges, here, 1, block);
     chain(others_, 0, blocks * block, extent_);
   }
@@ -49,17 +52,22 @@ class Scan {
   const std::size_t axis_;
   const ValueId x_;
   const std::string y_;
+  const Dims shape_;
   const std::int64_t extent_;
-  Ranges others_;  // of all dimensions but the axis
+  Ranges others_;  // of the other dimensions that have several elements
 
-  // Subscripts of the other dimensions, first in `at`, with one of the axis.
-  Subscripts along(const Subscripts& at, const Affine& subscript) const {
-    Subscripts all(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(others_.size()));
-    all.insert(all.begin() + attributes_.axis, subscript);
+  bool is_other(std::size_t dimension) const { return dimension != axis_ && shape_[dimension] != 1; }
+
+  // Of the tensor: subscripts of the other dimensions, first in `at`, with one of the axis.
+  Subscripts along_axis(const Subscripts& at, const Affine& subscript) const {
+    Subscripts all;
+    auto other = at.begin();
+    for (std::size_t d = 0; d < shape_.size(); ++d)
+      all.push_back(d == axis_ ? subscript : is_other(d) ? *other++ : Affine(0));
     return all;
   }
   Subscripts at_place(const Subscripts& at, const Affine& place) const {
-    return along(at, attributes_.reverse ? extent_ - 1 - place : place);
+    return along_axis(at, attributes_.reverse ? Affine(extent_ - 1) - place : place);
   }
   Expr x_at(const Subscripts& at, const Affine& place) const { return expander_.read(x_, at_place(at, place)); }
   static Expr plus(const Expr& a, const Expr& b) { return ir::make_binary(ir::BinaryOp::Add, a, b); }
@@ -83,31 +91,38 @@ class Scan {
     });
   }
 
-  // What stands before each block.
+  // What stands before each block: a tensor of the other dimensions and the blocks.
   std::string starts(std::int64_t block, std::int64_t blocks) {
     const DType type = expander_.type(x_).dtype;
-    Dims shape = expander_.shape(x_);
-    shape[axis_] = blocks;
-    const std::string start = expander_.temporary("start", type, shape);
-    shape[axis_] = blocks - 1;
-    const std::string sum = expander_.temporary("total", type, shape);
-    Ranges ranges = others_;
-    ranges.insert(ranges.begin() + attributes_.axis, {"b", 0, blocks - 1});
-    expander_.accumulate(sum, ranges, {{"r", 0, block}}, ir::Combiner::Sum, [&](const Subscripts& at) {
-      Subscripts from = at;
-      const Affine last = Affine(extent_) - (at[axis_] + Affine(1)) * block;  // of the block's places in the tensor, the first
-      from[axis_] = (attributes_.reverse ? last : at[axis_] * block) + Affine::symbol("r");
-      return expander_.read(x_, from);
-    });
     const Affine b = Affine::symbol("b");
-    expander_.assign(start, along(subscripts_of(others_), 0), others_,
-                     [&](const Subscripts&) { return ir::make_literal(type, 0); });
+    Ranges ranges = others_;
+    ranges.push_back({"b", 0, blocks - 1});
+    const std::string start = temporary("start", blocks), sum = temporary("total", blocks - 1);
+    expander_.accumulate(sum, ranges, {{"r", 0, block}}, ir::Combiner::Sum, [&](const Subscripts& at) {
+      const Affine last = Affine(extent_) - (b + Affine(1)) * block;  // where the tensor has the block's last place
+      return expander_.read(x_, along_axis(at, (attributes_.reverse ? last : b * block) + Affine::symbol("r")));
+    });
+    const Subscripts others = subscripts_of(others_);
+    expander_.assign(start, with(others, 0), others_, [&](const Subscripts&) { return ir::make_literal(type, 0); });
     expander_.in_order({"b", 1, blocks}, [&] {
-      expander_.assign(start, along(subscripts_of(others_), b), others_, [&](const Subscripts& at) {
-        return plus(expander_.load(start, along(at, b - 1)), expander_.load(sum, along(at, b - 1)));
+      expander_.assign(start, with(others, b), others_, [&](const Subscripts& at) {
+        return plus(expander_.load(start, with(at, b - 1)), expander_.load(sum, with(at, b - 1)));
       });
     });
     return start;
+  }
+
+  std::string temporary(const std::string& name, std::int64_t blocks) {
+    Dims shape;
+    for (std::size_t d = 0; d < shape_.size(); ++d)
+      if (is_other(d)) shape.push_back(shape_[d]);
+    shape.push_back(blocks);
+    return expander_.temporary(name, expander_.type(x_).dtype, shape);
+  }
+
+  static Subscripts with(Subscripts at, const Affine& last) {
+    at.push_back(last);
+    return at;
   }
 };
 

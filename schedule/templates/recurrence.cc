@@ -89,8 +89,8 @@ struct RecurrenceNest {
     if (!row.empty()) add(row + ".o", row, rows);
     if (!lane.empty()) add(lane + ".o", lane, kVectorsOfLanes * kernel.machine.lanes(type));
     filling.scope.names["threads"] =
-        loop_for_threads(kernel.machine, kCyclesOfStep * steps / static_cast<double>(lane.empty() ? 1 : kChains), around,
-                         kernel.program.open);
+        loop_for_threads(kernel.machine, kCyclesOfStep * steps / static_cast<double>(lane.empty() ? 1 : kChains),
+                         around, kernel.program.open);
     return filling;
   }
 };

@@ -80,7 +80,7 @@ TEST_CASE("a pass that does not exist is named, with those that do") {
   CHECK_THROWS_WITH(optimize(graph, {.skip = {"fold scale"}}),
                     "no graph pass is called 'fold scale'; there are 'remove dead nodes', 'fold constants', 'merge "
                     "transposes', 'merge reshapes', 'remove identities', 'fold scales', 'simplify batch norms', "
-                    "'choose layouts', 'merge common nodes'");
+                    "'choose layouts', 'block scans', 'merge common nodes'");
 }
 
 TEST_CASE("fused groups compute what single nodes do, and say why they are fused") {

@@ -183,6 +183,13 @@ Graph equal_outputs() {
   return graph;
 }
 
+Graph long_scan() {
+  Graph graph;
+  const ValueId x = graph.add_input("x", f32({2, 5000}));
+  graph.outputs = {add(graph, "y", OpKind::CumSum, graph::CumSumAttributes{1, true, true}, {x})};
+  return graph;
+}
+
 struct NamedGraph {
   const char* name;
   Graph (*make)();
@@ -205,6 +212,7 @@ constexpr NamedGraph kGraphs[] = {
     {"large depthwise convolution", [] { return depthwise_convolution(48); }},
     {"branches that are equal", branches_that_are_equal},
     {"equal outputs", equal_outputs},
+    {"long scan", long_scan},
 };
 
 }  // namespace
