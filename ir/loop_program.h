@@ -120,7 +120,7 @@ struct Alloc {  // the buffer lives inside `body`; contents undefined at entry
 // the element need not exist.
 struct Prefetch {
   std::string buffer;
-  std::vector<Index> indices;  // affine
+  std::vector<Index> indices;  // nothing is read for them
   int level = 1;
 };
 // A point nest that one row of the catalogue (ir/intrinsics.h) computes. `body`, loops around one store, says what;

@@ -108,7 +108,7 @@ class Verifier {
     at("prefetch of", prefetch.buffer);
     check_access(prefetch.buffer, prefetch.indices, {});
     for (const Index& index : prefetch.indices)
-      if (index.indirect) report("a prefetch through a gather");
+      if (index.indirect && !loads_of(index.indirect).empty()) report("a prefetch through a gather");
     if (prefetch.level < 1 || prefetch.level > 3) report("level " + std::to_string(prefetch.level));
   }
 
@@ -233,8 +233,10 @@ class Verifier {
     if (known->dtype != store.value->type)
       report("value of type " + std::string(polyte::to_string(store.value->type)) + ", expected " +
              std::string(polyte::to_string(known->dtype)));
-    const bool still = std::all_of(store.lanes.strides.begin(), store.lanes.strides.end(),
-                                   [](std::int64_t stride) { return stride == 0; });
+    const bool still = std::ranges::all_of(store.lanes.strides, [](std::int64_t stride) { return stride == 0; }) &&
+                       std::ranges::none_of(store.indices, [](const Index& index) {
+                         return index.indirect && index.indirect->lanes > 1;
+                       });
     if (store.lanes.count > 1 && still) report("every lane writes the same element");
   }
 

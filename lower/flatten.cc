@@ -2,7 +2,6 @@
 
 #include "lower/rewrite_exprs.h"
 #include "support/checked.h"
-#include "support/error.h"
 
 namespace polyte::lower {
 
@@ -12,38 +11,32 @@ using ir::Stmt;
 
 namespace {
 
-using Strides = std::vector<std::int64_t>;
+// From an element to its neighbour along one dimension: factor * size * .., the sizes those that are known at run time.
+struct Stride {
+  std::int64_t factor = 1;
+  std::vector<Affine> open = {};
+};
+using Strides = std::vector<Stride>;
 
-Strides strides_of(const std::vector<std::int64_t>& shape) {
-  Strides strides(shape.size(), 1);
-  for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = checked_mul(strides[d], shape[d]);
-  return strides;
-}
-
-// Of an interface buffer, whose outermost extent may be symbolic. Dimensions of one element before it take no step.
-Strides strides_of(const ir::Buffer& buffer, std::vector<std::string>& problems) {
-  std::vector<std::int64_t> shape;
-  for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
-    const Affine& extent = buffer.shape[d];
-    const auto is_one = [](const Affine& e) { return e == Affine(1); };
-    if (!extent.is_constant() && !std::all_of(buffer.shape.begin(), buffer.shape.begin() + static_cast<int>(d), is_one))
-      problems.push_back("buffer '" + buffer.name + "': extent " + ir::to_string(extent) +
-                         " is symbolic and not the outermost, so that places of elements are products of sizes; " +
-                         "expected a number (give the sizes)");
-    shape.push_back(extent.is_constant() ? extent.constant() : 0);
+Strides strides_of(const std::vector<Affine>& shape) {
+  Strides strides(shape.size());
+  for (std::size_t d = shape.size(); d-- > 1;) {
+    strides[d - 1] = strides[d];
+    if (shape[d].is_constant())
+      strides[d - 1].factor = checked_mul(strides[d].factor, shape[d].constant());
+    else
+      strides[d - 1].open.push_back(shape[d]);
   }
-  return strides_of(shape);
+  return strides;
 }
 
 class Flattener {
  public:
   explicit Flattener(const ir::LoopProgram& program) {
-    std::vector<std::string> problems;
-    for (const ir::Buffer& b : program.buffers) strides_[b.name] = strides_of(b, problems);
-    if (!problems.empty()) throw UserError(ExitStatus::Unsupported, problems);
+    for (const ir::Buffer& b : program.buffers) strides_[b.name] = strides_of(b.shape);
     ir::for_each_stmt(program.body, [&](const Stmt& s) {
       if (const auto* alloc = std::get_if<ir::Alloc>(&s->op))
-        strides_[alloc->buffer.name] = strides_of(alloc->buffer.shape);
+        strides_[alloc->buffer.name] = strides_of({alloc->buffer.shape.begin(), alloc->buffer.shape.end()});
     });
   }
 
@@ -75,26 +68,48 @@ class Flattener {
     return std::make_shared<const ir::ExprNode>(ir::ExprNode{e->type, e->lanes, std::move(copy)});
   }
 
-  static Expr scaled(const Expr& e, std::int64_t stride) {
-    Expr wide = ir::make_cast(DType::I64, e);
-    if (stride == 1) return wide;
-    const Expr factor = ir::make_int(DType::I64, stride);
-    return ir::make_binary(ir::BinaryOp::Mul, wide, ir::make_broadcast(factor, e->lanes));
+  static Expr times(const Expr& e, const Expr& factor) {
+    return ir::make_binary(ir::BinaryOp::Mul, e, ir::make_broadcast(factor, e->lanes));
   }
 
-  // x[i0, i1, ..] of extents (e0, e1, ..) is x[i0 * s0 + i1 * s1 + ..] with s_d = e_(d+1) * e_(d+2) *
-  // .., in affine part, run-time part and the step from lane to lane alike. Only e0, or the first extent that is not 1,
-  // may be a symbol: it is in no stride.
+  static Expr scaled(const Expr& e, const Stride& stride) {
+    Expr product = ir::make_cast(DType::I64, e);
+    if (stride.factor != 1) product = times(product, ir::make_int(DType::I64, stride.factor));
+    for (const Affine& size : stride.open) product = times(product, ir::make_index(size));
+    return product;
+  }
+
+  static void add(Expr& sum, const Expr& part) {
+    sum = sum ? ir::make_binary(ir::BinaryOp::Add, widened(sum, part), widened(part, sum)) : part;
+  }
+
+  static Expr widened(const Expr& e, const Expr& as) {
+    return e->lanes < as->lanes ? ir::make_broadcast(e, as->lanes) : e;
+  }
+
+  // A subscript whose steps are no number: how it varies over lanes is part of its value.
+  static Expr value_of(const Affine& subscript, int lanes, std::int64_t lane_stride) {
+    if (lane_stride == 0) return ir::make_index(subscript);
+    return std::make_shared<const ir::ExprNode>(
+        ir::ExprNode{DType::I64, lanes, ir::IndexValue{subscript, {lanes, {lane_stride}, {}, {}}}});
+  }
+
+  // x[i0, i1, ..] of extents (e0, e1, ..) is x[i0 * s0 + i1 * s1 + ..] with s_d = e_(d+1) * e_(d+2) * .., in affine
+  // part, run-time part and the step from lane to lane alike. Products with a size that is open are run-time parts.
   void linearise(const std::string& buffer, std::vector<ir::Index>& indices, ir::Lanes& lanes) const {
     const Strides& strides = strides_.at(buffer);
     ir::Index linear;
     std::int64_t lane_stride = 0;
     for (std::size_t d = 0; d < indices.size(); ++d) {
-      linear.affine = linear.affine + indices[d].affine * strides[d];
-      if (d < lanes.strides.size()) lane_stride += lanes.strides[d] * strides[d];
-      if (!indices[d].indirect) continue;
-      const Expr part = scaled(indices[d].indirect, strides[d]);
-      linear.indirect = linear.indirect ? ir::make_binary(ir::BinaryOp::Add, linear.indirect, part) : part;
+      const ir::Index& index = indices[d];
+      const std::int64_t step = d < lanes.strides.size() ? lanes.strides[d] : 0;
+      if (strides[d].open.empty()) {
+        linear.affine = linear.affine + index.affine * strides[d].factor;
+        lane_stride += step * strides[d].factor;
+      } else if (index.affine != Affine(0) || step != 0) {
+        add(linear.indirect, scaled(value_of(index.affine, lanes.count, step), strides[d]));
+      }
+      if (index.indirect) add(linear.indirect, scaled(index.indirect, strides[d]));
     }
     indices = {std::move(linear)};
     if (lanes.count > 1 || !lanes.strides.empty()) lanes.strides = {lane_stride};

@@ -47,8 +47,9 @@ bool varies_by_gather(const ir::Index& index) { return index.indirect != nullptr
 
 Value* FunctionEmitter::first_address(const Access& a) {
   if (!a.slot.swizzle.none()) return swizzled_address(a, 0);
+  if (a.index.indirect == nullptr) return address(a.slot, a.index.affine);
+  if (const auto open = by_level(a.index.indirect)) return address(a.slot, plus(*open, by_level(a.index.affine)));
   Value* pointer = address(a.slot, a.index.affine);
-  if (a.index.indirect == nullptr) return pointer;
   Value* offset = arithmetic_.cast(DType::I64, a.index.indirect->type, expr(a.index.indirect));
   return b_.CreateGEP(arithmetic_.memory_type(a.slot.dtype, 1), pointer, offset);
 }

@@ -15,7 +15,7 @@ void FunctionEmitter::open_level() {
   auto* nothing = llvm::ConstantInt::get(b_.getInt64Ty(), 0);
   llvm::Instruction* marker = new llvm::FreezeInst(nothing);  // NOLINT: owned by its block
   b_.Insert(marker, "level");
-  levels_.push_back(Head{.marker = marker, .sums = {}, .divisions = {}, .masks = {}});
+  levels_.push_back(Head{.marker = marker, .sums = {}, .divisions = {}, .products = {}, .masks = {}});
   markers_.push_back(marker);
 }
 
@@ -46,14 +46,62 @@ Value* FunctionEmitter::floor_division(Value* numerator, std::int64_t denominato
   return b_.CreateAdd(quotient, b_.CreateSExt(b_.CreateICmpSLT(rest, b_.getInt64(0)), b_.getInt64Ty()));
 }
 
-// The terms of e by the level that binds them; the constant is not among them.
-std::vector<std::vector<FunctionEmitter::Product>> FunctionEmitter::by_level(const ir::Affine& e) {
-  std::vector<std::vector<Product>> parts(levels_.size());
+FunctionEmitter::Sum FunctionEmitter::by_level(const ir::Affine& e) {
+  Sum sum{std::vector<std::vector<Product>>(levels_.size()), e.constant()};
   for (const ir::Term& term : e.terms()) {
     const Variable bound = atom(term.atom);
-    parts[bound.level].emplace_back(bound.value, term.coefficient);
+    sum.parts[bound.level].emplace_back(bound.value, term.coefficient);
   }
-  return parts;
+  return sum;
+}
+
+// Of sums of products of indices, as lower/flatten makes them of open sizes; nullopt for anything else.
+std::optional<FunctionEmitter::Sum> FunctionEmitter::by_level(const ir::Expr& e) {
+  if (e->type != DType::I64 || e->lanes != 1) return std::nullopt;
+  if (const auto* literal = std::get_if<ir::Literal>(&e->op)) return by_level(ir::Affine(literal->integer));
+  if (const auto* index = std::get_if<ir::IndexValue>(&e->op)) return by_level(index->value);
+  if (const auto* same = std::get_if<ir::Broadcast>(&e->op)) return by_level(same->a);
+  const auto* binary = std::get_if<ir::Binary>(&e->op);
+  if (binary == nullptr || (binary->op != ir::BinaryOp::Add && binary->op != ir::BinaryOp::Mul)) return std::nullopt;
+  std::optional<Sum> a = by_level(binary->a);
+  const std::optional<Sum> b = a ? by_level(binary->b) : std::nullopt;
+  if (!b) return std::nullopt;
+  return binary->op == ir::BinaryOp::Mul ? product(*a, *b) : plus(*std::move(a), *b);
+}
+
+FunctionEmitter::Sum FunctionEmitter::plus(Sum a, const Sum& b) {
+  for (std::size_t level = 0; level < b.parts.size(); ++level)
+    a.parts[level].insert(a.parts[level].end(), b.parts[level].begin(), b.parts[level].end());
+  a.constant += b.constant;
+  return a;
+}
+
+// Multiplied out, so that each product stands at the head of the innermost level that it needs.
+FunctionEmitter::Sum FunctionEmitter::product(const Sum& a, const Sum& b) {
+  Sum result{std::vector<std::vector<Product>>(levels_.size()), a.constant * b.constant};
+  for (std::size_t level = 0; level < levels_.size(); ++level) {
+    for (const auto& [value, coefficient] : a.parts[level])
+      if (b.constant != 0) result.parts[level].emplace_back(value, coefficient * b.constant);
+    for (const auto& [value, coefficient] : b.parts[level])
+      if (a.constant != 0) result.parts[level].emplace_back(value, coefficient * a.constant);
+  }
+  for (std::size_t i = 0; i < levels_.size(); ++i) {
+    for (std::size_t j = 0; j < levels_.size(); ++j) {
+      const std::size_t level = std::max(i, j);
+      for (const auto& [one, factor] : a.parts[i])
+        for (const auto& [other, coefficient] : b.parts[j])
+          result.parts[level].emplace_back(product_at(static_cast<int>(level), one, other), factor * coefficient);
+    }
+  }
+  return result;
+}
+
+Value* FunctionEmitter::product_at(int level, Value* a, Value* b) {
+  Value*& cached = levels_[level].products[{a, b}];
+  if (cached != nullptr) return cached;
+  const llvm::IRBuilderBase::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(levels_[level].marker);
+  return cached = b_.CreateMul(a, b);
 }
 
 // base + sum of products, at the head of `level`. With an element size, base is an address and the sum counts
@@ -81,7 +129,7 @@ Value* FunctionEmitter::sum_of(int level, Value* base, const std::vector<Product
 
 FunctionEmitter::Leveled FunctionEmitter::leveled_value(const ir::Affine& e) {
   Leveled result{nullptr, 0};
-  const auto parts = by_level(e);
+  const auto parts = by_level(e).parts;
   for (std::size_t level = 0; level < parts.size(); ++level) {
     if (parts[level].empty()) continue;
     result = {sum_of(static_cast<int>(level), result.value, parts[level], 0), static_cast<int>(level)};
@@ -94,15 +142,15 @@ FunctionEmitter::Leveled FunctionEmitter::leveled_value(const ir::Affine& e) {
 }
 
 // The constant is added last, where it is used: it becomes the displacement of the access.
-Value* FunctionEmitter::address(const BufferSlot& slot, const ir::Affine& e) {
+Value* FunctionEmitter::address(const BufferSlot& slot, const Sum& element) {
   const int element_size = size_in_bytes(slot.dtype);
   Value* pointer = slot.base;
-  const auto parts = by_level(e);
-  for (std::size_t level = 0; level < parts.size(); ++level) {
-    if (!parts[level].empty()) pointer = sum_of(static_cast<int>(level), pointer, parts[level], element_size);
+  for (std::size_t level = 0; level < element.parts.size(); ++level) {
+    const std::vector<Product>& part = element.parts[level];
+    if (!part.empty()) pointer = sum_of(static_cast<int>(level), pointer, part, element_size);
   }
-  if (e.constant() == 0) return pointer;
-  return b_.CreateGEP(b_.getIntNTy(8 * element_size), pointer, b_.getInt64(e.constant()));
+  if (element.constant == 0) return pointer;
+  return b_.CreateGEP(b_.getIntNTy(8 * element_size), pointer, b_.getInt64(element.constant));
 }
 
 int FunctionEmitter::known_alignment(const BufferSlot& slot, const ir::Affine& e) const {

@@ -108,22 +108,32 @@ class FunctionEmitter {
     llvm::Instruction* marker = nullptr;
     std::map<Partial, Value*> sums;
     std::map<ir::Atom, Value*> divisions;
+    std::map<std::pair<Value*, Value*>, Value*> products;
     std::map<std::pair<Value*, int>, Value*> masks;
   };
   struct Leveled {
     Value* value;
     int level;
   };
+  struct Sum {
+    std::vector<std::vector<Product>> parts;  // by the level that binds them
+    std::int64_t constant = 0;
+  };
 
   void close_level() { levels_.pop_back(); }
   Variable variable(const std::string& name) const;
   Variable atom(const ir::Atom& atom);
   Value* floor_division(Value* numerator, std::int64_t denominator);
-  std::vector<std::vector<Product>> by_level(const ir::Affine& e);
+  Sum by_level(const ir::Affine& e);
+  std::optional<Sum> by_level(const ir::Expr& e);
+  static Sum plus(Sum a, const Sum& b);
+  Sum product(const Sum& a, const Sum& b);
+  Value* product_at(int level, Value* a, Value* b);
   Value* sum_of(int level, Value* base, const std::vector<Product>& products, int element_size);
   Leveled leveled_value(const ir::Affine& e);
   Value* affine(const ir::Affine& e) { return leveled_value(e).value; }
-  Value* address(const BufferSlot& slot, const ir::Affine& e);  // of element e
+  Value* address(const BufferSlot& slot, const Sum& element);
+  Value* address(const BufferSlot& slot, const ir::Affine& e) { return address(slot, by_level(e)); }  // of element e
   int known_alignment(const BufferSlot& slot, const ir::Affine& e) const;
   Value* holds(const std::vector<ir::Constraint>& conjunction);  // null: always true
   Value* mask(const ir::Lanes& lanes);                           // of those that run; null: all

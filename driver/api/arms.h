@@ -11,12 +11,6 @@ namespace polyte::api {
 driver::Arm arm_of(Scheduler scheduler);
 driver::ModelOptions driver_options(const ModelOptions& options);
 Scheduling scheduling_of(const driver::BuiltKernel& kernel);
-// Sizes by the Program's own names; UserError(Usage) with all unknown ones and, where none may stay open, all missing
-// ones.
-enum class Unbound { Refused, Open };
-std::shared_ptr<const ir::Program> bind_sizes(const Program& program, const Sizes& sizes,
-                                              Unbound unbound = Unbound::Refused);
-
 codegen::Target target_of(const CompileOptions& options);
 schedule::Script script_of(const CompileOptions& options);  // its params filled in
 

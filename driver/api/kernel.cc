@@ -6,6 +6,7 @@
 #include "driver/api/guard.h"
 #include "driver/api/kernel_cache.h"
 #include "driver/api/kernel_file.h"
+#include "driver/api/open_sizes.h"
 #include "driver/compile/operator.h"
 #include "driver/package/assemble.h"
 #include "ir/loop_program_text.h"
@@ -17,6 +18,7 @@ struct Kernel::Impl {
   driver::CompiledOperator op;
   std::optional<KernelTexts> texts;  // of one from a file
   std::vector<TensorInfo> tensors;
+  std::vector<SizeInfo> sizes;
   std::mutex mutex;
   std::shared_ptr<const driver::LoadedOperator> loaded;  // guarded by mutex; from the first execution on
   std::optional<codegen::Target> gpu;                    // that it is for, and which one
@@ -32,9 +34,15 @@ struct Kernel::Impl {
 // The runner borrows from the kernel and from the arguments' memory.
 struct Execution::Impl {
   Kernel kernel;
+  std::shared_ptr<const ir::Program> program;
+  std::vector<TensorInfo> infos;  // their shapes at `sizes`
   std::vector<runtime::Tensor> tensors;
   std::unique_ptr<driver::OperatorRunner> runner;
-  bool has_memory = true;  // of all tensors: run() has something to run on
+  bool has_memory = true;             // of all tensors: run() has something to run on
+  SizeValues own_sizes{};             // those of the arguments that it was made with
+  std::optional<SizeValues> sizes{};  // now; none: not known yet
+
+  void resize(std::span<const std::int64_t> to);
 };
 
 namespace {
@@ -54,6 +62,9 @@ void check_argument(const TensorInfo& tensor, const Argument* argument, std::vec
     complain("is " + std::string(to_string(argument->dtype)) + ", expected " + std::string(to_string(tensor.dtype)));
   }
   const std::int64_t expected = runtime::count_elements(tensor.shape);
+  if (!argument->shape.empty() && argument->shape != tensor.shape) {
+    complain("has shape " + runtime::to_string(argument->shape) + ", expected " + runtime::to_string(tensor.shape));
+  }
   if (static_cast<std::int64_t>(argument->elements) != expected) {
     complain("has " + std::to_string(argument->elements) + " elements, expected " + std::to_string(expected) + ": " +
              runtime::to_string(tensor.shape));
@@ -85,10 +96,8 @@ void check_overlaps(const std::vector<TensorInfo>& tensors, const std::vector<Ar
   }
 }
 
-// `wanted`: the tensors that have to be there, of all that there are.
-void check_arguments(const std::vector<TensorInfo>& wanted, const std::vector<Argument>& arguments, int threads) {
-  std::vector<std::string> problems;
-  for (const TensorInfo& tensor : wanted) check_argument(tensor, find_argument(arguments, tensor.name), problems);
+void check_names(const std::vector<TensorInfo>& wanted, const std::vector<Argument>& arguments,
+                 std::vector<std::string>& problems) {
   for (const Argument& argument : arguments) {
     if (std::ranges::none_of(wanted, [&](const TensorInfo& t) { return t.name == argument.name; })) {
       problems.push_back("argument '" + argument.name + "': there is no such tensor");
@@ -96,9 +105,23 @@ void check_arguments(const std::vector<TensorInfo>& wanted, const std::vector<Ar
       problems.push_back("argument '" + argument.name + "' is given twice");
     }
   }
+}
+
+// `wanted`: the tensors that have to be there, of all that there are.
+void check_arguments(const std::vector<TensorInfo>& wanted, const std::vector<Argument>& arguments, int threads) {
+  std::vector<std::string> problems;
+  for (const TensorInfo& tensor : wanted) check_argument(tensor, find_argument(arguments, tensor.name), problems);
+  check_names(wanted, arguments, problems);
   if (threads < 1) problems.push_back("threads is " + std::to_string(threads) + ", expected at least 1");
   if (problems.empty()) check_overlaps(wanted, arguments, problems);
   if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
+}
+
+std::vector<TensorInfo> tensors_at(std::vector<TensorInfo> tensors, const ir::Program& program,
+                                   std::span<const std::int64_t> sizes) {
+  std::vector<std::vector<std::int64_t>> shapes = shapes_at(program, sizes);
+  for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].shape = std::move(shapes[i]);
+  return tensors;
 }
 
 std::vector<TensorInfo> constants_of(const std::vector<TensorInfo>& tensors) {
@@ -144,22 +167,6 @@ std::shared_ptr<const schedule::TemplateSet> templates_of(const std::string& fol
 
 }  // namespace
 
-std::shared_ptr<const ir::Program> bind_sizes(const Program& program, const Sizes& sizes, Unbound unbound) {
-  ir::Values values;
-  std::vector<std::string> problems;
-  for (const auto& [name, size] : sizes) {
-    if (const auto param = ir::find_param(program.ir(), name)) {
-      values[*param] = size;
-    } else {
-      problems.push_back("size '" + name + "': program '" + program.ir().name + "' has no such size");
-    }
-  }
-  for (const std::string& param : program.ir().params)
-    if (unbound == Unbound::Refused && !values.contains(param)) problems.push_back("size '" + param + "' is missing");
-  if (!problems.empty()) throw UserError(ExitStatus::Usage, problems);
-  return values.empty() ? program.shared() : std::make_shared<const ir::Program>(ir::bind(program.ir(), values));
-}
-
 codegen::Target target_of(const CompileOptions& options) {
   if (options.threads < 0)
     throw UserError(ExitStatus::Usage, "threads is " + std::to_string(options.threads) + ", expected 0 or more");
@@ -175,7 +182,7 @@ schedule::Script script_of(const CompileOptions& options) {
 }
 
 KernelRequest::KernelRequest(const Program& program, const CompileOptions& asked)
-    : target(target_of(asked)), bound(bind_sizes(program, asked.sizes)) {
+    : target(target_of(asked)), bound(bind_sizes(program, asked)) {
   options.arm = arm_of(asked.scheduler);
   options.strict = asked.strict;
   options.exact = asked.exact;
@@ -183,6 +190,7 @@ KernelRequest::KernelRequest(const Program& program, const CompileOptions& asked
   options.second_judge = asked.second_judge;
   options.emulated = asked.emulated && target.kind == TargetKind::Cuda;
   options.open = program.shared();
+  options.typical = typical_sizes(*bound, asked);
   if (asked.script.empty()) return;
   script = script_of(asked);
   options.arm = driver::Arm::Script;
@@ -194,8 +202,14 @@ Kernel Kernel::made(driver::CompiledOperator op, std::optional<KernelTexts> text
   auto impl = std::make_shared<Impl>();
   impl->op = std::move(op);
   impl->texts = std::move(texts);
-  for (const ir::Buffer* buffer : impl->op.built.program->interface())
-    impl->tensors.push_back({buffer->name, buffer->role, buffer->dtype, ir::constant_shape(*buffer)});
+  for (const ir::Buffer* buffer : impl->op.built.program->interface()) {
+    impl->tensors.push_back({buffer->name, buffer->role, buffer->dtype, {}, {}});
+    for (const ir::Affine& extent : buffer->shape) {
+      impl->tensors.back().shape.push_back(extent.is_constant() ? extent.constant() : kOpenExtent);
+      impl->tensors.back().extents.push_back(ir::to_string(extent));
+    }
+  }
+  impl->sizes = infos_of(*impl->op.built.program);
   Kernel kernel;
   kernel.impl_ = std::move(impl);
   return kernel;
@@ -235,6 +249,9 @@ Outcome<Kernel> compile(const Program& program, const CompileOptions& options) {
     if (cache)
       if (auto found = cache->find(key)) return Kernel::made(std::move(found->op), std::move(found->texts));
     const KernelRequest request(program, options);
+    if (request.target.kind == TargetKind::Cuda && !options.open.empty())
+      throw UserError(ExitStatus::Unsupported, "size '" + options.open.begin()->first +
+                                                   "' is open: kernels for a GPU are compiled for their sizes");
     driver::CompiledOperator op = driver::compile_operator(request.bound, request.target, request.options);
     std::optional<KernelTexts> texts;
     if (!key.empty()) {
@@ -276,6 +293,7 @@ Workers::Workers(int threads) : threads_(threads) {
 Workers::Workers(const polyte_host& host) : threads_(static_cast<int>(host.workers)), host_(&host) {}
 
 const std::vector<TensorInfo>& Kernel::tensors() const { return impl_->tensors; }
+const std::vector<SizeInfo>& Kernel::sizes() const { return impl_->sizes; }
 
 const std::vector<std::string>& Kernel::notes() const { return impl_->op.built.notes; }
 Scheduling Kernel::scheduling() const {
@@ -291,31 +309,97 @@ std::string Kernel::loops() const {
   return impl_->texts ? impl_->texts->loops : ir::print(impl_->op.built.kernel.program);
 }
 
-Execution Kernel::bind(const std::vector<Argument>& arguments, const Workers& workers) const {
-  auto impl = std::make_shared<Execution::Impl>(Execution::Impl{*this, {}, nullptr});
-  for (const TensorInfo& info : impl_->tensors) {
+Outcome<std::vector<std::int64_t>> Kernel::sizes_by(const std::map<std::string, std::vector<std::int64_t>>& shapes,
+                                                    const Sizes& given) const {
+  return guarded([&] { return values_by(*impl_->op.built.program, shapes, given); });
+}
+
+Outcome<std::vector<std::vector<std::int64_t>>> Kernel::shapes_at(std::span<const std::int64_t> sizes) const {
+  return guarded([&] {
+    check_values(*impl_->op.built.program, sizes);
+    return api::shapes_at(*impl_->op.built.program, sizes);
+  });
+}
+
+namespace {
+
+// Of one dimension and no shape: as many elements as there are.
+std::vector<std::int64_t> shape_of(const Argument& argument, const TensorInfo& tensor) {
+  if (argument.shape.empty() && tensor.shape.size() == 1) return {static_cast<std::int64_t>(argument.elements)};
+  return argument.shape;
+}
+
+SizeValues sizes_of(const std::vector<TensorInfo>& tensors, const std::vector<Argument>& arguments,
+                    const ir::Program& program, const Sizes& given) {
+  Shapes shapes;
+  std::vector<std::string> problems;
+  for (const TensorInfo& tensor : tensors) {
+    const Argument* argument = find_argument(arguments, tensor.name);
+    if (!argument) problems.push_back("argument '" + tensor.name + "' is missing");
+    if (argument && !shape_of(*argument, tensor).empty()) shapes[tensor.name] = shape_of(*argument, tensor);
+  }
+  check_names(tensors, arguments, problems);
+  if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
+  return values_by(program, shapes, given);
+}
+
+// The shapes of constants are what they are said to be: the sizes of a call have to be those.
+std::vector<TensorInfo> as_given(std::vector<TensorInfo> tensors, const std::vector<Argument>& constants) {
+  std::vector<std::string> problems;
+  for (TensorInfo& tensor : tensors) {
+    const Argument* constant = tensor.role == ir::Role::Const ? find_argument(constants, tensor.name) : nullptr;
+    const std::vector<std::int64_t> shape = constant ? shape_of(*constant, tensor) : std::vector<std::int64_t>();
+    const bool is_open = std::ranges::find(tensor.shape, kOpenExtent) != tensor.shape.end();
+    if (is_open && constant && shape.size() != tensor.shape.size())
+      problems.push_back("argument '" + tensor.name + "' is of open size: its shape has to be given, of " +
+                         std::to_string(tensor.shape.size()) + " dimensions");
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d)
+      if (tensor.shape[d] == kOpenExtent) tensor.shape[d] = d < shape.size() ? shape[d] : 0;
+  }
+  if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
+  return tensors;
+}
+
+}  // namespace
+
+Execution Kernel::bind(const std::vector<Argument>& arguments, const Workers& workers,
+                       std::vector<TensorInfo> tensors) const {
+  auto impl = std::make_shared<Execution::Impl>(
+      Execution::Impl{*this, impl_->op.built.program, std::move(tensors), {}, nullptr});
+  for (const TensorInfo& info : impl->infos) {
     const Argument* argument = find_argument(arguments, info.name);
     impl->has_memory = impl->has_memory && argument;
     impl->tensors.push_back(runtime::Tensor::borrow(info.dtype, info.shape, argument ? argument->data : nullptr));
   }
   impl->runner = std::make_unique<driver::OperatorRunner>(impl_->load(), impl_->op, impl->tensors,
                                                           driver::Workers{workers.pool_, workers.host_});
+  if (impl_->sizes.empty()) impl->sizes.emplace();
   Execution execution;
   execution.impl_ = std::move(impl);
   return execution;
 }
 
-Outcome<Execution> Kernel::prepare(const std::vector<Argument>& arguments, const Workers& workers) const {
+Outcome<Execution> Kernel::prepare(const std::vector<Argument>& arguments, const Workers& workers,
+                                   const Sizes& sizes) const {
   return guarded([&] {
-    check_arguments(impl_->tensors, arguments, workers.threads());
-    return bind(arguments, workers);
+    const SizeValues values = impl_->sizes.empty() && sizes.empty()
+                                  ? SizeValues()
+                                  : sizes_of(impl_->tensors, arguments, *impl_->op.built.program, sizes);
+    std::vector<TensorInfo> tensors =
+        values.empty() ? impl_->tensors : tensors_at(impl_->tensors, *impl_->op.built.program, values);
+    check_arguments(tensors, arguments, workers.threads());
+    Execution execution = bind(arguments, workers, std::move(tensors));
+    execution.impl_->own_sizes = values;
+    execution.impl_->resize(values);
+    return execution;
   });
 }
 
 Outcome<Execution> Kernel::prepare_calls(const std::vector<Argument>& constants, const Workers& workers) const {
   return guarded([&] {
-    check_arguments(constants_of(impl_->tensors), constants, workers.threads());
-    return bind(constants, workers);
+    std::vector<TensorInfo> tensors = as_given(impl_->tensors, constants);
+    check_arguments(constants_of(tensors), constants, workers.threads());
+    return bind(constants, workers, std::move(tensors));
   });
 }
 
@@ -334,16 +418,36 @@ Outcome<std::shared_ptr<const runtime::Session>> Kernel::open_session(const std:
   });
 }
 
-Outcome<Done> Kernel::run(const std::vector<Argument>& arguments, const Workers& workers) const {
-  Outcome<Execution> execution = prepare(arguments, workers);
+Outcome<Done> Kernel::run(const std::vector<Argument>& arguments, const Workers& workers, const Sizes& sizes) const {
+  Outcome<Execution> execution = prepare(arguments, workers, sizes);
   if (!execution) return execution.error();
   return execution->run();
+}
+
+void Execution::Impl::resize(std::span<const std::int64_t> to) {
+  if (sizes && std::ranges::equal(*sizes, to)) return;
+  check_values(*program, to);
+  std::vector<TensorInfo> next = tensors_at(kernel.tensors(), *program, to);
+  std::vector<std::string> problems;
+  for (std::size_t i = 0; i < next.size(); ++i)
+    if (next[i].role == ir::Role::Const && next[i].shape != infos[i].shape)
+      problems.push_back("constant '" + next[i].name + "' has shape " + runtime::to_string(infos[i].shape) +
+                         ", expected " + runtime::to_string(next[i].shape) + " at these sizes");
+  if (!problems.empty()) throw UserError(ExitStatus::InvalidInput, problems);
+  std::vector<runtime::Tensor> resized;
+  for (std::size_t i = 0; i < next.size(); ++i)
+    resized.push_back(runtime::Tensor::borrow(next[i].dtype, next[i].shape, tensors[i].data()));
+  runner->resize(to, resized);
+  tensors = std::move(resized);
+  infos = std::move(next);
+  sizes = SizeValues(to.begin(), to.end());
 }
 
 Outcome<Done> Execution::run() noexcept {
   return guarded([&] {
     if (!impl_->has_memory)
       throw UserError(ExitStatus::Usage, "the execution was prepared for calls: run_on takes their memory");
+    impl_->resize(impl_->own_sizes);
     impl_->runner->run();
     return Done{};
   });
@@ -351,7 +455,17 @@ Outcome<Done> Execution::run() noexcept {
 
 Outcome<Done> Execution::run_on(std::span<void* const> data) noexcept {
   return guarded([&] {
-    check_addresses(impl_->kernel.tensors(), impl_->tensors, data);
+    if (!impl_->sizes) throw UserError(ExitStatus::Usage, "sizes are open: run_on takes their values");
+    check_addresses(impl_->infos, impl_->tensors, data);
+    impl_->runner->run_on(data);
+    return Done{};
+  });
+}
+
+Outcome<Done> Execution::run_on(std::span<void* const> data, std::span<const std::int64_t> sizes) noexcept {
+  return guarded([&] {
+    impl_->resize(sizes);
+    check_addresses(impl_->infos, impl_->tensors, data);
     impl_->runner->run_on(data);
     return Done{};
   });

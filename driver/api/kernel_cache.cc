@@ -94,6 +94,8 @@ std::string key_of(const Program& program, const CompileOptions& options) {
   add("build", build_id());
   add("program", program.text());
   for (const auto& [name, size] : options.sizes) add("size " + name, std::to_string(size));
+  for (const auto& [name, size] : options.open)
+    for (const std::int64_t number : {size.least, size.typical, size.most}) add("open " + name, std::to_string(number));
   add("scheduler", std::to_string(static_cast<int>(options.scheduler)));
   add("script", options.script);
   for (const auto& [name, value] : options.params) add("param " + name, value);

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 using Members = std::map<std::string, std::string>;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 constexpr const char* kManifest = "manifest.json";
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
@@ -42,10 +42,16 @@ Json to_json(const driver::CompiledOperator& op, const Scheduling& scheduling, c
   return json;
 }
 
+// Nothing but what it declares.
+ir::LoopProgram rooms_of(const driver::CompiledOperator& op) {
+  return {op.built.program->name, op.built.program->params, op.rooms, ir::make_block({})};
+}
+
 Members members_of(const driver::CompiledOperator& op, const KernelTexts& texts) {
   return {{"kernel.so", op.library},
           {"program.txt", ir::print(*op.built.program)},
           {"packing.txt", op.built.packed.empty() ? "" : ir::print(op.built.packing)},
+          {"rooms.txt", op.rooms.empty() ? "" : ir::print(rooms_of(op))},
           {"script.sched", texts.script},
           {"directives.txt", texts.directives},
           {"loops.txt", texts.loops}};
@@ -90,7 +96,8 @@ Members read_members(const std::string& path, Json& manifest) {
   if (manifest.is_discarded() || !manifest.is_object() || manifest.value("format", Json()) != kFormat)
     refuse(path, "no compiled kernel of format " + std::to_string(kFormat));
   const Json digests = manifest.value("members", Json::object());
-  for (const char* name : {"kernel.so", "program.txt", "packing.txt", "script.sched", "directives.txt", "loops.txt"}) {
+  for (const char* name :
+       {"kernel.so", "program.txt", "packing.txt", "rooms.txt", "script.sched", "directives.txt", "loops.txt"}) {
     if (!members.contains(name)) refuse(path, "it has no " + std::string(name));
     if (digests.value(name, "") != runtime::digest_of(runtime::as_bytes(members[name])))
       refuse(path, std::string(name) + " is damaged: its digest differs");
@@ -127,6 +134,7 @@ StoredKernel read_kernel(const std::string& path, const std::string& key) {
   try {
     take_manifest(manifest, kernel);
     kernel.op.built.program = std::make_shared<const ir::Program>(ir::parse_program(members["program.txt"], path));
+    if (!members["rooms.txt"].empty()) kernel.op.rooms = ir::parse_loop_program(members["rooms.txt"], path).buffers;
     if (!kernel.op.built.packed.empty()) kernel.op.built.packing = ir::parse_loop_program(members["packing.txt"], path);
   } catch (const UserError& e) {
     refuse(path, std::string("a text in it is no program: ") + e.what());

@@ -100,14 +100,21 @@ struct GpuChoice {
   std::string driver{};
 };
 
+// Of a size that stays open: the kernel takes least to most, and its schedule is made for about `typical`.
+struct OpenRange {
+  std::int64_t least = 1, typical = 256, most = 65536;
+};
+inline constexpr std::int64_t kMostOpenSize = std::int64_t{1} << 31;
+
 // How an operator is compiled. Sizes, params and scripts that do not fit are a Failure that lists them all.
 struct CompileOptions {
   Scheduler scheduler = Scheduler::Poly;
   std::string script{};  // Script text (docs/script-text.md): a schedule of your own; empty: the scheduler's
   std::map<std::string, std::string> params{};  // of the script: values for what it leaves open, or in place of its own
-  std::string templates{};        // a folder of your own for Scheduler::Template (docs/templates.md); empty: ours
-  Sizes sizes{};                  // the Program's open sizes
-  std::string target = "native";  // or as --target names one; the kernel runs in this process
+  std::string templates{};  // a folder of your own for Scheduler::Template (docs/templates.md); empty: ours
+  Sizes sizes{};            // of the Program, each given here
+  std::map<std::string, OpenRange> open{};  // or left to the calls: one kernel for the whole range. Not for a GPU
+  std::string target = "native";            // or as --target names one; the kernel runs in this process
   GpuChoice gpu{};
   int threads = 0;           // that schedules are made for; 0: as many as processors
   bool strict = false;       // what was not done as asked is a failure
@@ -121,13 +128,15 @@ struct CompileOptions {
 // $POLYTE_CACHE, where it is set ("off": no cache), else $XDG_CACHE_HOME/polyte, else ~/.cache/polyte.
 inline constexpr const char* kDefaultCache = "default";
 
-// Memory of the caller for one tensor, row-major. T may be const for tensors that are only read.
+// Memory of the caller for one tensor, row-major. T may be const for tensors that are only read. Where sizes are open,
+// shapes say what they are; without one, and of several dimensions, only the number of elements is compared.
 struct Argument {
   std::string name;
   DType dtype = DType::F32;
   void* data = nullptr;
   std::size_t elements = 0;
   bool writable = true;
+  std::vector<std::int64_t> shape{};  // extents in elements, outermost first; empty: not said
 };
 
 // The element type of C++'s T; does not compile for a T that has none.
@@ -151,12 +160,28 @@ Argument argument(std::string name, std::span<T> data, DType dtype = dtype_of<T>
   return {std::move(name), dtype, bytes, data.size(), !std::is_const_v<T>};
 }
 
+template <class T>
+Argument argument(std::string name, std::span<T> data, std::vector<std::int64_t> shape, DType dtype = dtype_of<T>()) {
+  Argument made = argument(std::move(name), data, dtype);
+  made.shape = std::move(shape);
+  return made;
+}
+
+// A size that a kernel leaves open, and what it may be.
+struct SizeInfo {
+  std::string name;
+  std::int64_t least = 0, most = 0;
+};
+
+inline constexpr std::int64_t kOpenExtent = -1;
+
 // A tensor of a kernel's interface: dense, row-major.
 struct TensorInfo {
   std::string name;
   ir::Role role = ir::Role::In;
   DType dtype = DType::F32;
-  std::vector<std::int64_t> shape;  // extents in elements, outermost first
+  std::vector<std::int64_t> shape;   // extents in elements, outermost first; kOpenExtent where open sizes decide
+  std::vector<std::string> extents;  // the same over the open sizes: "M", "64"
 };
 
 // Who runs the iterations of a kernel's parallel loops. Executions that are given one object share its threads.
@@ -182,6 +207,9 @@ class Execution {
   // On other memory of the same sizes: an address for each of Kernel::tensors(), in that order. Null, misaligned and
   // overlapping ones are refused as by `prepare`. Const tensors stay as they were packed.
   Outcome<Done> run_on(std::span<void* const> data) noexcept;
+  // The same at these values of the open sizes, one for each of Kernel::sizes(), in that order; they stay for the next
+  // run. Memory is taken as large as they say. Allocates nothing where they are those of the run before.
+  Outcome<Done> run_on(std::span<void* const> data, std::span<const std::int64_t> sizes) noexcept;
 
  private:
   friend class Kernel;
@@ -205,18 +233,28 @@ struct Scheduling {
 class Kernel {
  public:
   const std::vector<TensorInfo>& tensors() const;  // the interface, in the Program's order
+  const std::vector<SizeInfo>& sizes() const;      // left open, in the Program's order; none where all are bound
   const std::vector<std::string>& notes() const;   // declines, fallbacks, what is not as asked
   Scheduling scheduling() const;                   // whose schedule it has, and why it was declined if it was
   std::string script() const;                      // the schedule; give it back as CompileOptions::script
   std::string directives() const;                  // the same, one step per line, with who chose it
   std::string loops() const;                       // the loops that it led to
 
-  // Arguments by name, in any order. All missing, unknown, mistyped and missized ones are listed. The first one maps
-  // the kernel's code, which stays as long as the kernel or an execution.
-  Outcome<Execution> prepare(const std::vector<Argument>& arguments, const Workers& workers = {}) const;
+  // What the shapes of some tensors, by name, say of the open sizes, and the caller of what none of them says: one
+  // value for each of sizes(). All shapes that do not fit are listed.
+  Outcome<std::vector<std::int64_t>> sizes_by(const std::map<std::string, std::vector<std::int64_t>>& shapes,
+                                              const Sizes& given = {}) const;
+  // Of all tensors, in order, at these values of sizes().
+  Outcome<std::vector<std::vector<std::int64_t>>> shapes_at(std::span<const std::int64_t> sizes) const;
+
+  // Arguments by name, in any order. All missing, unknown, mistyped and missized ones are listed. `sizes`: open ones
+  // that no shape says. The first one maps the kernel's code, which stays as long as the kernel or an execution.
+  Outcome<Execution> prepare(const std::vector<Argument>& arguments, const Workers& workers = {},
+                             const Sizes& sizes = {}) const;
   // For run_on alone: the Const tensors, by name in any order.
   Outcome<Execution> prepare_calls(const std::vector<Argument>& constants, const Workers& workers = {}) const;
-  Outcome<Done> run(const std::vector<Argument>& arguments, const Workers& workers = {}) const;  // prepare, then once
+  Outcome<Done> run(const std::vector<Argument>& arguments, const Workers& workers = {},
+                    const Sizes& sizes = {}) const;  // prepare, then once
 
   // Of a kernel for a GPU: a session of that GPU (CompileOptions::gpu), on tensors in its memory or in this
   // processor's, in any streams (runtime/session.h). The Const tensors by name, in this processor's memory; they are
@@ -232,12 +270,12 @@ class Kernel {
   friend Outcome<Kernel> compile(const Program& program, const CompileOptions& options);
   Kernel() = default;
   static Kernel made(driver::CompiledOperator op, std::optional<KernelTexts> texts);
-  Execution bind(const std::vector<Argument>& arguments, const Workers& workers) const;
+  Execution bind(const std::vector<Argument>& arguments, const Workers& workers, std::vector<TensorInfo> tensors) const;
   struct Impl;
   std::shared_ptr<Impl> impl_;
 };
 
-// Every size of the Program has to be given. From any thread.
+// Every size of the Program has to be given, or named as open. From any thread.
 Outcome<Kernel> compile(const Program& program, const CompileOptions& options = {});
 
 // ---- a schedule by itself

@@ -1,5 +1,6 @@
 #include "driver/api/polyte_compiler.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
@@ -108,6 +109,16 @@ std::optional<api::Scheduler> scheduler_of(const std::string& text) {
   return std::nullopt;
 }
 
+// "1..256..65536"; nothing: as by default.
+std::optional<api::OpenRange> range_of(const std::string& text) {
+  if (text.empty()) return api::OpenRange{};
+  const std::size_t first = text.find(".."), second = first == std::string::npos ? first : text.find("..", first + 2);
+  if (second == std::string::npos) return std::nullopt;
+  const auto least = number_of(text.substr(0, first)), typical = number_of(text.substr(first + 2, second - first - 2)),
+             most = number_of(text.substr(second + 2));
+  return least && typical && most ? std::optional(api::OpenRange{*least, *typical, *most}) : std::nullopt;
+}
+
 // What was expected; "" where the option is set.
 std::string set_option(api::CompileOptions& options, const std::string& name, const std::string& text) {
   if (name == "script") return options.script = text, "";
@@ -117,6 +128,10 @@ std::string set_option(api::CompileOptions& options, const std::string& name, co
   if (name.rfind("param.", 0) == 0) return options.params[name.substr(6)] = text, "";
   const std::optional<std::int64_t> number = number_of(text);
   if (name.rfind("size.", 0) == 0) return number ? (options.sizes[name.substr(5)] = *number, "") : "a number";
+  if (name.rfind("open.", 0) == 0) {
+    const auto range = range_of(text);
+    return range ? (options.open[name.substr(5)] = *range, "") : "nothing, or least..typical..most: 1..256..65536";
+  }
   if (name == "threads") {
     if (!number || *number < 0 || *number > 1024) return "a number from 0 to 1024";
     return options.threads = static_cast<int>(*number), "";
@@ -128,7 +143,8 @@ std::string set_option(api::CompileOptions& options, const std::string& name, co
   for (auto [known, flag] :
        {std::pair{"strict", &options.strict}, {"exact", &options.exact}, {"second_judge", &options.second_judge}})
     if (name == known) return number == 0 || number == 1 ? (*flag = *number == 1, "") : "0 or 1";
-  return "another name: scheduler, script, param.NAME, size.NAME, target, threads, templates, cache, strict, exact or "
+  return "another name: scheduler, script, param.NAME, size.NAME, open.NAME, target, threads, templates, cache, "
+         "strict, exact or "
          "second_judge";
 }
 
@@ -227,6 +243,30 @@ const char* kernel_note(const polyte_kernel_object* kernel, std::int32_t index) 
   return kernel->kernel.notes()[static_cast<std::size_t>(index)].c_str();
 }
 
+// ---- open sizes
+
+std::int32_t kernel_open_size_count(const polyte_kernel_object* kernel) {
+  return kernel ? static_cast<std::int32_t>(kernel->kernel.sizes().size()) : 0;
+}
+
+int kernel_open_size(const polyte_kernel_object* kernel, std::int32_t index, polyte_open_size* size) {
+  if (!size || index < 0 || index >= kernel_open_size_count(kernel)) return static_cast<int>(ExitStatus::Usage);
+  const api::SizeInfo& info = kernel->kernel.sizes()[static_cast<std::size_t>(index)];
+  *size = {info.name.c_str(), info.least, info.most};
+  return 0;
+}
+
+int kernel_shape(const polyte_kernel_object* kernel, std::int32_t tensor, const std::int64_t* sizes, std::int32_t count,
+                 std::int64_t* shape, polyte_failure** failure) {
+  if (!kernel || (!sizes && count > 0) || count < 0 || !shape) return usage("kernel, sizes or shape is null", failure);
+  if (tensor < 0 || tensor >= kernel_tensor_count(kernel)) return usage("there is no such tensor", failure);
+  if (failure) *failure = nullptr;
+  const auto shapes = kernel->kernel.shapes_at({sizes, static_cast<std::size_t>(count)});
+  if (!shapes) return report(shapes.error(), failure);
+  std::ranges::copy((*shapes)[static_cast<std::size_t>(tensor)], shape);
+  return 0;
+}
+
 // ---- executions
 
 std::vector<api::Argument> constants_of(const api::Kernel& kernel, void* const* addresses) {
@@ -234,8 +274,9 @@ std::vector<api::Argument> constants_of(const api::Kernel& kernel, void* const* 
   const std::vector<api::TensorInfo>& tensors = kernel.tensors();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].role != ir::Role::Const || !addresses) continue;
-    std::size_t elements = 1;
-    for (const std::int64_t extent : tensors[i].shape) elements *= static_cast<std::size_t>(extent);
+    std::size_t elements = 1;  // of open size: none, and that is refused
+    for (const std::int64_t extent : tensors[i].shape)
+      elements *= static_cast<std::size_t>(std::max<std::int64_t>(extent, 0));
     constants.push_back({tensors[i].name, tensors[i].dtype, addresses[i], elements, false});
   }
   return constants;
@@ -259,6 +300,16 @@ int execution_run(polyte_execution* execution, void* const* data, std::int32_t c
   if (!execution || (!data && count > 0) || count < 0) return usage("execution or data is null", failure);
   if (failure) *failure = nullptr;
   const Outcome<api::Done> done = execution->execution.run_on({data, static_cast<std::size_t>(count)});
+  return done ? 0 : report(done.error(), failure);
+}
+
+int execution_run_at(polyte_execution* execution, void* const* data, std::int32_t count, const std::int64_t* sizes,
+                     std::int32_t size_count, polyte_failure** failure) {
+  if (!execution || (!data && count > 0) || count < 0 || (!sizes && size_count > 0) || size_count < 0)
+    return usage("execution, data or sizes is null", failure);
+  if (failure) *failure = nullptr;
+  const Outcome<api::Done> done = execution->execution.run_on({data, static_cast<std::size_t>(count)},
+                                                              {sizes, static_cast<std::size_t>(size_count)});
   return done ? 0 : report(done.error(), failure);
 }
 void execution_free(polyte_execution* execution) { delete execution; }
@@ -292,7 +343,11 @@ constexpr polyte_compiler_api kApi{sizeof(polyte_compiler_api),
                                    execution_free,
                                    failure_text,
                                    failure_status,
-                                   failure_free};
+                                   failure_free,
+                                   kernel_open_size_count,
+                                   kernel_open_size,
+                                   kernel_shape,
+                                   execution_run_at};
 
 }  // namespace
 

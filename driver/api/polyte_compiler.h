@@ -46,8 +46,14 @@ typedef struct polyte_kernel_tensor {
   int32_t role; /* POLYTE_IN, .. */
   polyte_dl_type dtype;
   int32_t ndim;         /* dimensions; 0: one element */
-  const int64_t* shape; /* rows are dense, the last dimension is innermost */
+  const int64_t* shape; /* rows are dense, the last dimension is innermost; -1 where open sizes decide */
 } polyte_kernel_tensor; /* filled in by kernel_tensor */
+
+/* A size that a kernel leaves open: its name, and what it may be. */
+typedef struct polyte_open_size {
+  const char* name;
+  int64_t least, most;
+} polyte_open_size; /* filled in by kernel_open_size */
 
 /* Texts of a kernel: the schedule, as a script that compiles to it again; the same one step a line, with who chose it;
  * the loops that it led to; whose schedule it has ("poly", "script"; "naive" where what was asked declined); why that
@@ -68,10 +74,10 @@ typedef struct polyte_compiler_api {
   void (*program_free)(polyte_program* program);
 
   /* Options by name and text: "scheduler" (naive, isl, poly, template), "script" (its text), "param.NAME" of it,
-   * "size.NAME" of the Program, "target" ("native"), "threads" that the schedule is made for (0: as many as
-   * processors), "templates" (a folder), "cache" (a folder, or "default": kernels are kept between processes),
-   * "strict", "exact" and "second_judge" ("0" or "1"). 2 where there is no such option or its text says nothing. Null
-   * where there is no memory. */
+   * "size.NAME" of the Program, "open.NAME" of a size that its calls say ("", or "1..256..65536": the least, typical
+   * and most), "target" ("native"), "threads" that the schedule is made for (0: as many as processors), "templates" (a
+   * folder), "cache" (a folder, or "default": kernels are kept between processes), "strict", "exact" and "second_judge"
+   * ("0" or "1"). 2 where there is no such option or its text says nothing. Null where there is no memory. */
   polyte_options* (*options_new)(void); /* NOLINT(modernize-redundant-void-arg): C */
   int (*options_set)(polyte_options* options, const char* name, const char* text, polyte_failure** failure);
   void (*options_free)(polyte_options* options);
@@ -105,7 +111,19 @@ typedef struct polyte_compiler_api {
   const char* (*failure_text)(const polyte_failure* failure); /* one problem per line */
   int (*failure_status)(const polyte_failure* failure);       /* the status that the call returned */
   void (*failure_free)(polyte_failure* failure);              /* null is allowed */
-} polyte_compiler_api;                                        /* fetched by polyte_compiler_get_api */
+
+  /* Sizes that the kernel leaves open, in the Program's order; 0 where all are bound. The second: 0, or 2 where there
+   * is no such size. */
+  int32_t (*kernel_open_size_count)(const polyte_kernel_object* kernel);
+  int (*kernel_open_size)(const polyte_kernel_object* kernel, int32_t index, polyte_open_size* size);
+  /* The extents of a tensor, `ndim` of them into `shape`, at values of the open sizes in their order. */
+  int (*kernel_shape)(const polyte_kernel_object* kernel, int32_t tensor, const int64_t* sizes, int32_t count,
+                      int64_t* shape, polyte_failure** failure);
+  /* execution_run at these values of the open sizes, in their order: every tensor's memory is as large as they say.
+   * Allocates nothing where they are those of the run before. Constants of open size need C++. */
+  int (*execution_run_at)(polyte_execution* execution, void* const* data, int32_t count, const int64_t* sizes,
+                          int32_t size_count, polyte_failure** failure);
+} polyte_compiler_api; /* fetched by polyte_compiler_get_api */
 
 /* The table, or null when the library is older than `version`. */
 const polyte_compiler_api* polyte_compiler_get_api(uint32_t version);

@@ -1,6 +1,7 @@
 // A schedule by itself: proved, or written by a scheduler, without machine code.
 #include "driver/api/arms.h"
 #include "driver/api/guard.h"
+#include "driver/api/open_sizes.h"
 #include "driver/api/verdict.h"
 #include "schedule/proof/rounding.h"
 #include "schedule/state/tree.h"
@@ -36,8 +37,7 @@ Outcome<CheckedScript> check(const Program& program, const CompileOptions& optio
     const schedule::Script script = script_of(options);
     std::vector<std::string> notes;
     schedule::ReplayOptions replay{.on_applied = {}, .notes = &notes};
-    const auto state =
-        schedule::replay(bind_sizes(program, options.sizes, Unbound::Open), script, target.machine, replay);
+    const auto state = schedule::replay(bind_sizes(program, options, Unbound::Open), script, target.machine, replay);
     if (state) return checked(script, *state, std::move(notes));
     refused = state.error();
     return CheckedScript{};

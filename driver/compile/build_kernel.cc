@@ -197,25 +197,6 @@ ir::Values typical_sizes(const ir::Program& program, std::span<const std::int64_
   return sizes;
 }
 
-// What the Program's context says of each parameter alone.
-ir::Ranges param_ranges(const ir::Program& program) {
-  ir::Ranges ranges;
-  for (const std::string& param : program.params) {
-    ir::Interval& range = ranges[param];
-    range.min = 0;
-    for (const ir::Constraint& known : program.context) {
-      const std::int64_t factor = known.expr.coefficient(param);
-      const ir::Affine rest = known.expr - ir::Affine::symbol(param) * factor;
-      if (factor == 0 || !rest.is_constant()) continue;
-      const std::int64_t least = ceil_div(-rest.constant(), factor > 0 ? factor : 1);
-      const std::int64_t most = floor_div(rest.constant(), factor < 0 ? -factor : 1);
-      if (factor > 0) range.min = std::max(*range.min, least);
-      if (factor < 0) range.max = std::min(range.max.value_or(most), most);
-    }
-  }
-  return ranges;
-}
-
 void check_contract(const BuiltKernel& kernel, const KernelOptions& options) {
   if (!options.exact) return;
   const auto refuse_what = [&](const std::string& what) {
@@ -292,6 +273,24 @@ Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const
       break;
   }
   throw InternalError("a person's script is not written by the compiler");
+}
+
+ir::Ranges param_ranges(const ir::Program& program) {
+  ir::Ranges ranges;
+  for (const std::string& param : program.params) {
+    ir::Interval& range = ranges[param];
+    range.min = 0;
+    for (const ir::Constraint& known : program.context) {
+      const std::int64_t factor = known.expr.coefficient(param);
+      const ir::Affine rest = known.expr - ir::Affine::symbol(param) * factor;
+      if (factor == 0 || !rest.is_constant()) continue;
+      const std::int64_t least = ceil_div(-rest.constant(), factor > 0 ? factor : 1);
+      const std::int64_t most = floor_div(rest.constant(), factor < 0 ? -factor : 1);
+      if (factor > 0) range.min = std::max(*range.min, least);
+      if (factor < 0) range.max = std::min(range.max.value_or(most), most);
+    }
+  }
+  return ranges;
 }
 
 BuiltKernel build_kernel(std::shared_ptr<const ir::Program> program, const Machine& machine,

@@ -86,6 +86,9 @@ void refuse_fallbacks(std::span<const BuiltKernel> kernels);
 Result<schedule::Script> write_script(const ir::Program& program, Arm arm, const Machine& machine,
                                       const schedule::TemplateOptions& options = {});
 
+// What the Program's context says of each parameter alone; at least 0.
+ir::Ranges param_ranges(const ir::Program& program);
+
 // Every accepted script goes before the second judge (driver/compile/second_judge.h): InternalError where it disagrees.
 // Parameters stay open: the script is proved for all their values, and the kernel is given them. UserError(Refused or
 // Unknown) with the refusal's text where a script is refused. A scheduler that declines, or whose own script is

@@ -43,6 +43,8 @@ CompiledOperator compile_operator(std::shared_ptr<const ir::Program> program, co
   log.run("code generation", [&] { object = codegen::compile({&op.built.kernel, 1}, target, how); });
   log.run("link", [&] { op.library = codegen::link({&object.bytes, 1}); });
   op.scratch = object.kernels.at(0).scratch;
+  for (const ir::Buffer& buffer : op.built.kernel.program.buffers)
+    if (buffer.role == ir::Role::Temp) op.rooms.push_back(buffer);
   op.emulated = options.emulated;
   runtime::ArtifactManifest needs;
   describe_target(target, needs);
@@ -72,6 +74,9 @@ OperatorRunner::OperatorRunner(std::shared_ptr<const LoadedOperator> loaded, con
       workers_(std::move(workers)),
       packed_(pack_constants(op.built, tensors)),
       scratch_(DType::U8, {op.scratch.total_bytes(static_cast<int>(workers_.host->workers))}),
+      room_buffers_(op.rooms),
+      rooms_(op.rooms.size()),
+      sizes_(op.built.program->params.size()),
       program_(op.built.program),
       emulated_(op.emulated) {
   POLYTE_CHECK(tensors.size() == op.built.program->interface().size(), "one tensor an interface buffer");
@@ -81,7 +86,27 @@ OperatorRunner::OperatorRunner(std::shared_ptr<const LoadedOperator> loaded, con
       bytes_.push_back(static_cast<std::int64_t>(tensor.raw().size()));
     }
   }
+  for (const ir::Buffer* buffer : op.built.program->interface()) is_const_.push_back(buffer->role == ir::Role::Const);
+  buffers_.resize(buffers_.size() + rooms_.size());
+  if (!sizes_.empty()) buffers_.push_back(sizes_.data());
+  bytes_.resize(buffers_.size(), static_cast<std::int64_t>(sizes_.size() * sizeof(std::int64_t)));
   others_ = buffers_;
+}
+
+void OperatorRunner::resize(std::span<const std::int64_t> sizes, std::span<runtime::Tensor> tensors) {
+  POLYTE_CHECK(sizes.size() == sizes_.size(), "one value an open size");
+  ir::Values values;
+  for (std::size_t i = 0; i < sizes.size(); ++i) values[program_->params[i]] = sizes[i];
+  for (std::size_t i = 0; i < rooms_.size(); ++i) {
+    const std::size_t at = tensors.size() + packed_.size() + i;
+    std::vector<std::int64_t> shape;
+    for (const ir::Affine& extent : room_buffers_[i].shape) shape.push_back(ir::evaluate(extent, values));
+    bytes_[at] = runtime::count_bytes(room_buffers_[i].dtype, shape);
+    if (rooms_[i].bytes() < bytes_[at]) rooms_[i] = runtime::AlignedBuffer(bytes_[at]);
+    buffers_[at] = others_[at] = rooms_[i].data();
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) bytes_[i] = tensors[i].bytes();
+  std::ranges::copy(sizes, sizes_.begin());
 }
 
 // What the emulator finds in code whose script was proved is a fault of Polyte.
@@ -113,8 +138,9 @@ int OperatorRunner::run_emulated(const std::vector<const void*>& buffers) {
 void OperatorRunner::run() { run(buffers_); }
 
 void OperatorRunner::run_on(std::span<void* const> data) {
-  POLYTE_CHECK(data.size() + packed_.size() == others_.size(), "one address a tensor");
-  std::ranges::copy(data, others_.begin());
+  POLYTE_CHECK(data.size() == is_const_.size(), "one address a tensor");
+  for (std::size_t i = 0; i < data.size(); ++i)
+    if (!is_const_[i]) others_[i] = data[i];
   run(others_);
 }
 

@@ -22,8 +22,9 @@ namespace polyte::driver {
 struct CompiledOperator {
   BuiltKernel built;
   codegen::ScratchLayout scratch;
-  std::string library;    // the shared object
-  bool emulated = false;  // of a GPU: the library holds its threads' code too, for this CPU
+  std::vector<ir::Buffer> rooms;  // temporaries of open size, whose memory the kernel is given
+  std::string library;            // the shared object
+  bool emulated = false;          // of a GPU: the library holds its threads' code too, for this CPU
   // The processor that it is for, and what one must have to run it: checked on the way (runtime/manifest.h).
   std::string arch, cpu;
   std::vector<std::string> features;
@@ -53,14 +54,16 @@ struct Workers {
 };
 
 // Binds a compiled operator to tensors; they must outlive it. Const buffers are packed at construction. `run` is for
-// one thread at a time and, but for the emulator, never allocates.
+// one thread at a time and, but for the emulator, never allocates. Where sizes are open, `resize` comes first.
 class OperatorRunner {
  public:
   OperatorRunner(const CompiledOperator& op, std::span<runtime::Tensor> tensors, int threads);
   OperatorRunner(std::shared_ptr<const LoadedOperator> loaded, const CompiledOperator& op,
                  std::span<runtime::Tensor> tensors, Workers workers);
+  // The open sizes, one a parameter of the Program, and the tensors of these sizes. Allocates where temporaries grow.
+  void resize(std::span<const std::int64_t> sizes, std::span<runtime::Tensor> tensors);
   void run();  // UserError if the kernel reports a failure, InternalError with what the emulator has found
-  // The same on other memory of the same sizes, one address a tensor. Of a constant only what is packed stays as it is.
+  // The same on other memory of the same sizes, one address a tensor. Constants stay those of the construction.
   void run_on(std::span<void* const> data);
   void set_emulation(const runtime::EmulatorOptions& options) { emulation_ = options; }
   const std::vector<runtime::LaunchCounts>& launch_counts() const { return counts_; }  // of the last emulated run
@@ -70,8 +73,12 @@ class OperatorRunner {
   Workers workers_;
   std::vector<runtime::Tensor> packed_;
   runtime::Tensor scratch_;
+  std::vector<ir::Buffer> room_buffers_;
+  std::vector<runtime::AlignedBuffer> rooms_;
+  std::vector<std::int64_t> sizes_;  // behind all buffers; none where all are bound
   std::vector<const void*> buffers_;
   std::vector<const void*> others_;  // those of run_on
+  std::vector<bool> is_const_;       // of the tensors
   std::vector<std::int64_t> bytes_;  // of each of them
   std::shared_ptr<const ir::Program> program_;
   bool emulated_;

@@ -213,3 +213,59 @@ TEST_CASE("what fails says all of it, and null is no crash") {
         "argument 'y' is not aligned to its element");
   kApi->execution_free(execution);
 }
+
+TEST_CASE("constants are those of the execution, packed or not") {
+  Dense dense("naive");
+  Operands operands;
+  polyte_execution* execution = nullptr;
+  REQUIRE(kApi->execution_new(dense.kernel, operands.data().data(), 1, nullptr, &execution, nullptr) == 0);
+  void* data[] = {operands.x.data(), nullptr, operands.y.data()};
+  CHECK(kApi->execution_run(execution, data, 3, nullptr) == 0);
+  CHECK(operands.is_right());
+  kApi->execution_free(execution);
+}
+
+TEST_CASE("sizes of a kernel may be those of each call") {
+  polyte_program* program = nullptr;
+  polyte_options* options = kApi->options_new();
+  polyte_kernel_object* kernel = nullptr;
+  polyte_execution* execution = nullptr;
+  REQUIRE(kApi->program_from_text(kDense, nullptr, &program, nullptr) == 0);
+  CHECK(failure_of([&](auto f) { return kApi->options_set(options, "open.M", "1..8", f); }).text ==
+        "option 'open.M' = '1..8': expected nothing, or least..typical..most: 1..256..65536");
+  for (const auto& [name, text] : {std::pair{"open.M", "1..8..64"}, {"size.N", "7"}, {"size.K", "3"}})
+    REQUIRE(kApi->options_set(options, name, text, nullptr) == 0);
+  REQUIRE(kApi->compile(program, options, &kernel, nullptr) == 0);
+  REQUIRE(kApi->kernel_open_size_count(kernel) == 1);
+  polyte_open_size size;
+  REQUIRE(kApi->kernel_open_size(kernel, 0, &size) == 0);
+  CHECK(std::string(size.name) == "M");
+  CHECK(size.least == 1);
+  CHECK(size.most == 64);
+  CHECK(kApi->kernel_open_size(kernel, 1, &size) == 2);
+  polyte_kernel_tensor x;
+  REQUIRE(kApi->kernel_tensor(kernel, 0, &x) == 0);
+  CHECK(x.shape[0] == -1);
+  CHECK(x.shape[1] == 3);
+  std::int64_t rows = 5, shape[2] = {};
+  REQUIRE(kApi->kernel_shape(kernel, 2, &rows, 1, shape, nullptr) == 0);
+  CHECK(shape[0] == 5);
+  CHECK(shape[1] == 7);
+
+  Operands operands;
+  REQUIRE(kApi->execution_new(kernel, operands.data().data(), 1, nullptr, &execution, nullptr) == 0);
+  const std::vector<void*> data = operands.data();
+  CHECK(failure_of([&](auto f) { return kApi->execution_run(execution, data.data(), 3, f); }).text ==
+        "sizes are open: run_on takes their values");
+  CHECK(kApi->execution_run_at(execution, data.data(), 3, &rows, 1, nullptr) == 0);
+  CHECK(operands.is_right());
+  rows = 65;
+  CHECK(failure_of([&](auto f) { return kApi->execution_run_at(execution, data.data(), 3, &rows, 1, f); }).text ==
+        "size 'M' is 65, expected 1 to 64");
+  CHECK(failure_of([&](auto f) { return kApi->execution_run_at(execution, data.data(), 3, &rows, 0, f); }).text ==
+        "0 sizes, expected one for each of the 1 that are open");
+  kApi->execution_free(execution);
+  kApi->kernel_free(kernel);
+  kApi->options_free(options);
+  kApi->program_free(program);
+}
