@@ -120,7 +120,7 @@ typedef struct polyte_compiler_api {
   int (*kernel_shape)(const polyte_kernel_object* kernel, int32_t tensor, const int64_t* sizes, int32_t count,
                       int64_t* shape, polyte_failure** failure);
   /* execution_run at these values of the open sizes, in their order: every tensor's memory is as large as they say.
-   * Allocates nothing where they are those of the run before. Constants of open size need C++. */
+   * Allocates nothing where they are those of the run before. Constants of open size need C++ or Python. */
   int (*execution_run_at)(polyte_execution* execution, void* const* data, int32_t count, const int64_t* sizes,
                           int32_t size_count, polyte_failure** failure);
 } polyte_compiler_api; /* fetched by polyte_compiler_get_api */

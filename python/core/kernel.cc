@@ -21,8 +21,20 @@ using ir::Role;
 bool is_written(const api::TensorInfo& tensor) { return tensor.role == Role::Out || tensor.role == Role::InOut; }
 
 api::Argument argument_of(const api::TensorInfo& tensor, const Array& array) {
-  return {tensor.name, tensor.dtype, array.data(), static_cast<std::size_t>(runtime::count_elements(tensor.shape)),
-          array.is_writable()};
+  return {tensor.name,         tensor.dtype,
+          array.data(),        static_cast<std::size_t>(runtime::count_elements(array.shape())),
+          array.is_writable(), {array.shape().begin(), array.shape().end()}};
+}
+
+bool is_open(const api::TensorInfo& tensor) {
+  return std::ranges::find(tensor.shape, api::kOpenExtent) != tensor.shape.end();
+}
+
+// Extents as the Program has them where sizes are open.
+std::string shape_text(const api::TensorInfo& tensor) {
+  std::string text;
+  for (const std::string& extent : tensor.extents) text += (text.empty() ? "" : ", ") + extent;
+  return "[" + text + "]";
 }
 
 constexpr std::uintptr_t kGpuAlignment = 16;  // of the widest access of a thread
@@ -32,7 +44,7 @@ void check(const api::TensorInfo& tensor, const Array& array, std::vector<std::s
   const auto complain = [&](const std::string& what) { problems.push_back("argument '" + tensor.name + "' " + what); };
   if (!fits(array.dtype(), tensor.dtype))
     complain("is " + name_of(array.dtype()) + ", expected " + name_of(tensor.dtype));
-  if (!std::ranges::equal(array.shape(), tensor.shape))
+  if (!is_open(tensor) && !std::ranges::equal(array.shape(), tensor.shape))
     complain("has shape " + runtime::to_string(array.shape()) + ", expected " + runtime::to_string(tensor.shape));
   if (is_written(tensor) && !array.is_writable()) complain("is written, and read-only");
   if (array.is_on_gpu() && reinterpret_cast<std::uintptr_t>(array.data()) % kGpuAlignment != 0)
@@ -61,6 +73,9 @@ struct CallableKernel::Call {
   std::vector<std::string> misplaced, problems;  // names and counts; types, shapes and memory
   std::vector<std::shared_ptr<Array>> arrays;
   std::vector<nb::object> results;  // of `out` tensors, in order
+  api::Sizes given_sizes;           // by name, of what no shape says
+  std::vector<std::int64_t> sizes;  // open ones
+  std::vector<std::vector<std::int64_t>> shapes;
   std::optional<Stream> stream;
 
   explicit Call(const CallableKernel& kernel) : self(kernel), given(kernel.tensors().size()), arrays(kernel.bound_) {}
@@ -90,6 +105,7 @@ struct CallableKernel::Call {
       }
       const auto found = std::ranges::find(self.tensors(), name, &api::TensorInfo::name);
       const auto i = static_cast<std::size_t>(found - self.tensors().begin());
+      if (found == self.tensors().end() && take_size(name, value)) continue;
       if (found == self.tensors().end()) {
         misplaced.push_back("there is no tensor '" + name + "'");
       } else if (given[i].is_valid() || self.bound_[i]) {
@@ -98,6 +114,16 @@ struct CallableKernel::Call {
         given[i] = value;
       }
     }
+  }
+
+  bool take_size(const std::string& name, nb::handle value) {
+    std::int64_t number = 0;
+    if (std::ranges::find(self.kernel_.sizes(), name, &api::SizeInfo::name) == self.kernel_.sizes().end()) return false;
+    if (nb::try_cast(value, number, false))
+      given_sizes[name] = number;
+    else
+      misplaced.push_back("size '" + name + "' is no number");
+    return true;
   }
 
   void take_out(nb::handle out) {
@@ -140,6 +166,24 @@ struct CallableKernel::Call {
     }
   }
 
+  // What the shapes of the arguments say; where sizes are open they have not been compared before.
+  void settle_sizes() {
+    if (self.kernel_.sizes().empty() || !misplaced.empty()) return;
+    std::map<std::string, std::vector<std::int64_t>> known;
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+      if (arrays[i]) known[tensor(i).name] = {arrays[i]->shape().begin(), arrays[i]->shape().end()};
+    auto found = self.kernel_.sizes_by(known, given_sizes);
+    if (!found) {
+      const std::vector<std::string>& more = found.error().messages;
+      problems.insert(problems.end(), more.begin(), more.end());
+      return;
+    }
+    sizes = *std::move(found);
+    shapes = value_of(self.kernel_.shapes_at(sizes));
+  }
+
+  const std::vector<std::int64_t>& shape(std::size_t i) const { return shapes.empty() ? tensor(i).shape : shapes[i]; }
+
   bool has(bool on_gpu) const {
     for (std::size_t i = 0; i < given.size(); ++i)
       if (given[i].is_valid() && arrays[i] && arrays[i]->is_on_gpu() == on_gpu) return true;
@@ -175,11 +219,10 @@ struct CallableKernel::Call {
         continue;
       }
       if (device) {
-        auto made =
-            guarded_value([&] { return std::make_unique<DeviceArray>(device, tensor(i).dtype, tensor(i).shape); });
+        auto made = guarded_value([&] { return std::make_unique<DeviceArray>(device, tensor(i).dtype, shape(i)); });
         results.push_back(nb::cast(std::move(made)));
       } else {
-        results.push_back(empty_array(tensor(i).dtype, tensor(i).shape));
+        results.push_back(empty_array(tensor(i).dtype, shape(i)));
       }
       const Stream used = stream.value_or(Stream{});
       arrays[i] = std::make_shared<Array>(results.back(), tensor(i).name, &used);
@@ -227,10 +270,11 @@ nb::object CallableKernel::operator()(nb::args args, nb::kwargs named) {
   call.take_named(named);
   call.make_arrays();
   call.check_places();
+  call.settle_sizes();
   call.raise_problems();
   if (!gpu_ || (gpu_->is_played && !call.is_on_gpu())) {
     call.make_results(nullptr);
-    run(call.arrays);
+    run(call.arrays, call.sizes);
     return call.result();
   }
   GpuKernel& kernel = on_gpu();
@@ -271,12 +315,14 @@ std::vector<api::Argument> CallableKernel::bound_arguments() const {
   return arguments;
 }
 
-void CallableKernel::run(const std::vector<std::shared_ptr<Array>>& arrays) {
+void CallableKernel::run(const std::vector<std::shared_ptr<Array>>& arrays, const std::vector<std::int64_t>& sizes) {
   const api::Workers& workers = workers_of(threads_);
   if (has_loose_constants_) {
     std::vector<api::Argument> arguments;
     for (std::size_t i = 0; i < arrays.size(); ++i) arguments.push_back(argument_of(tensors()[i], *arrays[i]));
-    value_of(without_gil([&] { return kernel_.run(arguments, workers); }));
+    api::Sizes named;
+    for (std::size_t i = 0; i < sizes.size(); ++i) named[kernel_.sizes()[i].name] = sizes[i];
+    value_of(without_gil([&] { return kernel_.run(arguments, workers, named); }));
     return;
   }
   const auto lease = executions_.take(
@@ -285,13 +331,13 @@ void CallableKernel::run(const std::vector<std::shared_ptr<Array>>& arrays) {
   std::vector<void*> many(arrays.size() > few.size() ? arrays.size() : 0);
   const std::span<void*> data = many.empty() ? std::span(few).first(arrays.size()) : std::span(many);
   for (std::size_t i = 0; i < arrays.size(); ++i) data[i] = arrays[i]->data();
-  value_of(without_gil([&] { return lease->run_on(data); }));
+  value_of(without_gil([&] { return lease->run_on(data, sizes); }));
 }
 
 std::string CallableKernel::description() const {
   std::string text;
   for (const api::TensorInfo& tensor : tensors())
-    text += (text.empty() ? "" : ", ") + tensor.name + ": " + name_of(tensor.dtype) + runtime::to_string(tensor.shape);
+    text += (text.empty() ? "" : ", ") + tensor.name + ": " + name_of(tensor.dtype) + shape_text(tensor);
   return "<polyte.Kernel (" + text + ") by " + kernel_.scheduling().used + ">";
 }
 
@@ -326,15 +372,20 @@ void bind_kernels(nb::module_& module) {
       .def_ro("name", &api::TensorInfo::name)
       .def_prop_ro("role", [](const api::TensorInfo& t) { return ir::to_string(t.role); })
       .def_prop_ro("dtype", [](const api::TensorInfo& t) { return name_of(t.dtype); })
-      .def_prop_ro("shape", [](const api::TensorInfo& t) { return nb::tuple(nb::cast(t.shape)); });
+      .def_prop_ro("shape", [](const api::TensorInfo& t) {
+        nb::list shape;
+        for (std::size_t d = 0; d < t.shape.size(); ++d)
+          shape.append(t.shape[d] == api::kOpenExtent ? nb::cast(t.extents[d]) : nb::cast(t.shape[d]));
+        return nb::tuple(shape);
+      });
   // In C++ whole: a class of Python's around it would double what a call costs.
-  nb::class_<CallableKernel>(module, "Kernel", R"(A Program compiled for its sizes.
+  nb::class_<CallableKernel>(module, "Kernel", R"(A compiled Program.
 
 kernel(x, w): arrays in the order of the Program's tensors that are read, or by name; outputs are new numpy arrays, or
 those of out= (one, or a tuple). Arrays are whatever has the buffer protocol or DLPack, dense, of the tensor's type and
 shape, and are not copied; 16-bit floats are taken as float16, or as uint16 with their bits. Calls may come from several
 threads; the GIL is released meanwhile. Raises ArgumentError (a TypeError), InvalidInput (a ValueError), with all
-problems.
+problems. Sizes that are open are those of the arrays; one that no array says is given by its name.
 
 Of a kernel for a GPU arrays may be in its memory (DLPack, __cuda_array_interface__): nothing is copied, and results are
 DeviceArrays. With stream= (a CUstream's number, or a stream of torch or cupy) the call returns at once and wait() raises
@@ -355,6 +406,15 @@ what it finds later; without one it waits. Arrays of this processor are copied t
       .def_prop_ro(
           "tensors", [](const CallableKernel& k) { return nb::tuple(nb::cast(k.kernel().tensors())); },
           "Of each: name, role, dtype, shape; in the Program's order.")
+      .def_prop_ro(
+          "sizes",
+          [](const CallableKernel& k) {
+            nb::dict sizes;
+            for (const api::SizeInfo& size : k.kernel().sizes())
+              sizes[size.name.c_str()] = nb::make_tuple(size.least, size.most);
+            return sizes;
+          },
+          "Those that are open, by name: the least and the most that each may be.")
       .def_prop_ro(
           "notes", [](const CallableKernel& k) { return nb::tuple(nb::cast(k.kernel().notes())); },
           "What was not done as asked.")

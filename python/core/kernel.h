@@ -49,7 +49,7 @@ class CallableKernel {
   struct Call;
   const std::vector<api::TensorInfo>& tensors() const { return kernel_.tensors(); }
   std::vector<api::Argument> bound_arguments() const;
-  void run(const std::vector<std::shared_ptr<Array>>& arrays);
+  void run(const std::vector<std::shared_ptr<Array>>& arrays, const std::vector<std::int64_t>& sizes);
   GpuKernel& on_gpu();
 };
 

@@ -31,6 +31,9 @@ api::CompileOptions options_of(const nb::dict& given) {
     if (name == "params") options.params = nb::cast<std::map<std::string, std::string>>(value);
     if (name == "templates") options.templates = nb::cast<std::string>(value);
     if (name == "sizes") options.sizes = nb::cast<api::Sizes>(value);
+    if (name == "open")
+      for (const auto& [size, range] : nb::cast<std::map<std::string, std::vector<std::int64_t>>>(value))
+        options.open[size] = range.empty() ? api::OpenRange{} : api::OpenRange{range.at(0), range.at(1), range.at(2)};
     if (name == "target") options.target = nb::cast<std::string>(value);
     if (name == "threads") options.threads = nb::cast<int>(value);
     if (name == "strict") options.strict = nb::cast<bool>(value);

@@ -9,7 +9,7 @@ class TensorInfo:
     @property
     def dtype(self) -> str: ...
     @property
-    def shape(self) -> Tuple[int, ...]: ...
+    def shape(self) -> Tuple[Union[int, str], ...]: ...
 
 class DeviceArray:
     def numpy(self) -> Any: ...
@@ -25,7 +25,7 @@ class DeviceArray:
 def to_device(array: Any, device: int = 0, driver: str = "") -> DeviceArray: ...
 
 class Kernel:
-    """A Program compiled for its sizes. Calls may come from several threads."""
+    """A compiled Program. Calls may come from several threads."""
     def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
         """Arrays in the order of the tensors that are read, or by name; not copied. Outputs are new, or those of `out`."""
     def wait(self) -> None:
@@ -37,6 +37,9 @@ class Kernel:
     @property
     def tensors(self) -> Tuple[TensorInfo, ...]:
         """The interface, in the Program's order."""
+    @property
+    def sizes(self) -> Dict[str, Tuple[int, int]]:
+        """Those that are open, by name: the least and the most that each may be."""
     @property
     def notes(self) -> Tuple[str, ...]:
         """What was not done as asked."""

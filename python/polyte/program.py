@@ -46,7 +46,9 @@ class Program:
         return tuple(Tensor(*each) for each in self._core.tensors)
 
     def compile(self, scheduler="poly", *, script=None, **options):
-        """Machine code for these sizes: `compile(m=256, n=256, k=256)`.
+        """Machine code for these sizes: `compile(m=256, n=256, k=256)`; open=["m"], or open=True for all that are not given,
+        leaves sizes to the arrays of each call: one kernel for all. open={"m": (1, 256, 4096)}: the least, typical and
+        most.
 
         scheduler: "naive", "isl", "poly" or "template". script: a Script or its text, in place of a scheduler.
         Options: target ("native"), threads (all processors), exact, strict, params, templates, second_judge; cache: a
