@@ -274,12 +274,19 @@ std::vector<api::Argument> constants_of(const api::Kernel& kernel, void* const* 
   const std::vector<api::TensorInfo>& tensors = kernel.tensors();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].role != ir::Role::Const || !addresses) continue;
-    std::size_t elements = 1;  // of open size: none, and that is refused
-    for (const std::int64_t extent : tensors[i].shape)
-      elements *= static_cast<std::size_t>(std::max<std::int64_t>(extent, 0));
+    std::size_t elements = 1;
+    for (const std::int64_t extent : tensors[i].shape) elements *= static_cast<std::size_t>(extent);
     constants.push_back({tensors[i].name, tensors[i].dtype, addresses[i], elements, false});
   }
   return constants;
+}
+
+// A constant whose size an address cannot say; null: there is none.
+const api::TensorInfo* open_constant(const api::Kernel& kernel) {
+  const auto found = std::ranges::find_if(kernel.tensors(), [](const api::TensorInfo& tensor) {
+    return tensor.role == ir::Role::Const && std::ranges::count(tensor.shape, api::kOpenExtent) > 0;
+  });
+  return found == kernel.tensors().end() ? nullptr : &*found;
 }
 
 int execution_new(const polyte_kernel_object* kernel, void* const* constants, std::int32_t threads,
@@ -287,6 +294,9 @@ int execution_new(const polyte_kernel_object* kernel, void* const* constants, st
   if (!kernel || !execution) return usage("kernel or execution is null", failure);
   if (!host && (threads < 1 || threads > 1024))
     return usage("threads is " + std::to_string(threads) + ", expected a number from 1 to 1024", failure);
+  if (const api::TensorInfo* open = open_constant(kernel->kernel))
+    return usage("constant '" + open->name + "' is of open size, which an address does not say: declare it `in`",
+                 failure);
   try {
     const api::Workers workers = host ? api::Workers(*host) : api::Workers(threads);
     const Outcome<api::Execution> made = kernel->kernel.prepare_calls(constants_of(kernel->kernel, constants), workers);

@@ -269,3 +269,21 @@ TEST_CASE("sizes of a kernel may be those of each call") {
   kApi->options_free(options);
   kApi->program_free(program);
 }
+
+TEST_CASE("a constant of open size is refused before anything is read") {
+  polyte_program* program = nullptr;
+  polyte_options* options = kApi->options_new();
+  polyte_kernel_object* kernel = nullptr;
+  REQUIRE(kApi->program_from_text(kDense, nullptr, &program, nullptr) == 0);
+  for (const char* name : {"open.M", "open.N", "open.K"}) REQUIRE(kApi->options_set(options, name, "", nullptr) == 0);
+  REQUIRE(kApi->compile(program, options, &kernel, nullptr) == 0);
+  Operands operands;
+  polyte_execution* execution = nullptr;
+  const Text failure = failure_of(
+      [&](auto f) { return kApi->execution_new(kernel, operands.data().data(), 1, nullptr, &execution, f); });
+  CHECK(failure.text == "constant 'w' is of open size, which an address does not say: declare it `in`");
+  CHECK(execution == nullptr);
+  kApi->kernel_free(kernel);
+  kApi->options_free(options);
+  kApi->program_free(program);
+}

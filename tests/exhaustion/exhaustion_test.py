@@ -107,7 +107,7 @@ def main():
     print(f"{tried} failing calls, {len(failures)} not as they should be")
     for failure in failures[:60]:
         print("  " + failure.replace("\n", "\n    "))
-    sys.exit(1 if failures or tried < 100 else 0)
+    sys.exit(1 if failures or tried < 80 else 0)
 
 
 main()
