@@ -123,7 +123,7 @@ class Carrier {
       const auto now = registers_.contains(stores_[i]->buffer) ? std::nullopt : place_of(*stores_[i]);
       if (!now) continue;
       Carried value{i, *now, before(*now, loop.var), stores_[i]->value->type, false};
-      if (!stays(value)) continue;
+      if (!stays(value) || reads(value.now, i, i + 1)) continue;  // an update is known by its load (trace_check.h)
       value.is_read_next = reads(value.earlier, 0, i + 1);
       if (value.is_read_next) carries.insert(now->buffer);
       if (value.is_read_next || reads(value.now, i + 1, stores_.size())) all.push_back(std::move(value));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "poly/order_price.h"
 #include "schedule/state/digits.h"
 
 namespace polyte::poly {
@@ -14,13 +13,13 @@ using schedule::NestLeaf;
 using schedule::NestLoop;
 using schedule::NestTree;
 
+constexpr std::int64_t kTogether = 8;     // iterations: as many rows are read side by side
 constexpr std::int64_t kWorthWhile = 32;  // iterations of a loop
 
 class Jammer {
  public:
-  Jammer(const ir::Program& program, const schedule::State& reference, const schedule::NestPlan& nest,
-         const std::map<std::string, std::string>& chains, std::int64_t cores)
-      : program_(program), reference_(reference), chains_(chains), cores_(cores), result_{nest, {}} {}
+  Jammer(const ir::Program& program, const schedule::State& reference, const schedule::NestPlan& nest)
+      : program_(program), reference_(reference), result_{nest, {}} {}
 
   std::optional<JammedSums> run() {
     NestTree tree = visit(result_.nest.tree);
@@ -33,8 +32,6 @@ class Jammer {
  private:
   const ir::Program& program_;
   const schedule::State& reference_;
-  const std::map<std::string, std::string>& chains_;
-  const std::int64_t cores_;
   JammedSums result_;
 
   NestTree visit(const NestTree& tree) {
@@ -46,9 +43,9 @@ class Jammer {
     const auto* loop = std::get_if<NestLoop>(&tree->op);
     if (!loop) return tree;
     const std::vector<NestTree> children = children_of(loop->body);
-    const auto is_one = [&](const NestTree& child) { return is_jammed(*loop, child); };
-    if (loop->name.find('.') == std::string::npos && std::ranges::any_of(children, is_one))
-      return jammed(*loop, children);
+    const auto is_sum = [&](const NestTree& child) { return is_jammed(*loop, child); };
+    const bool is_new = loop->kind == LoopKind::Serial && loop->name.find('.') == std::string::npos;
+    if (is_new && std::ranges::any_of(children, is_sum)) return jammed(*loop, children);
     return schedule::nest_path({{loop->name, loop->kind}}, visit(loop->body));
   }
 
@@ -68,55 +65,33 @@ class Jammer {
     return ir::Affine::symbol(loop);
   }
 
-  bool is_jammed(const NestLoop& loop, const NestTree& child) const {
-    return is_chain(loop, child) || (loop.kind == LoopKind::Serial && is_sum(loop, child));
-  }
-
-  bool is_chain(const NestLoop& loop, const NestTree& child) const {
-    const auto* inner = std::get_if<NestLoop>(&child->op);
-    const auto* leaf = inner ? std::get_if<NestLeaf>(&inner->body->op) : nullptr;
-    if (!leaf || inner->kind != LoopKind::Serial || !leaf->when.empty()) return false;
-    const auto chain = chains_.find(leaf->statement);
-    return chain != chains_.end() && chain->second == loop.name && together(loop, leaf->statement) > 1;
-  }
-
-  // Iterations: as many rows are read side by side. Threads have some each.
-  std::int64_t together(const NestLoop& loop, const std::string& statement) const {
-    const auto extent = extent_of(program_.statement(statement), row_of(statement, loop.name).as_symbol().value_or(""));
-    const std::int64_t share = loop.kind == LoopKind::Parallel ? cores_ : 1;
-    return extent ? std::min(kRowsTogether, *extent / share) : kRowsTogether;
-  }
-
   // A sum in vectors, of which the loop moves no cell.
   // The condition of unroll-and-jam's gain: the loop is in no subscript of the write, so its
   // iterations all update the same cells; and the lanes are a row of the same statement, so that the
   // cells are vectors.
-  bool is_sum(const NestLoop& loop, const NestTree& child) const {
+  bool is_jammed(const NestLoop& loop, const NestTree& child) const {
     const auto* vector = std::get_if<NestLoop>(&child->op);
     const auto* leaf = vector ? std::get_if<NestLeaf>(&vector->body->op) : nullptr;
     if (!leaf || vector->kind != LoopKind::Vector || !leaf->when.empty()) return false;
     const ir::Statement& s = program_.statement(leaf->statement);
     if (s.combiner == ir::Combiner::None) return false;
     const auto iterator = row_of(s.name, loop.name).as_symbol();
-    if (!iterator || extent_of(s, *iterator).value_or(kWorthWhile) < kWorthWhile ||
-        !row_of(s.name, vector->name).as_symbol())
-      return false;
+    if (!iterator || !is_long(s, *iterator) || !row_of(s.name, vector->name).as_symbol()) return false;
     return std::ranges::none_of(s.writes.front().indices,
                                 [&](const ir::Index& index) { return index.affine.uses(*iterator); });
   }
 
-  std::optional<std::int64_t> extent_of(const ir::Statement& s, const std::string& iterator) const {
+  bool is_long(const ir::Statement& s, const std::string& iterator) const {
     const ir::Ranges ranges = schedule::iterator_ranges(reference_, reference_.at(s.name));
     const auto range = ranges.find(iterator);
-    if (range == ranges.end() || !range->second.min || !range->second.max) return std::nullopt;
-    return *range->second.max - *range->second.min + 1;
+    if (range == ranges.end() || !range->second.min || !range->second.max) return true;
+    return *range->second.max - *range->second.min + 1 >= kWorthWhile;
   }
 
   // Children keep their order. Those that are jammed become nests of their own below the tile, runs
   // of the others share one loop over its iterations:
   //
   //   i > { A; <j> > s; B }   ->   i.o > { i.i > A; j.o > [i.i] > <j.i> > s; i.i > B }
-  //   i > t > y               ->   i.o > t > [i.i] > y
   NestTree jammed(const NestLoop& loop, const std::vector<NestTree>& children) {
     const std::string one = schedule::within_tile(loop.name);
     std::vector<NestTree> parts, one_by_one;
@@ -124,21 +99,13 @@ class Jammer {
       if (!one_by_one.empty()) parts.push_back(schedule::nest_path({{one}}, schedule::nest_sequence(one_by_one)));
       one_by_one.clear();
     };
-    std::int64_t size = kRowsTogether;
-    for (const NestTree& child : children)
-      if (is_chain(loop, child)) size = std::min(size, together(loop, statements_below(child).front()));
-    split_below(loop, size);
+    split_below(loop);
     for (const NestTree& child : children) {
       if (!is_jammed(loop, child)) {
         one_by_one.push_back(child);
         continue;
       }
       flush();
-      if (is_chain(loop, child)) {
-        const auto& chain = std::get<NestLoop>(child->op);
-        parts.push_back(schedule::nest_path({{chain.name}, {one, LoopKind::Unrolled}}, chain.body));
-        continue;
-      }
       const auto& vector = std::get<NestLoop>(child->op);
       const std::string& statement = std::get<NestLeaf>(vector.body->op).statement;
       result_.nest.splits.emplace_back(schedule::PlannedSplit{statement, vector.name, schedule::Vectors{1}});
@@ -148,13 +115,13 @@ class Jammer {
                                           vector.body));
     }
     flush();
-    return schedule::nest_path({{schedule::tiles_of(loop.name), loop.kind}}, schedule::nest_sequence(std::move(parts)));
+    return schedule::nest_path({{schedule::tiles_of(loop.name)}}, schedule::nest_sequence(std::move(parts)));
   }
 
   // Once where all loops of this name are this one, which statements of a region share before the nest.
-  void split_below(const NestLoop& loop, std::int64_t size) {
+  void split_below(const NestLoop& loop) {
     const auto split = [&](const std::string& statement) {
-      result_.nest.splits.emplace_back(schedule::PlannedSplit{statement, loop.name, schedule::Elements{size}});
+      result_.nest.splits.emplace_back(schedule::PlannedSplit{statement, loop.name, schedule::Elements{kTogether}});
     };
     const std::vector<std::string> below = statements_below(loop.body);
     for (const std::string& statement : below) result_.loop_of[statement] = loop.name;
@@ -187,9 +154,8 @@ class Jammer {
 }  // namespace
 
 std::optional<JammedSums> with_jammed_sums(const ir::Program& program, const schedule::State& reference,
-                                           const schedule::NestPlan& nest,
-                                           const std::map<std::string, std::string>& chains, std::int64_t cores) {
-  return Jammer(program, reference, nest, chains, cores).run();
+                                           const schedule::NestPlan& nest) {
+  return Jammer(program, reference, nest).run();
 }
 
 }  // namespace polyte::poly

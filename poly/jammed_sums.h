@@ -4,11 +4,6 @@
 //
 //   i > { j > q; <j> > s }        s[j] += r[i] * A[i, j]
 //   i.o > { i.i > j > q; j.o > [i.i] > <j.i> > s }
-//
-// And where each iteration is a chain, so that no addition waits for the one before it:
-//
-//   i > t > y                     y[i, t] = y[i, t-1] + x[i, t]
-//   i.o > t > [i.i] > y
 #pragma once
 
 #include <map>
@@ -25,10 +20,8 @@ struct JammedSums {
   std::map<std::string, std::string> loop_of;  // by statement: the loop around it that runs in steps of several
 };
 
-// `chains`: statements whose innermost loop is one, and the loop around it. `cores`: that share a parallel loop.
 // nullopt where the nest has none. Vectors are in the tree already; nothing is proved.
 std::optional<JammedSums> with_jammed_sums(const ir::Program& program, const schedule::State& reference,
-                                           const schedule::NestPlan& nest,
-                                           const std::map<std::string, std::string>& chains, std::int64_t cores);
+                                           const schedule::NestPlan& nest);
 
 }  // namespace polyte::poly

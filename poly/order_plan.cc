@@ -23,7 +23,6 @@ using schedule::NestTree;
 constexpr const char* kEarlyFirst = ", early ones first";
 constexpr double kWorthAFront = 0.8;  // of the cycles without it: its ends are idle
 constexpr double kWorthTiles = 0.95;  // the same, of tiles
-constexpr double kGuard = 1;          // cycles of asking whether a statement runs in an iteration
 
 // A loop of a nest: over single values, or over tiles of so many.
 struct PlacedLoop {
@@ -187,7 +186,6 @@ class Planner {
     }
     if (const auto* sequence = std::get_if<OrderSequence>(&tree->op)) {
       std::vector<NestTree> children;
-      plan_.cycles += guard_cycles(statements_below(tree), around.loops);
       for (const OrderTree& child : sequence->children) children.push_back(visit(child, around));
       return schedule::nest_sequence(std::move(children));
     }
@@ -223,7 +221,6 @@ class Planner {
     std::vector<NestTree> leaves;
     const NestPath whole = schedule::joined(here.path, last);
     const OrderLoop& innermost = band.loops[shape.points.back()];
-    plan_.cycles += guard_cycles(statements_below(band.child), std::span(inside).first(inside.size() - 1));
     for (const std::string& statement : in_turn(band, shape.points.back())) {
       add_cost(statement, whole, cost_of(statement, inside));
       const NestTree leaf = schedule::nest_statement(statement);
@@ -232,22 +229,6 @@ class Planner {
       leaves.push_back(is_needless ? leaf : schedule::nest_path(last, leaf));
     }
     return schedule::nest_path(path, schedule::nest_sequence(std::move(leaves)));
-  }
-
-  // What asking costs where not all of the statements run in all iterations of the loops that they share.
-  double guard_cycles(const std::vector<std::string>& statements, std::span<const PlacedLoop> shared) const {
-    double cycles = 0, iterations = 1;
-    for (const PlacedLoop& p : shared) {
-      double least = std::numeric_limits<double>::infinity(), most = 1;
-      for (const std::string& statement : statements) {
-        if (!p.loop->rows.contains(statement)) continue;
-        const double extent = prices_.at(statement).extent(row_of(statement, p.loop));
-        least = std::min(least, extent), most = std::max(most, extent);
-      }
-      iterations *= p.tile > 0 ? std::ceil(most / p.tile) : most;
-      if (least < most) cycles = kGuard * iterations;
-    }
-    return cycles;
   }
 
   // Statements whose last loop is their own: as in isl's leaf, or, where another loop of the band has become the last,
@@ -335,9 +316,7 @@ class Planner {
     plan_.cycles += cost.cycles;
     cycles_[statement] = cost.cycles;
     if (cost.inner == StatementPrice::Inner::Serial) return;
-    auto& kind = cost.inner == StatementPrice::Inner::Vector  ? plan_.in_vectors
-                 : cost.inner == StatementPrice::Inner::Parts ? plan_.in_parts
-                                                              : plan_.in_rows;
+    auto& kind = cost.inner == StatementPrice::Inner::Vector ? plan_.in_vectors : plan_.in_parts;
     kind[statement] = {path.back().name, path.size() > 1 ? path[path.size() - 2].name : "", cost.cycles, cost.is_wide};
   }
 
@@ -473,10 +452,9 @@ std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::Stat
     for (OrderPlan& plan : turns) plan.name += plan.nest.tile ? ", tiled" : "";
     add_all(std::move(turns));
   }
-  if (!last.empty()) {
-    const char* tiled = plans.front().nest.tile ? ", tiled" : "";
+  if (plans.front().nest.tile && !last.empty()) {
     add_all(both_turns(program, reference, tree, machine, {.not_last = last}, keep_order,
-                       name + tiled + ", other loops last"));
+                       name + ", tiled, other loops last"));
   }
   sort_stably(plans, {}, &OrderPlan::cycles);
   if (std::ranges::none_of(program.statements, [](const ir::Statement& s) { return s.region_depth > 0; })) return plans;

@@ -16,14 +16,14 @@ struct OrderPlan {
   std::string name;         // of the attempt, and what was done with it
   schedule::NestPlan nest;  // all of the kernel, kinds of loops left out
   double cycles = 0;        // of one core, as predicted
-  // What is priced of innermost loops, and has to be proved: statements whose loop runs in vectors, sums whose terms
-  // are added up in parts, and chains that run side by side.
+  // What is priced of innermost loops, and has to be proved: statements whose loop runs in vectors, and sums whose
+  // terms are added up in parts.
   struct Inner {
     std::string loop, around;  // and the loop outside it; empty: none
     double cycles = 0;         // of the statement
     bool is_wide = false;      // kWideVectors of them a turn
   };
-  std::map<std::string, Inner> in_vectors = {}, in_parts = {}, in_rows = {};
+  std::map<std::string, Inner> in_vectors = {}, in_parts = {};
   bool has_jams = true;  // rows may come together (jammed_sums.h)
 };
 
@@ -57,8 +57,8 @@ std::vector<ShapedPlan> plans_of_band(const ir::Program& program, const schedule
 OrderPlan plan_as_isl_says(const ir::Program& program, const schedule::State& reference, const std::string& name,
                            const OrderTree& tree, const Machine& machine);
 
-// The best plan, the best of those that end with other loops, which may be legal where that is not, and the best
-// without tiles, the cheapest first.
+// The best plan with tiles, the best of those that end with other loops, which may be legal where that is not, and the
+// best without tiles, the cheapest first; the others are left out where the first has no tiles.
 std::vector<OrderPlan> plans_of(const ir::Program& program, const schedule::State& reference, const std::string& name,
                                 const OrderTree& tree, const Machine& machine, bool keep_order);
 

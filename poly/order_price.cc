@@ -48,7 +48,6 @@ StatementPrice::StatementPrice(const ir::Program& program, const ir::Statement& 
   const auto own = std::span(statement.iterators).subspan(static_cast<std::size_t>(statement.region_depth));
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const auto it = rows[r].as_symbol();
-    is_plain_.push_back(it.has_value());
     const bool is_own = it && std::ranges::find(own, *it) != own.end();
     can_part_.push_back(may_reorder && is_own && references_.front().strides[r] == 0 && is_associative(statement));
   }
@@ -148,21 +147,10 @@ bool StatementPrice::runs_wide(const std::vector<Loop>& loops) const {
   return !is_in_tile && !extents_.begins_anywhere(inner.row) && inner.trips >= kWideTurns * kWideVectors * lanes_;
 }
 
-// A chain along the innermost loop, and none along the loop outside it.
-bool StatementPrice::has_rows(const std::vector<Loop>& loops) const {
-  if (loops.size() < 2 || !is_chain(loops.back().row)) return false;
-  const Loop& rows = loops[loops.size() - 2];
-  const auto is_whole = [&](const Loop& loop) {
-    return is_plain_[loop.row] && std::ranges::count(loops, loop.row, &Loop::row) == 1;
-  };
-  return rows.trips > 1 && !is_chain(rows.row) && is_whole(rows) && is_whole(loops.back());
-}
-
 double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) const {
   if (loops.empty()) return operations_.cycles(false, machine_);
   const Loop& inner = loops.back();
-  const bool is_vector = how == Inner::Vector || how == Inner::Parts;
-  const double together = how == Inner::Rows ? std::min<double>(kRowsTogether, loops[loops.size() - 2].trips) : 1;
+  const bool is_vector = how != Inner::Serial;
   const double lanes = is_vector ? lanes_ : 1;
   const double turns = std::max(1.0, std::ceil(inner.trips / lanes));  // of vectors, of one run of the innermost loop
   const bool is_in_tile = std::ranges::count(loops, inner.row, &Loop::row) > 1;
@@ -186,10 +174,10 @@ double StatementPrice::issue_cycles(const std::vector<Loop>& loops, Inner how) c
                                  is_vector ? 1.0 : kScalarTurn});
   const double start = is_vector && is_in_tile ? kTileStart : kLoopStart;
   const bool waits = how != Inner::Parts && is_chain(inner.row);
-  const double latency = (operations_.latency + (is_sum_in_memory(inner.row) ? kForward : 0)) / together;
+  const double latency = operations_.latency + (is_sum_in_memory(inner.row) ? kForward : 0);
   const double walks = pages * inner.trips > kNearPages ? kWalk * pages * inner.trips : 0;
-  const double turning = how == Inner::Parts ? 0 : kTurn / (is_vector && runs_wide(loops) ? kWideVectors : together);
-  double run = turns * ((waits ? std::max(slots, latency) : slots) + turning) + walks + start / together +
+  const double turning = how == Inner::Parts ? 0 : kTurn / (is_vector && runs_wide(loops) ? kWideVectors : 1);
+  double run = turns * ((waits ? std::max(slots, latency) : slots) + turning) + walks + start +
                (how == Inner::Parts ? cycles_of_parts(loops, is_in_tile) : 0);
   for (std::size_t l = 0; l + 1 < loops.size(); ++l) run *= std::max(1.0, loops[l].trips);
   return run;
@@ -274,9 +262,7 @@ StatementPrice::Cost StatementPrice::cost(const std::vector<PlacedRow>& placed, 
     if (extents_.is_box()) trips = std::clamp(average, 1.0, std::max(1.0, trips));
     share = std::min(1.0, average / std::max(1.0, trips));
   }
-  std::vector<Loop> turning = loops;  // what runs once is no loop
-  while (turning.size() > 1 && turning.back().trips <= 1 && turning[turning.size() - 2].trips > 1) turning.pop_back();
-  Cost best{issue_cycles(turning, Inner::Serial), Inner::Serial};
+  Cost best{issue_cycles(loops, Inner::Serial), Inner::Serial};
   const auto consider = [&](Inner inner) {
     const double cycles = issue_cycles(loops, inner);
     if (cycles < best.cycles) best = {cycles, inner};
@@ -284,7 +270,6 @@ StatementPrice::Cost StatementPrice::cost(const std::vector<PlacedRow>& placed, 
   if (!loops.empty() && loops.back().trips > 1) {
     if (!is_chain(loops.back().row)) consider(Inner::Vector);
     if (can_part_[loops.back().row] && loops.back().step == 1) consider(Inner::Parts);
-    if (has_rows(loops)) consider(Inner::Rows);
   }
   best.is_wide = best.inner == Inner::Vector && runs_wide(loops);
   const double issue = best.cycles;

@@ -24,8 +24,7 @@ struct PlacedRow {
   double tile = 0;  // 0: single values, within a tile where one is further out
 };
 
-inline constexpr std::int64_t kWideVectors = 4;   // of a turn, where an innermost loop has several
-inline constexpr std::int64_t kRowsTogether = 8;  // chains: more than an addition takes cycles
+inline constexpr std::int64_t kWideVectors = 4;  // of a turn, where an innermost loop has several
 
 class StatementPrice {
  public:
@@ -41,9 +40,8 @@ class StatementPrice {
   // is a guess where these are not alike.
   bool is_chain(std::size_t row) const;
   // Loops outermost first; the innermost as it is cheapest: one after the other, in vectors where that is no chain, or
-  // of a sum into one cell in parts, as many as keep the adders busy, which are added up at its end, or of a chain
-  // kRowsTogether iterations of the loop outside it side by side, each with its last value in a register.
-  enum class Inner { Serial, Vector, Parts, Rows };
+  // of a sum into one cell in parts, as many as keep the adders busy, which are added up at its end.
+  enum class Inner { Serial, Vector, Parts };
   struct Cost {
     double cycles = 0;
     Inner inner = Inner::Serial;
@@ -81,7 +79,6 @@ class StatementPrice {
   std::vector<std::vector<double>> distances_;
   Operations operations_;
   std::vector<bool> can_part_;  // by row: it counts terms of a sum, of one cell
-  std::vector<bool> is_plain_;  // by row: it is an iterator, neither skewed nor shifted
   int lanes_ = 1;
 
   void add_distances(const ir::Statement& statement);
@@ -90,7 +87,6 @@ class StatementPrice {
   std::vector<Loop> counted(const std::vector<PlacedRow>& placed) const;
   bool is_sum_in_memory(std::size_t row) const;
   bool runs_wide(const std::vector<Loop>& loops) const;
-  bool has_rows(const std::vector<Loop>& loops) const;
   double cycles_of_parts(const std::vector<Loop>& loops, bool is_in_tile) const;
   double issue_cycles(const std::vector<Loop>& loops, Inner inner) const;
   // Of the loops from one on; at most: as large as it ever is.

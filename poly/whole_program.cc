@@ -138,9 +138,9 @@ class WholeProgram {
       }
       if (as_isl_says) return std::move(plan.nest);
       const std::vector<std::string> serial = add_vectors(plan, *state);
-      double lost = add_jams(plan);
+      add_jams(plan);
       widen(plan, serial);
-      lost += add_parts(plan);
+      double lost = add_parts(plan);
       for (const std::string& statement : serial) lost += plan.in_vectors.at(statement).cycles;
       if (lost <= kMostSerial * plan.cycles || add_cuts(plan, serial)) {
         considered.push_back("taken: " + plan.name);
@@ -229,18 +229,15 @@ class WholeProgram {
     return schedule::nest_path({{loop->name, loop->kind}}, map_innermost(loop->body, change));
   }
 
-  // Where the iterations that come together are proved to. The cycles of chains that stay one by one.
-  double add_jams(OrderPlan& plan) {
-    if (!plan.has_jams) return 0;
-    std::map<std::string, std::string> chains;
-    double lost = 0;
-    for (const auto& [statement, inner] : plan.in_rows) chains[statement] = inner.around, lost += inner.cycles;
-    auto jammed = with_jammed_sums(*program_, reference_, plan.nest, chains, machine_.cores);
-    if (!jammed || !take(plan.nest, std::move(jammed->nest), "rows together")) return lost;
+  // Where the iterations that come together are proved to.
+  void add_jams(OrderPlan& plan) {
+    if (!plan.has_jams) return;
+    auto jammed = with_jammed_sums(*program_, reference_, plan.nest);
+    if (!jammed) return;
+    if (!take(plan.nest, std::move(jammed->nest), "rows together")) return;
     for (auto& [statement, inner] : plan.in_parts)
       if (const auto loop = jammed->loop_of.find(statement); loop != jammed->loop_of.end())
         if (inner.around == loop->second) inner.around = schedule::within_tile(inner.around);
-    return 0;
   }
 
   // Several vectors per turn, where rows are long: what counts and compares comes once for all of them.

@@ -221,7 +221,8 @@ TEST_CASE("templates: every problem of a folder is reported, with its file and l
   for (const char* expected :
        {"mine.sched:1: the template yours stands in a file of its name, yours.sched",
         "other.sched:1: no structure 'matmul'",
-        "(there are rows, contraction, window, reduction, transpose, phases, recurrence, pointwise, gpu_attention_warps, "
+        "(there are rows, contraction, window, reduction, transpose, phases, recurrence, pointwise, "
+        "gpu_attention_warps, "
         "gpu_attention, "
         "gpu_rows, "
         "gpu_product, gpu_contraction, gpu_sum, gpu_transpose, gpu_pointwise)",
