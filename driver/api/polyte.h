@@ -160,6 +160,7 @@ Argument argument(std::string name, std::span<T> data, DType dtype = dtype_of<T>
   return {std::move(name), dtype, bytes, data.size(), !std::is_const_v<T>};
 }
 
+// The same with its extents, for a kernel with open sizes: they say the sizes.
 template <class T>
 Argument argument(std::string name, std::span<T> data, std::vector<std::int64_t> shape, DType dtype = dtype_of<T>()) {
   Argument made = argument(std::move(name), data, dtype);
@@ -173,6 +174,7 @@ struct SizeInfo {
   std::int64_t least = 0, most = 0;
 };
 
+// Stands in TensorInfo::shape for an extent that depends on an open size.
 inline constexpr std::int64_t kOpenExtent = -1;
 
 // A tensor of a kernel's interface: dense, row-major.
