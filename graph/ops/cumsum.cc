@@ -1,5 +1,4 @@
-// CumSum: a recurrence along one axis, linear in its length. Where it runs backwards, place p of the sum is at N - 1 -
-// p.
+// CumSum: a recurrence along one axis, linear in its length. Backwards, place p of the sum is at N - 1 - p.
 //   y[0] = x[0]          loop r in 1..N: y[r] = y[r - 1] + x[r]
 // Or in blocks of M, which are summed up first, so that each block knows where it starts and they run side by side:
 //   sum[b] = sum[r] x[M*b + r]

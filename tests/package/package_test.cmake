@@ -47,7 +47,7 @@ endif()
 
 # With the notices of all that is in it.
 file(READ "${scratch}/all/share/doc/polyte/THIRD-PARTY-NOTICES" notices)
-foreach(software "LLVM" "isl" "IMath" "protobuf" "Boost" "xxhash|xxHash" "libsodium|sodium" "zlib" "nlohmann" "CLI11|cli11")
+foreach(software "LLVM" "isl" "imath" "protobuf" "Boost" "xxhash|xxHash" "libsodium|sodium" "zlib" "nlohmann" "CLI11|cli11")
   if(NOT notices MATCHES "${software}")
     message(FATAL_ERROR "THIRD-PARTY-NOTICES does not name ${software}")
   endif()
