@@ -367,7 +367,7 @@ std::unique_ptr<CallableKernel> CallableKernel::bind(const nb::kwargs& constants
   return bound;
 }
 
-void bind_kernels(nb::module_& module) {
+static void bind_tensors(nb::module_& module) {
   nb::class_<api::TensorInfo>(module, "TensorInfo", "A tensor of a kernel: its name, role, dtype and shape.")
       .def_ro("name", &api::TensorInfo::name)
       .def_prop_ro("role", [](const api::TensorInfo& t) { return ir::to_string(t.role); })
@@ -378,6 +378,10 @@ void bind_kernels(nb::module_& module) {
           shape.append(t.shape[d] == api::kOpenExtent ? nb::cast(t.extents[d]) : nb::cast(t.shape[d]));
         return nb::tuple(shape);
       });
+}
+
+void bind_kernels(nb::module_& module) {
+  bind_tensors(module);
   // In C++ whole: a class of Python's around it would double what a call costs.
   nb::class_<CallableKernel>(module, "Kernel", R"(A compiled Program.
 

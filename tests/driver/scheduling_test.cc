@@ -14,13 +14,15 @@ namespace {
 
 using namespace polyte;
 
-// A region whose iterations go on from each other: no template takes it.
+// A region whose iterations go on from each other, with two statements: no template takes it.
 constexpr const char* kSweep = R"(
 program sweep(T, N)
   in  x: f32[N]
   out y: f32[T, N]
+  out z: f32[T]
   loop t in 0..T
-    S: y[t, i] = (y[t - 1, i] else 0) + x[i]
+    R: y[t, i] = (y[t - 1, i] else 0) + x[i]
+    S: z[t] = y[t, 0]
 )";
 constexpr const char* kAdd = R"(
 program add(N)
