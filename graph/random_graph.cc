@@ -288,7 +288,9 @@ void RandomGenerator::add_reduction(ValueId x) {
   if (shape(x).empty()) return;
   const Magnitude m = size(x);
   if (chance(6)) {
-    const CumSumAttributes sum{axis_of(x), chance(2), chance(2)};
+    CumSumAttributes sum{axis_of(x), chance(2), chance(2)};
+    const std::int64_t extent = shape(x)[static_cast<std::size_t>(sum.axis)];
+    if (extent >= 2 && chance(2)) sum.block = 1 + below(extent / 2);
     add(OpKind::CumSum, sum, {x}, {m.most * static_cast<double>(count(x)), m.unit});
     return;
   }

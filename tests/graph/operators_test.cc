@@ -51,6 +51,36 @@ const Function kFunctions[] = {{OpKind::Tan, std::tan, -1.5, 1.5},        {OpKin
 
 }  // namespace
 
+TEST_CASE("a cumulative sum in blocks of any length is that of its definition, empty axes included") {
+  const std::int64_t outer = 2, inner = 3;
+  for (const std::int64_t extent : {0, 1, 2, 3, 7, 12})
+    for (std::int64_t block = 0; block <= extent / 2; ++block)
+      for (const bool exclusive : {false, true})
+        for (const bool reverse : {false, true}) {
+          const TensorType type{DType::I32, {outer, extent, inner}};
+          std::vector<double> elements(static_cast<std::size_t>(outer * extent * inner)), expected(elements.size());
+          const auto at = [&](std::int64_t o, std::int64_t place, std::int64_t i) {
+            return static_cast<std::size_t>((o * extent + (reverse ? extent - 1 - place : place)) * inner + i);
+          };
+          for (std::size_t e = 0; e < elements.size(); ++e) elements[e] = static_cast<double>((e * 7) % 11) - 5;
+          for (std::int64_t o = 0; o < outer; ++o)
+            for (std::int64_t i = 0; i < inner; ++i) {
+              double sum = 0;
+              for (std::int64_t place = 0; place < extent; ++place) {
+                const double next = sum + elements[at(o, place, i)];
+                expected[at(o, place, i)] = exclusive ? sum : next;
+                sum = next;
+              }
+            }
+          CAPTURE(extent);
+          CAPTURE(block);
+          CAPTURE(exclusive);
+          CAPTURE(reverse);
+          const CumSumAttributes sum{1, exclusive, reverse, block};
+          CHECK(elements_as_real(run(OpKind::CumSum, sum, {make_tensor(type, elements)})[0]) == expected);
+        }
+}
+
 TEST_CASE("trigonometric functions are within 16 ULP in f64 and 1 in f32, small arguments included") {
   for (const Function& f : kFunctions) {
     std::vector<double> at;
