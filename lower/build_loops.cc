@@ -358,7 +358,7 @@ Stmt without_sizes(const Stmt& s, const std::vector<std::string>& params) {
 }  // namespace
 
 ir::LoopProgram build_loops(const State& scheduled, Part part) {
-  const State state = schedule::in_place(scheduled);
+  const State state = schedule::as_stored(scheduled);
   ir::LoopProgram program;
   program.name = state.reference->name;
   if (part == Part::Kernel) program.params = state.basis->params;

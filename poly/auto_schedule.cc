@@ -12,6 +12,7 @@
 #include "poly/whole_program.h"
 #include "schedule/cost/streaming.h"
 #include "schedule/script/nest_writer.h"
+#include "schedule/script/own_script.h"
 
 namespace polyte::poly {
 namespace {
@@ -81,9 +82,8 @@ Result<Arranged> arrange_for_gpu(const ir::Program& program, const schedule::Sta
   return Arranged{schedule_for_gpu(program, reference, *core, machine, strategy), core->given_up};
 }
 
-}  // namespace
-
-Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine, const PolyOptions& options) {
+Result<schedule::Script> schedule_plain(const ir::Program& program, const Machine& machine,
+                                        const PolyOptions& options) {
   const std::optional<ir::FreeRegions> free =
       options.affine_core_only ? std::nullopt : planned_without_regions(program);
   const ir::Program& plain = free ? free->program : program;
@@ -106,6 +106,14 @@ Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine
     for (const std::string& result : schedule::streamed_results(program, machine, reused_results(plan)))
       plan.streams.push_back({result, schedule::Provenance::TileModel});
   return schedule::write_script(program, options.affine_core_only ? "isl" : "poly", machine, plan);
+}
+
+}  // namespace
+
+Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine, const PolyOptions& options) {
+  if (options.affine_core_only) return schedule_plain(program, machine, options);
+  return schedule::scheduled_in_views(
+      program, [&](const ir::Program& seen) { return schedule_plain(seen, machine, options); });
 }
 
 }  // namespace polyte::poly

@@ -10,6 +10,7 @@
 #include "lower/lower.h"
 #include "runtime/compare.h"
 #include "runtime/fill.h"
+#include "schedule/script/reuse.h"
 #include "schedule/state/contract.h"
 
 namespace polyte::driver {
@@ -144,7 +145,7 @@ void compare_rewritten(const schedule::State& state, const ir::Environment& inpu
   if (state.rewrites.empty()) return;
   using Kind = schedule::Rewrite::Kind;
   const bool only_inlined =
-      std::ranges::all_of(state.rewrites, [](const schedule::Rewrite& r) { return r.kind == Kind::Inline; });
+      std::ranges::all_of(state.rewrites, [](const schedule::Rewrite& r) { return r.kind == Kind::Inline || r.kind == Kind::View; });
   const bool rounds_anew = std::ranges::any_of(state.rewrites, [](const schedule::Rewrite& r) {
     return r.kind == Kind::Reciprocal || r.kind == Kind::Online ||
            r.kind == Kind::Deferred;  // small whole numbers, too
@@ -152,7 +153,7 @@ void compare_rewritten(const schedule::State& state, const ir::Environment& inpu
   ir::Environment before = inputs, after = inputs;
   const ir::InterpretOptions limits{.sizes = options.sizes, .on_event = {}, .max_steps = options.max_steps};
   ir::interpret(*state.reference, before, limits);
-  ir::interpret(*state.basis, after, limits);
+  ir::interpret(*schedule::without_views(state).basis, after, limits);
   const std::set<std::string> jumping = rounds_anew ? jumping_buffers(*state.reference) : std::set<std::string>();
   for (const ir::Buffer* buffer : state.reference->interface()) {
     if (buffer->role != ir::Role::Out && buffer->role != ir::Role::InOut) continue;
@@ -204,7 +205,7 @@ ir::Environment adverse_environment(const ir::Program& program, std::uint64_t se
 
 bool schedule_relaxes_rounding(const schedule::State& state) {
   return schedule::relaxes_order(state) || std::ranges::any_of(state.rewrites, [](const schedule::Rewrite& r) {
-           return r.kind != schedule::Rewrite::Kind::Inline;
+           return r.kind != schedule::Rewrite::Kind::Inline && r.kind != schedule::Rewrite::Kind::View;
          });
 }
 
@@ -225,7 +226,8 @@ void run_loops(const schedule::State& state, const Machine& machine, ir::Environ
 std::vector<lower::TraceFault> faults_by_execution(const schedule::State& state, const Machine& machine,
                                                    const ir::Environment& inputs, const ExecutionOptions& options) {
   // What was inlined has no instances any more: the rewritten Program is the reference.
-  const ir::Program program = options.sizes.empty() ? *state.basis : ir::bind(*state.basis, options.sizes);
+  const std::shared_ptr<const ir::Program> basis = schedule::without_views(state).basis;
+  const ir::Program program = options.sizes.empty() ? *basis : ir::bind(*basis, options.sizes);
   const lower::TraceOptions trace{.any_order = lower::reorderable_updates(state), .max_steps = options.max_steps};
   const lower::ReferenceTrace reference(program, inputs, trace);
   const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine});

@@ -11,6 +11,7 @@
 #include "driver/compile/flops.h"
 #include "ir/program_text.h"
 #include "schedule/script/replay.h"
+#include "schedule/script/reuse.h"
 #include "support/error.h"
 
 namespace polyte::driver {
@@ -188,7 +189,7 @@ class SecondJudge {
                              .nest = nest,
                              .loops = loops,
                              .not_compared = &not_compared};
-    const ir::Program bound = ir::bind(*state.basis, options.sizes);
+    const ir::Program bound = ir::bind(*schedule::without_views(state).basis, options.sizes);
     const ir::Environment inputs = adverse_environment(bound, 1, !schedule_relaxes_rounding(state));
     const std::vector<lower::TraceFault> faults = faults_by_execution(state, machine_, inputs, options);
     const std::string where = sizes.empty() ? "at its own sizes" : "at " + text_of(sizes);

@@ -112,6 +112,8 @@ std::string rewrite_text(const Rewrite& rewrite) {
       return "reciprocal " + rewrite.tensor;
     case Rewrite::Kind::Deferred:
       return "defer " + rewrite.tensor + " to " + rewrite.other;
+    case Rewrite::Kind::View:
+      return "view " + rewrite.tensor;
   }
   return "";
 }

@@ -81,6 +81,7 @@ std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state);
 std::optional<Refusal> check_inlining(const Basis& before, const Rewrite& rewrite);
 std::optional<Refusal> check_reciprocals(const ir::Program& before, const Rewrite& rewrite);
 std::optional<Refusal> check_deferred(const State& state, const Rewrite& rewrite, const Basis& before);
+std::optional<Refusal> check_view(const ir::Program& before, const Rewrite& rewrite, const Basis& after);
 std::optional<Refusal> check_factor(const State& state, const Rewrite& rewrite, const ir::Program& before,
                                     const Basis& after);
 std::optional<Refusal> check_online(const State& state, const Rewrite& rewrite, const Basis& before,

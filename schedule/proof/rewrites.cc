@@ -177,6 +177,9 @@ std::optional<Refusal> check_rewrites(Prover::Impl& impl, const State& state) {
       case Rewrite::Kind::Deferred:
         refusal = check_deferred(state, rewrite, impl.basis_of(before));
         break;
+      case Rewrite::Kind::View:
+        refusal = check_view(*before, rewrite, impl.basis_of(rewrite.after));
+        break;
     }
     if (refusal) return refusal;
     if (auto lost = lost_sizes(impl.basis_of(before).model, impl.basis_of(rewrite.after).model)) return lost;

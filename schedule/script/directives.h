@@ -302,6 +302,11 @@ struct TransformLayout {
   std::vector<std::string> names;
   std::vector<std::string> layout;
 };
+// view t as [64, 63]: more dimensions, each element in its place.
+struct View {
+  std::string tensor;
+  std::vector<Size> shape;
+};
 // tail m.i round: what a split does with its last tile, decided later.
 struct SetTail {
   LoopName loop;
@@ -360,7 +365,8 @@ using AnyOperation =
                  Parallel, Bind, ComputeInline, InlineAll, Rfactor, SplitReduction, Reassociate, Online, Atomic,
                  Specialize, ComputeAt, ComputeRoot, StoreAt, ReverseComputeAt, Place, Nest, Stage, FoldStorage,
                  BoundStorage, StorageAlign, HoistStorage, Reuse, SetScope, TransformLayout, DoubleBuffer, ComputeWith,
-                 Prefetch, StoreNonTemporal, Pad, SetTail, Tensorize, Transaction, Reciprocal, Swizzle, DeferDivision>;
+                 Prefetch, StoreNonTemporal, Pad, SetTail, Tensorize, Transaction, Reciprocal, Swizzle, DeferDivision,
+                 View>;
 // What one directive says.
 struct Operation : AnyOperation {
   using AnyOperation::AnyOperation;

@@ -1,5 +1,8 @@
 #include "schedule/script/own_script.h"
 
+#include "ir/views.h"
+#include "support/error.h"
+
 namespace polyte::schedule {
 namespace {
 
@@ -23,6 +26,27 @@ Script own_script(const ir::Program& program, const std::string& arm, const Mach
   script.dtype = result_type(program);
   script.contract = reassociated.empty() ? Contract::Exact : Contract::Reassoc;
   script.reassociable.assign(reassociated.begin(), reassociated.end());
+  return script;
+}
+
+Result<Script> scheduled_in_views(const ir::Program& program,
+                                  const std::function<Result<Script>(const ir::Program& seen)>& schedule) {
+  const std::vector<ir::View> views = ir::digits_apart(program);
+  if (views.empty()) return schedule(program);
+  ir::Program seen = program;
+  std::vector<Directive> lines;
+  for (const ir::View& view : views) {
+    Result<ir::Program> next = ir::with_view(seen, view);
+    POLYTE_CHECK(next, "a view that there is not");
+    seen = *std::move(next);
+    View line{view.buffer, {}};
+    for (const std::int64_t extent : view.shape) line.shape.push_back({std::to_string(extent)});
+    lines.push_back({line, Provenance::TileModel});
+  }
+  Result<Script> script = schedule(seen);
+  if (!script) return script;
+  script->digest = ir::digest(program);
+  script->directives.insert(script->directives.begin(), lines.begin(), lines.end());
   return script;
 }
 

@@ -75,6 +75,17 @@ void parse_set_scope(LineParser& line, std::vector<Operation>& into) {
   into.push_back(SetScope{tensor, line.memory()});
 }
 
+void parse_view(LineParser& line, std::vector<Operation>& into) {
+  View directive;
+  directive.tensor = line.name("a tensor");
+  line.expect("as");
+  line.expect("[");
+  do directive.shape.push_back(line.size());
+  while (line.accept(","));
+  line.expect("]");
+  into.push_back(directive);
+}
+
 void parse_transform_layout(LineParser& line, std::vector<Operation>& into) {
   TransformLayout directive;
   directive.tensor = line.name("a tensor");
@@ -210,6 +221,12 @@ std::string print_transform_layout(const TransformLayout& d) {
   return "transform_layout " + d.tensor + " (" + list(d.names, ", ") + ") [" + list(d.layout, ", ") + "]";
 }
 
+std::string print_view(const View& d) {
+  std::string extents;
+  for (const Size& extent : d.shape) extents += (extents.empty() ? "" : ", ") + extent.text;
+  return "view " + d.tensor + " as [" + extents + "]";
+}
+
 std::string print_double_buffer(const DoubleBuffer& d) {
   const std::string where = d.tensor + " at " + print(d.at);
   return d.depth.text.empty() ? "double_buffer " + where : "pipeline " + where + " depth " + d.depth.text;
@@ -241,6 +258,7 @@ const std::vector<DirectiveRow>& storage_directives() {
       directive<Reuse, print_reuse, reuse>("reuse", parse_reuse),
       directive<SetScope, print_set_scope, set_scope>("set_scope", parse_set_scope),
       directive<TransformLayout, print_transform_layout, transform_layout>("transform_layout", parse_transform_layout),
+      directive<View, print_view, view>("view", parse_view),
       directive<DoubleBuffer, print_double_buffer, double_buffer>("double_buffer", parse_double_buffer),
       directive<DoubleBuffer, print_double_buffer, double_buffer>("pipeline", parse_pipeline),
       directive<Prefetch, print_prefetch, prefetch>("prefetch", parse_prefetch, idle_prefetch),

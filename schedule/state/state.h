@@ -113,7 +113,8 @@ struct Rewrite {
     Factor,      // the reduction of `tensor` by the statement `update` in parts: `other` holds them
     Online,      // sums of exponentials along with the maximum `tensor`; `sums` are named
     Reciprocal,  // the statement `tensor` multiplies by 1 / b where it divided by b
-    Deferred     // the sum `tensor` is `other`, divided once, where each of its terms was
+    Deferred,    // the sum `tensor` is `other`, divided once, where each of its terms was
+    View         // `tensor` is seen with other dimensions, element for element
   };
   Kind kind = Kind::Inline;
   std::string tensor;
@@ -137,6 +138,7 @@ struct State {
   std::vector<PrefetchHint> prefetches;
   std::set<std::string> nontemporal;               // buffers whose stores go past the caches
   std::map<std::string, std::string> reused = {};  // temporary -> the tensor in whose memory its elements lie
+  std::map<std::string, std::vector<std::int64_t>> viewed = {};  // tensor -> the shape in which it is stored
   std::vector<TensorizedLoop> tensorized = {};
   Contract contract = Contract::Exact;
   std::set<std::string> reassociable;                         // loops named by `reassoc`

@@ -151,9 +151,7 @@ class TemplateScheduler {
   }
 };
 
-}  // namespace
-
-Result<Script> make_template(const ir::Program& program, const Machine& machine, const TemplateOptions& options) {
+Result<Script> make_plain(const ir::Program& program, const Machine& machine, const TemplateOptions& options) {
   const std::optional<ir::FreeRegions> free = ir::without_regions(program);
   const ir::Program& plain = free ? free->program : program;
   const std::optional<ir::Program> steady = machine.gpu ? std::nullopt : ir::with_steady_divisions(plain);
@@ -168,6 +166,13 @@ Result<Script> make_template(const ir::Program& program, const Machine& machine,
       script.directives.push_back({Distribute{{statement, loop}}, Provenance::Template});
   std::ranges::move(std::move(scheduler).directives(), std::back_inserter(script.directives));
   return script;
+}
+
+}  // namespace
+
+Result<Script> make_template(const ir::Program& program, const Machine& machine, const TemplateOptions& options) {
+  return scheduled_in_views(program,
+                            [&](const ir::Program& seen) { return make_plain(seen, machine, options); });
 }
 
 }  // namespace polyte::schedule

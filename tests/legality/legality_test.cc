@@ -7,6 +7,7 @@
 #include "lower/trace_check.h"
 #include "schedule/state/launches.h"
 #include "support/gpu_machines.h"
+#include "schedule/script/reuse.h"
 #include "tests/legality/legality_cases.h"
 #include "tests/schedule/schedule_testing.h"
 
@@ -43,7 +44,8 @@ Machine machine_for(const State& state) { return is_for_device(state.tree) ? *gp
 std::string loops_fault(const State& state) {
   const lower::TraceOptions options{.any_order = lower::reorderable_updates(state)};
   const Machine machine = machine_for(state);
-  const lower::ReferenceTrace reference(*state.basis, make_inputs(*state.basis, 2), options);
+  const std::shared_ptr<const ir::Program> basis = without_views(state).basis;
+  const lower::ReferenceTrace reference(*basis, make_inputs(*basis, 2), options);
   const ir::LoopProgram packing = lower::lower_packing(state, {.machine = machine});
   for (const ir::LoopProgram& loops : {lower::lower_to_nest(state), lower::lower(state, {.machine = machine})})
     for (const lower::TraceFault& fault : compare_traces(reference, packing, loops))

@@ -132,7 +132,7 @@ TEST_CASE("every problem of a file at once") {
           "specialize, "
           "stage, cache_read, cache_write, pack, registers, fold_storage, bound_storage, storage_align, "
           "hoist_storage, reuse, "
-          "set_scope, transform_layout, double_buffer, pipeline, prefetch, stream, pad, swizzle are)",
+          "set_scope, transform_layout, view, double_buffer, pipeline, prefetch, stream, pad, swizzle are)",
           "f:5: tail 'soft': expected guard, mask, cut, round or shift; for example: split m by 8"});
   CHECK(problems_of("") == List{"f:1: the script is empty"});
   CHECK(problems_of("split m by 4\n") ==

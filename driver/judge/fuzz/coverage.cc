@@ -68,7 +68,8 @@ constexpr std::array kDirectives = {"param",
                                     "transaction",
                                     "reciprocal",
                                     "swizzle",
-                                    "defer_division"};
+                                    "defer_division",
+                                    "view"};
 static_assert(kDirectives.size() == std::variant_size_v<AnyOperation>, "each directive has a row");
 
 // What is said beside the name: rows of their own.
@@ -91,7 +92,7 @@ constexpr std::array kFeatures = {
     "else", "if on a read", "one element twice", "own element in value", "own neighbour in value", "own tensor in when",
     "gather", "// or % read",
     // writes
-    "scatter", "accumulating scatter", "// or % written", "shifted write",
+    "scatter", "accumulating scatter", "// or % written", "shifted write", "flat subscript",
     // domains and order
     "negative range", "triangle", "if", "when on an assignment", "when on an update", "region", "several regions",
     "nested regions", "downward region", "context", "extent 0", "extent 1",
@@ -147,6 +148,7 @@ class Finder {
         add("accumulating scatter", index.indirect && updates);
         add("// or % written", index.affine.has_division());
         add("shifted write", !index.affine.as_symbol() && !index.affine.is_constant());
+        add("flat subscript", write.indices.size() == 1 && index.affine.terms().size() > 1);
       }
     }
     if (s.writes.size() == 2)

@@ -33,6 +33,7 @@ schedule::Stage whole(const std::string& tensor);
 schedule::Operation stage(Scene& scene);
 schedule::Operation storage(Scene& scene);
 schedule::Reuse reuse(Scene& scene);
+std::vector<schedule::Operation> views(Scene& scene);
 schedule::Operation hint_or_tail(Scene& scene);
 std::vector<schedule::Operation> recipe(Scene& scene);
 

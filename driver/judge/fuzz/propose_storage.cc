@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "driver/judge/fuzz/propose.h"
 #include "schedule/script/replay.h"
@@ -146,6 +147,27 @@ Reuse reuse(Scene& scene) {
           other.role != ir::Role::InOut && &other != &own && other.shape == own.shape && other.dtype == own.dtype)
         found.push_back({other.name, own.name});
   return found.empty() || scene.random.chance(5) ? Reuse{scene.tensor(), scene.tensor()} : scene.random.pick(found);
+}
+
+// Of each tensor with a subscript that adds iterators up in digits, by one of its factors; now and then by another.
+std::vector<Operation> views(Scene& scene) {
+  std::vector<Operation> found;
+  for (const ir::Buffer& buffer : scene.state.basis->buffers) {
+    if (buffer.shape.size() != 1 || !buffer.shape[0].is_constant()) continue;
+    const std::int64_t extent = buffer.shape[0].constant();
+    std::set<std::int64_t> radices;
+    for (const ScheduledStatement& s : scene.state.statements)
+      for (const AccessRef& ref : accesses_of(s))
+        if (ref.access.buffer == buffer.name)
+          for (const ir::Term& term : ref.access.indices[0].affine.terms()) radices.insert(std::abs(term.coefficient));
+    radices.erase(1);
+    for (const std::int64_t radix : radices) {
+      const std::int64_t other = scene.random.chance(10) ? scene.random.between(1, 4) : radix;
+      const std::int64_t rows = extent / other;
+      found.push_back(View{buffer.name, {{std::to_string(rows)}, {std::to_string(other)}}});
+    }
+  }
+  return found;
 }
 
 // A prefetch, a store past the caches, or another tail for a split.

@@ -9,6 +9,7 @@
 //   gram          products of columns above or below a diagonal: tiles of sums in registers, cut short
 //   rows          many rows, each added to the same cells: several come together, or wait for each other
 //   batches       products of matrices of many dimensions, some of one element, with a chain of definitions behind them
+//   flat          matrices in one dimension, for view: digits in subscripts, and what only looks like them
 //   instructions  what rows of ir/intrinsics.h compute, for tensorize
 //
 // Element types are integers (which wrap, so that every order of a sum gives the same bits) two times of three.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driver/judge/fuzz/program_draft.h"
+#include "driver/judge/fuzz/random_program.h"
 
 namespace polyte::fuzz {
 
@@ -9,5 +10,8 @@ void pipeline(ProgramDraft& draft, int statements);  // pointwise definitions, r
 void region(ProgramDraft& draft);                    // stencils, recurrences, eliminations, scans
 void in_place(ProgramDraft& draft);                  // one update of an inout tensor
 void instructions(ProgramDraft& draft);              // rows of a few elements that tiles divide, or nearly
+
+// Whole Programs.
+RandomProgram flat(Random& random);  // matrices in one dimension: their rows are in the subscripts
 
 }  // namespace polyte::fuzz

@@ -60,6 +60,7 @@ Applied hoist_storage(const State& state, const HoistStorage& directive, const P
 Applied reuse(const State& state, const Reuse& directive, const PrimitiveContext& context);
 Applied set_scope(const State& state, const SetScope& directive, const PrimitiveContext& context);
 Applied transform_layout(const State& state, const TransformLayout& directive, const PrimitiveContext& context);
+Applied view(const State& state, const View& directive, const PrimitiveContext& context);
 Applied double_buffer(const State& state, const DoubleBuffer& directive, const PrimitiveContext& context);
 Applied compute_with(const State& state, const ComputeWith& directive, const PrimitiveContext& context);
 Applied prefetch(const State& state, const Prefetch& directive, const PrimitiveContext& context);

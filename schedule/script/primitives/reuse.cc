@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "ir/views.h"
 #include "schedule/script/primitives/buffers.h"
 
 namespace polyte::schedule {
@@ -50,6 +51,37 @@ std::optional<Refusal> check_host(const State& state, const ir::Buffer& host) {
   return std::nullopt;
 }
 
+void put_in_place(ir::Statement& s, const State& state) {
+  const auto place = [&](std::string& buffer) {
+    if (const auto found = state.reused.find(buffer); found != state.reused.end()) buffer = found->second;
+  };
+  const auto leaf = [&](const ir::Expr& e) {
+    const ir::Load* load = std::get_if<ir::Load>(&e->op);
+    if (!load || !state.reused.contains(load->buffer)) return e;
+    ir::ExprNode copy = *e;
+    place(std::get<ir::Load>(copy.op).buffer);
+    return ir::Expr(std::make_shared<const ir::ExprNode>(std::move(copy)));
+  };
+  for (ir::Access& write : s.writes) {
+    place(write.buffer);
+    for (ir::Index& index : write.indices)
+      if (index.indirect) index.indirect = ir::rewrite(index.indirect, leaf);
+  }
+  for (ir::Expr& value : s.values) value = ir::rewrite(value, leaf);
+  if (s.guard) s.guard = ir::rewrite(s.guard, leaf);
+}
+
+void undo_views(ir::Statement& s, const State& state) {
+  for (const auto& [tensor, stored] : state.viewed)
+    if (const ir::Buffer* seen = state.basis->find_buffer(tensor))
+      ir::undo_view(s, tensor, stored, ir::constant_shape(*seen));
+}
+
+std::vector<ir::Affine> stored_shape(const ir::Buffer& buffer, const State& state) {
+  const auto view = state.viewed.find(buffer.name);
+  return view == state.viewed.end() ? buffer.shape : std::vector<ir::Affine>(view->second.begin(), view->second.end());
+}
+
 }  // namespace
 
 Applied reuse(const State& state, const Reuse& directive, const PrimitiveContext& context) {
@@ -62,6 +94,8 @@ Applied reuse(const State& state, const Reuse& directive, const PrimitiveContext
   if ((*host)->dtype != (*kept)->dtype || (*host)->shape != (*kept)->shape)
     return malformed("reuse needs one shape and type: " + (*host)->name + " is " + shape_text(**host) + ", " +
                      (*kept)->name + " " + shape_text(**kept));
+  if (stored_shape(**host, state) != stored_shape(**kept, state))
+    return conservative((*host)->name + " and " + (*kept)->name + " are views of other shapes");
   State next = state;
   next.reused[directive.temporary] = directive.tensor;
   Names users = users_of(next, directive.temporary), others = users_of(next, directive.tensor);
@@ -70,28 +104,23 @@ Applied reuse(const State& state, const Reuse& directive, const PrimitiveContext
   return next;
 }
 
-State in_place(const State& state) {
+State without_views(const State& state) {
+  if (state.viewed.empty()) return state;
   State result = state;
-  const auto place = [&](std::string& buffer) {
-    if (const auto found = state.reused.find(buffer); found != state.reused.end()) buffer = found->second;
-  };
-  const auto leaf = [&](const ir::Expr& e) {
-    const ir::Load* load = std::get_if<ir::Load>(&e->op);
-    if (!load || !state.reused.contains(load->buffer)) return e;
-    ir::ExprNode copy = *e;
-    place(std::get<ir::Load>(copy.op).buffer);
-    return ir::Expr(std::make_shared<const ir::ExprNode>(std::move(copy)));
-  };
-  for (ScheduledStatement& s : result.statements) {
-    for (ir::Access& write : s.body.writes) {
-      place(write.buffer);
-      for (ir::Index& index : write.indices)
-        if (index.indirect) index.indirect = ir::rewrite(index.indirect, leaf);
-    }
-    for (ir::Expr& value : s.body.values) value = ir::rewrite(value, leaf);
-    if (s.body.guard) s.body.guard = ir::rewrite(s.body.guard, leaf);
-  }
-  for (PrefetchHint& hint : result.prefetches) place(hint.buffer);
+  for (ScheduledStatement& s : result.statements) undo_views(s.body, state);
+  auto basis = std::make_shared<ir::Program>(*state.basis);
+  for (ir::Statement& s : basis->statements) undo_views(s, state);
+  for (ir::Buffer& buffer : basis->buffers) buffer.shape = stored_shape(buffer, state);
+  result.basis = std::move(basis);
+  result.viewed.clear();
+  return result;
+}
+
+State as_stored(const State& state) {
+  State result = without_views(state);
+  for (ScheduledStatement& s : result.statements) put_in_place(s.body, state);
+  for (PrefetchHint& hint : result.prefetches)
+    if (const auto host = state.reused.find(hint.buffer); host != state.reused.end()) hint.buffer = host->second;
   result.reused.clear();
   return result;
 }

@@ -1,0 +1,307 @@
+#include "ir/views.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "ir/affine_terms.h"
+#include "ir/domain.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace polyte::ir {
+
+namespace {
+
+constexpr std::int64_t kLineBytes = 64;
+
+// What is known where an access happens: its statement's domain, and the guard of a padded read.
+struct Place {
+  DomainFacts facts;
+  Ranges ranges;
+
+  Place(const Program& program, const Statement& statement, const std::vector<Constraint>& guard)
+      : Place(program, statement.iterators, joined(statement.domain, guard)) {}
+
+ private:
+  Place(const Program& program, const std::vector<std::string>& iterators, const std::vector<Constraint>& holds)
+      : facts(iterators, holds, program.params, program.context) {
+    tighten(ranges, system_of(joined(holds, program.context)));
+  }
+
+  static std::vector<Constraint> joined(std::vector<Constraint> a, const std::vector<Constraint>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  }
+};
+
+struct Digits {
+  Affine high, low;
+};
+
+// e = radix * high + low, 0 <= low < radix: each coefficient gives `low` the rest of the least magnitude.
+std::optional<Digits> digits_of(const Affine& e, std::int64_t radix, const Place& place) {
+  Digits digits;
+  for (const Term& term : e.terms()) {
+    const std::int64_t high = -polyte::floor_div(radix - 2 * term.coefficient, 2 * radix);
+    digits.high = digits.high + of_term({term.atom, high});
+    digits.low = digits.low + of_term({term.atom, term.coefficient - high * radix});
+  }
+  const std::int64_t least = range_of(digits.low, place.ranges).min.value_or(0);
+  const std::int64_t high = polyte::floor_div(checked_add(e.constant(), least), radix);
+  digits.high = digits.high + high;
+  digits.low = digits.low + (e.constant() - high * radix);
+  const bool is_digit =
+      place.facts.proves(at_least(digits.low, 0)) && place.facts.proves(less_than(digits.low, radix));
+  return is_digit ? std::optional(digits) : std::nullopt;
+}
+
+// How many dimensions of `seen` each dimension of `stored` is made of; nullopt: they are no factors of it in order.
+std::optional<std::vector<std::size_t>> factor_counts(const Extents& stored, const Extents& seen) {
+  std::vector<std::size_t> counts;
+  std::size_t at = 0;
+  for (const std::int64_t extent : stored) {
+    const std::size_t begin = at;
+    std::int64_t product = 1;
+    while (at < seen.size() && (at == begin || product < extent)) product = checked_mul(product, seen[at++]);
+    if (at == begin || product != extent) return std::nullopt;
+    counts.push_back(at - begin);
+  }
+  for (; at < seen.size() && !counts.empty(); ++at) {
+    if (seen[at] != 1) return std::nullopt;
+    ++counts.back();
+  }
+  return at == seen.size() ? std::optional(counts) : std::nullopt;
+}
+
+using ChangeIndices =
+    std::function<void(const std::string& buffer, std::vector<Index>& indices, const std::vector<Constraint>& guard)>;
+
+// Writes, and reads wherever they stand.
+void change_accesses(Statement& statement, const std::string& buffer, const ChangeIndices& change) {
+  const auto leaf = [&](const Expr& e) {
+    const Load* load = std::get_if<Load>(&e->op);
+    if (!load || load->buffer != buffer) return e;
+    ExprNode copy = *e;
+    Load& now = std::get<Load>(copy.op);
+    change(now.buffer, now.indices, now.guard);
+    return Expr(std::make_shared<const ExprNode>(std::move(copy)));
+  };
+  for (Access& write : statement.writes) {
+    for (Index& index : write.indices)
+      if (index.indirect) index.indirect = rewrite(index.indirect, leaf);
+    if (write.buffer == buffer) change(write.buffer, write.indices, {});
+  }
+  for (Expr& value : statement.values) value = rewrite(value, leaf);
+  if (statement.guard) statement.guard = rewrite(statement.guard, leaf);
+}
+
+bool is_constant_shape(const Buffer& buffer) { return std::ranges::all_of(buffer.shape, &Affine::is_constant); }
+
+class Viewer {
+ public:
+  Viewer(const Program& program, const View& view) : program_(program), view_(view) {}
+
+  // Of the buffer as it is declared; Decline, where it cannot be seen so.
+  std::optional<Decline> open() {
+    const Buffer* buffer = program_.find_buffer(view_.buffer);
+    if (!buffer) return Decline{"there is no tensor " + view_.buffer};
+    if (!is_constant_shape(*buffer)) return Decline{"the extents of " + view_.buffer + " are open"};
+    const Extents stored = constant_shape(*buffer);
+    const auto counts = factor_counts(stored, view_.shape);
+    if (!counts) return Decline{"the extents are no factors of those of " + view_.buffer + ", in order"};
+    counts_ = *counts;
+    return std::nullopt;
+  }
+
+  Result<Statement> see(const Statement& statement) {
+    Statement result = statement;
+    std::optional<Decline> problem;
+    change_accesses(result, view_.buffer, [&](const std::string&, std::vector<Index>& indices, const auto& guard) {
+      const Place place(program_, statement, guard);
+      if (!problem) problem = see(statement, indices, place);
+    });
+    if (problem) return *problem;
+    return result;
+  }
+
+ private:
+  const Program& program_;
+  const View& view_;
+  std::vector<std::size_t> counts_;
+
+  std::optional<Decline> see(const Statement& statement, std::vector<Index>& indices, const Place& place) const {
+    std::vector<Index> seen;
+    std::size_t first = 0;
+    for (std::size_t d = 0; d < counts_.size(); ++d) {
+      const auto refuse = [&](const std::string& why) {
+        return Decline{statement.name + " has " + view_.buffer + " at " + to_string(indices[d].affine) + ": " + why};
+      };
+      if (counts_[d] == 1) {
+        seen.push_back(indices[d]);
+        ++first;
+        continue;
+      }
+      if (indices[d].indirect) return refuse("part of it is read from memory");
+      std::vector<Index> digits;
+      Affine rest = indices[d].affine;
+      for (std::size_t k = counts_[d]; k-- > 1;) {
+        const std::int64_t radix = view_.shape[first + k];
+        const auto split = digits_of(rest, radix, place);
+        if (!split) return refuse("no digit of it is shown to stay below " + std::to_string(radix));
+        digits.insert(digits.begin(), split->low);
+        rest = split->high;
+      }
+      seen.emplace_back(rest);
+      seen.insert(seen.end(), digits.begin(), digits.end());
+      first += counts_[d];
+    }
+    indices = std::move(seen);
+    return std::nullopt;
+  }
+};
+
+// --- which views there are
+
+// All subscripts of one dimension.
+class Dimension {
+ public:
+  Dimension(std::int64_t extent, std::int64_t least) : extent_(extent), least_(least) {}
+
+  void add(const Affine& subscript, const std::shared_ptr<const Place>& place) { uses_.push_back({subscript, place}); }
+
+  // Its extent, or the factors of it whose digits the subscripts keep to.
+  Extents factors() {
+    for (const std::int64_t radix : radices())
+      if (take(radix)) {
+        Extents outer = factors();
+        outer.push_back(radix);
+        return outer;
+      }
+    return {extent_};
+  }
+
+ private:
+  struct Use {
+    Affine subscript;
+    std::shared_ptr<const Place> place;
+  };
+  std::int64_t extent_, least_;
+  std::vector<Use> uses_;
+
+  std::set<std::int64_t> radices() const {
+    std::set<std::int64_t> radices;
+    for (const Use& use : uses_)
+      for (const Term& term : use.subscript.terms())
+        if (const std::int64_t c = std::abs(term.coefficient); c >= least_ && c < extent_ && extent_ % c == 0)
+          radices.insert(c);
+    return radices;
+  }
+
+  // Leaves the upper digits; a lower one that never changes is no dimension.
+  bool take(std::int64_t radix) {
+    std::vector<Use> upper;
+    bool varies = false;
+    for (const Use& use : uses_) {
+      const auto digits = digits_of(use.subscript, radix, *use.place);
+      if (!digits) return false;
+      varies = varies || !digits->low.is_constant();
+      upper.push_back({digits->high, use.place});
+    }
+    if (!varies) return false;
+    uses_ = std::move(upper);
+    extent_ /= radix;
+    return true;
+  }
+};
+
+bool has_large_coefficient(const std::vector<Index>& indices, std::int64_t least) {
+  return std::ranges::any_of(indices, [&](const Index& index) {
+    return std::ranges::any_of(index.affine.terms(),
+                               [&](const Term& term) { return std::abs(term.coefficient) >= least; });
+  });
+}
+
+// Where no subscript of the buffer has a factor of this size, there is nothing to look at.
+bool may_have_digits(const Program& program, const Buffer& buffer, std::int64_t least) {
+  bool found = false;
+  for (Statement s : program.statements)
+    change_accesses(s, buffer.name, [&](const std::string&, std::vector<Index>& indices, const auto&) {
+      found = found || has_large_coefficient(indices, least);
+    });
+  return found;
+}
+
+std::optional<View> digits_apart(const Program& program, const Buffer& buffer) {
+  const std::int64_t least = std::max<std::int64_t>(kLineBytes / size_in_bytes(buffer.dtype), 2);
+  if (!is_constant_shape(buffer) || !may_have_digits(program, buffer, least)) return std::nullopt;
+  const Extents stored = constant_shape(buffer);
+  std::vector<std::optional<Dimension>> dimensions;
+  for (const std::int64_t extent : stored) dimensions.emplace_back(Dimension(extent, least));
+  for (Statement s : program.statements)
+    change_accesses(s, buffer.name, [&](const std::string&, std::vector<Index>& indices, const auto& guard) {
+      const auto place = std::make_shared<const Place>(program, s, guard);
+      for (std::size_t d = 0; d < indices.size(); ++d) {
+        if (indices[d].indirect) dimensions[d].reset();
+        if (dimensions[d]) dimensions[d]->add(indices[d].affine, place);
+      }
+    });
+  View view{buffer.name, {}};
+  for (std::size_t d = 0; d < stored.size(); ++d) {
+    const Extents factors = dimensions[d] ? dimensions[d]->factors() : Extents{stored[d]};
+    view.shape.insert(view.shape.end(), factors.begin(), factors.end());
+  }
+  return view.shape == stored ? std::nullopt : std::optional(view);
+}
+
+}  // namespace
+
+bool are_factors(const Extents& stored, const Extents& seen) { return factor_counts(stored, seen).has_value(); }
+
+Result<Statement> with_view(const Program& program, const Statement& statement, const View& view) {
+  Viewer viewer(program, view);
+  if (auto problem = viewer.open()) return *problem;
+  return viewer.see(statement);
+}
+
+Result<Program> with_view(const Program& program, const View& view) {
+  Viewer viewer(program, view);
+  if (auto problem = viewer.open()) return *problem;
+  Program result = program;
+  for (Statement& s : result.statements) {
+    Result<Statement> seen = viewer.see(s);
+    if (!seen) return seen.error();
+    s = *std::move(seen);
+  }
+  for (Buffer& buffer : result.buffers)
+    if (buffer.name == view.buffer) buffer.shape.assign(view.shape.begin(), view.shape.end());
+  return result;
+}
+
+void undo_view(std::vector<Index>& indices, const Extents& stored, const Extents& seen) {
+  const auto counts = factor_counts(stored, seen);
+  POLYTE_CHECK(counts && indices.size() == seen.size(), "no view of this shape");
+  std::vector<Index> result;
+  std::size_t at = 0;
+  for (const std::size_t count : *counts) {
+    Index index = indices[at++];
+    for (std::size_t k = 1; k < count; ++k, ++at) index.affine = index.affine * seen[at] + indices[at].affine;
+    result.push_back(std::move(index));
+  }
+  indices = std::move(result);
+}
+
+void undo_view(Statement& statement, const std::string& buffer, const Extents& stored, const Extents& seen) {
+  change_accesses(statement, buffer, [&](const std::string&, std::vector<Index>& indices, const auto&) {
+    undo_view(indices, stored, seen);
+  });
+}
+
+std::vector<View> digits_apart(const Program& program) {
+  std::vector<View> views;
+  for (const Buffer& buffer : program.buffers)
+    if (auto view = digits_apart(program, buffer)) views.push_back(*std::move(view));
+  return views;
+}
+
+}  // namespace polyte::ir
