@@ -41,6 +41,7 @@ class RandomGenerator {
   // The node, if its result is exact and not too large; kNoValue otherwise. Its outputs join their pools.
   ValueId add(OpKind op, Attributes attributes, std::vector<ValueId> inputs, Magnitude magnitude,
               std::size_t outputs = 1);
+  std::int64_t index_bound(const Node& node) const;
   // An operator whose result is rounded: nothing reads it.
   void add_last(OpKind op, Attributes attributes, std::vector<ValueId> inputs);
   ValueId like(ValueId x);  // a value of the same shape, maybe x itself
@@ -80,11 +81,12 @@ class RandomGenerator {
   std::mt19937_64 random_;
   RandomGraphOptions options_;
   Graph graph_;
-  DType type_ = DType::F64;       // of all numbers
-  double precision_ = 0;          // most / unit of what is exact
-  std::vector<ValueId> pool_;     // numbers that operators may read
-  std::vector<ValueId> truths_;   // Bool
-  std::vector<ValueId> indices_;  // I64, within [0, some extent)
+  DType type_ = DType::F64;                       // of all numbers
+  double precision_ = 0;                          // most / unit of what is exact
+  std::vector<ValueId> pool_;                     // numbers that operators may read
+  std::vector<ValueId> truths_;                   // Bool
+  std::vector<ValueId> indices_;                  // I64, within [0, some extent)
+  std::map<ValueId, std::int64_t> index_bounds_;  // of each of indices_: its elements are below
   std::map<ValueId, Magnitude> magnitudes_;
 };
 

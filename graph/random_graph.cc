@@ -38,9 +38,17 @@ ValueId RandomGenerator::add(OpKind op, Attributes attributes, std::vector<Value
     else if (type == DType::Bool)
       truths_.push_back(output);
     else if (type == DType::I64)
-      indices_.push_back(output);
+      indices_.push_back(output), index_bounds_[output] = index_bound(graph_.node(id));
   }
   return graph_.node(id).outputs[0];
+}
+
+// Places on an axis, or of a pool's elements in the whole tensor.
+std::int64_t RandomGenerator::index_bound(const Node& node) const {
+  const Dims& read = shape(node.inputs[0]);
+  if (const auto* arg = std::get_if<ArgAttributes>(&node.attributes)) return read[static_cast<std::size_t>(arg->axis)];
+  if (const auto* top = std::get_if<TopKAttributes>(&node.attributes)) return read[static_cast<std::size_t>(top->axis)];
+  return element_count(read);
 }
 
 void RandomGenerator::add_last(OpKind op, Attributes attributes, std::vector<ValueId> inputs) {

@@ -103,9 +103,12 @@ void RandomGenerator::add_gather(ValueId x) {
     add(OpKind::GatherElements, AxisAttributes{axis}, {x, index_constant(dims, extent)}, size(x));
     return;
   }
-  const bool at_run_time = !indices_.empty() && chance(2);
+  std::vector<ValueId> within;
+  std::ranges::copy_if(indices_, std::back_inserter(within),
+                       [&](ValueId id) { return index_bounds_.at(id) <= extent; });
+  const bool at_run_time = !within.empty() && chance(2);
   const Dims dims = chance(3) ? Dims{} : chance(2) ? Dims{1 + below(4)} : Dims{2, 1 + below(2)};
-  const ValueId indices = at_run_time ? one_of(indices_) : index_constant(dims, extent);
+  const ValueId indices = at_run_time ? one_of(within) : index_constant(dims, extent);
   if (rank(x) + rank(indices) > 6) return;
   add(OpKind::Gather, AxisAttributes{axis}, {x, indices}, size(x));
 }
@@ -150,8 +153,16 @@ void RandomGenerator::add_arg(ValueId x) {
 
 void RandomGenerator::add_top_k(ValueId x) {
   if (shape(x).empty()) return;
-  const std::int64_t axis = axis_of(x), extent = shape(x)[static_cast<std::size_t>(axis)];
-  add(OpKind::TopK, TopKAttributes{axis, 1 + below(extent), chance(2)}, {x}, size(x), chance(2) ? 2 : 1);
+  const std::int64_t axis = axis_of(x);
+  if (chance(2)) {  // many elements, of which most have their likes
+    TileAttributes tile{Dims(shape(x).size(), 1)};
+    tile.repeats[static_cast<std::size_t>(axis)] = 16;
+    x = add(OpKind::Tile, tile, {x}, size(x));
+    if (x == kNoValue) return;
+  }
+  const std::int64_t extent = shape(x)[static_cast<std::size_t>(axis)];
+  add(OpKind::TopK, TopKAttributes{axis, 1 + below(chance(2) ? extent : std::min<std::int64_t>(extent, 3)), chance(2)},
+      {x}, size(x), chance(2) ? 2 : 1);
 }
 
 }  // namespace polyte::graph

@@ -51,8 +51,7 @@ std::optional<Digits> digits_of(const Affine& e, std::int64_t radix, const Place
   const std::int64_t high = polyte::floor_div(checked_add(e.constant(), least), radix);
   digits.high = digits.high + high;
   digits.low = digits.low + (e.constant() - high * radix);
-  const bool is_digit =
-      place.facts.proves(at_least(digits.low, 0)) && place.facts.proves(less_than(digits.low, radix));
+  const bool is_digit = place.facts.proves(at_least(digits.low, 0)) && place.facts.proves(less_than(digits.low, radix));
   return is_digit ? std::optional(digits) : std::nullopt;
 }
 

@@ -1,10 +1,10 @@
-// Views: a tensor seen with more dimensions than it was declared with, every element in its place. Row-major order makes
-// one dimension of C into two where the lower digit of each subscript stays below the extent of the new one:
+// Views: a tensor seen with more dimensions than it was declared with, every element in its place. Row-major order
+// makes one dimension of C into two where the lower digit of each subscript stays below the extent of the new one:
 //
 //   C: f32[4032]    C[63*m + n]    for m in 0..64, n in 0..63       as [64, 63]       C: f32[64, 63]    C[m, n]
 //
-// A box of loops is a box of elements then. What stages, packs and prices a tensor counts by its dimensions: told apart,
-// the flat words of a Program cost what the others do.
+// A box of loops is a box of elements then. What stages, packs and prices a tensor counts by its dimensions: told
+// apart, the flat words of a Program cost what the others do.
 #pragma once
 
 #include <cstdint>

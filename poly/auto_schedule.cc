@@ -112,8 +112,8 @@ Result<schedule::Script> schedule_plain(const ir::Program& program, const Machin
 
 Result<schedule::Script> auto_schedule(const ir::Program& program, const Machine& machine, const PolyOptions& options) {
   if (options.affine_core_only) return schedule_plain(program, machine, options);
-  return schedule::scheduled_in_views(
-      program, [&](const ir::Program& seen) { return schedule_plain(seen, machine, options); });
+  return schedule::scheduled_in_views(program,
+                                      [&](const ir::Program& seen) { return schedule_plain(seen, machine, options); });
 }
 
 }  // namespace polyte::poly

@@ -144,8 +144,8 @@ void compare_rewritten(const schedule::State& state, const ir::Environment& inpu
                        std::vector<lower::TraceFault>& faults) {
   if (state.rewrites.empty()) return;
   using Kind = schedule::Rewrite::Kind;
-  const bool only_inlined =
-      std::ranges::all_of(state.rewrites, [](const schedule::Rewrite& r) { return r.kind == Kind::Inline || r.kind == Kind::View; });
+  const bool only_inlined = std::ranges::all_of(
+      state.rewrites, [](const schedule::Rewrite& r) { return r.kind == Kind::Inline || r.kind == Kind::View; });
   const bool rounds_anew = std::ranges::any_of(state.rewrites, [](const schedule::Rewrite& r) {
     return r.kind == Kind::Reciprocal || r.kind == Kind::Online ||
            r.kind == Kind::Deferred;  // small whole numbers, too

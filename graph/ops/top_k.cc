@@ -1,50 +1,272 @@
-// TopK: the place of an element is the number of those that come before it; the k first places are then found by
-// comparing. Quadratic in the axis, without branches, and the same for every scheduler.
+// TopK. Few elements by counting: the place of an element is the number of those that come before it, without branches.
 //   rank[i]   = sum[r] x[r] comes before x[i] ? 1 : 0
 //   index[j]  = sum[r] rank[r] == j ? r : 0
 //   values[j] = x[index[j]]
+// Many by a tournament of blocks of about sqrt(n / 2) elements: of each block the first element is known, by its
+// value and place; of these the first is taken, k times, and its block is looked through again for what comes after it.
+//   best[b], place[b] = the first element of block b                                   n steps in all
+//   loop t in 0..k                                                                     n / B + 2 * B steps each
+//     at = the place of the first among best;  values[t], index[t] = x[at], at
+//     best[at / B], place[at / B] = the first element of that block after x[at]
+// Of equal elements the one at the lower place comes first. NaN is above all numbers.
+#include <cmath>
+
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
-#include "support/checked.h"
 
 namespace polyte::graph {
 
 namespace {
 
+using ir::Affine;
 using ir::BinaryOp;
+using ir::Combiner;
 using ir::Expr;
 
-constexpr std::int64_t kMostComparisons = std::int64_t{1} << 34;
+constexpr double kStep = 20;  // of a tournament, over one of counting, whose steps are vectors
 
 Expr both(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::And, a, b); }
 Expr either(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::Or, a, b); }
+Expr negated(const Expr& a) { return ir::make_unary(ir::UnaryOp::Not, a); }
+Expr less(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::Lt, a, b); }
+Expr equals(const Expr& a, const Expr& b) { return ir::make_binary(BinaryOp::Eq, a, b); }
+Expr is_nan(const Expr& a) { return ir::make_binary(BinaryOp::Ne, a, a); }
 
 // a above b; NaN is above all numbers.
 Expr is_above(const Expr& a, const Expr& b) {
-  Expr above = ir::make_binary(BinaryOp::Lt, b, a);
-  if (!is_float(a->type)) return above;
-  return either(above, both(ir::make_binary(BinaryOp::Ne, a, a), ir::make_binary(BinaryOp::Eq, b, b)));
+  if (!is_float(a->type)) return less(b, a);
+  return either(less(b, a), both(is_nan(a), equals(b, b)));
 }
 
-}  // namespace
+struct Placed {
+  Expr value, place;  // of an element on the axis
+};
 
-Types infer_top_k(const Graph& graph, const Node& node) {
-  if (auto no = expect_inputs(node, 1, 1)) return *no;
-  if (auto no = expect_number(graph, node, 0)) return *no;
-  TensorType type = input_type(graph, node, 0);
-  const auto& [axis, k, largest] = std::get<TopKAttributes>(node.attributes);
-  if (auto no = expect_axis(axis, type.shape.size())) return *no;
-  std::int64_t& extent = type.shape[static_cast<std::size_t>(axis)];
-  if (k < 0 || k > extent) return Decline{"k is " + std::to_string(k) + ", the axis has " + std::to_string(extent)};
-  if (checked_mul(element_count(type.shape), extent) > kMostComparisons) {
-    return Decline{"compares each of " + std::to_string(element_count(type.shape)) + " elements with " +
-                   std::to_string(extent) + " others, the limit is 2^34 comparisons"};
+Expr comes_before(const Placed& a, const Placed& b, bool largest) {
+  const Expr before = largest ? is_above(a.value, b.value) : is_above(b.value, a.value);
+  const Expr after = largest ? is_above(b.value, a.value) : is_above(a.value, b.value);
+  return either(before, both(negated(after), less(a.place, b.place)));
+}
+
+class Tournament {
+ public:
+  Tournament(Expander& expander, const Node& node)
+      : expander_(expander),
+        values_(node.outputs[0]),
+        indices_(node.outputs.size() > 1 ? node.outputs[1] : kNoValue),
+        attributes_(std::get<TopKAttributes>(node.attributes)),
+        axis_(static_cast<std::size_t>(attributes_.axis)),
+        x_(node.inputs[0]),
+        shape_(expander.shape(x_)),
+        type_(expander.type(x_).dtype),
+        extent_(shape_[axis_]),
+        nan_is_last_(is_float(type_) && !attributes_.largest) {
+    const Ranges all = ranges_over(shape_);
+    for (std::size_t d = 0; d < all.size(); ++d)
+      if (is_other(d)) others_.push_back(all[d]);
+    choose_blocks();
   }
-  extent = k;
-  return std::vector{type, TensorType{DType::I64, type.shape}};
-}
 
-void expand_top_k(Expander& expander, const Node& node) {
+  // Whether it takes less time than counting.
+  bool is_shorter() const {
+    const auto n = static_cast<double>(extent_), k = static_cast<double>(attributes_.k);
+    return kStep * k * static_cast<double>(blocks_ + 2 * block_) < n * (n + k);
+  }
+
+  void run() {
+    if (blocks_ * block_ != extent_) make_copy();
+    best_ = temporary("best", type_, blocks_);
+    place_ = temporary("place", place_type_, blocks_);
+    at_ = of_row("at", place_type_);
+    taken_ = of_row("taken", type_);
+    find_firsts();
+    const std::string values = expander_.store(values_);
+    const std::string indices = indices_ == kNoValue ? "" : expander_.store(indices_);
+    expander_.in_order({"t", 0, attributes_.k}, [&] {
+      take_first();
+      const Subscripts others = subscripts_of(others_), to = along_axis(others, Affine::symbol("t"));
+      expander_.assign(values, to, others_, [&](const Subscripts& at) { return only(taken_, at); });
+      if (!indices.empty())
+        expander_.assign(indices, to, others_,
+                         [&](const Subscripts& at) { return ir::make_cast(DType::I64, only(at_, at)); });
+      if (attributes_.k > 1) renew_block();
+    });
+  }
+
+ private:
+  Expander& expander_;
+  const ValueId values_, indices_;
+  const TopKAttributes attributes_;
+  const std::size_t axis_;
+  const ValueId x_;
+  const Dims shape_;
+  const DType type_;
+  const std::int64_t extent_;
+  const bool nan_is_last_;
+  std::int64_t block_ = 1, blocks_ = 1;
+  DType place_type_ = DType::I32;  // a place; of a NaN that comes last, what is behind all blocks; else the double
+  Ranges others_;                  // of the other dimensions that have several elements
+  std::string copy_;               // of x, blocks filled up with what comes last; empty: x has whole blocks
+  std::string best_, place_, at_, taken_;
+
+  // Around the size that makes a step least, one that divides the axis where there is one.
+  void choose_blocks() {
+    const auto wanted = static_cast<std::int64_t>(std::sqrt(static_cast<double>(extent_) / 2)) + 1;
+    block_ = wanted;
+    for (std::int64_t size = 2 * wanted; size >= wanted / 2 + 1; --size)
+      if (extent_ % size == 0 && (extent_ % block_ != 0 || std::abs(size - wanted) < std::abs(block_ - wanted)))
+        block_ = size;
+    blocks_ = (extent_ + block_ - 1) / block_;
+    if (behind() > std::int64_t{1} << 29) place_type_ = DType::I64;
+  }
+  std::int64_t behind() const { return blocks_ * block_; }
+
+  bool is_other(std::size_t dimension) const { return dimension != axis_ && shape_[dimension] != 1; }
+
+  template <class Subscript>
+  std::vector<Subscript> along_axis(const std::vector<Affine>& at, const Subscript& subscript) const {
+    std::vector<Subscript> all;
+    auto other = at.begin();
+    for (std::size_t d = 0; d < shape_.size(); ++d)
+      all.push_back(d == axis_ ? subscript : is_other(d) ? Subscript(*other++) : Subscript(Affine(0)));
+    return all;
+  }
+  static Subscripts with(Subscripts at, const Affine& last) {
+    at.push_back(last);
+    return at;
+  }
+  // One element for each of the other dimensions', or `last` of them.
+  std::string of_row(const std::string& name, DType type) {
+    Dims extents;
+    for (const ir::Range& range : others_) extents.push_back(range.end.constant());
+    return expander_.temporary(name, type, extents);
+  }
+  std::string temporary(const std::string& name, DType type, std::int64_t last) {
+    Dims extents;
+    for (const ir::Range& range : others_) extents.push_back(range.end.constant());
+    extents.push_back(last);
+    return expander_.temporary(name, type, extents);
+  }
+
+  // Subscripts of `at` belong to the other dimensions; those of a reduction or a block follow them.
+  Subscripts other_of(const Subscripts& at) const { return {at.begin(), at.begin() + std::ssize(others_)}; }
+  Expr only(const std::string& buffer, const Subscripts& at) const { return expander_.load(buffer, other_of(at)); }
+  Expr number(std::int64_t value) const { return ir::make_int(place_type_, value); }
+  Expr place_of(const Affine& place) const { return ir::make_index(place, place_type_); }
+  Expr sum(const Expr& a, const Expr& b) const { return ir::make_binary(BinaryOp::Add, a, b); }
+
+  Expr x_at(const Subscripts& at, const Affine& place) const {
+    if (copy_.empty()) return expander_.read(x_, along_axis(other_of(at), place));
+    return expander_.load(copy_, with(other_of(at), place));
+  }
+  // `from` is known at run time.
+  Expr x_behind(const Subscripts& at, const Expr& from, const Affine& place) const {
+    const ir::Index subscript{place, ir::make_cast(DType::I64, from)};
+    if (copy_.empty()) return expander_.gather(x_, along_axis(other_of(at), subscript));
+    const Subscripts other = other_of(at);
+    std::vector<ir::Index> all(other.begin(), other.end());
+    all.push_back(subscript);
+    return expander_.load_at(copy_, all);
+  }
+
+  void make_copy() {
+    copy_ = temporary("copy", type_, behind());
+    const Affine r = Affine::symbol("r");
+    const Expr last = nan_is_last_ ? ir::make_float(type_, std::nan("")) : worst();
+    for (const auto& [first, end] : {std::pair{std::int64_t{0}, extent_}, std::pair{extent_, behind()}}) {
+      Ranges ranges = others_;
+      ranges.push_back({"r", first, end});
+      expander_.assign(copy_, subscripts_of(ranges), ranges, [&, is_pad = first > 0](const Subscripts& at) {
+        return is_pad ? last : expander_.read(x_, along_axis(other_of(at), r));
+      });
+    }
+  }
+
+  Combiner first_value() const { return attributes_.largest ? Combiner::Max : Combiner::Min; }
+  Expr worst() const { return ir::identity_of(first_value(), type_); }
+
+  // What an element gives to the maximum or minimum that finds the first value.
+  Expr as_number(const Expr& value) const {
+    return nan_is_last_ ? ir::make_select(is_nan(value), worst(), value) : value;
+  }
+  // ... and to the minimum that finds the place of this value.
+  Expr place_if_first(const Expr& value, const Expr& first, const Expr& place) const {
+    const Expr none = nan_is_last_ ? ir::make_select(is_nan(value), sum(place, number(behind())), number(2 * behind()))
+                                   : number(2 * behind());
+    return ir::make_select(is_same(value, first), place, none);
+  }
+  Expr is_same(const Expr& a, const Expr& b) const {
+    return is_float(type_) && attributes_.largest ? either(equals(a, b), both(is_nan(a), is_nan(b))) : equals(a, b);
+  }
+
+  void find_firsts() {
+    Ranges ranges = others_;
+    ranges.push_back({"b", 0, blocks_});
+    const Ranges inside = {{"r", 0, block_}};
+    const Affine place = Affine::symbol("b") * block_ + Affine::symbol("r");
+    expander_.accumulate(best_, ranges, inside, first_value(),
+                         [&](const Subscripts& at) { return as_number(x_at(at, place)); });
+    expander_.accumulate(place_, ranges, inside, Combiner::Min, [&](const Subscripts& at) {
+      return place_if_first(x_at(at, place), expander_.load(best_, with(other_of(at), Affine::symbol("b"))),
+                            place_of(place));
+    });
+  }
+
+  // at_ and taken_: of what comes first among the firsts of the blocks.
+  void take_first() {
+    const std::string top = of_row("top", type_), first = of_row("first", place_type_);
+    const auto of_block = [&](const std::string& buffer, const Subscripts& at) {
+      return expander_.load(buffer, with(other_of(at), Affine::symbol("b")));
+    };
+    const Ranges blocks = {{"b", 0, blocks_}};
+    expander_.accumulate(top, others_, blocks, first_value(),
+                         [&](const Subscripts& at) { return of_block(best_, at); });
+    expander_.accumulate(first, others_, blocks, Combiner::Min, [&](const Subscripts& at) {
+      return ir::make_select(is_same(of_block(best_, at), only(top, at)), of_block(place_, at), number(2 * behind()));
+    });
+    const Subscripts others = subscripts_of(others_);
+    expander_.assign(at_, others, others_, [&](const Subscripts& at) {
+      return nan_is_last_ ? ir::make_binary(BinaryOp::Mod, only(first, at), number(behind())) : only(first, at);
+    });
+    expander_.assign(taken_, others, others_, [&](const Subscripts& at) { return x_behind(at, only(at_, at), 0); });
+  }
+
+  // The block of what was taken gives its next, of those that come after it.
+  void renew_block() {
+    const std::string next = of_row("next", type_), first = of_row("next_place", place_type_);
+    const Affine r = Affine::symbol("r");
+    const auto block = [&](const Subscripts& at) {
+      return ir::make_binary(BinaryOp::Div, only(at_, at), number(block_));
+    };
+    const auto element = [&](const Subscripts& at) {
+      const Expr begin = ir::make_binary(BinaryOp::Mul, block(at), number(block_));
+      return Placed{x_behind(at, begin, r), sum(begin, place_of(r))};
+    };
+    const auto if_left = [&](const Subscripts& at, const Placed& e, const Expr& then, const Expr& otherwise) {
+      return ir::make_select(comes_before({only(taken_, at), only(at_, at)}, e, attributes_.largest), then, otherwise);
+    };
+    const Ranges inside = {{"r", 0, block_}};
+    expander_.accumulate(next, others_, inside, first_value(), [&](const Subscripts& at) {
+      const Placed e = element(at);
+      return if_left(at, e, as_number(e.value), worst());
+    });
+    expander_.accumulate(first, others_, inside, Combiner::Min, [&](const Subscripts& at) {
+      const Placed e = element(at);
+      return if_left(at, e, place_if_first(e.value, only(next, at), e.place), number(2 * behind()));
+    });
+    for (const auto& [buffer, value] : {std::pair{best_, next}, std::pair{place_, first}})
+      expander_.scatter(
+          buffer, others_,
+          [&](const Subscripts& at) {
+            std::vector<ir::Index> to(at.begin(), at.end());
+            to.push_back({Affine(0), ir::make_cast(DType::I64, block(at))});
+            return to;
+          },
+          [&, from = value](const Subscripts& at) { return only(from, at); });
+  }
+};
+
+void count_places(Expander& expander, const Node& node) {
   const TopKAttributes attributes = std::get<TopKAttributes>(node.attributes);
   const ValueId x = node.inputs[0];
   const Dims& shape = expander.shape(x);
@@ -60,11 +282,9 @@ void expand_top_k(Expander& expander, const Node& node) {
   const std::string rank = expander.temporary("rank", DType::I64, shape);
   expander.accumulate(rank, ranges_over(shape), {{"r", 0, shape[axis]}}, ir::Combiner::Sum, [&](const Subscripts& at) {
     const Expr own = expander.read(x, at), other = expander.read(x, along(at, r));
-    const Expr before = attributes.largest ? is_above(other, own) : is_above(own, other);
-    const Expr after = attributes.largest ? is_above(own, other) : is_above(other, own);
-    const Expr earlier = ir::make_binary(BinaryOp::Lt, ir::make_index(r), ir::make_index(at[axis]));
-    const Expr comes_first = either(before, both(ir::make_unary(ir::UnaryOp::Not, after), earlier));
-    return ir::make_select(comes_first, one, zero);
+    const bool largest = attributes.largest;
+    const Placed it{own, ir::make_index(at[axis])}, candidate{other, ir::make_index(r)};
+    return ir::make_select(comes_before(candidate, it, largest), one, zero);
   });
 
   const std::string place = expander.temporary("place", DType::I64, result_shape);
@@ -82,6 +302,26 @@ void expand_top_k(Expander& expander, const Node& node) {
   if (node.outputs.size() > 1) {
     expander.define(node.outputs[1], [&expander, place](const Subscripts& at) { return expander.load(place, at); });
   }
+}
+
+}  // namespace
+
+Types infer_top_k(const Graph& graph, const Node& node) {
+  if (auto no = expect_inputs(node, 1, 1)) return *no;
+  if (auto no = expect_number(graph, node, 0)) return *no;
+  TensorType type = input_type(graph, node, 0);
+  const auto& [axis, k, largest] = std::get<TopKAttributes>(node.attributes);
+  if (auto no = expect_axis(axis, type.shape.size())) return *no;
+  std::int64_t& extent = type.shape[static_cast<std::size_t>(axis)];
+  if (k < 0 || k > extent) return Decline{"k is " + std::to_string(k) + ", the axis has " + std::to_string(extent)};
+  extent = k;
+  return std::vector{type, TensorType{DType::I64, type.shape}};
+}
+
+void expand_top_k(Expander& expander, const Node& node) {
+  Tournament tournament(expander, node);
+  if (tournament.is_shorter()) return tournament.run();
+  count_places(expander, node);
 }
 
 }  // namespace polyte::graph

@@ -13,7 +13,7 @@ namespace {
 constexpr double kLoadsACycle = 2;
 constexpr std::int64_t kMostTaps = 8;     // of a reduction's innermost loop that is unrolled
 constexpr double kStepL2Rate = 24;        // bytes per cycle, where the rows of a tile do not stay in the first level
-constexpr double kUnhiddenMoves = 0.1;         // of loads behind operations, or the other way round
+constexpr double kUnhiddenMoves = 0.1;    // of loads behind operations, or the other way round
 constexpr double kElementCycles = 1;      // a lane loaded by itself and put into its vector
 constexpr double kScatterCycles = 1.5;    // a lane taken out of its vector and stored
 constexpr double kFarScatterCycles = 12;  // where each lane's place is on a page of its own

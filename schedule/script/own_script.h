@@ -15,8 +15,8 @@ namespace polyte::schedule {
 Script own_script(const ir::Program& program, const std::string& arm, const Machine& machine,
                   const std::set<std::string>& reassociated = {});
 
-// The script of a scheduler that meets flat subscripts told apart: views of the Program's tensors (ir/views.h), then what
-// `schedule` writes for the Program that they make.
+// The script of a scheduler that meets flat subscripts told apart: views of the Program's tensors (ir/views.h), then
+// what `schedule` writes for the Program that they make.
 Result<Script> scheduled_in_views(const ir::Program& program,
                                   const std::function<Result<Script>(const ir::Program& seen)>& schedule);
 

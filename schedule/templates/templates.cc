@@ -171,8 +171,7 @@ Result<Script> make_plain(const ir::Program& program, const Machine& machine, co
 }  // namespace
 
 Result<Script> make_template(const ir::Program& program, const Machine& machine, const TemplateOptions& options) {
-  return scheduled_in_views(program,
-                            [&](const ir::Program& seen) { return make_plain(seen, machine, options); });
+  return scheduled_in_views(program, [&](const ir::Program& seen) { return make_plain(seen, machine, options); });
 }
 
 }  // namespace polyte::schedule

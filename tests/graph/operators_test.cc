@@ -2,8 +2,10 @@
 // reach all operators that they are meant to.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "graph/evaluate.h"
@@ -178,6 +180,49 @@ TEST_CASE("TopK: ties keep the lower index, NaN is above all numbers") {
   CHECK(elements_as_int(run(OpKind::TopK, smallest, {x}, 2)[1]) == Dims{4, 0, 5});
   CHECK(elements_as_real(run(OpKind::TopK, smallest, {list({3, -1, 200, 0}, DType::I32)})[0]) ==
         std::vector<double>{-1, 0, 3});
+}
+
+// What comes first, by sorting.
+Dims sorted_places(const std::vector<double>& x, bool largest, std::size_t k) {
+  const auto is_above = [](double a, double b) { return a > b || (std::isnan(a) && !std::isnan(b)); };
+  Dims places(x.size());
+  std::iota(places.begin(), places.end(), 0);
+  std::ranges::stable_sort(places, [&](std::int64_t i, std::int64_t j) {
+    const double a = x[static_cast<std::size_t>(i)], b = x[static_cast<std::size_t>(j)];
+    return largest ? is_above(a, b) : is_above(b, a);
+  });
+  places.resize(k);
+  return places;
+}
+
+TEST_CASE("TopK of many elements, by a tournament of blocks: as sorting has it") {
+  const std::vector<double> kinds = {1, kNaN, -kInfinity, kInfinity, -0.0, 0, 2, -5};
+  for (const std::size_t n : {17, 36, 64, 101})  // with whole blocks and without
+    for (const std::size_t different : {1, 2, 8})
+      for (const std::size_t k : {1, 3, 9})
+        for (const bool largest : {true, false}) {
+          CAPTURE(n);
+          CAPTURE(different);
+          CAPTURE(k);
+          CAPTURE(largest);
+          std::vector<double> x(n), whole(n);
+          std::uint64_t random = n * different + k;
+          for (std::size_t i = 0; i < n; ++i) {
+            random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+            x[i] = kinds[(random >> 33) % different + (different == 1 ? 1 : 0)];
+            whole[i] = static_cast<double>((random >> 33) % 12) - 6;
+          }
+          const TopKAttributes attributes{0, static_cast<std::int64_t>(k), largest};
+          const auto found = run(OpKind::TopK, attributes, {list(x)}, 2);
+          const Dims places = sorted_places(x, largest, k);
+          CHECK(elements_as_int(found[1]) == places);
+          for (std::size_t j = 0; j < k; ++j) {
+            const double value = elements_as_real(found[0])[j], wanted = x[static_cast<std::size_t>(places[j])];
+            CHECK((value == wanted || (std::isnan(value) && std::isnan(wanted))));
+          }
+          CHECK(elements_as_int(run(OpKind::TopK, attributes, {list(whole, DType::I32)}, 2)[1]) ==
+                sorted_places(whole, largest, k));
+        }
 }
 
 TEST_CASE("scatter: the last of several updates stays, reductions see all, negative indices count from the end") {

@@ -5,9 +5,9 @@
 
 #include "lower/lower.h"
 #include "lower/trace_check.h"
+#include "schedule/script/reuse.h"
 #include "schedule/state/launches.h"
 #include "support/gpu_machines.h"
-#include "schedule/script/reuse.h"
 #include "tests/legality/legality_cases.h"
 #include "tests/schedule/schedule_testing.h"
 

@@ -1,5 +1,5 @@
-// view: executed and proved where flat subscripts are digits; faults planted in the Program that it makes are refused by
-// the proof of the step.
+// view: executed and proved where flat subscripts are digits; faults planted in the Program that it makes are refused
+// by the proof of the step.
 #include <algorithm>
 
 #include "ir/views.h"
@@ -45,8 +45,9 @@ bool has_part(const std::string& text, const std::string& part) { return text.fi
 TEST_CASE("views are executed and proved, with what follows") {
   for (const std::string lines :
        {"view A as [6, 4]\nview B as [4, 6]\nview t as [6, 6]\nview C as [6, 6]",
-        "view C as [6, 6]\nview C as [1, 6, 6, 1]\nstage C", "view C as [6, 6]\nsplit C.update: i by 4\nstage C at C.update:i.o",
-        "view t as [6, 6]\ncompute_inline t", "view t as [6, 6]\nview C as [6, 6]\nstage t\ntransform_layout t (a, b) [b, a]",
+        "view C as [6, 6]\nview C as [1, 6, 6, 1]\nstage C",
+        "view C as [6, 6]\nsplit C.update: i by 4\nstage C at C.update:i.o", "view t as [6, 6]\ncompute_inline t",
+        "view t as [6, 6]\nview C as [6, 6]\nstage t\ntransform_layout t (a, b) [b, a]",
         "split C.update: j by 4\nview B as [4, 6]\nnest { i > j > C.init; j.o > i > k > <j.i> > C.update }\nstage B at "
         "C.update:j.o"}) {
     CAPTURE(lines);

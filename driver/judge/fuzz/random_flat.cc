@@ -1,5 +1,6 @@
-// A product of matrices, and what may follow it, in flat subscripts. Rows may be longer than what is read of them, come in
-// reverse, begin late, overlap their neighbours, or be read beyond their ends: some are digits, and some only look like it.
+// A product of matrices, and what may follow it, in flat subscripts. Rows may be longer than what is read of them, come
+// in reverse, begin late, overlap their neighbours, or be read beyond their ends: some are digits, and some only look
+// like it.
 #include <algorithm>
 
 #include "driver/judge/fuzz/random_styles.h"
@@ -52,8 +53,8 @@ RandomProgram flat(Random& random) {
   std::string read = p.element("i", "k");
   if (random.chance(15)) read = "(p[" + p.at("i", "k") + " - 1] else 0)";
   const std::string ranges = "  for i in 0.." + std::to_string(m) + ", j in 0.." + std::to_string(n) + "\n";
-  std::string text = "program f()\n" + declared("in   ", type, p) + declared("in   ", type, q) +
-                     declared("out  ", type, y);
+  std::string text =
+      "program f()\n" + declared("in   ", type, p) + declared("in   ", type, q) + declared("out  ", type, y);
   text += "  " + sum.element("i", "j") + " = sum[k in " + terms + "] " + read + " * " + q.element("k", "j") + ranges;
   if (follows) text += "  " + y.element("i", "j") + " = " + sum.element("i", "j") + " * 2 + 1" + ranges;
   return {.text = text, .exact_sums = true};
