@@ -148,11 +148,11 @@ TEST_CASE("sizes that cannot be left open are refused") {
   REQUIRE(!none);
   CHECK(none.error().status == ExitStatus::Usage);
   CHECK(none.error().messages ==
-        std::vector<std::string>{"size 'q': program 'op' has no such size",
-                                 "size 'k' is open from 2 to 4, typically 1, expected 0 <= least <= typical <= most <= "
-                                 "2147483648",
-                                 "size 'm' is given, and left open", "size 'r': program 'op' has no such size",
-                                 "size 'N' is missing"});
+        std::vector<std::string>{
+            "size 'q': program 'op' has no such size",
+            std::string("size 'k' is open from 2 to 4, typically 1, expected 0 <= least <= typical <= ") +
+                "most <= 2147483648",
+            "size 'm' is given, and left open", "size 'r': program 'op' has no such size", "size 'N' is missing"});
   const Outcome<Kernel> gpu =
       compile(product, {.sizes = {{"m", 4}, {"n", 4}}, .open = {{"k", {}}}, .target = "cuda:h100"});
   REQUIRE(!gpu);
@@ -222,6 +222,20 @@ TEST_CASE("the Program's own conditions hold for the sizes of a call") {
   };
   CHECK(run(8, 6));
   CHECK(run(7, 6).error().messages.front() == "program 'band': the sizes violate N <= M - 2");
+}
+
+TEST_CASE("typical sizes are moved until all conditions hold, whichever is looked at first") {
+  for (const auto& [least, most] : {std::pair<std::string, std::string>{"M", "K"}, {"K", "M"}}) {
+    CAPTURE(most);
+    const Kernel kernel = compiled(
+        program_of("program steps(M, N, K) where " + most + " >= N + 2 and N >= " + least + " + 2\n  in  x: f32[" +
+                   most + "]\n  out y: f32[" + least + "]\n  out z: f32[N]\n  y[i] = x[i] + x[i + 4] for i in 0.." +
+                   least + "\n  z[i] = x[i + 2] for i in 0..N\n"),
+        {.open = {{"M", {}}, {"N", {}}, {"K", {}}}});
+    std::vector<float> x(9, 1), y(4, 0), z(6, 0);
+    CHECK(kernel.run(
+        {argument<float>("x", std::span(x)), argument<float>("y", std::span(y)), argument<float>("z", std::span(z))}));
+  }
 }
 
 TEST_CASE("kernels of open size are kept in files and in the cache") {

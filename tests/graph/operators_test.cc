@@ -2,7 +2,6 @@
 // reach all operators that they are meant to.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -10,6 +9,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/random_graph.h"
+#include "support/stable_sort.h"
 
 using namespace polyte;
 using namespace polyte::graph;
@@ -187,7 +187,7 @@ Dims sorted_places(const std::vector<double>& x, bool largest, std::size_t k) {
   const auto is_above = [](double a, double b) { return a > b || (std::isnan(a) && !std::isnan(b)); };
   Dims places(x.size());
   std::iota(places.begin(), places.end(), 0);
-  std::ranges::stable_sort(places, [&](std::int64_t i, std::int64_t j) {
+  sort_stably(places, [&](std::int64_t i, std::int64_t j) {
     const double a = x[static_cast<std::size_t>(i)], b = x[static_cast<std::size_t>(j)];
     return largest ? is_above(a, b) : is_above(b, a);
   });

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "ir/interpret.h"
 #include "ir/program_text.h"
 
