@@ -144,11 +144,12 @@ Value* FunctionEmitter::load_memory(const Access& a, Value* active) {
     return lanes == 1 ? b_.CreateExtractElement(read, std::uint64_t{0}) : read;
   }
   const llvm::Align align(static_cast<std::uint64_t>(element));
+  if (!varies_by_gather(a.index) && std::abs(a.stride) <= 4 && (active == nullptr ? lanes >= 4 : spans_vectors(a)))
+    return load_near_lanes(a, active);
   if (active != nullptr) {
     Value* zeros = llvm::Constant::getNullValue(type);
     return annotated(b_.CreateMaskedGather(type, element_pointers(a), align, active, zeros), a.slot);
   }
-  if (!varies_by_gather(a.index) && lanes >= 4 && std::abs(a.stride) <= 4) return load_near_lanes(a);
   const auto pointers = each_pointer(a);
   Value* result = llvm::PoisonValue::get(type);
   for (int lane = 0; lane < lanes; ++lane) {
@@ -159,32 +160,78 @@ Value* FunctionEmitter::load_memory(const Access& a, Value* active) {
   return result;
 }
 
-// Lanes up to 4 elements apart (or reversed): whole vectors that together span them, and shuffles. Nothing outside
-// the span is read: the last vector ends with it.
-Value* FunctionEmitter::load_near_lanes(const Access& a) {
+namespace {
+
+// Lanes from the first that are surely active; 0: that is known at run time alone.
+int known_active(const ir::Lanes& lanes) {
+  if (lanes.skipped || (lanes.active && !lanes.active->is_constant())) return 0;
+  return lanes.active ? static_cast<int>(std::min<std::int64_t>(lanes.active->constant(), lanes.count)) : lanes.count;
+}
+
+}  // namespace
+
+// Whether masked lanes that stride are loaded as masked vectors: the processor has these, or whole vectors lie between
+// the first active lane and the last.
+bool FunctionEmitter::spans_vectors(const Access& a) const {
+  const std::int64_t span = (known_active(a.lanes) - 1) * std::abs(a.stride) + 1;
+  const bool has_masks = context_.machine.vector_bits >= 256 && size_in_bytes(a.slot.dtype) >= 4;
+  return a.slot.swizzle.none() && a.index.indirect == nullptr && a.lanes.count >= 4 &&
+         (span >= a.lanes.count || has_masks);
+}
+
+// Lanes up to 4 elements apart (or reversed): vectors that together span them, and shuffles. Nothing outside the span
+// is read: the last vector ends with it. Masked lanes span less: vectors are as much shorter, or masked where that is
+// known at run time.
+Value* FunctionEmitter::load_near_lanes(const Access& a, Value* active) {
   const int lanes = a.lanes.count;
   const std::int64_t step = std::abs(a.stride);
-  const std::int64_t span = (lanes - 1) * step + 1;
+  int count = known_active(a.lanes);
+  const bool is_masked = (count - 1) * step + 1 < lanes;
+  if (is_masked) count = lanes;
+  const std::int64_t span = (count - 1) * step + 1;
   llvm::Type* element = arithmetic_.memory_type(a.slot.dtype, 1);
   llvm::Type* type = arithmetic_.memory_type(a.slot.dtype, lanes);
-  const llvm::Align align(static_cast<std::uint64_t>(size_in_bytes(a.slot.dtype)));
   const std::int64_t lowest = a.stride < 0 ? 1 - span : 0;
   Value* first = first_address(a);
   Value* result = nullptr;
   for (std::int64_t begin = 0, done = 0; done < span; begin += lanes) {
     const std::int64_t start = std::min(begin, span - lanes);
     Value* pointer = b_.CreateGEP(element, first, b_.getInt64(static_cast<std::uint64_t>(lowest + start)));
-    Value* part = annotated(b_.CreateAlignedLoad(type, pointer, align), a.slot);
+    Value* part = load_part(a, pointer, is_masked ? part_mask(a, start) : nullptr);
     std::vector<int> from;  // of `result`, then of `part`
     for (int lane = 0; lane < lanes; ++lane) {
-      const std::int64_t position = a.stride < 0 ? (lanes - 1 - lane) * step : lane * step;
+      const std::int64_t position = a.stride < 0 ? (count - 1 - lane) * step : lane * step;
       const bool here = position >= done && position < start + lanes;
       from.push_back(here ? static_cast<int>(lanes + position - start) : position < done ? lane : -1);
     }
     result = b_.CreateShuffleVector(result == nullptr ? llvm::PoisonValue::get(type) : result, part, from);
     done = start + lanes;
   }
-  return result;
+  if (active == nullptr || is_masked) return result;
+  return b_.CreateSelect(active, result, llvm::Constant::getNullValue(type));
+}
+
+Value* FunctionEmitter::load_part(const Access& a, Value* pointer, Value* which) {
+  llvm::Type* type = arithmetic_.memory_type(a.slot.dtype, a.lanes.count);
+  const llvm::Align align(static_cast<std::uint64_t>(size_in_bytes(a.slot.dtype)));
+  if (which == nullptr) return annotated(b_.CreateAlignedLoad(type, pointer, align), a.slot);
+  return annotated(b_.CreateMaskedLoad(type, pointer, align, which, llvm::Constant::getNullValue(type)), a.slot);
+}
+
+// Of the vector that begins so many elements behind the lowest lane: what lies between the active lanes at the ends.
+Value* FunctionEmitter::part_mask(const Access& a, std::int64_t start) {
+  const int lanes = a.lanes.count;
+  const std::int64_t step = std::abs(a.stride);
+  const auto number_at = [&](const ir::Affine& lane) {  // of elements before the lane
+    return (a.stride < 0 ? lanes - 1 - lane : lane) * step - start;
+  };
+  ir::Lanes part{lanes, {1}, std::nullopt};
+  std::optional<ir::Affine>&first = a.stride < 0 ? part.active : part.skipped,
+                    &last = a.stride < 0 ? part.skipped : part.active;
+  const std::int64_t behind = a.stride < 0 ? 0 : 1;
+  if (a.lanes.skipped) first = number_at(*a.lanes.skipped) + (1 - behind);
+  if (a.lanes.active) last = number_at(*a.lanes.active - 1) + behind;
+  return mask(part);
 }
 
 // ---- stores

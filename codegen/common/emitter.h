@@ -166,7 +166,10 @@ class FunctionEmitter {
   Value* load_lane_zero(const Access& a);
   Value* element_pointers(const Access& a);  // a vector of addresses, one per lane
   std::vector<Value*> each_pointer(const Access& a);
-  Value* load_near_lanes(const Access& a);
+  bool spans_vectors(const Access& a) const;
+  Value* load_near_lanes(const Access& a, Value* active);
+  Value* load_part(const Access& a, Value* pointer, Value* which);
+  Value* part_mask(const Access& a, std::int64_t start);
   Value* first_address(const Access& a);
   // ---- vectors of a GPU's thread (emit_thread_access.cc)
   struct Part {  // lanes that one access takes
