@@ -67,6 +67,7 @@ class NestStrategy {
     order_outer_loops();
     schedule::NestPlan plan = plan_tiled_nest(tiled_nest(), number_);
     stages(plan.stages);
+    prefetches(plan);
     return plan;
   }
 
@@ -308,6 +309,17 @@ class NestStrategy {
     stages.push_back({.tensor = sum, .at = {{update.name, order_.back().name}}, .memory = schedule::Memory::Register});
     if (tile_.lane.empty()) return;
     std::ranges::move(operand_stages(tiled_reduction(update), staged_), std::back_inserter(stages));
+  }
+
+  // What no copy stands between.
+  void prefetches(schedule::NestPlan& plan) const {
+    if (!cluster().update()) return;
+    for (const schedule::TileChoice::Ahead& ahead : tile_.ahead)
+      if (std::ranges::find(plan.stages, ahead.operand, &schedule::PlannedStage::tensor) == plan.stages.end())
+        plan.prefetches.push_back({.operand = ahead.operand,
+                                   .at = {cluster().update()->name, ahead.at},
+                                   .along = ahead.along,
+                                   .distance = ahead.distance});
   }
 
   schedule::TiledReduction tiled_reduction(const ir::Statement& update) const {

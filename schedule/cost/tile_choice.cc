@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/cost/threads.h"
+#include "schedule/cost/tile_ahead.h"
 #include "schedule/cost/tile_candidates.h"
 #include "schedule/cost/traffic.h"
 #include "support/checked.h"
@@ -272,7 +273,7 @@ class TileChooser {
   double run_starts(const TileCandidate& candidate, const TileLoops& tile) const {
     if (candidate.at.lane == none()) return 0;
     if (q_.main->reductions.empty()) return definition_starts(candidate, tile);
-    if (candidate.at.row != none()) return 0;
+    if (candidate.at.row != none()) return cycles_of_rows(nest_, tile, machine_);
     double starts = 0;
     for (const NestAccess& access : nest_.all) {
       const double bytes = access.elements() * static_cast<double>(access.element_bytes);
@@ -332,11 +333,16 @@ class TileChooser {
                       guards_in_place(candidate),
                       block.loop,
                       block.size,
+                      {},
                       cycles};
-    for (const std::size_t loop : tile.order) {
+    const auto around = [&](std::size_t loop) {
       const bool is_split = candidate.at.tiles(loop) || name(loop) == block.loop;
-      result.order.push_back({is_split ? tiles_of(name(loop)) : name(loop), name(loop)});
-    }
+      return is_split ? tiles_of(name(loop)) : name(loop);
+    };
+    for (const std::size_t loop : tile.order) result.order.push_back({around(loop), name(loop)});
+    if (!q_.main->reductions.empty())
+      for (const TileAhead& each : operands_ahead(nest_, tile, cycles, machine_))
+        result.ahead.push_back({each.operand, around(each.at), around(each.along), each.distance});
     return result;
   }
 };

@@ -54,6 +54,12 @@ struct TileChoice {
   std::set<std::string> in_place;  // guarded reads that are not worth a padded copy
   std::string block;               // the reduction loop that is split; empty: none
   std::int64_t block_size = 0;
+  // Inputs fetched ahead of the tile: at a loop around, so many iterations of that or another one before.
+  struct Ahead {
+    std::string operand, at, along;
+    std::int64_t distance = 1;
+  };
+  std::vector<Ahead> ahead;
   double cycles = 0;  // predicted, for the whole nest; below 0: no tile has the form that was asked for
 };
 

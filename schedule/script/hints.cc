@@ -1,6 +1,7 @@
 #include "schedule/script/hints.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "schedule/script/primitives/lift.h"
 
@@ -85,18 +86,50 @@ std::optional<Refusal> check_stream(const State& state, const std::string& buffe
   return std::nullopt;
 }
 
+// What the iteration before of the loop has brought is there: rows that windows share.
+void leave_shared(AheadBox& box, const std::string& loop) {
+  std::optional<std::size_t> moving;
+  for (std::size_t d = 0; d < box.origin.size(); ++d) {
+    if (!box.origin[d].uses(loop)) continue;
+    if (moving) return;
+    moving = d;
+  }
+  if (!moving) return;
+  ir::Affine& origin = box.origin[*moving];
+  std::int64_t& extent = box.extent[*moving];
+  const std::int64_t step = origin.coefficient(loop);
+  const bool is_linear = !(origin - ir::Affine::symbol(loop) * step).uses(loop);
+  if (!is_linear || std::abs(step) >= extent) return;
+  if (step > 0) origin = origin + (extent - step);
+  extent = std::abs(step);
+}
+
+// From the counted loop to that of the hint, both included; innermost first.
+std::vector<std::string> loops_between(const State& state, const PrefetchHint& hint, const std::string& statement) {
+  std::vector<std::string> names;
+  for (const Loop* loop : path_to(state.tree, statement)) {
+    if (!names.empty() || loop->id == hint.along) names.push_back(loop->name);
+    if (loop->id == hint.loop) break;
+  }
+  std::ranges::reverse(names);
+  return names;
+}
+
 }  // namespace
 
 Result<AheadBox> ahead_of(const State& state, const PrefetchHint& hint) {
   const Loop* loop = find_loop(state.tree, hint.loop);
   const std::vector<BoxAccess> reads = reads_below(state, *loop, hint.buffer);
   const LoopNames outer = standing(state, reads.front().statement->body.name, hint.loop);
-  auto box = box_of(state, reads, hint.buffer, outer);
-  if (!box) return Decline{box.error().reason};
+  auto read = box_of(state, reads, hint.buffer, outer);
+  if (!read) return Decline{read.error().reason};
+  AheadBox box{std::move(read->origin), std::move(read->extent)};
+  for (const std::string& each : loops_between(state, hint, reads.front().statement->body.name))
+    leave_shared(box, each);
   const std::string& counted = find_loop(state.tree, hint.along)->name;
   const ir::Bindings later = {{counted, ir::Affine::symbol(counted) + hint.distance}};
-  for (ir::Affine& origin : box->origin) origin = ir::substitute(origin, later);
-  return AheadBox{std::move(box->origin), std::move(box->extent)};
+  for (ir::Affine& origin : box.origin) origin = ir::substitute(origin, later);
+  return box;
 }
 
 std::int64_t lines_of(const AheadBox& box, DType dtype) {

@@ -31,7 +31,8 @@ class NestWriter {
     for (const PlannedStage& stage : plan_.stages) write(stage);
     for (const PlannedReuse& reuse : plan_.reuses) add(Reuse{reuse.result, reuse.temporary}, reuse.by);
     for (const PlannedPrefetch& prefetch : plan_.prefetches)
-      add(Prefetch{prefetch.operand, prefetch.at, {"1"}, prefetch.level, prefetch.along}, prefetch.by);
+      add(Prefetch{prefetch.operand, prefetch.at, {std::to_string(prefetch.distance)}, prefetch.level, prefetch.along},
+          prefetch.by);
     for (const PlannedStep& step : plan_.steps) std::visit([this](const auto& each) { write(each); }, step);
     const std::span<Directive> all(into_);
     name_copies(all.first(before_), all.subspan(before_));

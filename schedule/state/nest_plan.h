@@ -117,12 +117,13 @@ struct PlannedReuse {  // the temporary lies in the memory of the result
   std::string result, temporary;
   Provenance by = Provenance::TileModel;
 };
-// What the next iteration of the loop `along` reads comes while this one runs over `at`.
+// What a later iteration of the loop `along` reads comes while this one runs over `at`.
 struct PlannedPrefetch {
   std::string operand;
   LoopName at;
   std::string along;
   int level = 1;  // of the cache
+  std::int64_t distance = 1;
   Provenance by = Provenance::TileModel;
 };
 

@@ -161,7 +161,7 @@ class ReductionFiller {
   // --- copies of operands
 
   void copies() {
-    for (const char* group : {"weight", "panel", "border", "padded"}) filling_.scope.groups[group];
+    for (const char* group : {"weight", "panel", "border", "padded", "ahead"}) filling_.scope.groups[group];
     if (choice_.lane.empty() || choice_.turned) return;
     const std::int64_t row_panels = choice_.row.empty() ? 0 : tiled().trips("row");
     const TiledReduction reduction{&nest_.program(),
@@ -172,7 +172,19 @@ class ReductionFiller {
                                    choice_.packed,
                                    choice_.in_place,
                                    choice_.order};
-    for (const PlannedStage& stage : operand_stages(reduction, filling_.staged)) copy(stage);
+    std::set<std::string> copied;
+    for (const PlannedStage& stage : operand_stages(reduction, filling_.staged)) {
+      copy(stage);
+      copied.insert(stage.tensor);
+    }
+    for (const TileChoice::Ahead& each : choice_.ahead)
+      if (!copied.contains(each.operand))
+        filling_.scope.groups["ahead"].push_back({{{"operand", each.operand},
+                                                   {"site", each.at},
+                                                   {"counted", each.along},
+                                                   {"count", std::to_string(each.distance)}},
+                                                  {},
+                                                  {}});
   }
 
   void copy(const PlannedStage& stage) {

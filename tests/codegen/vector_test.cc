@@ -246,6 +246,57 @@ TEST_CASE("strided loads that read a square") {
   CHECK(assembly.find("vunpcklps\t%zmm") != std::string::npos);
 }
 
+namespace {
+
+// Lanes some elements apart in x, which ends with the last of them (or begins with it), under several masks.
+std::string apart(int lanes, int stride, const std::vector<std::string>& masks) {
+  const int span = (lanes - 1) * std::abs(stride) + 1;
+  const std::string n = std::to_string(lanes), first = std::to_string(stride < 0 ? span - 1 : 0),
+                    rows = std::to_string(masks.size());
+  std::string text = "loops apart\n  in x: T[" + std::to_string(span) + "]\n  inout y: T[" +
+                     std::to_string(5 * lanes * static_cast<int>(masks.size())) + "]\n\n  for i in 0..5\n";
+  for (std::size_t m = 0; m < masks.size(); ++m)
+    text += "    y[" + n + "*" + rows + "*i + " + std::to_string(static_cast<int>(m) * lanes) + "; " + n + " by 1" +
+            masks[m] + "] = x[" + first + "; " + n + " by " + std::to_string(stride) + masks[m] + "]\n";
+  return replaced(text, n + "*" + rows + "*", std::to_string(lanes * static_cast<int>(masks.size())) + "*");
+}
+
+}  // namespace
+
+TEST_CASE("lanes a few elements apart are read within their span, masked or not") {
+  for (const int lanes : {4, 8, 16})
+    for (const int stride : {2, 3, 4, -1, -2}) {
+      const int span = (lanes - 1) * std::abs(stride) + 1;
+      const std::string few = std::to_string(lanes - 3), most = std::to_string(lanes - 1);
+      const std::vector<std::string> masks = {"",          " if " + few,       " if " + most,     " if 1",
+                                              " if 4*i - 1", " if 1.." + most, " if i.." + most, " if i - 1..3*i"};
+      const std::string text = apart(lanes, stride, masks);
+      CAPTURE(lanes);
+      CAPTURE(stride);
+      for (const DType type : {DType::F64, DType::F32, DType::I8})
+        check_everywhere(replaced(text, "T[", std::string(to_string(type)) + "["),
+                         {{"x", filled(type, {span}, 27)}, {"y", filled(type, {40 * lanes}, 28)}});
+    }
+}
+
+// What lies beyond the last active lane may be no memory.
+TEST_CASE("masked lanes a few elements apart end with the buffer, and are no gather") {
+  for (const std::string& mask : {std::string("5"), std::string("i + 5")}) {
+    const std::string text = R"(loops ends
+  in x: f32[9]
+  inout y: f32[8]
+
+  for i in 0..1
+    y[0; 8 by 1 if MASK] = x[0; 8 by 2 if MASK]
+)";
+    check_everywhere(replaced(text, "MASK", mask), {{"x", filled(DType::F32, {9}, 29)}, {"y", filled(DType::F32, {8}, 30)}});
+  }
+  const codegen::Kernel kernel{ir::parse_loop_program(replaced(apart(8, 2, {" if 4*i - 1"}), "T[", "f32["), "test"), {}};
+  const std::string assembly = codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("x86-64-v3"));
+  CHECK(assembly.find("vmaskmovps") != std::string::npos);
+  CHECK(assembly.find("gather") == std::string::npos);
+}
+
 // What the stores write is loaded again: such loads stay where they are.
 TEST_CASE("a square in place is no square") {
   check_everywhere(R"(loops in_place

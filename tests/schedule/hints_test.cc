@@ -66,6 +66,32 @@ TEST_CASE("a prefetch along a loop outside brings what the same iteration reads 
   CHECK(origin(box("prefetch x at acc.update:k along m\nsplit acc.update: k by 8")) == "m + 1, k.i + 8*k.o");
 }
 
+// Of windows that overlap, rows and columns that the iteration before has brought are there.
+TEST_CASE("a prefetch leaves out what the iteration before brings") {
+  const std::string pool = R"(program pool()
+  in x: f32[3, 43, 43]
+  out y: f32[3, 20, 20]
+  y[c, i, j] = max[r in 0..3, s in 0..3] x[c, 2*i + r, 2*j + s]
+)";
+  const auto box_of_pool = [&](const std::string& hint) {
+    const State state = state_of(bound_program(pool, {}),
+                                 "split i by 2, j by 8 tail cut\n"
+                                 "nest c > i.o > j.o > { [i.i] > <j.i> > y.init; r > s > [i.i] > <j.i> > y.update }\n" +
+                                     hint);
+    const auto ahead = ahead_of(state, state.prefetches.front());
+    REQUIRE(static_cast<bool>(ahead));
+    return *ahead;
+  };
+  const AheadBox rows = box_of_pool("prefetch x at y.update:j.o distance 2 along i.o");
+  CHECK(origin(rows) == "c, 4*i.o + 9, 16*j.o + 1");  // of 5 rows from 4*i.o + 8 on, and 17 columns
+  CHECK(rows.extent == std::vector<std::int64_t>{1, 4, 16});
+  const AheadBox columns = box_of_pool("prefetch x at y.update:j.o distance 3");
+  CHECK(origin(columns) == "c, 4*i.o, 16*j.o + 49");
+  CHECK(columns.extent == std::vector<std::int64_t>{1, 5, 16});
+  const AheadBox channels = box_of_pool("prefetch x at y.update:i.o along c");
+  CHECK(channels.extent == std::vector<std::int64_t>{1, 4, 41});
+}
+
 TEST_CASE("prefetches change no value") {
   for (const ir::Values& sizes :
        {kDense, ir::Values{{"M", 5}, {"N", 9}, {"K", 7}}, ir::Values{{"M", 1}, {"N", 1}, {"K", 1}}}) {

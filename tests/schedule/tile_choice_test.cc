@@ -180,3 +180,28 @@ program product()
   CHECK(column_first[1] < row_first[1]);  // a panel of B waits in the second cache while A streams
   CHECK(column_first[1] < in_place[1]);   // the lines of a column of B in place fall into few of its sets
 }
+
+namespace {
+
+schedule::TileChoice pool_of(const std::string& channels, const std::string& shape, bool channels_last) {
+  const std::string x = channels_last ? "x[2*i + r, 2*j + s, c]" : "x[c, 2*i + r, 2*j + s]",
+                    y = channels_last ? "y[i, j, c]" : "y[c, i, j]";
+  return choice_of("program pool()\n  in x: f32[" + shape + "]\n  out y: f32[" +
+                       (channels_last ? "100, 100, " + channels : channels + ", 100, 100") + "]\n  " + y +
+                       " = max[r in 0..3, s in 0..3] " + x + "\n",
+                   1, {{"c", std::stoll(channels)}, {"i", 100}, {"j", 100}, {"r", 3}, {"s", 3}});
+}
+
+}  // namespace
+
+TEST_CASE("tiles: windows that come from memory in short rows are fetched ahead, some rows at a time") {
+  const auto far = pool_of("128", "128, 203, 203", false);
+  REQUIRE(far.ahead.size() == 1);
+  CHECK(far.ahead.front().operand == "x");
+  CHECK(far.ahead.front().at == "j.o");
+  CHECK(far.ahead.front().along.front() == 'i');  // or i.o
+  CHECK(far.ahead.front().distance >= 1);
+  CHECK(far.tile.rows <= 3);
+  CHECK(pool_of("2", "2, 203, 203", false).ahead.empty());       // stays in the second cache
+  CHECK(pool_of("128", "203, 203, 128", true).ahead.empty());    // rows of pages follow each other
+}
