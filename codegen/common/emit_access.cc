@@ -227,7 +227,7 @@ Value* FunctionEmitter::part_mask(const Access& a, std::int64_t start) {
   };
   ir::Lanes part{lanes, {1}, std::nullopt};
   std::optional<ir::Affine>&first = a.stride < 0 ? part.active : part.skipped,
-                    &last = a.stride < 0 ? part.skipped : part.active;
+  &last = a.stride < 0 ? part.skipped : part.active;
   const std::int64_t behind = a.stride < 0 ? 0 : 1;
   if (a.lanes.skipped) first = number_at(*a.lanes.skipped) + (1 - behind);
   if (a.lanes.active) last = number_at(*a.lanes.active - 1) + behind;

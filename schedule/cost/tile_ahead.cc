@@ -19,14 +19,15 @@ class TileRows {
   TileRows(const NestAccesses& nest, const TileLoops& tile, const Machine& machine)
       : nest_(nest), tile_(tile), machine_(machine) {}
 
-  // Read in place, by a subscript that is a sum of loops, in a few short rows.
+  // Read in place, by subscripts that are sums of loops, in a few short rows. Of what is read beyond its ends a copy
+  // is.
   bool is_in_rows(const NestAccess& access) const {
-    if (!access.load || !access.each_step || tile_.packed.contains(access.buffer)) return false;
+    if (!access.load || !access.each_step || access.load->otherwise || tile_.packed.contains(access.buffer))
+      return false;
     if (access.elements() * static_cast<double>(access.element_bytes) < static_cast<double>(machine_.l2.bytes))
       return false;
-    const bool is_plain = std::ranges::all_of(access.load->indices, [](const ir::Index& index) {
-      return !index.indirect && !index.affine.has_division();
-    });
+    const bool is_plain = std::ranges::all_of(
+        access.load->indices, [](const ir::Index& index) { return !index.indirect && !index.affine.has_division(); });
     return is_plain && steps() <= kMostSteps && row_of(access) && !goes_on(access);
   }
 
@@ -64,7 +65,7 @@ class TileRows {
   double steps() const {
     double product = 1;
     for (std::size_t l = 0; l < nest_.loops.size(); ++l)
-      if (nest_.loops[l].reduction) product *= static_cast<double>(tile_.points[l]);
+      if (nest_.loops[l].reduction) product *= static_cast<double>(extent(l));
     return product;
   }
 

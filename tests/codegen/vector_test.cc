@@ -268,8 +268,14 @@ TEST_CASE("lanes a few elements apart are read within their span, masked or not"
     for (const int stride : {2, 3, 4, -1, -2}) {
       const int span = (lanes - 1) * std::abs(stride) + 1;
       const std::string few = std::to_string(lanes - 3), most = std::to_string(lanes - 1);
-      const std::vector<std::string> masks = {"",          " if " + few,       " if " + most,     " if 1",
-                                              " if 4*i - 1", " if 1.." + most, " if i.." + most, " if i - 1..3*i"};
+      const std::vector<std::string> masks = {"",
+                                              " if " + few,
+                                              " if " + most,
+                                              " if 1",
+                                              " if 4*i - 1",
+                                              " if 1.." + most,
+                                              " if i.." + most,
+                                              " if i - 1..3*i"};
       const std::string text = apart(lanes, stride, masks);
       CAPTURE(lanes);
       CAPTURE(stride);
@@ -289,9 +295,11 @@ TEST_CASE("masked lanes a few elements apart end with the buffer, and are no gat
   for i in 0..1
     y[0; 8 by 1 if MASK] = x[0; 8 by 2 if MASK]
 )";
-    check_everywhere(replaced(text, "MASK", mask), {{"x", filled(DType::F32, {9}, 29)}, {"y", filled(DType::F32, {8}, 30)}});
+    check_everywhere(replaced(text, "MASK", mask),
+                     {{"x", filled(DType::F32, {9}, 29)}, {"y", filled(DType::F32, {8}, 30)}});
   }
-  const codegen::Kernel kernel{ir::parse_loop_program(replaced(apart(8, 2, {" if 4*i - 1"}), "T[", "f32["), "test"), {}};
+  const codegen::Kernel kernel{ir::parse_loop_program(replaced(apart(8, 2, {" if 4*i - 1"}), "T[", "f32["), "test"),
+                               {}};
   const std::string assembly = codegen::emit_asm({&kernel, 1}, codegen::target_for_cpu("x86-64-v3"));
   CHECK(assembly.find("vmaskmovps") != std::string::npos);
   CHECK(assembly.find("gather") == std::string::npos);

@@ -202,6 +202,6 @@ TEST_CASE("tiles: windows that come from memory in short rows are fetched ahead,
   CHECK(far.ahead.front().along.front() == 'i');  // or i.o
   CHECK(far.ahead.front().distance >= 1);
   CHECK(far.tile.rows <= 3);
-  CHECK(pool_of("2", "2, 203, 203", false).ahead.empty());       // stays in the second cache
-  CHECK(pool_of("128", "203, 203, 128", true).ahead.empty());    // rows of pages follow each other
+  CHECK(pool_of("2", "2, 203, 203", false).ahead.empty());     // stays in the second cache
+  CHECK(pool_of("128", "203, 203, 128", true).ahead.empty());  // rows of pages follow each other
 }
