@@ -25,18 +25,17 @@ class X86Instructions final : public Instructions {
       : Instructions({.fma = machine.has_fma,
                       .half_floats = machine.has("f16c") || machine.has("avx512f"),
                       .rounding = machine.has("sse4.1") || machine.has("avx")}),
-        avx_(machine.has("avx")),
         avx512_(machine.has("avx512f")),
         avx512_short_(machine.has("avx512vl")),
         avx512_range_(machine.has("avx512f") && machine.has("avx512dq")) {}
 
   // An x86 maximum gives its second operand where the two are zeros or one is NaN; the two ways of asking differ there
   // alone. Of both, magnitudes by `or` keep a NaN one, and +0 has its sign by `and`; a minimum has its sign by `or`
-  // too. Without AVX-512 all is by `and`, and what is NaN is asked for.
+  // too.
   Value* extremum(Builder& b, id::ID which, Value* x, Value* y) const override {
     const bool is_constant = llvm::isa<llvm::Constant>(x) || llvm::isa<llvm::Constant>(y);
     const unsigned bits = bits_of(x->getType());
-    const bool suits = bits == 512 ? avx512_ : bits == 256 ? avx_ : bits == 128;
+    const bool suits = bits == 512 ? avx512_ : (bits == 256 || bits == 128) && avx512_short_;
     if (is_constant || !suits) return nullptr;
     const bool is_max = which == id::maximum;
     const auto one_way = [&](Value* p, Value* q) {
@@ -47,9 +46,12 @@ class X86Instructions final : public Instructions {
     Value* first = b.CreateBitCast(one_way(x, y), as_bits);
     Value* second = b.CreateBitCast(one_way(y, x), as_bits);
     if (!is_max) return b.CreateBitCast(b.CreateOr(first, second), x->getType());
-    Value* both = bits == 512 || avx512_short_
-                      ? by_ternary(b, bits, first, second)
-                      : b.CreateOr(b.CreateAnd(first, second), b.CreateSExt(b.CreateFCmpUNO(x, y), as_bits));
+    const auto ternary = bits == 512   ? (wide ? id::x86_avx512_pternlog_q_512 : id::x86_avx512_pternlog_d_512)
+                         : bits == 256 ? (wide ? id::x86_avx512_pternlog_q_256 : id::x86_avx512_pternlog_d_256)
+                                       : (wide ? id::x86_avx512_pternlog_q_128 : id::x86_avx512_pternlog_d_128);
+    constexpr int kAndWhereSetElseOr = 0xd4;  // of the third operand
+    Value* sign = llvm::ConstantInt::get(as_bits, llvm::APInt::getSignMask(wide ? 64 : 32));
+    Value* both = b.CreateIntrinsic(ternary, {}, {first, second, sign, b.getInt32(kAndWhereSetElseOr)});
     return b.CreateBitCast(both, x->getType());
   }
 
@@ -90,19 +92,7 @@ class X86Instructions final : public Instructions {
   void fence_streams(Builder& b) const override { b.CreateIntrinsic(id::x86_sse_sfence, {}, {}); }
 
  private:
-  bool avx_, avx512_, avx512_short_, avx512_range_;
-
-  // The magnitudes of both, and the sign that both have.
-  static Value* by_ternary(Builder& b, unsigned bits, Value* first, Value* second) {
-    llvm::Type* const type = first->getType();
-    const bool wide = type->getScalarSizeInBits() == 64;
-    const auto ternary = bits == 512   ? (wide ? id::x86_avx512_pternlog_q_512 : id::x86_avx512_pternlog_d_512)
-                         : bits == 256 ? (wide ? id::x86_avx512_pternlog_q_256 : id::x86_avx512_pternlog_d_256)
-                                       : (wide ? id::x86_avx512_pternlog_q_128 : id::x86_avx512_pternlog_d_128);
-    constexpr int kAndWhereSetElseOr = 0xd4;  // of the third operand
-    Value* sign = llvm::ConstantInt::get(type, llvm::APInt::getSignMask(wide ? 64 : 32));
-    return b.CreateIntrinsic(ternary, {}, {first, second, sign, b.getInt32(kAndWhereSetElseOr)});
-  }
+  bool avx512_, avx512_short_, avx512_range_;
 
   static Value* as_the_thread_rounds(Builder& b) { return b.getInt32(4); }
 
